@@ -1,0 +1,437 @@
+/*
+ * protocol.h
+ *		What the extension module and the engine say to each other.
+ *
+ * A client (a backend, a test, a benchmark) connects to the engine's Unix
+ * socket, of type SOCK_SEQPACKET: one send is one message, a message is one
+ * of the fixed structs below, and the end of the connection is the death
+ * notice of the other side.  Points never travel through the socket.  They
+ * lie in batches: sealed memfds that the engine allocates and hands over,
+ * each with room for some rows going in and some pairs coming back.
+ *
+ * A session, in the order of its messages (client -> engine, engine ->
+ * client):
+ *
+ *	hello ->				versions; the engine answers welcome, or error
+ *	<- welcome				once its devices have been probed
+ *	open ->					a new dataset (or attach -> to one that exists)
+ *	<- opened
+ *	allocate ->				ask for the batch of a slot; again to get a larger
+ *	<- batch (+ memfd)		one, while the slot is idle
+ *	references ->			rows of the batch are references: latitude,
+ *	<- released				longitude, tag.  The engine has copied them.
+ *	seal ->					no more references
+ *	<- sealed
+ *	search ->				rows of the batch are observations
+ *	<- results				a count per observation and packed runs of
+ *							(tag, distance).  Where the room ran out before
+ *							the rows did, another search goes on from there.
+ *
+ * "allocate", "references" and "search" name a slot of the session's ring;
+ * each slot has one request under way at most, and different slots are
+ * answered in any order.  An error ends the session.  The order among equal
+ * distances is the order in which references were sent, or, where seal says
+ * so, by (tag, latitude, longitude).
+ *
+ * Both sides distrust what they read: sizes, counts and indexes are checked
+ * against what was agreed before they are used, and a memfd's seals and size
+ * before it is mapped.
+ *
+ * A session that only asks for the status says hello and then status.
+ *
+ * The supervisor is connected to the engine by a socketpair of the same type,
+ * the engine's descriptor 3: ping, pong and configure.
+ */
+#ifndef GEONN_PROTOCOL_H
+#define GEONN_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "version.h"
+
+#define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
+#define GEONN_PROTOCOL_VERSION	1
+
+/* the descriptor at which the engine finds its supervisor */
+#define GEONN_SUPERVISOR_DESCRIPTOR 3
+
+/* batches in a session's ring */
+#define GEONN_RING_SLOTS		4
+
+/* rows, and pairs, of one batch */
+#define GEONN_BATCH_ROWS_MAX	(1 << 22)
+
+/* references of one dataset */
+#define GEONN_REFERENCES_MAX	INT32_MAX
+
+/* devices of one engine: the CPU and its GPUs */
+#define GEONN_DEVICES_MAX		65
+
+enum geonn_message_type
+{
+	/* from a client */
+	GEONN_HELLO = 1,
+	GEONN_STATUS,
+	GEONN_OPEN,
+	GEONN_ATTACH,
+	GEONN_ALLOCATE,
+	GEONN_REFERENCES,
+	GEONN_SEAL,
+	GEONN_SEARCH,
+
+	/* from the engine */
+	GEONN_WELCOME = 33,
+	GEONN_ENGINE_STATUS,
+	GEONN_DEVICE_STATUS,
+	GEONN_OPENED,
+	GEONN_BATCH,
+	GEONN_RELEASED,
+	GEONN_SEALED,
+	GEONN_RESULTS,
+	GEONN_ERROR,
+
+	/* between supervisor and engine */
+	GEONN_PING = 65,
+	GEONN_PONG,
+	GEONN_CONFIGURE
+};
+
+/* which devices a session's searches may use; the values of geonn.device */
+enum geonn_device_choice
+{
+	GEONN_DEVICE_AUTO,			/* the GPUs if there are any, else the CPU */
+	GEONN_DEVICE_CPU,
+	GEONN_DEVICE_CUDA
+};
+
+enum geonn_error_code
+{
+	GEONN_ERROR_VERSION = 1,	/* the two sides were not built together */
+	GEONN_ERROR_PROTOCOL,		/* a message that does not fit: a bug */
+	GEONN_ERROR_MEMORY,			/* host or device memory is short */
+	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings */
+	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
+	GEONN_ERROR_DEVICE			/* a device failed while it worked */
+};
+
+enum geonn_device_kind
+{
+	GEONN_KIND_CPU,
+	GEONN_KIND_CUDA
+};
+
+enum geonn_device_state
+{
+	GEONN_DEVICE_READY,
+	GEONN_DEVICE_FAILED			/* reason says why */
+};
+
+/* Starts every message.  Its layout, hello's and error's never change. */
+struct geonn_header
+{
+	uint32_t	magic;
+	uint16_t	version;		/* GEONN_PROTOCOL_VERSION */
+	uint16_t	type;			/* enum geonn_message_type */
+};
+
+struct geonn_hello
+{
+	struct geonn_header header;
+	char		release[16];	/* GEONN_VERSION of the sender */
+};
+
+struct geonn_welcome
+{
+	struct geonn_header header;
+	char		release[16];
+};
+
+/* strings end with a zero byte; detail and hint may be empty */
+struct geonn_error
+{
+	struct geonn_header header;
+	uint32_t	code;			/* enum geonn_error_code */
+	char		message[256];
+	char		detail[256];
+	char		hint[256];
+};
+
+struct geonn_status
+{
+	struct geonn_header header;
+};
+
+struct geonn_engine_status
+{
+	struct geonn_header header;
+	int32_t		pid;
+	uint32_t	devices;		/* that many device_status messages follow */
+	uint32_t	sessions;		/* with a dataset, open or sealed */
+	uint32_t	datasets;
+	uint32_t	searches;		/* waiting or running */
+	uint64_t	transfer_memory;	/* bytes of batches, pooled ones included */
+	uint64_t	transfer_memory_limit;	/* bytes */
+	int64_t		started_at;		/* microseconds since 1970-01-01 UTC */
+	char		release[16];
+	char		no_gpu_reason[256]; /* empty where a GPU is ready */
+};
+
+struct geonn_device_status
+{
+	struct geonn_header header;
+	uint32_t	number;			/* 0 for the CPU */
+	uint32_t	kind;			/* enum geonn_device_kind */
+	uint32_t	state;			/* enum geonn_device_state */
+	uint32_t	in_use_by_auto; /* 1 where device choice auto uses it */
+	uint32_t	capability_major;	/* CUDA only, else 0 */
+	uint32_t	capability_minor;
+	uint32_t	threads;		/* CPU only, else 0 */
+	uint32_t	unused;
+	uint64_t	memory_total;	/* bytes */
+	uint64_t	memory_free;	/* bytes */
+	uint64_t	batches;		/* searched since the engine started */
+	char		name[128];
+	char		uuid[48];		/* CUDA only, else empty */
+	char		reason[256];	/* why it failed */
+};
+
+struct geonn_open
+{
+	struct geonn_header header;
+	uint32_t	device;			/* enum geonn_device_choice */
+	uint32_t	unused;
+};
+
+struct geonn_attach
+{
+	struct geonn_header header;
+	uint32_t	device;			/* enum geonn_device_choice */
+	uint32_t	unused;
+	uint64_t	dataset;		/* from opened; it must be sealed */
+};
+
+struct geonn_opened
+{
+	struct geonn_header header;
+	uint64_t	dataset;
+};
+
+struct geonn_allocate
+{
+	struct geonn_header header;
+	uint32_t	slot;			/* 0 ... GEONN_RING_SLOTS - 1, idle */
+	uint32_t	rows;			/* wanted, 1 ... GEONN_BATCH_ROWS_MAX */
+	uint32_t	room;			/* pairs wanted, likewise */
+	uint32_t	unused;
+};
+
+/*
+ * Carries the memfd of the slot's new batch.  rows and room are what was
+ * asked for, or less where transfer memory is short; the slot's former batch
+ * is the engine's again.
+ */
+struct geonn_batch
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	rows;
+	uint32_t	room;
+	uint32_t	unused;
+};
+
+struct geonn_references
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	rows;
+};
+
+struct geonn_released
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	unused;
+};
+
+struct geonn_seal
+{
+	struct geonn_header header;
+	uint32_t	order_by_tag;	/* 0: order as sent; 1: by (tag, latitude,
+								 * longitude) */
+	uint32_t	unused;
+};
+
+struct geonn_sealed
+{
+	struct geonn_header header;
+	uint64_t	references;
+};
+
+struct geonn_search
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	first;			/* the first observation to answer */
+	uint32_t	rows;			/* observations in the batch; first < rows */
+	uint32_t	unused;
+};
+
+/*
+ * Observations first ... first + observations - 1 are answered: the counts
+ * stand at these places of the batch's count column, the pairs from 0.
+ */
+struct geonn_results
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	first;
+	uint32_t	observations;
+	uint32_t	pairs;
+};
+
+struct geonn_ping
+{
+	struct geonn_header header;
+	uint64_t	number;			/* pong returns it */
+};
+
+struct geonn_configure
+{
+	struct geonn_header header;
+	uint32_t	cpu_threads;	/* 0: one for each core */
+	uint32_t	unused;
+	uint64_t	transfer_memory_limit;	/* bytes */
+};
+
+union geonn_message
+{
+	struct geonn_header header;
+	struct geonn_hello hello;
+	struct geonn_welcome welcome;
+	struct geonn_error error;
+	struct geonn_status status;
+	struct geonn_engine_status engine_status;
+	struct geonn_device_status device_status;
+	struct geonn_open open;
+	struct geonn_attach attach;
+	struct geonn_opened opened;
+	struct geonn_allocate allocate;
+	struct geonn_batch batch;
+	struct geonn_references references;
+	struct geonn_released released;
+	struct geonn_seal seal;
+	struct geonn_sealed sealed;
+	struct geonn_search search;
+	struct geonn_results results;
+	struct geonn_ping ping;		/* and pong */
+	struct geonn_configure configure;
+};
+
+/*
+ * Bytes of a message of this type, 0 for a type that does not exist.
+ */
+static inline size_t
+geonn_message_size(int type)
+{
+	switch (type)
+	{
+		case GEONN_HELLO:
+			return sizeof(struct geonn_hello);
+		case GEONN_STATUS:
+			return sizeof(struct geonn_status);
+		case GEONN_OPEN:
+			return sizeof(struct geonn_open);
+		case GEONN_ATTACH:
+			return sizeof(struct geonn_attach);
+		case GEONN_ALLOCATE:
+			return sizeof(struct geonn_allocate);
+		case GEONN_REFERENCES:
+			return sizeof(struct geonn_references);
+		case GEONN_SEAL:
+			return sizeof(struct geonn_seal);
+		case GEONN_SEARCH:
+			return sizeof(struct geonn_search);
+		case GEONN_WELCOME:
+			return sizeof(struct geonn_welcome);
+		case GEONN_ENGINE_STATUS:
+			return sizeof(struct geonn_engine_status);
+		case GEONN_DEVICE_STATUS:
+			return sizeof(struct geonn_device_status);
+		case GEONN_OPENED:
+			return sizeof(struct geonn_opened);
+		case GEONN_BATCH:
+			return sizeof(struct geonn_batch);
+		case GEONN_RELEASED:
+			return sizeof(struct geonn_released);
+		case GEONN_SEALED:
+			return sizeof(struct geonn_sealed);
+		case GEONN_RESULTS:
+			return sizeof(struct geonn_results);
+		case GEONN_ERROR:
+			return sizeof(struct geonn_error);
+		case GEONN_PING:
+		case GEONN_PONG:
+			return sizeof(struct geonn_ping);
+		case GEONN_CONFIGURE:
+			return sizeof(struct geonn_configure);
+	}
+	return 0;
+}
+
+/*
+ * A batch in memory, seen through its columns.  The tags are the references'
+ * on the way in and the answers' on the way out.
+ */
+struct geonn_batch_columns
+{
+	uint32_t	rows;
+	uint32_t	room;
+	double	   *latitude;		/* [rows] degrees */
+	double	   *longitude;		/* [rows] degrees */
+	int64_t    *tag;			/* [max(rows, room)] */
+	double	   *distance;		/* [room] metres */
+	uint32_t   *count;			/* [rows] pairs of each observation */
+};
+
+static inline size_t
+geonn_align(size_t bytes, size_t alignment)
+{
+	return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/*
+ * Lay out a batch of these rows and room from address start (NULL to learn
+ * only its size): every column begins at a multiple of 256 bytes.  Returns
+ * the bytes it takes, a multiple of 4096, or 0 where rows or room are out of
+ * range.
+ */
+static inline size_t
+geonn_batch_layout(void *start, uint32_t rows, uint32_t room,
+				   struct geonn_batch_columns *columns)
+{
+	size_t		tags = rows > room ? rows : room;
+	size_t		offset = 0;
+	uintptr_t	base = (uintptr_t) start;
+
+	if (rows < 1 || rows > GEONN_BATCH_ROWS_MAX ||
+		room < 1 || room > GEONN_BATCH_ROWS_MAX)
+		return 0;
+
+	columns->rows = rows;
+	columns->room = room;
+	columns->latitude = (double *) (base + offset);
+	offset += geonn_align(rows * sizeof(double), 256);
+	columns->longitude = (double *) (base + offset);
+	offset += geonn_align(rows * sizeof(double), 256);
+	columns->tag = (int64_t *) (base + offset);
+	offset += geonn_align(tags * sizeof(int64_t), 256);
+	columns->distance = (double *) (base + offset);
+	offset += geonn_align(room * sizeof(double), 256);
+	columns->count = (uint32_t *) (base + offset);
+	offset += geonn_align(rows * sizeof(uint32_t), 256);
+	return geonn_align(offset, 4096);
+}
+
+#endif							/* GEONN_PROTOCOL_H */

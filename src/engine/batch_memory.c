@@ -1,0 +1,238 @@
+/*
+ * batch_memory.c
+ *		The memory of batches: sealed memfds, shared with devices, pooled.
+ *
+ * A client maps the memfd that it is given, and a page of it that does not
+ * exist would kill the client with SIGBUS; for a PostgreSQL backend that would
+ * mean a restart of the whole cluster.  So every page is allocated before the
+ * memfd leaves this process, and seals forbid anyone to change its size.
+ *
+ * Allocating, clearing and registering memory with CUDA takes longer than
+ * filling it.  So memory goes to a pool when a session ends, and the next
+ * batch of the same size takes it from there.  Sizes are few: clients ask for
+ * powers of two.
+ *
+ * All of this is the server thread's alone.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "batch_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "log.h"
+
+/* rows of the smallest batch that is worth a round trip */
+#define SMALLEST_ROWS 256
+
+/* what the pool keeps of memory that no session uses */
+#define POOL_KEEPS ((uint64_t) 128 << 20)
+
+static struct
+{
+	struct device *devices;
+	int			device_count;
+	uint64_t	limit;
+	uint64_t	in_use;			/* pool included */
+	uint64_t	pooled;
+	struct batch_memory *pool;	/* most recently used first */
+	bool		shortage_logged;
+}			state = {
+	.limit = UINT64_MAX
+};
+
+void
+batch_memory_open(struct device *devices, int device_count)
+{
+	state.devices = devices;
+	state.device_count = device_count;
+}
+
+uint64_t
+batch_memory_limit(void)
+{
+	return state.limit;
+}
+
+uint64_t
+batch_memory_in_use(void)
+{
+	return state.in_use;
+}
+
+static void
+destroy(struct batch_memory *memory)
+{
+	for (int i = 0; i < state.device_count; i++)
+		if (state.devices[i].operations->unshare != NULL)
+			state.devices[i].operations->unshare(&state.devices[i], memory->start);
+	munmap(memory->start, memory->bytes);
+	close(memory->descriptor);
+	state.in_use -= memory->bytes;
+	free(memory);
+}
+
+/*
+ * Shrink the pool, from its least recently used end, until all batches
+ * together take at most this much, or the pool is empty.
+ */
+static void
+shrink_pool(uint64_t total)
+{
+	while (state.in_use > total && state.pool != NULL)
+	{
+		struct batch_memory **link = &state.pool;
+		struct batch_memory *oldest;
+
+		while ((*link)->next != NULL)
+			link = &(*link)->next;
+		oldest = *link;
+		*link = NULL;
+		state.pooled -= oldest->bytes;
+		destroy(oldest);
+	}
+}
+
+void
+batch_memory_set_limit(uint64_t bytes)
+{
+	state.limit = bytes;
+	state.shortage_logged = false;
+	shrink_pool(bytes);
+}
+
+/*
+ * A new memfd of this size, mapped, allocated and sealed, or NULL with errno.
+ */
+static struct batch_memory *
+create(size_t bytes)
+{
+	struct batch_memory *memory = calloc(1, sizeof(*memory));
+	int			reason;
+
+	if (memory == NULL)
+		return NULL;
+	memory->bytes = bytes;
+	memory->start = MAP_FAILED;
+	memory->descriptor = memfd_create("geonn batch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (memory->descriptor < 0)
+	{
+		free(memory);
+		return NULL;
+	}
+
+	/* fallocate extends the file: no page is left to be found missing later */
+	if (fallocate(memory->descriptor, 0, 0, (off_t) bytes) == 0 &&
+		fcntl(memory->descriptor, F_ADD_SEALS,
+			  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		memory->start = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+							 MAP_SHARED | MAP_POPULATE, memory->descriptor, 0);
+	if (memory->start == MAP_FAILED)
+	{
+		reason = errno;
+		close(memory->descriptor);
+		free(memory);
+		errno = reason;
+		return NULL;
+	}
+
+	state.in_use += bytes;
+	for (int i = 0; i < state.device_count; i++)
+		if (state.devices[i].operations->share != NULL)
+			state.devices[i].operations->share(&state.devices[i], memory->start, bytes);
+	return memory;
+}
+
+static struct batch_memory *
+take_from_pool(size_t bytes)
+{
+	for (struct batch_memory **link = &state.pool; *link != NULL; link = &(*link)->next)
+		if ((*link)->bytes == bytes)
+		{
+			struct batch_memory *memory = *link;
+
+			*link = memory->next;
+			memory->next = NULL;
+			state.pooled -= bytes;
+			return memory;
+		}
+	return NULL;
+}
+
+/*
+ * Say once, until the limit changes, that batches are smaller than asked for.
+ */
+static void
+log_shortage(size_t wanted)
+{
+	if (state.shortage_logged)
+		return;
+	state.shortage_logged = true;
+	log_line(LOG_WARNING, "batches are smaller than they could be: %llu kB of transfer memory "
+			 "are in use, another batch would take %zu kB, and geonn.transfer_memory_limit is %llu kB",
+			 (unsigned long long) (state.in_use - state.pooled) / 1024, wanted / 1024,
+			 (unsigned long long) state.limit / 1024);
+}
+
+struct batch_memory *
+batch_memory_acquire(uint32_t *rows, uint32_t *room, struct failure *failure)
+{
+	for (;;)
+	{
+		struct geonn_batch_columns columns;
+		size_t		bytes = geonn_batch_layout(NULL, *rows, *room, &columns);
+		struct batch_memory *memory = take_from_pool(bytes);
+
+		if (memory != NULL)
+			return memory;
+		if (state.in_use - state.pooled + bytes <= state.limit)
+		{
+			shrink_pool(state.limit - bytes);
+			memory = create(bytes);
+			if (memory != NULL)
+				return memory;
+			fail(failure, GEONN_ERROR_MEMORY,
+				 "not enough memory for a batch: %zu bytes needed", bytes);
+			fail_detail(failure, "%s", strerror(errno));
+		}
+		else
+		{
+			log_shortage(bytes);
+			fail(failure, GEONN_ERROR_LIMIT,
+				 "not enough transfer memory: a batch needs %zu kB, and %llu kB of %llu kB are in use",
+				 bytes / 1024,
+				 (unsigned long long) (state.in_use - state.pooled) / 1024,
+				 (unsigned long long) state.limit / 1024);
+			fail_hint(failure, "Raise geonn.transfer_memory_limit, or run fewer searches at a time.");
+		}
+		if (*rows / 2 < SMALLEST_ROWS || *room / 2 < SMALLEST_ROWS)
+			return NULL;
+		*rows /= 2;
+		*room /= 2;
+	}
+}
+
+void
+batch_memory_release(struct batch_memory *memory)
+{
+	memory->next = state.pool;
+	state.pool = memory;
+	state.pooled += memory->bytes;
+	if (state.in_use > state.limit)
+		shrink_pool(state.limit);
+	if (state.pooled > POOL_KEEPS)
+		shrink_pool(state.in_use - (state.pooled - POOL_KEEPS));
+}
+
+void
+batch_memory_close(void)
+{
+	shrink_pool(0);
+}

@@ -1,0 +1,61 @@
+/*
+ * dataset.h
+ *		A set of references, in their order, as every device builds from it.
+ */
+#ifndef GEONN_DATASET_H
+#define GEONN_DATASET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "failure.h"
+
+struct dataset
+{
+	uint64_t	id;				/* never used twice by one engine */
+
+	/*
+	 * Grow while references arrive, immutable once sealed.  Among references
+	 * at equal distance the one that stands first here wins.
+	 */
+	size_t		count;
+	double	   *latitude;		/* [count] degrees */
+	double	   *longitude;		/* [count] degrees */
+	int64_t    *tag;			/* [count] */
+
+	/* of the server's thread alone */
+	size_t		capacity;		/* rows that the columns have room for */
+	int			users;			/* sessions that hold it */
+	bool		sealed;
+	struct dataset *next;		/* in the server's list */
+
+	/* what each device made of it; each is its device thread's alone */
+	void	   *built[GEONN_DEVICES_MAX];
+
+	/* device threads that still have to discard theirs */
+	atomic_int	discards;
+};
+
+/* An empty dataset, or NULL where memory is short. */
+extern struct dataset *dataset_create(uint64_t id);
+
+/*
+ * Append rows.  Fails, with nothing appended, on coordinates out of range,
+ * on too many references and on lack of memory.
+ */
+extern bool dataset_append(struct dataset *dataset, const double *latitude,
+						   const double *longitude, const int64_t *tag,
+						   uint32_t rows, struct failure *failure);
+
+/*
+ * Put the references into the order (tag, latitude, longitude); rows
+ * equal in all three are interchangeable.  Takes as much memory again, for as
+ * long as it lasts.
+ */
+extern bool dataset_sort(struct dataset *dataset, struct failure *failure);
+
+extern void dataset_free(struct dataset *dataset);
+
+#endif							/* GEONN_DATASET_H */

@@ -1,0 +1,42 @@
+/*
+ * failure.c
+ *		Why something in the engine did not work.
+ */
+#include "failure.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool
+fail(struct failure *failure, enum geonn_error_code code, const char *format,...)
+{
+	va_list		arguments;
+
+	memset(failure, 0, sizeof(*failure));
+	failure->code = code;
+	va_start(arguments, format);
+	vsnprintf(failure->message, sizeof(failure->message), format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+void
+fail_detail(struct failure *failure, const char *format,...)
+{
+	va_list		arguments;
+
+	va_start(arguments, format);
+	vsnprintf(failure->detail, sizeof(failure->detail), format, arguments);
+	va_end(arguments);
+}
+
+void
+fail_hint(struct failure *failure, const char *format,...)
+{
+	va_list		arguments;
+
+	va_start(arguments, format);
+	vsnprintf(failure->hint, sizeof(failure->hint), format, arguments);
+	va_end(arguments);
+}

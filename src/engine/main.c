@@ -1,0 +1,224 @@
+/*
+ * main.c
+ *		geonn-engine: the process that owns the devices.
+ *
+ * The engine is started by geonn's supervisor, or by hand for tests and
+ * benchmarks.  It listens at a Unix socket (protocol.h says what is said
+ * there), searches on the CPU and on every GPU that CUDA shows, and knows
+ * nothing of PostgreSQL.
+ *
+ *	main.c			options; ends with the supervisor
+ *	server.c		event loop: clients, supervisor, signals
+ *	session.c		one client's dataset and batches
+ *	batch_memory.c	the shared memory of batches
+ *	dataset.c		references
+ *	scheduler.c		searches and devices brought together
+ *	device.h		what a device is: cpu_device.c, and cuda/
+ *
+ * It ends when its supervisor does, in three ways that cover for each other:
+ * the kernel's parent-death signal, a check of the parent after asking for it,
+ * and the end of file on the supervisor's channel.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../common/channel.h"
+#include "batch_memory.h"
+#include "log.h"
+#include "server.h"
+#include "thread_pool.h"
+
+static const char usage[] =
+"geonn-engine searches nearest neighbours for the PostgreSQL extension geonn,\n"
+"whose supervisor starts it.\n"
+"\n"
+"Usage: geonn-engine --socket PATH [OPTION]...\n"
+"\n"
+"  --socket PATH                   listen at this Unix socket\n"
+"  --cpu-threads N                 threads of the CPU device; 0, the default,\n"
+"                                  means one for each core\n"
+"  --transfer-memory-limit BYTES   memory that all batches together may take\n"
+"  --version                       print the version\n"
+"  --help                          print this\n";
+
+struct arguments
+{
+	const char *socket_path;
+	unsigned long cpu_threads;
+	unsigned long long transfer_memory_limit;
+};
+
+/*
+ * A whole decimal number up to this limit.
+ */
+static bool
+parse_number(const char *text, unsigned long long limit, unsigned long long *number)
+{
+	char	   *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
+		*number <= limit;
+}
+
+/*
+ * Returns -1 to go on, or the exit status.
+ */
+static int
+parse_arguments(int count, char **words, struct arguments *arguments)
+{
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, 's'},
+		{"cpu-threads", required_argument, NULL, 't'},
+		{"transfer-memory-limit", required_argument, NULL, 'm'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0}
+	};
+	unsigned long long number;
+	int			option;
+
+	while ((option = getopt_long(count, words, "", options, NULL)) != -1)
+	{
+		switch (option)
+		{
+			case 's':
+				arguments->socket_path = optarg;
+				break;
+			case 't':
+				if (!parse_number(optarg, THREAD_POOL_MAX, &number))
+				{
+					log_line(LOG_ERROR, "--cpu-threads takes a number from 0 to %d, not \"%s\"",
+							 THREAD_POOL_MAX, optarg);
+					return EXIT_FAILURE;
+				}
+				arguments->cpu_threads = (unsigned long) number;
+				break;
+			case 'm':
+				if (!parse_number(optarg, INT64_MAX, &number))
+				{
+					log_line(LOG_ERROR, "--transfer-memory-limit takes a number of bytes, not \"%s\"",
+							 optarg);
+					return EXIT_FAILURE;
+				}
+				arguments->transfer_memory_limit = number;
+				break;
+			case 'V':
+				puts("geonn-engine " GEONN_VERSION);
+				return EXIT_SUCCESS;
+			case 'h':
+				fputs(usage, stdout);
+				return EXIT_SUCCESS;
+			default:
+				fputs(usage, stderr);
+				return EXIT_FAILURE;
+		}
+	}
+	if (arguments->socket_path == NULL || optind < count)
+	{
+		fputs(usage, stderr);
+		return EXIT_FAILURE;
+	}
+	return -1;
+}
+
+/*
+ * Whether the supervisor's descriptor is open and leads to our parent.
+ */
+static bool
+has_supervisor(void)
+{
+	struct ucred peer;
+	socklen_t	length = sizeof(peer);
+
+	return getsockopt(GEONN_SUPERVISOR_DESCRIPTOR, SOL_SOCKET, SO_PEERCRED,
+					  &peer, &length) == 0 && peer.pid == getppid();
+}
+
+/*
+ * Die with the supervisor, and never wait for it to read the log.  Returns
+ * false if it is gone already.
+ */
+static bool
+follow_supervisor(void)
+{
+	pid_t		supervisor = getppid();
+
+	fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+	fcntl(GEONN_SUPERVISOR_DESCRIPTOR, F_SETFD, FD_CLOEXEC);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return getppid() == supervisor;
+}
+
+/*
+ * Offer this process first when the system runs out of memory: it holds no
+ * data, and the supervisor starts another.
+ */
+static void
+be_expendable(void)
+{
+	int			file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	ssize_t		written;
+
+	if (file < 0)
+		return;
+	written = write(file, "1000", 4);
+	(void) written;
+	close(file);
+}
+
+int
+main(int argument_count, char **words)
+{
+	static struct device devices[GEONN_DEVICES_MAX];
+	struct arguments arguments = {.transfer_memory_limit = 1ULL << 30};
+	struct server_options options = {0};
+	int			status = parse_arguments(argument_count, words, &arguments);
+	int			gpus;
+
+	if (status >= 0)
+		return status;
+	signal(SIGPIPE, SIG_IGN);
+	options.supervised = has_supervisor();
+	if (options.supervised && !follow_supervisor())
+		return EXIT_FAILURE;
+	be_expendable();
+	thread_pool_set_threads((unsigned) arguments.cpu_threads);
+	batch_memory_set_limit(arguments.transfer_memory_limit);
+
+	gpus = cuda_device_count(&options.no_gpu);
+	if (gpus > GEONN_DEVICES_MAX - 1)
+	{
+		log_line(LOG_WARNING, "%d GPUs are visible, and %d are used", gpus,
+				 GEONN_DEVICES_MAX - 1);
+		gpus = GEONN_DEVICES_MAX - 1;
+	}
+	devices[0].operations = &cpu_device_operations;
+	for (int i = 1; i <= gpus; i++)
+	{
+		devices[i].operations = &cuda_device_operations;
+		devices[i].number = i;
+		devices[i].ordinal = i - 1;
+	}
+	options.socket_path = arguments.socket_path;
+	options.devices = devices;
+	options.device_count = 1 + gpus;
+	if (gpus == 0)
+		log_line(LOG_NOTE, "no GPU is used, searches run on the CPU: %s%s%s",
+				 options.no_gpu.message, options.no_gpu.detail[0] ? ": " : "",
+				 options.no_gpu.detail);
+	return server_run(&options);
+}

@@ -1,0 +1,15 @@
+/*
+ * no_cuda.c
+ *		Stands in for cuda/ in a build without nvcc.
+ */
+#include "device.h"
+
+const struct device_operations cuda_device_operations = {.kind = GEONN_KIND_CUDA};
+
+int
+cuda_device_count(struct failure *failure)
+{
+	fail(failure, GEONN_ERROR_NO_DEVICE, "the engine was built without CUDA");
+	fail_hint(failure, "Build and install geonn where nvcc, the CUDA compiler, is found.");
+	return 0;
+}

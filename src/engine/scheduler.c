@@ -1,0 +1,473 @@
+/*
+ * scheduler.c
+ *		Which device works on which search next.
+ *
+ * Every session has a queue of searches; queues with something in them form a
+ * ring.  A device that is free takes the first search of the first queue that
+ * it may serve, and that queue goes to the end of the ring: sessions get their
+ * turns batch by batch, and batches go to whichever device is free.
+ *
+ * Each device has one thread, device_main below.  It probes the device and
+ * then repeats: fill the device's lanes with searches, building a dataset when
+ * it first meets one of it, and let the device advance.  It sleeps only while
+ * the device has nothing to do.  Finished searches go to a list that the
+ * server empties.
+ *
+ * One lock guards the ring, the list and the requests to discard datasets;
+ * nothing slow happens under it.  The server's thread never waits for a
+ * device, and a device never waits for the server.
+ */
+#include "scheduler.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+/* one device's request to discard its part of a dataset */
+struct discard
+{
+	struct dataset *dataset;
+	struct discard *next;
+};
+
+struct device_thread
+{
+	pthread_t	thread;
+	struct device *device;
+
+	/* guarded by the scheduler's lock */
+	struct discard *discards;
+};
+
+static struct
+{
+	/* immutable after scheduler_open */
+	int			device_count;
+	void		(*changed) (void);
+
+	pthread_mutex_t lock;
+	pthread_cond_t work;		/* a search, a discard, or the end */
+
+	/* guarded by lock */
+	struct device_thread threads[GEONN_DEVICES_MAX];
+	int			probed;
+	struct search_queue *first_queue;
+	struct search_queue *last_queue;
+	struct search *first_finished;
+	struct search *last_finished;
+	struct device *lost;
+	bool		closing;
+}			scheduler = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.work = PTHREAD_COND_INITIALIZER
+};
+
+static bool
+any_gpu_usable(void)
+{
+	for (int i = 0; i < scheduler.device_count; i++)
+	{
+		struct device *device = scheduler.threads[i].device;
+
+		if (device->operations->kind == GEONN_KIND_CUDA && atomic_load(&device->usable))
+			return true;
+	}
+	return false;
+}
+
+static bool
+serves(const struct device *device, enum geonn_device_choice choice)
+{
+	bool		is_gpu = device->operations->kind == GEONN_KIND_CUDA;
+
+	switch (choice)
+	{
+		case GEONN_DEVICE_CPU:
+			return !is_gpu;
+		case GEONN_DEVICE_CUDA:
+			return is_gpu;
+		case GEONN_DEVICE_AUTO:
+			break;
+	}
+	/* beside a GPU the CPU would finish its batch long after all others */
+	return is_gpu || !any_gpu_usable();
+}
+
+bool
+scheduler_auto_uses(const struct device *device)
+{
+	return atomic_load(&device->usable) && serves(device, GEONN_DEVICE_AUTO);
+}
+
+bool
+scheduler_can_serve(enum geonn_device_choice choice, struct failure *failure)
+{
+	for (int i = 0; i < scheduler.device_count; i++)
+		if (atomic_load(&scheduler.threads[i].device->usable) &&
+			serves(scheduler.threads[i].device, choice))
+			return true;
+	return fail(failure, GEONN_ERROR_NO_DEVICE,
+				choice == GEONN_DEVICE_CUDA ? "no GPU can be used" : "no device can be used");
+}
+
+static void
+append_queue(struct search_queue *queue)
+{
+	queue->next = NULL;
+	queue->waiting = true;
+	if (scheduler.last_queue != NULL)
+		scheduler.last_queue->next = queue;
+	else
+		scheduler.first_queue = queue;
+	scheduler.last_queue = queue;
+}
+
+static void
+remove_queue(struct search_queue *queue)
+{
+	struct search_queue *before = NULL;
+
+	for (struct search_queue *at = scheduler.first_queue; at != queue; at = at->next)
+		before = at;
+	if (before != NULL)
+		before->next = queue->next;
+	else
+		scheduler.first_queue = queue->next;
+	if (scheduler.last_queue == queue)
+		scheduler.last_queue = before;
+	queue->waiting = false;
+}
+
+static void
+append_finished(struct search *search)
+{
+	search->next = NULL;
+	if (scheduler.last_finished != NULL)
+		scheduler.last_finished->next = search;
+	else
+		scheduler.first_finished = search;
+	scheduler.last_finished = search;
+}
+
+void
+scheduler_submit(struct search_queue *queue, struct search *search)
+{
+	pthread_mutex_lock(&scheduler.lock);
+	search->queue = queue;
+	search->next = NULL;
+	if (queue->first != NULL)
+		queue->last->next = search;
+	else
+		queue->first = search;
+	queue->last = search;
+	if (!queue->waiting)
+		append_queue(queue);
+	pthread_cond_broadcast(&scheduler.work);
+	pthread_mutex_unlock(&scheduler.lock);
+}
+
+void
+scheduler_drop(struct search_queue *queue)
+{
+	pthread_mutex_lock(&scheduler.lock);
+	if (queue->waiting)
+		remove_queue(queue);
+	while (queue->first != NULL)
+	{
+		struct search *search = queue->first;
+
+		queue->first = search->next;
+		append_finished(search);
+	}
+	pthread_mutex_unlock(&scheduler.lock);
+	scheduler.changed();
+}
+
+struct search *
+scheduler_collect(void)
+{
+	struct search *search;
+
+	pthread_mutex_lock(&scheduler.lock);
+	search = scheduler.first_finished;
+	if (search != NULL)
+	{
+		scheduler.first_finished = search->next;
+		if (scheduler.first_finished == NULL)
+			scheduler.last_finished = NULL;
+	}
+	pthread_mutex_unlock(&scheduler.lock);
+	return search;
+}
+
+bool
+scheduler_ready(void)
+{
+	bool		ready;
+
+	pthread_mutex_lock(&scheduler.lock);
+	ready = scheduler.probed == scheduler.device_count;
+	pthread_mutex_unlock(&scheduler.lock);
+	return ready;
+}
+
+struct device *
+scheduler_lost_device(void)
+{
+	struct device *lost;
+
+	pthread_mutex_lock(&scheduler.lock);
+	lost = scheduler.lost;
+	pthread_mutex_unlock(&scheduler.lock);
+	return lost;
+}
+
+void
+scheduler_discard(struct dataset *dataset)
+{
+	bool		free_now;
+
+	/* counted down by every device thread that lives, and by this call */
+	pthread_mutex_lock(&scheduler.lock);
+	atomic_store(&dataset->discards, 1);
+	for (int i = 0; i < scheduler.device_count; i++)
+	{
+		struct device_thread *thread = &scheduler.threads[i];
+		struct discard *discard;
+
+		if (!atomic_load(&thread->device->usable))
+			continue;
+		discard = malloc(sizeof(*discard));
+		if (discard == NULL)
+			continue;			/* its part stays until the engine ends */
+		atomic_fetch_add(&dataset->discards, 1);
+		discard->dataset = dataset;
+		discard->next = thread->discards;
+		thread->discards = discard;
+	}
+	free_now = atomic_fetch_sub(&dataset->discards, 1) == 1;
+	pthread_cond_broadcast(&scheduler.work);
+	pthread_mutex_unlock(&scheduler.lock);
+	if (free_now)
+		dataset_free(dataset);
+}
+
+/*
+ * The next search for this device, taken out of the ring.  The lock is held.
+ */
+static struct search *
+take_search(struct device *device)
+{
+	for (struct search_queue *queue = scheduler.first_queue; queue != NULL; queue = queue->next)
+	{
+		struct search *search = queue->first;
+
+		if (!serves(device, search->choice))
+			continue;
+		remove_queue(queue);
+		queue->first = search->next;
+		if (queue->first != NULL)
+			append_queue(queue);
+		return search;
+	}
+	return NULL;
+}
+
+/*
+ * A search whose turn ended goes to the head of its own queue, and the queue
+ * to the end of the ring.  The lock is held.
+ */
+static void
+put_back(struct search *search)
+{
+	struct search_queue *queue = search->queue;
+
+	search->next = queue->first;
+	if (queue->first == NULL)
+		queue->last = search;
+	queue->first = search;
+	if (!queue->waiting)
+		append_queue(queue);
+}
+
+static void
+discard_datasets(struct device_thread *thread, struct discard *discards)
+{
+	struct device *device = thread->device;
+
+	while (discards != NULL)
+	{
+		struct discard *discard = discards;
+		struct dataset *dataset = discard->dataset;
+
+		discards = discard->next;
+		if (dataset->built[device->number] != NULL)
+			device->operations->discard(device, dataset->built[device->number]);
+		dataset->built[device->number] = NULL;
+		if (atomic_fetch_sub(&dataset->discards, 1) == 1)
+			dataset_free(dataset);
+		free(discard);
+	}
+}
+
+/*
+ * Start a search, unless its dataset can't be built.  Returns whether it is
+ * under way.
+ */
+static bool
+start_search(struct device *device, struct search *search)
+{
+	void	  **built = &search->dataset->built[device->number];
+
+	if (!atomic_load(search->cancelled) && *built == NULL)
+	{
+		*built = device->operations->build(device, search->dataset, &search->failure);
+		search->failed = *built == NULL;
+	}
+	if (search->failed || atomic_load(search->cancelled))
+		return false;
+	device->operations->start(device, search);
+	return true;
+}
+
+/*
+ * Give up on a device that nothing can be done with any more; the server ends
+ * the engine, and a new one starts afresh.
+ */
+static void
+report_lost(struct device *device)
+{
+	pthread_mutex_lock(&scheduler.lock);
+	if (scheduler.lost == NULL)
+		scheduler.lost = device;
+	pthread_mutex_unlock(&scheduler.lock);
+	scheduler.changed();
+}
+
+/*
+ * Take and advance searches until the scheduler closes or the device is lost.
+ */
+static void
+serve(struct device_thread *thread)
+{
+	struct device *device = thread->device;
+	int			under_way = 0;
+
+	while (atomic_load(&device->usable))
+	{
+		struct search *taken = NULL;
+		struct search *ended = NULL;
+		struct discard *discards;
+		enum device_progress progress = DEVICE_FINISHED;
+
+		pthread_mutex_lock(&scheduler.lock);
+		for (;;)
+		{
+			discards = thread->discards;
+			thread->discards = NULL;
+			if (!scheduler.closing && under_way < device->lanes)
+				taken = take_search(device);
+			if (taken != NULL || discards != NULL || under_way > 0 || scheduler.closing)
+				break;
+			pthread_cond_wait(&scheduler.work, &scheduler.lock);
+		}
+		pthread_mutex_unlock(&scheduler.lock);
+
+		discard_datasets(thread, discards);
+		if (taken != NULL)
+		{
+			if (start_search(device, taken))
+			{
+				under_way++;
+				continue;		/* fill the next lane */
+			}
+			ended = taken;
+		}
+		else if (under_way > 0)
+		{
+			progress = device->operations->advance(device, &ended);
+			if (progress != DEVICE_IDLE)
+				under_way--;
+		}
+		else if (discards == NULL)
+			break;				/* the scheduler closes */
+
+		if (ended == NULL)
+			continue;
+		if (progress == DEVICE_FINISHED)
+			atomic_fetch_add(&device->batches, 1);
+		pthread_mutex_lock(&scheduler.lock);
+		if (progress == DEVICE_YIELDED && !atomic_load(ended->cancelled))
+			put_back(ended);
+		else
+			append_finished(ended);
+		pthread_mutex_unlock(&scheduler.lock);
+		scheduler.changed();
+	}
+
+	if (!atomic_load(&device->usable))
+		report_lost(device);
+}
+
+static void *
+device_main(void *argument)
+{
+	struct device_thread *thread = argument;
+	struct device *device = thread->device;
+	struct failure failure;
+	bool		usable = device->operations->probe(device, &failure);
+
+	if (usable)
+		atomic_store(&device->usable, true);
+	else
+	{
+		device->lost = failure;
+		log_line(LOG_WARNING, "device %d can't be used: %s%s%s", device->number,
+				 failure.message, failure.detail[0] ? ": " : "", failure.detail);
+	}
+	pthread_mutex_lock(&scheduler.lock);
+	scheduler.probed++;
+	pthread_mutex_unlock(&scheduler.lock);
+	scheduler.changed();
+
+	if (usable)
+		serve(thread);
+	device->operations->close(device);
+	return NULL;
+}
+
+bool
+scheduler_open(struct device *devices, int device_count, void (*changed) (void),
+			   struct failure *failure)
+{
+	scheduler.changed = changed;
+	scheduler.device_count = device_count;
+	for (int i = 0; i < device_count; i++)
+		scheduler.threads[i].device = &devices[i];
+	for (int i = 0; i < device_count; i++)
+	{
+		int			reason = pthread_create(&scheduler.threads[i].thread, NULL,
+											device_main, &scheduler.threads[i]);
+
+		if (reason != 0)
+		{
+			fail(failure, GEONN_ERROR_MEMORY, "could not create a thread for device %d", i);
+			fail_detail(failure, "%s", strerror(reason));
+			return false;
+		}
+	}
+	return true;
+}
+
+void
+scheduler_close(void)
+{
+	pthread_mutex_lock(&scheduler.lock);
+	scheduler.closing = true;
+	pthread_cond_broadcast(&scheduler.work);
+	pthread_mutex_unlock(&scheduler.lock);
+	for (int i = 0; i < scheduler.device_count; i++)
+		pthread_join(scheduler.threads[i].thread, NULL);
+}

@@ -1,0 +1,60 @@
+/*
+ * scheduler.h
+ *		Which device works on which search next.
+ */
+#ifndef GEONN_SCHEDULER_H
+#define GEONN_SCHEDULER_H
+
+#include "device.h"
+
+/* a session's searches that wait for a device; zero it before first use */
+struct search_queue
+{
+	struct search *first;
+	struct search *last;
+	struct search_queue *next;	/* in the ring of queues that are not empty */
+	bool		waiting;		/* in that ring */
+};
+
+/*
+ * Probe every device on a thread of its own and let it take searches.
+ * changed() is called, from any thread, whenever there is something new for
+ * the server: devices probed, searches finished, a device lost.
+ */
+extern bool scheduler_open(struct device *devices, int device_count,
+						   void (*changed) (void), struct failure *failure);
+
+/* Whether all devices have been probed. */
+extern bool scheduler_ready(void);
+
+/*
+ * Whether some device can serve this choice, else why not.
+ */
+extern bool scheduler_can_serve(enum geonn_device_choice choice,
+								struct failure *failure);
+
+/* Whether choice auto uses this device. */
+extern bool scheduler_auto_uses(const struct device *device);
+
+/* Append a search to its session's queue. */
+extern void scheduler_submit(struct search_queue *queue, struct search *search);
+
+/*
+ * Finish all that waits in a queue, unanswered; what devices are at work on
+ * stays with them.
+ */
+extern void scheduler_drop(struct search_queue *queue);
+
+/* The next search that finished, or NULL. */
+extern struct search *scheduler_collect(void);
+
+/* A device that was ready and is lost, or NULL. */
+extern struct device *scheduler_lost_device(void);
+
+/* Let every device discard what it made of a dataset, and free it. */
+extern void scheduler_discard(struct dataset *dataset);
+
+/* End the device threads, once they are done with what they have started. */
+extern void scheduler_close(void);
+
+#endif							/* GEONN_SCHEDULER_H */

@@ -1,0 +1,467 @@
+/*
+ * server.c
+ *		The engine's event loop.
+ *
+ * One thread owns the listening socket, every session and all batch memory.
+ * It waits in epoll for clients, for the supervisor, for signals, and for the
+ * event descriptor through which device and sealing threads say that they
+ * finished something.  It does nothing that takes longer than copying one
+ * batch of references, so a ping is answered at any time, whatever the devices
+ * do.
+ *
+ * The engine ends when the supervisor closes its end, on SIGTERM or SIGINT,
+ * and when a device is lost: then nothing that the driver holds in this
+ * process can be trusted, so the statements that were running get their error
+ * and the supervisor starts another engine.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "session.h"
+#include "thread_pool.h"
+
+#define EXIT_DEVICE_LOST 3
+
+/* connections that wait to be accepted */
+#define BACKLOG 128
+
+/* how long to leave new connections waiting when descriptors have run out */
+#define ACCEPT_PAUSE_MS 100
+
+/* what epoll says is ready: one of these, or a session */
+enum source
+{
+	SOURCE_LISTENER,
+	SOURCE_WAKE,
+	SOURCE_SIGNAL,
+	SOURCE_SUPERVISOR,
+	SOURCE_COUNT
+};
+
+static struct
+{
+	const struct server_options *options;
+	int64_t		started_at;		/* microseconds since 1970 */
+	int			epoll;
+	int			wake;			/* eventfd; -1 until there is one */
+	int			listener;
+	int			signals;
+	bool		accepting;		/* the listener is in the epoll set */
+	bool		welcomed;		/* clients need not wait for probes any more */
+	bool		stopping;
+	int			exit_status;
+	struct session *sessions;
+}			server = {
+	.wake = -1
+};
+
+/* epoll's data for a source; anything else is a session's address */
+static char source_marks[SOURCE_COUNT];
+
+void
+server_wake(void)
+{
+	uint64_t	one = 1;
+	ssize_t		written = write(server.wake, &one, sizeof(one));
+
+	(void) written;				/* a full counter wakes as well */
+}
+
+bool
+server_can_serve(enum geonn_device_choice choice, struct failure *failure)
+{
+	if (scheduler_can_serve(choice, failure))
+		return true;
+	if (choice == GEONN_DEVICE_CUDA)
+	{
+		fail_detail(failure, "%s", server.options->no_gpu.message);
+		fail_hint(failure, "%s", server.options->no_gpu.hint[0] ?
+				  server.options->no_gpu.hint :
+				  "Set geonn.device to auto or cpu, or make a GPU available to the server.");
+	}
+	return false;
+}
+
+/*
+ * Why no GPU is in use: there is none, or the first one's own reason.
+ */
+static void
+no_gpu_reason(char *reason, size_t size)
+{
+	const struct server_options *options = server.options;
+	const struct failure *why = &options->no_gpu;
+
+	reason[0] = '\0';
+	for (int i = 0; i < options->device_count; i++)
+	{
+		const struct device *device = &options->devices[i];
+
+		if (device->operations->kind != GEONN_KIND_CUDA)
+			continue;
+		if (atomic_load(&device->usable))
+			return;
+		why = &device->lost;
+	}
+	if (why->detail[0])
+		snprintf(reason, size, "%.120s: %.120s", why->message, why->detail);
+	else
+		snprintf(reason, size, "%s", why->message);
+}
+
+static bool
+send_device_status(int socket, struct device *device)
+{
+	bool		usable = atomic_load(&device->usable);
+	bool		is_cpu = device->operations->kind == GEONN_KIND_CPU;
+	struct geonn_device_status status = {
+		.number = (uint32_t) device->number,
+		.kind = device->operations->kind,
+		.state = usable ? GEONN_DEVICE_READY : GEONN_DEVICE_FAILED,
+		.in_use_by_auto = scheduler_auto_uses(device),
+		.capability_major = device->capability_major,
+		.capability_minor = device->capability_minor,
+		.threads = is_cpu ? thread_pool_threads() : 0,
+		.memory_total = device->memory_total,
+		.memory_free = usable ? device->operations->memory_free(device) : 0,
+		.batches = atomic_load(&device->batches)
+	};
+
+	memcpy(status.name, device->name, sizeof(status.name));
+	memcpy(status.uuid, device->uuid, sizeof(status.uuid));
+	if (!usable)
+		memcpy(status.reason, device->lost.message, sizeof(status.reason));
+	return geonn_channel_send(socket, GEONN_DEVICE_STATUS, &status, -1) == GEONN_CHANNEL_OK;
+}
+
+bool
+server_send_status(int socket)
+{
+	const struct server_options *options = server.options;
+	struct geonn_engine_status status = {
+		.pid = getpid(),
+		.devices = (uint32_t) options->device_count,
+		.datasets = session_dataset_count(),
+		.transfer_memory = batch_memory_in_use(),
+		.transfer_memory_limit = batch_memory_limit(),
+		.started_at = server.started_at,
+		.release = GEONN_VERSION
+	};
+
+	for (struct session *session = server.sessions; session != NULL; session = session->next)
+	{
+		if (session->dataset != NULL)
+			status.sessions++;
+		for (int i = 0; i < GEONN_RING_SLOTS; i++)
+			status.searches += session->slots[i].busy;
+	}
+	no_gpu_reason(status.no_gpu_reason, sizeof(status.no_gpu_reason));
+	if (geonn_channel_send(socket, GEONN_ENGINE_STATUS, &status, -1) != GEONN_CHANNEL_OK)
+		return false;
+	for (int i = 0; i < options->device_count; i++)
+		if (!send_device_status(socket, &options->devices[i]))
+			return false;
+	return true;
+}
+
+static bool
+watch(int descriptor, void *mark)
+{
+	struct epoll_event event = {.events = EPOLLIN,.data.ptr = mark};
+
+	return epoll_ctl(server.epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+/*
+ * A socket of our own at this path, which nobody else can connect to.
+ */
+static bool
+listen_at(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	mode_t		mask;
+	bool		bound;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+	{
+		log_line(LOG_ERROR, "socket path \"%s\" has %zu bytes, and %zu are allowed",
+				 path, strlen(path), sizeof(address.sun_path) - 1);
+		return false;
+	}
+	strcpy(address.sun_path, path);
+
+	server.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server.listener < 0)
+	{
+		log_line(LOG_ERROR, "could not create a socket: %s", strerror(errno));
+		return false;
+	}
+	unlink(path);				/* of an engine that was killed */
+	mask = umask(0177);
+	bound = bind(server.listener, (struct sockaddr *) &address, sizeof(address)) == 0;
+	umask(mask);
+	if (!bound || listen(server.listener, BACKLOG) != 0)
+	{
+		log_line(LOG_ERROR, "could not listen at \"%s\": %s", path, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Block the signals that end the engine, for every thread to come, and read
+ * them from a descriptor.
+ */
+static bool
+take_signals(void)
+{
+	sigset_t	set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
+		return false;
+
+	/* the terminal's and the operator's wish, but not a hang-up */
+	sigdelset(&set, SIGHUP);
+	server.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return server.signals >= 0;
+}
+
+static void
+handle_listener(void)
+{
+	for (;;)
+	{
+		int			socket = accept4(server.listener, NULL, NULL,
+									 SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct session *session;
+		pid_t		peer;
+
+		if (socket < 0)
+		{
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			{
+				log_line(LOG_WARNING, "could not accept a client: %s", strerror(errno));
+				epoll_ctl(server.epoll, EPOLL_CTL_DEL, server.listener, NULL);
+				server.accepting = false;
+			}
+			return;
+		}
+		session = geonn_channel_peer_is_own_user(socket, &peer) ?
+			session_create(socket) : NULL;
+		if (session == NULL || !watch(socket, session))
+		{
+			close(socket);
+			free(session);
+			continue;
+		}
+		session->next = server.sessions;
+		server.sessions = session;
+	}
+}
+
+static void
+handle_supervisor(void)
+{
+	for (;;)
+	{
+		union geonn_message message;
+		int			descriptor;
+		enum geonn_channel_status status =
+			geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor);
+
+		if (descriptor >= 0)
+			close(descriptor);
+		if (status == GEONN_CHANNEL_AGAIN)
+			return;
+		if (status != GEONN_CHANNEL_OK)
+		{
+			server.stopping = true;
+			return;
+		}
+		switch (message.header.type)
+		{
+			case GEONN_PING:
+				geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &message, -1);
+				break;
+			case GEONN_CONFIGURE:
+				thread_pool_set_threads(message.configure.cpu_threads);
+				batch_memory_set_limit(message.configure.transfer_memory_limit);
+				break;
+		}
+	}
+}
+
+/*
+ * A device can't be trusted any more: tell those who had searches running, and
+ * end.
+ */
+static void
+handle_lost_device(struct device *device)
+{
+	struct failure failure = device->lost;
+
+	log_line(LOG_ERROR, "device %d (%s) is lost, the engine ends: %s%s%s",
+			 device->number, device->name, failure.message,
+			 failure.detail[0] ? ": " : "", failure.detail);
+	for (struct session *session = server.sessions; session != NULL; session = session->next)
+		if (session->under_way > 0)
+			session_fail(session, &failure);
+	server.exit_status = EXIT_DEVICE_LOST;
+	server.stopping = true;
+}
+
+/*
+ * Devices or sealing threads finished something.
+ */
+static void
+handle_wake(void)
+{
+	uint64_t	count;
+	ssize_t		got = read(server.wake, &count, sizeof(count));
+	struct search *search;
+	struct device *lost;
+
+	(void) got;
+	if (!server.welcomed && scheduler_ready())
+	{
+		server.welcomed = true;
+		for (struct session *session = server.sessions; session != NULL; session = session->next)
+			session_welcome(session);
+	}
+	while ((search = scheduler_collect()) != NULL)
+		session_search_finished(search);
+	session_collect_sealed();
+	lost = scheduler_lost_device();
+	if (lost != NULL)
+		handle_lost_device(lost);
+}
+
+static void
+free_ended_sessions(void)
+{
+	struct session **link = &server.sessions;
+
+	while (*link != NULL)
+	{
+		struct session *session = *link;
+		struct session *next = session->next;
+
+		if (session_free_if_idle(session))
+			*link = next;
+		else
+			link = &session->next;
+	}
+}
+
+static void
+handle_event(void *mark)
+{
+	if (mark == &source_marks[SOURCE_LISTENER])
+		handle_listener();
+	else if (mark == &source_marks[SOURCE_WAKE])
+		handle_wake();
+	else if (mark == &source_marks[SOURCE_SUPERVISOR])
+		handle_supervisor();
+	else if (mark == &source_marks[SOURCE_SIGNAL])
+		server.stopping = true;
+	else
+		session_receive(mark);
+}
+
+static void
+serve(void)
+{
+	while (!server.stopping)
+	{
+		struct epoll_event events[32];
+		int			count = epoll_wait(server.epoll, events, 32,
+									   server.accepting ? -1 : ACCEPT_PAUSE_MS);
+
+		for (int i = 0; i < count; i++)
+			handle_event(events[i].data.ptr);
+
+		/* not before: an event of this round may belong to one of them */
+		free_ended_sessions();
+		if (!server.accepting)
+			server.accepting = watch(server.listener, &source_marks[SOURCE_LISTENER]);
+	}
+}
+
+static void
+close_all(void)
+{
+	for (struct session *session = server.sessions; session != NULL; session = session->next)
+		session_end(session);
+	scheduler_close();
+	handle_wake();
+	free_ended_sessions();
+	batch_memory_close();
+}
+
+int
+server_run(const struct server_options *options)
+{
+	struct geonn_ping ready = {.number = 0};
+	struct failure failure;
+	struct timespec now;
+
+	server.options = options;
+	clock_gettime(CLOCK_REALTIME, &now);
+	server.started_at = (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	batch_memory_open(options->devices, options->device_count);
+
+	server.epoll = epoll_create1(EPOLL_CLOEXEC);
+	server.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (server.epoll < 0 || server.wake < 0 || !take_signals())
+	{
+		log_line(LOG_ERROR, "could not start: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (!listen_at(options->socket_path))
+		return EXIT_FAILURE;
+	if (!scheduler_open(options->devices, options->device_count, server_wake, &failure))
+	{
+		log_line(LOG_ERROR, "%s: %s", failure.message, failure.detail);
+		return EXIT_FAILURE;
+	}
+	server.accepting = watch(server.listener, &source_marks[SOURCE_LISTENER]);
+	if (!watch(server.wake, &source_marks[SOURCE_WAKE]) ||
+		!watch(server.signals, &source_marks[SOURCE_SIGNAL]) ||
+		(options->supervised &&
+		 !watch(GEONN_SUPERVISOR_DESCRIPTOR, &source_marks[SOURCE_SUPERVISOR])))
+	{
+		log_line(LOG_ERROR, "could not wait for events: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+
+	/* the supervisor may now send clients here */
+	if (options->supervised)
+		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
+	serve();
+	unlink(options->socket_path);
+	close_all();
+	return server.exit_status;
+}

@@ -1,0 +1,587 @@
+/*
+ * session.c
+ *		One client's connection: its dataset and its ring of batches.
+ *
+ * A session is a state machine driven by protocol.h's messages.  A message
+ * that does not fit the state, a slot out of range or busy, more rows than its
+ * batch has: each ends the session with an error, and costs nobody else
+ * anything.
+ *
+ * Everything here runs on the server's thread and never waits.  References are
+ * copied from their batch at once.  Sorting a dataset, the one long step that
+ * is no device's work, has a thread of its own.  Searches go to the scheduler.
+ *
+ * When the client's end of the socket closes, because it is done or because
+ * its statement was cancelled or its process died, the session ends: it drops
+ * its waiting searches and sets cancelled for those that devices are at work
+ * on.  Its batches and its dataset are given back when the last of these has
+ * come back.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server.h"
+
+#define MESSAGES_AT_A_TIME 64
+
+/* a dataset on its way through a sealing thread */
+struct sealing
+{
+	struct session *session;
+	bool		done;
+	struct failure failure;		/* where not done */
+	struct sealing *next;
+};
+
+/* datasets that sessions hold, and the id of the next one */
+static struct dataset *datasets;
+static uint64_t next_dataset_id = 1;
+
+static pthread_mutex_t sealed_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sealing *sealed;	/* guarded by sealed_lock */
+
+struct session *
+session_create(int socket)
+{
+	struct session *session = calloc(1, sizeof(*session));
+
+	if (session == NULL)
+		return NULL;
+	session->socket = socket;
+	session->state = SESSION_CONNECTED;
+	atomic_init(&session->cancelled, false);
+	return session;
+}
+
+bool
+session_is_open(const struct session *session)
+{
+	return session->state != SESSION_ENDED && session->dataset != NULL;
+}
+
+uint32_t
+session_dataset_count(void)
+{
+	uint32_t	count = 0;
+
+	for (struct dataset *dataset = datasets; dataset != NULL; dataset = dataset->next)
+		count++;
+	return count;
+}
+
+/*
+ * Send, or end the session: a client that does not read what it asked for is
+ * not worth waiting for.
+ */
+static void
+send_or_end(struct session *session, int type, void *message, int descriptor)
+{
+	if (session->state != SESSION_ENDED &&
+		geonn_channel_send(session->socket, type, message, descriptor) != GEONN_CHANNEL_OK)
+		session_end(session);
+}
+
+void
+session_fail(struct session *session, const struct failure *failure)
+{
+	struct geonn_error error = {.code = failure->code};
+
+	memcpy(error.message, failure->message, sizeof(error.message));
+	memcpy(error.detail, failure->detail, sizeof(error.detail));
+	memcpy(error.hint, failure->hint, sizeof(error.hint));
+	send_or_end(session, GEONN_ERROR, &error, -1);
+	session_end(session);
+}
+
+static void
+fail_protocol(struct session *session, const char *what)
+{
+	struct failure failure;
+
+	fail(&failure, GEONN_ERROR_PROTOCOL, "the engine did not expect this: %s", what);
+	session_fail(session, &failure);
+}
+
+static void
+release_dataset(struct dataset *dataset)
+{
+	struct dataset **link = &datasets;
+
+	if (--dataset->users > 0)
+		return;
+	while (*link != dataset)
+		link = &(*link)->next;
+	*link = dataset->next;
+	scheduler_discard(dataset);
+}
+
+void
+session_end(struct session *session)
+{
+	if (session->state == SESSION_ENDED)
+		return;
+	session->state = SESSION_ENDED;
+	close(session->socket);
+	session->socket = -1;
+	atomic_store(&session->cancelled, true);
+	scheduler_drop(&session->queue);
+	server_wake();
+}
+
+bool
+session_free_if_idle(struct session *session)
+{
+	if (session->state != SESSION_ENDED || session->under_way > 0)
+		return false;
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		if (session->slots[i].memory != NULL)
+			batch_memory_release(session->slots[i].memory);
+	if (session->dataset != NULL)
+		release_dataset(session->dataset);
+	free(session);
+	return true;
+}
+
+/*
+ * The slot of this number if it exists and is idle, else NULL and the session
+ * has ended.
+ */
+static struct slot *
+idle_slot(struct session *session, uint32_t number)
+{
+	if (number >= GEONN_RING_SLOTS)
+	{
+		fail_protocol(session, "slot out of range");
+		return NULL;
+	}
+	if (session->slots[number].busy)
+	{
+		fail_protocol(session, "slot is busy");
+		return NULL;
+	}
+	return &session->slots[number];
+}
+
+/* the same for a slot that has a batch with at least these rows */
+static struct slot *
+filled_slot(struct session *session, uint32_t number, uint32_t rows)
+{
+	struct slot *slot = idle_slot(session, number);
+
+	if (slot == NULL)
+		return NULL;
+	if (slot->memory == NULL || rows < 1 || rows > slot->columns.rows)
+	{
+		fail_protocol(session, "more rows than the batch has");
+		return NULL;
+	}
+	return slot;
+}
+
+static void
+handle_hello(struct session *session, const struct geonn_hello *hello)
+{
+	struct failure failure;
+
+	if (hello->header.version == GEONN_PROTOCOL_VERSION &&
+		strcmp(hello->release, GEONN_VERSION) == 0)
+	{
+		session->state = SESSION_GREETED;
+		if (scheduler_ready())
+			session_welcome(session);
+		return;
+	}
+	fail(&failure, GEONN_ERROR_VERSION,
+		 "the engine is version %s, the client is version %s",
+		 GEONN_VERSION, hello->release);
+	session_fail(session, &failure);
+}
+
+void
+session_welcome(struct session *session)
+{
+	struct geonn_welcome welcome = {.release = GEONN_VERSION};
+
+	if (session->state != SESSION_GREETED)
+		return;
+	session->state = SESSION_WELCOME;
+	send_or_end(session, GEONN_WELCOME, &welcome, -1);
+}
+
+/*
+ * Remember the choice of devices, if one of them can serve it.
+ */
+static bool
+choose_device(struct session *session, uint32_t choice)
+{
+	struct failure failure;
+
+	if (choice > GEONN_DEVICE_CUDA)
+	{
+		fail_protocol(session, "unknown choice of devices");
+		return false;
+	}
+	session->choice = (enum geonn_device_choice) choice;
+	if (server_can_serve(session->choice, &failure))
+		return true;
+	session_fail(session, &failure);
+	return false;
+}
+
+static void
+handle_open(struct session *session, const struct geonn_open *open)
+{
+	struct geonn_opened opened = {.dataset = next_dataset_id};
+	struct failure failure;
+
+	if (!choose_device(session, open->device))
+		return;
+	session->dataset = dataset_create(next_dataset_id);
+	if (session->dataset == NULL)
+	{
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
+		session_fail(session, &failure);
+		return;
+	}
+	next_dataset_id++;
+	session->dataset->users = 1;
+	session->dataset->next = datasets;
+	datasets = session->dataset;
+	session->state = SESSION_COLLECTING;
+	send_or_end(session, GEONN_OPENED, &opened, -1);
+}
+
+static void
+handle_attach(struct session *session, const struct geonn_attach *attach)
+{
+	struct geonn_opened opened = {.dataset = attach->dataset};
+	struct dataset *dataset = datasets;
+
+	while (dataset != NULL && dataset->id != attach->dataset)
+		dataset = dataset->next;
+	if (dataset == NULL || !dataset->sealed)
+	{
+		fail_protocol(session, "no such dataset to attach to");
+		return;
+	}
+	if (!choose_device(session, attach->device))
+		return;
+	dataset->users++;
+	session->dataset = dataset;
+	session->state = SESSION_SEARCHING;
+	send_or_end(session, GEONN_OPENED, &opened, -1);
+}
+
+static void
+handle_allocate(struct session *session, const struct geonn_allocate *allocate)
+{
+	struct geonn_batch batch = {
+		.slot = allocate->slot,
+		.rows = allocate->rows,
+		.room = allocate->room
+	};
+	struct slot *slot = idle_slot(session, allocate->slot);
+	struct geonn_batch_columns columns;
+	struct failure failure;
+
+	if (slot == NULL)
+		return;
+	if (geonn_batch_layout(NULL, allocate->rows, allocate->room, &columns) == 0)
+	{
+		fail_protocol(session, "rows or room of a batch out of range");
+		return;
+	}
+	if (slot->memory != NULL)
+		batch_memory_release(slot->memory);
+	slot->memory = batch_memory_acquire(&batch.rows, &batch.room, &failure);
+	if (slot->memory == NULL)
+	{
+		session_fail(session, &failure);
+		return;
+	}
+	geonn_batch_layout(slot->memory->start, batch.rows, batch.room, &slot->columns);
+	send_or_end(session, GEONN_BATCH, &batch, slot->memory->descriptor);
+}
+
+static void
+handle_references(struct session *session, const struct geonn_references *references)
+{
+	struct geonn_released released = {.slot = references->slot};
+	struct slot *slot = filled_slot(session, references->slot, references->rows);
+	struct failure failure;
+
+	if (slot == NULL)
+		return;
+	if (dataset_append(session->dataset, slot->columns.latitude,
+					   slot->columns.longitude, slot->columns.tag,
+					   references->rows, &failure))
+		send_or_end(session, GEONN_RELEASED, &released, -1);
+	else
+		session_fail(session, &failure);
+}
+
+static void
+finish_seal(struct session *session)
+{
+	struct geonn_sealed message = {.references = session->dataset->count};
+
+	session->dataset->sealed = true;
+	session->state = SESSION_SEARCHING;
+	send_or_end(session, GEONN_SEALED, &message, -1);
+}
+
+static void *
+sealing_main(void *argument)
+{
+	struct sealing *sealing = argument;
+
+	sealing->done = dataset_sort(sealing->session->dataset, &sealing->failure);
+	pthread_mutex_lock(&sealed_lock);
+	sealing->next = sealed;
+	sealed = sealing;
+	pthread_mutex_unlock(&sealed_lock);
+	server_wake();
+	return NULL;
+}
+
+static void
+handle_seal(struct session *session, const struct geonn_seal *seal)
+{
+	struct sealing *sealing;
+	struct failure failure;
+	pthread_t	thread;
+
+	if (!seal->order_by_tag)
+	{
+		finish_seal(session);
+		return;
+	}
+	sealing = calloc(1, sizeof(*sealing));
+	if (sealing != NULL)
+	{
+		sealing->session = session;
+		if (pthread_create(&thread, NULL, sealing_main, sealing) == 0)
+		{
+			pthread_detach(thread);
+			session->state = SESSION_SEALING;
+			session->under_way++;
+			return;
+		}
+		free(sealing);
+	}
+	fail(&failure, GEONN_ERROR_MEMORY, "not enough memory to sort the references");
+	session_fail(session, &failure);
+}
+
+void
+session_collect_sealed(void)
+{
+	struct sealing *list;
+
+	pthread_mutex_lock(&sealed_lock);
+	list = sealed;
+	sealed = NULL;
+	pthread_mutex_unlock(&sealed_lock);
+
+	while (list != NULL)
+	{
+		struct sealing *sealing = list;
+		struct session *session = sealing->session;
+
+		list = sealing->next;
+		session->under_way--;
+		if (session->state == SESSION_SEALING)
+		{
+			if (sealing->done)
+				finish_seal(session);
+			else
+				session_fail(session, &sealing->failure);
+		}
+		free(sealing);
+	}
+}
+
+static void
+send_results(struct session *session, const struct search *search)
+{
+	struct geonn_results results = {
+		.slot = search->slot,
+		.first = search->first,
+		.observations = search->answered,
+		.pairs = search->pairs
+	};
+
+	send_or_end(session, GEONN_RESULTS, &results, -1);
+}
+
+static void
+handle_search(struct session *session, const struct geonn_search *request)
+{
+	struct slot *slot = filled_slot(session, request->slot, request->rows);
+	struct search *search;
+
+	if (slot == NULL)
+		return;
+	if (request->first >= request->rows)
+	{
+		fail_protocol(session, "search begins past its rows");
+		return;
+	}
+	search = &slot->search;
+	memset(search, 0, sizeof(*search));
+	search->session = session;
+	search->slot = request->slot;
+	search->dataset = session->dataset;
+	search->choice = session->choice;
+	search->columns = slot->columns;
+	search->first = request->first;
+	search->rows = request->rows;
+	search->cancelled = &session->cancelled;
+
+	if (session->dataset->count == 0)
+	{
+		/* nobody has a neighbour, and devices know no empty datasets */
+		search->answered = search->rows - search->first;
+		memset(slot->columns.count + search->first, 0,
+			   search->answered * sizeof(*slot->columns.count));
+		send_results(session, search);
+		return;
+	}
+	slot->busy = true;
+	session->under_way++;
+	scheduler_submit(&session->queue, search);
+}
+
+void
+session_search_finished(struct search *search)
+{
+	struct session *session = search->session;
+
+	session->slots[search->slot].busy = false;
+	session->under_way--;
+	if (session->state == SESSION_ENDED)
+		return;
+	if (search->failed)
+		session_fail(session, &search->failure);
+	else
+		send_results(session, search);
+}
+
+/*
+ * Handle one message if it fits the state.
+ */
+static void
+handle_message(struct session *session, const union geonn_message *message)
+{
+	enum session_state state = session->state;
+
+	switch (message->header.type)
+	{
+		case GEONN_HELLO:
+			if (state == SESSION_CONNECTED)
+			{
+				handle_hello(session, &message->hello);
+				return;
+			}
+			break;
+		case GEONN_STATUS:
+			if (state == SESSION_WELCOME)
+			{
+				if (!server_send_status(session->socket))
+					session_end(session);
+				return;
+			}
+			break;
+		case GEONN_OPEN:
+			if (state == SESSION_WELCOME)
+			{
+				handle_open(session, &message->open);
+				return;
+			}
+			break;
+		case GEONN_ATTACH:
+			if (state == SESSION_WELCOME)
+			{
+				handle_attach(session, &message->attach);
+				return;
+			}
+			break;
+		case GEONN_ALLOCATE:
+			if (state == SESSION_COLLECTING || state == SESSION_SEARCHING)
+			{
+				handle_allocate(session, &message->allocate);
+				return;
+			}
+			break;
+		case GEONN_REFERENCES:
+			if (state == SESSION_COLLECTING)
+			{
+				handle_references(session, &message->references);
+				return;
+			}
+			break;
+		case GEONN_SEAL:
+			if (state == SESSION_COLLECTING)
+			{
+				handle_seal(session, &message->seal);
+				return;
+			}
+			break;
+		case GEONN_SEARCH:
+			if (state == SESSION_SEARCHING)
+			{
+				handle_search(session, &message->search);
+				return;
+			}
+			break;
+	}
+	fail_protocol(session, "message out of turn");
+}
+
+void
+session_receive(struct session *session)
+{
+	/* a bounded number at a time: other clients wait, too */
+	for (int i = 0; i < MESSAGES_AT_A_TIME && session->state != SESSION_ENDED; i++)
+	{
+		union geonn_message message;
+		int			descriptor;
+		enum geonn_channel_status status = geonn_channel_receive(session->socket,
+																 &message, &descriptor);
+
+		if (descriptor >= 0)
+			close(descriptor);	/* no client has one to give */
+		switch (status)
+		{
+			case GEONN_CHANNEL_OK:
+				handle_message(session, &message);
+				break;
+			case GEONN_CHANNEL_AGAIN:
+				return;
+			case GEONN_CHANNEL_OTHER_VERSION:
+				if (message.header.type == GEONN_HELLO &&
+					session->state == SESSION_CONNECTED)
+				{
+					handle_hello(session, &message.hello);
+					break;
+				}
+				/* fall through */
+			case GEONN_CHANNEL_MALFORMED:
+				fail_protocol(session, "malformed message");
+				break;
+			case GEONN_CHANNEL_CLOSED:
+			case GEONN_CHANNEL_FAILED:
+				session_end(session);
+				break;
+		}
+	}
+}

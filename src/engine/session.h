@@ -1,0 +1,76 @@
+/*
+ * session.h
+ *		One client's connection: its dataset and its ring of batches.
+ */
+#ifndef GEONN_SESSION_H
+#define GEONN_SESSION_H
+
+#include "../common/channel.h"
+#include "batch_memory.h"
+#include "scheduler.h"
+
+enum session_state
+{
+	SESSION_CONNECTED,			/* nothing said yet */
+	SESSION_GREETED,			/* said hello, and waits for its welcome */
+	SESSION_WELCOME,			/* may ask for the status, open or attach */
+	SESSION_COLLECTING,			/* sends references */
+	SESSION_SEALING,			/* waits for its dataset */
+	SESSION_SEARCHING,			/* sends observations */
+	SESSION_ENDED				/* to be freed once nothing works for it */
+};
+
+/* a place in the ring */
+struct slot
+{
+	struct batch_memory *memory;	/* NULL until allocated */
+	struct geonn_batch_columns columns;
+	bool		busy;			/* search is waiting or running */
+	struct search search;
+};
+
+/* all of it is the server thread's, but for cancelled and what devices hold */
+struct session
+{
+	int			socket;			/* -1 once ended */
+	enum session_state state;
+	enum geonn_device_choice choice;
+	struct dataset *dataset;	/* a use of it, from open or attach on */
+	struct slot slots[GEONN_RING_SLOTS];
+	struct search_queue queue;
+	int			under_way;		/* busy slots, and the sealing thread */
+	atomic_bool cancelled;		/* becomes true when the session ends */
+	struct session *next;		/* in the server's list */
+};
+
+/* Take over a connected socket.  NULL where memory is short. */
+extern struct session *session_create(int socket);
+
+/* Handle what the client sent, or as much of it as is fair to others. */
+extern void session_receive(struct session *session);
+
+/* Answer a client whose hello came before the devices were probed. */
+extern void session_welcome(struct session *session);
+
+/* Pass on the result of a search that the scheduler finished. */
+extern void session_search_finished(struct search *search);
+
+/* Pass on what sealing threads finished. */
+extern void session_collect_sealed(void);
+
+/* Send an error, and end the session. */
+extern void session_fail(struct session *session, const struct failure *failure);
+
+/* Close the connection and cancel all that goes on for it. */
+extern void session_end(struct session *session);
+
+/* Free an ended session, unless something still works for it. */
+extern bool session_free_if_idle(struct session *session);
+
+/* Whether it has a dataset. */
+extern bool session_is_open(const struct session *session);
+
+/* Datasets that sessions hold. */
+extern uint32_t session_dataset_count(void);
+
+#endif							/* GEONN_SESSION_H */

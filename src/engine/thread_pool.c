@@ -1,0 +1,158 @@
+/*
+ * thread_pool.c
+ *		The CPU device's threads.
+ *
+ * A job is a function and a number of pieces; every thread takes the next
+ * piece until none is left, so threads that the system slows down simply take
+ * fewer.  Threads are created when a job first asks for that many and then
+ * stay, asleep between jobs; lowering the number leaves the surplus asleep.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NICE_LEVEL 10
+
+static atomic_uint wanted_threads;	/* 0: one for each core */
+
+static struct
+{
+	pthread_mutex_t lock;
+	pthread_cond_t work;		/* a job began, or the pool closes */
+	pthread_cond_t done;		/* the last worker left the job */
+
+	/* guarded by lock */
+	pthread_t	workers[THREAD_POOL_MAX];
+	unsigned	created;
+	unsigned	invited;		/* workers that may join the current job */
+	unsigned	inside;			/* workers in it */
+	unsigned long job;			/* its number */
+	bool		closing;
+
+	/* immutable during a job */
+	thread_pool_piece piece;
+	void	   *context;
+	size_t		pieces;
+
+	atomic_size_t next;
+}			pool = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.work = PTHREAD_COND_INITIALIZER,
+	.done = PTHREAD_COND_INITIALIZER
+};
+
+void
+thread_pool_set_threads(unsigned threads)
+{
+	atomic_store(&wanted_threads, threads < THREAD_POOL_MAX ? threads : THREAD_POOL_MAX);
+}
+
+unsigned
+thread_pool_threads(void)
+{
+	unsigned	threads = atomic_load(&wanted_threads);
+	cpu_set_t	allowed;
+
+	if (threads > 0)
+		return threads;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+		threads = (unsigned) CPU_COUNT(&allowed);
+	return threads > 0 ? threads : 1;
+}
+
+void
+thread_pool_lower_priority(void)
+{
+	setpriority(PRIO_PROCESS, (id_t) syscall(SYS_gettid), NICE_LEVEL);
+}
+
+static void
+take_pieces(void)
+{
+	size_t		number;
+
+	while ((number = atomic_fetch_add(&pool.next, 1)) < pool.pieces)
+		pool.piece(pool.context, number);
+}
+
+static void *
+worker_main(void *argument)
+{
+	unsigned	place = (unsigned) (size_t) argument;
+	unsigned long seen = 0;
+
+	thread_pool_lower_priority();
+	pthread_mutex_lock(&pool.lock);
+	while (!pool.closing)
+	{
+		if (pool.job == seen || place >= pool.invited)
+		{
+			seen = pool.job;
+			pthread_cond_wait(&pool.work, &pool.lock);
+			continue;
+		}
+		seen = pool.job;
+		pool.inside++;
+		pthread_mutex_unlock(&pool.lock);
+		take_pieces();
+		pthread_mutex_lock(&pool.lock);
+		if (--pool.inside == 0)
+			pthread_cond_signal(&pool.done);
+	}
+	pthread_mutex_unlock(&pool.lock);
+	return NULL;
+}
+
+void
+thread_pool_run(thread_pool_piece piece, void *context, size_t pieces)
+{
+	size_t		helpers = thread_pool_threads() - 1;
+
+	if (helpers > pieces)
+		helpers = pieces;
+
+	pthread_mutex_lock(&pool.lock);
+	while (pool.created < helpers &&
+		   pthread_create(&pool.workers[pool.created], NULL, worker_main,
+						  (void *) (size_t) pool.created) == 0)
+		pool.created++;
+	pool.piece = piece;
+	pool.context = context;
+	pool.pieces = pieces;
+	atomic_store(&pool.next, 0);
+	pool.invited = (unsigned) helpers;
+	pool.job++;
+	if (helpers > 0)
+		pthread_cond_broadcast(&pool.work);
+	pthread_mutex_unlock(&pool.lock);
+
+	take_pieces();
+
+	pthread_mutex_lock(&pool.lock);
+	pool.invited = 0;			/* who comes late finds the job over */
+	while (pool.inside > 0)
+		pthread_cond_wait(&pool.done, &pool.lock);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+void
+thread_pool_close(void)
+{
+	pthread_mutex_lock(&pool.lock);
+	pool.closing = true;
+	pthread_cond_broadcast(&pool.work);
+	pthread_mutex_unlock(&pool.lock);
+	for (unsigned i = 0; i < pool.created; i++)
+		pthread_join(pool.workers[i], NULL);
+	pool.created = 0;
+}

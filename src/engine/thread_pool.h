@@ -1,0 +1,35 @@
+/*
+ * thread_pool.h
+ *		The CPU device's threads, which share one job at a time piece by piece.
+ */
+#ifndef GEONN_THREAD_POOL_H
+#define GEONN_THREAD_POOL_H
+
+#include <stddef.h>
+
+/* more than any machine at hand has; geonn.cpu_threads has the same bound */
+#define THREAD_POOL_MAX 1024
+
+typedef void (*thread_pool_piece) (void *context, size_t number);
+
+/*
+ * How many threads the next job may use, the caller's included; 0 means one
+ * for each core that the process may run on.  Any thread may call it.
+ */
+extern void thread_pool_set_threads(unsigned threads);
+extern unsigned thread_pool_threads(void);
+
+/*
+ * Run piece(context, 0 ... pieces - 1), in any order, on all threads, and
+ * return when all have ended.  One caller at a time.  Where threads can't be
+ * created, fewer do the work.
+ */
+extern void thread_pool_run(thread_pool_piece piece, void *context, size_t pieces);
+
+/* End the threads; no job may be running. */
+extern void thread_pool_close(void);
+
+/* Let the calling thread yield to backends: PostgreSQL's work comes first. */
+extern void thread_pool_lower_priority(void);
+
+#endif							/* GEONN_THREAD_POOL_H */
