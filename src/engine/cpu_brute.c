@@ -5,15 +5,15 @@
  * References are searched tile by tile, each tile for all observations of the
  * call while it lies in the first-level cache.
  *
- * In a tile the loop over pairs computes no more than the squared chord s, as
- * a plain sum of squares that any vector unit can do, and its minimum.  That
- * sum may differ from geodesy.h's in the last places, and so may the order of
- * s from the order of distances; geonn_chord_limit() bounds both (its proof
- * stands there).  So a tile whose minimum is above the limit of the smallest s
- * seen so far holds no nearest reference; any other tile is gone through
- * again, with geodesy.h's own s and, where that is within the limit, the
- * distance, which decides.  A random order of references passes this filter
- * about ln(tiles) times an observation.
+ * The loop over pairs computes no more than the squared chord s, as a plain sum
+ * of squares that any vector unit can do, and its minimum over a group of
+ * references.  That sum may differ from geodesy.h's in the last places, and so
+ * may the order of s from the order of distances; geonn_chord_limit() bounds
+ * both (its proof stands there).  So a group whose minimum is above the limit
+ * of the smallest s seen so far holds no nearest reference; any other group is
+ * gone through again, with geodesy.h's own s and, where that is within the
+ * limit, the distance, which decides.  With references in random order that
+ * happens about ln(groups) times an observation.
  *
  * References are met in the order of their indexes, so among equal distances
  * the first one met stays.
@@ -42,6 +42,9 @@
 /* a function called by one of several versions must become part of each */
 #define VECTOR_INLINE __attribute__((always_inline))
 
+/* references of a group; a tile is a whole number of them */
+#define GROUP 64
+
 /* independent minima, enough to keep vector units busy */
 #define LANES 16
 
@@ -57,8 +60,8 @@ struct best
 };
 
 static inline VECTOR_INLINE double
-tile_minimum(const struct cpu_references *references, size_t start,
-			 struct geonn_vector place)
+group_minimum(const struct cpu_references *references, size_t start,
+			  struct geonn_vector place)
 {
 	const double *x = references->x + start;
 	const double *y = references->y + start;
@@ -68,7 +71,7 @@ tile_minimum(const struct cpu_references *references, size_t start,
 
 	for (int lane = 0; lane < LANES; lane++)
 		smallest[lane] = INFINITY;
-	for (size_t i = 0; i < CPU_BRUTE_TILE; i += LANES)
+	for (size_t i = 0; i < GROUP; i += LANES)
 		for (int lane = 0; lane < LANES; lane++)
 		{
 			double		dx = x[i + lane] - place.x;
@@ -86,10 +89,10 @@ tile_minimum(const struct cpu_references *references, size_t start,
 }
 
 static inline VECTOR_INLINE void
-decide_tile(const struct cpu_references *references, size_t start,
-			struct best *best)
+decide_group(const struct cpu_references *references, size_t start,
+			 struct best *best)
 {
-	size_t		end = start + CPU_BRUTE_TILE;
+	size_t		end = start + GROUP;
 
 	if (end > references->count)
 		end = references->count;
@@ -153,8 +156,9 @@ cpu_brute_nearest(const struct cpu_references *references, const double *latitud
 		if (atomic_load_explicit(cancelled, memory_order_relaxed))
 			return true;
 		for (size_t i = 0; i < observations; i++)
-			if (tile_minimum(references, start, bests[i].place) <= bests[i].limit)
-				decide_tile(references, start, &bests[i]);
+			for (size_t group = start; group < start + CPU_BRUTE_TILE; group += GROUP)
+				if (group_minimum(references, group, bests[i].place) <= bests[i].limit)
+					decide_group(references, group, &bests[i]);
 	}
 
 	for (size_t i = 0; i < observations; i++)

@@ -5,11 +5,11 @@
 #ifndef GEONN_DATASET_H
 #define GEONN_DATASET_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "atomics.h"
 #include "failure.h"
 
 struct dataset

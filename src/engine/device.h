@@ -15,12 +15,12 @@
 #ifndef GEONN_DEVICE_H
 #define GEONN_DEVICE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "../common/protocol.h"
+#include "atomics.h"
 #include "dataset.h"
 #include "failure.h"
 

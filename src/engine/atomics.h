@@ -1,0 +1,25 @@
+/*
+ * atomics.h
+ *		C's atomic types under C's names, for C and for the CUDA device's C++.
+ *
+ * C++ has <stdatomic.h> only since C++23; what it then says is what stands
+ * here.  The compilers that build the engine represent both the same way.
+ */
+#ifndef GEONN_ATOMICS_H
+#define GEONN_ATOMICS_H
+
+#ifdef __cplusplus
+extern "C++"
+{
+#include <atomic>
+}
+using std::atomic_bool;
+using std::atomic_int;
+using std::atomic_uint_fast64_t;
+using std::atomic_load;
+using std::atomic_store;
+#else
+#include <stdatomic.h>
+#endif
+
+#endif							/* GEONN_ATOMICS_H */
