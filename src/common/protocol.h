@@ -108,7 +108,8 @@ enum geonn_device_choice
 
 enum geonn_error_code
 {
-	GEONN_ERROR_VERSION = 1,	/* the two sides were not built together */
+	GEONN_ERROR_VERSION = 1,	/* the two sides were not built together;
+								 * detail is the engine's release */
 	GEONN_ERROR_PROTOCOL,		/* a message that does not fit: a bug */
 	GEONN_ERROR_MEMORY,			/* host or device memory is short */
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings */

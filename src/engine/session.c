@@ -203,6 +203,7 @@ handle_hello(struct session *session, const struct geonn_hello *hello)
 	fail(&failure, GEONN_ERROR_VERSION,
 		 "the engine is version %s, the client is version %s",
 		 GEONN_VERSION, hello->release);
+	fail_detail(&failure, "%s", GEONN_VERSION);
 	session_fail(session, &failure);
 }
 

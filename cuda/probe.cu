@@ -1,0 +1,298 @@
+/*
+ * probe.cu
+ *		Which GPUs there are, and whether one can be used.
+ *
+ * A GPU that shows up may still be unusable: held exclusively by someone else,
+ * too old for the code in this build, out of memory, broken.  So probing ends
+ * with a search of its own, through the same operations as any other, whose
+ * answers must be those that the host computes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/common/geodesy.h"
+#include "device.cuh"
+
+/* the self-test: enough observations for scan, references in several chunks */
+#define TEST_OBSERVATIONS 3000
+#define TEST_REFERENCES 300
+
+struct self_test
+{
+	struct dataset dataset;
+	struct search search;
+	atomic_bool cancelled;
+	double		reference_latitude[TEST_REFERENCES];
+	double		reference_longitude[TEST_REFERENCES];
+	int64_t		reference_tag[TEST_REFERENCES];
+	double		latitude[TEST_OBSERVATIONS];
+	double		longitude[TEST_OBSERVATIONS];
+	int64_t		tag[TEST_OBSERVATIONS];
+	double		distance[TEST_OBSERVATIONS];
+	uint32_t	count[TEST_OBSERVATIONS];
+};
+
+/*
+ * No GPU: the driver's answer in words.
+ */
+static void
+explain_no_gpu(struct failure *failure, cudaError_t error)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	int			driver = 0;
+	int			runtime = 0;
+
+	cudaDriverGetVersion(&driver);
+	cudaRuntimeGetVersion(&runtime);
+
+	if (driver == 0)
+	{
+		fail(failure, GEONN_ERROR_NO_DEVICE, "no NVIDIA driver was found");
+		fail_detail(failure, "%s", cudaGetErrorString(error));
+		fail_hint(failure, "Install NVIDIA's driver, or give the container access to the GPUs.");
+	}
+	else if (error == cudaErrorInsufficientDriver)
+	{
+		fail(failure, GEONN_ERROR_NO_DEVICE,
+			 "the NVIDIA driver supports CUDA %d.%d, and geonn was built with CUDA %d.%d",
+			 driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+		fail_detail(failure, "%s", cudaGetErrorString(error));
+		fail_hint(failure, "Update the driver, or build geonn with an older CUDA.");
+	}
+	else if (error == cudaSuccess || error == cudaErrorNoDevice)
+	{
+		fail(failure, GEONN_ERROR_NO_DEVICE, "no GPU is visible");
+		if (visible != NULL)
+		{
+			fail_detail(failure, "CUDA_VISIBLE_DEVICES is \"%s\".", visible);
+			fail_hint(failure, "It is set in the environment that the server was started in.");
+		}
+		else
+			fail_hint(failure, "See what nvidia-smi shows to the user that the server runs as.");
+	}
+	else
+	{
+		fail(failure, GEONN_ERROR_NO_DEVICE, "CUDA could not be started");
+		fail_detail(failure, "%s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
+		fail_hint(failure, "See whether nvidia-smi works for the user that the server runs as.");
+	}
+}
+
+extern "C" int
+cuda_device_count(struct failure *failure)
+{
+	int			count = 0;
+	cudaError_t error = cudaGetDeviceCount(&count);
+
+	if (error != cudaSuccess || count == 0)
+	{
+		explain_no_gpu(failure, error);
+		cudaGetLastError();
+		return 0;
+	}
+	/* device 0 is the CPU */
+	return count < GEONN_DEVICES_MAX - 1 ? count : GEONN_DEVICES_MAX - 1;
+}
+
+static bool
+describe(struct device *device, struct failure *failure)
+{
+	struct cudaDeviceProp properties;
+	const unsigned char *id = (const unsigned char *) properties.uuid.bytes;
+	cudaError_t error = cudaGetDeviceProperties(&properties, device->ordinal);
+	int			length;
+
+	if (error != cudaSuccess)
+		return cuda_fail(device, failure, error);
+	snprintf(device->name, sizeof(device->name), "%.127s", properties.name);
+	device->capability_major = (uint32_t) properties.major;
+	device->capability_minor = (uint32_t) properties.minor;
+	device->memory_total = properties.totalGlobalMem;
+
+	/* as nvidia-smi writes it */
+	length = snprintf(device->uuid, sizeof(device->uuid), "GPU");
+	for (int i = 0; i < 16; i++)
+		length += snprintf(device->uuid + length, sizeof(device->uuid) - (size_t) length,
+						   i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
+						   id[i]);
+	return true;
+}
+
+/*
+ * Make the GPU ready for searches.
+ */
+static cudaError_t
+open_device(struct device *device, struct cuda_device *cuda)
+{
+	cudaError_t error;
+
+	/* a host thread that waits for a build must not spin */
+	if ((error = cudaInitDevice(device->ordinal, cudaDeviceScheduleBlockingSync,
+								cudaInitDeviceFlagsAreValid)) != cudaSuccess ||
+		(error = cudaSetDevice(device->ordinal)) != cudaSuccess ||
+		(error = brute_measure(&cuda->machine)) != cudaSuccess ||
+		(error = cudaStreamCreateWithFlags(&cuda->building, cudaStreamNonBlocking)) != cudaSuccess)
+		return error;
+
+	for (int i = 0; i < CUDA_LANES; i++)
+	{
+		struct lane *lane = &cuda->lanes[i];
+
+		if ((error = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking)) != cudaSuccess ||
+			(error = cudaMallocHost((void **) &lane->status, sizeof(*lane->status))) != cudaSuccess)
+			return error;
+		for (int j = 0; j < LAUNCHES_AHEAD; j++)
+			if ((error = cudaEventCreateWithFlags(&lane->ends[j],
+												  cudaEventDisableTiming)) != cudaSuccess)
+				return error;
+	}
+	return cudaSuccess;
+}
+
+/*
+ * Points a tenth of a degree apart at least, poles, antipodes and the
+ * antimeridian among them, many of them at equal distances.  The last
+ * references stand where the first ones do, in another chunk.
+ */
+static void
+fill_in(struct self_test *test)
+{
+	for (int i = 0; i < TEST_REFERENCES; i++)
+	{
+		int			place = i % (TEST_REFERENCES - 30);
+
+		test->reference_latitude[i] = place * 37 % 181 - 90;
+		test->reference_longitude[i] = place * 59 % 541 - 180;
+		test->reference_tag[i] = 1000000000000 + i;
+	}
+	for (int i = 0; i < TEST_OBSERVATIONS; i++)
+	{
+		test->latitude[i] = i * 7919 % 1801 / 10.0 - 90.0;
+		test->longitude[i] = i * 104 % 5401 / 10.0 - 180.0;
+	}
+
+	test->dataset.count = TEST_REFERENCES;
+	test->dataset.latitude = test->reference_latitude;
+	test->dataset.longitude = test->reference_longitude;
+	test->dataset.tag = test->reference_tag;
+
+	test->search.dataset = &test->dataset;
+	test->search.columns.rows = TEST_OBSERVATIONS;
+	test->search.columns.room = TEST_OBSERVATIONS;
+	test->search.columns.latitude = test->latitude;
+	test->search.columns.longitude = test->longitude;
+	test->search.columns.tag = test->tag;
+	test->search.columns.distance = test->distance;
+	test->search.columns.count = test->count;
+	test->search.rows = TEST_OBSERVATIONS;
+	test->search.cancelled = &test->cancelled;
+}
+
+/*
+ * Compare one answer with the host's.
+ */
+static bool
+check_answer(const struct self_test *test, const struct geonn_vector *references, int observation)
+{
+	struct geonn_vector vector = geonn_unit_vector(test->latitude[observation],
+												   test->longitude[observation]);
+	double		distance = geonn_distance_of(vector, references[0]);
+	int			first = 0;
+
+	for (int i = 1; i < TEST_REFERENCES; i++)
+	{
+		double		other = geonn_distance_of(vector, references[i]);
+
+		if (other < distance)
+		{
+			distance = other;
+			first = i;
+		}
+	}
+	return test->count[observation] == 1 &&
+		test->tag[observation] == test->reference_tag[first] &&
+		test->distance[observation] == distance;
+}
+
+static bool
+run_self_test(struct device *device, struct self_test *test, struct failure *failure)
+{
+	struct geonn_vector references[TEST_REFERENCES];
+	struct search *ended = NULL;
+
+	fill_in(test);
+	test->dataset.built[device->number] =
+		cuda_device_operations.build(device, &test->dataset, failure);
+	if (test->dataset.built[device->number] == NULL)
+		return false;
+	cuda_device_operations.start(device, &test->search);
+	while (cuda_device_operations.advance(device, &ended) != DEVICE_FINISHED)
+	{
+		/* a piece ended: not all of it fitted */
+		if (ended != NULL)
+			cuda_device_operations.start(device, ended);
+		ended = NULL;
+	}
+	cuda_device_operations.discard(device, test->dataset.built[device->number]);
+
+	if (test->search.failed)
+	{
+		*failure = test->search.failure;
+		return false;
+	}
+	for (int i = 0; i < TEST_REFERENCES; i++)
+		references[i] = geonn_unit_vector(test->reference_latitude[i],
+										  test->reference_longitude[i]);
+	for (int i = 0; i < TEST_OBSERVATIONS; i++)
+		if (!check_answer(test, references, i))
+		{
+			fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, computes wrong answers",
+				 device->number, device->name);
+			fail_detail(failure, "For (%g, %g) it found tag %lld at %.9f m.",
+						test->latitude[i], test->longitude[i],
+						(long long) test->tag[i], test->distance[i]);
+			fail_hint(failure, "Update NVIDIA's driver; if that doesn't help, the GPU may be damaged.");
+			return false;
+		}
+	return true;
+}
+
+bool
+cuda_device_probe(struct device *device, struct failure *failure)
+{
+	struct cuda_device *cuda = (struct cuda_device *) calloc(1, sizeof(*cuda));
+	struct self_test *test;
+	cudaError_t error;
+	bool		passed;
+
+	if (cuda == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to open device %d",
+					device->number);
+	device->private_data = cuda;
+	device->lanes = CUDA_LANES;
+	if (!describe(device, failure))
+		return false;
+
+	error = open_device(device, cuda);
+	if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction)
+	{
+		cuda_fail(device, failure, error);
+		fail(failure, GEONN_ERROR_DEVICE,
+			 "geonn was built without code for device %d, %s, of compute capability %u.%u",
+			 device->number, device->name, device->capability_major, device->capability_minor);
+		fail_hint(failure, "Build geonn with CUDA_ARCH=%u%u, if its CUDA compiler knows that one.",
+				  device->capability_major, device->capability_minor);
+		return false;
+	}
+	if (error != cudaSuccess)
+		return cuda_fail(device, failure, error);
+
+	test = (struct self_test *) calloc(1, sizeof(*test));
+	if (test == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to test device %d",
+					device->number);
+	passed = run_self_test(device, test, failure);
+	free(test);
+	return passed;
+}
