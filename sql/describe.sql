@@ -1,0 +1,25 @@
+-- geonn_describe(): the columns that would be used, or the same errors
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS geonn;
+RESET client_min_messages;
+CREATE SCHEMA describe;
+SET search_path = describe, public;
+
+CREATE TABLE station (code integer PRIMARY KEY, name text, "Latitude" numeric(9,6), lng real);
+SELECT * FROM geonn_describe('station');
+SELECT role, column_name, pg_typeof(column_name) AS a, type, pg_typeof(type) AS b
+FROM geonn_describe('station') WHERE role <> 'id';
+CREATE VIEW place AS SELECT code AS id, "Latitude" AS lat, lng AS lon FROM station;
+SELECT * FROM geonn_describe('place');
+CREATE TABLE part (id bigint, lat float8, lon float8, PRIMARY KEY (id, lat));
+SELECT * FROM geonn_describe('part');
+
+SELECT * FROM geonn_describe(NULL);
+SELECT * FROM geonn_describe('pg_database');
+SELECT * FROM geonn_describe('station_pkey');
+SELECT * FROM geonn_describe('missing');
+CREATE TABLE ambiguous (id bigint, lat float8, lon float8, longitude float8);
+SELECT * FROM geonn_describe('ambiguous');
+
+SET client_min_messages = warning;
+DROP SCHEMA describe CASCADE;

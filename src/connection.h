@@ -1,0 +1,59 @@
+/*
+ * connection.h
+ *		A backend's connection to the engine: messages, waits, and the errors
+ *		that they end in.
+ *
+ * A connection lives as long as the memory context that was current when it
+ * was made: success, error and cancellation all close it.
+ */
+#ifndef GEONN_CONNECTION_H
+#define GEONN_CONNECTION_H
+
+#include <sys/types.h>
+
+#include "datatype/timestamp.h"
+#include "utils/palloc.h"
+
+#include "common/channel.h"
+
+typedef struct GeonnConnection
+{
+	int			socket;			/* -1: none */
+	pid_t		engine_pid;
+	MemoryContextCallback release;
+} GeonnConnection;
+
+/* Connect to the engine, which is started if need be, and greet it. */
+extern GeonnConnection *geonn_connection_open(void);
+
+/*
+ * Connect to an engine that runs, without a greeting.  Returns NULL, with
+ * errno, where none listens.
+ */
+extern GeonnConnection *geonn_connection_try(void);
+
+extern void geonn_connection_send(GeonnConnection *connection, int type,
+								  void *message);
+
+/*
+ * Receive one message; without wait, return false where none is there.  An
+ * error that the engine sends is raised.  *descriptor is the caller's to
+ * close, or -1.
+ */
+extern bool geonn_connection_receive(GeonnConnection *connection, bool wait,
+									 union geonn_message *message,
+									 int *descriptor);
+
+/*
+ * Receive one message before the deadline (0: whenever it comes); raises
+ * nothing but a cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first.
+ */
+extern enum geonn_channel_status geonn_connection_await(GeonnConnection *connection,
+														TimestampTz deadline,
+														union geonn_message *message,
+														int *descriptor);
+
+/* The engine sent what it must not. */
+extern void geonn_connection_violation(const char *what) __attribute__((noreturn));
+
+#endif							/* GEONN_CONNECTION_H */

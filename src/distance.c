@@ -1,0 +1,55 @@
+/*
+ * distance.c
+ *		geonn_distance(): metres between two points.
+ *
+ * This is the function that neighbours are ordered by (geodesy.h), so that
+ * ORDER BY geonn_distance(...), id is the definition of nearest.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/float.h"
+
+#include "common/geodesy.h"
+
+PG_FUNCTION_INFO_V1(geonn_distance);
+
+static void
+check_latitude(const char *name, double value)
+{
+	if (value >= -90 && value <= 90)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("%s is out of range: %s", name, float8out_internal(value)),
+			 errdetail("A latitude is from -90 to 90 degrees."),
+			 errhint("Latitude comes before longitude: geonn_distance(lat1, lon1, lat2, lon2).")));
+}
+
+static void
+check_longitude(const char *name, double value)
+{
+	if (value >= -180 && value <= 360)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("%s is out of range: %s", name, float8out_internal(value)),
+			 errdetail("A longitude is from -180 to 360 degrees."),
+			 errhint("Add or subtract multiples of 360 degrees until it is.")));
+}
+
+Datum
+geonn_distance(PG_FUNCTION_ARGS)
+{
+	double		latitude1 = PG_GETARG_FLOAT8(0);
+	double		longitude1 = PG_GETARG_FLOAT8(1);
+	double		latitude2 = PG_GETARG_FLOAT8(2);
+	double		longitude2 = PG_GETARG_FLOAT8(3);
+
+	check_latitude("lat1", latitude1);
+	check_longitude("lon1", longitude1);
+	check_latitude("lat2", latitude2);
+	check_longitude("lon2", longitude2);
+	PG_RETURN_FLOAT8(geonn_distance_degrees(latitude1, longitude1,
+											latitude2, longitude2));
+}

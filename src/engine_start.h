@@ -1,0 +1,16 @@
+/*
+ * engine_start.h
+ *		A backend's connection to the engine, which it starts if need be.
+ */
+#ifndef GEONN_ENGINE_START_H
+#define GEONN_ENGINE_START_H
+
+#include <sys/types.h>
+
+/*
+ * Returns a connected socket, or raises an error that says why there is no
+ * engine.
+ */
+extern int	geonn_engine_connect(pid_t *engine_pid);
+
+#endif							/* GEONN_ENGINE_START_H */

@@ -1,0 +1,34 @@
+/*
+ * geonn.h
+ *		Vocabulary of the extension module: its settings and its files.
+ */
+#ifndef GEONN_H
+#define GEONN_H
+
+#include "pgstat.h"
+
+#include "common/protocol.h"
+
+/*
+ * Files of the running geonn.  They stand in the folder for short-lived
+ * statistics, which base backups leave out, and are named relative to the
+ * data directory: that is every server process's working directory, and an
+ * absolute path may be too long for a socket.
+ */
+#define GEONN_SOCKET_FILE	PG_STAT_TMP_DIR "/geonn.sock"
+#define GEONN_LOCK_FILE		PG_STAT_TMP_DIR "/geonn.lock"
+#define GEONN_STATE_FILE	PG_STAT_TMP_DIR "/geonn.state"
+
+/* the program, beside the module in PostgreSQL's library directory */
+#define GEONN_ENGINE_PROGRAM "geonn-engine"
+
+/* settings, defined in module.c */
+extern int	geonn_device;		/* enum geonn_device_choice */
+extern int	geonn_cpu_threads;	/* 0: one for each core */
+extern int	geonn_engine_timeout;	/* seconds */
+extern int	geonn_transfer_memory_limit;	/* megabytes */
+
+/* what pg_stat_activity shows while a process waits for the engine */
+extern uint32 geonn_wait_event(void);
+
+#endif							/* GEONN_H */

@@ -1,0 +1,87 @@
+/*
+ * module.c
+ *		What happens when the module is loaded: settings, and the supervisor
+ *		where geonn is in shared_preload_libraries.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/wait_event.h"
+
+#include "geonn.h"
+#include "supervisor.h"
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+int			geonn_device = GEONN_DEVICE_AUTO;
+int			geonn_cpu_threads = 0;
+int			geonn_engine_timeout = 60;
+int			geonn_transfer_memory_limit = 1024;
+
+static const struct config_enum_entry device_options[] = {
+	{"auto", GEONN_DEVICE_AUTO, false},
+	{"cpu", GEONN_DEVICE_CPU, false},
+	{"cuda", GEONN_DEVICE_CUDA, false},
+	{NULL, 0, false}
+};
+
+void
+_PG_init(void)
+{
+	DefineCustomEnumVariable("geonn.device",
+							 "Device that this session's searches run on.",
+							 "auto uses the GPUs if there are any, else the CPU.",
+							 &geonn_device,
+							 GEONN_DEVICE_AUTO, device_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.cpu_threads",
+							"Threads that the engine searches with on the CPU.",
+							"0 means one for each core.",
+							&geonn_cpu_threads,
+							0, 0, 1024,
+							PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.engine_timeout",
+							"Time without an answer after which the engine is killed and started again.",
+							"It is also how long a statement waits for the engine to start.",
+							&geonn_engine_timeout,
+							60, 1, 3600,
+							PGC_SIGHUP, GUC_UNIT_S,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.transfer_memory_limit",
+							"Memory through which all sessions together exchange rows with the engine.",
+							"A session that finds it short works with smaller batches.",
+							&geonn_transfer_memory_limit,
+							1024, 16, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+
+	MarkGUCPrefixReserved("geonn");
+
+	if (process_shared_preload_libraries_in_progress)
+		geonn_supervisor_register();
+}
+
+uint32
+geonn_wait_event(void)
+{
+#if PG_VERSION_NUM >= 170000
+	static uint32 wait_event = 0;
+
+	if (wait_event == 0)
+		wait_event = WaitEventExtensionNew("GeonnEngine");
+	return wait_event;
+#else
+	return PG_WAIT_EXTENSION;
+#endif
+}

@@ -1,0 +1,266 @@
+/*
+ * reader.c
+ *		The points of a relation, as the caller of the statement may see them.
+ *
+ * The relation is read by a plain query, SELECT id, lat, lon FROM it, so that
+ * privileges, row-level security, views, partitions and foreign tables are
+ * the executor's business, and its errors are worded as everywhere.  The
+ * query runs through SPI with the snapshot of the calling statement, and
+ * gives its rows to a DestReceiver of this file one by one, so that nothing
+ * is collected.  Values are converted here rather than by casts in the query:
+ * the planner then sees plain columns.
+ *
+ * A NULL id or coordinate makes a row no candidate, as SQL has it, and is not
+ * worth a warning.  A coordinate that is NaN, infinite or out of range most
+ * likely is a mistake in the data: such rows are left out with one warning
+ * that counts them.  It is given after the relation has been read.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "tcop/dest.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "common/geodesy.h"
+#include "reader.h"
+
+/* rows between two resets of the memory that conversions use */
+#define ROWS_A_RESET	1024
+
+typedef struct PointReceiver
+{
+	DestReceiver receiver;		/* first */
+	const PointRelation *relation;
+	PointConsumer consume;
+	void	   *state;
+	MemoryContext conversion;
+
+	uint64		rows;
+	uint64		nulls;
+	uint64		not_finite;
+	uint64		latitude_out;
+	uint64		longitude_out;
+} PointReceiver;
+
+static int64
+convert_id(Oid type, Datum value)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
+static inline double
+convert_coordinate(PointReceiver *self, Oid type, Datum value)
+{
+	MemoryContext former;
+	double		result;
+
+	switch (type)
+	{
+		case FLOAT8OID:
+			return DatumGetFloat8(value);
+		case FLOAT4OID:
+			return DatumGetFloat4(value);
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		case INT8OID:
+			return (double) DatumGetInt64(value);
+		default:
+			former = MemoryContextSwitchTo(self->conversion);
+			result = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+														value));
+			MemoryContextSwitchTo(former);
+			return result;
+	}
+}
+
+static bool
+receive_row(TupleTableSlot *slot, DestReceiver *receiver)
+{
+	PointReceiver *self = (PointReceiver *) receiver;
+	const PointColumn *columns = self->relation->columns;
+	double		latitude;
+	double		longitude;
+
+	slot_getsomeattrs(slot, COLUMN_ROLES);
+	if (++self->rows % ROWS_A_RESET == 0)
+		MemoryContextReset(self->conversion);
+
+	if (slot->tts_isnull[COLUMN_ID] || slot->tts_isnull[COLUMN_LATITUDE] ||
+		slot->tts_isnull[COLUMN_LONGITUDE])
+	{
+		self->nulls++;
+		return true;
+	}
+
+	latitude = convert_coordinate(self, columns[COLUMN_LATITUDE].base_type,
+								  slot->tts_values[COLUMN_LATITUDE]);
+	longitude = convert_coordinate(self, columns[COLUMN_LONGITUDE].base_type,
+								   slot->tts_values[COLUMN_LONGITUDE]);
+	if (likely(geonn_coordinates_valid(latitude, longitude)))
+		self->consume(self->state,
+					  convert_id(columns[COLUMN_ID].base_type,
+								 slot->tts_values[COLUMN_ID]),
+					  latitude, longitude);
+	else if (!isfinite(latitude) || !isfinite(longitude))
+		self->not_finite++;
+	else if (latitude < -90 || latitude > 90)
+		self->latitude_out++;
+	else
+		self->longitude_out++;
+	return true;
+}
+
+static void
+receive_startup(DestReceiver *receiver pg_attribute_unused(),
+				int operation pg_attribute_unused(),
+				TupleDesc descriptor pg_attribute_unused())
+{
+}
+
+static void
+receive_nothing(DestReceiver *receiver pg_attribute_unused())
+{
+}
+
+static void
+name_relation(void *argument)
+{
+	const PointRelation *relation = argument;
+
+	errcontext("reading points from relation \"%s\"", relation->name);
+}
+
+/*
+ * Run the query.  It says what it reads by name; the lock that finding the
+ * columns took keeps the names true.
+ */
+static void
+run_query(const PointRelation *relation, const char *limit,
+		  PointReceiver *receiver)
+{
+	SPIPrepareOptions prepare = {.cursorOptions = CURSOR_OPT_PARALLEL_OK};
+	SPIExecuteOptions execute = {
+		.read_only = true,
+		.dest = &receiver->receiver
+	};
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = name_relation,
+		.arg = unconstify(PointRelation *, relation)
+	};
+	StringInfoData query;
+	SPIPlanPtr	plan;
+	int			result;
+
+	error_context_stack = &context;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+
+	receiver->receiver.receiveSlot = receive_row;
+	receiver->receiver.rStartup = receive_startup;
+	receiver->receiver.rShutdown = receive_nothing;
+	receiver->receiver.rDestroy = receive_nothing;
+
+	/* there is no kind for receivers of extensions; SPI only tells DestNone */
+	receiver->receiver.mydest = DestTuplestore;
+	receiver->relation = relation;
+	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
+												 "geonn conversion",
+												 ALLOCSET_SMALL_SIZES);
+
+	initStringInfo(&query);
+	appendStringInfo(&query, "SELECT %s, %s, %s FROM %s%s",
+					 quote_identifier(relation->columns[COLUMN_ID].name),
+					 quote_identifier(relation->columns[COLUMN_LATITUDE].name),
+					 quote_identifier(relation->columns[COLUMN_LONGITUDE].name),
+					 relation->quoted_name, limit);
+	plan = SPI_prepare_extended(query.data, &prepare);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare_extended failed for \"%s\": %s", query.data,
+			 SPI_result_code_string(SPI_result));
+	result = SPI_execute_plan_extended(plan, &execute);
+	if (result != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute_plan_extended failed for \"%s\": %s",
+			 query.data, SPI_result_code_string(result));
+
+	SPI_finish();
+	error_context_stack = context.previous;
+}
+
+static void
+warn_of_rows(const PointReceiver *receiver)
+{
+	const PointRelation *relation = receiver->relation;
+	const char *latitude;
+	const char *longitude;
+	StringInfoData detail;
+	uint64		skipped = receiver->not_finite + receiver->latitude_out +
+		receiver->longitude_out;
+
+	if (receiver->nulls > 0)
+		ereport(DEBUG1,
+				(errmsg_internal("%llu of %llu rows of relation \"%s\" have a NULL id or coordinate",
+								 (unsigned long long) receiver->nulls,
+								 (unsigned long long) receiver->rows,
+								 relation->name)));
+	if (skipped == 0)
+		return;
+
+	latitude = quote_identifier(relation->columns[COLUMN_LATITUDE].name);
+	longitude = quote_identifier(relation->columns[COLUMN_LONGITUDE].name);
+	initStringInfo(&detail);
+	appendStringInfo(&detail, "NaN or infinite: %llu; latitude not from -90 to 90: %llu; longitude not from -180 to 360: %llu.",
+					 (unsigned long long) receiver->not_finite,
+					 (unsigned long long) receiver->latitude_out,
+					 (unsigned long long) receiver->longitude_out);
+	if (receiver->nulls > 0)
+		appendStringInfo(&detail, " Besides, rows with a NULL id or coordinate: %llu.",
+						 (unsigned long long) receiver->nulls);
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg_plural("%llu row of relation \"%s\" was skipped: coordinates out of range",
+						   "%llu rows of relation \"%s\" were skipped: coordinates out of range",
+						   (unsigned long) skipped,
+						   (unsigned long long) skipped, relation->name),
+			 errdetail_internal("%s", detail.data),
+			 errhint("To see them: SELECT * FROM %s WHERE %s NOT BETWEEN -90 AND 90 OR %s NOT BETWEEN -180 AND 360;",
+					 relation->quoted_name, latitude, longitude)));
+}
+
+void
+geonn_check_readable(const PointRelation *relation)
+{
+	PointReceiver receiver = {0};
+
+	run_query(relation, " LIMIT 0", &receiver);
+}
+
+void
+geonn_read_points(const PointRelation *relation, PointConsumer consume,
+				  void *state)
+{
+	PointReceiver receiver = {
+		.consume = consume,
+		.state = state
+	};
+
+	run_query(relation, "", &receiver);
+	warn_of_rows(&receiver);
+}
