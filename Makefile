@@ -1,0 +1,244 @@
+# geonn: the extension module geonn.so and the program build/geonn-engine.
+#
+#   make             builds both; says whether the engine has the CUDA device
+#   make install     puts them into the PostgreSQL that PG_CONFIG names
+#   make check       installs, runs every test, ends with "N passed, N failed"
+#   make demo        cities and airports on a throw-away server
+#   make bench       the programs of test/bench
+#   make clean       stops the demo's server, removes all that was built
+#
+# Variables:
+#   PG_CONFIG=/path  the pg_config of the PostgreSQL to build for
+#   NVCC=/path       the CUDA compiler; NVCC= builds for the CPU alone
+#   CUDA_ARCH="80 90"  GPU architectures (90 stands for compute capability 9.0)
+#   CC=clang         another C compiler
+#   WERROR=          let a compiler newer than this code have its warnings
+
+ifneq ($(shell uname -s),Linux)
+$(error geonn runs on Linux only: it needs memfd, epoll and Unix sockets that carry credentials)
+endif
+ifeq ($(filter x86_64 aarch64,$(shell uname -m)),)
+$(error geonn runs on x86-64 and arm64 only, and this machine says $(shell uname -m))
+endif
+
+PG_CONFIG ?= pg_config
+export PG_CONFIG
+PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
+
+ifneq ($(filter check demo,$(MAKECMDGOALS)),)
+
+# ---- check and demo, which begin where PostgreSQL may not be installed ----
+# (and without PGXS, which has a check target of its own that only refuses)
+
+.PHONY: $(MAKECMDGOALS)
+BUILD = $(MAKE) --no-print-directory
+INSTALL_HERE = echo "installing into $$($(PG_CONFIG) --pkglibdir): PostgreSQL loads extensions from its own folders only" && \
+	$(BUILD) -s install >/dev/null
+
+check:
+	@test/install-dependencies
+	@$(BUILD) all test-programs
+	@$(INSTALL_HERE)
+	@test/check
+
+demo:
+	@test/install-dependencies
+	@$(BUILD) all
+	@$(INSTALL_HERE)
+	@test/demo/run
+
+$(filter-out check demo,$(MAKECMDGOALS)):
+	@$(BUILD) $@
+
+else ifeq ($(PGXS),)
+
+$(error geonn needs the server headers of PostgreSQL: install postgresql-server-dev-NN (Debian) or postgresqlNN-devel (Red Hat), or set PG_CONFIG; make check and make demo do it by themselves where they run as root on Debian)
+
+else
+
+# ---- the module, built by PGXS ----
+
+MODULE_big = geonn
+EXTENSION = geonn
+DATA = $(sort $(wildcard sql/geonn--*.sql))
+PGFILEDESC = "geonn - exact nearest-neighbour joins"
+
+MODULE_SOURCES := $(sort $(wildcard src/*.c)) src/common/channel.c
+OBJS = $(MODULE_SOURCES:src/%.c=build/module/%.o)
+
+REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/geonn--%,$(wildcard sql/*.sql))))
+EXTRA_CLEAN = build
+
+WERROR = -Werror
+WARNINGS = -Wall -Wextra $(WERROR)
+# the compilers differ in which of a server's flags they know
+ifneq ($(findstring clang,$(shell $(CC) --version 2>/dev/null)),)
+WARNINGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument
+endif
+
+# geodesy.h promises the same bits everywhere: nobody may fuse a*b+c unasked
+PRECISION = -ffp-contract=off
+
+PG_CFLAGS = $(WARNINGS) $(PRECISION)
+SHLIB_LINK = -lm
+
+include $(PGXS)
+
+ifneq ($(filter 8.% 9.% 10 11 12 13 14,$(MAJORVERSION)),)
+$(error geonn needs PostgreSQL 15 or newer, and $(PG_CONFIG) belongs to $(VERSION))
+endif
+
+# headers that are not ours are not ours to warn about
+override CPPFLAGS := $(foreach flag,$(filter-out -I. -I./,$(CPPFLAGS)),$(patsubst -I%,-isystem %,$(flag)))
+override BITCODE_CFLAGS += $(PRECISION)
+
+DEPENDENCIES = -MMD -MP -MF $@.d
+
+build/module/%.o: src/%.c build/flags
+	@mkdir -p $(@D)
+	$(COMPILE.c) $(DEPENDENCIES) -o $@ $<
+
+build/module/%.bc: src/%.c build/flags
+	@mkdir -p $(@D)
+	$(COMPILE.c.bc) $(DEPENDENCIES) -o $@ $<
+
+# ---- the CUDA compiler ----
+
+ifeq ($(origin NVCC),undefined)
+NVCC := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+endif
+
+ifneq ($(NVCC),)
+CUDA_KNOWN := $(patsubst sm_%,%,$(filter sm_%,$(shell $(NVCC) --list-gpu-code)))
+ifeq ($(CUDA_KNOWN),)
+$(error $(NVCC) does not run, or knows no GPU; NVCC= builds for the CPU alone)
+endif
+CUDA_ARCH ?= $(filter $(CUDA_KNOWN),75 80 86 89 90 100 120)
+ifneq ($(filter-out $(CUDA_KNOWN),$(CUDA_ARCH)),)
+$(error CUDA_ARCH: $(NVCC) cannot build for $(filter-out $(CUDA_KNOWN),$(CUDA_ARCH)); it knows $(CUDA_KNOWN))
+endif
+CUDA_CODE = $(foreach arch,$(CUDA_ARCH),-gencode arch=compute_$(arch),code=sm_$(arch)) \
+	-gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
+CUDA_SOURCES := $(sort $(wildcard cuda/*.cu))
+ENGINE_DEVICE = with the CUDA device ($(NVCC), architectures $(strip $(CUDA_ARCH)))
+else
+ENGINE_DEVICE = for the CPU alone (no nvcc: not on PATH, not in /usr/local/cuda/bin, or NVCC= was asked for)
+endif
+
+comma = ,
+empty =
+space = $(empty) $(empty)
+NVCC_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_CODE) \
+	-Xcompiler $(subst $(space),$(comma),$(strip -Wall -Wextra $(WERROR) $(PRECISION)))
+
+# ---- the engine ----
+
+ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c)) src/common/channel.c
+ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
+ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread $(WARNINGS) $(PRECISION)
+NO_CUDA = build/engine/engine/no_cuda.o
+
+build/engine/%.o: src/%.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+ifneq ($(NVCC),)
+ENGINE_OBJECTS := $(filter-out $(NO_CUDA),$(ENGINE_OBJECTS))
+CUDA_OBJECTS := $(CUDA_SOURCES:cuda/%.cu=build/cuda/%.o)
+
+build/cuda/%.o: cuda/%.cu build/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+# the driver is looked up at run time, so this starts on hosts without a GPU
+build/geonn-engine: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
+	$(NVCC) -cudart static -Xcompiler -static-libstdc++,-static-libgcc,-pthread -o $@ $^ -lm
+else
+build/geonn-engine: $(ENGINE_OBJECTS)
+	$(CC) -pthread -o $@ $^ -lm
+endif
+
+all: build/geonn-engine engine-device
+
+.PHONY: engine-device
+engine-device: build/geonn-engine
+	@echo "geonn-engine is built $(ENGINE_DEVICE)"
+
+# All is built anew when a compiler or a flag changes.
+build/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(COMPILE.c) $(COMPILE.c.bc) $(CC) $(ENGINE_CFLAGS) $(NVCC) $(NVCC_FLAGS))' >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+.PHONY: FORCE
+
+install: install-engine
+.PHONY: install-engine uninstall-engine
+install-engine: build/geonn-engine installdirs
+	$(INSTALL) -m 755 build/geonn-engine '$(DESTDIR)$(pkglibdir)/geonn-engine'
+uninstall: uninstall-engine
+uninstall-engine:
+	rm -f '$(DESTDIR)$(pkglibdir)/geonn-engine'
+
+# ---- tests, demo, benchmarks ----
+
+UNIT_TESTS := $(patsubst test/unit/%.c,build/test/%,$(sort $(wildcard test/unit/*_test.c)))
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version
+TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc/common
+
+# __float128; on arm64 long double is as wide
+build/test/geodesy_test: TEST_LIBS = $(if $(filter x86_64,$(shell uname -m)),-lquadmath)
+
+# the engine's tests and benchmarks are clients of it
+CLIENT_SOURCES := $(sort $(wildcard test/client/*.c)) src/common/channel.c
+build/test/engine_test: TEST_SOURCES = $(CLIENT_SOURCES)
+build/test/engine_test: $(CLIENT_SOURCES) $(wildcard test/client/*.h src/common/*.h)
+
+build/test/%_test: test/unit/%_test.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< $(TEST_SOURCES) $(TEST_LIBS) -lm
+
+build/test/nearest_oracle: test/oracle/nearest_oracle.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< -lm
+
+# what an incomplete upgrade leaves behind: an engine of another release
+build/test/geonn-engine-other-version: $(ENGINE_SOURCES) $(wildcard src/common/*.h src/engine/*.h) build/flags
+	@mkdir -p $(@D)
+	$(CC) $(ENGINE_CFLAGS) -O1 -DGEONN_VERSION='"0.0-other"' -o $@ $(ENGINE_SOURCES) -lm
+
+# run by hand, and by make check, on a host with a GPU
+ifneq ($(NVCC),)
+TEST_PROGRAMS += $(patsubst test/unit/%.cu,build/test/%,$(sort $(wildcard test/unit/*.cu)))
+build/test/%: test/unit/%.cu build/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) -Isrc/common -cudart static $(DEPENDENCIES) -o $@ $<
+endif
+
+.PHONY: test-programs
+test-programs: $(TEST_PROGRAMS)
+
+# What the other compiler warns of; gcc warns while it builds.
+.PHONY: syntax clang-syntax
+syntax:
+	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
+	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(CLIENT_SOURCES) test/unit/engine_test.c test/oracle/nearest_oracle.c
+clang-syntax:
+	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
+	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"
+
+.PHONY: stop-demo
+stop-demo:
+	@test/demo/stop
+clean: stop-demo
+
+BENCHMARKS := $(patsubst test/bench/%.cu,build/bench/%,$(sort $(wildcard test/bench/*.cu)))
+.PHONY: bench
+bench: $(BENCHMARKS)
+build/bench/%: test/bench/%.cu build/flags
+	@mkdir -p $(@D)
+	$(if $(NVCC),,$(error the benchmarks need nvcc))$(NVCC) $(NVCC_FLAGS) -cudart static $(DEPENDENCIES) -o $@ $< -lm
+
+-include $(shell find build -name '*.d' 2>/dev/null)
+
+endif

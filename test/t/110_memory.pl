@@ -1,0 +1,51 @@
+
+# A backend's memory does not grow with its tables.
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+# few pages of shared buffers, since they count as a backend's memory
+my $node = new_server('memory', preload => 1, conf => "shared_buffers = 4MB\nmax_parallel_workers_per_gather = 0");
+
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE million AS
+		SELECT i AS id, degrees(asin(2 * random() - 1)) AS lat, 360 * random() - 180 AS lon
+		FROM generate_series(1, 1000000) i;
+	CREATE TABLE millions AS
+		SELECT i AS id, degrees(asin(2 * random() - 1)) AS lat, 360 * random() - 180 AS lon
+		FROM generate_series(1, 4000000) i;
+});
+
+# (rows, most memory in kB) of a backend that has done one search
+sub search
+{
+	my ($obs, $ref) = @_;
+	my $out = $node->safe_psql(
+		'postgres', qq{
+		SELECT count(*) FROM geonn_nearest('$obs', '$ref') WHERE distance IS NOT NULL;
+		SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\\s+(\\d+) kB');
+	});
+	note("$obs by $ref: $out kB") if $out =~ s/\n/ rows, /;
+	return split / rows, /, $out;
+}
+
+# One array of ids alone would take 24 MB more for the larger table.
+my $allowed = 12 * 1024;
+
+my ($rows, $memory) = search('million', 'few_ref');
+my ($more_rows, $more_memory) = search('millions', 'few_ref');
+is($rows, 1000000, 'a million observations are answered');
+is($more_rows, 4000000, 'four million observations are answered');
+cmp_ok($more_memory - $memory, '<', $allowed, 'in the same memory');
+
+($rows, $memory) = search('few_obs', 'million');
+($more_rows, $more_memory) = search('few_obs', 'millions');
+is($rows, 3, 'a million references are searched');
+is($more_rows, 3, 'four million references are searched');
+cmp_ok($more_memory - $memory, '<', $allowed, 'in the same memory');
+
+done_testing();

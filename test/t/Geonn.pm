@@ -1,0 +1,207 @@
+
+# Geonn: what the tests of this folder share.  They use PostgreSQL's own test
+# modules, and psql sessions in the background for what must happen meanwhile.
+
+package Geonn;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use File::Temp;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(
+  new_server create_small_tables create_large_tables
+  $small_search $slow_search
+  start_sql start_slow_search finish_sql backend_of
+  status engines_of is_gone wait_until seconds_of median);
+
+# three observations and their answers, to see that a search works
+our $small_search =
+  "SELECT string_agg(obs_id || ':' || ref_id, ' ' ORDER BY obs_id) FROM geonn_nearest('few_obs', 'few_ref')";
+
+# a search of many minutes: every pair of a million by a million
+our $slow_search = "SELECT count(*) FROM geonn_nearest('many_obs', 'many_ref')";
+
+# A server that has the extension; conf is text for postgresql.conf.
+sub new_server
+{
+	my ($name, %option) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name,
+		$option{install_path} ? (install_path => $option{install_path}) : ());
+
+	$node->init(allows_streaming => $option{allows_streaming});
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'geonn'")
+	  if $option{preload};
+	# slow things stay slow on a host with many cores or a GPU
+	$node->append_conf('postgresql.conf', "geonn.device = 'cpu'\ngeonn.cpu_threads = 1")
+	  if $option{slow};
+	$node->append_conf('postgresql.conf', $option{conf}) if $option{conf};
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION geonn');
+	create_small_tables($node);
+	create_large_tables($node) if $option{slow};
+	return $node;
+}
+
+sub create_small_tables
+{
+	my ($node) = @_;
+
+	$node->safe_psql(
+		'postgres', q{
+		CREATE TABLE few_obs (id integer PRIMARY KEY, lat float8, lon float8);
+		CREATE TABLE few_ref (id integer PRIMARY KEY, lat float8, lon float8);
+		INSERT INTO few_obs VALUES (1, 10, 10), (2, -20, 170), (3, 89, 0);
+		INSERT INTO few_ref VALUES (7, 11, 11), (8, -21, -179), (9, 90, 0);
+	});
+}
+
+sub create_large_tables
+{
+	my ($node) = @_;
+
+	foreach my $table (qw(many_obs many_ref))
+	{
+		$node->safe_psql(
+			'postgres', qq{
+			CREATE TABLE $table AS
+				SELECT i AS id, degrees(asin(2 * random() - 1)) AS lat, 360 * random() - 180 AS lon
+				FROM generate_series(1, 1000000) i;
+		});
+	}
+}
+
+# Start SQL in a psql of its own, which reads it from a file since nobody feeds
+# a pipe meanwhile; finish_sql waits for its end.
+sub start_sql
+{
+	my ($node, $sql) = @_;
+	my %run = (out => '', err => '', started => time);
+	my ($file, $name) = File::Temp::tempfile(UNLINK => 1);
+
+	print $file $sql;
+	close($file);
+	$run{handle} = IPC::Run::start(
+		[
+			$node->installed_command('psql'), '-XAtq', '-v', 'ON_ERROR_STOP=1',
+			'-d', $node->connstr('postgres'), '-f', $name
+		],
+		'<', '/dev/null', '>', \$run{out}, '2>', \$run{err},
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	return \%run;
+}
+
+# Start a search of minutes and wait until the engine works on it.
+sub start_slow_search
+{
+	my ($node, $before) = @_;
+	my $run = start_sql($node, ($before // '') . "$slow_search;");
+
+	wait_until(sub { status($node, 'searches') > 0 }, 'a slow search is under way')
+	  or diag("its session says: $run->{err}");
+	return $run;
+}
+
+# (exit status, standard output, standard error, seconds since its start)
+sub finish_sql
+{
+	my ($run) = @_;
+
+	$run->{handle}->finish;
+	chomp($run->{out});
+	return ($run->{handle}->result(0), $run->{out}, $run->{err}, time - $run->{started});
+}
+
+# the process that runs a slow search
+sub backend_of
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%many_obs%' AND pid <> pg_backend_pid()");
+}
+
+# one column of geonn_status()
+sub status
+{
+	my ($node, $column) = @_;
+
+	return $node->safe_psql('postgres', "SELECT $column FROM geonn_status()");
+}
+
+sub slurp
+{
+	my ($name) = @_;
+	open(my $file, '<', $name) or return '';
+	local $/;
+	my $text = <$file>;
+	return $text // '';
+}
+
+# the engines that run under a server: grandchildren of its postmaster
+sub engines_of
+{
+	my ($postmaster) = @_;
+	my %parent;
+	my @engines;
+
+	foreach my $directory (glob('/proc/[0-9]*'))
+	{
+		my ($pid) = $directory =~ /(\d+)$/;
+		$parent{$pid} = $1 if slurp("$directory/stat") =~ /\) [^Z] (\d+) /s;
+	}
+	foreach my $pid (keys %parent)
+	{
+		push @engines, $pid
+		  if ($parent{ $parent{$pid} } // 0) == $postmaster
+		  && slurp("/proc/$pid/cmdline") =~ /geonn-engine/;
+	}
+	return @engines;
+}
+
+# whether a process has ended, be it that nobody has waited for it yet
+sub is_gone
+{
+	my ($pid) = @_;
+	my $stat = slurp("/proc/$pid/stat");
+
+	return $stat eq '' || $stat =~ /\) [ZX] /s;
+}
+
+# Wait for a condition, and count that as a test.
+sub wait_until
+{
+	my ($condition, $name, $seconds) = @_;
+	my $end = time + ($seconds // 60);
+
+	while (time < $end)
+	{
+		return ok(1, $name) if $condition->();
+		sleep(0.1);
+	}
+	return ok(0, "$name, within " . ($seconds // 60) . ' s');
+}
+
+sub seconds_of
+{
+	my ($action) = @_;
+	my $start = time;
+
+	$action->();
+	return time - $start;
+}
+
+sub median
+{
+	my @sorted = sort { $a <=> $b } @_;
+
+	return $sorted[ $#sorted / 2 ];
+}
+
+1;
