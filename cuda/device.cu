@@ -117,7 +117,7 @@ cuda_build(struct device *device, struct dataset *dataset, struct failure *failu
 	struct cuda_built *built = (struct cuda_built *) calloc(1, sizeof(*built));
 	uint32_t	count = (uint32_t) dataset->count;
 	size_t		bytes;
-	size_t		free_bytes;
+	size_t		free_bytes = 0;
 	size_t		total_bytes;
 	cudaError_t error;
 
@@ -417,25 +417,19 @@ cuda_advance(struct device *device, struct search **ended)
 
 /* ---- memory of batches, the end ---- */
 
-/*
- * Portable memory is registered for all GPUs at once, so only the first GPU's
- * call does it; which one that is doesn't matter.
- */
+/* portable memory is registered for all GPUs at once */
 static void
 cuda_share(struct device *device, void *start, size_t bytes)
 {
-	if (!atomic_load(&device->usable) ||
-		cudaSetDevice(device->ordinal) != cudaSuccess ||
+	if (cudaSetDevice(device->ordinal) != cudaSuccess ||
 		cudaHostRegister(start, bytes, cudaHostRegisterPortable) != cudaSuccess)
 		cudaGetLastError();
 }
 
-/* likewise; the other GPUs' calls find nothing registered */
 static void
 cuda_unshare(struct device *device, void *start)
 {
-	if (!atomic_load(&device->usable) ||
-		cudaSetDevice(device->ordinal) != cudaSuccess ||
+	if (cudaSetDevice(device->ordinal) != cudaSuccess ||
 		cudaHostUnregister(start) != cudaSuccess)
 		cudaGetLastError();
 }

@@ -67,12 +67,27 @@ batch_memory_in_use(void)
 	return state.in_use;
 }
 
+/*
+ * The device that memory is shared with, for all of its kind: the first GPU
+ * that works.  NULL: there is none, or none yet.
+ */
+static struct device *
+sharing_device(void)
+{
+	for (int i = 0; i < state.device_count; i++)
+		if (state.devices[i].operations->share != NULL &&
+			atomic_load(&state.devices[i].usable))
+			return &state.devices[i];
+	return NULL;
+}
+
 static void
 destroy(struct batch_memory *memory)
 {
-	for (int i = 0; i < state.device_count; i++)
-		if (state.devices[i].operations->unshare != NULL)
-			state.devices[i].operations->unshare(&state.devices[i], memory->start);
+	struct device *device = sharing_device();
+
+	if (device != NULL)
+		device->operations->unshare(device, memory->start);
 	munmap(memory->start, memory->bytes);
 	close(memory->descriptor);
 	state.in_use -= memory->bytes;
@@ -115,6 +130,7 @@ static struct batch_memory *
 create(size_t bytes)
 {
 	struct batch_memory *memory = calloc(1, sizeof(*memory));
+	struct device *device = sharing_device();
 	int			reason;
 
 	if (memory == NULL)
@@ -144,9 +160,8 @@ create(size_t bytes)
 	}
 
 	state.in_use += bytes;
-	for (int i = 0; i < state.device_count; i++)
-		if (state.devices[i].operations->share != NULL)
-			state.devices[i].operations->share(&state.devices[i], memory->start, bytes);
+	if (device != NULL)
+		device->operations->share(device, memory->start, bytes);
 	return memory;
 }
 

@@ -104,8 +104,9 @@ struct device_operations
 									 struct search **search);
 
 	/*
-	 * (optional) A batch's memory will be, or is no longer, used for copies.
-	 * share may fail: copies are slower then, nothing else.
+	 * (optional) A batch's memory will be, or is no longer, used for copies
+	 * by any device of this kind; one of them is told.  share may fail: copies
+	 * are slower then, nothing else.
 	 */
 	void		(*share) (struct device *device, void *start, size_t bytes);
 	void		(*unshare) (struct device *device, void *start);
