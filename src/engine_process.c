@@ -201,7 +201,7 @@ run(EngineProcess *process, Launch *launch, const char *program,
 	errno = reason;
 	if (pid < 0)
 	{
-		*failed_step = "fork";
+		*failed_step = "create a process";
 		return false;
 	}
 
@@ -210,7 +210,7 @@ run(EngineProcess *process, Launch *launch, const char *program,
 	if (reason != 0)
 	{
 		waitpid(pid, NULL, 0);
-		*failed_step = "execute";
+		*failed_step = NULL;
 		errno = reason;
 		return false;
 	}

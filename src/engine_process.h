@@ -24,8 +24,9 @@ typedef struct EngineProcess
 extern void engine_process_init(EngineProcess *process);
 
 /*
- * Start the program.  Returns false, with the errno of the step that failed,
- * where it does not come to run.
+ * Start the program.  Returns false, with errno, where it does not come to
+ * run; *failed_step is what could not be done on the way, or NULL where it was
+ * to execute the program.
  */
 extern bool engine_process_start(EngineProcess *process, const char *program,
 								 const char **failed_step);

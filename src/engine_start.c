@@ -7,11 +7,19 @@
  * is, it starts the engine, and is woken where it pauses after a failure.
  * Then this backend tries the socket again every few milliseconds, until an
  * attempt that began after it came has failed too.
+ *
+ * Of many backends that come at the same time one launches, lest their
+ * supervisors take all the background workers that there are: the one that
+ * holds the lock (flock) on the launch file, until there is a supervisor.
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -31,6 +39,9 @@
 /* what a backend knows while it waits */
 typedef struct Waiting
 {
+	/* the launch file, while this backend holds its lock; else -1 */
+	int			launch_file;
+
 	/* the supervisor that it launched, and how many it launched */
 	BackgroundWorkerHandle *launched;
 	int			launches;
@@ -58,6 +69,47 @@ raise_failure(const EngineReport *report)
 			 report->hint[0] != '\0' ? errhint("%s", report->hint) : 0));
 }
 
+static void
+release_launch_lock(Waiting *waiting)
+{
+	if (waiting->launch_file >= 0)
+		CloseTransientFile(waiting->launch_file);
+	waiting->launch_file = -1;
+}
+
+/*
+ * Become the one that launches; false where another backend is, or was and has
+ * done it.  An error closes the file too.
+ */
+static bool
+take_launch_lock(Waiting *waiting)
+{
+	if (waiting->launch_file >= 0)
+		return true;
+
+	geonn_state_make_directory();
+	waiting->launch_file = OpenTransientFile(GEONN_LAUNCH_FILE,
+											 O_RDWR | O_CREAT | O_CLOEXEC);
+	if (waiting->launch_file < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", GEONN_LAUNCH_FILE)));
+	if (flock(waiting->launch_file, LOCK_EX | LOCK_NB) == 0)
+	{
+		/* the one before may have had a supervisor launched just now */
+		if (geonn_state_supervisor() == 0)
+			return true;
+		release_launch_lock(waiting);
+		return false;
+	}
+	if (errno != EWOULDBLOCK)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not lock file \"%s\": %m", GEONN_LAUNCH_FILE)));
+	release_launch_lock(waiting);
+	return false;
+}
+
 /*
  * There is no supervisor: have one launched, unless one that was is about to
  * start.
@@ -67,6 +119,8 @@ launch_supervisor(Waiting *waiting)
 {
 	pid_t		pid;
 
+	if (!take_launch_lock(waiting))
+		return;
 	if (waiting->launched != NULL &&
 		GetBackgroundWorkerPid(waiting->launched, &pid) != BGWH_STOPPED)
 		return;
@@ -144,7 +198,7 @@ int
 geonn_engine_connect(pid_t *engine_pid)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	Waiting		waiting = {0};
+	Waiting		waiting = {.launch_file = -1};
 	bool		first_try = true;
 
 	for (;;)
@@ -153,7 +207,10 @@ geonn_engine_connect(pid_t *engine_pid)
 		pid_t		supervisor;
 
 		if (socket >= 0)
+		{
+			release_launch_lock(&waiting);
 			return socket;
+		}
 
 		/* EAGAIN: more connections at once than the socket keeps waiting */
 		if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
@@ -174,7 +231,10 @@ geonn_engine_connect(pid_t *engine_pid)
 		if (supervisor == 0)
 			launch_supervisor(&waiting);
 		else
+		{
+			release_launch_lock(&waiting);
 			consult_supervisor(&waiting);
+		}
 
 		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
 									   geonn_engine_timeout * 1000))

@@ -12,13 +12,13 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/plannodes.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
-#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
+
+#include "reader.h"
 
 /*
  * Views over geonn_nearest of views over ... : how deep estimates go.  It is
@@ -56,9 +56,6 @@ estimate_rows(Oid relation)
 	char		kind = get_rel_relkind(relation);
 	char	   *name = get_rel_name(relation);
 	char	   *schema = get_namespace_name(get_rel_namespace(relation));
-	char	   *query;
-	List	   *parsed;
-	List	   *analyzed;
 	PlannedStmt *plan;
 
 	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
@@ -68,13 +65,8 @@ estimate_rows(Oid relation)
 	if (name == NULL || schema == NULL || !ActiveSnapshotSet())
 		return -1;
 
-	query = psprintf("SELECT FROM %s", quote_qualified_identifier(schema, name));
-	parsed = pg_parse_query(query);
-	analyzed = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed),
-												  query, NULL, 0, NULL);
-	if (list_length(analyzed) != 1)
-		return -1;
-	plan = pg_plan_query(linitial_node(Query, analyzed), query, 0, NULL);
+	plan = geonn_plan_query(psprintf("SELECT FROM %s",
+									 quote_qualified_identifier(schema, name)));
 	return plan->planTree->plan_rows;
 }
 

@@ -15,7 +15,11 @@
 #include "geonn.h"
 #include "supervisor.h"
 
+#if PG_VERSION_NUM >= 180000
+PG_MODULE_MAGIC_EXT(.name = "geonn",.version = GEONN_VERSION);
+#else
 PG_MODULE_MAGIC;
+#endif
 
 extern PGDLLEXPORT void _PG_init(void);
 

@@ -10,6 +10,9 @@
  * is collected.  Values are converted here rather than by casts in the query:
  * the planner then sees plain columns.
  *
+ * Whether the caller may read both relations is asked before either is read,
+ * so that a statement that must fail does so at once.
+ *
  * A NULL id or coordinate makes a row no candidate, as SQL has it, and is not
  * worth a warning.  A coordinate that is NaN, infinite or out of range most
  * likely is a mistake in the data: such rows are left out with one warning
@@ -20,13 +23,16 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "tcop/dest.h"
+#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
 #include "reader.h"
@@ -148,28 +154,40 @@ name_relation(void *argument)
 }
 
 /*
- * Run the query.  It says what it reads by name; the lock that finding the
- * columns took keeps the names true.
+ * The query says what it reads by name; the lock that finding the columns took
+ * keeps the names true.
  */
+static char *
+make_query(const PointRelation *relation)
+{
+	return psprintf("SELECT %s, %s, %s FROM %s",
+					quote_identifier(relation->columns[COLUMN_ID].name),
+					quote_identifier(relation->columns[COLUMN_LATITUDE].name),
+					quote_identifier(relation->columns[COLUMN_LONGITUDE].name),
+					relation->quoted_name);
+}
+
 static void
-run_query(const PointRelation *relation, const char *limit,
-		  PointReceiver *receiver)
+begin_context(ErrorContextCallback *context, const PointRelation *relation)
+{
+	context->previous = error_context_stack;
+	context->callback = name_relation;
+	context->arg = unconstify(PointRelation *, relation);
+	error_context_stack = context;
+}
+
+static void
+run_query(PointReceiver *receiver)
 {
 	SPIPrepareOptions prepare = {.cursorOptions = CURSOR_OPT_PARALLEL_OK};
 	SPIExecuteOptions execute = {
 		.read_only = true,
 		.dest = &receiver->receiver
 	};
-	ErrorContextCallback context = {
-		.previous = error_context_stack,
-		.callback = name_relation,
-		.arg = unconstify(PointRelation *, relation)
-	};
-	StringInfoData query;
+	char	   *query = make_query(receiver->relation);
 	SPIPlanPtr	plan;
 	int			result;
 
-	error_context_stack = &context;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 
@@ -180,28 +198,19 @@ run_query(const PointRelation *relation, const char *limit,
 
 	/* there is no kind for receivers of extensions; SPI only tells DestNone */
 	receiver->receiver.mydest = DestTuplestore;
-	receiver->relation = relation;
 	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
 												 "geonn conversion",
 												 ALLOCSET_SMALL_SIZES);
 
-	initStringInfo(&query);
-	appendStringInfo(&query, "SELECT %s, %s, %s FROM %s%s",
-					 quote_identifier(relation->columns[COLUMN_ID].name),
-					 quote_identifier(relation->columns[COLUMN_LATITUDE].name),
-					 quote_identifier(relation->columns[COLUMN_LONGITUDE].name),
-					 relation->quoted_name, limit);
-	plan = SPI_prepare_extended(query.data, &prepare);
+	plan = SPI_prepare_extended(query, &prepare);
 	if (plan == NULL)
-		elog(ERROR, "SPI_prepare_extended failed for \"%s\": %s", query.data,
+		elog(ERROR, "SPI_prepare_extended failed for \"%s\": %s", query,
 			 SPI_result_code_string(SPI_result));
 	result = SPI_execute_plan_extended(plan, &execute);
 	if (result != SPI_OK_SELECT)
-		elog(ERROR, "SPI_execute_plan_extended failed for \"%s\": %s",
-			 query.data, SPI_result_code_string(result));
-
+		elog(ERROR, "SPI_execute_plan_extended failed for \"%s\": %s", query,
+			 SPI_result_code_string(result));
 	SPI_finish();
-	error_context_stack = context.previous;
 }
 
 static void
@@ -244,23 +253,51 @@ warn_of_rows(const PointReceiver *receiver)
 					 relation->quoted_name, latitude, longitude)));
 }
 
+PlannedStmt *
+geonn_plan_query(const char *query)
+{
+	List	   *parsed = pg_parse_query(query);
+	List	   *analyzed;
+
+	analyzed = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed),
+												  query, NULL, 0, NULL);
+	return pg_plan_query(linitial_node(Query, analyzed), query, 0, NULL);
+}
+
+/*
+ * Like EXPLAIN, this lets the executor begin, where it checks privileges, but
+ * not so far that a foreign table would do anything.
+ */
 void
 geonn_check_readable(const PointRelation *relation)
 {
-	PointReceiver receiver = {0};
+	ErrorContextCallback context;
+	char	   *query = make_query(relation);
+	QueryDesc  *description;
 
-	run_query(relation, " LIMIT 0", &receiver);
+	begin_context(&context, relation);
+	description = CreateQueryDesc(geonn_plan_query(query), query,
+								  GetActiveSnapshot(), InvalidSnapshot,
+								  None_Receiver, NULL, NULL, 0);
+	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
+	ExecutorEnd(description);
+	FreeQueryDesc(description);
+	error_context_stack = context.previous;
 }
 
 void
 geonn_read_points(const PointRelation *relation, PointConsumer consume,
 				  void *state)
 {
+	ErrorContextCallback context;
 	PointReceiver receiver = {
+		.relation = relation,
 		.consume = consume,
 		.state = state
 	};
 
-	run_query(relation, "", &receiver);
+	begin_context(&context, relation);
+	run_query(&receiver);
+	error_context_stack = context.previous;
 	warn_of_rows(&receiver);
 }

@@ -5,11 +5,16 @@
 #ifndef GEONN_READER_H
 #define GEONN_READER_H
 
+#include "nodes/plannodes.h"
+
 #include "columns.h"
 
 /* is given each valid point */
 typedef void (*PointConsumer) (void *state, int64 id, double latitude,
 							   double longitude);
+
+/* The plan of a query without parameters. */
+extern PlannedStmt *geonn_plan_query(const char *query);
 
 /*
  * Raise the error that reading the relation would raise for want of

@@ -36,6 +36,16 @@ static const char *const state_names[] = {
 	[ENGINE_STATE_FAILED] = "failed"
 };
 
+void
+geonn_state_make_directory(void)
+{
+	if (MakePGDirectory(PG_STAT_TMP_DIR) != 0 && errno != EEXIST)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create directory \"%s\": %m",
+						PG_STAT_TMP_DIR)));
+}
+
 bool
 geonn_state_lock(void)
 {
@@ -44,11 +54,7 @@ geonn_state_lock(void)
 
 	if (lock_file < 0)
 	{
-		if (MakePGDirectory(PG_STAT_TMP_DIR) != 0 && errno != EEXIST)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not create directory \"%s\": %m",
-							PG_STAT_TMP_DIR)));
+		geonn_state_make_directory();
 		lock_file = open(GEONN_LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC,
 						 pg_file_create_mode);
 		if (lock_file < 0)

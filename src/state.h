@@ -28,6 +28,9 @@ typedef struct EngineReport
 	char		hint[512];
 } EngineReport;
 
+/* Make the folder of these files, where something removed it. */
+extern void geonn_state_make_directory(void);
+
 /*
  * The supervisor's.  geonn_state_lock makes this process the one supervisor
  * until it ends, or returns false where another process is.

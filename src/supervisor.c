@@ -250,10 +250,20 @@ start_engine(Supervisor *supervisor)
 		snprintf(report->message, sizeof(report->message),
 				 "could not start the geonn engine");
 		errno = reason;
-		snprintf(report->detail, sizeof(report->detail),
-				 "Could not %s \"%s\": %m.", failed_step, supervisor->program);
-		snprintf(report->hint, sizeof(report->hint),
-				 "\"make install\" or the geonn package puts that program beside the module; install geonn again.");
+		if (failed_step == NULL)
+		{
+			snprintf(report->detail, sizeof(report->detail),
+					 "Could not execute \"%s\": %m.", supervisor->program);
+			snprintf(report->hint, sizeof(report->hint),
+					 "\"make install\" or the geonn package puts that program beside the module; install geonn again.");
+		}
+		else
+		{
+			snprintf(report->detail, sizeof(report->detail),
+					 "Could not %s: %m.", failed_step);
+			snprintf(report->hint, sizeof(report->hint),
+					 "Check the operating system's limits on processes and open files.");
+		}
 		ereport(LOG,
 				(errmsg("%s", report->message),
 				 errdetail("%s", report->detail),
