@@ -31,20 +31,20 @@ ifneq ($(filter check demo,$(MAKECMDGOALS)),)
 # (and without PGXS, which has a check target of its own that only refuses)
 
 .PHONY: $(MAKECMDGOALS)
-BUILD = $(MAKE) --no-print-directory
-INSTALL_HERE = echo "installing into $$($(PG_CONFIG) --pkglibdir): PostgreSQL loads extensions from its own folders only" && \
-	$(BUILD) -s install >/dev/null
+BUILD = $(MAKE) --no-print-directory -s
 
 check:
 	@test/install-dependencies
+	@echo "building"
 	@$(BUILD) all test-programs
-	@$(INSTALL_HERE)
+	+@test/install
 	@test/check
 
 demo:
 	@test/install-dependencies
+	@echo "building"
 	@$(BUILD) all
-	@$(INSTALL_HERE)
+	+@test/install
 	@test/demo/run
 
 $(filter-out check demo,$(MAKECMDGOALS)):
@@ -185,8 +185,13 @@ UNIT_TESTS := $(patsubst test/unit/%.c,build/test/%,$(sort $(wildcard test/unit/
 TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc/common
 
-# __float128; on arm64 long double is as wide
-build/test/geodesy_test: TEST_LIBS = $(if $(filter x86_64,$(shell uname -m)),-lquadmath)
+# __float128: clang has no header for it, and on arm64 long double is as wide
+build/test/geodesy_test: override CC = gcc
+ifeq ($(shell uname -m),x86_64)
+build/test/geodesy_test: TEST_LIBS = -lquadmath
+else
+build/test/geodesy_test: TEST_CFLAGS += -D_GNU_SOURCE -Itest/unit/arm64
+endif
 
 # the engine's tests and benchmarks are clients of it
 CLIENT_SOURCES := $(sort $(wildcard test/client/*.c)) src/common/channel.c
@@ -232,12 +237,24 @@ stop-demo:
 	@test/demo/stop
 clean: stop-demo
 
-BENCHMARKS := $(patsubst test/bench/%.cu,build/bench/%,$(sort $(wildcard test/bench/*.cu)))
 .PHONY: bench
-bench: $(BENCHMARKS)
-build/bench/%: test/bench/%.cu build/flags
+bench: $(patsubst test/bench/%.c,build/bench/%,$(sort $(wildcard test/bench/*.c)))
+build/bench/%: test/bench/%.c $(CLIENT_SOURCES) $(wildcard test/client/*.h src/common/*.h) build/flags
 	@mkdir -p $(@D)
-	$(if $(NVCC),,$(error the benchmarks need nvcc))$(NVCC) $(NVCC_FLAGS) -cudart static $(DEPENDENCIES) -o $@ $< -lm
+	$(CC) $(ENGINE_CFLAGS) -o $@ $< $(CLIENT_SOURCES) -lm
+
+ifneq ($(NVCC),)
+bench: $(patsubst test/bench/%.cu,build/bench/%,$(sort $(wildcard test/bench/*.cu)))
+build/bench/%: test/bench/%.cu build/bench/engine.a build/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -cudart static -o $@ $< build/bench/engine.a -lm
+
+# an archive, so that a program takes the parts that it calls
+build/bench/engine.a: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+endif
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 

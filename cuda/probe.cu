@@ -49,7 +49,6 @@ explain_no_gpu(struct failure *failure, cudaError_t error)
 	if (driver == 0)
 	{
 		fail(failure, GEONN_ERROR_NO_DEVICE, "no NVIDIA driver was found");
-		fail_detail(failure, "%s", cudaGetErrorString(error));
 		fail_hint(failure, "Install NVIDIA's driver, or give the container access to the GPUs.");
 	}
 	else if (error == cudaErrorInsufficientDriver)

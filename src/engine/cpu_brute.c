@@ -27,14 +27,14 @@
 /*
  * On x86-64 the compiler makes several versions of a function, and the loader
  * takes the best one for the processor.  The bytes that they compute are the
- * same: contraction is off and fma is exact in all of them.  (clang 14 can't
- * link a function cloned in another file; sanitizers run before the loader has
- * chosen.)
+ * same: contraction is off and fma is exact in all of them.  (gcc 11 doesn't
+ * know these levels, clang 14 can't link a function cloned in another file,
+ * and sanitizers run before the loader has chosen.)
  */
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
-	!defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	__GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define VECTOR_VERSIONS \
-	__attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512")))
+	__attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define VECTOR_VERSIONS
 #endif

@@ -18,6 +18,8 @@ LIMIT 10;
 SELECT trim(to_char((SELECT count(*) FROM city), '999,999,999')) AS cities,
 	trim(to_char((SELECT count(*) FROM airport), '999,999,999')) AS airports,
 	trim(to_char((SELECT count(*) FROM answer), '999,999,999')) AS answers,
-	(SELECT string_agg(name, ', ' ORDER BY device) FROM geonn_devices WHERE batches > 0) AS device \gset
+	(SELECT string_agg(CASE kind WHEN 'cpu' THEN format('the CPU (%s, %s threads)', name, threads)
+			ELSE format('GPU %s (%s)', device, name) END, ', ' ORDER BY device)
+		FROM geonn_devices WHERE batches > 0) AS device \gset
 \echo :cities cities, :airports airports: :answers answers in :seconds s, by :device
 \echo

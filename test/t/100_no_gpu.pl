@@ -17,7 +17,7 @@ is($node->safe_psql('postgres', "SET geonn.device = 'cpu'; $small_search"),
 my ($status, undef, $error) = $node->psql('postgres', "SET geonn.device = 'cuda'; $small_search");
 isnt($status, 0, 'geonn.device = cuda fails');
 like($error, qr/ERROR:.*(GPU|CUDA)/, 'its error says what is missing');
-like($error, qr/HINT:.*GPU/, 'and the hint what to do');
+like($error, qr/HINT:/, 'and the hint what to do');
 note($error);
 
 isnt(status($node, 'reason'), '', 'geonn_status() says why there is no GPU');
