@@ -188,8 +188,9 @@ filled_slot(struct session *session, uint32_t number, uint32_t rows)
 }
 
 static void
-handle_hello(struct session *session, const struct geonn_hello *hello)
+handle_hello(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_hello *hello = &message->hello;
 	struct failure failure;
 
 	if (hello->header.version == GEONN_PROTOCOL_VERSION &&
@@ -218,6 +219,14 @@ session_welcome(struct session *session)
 	send_or_end(session, GEONN_WELCOME, &welcome, -1);
 }
 
+static void
+handle_status(struct session *session, const union geonn_message *message)
+{
+	(void) message;
+	if (!server_send_status(session->socket))
+		session_end(session);
+}
+
 /*
  * Remember the choice of devices, if one of them can serve it.
  */
@@ -239,8 +248,9 @@ choose_device(struct session *session, uint32_t choice)
 }
 
 static void
-handle_open(struct session *session, const struct geonn_open *open)
+handle_open(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_open *open = &message->open;
 	struct geonn_opened opened = {.dataset = next_dataset_id};
 	struct failure failure;
 
@@ -262,8 +272,9 @@ handle_open(struct session *session, const struct geonn_open *open)
 }
 
 static void
-handle_attach(struct session *session, const struct geonn_attach *attach)
+handle_attach(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_attach *attach = &message->attach;
 	struct geonn_opened opened = {.dataset = attach->dataset};
 	struct dataset *dataset = datasets;
 
@@ -283,8 +294,9 @@ handle_attach(struct session *session, const struct geonn_attach *attach)
 }
 
 static void
-handle_allocate(struct session *session, const struct geonn_allocate *allocate)
+handle_allocate(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_allocate *allocate = &message->allocate;
 	struct geonn_batch batch = {
 		.slot = allocate->slot,
 		.rows = allocate->rows,
@@ -314,8 +326,9 @@ handle_allocate(struct session *session, const struct geonn_allocate *allocate)
 }
 
 static void
-handle_references(struct session *session, const struct geonn_references *references)
+handle_references(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_references *references = &message->references;
 	struct geonn_released released = {.slot = references->slot};
 	struct slot *slot = filled_slot(session, references->slot, references->rows);
 	struct failure failure;
@@ -333,11 +346,11 @@ handle_references(struct session *session, const struct geonn_references *refere
 static void
 finish_seal(struct session *session)
 {
-	struct geonn_sealed message = {.references = session->dataset->count};
+	struct geonn_sealed sealed_message = {.references = session->dataset->count};
 
 	session->dataset->sealed = true;
 	session->state = SESSION_SEARCHING;
-	send_or_end(session, GEONN_SEALED, &message, -1);
+	send_or_end(session, GEONN_SEALED, &sealed_message, -1);
 }
 
 static void *
@@ -355,8 +368,9 @@ sealing_main(void *argument)
 }
 
 static void
-handle_seal(struct session *session, const struct geonn_seal *seal)
+handle_seal(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_seal *seal = &message->seal;
 	struct sealing *sealing;
 	struct failure failure;
 	pthread_t	thread;
@@ -425,8 +439,9 @@ send_results(struct session *session, const struct search *search)
 }
 
 static void
-handle_search(struct session *session, const struct geonn_search *request)
+handle_search(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_search *request = &message->search;
 	struct slot *slot = filled_slot(session, request->slot, request->rows);
 	struct search *search;
 
@@ -478,73 +493,34 @@ session_search_finished(struct search *search)
 }
 
 /*
- * Handle one message if it fits the state.
+ * Which messages a session takes in which states.
  */
+static const struct
+{
+	int			type;			/* enum geonn_message_type */
+	unsigned	states;			/* bits 1 << enum session_state */
+	void		(*handle) (struct session *session, const union geonn_message *message);
+}			message_handlers[] = {
+	{GEONN_HELLO, 1 << SESSION_CONNECTED, handle_hello},
+	{GEONN_STATUS, 1 << SESSION_WELCOME, handle_status},
+	{GEONN_OPEN, 1 << SESSION_WELCOME, handle_open},
+	{GEONN_ATTACH, 1 << SESSION_WELCOME, handle_attach},
+	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
+	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
+	{GEONN_SEAL, 1 << SESSION_COLLECTING, handle_seal},
+	{GEONN_SEARCH, 1 << SESSION_SEARCHING, handle_search}
+};
+
 static void
 handle_message(struct session *session, const union geonn_message *message)
 {
-	enum session_state state = session->state;
-
-	switch (message->header.type)
-	{
-		case GEONN_HELLO:
-			if (state == SESSION_CONNECTED)
-			{
-				handle_hello(session, &message->hello);
-				return;
-			}
-			break;
-		case GEONN_STATUS:
-			if (state == SESSION_WELCOME)
-			{
-				if (!server_send_status(session->socket))
-					session_end(session);
-				return;
-			}
-			break;
-		case GEONN_OPEN:
-			if (state == SESSION_WELCOME)
-			{
-				handle_open(session, &message->open);
-				return;
-			}
-			break;
-		case GEONN_ATTACH:
-			if (state == SESSION_WELCOME)
-			{
-				handle_attach(session, &message->attach);
-				return;
-			}
-			break;
-		case GEONN_ALLOCATE:
-			if (state == SESSION_COLLECTING || state == SESSION_SEARCHING)
-			{
-				handle_allocate(session, &message->allocate);
-				return;
-			}
-			break;
-		case GEONN_REFERENCES:
-			if (state == SESSION_COLLECTING)
-			{
-				handle_references(session, &message->references);
-				return;
-			}
-			break;
-		case GEONN_SEAL:
-			if (state == SESSION_COLLECTING)
-			{
-				handle_seal(session, &message->seal);
-				return;
-			}
-			break;
-		case GEONN_SEARCH:
-			if (state == SESSION_SEARCHING)
-			{
-				handle_search(session, &message->search);
-				return;
-			}
-			break;
-	}
+	for (size_t i = 0; i < sizeof(message_handlers) / sizeof(message_handlers[0]); i++)
+		if (message_handlers[i].type == message->header.type &&
+			(message_handlers[i].states & 1u << session->state))
+		{
+			message_handlers[i].handle(session, message);
+			return;
+		}
 	fail_protocol(session, "message out of turn");
 }
 
@@ -572,7 +548,7 @@ session_receive(struct session *session)
 				if (message.header.type == GEONN_HELLO &&
 					session->state == SESSION_CONNECTED)
 				{
-					handle_hello(session, &message.hello);
+					handle_hello(session, &message);
 					break;
 				}
 				/* fall through */

@@ -23,6 +23,7 @@
 
 #include "../../src/common/geodesy.h"
 #include "../client/engine_client.h"
+#include "../client/random.h"
 
 #define CLIENTS_MAX 64
 #define REPEATS_MAX 100
@@ -36,15 +37,13 @@ static struct
 	int			clients;
 	uint32_t	batch_rows;
 	int			repeats;
-	uint64_t	seed;
 }			options = {
 	.device = GEONN_DEVICE_AUTO,
 	.observations = (size_t) 1 << 24,
 	.references = (size_t) 1 << 16,
 	.clients = 2,
 	.batch_rows = 1 << 18,
-	.repeats = 5,
-	.seed = 20240229
+	.repeats = 5
 };
 
 struct share
@@ -58,29 +57,13 @@ struct share
 	bool		sound;
 };
 
-static uint64_t
-random_bits(void)
-{
-	uint64_t	bits = options.seed += 0x9E3779B97F4A7C15;
-
-	bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
-	bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
-	return bits ^ (bits >> 31);
-}
-
-static double
-random_unit(void)
-{
-	return (double) (random_bits() >> 11) * 0x1p-53;
-}
-
 static void
 fill_uniform(double *latitude, double *longitude, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 	{
-		latitude[i] = asin(2 * random_unit() - 1) * (180 / M_PI);
-		longitude[i] = 360 * random_unit() - 180;
+		latitude[i] = asin(random_between(-1, 1)) * (180 / M_PI);
+		longitude[i] = random_between(-180, 180);
 	}
 }
 
@@ -211,7 +194,7 @@ parse_options(int count, char **words)
 				options.repeats = atoi(optarg);
 				break;
 			case 's':
-				options.seed = strtoull(optarg, NULL, 10);
+				random_state = strtoull(optarg, NULL, 10);
 				break;
 			default:
 				exit(EXIT_FAILURE);
@@ -247,7 +230,7 @@ main(int argument_count, char **words)
 	parse_options(argument_count, words);
 	printf("%zu observations x %zu references, %d clients, batches of %u, seed %llu\n",
 		   options.observations, options.references, options.clients, options.batch_rows,
-		   (unsigned long long) options.seed);
+		   (unsigned long long) random_state);
 	latitude = allocate(options.observations, sizeof(double));
 	longitude = allocate(options.observations, sizeof(double));
 	answers = allocate(options.observations, sizeof(struct answer));

@@ -28,10 +28,10 @@
 
 #include "../../src/common/geodesy.h"
 #include "../client/engine_client.h"
+#include "../client/random.h"
 
 static const char *engine_program;
 static enum geonn_device_choice device = GEONN_DEVICE_CPU;
-static uint64_t seed = 20240229;
 static int	passed;
 static int	failed;
 
@@ -44,23 +44,6 @@ report(const char *property, bool holds)
 		passed++;
 	else
 		failed++;
-}
-
-/* splitmix64 */
-static uint64_t
-random_bits(void)
-{
-	uint64_t	bits = seed += 0x9E3779B97F4A7C15;
-
-	bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
-	bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
-	return bits ^ (bits >> 31);
-}
-
-static double
-random_between(double low, double high)
-{
-	return low + (high - low) * ((double) (random_bits() >> 11) * 0x1p-53);
 }
 
 /* points with tags */
@@ -855,8 +838,8 @@ main(int argument_count, char **words)
 	if (argument_count > 2 && strcmp(words[2], "cuda") == 0)
 		device = GEONN_DEVICE_CUDA;
 	if (argument_count > 3)
-		seed = strtoull(words[3], NULL, 10);
-	printf("# seed %llu, device %s\n", (unsigned long long) seed,
+		random_state = strtoull(words[3], NULL, 10);
+	printf("# seed %llu, device %s\n", (unsigned long long) random_state,
 		   device == GEONN_DEVICE_CUDA ? "cuda" : "cpu");
 
 	engine_start(&engine, engine_program, NULL, NULL);

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "geodesy.h"
+#include "../client/random.h"
 
 #define BATCH_CASES (1 << 20)
 #define THREADS_PER_BLOCK 256
@@ -64,7 +65,6 @@ static const struct
 
 static constexpr int property_count = sizeof(properties) / sizeof(properties[0]);
 
-static uint64_t random_state;
 
 static void
 check(cudaError_t status, const char *action)
@@ -112,37 +112,6 @@ compute_batch(const struct input *inputs, struct output *outputs, int count)
 
 	if (i < count)
 		compute(&inputs[i], &outputs[i]);
-}
-
-/* splitmix64 */
-static uint64_t
-random_bits(void)
-{
-	uint64_t	z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-static double
-random_between(double low, double high)
-{
-	return low + (high - low) * ((double) (random_bits() >> 11) * 0x1p-53);
-}
-
-static int
-random_below(int limit)
-{
-	return (int) (random_bits() % (uint64_t) limit);
-}
-
-static double
-random_magnitude(double low, double high)
-{
-	double		magnitude = exp(random_between(log(low), log(high)));
-
-	return random_below(2) ? magnitude : -magnitude;
 }
 
 static double

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "geodesy.h"
+#include "../client/random.h"
 
 #define DISTANCE_LIMIT_NANOMETRES 10.0
 
@@ -48,7 +49,6 @@ struct pair
 
 typedef struct pair (*pair_maker) (void);
 
-static uint64_t random_state;
 static int	passed_count;
 static int	failed_count;
 
@@ -73,41 +73,6 @@ static void
 report_failures(const char *name, long failures)
 {
 	report(name, failures == 0, "failures", (double) failures, "");
-}
-
-/*
- * Random numbers: splitmix64
- */
-
-static uint64_t
-random_bits(void)
-{
-	uint64_t	z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-static double
-random_between(double low, double high)
-{
-	return low + (high - low) * ((double) (random_bits() >> 11) * 0x1p-53);
-}
-
-static int
-random_below(int limit)
-{
-	return (int) (random_bits() % (uint64_t) limit);
-}
-
-/* Magnitudes spread evenly over the decades, either sign */
-static double
-random_magnitude(double low, double high)
-{
-	double		magnitude = exp(random_between(log(low), log(high)));
-
-	return random_below(2) ? magnitude : -magnitude;
 }
 
 static double
