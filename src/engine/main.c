@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -180,6 +181,21 @@ be_expendable(void)
 	close(file);
 }
 
+/*
+ * Each session takes up to GEONN_RING_SLOTS + 1 descriptors: have as many as
+ * the system allows, rather than what suits a shell.
+ */
+static void
+raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int
 main(int argument_count, char **words)
 {
@@ -196,6 +212,7 @@ main(int argument_count, char **words)
 	if (options.supervised && !follow_supervisor())
 		return EXIT_FAILURE;
 	be_expendable();
+	raise_descriptor_limit();
 	thread_pool_set_threads((unsigned) arguments.cpu_threads);
 	batch_memory_set_limit(arguments.transfer_memory_limit);
 

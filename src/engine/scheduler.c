@@ -420,7 +420,10 @@ device_main(void *argument)
 	bool		usable = device->operations->probe(device, &failure);
 
 	if (usable)
+	{
 		atomic_store(&device->usable, true);
+		log_line(LOG_NOTE, "device %d (%s) is ready", device->number, device->name);
+	}
 	else
 	{
 		device->lost = failure;
