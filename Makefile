@@ -182,7 +182,7 @@ uninstall-engine:
 # ---- tests, demo, benchmarks ----
 
 UNIT_TESTS := $(patsubst test/unit/%.c,build/test/%,$(sort $(wildcard test/unit/*_test.c)))
-TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version build/test/lying_engine
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc/common
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
@@ -206,6 +206,11 @@ build/test/nearest_oracle: test/oracle/nearest_oracle.c build/flags
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< -lm
 
+# in the engine's place, to see that the module checks what it is told
+build/test/lying_engine: test/unit/lying_engine.c src/common/channel.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^)
+
 # what an incomplete upgrade leaves behind: an engine of another release
 build/test/geonn-engine-other-version: $(ENGINE_SOURCES) $(wildcard src/common/*.h src/engine/*.h) build/flags
 	@mkdir -p $(@D)
@@ -227,7 +232,7 @@ test-programs: $(TEST_PROGRAMS)
 syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(CLIENT_SOURCES) test/unit/engine_test.c test/oracle/nearest_oracle.c
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(CLIENT_SOURCES) test/unit/engine_test.c test/unit/lying_engine.c test/bench/engine_bench.c test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"

@@ -4,29 +4,13 @@
 use strict;
 use warnings;
 
-use File::Basename;
 use File::Copy;
-use File::Path;
 use Geonn;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The test spoils an installation: so it needs its own.  PostgreSQL finds its
-# folders relative to its programs, which are copied; the rest is links.
-my $root = PostgreSQL::Test::Utils::tempdir();
-my %folder;
-my %how = (bindir => '-rL', pkglibdir => '-rs', sharedir => '-rs');
-foreach my $kind (keys %how)
-{
-	my $from = `pg_config --$kind`;
-	chomp($from);
-	$folder{$kind} = "$root$from";
-	mkpath(dirname($folder{$kind}));
-	system_or_bail('cp', $how{$kind}, $from, $folder{$kind});
-}
-my $program = "$folder{pkglibdir}/geonn-engine";
+my ($install_path, $program) = own_installation();
 my $node = new_server('missing',
-	install_path => dirname($folder{bindir}),
+	install_path => $install_path,
 	conf => "geonn.engine_timeout = '5s'");
 
 # Ends the engine and lets the next search find what change makes of its file.

@@ -8,6 +8,8 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Basename;
+use File::Path;
 use File::Temp;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
@@ -16,7 +18,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(
-  new_server create_small_tables create_large_tables
+  new_server own_installation create_small_tables create_large_tables
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
   status engines_of is_gone wait_until seconds_of median);
@@ -47,6 +49,26 @@ sub new_server
 	create_small_tables($node);
 	create_large_tables($node) if $option{slow};
 	return $node;
+}
+
+# A copy of the installation for a test to spoil: its path for new_server, and
+# the engine's file in it.  PostgreSQL finds its folders relative to its
+# programs, which are copied; the rest is links.
+sub own_installation
+{
+	my $root = PostgreSQL::Test::Utils::tempdir();
+	my %folder;
+	my %how = (bindir => '-rL', pkglibdir => '-rs', sharedir => '-rs');
+
+	foreach my $kind (keys %how)
+	{
+		my $from = `pg_config --$kind`;
+		chomp($from);
+		$folder{$kind} = "$root$from";
+		mkpath(dirname($folder{$kind}));
+		system_or_bail('cp', $how{$kind}, $from, $folder{$kind});
+	}
+	return (dirname($folder{bindir}), "$folder{pkglibdir}/geonn-engine");
 }
 
 sub create_small_tables

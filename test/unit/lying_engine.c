@@ -1,0 +1,266 @@
+/*
+ * lying_engine.c
+ *		An engine that breaks the protocol, to see that the module notices.
+ *
+ * It is put in the place of geonn-engine and serves one client at a time.  The
+ * first word of the file "lie" in its working directory, the server's data
+ * directory, says which lie it tells the next client; the names stand in
+ * lie_names.  Without a lie it answers every observation with tag 0 at 0 m.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../../src/common/channel.h"
+
+enum lie
+{
+	LIE_NONE,
+	LIE_UNSEALED,				/* a batch that could shrink under the client */
+	LIE_SHORT,					/* a batch smaller than it says */
+	LIE_NO_MEMORY,				/* a batch without a descriptor */
+	LIE_ROWS,					/* a batch of rows out of range */
+	LIE_SLOT,					/* a message for a slot that does not exist */
+	LIE_OTHER_SLOT,				/* results of a slot that searches nothing */
+	LIE_SEALED,					/* another number of references */
+	LIE_PAIRS,					/* more pairs than the batch has room for */
+	LIE_OBSERVATIONS,			/* more observations than were sent */
+	LIE_NO_OBSERVATIONS,		/* an answer to nothing */
+	LIE_FIRST,					/* answers that begin elsewhere */
+	LIE_COUNT_LARGE,			/* a count above the pairs */
+	LIE_COUNT_SMALL,			/* counts below the pairs */
+	LIE_TYPE,					/* a message for the engine */
+	LIE_NOISE,					/* no message at all */
+	LIE_SILENT_END,				/* the end of the connection */
+	LIE_NAMES
+};
+
+static const char *const lie_names[LIE_NAMES] = {
+	"none", "unsealed", "short", "no_memory", "rows", "slot", "other_slot",
+	"sealed", "pairs", "observations", "no_observations", "first",
+	"count_large", "count_small", "type", "noise", "silent_end"
+};
+
+struct liar
+{
+	int			socket;
+	enum lie	lie;
+	uint64_t	references;
+	struct geonn_batch_columns columns[GEONN_RING_SLOTS];
+};
+
+static enum lie
+read_lie(void)
+{
+	FILE	   *file = fopen("lie", "r");
+	char		name[32] = "none";
+	int			lie = LIE_NONE;
+
+	if (file != NULL)
+	{
+		if (fscanf(file, "%31s", name) == 1)
+			for (lie = LIE_NAMES - 1; lie > LIE_NONE && strcmp(name, lie_names[lie]) != 0; lie--)
+				;
+		fclose(file);
+	}
+	return (enum lie) lie;
+}
+
+static void
+give_batch(struct liar *liar, const struct geonn_allocate *allocate)
+{
+	struct geonn_batch batch = {
+		.slot = allocate->slot,
+		.rows = allocate->rows,
+		.room = allocate->room
+	};
+	struct geonn_batch_columns *columns = &liar->columns[allocate->slot % GEONN_RING_SLOTS];
+	size_t		bytes = geonn_batch_layout(NULL, batch.rows, batch.room, columns);
+	int			descriptor = memfd_create("lying batch", MFD_ALLOW_SEALING);
+	size_t		size = liar->lie == LIE_SHORT ? 4096 : bytes;
+
+	if (fallocate(descriptor, 0, 0, (off_t) size) != 0)
+		exit(EXIT_FAILURE);
+	if (liar->lie != LIE_UNSEALED)
+		fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	geonn_batch_layout(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
+					   batch.rows, batch.room, columns);
+	if (liar->lie == LIE_ROWS)
+		batch.rows = GEONN_BATCH_ROWS_MAX + 1;
+	if (liar->lie == LIE_SLOT)
+		batch.slot = 4000000000u;
+	geonn_channel_send(liar->socket, GEONN_BATCH, &batch,
+					   liar->lie == LIE_NO_MEMORY ? -1 : descriptor);
+	close(descriptor);
+}
+
+static void
+give_results(struct liar *liar, const struct geonn_search *search)
+{
+	struct geonn_batch_columns *columns = &liar->columns[search->slot % GEONN_RING_SLOTS];
+	struct geonn_results results = {
+		.slot = search->slot,
+		.first = search->first,
+		.observations = search->rows - search->first,
+		.pairs = search->rows - search->first
+	};
+
+	memset(columns->tag, 0, results.pairs * sizeof(*columns->tag));
+	memset(columns->distance, 0, results.pairs * sizeof(*columns->distance));
+	for (uint32_t i = search->first; i < search->rows; i++)
+		columns->count[i] = 1;
+
+	switch (liar->lie)
+	{
+		case LIE_OTHER_SLOT:
+			results.slot = (search->slot + 1) % GEONN_RING_SLOTS;
+			break;
+		case LIE_PAIRS:
+			results.pairs = columns->room + 1;
+			break;
+		case LIE_OBSERVATIONS:
+			results.observations++;
+			break;
+		case LIE_NO_OBSERVATIONS:
+			results.observations = 0;
+			break;
+		case LIE_FIRST:
+			results.first++;
+			break;
+		case LIE_COUNT_LARGE:
+			columns->count[search->rows - 1] = UINT32_MAX;
+			break;
+		case LIE_COUNT_SMALL:
+			columns->count[search->first] = 0;
+			break;
+		default:
+			break;
+	}
+	geonn_channel_send(liar->socket, GEONN_RESULTS, &results, -1);
+}
+
+/*
+ * Answer a message; false ends the connection.
+ */
+static bool
+answer(struct liar *liar, const union geonn_message *message)
+{
+	struct geonn_welcome welcome = {.release = GEONN_VERSION};
+	struct geonn_opened opened = {.dataset = 1};
+	struct geonn_released released = {.slot = message->references.slot};
+	struct geonn_sealed sealed = {.references = liar->references};
+	struct geonn_seal misplaced = {0};
+
+	switch (message->header.type)
+	{
+		case GEONN_HELLO:
+			geonn_channel_send(liar->socket, GEONN_WELCOME, &welcome, -1);
+			return true;
+		case GEONN_OPEN:
+			geonn_channel_send(liar->socket, GEONN_OPENED, &opened, -1);
+			return true;
+		case GEONN_ALLOCATE:
+			give_batch(liar, &message->allocate);
+			return true;
+		case GEONN_REFERENCES:
+			liar->references += message->references.rows;
+			geonn_channel_send(liar->socket, GEONN_RELEASED, &released, -1);
+			return true;
+		case GEONN_SEAL:
+			if (liar->lie == LIE_TYPE)
+				geonn_channel_send(liar->socket, GEONN_SEAL, &misplaced, -1);
+			if (liar->lie == LIE_NOISE)
+				send(liar->socket, "noise", 5, MSG_NOSIGNAL);
+			sealed.references += liar->lie == LIE_SEALED;
+			geonn_channel_send(liar->socket, GEONN_SEALED, &sealed, -1);
+			return liar->lie != LIE_SILENT_END;
+		case GEONN_SEARCH:
+			give_results(liar, &message->search);
+			return true;
+	}
+	return false;
+}
+
+static void
+serve(int socket)
+{
+	struct liar liar = {.socket = socket,.lie = read_lie()};
+	struct pollfd wait = {.fd = socket,.events = POLLIN};
+	union geonn_message message;
+	int			descriptor;
+	enum geonn_channel_status status;
+
+	do
+	{
+		poll(&wait, 1, -1);
+		status = geonn_channel_receive(socket, &message, &descriptor);
+	} while (status == GEONN_CHANNEL_AGAIN ||
+			 (status == GEONN_CHANNEL_OK && answer(&liar, &message)));
+	close(socket);
+}
+
+/*
+ * Pings are answered by a process of their own, which ends everything when
+ * the supervisor does.
+ */
+static void
+answer_pings(void)
+{
+	struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
+	struct geonn_ping ready = {.number = 0};
+	union geonn_message message;
+	int			descriptor;
+
+	geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
+	for (;;)
+	{
+		poll(&wait, 1, -1);
+		switch (geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor))
+		{
+			case GEONN_CHANNEL_OK:
+				if (message.header.type == GEONN_PING)
+					geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &message, -1);
+				break;
+			case GEONN_CHANNEL_AGAIN:
+				break;
+			default:
+				return;
+		}
+	}
+}
+
+int
+main(int argument_count, char **words)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int			listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	pid_t		server;
+
+	/* the supervisor's first option is the socket */
+	if (argument_count < 3)
+		return EXIT_FAILURE;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", words[2]);
+	unlink(address.sun_path);
+	if (bind(listener, (struct sockaddr *) &address, sizeof(address)) != 0 ||
+		listen(listener, 8) != 0)
+		return EXIT_FAILURE;
+
+	server = fork();
+	if (server == 0)
+		for (;;)
+			serve(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+	answer_pings();
+	kill(server, SIGKILL);
+	return EXIT_SUCCESS;
+}
