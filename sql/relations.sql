@@ -96,6 +96,28 @@ SET search_path = relations, public;
 CREATE VIEW failing AS SELECT id, 1 / (id - 3) AS lat, lon FROM ref;
 SELECT * FROM geonn_nearest('failing', 'ref');
 
+-- a name that comes to mean another table while the statement runs
+CREATE TABLE before (id integer PRIMARY KEY, lat numeric, lon numeric);
+INSERT INTO before VALUES (1, 1, 1);
+CREATE TABLE after (id integer PRIMARY KEY, lat float8, lon float8);
+INSERT INTO after VALUES (1, 1, 1);
+CREATE FUNCTION exchange() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    ALTER TABLE before RENAME TO former;
+    ALTER TABLE after RENAME TO before;
+    RETURN true;
+END $$;
+CREATE VIEW exchanging AS SELECT id, lat, lon FROM (SELECT * FROM ref LIMIT 1) one WHERE exchange();
+SELECT * FROM geonn_nearest('before', 'exchanging');
+-- or is altered
+CREATE FUNCTION alter_type() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    ALTER TABLE before ALTER lat TYPE float8;
+    RETURN true;
+END $$;
+CREATE VIEW altering AS SELECT id, lat, lon FROM (SELECT * FROM ref LIMIT 1) one WHERE alter_type();
+SELECT * FROM geonn_nearest('before', 'altering');
+
 -- the extension moves with its schema
 BEGIN;
 ALTER EXTENSION geonn SET SCHEMA elsewhere;

@@ -91,6 +91,7 @@ struct GeonnClient
 	/* sizes of batches */
 	uint32		rows_wanted;
 	uint32		rows_granted_most;	/* less where the engine gave less */
+	bool		no_more_batches;	/* the engine had none left to give */
 	int			batches_of_size;	/* sent with rows_wanted */
 
 	/* references: how many, and are they in their order so far? */
@@ -137,6 +138,12 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 	int			reason = EPERM;
 	Slot	   *slot;
 
+	if (batch->rows == 0 && descriptor < 0)
+	{
+		slot_in_state(client, batch->slot, SLOT_ALLOCATING)->state = SLOT_IDLE;
+		client->no_more_batches = true;
+		return;
+	}
 	if (descriptor >= 0)
 	{
 		if (bytes != 0)
@@ -248,7 +255,8 @@ await_answer(GeonnClient *client, uint16 type)
 
 /*
  * The idle slot that suits best for a batch of these rows: one that holds
- * them, else one without a batch, else any.  -1: none is idle.
+ * them, else one without a batch, if that can still get one, else any.  -1:
+ * none is idle.
  */
 static int
 find_idle(const GeonnClient *client, uint32 rows)
@@ -259,7 +267,8 @@ find_idle(const GeonnClient *client, uint32 rows)
 	{
 		const Slot *slot = &client->slots[i];
 
-		if (slot->state != SLOT_IDLE)
+		if (slot->state != SLOT_IDLE ||
+			(slot->start == NULL && client->no_more_batches))
 			continue;
 		if (slot->start != NULL && slot->columns.rows >= rows)
 			return i;
@@ -271,9 +280,9 @@ find_idle(const GeonnClient *client, uint32 rows)
 
 /*
  * Have the engine give the slot a batch of these rows in place of the one
- * that it may have.
+ * that it may have.  False where it has none to give.
  */
-static void
+static bool
 allocate_batch(GeonnClient *client, int number, uint32 rows)
 {
 	Slot	   *slot = &client->slots[number];
@@ -295,28 +304,42 @@ allocate_batch(GeonnClient *client, int number, uint32 rows)
 	while (slot->state == SLOT_ALLOCATING)
 		(void) take_message(client, true);
 
+	if (slot->start == NULL)
+		return false;
 	if (slot->columns.rows < rows)
 		client->rows_granted_most = slot->columns.rows;
 	slot->observation_id = MemoryContextAllocHuge(client->context,
 												  slot->columns.rows * sizeof(int64));
+	return true;
 }
 
 /*
- * Begin to fill a slot; there is an idle one.
+ * Begin to fill a slot, where one is idle.
  */
-static void
+static bool
 begin_filling(GeonnClient *client)
 {
-	uint32		rows = Min(client->rows_wanted, client->rows_granted_most);
-	int			number = find_idle(client, rows);
-	Slot	   *slot = &client->slots[number];
+	for (;;)
+	{
+		uint32		rows = Min(client->rows_wanted, client->rows_granted_most);
+		int			number = find_idle(client, rows);
+		Slot	   *slot;
 
-	if (slot->start == NULL || slot->columns.rows < rows)
-		allocate_batch(client, number, rows);
-	slot->state = SLOT_FILLING;
-	slot->target = Min(client->rows_wanted, slot->columns.rows);
-	slot->rows = 0;
-	client->filling = number;
+		if (number < 0)
+			return false;
+		slot = &client->slots[number];
+		if (slot->start == NULL ||
+			(slot->columns.rows < rows && !client->no_more_batches))
+		{
+			if (!allocate_batch(client, number, rows))
+				continue;		/* make do with the others */
+		}
+		slot->state = SLOT_FILLING;
+		slot->target = Min(client->rows_wanted, slot->columns.rows);
+		slot->rows = 0;
+		client->filling = number;
+		return true;
+	}
 }
 
 /*
@@ -418,12 +441,8 @@ geonn_client_add_reference(GeonnClient *client, int64 id, double latitude,
 {
 	Slot	   *slot;
 
-	if (client->filling < 0)
-	{
-		while (find_idle(client, 0) < 0)
-			(void) take_message(client, true);
-		begin_filling(client);
-	}
+	while (client->filling < 0 && !begin_filling(client))
+		(void) take_message(client, true);
 
 	slot = &client->slots[client->filling];
 	if (client->in_order)
@@ -466,19 +485,15 @@ geonn_client_has_place(GeonnClient *client)
 		return true;
 	while (take_message(client, false))
 		;
-	return find_idle(client, 0) >= 0;
+	return begin_filling(client);
 }
 
 bool
 geonn_client_add_observation(GeonnClient *client, int64 id, double latitude,
 							 double longitude)
 {
-	Slot	   *slot;
+	Slot	   *slot = &client->slots[client->filling];
 
-	if (client->filling < 0)
-		begin_filling(client);
-
-	slot = &client->slots[client->filling];
 	slot->columns.latitude[slot->rows] = latitude;
 	slot->columns.longitude[slot->rows] = longitude;
 	slot->observation_id[slot->rows] = id;

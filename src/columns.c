@@ -25,9 +25,13 @@
 #include "utils/rel.h"
 
 #include "columns.h"
+#include "result.h"
 
 /* column names that an error message lists */
 #define COLUMNS_LISTED	20
+
+/* of geonn_describe's result */
+#define DESCRIBE_COLUMNS 4
 
 typedef struct RoleRules
 {
@@ -250,9 +254,8 @@ geonn_find_columns(Oid oid)
 
 	found->oid = oid;
 	found->name = pstrdup(RelationGetRelationName(relation));
-	found->quoted_name =
-		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
-								   RelationGetRelationName(relation));
+	found->schema = get_namespace_name(RelationGetNamespace(relation));
+	found->quoted_name = quote_qualified_identifier(found->schema, found->name);
 	for (int role = 0; role < COLUMN_ROLES; role++)
 		find_column(found, relation, role);
 
@@ -267,13 +270,14 @@ geonn_describe(PG_FUNCTION_ARGS)
 	PointRelation *found;
 
 	InitMaterializedSRF(fcinfo, 0);
+	geonn_require_columns(result->setDesc, DESCRIBE_COLUMNS);
 	found = geonn_find_columns(PG_GETARG_OID(0));
 	for (int role = 0; role < COLUMN_ROLES; role++)
 	{
 		const PointColumn *column = &found->columns[role];
 		NameData	name;
-		Datum		values[4];
-		bool		nulls[4] = {false};
+		Datum		values[DESCRIBE_COLUMNS];
+		bool		nulls[DESCRIBE_COLUMNS] = {false};
 
 		namestrcpy(&name, column->name);
 		values[0] = CStringGetTextDatum(rules[role].name);

@@ -26,13 +26,15 @@ typedef struct PointRelation
 {
 	Oid			oid;
 	char	   *name;			/* for messages */
+	char	   *schema;
 	char	   *quoted_name;	/* with its schema, for SQL */
 	PointColumn columns[COLUMN_ROLES];	/* by ColumnRole */
 } PointRelation;
 
 /*
  * Find them, or raise an error.  Takes the lock that a SELECT takes, until
- * the end of the transaction, so that the names stay true.
+ * the end of the transaction.  That keeps others from altering the relation,
+ * though not this transaction itself, and nobody from renaming its schema.
  */
 extern PointRelation *geonn_find_columns(Oid relation);
 

@@ -22,15 +22,18 @@
 
 #include <math.h>
 
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -134,10 +137,33 @@ receive_row(TupleTableSlot *slot, DestReceiver *receiver)
 }
 
 static void
-receive_startup(DestReceiver *receiver pg_attribute_unused(),
-				int operation pg_attribute_unused(),
-				TupleDesc descriptor pg_attribute_unused())
+raise_changed(const PointRelation *relation)
 {
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("relation \"%s\" was changed while the statement ran",
+					relation->name),
+			 errdetail("It was renamed, replaced or altered between the moment its columns were chosen and its reading."),
+			 errhint("Run the statement again.")));
+}
+
+/*
+ * Rows will be taken for what the columns were when they were chosen.
+ */
+static void
+receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
+				TupleDesc descriptor)
+{
+	const PointRelation *relation = ((PointReceiver *) receiver)->relation;
+
+	if (descriptor->natts != COLUMN_ROLES)
+		raise_changed(relation);
+	for (int role = 0; role < COLUMN_ROLES; role++)
+	{
+		if (getBaseType(TupleDescAttr(descriptor, role)->atttypid) !=
+			relation->columns[role].base_type)
+			raise_changed(relation);
+	}
 }
 
 static void
@@ -154,12 +180,17 @@ name_relation(void *argument)
 }
 
 /*
- * The query says what it reads by name; the lock that finding the columns took
- * keeps the names true.
+ * The query says what it reads by name.  A function that the other relation's
+ * view calls can have given that name to something else since the columns were
+ * found, so that is checked here, and the types when the rows begin to come.
  */
 static char *
 make_query(const PointRelation *relation)
 {
+	RangeVar   *name = makeRangeVar(relation->schema, relation->name, -1);
+
+	if (RangeVarGetRelid(name, NoLock, true) != relation->oid)
+		raise_changed(relation);
 	return psprintf("SELECT %s, %s, %s FROM %s",
 					quote_identifier(relation->columns[COLUMN_ID].name),
 					quote_identifier(relation->columns[COLUMN_LATITUDE].name),

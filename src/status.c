@@ -21,6 +21,7 @@
 
 #include "connection.h"
 #include "geonn.h"
+#include "result.h"
 #include "state.h"
 
 #define ANSWER_MILLISECONDS 1000
@@ -228,6 +229,7 @@ geonn_status(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	geonn_require_columns(descriptor, STATUS_COLUMNS);
 	clear_row(&row);
 
 	/* the connection's, so that it is closed here and not with the statement */
@@ -317,6 +319,7 @@ geonn_device_status(PG_FUNCTION_ARGS)
 	uint32		devices;
 
 	InitMaterializedSRF(fcinfo, 0);
+	geonn_require_columns(result->setDesc, DEVICE_COLUMNS);
 	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_devices",
 									ALLOCSET_SMALL_SIZES);
 	MemoryContextSwitchTo(context);

@@ -323,6 +323,9 @@ kill_engine(Supervisor *supervisor)
 	kill(supervisor->engine.pid, SIGKILL);
 	supervisor->phase = PHASE_ENDING;
 	supervisor->kill_at = 0;
+
+	/* a driver may keep it from dying; nobody shall wait at its socket then */
+	unlink(GEONN_SOCKET_FILE);
 }
 
 /* ---- the channel ---- */
@@ -440,6 +443,14 @@ check_pulse(Supervisor *supervisor, int64 now)
 	{
 		if (now >= supervisor->next_ping_at)
 		{
+			if (access(GEONN_SOCKET_FILE, F_OK) != 0 && errno == ENOENT)
+			{
+				ereport(LOG,
+						(errmsg("geonn engine (PID %d) has lost its socket \"%s\" and is started again",
+								(int) supervisor->engine.pid, GEONN_SOCKET_FILE)));
+				kill_engine(supervisor);
+				return;
+			}
 			supervisor->ping++;
 			supervisor->unanswered_since = now;
 			send_ping(supervisor);

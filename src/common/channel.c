@@ -228,6 +228,12 @@ geonn_channel_receive(int socket, union geonn_message *message, int *descriptor)
 		return GEONN_CHANNEL_CLOSED;
 
 	*descriptor = take_descriptor(&envelope);
+	if (envelope.msg_flags & MSG_CTRUNC && *descriptor < 0)
+	{
+		/* this process has no room for the descriptor that came */
+		errno = EMFILE;
+		return GEONN_CHANNEL_FAILED;
+	}
 	if (envelope.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return GEONN_CHANNEL_MALFORMED;
 	return check_message(message, (size_t) length);

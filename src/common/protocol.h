@@ -33,6 +33,10 @@
  * distances is the order in which references were sent, or, where seal says
  * so, by (tag, latitude, longitude).
  *
+ * A client unmaps its batches before it closes its end, so that the engine can
+ * give them to the next one; those of a session that ended with an error are
+ * given to nobody.
+ *
  * Both sides distrust what they read: sizes, counts and indexes are checked
  * against what was agreed before they are used, and a memfd's seals and size
  * before it is mapped.
@@ -230,8 +234,9 @@ struct geonn_allocate
 
 /*
  * Carries the memfd of the slot's new batch.  rows and room are what was
- * asked for, or less where transfer memory is short; the slot's former batch
- * is the engine's again.
+ * asked for, or less where transfer memory is short, or 0 and no memfd where
+ * there is none and the session has other batches.  The slot's former batch,
+ * which the client must have unmapped before it asked, is the engine's again.
  */
 struct geonn_batch
 {

@@ -15,6 +15,7 @@ extern "C++"
 }
 using std::atomic_bool;
 using std::atomic_int;
+using std::atomic_llong;
 using std::atomic_uint_fast64_t;
 using std::atomic_load;
 using std::atomic_store;

@@ -81,8 +81,8 @@ sharing_device(void)
 	return NULL;
 }
 
-static void
-destroy(struct batch_memory *memory)
+void
+batch_memory_destroy(struct batch_memory *memory)
 {
 	struct device *device = sharing_device();
 
@@ -111,7 +111,7 @@ shrink_pool(uint64_t total)
 		oldest = *link;
 		*link = NULL;
 		state.pooled -= oldest->bytes;
-		destroy(oldest);
+		batch_memory_destroy(oldest);
 	}
 }
 

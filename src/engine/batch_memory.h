@@ -34,8 +34,14 @@ extern uint64_t batch_memory_in_use(void);
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
 												 struct failure *failure);
 
-/* Back to the pool, for the next batch of that size. */
+/*
+ * Back to the pool, for the next batch of that size.  No client may have it
+ * mapped any more.
+ */
 extern void batch_memory_release(struct batch_memory *memory);
+
+/* Give up memory that a client may still have mapped. */
+extern void batch_memory_destroy(struct batch_memory *memory);
 
 /* Free the pool. */
 extern void batch_memory_close(void);

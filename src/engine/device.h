@@ -131,11 +131,15 @@ struct device
 	void	   *private_data;	/* the implementation's */
 
 	/*
-	 * Becomes false when a device is lost: probe failed, or its driver
-	 * reported a fault after which nothing works in this process.
+	 * Becomes true when probe says so, and false again when the device is
+	 * lost: its driver reported a fault after which nothing works in this
+	 * process.
 	 */
 	atomic_bool usable;
-	struct failure lost;		/* why, once usable is false */
+	struct failure lost;		/* why, while usable is false */
+
+	/* when its thread should be back from a call into it; 0: not in one */
+	atomic_llong due_ms;
 
 	atomic_uint_fast64_t batches;	/* searches finished */
 };

@@ -13,6 +13,11 @@
  * the device has nothing to do.  Finished searches go to a list that the
  * server empties.
  *
+ * A driver that hangs takes its device's thread with it.  So every call into a
+ * device has a time by which it should be over; the server stops answering the
+ * supervisor's pings when one is overdue, and the supervisor starts another
+ * engine.  A probe that hangs costs no more than a wait: the others serve.
+ *
  * One lock guards the ring, the list and the requests to discard datasets;
  * nothing slow happens under it.  The server's thread never waits for a
  * device, and a device never waits for the server.
@@ -22,8 +27,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "log.h"
+
+/* how long to wait for probes before serving without those devices */
+#define PROBE_PATIENCE_MS 30000
+
+/* how long a call into a device may take; a build as many microseconds more
+ * as it has references */
+#define CALL_PATIENCE_MS 60000
 
 /* one device's request to discard its part of a dataset */
 struct discard
@@ -46,6 +59,7 @@ static struct
 	/* immutable after scheduler_open */
 	int			device_count;
 	void		(*changed) (void);
+	long long	opened_ms;
 
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* a search, a discard, or the end */
@@ -63,6 +77,15 @@ static struct
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER
 };
+
+static long long
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (long long) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 static bool
 any_gpu_usable(void)
@@ -210,7 +233,53 @@ scheduler_ready(void)
 	pthread_mutex_lock(&scheduler.lock);
 	ready = scheduler.probed == scheduler.device_count;
 	pthread_mutex_unlock(&scheduler.lock);
-	return ready;
+	return ready || scheduler_ready_within_ms() == 0;
+}
+
+int
+scheduler_ready_within_ms(void)
+{
+	long long	left = scheduler.opened_ms + PROBE_PATIENCE_MS - now_ms();
+
+	return left > 0 ? (int) left : 0;
+}
+
+struct device *
+scheduler_stuck_device(void)
+{
+	for (int i = 0; i < scheduler.device_count; i++)
+	{
+		struct device *device = scheduler.threads[i].device;
+		long long	due_ms = atomic_load(&device->due_ms);
+
+		if (due_ms != 0 && now_ms() > due_ms)
+			return device;
+	}
+	return NULL;
+}
+
+struct failure
+scheduler_why_unusable(const struct device *device)
+{
+	struct failure why;
+
+	pthread_mutex_lock(&scheduler.lock);
+	why = device->lost;
+	pthread_mutex_unlock(&scheduler.lock);
+	return why;
+}
+
+/* a call into the device begins, and ends */
+static void
+begin_call(struct device *device, long long patience_ms)
+{
+	atomic_store(&device->due_ms, now_ms() + patience_ms);
+}
+
+static void
+end_call(struct device *device)
+{
+	atomic_store(&device->due_ms, 0);
 }
 
 struct device *
@@ -304,7 +373,11 @@ discard_datasets(struct device_thread *thread, struct discard *discards)
 
 		discards = discard->next;
 		if (dataset->built[device->number] != NULL)
+		{
+			begin_call(device, CALL_PATIENCE_MS);
 			device->operations->discard(device, dataset->built[device->number]);
+			end_call(device);
+		}
 		dataset->built[device->number] = NULL;
 		if (atomic_fetch_sub(&dataset->discards, 1) == 1)
 			dataset_free(dataset);
@@ -323,12 +396,16 @@ start_search(struct device *device, struct search *search)
 
 	if (!atomic_load(search->cancelled) && *built == NULL)
 	{
+		begin_call(device, CALL_PATIENCE_MS + (long long) (search->dataset->count / 1000));
 		*built = device->operations->build(device, search->dataset, &search->failure);
+		end_call(device);
 		search->failed = *built == NULL;
 	}
 	if (search->failed || atomic_load(search->cancelled))
 		return false;
+	begin_call(device, CALL_PATIENCE_MS);
 	device->operations->start(device, search);
+	end_call(device);
 	return true;
 }
 
@@ -387,7 +464,9 @@ serve(struct device_thread *thread)
 		}
 		else if (under_way > 0)
 		{
+			begin_call(device, CALL_PATIENCE_MS);
 			progress = device->operations->advance(device, &ended);
+			end_call(device);
 			if (progress != DEVICE_IDLE)
 				under_way--;
 		}
@@ -426,11 +505,12 @@ device_main(void *argument)
 	}
 	else
 	{
-		device->lost = failure;
 		log_line(LOG_WARNING, "device %d can't be used: %s%s%s", device->number,
 				 failure.message, failure.detail[0] ? ": " : "", failure.detail);
 	}
 	pthread_mutex_lock(&scheduler.lock);
+	if (!usable)
+		device->lost = failure;
 	scheduler.probed++;
 	pthread_mutex_unlock(&scheduler.lock);
 	scheduler.changed();
@@ -447,8 +527,12 @@ scheduler_open(struct device *devices, int device_count, void (*changed) (void),
 {
 	scheduler.changed = changed;
 	scheduler.device_count = device_count;
+	scheduler.opened_ms = now_ms();
 	for (int i = 0; i < device_count; i++)
+	{
 		scheduler.threads[i].device = &devices[i];
+		fail(&devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
+	}
 	for (int i = 0; i < device_count; i++)
 	{
 		int			reason = pthread_create(&scheduler.threads[i].thread, NULL,

@@ -24,8 +24,20 @@ struct search_queue
 extern bool scheduler_open(struct device *devices, int device_count,
 						   void (*changed) (void), struct failure *failure);
 
-/* Whether all devices have been probed. */
+/*
+ * Whether all devices have been probed, or have had their time for that.  One
+ * that answers later still becomes usable.
+ */
 extern bool scheduler_ready(void);
+
+/* Milliseconds until scheduler_ready is true at the latest. */
+extern int	scheduler_ready_within_ms(void);
+
+/* A device whose thread has not come back from a call into it, or NULL. */
+extern struct device *scheduler_stuck_device(void);
+
+/* Why a device is not usable. */
+extern struct failure scheduler_why_unusable(const struct device *device);
 
 /*
  * Whether some device can serve this choice, else why not.

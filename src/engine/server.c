@@ -65,7 +65,9 @@ static struct
 	int			wake;			/* eventfd; -1 until there is one */
 	int			listener;
 	int			signals;
-	bool		accepting;		/* the listener is in the epoll set */
+	int64_t		accept_at_ms;	/* 0, or when to watch the listener again */
+	bool		out_of_descriptors; /* said so, until a client is accepted */
+	bool		stuck;			/* a device is; pings are not answered */
 	bool		welcomed;		/* clients need not wait for probes any more */
 	bool		stopping;
 	int			exit_status;
@@ -108,7 +110,7 @@ static void
 no_gpu_reason(char *reason, size_t size)
 {
 	const struct server_options *options = server.options;
-	const struct failure *why = &options->no_gpu;
+	struct failure why = options->no_gpu;
 
 	reason[0] = '\0';
 	for (int i = 0; i < options->device_count; i++)
@@ -119,12 +121,12 @@ no_gpu_reason(char *reason, size_t size)
 			continue;
 		if (atomic_load(&device->usable))
 			return;
-		why = &device->lost;
+		why = scheduler_why_unusable(device);
 	}
-	if (why->detail[0])
-		snprintf(reason, size, "%.120s: %.120s", why->message, why->detail);
+	if (why.detail[0])
+		snprintf(reason, size, "%.120s: %.120s", why.message, why.detail);
 	else
-		snprintf(reason, size, "%s", why->message);
+		snprintf(reason, size, "%s", why.message);
 }
 
 static bool
@@ -148,7 +150,11 @@ send_device_status(int socket, struct device *device)
 	memcpy(status.name, device->name, sizeof(status.name));
 	memcpy(status.uuid, device->uuid, sizeof(status.uuid));
 	if (!usable)
-		memcpy(status.reason, device->lost.message, sizeof(status.reason));
+	{
+		struct failure why = scheduler_why_unusable(device);
+
+		memcpy(status.reason, why.message, sizeof(status.reason));
+	}
 	return geonn_channel_send(socket, GEONN_DEVICE_STATUS, &status, -1) == GEONN_CHANNEL_OK;
 }
 
@@ -180,6 +186,15 @@ server_send_status(int socket)
 		if (!send_device_status(socket, &options->devices[i]))
 			return false;
 	return true;
+}
+
+static int64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static bool
@@ -263,12 +278,16 @@ handle_listener(void)
 		{
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
 			{
-				log_line(LOG_WARNING, "could not accept a client: %s", strerror(errno));
+				if (!server.out_of_descriptors)
+					log_line(LOG_WARNING, "could not accept a client, trying again: %s",
+							 strerror(errno));
+				server.out_of_descriptors = true;
 				epoll_ctl(server.epoll, EPOLL_CTL_DEL, server.listener, NULL);
-				server.accepting = false;
+				server.accept_at_ms = now_ms() + ACCEPT_PAUSE_MS;
 			}
 			return;
 		}
+		server.out_of_descriptors = false;
 		session = geonn_channel_peer_is_own_user(socket, &peer) ?
 			session_create(socket) : NULL;
 		if (session == NULL || !watch(socket, session))
@@ -280,6 +299,22 @@ handle_listener(void)
 		session->next = server.sessions;
 		server.sessions = session;
 	}
+}
+
+/*
+ * Whether no device's thread is stuck in its driver.  Where one is, this
+ * engine can't be trusted to finish anything.
+ */
+static bool
+devices_move(void)
+{
+	struct device *stuck = scheduler_stuck_device();
+
+	if (stuck != NULL && !server.stuck)
+		log_line(LOG_ERROR, "device %d (%s) does not come back from a call into its driver",
+				 stuck->number, stuck->name);
+	server.stuck = stuck != NULL;
+	return !server.stuck;
 }
 
 static void
@@ -304,6 +339,8 @@ handle_supervisor(void)
 		switch (message.header.type)
 		{
 			case GEONN_PING:
+				if (!devices_move())
+					break;
 				geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &message, -1);
 				break;
 			case GEONN_CONFIGURE:
@@ -345,12 +382,6 @@ handle_wake(void)
 	struct device *lost;
 
 	(void) got;
-	if (!server.welcomed && scheduler_ready())
-	{
-		server.welcomed = true;
-		for (struct session *session = server.sessions; session != NULL; session = session->next)
-			session_welcome(session);
-	}
 	while ((search = scheduler_collect()) != NULL)
 		session_search_finished(search);
 	session_collect_sealed();
@@ -391,22 +422,47 @@ handle_event(void *mark)
 		session_receive(mark);
 }
 
+/*
+ * Let the clients in that came before the devices were probed.
+ */
+static void
+welcome_clients(void)
+{
+	if (server.welcomed || !scheduler_ready())
+		return;
+	server.welcomed = true;
+	for (struct session *session = server.sessions; session != NULL; session = session->next)
+		session_welcome(session);
+}
+
+/*
+ * Milliseconds until something has to be done without an event, or -1.
+ */
+static int
+time_to_wait(void)
+{
+	if (server.accept_at_ms != 0)
+		return ACCEPT_PAUSE_MS;
+	return server.welcomed ? -1 : scheduler_ready_within_ms();
+}
+
 static void
 serve(void)
 {
 	while (!server.stopping)
 	{
 		struct epoll_event events[32];
-		int			count = epoll_wait(server.epoll, events, 32,
-									   server.accepting ? -1 : ACCEPT_PAUSE_MS);
+		int			count = epoll_wait(server.epoll, events, 32, time_to_wait());
 
 		for (int i = 0; i < count; i++)
 			handle_event(events[i].data.ptr);
 
 		/* not before: an event of this round may belong to one of them */
 		free_ended_sessions();
-		if (!server.accepting)
-			server.accepting = watch(server.listener, &source_marks[SOURCE_LISTENER]);
+		welcome_clients();
+		if (server.accept_at_ms != 0 && now_ms() >= server.accept_at_ms &&
+			watch(server.listener, &source_marks[SOURCE_LISTENER]))
+			server.accept_at_ms = 0;
 	}
 }
 
@@ -447,8 +503,8 @@ server_run(const struct server_options *options)
 		log_line(LOG_ERROR, "%s: %s", failure.message, failure.detail);
 		return EXIT_FAILURE;
 	}
-	server.accepting = watch(server.listener, &source_marks[SOURCE_LISTENER]);
-	if (!watch(server.wake, &source_marks[SOURCE_WAKE]) ||
+	if (!watch(server.listener, &source_marks[SOURCE_LISTENER]) ||
+		!watch(server.wake, &source_marks[SOURCE_WAKE]) ||
 		!watch(server.signals, &source_marks[SOURCE_SIGNAL]) ||
 		(options->supervised &&
 		 !watch(GEONN_SUPERVISOR_DESCRIPTOR, &source_marks[SOURCE_SUPERVISOR])))

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "server.h"
+#include "thread_pool.h"
 
 #define MESSAGES_AT_A_TIME 64
 
@@ -144,7 +145,13 @@ session_free_if_idle(struct session *session)
 		return false;
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		if (session->slots[i].memory != NULL)
-			batch_memory_release(session->slots[i].memory);
+		{
+			/* a client that was sent away may still write to what it maps */
+			if (session->client_left)
+				batch_memory_release(session->slots[i].memory);
+			else
+				batch_memory_destroy(session->slots[i].memory);
+		}
 	if (session->dataset != NULL)
 		release_dataset(session->dataset);
 	free(session);
@@ -293,6 +300,15 @@ handle_attach(struct session *session, const union geonn_message *message)
 	send_or_end(session, GEONN_OPENED, &opened, -1);
 }
 
+static bool
+has_batch(const struct session *session)
+{
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		if (session->slots[i].memory != NULL)
+			return true;
+	return false;
+}
+
 static void
 handle_allocate(struct session *session, const union geonn_message *message)
 {
@@ -316,6 +332,14 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	if (slot->memory != NULL)
 		batch_memory_release(slot->memory);
 	slot->memory = batch_memory_acquire(&batch.rows, &batch.room, &failure);
+	if (slot->memory == NULL && has_batch(session))
+	{
+		/* it can do its work with those that it has */
+		batch.rows = 0;
+		batch.room = 0;
+		send_or_end(session, GEONN_BATCH, &batch, -1);
+		return;
+	}
 	if (slot->memory == NULL)
 	{
 		session_fail(session, &failure);
@@ -356,9 +380,16 @@ finish_seal(struct session *session)
 static void *
 sealing_main(void *argument)
 {
+	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 	struct sealing *sealing = argument;
 
-	sealing->done = dataset_sort(sealing->session->dataset, &sealing->failure);
+	/* one sort at a time, and backends first */
+	thread_pool_lower_priority();
+	pthread_mutex_lock(&turn);
+	sealing->done = !atomic_load(&sealing->session->cancelled) &&
+		dataset_sort(sealing->session->dataset, &sealing->failure);
+	pthread_mutex_unlock(&turn);
+
 	pthread_mutex_lock(&sealed_lock);
 	sealing->next = sealed;
 	sealed = sealing;
@@ -556,6 +587,9 @@ session_receive(struct session *session)
 				fail_protocol(session, "malformed message");
 				break;
 			case GEONN_CHANNEL_CLOSED:
+				session->client_left = true;
+				session_end(session);
+				break;
 			case GEONN_CHANNEL_FAILED:
 				session_end(session);
 				break;

@@ -38,6 +38,7 @@ struct session
 	struct dataset *dataset;	/* a use of it, from open or attach on */
 	struct slot slots[GEONN_RING_SLOTS];
 	struct search_queue queue;
+	bool		client_left;	/* the client closed, having unmapped all */
 	int			under_way;		/* busy slots, and the sealing thread */
 	atomic_bool cancelled;		/* becomes true when the session ends */
 	struct session *next;		/* in the server's list */

@@ -180,11 +180,12 @@ client_allocate(struct client *client, uint32_t number, uint32_t rows, uint32_t 
 	struct client_slot *slot = &client->slots[number];
 	const struct geonn_batch *batch = &client->message.batch;
 
-	client_send(client, GEONN_ALLOCATE, &allocate);
-	if (!client_expect(client, GEONN_BATCH))
-		return false;
 	if (slot->start != NULL)
 		munmap(slot->start, slot->bytes);
+	slot->start = NULL;
+	client_send(client, GEONN_ALLOCATE, &allocate);
+	if (!client_expect(client, GEONN_BATCH) || batch->rows == 0)
+		return false;
 	slot->bytes = geonn_batch_layout(NULL, batch->rows, batch->room, &slot->columns);
 	slot->start = geonn_batch_map(client->descriptor, slot->bytes);
 	close(client->descriptor);

@@ -54,6 +54,10 @@ wait_until(
 	'a search starts it again');
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $start_time, 'in the same server');
 
+# somebody tidies up too much
+unlink($node->data_dir . '/pg_stat_tmp/geonn.sock');
+is($node->safe_psql('postgres', $small_search), $expected, 'without its socket, the engine is started again');
+
 # the server's own ends
 foreach my $mode (qw(fast immediate smart))
 {

@@ -51,4 +51,10 @@ is($rows, 3, 'a million references are searched');
 is($more_rows, 3, 'six million references are searched');
 cmp_ok($more_memory - $memory, '<', $allowed, 'in the same memory');
 
+# the limit of all sessions' batches makes them smaller, and fails nobody
+my @sessions = map { start_sql($node, "SELECT count(*) FROM geonn_nearest('million', 'few_ref');") } 1 .. 8;
+my @results = map { [ finish_sql($_) ] } @sessions;
+is_deeply([ map { $_->[1] } @results ], [ (1000000) x 8 ], 'eight sessions share little transfer memory');
+is(join('', map { $_->[2] } @results), '', 'without an error');
+
 done_testing();

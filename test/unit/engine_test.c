@@ -442,6 +442,70 @@ test_batch_memory(const struct engine *engine)
 	report("a batch's memory can't be resized, and is checked before it is mapped", right);
 }
 
+/*
+ * A client whose session the engine ended has its batches mapped still, and
+ * may write to them until it notices.
+ */
+static void
+test_memory_of_failed_session(const struct engine *engine)
+{
+	struct geonn_references references = {.slot = 0,.rows = 1};
+	struct client failed_client;
+	struct client next;
+	bool		right;
+
+	client_connect(&failed_client, engine);
+	right = client_open(&failed_client, device, 0) &&
+		client_allocate(&failed_client, 0, 777, 777) && client_allocate(&failed_client, 1, 777, 777);
+	failed_client.slots[0].columns.latitude[0] = 1000;
+	client_send(&failed_client, GEONN_REFERENCES, &references);
+	right = right && client_expect(&failed_client, GEONN_ERROR);
+
+	client_connect(&next, engine);
+	right = right && client_open(&next, device, 0) &&
+		client_allocate(&next, 0, 777, 777) && client_allocate(&next, 1, 777, 777);
+	for (int i = 0; right && i < 2; i++)
+	{
+		next.slots[0].columns.latitude[0] = next.slots[1].columns.latitude[0] = 0;
+		failed_client.slots[i].columns.latitude[0] = 45;
+		right = next.slots[0].columns.latitude[0] == 0 && next.slots[1].columns.latitude[0] == 0;
+	}
+	client_close(&failed_client);
+	client_close(&next);
+	report("what a failed session still writes reaches nobody else", right);
+}
+
+/*
+ * Allocate until there is no more to be had, then search with that.
+ */
+static void
+test_short_of_batches(void)
+{
+	struct points points = uniform_points(3000);
+	struct answer answers[3000];
+	struct engine engine;
+	struct client client;
+	bool		right;
+	int			batches = 1;
+
+	engine_start(&engine, engine_program, "--transfer-memory-limit", "45000");
+	client_connect(&client, &engine);
+	right = client_open(&client, GEONN_DEVICE_CPU, 0) && client_allocate(&client, 0, 1024, 1024);
+	while (right && batches < GEONN_RING_SLOTS &&
+		   client_allocate(&client, (uint32_t) batches, 1024, 1024))
+		batches++;
+	right = right && batches < GEONN_RING_SLOTS &&
+		client.message.header.type == GEONN_BATCH && client.message.batch.rows == 0 &&
+		client_send_references(&client, 3000, points.latitude, points.longitude,
+							   points.tag, false) &&
+		client_search(&client, 3000, points.latitude, points.longitude, answers) &&
+		answers_right(&points, &points, answers, 10);
+	client_close(&client);
+	engine_stop(&engine);
+	points_free(&points);
+	report("a session that has batches goes on with them when there are no more", right);
+}
+
 static void
 test_transfer_memory_limit(void)
 {
@@ -850,12 +914,14 @@ main(int argument_count, char **words)
 	test_empty(&engine);
 	test_attach(&engine);
 	test_batch_memory(&engine);
+	test_memory_of_failed_session(&engine);
 	test_abuse(&engine);
 	test_noise(&engine);
 	test_many_sessions(&engine);
 	if (!sanitized)
 		test_cancel(&engine);
 	engine_stop(&engine);
+	test_short_of_batches();
 	test_transfer_memory_limit();
 	if (!sanitized)
 		test_no_gpu();

@@ -1,0 +1,20 @@
+/*
+ * result.c
+ *		Whether a function's result is what this module returns.
+ */
+#include "postgres.h"
+
+#include "result.h"
+
+void
+geonn_require_columns(TupleDesc descriptor, int columns)
+{
+	if (descriptor->natts == columns)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("the result type has %d columns, and this version of geonn returns %d",
+					descriptor->natts, columns),
+			 errdetail("The extension's objects in this database are of another version, or were altered."),
+			 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
+}
