@@ -197,18 +197,22 @@ log_shortage(size_t wanted)
 }
 
 struct batch_memory *
-batch_memory_acquire(uint32_t *rows, uint32_t *room, struct failure *failure)
+batch_memory_acquire(uint32_t *rows, uint32_t *room, bool first_of_session,
+					 struct failure *failure)
 {
+	uint64_t	limit = first_of_session ? state.limit : state.limit - state.limit / 4;
+
 	for (;;)
 	{
 		struct geonn_batch_columns columns;
 		size_t		bytes = geonn_batch_layout(NULL, *rows, *room, &columns);
-		struct batch_memory *memory = take_from_pool(bytes);
+		struct batch_memory *memory = NULL;
 
-		if (memory != NULL)
-			return memory;
-		if (state.in_use - state.pooled + bytes <= state.limit)
+		if (state.in_use - state.pooled + bytes <= limit)
 		{
+			memory = take_from_pool(bytes);
+			if (memory != NULL)
+				return memory;
 			shrink_pool(state.limit - bytes);
 			memory = create(bytes);
 			if (memory != NULL)

@@ -30,8 +30,12 @@ extern uint64_t batch_memory_in_use(void);
  * that, both are halved until it does, down to the smallest batch worth
  * having; below that it fails.  The memory is mapped here, preallocated and
  * sealed.
+ *
+ * A quarter of the limit is kept for sessions' first batches, so that those
+ * that came earlier, and grew, turn nobody away.
  */
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
+												 bool first_of_session,
 												 struct failure *failure);
 
 /*

@@ -321,6 +321,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	struct slot *slot = idle_slot(session, allocate->slot);
 	struct geonn_batch_columns columns;
 	struct failure failure;
+	bool		others;			/* the session has other batches */
 
 	if (slot == NULL)
 		return;
@@ -331,8 +332,10 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	}
 	if (slot->memory != NULL)
 		batch_memory_release(slot->memory);
-	slot->memory = batch_memory_acquire(&batch.rows, &batch.room, &failure);
-	if (slot->memory == NULL && has_batch(session))
+	slot->memory = NULL;
+	others = has_batch(session);
+	slot->memory = batch_memory_acquire(&batch.rows, &batch.room, !others, &failure);
+	if (slot->memory == NULL && others)
 	{
 		/* it can do its work with those that it has */
 		batch.rows = 0;
