@@ -27,8 +27,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "log.h"
 
 /* how long to wait for probes before serving without those devices */
@@ -59,7 +59,7 @@ static struct
 	/* immutable after scheduler_open */
 	int			device_count;
 	void		(*changed) (void);
-	long long	opened_ms;
+	int64_t		opened_ms;
 
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* a search, a discard, or the end */
@@ -77,15 +77,6 @@ static struct
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER
 };
-
-static long long
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (long long) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static bool
 any_gpu_usable(void)
@@ -239,7 +230,7 @@ scheduler_ready(void)
 int
 scheduler_ready_within_ms(void)
 {
-	long long	left = scheduler.opened_ms + PROBE_PATIENCE_MS - now_ms();
+	int64_t		left = scheduler.opened_ms + PROBE_PATIENCE_MS - now_ms();
 
 	return left > 0 ? (int) left : 0;
 }
@@ -250,7 +241,7 @@ scheduler_stuck_device(void)
 	for (int i = 0; i < scheduler.device_count; i++)
 	{
 		struct device *device = scheduler.threads[i].device;
-		long long	due_ms = atomic_load(&device->due_ms);
+		int64_t		due_ms = atomic_load(&device->due_ms);
 
 		if (due_ms != 0 && now_ms() > due_ms)
 			return device;
@@ -271,7 +262,7 @@ scheduler_why_unusable(const struct device *device)
 
 /* a call into the device begins, and ends */
 static void
-begin_call(struct device *device, long long patience_ms)
+begin_call(struct device *device, int64_t patience_ms)
 {
 	atomic_store(&device->due_ms, now_ms() + patience_ms);
 }
@@ -396,7 +387,7 @@ start_search(struct device *device, struct search *search)
 
 	if (!atomic_load(search->cancelled) && *built == NULL)
 	{
-		begin_call(device, CALL_PATIENCE_MS + (long long) (search->dataset->count / 1000));
+		begin_call(device, CALL_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
 		*built = device->operations->build(device, search->dataset, &search->failure);
 		end_call(device);
 		search->failed = *built == NULL;
@@ -504,10 +495,8 @@ device_main(void *argument)
 		log_line(LOG_NOTE, "device %d (%s) is ready", device->number, device->name);
 	}
 	else
-	{
 		log_line(LOG_WARNING, "device %d can't be used: %s%s%s", device->number,
 				 failure.message, failure.detail[0] ? ": " : "", failure.detail);
-	}
 	pthread_mutex_lock(&scheduler.lock);
 	if (!usable)
 		device->lost = failure;

@@ -35,6 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "log.h"
 #include "session.h"
 #include "thread_pool.h"
@@ -186,15 +187,6 @@ server_send_status(int socket)
 		if (!send_device_status(socket, &options->devices[i]))
 			return false;
 	return true;
-}
-
-static int64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static bool

@@ -1,0 +1,20 @@
+/*
+ * clock.h
+ *		Milliseconds of a clock that only goes forward.
+ */
+#ifndef GEONN_CLOCK_H
+#define GEONN_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline int64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+#endif							/* GEONN_CLOCK_H */
