@@ -110,8 +110,9 @@ upload_references(struct cuda_device *cuda, const struct brute_references *refer
 	return cudaStreamSynchronize(cuda->building);
 }
 
-static void *
-cuda_build(struct device *device, struct dataset *dataset, struct failure *failure)
+static bool
+cuda_build(struct device *device, struct dataset *dataset, enum geonn_algorithm algorithm,
+		   struct failure *failure)
 {
 	struct cuda_device *cuda = (struct cuda_device *) device->private_data;
 	struct cuda_built *built = (struct cuda_built *) calloc(1, sizeof(*built));
@@ -121,11 +122,14 @@ cuda_build(struct device *device, struct dataset *dataset, struct failure *failu
 	size_t		total_bytes;
 	cudaError_t error;
 
-	if (built == NULL)
+	(void) algorithm;
+	if (dataset->built[device->number] != NULL)
 	{
-		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
-		return NULL;
+		free(built);
+		return true;
 	}
+	if (built == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
 	bytes = brute_place_references(NULL, count, &built->references);
 
 	error = cudaMemGetInfo(&free_bytes, &total_bytes);
@@ -138,7 +142,10 @@ cuda_build(struct device *device, struct dataset *dataset, struct failure *failu
 		brute_place_references(built->memory, count, &built->references);
 		error = upload_references(cuda, &built->references, dataset);
 		if (error == cudaSuccess)
-			return built;
+		{
+			dataset->built[device->number] = built;
+			return true;
+		}
 	}
 
 	cuda_fail(device, failure, error);
@@ -151,7 +158,7 @@ cuda_build(struct device *device, struct dataset *dataset, struct failure *failu
 	}
 	cudaFree(built->memory);
 	free(built);
-	return NULL;
+	return false;
 }
 
 static void

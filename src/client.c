@@ -33,6 +33,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "utils/float.h"
 #include "utils/memutils.h"
 
 #include "client.h"
@@ -72,6 +73,7 @@ typedef struct Slot
 	/* while answered: what of it has been taken */
 	uint32		end;			/* row before which answers end */
 	uint32		pairs;			/* in the batch */
+	bool		one_each;		/* every observation has one pair */
 	uint32		observation;	/* the present row */
 	uint32		left;			/* pairs that it still has */
 	uint32		pair;			/* the next one */
@@ -133,7 +135,7 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 {
 	struct geonn_batch_columns columns;
 	size_t		bytes = geonn_batch_layout(NULL, batch->rows, batch->room,
-										   &columns);
+										   0, &columns);
 	void	   *start = NULL;
 	int			reason = EPERM;
 	Slot	   *slot;
@@ -172,8 +174,18 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 	slot = &client->slots[batch->slot];
 	slot->start = start;
 	slot->bytes = bytes;
-	geonn_batch_layout(start, batch->rows, batch->room, &slot->columns);
+	geonn_batch_layout(start, batch->rows, batch->room, 0, &slot->columns);
 	slot->state = SLOT_IDLE;
+}
+
+/*
+ * Pairs of the slot's present observation, as its turn comes: a count is read
+ * once.
+ */
+static uint32
+present_count(const Slot *slot)
+{
+	return slot->one_each ? 1 : slot->columns.count[slot->observation];
 }
 
 static void
@@ -184,7 +196,8 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	if (results->first != slot->first ||
 		results->observations < 1 ||
 		results->observations > slot->rows - slot->first ||
-		results->pairs > slot->columns.room)
+		results->pairs > slot->columns.room ||
+		(results->flags & ~GEONN_RESULTS_ONE_EACH) != 0)
 		geonn_connection_violation("results that do not fit their batch");
 
 	slot->state = SLOT_ANSWERED;
@@ -192,7 +205,8 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	slot->pairs = results->pairs;
 	slot->observation = results->first;
 	slot->pair = 0;
-	slot->left = slot->columns.count[slot->observation];
+	slot->one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
+	slot->left = present_count(slot);
 	client->searching--;
 }
 
@@ -374,7 +388,10 @@ send_search(GeonnClient *client, int number)
 	struct geonn_search search = {
 		.slot = number,
 		.first = slot->first,
-		.rows = slot->rows
+		.rows = slot->rows,
+		.neighbours = 1,
+		.algorithm = geonn_algorithm,
+		.max_distance = get_float8_infinity()
 	};
 
 	slot->state = SLOT_SEARCHING;
@@ -568,9 +585,8 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 	{
 		Slot	   *slot = &client->slots[client->reading];
 
-		/* each count is read once, as it is when its turn comes */
 		while (slot->left == 0 && ++slot->observation < slot->end)
-			slot->left = slot->columns.count[slot->observation];
+			slot->left = present_count(slot);
 		if (slot->left == 0)
 		{
 			end_reading(client);

@@ -25,9 +25,11 @@
 
 /* settings, defined in module.c */
 extern int	geonn_device;		/* enum geonn_device_choice */
+extern int	geonn_algorithm;	/* enum geonn_algorithm */
 extern int	geonn_cpu_threads;	/* 0: one for each core */
 extern int	geonn_engine_timeout;	/* seconds */
 extern int	geonn_transfer_memory_limit;	/* megabytes */
+extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
 
 /* what pg_stat_activity shows while a process waits for the engine */
 extern uint32 geonn_wait_event(void);

@@ -24,14 +24,23 @@ PG_MODULE_MAGIC;
 extern PGDLLEXPORT void _PG_init(void);
 
 int			geonn_device = GEONN_DEVICE_AUTO;
+int			geonn_algorithm = GEONN_ALGORITHM_AUTO;
 int			geonn_cpu_threads = 0;
 int			geonn_engine_timeout = 60;
 int			geonn_transfer_memory_limit = 1024;
+int			geonn_gpu_memory_limit = 0;
 
 static const struct config_enum_entry device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
 	{"cpu", GEONN_DEVICE_CPU, false},
 	{"cuda", GEONN_DEVICE_CUDA, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry algorithm_options[] = {
+	{"auto", GEONN_ALGORITHM_AUTO, false},
+	{"index", GEONN_ALGORITHM_INDEX, false},
+	{"brute", GEONN_ALGORITHM_BRUTE, false},
 	{NULL, 0, false}
 };
 
@@ -43,6 +52,14 @@ _PG_init(void)
 							 "auto uses the GPUs if there are any, else the CPU.",
 							 &geonn_device,
 							 GEONN_DEVICE_AUTO, device_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+
+	DefineCustomEnumVariable("geonn.algorithm",
+							 "Algorithm that this session's searches use; the rows are the same.",
+							 "auto builds an index for all but a few references; brute compares every pair.",
+							 &geonn_algorithm,
+							 GEONN_ALGORITHM_AUTO, algorithm_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 
@@ -67,6 +84,14 @@ _PG_init(void)
 							"A session that finds it short works with smaller batches.",
 							&geonn_transfer_memory_limit,
 							1024, 16, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.gpu_memory_limit",
+							"Memory that the engine takes on each GPU.",
+							"0 means as much as is free.  A search that finds it short works with smaller batches.",
+							&geonn_gpu_memory_limit,
+							0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB,
 							NULL, NULL, NULL);
 

@@ -347,7 +347,8 @@ send_settings(Supervisor *supervisor)
 	struct geonn_configure configure = {
 		.cpu_threads = (uint32) geonn_cpu_threads,
 		.transfer_memory_limit =
-		(uint64) geonn_transfer_memory_limit * 1024 * 1024
+		(uint64) geonn_transfer_memory_limit * 1024 * 1024,
+		.gpu_memory_limit = (uint64) geonn_gpu_memory_limit * 1024 * 1024
 	};
 
 	supervisor->settings_unsent = !send_to_engine(supervisor, GEONN_CONFIGURE,

@@ -19,13 +19,25 @@
  *	allocate ->				ask for the batch of a slot; again to get a larger
  *	<- batch (+ memfd)		one, while the slot is idle
  *	references ->			rows of the batch are references: latitude,
- *	<- released				longitude, tag.  The engine has copied them.
+ *	<- released				longitude, tag, and group and identity where the
+ *							dataset has them.  The engine has copied them.
  *	seal ->					no more references
  *	<- sealed
  *	search ->				rows of the batch are observations
  *	<- results				a count per observation and packed runs of
  *							(tag, distance).  Where the room ran out before
  *							the rows did, another search goes on from there.
+ *
+ * What is searched for: each observation's k nearest candidates (all that tie
+ * with the k-th, where asked), or all of them, within max_distance.  Every
+ * reference is a candidate, but where the dataset has groups only those of the
+ * observation's group are, and where it has identities those of the
+ * observation's identity are not.  The pairs of an observation are adjacent,
+ * in the order (distance, order of the references).
+ *
+ * An observation that has more pairs than the room is answered in parts: the
+ * results say "partial", and a search with "resume" from that observation on
+ * brings the next part.
  *
  * "allocate", "references" and "search" name a slot of the session's ring;
  * each slot has one request under way at most, and different slots are
@@ -56,7 +68,7 @@
 #include "version.h"
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
-#define GEONN_PROTOCOL_VERSION	1
+#define GEONN_PROTOCOL_VERSION	2
 
 /* the descriptor at which the engine finds its supervisor */
 #define GEONN_SUPERVISOR_DESCRIPTOR 3
@@ -69,6 +81,9 @@
 
 /* references of one dataset */
 #define GEONN_REFERENCES_MAX	INT32_MAX
+
+/* neighbours of one observation, but for ties */
+#define GEONN_NEIGHBOURS_MAX	1024
 
 /* devices of one engine: the CPU and its GPUs */
 #define GEONN_DEVICES_MAX		65
@@ -109,6 +124,39 @@ enum geonn_device_choice
 	GEONN_DEVICE_CPU,
 	GEONN_DEVICE_CUDA
 };
+
+/* what distances are, and what the order of neighbours follows */
+enum geonn_metric
+{
+	GEONN_METRIC_SPHERE,		/* geodesy.h */
+	GEONN_METRIC_SPHEROID		/* the geodesic of WGS84 (spheroid.h) */
+};
+
+/* how to search; the pairs are the same */
+enum geonn_algorithm
+{
+	GEONN_ALGORITHM_AUTO,		/* index, but for a few references */
+	GEONN_ALGORITHM_INDEX,
+	GEONN_ALGORITHM_BRUTE
+};
+
+/* columns that the points of a dataset, and its observations, may have; bits */
+#define GEONN_COLUMN_GROUP		1u	/* only references of the same group are
+									 * candidates */
+#define GEONN_COLUMN_IDENTITY	2u	/* those of the same identity are none */
+#define GEONN_COLUMNS_ALL		3u
+
+/* bits of geonn_search.flags */
+#define GEONN_SEARCH_TIES		1u	/* and all that tie with the k-th */
+#define GEONN_SEARCH_RESUME		2u	/* the first observation's pairs after
+									 * those of the last, partial results */
+
+/* bits of geonn_results.flags */
+#define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair, and the
+									 * counts are not written */
+#define GEONN_RESULTS_PARTIAL	2u	/* the observation after the last one has
+									 * a count, too, and its pairs, the last
+									 * ones, are not all that it has */
 
 enum geonn_error_code
 {
@@ -206,6 +254,8 @@ struct geonn_open
 {
 	struct geonn_header header;
 	uint32_t	device;			/* enum geonn_device_choice */
+	uint32_t	metric;			/* enum geonn_metric */
+	uint32_t	columns;		/* GEONN_COLUMN_... */
 	uint32_t	unused;
 };
 
@@ -221,6 +271,8 @@ struct geonn_opened
 {
 	struct geonn_header header;
 	uint64_t	dataset;
+	uint32_t	metric;			/* the dataset's, as it was opened */
+	uint32_t	columns;
 };
 
 struct geonn_allocate
@@ -281,12 +333,18 @@ struct geonn_search
 	uint32_t	slot;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch; first < rows */
-	uint32_t	unused;
+	uint32_t	neighbours;		/* k, 1 ... GEONN_NEIGHBOURS_MAX, or 0: all
+								 * within max_distance */
+	uint32_t	algorithm;		/* enum geonn_algorithm */
+	uint32_t	flags;			/* GEONN_SEARCH_... */
+	double		max_distance;	/* metres, inclusive, at least 0; may be
+								 * infinite */
 };
 
 /*
  * Observations first ... first + observations - 1 are answered: the counts
- * stand at these places of the batch's count column, the pairs from 0.
+ * stand at these places of the batch's count column, the pairs from 0.  At
+ * least one observation is, or else the results are partial.
  */
 struct geonn_results
 {
@@ -295,6 +353,8 @@ struct geonn_results
 	uint32_t	first;
 	uint32_t	observations;
 	uint32_t	pairs;
+	uint32_t	flags;			/* GEONN_RESULTS_... */
+	uint32_t	unused;
 };
 
 struct geonn_ping
@@ -309,6 +369,7 @@ struct geonn_configure
 	uint32_t	cpu_threads;	/* 0: one for each core */
 	uint32_t	unused;
 	uint64_t	transfer_memory_limit;	/* bytes */
+	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: what is free */
 };
 
 union geonn_message
@@ -399,6 +460,8 @@ struct geonn_batch_columns
 	int64_t    *tag;			/* [max(rows, room)] */
 	double	   *distance;		/* [room] metres */
 	uint32_t   *count;			/* [rows] pairs of each observation */
+	int32_t    *group;			/* [rows], NULL without GEONN_COLUMN_GROUP */
+	int32_t    *identity;		/* [rows], NULL without GEONN_COLUMN_IDENTITY */
 };
 
 static inline size_t
@@ -408,13 +471,13 @@ geonn_align(size_t bytes, size_t alignment)
 }
 
 /*
- * Lay out a batch of these rows and room from address start (NULL to learn
- * only its size): every column begins at a multiple of 256 bytes.  Returns
- * the bytes it takes, a multiple of 4096, or 0 where rows or room are out of
- * range.
+ * Lay out a batch of these rows and room, with these columns (GEONN_COLUMN_...)
+ * beside the coordinates, from address start (NULL to learn only its size):
+ * every column begins at a multiple of 256 bytes.  Returns the bytes it takes,
+ * a multiple of 4096, or 0 where rows or room are out of range.
  */
 static inline size_t
-geonn_batch_layout(void *start, uint32_t rows, uint32_t room,
+geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 				   struct geonn_batch_columns *columns)
 {
 	size_t		tags = rows > room ? rows : room;
@@ -437,6 +500,18 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room,
 	offset += geonn_align(room * sizeof(double), 256);
 	columns->count = (uint32_t *) (base + offset);
 	offset += geonn_align(rows * sizeof(uint32_t), 256);
+	columns->group = NULL;
+	columns->identity = NULL;
+	if (present & GEONN_COLUMN_GROUP)
+	{
+		columns->group = (int32_t *) (base + offset);
+		offset += geonn_align(rows * sizeof(int32_t), 256);
+	}
+	if (present & GEONN_COLUMN_IDENTITY)
+	{
+		columns->identity = (int32_t *) (base + offset);
+		offset += geonn_align(rows * sizeof(int32_t), 256);
+	}
 	return geonn_align(offset, 4096);
 }
 

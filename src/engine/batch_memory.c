@@ -197,15 +197,15 @@ log_shortage(size_t wanted)
 }
 
 struct batch_memory *
-batch_memory_acquire(uint32_t *rows, uint32_t *room, bool first_of_session,
-					 struct failure *failure)
+batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
+					 bool first_of_session, struct failure *failure)
 {
 	uint64_t	limit = first_of_session ? state.limit : state.limit - state.limit / 4;
 
 	for (;;)
 	{
 		struct geonn_batch_columns columns;
-		size_t		bytes = geonn_batch_layout(NULL, *rows, *room, &columns);
+		size_t		bytes = geonn_batch_layout(NULL, *rows, *room, present, &columns);
 		struct batch_memory *memory = NULL;
 
 		if (state.in_use - state.pooled + bytes <= limit)

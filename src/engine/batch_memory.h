@@ -35,6 +35,7 @@ extern uint64_t batch_memory_in_use(void);
  * that came earlier, and grew, turn nobody away.
  */
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
+												 uint32_t present,
 												 bool first_of_session,
 												 struct failure *failure);
 

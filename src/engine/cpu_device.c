@@ -121,9 +121,9 @@ prepare_piece(void *context, size_t number)
 					  rows < PREPARE_PIECE ? rows : PREPARE_PIECE);
 }
 
-static void *
+static bool
 cpu_device_build(struct device *device, struct dataset *dataset,
-				 struct failure *failure)
+				 enum geonn_algorithm algorithm, struct failure *failure)
 {
 	size_t		padded = geonn_align(dataset->count, CPU_BRUTE_TILE);
 	size_t		bytes = 3 * padded * sizeof(double);
@@ -131,17 +131,21 @@ cpu_device_build(struct device *device, struct dataset *dataset,
 	double	   *columns = MAP_FAILED;
 	struct preparation preparation;
 
-	(void) device;
+	(void) algorithm;
+	if (dataset->built[device->number] != NULL)
+	{
+		free(built);
+		return true;
+	}
 	if (built != NULL)
 		columns = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (columns == MAP_FAILED)
 	{
 		free(built);
-		fail(failure, GEONN_ERROR_MEMORY,
-			 "not enough memory for %zu references on the CPU: %zu bytes needed",
-			 dataset->count, bytes);
-		return NULL;
+		return fail(failure, GEONN_ERROR_MEMORY,
+					"not enough memory for %zu references on the CPU: %zu bytes needed",
+					dataset->count, bytes);
 	}
 
 	built->bytes = bytes;
@@ -155,7 +159,8 @@ cpu_device_build(struct device *device, struct dataset *dataset,
 	preparation.dataset = dataset;
 	thread_pool_run(prepare_piece, &preparation,
 					(padded + PREPARE_PIECE - 1) / PREPARE_PIECE);
-	return built;
+	dataset->built[device->number] = built;
+	return true;
 }
 
 static void

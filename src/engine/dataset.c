@@ -16,20 +16,32 @@
 #define FIRST_CAPACITY	4096
 
 struct dataset *
-dataset_create(uint64_t id)
+dataset_create(uint64_t id, enum geonn_metric metric, uint32_t columns)
 {
 	struct dataset *dataset = calloc(1, sizeof(*dataset));
 
-	if (dataset != NULL)
-		dataset->id = id;
+	if (dataset == NULL)
+		return NULL;
+	dataset->id = id;
+	dataset->metric = metric;
+	dataset->columns = columns;
 	return dataset;
 }
 
+/* bytes of one reference in memory */
+static size_t
+row_bytes(const struct dataset *dataset)
+{
+	return 2 * sizeof(double) + sizeof(int64_t) +
+		(dataset->columns & GEONN_COLUMN_GROUP ? sizeof(int32_t) : 0) +
+		(dataset->columns & GEONN_COLUMN_IDENTITY ? sizeof(int32_t) : 0);
+}
+
 static bool
-resize_column(void *column_address, size_t capacity)
+resize_column(void *column_address, size_t bytes)
 {
 	void	  **column = column_address;
-	void	   *resized = realloc(*column, capacity * sizeof(double));
+	void	   *resized = realloc(*column, bytes);
 
 	if (resized == NULL)
 		return false;
@@ -50,20 +62,23 @@ reserve(struct dataset *dataset, size_t count, struct failure *failure)
 	while (capacity < count)
 		capacity *= 2;
 
-	if (!resize_column(&dataset->latitude, capacity) ||
-		!resize_column(&dataset->longitude, capacity) ||
-		!resize_column(&dataset->tag, capacity))
+	if (!resize_column(&dataset->latitude, capacity * sizeof(double)) ||
+		!resize_column(&dataset->longitude, capacity * sizeof(double)) ||
+		!resize_column(&dataset->tag, capacity * sizeof(int64_t)) ||
+		(dataset->columns & GEONN_COLUMN_GROUP &&
+		 !resize_column(&dataset->group, capacity * sizeof(int32_t))) ||
+		(dataset->columns & GEONN_COLUMN_IDENTITY &&
+		 !resize_column(&dataset->identity, capacity * sizeof(int32_t))))
 		return fail(failure, GEONN_ERROR_MEMORY,
 					"not enough memory for %zu references: %zu bytes needed",
-					count, 3 * capacity * sizeof(double));
+					count, capacity * row_bytes(dataset));
 	dataset->capacity = capacity;
 	return true;
 }
 
 bool
-dataset_append(struct dataset *dataset, const double *latitude,
-			   const double *longitude, const int64_t *tag, uint32_t rows,
-			   struct failure *failure)
+dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
+			   uint32_t rows, struct failure *failure)
 {
 	size_t		count = dataset->count + rows;
 
@@ -79,9 +94,13 @@ dataset_append(struct dataset *dataset, const double *latitude,
 		return false;
 
 	/* copy first: what stands in shared memory may change under a check */
-	memcpy(dataset->latitude + dataset->count, latitude, rows * sizeof(double));
-	memcpy(dataset->longitude + dataset->count, longitude, rows * sizeof(double));
-	memcpy(dataset->tag + dataset->count, tag, rows * sizeof(int64_t));
+	memcpy(dataset->latitude + dataset->count, batch->latitude, rows * sizeof(double));
+	memcpy(dataset->longitude + dataset->count, batch->longitude, rows * sizeof(double));
+	memcpy(dataset->tag + dataset->count, batch->tag, rows * sizeof(int64_t));
+	if (dataset->group != NULL)
+		memcpy(dataset->group + dataset->count, batch->group, rows * sizeof(int32_t));
+	if (dataset->identity != NULL)
+		memcpy(dataset->identity + dataset->count, batch->identity, rows * sizeof(int32_t));
 	for (size_t i = dataset->count; i < count; i++)
 		if (!geonn_coordinates_valid(dataset->latitude[i], dataset->longitude[i]))
 			return fail(failure, GEONN_ERROR_PROTOCOL,
@@ -96,6 +115,8 @@ struct reference
 	int64_t		tag;
 	double		latitude;
 	double		longitude;
+	int32_t		group;
+	int32_t		identity;
 };
 
 static int
@@ -129,7 +150,11 @@ dataset_sort(struct dataset *dataset, struct failure *failure)
 
 	for (size_t i = 0; i < dataset->count; i++)
 		rows[i] = (struct reference) {
-			dataset->tag[i], dataset->latitude[i], dataset->longitude[i]
+			.tag = dataset->tag[i],
+			.latitude = dataset->latitude[i],
+			.longitude = dataset->longitude[i],
+			.group = dataset->group != NULL ? dataset->group[i] : 0,
+			.identity = dataset->identity != NULL ? dataset->identity[i] : 0
 		};
 	qsort(rows, dataset->count, sizeof(struct reference), compare_references);
 	for (size_t i = 0; i < dataset->count; i++)
@@ -137,6 +162,10 @@ dataset_sort(struct dataset *dataset, struct failure *failure)
 		dataset->tag[i] = rows[i].tag;
 		dataset->latitude[i] = rows[i].latitude;
 		dataset->longitude[i] = rows[i].longitude;
+		if (dataset->group != NULL)
+			dataset->group[i] = rows[i].group;
+		if (dataset->identity != NULL)
+			dataset->identity[i] = rows[i].identity;
 	}
 	free(rows);
 	return true;
@@ -148,5 +177,7 @@ dataset_free(struct dataset *dataset)
 	free(dataset->latitude);
 	free(dataset->longitude);
 	free(dataset->tag);
+	free(dataset->group);
+	free(dataset->identity);
 	free(dataset);
 }

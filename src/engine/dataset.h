@@ -9,12 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../common/protocol.h"
 #include "atomics.h"
 #include "failure.h"
 
 struct dataset
 {
 	uint64_t	id;				/* never used twice by one engine */
+	enum geonn_metric metric;
+	uint32_t	columns;		/* GEONN_COLUMN_...: which it has */
 
 	/*
 	 * Grow while references arrive, immutable once sealed.  Among references
@@ -24,6 +27,8 @@ struct dataset
 	double	   *latitude;		/* [count] degrees */
 	double	   *longitude;		/* [count] degrees */
 	int64_t    *tag;			/* [count] */
+	int32_t    *group;			/* [count], or NULL: it has no such column */
+	int32_t    *identity;		/* [count], or NULL */
 
 	/* of the server's thread alone */
 	size_t		capacity;		/* rows that the columns have room for */
@@ -39,14 +44,15 @@ struct dataset
 };
 
 /* An empty dataset, or NULL where memory is short. */
-extern struct dataset *dataset_create(uint64_t id);
+extern struct dataset *dataset_create(uint64_t id, enum geonn_metric metric,
+									  uint32_t columns);
 
 /*
- * Append rows.  Fails, with nothing appended, on coordinates out of range,
- * on too many references and on lack of memory.
+ * Append the first rows of a batch.  Fails, with nothing appended, on
+ * coordinates out of range, on too many references and on lack of memory.
  */
-extern bool dataset_append(struct dataset *dataset, const double *latitude,
-						   const double *longitude, const int64_t *tag,
+extern bool dataset_append(struct dataset *dataset,
+						   const struct geonn_batch_columns *batch,
 						   uint32_t rows, struct failure *failure);
 
 /*

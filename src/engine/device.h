@@ -29,6 +29,35 @@ struct search_queue;
 struct device;
 
 /*
+ * What is asked of every observation of a search.
+ *
+ * The candidates are all references, but where the dataset has groups only
+ * those of the observation's group, and where it has identities none of the
+ * observation's identity, and of these the ones at most max_distance away.
+ * Wanted are the first `neighbours` of them in the order (distance, place in
+ * the dataset), with ties also all at the distance of the last of these; or,
+ * where neighbours is 0, all.  The pairs come in that order.
+ */
+struct question
+{
+	uint32_t	neighbours;		/* 0 ... GEONN_NEIGHBOURS_MAX */
+	bool		ties;
+	enum geonn_algorithm algorithm; /* not auto any more */
+	double		max_distance;	/* metres, inclusive; may be infinite */
+};
+
+/*
+ * Where the pairs of one observation were cut off, for want of room: after
+ * the pair of this distance and place.
+ */
+struct cutoff
+{
+	bool		present;
+	double		distance;		/* metres */
+	uint32_t	place;			/* index in the dataset */
+};
+
+/*
  * One batch of observations to be answered.  It belongs to a session and is
  * the device's from start until advance returns it.
  */
@@ -39,6 +68,7 @@ struct search
 	uint32_t	slot;			/* of the session's ring */
 	struct dataset *dataset;	/* sealed, not empty */
 	enum geonn_device_choice choice;
+	struct question question;
 	struct geonn_batch_columns columns;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch */
@@ -46,11 +76,21 @@ struct search
 
 	/*
 	 * The result so far: observations first ... first + answered - 1 have
-	 * their counts, and these pairs stand from 0 in the tag and distance
-	 * columns.
+	 * their counts, or none where each has one_each, and these pairs stand from
+	 * 0 in the tag and distance columns.  A search ends when all its
+	 * observations are answered, or the next one's pairs have no room.
+	 *
+	 * An observation's pairs are cut off only where it is the first one and
+	 * has more pairs than the batch has room.  Then nothing is answered, its
+	 * count is what there is of it, and the cutoff becomes present.  A search
+	 * that begins with a present cutoff leaves out the first observation's
+	 * pairs up to there; it is the device's to make it absent again.
 	 */
 	uint32_t	answered;
 	uint32_t	pairs;
+	bool		one_each;		/* so far every observation has one pair, and
+								 * no count is written */
+	struct cutoff cutoff;
 	bool		failed;
 	struct failure failure;		/* where failed */
 
@@ -83,10 +123,12 @@ struct device_operations
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
-	 * Make what a search needs from a sealed dataset, NULL with the failure
-	 * where that does not work.
+	 * Make what a search by this algorithm needs from a sealed dataset, unless
+	 * dataset->built[device->number] has it.  False, with the failure, where
+	 * that does not work.
 	 */
-	void	   *(*build) (struct device *device, struct dataset *dataset,
+	bool		(*build) (struct device *device, struct dataset *dataset,
+						  enum geonn_algorithm algorithm,
 						  struct failure *failure);
 	void		(*discard) (struct device *device, void *built);
 
@@ -143,6 +185,9 @@ struct device
 
 	atomic_uint_fast64_t batches;	/* searches finished */
 };
+
+/* bytes to take on each GPU at most; 0: what is free */
+extern atomic_uint_fast64_t gpu_memory_limit;
 
 /* the CPU, with the threads of thread_pool.h */
 extern const struct device_operations cpu_device_operations;

@@ -38,6 +38,7 @@
 #include "../common/channel.h"
 #include "batch_memory.h"
 #include "log.h"
+#include "scheduler.h"
 #include "server.h"
 #include "thread_pool.h"
 
@@ -51,6 +52,8 @@ static const char usage[] =
 "  --cpu-threads N                 threads of the CPU device; 0, the default,\n"
 "                                  means one for each core\n"
 "  --transfer-memory-limit BYTES   memory that all batches together may take\n"
+"  --gpu-memory-limit BYTES        memory to take on each GPU; 0, the default,\n"
+"                                  means what is free\n"
 "  --version                       print the version\n"
 "  --help                          print this\n";
 
@@ -59,6 +62,7 @@ struct arguments
 	const char *socket_path;
 	unsigned long cpu_threads;
 	unsigned long long transfer_memory_limit;
+	unsigned long long gpu_memory_limit;
 };
 
 /*
@@ -85,6 +89,7 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 		{"socket", required_argument, NULL, 's'},
 		{"cpu-threads", required_argument, NULL, 't'},
 		{"transfer-memory-limit", required_argument, NULL, 'm'},
+		{"gpu-memory-limit", required_argument, NULL, 'g'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0}
@@ -116,6 +121,15 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 					return EXIT_FAILURE;
 				}
 				arguments->transfer_memory_limit = number;
+				break;
+			case 'g':
+				if (!parse_number(optarg, INT64_MAX, &number))
+				{
+					log_line(LOG_ERROR, "--gpu-memory-limit takes a number of bytes, not \"%s\"",
+							 optarg);
+					return EXIT_FAILURE;
+				}
+				arguments->gpu_memory_limit = number;
 				break;
 			case 'V':
 				puts("geonn-engine " GEONN_VERSION);
@@ -215,6 +229,7 @@ main(int argument_count, char **words)
 	raise_descriptor_limit();
 	thread_pool_set_threads((unsigned) arguments.cpu_threads);
 	batch_memory_set_limit(arguments.transfer_memory_limit);
+	scheduler_set_gpu_memory_limit(arguments.gpu_memory_limit);
 
 	gpus = cuda_device_count(&options.no_gpu);
 	if (gpus > GEONN_DEVICES_MAX - 1)

@@ -8,8 +8,8 @@
  * turns batch by batch, and batches go to whichever device is free.
  *
  * Each device has one thread, device_main below.  It probes the device and
- * then repeats: fill the device's lanes with searches, building a dataset when
- * it first meets one of it, and let the device advance.  It sleeps only while
+ * then repeats: fill the device's lanes with searches, building what a dataset
+ * lacks for it, and let the device advance.  It sleeps only while
  * the device has nothing to do.  Finished searches go to a list that the
  * server empties.
  *
@@ -77,6 +77,8 @@ static struct
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER
 };
+
+atomic_uint_fast64_t gpu_memory_limit;
 
 static bool
 any_gpu_usable(void)
@@ -163,6 +165,12 @@ append_finished(struct search *search)
 	else
 		scheduler.first_finished = search;
 	scheduler.last_finished = search;
+}
+
+void
+scheduler_set_gpu_memory_limit(uint64_t bytes)
+{
+	atomic_store(&gpu_memory_limit, bytes);
 }
 
 void
@@ -383,14 +391,13 @@ discard_datasets(struct device_thread *thread, struct discard *discards)
 static bool
 start_search(struct device *device, struct search *search)
 {
-	void	  **built = &search->dataset->built[device->number];
-
-	if (!atomic_load(search->cancelled) && *built == NULL)
+	if (!atomic_load(search->cancelled))
 	{
 		begin_call(device, CALL_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
-		*built = device->operations->build(device, search->dataset, &search->failure);
+		search->failed = !device->operations->build(device, search->dataset,
+													search->question.algorithm,
+													&search->failure);
 		end_call(device);
-		search->failed = *built == NULL;
 	}
 	if (search->failed || atomic_load(search->cancelled))
 		return false;

@@ -48,6 +48,12 @@ extern bool scheduler_can_serve(enum geonn_device_choice choice,
 /* Whether choice auto uses this device. */
 extern bool scheduler_auto_uses(const struct device *device);
 
+/*
+ * Bytes that the engine may take on each GPU, beside what its driver takes; 0:
+ * what is free.  It holds for what is allocated from then on.
+ */
+extern void scheduler_set_gpu_memory_limit(uint64_t bytes);
+
 /* Append a search to its session's queue. */
 extern void scheduler_submit(struct search_queue *queue, struct search *search);
 

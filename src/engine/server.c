@@ -338,6 +338,7 @@ handle_supervisor(void)
 			case GEONN_CONFIGURE:
 				thread_pool_set_threads(message.configure.cpu_threads);
 				batch_memory_set_limit(message.configure.transfer_memory_limit);
+				scheduler_set_gpu_memory_limit(message.configure.gpu_memory_limit);
 				break;
 		}
 	}

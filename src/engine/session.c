@@ -34,6 +34,10 @@
 
 #define MESSAGES_AT_A_TIME 64
 
+/* up to so many references, brute force is what auto means: an index of them
+ * would not save more than it costs */
+#define BRUTE_REFERENCES 64
+
 /* a dataset on its way through a sealing thread */
 struct sealing
 {
@@ -258,12 +262,22 @@ static void
 handle_open(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_open *open = &message->open;
-	struct geonn_opened opened = {.dataset = next_dataset_id};
+	struct geonn_opened opened = {
+		.dataset = next_dataset_id,
+		.metric = open->metric,
+		.columns = open->columns
+	};
 	struct failure failure;
 
+	if (open->metric > GEONN_METRIC_SPHEROID || open->columns & ~GEONN_COLUMNS_ALL)
+	{
+		fail_protocol(session, "unknown metric or columns");
+		return;
+	}
 	if (!choose_device(session, open->device))
 		return;
-	session->dataset = dataset_create(next_dataset_id);
+	session->dataset = dataset_create(next_dataset_id, (enum geonn_metric) open->metric,
+									  open->columns);
 	if (session->dataset == NULL)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
@@ -294,6 +308,8 @@ handle_attach(struct session *session, const union geonn_message *message)
 	}
 	if (!choose_device(session, attach->device))
 		return;
+	opened.metric = dataset->metric;
+	opened.columns = dataset->columns;
 	dataset->users++;
 	session->dataset = dataset;
 	session->state = SESSION_SEARCHING;
@@ -325,7 +341,8 @@ handle_allocate(struct session *session, const union geonn_message *message)
 
 	if (slot == NULL)
 		return;
-	if (geonn_batch_layout(NULL, allocate->rows, allocate->room, &columns) == 0)
+	if (geonn_batch_layout(NULL, allocate->rows, allocate->room,
+						   session->dataset->columns, &columns) == 0)
 	{
 		fail_protocol(session, "rows or room of a batch out of range");
 		return;
@@ -334,7 +351,8 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
 	others = has_batch(session);
-	slot->memory = batch_memory_acquire(&batch.rows, &batch.room, !others, &failure);
+	slot->memory = batch_memory_acquire(&batch.rows, &batch.room,
+										session->dataset->columns, !others, &failure);
 	if (slot->memory == NULL && others)
 	{
 		/* it can do its work with those that it has */
@@ -348,7 +366,8 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		session_fail(session, &failure);
 		return;
 	}
-	geonn_batch_layout(slot->memory->start, batch.rows, batch.room, &slot->columns);
+	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
+					   session->dataset->columns, &slot->columns);
 	send_or_end(session, GEONN_BATCH, &batch, slot->memory->descriptor);
 }
 
@@ -362,9 +381,7 @@ handle_references(struct session *session, const union geonn_message *message)
 
 	if (slot == NULL)
 		return;
-	if (dataset_append(session->dataset, slot->columns.latitude,
-					   slot->columns.longitude, slot->columns.tag,
-					   references->rows, &failure))
+	if (dataset_append(session->dataset, &slot->columns, references->rows, &failure))
 		send_or_end(session, GEONN_RELEASED, &released, -1);
 	else
 		session_fail(session, &failure);
@@ -466,10 +483,45 @@ send_results(struct session *session, const struct search *search)
 		.slot = search->slot,
 		.first = search->first,
 		.observations = search->answered,
-		.pairs = search->pairs
+		.pairs = search->pairs,
+		.flags = (search->one_each ? GEONN_RESULTS_ONE_EACH : 0) |
+		(search->cutoff.present ? GEONN_RESULTS_PARTIAL : 0)
 	};
 
 	send_or_end(session, GEONN_RESULTS, &results, -1);
+}
+
+/*
+ * Is this something that can be asked?  Else the session has ended.
+ */
+static bool
+check_question(struct session *session, const struct geonn_search *request)
+{
+	const struct cutoff *cutoff = &session->slots[request->slot].search.cutoff;
+
+	if (request->first >= request->rows)
+		fail_protocol(session, "search begins past its rows");
+	else if (request->neighbours > GEONN_NEIGHBOURS_MAX)
+		fail_protocol(session, "more neighbours than there may be");
+	else if (!(request->max_distance >= 0))
+		fail_protocol(session, "a negative distance, or none");
+	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
+			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME))
+		fail_protocol(session, "unknown algorithm or flags");
+	else if (request->flags & GEONN_SEARCH_RESUME &&
+			 !(cutoff->present && session->slots[request->slot].search.first == request->first))
+		fail_protocol(session, "nothing to resume");
+	else
+		return true;
+	return false;
+}
+
+static enum geonn_algorithm
+choose_algorithm(const struct dataset *dataset, uint32_t algorithm)
+{
+	if (algorithm != GEONN_ALGORITHM_AUTO)
+		return (enum geonn_algorithm) algorithm;
+	return dataset->count <= BRUTE_REFERENCES ? GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 }
 
 static void
@@ -478,23 +530,28 @@ handle_search(struct session *session, const union geonn_message *message)
 	const struct geonn_search *request = &message->search;
 	struct slot *slot = filled_slot(session, request->slot, request->rows);
 	struct search *search;
+	struct cutoff cutoff = {0};
 
-	if (slot == NULL)
+	if (slot == NULL || !check_question(session, request))
 		return;
-	if (request->first >= request->rows)
-	{
-		fail_protocol(session, "search begins past its rows");
-		return;
-	}
 	search = &slot->search;
+	if (request->flags & GEONN_SEARCH_RESUME)
+		cutoff = search->cutoff;
 	memset(search, 0, sizeof(*search));
 	search->session = session;
 	search->slot = request->slot;
 	search->dataset = session->dataset;
 	search->choice = session->choice;
+	search->question = (struct question) {
+		.neighbours = request->neighbours,
+		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
+		.algorithm = choose_algorithm(session->dataset, request->algorithm),
+		.max_distance = request->max_distance
+	};
 	search->columns = slot->columns;
 	search->first = request->first;
 	search->rows = request->rows;
+	search->cutoff = cutoff;
 	search->cancelled = &session->cancelled;
 
 	if (session->dataset->count == 0)

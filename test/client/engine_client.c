@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,12 +187,12 @@ client_allocate(struct client *client, uint32_t number, uint32_t rows, uint32_t 
 	client_send(client, GEONN_ALLOCATE, &allocate);
 	if (!client_expect(client, GEONN_BATCH) || batch->rows == 0)
 		return false;
-	slot->bytes = geonn_batch_layout(NULL, batch->rows, batch->room, &slot->columns);
+	slot->bytes = geonn_batch_layout(NULL, batch->rows, batch->room, 0, &slot->columns);
 	slot->start = geonn_batch_map(client->descriptor, slot->bytes);
 	close(client->descriptor);
 	if (slot->start == NULL)
 		return false;
-	geonn_batch_layout(slot->start, batch->rows, batch->room, &slot->columns);
+	geonn_batch_layout(slot->start, batch->rows, batch->room, 0, &slot->columns);
 	return true;
 }
 
@@ -258,7 +259,10 @@ request_search(struct client *client, uint32_t number, uint32_t first)
 	struct geonn_search message = {
 		.slot = number,
 		.first = first,
-		.rows = client->slots[number].rows
+		.rows = client->slots[number].rows,
+		.neighbours = 1,
+		.algorithm = GEONN_ALGORITHM_BRUTE,
+		.max_distance = INFINITY
 	};
 
 	client_send(client, GEONN_SEARCH, &message);
@@ -282,7 +286,7 @@ take_results(struct client *client, struct answer *answers)
 	{
 		struct answer *answer = &answers[slot->offset + i];
 
-		answer->count = slot->columns.count[i];
+		answer->count = results.flags & GEONN_RESULTS_ONE_EACH ? 1 : slot->columns.count[i];
 		if (answer->count > 0)
 		{
 			answer->tag = slot->columns.tag[pairs];

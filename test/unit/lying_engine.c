@@ -86,7 +86,7 @@ give_batch(struct liar *liar, const struct geonn_allocate *allocate)
 		.room = allocate->room
 	};
 	struct geonn_batch_columns *columns = &liar->columns[allocate->slot % GEONN_RING_SLOTS];
-	size_t		bytes = geonn_batch_layout(NULL, batch.rows, batch.room, columns);
+	size_t		bytes = geonn_batch_layout(NULL, batch.rows, batch.room, 0, columns);
 	int			descriptor = memfd_create("lying batch", MFD_ALLOW_SEALING);
 	size_t		size = liar->lie == LIE_SHORT ? 4096 : bytes;
 
@@ -95,7 +95,7 @@ give_batch(struct liar *liar, const struct geonn_allocate *allocate)
 	if (liar->lie != LIE_UNSEALED)
 		fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	geonn_batch_layout(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
-					   batch.rows, batch.room, columns);
+					   batch.rows, batch.room, 0, columns);
 	if (liar->lie == LIE_ROWS)
 		batch.rows = GEONN_BATCH_ROWS_MAX + 1;
 	if (liar->lie == LIE_SLOT)

@@ -1,0 +1,63 @@
+/*
+ * index_shape.h
+ *		The shape of the index: an implicit tree, 32 wide, over sorted points.
+ *
+ * Both devices build the same index of a dataset:
+ *
+ *	- The references are sorted by (group, place on the space curve), and keep
+ *	  their order in the dataset where both are equal.  (Without groups, by the
+ *	  curve alone.)
+ *	- References of one group at one place (equal vectors, bit for bit) that
+ *	  are neighbours in that order are one position of the index.  A position
+ *	  knows its references as a range of the sorted order; they stand in the
+ *	  order of the dataset, and have the same distance from everywhere.  So a
+ *	  million coincident references cost a search no more than one.
+ *	- Every INDEX_WIDTH positions are a leaf, every INDEX_WIDTH nodes of a
+ *	  level are a node of the level above.  Each node, leaves included, has a
+ *	  box: the smallest and largest x, y and z of its positions, as float64,
+ *	  so without any rounding; and with groups the smallest and largest group.
+ *	- The levels are arrays, one after the other, and nothing points anywhere:
+ *	  node n of a level covers nodes n * INDEX_WIDTH ... of the level below.
+ *	  The topmost level has at most INDEX_WIDTH nodes; there is no root.
+ */
+#ifndef GEONN_INDEX_SHAPE_H
+#define GEONN_INDEX_SHAPE_H
+
+#include <stdint.h>
+
+#define INDEX_WIDTH 32
+
+/* levels, leaves included, that 2^32 positions have at most */
+#define INDEX_LEVELS_MAX 6
+
+struct index_shape
+{
+	uint32_t	positions;		/* at least 1 */
+	int			levels;			/* at least 1 */
+	uint32_t	nodes[INDEX_LEVELS_MAX];	/* of each level; 0 is the leaves' */
+	uint32_t	first[INDEX_LEVELS_MAX];	/* place of a level's first node
+											 * among the nodes of all levels */
+	uint32_t	all_nodes;
+};
+
+static inline struct index_shape
+index_shape_of(uint32_t positions)
+{
+	struct index_shape shape = {0};
+	uint32_t	below = positions;
+
+	shape.positions = positions;
+	do
+	{
+		uint32_t	nodes = below / INDEX_WIDTH + (below % INDEX_WIDTH != 0);
+
+		shape.nodes[shape.levels] = nodes;
+		shape.first[shape.levels] = shape.all_nodes;
+		shape.all_nodes += nodes;
+		shape.levels++;
+		below = nodes;
+	} while (below > INDEX_WIDTH);
+	return shape;
+}
+
+#endif							/* GEONN_INDEX_SHAPE_H */
