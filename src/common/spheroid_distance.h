@@ -1,0 +1,27 @@
+/*
+ * spheroid_distance.h
+ *		The metric spheroid: geodesics of WGS84 in metres.  For the host alone.
+ */
+#ifndef GEONN_SPHEROID_DISTANCE_H
+#define GEONN_SPHEROID_DISTANCE_H
+
+/*
+ * The length in metres of the shortest path on the WGS84 spheroid between two
+ * valid points in degrees, as PROJ's geod_inverse returns it for their
+ * canonical coordinates (spheroid.h).  This float64 value is what SQL's
+ * geonn_distance(…, 'spheroid') returns and what neighbours are ordered by.
+ *
+ * Never negative, 0 for a point to itself, under whatever coordinates; equal
+ * canonical coordinates give equal bits.  geod_inverse puts the two points
+ * into one order before it calculates, so that the bits are the same in both
+ * directions; all the same, the observation is always the first point.
+ * The bits belong to a build of PROJ: it calls the C library's sine and arc
+ * tangent, so they may differ by a few nanometres between machines, never
+ * between processes of one.
+ *
+ * Any number of threads may call it.
+ */
+extern double geonn_spheroid_distance(double latitude1, double longitude1,
+									  double latitude2, double longitude2);
+
+#endif							/* GEONN_SPHEROID_DISTANCE_H */
