@@ -63,7 +63,8 @@ EXTENSION = geonn
 DATA = $(sort $(wildcard sql/geonn--*.sql))
 PGFILEDESC = "geonn - exact nearest-neighbour joins"
 
-MODULE_SOURCES := $(sort $(wildcard src/*.c)) src/common/channel.c
+COMMON_SOURCES = src/common/channel.c src/common/spheroid_distance.c
+MODULE_SOURCES := $(sort $(wildcard src/*.c)) $(COMMON_SOURCES)
 OBJS = $(MODULE_SOURCES:src/%.c=build/module/%.o)
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/geonn--%,$(wildcard sql/*.sql))))
@@ -80,12 +81,16 @@ endif
 PRECISION = -ffp-contract=off
 
 PG_CFLAGS = $(WARNINGS) $(PRECISION)
-SHLIB_LINK = -lm
+SHLIB_LINK = -lproj -lm
 
 include $(PGXS)
 
 ifneq ($(filter 8.% 9.% 10 11 12 13 14,$(MAJORVERSION)),)
 $(error geonn needs PostgreSQL 15 or newer, and $(PG_CONFIG) belongs to $(VERSION))
+endif
+
+ifneq ($(shell $(CC) $(CPPFLAGS) -fsyntax-only -include geodesic.h -x c /dev/null 2>&1),)
+$(error geonn needs the headers of PROJ: install libproj-dev (Debian) or proj-devel (Red Hat) or, where geodesic.h is elsewhere, set C_INCLUDE_PATH and LIBRARY_PATH; make check and make demo install it by themselves where they run as root on Debian)
 endif
 
 # headers that are not ours are not ours to warn about
@@ -133,7 +138,7 @@ NVCC_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_CODE) \
 
 # ---- the engine ----
 
-ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c)) src/common/channel.c
+ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c)) $(COMMON_SOURCES)
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
 ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread $(WARNINGS) $(PRECISION)
 NO_CUDA = build/engine/engine/no_cuda.o
@@ -152,10 +157,10 @@ build/cuda/%.o: cuda/%.cu build/flags
 
 # the driver is looked up at run time, so this starts on hosts without a GPU
 build/geonn-engine: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
-	$(NVCC) -cudart static -Xcompiler -static-libstdc++,-static-libgcc,-pthread -o $@ $^ -lm
+	$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ -lproj -lm
 else
 build/geonn-engine: $(ENGINE_OBJECTS)
-	$(CC) -pthread -o $@ $^ -lm
+	$(CC) -pthread -o $@ $^ -lproj -lm
 endif
 
 all: build/geonn-engine engine-device
@@ -186,12 +191,16 @@ TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc/common
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
-build/test/geodesy_test: override CC = gcc
+FLOAT128_TESTS = build/test/geodesy_test build/test/spheroid_test
+$(FLOAT128_TESTS): override CC = gcc
 ifeq ($(shell uname -m),x86_64)
-build/test/geodesy_test: TEST_LIBS = -lquadmath
+$(FLOAT128_TESTS): TEST_LIBS = -lquadmath
 else
-build/test/geodesy_test: TEST_CFLAGS += -D_GNU_SOURCE -Itest/unit/arm64
+$(FLOAT128_TESTS): TEST_CFLAGS += -D_GNU_SOURCE -Itest/unit/arm64
 endif
+
+build/test/spheroid_test: TEST_SOURCES = src/common/spheroid_distance.c -lproj
+build/test/spheroid_test: src/common/spheroid_distance.c
 
 # the engine's tests and benchmarks are clients of it
 CLIENT_SOURCES := $(sort $(wildcard test/client/*.c)) src/common/channel.c
@@ -214,7 +223,7 @@ build/test/lying_engine: test/unit/lying_engine.c src/common/channel.c build/fla
 # what an incomplete upgrade leaves behind: an engine of another release
 build/test/geonn-engine-other-version: $(ENGINE_SOURCES) $(wildcard src/common/*.h src/engine/*.h) build/flags
 	@mkdir -p $(@D)
-	$(CC) $(ENGINE_CFLAGS) -O1 -DGEONN_VERSION='"0.0-other"' -o $@ $(ENGINE_SOURCES) -lm
+	$(CC) $(ENGINE_CFLAGS) -O1 -DGEONN_VERSION='"0.0-other"' -o $@ $(ENGINE_SOURCES) -lproj -lm
 
 # run by hand, and by make check, on a host with a GPU
 ifneq ($(NVCC),)
@@ -252,7 +261,7 @@ ifneq ($(NVCC),)
 bench: $(patsubst test/bench/%.cu,build/bench/%,$(sort $(wildcard test/bench/*.cu)))
 build/bench/%: test/bench/%.cu build/bench/engine.a build/flags
 	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -cudart static -o $@ $< build/bench/engine.a -lm
+	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -cudart static -o $@ $< build/bench/engine.a -lproj -lm
 
 # an archive, so that a program takes the parts that it calls
 build/bench/engine.a: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
