@@ -82,7 +82,8 @@
  *
  * Search works on s, which needs neither sqrt nor asin.  Distance is not a
  * monotone function of s in the last bits, so a filter must keep what lies in
- * a margin; geonn_chord_limit() gives it, with the proof.
+ * a margin; geonn_chord_limit() gives it, with the proof, geonn_radius_limit()
+ * for a distance in metres.
  *
  *-------------------------------------------------------------------------
  */
@@ -429,6 +430,39 @@ GEONN_GEODESY_FUNCTION double
 geonn_chord_limit(double smallest_chord_squared)
 {
 	return fma(smallest_chord_squared, 1.0 + 0x1p-46, 0x1p-1000);
+}
+
+/*
+ * The limit L on squared chords, in squared radii, such that
+ *
+ *		distance(u, a) <= max_distance  implies  s(u, a) <= L
+ *
+ * for all unit vectors made by geonn_unit_vector(), with s summed in any of
+ * the ways that geonn_chord_limit() allows.  INFINITY from 20,000 km on.
+ *
+ * Proof, notation as there, with h = max_distance / 2R < 1.5696, L without any
+ * error or margin being 4 sin^2(h).  Near: N(s) <= 2h (1 + 3.7 e), and as the
+ * sine is concave up to there, sin(h (1 + d)) <= (1 + d) sin(h), hence s <=
+ * 4 sin^2(h) (1 + 7.4 e).  Far: N(4 - t) <= 2h + 9.3 e, the slope of 4 sin^2(x / 2) is
+ * at most 2, and s <= 4 - t + 38 e, hence s <= 4 sin^2(h) + 57 e, where s > 2: relatively
+ * 29 e.  The computed h is off by 2 e relatively, constant and product, and with it
+ * the sine by no more; the sine's own error is at most 1.5 e relatively (all
+ * its terms have the factor hi, and the last rounding adds e): 7 e in the
+ * square, which is rounded once more.  Sums in another order: 6 e.  43 e
+ * altogether, where geonn_chord_limit() adds 128 e.  Where something underflows,
+ * s is below 2^-1018, and its 2^-1000 covers that.
+ */
+GEONN_GEODESY_FUNCTION double
+geonn_radius_limit(double max_distance)
+{
+	const double degrees_of_half = 0x1.2dc308076922fp-18;	/* 90 / (pi R) */
+	double		sine;
+	double		cosine;
+
+	if (!(max_distance < 20000000.0))
+		return INFINITY;
+	geonn_sincosd(degrees_of_half * max_distance, &sine, &cosine);
+	return geonn_chord_limit(4.0 * (sine * sine));
 }
 
 #endif							/* GEONN_GEODESY_H */
