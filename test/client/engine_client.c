@@ -44,7 +44,16 @@ void
 engine_start(struct engine *engine, const char *program, const char *option,
 			 const char *value)
 {
+	const char *words[] = {option, value, NULL};
+
+	engine_start_with(engine, program, words);
+}
+
+void
+engine_start_with(struct engine *engine, const char *program, const char *const *words)
+{
 	static int	started;
+	const char *command[16] = {"geonn-engine", "--socket", engine->socket_path};
 	int			pair[2];
 	struct pollfd wait;
 	union geonn_message message;
@@ -52,6 +61,8 @@ engine_start(struct engine *engine, const char *program, const char *option,
 
 	snprintf(engine->socket_path, sizeof(engine->socket_path),
 			 "/tmp/geonn-test-%d-%d.sock", (int) getpid(), started++);
+	for (int i = 0; i < 12 && words[i] != NULL; i++)
+		command[3 + i] = words[i];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		give_up("socketpair");
 	engine->pid = fork();
@@ -64,8 +75,7 @@ engine_start(struct engine *engine, const char *program, const char *option,
 
 		dup2(other, GEONN_SUPERVISOR_DESCRIPTOR);
 		close(other);
-		execl(program, "geonn-engine", "--socket", engine->socket_path, option,
-			  value, (char *) NULL);
+		execv(program, (char *const *) command);
 		give_up(program);
 	}
 	close(pair[1]);
@@ -159,19 +169,44 @@ client_hello(struct client *client)
 	return client_expect(client, GEONN_WELCOME);
 }
 
-bool
-client_open(struct client *client, enum geonn_device_choice device, uint64_t dataset)
+static bool
+expect_opened(struct client *client)
 {
-	struct geonn_open open = {.device = device};
+	if (!client_expect(client, GEONN_OPENED))
+		return false;
+	client->columns = client->message.opened.columns;
+	return true;
+}
+
+bool
+client_create(struct client *client, enum geonn_device_choice device,
+			  enum geonn_metric metric, uint32_t columns)
+{
+	struct geonn_open open = {.device = device,.metric = metric,.columns = columns};
+
+	if (!client_hello(client))
+		return false;
+	client_send(client, GEONN_OPEN, &open);
+	return expect_opened(client);
+}
+
+bool
+client_attach(struct client *client, enum geonn_device_choice device, uint64_t dataset)
+{
 	struct geonn_attach attach = {.device = device,.dataset = dataset};
 
 	if (!client_hello(client))
 		return false;
-	if (dataset == 0)
-		client_send(client, GEONN_OPEN, &open);
-	else
-		client_send(client, GEONN_ATTACH, &attach);
-	return client_expect(client, GEONN_OPENED);
+	client_send(client, GEONN_ATTACH, &attach);
+	return expect_opened(client);
+}
+
+bool
+client_open(struct client *client, enum geonn_device_choice device, uint64_t dataset)
+{
+	if (dataset != 0)
+		return client_attach(client, device, dataset);
+	return client_create(client, device, GEONN_METRIC_SPHERE, 0);
 }
 
 bool
@@ -187,12 +222,14 @@ client_allocate(struct client *client, uint32_t number, uint32_t rows, uint32_t 
 	client_send(client, GEONN_ALLOCATE, &allocate);
 	if (!client_expect(client, GEONN_BATCH) || batch->rows == 0)
 		return false;
-	slot->bytes = geonn_batch_layout(NULL, batch->rows, batch->room, 0, &slot->columns);
+	slot->bytes = geonn_batch_layout(NULL, batch->rows, batch->room, client->columns,
+									 &slot->columns);
 	slot->start = geonn_batch_map(client->descriptor, slot->bytes);
 	close(client->descriptor);
 	if (slot->start == NULL)
 		return false;
-	geonn_batch_layout(slot->start, batch->rows, batch->room, 0, &slot->columns);
+	geonn_batch_layout(slot->start, batch->rows, batch->room, client->columns,
+					   &slot->columns);
 	return true;
 }
 
@@ -217,31 +254,49 @@ any_sent(const struct client *client)
 	return false;
 }
 
+/*
+ * Copy points from place `from` on into a batch, as many as it holds; returns
+ * how many those are.
+ */
+static uint32_t
+fill_batch(struct client_slot *slot, const struct client_points *points, size_t from)
+{
+	struct geonn_batch_columns *columns = &slot->columns;
+	size_t		rows = points->count - from;
+
+	if (rows > columns->rows)
+		rows = columns->rows;
+	memcpy(columns->latitude, points->latitude + from, rows * sizeof(double));
+	memcpy(columns->longitude, points->longitude + from, rows * sizeof(double));
+	if (points->tag != NULL)
+		memcpy(columns->tag, points->tag + from, rows * sizeof(int64_t));
+	if (columns->group != NULL)
+		memcpy(columns->group, points->group + from, rows * sizeof(int32_t));
+	if (columns->identity != NULL)
+		memcpy(columns->identity, points->identity + from, rows * sizeof(int32_t));
+	slot->sent = true;
+	return (uint32_t) rows;
+}
+
 bool
-client_send_references(struct client *client, size_t count, const double *latitude,
-					   const double *longitude, const int64_t *tag, bool order_by_tag)
+client_send_dataset(struct client *client, const struct client_points *references,
+					bool order_by_tag)
 {
 	struct geonn_seal seal = {.order_by_tag = order_by_tag};
 	size_t		done = 0;
 
-	while (done < count || any_sent(client))
+	while (done < references->count || any_sent(client))
 	{
 		int			number = free_slot(client);
 
-		if (number >= 0 && done < count)
+		if (number >= 0 && done < references->count)
 		{
-			struct client_slot *slot = &client->slots[number];
-			struct geonn_references message = {.slot = (uint32_t) number};
-			size_t		rows = count - done;
+			struct geonn_references message = {
+				.slot = (uint32_t) number,
+				.rows = fill_batch(&client->slots[number], references, done)
+			};
 
-			if (rows > slot->columns.rows)
-				rows = slot->columns.rows;
-			memcpy(slot->columns.latitude, latitude + done, rows * sizeof(double));
-			memcpy(slot->columns.longitude, longitude + done, rows * sizeof(double));
-			memcpy(slot->columns.tag, tag + done, rows * sizeof(int64_t));
-			message.rows = (uint32_t) rows;
-			slot->sent = true;
-			done += rows;
+			done += message.rows;
 			client_send(client, GEONN_REFERENCES, &message);
 			continue;
 		}
@@ -253,86 +308,245 @@ client_send_references(struct client *client, size_t count, const double *latitu
 	return client_expect(client, GEONN_SEALED);
 }
 
+bool
+client_send_references(struct client *client, size_t count, const double *latitude,
+					   const double *longitude, const int64_t *tag, bool order_by_tag)
+{
+	struct client_points references = {
+		.count = count,
+		.latitude = latitude,
+		.longitude = longitude,
+		.tag = tag
+	};
+
+	return client_send_dataset(client, &references, order_by_tag);
+}
+
 static void
-request_search(struct client *client, uint32_t number, uint32_t first)
+request_search(struct client *client, const struct client_question *question,
+			   uint32_t number, bool resume)
 {
 	struct geonn_search message = {
 		.slot = number,
-		.first = first,
+		.first = client->slots[number].next,
 		.rows = client->slots[number].rows,
-		.neighbours = 1,
-		.algorithm = GEONN_ALGORITHM_BRUTE,
-		.max_distance = INFINITY
+		.neighbours = question->neighbours,
+		.algorithm = question->algorithm,
+		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
+		(resume ? GEONN_SEARCH_RESUME : 0),
+		.max_distance = question->max_distance
 	};
 
 	client_send(client, GEONN_SEARCH, &message);
 }
 
 /*
- * Take the results out of a batch; ask for the rest where its room ran out.
+ * Hand out what results bring, and ask for the rest where the room ran out.
+ * False where they do not fit the batch, or do not say what they must.
  */
 static bool
-take_results(struct client *client, struct answer *answers)
+take_results(struct client *client, const struct client_question *question,
+			 client_take_part take, void *argument)
 {
-	struct geonn_results results = client->message.results;
-	struct client_slot *slot = &client->slots[results.slot];
-	uint32_t	pairs = 0;
+	const struct geonn_results results = client->message.results;
+	bool		one_each = (results.flags & GEONN_RESULTS_ONE_EACH) != 0;
+	bool		partial = (results.flags & GEONN_RESULTS_PARTIAL) != 0;
+	uint32_t	counted = results.observations + partial;
+	uint64_t	pairs = 0;
+	struct client_slot *slot;
+	struct client_part part;
 
-	if (results.observations == 0 ||
-		results.first + results.observations > slot->rows ||
+	if (results.slot >= GEONN_RING_SLOTS || !client->slots[results.slot].sent)
+		return false;
+	slot = &client->slots[results.slot];
+	if (results.flags & ~(GEONN_RESULTS_ONE_EACH | GEONN_RESULTS_PARTIAL) ||
+		results.first != slot->next || counted < 1 ||
+		counted > slot->rows - slot->next ||
 		results.pairs > slot->columns.room)
 		return false;
-	for (uint32_t i = results.first; i < results.first + results.observations; i++)
-	{
-		struct answer *answer = &answers[slot->offset + i];
 
-		answer->count = results.flags & GEONN_RESULTS_ONE_EACH ? 1 : slot->columns.count[i];
-		if (answer->count > 0)
-		{
-			answer->tag = slot->columns.tag[pairs];
-			answer->distance = slot->columns.distance[pairs];
-		}
-		pairs += answer->count;
-	}
-	if (pairs != results.pairs)
+	part = (struct client_part) {
+		.first = slot->offset + results.first,
+		.observations = counted,
+		.count = one_each ? NULL : slot->columns.count + results.first,
+		.pairs = results.pairs,
+		.tag = slot->columns.tag,
+		.distance = slot->columns.distance
+	};
+	for (uint32_t i = 0; i < counted; i++)
+		pairs += one_each ? 1 : part.count[i];
+	if (pairs != results.pairs || (partial && part.pairs == 0))
 		return false;
-	if (results.first + results.observations < slot->rows)
-		request_search(client, results.slot, results.first + results.observations);
+	take(argument, &part);
+
+	slot->next += results.observations;
+	if (slot->next < slot->rows)
+		request_search(client, question, results.slot, partial);
 	else
 		slot->sent = false;
 	return true;
 }
 
 bool
-client_search(struct client *client, size_t count, const double *latitude,
-			  const double *longitude, struct answer *answers)
+client_ask(struct client *client, const struct client_question *question,
+		   const struct client_points *observations,
+		   client_take_part take, void *argument)
 {
 	size_t		done = 0;
 
-	while (done < count || any_sent(client))
+	while (done < observations->count || any_sent(client))
 	{
 		int			number = free_slot(client);
 
-		if (number >= 0 && done < count)
+		if (number >= 0 && done < observations->count)
 		{
 			struct client_slot *slot = &client->slots[number];
-			size_t		rows = count - done;
 
-			if (rows > slot->columns.rows)
-				rows = slot->columns.rows;
-			memcpy(slot->columns.latitude, latitude + done, rows * sizeof(double));
-			memcpy(slot->columns.longitude, longitude + done, rows * sizeof(double));
-			slot->rows = (uint32_t) rows;
 			slot->offset = done;
-			slot->sent = true;
-			done += rows;
-			request_search(client, (uint32_t) number, 0);
+			slot->next = 0;
+			slot->rows = fill_batch(slot, observations, done);
+			done += slot->rows;
+			request_search(client, question, (uint32_t) number, false);
 			continue;
 		}
-		if (!client_expect(client, GEONN_RESULTS) || !take_results(client, answers))
+		if (!client_expect(client, GEONN_RESULTS) ||
+			!take_results(client, question, take, argument))
 			return false;
 	}
 	return true;
+}
+
+/* pairs in the order in which they came, each with its observation */
+struct collection
+{
+	size_t		pairs;
+	size_t		room;
+	size_t	   *observation;
+	int64_t    *tag;
+	double	   *distance;
+	size_t	   *first;			/* of client_answers; first[i + 1] counts the
+								 * pairs of observation i for now */
+};
+
+static void *
+enlarge(void *array, size_t count, size_t size)
+{
+	array = realloc(array, count * size);
+	if (array == NULL)
+		give_up("realloc");
+	return array;
+}
+
+static void
+collect_part(void *argument, const struct client_part *part)
+{
+	struct collection *collection = argument;
+	size_t		at = collection->pairs;
+
+	collection->pairs += part->pairs;
+	if (collection->pairs > collection->room)
+	{
+		collection->room = 2 * collection->pairs;
+		collection->observation = enlarge(collection->observation, collection->room, sizeof(size_t));
+		collection->tag = enlarge(collection->tag, collection->room, sizeof(int64_t));
+		collection->distance = enlarge(collection->distance, collection->room, sizeof(double));
+	}
+	if (part->pairs > 0)
+	{
+		memcpy(collection->tag + at, part->tag, part->pairs * sizeof(int64_t));
+		memcpy(collection->distance + at, part->distance, part->pairs * sizeof(double));
+	}
+	for (uint32_t i = 0; i < part->observations; i++)
+	{
+		uint32_t	count = part->count == NULL ? 1 : part->count[i];
+
+		collection->first[part->first + i + 1] += count;
+		for (uint32_t j = 0; j < count; j++)
+			collection->observation[at++] = part->first + i;
+	}
+}
+
+bool
+client_collect(struct client *client, const struct client_question *question,
+			   const struct client_points *observations, struct client_answers *answers)
+{
+	struct collection collection = {
+		.first = calloc(observations->count + 2, sizeof(size_t))
+	};
+	size_t	   *next;
+	bool		sound;
+
+	if (collection.first == NULL)
+		give_up("calloc");
+	sound = client_ask(client, question, observations, collect_part, &collection);
+
+	/* an observation's parts came in order, so a stable sort keeps theirs */
+	*answers = (struct client_answers) {
+		.count = observations->count,
+		.first = collection.first,
+		.tag = enlarge(NULL, collection.pairs + 1, sizeof(int64_t)),
+		.distance = enlarge(NULL, collection.pairs + 1, sizeof(double))
+	};
+	for (size_t i = 0; i < answers->count; i++)
+		answers->first[i + 1] += answers->first[i];
+	next = enlarge(NULL, answers->count + 1, sizeof(size_t));
+	memcpy(next, answers->first, (answers->count + 1) * sizeof(size_t));
+	for (size_t i = 0; i < collection.pairs; i++)
+	{
+		size_t		place = next[collection.observation[i]]++;
+
+		answers->tag[place] = collection.tag[i];
+		answers->distance[place] = collection.distance[i];
+	}
+	free(next);
+	free(collection.observation);
+	free(collection.tag);
+	free(collection.distance);
+	if (!sound)
+		client_free_answers(answers);
+	return sound;
+}
+
+void
+client_free_answers(struct client_answers *answers)
+{
+	free(answers->first);
+	free(answers->tag);
+	free(answers->distance);
+	*answers = (struct client_answers) {0};
+}
+
+/* the nearest: each observation has one pair or none */
+static void
+take_nearest(void *argument, const struct client_part *part)
+{
+	struct answer *answers = (struct answer *) argument + part->first;
+	uint32_t	pair = 0;
+
+	for (uint32_t i = 0; i < part->observations; i++)
+	{
+		answers[i].count = part->count == NULL ? 1 : part->count[i];
+		if (answers[i].count > 0)
+		{
+			answers[i].tag = part->tag[pair];
+			answers[i].distance = part->distance[pair];
+		}
+		pair += answers[i].count;
+	}
+}
+
+bool
+client_search(struct client *client, size_t count, const double *latitude,
+			  const double *longitude, struct answer *answers)
+{
+	struct client_question nearest = {.neighbours = 1,.max_distance = INFINITY};
+	struct client_points observations = {
+		.count = count,
+		.latitude = latitude,
+		.longitude = longitude
+	};
+
+	return client_ask(client, &nearest, &observations, take_nearest, answers);
 }
 
 bool

@@ -4,7 +4,9 @@
  *		speaks protocol.h to it, waiting where the module would wait on a latch.
  *
  * What can't happen in a sound test (no memory, no process) ends the program
- * with a message.
+ * with a message.  Every other function that returns bool says whether it
+ * worked; where it did not, the client's last message tells what came instead,
+ * and the session is over.
  */
 #ifndef ENGINE_CLIENT_H
 #define ENGINE_CLIENT_H
@@ -21,25 +23,57 @@ struct engine
 	char		socket_path[100];
 };
 
-struct client_slot
+/* points to send; the caller's columns */
+struct client_points
 {
-	void	   *start;			/* NULL until allocated */
-	size_t		bytes;
-	struct geonn_batch_columns columns;
-	bool		sent;			/* references or observations under way */
-	uint32_t	rows;			/* observations sent */
-	size_t		offset;			/* of the first of them in the caller's arrays */
+	size_t		count;
+	const double *latitude;		/* [count] degrees */
+	const double *longitude;	/* [count] degrees */
+	const int64_t *tag;			/* [count], of references only */
+	const int32_t *group;		/* [count], where the dataset has groups */
+	const int32_t *identity;	/* [count], where it has identities */
 };
 
-struct client
+/* what is asked of every observation; protocol.h has the limits */
+struct client_question
 {
-	int			socket;
-	struct client_slot slots[GEONN_RING_SLOTS];
-	union geonn_message message;	/* the last one received */
-	int			descriptor;		/* that came with it, or -1 */
+	uint32_t	neighbours;		/* k, or 0: all within max_distance */
+	bool		ties;			/* and all that tie with the k-th */
+	enum geonn_algorithm algorithm;
+	double		max_distance;	/* metres, inclusive; may be INFINITY */
 };
 
-/* one answer: tag and distance, or count 0 */
+/*
+ * Pairs as they come: those of so many observations from first on, in the
+ * batch's own memory.  Parts of different batches come in any order, those of
+ * one batch in order.  What an observation has may be spread over several
+ * parts, each of that observation alone.
+ */
+struct client_part
+{
+	size_t		first;			/* in the caller's columns */
+	uint32_t	observations;
+	const uint32_t *count;		/* [observations], or NULL: each has one pair */
+	uint32_t	pairs;
+	const int64_t *tag;			/* [pairs] */
+	const double *distance;		/* [pairs] metres */
+};
+
+typedef void (*client_take_part) (void *argument, const struct client_part *part);
+
+/*
+ * All pairs of a search: those of observation i are at first[i] ...
+ * first[i + 1] - 1.  The three arrays are client_free_answers()'s to free.
+ */
+struct client_answers
+{
+	size_t		count;			/* observations */
+	size_t	   *first;			/* [count + 1] */
+	int64_t    *tag;			/* [first[count]] */
+	double	   *distance;		/* [first[count]] metres */
+};
+
+/* one answer of a search for the nearest: tag and distance, or count 0 */
 struct answer
 {
 	uint32_t	count;
@@ -47,9 +81,33 @@ struct answer
 	double		distance;
 };
 
+struct client_slot
+{
+	void	   *start;			/* NULL until allocated */
+	size_t		bytes;
+	struct geonn_batch_columns columns;
+	bool		sent;			/* references or observations under way */
+	uint32_t	rows;			/* observations sent */
+	size_t		offset;			/* of the first of them in the caller's columns */
+	uint32_t	next;			/* observation that the next results begin with */
+};
+
+struct client
+{
+	int			socket;
+	uint32_t	columns;		/* GEONN_COLUMN_..., of its dataset */
+	struct client_slot slots[GEONN_RING_SLOTS];
+	union geonn_message message;	/* the last one received */
+	int			descriptor;		/* that came with it, or -1 */
+};
+
 /* Start a program as the engine, with one more option if not NULL. */
 extern void engine_start(struct engine *engine, const char *program,
 						 const char *option, const char *value);
+
+/* The same with a list of words, at most 12, that NULL ends. */
+extern void engine_start_with(struct engine *engine, const char *program,
+							  const char *const *words);
 
 /* Close the supervisor's channel and wait for the engine's exit status. */
 extern int	engine_stop(struct engine *engine);
@@ -69,7 +127,15 @@ extern int	client_receive(struct client *client, int timeout_ms);
 /* client_receive, and whether the type is this one */
 extern bool client_expect(struct client *client, int type);
 
-/* hello, and open or attach (dataset 0: open); whether that worked */
+/* hello, and open a new dataset of this metric with these columns */
+extern bool client_create(struct client *client, enum geonn_device_choice device,
+						  enum geonn_metric metric, uint32_t columns);
+
+/* hello, and attach to a sealed dataset: its id was in opened */
+extern bool client_attach(struct client *client, enum geonn_device_choice device,
+						  uint64_t dataset);
+
+/* a dataset on the sphere without columns, or (dataset not 0) attach */
 extern bool client_open(struct client *client, enum geonn_device_choice device,
 						uint64_t dataset);
 
@@ -78,14 +144,33 @@ extern bool client_allocate(struct client *client, uint32_t slot, uint32_t rows,
 							uint32_t room);
 
 /* Send all references, batch by batch, and seal. */
+extern bool client_send_dataset(struct client *client,
+								const struct client_points *references,
+								bool order_by_tag);
+
+/* the same without groups and identities */
 extern bool client_send_references(struct client *client, size_t count,
 								   const double *latitude, const double *longitude,
 								   const int64_t *tag, bool order_by_tag);
 
 /*
- * Search all observations through all slots that have been allocated, and put
- * the answers in order into the array.
+ * Ask the question of all observations through all slots that have been
+ * allocated, and hand out the pairs as they come.
  */
+extern bool client_ask(struct client *client, const struct client_question *question,
+					   const struct client_points *observations,
+					   client_take_part take, void *argument);
+
+/*
+ * The same, with all pairs in the order of the observations.  Where it fails
+ * there is nothing to free.
+ */
+extern bool client_collect(struct client *client, const struct client_question *question,
+						   const struct client_points *observations,
+						   struct client_answers *answers);
+extern void client_free_answers(struct client_answers *answers);
+
+/* The nearest reference of each observation, put in order into the array. */
 extern bool client_search(struct client *client, size_t count,
 						  const double *latitude, const double *longitude,
 						  struct answer *answers);
