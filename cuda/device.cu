@@ -13,9 +13,9 @@
  * ended, sleeping a little where none has.  That bounds what a cancelled
  * search still costs: it ends when these launches have.
  *
- * GPU memory: a dataset is one allocation, a lane's room is another, which
- * grows to the largest batch seen.  Where it can't, the lane searches the
- * batch piece by piece, and hands the search back after each piece.
+ * GPU memory: a lane's room is one allocation, which grows to the largest batch
+ * seen.  Where it can't, the lane searches the batch piece by piece, and hands
+ * the search back after each piece.  Datasets are dataset.cu's.
  *
  * Host memory of batches is registered by share, so that the copies run at
  * full speed and by themselves.  Registered or not, they give the same.
@@ -28,6 +28,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dataset.cuh"
 #include "device.cuh"
 
 /* rows of a lane's room: at least, and at least where memory is short */
@@ -36,13 +37,6 @@
 
 /* nap of the host thread while all launches are under way */
 #define NAP_NANOSECONDS 20000
-
-/* what cuda_build makes */
-struct cuda_built
-{
-	void	   *memory;
-	struct brute_references references;
-};
 
 bool
 cuda_fail(struct device *device, struct failure *failure, cudaError_t error)
@@ -88,89 +82,6 @@ cuda_memory_free(struct device *device)
 	if (current != device->ordinal)
 		cudaSetDevice(current);
 	return free_bytes;
-}
-
-/* ---- datasets ---- */
-
-static cudaError_t
-upload_references(struct cuda_device *cuda, const struct brute_references *references,
-				  const struct dataset *dataset)
-{
-	size_t		bytes = dataset->count * sizeof(double);
-	cudaError_t error;
-
-	if ((error = cudaMemcpyAsync(references->x, dataset->latitude, bytes,
-								 cudaMemcpyHostToDevice, cuda->building)) != cudaSuccess ||
-		(error = cudaMemcpyAsync(references->y, dataset->longitude, bytes,
-								 cudaMemcpyHostToDevice, cuda->building)) != cudaSuccess ||
-		(error = cudaMemcpyAsync(references->tag, dataset->tag, bytes,
-								 cudaMemcpyHostToDevice, cuda->building)) != cudaSuccess ||
-		(error = brute_prepare_references(references, cuda->building)) != cudaSuccess)
-		return error;
-	return cudaStreamSynchronize(cuda->building);
-}
-
-static bool
-cuda_build(struct device *device, struct dataset *dataset, enum geonn_algorithm algorithm,
-		   struct failure *failure)
-{
-	struct cuda_device *cuda = (struct cuda_device *) device->private_data;
-	struct cuda_built *built = (struct cuda_built *) calloc(1, sizeof(*built));
-	uint32_t	count = (uint32_t) dataset->count;
-	size_t		bytes;
-	size_t		free_bytes = 0;
-	size_t		total_bytes;
-	cudaError_t error;
-
-	(void) algorithm;
-	if (dataset->built[device->number] != NULL)
-	{
-		free(built);
-		return true;
-	}
-	if (built == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
-	bytes = brute_place_references(NULL, count, &built->references);
-
-	error = cudaMemGetInfo(&free_bytes, &total_bytes);
-	if (error == cudaSuccess && free_bytes >= bytes)
-		error = cudaMalloc(&built->memory, bytes);
-	else if (error == cudaSuccess)
-		error = cudaErrorMemoryAllocation;
-	if (error == cudaSuccess)
-	{
-		brute_place_references(built->memory, count, &built->references);
-		error = upload_references(cuda, &built->references, dataset);
-		if (error == cudaSuccess)
-		{
-			dataset->built[device->number] = built;
-			return true;
-		}
-	}
-
-	cuda_fail(device, failure, error);
-	if (error == cudaErrorMemoryAllocation)
-	{
-		fail(failure, GEONN_ERROR_MEMORY,
-			 "%u references need %zu bytes on device %d, %s, of which %zu are free",
-			 count, bytes, device->number, device->name, free_bytes);
-		fail_hint(failure, "Search fewer references at a time, or set geonn.device = cpu.");
-	}
-	cudaFree(built->memory);
-	free(built);
-	return false;
-}
-
-static void
-cuda_discard(struct device *device, void *opaque)
-{
-	struct cuda_built *built = (struct cuda_built *) opaque;
-	cudaError_t error = cudaFree(built->memory);
-	struct failure failure;
-
-	if (error != cudaSuccess)
-		cuda_fail(device, &failure, error);
-	free(built);
 }
 
 /* ---- searches ---- */

@@ -7,6 +7,7 @@
  * with a search of its own, through the same operations as any other, whose
  * answers must be those that the host computes.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,12 @@ fill_in(struct self_test *test)
 	test->search.columns.tag = test->tag;
 	test->search.columns.distance = test->distance;
 	test->search.columns.count = test->count;
+	test->search.question = (struct question) {
+		.neighbours = 1,
+		.ties = false,
+		.algorithm = GEONN_ALGORITHM_BRUTE,
+		.max_distance = INFINITY
+	};
 	test->search.rows = TEST_OBSERVATIONS;
 	test->search.cancelled = &test->cancelled;
 }
@@ -221,9 +228,7 @@ run_self_test(struct device *device, struct self_test *test, struct failure *fai
 	struct search *ended = NULL;
 
 	fill_in(test);
-	test->dataset.built[device->number] =
-		cuda_device_operations.build(device, &test->dataset, failure);
-	if (test->dataset.built[device->number] == NULL)
+	if (!cuda_device_operations.build(device, &test->search, failure))
 		return false;
 	cuda_device_operations.start(device, &test->search);
 	while (cuda_device_operations.advance(device, &ended) != DEVICE_FINISHED)

@@ -122,16 +122,15 @@ prepare_piece(void *context, size_t number)
 }
 
 static bool
-cpu_device_build(struct device *device, struct dataset *dataset,
-				 enum geonn_algorithm algorithm, struct failure *failure)
+cpu_device_build(struct device *device, const struct search *search, struct failure *failure)
 {
+	struct dataset *dataset = search->dataset;
 	size_t		padded = geonn_align(dataset->count, CPU_BRUTE_TILE);
 	size_t		bytes = 3 * padded * sizeof(double);
 	struct cpu_built *built = calloc(1, sizeof(*built));
 	double	   *columns = MAP_FAILED;
 	struct preparation preparation;
 
-	(void) algorithm;
 	if (dataset->built[device->number] != NULL)
 	{
 		free(built);

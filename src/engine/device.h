@@ -123,12 +123,11 @@ struct device_operations
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
-	 * Make what a search by this algorithm needs from a sealed dataset, unless
+	 * Make what a search needs of its dataset, which is sealed, unless
 	 * dataset->built[device->number] has it.  False, with the failure, where
 	 * that does not work.
 	 */
-	bool		(*build) (struct device *device, struct dataset *dataset,
-						  enum geonn_algorithm algorithm,
+	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);
 	void		(*discard) (struct device *device, void *built);
 

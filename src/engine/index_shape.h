@@ -24,6 +24,7 @@
 #define GEONN_INDEX_SHAPE_H
 
 #include <stdint.h>
+#include <string.h>
 
 #define INDEX_WIDTH 32
 
@@ -43,9 +44,10 @@ struct index_shape
 static inline struct index_shape
 index_shape_of(uint32_t positions)
 {
-	struct index_shape shape = {0};
+	struct index_shape shape;
 	uint32_t	below = positions;
 
+	memset(&shape, 0, sizeof(shape));
 	shape.positions = positions;
 	do
 	{

@@ -394,9 +394,7 @@ start_search(struct device *device, struct search *search)
 	if (!atomic_load(search->cancelled))
 	{
 		begin_call(device, CALL_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
-		search->failed = !device->operations->build(device, search->dataset,
-													search->question.algorithm,
-													&search->failure);
+		search->failed = !device->operations->build(device, search, &search->failure);
 		end_call(device);
 	}
 	if (search->failed || atomic_load(search->cancelled))

@@ -1,0 +1,52 @@
+/*
+ * dataset.cuh
+ *		What a GPU holds of a dataset.
+ */
+#ifndef GEONN_CUDA_DATASET_CUH
+#define GEONN_CUDA_DATASET_CUH
+
+#include "brute.cuh"
+#include "index.cuh"
+
+extern "C"
+{
+#include "../src/engine/device.h"
+}
+
+/* the structures that searches read; each is built when one first needs it */
+enum cuda_part
+{
+	CUDA_BRUTE,					/* references of brute.cuh */
+	CUDA_INDEX
+};
+
+#define CUDA_PARTS 2
+
+/*
+ * What dataset->built[device->number] points to.  While a search is under way,
+ * the part that cuda_part_of names for it is there and does not change.
+ */
+struct cuda_built
+{
+	/* of each part: its block of memory on the GPU, or NULL */
+	void	   *memory[CUDA_PARTS];
+	size_t		bytes[CUDA_PARTS];
+
+	struct brute_references references;
+	struct index index;
+};
+
+/*
+ * Which part a search works on: for the single nearest reference of a plain
+ * dataset by brute force the references, otherwise the index.  (Brute force
+ * with more neighbours, groups, identities or the other metric goes through
+ * all of the index's positions.)
+ */
+extern enum cuda_part cuda_part_of(const struct search *search);
+
+/* device.h's build and discard */
+extern bool cuda_build(struct device *device, const struct search *search,
+					   struct failure *failure);
+extern void cuda_discard(struct device *device, void *built);
+
+#endif							/* GEONN_CUDA_DATASET_CUH */
