@@ -37,17 +37,20 @@ CREATE FUNCTION geonn_nearest(obs regclass, ref regclass)
 COMMENT ON FUNCTION geonn_nearest(regclass, regclass) IS
 'for each row of obs the nearest row of ref, with the distance in metres';
 
--- Metres between two points given in degrees, on the sphere of radius
--- 6371008.7714150598 m.  Latitudes are from -90 to 90, longitudes from -180 to
--- 360; anything else is an error (SQLSTATE 22023).
+-- Metres between two points given in degrees: with the metric 'sphere' along
+-- the great circle of the sphere of radius 6371008.7714150598 m, with 'spheroid'
+-- along the geodesic of WGS84, by PROJ.  Latitudes are from -90 to 90,
+-- longitudes from -180 to 360; anything else is an error (SQLSTATE 22023), and
+-- so is another metric.
 CREATE FUNCTION geonn_distance(lat1 double precision, lon1 double precision,
-							   lat2 double precision, lon2 double precision)
+							   lat2 double precision, lon2 double precision,
+							   metric text DEFAULT 'sphere')
 	RETURNS double precision
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	IMMUTABLE STRICT PARALLEL SAFE
 	COST 10;
 COMMENT ON FUNCTION geonn_distance(double precision, double precision,
-								   double precision, double precision) IS
+								   double precision, double precision, text) IS
 'metres between two points of latitude and longitude in degrees';
 
 -- The columns that geonn_nearest uses of a relation, or the error that it

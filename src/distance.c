@@ -2,15 +2,18 @@
  * distance.c
  *		geonn_distance(): metres between two points.
  *
- * This is the function that neighbours are ordered by (geodesy.h), so that
- * ORDER BY geonn_distance(...), id is the definition of nearest.
+ * This is the function that neighbours are ordered by (geodesy.h, and
+ * spheroid_distance.h for the metric spheroid), so that ORDER BY
+ * geonn_distance(...), id is the definition of nearest.
  */
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "utils/builtins.h"
 #include "utils/float.h"
 
 #include "common/geodesy.h"
+#include "common/spheroid_distance.h"
 
 PG_FUNCTION_INFO_V1(geonn_distance);
 
@@ -38,6 +41,25 @@ check_longitude(const char *name, double value)
 			 errhint("Add or subtract multiples of 360 degrees until it is.")));
 }
 
+static bool
+names(text *metric, const char *name)
+{
+	return VARSIZE_ANY_EXHDR(metric) == strlen(name) &&
+		memcmp(VARDATA_ANY(metric), name, strlen(name)) == 0;
+}
+
+/*
+ * Kept apart, so that the JIT compiler leaves geonn_distance where it is:
+ * inlined elsewhere it could not call geonn_spheroid_distance, which only
+ * this library sees.
+ */
+static pg_noinline double
+spheroid_distance(double latitude1, double longitude1,
+				  double latitude2, double longitude2)
+{
+	return geonn_spheroid_distance(latitude1, longitude1, latitude2, longitude2);
+}
+
 Datum
 geonn_distance(PG_FUNCTION_ARGS)
 {
@@ -45,11 +67,21 @@ geonn_distance(PG_FUNCTION_ARGS)
 	double		longitude1 = PG_GETARG_FLOAT8(1);
 	double		latitude2 = PG_GETARG_FLOAT8(2);
 	double		longitude2 = PG_GETARG_FLOAT8(3);
+	text	   *metric = PG_GETARG_TEXT_PP(4);
 
 	check_latitude("lat1", latitude1);
 	check_longitude("lon1", longitude1);
 	check_latitude("lat2", latitude2);
 	check_longitude("lon2", longitude2);
-	PG_RETURN_FLOAT8(geonn_distance_degrees(latitude1, longitude1,
-											latitude2, longitude2));
+
+	if (names(metric, "sphere"))
+		PG_RETURN_FLOAT8(geonn_distance_degrees(latitude1, longitude1,
+												latitude2, longitude2));
+	if (names(metric, "spheroid"))
+		PG_RETURN_FLOAT8(spheroid_distance(latitude1, longitude1,
+										   latitude2, longitude2));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown metric: \"%s\"", text_to_cstring(metric)),
+			 errhint("The metrics are \"sphere\" and \"spheroid\".")));
 }
