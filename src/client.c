@@ -46,6 +46,9 @@
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
+/* what a search asks for: the nearest reference */
+#define NEIGHBOURS		1
+
 typedef enum SlotState
 {
 	SLOT_IDLE,
@@ -185,19 +188,29 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 static uint32
 present_count(const Slot *slot)
 {
-	return slot->one_each ? 1 : slot->columns.count[slot->observation];
+	uint32		count;
+
+	if (slot->one_each)
+		return 1;
+	count = slot->columns.count[slot->observation];
+	if (count > NEIGHBOURS)
+		geonn_connection_violation("more neighbours than it was asked for");
+	return count;
 }
 
 static void
 take_results(GeonnClient *client, const struct geonn_results *results)
 {
 	Slot	   *slot = slot_in_state(client, results->slot, SLOT_SEARCHING);
+	bool		one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
 
+	/* a batch has room for a pair, so no observation's can be cut off */
 	if (results->first != slot->first ||
 		results->observations < 1 ||
 		results->observations > slot->rows - slot->first ||
 		results->pairs > slot->columns.room ||
-		(results->flags & ~GEONN_RESULTS_ONE_EACH) != 0)
+		(results->flags & ~GEONN_RESULTS_ONE_EACH) != 0 ||
+		(one_each && results->pairs != results->observations))
 		geonn_connection_violation("results that do not fit their batch");
 
 	slot->state = SLOT_ANSWERED;
@@ -205,7 +218,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	slot->pairs = results->pairs;
 	slot->observation = results->first;
 	slot->pair = 0;
-	slot->one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
+	slot->one_each = one_each;
 	slot->left = present_count(slot);
 	client->searching--;
 }
@@ -247,6 +260,9 @@ take_message(GeonnClient *client, bool wait)
 			client->awaited = 0;
 			if (message.header.type == GEONN_SEALED)
 				client->sealed_references = message.sealed.references;
+			else if (message.opened.metric != GEONN_METRIC_SPHERE ||
+					 message.opened.columns != 0)
+				geonn_connection_violation("another kind of dataset than it was asked for");
 			break;
 		default:
 			geonn_connection_violation("a message that is not for clients");
@@ -389,7 +405,7 @@ send_search(GeonnClient *client, int number)
 		.slot = number,
 		.first = slot->first,
 		.rows = slot->rows,
-		.neighbours = 1,
+		.neighbours = NEIGHBOURS,
 		.algorithm = geonn_algorithm,
 		.max_distance = get_float8_infinity()
 	};
@@ -405,7 +421,7 @@ GeonnClient *
 geonn_client_open(int device)
 {
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
-	struct geonn_open open = {.device = device};
+	struct geonn_open open = {.device = device,.metric = GEONN_METRIC_SPHERE};
 
 	client->context = CurrentMemoryContext;
 	client->connection = geonn_connection_open();

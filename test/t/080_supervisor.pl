@@ -29,6 +29,10 @@ foreach my $threads (1, 3)
 		sub { $node->safe_psql('postgres', "SELECT threads FROM geonn_devices WHERE kind = 'cpu'") eq $threads },
 		"geonn.cpu_threads = $threads reaches the engine", 20);
 }
+$node->safe_psql('postgres', "ALTER SYSTEM SET geonn.gpu_memory_limit = '512MB'");
+$node->reload;
+wait_until(sub { $node->safe_psql('postgres', 'SHOW geonn.gpu_memory_limit') eq '512MB' },
+	'geonn.gpu_memory_limit changes with a reload', 20);
 is($node->safe_psql('postgres', $small_search), $expected, 'after a reload a search works');
 is(status($node, 'engine_pid'), $engine, 'and the engine is the same');
 

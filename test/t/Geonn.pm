@@ -27,7 +27,8 @@ our @EXPORT = qw(
 our $small_search =
   "SELECT string_agg(obs_id || ':' || ref_id, ' ' ORDER BY obs_id) FROM geonn_nearest('few_obs', 'few_ref')";
 
-# a search of many minutes: every pair of a million by a million
+# a search of many minutes on a server made with slow => 1: every pair of a
+# million by a million
 our $slow_search = "SELECT count(*) FROM geonn_nearest('many_obs', 'many_ref')";
 
 # A server that has the extension; conf is text for postgresql.conf.
@@ -40,8 +41,9 @@ sub new_server
 	$node->init(allows_streaming => $option{allows_streaming});
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'geonn'")
 	  if $option{preload};
-	# slow things stay slow on a host with many cores or a GPU
-	$node->append_conf('postgresql.conf', "geonn.device = 'cpu'\ngeonn.cpu_threads = 1")
+	# slow things stay slow, whatever the host and the index can do
+	$node->append_conf('postgresql.conf',
+		"geonn.algorithm = 'brute'\ngeonn.device = 'cpu'\ngeonn.cpu_threads = 1")
 	  if $option{slow};
 	$node->append_conf('postgresql.conf', $option{conf}) if $option{conf};
 	$node->start;

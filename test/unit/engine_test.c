@@ -558,7 +558,12 @@ test_abuse(const struct engine *engine)
 	struct geonn_open open = {.device = 77};
 	struct geonn_allocate allocate = {.slot = 9,.rows = 10,.room = 10};
 	struct geonn_references references = {.slot = 0,.rows = 10};
-	struct geonn_search search = {.slot = 0,.first = 0,.rows = 10};
+	struct geonn_search search = {
+		.slot = 0,
+		.rows = 10,
+		.neighbours = 1,
+		.max_distance = INFINITY
+	};
 	struct client client;
 	bool		right;
 
@@ -646,6 +651,112 @@ test_abuse(const struct engine *engine)
 }
 
 /*
+ * Questions that nobody may ask, and datasets that nobody may open.
+ */
+static void
+test_abuse_of_questions(const struct engine *engine)
+{
+	static const struct
+	{
+		const char *what;
+		struct geonn_search search;
+	}			questions[] = {
+		{"more than 1,024 neighbours",
+		{.rows = 5,.neighbours = GEONN_NEIGHBOURS_MAX + 1,.max_distance = INFINITY}},
+		{"a negative distance", {.rows = 5,.neighbours = 1,.max_distance = -1}},
+		{"a distance that is no number", {.rows = 5,.neighbours = 1,.max_distance = NAN}},
+		{"an algorithm that there is not",
+		{.rows = 5,.neighbours = 1,.max_distance = INFINITY,.algorithm = GEONN_ALGORITHM_BRUTE + 1}},
+		{"a flag that there is not",
+		{.rows = 5,.neighbours = 1,.max_distance = INFINITY,.flags = 4}},
+		{"to resume what was not begun",
+		{.rows = 5,.neighbours = 0,.max_distance = INFINITY,.flags = GEONN_SEARCH_RESUME}},
+		{"to begin past the rows",
+		{.first = 5,.rows = 5,.neighbours = 1,.max_distance = INFINITY}},
+		{"no rows", {.rows = 0,.neighbours = 1,.max_distance = INFINITY}},
+		{"more rows than the batch has",
+		{.rows = 11,.neighbours = 1,.max_distance = INFINITY}},
+		{"a slot without a batch",
+		{.slot = 1,.rows = 5,.neighbours = 1,.max_distance = INFINITY}},
+		{"a slot out of range",
+		{.slot = GEONN_RING_SLOTS,.rows = 5,.neighbours = 1,.max_distance = INFINITY}}
+	};
+	static const struct geonn_open datasets[] = {
+		{.metric = GEONN_METRIC_SPHEROID + 1},
+		{.columns = GEONN_COLUMNS_ALL + 1},
+		{.columns = UINT32_MAX}
+	};
+	struct client_question all_within = {.max_distance = INFINITY};
+	double		zero[10] = {0};
+	int64_t		tag[10] = {0};
+	struct client_points points = {
+		.count = 10,
+		.latitude = zero,
+		.longitude = zero,
+		.tag = tag
+	};
+	struct client_answers answers;
+	struct client client;
+	bool		right = true;
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+	{
+		struct geonn_search search = questions[i].search;
+		bool		rejected;
+
+		client_connect(&client, engine);
+		rejected = client_open(&client, device, 0) && client_allocate(&client, 0, 10, 10) &&
+			client_send_dataset(&client, &points, false);
+		client_send(&client, GEONN_SEARCH, &search);
+		rejected = rejected && refused(&client, GEONN_ERROR_PROTOCOL);
+		if (!rejected)
+			printf("# not refused: %s\n", questions[i].what);
+		right = right && rejected;
+	}
+	report("questions out of range end the session", right);
+
+	/* what was cut off is resumed once, and from its own observation */
+	for (uint32_t first = 0; first < 2; first++)
+	{
+		struct geonn_search search = {
+			.first = first,
+			.rows = 10,
+			.flags = GEONN_SEARCH_RESUME,
+			.max_distance = INFINITY
+		};
+
+		client_connect(&client, engine);
+		right = client_open(&client, device, 0) && client_allocate(&client, 0, 10, 4) &&
+			client_send_dataset(&client, &points, false) &&
+			client_collect(&client, &all_within, &points, &answers) && right;
+		client_free_answers(&answers);
+		if (first == 1)
+		{
+			struct geonn_search begin = {.rows = 10,.max_distance = INFINITY};
+
+			client_send(&client, GEONN_SEARCH, &begin);
+			right = right && client_expect(&client, GEONN_RESULTS) &&
+				client.message.results.flags == GEONN_RESULTS_PARTIAL &&
+				client.message.results.observations == 0 && client.message.results.pairs == 4;
+		}
+		client_send(&client, GEONN_SEARCH, &search);
+		right = refused(&client, GEONN_ERROR_PROTOCOL) && right;
+	}
+	report("only what was cut off can be resumed", right);
+
+	right = true;
+	for (size_t i = 0; i < sizeof(datasets) / sizeof(datasets[0]); i++)
+	{
+		client_connect(&client, engine);
+		right = !client_create(&client, device, datasets[i].metric, datasets[i].columns) &&
+			client.message.header.type == GEONN_ERROR &&
+			client.message.error.code == GEONN_ERROR_PROTOCOL && right;
+		client_close(&client);
+	}
+	report("metrics and columns that there are not open no dataset", right);
+}
+
+/*
  * Random messages of right and wrong sizes: whatever they say, the engine
  * lives and serves others.
  */
@@ -698,7 +809,12 @@ test_cancel(const struct engine *engine)
 	struct points observations = uniform_points(rows);
 	struct points few = uniform_points(20);
 	struct geonn_engine_status status;
-	struct geonn_search search = {.rows = rows};
+	struct geonn_search search = {
+		.rows = rows,
+		.neighbours = 1,
+		.algorithm = GEONN_ALGORITHM_BRUTE,
+		.max_distance = INFINITY
+	};
 	struct client client;
 	double		begin;
 	bool		right;
@@ -916,6 +1032,7 @@ main(int argument_count, char **words)
 	test_batch_memory(&engine);
 	test_memory_of_failed_session(&engine);
 	test_abuse(&engine);
+	test_abuse_of_questions(&engine);
 	test_noise(&engine);
 	test_many_sessions(&engine);
 	if (!sanitized)

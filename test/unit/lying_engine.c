@@ -33,6 +33,8 @@ enum lie
 	LIE_ROWS,					/* a batch of rows out of range */
 	LIE_SLOT,					/* a message for a slot that does not exist */
 	LIE_OTHER_SLOT,				/* results of a slot that searches nothing */
+	LIE_METRIC,					/* a dataset of another metric */
+	LIE_COLUMNS,				/* a dataset with columns that batches then have */
 	LIE_SEALED,					/* another number of references */
 	LIE_PAIRS,					/* more pairs than the batch has room for */
 	LIE_OBSERVATIONS,			/* more observations than were sent */
@@ -40,6 +42,10 @@ enum lie
 	LIE_FIRST,					/* answers that begin elsewhere */
 	LIE_COUNT_LARGE,			/* a count above the pairs */
 	LIE_COUNT_SMALL,			/* counts below the pairs */
+	LIE_COUNT_TWO,				/* two pairs where one was asked for */
+	LIE_FLAGS,					/* a flag that nobody knows */
+	LIE_ONE_EACH,				/* one pair each, and fewer pairs than that */
+	LIE_PARTIAL,				/* a nearest reference that is but a part */
 	LIE_TYPE,					/* a message for the engine */
 	LIE_NOISE,					/* no message at all */
 	LIE_SILENT_END,				/* the end of the connection */
@@ -48,8 +54,9 @@ enum lie
 
 static const char *const lie_names[LIE_NAMES] = {
 	"none", "unsealed", "short", "no_memory", "rows", "slot", "other_slot",
-	"sealed", "pairs", "observations", "no_observations", "first",
-	"count_large", "count_small", "type", "noise", "silent_end"
+	"metric", "columns", "sealed", "pairs", "observations", "no_observations",
+	"first", "count_large", "count_small", "count_two", "flags", "one_each",
+	"partial", "type", "noise", "silent_end"
 };
 
 struct liar
@@ -144,6 +151,22 @@ give_results(struct liar *liar, const struct geonn_search *search)
 		case LIE_COUNT_SMALL:
 			columns->count[search->first] = 0;
 			break;
+		case LIE_COUNT_TWO:
+			columns->count[search->first] = 2;
+			columns->count[search->rows - 1] = 0;
+			break;
+		case LIE_FLAGS:
+			results.flags = 4;
+			break;
+		case LIE_ONE_EACH:
+			results.flags = GEONN_RESULTS_ONE_EACH;
+			results.pairs--;
+			break;
+		case LIE_PARTIAL:
+			results.flags = GEONN_RESULTS_PARTIAL;
+			results.observations = 0;
+			results.pairs = 1;
+			break;
 		default:
 			break;
 	}
@@ -168,6 +191,8 @@ answer(struct liar *liar, const union geonn_message *message)
 			geonn_channel_send(liar->socket, GEONN_WELCOME, &welcome, -1);
 			return true;
 		case GEONN_OPEN:
+			opened.metric = liar->lie == LIE_METRIC ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
+			opened.columns = liar->lie == LIE_COLUMNS ? GEONN_COLUMN_GROUP : 0;
 			geonn_channel_send(liar->socket, GEONN_OPENED, &opened, -1);
 			return true;
 		case GEONN_ALLOCATE:

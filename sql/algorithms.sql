@@ -1,0 +1,64 @@
+-- geonn.algorithm: how to search, never what is found
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS geonn;
+RESET client_min_messages;
+CREATE SCHEMA algorithms;
+SET search_path = algorithms, public;
+
+-- How many rows each algorithm finds, and whether they are those of the first.
+CREATE FUNCTION compare_algorithms(obs regclass, ref regclass,
+    OUT algorithm text, OUT rows bigint, OUT same boolean)
+RETURNS SETOF record LANGUAGE plpgsql AS $$
+BEGIN
+    FOREACH algorithm IN ARRAY ARRAY['brute', 'index', 'auto'] LOOP
+        PERFORM set_config('geonn.algorithm', algorithm, true);
+        EXECUTE format('CREATE TEMP TABLE %I AS SELECT * FROM geonn_nearest(%L, %L)',
+                       'found_by_' || algorithm, obs, ref);
+        EXECUTE format($query$
+            SELECT count(*), NOT EXISTS (SELECT * FROM %1$I EXCEPT ALL SELECT * FROM found_by_brute)
+                AND count(*) = (SELECT count(*) FROM found_by_brute)
+            FROM %1$I
+            $query$, 'found_by_' || algorithm) INTO rows, same;
+        RETURN NEXT;
+    END LOOP;
+    DROP TABLE found_by_brute, found_by_index, found_by_auto;
+END $$;
+
+-- everywhere, in a town, on top of each other, and a few of them
+CREATE TABLE scattered AS
+SELECT i AS id, degrees(asin(2 * (i * 0.6180339887498949 % 1) - 1)) AS lat,
+       (i * 271.7558 % 360 - 180)::float8 AS lon
+FROM generate_series(1, 5000) i;
+CREATE TABLE town AS
+SELECT i AS id, (48.1 + i * 0.618034 % 1 / 50)::float8 AS lat,
+       (11.5 + i * 0.754878 % 1 / 50)::float8 AS lon
+FROM generate_series(1, 5000) i;
+CREATE TABLE heap AS
+SELECT i AS id, (i % 7 * 10)::float8 AS lat, (i % 3 * 60 - 180)::float8 AS lon
+FROM generate_series(1, 5000) i;
+CREATE TABLE few AS SELECT * FROM scattered WHERE id <= 20;
+CREATE TABLE nobody AS SELECT * FROM scattered WHERE false;
+
+SELECT * FROM compare_algorithms('scattered', 'scattered');
+SELECT * FROM compare_algorithms('scattered', 'town');
+SELECT * FROM compare_algorithms('town', 'town');
+SELECT * FROM compare_algorithms('town', 'scattered');
+SELECT * FROM compare_algorithms('scattered', 'heap');
+SELECT * FROM compare_algorithms('heap', 'heap');
+SELECT * FROM compare_algorithms('scattered', 'few');
+SELECT * FROM compare_algorithms('scattered', 'nobody');
+
+-- and these are the definition's
+SET geonn.algorithm = 'index';
+SELECT count(*) AS wrong
+FROM geonn_nearest('few', 'heap') n
+JOIN few o ON o.id = n.obs_id
+CROSS JOIN LATERAL (
+    SELECT r.id, geonn_distance(o.lat, o.lon, r.lat, r.lon) AS distance
+    FROM heap r ORDER BY distance, r.id LIMIT 1) r
+WHERE (n.ref_id, n.distance) IS DISTINCT FROM (r.id, r.distance);
+SET geonn.algorithm = 'grid';
+RESET geonn.algorithm;
+
+SET client_min_messages = warning;
+DROP SCHEMA algorithms CASCADE;
