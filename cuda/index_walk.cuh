@@ -1,0 +1,219 @@
+/*
+ * index_walk.cuh
+ *		A warp walks the index for one observation, in float64.
+ *
+ * For kernels.  The leaves that may hold candidates come one at a time, the
+ * nearest of what is left of a node first:
+ *
+ *		index_walk_begin(&walk, &index, from, group, home);
+ *		while (index_walk_next(&walk, limit, &leaf))
+ *			each lane looks at position leaf * INDEX_WIDTH + lane, and the
+ *			warp may lower the limit
+ *
+ * No leaf comes twice.  One that does not come has no candidate: all of its
+ * positions are of other groups, or their squared chords, as computed by
+ * geonn_chord_squared(), exceed the limit that was given last.
+ *
+ * The bound of a box needs no margin.  Take x, with p the observation's and
+ * low <= v <= high a position's.  Rounding is monotone, so the computed p - v is
+ * not nearer to zero than the computed gap, max(low - p, p - high, 0).  The
+ * same holds for y and z; and as squares and sums grow with what they are made
+ * of, also when rounded, the gaps' sum, computed as geonn_chord_squared() does
+ * it, is at most the position's computed squared chord.
+ *
+ * Bounds are kept as float32, rounded down, with the lane in the last five
+ * bits: the smallest of such keys names the child and says how near it is.
+ * That lowers a bound by 2^-18 of itself at most, and never raises it.
+ */
+#ifndef GEONN_INDEX_WALK_CUH
+#define GEONN_INDEX_WALK_CUH
+
+#include <cuda_runtime.h>
+
+#include "../src/common/geodesy.h"
+#include "../src/engine/space_curve.h"
+#include "index.cuh"
+
+#define INDEX_ALL_LANES 0xFFFFFFFFu
+
+/* levels of the curve codes in leaf_code: cells of 2.4 m */
+#define INDEX_CODE_LEVELS 22
+
+/* in place of a leaf, or of a child's key: there is none */
+#define INDEX_NONE UINT32_MAX
+
+static_assert(INDEX_WIDTH == 32, "a lane for each child");
+
+struct index_walk
+{
+	const struct index *index;
+	struct geonn_vector from;
+	int32_t		group;
+	uint32_t	home;			/* leaf that comes first, or INDEX_NONE */
+	bool		home_came;
+	int			level;			/* of the children that are walked now */
+	uint32_t	parent;			/* their node, on the level above */
+	uint32_t	keys[INDEX_LEVELS_MAX]; /* of this lane's child, each level */
+};
+
+static __device__ __forceinline__ uint32_t
+index_lane(void)
+{
+	return threadIdx.x % INDEX_WIDTH;
+}
+
+/* the smallest of the lanes' values, in every lane */
+static __device__ __forceinline__ uint32_t
+index_warp_smallest(uint32_t value)
+{
+#if __CUDA_ARCH__ >= 800
+	return __reduce_min_sync(INDEX_ALL_LANES, value);
+#else
+	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+		value = min(value, __shfl_xor_sync(INDEX_ALL_LANES, value, lanes));
+	return value;
+#endif
+}
+
+static __device__ __forceinline__ struct geonn_vector
+index_vector(const struct index *index, uint32_t position)
+{
+	struct geonn_vector vector;
+
+	vector.x = index->x[position];
+	vector.y = index->y[position];
+	vector.z = index->z[position];
+	return vector;
+}
+
+/* how far p is outside low ... high, as the essay has it */
+static __device__ __forceinline__ double
+index_gap(double p, double low, double high)
+{
+	return fmax(fmax(low - p, p - high), 0.0);
+}
+
+/*
+ * The key of this lane's child among those of a node on the level above;
+ * INDEX_NONE where there is no such child, or none of the group is in it.
+ */
+static __device__ __forceinline__ uint32_t
+index_walk_key(const struct index_walk *walk)
+{
+	const struct index *index = walk->index;
+	uint32_t	node = walk->parent * INDEX_WIDTH + index_lane();
+	size_t		place = (size_t) index->shape.first[walk->level] + node;
+	double		x;
+	double		y;
+	double		z;
+
+	if (node >= index->shape.nodes[walk->level])
+		return INDEX_NONE;
+	if (index->group != NULL &&
+		(walk->group < index->low_group[place] || walk->group > index->high_group[place]))
+		return INDEX_NONE;
+
+	x = index_gap(walk->from.x, index->low_x[place], index->high_x[place]);
+	y = index_gap(walk->from.y, index->low_y[place], index->high_y[place]);
+	z = index_gap(walk->from.z, index->low_z[place], index->high_z[place]);
+	return (__float_as_uint(__double2float_rd(fma(z, z, fma(y, y, x * x)))) &
+			~(INDEX_WIDTH - 1u)) | index_lane();
+}
+
+/*
+ * Start a walk from a vector, made as the index's own are.  The group matters
+ * where the index has groups.  The home leaf, if one is given, comes first and
+ * whatever its bound.
+ */
+static __device__ __forceinline__ void
+index_walk_begin(struct index_walk *walk, const struct index *index, struct geonn_vector from,
+				 int32_t group, uint32_t home)
+{
+	walk->index = index;
+	walk->from = from;
+	walk->group = group;
+	walk->home = home;
+	walk->home_came = home == INDEX_NONE;
+	walk->level = index->shape.levels - 1;
+	walk->parent = 0;
+	walk->keys[walk->level] = index_walk_key(walk);
+}
+
+/*
+ * The next leaf that may have a position of at most this squared chord; false
+ * where there is none.  The limit must not rise from one call to the next.
+ */
+static __device__ __forceinline__ bool
+index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
+{
+	if (!walk->home_came)
+	{
+		walk->home_came = true;
+		*leaf = walk->home;
+		return true;
+	}
+	while (walk->level < walk->index->shape.levels)
+	{
+		uint32_t	nearest = index_warp_smallest(walk->keys[walk->level]);
+		uint32_t	child = nearest % INDEX_WIDTH;
+		uint32_t	node = walk->parent * INDEX_WIDTH + child;
+
+		if (nearest == INDEX_NONE ||
+			(double) __uint_as_float(nearest - child) > limit)
+		{
+			/* nothing is left in this node */
+			walk->level++;
+			walk->parent /= INDEX_WIDTH;
+			continue;
+		}
+		if (index_lane() == child)
+			walk->keys[walk->level] = INDEX_NONE;
+		if (walk->level > 0)
+		{
+			walk->level--;
+			walk->parent = node;
+			walk->keys[walk->level] = index_walk_key(walk);
+		}
+		else if (node != walk->home)
+		{
+			*leaf = node;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Where a vector is on the curve, as leaf_code has it.
+ */
+static __device__ __forceinline__ uint64_t
+index_code(struct geonn_vector vector)
+{
+	return space_curve_code(vector, INDEX_CODE_LEVELS);
+}
+
+/*
+ * The leaf among first ... end - 1 on whose part of the curve a code is: the
+ * last that does not begin behind it, else the first.  Its positions are a
+ * good guess for the nearest.  Only for indexes without groups.
+ */
+static __device__ __forceinline__ uint32_t
+index_home_leaf(const struct index *index, uint64_t code, uint32_t first, uint32_t end)
+{
+	while (end - first > 1)
+	{
+		uint32_t	step = (end - first + INDEX_WIDTH - 1) / INDEX_WIDTH;
+		uint32_t	probe = first + step * index_lane();
+		bool		not_behind = probe < end && index->leaf_code[probe] <= code;
+		uint32_t	passed = __popc(__ballot_sync(INDEX_ALL_LANES, not_behind));
+
+		if (passed > 0)
+			first += step * (passed - 1);
+		else
+			end = first + 1;
+		end = min(end, first + step);
+	}
+	return first;
+}
+
+#endif							/* GEONN_INDEX_WALK_CUH */
