@@ -10,6 +10,9 @@
  *			each lane looks at position leaf * INDEX_WIDTH + lane, and the
  *			warp may lower the limit
  *
+ * A kernel takes its struct index as `const __grid_constant__`, or the compiler
+ * copies it to every thread's own memory.
+ *
  * No leaf comes twice.  One that does not come has no candidate: all of its
  * positions are of other groups, or their squared chords, as computed by
  * geonn_chord_squared(), exceed the limit that was given last.
