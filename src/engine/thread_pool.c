@@ -6,6 +6,10 @@
  * piece until none is left, so threads that the system slows down simply take
  * fewer.  Threads are created when a job first asks for that many and then
  * stay, asleep between jobs; lowering the number leaves the surplus asleep.
+ *
+ * There is one job at a time, whoever asks: the CPU device's thread for its
+ * turns, or a GPU's for what is left to the host.  The others wait, so the cores
+ * are never shared by two jobs.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -27,6 +31,8 @@ static atomic_uint wanted_threads;	/* 0: one for each core */
 
 static struct
 {
+	pthread_mutex_t turn;		/* held by the caller whose job it is */
+
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* a job began, or the pool closes */
 	pthread_cond_t done;		/* the last worker left the job */
@@ -46,6 +52,7 @@ static struct
 
 	atomic_size_t next;
 }			pool = {
+	.turn = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
 	.done = PTHREAD_COND_INITIALIZER
@@ -121,8 +128,9 @@ thread_pool_run(thread_pool_piece piece, void *context, size_t pieces)
 	if (helpers > pieces)
 		helpers = pieces;
 
+	pthread_mutex_lock(&pool.turn);
 	pthread_mutex_lock(&pool.lock);
-	while (pool.created < helpers &&
+	while (pool.created < helpers && !pool.closing &&
 		   pthread_create(&pool.workers[pool.created], NULL, worker_main,
 						  (void *) (size_t) pool.created) == 0)
 		pool.created++;
@@ -143,11 +151,13 @@ thread_pool_run(thread_pool_piece piece, void *context, size_t pieces)
 	while (pool.inside > 0)
 		pthread_cond_wait(&pool.done, &pool.lock);
 	pthread_mutex_unlock(&pool.lock);
+	pthread_mutex_unlock(&pool.turn);
 }
 
 void
 thread_pool_close(void)
 {
+	pthread_mutex_lock(&pool.turn);
 	pthread_mutex_lock(&pool.lock);
 	pool.closing = true;
 	pthread_cond_broadcast(&pool.work);
@@ -155,4 +165,5 @@ thread_pool_close(void)
 	for (unsigned i = 0; i < pool.created; i++)
 		pthread_join(pool.workers[i], NULL);
 	pool.created = 0;
+	pthread_mutex_unlock(&pool.turn);
 }

@@ -21,12 +21,13 @@ extern unsigned thread_pool_threads(void);
 
 /*
  * Run piece(context, 0 ... pieces - 1), in any order, on all threads, and
- * return when all have ended.  One caller at a time.  Where threads can't be
- * created, fewer do the work.
+ * return when all have ended.  Any thread may call it, though no piece may; it
+ * waits while another's job runs.  Where threads can't be created, fewer do
+ * the work.
  */
 extern void thread_pool_run(thread_pool_piece piece, void *context, size_t pieces);
 
-/* End the threads; no job may be running. */
+/* End the threads; jobs that come later have their caller's thread alone. */
 extern void thread_pool_close(void);
 
 /* Let the calling thread yield to backends: PostgreSQL's work comes first. */
