@@ -30,6 +30,7 @@
 
 #include "dataset.cuh"
 #include "device.cuh"
+#include "memory.cuh"
 
 /* rows of a lane's room: at least, and at least where memory is short */
 #define ROOM_ROWS_MIN ((uint32_t) 1 << 16)
@@ -61,27 +62,6 @@ cuda_fail(struct device *device, struct failure *failure, cudaError_t error)
 		atomic_store(&device->usable, false);
 	}
 	return false;
-}
-
-static uint64_t
-cuda_memory_free(struct device *device)
-{
-	size_t		free_bytes = 0;
-	size_t		total_bytes;
-	int			current;
-
-	/* the calling thread may have a device of its own */
-	if (!atomic_load(&device->usable) || cudaGetDevice(&current) != cudaSuccess)
-		return 0;
-	if (cudaSetDevice(device->ordinal) != cudaSuccess ||
-		cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
-	{
-		cudaGetLastError();
-		free_bytes = 0;
-	}
-	if (current != device->ordinal)
-		cudaSetDevice(current);
-	return free_bytes;
 }
 
 /* ---- searches ---- */
@@ -372,6 +352,7 @@ cuda_close(struct device *device)
 		if (lane->stream != NULL)
 			cudaStreamDestroy(lane->stream);
 	}
+	cudaFreeHost(cuda->staging);
 	if (cuda->building != NULL)
 		cudaStreamDestroy(cuda->building);
 	cudaGetLastError();

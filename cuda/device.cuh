@@ -49,7 +49,10 @@ struct lane
 struct cuda_device
 {
 	struct brute_machine machine;
-	cudaStream_t building;
+	cudaStream_t building;		/* of datasets; memory comes in its order */
+	cudaMemPool_t pool;			/* NULL: this GPU has none */
+	atomic_uint_fast64_t taken; /* bytes that cuda_allocate gave */
+	void	   *staging;		/* upload.cu's pinned memory, once it has any */
 	struct lane lanes[CUDA_LANES];
 	int			next_lane;		/* that advance looks at first */
 };

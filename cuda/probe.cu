@@ -14,6 +14,7 @@
 
 #include "../src/common/geodesy.h"
 #include "device.cuh"
+#include "memory.cuh"
 
 /* the self-test: enough observations for scan, references in several chunks */
 #define TEST_OBSERVATIONS 3000
@@ -132,7 +133,8 @@ open_device(struct device *device, struct cuda_device *cuda)
 								cudaInitDeviceFlagsAreValid)) != cudaSuccess ||
 		(error = cudaSetDevice(device->ordinal)) != cudaSuccess ||
 		(error = brute_measure(&cuda->machine)) != cudaSuccess ||
-		(error = cudaStreamCreateWithFlags(&cuda->building, cudaStreamNonBlocking)) != cudaSuccess)
+		(error = cudaStreamCreateWithFlags(&cuda->building, cudaStreamNonBlocking)) != cudaSuccess ||
+		(error = cuda_memory_open(device)) != cudaSuccess)
 		return error;
 
 	for (int i = 0; i < CUDA_LANES; i++)

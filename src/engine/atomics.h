@@ -17,6 +17,8 @@ using std::atomic_bool;
 using std::atomic_int;
 using std::atomic_llong;
 using std::atomic_uint_fast64_t;
+using std::atomic_fetch_add;
+using std::atomic_fetch_sub;
 using std::atomic_load;
 using std::atomic_store;
 #else
