@@ -21,5 +21,7 @@
 #define hypotq hypotl
 #define remainderq remainderl
 #define sincosq sincosl
+#define sinq sinl
+#define sqrtq sqrtl
 
 #endif							/* GEONN_TEST_QUADMATH_H */
