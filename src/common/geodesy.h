@@ -158,13 +158,8 @@ geonn_sincosd(double degrees, double *sine, double *cosine)
 	double		one_minus_half;
 	double		rest_sine;
 	double		rest_cosine;
-
-	if (!(fabs(degrees) <= 360.0))
-	{
-		*sine = NAN;
-		*cosine = NAN;
-		return;
-	}
+	int			valid;
+	int			turns;
 
 	quadrant = (degrees * (1.0 / 90.0) + round_to_integer) - round_to_integer;
 	rest = fma(-90.0, quadrant, degrees);
@@ -202,25 +197,20 @@ geonn_sincosd(double degrees, double *sine, double *cosine)
 	tail = fma(square * square, series, tail);
 	rest_cosine = one_minus_half + tail;
 
-	switch ((int) quadrant & 3)
+	/* without branches, so that compilers can take several angles at once */
+	valid = fabs(degrees) <= 360.0;
+	turns = valid ? (int) quadrant : 0;
+	if (turns & 1)
 	{
-		case 0:
-			*sine = rest_sine;
-			*cosine = rest_cosine;
-			break;
-		case 1:
-			*sine = rest_cosine;
-			*cosine = -rest_sine;
-			break;
-		case 2:
-			*sine = -rest_sine;
-			*cosine = -rest_cosine;
-			break;
-		default:
-			*sine = -rest_cosine;
-			*cosine = rest_sine;
-			break;
+		double		swapped = rest_sine;
+
+		rest_sine = rest_cosine;
+		rest_cosine = swapped;
 	}
+	rest_sine = turns & 2 ? -rest_sine : rest_sine;
+	rest_cosine = (turns + 1) & 2 ? -rest_cosine : rest_cosine;
+	*sine = valid ? rest_sine : NAN;
+	*cosine = valid ? rest_cosine : NAN;
 }
 
 /*
