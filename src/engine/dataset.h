@@ -36,8 +36,14 @@ struct dataset
 	bool		sealed;
 	struct dataset *next;		/* in the server's list */
 
-	/* what each device made of it; each is its device thread's alone */
+	/*
+	 * What each device made of it.  Each is its device thread's to change; how
+	 * GPUs look at each other's, cuda/dataset.cu says.
+	 */
 	void	   *built[GEONN_DEVICES_MAX];
+
+	/* devices that have taken a search and may be building what it needs */
+	atomic_int	builders;
 
 	/* device threads that still have to discard theirs */
 	atomic_int	discards;

@@ -9,9 +9,10 @@
  *
  * Each device has one thread, device_main below.  It probes the device and
  * then repeats: fill the device's lanes with searches, building what a dataset
- * lacks for it, and let the device advance.  It sleeps only while
- * the device has nothing to do.  Finished searches go to a list that the
- * server empties.
+ * lacks for it, and let the device advance.  While one device builds a dataset,
+ * others that would wait for it serve other sessions first.  A thread sleeps
+ * only while its device has nothing to do.  Finished searches go to a list that
+ * the server empties.
  *
  * A driver that hangs takes its device's thread with it.  So every call into a
  * device has a time by which it should be over; the server stops answering the
@@ -35,7 +36,7 @@
 #define PROBE_PATIENCE_MS 30000
 
 /* how long a call into a device may take; a build as many microseconds more
- * as it has references */
+ * as it has references, and half of it to wait for another device's build */
 #define CALL_PATIENCE_MS 60000
 
 /* one device's request to discard its part of a dataset */
@@ -323,21 +324,34 @@ scheduler_discard(struct dataset *dataset)
 }
 
 /*
- * The next search for this device, taken out of the ring.  The lock is held.
+ * Whether this device would have to wait for another one to begin a search.
+ */
+static bool
+is_built_elsewhere(const struct device *device, const struct dataset *dataset)
+{
+	return dataset->built[device->number] == NULL && atomic_load(&dataset->builders) > 0;
+}
+
+/*
+ * The next search for this device, taken out of the ring; one that makes it
+ * wait for another device only where `may_wait`.  The device counts among its
+ * dataset's builders from now on.  The lock is held.
  */
 static struct search *
-take_search(struct device *device)
+take_search(struct device *device, bool may_wait)
 {
 	for (struct search_queue *queue = scheduler.first_queue; queue != NULL; queue = queue->next)
 	{
 		struct search *search = queue->first;
 
-		if (!serves(device, search->choice))
+		if (!serves(device, search->choice) ||
+			(!may_wait && is_built_elsewhere(device, search->dataset)))
 			continue;
 		remove_queue(queue);
 		queue->first = search->next;
 		if (queue->first != NULL)
 			append_queue(queue);
+		atomic_fetch_add(&search->dataset->builders, 1);
 		return search;
 	}
 	return NULL;
@@ -397,6 +411,7 @@ start_search(struct device *device, struct search *search)
 		search->failed = !device->operations->build(device, search, &search->failure);
 		end_call(device);
 	}
+	atomic_fetch_sub(&search->dataset->builders, 1);
 	if (search->failed || atomic_load(search->cancelled))
 		return false;
 	begin_call(device, CALL_PATIENCE_MS);
@@ -441,7 +456,10 @@ serve(struct device_thread *thread)
 			discards = thread->discards;
 			thread->discards = NULL;
 			if (!scheduler.closing && under_way < device->lanes)
-				taken = take_search(device);
+				taken = take_search(device, false);
+			/* with nothing else to do it may wait for another device */
+			if (!scheduler.closing && taken == NULL && under_way == 0)
+				taken = take_search(device, true);
 			if (taken != NULL || discards != NULL || under_way > 0 || scheduler.closing)
 				break;
 			pthread_cond_wait(&scheduler.work, &scheduler.lock);
