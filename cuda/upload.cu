@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "phase.cuh"
 #include "upload.cuh"
 
 /* from so many bytes on threads are worth their start */
@@ -160,11 +161,24 @@ upload_with_threads(struct device *device, const struct upload *upload, char *st
 	return error;
 }
 
+static cudaError_t
+upload_enqueued(struct cuda_device *cuda, const struct upload *upload)
+{
+	cudaError_t error = cudaSuccess;
+
+	for (int i = 0; i < upload->count && error == cudaSuccess; i++)
+		error = cudaMemcpyAsync(upload->columns[i].target, upload->columns[i].source,
+								upload->columns[i].bytes, cudaMemcpyHostToDevice,
+								cuda->building);
+	return error;
+}
+
 cudaError_t
 upload_run(struct device *device, const struct upload *upload)
 {
 	struct cuda_device *cuda = (struct cuda_device *) device->private_data;
 	size_t		bytes = 0;
+	cudaError_t error;
 
 	for (int i = 0; i < upload->count; i++)
 		bytes += upload->columns[i].bytes;
@@ -174,17 +188,11 @@ upload_run(struct device *device, const struct upload *upload)
 		cudaGetLastError();
 		cuda->staging = NULL;
 	}
+	phase_begin("geonn: upload references");
 	if (bytes >= LARGE_UPLOAD && cuda->staging != NULL)
-		return upload_with_threads(device, upload, (char *) cuda->staging);
-
-	for (int i = 0; i < upload->count; i++)
-	{
-		const struct upload_column *column = &upload->columns[i];
-		cudaError_t error = cudaMemcpyAsync(column->target, column->source, column->bytes,
-											cudaMemcpyHostToDevice, cuda->building);
-
-		if (error != cudaSuccess)
-			return error;
-	}
-	return cudaSuccess;
+		error = upload_with_threads(device, upload, (char *) cuda->staging);
+	else
+		error = upload_enqueued(cuda, upload);
+	phase_end();
+	return error;
 }
