@@ -3,23 +3,27 @@
  *		Every pair on a GPU: the exact nearest reference by brute force.
  *
  * The answer for an observation is the first reference in the order (distance
- * of geodesy.h, index).  A pair costs three multiply-adds in float32 and half
- * an integer maximum; float64 sees only the few references that float32 can't
- * tell from the nearest.
+ * of geodesy.h, index).  A pair costs a dot product by tensor cores and half
+ * an integer maximum; float32 and float64 see only the few references that
+ * these can't tell from the nearest.
  *
  *
  * Phases
  *
  * prepare	turns degrees into float64 unit vectors, once a dataset and once
- *			a batch.
- * scan		each thread holds SCAN_PER_THREAD observations in registers and
- *			goes through the references, which the block stages in shared
- *			memory tile by tile.  It keeps, for each observation, the largest
- *			dot product of any chunk of 64 references, that chunk, and the
- *			largest of all other chunks.
- * decide	where the runner-up is beyond the margin below, the nearest is in
- *			the best chunk: a warp looks at its 64 references again.  All
- *			other observations are ambiguous and go to a list.
+ *			a batch.  References that have the vector of an earlier one are
+ *			found by a hash table and silenced: no filter sees them.  (Where two
+ *			vectors share a place of the table, the later one's copies are not
+ *			found, which costs time alone.)
+ * scan		each warp holds SCAN_PER_WARP observations in registers and goes
+ *			through the references, which the block stages in shared memory
+ *			tile by tile.  It keeps, for each observation and each quarter of
+ *			all chunks of 128 references, the two chunks with the largest dot
+ *			products, and the largest of all other chunks.
+ * decide	where the latter is beyond the margin of brute_filter.cuh, the
+ *			nearest is in one of the former: a warp looks at those within the
+ *			margin, mostly one, again.  All other observations are ambiguous
+ *			and go to a list.
  * redo		goes through the references once more for the listed: each warp
  *			holds REDO_PER_WARP observations, each lane takes its references,
  *			and what reaches an observation's floor is compared in float64.
@@ -40,9 +44,10 @@
  * blocks would otherwise be too few or the last wave of them too thin.  All
  * launches of a search are in one stream; the host waits for it once, to learn
  * from decide how many observations are ambiguous.  The states of redo take
- * the place of scan's.  Results take the place of the degrees.
+ * the place of scan's.  Results take the place of the degrees, and the pieces
+ * of references that of the hash table.
  *
- * brute_filter.cuh has the filter with its proof, brute_scan.cu and
+ * brute_filter.cuh has the filters with their proof, brute_scan.cu and
  * brute_redo.cu have the kernels; this file has the host's side.
  */
 #include "brute_filter.cuh"
@@ -51,30 +56,121 @@
 #define WAVES 4
 
 /* pairs of one launch for each multiprocessor: some 5 and 25 ms at most */
-#define SCAN_PAIRS ((uint64_t) 1 << 28)
+#define SCAN_PAIRS ((uint64_t) 1 << 29)
 #define REDO_PAIRS ((uint64_t) 1 << 27)
+
+/* the largest magnification of a frame, of the proof */
+#define FRAME_SCALE_MAX 4096.0
+
+/* the vector's place in the hash table */
+static __device__ __forceinline__ uint32_t *
+hash_place(const struct brute_references *references, struct geonn_vector vector)
+{
+	uint64_t	hash = (uint64_t) __double_as_longlong(vector.x);
+
+	hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15 + (uint64_t) __double_as_longlong(vector.y);
+	hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15 + (uint64_t) __double_as_longlong(vector.z);
+	hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15;
+	return &references->pieces[(hash >> 32) * 4 * references->tiles * BRUTE_TILE >> 32];
+}
+
+static __device__ __forceinline__ int
+warp_largest(int value)
+{
+	for (int distance = 16; distance > 0; distance /= 2)
+		value = max(value, __shfl_xor_sync(ALL_LANES, value, distance));
+	return value;
+}
+
+/*
+ * The box has the largest 2 + x, 2 - x, 2 + y, ... of all references, rounded
+ * up to float32, as integers.
+ */
+static __device__ __forceinline__ void
+extend_box(int *box, double component, bool exists)
+{
+	int			above = __float_as_int(__double2float_ru(2.0 + component));
+	int			below = __float_as_int(__double2float_ru(2.0 - component));
+
+	above = warp_largest(exists ? above : 0);
+	below = warp_largest(exists ? below : 0);
+
+	if (threadIdx.x % 32 == 0)
+	{
+		atomicMax(&box[0], above);
+		atomicMax(&box[1], below);
+	}
+}
+
+static __device__ struct brute_frame
+frame_of_box(const int *box)
+{
+	struct brute_frame frame = {0.0, 0.0, 0.0, 1.0};
+	double		centre[3];
+	double		radius_squared = 0.0;
+
+	for (int i = 0; i < 3; i++)
+	{
+		double		above = __int_as_float(box[2 * i]);
+		double		below = __int_as_float(box[2 * i + 1]);
+		double		half = 0.5 * (above + below) - 2.0;
+
+		centre[i] = 0.5 * (above - below);
+		radius_squared += half * half;
+	}
+	while (frame.scale < FRAME_SCALE_MAX &&
+		   4.0 * frame.scale * frame.scale * radius_squared < 0.99)
+		frame.scale *= 2.0;
+	if (frame.scale > 1.0)
+	{
+		frame.x = centre[0];
+		frame.y = centre[1];
+		frame.z = centre[2];
+	}
+	return frame;
+}
 
 static __global__ void
 prepare_references_kernel(struct brute_references references)
 {
 	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	uint32_t	padded = references.tiles * BRUTE_TILE;
-	struct geonn_vector vector;
+	bool		exists = index < references.count;
+	struct geonn_vector vector = {0.0, 0.0, 0.0};
 
-	if (index >= references.count)
+	if (exists)
+		vector = geonn_unit_vector(references.x[index], references.y[index]);
+	extend_box(&references.box[0], vector.x, exists);
+	extend_box(&references.box[2], vector.y, exists);
+	extend_box(&references.box[4], vector.z, exists);
+	if (!exists)
 		return;
-	vector = geonn_unit_vector(references.x[index], references.y[index]);
 	references.x[index] = vector.x;
 	references.y[index] = vector.y;
 	references.z[index] = vector.z;
+	atomicMin(hash_place(&references, vector), index);
+}
 
-	/* the last one also fills what is left of its tile */
-	do
+/* float32 vectors, and the frame */
+static __global__ void
+silence_references_kernel(struct brute_references references)
+{
+	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	struct geonn_vector vector = {NAN, NAN, NAN};
+
+	if (index == 0)
+		*references.frame = frame_of_box(references.box);
+	if (index < references.count)
 	{
-		references.x_single[index] = __double2float_rn(vector.x);
-		references.y_single[index] = __double2float_rn(vector.y);
-		references.z_single[index] = __double2float_rn(vector.z);
-	} while (++index >= references.count && index < padded);
+		struct geonn_vector own = load_vector(references.x, references.y, references.z, index);
+		uint32_t	first = *hash_place(&references, own);
+		struct geonn_vector other = load_vector(references.x, references.y, references.z, first);
+
+		if (first == index || own.x != other.x || own.y != other.y || own.z != other.z)
+			vector = own;
+	}
+	references.x_single[index] = __double2float_rn(vector.x);
+	references.y_single[index] = __double2float_rn(vector.y);
+	references.z_single[index] = __double2float_rn(vector.z);
 }
 
 static __global__ void
@@ -152,6 +248,10 @@ brute_place_references(void *memory, uint32_t count, struct brute_references *re
 	references->x_single = (float *) place_column(base, &offset, padded * sizeof(float));
 	references->y_single = (float *) place_column(base, &offset, padded * sizeof(float));
 	references->z_single = (float *) place_column(base, &offset, padded * sizeof(float));
+	references->pieces = (uint32_t *) place_column(base, &offset, padded * 4 * sizeof(uint32_t));
+	references->box = (int *) place_column(base, &offset, 6 * sizeof(int));
+	references->frame = (struct brute_frame *) place_column(base, &offset,
+															sizeof(struct brute_frame));
 	return offset;
 }
 
@@ -170,7 +270,7 @@ brute_place_room(void *memory, uint32_t capacity, const struct brute_machine *ma
 		scan_states = capacity;
 	if (redo_states < capacity)
 		redo_states = capacity;
-	scan_bytes = scan_states * SCAN_STATE_BYTES;
+	scan_bytes = (size_t) scan_states * SCAN_STATE_BYTES;
 	redo_bytes = redo_states * sizeof(struct redo_state);
 
 	room->capacity = capacity;
@@ -193,9 +293,17 @@ cudaError_t
 brute_prepare_references(const struct brute_references *references, cudaStream_t stream)
 {
 	uint32_t	blocks = blocks_for(references->count, BLOCK_THREADS);
+	uint32_t	all_blocks = references->tiles * (BRUTE_TILE / BLOCK_THREADS);
+	size_t		table_bytes = (size_t) references->tiles * BRUTE_TILE * 4 * sizeof(uint32_t);
+	cudaError_t error;
 
+	if ((error = cudaMemsetAsync(references->box, 0, 6 * sizeof(int), stream)) != cudaSuccess ||
+		(error = cudaMemsetAsync(references->pieces, 0xFF, table_bytes, stream)) != cudaSuccess)
+		return error;
 	prepare_references_kernel<<<blocks, BLOCK_THREADS, 0, stream>>> (*references);
-	return cudaGetLastError();
+	silence_references_kernel<<<all_blocks, BLOCK_THREADS, 0, stream>>> (*references);
+	error = cudaGetLastError();
+	return error == cudaSuccess ? arrange_launch(references, stream) : error;
 }
 
 cudaError_t

@@ -23,6 +23,15 @@ struct brute_machine
 	uint64_t	redo_pairs;
 };
 
+/* How scan sees references: moved from a centre to 0, and magnified. */
+struct brute_frame
+{
+	double		x;
+	double		y;
+	double		z;
+	double		scale;
+};
+
 /* A dataset's references; addresses are the GPU's. */
 struct brute_references
 {
@@ -32,10 +41,14 @@ struct brute_references
 	double	   *y;
 	double	   *z;
 	int64_t    *tag;			/* [count] */
-	float	   *x_single;		/* [tiles * BRUTE_TILE] the same in float32,
-								 * filled up with the last reference */
+	float	   *x_single;		/* [tiles * BRUTE_TILE] the same in float32, or
+								 * NaN: of another's vector, or no reference */
 	float	   *y_single;
 	float	   *z_single;
+	uint32_t   *pieces;			/* [4 * tiles * BRUTE_TILE] the same in float16,
+								 * in the frame, as brute_scan.cu has them */
+	int		   *box;			/* [6] around them; see brute.cu */
+	struct brute_frame *frame;
 };
 
 /* What decide tells the host. */

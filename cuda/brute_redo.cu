@@ -21,8 +21,7 @@ struct __align__(16) redo_candidate
 {
 	struct geonn_vector observation;
 	double		limit;
-	struct geonn_vector reference;	/* the best so far */
-	double		distance;
+	double		distance;		/* of the best so far */
 	uint32_t	index;
 	float		floor;
 };
@@ -44,15 +43,6 @@ consider(struct redo_candidate *candidate, struct geonn_vector reference, uint32
 	if (!__any_sync(ALL_LANES, within))
 		return;
 
-	/* later ones in the same place can't win; there may be a million */
-	if (index > candidate->index &&
-		reference.x == candidate->reference.x &&
-		reference.y == candidate->reference.y &&
-		reference.z == candidate->reference.z)
-		within = false;
-	if (!__any_sync(ALL_LANES, within))
-		return;
-
 	limit = geonn_chord_limit(warp_smallest(within ? s : CHORD_SQUARED_ANY));
 	limit = fmin(limit, candidate->limit);
 	if (within && s <= limit)
@@ -63,7 +53,6 @@ consider(struct redo_candidate *candidate, struct geonn_vector reference, uint32
 	__syncwarp();
 	if (first == index && is_before(distance, first, candidate->distance, candidate->index))
 	{
-		candidate->reference = reference;
 		candidate->distance = distance;
 		candidate->index = first;
 	}
@@ -114,14 +103,12 @@ consider_group(struct redo_candidate *candidates, const struct brute_references 
 }
 
 static __device__ __forceinline__ void
-load_candidate(struct redo_candidate *candidate, const struct brute_references *references,
-			   const struct brute_room *room, uint32_t place, uint32_t listed,
-			   const struct redo_state *state)
+load_candidate(struct redo_candidate *candidate, const struct brute_room *room,
+			   uint32_t place, uint32_t listed, const struct redo_state *state)
 {
 	uint32_t	observation = room->ambiguous[min(place, listed - 1)];
 
 	candidate->observation = load_vector(room->x, room->y, room->z, observation);
-	candidate->reference.x = candidate->reference.y = candidate->reference.z = 0.0;
 	if (place >= listed)
 	{
 		candidate->limit = 0.0;
@@ -142,9 +129,6 @@ load_candidate(struct redo_candidate *candidate, const struct brute_references *
 	candidate->distance = state->distance;
 	candidate->index = state->index;
 	candidate->floor = state->floor;
-	if (state->index != NO_REFERENCE)
-		candidate->reference = load_vector(references->x, references->y, references->z,
-										   state->index);
 }
 
 static __global__ void
@@ -165,8 +149,7 @@ redo_kernel(struct brute_references references, struct brute_room room, uint32_t
 	float		floor[REDO_PER_WARP];
 
 	if (lane < REDO_PER_WARP)
-		load_candidate(&candidates[lane], &references, &room, place, listed,
-					   resume ? state : NULL);
+		load_candidate(&candidates[lane], &room, place, listed, resume ? state : NULL);
 	__syncwarp();
 #pragma unroll
 	for (int i = 0; i < REDO_PER_WARP; i++)

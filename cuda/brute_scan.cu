@@ -1,94 +1,249 @@
 /*
  * brute_scan.cu
- *		Brute force, first part: which chunk of references has the nearest?
+ *		Brute force, first part: which chunks of references may have the nearest?
  *
- * scan spends 3.6 issue slots a pair: a multiplication, two multiply-adds and
- * half a three-way integer maximum (one instruction on Hopper, two elsewhere),
- * the rest on loading the references.  Which reference had the maximum is not
- * recorded: decide looks through the one chunk again.
+ * A dot product is a sum of eight products of float16 pieces (brute_filter.cuh),
+ * which is what tensor cores compute for 16 observations and 8 references with
+ * one instruction.  Its 128 dot products are four a lane, two of them of one
+ * observation and two of another; two three-way integer maxima take them (four
+ * maxima before Hopper).  So 32 pairs cost one quarter of a matrix instruction's
+ * issue and half a maximum's a lane.  Both units have a ceiling of 64 lanes of
+ * maxima, or 1.8 matrix products, a cycle and multiprocessor: 30 T pairs/s on an
+ * H200 at 1.95 GHz.
+ *
+ * Which reference had a maximum is not recorded: decide looks through the chunk
+ * again.  A lane sees two of the eight columns of references, a quarter, so
+ * scan deals out whole chunks to these quarters.
+ *
+ *
+ * Pieces
+ *
+ * A matrix product has four lanes for each of its rows and columns, each with
+ * two of the eight factors:
+ *
+ *		lane	observation's			reference's
+ *		0		x high, x high			x high, x low
+ *		1		y high, y high			y high, y low
+ *		2		z high, z high			z high, z low
+ *		3		x low, y low			x high, y high
+ *
+ * The references' are stored as scan reads them: 16 bytes, of four products,
+ * for each of 32 lanes, then those of the next four products.  CHUNK / 2
+ * products make a span of four chunks: columns 2q and 2q + 1 of the i-th product
+ * are the references 2i and 2i + 1 of the q-th chunk.
  */
 #include <limits.h>
 
+#include <cuda_fp16.h>
+
 #include "brute_filter.cuh"
 
-/* references of which scan keeps only the largest dot product */
-#define CHUNK 64
-#define TILE_CHUNKS (BRUTE_TILE / CHUNK)
+/* references of which a lane of scan keeps only the largest dot product */
+#define CHUNK 128
+#define SPAN (4 * CHUNK)
+#define TILE_SPANS (BRUTE_TILE / SPAN)
 
-static_assert(CHUNK == 64, "a lane of decide looks at two references");
+static_assert(CHUNK == 4 * 32, "a lane of decide looks at four references");
+
+/* ---- pieces ---- */
+
+static __device__ __forceinline__ uint32_t
+pack_halves(__half low_bits, __half high_bits)
+{
+	return (uint32_t) __half_as_ushort(low_bits) | (uint32_t) __half_as_ushort(high_bits) << 16;
+}
+
+static __device__ __forceinline__ void
+split(double number, __half *high, __half *low)
+{
+	*high = __double2half(number);
+	*low = __double2half(number - (double) __half2float(*high));
+}
+
+/*
+ * k of the proof, times SCAN_UNIT, for an observation; and its z, times that.
+ */
+static __device__ __forceinline__ double
+observation_factor(struct geonn_vector vector, __half *z)
+{
+	const double factor = SCAN_UNIT * (1.0 - 0x1p-8);
+
+	*z = __float2half_rz(__double2float_rz(factor * vector.z));
+	if (fabsf(__half2float(*z)) < 0x1p-14f)
+	{
+		*z = __float2half_rz(0.0f);
+		return factor;
+	}
+	return (double) __half2float(*z) / vector.z;
+}
+
+/* what each of four lanes has of an observation */
+static __device__ __forceinline__ uint4
+observation_pieces(struct geonn_vector vector)
+{
+	__half		z;
+	double		factor = observation_factor(vector, &z);
+	__half		x_high;
+	__half		x_low;
+	__half		y_high;
+	__half		y_low;
+
+	split(factor * vector.x, &x_high, &x_low);
+	split(factor * vector.y, &y_high, &y_low);
+	return make_uint4(pack_halves(x_high, x_high), pack_halves(y_high, y_high),
+					  pack_halves(z, z), pack_halves(x_low, y_low));
+}
+
+static __global__ void
+arrange_kernel(struct brute_references references)
+{
+	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	uint32_t	chunk = index / CHUNK;
+	uint32_t	product = index / SPAN * (CHUNK / 2) + index % CHUNK / 2;
+	uint32_t	column = chunk % 4 * 2 + index % 2;
+	struct brute_frame frame = *references.frame;
+	double		scale = SCAN_UNIT * frame.scale;
+	struct geonn_vector vector = {frame.x, frame.y, frame.z};
+	uint32_t   *pieces = &references.pieces[((size_t) (product / 4) * 32 + 4 * column) * 4 + product % 4];
+	__half		x_high;
+	__half		x_low;
+	__half		y_high;
+	__half		y_low;
+	__half		z_high;
+	__half		z_low;
+
+	/* silent ones stay in the centre */
+	if (!isnan(references.x_single[index]))
+		vector = load_vector(references.x, references.y, references.z, index);
+	split(scale * (vector.x - frame.x), &x_high, &x_low);
+	split(scale * (vector.y - frame.y), &y_high, &y_low);
+	split(scale * (vector.z - frame.z), &z_high, &z_low);
+	pieces[0] = pack_halves(x_high, x_low);
+	pieces[4] = pack_halves(y_high, y_low);
+	pieces[8] = pack_halves(z_high, z_low);
+	pieces[12] = pack_halves(x_high, y_high);
+}
 
 /* ---- scan ---- */
 
-/* thread t of a block works on its observations t, t + BLOCK_THREADS, ... */
+/*
+ * The dot products of 16 observations with 8 references.  rows has the pieces
+ * of observations lane / 4 and lane / 4 + 8, column those of reference lane / 4.
+ * dot gets the former's products with references 2 (lane % 4) and the next, and
+ * then the latter's.
+ */
+static __device__ __forceinline__ void
+multiply(float dot[4], const uint32_t rows[2], uint32_t column)
+{
+	asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+		"{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};"
+		: "=f"(dot[0]), "=f"(dot[1]), "=f"(dot[2]), "=f"(dot[3])
+		: "r"(rows[0]), "r"(rows[1]), "r"(column), "f"(0.0f));
+}
+
+/* a lane has every eighth of its warp's observations, beginning with lane / 4 */
 static __global__ void
-__launch_bounds__(BLOCK_THREADS, 2)
+__launch_bounds__(BLOCK_THREADS, 3)
 scan_kernel(struct brute_references references, struct brute_room room, uint32_t rows,
 			struct scan_states states, uint32_t first_tile, uint32_t end_tile, bool resume)
 {
-	__shared__ struct tile tiles[2];
-	uint32_t	first = blockIdx.x * SCAN_PER_BLOCK + threadIdx.x;
+	constexpr int OWN = SCAN_PER_WARP / 8;
+	__shared__ struct scan_tile tiles[2];
+	uint32_t	lane = threadIdx.x % 32;
+	uint32_t	quarter = lane % 4;
+	uint32_t	first = blockIdx.x * SCAN_PER_BLOCK + threadIdx.x / 32 * SCAN_PER_WARP + lane / 4;
 	size_t		state = (size_t) blockIdx.y * rows;
-	uint32_t	chunks = (references.count + CHUNK - 1) / CHUNK;
-	float		x[SCAN_PER_THREAD];
-	float		y[SCAN_PER_THREAD];
-	float		z[SCAN_PER_THREAD];
-	int			best[SCAN_PER_THREAD];
-	int			second[SCAN_PER_THREAD];
-	uint32_t	best_chunk[SCAN_PER_THREAD];
+	uint32_t	spans = (references.count + SPAN - 1) / SPAN;
+	uint32_t	pieces[OWN];
+	int			best[OWN];
+	int			second[OWN];
+	int			third[OWN];
+	uint32_t	best_chunk[OWN];
+	uint32_t	second_chunk[OWN];
+
+	/* each observation's pieces are made once, where the first tile will be */
+	for (uint32_t i = threadIdx.x; i < SCAN_PER_BLOCK; i += BLOCK_THREADS)
+	{
+		uint32_t	observation = min(blockIdx.x * SCAN_PER_BLOCK + i, rows - 1);
+
+		tiles[0].pieces[i] = observation_pieces(load_vector(room.x, room.y, room.z, observation));
+	}
+	__syncthreads();
+#pragma unroll
+	for (int i = 0; i < OWN; i++)
+	{
+		uint32_t	place = first % SCAN_PER_BLOCK + 8 * i;
+
+		pieces[i] = ((const uint32_t *) &tiles[0].pieces[place])[quarter];
+	}
+	__syncthreads();
 
 #pragma unroll
-	for (int i = 0; i < SCAN_PER_THREAD; i++)
+	for (int i = 0; i < OWN; i++)
 	{
-		uint32_t	observation = min(first + i * BLOCK_THREADS, rows - 1);
+		uint32_t	observation = min(first + 8 * i, rows - 1);
+		int4		known = {INT_MIN, 0, INT_MIN, 0};
 
-		x[i] = shrunk_single(room.x[observation]);
-		y[i] = shrunk_single(room.y[observation]);
-		z[i] = shrunk_single(room.z[observation]);
-		best[i] = resume ? states.best[state + observation] : INT_MIN;
-		second[i] = resume ? states.second[state + observation] : INT_MIN;
-		best_chunk[i] = resume ? states.chunk[state + observation] : 0;
+		if (resume)
+			known = states.best[4 * (state + observation) + quarter];
+		best[i] = known.x;
+		best_chunk[i] = (uint32_t) known.y;
+		second[i] = known.z;
+		second_chunk[i] = (uint32_t) known.w;
+		third[i] = resume ? states.third[state + observation] : INT_MIN;
 	}
 
 	begin_segment(tiles, &references, &first_tile, &end_tile);
 	for (uint32_t number = first_tile; number < end_tile; number++)
 	{
-		const struct tile *tile = take_tile(tiles, &references, number, end_tile);
-		uint32_t	chunk = number * TILE_CHUNKS;
-		uint32_t	end_chunk = min(chunk + TILE_CHUNKS, chunks);
+		const uint4 *next = &take_tile(tiles, &references, number, end_tile)->pieces[lane];
+		uint32_t	span = number * TILE_SPANS;
+		uint32_t	end_span = min(span + TILE_SPANS, spans);
 
-		for (int place = 0; chunk < end_chunk; chunk++)
+		for (; span < end_span; span++)
 		{
-			int			largest[SCAN_PER_THREAD];
+			uint32_t	chunk = 4 * span + quarter;
+			int			largest[OWN];
 
 #pragma unroll
-			for (int i = 0; i < SCAN_PER_THREAD; i++)
+			for (int i = 0; i < OWN; i++)
 				largest[i] = INT_MIN;
 
-#pragma unroll 4
-			for (int four = 0; four < CHUNK / 4; four++, place += 4)
+#pragma unroll 2
+			for (int four = 0; four < CHUNK / 8; four++, next += 32)
 			{
-				float4		rx = *(const float4 *) &tile->x[place];
-				float4		ry = *(const float4 *) &tile->y[place];
-				float4		rz = *(const float4 *) &tile->z[place];
+				uint4		columns = *next;
 
 #pragma unroll
-				for (int i = 0; i < SCAN_PER_THREAD; i++)
+				for (int j = 0; j < 4; j++)
 				{
-					float		a = dot_product(x[i], y[i], z[i], rx.x, ry.x, rz.x);
-					float		b = dot_product(x[i], y[i], z[i], rx.y, ry.y, rz.y);
-					float		c = dot_product(x[i], y[i], z[i], rx.z, ry.z, rz.z);
-					float		d = dot_product(x[i], y[i], z[i], rx.w, ry.w, rz.w);
+					uint32_t	column = j == 0 ? columns.x : j == 1 ? columns.y :
+						j == 2 ? columns.z : columns.w;
 
-					largest[i] = __vimax3_s32(largest[i], __float_as_int(a), __float_as_int(b));
-					largest[i] = __vimax3_s32(largest[i], __float_as_int(c), __float_as_int(d));
+#pragma unroll
+					for (int i = 0; i < OWN; i += 2)
+					{
+						float		dot[4];
+
+						multiply(dot, &pieces[i], column);
+						largest[i] = __vimax3_s32(largest[i], __float_as_int(dot[0]),
+												  __float_as_int(dot[1]));
+						largest[i + 1] = __vimax3_s32(largest[i + 1], __float_as_int(dot[2]),
+													  __float_as_int(dot[3]));
+					}
 				}
 			}
 
 #pragma unroll
-			for (int i = 0; i < SCAN_PER_THREAD; i++)
+			for (int i = 0; i < OWN; i++)
 			{
+				bool		is_best = largest[i] > best[i];
+				bool		is_second = largest[i] > second[i];
+
+				third[i] = max(third[i], min(second[i], largest[i]));
+				second_chunk[i] = is_best ? best_chunk[i] : is_second ? chunk : second_chunk[i];
 				second[i] = max(second[i], min(best[i], largest[i]));
-				best_chunk[i] = largest[i] > best[i] ? chunk : best_chunk[i];
+				best_chunk[i] = is_best ? chunk : best_chunk[i];
 				best[i] = max(best[i], largest[i]);
 			}
 		}
@@ -96,15 +251,18 @@ scan_kernel(struct brute_references references, struct brute_room room, uint32_t
 	}
 
 #pragma unroll
-	for (int i = 0; i < SCAN_PER_THREAD; i++)
+	for (int i = 0; i < OWN; i++)
 	{
-		uint32_t	observation = first + i * BLOCK_THREADS;
+		uint32_t	observation = first + 8 * i;
 
+		/* of the four lanes that have the observation */
+		third[i] = max(third[i], __shfl_xor_sync(ALL_LANES, third[i], 1));
+		third[i] = max(third[i], __shfl_xor_sync(ALL_LANES, third[i], 2));
 		if (observation < rows)
 		{
-			states.best[state + observation] = best[i];
-			states.second[state + observation] = second[i];
-			states.chunk[state + observation] = best_chunk[i];
+			states.best[4 * (state + observation) + quarter] =
+				make_int4(best[i], (int) best_chunk[i], second[i], (int) second_chunk[i]);
+			states.third[state + observation] = third[i];
 		}
 	}
 }
@@ -112,83 +270,121 @@ scan_kernel(struct brute_references references, struct brute_room room, uint32_t
 /* ---- decide ---- */
 
 /*
- * The answer among several references of one chunk that reach the floor: in
- * this lane chunk_first + 2 * lane if hit_a, and the next one if hit_b.
+ * The first, in the order (distance, index), of the references of a chunk that
+ * reach the floor: of this lane's four those whose bit is set in hits.
  */
-static __device__ uint32_t
+static __device__ void
 first_of_chunk(const struct brute_references *references, struct geonn_vector observation,
-			   uint32_t index_a, bool hit_a, bool hit_b)
+			   uint32_t first_index, uint32_t hits, double *distance, uint32_t *index)
 {
-	struct geonn_vector a;
-	struct geonn_vector b;
-	double		s_a = CHORD_SQUARED_ANY;
-	double		s_b = CHORD_SQUARED_ANY;
+	double		s[4];
+	double		smallest = CHORD_SQUARED_ANY;
 	double		limit;
-	double		distance = INFINITY;
-	uint32_t	index = NO_REFERENCE;
 
-	if (hit_a)
+	*distance = INFINITY;
+	*index = NO_REFERENCE;
+#pragma unroll
+	for (int j = 0; j < 4; j++)
 	{
-		a = load_vector(references->x, references->y, references->z, index_a);
-		s_a = geonn_chord_squared(observation, a);
+		s[j] = INFINITY;
+		if (hits >> j & 1)
+			s[j] = geonn_chord_squared(observation, load_vector(references->x, references->y,
+																references->z, first_index + j));
+		smallest = fmin(smallest, s[j]);
 	}
-	if (hit_b)
+	limit = geonn_chord_limit(warp_smallest(smallest));
+#pragma unroll
+	for (int j = 0; j < 4; j++)
 	{
-		b = load_vector(references->x, references->y, references->z, index_a + 1);
-		s_b = geonn_chord_squared(observation, b);
-	}
-	limit = geonn_chord_limit(warp_smallest(fmin(s_a, s_b)));
+		double		other;
 
-	if (s_a <= limit)
-	{
-		distance = geonn_distance_of(observation, a);
-		index = index_a;
-	}
-	if (s_b <= limit)
-	{
-		double		distance_b = geonn_distance_of(observation, b);
-
-		if (is_before(distance_b, index_a + 1, distance, index))
+		if (s[j] > limit)
+			continue;
+		other = geonn_distance_of(observation, load_vector(references->x, references->y,
+														   references->z, first_index + j));
+		if (other < *distance)
 		{
-			distance = distance_b;
-			index = index_a + 1;
+			*distance = other;
+			*index = first_index + j;
 		}
 	}
-	warp_first(&distance, &index);
-	return index;
+	warp_first(distance, index);
 }
 
 /*
- * The warp together finds the answer within a chunk.
+ * The warp together finds the answer for an observation, in the chunks whose
+ * dot product is at least `least`.
  */
 static __device__ __forceinline__ uint32_t
-decide_chunk(const struct brute_references *references, struct geonn_vector own,
-			 int source, uint32_t chunk, float floor)
+decide_observation(const struct brute_references *references, struct geonn_vector vector,
+				   const struct scan_states *states, size_t state, uint32_t segments,
+				   uint32_t rows, int least, float floor)
 {
 	uint32_t	lane = threadIdx.x % 32;
-	uint32_t	index = chunk * CHUNK + 2 * lane;
-	float2		rx = *(const float2 *) &references->x_single[index];
-	float2		ry = *(const float2 *) &references->y_single[index];
-	float2		rz = *(const float2 *) &references->z_single[index];
-	float		x = __shfl_sync(ALL_LANES, shrunk_single(own.x), source);
-	float		y = __shfl_sync(ALL_LANES, shrunk_single(own.y), source);
-	float		z = __shfl_sync(ALL_LANES, shrunk_single(own.z), source);
-	bool		hit_a = index < references->count &&
-		dot_product(x, y, z, rx.x, ry.x, rz.x) >= floor;
-	bool		hit_b = index + 1 < references->count &&
-		dot_product(x, y, z, rx.y, ry.y, rz.y) >= floor;
-	uint32_t	lanes_a = __ballot_sync(ALL_LANES, hit_a);
-	uint32_t	lanes_b = __ballot_sync(ALL_LANES, hit_b);
-	struct geonn_vector observation;
+	float		x = shrunk_single(vector.x);
+	float		y = shrunk_single(vector.y);
+	float		z = shrunk_single(vector.z);
+	double		distance = INFINITY;
+	uint32_t	index = NO_REFERENCE;
 
-	/* the only one that reaches the floor needs no float64 */
-	if (__popc(lanes_a) + __popc(lanes_b) == 1)
-		return chunk * CHUNK + 2 * (__ffs(lanes_a | lanes_b) - 1) + (lanes_b != 0);
+	/* a segment's states are eight pairs (dot product, chunk) */
+	for (uint32_t segment = lane / 8; segment < (segments + 3) / 4 * 4; segment += 4)
+	{
+		const int2 *pairs = (const int2 *) &states->best[4 * (state + (size_t) segment * rows)];
+		int2		pair = {INT_MIN, 0};
+		uint32_t	lanes;
+		bool		is_only;
 
-	observation.x = __shfl_sync(ALL_LANES, own.x, source);
-	observation.y = __shfl_sync(ALL_LANES, own.y, source);
-	observation.z = __shfl_sync(ALL_LANES, own.z, source);
-	return first_of_chunk(references, observation, index, hit_a, hit_b);
+		if (segment < segments)
+			pair = pairs[lane % 8];
+		lanes = __ballot_sync(ALL_LANES, pair.x >= least);
+		is_only = segments <= 4 && __popc(lanes) == 1;
+
+		for (; lanes != 0; lanes &= lanes - 1)
+		{
+			uint32_t	chunk = (uint32_t) __shfl_sync(ALL_LANES, pair.y, __ffs(lanes) - 1);
+			uint32_t	first_index = chunk * CHUNK + 4 * lane;
+			float4		rx = *(const float4 *) &references->x_single[first_index];
+			float4		ry = *(const float4 *) &references->y_single[first_index];
+			float4		rz = *(const float4 *) &references->z_single[first_index];
+			uint32_t	hits = (dot_product(x, y, z, rx.x, ry.x, rz.x) >= floor ? 1 : 0) |
+				(dot_product(x, y, z, rx.y, ry.y, rz.y) >= floor ? 2 : 0) |
+				(dot_product(x, y, z, rx.z, ry.z, rz.z) >= floor ? 4 : 0) |
+				(dot_product(x, y, z, rx.w, ry.w, rz.w) >= floor ? 8 : 0);
+			uint32_t	hit_lanes = __ballot_sync(ALL_LANES, hits != 0);
+			double		chunk_distance;
+			uint32_t	chunk_index;
+
+			/* the only reference that reaches the floor needs no float64 */
+			if (is_only && __popc(hit_lanes) == 1)
+			{
+				uint32_t	source = __ffs(hit_lanes) - 1;
+				uint32_t	only = __shfl_sync(ALL_LANES, hits, source);
+
+				if (__popc(only) == 1)
+					return chunk * CHUNK + 4 * source + __ffs(only) - 1;
+			}
+
+			first_of_chunk(references, vector, first_index, hits, &chunk_distance, &chunk_index);
+			if (is_before(chunk_distance, chunk_index, distance, index))
+			{
+				distance = chunk_distance;
+				index = chunk_index;
+			}
+		}
+	}
+	return index;
+}
+
+/* d of the proof, from a positive best of scan */
+static __device__ __forceinline__ double
+least_dot(const struct brute_frame *frame, struct geonn_vector vector, float best)
+{
+	__half		z;
+	double		factor = observation_factor(vector, &z) / SCAN_UNIT;
+
+	return (best * 0x1p-28 - SCAN_ERROR) / (factor * frame->scale) +
+		(vector.x * frame->x + vector.y * frame->y + vector.z * frame->z);
 }
 
 /* a lane has an observation; the warp looks at their chunks one by one */
@@ -202,10 +398,10 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 	bool		exists = observation < rows;
 	struct geonn_vector own = load_vector(room.x, room.y, room.z, min(observation, rows - 1));
 	int			best = INT_MIN;
-	int			second = INT_MIN;
-	uint32_t	chunk = 0;
+	int			third = 0;
 	uint32_t	index = NO_REFERENCE;
-	float		floor;
+	float		least;
+	float		floor = FLOOR_ANY;
 	bool		is_ambiguous;
 	uint32_t	lanes;
 
@@ -215,16 +411,18 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 		for (uint32_t segment = 0; segment < segments; segment++)
 		{
 			size_t		state = (size_t) segment * rows + observation;
-			int			other = states.best[state];
 
-			second = max(second, max(states.second[state], min(best, other)));
-			chunk = other > best ? states.chunk[state] : chunk;
-			best = max(best, other);
+			for (int quarter = 0; quarter < 4; quarter++)
+				best = max(best, states.best[4 * state + quarter].x);
+			third = max(third, states.third[state]);
 		}
 	}
 
-	floor = __fsub_rd(__int_as_float(best), MARGIN);
-	is_ambiguous = exists && __int_as_float(max(second, 0)) >= floor;
+	least = __fsub_rd(__int_as_float(best), SCAN_MARGIN);
+	is_ambiguous = exists && __int_as_float(third) >= least;
+	if (best > 0)
+		floor = __double2float_rd(SHRINK * least_dot(references.frame, own, __int_as_float(best)) -
+								  DOT_ERROR);
 
 	lanes = __ballot_sync(ALL_LANES, is_ambiguous);
 	if (lanes != 0)
@@ -237,7 +435,7 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 		if (is_ambiguous)
 		{
 			room.ambiguous[place] = observation;
-			room.floor[place] = best > 0 ? floor : FLOOR_ANY;
+			room.floor[place] = floor;
 		}
 	}
 
@@ -245,10 +443,16 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 	while (lanes != 0)
 	{
 		int			source = __ffs(lanes) - 1;
-		uint32_t	first = decide_chunk(&references, own, source,
-										 __shfl_sync(ALL_LANES, chunk, source),
-										 __shfl_sync(ALL_LANES, floor, source));
+		struct geonn_vector vector;
+		uint32_t	first;
 
+		vector.x = __shfl_sync(ALL_LANES, own.x, source);
+		vector.y = __shfl_sync(ALL_LANES, own.y, source);
+		vector.z = __shfl_sync(ALL_LANES, own.z, source);
+		first = decide_observation(&references, vector, &states, observation - lane + source,
+								   segments, rows,
+								   __shfl_sync(ALL_LANES, __float_as_int(least), source),
+								   __shfl_sync(ALL_LANES, floor, source));
 		lanes &= lanes - 1;
 		if (lane == source)
 			index = first;
@@ -269,10 +473,18 @@ scan_states_of(const struct brute_room *room)
 {
 	struct scan_states states;
 
-	states.best = (int *) room->states;
-	states.second = states.best + room->scan_states;
-	states.chunk = (uint32_t *) (states.second + room->scan_states);
+	states.best = (int4 *) room->states;
+	states.third = (int *) (states.best + 4 * (size_t) room->scan_states);
 	return states;
+}
+
+cudaError_t
+arrange_launch(const struct brute_references *references, cudaStream_t stream)
+{
+	uint32_t	blocks = references->tiles * (BRUTE_TILE / BLOCK_THREADS);
+
+	arrange_kernel<<<blocks, BLOCK_THREADS, 0, stream>>> (*references);
+	return cudaGetLastError();
 }
 
 cudaError_t

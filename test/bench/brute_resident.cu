@@ -13,8 +13,10 @@
  *
  *		observations, references	2^24 and 2^16 unless given; "2^N" is understood
  *		layout						of the references: uniform (unless given) on
- *									the sphere; clustered, within a hundredth of
- *									a degree; coincident, all in one place
+ *									the sphere; cities, of a fifth of a degree,
+ *									1,000 of them; clustered, within a hundredth
+ *									of a degree; repeated, 1,000 places in turn;
+ *									coincident, all in one place
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,11 +36,14 @@
 enum layout
 {
 	UNIFORM,
+	CITIES,
 	CLUSTERED,
+	REPEATED,
 	COINCIDENT
 };
 
-static const char *const layout_names[] = {"uniform", "clustered", "coincident"};
+static const char *const layout_names[] =
+	{"uniform", "cities", "clustered", "repeated", "coincident"};
 
 /* one batch, and the lane that it is searched in */
 struct batch
@@ -69,11 +74,19 @@ random_number(uint64_t seed, uint64_t index)
 	return (double) (bits >> 11) * 0x1p-53;
 }
 
+static __device__ void
+uniform_point(double a, double b, double *latitude, double *longitude)
+{
+	*latitude = asin(2.0 * a - 1.0) * DEGREES_PER_RADIAN;
+	*longitude = 360.0 * b - 180.0;
+}
+
 static __global__ void
 fill_kernel(double *latitude, double *longitude, uint64_t first, uint32_t rows, uint64_t seed,
 			enum layout layout)
 {
 	uint32_t	row = blockIdx.x * 256 + threadIdx.x;
+	uint64_t	place = (first + row) % 1000;
 	double		a = random_number(seed, 2 * (first + row));
 	double		b = random_number(seed, 2 * (first + row) + 1);
 
@@ -82,12 +95,21 @@ fill_kernel(double *latitude, double *longitude, uint64_t first, uint32_t rows, 
 	switch (layout)
 	{
 		case UNIFORM:
-			latitude[row] = asin(2.0 * a - 1.0) * DEGREES_PER_RADIAN;
-			longitude[row] = 360.0 * b - 180.0;
+			uniform_point(a, b, &latitude[row], &longitude[row]);
+			break;
+		case CITIES:
+			uniform_point(random_number(seed + 3, 2 * place), random_number(seed + 3, 2 * place + 1),
+						  &latitude[row], &longitude[row]);
+			latitude[row] = fmin(fmax(latitude[row] + 0.2 * (a - 0.5), -90.0), 90.0);
+			longitude[row] += 0.2 * b;
 			break;
 		case CLUSTERED:
 			latitude[row] = 48.0 + 0.01 * a;
 			longitude[row] = 11.0 + 0.01 * b;
+			break;
+		case REPEATED:
+			uniform_point(random_number(seed, 2 * place), random_number(seed, 2 * place + 1),
+						  &latitude[row], &longitude[row]);
 			break;
 		case COINCIDENT:
 			latitude[row] = 48.0;
