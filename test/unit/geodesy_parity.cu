@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * geodesy_parity.cu
- *	  Compares the bits of src/common/geodesy.h on the GPU with the host's
+ *	  Compares the bits of src/common/geodesy.h and spheroid.h on the GPU with
+ *	  the host's
  *
- * The same header is compiled twice in this file, by nvcc for the device and by
+ * The same headers are compiled twice in this file, by nvcc for the device and by
  * the host's compiler, both with contraction off (nvcc -fmad=false, host
  * -ffp-contract=off).  Every result must have the same 64 bits.
  *
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "geodesy.h"
+#include "spheroid.h"
 #include "../client/random.h"
 
 #define BATCH_CASES (1 << 20)
@@ -45,6 +46,9 @@ struct output
 	double		antichord_squared;
 	double		chord_limit;
 	double		distance;
+	struct geonn_vector spheroid_vectors[2];
+	double		spheroid_limit;
+	double		spheroid_radius_limit;
 };
 
 static const struct
@@ -61,6 +65,9 @@ static const struct
 	{"squared antichord", offsetof(struct output, antichord_squared), sizeof(double)},
 	{"chord limit", offsetof(struct output, chord_limit), sizeof(double)},
 	{"distance", offsetof(struct output, distance), sizeof(double)},
+	{"spheroid vectors", offsetof(struct output, spheroid_vectors), 2 * sizeof(struct geonn_vector)},
+	{"spheroid limit", offsetof(struct output, spheroid_limit), sizeof(double)},
+	{"spheroid radius limit", offsetof(struct output, spheroid_radius_limit), sizeof(double)},
 };
 
 static constexpr int property_count = sizeof(properties) / sizeof(properties[0]);
@@ -103,6 +110,13 @@ compute(const struct input *input, struct output *output)
 	output->chord_limit = geonn_chord_limit(output->chord_squared);
 	output->distance = geonn_distance_degrees(input->latitude1, input->longitude1,
 											  input->latitude2, input->longitude2);
+
+	u = geonn_spheroid_vector(input->latitude1, input->longitude1);
+	v = geonn_spheroid_vector(input->latitude2, input->longitude2);
+	output->spheroid_vectors[0] = u;
+	output->spheroid_vectors[1] = v;
+	output->spheroid_limit = geonn_spheroid_limit(geonn_chord_squared(u, v));
+	output->spheroid_radius_limit = geonn_spheroid_radius_limit(output->distance);
 }
 
 static __global__ void
