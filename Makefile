@@ -206,6 +206,9 @@ build/test/spheroid_test: src/common/spheroid_distance.c
 CLIENT_SOURCES := $(sort $(wildcard test/client/*.c)) src/common/channel.c
 build/test/engine_test: TEST_SOURCES = $(CLIENT_SOURCES)
 build/test/engine_test: $(CLIENT_SOURCES) $(wildcard test/client/*.h src/common/*.h)
+SEARCH_SOURCES := $(sort $(wildcard test/search/*.c)) $(CLIENT_SOURCES) src/common/spheroid_distance.c
+build/test/search_test: TEST_SOURCES = $(SEARCH_SOURCES) -lproj
+build/test/search_test: $(SEARCH_SOURCES) $(wildcard test/search/*.h test/client/*.h src/common/*.h)
 
 build/test/%_test: test/unit/%_test.c build/flags
 	@mkdir -p $(@D)

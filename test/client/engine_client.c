@@ -174,6 +174,7 @@ expect_opened(struct client *client)
 {
 	if (!client_expect(client, GEONN_OPENED))
 		return false;
+	client->dataset = client->message.opened.dataset;
 	client->columns = client->message.opened.columns;
 	return true;
 }

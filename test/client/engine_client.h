@@ -95,6 +95,7 @@ struct client_slot
 struct client
 {
 	int			socket;
+	uint64_t	dataset;		/* as opened or attached to; 0: none yet */
 	uint32_t	columns;		/* GEONN_COLUMN_..., of its dataset */
 	struct client_slot slots[GEONN_RING_SLOTS];
 	union geonn_message message;	/* the last one received */
