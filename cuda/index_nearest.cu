@@ -1,0 +1,715 @@
+/*
+ * index_nearest.cu
+ *		The nearest reference of each observation, by the index, on a GPU.
+ */
+#include <cub/device/device_radix_sort.cuh>
+
+#include "index_walk.cuh"
+
+#define ALIGNMENT 256
+
+#define BLOCK_THREADS 128
+#define BLOCK_WARPS (BLOCK_THREADS / INDEX_WIDTH)
+
+/* observations that a lane, and its warp, works on */
+#define PER_LANE 2
+#define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
+
+/* references of a chunk */
+#ifndef CHUNK
+#define CHUNK 4
+#endif
+#define LEAF_CHUNKS (INDEX_WIDTH / CHUNK)
+
+/* leaves that a group looks at before it leaves its observations to decide */
+#define GROUP_LEAVES_MAX 256
+
+/* of the key kernel */
+#define KEY_THREADS 256
+#define SPLITTERS_MAX 2048
+#define SPLITTER_BITS 11
+
+/* levels of an observation's code; STEP_LEVELS at a time */
+#define ROW_LEVELS 20
+#define STEP_LEVELS 5
+#define STEP_CELLS (1 << (2 * STEP_LEVELS))
+
+/* entries of the list of one launch of decide */
+#define DECIDE_ROWS ((uint32_t) 1 << 22)
+
+/* of the proof */
+#define MARGIN 0x1p-17f
+#define MARGIN_FLOOR 0x1p-120f
+#define ABOVE (1.0f + 0x1p-20f)
+
+static_assert(ROW_LEVELS % STEP_LEVELS == 0 && ROW_LEVELS <= INDEX_CODE_LEVELS, "whole steps");
+static_assert(1 << SPLITTER_BITS == SPLITTERS_MAX, "ranks have SPLITTER_BITS");
+
+/* an observation, one sector of memory */
+struct __align__(32) record
+{
+	struct geonn_vector vector;
+	uint64_t	hint;			/* code << SPLITTER_BITS | rank */
+};
+
+struct nearest_room
+{
+	struct record *record;		/* [rows] */
+	uint32_t   *key;			/* [rows]; then the list of ambiguous slots */
+	uint32_t   *sorted_key;		/* [rows] */
+	uint32_t   *row;			/* [rows] */
+	uint32_t   *sorted_row;		/* [rows] of each slot */
+	uint32_t   *listed;			/* ambiguous slots */
+	void	   *scratch;		/* CUB's */
+	size_t		scratch_bytes;
+};
+
+/* what the kernels know of a search */
+struct nearest_task
+{
+	uint32_t	rows;
+	const double *latitude;
+	const double *longitude;
+	double		max_distance;
+	double		chord_limit;	/* squared chord that no match exceeds */
+	float		square_limit;	/* the same, above the true square */
+	int64_t    *tag;
+	double	   *distance;
+	uint32_t   *row;
+	struct index_status *status;
+	struct nearest_room room;
+	uint32_t	splitters;
+	int			fraction_bits;	/* of a key, below the rank */
+};
+
+/* an observation of a lane, as float32 sees it from the anchor */
+struct seeker
+{
+	float		x;				/* offset, times -2 */
+	float		y;
+	float		z;
+	float		square;			/* of the offset */
+	float		norm;			/* its length, rounded up */
+	float		best;			/* least comparison value of any chunk */
+	float		second;			/* of any other */
+	uint32_t	chunk;			/* that of best */
+};
+
+static void *
+take(void *memory, size_t *offset, size_t bytes)
+{
+	size_t		at = *offset;
+
+	*offset += geonn_align(bytes, ALIGNMENT);
+	return memory != NULL ? (char *) memory + at : NULL;
+}
+
+static cudaError_t
+place_room(void *memory, uint32_t rows, struct nearest_room *room, size_t *bytes)
+{
+	size_t		count = rows;
+	cudaError_t error;
+
+	room->scratch_bytes = 0;
+	error = cub::DeviceRadixSort::SortPairs(NULL, room->scratch_bytes, (uint32_t *) NULL,
+											(uint32_t *) NULL, (uint32_t *) NULL,
+											(uint32_t *) NULL, rows);
+	if (error != cudaSuccess)
+		return error;
+	*bytes = 0;
+	room->record = (struct record *) take(memory, bytes, count * sizeof(struct record));
+	room->key = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
+	room->sorted_key = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
+	room->row = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
+	room->sorted_row = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
+	room->listed = (uint32_t *) take(memory, bytes, sizeof(uint32_t));
+	room->scratch = take(memory, bytes, room->scratch_bytes);
+	return cudaSuccess;
+}
+
+size_t
+index_nearest_room(uint32_t rows)
+{
+	struct nearest_room room;
+	size_t		bytes;
+
+	return place_room(NULL, rows, &room, &bytes) == cudaSuccess ? bytes : SIZE_MAX;
+}
+
+/*
+ * What one step along the curve does: from a state, and as many levels' bits
+ * of column and row, the digits of the code and the next state.  A state is 1
+ * where columns and rows are swapped, plus 2 where both are flipped.
+ */
+static __device__ __forceinline__ uint32_t
+curve_step(uint32_t state, uint32_t column, uint32_t row)
+{
+	uint32_t	swap = state & 1;
+	uint32_t	flip = state >> 1;
+	uint32_t	code = 0;
+
+	for (int level = STEP_LEVELS - 1; level >= 0; level--)
+	{
+		uint32_t	first = column >> level & 1;
+		uint32_t	second = row >> level & 1;
+		uint32_t	right = (swap ? second : first) ^ flip;
+		uint32_t	up = (swap ? first : second) ^ flip;
+
+		code = code << 2 | ((3 * right) ^ up);
+		if (!up)
+		{
+			swap ^= 1;
+			flip ^= right;
+		}
+	}
+	return code << 2 | flip << 1 | swap;
+}
+
+/*
+ * The beginning of space_curve_code(), as far as float32 knows it, with steps
+ * made beforehand.
+ */
+static __device__ __forceinline__ uint64_t
+row_code(struct geonn_vector vector, const uint16_t *steps)
+{
+	float		x = (float) vector.x;
+	float		y = (float) vector.y;
+	float		z = (float) vector.z;
+	float		largest = fabsf(x);
+	float		u = y;
+	float		v = z;
+	uint32_t	face = x < 0.0f;
+	float		scale;
+	const float cells = (float) (1 << ROW_LEVELS);
+	const uint32_t last = (1 << ROW_LEVELS) - 1;
+	uint32_t	column;
+	uint32_t	row;
+	uint32_t	state = 0;
+	uint64_t	code;
+
+	if (fabsf(y) > largest)
+	{
+		largest = fabsf(y);
+		u = z;
+		v = x;
+		face = 2 + (y < 0.0f);
+	}
+	if (fabsf(z) > largest)
+	{
+		largest = fabsf(z);
+		u = x;
+		v = y;
+		face = 4 + (z < 0.0f);
+	}
+	scale = __fdividef(0.5f, largest);
+	column = min((uint32_t) (__saturatef(__fmaf_rn(u, scale, 0.5f)) * cells), last);
+	row = min((uint32_t) (__saturatef(__fmaf_rn(v, scale, 0.5f)) * cells), last);
+
+	code = face;
+	for (int shift = ROW_LEVELS - STEP_LEVELS; shift >= 0; shift -= STEP_LEVELS)
+	{
+		const uint32_t mask = (1 << STEP_LEVELS) - 1;
+		uint32_t	step = steps[state * STEP_CELLS + ((column >> shift & mask) << STEP_LEVELS) +
+								 (row >> shift & mask)];
+
+		code = code << (2 * STEP_LEVELS) | step >> 2;
+		state = step & 3;
+	}
+	return code << (2 * (INDEX_CODE_LEVELS - ROW_LEVELS));
+}
+
+/*
+ * Unit vectors of the observations, and keys to sort them by.
+ */
+static __global__ void __launch_bounds__(KEY_THREADS)
+key_kernel(const __grid_constant__ struct index index,
+		   const __grid_constant__ struct nearest_task task)
+{
+	__shared__ uint64_t splitter[SPLITTERS_MAX + 1];
+	__shared__ uint16_t steps[4 * STEP_CELLS];
+
+	for (uint32_t i = threadIdx.x; i < 4 * STEP_CELLS; i += KEY_THREADS)
+		steps[i] = (uint16_t) curve_step(i / STEP_CELLS, i >> STEP_LEVELS & ((1 << STEP_LEVELS) - 1),
+										 i & ((1 << STEP_LEVELS) - 1));
+	for (uint32_t i = threadIdx.x; i <= SPLITTERS_MAX; i += KEY_THREADS)
+		splitter[i] = i == 0 ? 0 :
+			i < task.splitters ?
+			index.leaf_code[(uint64_t) i * index.shape.nodes[0] / task.splitters] :
+			(uint64_t) 6 << (2 * INDEX_CODE_LEVELS);
+	__syncthreads();
+
+	for (uint32_t row = blockIdx.x * KEY_THREADS + threadIdx.x; row < task.rows;
+		 row += gridDim.x * KEY_THREADS)
+	{
+		double		latitude = task.latitude[row];
+		double		longitude = task.longitude[row];
+		struct record record;
+		uint64_t	code;
+		uint32_t	rank = 0;
+		float		fraction;
+		uint32_t	fraction_last = (1u << task.fraction_bits) - 1;
+
+		if (!geonn_coordinates_valid(latitude, longitude))
+		{
+			task.status->out_of_range = 1;
+			latitude = 0.0;
+			longitude = 0.0;
+		}
+		record.vector = geonn_unit_vector(latitude, longitude);
+		code = row_code(record.vector, steps);
+		for (uint32_t step = SPLITTERS_MAX / 2; step > 0; step /= 2)
+			if (splitter[rank + step] <= code)
+				rank += step;
+		fraction = (float) (code - splitter[rank]) *
+			__fdividef((float) (1u << task.fraction_bits),
+					   (float) (splitter[rank + 1] - splitter[rank]));
+		record.hint = code << SPLITTER_BITS | rank;
+		task.room.record[row] = record;
+		task.room.key[row] = rank << task.fraction_bits | min((uint32_t) fraction, fraction_last);
+		task.room.row[row] = row;
+	}
+}
+
+static __device__ __forceinline__ bool
+is_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
+{
+	return distance < other_distance || (distance == other_distance && place < other_place);
+}
+
+/* Write the answer of a slot: a reference, by its sorted number, or none. */
+static __device__ __forceinline__ void
+write_answer(const struct index *index, const struct nearest_task *task, uint32_t slot,
+			 uint32_t row, double distance, uint32_t number)
+{
+	bool		matched = distance <= task->max_distance && number != INDEX_NONE;
+	uint32_t	at = task->row != NULL ? slot : row;
+
+	if (task->row != NULL)
+		task->row[slot] = row;
+	task->distance[at] = matched ? distance : INFINITY;
+	task->tag[at] = matched ? index->tag[number] : 0;
+	if (!matched)
+		atomicAdd(&task->status->unmatched, 1);
+}
+
+/* the first of the lanes' floats, none negative, is the largest */
+static __device__ __forceinline__ float
+warp_largest(float value)
+{
+	return __uint_as_float(~index_warp_smallest(~__float_as_uint(value)));
+}
+
+/* where the leaf is likely to be that holds the nearest of an observation */
+static __device__ __forceinline__ uint32_t
+home_of(const struct index *index, uint32_t splitters, uint64_t hint)
+{
+	uint64_t	rank = hint & (SPLITTERS_MAX - 1);
+	uint64_t	leaves = index->shape.nodes[0];
+
+	return index_home_leaf(index, hint >> SPLITTER_BITS, (uint32_t) (rank * leaves / splitters),
+						   (uint32_t) ((rank + 1) * leaves / splitters));
+}
+
+static __device__ __forceinline__ struct seeker
+make_seeker(struct geonn_vector vector, struct geonn_vector anchor)
+{
+	float		x = (float) (vector.x - anchor.x);
+	float		y = (float) (vector.y - anchor.y);
+	float		z = (float) (vector.z - anchor.z);
+	struct seeker seeker;
+
+	seeker.x = -2.0f * x;
+	seeker.y = -2.0f * y;
+	seeker.z = -2.0f * z;
+	seeker.square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
+	seeker.norm = __fsqrt_rn(seeker.square) * ABOVE;
+	seeker.best = INFINITY;
+	seeker.second = INFINITY;
+	seeker.chunk = 0;
+	return seeker;
+}
+
+/*
+ * Compare all lanes' observations with the positions of a leaf.  Returns the
+ * square of the offset of this lane's position, 0 where there is none.
+ */
+static __device__ __forceinline__ float
+compare_leaf(const struct index *index, uint32_t leaf, struct geonn_vector anchor,
+			 float4 *staged, struct seeker *seekers)
+{
+	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	bool		present = position < index->shape.positions;
+	struct geonn_vector vector = index_vector(index, position);
+	float		x = (float) (vector.x - anchor.x);
+	float		y = (float) (vector.y - anchor.y);
+	float		z = (float) (vector.z - anchor.z);
+	float		square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
+
+	__syncwarp();				/* all have done with the leaf before */
+	staged[index_lane()] = make_float4(x, y, z, present ? square : INFINITY);
+	__syncwarp();
+#pragma unroll
+	for (uint32_t chunk = 0; chunk < LEAF_CHUNKS; chunk++)
+	{
+		float		least[PER_LANE];
+
+#pragma unroll
+		for (int i = 0; i < CHUNK; i++)
+		{
+			float4		reference = staged[chunk * CHUNK + i];
+
+#pragma unroll
+			for (int j = 0; j < PER_LANE; j++)
+			{
+				float		value = __fmaf_rn(seekers[j].z, reference.z,
+											  __fmaf_rn(seekers[j].y, reference.y,
+														__fmaf_rn(seekers[j].x, reference.x,
+																  reference.w)));
+
+				least[j] = i == 0 ? value : fminf(least[j], value);
+			}
+		}
+#pragma unroll
+		for (int j = 0; j < PER_LANE; j++)
+		{
+			struct seeker *seeker = &seekers[j];
+
+			seeker->second = fminf(seeker->second, fmaxf(seeker->best, least[j]));
+			if (least[j] < seeker->best)
+				seeker->chunk = leaf * LEAF_CHUNKS + chunk;
+			seeker->best = fminf(seeker->best, least[j]);
+		}
+	}
+	return present ? square : 0.0f;
+}
+
+/* the square of the distance to the best so far, more or less */
+static __device__ __forceinline__ float
+best_square(const struct seeker *seeker)
+{
+	return fmaxf(seeker->best + seeker->square, 0.0f);
+}
+
+static __device__ __forceinline__ float
+margin_of(const struct seeker *seeker)
+{
+	return __fmaf_rn(MARGIN, best_square(seeker) + seeker->square, MARGIN_FLOOR);
+}
+
+/* how far from the anchor the nearest of an observation can be */
+static __device__ __forceinline__ float
+reach_of(const struct seeker *seeker, float square_limit)
+{
+	float		square = fminf(best_square(seeker) + margin_of(seeker), square_limit);
+
+	return (seeker->norm + __fsqrt_rn(square)) * ABOVE;
+}
+
+/*
+ * Decide among the references of a chunk, in float64.
+ */
+static __device__ __forceinline__ void
+decide_chunk(const struct index *index, const struct nearest_task *task, uint32_t slot,
+			 uint32_t row, struct geonn_vector from, uint32_t chunk)
+{
+	struct geonn_vector vectors[CHUNK];
+	double		squares[CHUNK];
+	struct geonn_vector nearest;
+	double		least;
+	double		limit;
+	double		distance;
+	uint32_t	best = 0;
+	uint32_t	number;
+
+#pragma unroll
+	for (uint32_t i = 0; i < CHUNK; i++)
+	{
+		/* what fills up the last leaf is the last position once more */
+		vectors[i] = index_vector(index, chunk * CHUNK + i);
+		squares[i] = geonn_chord_squared(from, vectors[i]);
+	}
+	least = squares[0];
+	nearest = vectors[0];
+#pragma unroll
+	for (uint32_t i = 1; i < CHUNK; i++)
+		if (squares[i] < least)
+		{
+			least = squares[i];
+			nearest = vectors[i];
+			best = i;
+		}
+	limit = geonn_chord_limit(least);
+	distance = geonn_distance_of(from, nearest);
+	number = index->start[min(chunk * CHUNK + best, index->shape.positions - 1)];
+#pragma unroll
+	for (uint32_t i = 0; i < CHUNK; i++)
+		if (i != best && squares[i] <= limit && chunk * CHUNK + i < index->shape.positions)
+		{
+			double		other = geonn_distance_of(from, vectors[i]);
+			uint32_t	other_number = index->start[chunk * CHUNK + i];
+
+			if (is_before(other, index->place[other_number], distance, index->place[number]))
+			{
+				distance = other;
+				number = other_number;
+			}
+		}
+	write_answer(index, task, slot, row, distance, number);
+}
+
+/* put slots on the list of ambiguous ones; all lanes take part */
+static __device__ __forceinline__ void
+list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
+{
+	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, ambiguous);
+	uint32_t	first = 0;
+
+	if (lanes == 0)
+		return;
+	if (index_lane() == 0)
+		first = atomicAdd(task->room.listed, __popc(lanes));
+	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
+	if (ambiguous)
+		task->room.key[first + __popc(lanes & ((1u << index_lane()) - 1))] = slot;
+}
+
+/*
+ * Each warp answers a group of neighbouring observations.
+ */
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+search_kernel(const __grid_constant__ struct index index,
+			  const __grid_constant__ struct nearest_task task)
+{
+	__shared__ float4 staged_leaves[BLOCK_WARPS][INDEX_WIDTH];
+	float4	   *staged = staged_leaves[threadIdx.x / INDEX_WIDTH];
+	uint32_t	group = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
+	uint32_t	leaves_left = GROUP_LEAVES_MAX;
+	uint32_t	slot[PER_LANE];
+	uint32_t	row[PER_LANE];
+	struct record record[PER_LANE];
+	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
+
+	if ((uint64_t) group * GROUP_ROWS >= task.rows)
+		return;
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		slot[j] = group * GROUP_ROWS + j * INDEX_WIDTH + index_lane();
+		left[j] = __ballot_sync(INDEX_ALL_LANES, slot[j] < task.rows);
+		row[j] = task.room.sorted_row[min(slot[j], task.rows - 1)];
+		record[j] = task.room.record[row[j]];
+	}
+
+	while ((left[0] | left[1]) != 0)
+	{
+		bool		in_upper = left[1] != 0;
+		int			source = in_upper ? __ffs(left[1]) - 1 : 31 - __clz(left[0]);
+		struct geonn_vector anchor = in_upper ? record[1].vector : record[0].vector;
+		uint64_t	hint = in_upper ? record[1].hint : record[0].hint;
+		struct seeker seekers[PER_LANE];
+		bool		member[PER_LANE];
+		struct index_walk walk;
+		uint32_t	leaf;
+		bool		is_home = true;
+		double		limit = INFINITY;
+
+		anchor.x = __shfl_sync(INDEX_ALL_LANES, anchor.x, source);
+		anchor.y = __shfl_sync(INDEX_ALL_LANES, anchor.y, source);
+		anchor.z = __shfl_sync(INDEX_ALL_LANES, anchor.z, source);
+		hint = __shfl_sync(INDEX_ALL_LANES, hint, source);
+#pragma unroll
+		for (int j = 0; j < PER_LANE; j++)
+		{
+			seekers[j] = make_seeker(record[j].vector, anchor);
+			member[j] = left[j] >> index_lane() & 1;
+		}
+
+		index_walk_begin(&walk, &index, anchor, 0, home_of(&index, task.splitters, hint));
+		while (index_walk_next(&walk, limit, &leaf))
+		{
+			float		square;
+			float		reach = 0.0f;
+
+			if (leaves_left == 0)
+				break;
+			leaves_left--;
+			square = compare_leaf(&index, leaf, anchor, staged, seekers);
+			if (is_home)
+			{
+				/* members are those as near as the home leaf is large */
+				square = warp_largest(square);
+#pragma unroll
+				for (int j = 0; j < PER_LANE; j++)
+					member[j] = member[j] && seekers[j].square <= square;
+				is_home = false;
+			}
+#pragma unroll
+			for (int j = 0; j < PER_LANE; j++)
+				if (member[j])
+					reach = fmaxf(reach, reach_of(&seekers[j], task.square_limit));
+			reach = warp_largest(reach);
+			limit = (double) (reach * reach * ABOVE);
+		}
+
+#pragma unroll
+		for (int j = 0; j < PER_LANE; j++)
+		{
+			bool		ambiguous;
+
+			if (leaves_left == 0)
+				member[j] = left[j] >> index_lane() & 1;
+			ambiguous = member[j] &&
+				(leaves_left == 0 ||
+				 !(seekers[j].second > seekers[j].best + margin_of(&seekers[j])));
+			list_slot(&task, slot[j], ambiguous);
+			if (member[j] && !ambiguous)
+				decide_chunk(&index, &task, slot[j], row[j], record[j].vector, seekers[j].chunk);
+			left[j] &= ~__ballot_sync(INDEX_ALL_LANES, member[j]);
+		}
+	}
+}
+
+/*
+ * Each warp decides an ambiguous observation, in float64 alone.
+ */
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+decide_kernel(const __grid_constant__ struct index index,
+			  const __grid_constant__ struct nearest_task task, uint32_t first)
+{
+	uint32_t	listed = *task.room.listed;
+	uint32_t	end = first + min(listed - min(first, listed), DECIDE_ROWS);
+	uint32_t	warps = gridDim.x * BLOCK_WARPS;
+
+	for (uint32_t i = first + blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH; i < end;
+		 i += warps)
+	{
+		uint32_t	slot = task.room.key[i];
+		uint32_t	row = task.room.sorted_row[slot];
+		struct record record = task.room.record[row];
+		double		limit = task.chord_limit;
+		double		best_distance = INFINITY;
+		uint32_t	best_place = INDEX_NONE;
+		uint32_t	best_number = INDEX_NONE;
+		struct index_walk walk;
+		uint32_t	leaf;
+
+		index_walk_begin(&walk, &index, record.vector, 0,
+						 home_of(&index, task.splitters, record.hint));
+		while (index_walk_next(&walk, limit, &leaf))
+		{
+			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+			struct geonn_vector vector = index_vector(&index, position);
+			double		square = geonn_chord_squared(record.vector, vector);
+			double		least = position < index.shape.positions ? square : INFINITY;
+
+			square = least;
+			if (!__any_sync(INDEX_ALL_LANES, square <= limit))
+				continue;
+			for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+				least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
+			limit = fmin(limit, geonn_chord_limit(least));
+			if (square <= limit)
+			{
+				double		distance = geonn_distance_of(record.vector, vector);
+				uint32_t	number = index.start[position];
+				uint32_t	place = index.place[number];
+
+				if (is_before(distance, place, best_distance, best_place))
+				{
+					best_distance = distance;
+					best_place = place;
+					best_number = number;
+				}
+			}
+		}
+
+		for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+		{
+			double		distance = __shfl_xor_sync(INDEX_ALL_LANES, best_distance, lanes);
+			uint32_t	place = __shfl_xor_sync(INDEX_ALL_LANES, best_place, lanes);
+			uint32_t	number = __shfl_xor_sync(INDEX_ALL_LANES, best_number, lanes);
+
+			if (is_before(distance, place, best_distance, best_place))
+			{
+				best_distance = distance;
+				best_place = place;
+				best_number = number;
+			}
+		}
+		if (index_lane() == 0)
+			write_answer(&index, &task, slot, row, best_distance, best_number);
+	}
+	if (first == 0 && blockIdx.x == 0 && threadIdx.x == 0)
+		task.status->ambiguous = listed;
+}
+
+/* blocks that have room for this many, each for so many */
+static uint32_t
+blocks_for(uint32_t items, uint32_t items_per_block)
+{
+	return (uint32_t) (((uint64_t) items + items_per_block - 1) / items_per_block);
+}
+
+#ifndef KEY_BITS
+#define KEY_BITS 24
+#endif
+
+cudaError_t
+index_nearest_enqueue(const struct index_nearest *search)
+{
+	const struct index *index = search->index;
+	struct nearest_task task = {};
+	size_t		bytes;
+	int			device;
+	int			multiprocessors;
+	uint32_t	key_blocks = blocks_for(search->rows, KEY_THREADS);
+	cudaError_t error;
+
+	task.rows = search->rows;
+	task.latitude = search->latitude;
+	task.longitude = search->longitude;
+	task.max_distance = search->max_distance;
+	task.chord_limit = geonn_radius_limit(search->max_distance);
+	task.square_limit = (float) (task.chord_limit * (1.0 + 0x1p-20)) + MARGIN_FLOOR;
+	task.tag = search->tag;
+	task.distance = search->distance;
+	task.row = search->row;
+	task.status = search->status;
+	task.splitters = index->shape.nodes[0] < SPLITTERS_MAX ? index->shape.nodes[0] : SPLITTERS_MAX;
+	task.fraction_bits = KEY_BITS;
+	while (1u << (KEY_BITS - task.fraction_bits) < task.splitters)
+		task.fraction_bits--;
+
+	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
+		(error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+										device)) != cudaSuccess ||
+		(error = place_room(search->room, search->rows, &task.room, &bytes)) != cudaSuccess ||
+		(error = cudaMemsetAsync(search->status, 0, sizeof(*search->status),
+								 search->stream)) != cudaSuccess ||
+		(error = cudaMemsetAsync(task.room.listed, 0, sizeof(uint32_t),
+								 search->stream)) != cudaSuccess)
+		return error;
+
+	if (key_blocks > (uint32_t) multiprocessors * 8)
+		key_blocks = (uint32_t) multiprocessors * 8;
+	key_kernel<<<key_blocks, KEY_THREADS, 0, search->stream>>> (*index, task);
+	if ((error = cudaGetLastError()) != cudaSuccess ||
+		(error = cub::DeviceRadixSort::SortPairs(task.room.scratch, task.room.scratch_bytes,
+												 task.room.key, task.room.sorted_key,
+												 task.room.row, task.room.sorted_row,
+												 search->rows, 0, KEY_BITS,
+												 search->stream)) != cudaSuccess)
+		return error;
+	search_kernel<<<blocks_for(search->rows, GROUP_ROWS * BLOCK_WARPS), BLOCK_THREADS, 0,
+		search->stream>>> (*index, task);
+	if ((error = cudaGetLastError()) != cudaSuccess)
+		return error;
+	for (uint64_t first = 0; first < search->rows; first += DECIDE_ROWS)
+	{
+		decide_kernel<<<multiprocessors * 8, BLOCK_THREADS, 0, search->stream>>>
+			(*index, task, (uint32_t) first);
+		if ((error = cudaGetLastError()) != cudaSuccess)
+			return error;
+	}
+	return cudaSuccess;
+}
