@@ -270,6 +270,72 @@ scan_kernel(struct brute_references references, struct brute_room room, uint32_t
 /* ---- decide ---- */
 
 /*
+ * Which references of four reach the floor?  Bit j stands for first_index + j.
+ */
+static __device__ __forceinline__ uint32_t
+hits_of_four(const struct brute_references *references, uint32_t first_index,
+			 float x, float y, float z, float floor)
+{
+	float4		rx = *(const float4 *) &references->x_single[first_index];
+	float4		ry = *(const float4 *) &references->y_single[first_index];
+	float4		rz = *(const float4 *) &references->z_single[first_index];
+
+	return (dot_product(x, y, z, rx.x, ry.x, rz.x) >= floor ? 1 : 0) |
+		(dot_product(x, y, z, rx.y, ry.y, rz.y) >= floor ? 2 : 0) |
+		(dot_product(x, y, z, rx.z, ry.z, rz.z) >= floor ? 4 : 0) |
+		(dot_product(x, y, z, rx.w, ry.w, rz.w) >= floor ? 8 : 0);
+}
+
+/*
+ * For lanes whose observation has its answer in the given chunk: the only
+ * reference there that reaches the floor, which needs no float64.  Where
+ * several do, and for other lanes, NO_REFERENCE.  The warp looks at four
+ * observations' chunks at a time, eight lanes at each.
+ */
+static __device__ __forceinline__ uint32_t
+only_of_chunk(const struct brute_references *references, struct geonn_vector own,
+			  bool is_given, uint32_t chunk, float floor)
+{
+	uint32_t	lane = threadIdx.x % 32;
+	uint32_t	given_lanes = __ballot_sync(ALL_LANES, is_given);
+	float		own_x = shrunk_single(own.x);
+	float		own_y = shrunk_single(own.y);
+	float		own_z = shrunk_single(own.z);
+	uint32_t	index = NO_REFERENCE;
+
+	for (uint32_t step = 0; step < 8; step++)
+	{
+		uint32_t	source = 4 * step + lane / 8;
+		uint32_t	first_index = __shfl_sync(ALL_LANES, chunk, source) * CHUNK + 4 * (lane % 8);
+		float		x = __shfl_sync(ALL_LANES, own_x, source);
+		float		y = __shfl_sync(ALL_LANES, own_y, source);
+		float		z = __shfl_sync(ALL_LANES, own_z, source);
+		float		its_floor = __shfl_sync(ALL_LANES, floor, source);
+		uint32_t	hits = 0;
+		uint32_t	place;
+		uint32_t	hit_lanes;
+		uint32_t	found;
+
+		if ((given_lanes >> (4 * step)) % 16 == 0)
+			continue;
+#pragma unroll
+		for (int j = 0; j < CHUNK / 32; j++)
+			hits |= hits_of_four(references, first_index + 32 * j, x, y, z, its_floor) << (4 * j);
+		place = __ffs(hits) - 1;
+		found = first_index + place / 4 * 32 + place % 4;
+		if (__popc(hits) != 1)
+			found = NO_REFERENCE;
+
+		/* lanes 4 * step ... 4 * step + 3 fetch what eight lanes found */
+		hit_lanes = __ballot_sync(ALL_LANES, hits != 0) >> (lane % 4 * 8) & 0xFF;
+		found = __shfl_sync(ALL_LANES, found, lane % 4 * 8 + __ffs(hit_lanes) - 1);
+		if (lane / 4 == step && is_given && __popc(hit_lanes) == 1)
+			index = found;
+	}
+	return index;
+}
+
+/*
  * The first, in the order (distance, index), of the references of a chunk that
  * reach the floor: of this lane's four those whose bit is set in hits.
  */
@@ -333,37 +399,18 @@ decide_observation(const struct brute_references *references, struct geonn_vecto
 		const int2 *pairs = (const int2 *) &states->best[4 * (state + (size_t) segment * rows)];
 		int2		pair = {INT_MIN, 0};
 		uint32_t	lanes;
-		bool		is_only;
 
 		if (segment < segments)
 			pair = pairs[lane % 8];
 		lanes = __ballot_sync(ALL_LANES, pair.x >= least);
-		is_only = segments <= 4 && __popc(lanes) == 1;
 
 		for (; lanes != 0; lanes &= lanes - 1)
 		{
 			uint32_t	chunk = (uint32_t) __shfl_sync(ALL_LANES, pair.y, __ffs(lanes) - 1);
 			uint32_t	first_index = chunk * CHUNK + 4 * lane;
-			float4		rx = *(const float4 *) &references->x_single[first_index];
-			float4		ry = *(const float4 *) &references->y_single[first_index];
-			float4		rz = *(const float4 *) &references->z_single[first_index];
-			uint32_t	hits = (dot_product(x, y, z, rx.x, ry.x, rz.x) >= floor ? 1 : 0) |
-				(dot_product(x, y, z, rx.y, ry.y, rz.y) >= floor ? 2 : 0) |
-				(dot_product(x, y, z, rx.z, ry.z, rz.z) >= floor ? 4 : 0) |
-				(dot_product(x, y, z, rx.w, ry.w, rz.w) >= floor ? 8 : 0);
-			uint32_t	hit_lanes = __ballot_sync(ALL_LANES, hits != 0);
+			uint32_t	hits = hits_of_four(references, first_index, x, y, z, floor);
 			double		chunk_distance;
 			uint32_t	chunk_index;
-
-			/* the only reference that reaches the floor needs no float64 */
-			if (is_only && __popc(hit_lanes) == 1)
-			{
-				uint32_t	source = __ffs(hit_lanes) - 1;
-				uint32_t	only = __shfl_sync(ALL_LANES, hits, source);
-
-				if (__popc(only) == 1)
-					return chunk * CHUNK + 4 * source + __ffs(only) - 1;
-			}
 
 			first_of_chunk(references, vector, first_index, hits, &chunk_distance, &chunk_index);
 			if (is_before(chunk_distance, chunk_index, distance, index))
@@ -387,7 +434,7 @@ least_dot(const struct brute_frame *frame, struct geonn_vector vector, float bes
 		(vector.x * frame->x + vector.y * frame->y + vector.z * frame->z);
 }
 
-/* a lane has an observation; the warp looks at their chunks one by one */
+/* a lane has an observation */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS)
 decide_kernel(struct brute_references references, struct brute_room room, uint32_t rows,
@@ -399,8 +446,10 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 	struct geonn_vector own = load_vector(room.x, room.y, room.z, min(observation, rows - 1));
 	int			best = INT_MIN;
 	int			third = 0;
-	uint32_t	index = NO_REFERENCE;
-	float		least;
+	uint32_t	candidates = 0;
+	uint32_t	chunk = 0;
+	uint32_t	index;
+	int			least;
 	float		floor = FLOOR_ANY;
 	bool		is_ambiguous;
 	uint32_t	lanes;
@@ -418,8 +467,8 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 		}
 	}
 
-	least = __fsub_rd(__int_as_float(best), SCAN_MARGIN);
-	is_ambiguous = exists && __int_as_float(third) >= least;
+	least = __float_as_int(__fsub_rd(__int_as_float(best), SCAN_MARGIN));
+	is_ambiguous = exists && third >= least;
 	if (best > 0)
 		floor = __double2float_rd(SHRINK * least_dot(references.frame, own, __int_as_float(best)) -
 								  DOT_ERROR);
@@ -439,7 +488,17 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 		}
 	}
 
-	lanes = __ballot_sync(ALL_LANES, exists && !is_ambiguous);
+	if (exists && !is_ambiguous)
+		for (uint32_t i = 0; i < 4 * segments; i++)
+		{
+			int4		known = states.best[4 * ((size_t) (i / 4) * rows + observation) + i % 4];
+
+			candidates += (known.x >= least) + (known.z >= least);
+			chunk = known.x >= least ? (uint32_t) known.y : chunk;
+		}
+	index = only_of_chunk(&references, own, candidates == 1, chunk, floor);
+
+	lanes = __ballot_sync(ALL_LANES, candidates != 0 && index == NO_REFERENCE);
 	while (lanes != 0)
 	{
 		int			source = __ffs(lanes) - 1;
@@ -451,7 +510,7 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 		vector.z = __shfl_sync(ALL_LANES, own.z, source);
 		first = decide_observation(&references, vector, &states, observation - lane + source,
 								   segments, rows,
-								   __shfl_sync(ALL_LANES, __float_as_int(least), source),
+								   __shfl_sync(ALL_LANES, least, source),
 								   __shfl_sync(ALL_LANES, floor, source));
 		lanes &= lanes - 1;
 		if (lane == source)
