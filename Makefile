@@ -4,7 +4,7 @@
 #   make install     puts them into the PostgreSQL that PG_CONFIG names
 #   make check       installs, runs every test, ends with "N passed, N failed"
 #   make demo        cities and airports on a throw-away server
-#   make bench       the programs of test/bench
+#   make bench       build/bench/geonn-bench, and the kernels' own benchmarks
 #   make clean       stops the demo's server, removes all that was built
 #
 # Variables:
@@ -244,7 +244,7 @@ test-programs: $(TEST_PROGRAMS)
 syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(CLIENT_SOURCES) test/unit/engine_test.c test/unit/lying_engine.c test/bench/engine_bench.c test/oracle/nearest_oracle.c
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(CLIENT_SOURCES) test/unit/engine_test.c test/unit/lying_engine.c $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"
@@ -254,15 +254,38 @@ stop-demo:
 	@test/demo/stop
 clean: stop-demo
 
+BENCH_SOURCES := $(sort $(wildcard test/bench/*.c))
+BENCH_OBJECTS := $(BENCH_SOURCES:test/bench/%.c=build/bench/%.o) build/bench/engine_client.o
+
 .PHONY: bench
-bench: $(patsubst test/bench/%.c,build/bench/%,$(sort $(wildcard test/bench/*.c)))
-build/bench/%: test/bench/%.c $(CLIENT_SOURCES) $(wildcard test/client/*.h src/common/*.h) build/flags
+bench: build/geonn-engine build/bench/geonn-bench
+
+build/bench/%.o: test/bench/%.c build/flags
 	@mkdir -p $(@D)
-	$(CC) $(ENGINE_CFLAGS) -o $@ $< $(CLIENT_SOURCES) -lm
+	$(CC) $(ENGINE_CFLAGS) $(FLOAT128_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/bench/%.o: test/client/%.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+# as for the tests: __float128
+build/bench/oracle.o: override CC = gcc
+ifeq ($(shell uname -m),x86_64)
+BENCH_LIBS = -lquadmath
+else
+build/bench/oracle.o: FLOAT128_CFLAGS = -D_GNU_SOURCE -Itest/unit/arm64
+endif
 
 ifneq ($(NVCC),)
-bench: $(patsubst test/bench/%.cu,build/bench/%,$(sort $(wildcard test/bench/*.cu)))
-build/bench/%: test/bench/%.cu build/bench/engine.a build/flags
+build/bench/geonn-bench: $(BENCH_OBJECTS) build/bench/engine.a
+	$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ $(BENCH_LIBS) -lproj -lm
+
+build/bench/%.o: test/bench/%.cu build/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+# the kernels' own benchmarks
+bench: $(patsubst test/bench/%.cu,build/bench/%,$(sort $(wildcard test/bench/*_resident.cu)))
+build/bench/%_resident: test/bench/%_resident.cu build/bench/engine.a build/flags
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -cudart static -o $@ $< build/bench/engine.a -lproj -lm
 
@@ -271,6 +294,9 @@ build/bench/engine.a: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
+else
+build/bench/geonn-bench: $(BENCH_OBJECTS) build/engine/common/channel.o
+	$(CC) -pthread -o $@ $^ $(BENCH_LIBS) -lm
 endif
 
 -include $(shell find build -name '*.d' 2>/dev/null)

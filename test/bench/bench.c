@@ -1,0 +1,54 @@
+/*
+ * bench.c
+ *		One run, wherever its data is, and what its times amount to.
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_run.h"
+#include "host_run.h"
+
+static int
+compare_times(const void *left, const void *right)
+{
+	double		a = *(const double *) left;
+	double		b = *(const double *) right;
+
+	return (a > b) - (a < b);
+}
+
+void
+outcome_summarize(struct outcome *outcome)
+{
+	double		sorted[BENCH_REPETITIONS_MAX];
+	size_t		count = (size_t) outcome->repetitions;
+
+	memcpy(sorted, outcome->total_ms, count * sizeof(double));
+	qsort(sorted, count, sizeof(double), compare_times);
+	outcome->best_ms = sorted[0];
+	outcome->median_ms = 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
+	outcome->best_build_ms = outcome->build_ms[0];
+	for (size_t i = 1; i < count; i++)
+		if (outcome->build_ms[i] < outcome->best_build_ms)
+			outcome->best_build_ms = outcome->build_ms[i];
+}
+
+void
+bench_run(const struct problem *problem, struct outcome *outcome)
+{
+	struct host_run *run;
+
+	memset(outcome, 0, sizeof(*outcome));
+	if (problem->data == BENCH_DATA_DEVICE)
+	{
+		gpu_run(problem, outcome);
+		return;
+	}
+	run = host_run_open(problem, outcome->failure);
+	if (run == NULL)
+		return;
+	host_run_search(run, problem, outcome);
+	host_run_close(run);
+}

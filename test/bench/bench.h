@@ -1,0 +1,87 @@
+/*
+ * bench.h
+ *		The benchmark's vocabulary: what is run, and what came out of it.
+ */
+#ifndef GEONN_BENCH_H
+#define GEONN_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../src/common/protocol.h"
+#include "oracle.h"
+#include "points.h"
+
+#define BENCH_REPETITIONS_MAX 1000
+#define BENCH_GPUS_MAX 64
+
+/* where the points are before a run, and the answers after it */
+enum bench_data
+{
+	BENCH_DATA_HOST,			/* in the engine's batches: host memory that the
+								 * client shares with it */
+	BENCH_DATA_DEVICE			/* in the GPUs' memory */
+};
+
+/* One line of a table. */
+struct problem
+{
+	uint64_t	observations;	/* at least 1 */
+	uint32_t	references;		/* at least 1 */
+	uint32_t	neighbours;		/* k, 1 ... GEONN_NEIGHBOURS_MAX */
+	enum points_distribution distribution;
+	uint64_t	seed;
+	enum geonn_algorithm algorithm;
+	enum geonn_device_choice device;	/* CPU or CUDA */
+	enum bench_data data;
+	int			gpus;			/* that take part; 0 on the CPU */
+	int			threads;		/* of the CPU's; 0: one for each core */
+	uint32_t	batch_rows;		/* observations of a batch; 0: as suits */
+	int			repetitions;	/* timed, after one that is not */
+	double		limit_ms;		/* no repetition begins later than this; may be
+								 * INFINITY */
+	uint32_t	checked;		/* observations whose answers are checked */
+	const char *engine;			/* its program, for data on the host */
+};
+
+/* What came of it; times in milliseconds. */
+struct outcome
+{
+	bool		finished;
+	char		failure[512];	/* why not, where it is not */
+
+	int			repetitions;	/* that there was time for, in their order: */
+	double		total_ms[BENCH_REPETITIONS_MAX];
+	double		build_ms[BENCH_REPETITIONS_MAX];	/* the index's share; 0 on
+													 * the host, see prepared */
+	double		best_ms;		/* of all repetitions */
+	double		median_ms;
+	double		best_build_ms;
+
+	/* on the host, before the repetitions */
+	double		sent_ms;		/* references sent and sealed */
+	double		first_ms;		/* the first search, which builds */
+
+	struct verdict verdict;
+};
+
+/*
+ * Fill in best_ms, median_ms and best_build_ms.
+ */
+extern void outcome_summarize(struct outcome *outcome);
+
+/*
+ * Run a problem.  Where that does not work the outcome is not finished, and
+ * its failure says why.
+ */
+extern void bench_run(const struct problem *problem, struct outcome *outcome);
+
+/* the tag of a reference, so that none is its own number */
+POINTS_FUNCTION int64_t
+bench_tag(uint64_t reference)
+{
+	return -1 - (int64_t) reference;
+}
+
+#endif							/* GEONN_BENCH_H */

@@ -1,0 +1,475 @@
+/*
+ * geonn_bench.c
+ *		geonn-bench: how fast are searches, and are their answers right?
+ *
+ * Makes points from a seed, searches them, once to warm up and then repeatedly,
+ * holds a sample of the answers against an oracle, and prints a table and JSON.
+ *
+ *	geonn_bench.c	options
+ *	suites.c		lists of runs: the published table, the goals
+ *	bench.h			what a run is
+ *	host_run.c		runs from host memory to host memory, through the engine
+ *	gpu_run.cu		runs on data that is in the GPUs' memory (or no_gpu.c)
+ *	points.h		uniform and city-like points
+ *	oracle.c		the truth, in 128-bit floating point
+ *	report.c		tables, JSON, and the machine
+ *
+ * The script peers, beside this file, runs other programs on the same points.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "host_run.h"
+#include "report.h"
+#include "suites.h"
+
+/* seconds that a line of a list may take, but for making its points */
+#define SUITE_LIMIT_SECONDS 10
+
+#define EXIT_WRONG 1
+#define EXIT_USAGE 2
+
+static const char usage[] =
+"geonn-bench times exact nearest-neighbour searches, and checks their answers.\n"
+"\n"
+"Usage: geonn-bench [OPTION]...\n"
+"\n"
+"  --table                  the four problems of the published table, beside its\n"
+"                           figures, on all devices of this machine\n"
+"  --goals                  the project's goals, and what this machine reaches\n"
+"\n"
+"or one problem:\n"
+"  -n, --observations N     (2^24; numbers may be written 2^N)\n"
+"  -m, --references N       (2^16)\n"
+"  -k, --neighbours K       of each observation, 1 to 1024 (1)\n"
+"  --points uniform|cities  how they are distributed (uniform)\n"
+"  --algorithm index|brute  (index)\n"
+"  --device cpu|cuda        (cuda where there is a GPU, else cpu)\n"
+"  --data host|device       host: degrees in host memory to answers in host memory,\n"
+"                           through the engine; device: on the GPUs, the building\n"
+"                           of the index included (device where there is a GPU)\n"
+"  --gpus N                 so many of those that CUDA_VISIBLE_DEVICES shows (1)\n"
+"  --threads N              of the CPU (0: one for each core)\n"
+"  --batch-rows N           observations of a batch (0: as suits)\n"
+"\n"
+"and for both:\n"
+"  --seed N                 of the points (1)\n"
+"  --repetitions N          timed, after one to warm up; 1 to 1000 (5)\n"
+"  --limit SECONDS          begin no repetition after this time (--table and\n"
+"                           --goals: 10 s a line; else none)\n"
+"  --check N                observations whose answers the oracle checks (48)\n"
+"  --engine PATH            the program geonn-engine (the one beside this one's\n"
+"                           folder)\n"
+"  --json FILE              write the machine, all parameters and all times\n"
+"  --export FILE            write the points of one problem (--data host, k = 1), and\n"
+"                           the answers, as float64: latitudes and longitudes of the\n"
+"                           references, of the observations, numbers of the nearest\n"
+"                           references, distances\n"
+"  --help                   print this\n"
+"\n"
+"Exit status: 0, 1 where answers were wrong, 2 where something could not be run.\n";
+
+enum suite
+{
+	SUITE_NONE,
+	SUITE_TABLE,
+	SUITE_GOALS
+};
+
+struct arguments
+{
+	struct problem problem;
+	enum suite	suite;
+	const char *json;
+	const char *export;
+	bool		device_given;
+	bool		data_given;
+};
+
+enum option_code
+{
+	OPTION_TABLE = 256,
+	OPTION_GOALS,
+	OPTION_POINTS,
+	OPTION_ALGORITHM,
+	OPTION_DEVICE,
+	OPTION_DATA,
+	OPTION_GPUS,
+	OPTION_THREADS,
+	OPTION_BATCH_ROWS,
+	OPTION_SEED,
+	OPTION_REPETITIONS,
+	OPTION_LIMIT,
+	OPTION_CHECK,
+	OPTION_ENGINE,
+	OPTION_JSON,
+	OPTION_EXPORT,
+	OPTION_HELP
+};
+
+static const struct option options[] = {
+	{"observations", required_argument, NULL, 'n'},
+	{"references", required_argument, NULL, 'm'},
+	{"neighbours", required_argument, NULL, 'k'},
+	{"table", no_argument, NULL, OPTION_TABLE},
+	{"goals", no_argument, NULL, OPTION_GOALS},
+	{"points", required_argument, NULL, OPTION_POINTS},
+	{"algorithm", required_argument, NULL, OPTION_ALGORITHM},
+	{"device", required_argument, NULL, OPTION_DEVICE},
+	{"data", required_argument, NULL, OPTION_DATA},
+	{"gpus", required_argument, NULL, OPTION_GPUS},
+	{"threads", required_argument, NULL, OPTION_THREADS},
+	{"batch-rows", required_argument, NULL, OPTION_BATCH_ROWS},
+	{"seed", required_argument, NULL, OPTION_SEED},
+	{"repetitions", required_argument, NULL, OPTION_REPETITIONS},
+	{"limit", required_argument, NULL, OPTION_LIMIT},
+	{"check", required_argument, NULL, OPTION_CHECK},
+	{"engine", required_argument, NULL, OPTION_ENGINE},
+	{"json", required_argument, NULL, OPTION_JSON},
+	{"export", required_argument, NULL, OPTION_EXPORT},
+	{"help", no_argument, NULL, OPTION_HELP},
+	{NULL, 0, NULL, 0}
+};
+
+static void
+refuse(const char *option, const char *expected, const char *found)
+{
+	fprintf(stderr, "geonn-bench: %s takes %s, not \"%s\"\n", option, expected, found);
+	exit(EXIT_USAGE);
+}
+
+/*
+ * A whole number in a range, perhaps as a power of two.
+ */
+static uint64_t
+parse_number(const char *option, const char *text, uint64_t low, uint64_t high)
+{
+	bool		power = strncmp(text, "2^", 2) == 0;
+	const char *digits = power ? text + 2 : text;
+	char		expected[80];
+	char	   *end;
+	unsigned long long number;
+
+	snprintf(expected, sizeof(expected), "a number from %llu to %llu",
+			 (unsigned long long) low, (unsigned long long) high);
+	errno = 0;
+	number = strtoull(digits, &end, 10);
+	if (digits[0] < '0' || digits[0] > '9' || *end != '\0' || errno != 0 ||
+		(power && number > 62))
+		refuse(option, expected, text);
+	if (power)
+		number = 1ULL << number;
+	if (number < low || number > high)
+		refuse(option, expected, text);
+	return number;
+}
+
+/*
+ * Which of these words?
+ */
+static int
+parse_word(const char *option, const char *text, const char *const *words, int count)
+{
+	char		expected[80] = "";
+
+	for (int i = 0; i < count; i++)
+	{
+		if (strcmp(text, words[i]) == 0)
+			return i;
+		snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%s%s",
+				 i > 0 ? " or " : "", words[i]);
+	}
+	refuse(option, expected, text);
+	return -1;
+}
+
+static void
+parse_option(struct arguments *arguments, int code, const char *value)
+{
+	static const char *const devices[] = {"cpu", "cuda"};
+	static const char *const places[] = {"host", "device"};
+	struct problem *problem = &arguments->problem;
+
+	switch (code)
+	{
+		case 'n':
+			problem->observations = parse_number("--observations", value, 1, (uint64_t) 1 << 32);
+			break;
+		case 'm':
+			problem->references = (uint32_t) parse_number("--references", value, 1,
+														  GEONN_REFERENCES_MAX);
+			break;
+		case 'k':
+			problem->neighbours = (uint32_t) parse_number("--neighbours", value, 1,
+														  GEONN_NEIGHBOURS_MAX);
+			break;
+		case OPTION_TABLE:
+			arguments->suite = SUITE_TABLE;
+			break;
+		case OPTION_GOALS:
+			arguments->suite = SUITE_GOALS;
+			break;
+		case OPTION_POINTS:
+			problem->distribution = (enum points_distribution)
+				parse_word("--points", value, distribution_names, 2);
+			break;
+		case OPTION_ALGORITHM:
+			problem->algorithm = (enum geonn_algorithm)
+				(GEONN_ALGORITHM_INDEX + parse_word("--algorithm", value, algorithm_names + 1, 2));
+			break;
+		case OPTION_DEVICE:
+			problem->device = parse_word("--device", value, devices, 2) == 0 ? GEONN_DEVICE_CPU :
+				GEONN_DEVICE_CUDA;
+			arguments->device_given = true;
+			break;
+		case OPTION_DATA:
+			problem->data = parse_word("--data", value, places, 2) == 0 ? BENCH_DATA_HOST :
+				BENCH_DATA_DEVICE;
+			arguments->data_given = true;
+			break;
+		case OPTION_GPUS:
+			problem->gpus = (int) parse_number("--gpus", value, 1, BENCH_GPUS_MAX);
+			break;
+		case OPTION_THREADS:
+			problem->threads = (int) parse_number("--threads", value, 0, 256);
+			break;
+		case OPTION_BATCH_ROWS:
+			problem->batch_rows = (uint32_t) parse_number("--batch-rows", value, 0,
+														  GEONN_BATCH_ROWS_MAX);
+			break;
+		case OPTION_SEED:
+			problem->seed = parse_number("--seed", value, 0, UINT64_MAX);
+			break;
+		case OPTION_REPETITIONS:
+			problem->repetitions = (int) parse_number("--repetitions", value, 1,
+													  BENCH_REPETITIONS_MAX);
+			break;
+		case OPTION_LIMIT:
+			problem->limit_ms = 1e3 * (double) parse_number("--limit", value, 1, 1000000);
+			break;
+		case OPTION_CHECK:
+			problem->checked = (uint32_t) parse_number("--check", value, 0, 1 << 20);
+			break;
+		case OPTION_ENGINE:
+			problem->engine = value;
+			break;
+		case OPTION_JSON:
+			arguments->json = value;
+			break;
+		case OPTION_EXPORT:
+			arguments->export = value;
+			break;
+		case OPTION_HELP:
+			fputs(usage, stdout);
+			exit(EXIT_SUCCESS);
+		default:
+			fprintf(stderr, "Try geonn-bench --help.\n");
+			exit(EXIT_USAGE);
+	}
+}
+
+/*
+ * The engine that was built with this program: ../geonn-engine.
+ */
+static const char *
+find_engine(void)
+{
+	static char path[PATH_MAX];
+	ssize_t		length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char	   *slash = NULL;
+
+	if (length > 0)
+	{
+		path[length] = '\0';
+		for (int i = 0; i < 2 && (slash = strrchr(path, '/')) != NULL; i++)
+			*slash = '\0';
+	}
+	if (slash == NULL || strlen(path) + sizeof("/geonn-engine") > sizeof(path))
+		return "build/geonn-engine";
+	strcat(path, "/geonn-engine");
+	return path;
+}
+
+/*
+ * What was left open depends on the machine; what can't be is refused.
+ */
+static void
+complete(struct arguments *arguments, const struct machine *machine)
+{
+	struct problem *problem = &arguments->problem;
+
+	if (!arguments->device_given)
+		problem->device = arguments->data_given && problem->data == BENCH_DATA_DEVICE ? GEONN_DEVICE_CUDA :
+			machine->gpus > 0 ? GEONN_DEVICE_CUDA : GEONN_DEVICE_CPU;
+	if (!arguments->data_given)
+		problem->data = problem->device == GEONN_DEVICE_CUDA && arguments->export == NULL ?
+			BENCH_DATA_DEVICE : BENCH_DATA_HOST;
+	if (problem->engine == NULL)
+		problem->engine = find_engine();
+	if (isinf(problem->limit_ms) && arguments->suite != SUITE_NONE)
+		problem->limit_ms = SUITE_LIMIT_SECONDS * 1e3;
+
+	if (problem->device == GEONN_DEVICE_CPU)
+	{
+		if (problem->data == BENCH_DATA_DEVICE)
+			refuse("--data", "host for --device cpu", "device");
+		problem->gpus = 0;
+	}
+	else if (arguments->suite == SUITE_NONE && machine->gpus < problem->gpus)
+	{
+		if (machine->gpus == 0)
+			fprintf(stderr, "geonn-bench: a GPU was asked for, and there is none: %s\n",
+					machine->no_gpu);
+		else
+			fprintf(stderr, "geonn-bench: %d GPUs were asked for, and CUDA shows %d\n",
+					problem->gpus, machine->gpus);
+		exit(EXIT_USAGE);
+	}
+	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST || problem->neighbours != 1 ||
+									  arguments->suite != SUITE_NONE))
+	{
+		fprintf(stderr, "geonn-bench: --export is for one problem with --data host and one neighbour\n");
+		exit(EXIT_USAGE);
+	}
+	if (access(problem->engine, X_OK) != 0)
+	{
+		fprintf(stderr, "geonn-bench: there is no engine at %s: %s\n", problem->engine, strerror(errno));
+		exit(EXIT_USAGE);
+	}
+}
+
+static FILE *
+create_file(const char *path)
+{
+	FILE	   *file = fopen(path, "w");
+
+	if (file != NULL)
+		return file;
+	fprintf(stderr, "geonn-bench: could not create %s: %s\n", path, strerror(errno));
+	exit(EXIT_USAGE);
+}
+
+static void
+close_file(FILE *file, const char *path)
+{
+	if (file == NULL || fclose(file) == 0)
+		return;
+	fprintf(stderr, "geonn-bench: could not write %s: %s\n", path, strerror(errno));
+	exit(EXIT_USAGE);
+}
+
+static void
+print_problem(const struct problem *problem, const struct outcome *outcome)
+{
+	double		seconds = outcome->best_ms * 1e-3;
+
+	printf("%s observations x %s references, %s, k = %u, seed %llu\n%s\n",
+		   count_text(problem->observations), count_text(problem->references),
+		   distribution_names[problem->distribution], problem->neighbours,
+		   (unsigned long long) problem->seed, run_text(problem));
+	if (!outcome->finished)
+	{
+		printf("  failed: %s\n", outcome->failure);
+		return;
+	}
+	printf("  best %s ms, median %s ms of %d: %.2f M observations/s, %.3f T pairs/s\n",
+		   time_text(outcome->best_ms), time_text(outcome->median_ms), outcome->repetitions,
+		   (double) problem->observations / seconds * 1e-6,
+		   (double) problem->observations * problem->references / seconds * 1e-12);
+	if (problem->data == BENCH_DATA_DEVICE)
+		printf("  of it building: %s ms at best\n", time_text(outcome->best_build_ms));
+	else
+		printf("  apart from it: references sent and sealed in %s ms, first search, which builds, %s ms\n",
+			   time_text(outcome->sent_ms), time_text(outcome->first_ms));
+	printf("  answers: %s\n", answers_text(outcome));
+}
+
+/*
+ * One problem; the exit status.
+ */
+static int
+run_problem(const struct arguments *arguments, FILE *json)
+{
+	static struct outcome outcome;
+	const struct problem *problem = &arguments->problem;
+
+	if (arguments->export == NULL)
+		bench_run(problem, &outcome);
+	else
+	{
+		struct host_run *run = host_run_open(problem, outcome.failure);
+		FILE	   *file = create_file(arguments->export);
+
+		if (run != NULL)
+		{
+			host_run_search(run, problem, &outcome);
+			if (outcome.finished && !host_run_export(run, problem, file, outcome.failure))
+				outcome.finished = false;
+			host_run_close(run);
+		}
+		close_file(file, arguments->export);
+	}
+	print_problem(problem, &outcome);
+	json_run(json, problem, &outcome);
+	if (!outcome.finished)
+		return EXIT_USAGE;
+	return outcome.verdict.right ? EXIT_SUCCESS : EXIT_WRONG;
+}
+
+int
+main(int argument_count, char **words)
+{
+	struct arguments arguments = {
+		.problem = {
+			.observations = (uint64_t) 1 << 24,
+			.references = (uint32_t) 1 << 16,
+			.neighbours = 1,
+			.distribution = POINTS_UNIFORM,
+			.seed = 1,
+			.algorithm = GEONN_ALGORITHM_INDEX,
+			.gpus = 1,
+			.repetitions = 5,
+			.limit_ms = INFINITY,
+			.checked = 48
+		}
+	};
+	static struct machine machine;
+	FILE	   *json = NULL;
+	int			code;
+	int			status;
+
+	while ((code = getopt_long(argument_count, words, "n:m:k:", options, NULL)) != -1)
+		parse_option(&arguments, code, optarg);
+	if (optind < argument_count)
+	{
+		fprintf(stderr, "geonn-bench: what is \"%s\"?  Try geonn-bench --help.\n", words[optind]);
+		return EXIT_USAGE;
+	}
+	machine_describe(&machine);
+	complete(&arguments, &machine);
+	if (arguments.json != NULL)
+		json = create_file(arguments.json);
+
+	machine_print(&machine);
+	json_begin(json, &machine);
+	if (arguments.suite == SUITE_TABLE)
+		status = suite_table(&machine, &arguments.problem, json) ? EXIT_SUCCESS : EXIT_WRONG;
+	else if (arguments.suite == SUITE_GOALS)
+		status = suite_goals(&machine, &arguments.problem, json) ? EXIT_SUCCESS : EXIT_WRONG;
+	else
+		status = run_problem(&arguments, json);
+	json_end(json);
+	close_file(json, arguments.json);
+	return status;
+}

@@ -1,0 +1,42 @@
+/*
+ * oracle.h
+ *		The benchmark's oracle: are answers right?
+ */
+#ifndef GEONN_BENCH_ORACLE_H
+#define GEONN_BENCH_ORACLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* the answer that an observation was given */
+struct sample
+{
+	uint64_t	observation;	/* its number */
+	double		latitude;		/* degrees */
+	double		longitude;
+	uint32_t	count;			/* of its neighbours */
+	int64_t    *reference;		/* [count] numbers, nearest first */
+	double	   *distance;		/* [count] metres */
+};
+
+struct verdict
+{
+	bool		right;
+	uint32_t	checked;		/* samples */
+	double		farther_nm;		/* at most, than the nearest of that rank */
+	double		error_nm;		/* of a distance, at most */
+	char		wrong[256];		/* the first one found, where not right */
+};
+
+/*
+ * Hold the answers to "which are the k nearest references?" against the
+ * truth: each neighbour at most 20 nm farther than the true one of that rank,
+ * each distance within 10 nm, as many neighbours as there are up to k, none
+ * twice, in the order of their distances.
+ */
+extern struct verdict oracle_check(const double *latitude, const double *longitude,
+								   size_t references, uint32_t neighbours,
+								   const struct sample *samples, uint32_t count);
+
+#endif							/* GEONN_BENCH_ORACLE_H */

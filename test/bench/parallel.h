@@ -1,0 +1,23 @@
+/*
+ * parallel.h
+ *		A loop on all cores, for what the benchmark does before and after it
+ *		measures.
+ */
+#ifndef GEONN_BENCH_PARALLEL_H
+#define GEONN_BENCH_PARALLEL_H
+
+#include <stddef.h>
+
+/*
+ * Call work for pieces [begin, end) of 0 ... count - 1, each of so many but
+ * for the last, from as many threads as there are cores; returns when all are
+ * done.  Where threads can't be had, this one does it.
+ */
+extern void parallel(size_t count, size_t piece,
+					 void (*work) (void *argument, size_t begin, size_t end),
+					 void *argument);
+
+/* cores that this process may use */
+extern int	parallel_cores(void);
+
+#endif							/* GEONN_BENCH_PARALLEL_H */

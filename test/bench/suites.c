@@ -1,0 +1,352 @@
+/*
+ * suites.c
+ *		Lists of runs: the published table, and the goals.
+ */
+#include "suites.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "host_run.h"
+
+#define MILLION 1e6
+#define TRILLION 1e12
+
+/* what somebody else's program took for a problem */
+struct published
+{
+	const char *what;
+	double		best_ms;
+};
+
+#define PUBLISHED_MAX 6
+
+/* a problem of the published table */
+struct table_problem
+{
+	uint64_t	observations;
+	uint32_t	references;
+	struct published published[PUBLISHED_MAX];
+};
+
+/*
+ * The published multi-GPU Python baseline: brute force in float32.  Of 2^32
+ * pairs it does not say of how many points.
+ */
+static const struct table_problem table_problems[] = {
+	{
+		1 << 16, 1 << 13, {
+			{"Numba-CUDA, GPU", 9.0},
+			{"cuML", 306.0},
+			{"Numba, 24 CPU cores", 1100.0},
+			{"NumPy", 12200.0},
+			{"scikit-learn, brute force", 46900.0}
+		}
+	},
+	{
+		1 << 16, 1 << 16, {
+			{"Numba-CUDA, 1 GPU (2^32 pairs)", 65.0},
+			{"cuML (2^32 pairs)", 1870.0},
+			{"Numba, 24 CPU cores (2^32 pairs)", 8720.0}
+		}
+	},
+	{
+		1 << 24, 1 << 14, {
+			{"Numba-CUDA, 4 x T4", 1770.0},
+			{"Numba-CUDA, 1 x T4", 5050.0},
+			{"cuML", 131000.0},
+			{"Numba, 24 CPU cores", 557000.0}
+		}
+	},
+	{
+		1 << 27, 1 << 16, {
+			{"Numba-CUDA, threads and RMM, 4 x A100", 12700.0},
+			{"Numba-CUDA, Dask, 4 x A100", 14500.0},
+			{"Numba, CPU", 7380000.0}
+		}
+	}
+};
+
+static double
+pairs_of(const struct problem *problem)
+{
+	return (double) problem->observations * problem->references;
+}
+
+static bool
+is_wrong(const struct outcome *outcome)
+{
+	return outcome->finished && !outcome->verdict.right;
+}
+
+/*
+ * One line of the published table, with the time that it has to beat.
+ */
+static bool
+print_table_line(const struct problem *problem, const struct outcome *outcome,
+				 double published_ms, FILE *json)
+{
+	json_run(json, problem, outcome);
+	if (!outcome->finished)
+		printf("| | geonn: %s | | | | | %s |\n", run_text(problem), outcome->failure);
+	else
+	{
+		printf("| | geonn: %s | %s | %s |", run_text(problem), time_text(outcome->best_ms),
+			   time_text(outcome->median_ms));
+		if (problem->algorithm == GEONN_ALGORITHM_BRUTE)
+			printf(" %.2f |", pairs_of(problem) / (outcome->best_ms * 1e-3) / TRILLION);
+		else
+			printf(" |");
+		printf(" %.*f | %s |\n", published_ms < 10 * outcome->best_ms ? 1 : 0,
+			   published_ms / outcome->best_ms, answers_text(outcome));
+	}
+	fflush(stdout);
+	return !is_wrong(outcome);
+}
+
+/*
+ * The runs of one problem on these devices, with the data on the host: one
+ * engine answers by both algorithms.
+ */
+static bool
+table_host_runs(const struct problem *model, double published_ms, FILE *json)
+{
+	static const enum geonn_algorithm algorithms[] = {GEONN_ALGORITHM_BRUTE, GEONN_ALGORITHM_INDEX};
+	static struct outcome outcome;
+	struct problem problem = *model;
+	struct host_run *run;
+	bool		right = true;
+
+	memset(&outcome, 0, sizeof(outcome));
+	problem.data = BENCH_DATA_HOST;
+	run = host_run_open(&problem, outcome.failure);
+	for (int i = 0; i < 2; i++)
+	{
+		problem.algorithm = algorithms[i];
+		if (run != NULL)
+			host_run_search(run, &problem, &outcome);
+		right = print_table_line(&problem, &outcome, published_ms, json) && right;
+	}
+	if (run != NULL)
+		host_run_close(run);
+	return right;
+}
+
+static bool
+table_device_runs(const struct problem *model, double published_ms, FILE *json)
+{
+	static const enum geonn_algorithm algorithms[] = {GEONN_ALGORITHM_BRUTE, GEONN_ALGORITHM_INDEX};
+	static struct outcome outcome;
+	struct problem problem = *model;
+	bool		right = true;
+
+	problem.data = BENCH_DATA_DEVICE;
+	for (int i = 0; i < 2; i++)
+	{
+		problem.algorithm = algorithms[i];
+		bench_run(&problem, &outcome);
+		right = print_table_line(&problem, &outcome, published_ms, json) && right;
+	}
+	return right;
+}
+
+bool
+suite_table(const struct machine *machine, const struct problem *model, FILE *json)
+{
+	bool		right = true;
+
+	printf("\n| observations x references | program | best ms | median ms | T pairs/s | faster than the best published | answers |\n"
+		   "|---|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < sizeof(table_problems) / sizeof(table_problems[0]); i++)
+	{
+		const struct table_problem *entry = &table_problems[i];
+		double		published_ms = entry->published[0].best_ms;
+		struct problem problem = *model;
+
+		problem.observations = entry->observations;
+		problem.references = entry->references;
+		problem.neighbours = 1;
+		problem.distribution = POINTS_UNIFORM;
+		printf("| **%s x %s** | | | | | | |\n", count_text(problem.observations),
+			   count_text(problem.references));
+		for (int j = 0; j < PUBLISHED_MAX && entry->published[j].what != NULL; j++)
+			printf("| | published: %s | %s | | %.3g | | float32, not exact |\n",
+				   entry->published[j].what, time_text(entry->published[j].best_ms),
+				   pairs_of(&problem) / (entry->published[j].best_ms * 1e-3) / TRILLION);
+		fflush(stdout);
+
+		problem.device = GEONN_DEVICE_CUDA;
+		for (problem.gpus = 1; problem.gpus <= machine->gpus;
+			 problem.gpus = problem.gpus < machine->gpus ? machine->gpus : machine->gpus + 1)
+		{
+			right = table_device_runs(&problem, published_ms, json) && right;
+			right = table_host_runs(&problem, published_ms, json) && right;
+		}
+		problem.device = GEONN_DEVICE_CPU;
+		problem.gpus = 0;
+		right = table_host_runs(&problem, published_ms, json) && right;
+	}
+	return right;
+}
+
+/*
+ * The goals
+ */
+
+enum measure
+{
+	MEASURE_TIME,				/* milliseconds: total */
+	MEASURE_BUILD,				/* milliseconds: the index's build */
+	MEASURE_PAIRS,				/* 10^12 pairs a second */
+	MEASURE_SPEEDUP,			/* times the pairs a second of the goal before */
+	MEASURE_OBSERVATIONS		/* 10^6 observations a second */
+};
+
+struct goal
+{
+	const char *work;
+	uint64_t	observations;
+	uint32_t	references;
+	uint32_t	neighbours;
+	enum points_distribution distribution;
+	enum geonn_algorithm algorithm;
+	enum bench_data data;
+	int			gpus;			/* 0: on the CPU, with two threads */
+	enum measure measure;
+	double		goal;
+	double		at_least;		/* 0: a multiple of another program's, which
+								 * test/bench/peers measures */
+};
+
+static const struct goal goals[] = {
+	{"2^27 x 2^16 uniform, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20},
+	{"2^27 x 2^16 city-like, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20},
+	{"2^27 x 2^16 uniform, host to host, one GPU", 1 << 27, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55},
+	{"2^27 x 2^16 city-like, host to host, one GPU", 1 << 27, 1 << 16, 1,
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55},
+	{"2^27 x 2^16 uniform, host to host, four GPUs", 1 << 27, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 4, MEASURE_TIME, 13, 22},
+	{"2^27 x 2^20 city-like, device-resident", 1 << 27, 1 << 20, 1,
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 12, 40},
+	{"2^27 x 2^24 uniform, device-resident", 1 << 27, 1 << 24, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 16, 50},
+	{"build, 2^24 references on the device", 1 << 20, 1 << 24, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_BUILD, 2.3, 6},
+	{"2^27 x 2^16, k = 10, device-resident", 1 << 27, 1 << 16, 10,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 40, 120},
+	{"brute force, one GPU (2^24 x 2^16)", 1 << 24, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_PAIRS, 9, 7},
+	{"brute force, four GPUs (2^24 x 2^16)", 1 << 24, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 4, MEASURE_SPEEDUP, 3.9, 3.8},
+	{"2^16 x 2^13, device-resident", 1 << 16, 1 << 13, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5},
+	{"CPU, two threads, 2^16 references, uniform", 1 << 24, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 20, 0},
+	{"CPU, two threads, 2^20 references, city-like", 1 << 24, 1 << 20, 1,
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 8, 0}
+};
+
+static const char *const units[] = {"ms", "ms", "T pairs/s", "times", "M obs/s"};
+
+static double
+measured(enum measure measure, const struct problem *problem, const struct outcome *outcome,
+		 double milliseconds, double one_gpu_rate)
+{
+	double		seconds = milliseconds * 1e-3;
+
+	switch (measure)
+	{
+		case MEASURE_BUILD:
+			return outcome->best_build_ms;
+		case MEASURE_PAIRS:
+			return pairs_of(problem) / seconds / TRILLION;
+		case MEASURE_SPEEDUP:
+			return pairs_of(problem) / seconds / TRILLION / one_gpu_rate;
+		case MEASURE_OBSERVATIONS:
+			return (double) problem->observations / seconds / MILLION;
+		default:
+			return milliseconds;
+	}
+}
+
+static const char *
+judge(const struct goal *goal, double value)
+{
+	bool		is_time = goal->measure == MEASURE_TIME || goal->measure == MEASURE_BUILD;
+
+	if (is_time ? value <= goal->goal : value >= goal->goal)
+		return "goal";
+	if (goal->at_least == 0)
+		return "below the goal";
+	if (is_time ? value <= goal->at_least : value >= goal->at_least)
+		return "at least";
+	return "MISSED";
+}
+
+static void
+print_goal(const struct goal *goal, const char *measured_text, const char *verdict,
+		   const char *answers)
+{
+	printf("| %s | %.3g %s |", goal->work, goal->goal, units[goal->measure]);
+	if (goal->at_least > 0)
+		printf(" %.3g %s |", goal->at_least, units[goal->measure]);
+	else
+		printf(" see test/bench/peers |");
+	printf(" %s | %s | %s |\n", measured_text, verdict, answers);
+	fflush(stdout);
+}
+
+bool
+suite_goals(const struct machine *machine, const struct problem *model, FILE *json)
+{
+	static struct outcome outcome;
+	double		one_gpu_rate = 0.0;
+	bool		right = true;
+
+	printf("\n| work | goal | at least | best (median) | reached | answers |\n"
+		   "|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < sizeof(goals) / sizeof(goals[0]); i++)
+	{
+		const struct goal *goal = &goals[i];
+		struct problem problem = *model;
+		double		best;
+		char		text[64];
+
+		problem.observations = goal->observations;
+		problem.references = goal->references;
+		problem.neighbours = goal->neighbours;
+		problem.distribution = goal->distribution;
+		problem.algorithm = goal->algorithm;
+		problem.data = goal->data;
+		problem.gpus = goal->gpus;
+		problem.device = goal->gpus > 0 ? GEONN_DEVICE_CUDA : GEONN_DEVICE_CPU;
+		problem.threads = goal->gpus > 0 || machine->cores <= 2 ? 0 : 2;
+		if (goal->gpus > machine->gpus)
+		{
+			snprintf(text, sizeof(text), "needs %d GPU%s", goal->gpus, goal->gpus > 1 ? "s" : "");
+			print_goal(goal, text, "", "");
+			continue;
+		}
+		bench_run(&problem, &outcome);
+		json_run(json, &problem, &outcome);
+		if (!outcome.finished)
+		{
+			print_goal(goal, "", "", outcome.failure);
+			continue;
+		}
+		right = right && !is_wrong(&outcome);
+		best = measured(goal->measure, &problem, &outcome, outcome.best_ms, one_gpu_rate);
+		if (goal->measure == MEASURE_PAIRS)
+			one_gpu_rate = best;
+		if (goal->measure == MEASURE_BUILD)
+			snprintf(text, sizeof(text), "%.2f", best);
+		else
+			snprintf(text, sizeof(text), best < 1 ? "%.3f (%.3f)" : "%.2f (%.2f)", best,
+					 measured(goal->measure, &problem, &outcome, outcome.median_ms, one_gpu_rate));
+		print_goal(goal, text, judge(goal, best), answers_text(&outcome));
+	}
+	return right;
+}
