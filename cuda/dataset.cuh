@@ -22,16 +22,31 @@ enum cuda_part
 
 #define CUDA_PARTS 2
 
+enum cuda_part_state
+{
+	PART_ABSENT,
+	PART_BUILDING,
+	PART_BUILT
+};
+
+/* One part's block of memory on a GPU. */
+struct cuda_block
+{
+	enum cuda_part_state state; /* guarded by dataset.cu's lock */
+
+	/* immutable once it is built */
+	void	   *memory;
+	size_t		bytes;
+};
+
 /*
  * What dataset->built[device->number] points to.  While a search is under way,
  * the part that cuda_part_of names for it is there and does not change.
  */
 struct cuda_built
 {
-	/* of each part: its block of memory on the GPU, or NULL */
-	void	   *memory[CUDA_PARTS];
-	size_t		bytes[CUDA_PARTS];
-
+	struct device *device;
+	struct cuda_block blocks[CUDA_PARTS];
 	struct brute_references references;
 	struct index index;
 };
@@ -43,6 +58,12 @@ struct cuda_built
  * all of the index's positions.)
  */
 extern enum cuda_part cuda_part_of(const struct search *search);
+
+/*
+ * Link a device, at the end of its probe, to all that came before, so that
+ * they can copy datasets from each other.
+ */
+extern void cuda_join(struct device *device);
 
 /* device.h's build and discard */
 extern bool cuda_build(struct device *device, const struct search *search,
