@@ -132,7 +132,7 @@ load_candidate(struct redo_candidate *candidate, const struct brute_room *room,
 }
 
 static __global__ void
-__launch_bounds__(BLOCK_THREADS, 2)
+__launch_bounds__(BLOCK_THREADS, 3)
 redo_kernel(struct brute_references references, struct brute_room room, uint32_t listed,
 			struct redo_state *states, uint32_t first_tile, uint32_t end_tile, bool resume)
 {
