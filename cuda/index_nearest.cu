@@ -15,24 +15,34 @@
 #define PER_LANE 2
 #define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
 
-/* references of a chunk */
-#ifndef CHUNK
-#define CHUNK 4
-#endif
-#define LEAF_CHUNKS (INDEX_WIDTH / CHUNK)
-
 /* leaves that a group looks at before it leaves its observations to decide */
 #define GROUP_LEAVES_MAX 256
 
 /* of the key kernel */
-#define KEY_THREADS 256
+#define KEY_THREADS 512
+#define TABLE_BLOCKS 8
 #define SPLITTERS_MAX 2048
 #define SPLITTER_BITS 11
+
+#ifndef KEY_BLOCKS
+#define KEY_BLOCKS 3
+#endif
+#ifndef SEARCH_BLOCKS
+#define SEARCH_BLOCKS 7
+#endif
+
+/* cells of the curve, by the first bits of the code, with their splitters */
+#define CELL_BITS 12
+#define CELLS (1 << CELL_BITS)
+#define CELL_SHIFT (3 + 2 * INDEX_CODE_LEVELS - CELL_BITS)
 
 /* levels of an observation's code; STEP_LEVELS at a time */
 #define ROW_LEVELS 20
 #define STEP_LEVELS 5
 #define STEP_CELLS (1 << (2 * STEP_LEVELS))
+
+/* blocks of decide on each multiprocessor */
+#define DECIDE_BLOCKS 8
 
 /* entries of the list of one launch of decide */
 #define DECIDE_ROWS ((uint32_t) 1 << 22)
@@ -40,6 +50,7 @@
 /* of the proof */
 #define MARGIN 0x1p-17f
 #define MARGIN_FLOOR 0x1p-120f
+#define REACH_FLOOR 0x1p-60f
 #define ABOVE (1.0f + 0x1p-20f)
 
 static_assert(ROW_LEVELS % STEP_LEVELS == 0 && ROW_LEVELS <= INDEX_CODE_LEVELS, "whole steps");
@@ -52,8 +63,18 @@ struct __align__(32) record
 	uint64_t	hint;			/* code << SPLITTER_BITS | rank */
 };
 
+/* what keys are made by, in shared memory and in the room */
+struct key_tables
+{
+	uint64_t	splitter[SPLITTERS_MAX];	/* where ranks begin on the curve */
+	float		scale[SPLITTERS_MAX];	/* fractions for each unit of the code */
+	uint32_t	cell[CELLS];	/* ranks of a cell: first | last << 16 */
+	uint16_t	step[4 * STEP_CELLS];	/* curve_step() */
+};
+
 struct nearest_room
 {
+	struct key_tables *tables;
 	struct record *record;		/* [rows] */
 	uint32_t   *key;			/* [rows]; then the list of ambiguous slots */
 	uint32_t   *sorted_key;		/* [rows] */
@@ -90,9 +111,9 @@ struct seeker
 	float		z;
 	float		square;			/* of the offset */
 	float		norm;			/* its length, rounded up */
-	float		best;			/* least comparison value of any chunk */
+	float		best;			/* least comparison value */
 	float		second;			/* of any other */
-	uint32_t	chunk;			/* that of best */
+	uint32_t	position;		/* that of best */
 };
 
 static void *
@@ -117,6 +138,7 @@ place_room(void *memory, uint32_t rows, struct nearest_room *room, size_t *bytes
 	if (error != cudaSuccess)
 		return error;
 	*bytes = 0;
+	room->tables = (struct key_tables *) take(memory, bytes, sizeof(struct key_tables));
 	room->record = (struct record *) take(memory, bytes, count * sizeof(struct record));
 	room->key = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
 	room->sorted_key = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
@@ -170,7 +192,7 @@ curve_step(uint32_t state, uint32_t column, uint32_t row)
  * made beforehand.
  */
 static __device__ __forceinline__ uint64_t
-row_code(struct geonn_vector vector, const uint16_t *steps)
+row_code(struct geonn_vector vector, const uint16_t *step_table)
 {
 	float		x = (float) vector.x;
 	float		y = (float) vector.y;
@@ -209,7 +231,7 @@ row_code(struct geonn_vector vector, const uint16_t *steps)
 	for (int shift = ROW_LEVELS - STEP_LEVELS; shift >= 0; shift -= STEP_LEVELS)
 	{
 		const uint32_t mask = (1 << STEP_LEVELS) - 1;
-		uint32_t	step = steps[state * STEP_CELLS + ((column >> shift & mask) << STEP_LEVELS) +
+		uint32_t	step = step_table[state * STEP_CELLS + ((column >> shift & mask) << STEP_LEVELS) +
 								 (row >> shift & mask)];
 
 		code = code << (2 * STEP_LEVELS) | step >> 2;
@@ -219,23 +241,67 @@ row_code(struct geonn_vector vector, const uint16_t *steps)
 }
 
 /*
- * Unit vectors of the observations, and keys to sort them by.
+ * Make the tables, and reset what the later kernels count.
  */
 static __global__ void __launch_bounds__(KEY_THREADS)
-key_kernel(const __grid_constant__ struct index index,
-		   const __grid_constant__ struct nearest_task task)
+table_kernel(const __grid_constant__ struct index index,
+			 const __grid_constant__ struct nearest_task task)
 {
 	__shared__ uint64_t splitter[SPLITTERS_MAX + 1];
-	__shared__ uint16_t steps[4 * STEP_CELLS];
+	struct key_tables *tables = task.room.tables;
+	uint32_t	thread = blockIdx.x * KEY_THREADS + threadIdx.x;
 
-	for (uint32_t i = threadIdx.x; i < 4 * STEP_CELLS; i += KEY_THREADS)
-		steps[i] = (uint16_t) curve_step(i / STEP_CELLS, i >> STEP_LEVELS & ((1 << STEP_LEVELS) - 1),
-										 i & ((1 << STEP_LEVELS) - 1));
 	for (uint32_t i = threadIdx.x; i <= SPLITTERS_MAX; i += KEY_THREADS)
 		splitter[i] = i == 0 ? 0 :
 			i < task.splitters ?
 			index.leaf_code[(uint64_t) i * index.shape.nodes[0] / task.splitters] :
 			(uint64_t) 6 << (2 * INDEX_CODE_LEVELS);
+	__syncthreads();
+	for (uint32_t i = thread; i < SPLITTERS_MAX; i += TABLE_BLOCKS * KEY_THREADS)
+	{
+		tables->splitter[i] = splitter[i];
+		tables->scale[i] = (float) (1u << task.fraction_bits) /
+			(float) (splitter[i + 1] - splitter[i]);
+	}
+	for (uint32_t i = thread; i < CELLS; i += TABLE_BLOCKS * KEY_THREADS)
+	{
+		uint64_t	begin = (uint64_t) i << CELL_SHIFT;
+		uint64_t	end = (uint64_t) (i + 1) << CELL_SHIFT;
+		uint32_t	first = 0;
+		uint32_t	last = 0;
+
+		for (uint32_t step = SPLITTERS_MAX / 2; step > 0; step /= 2)
+		{
+			if (splitter[first + step] <= begin)
+				first += step;
+			if (splitter[last + step] < end)
+				last += step;
+		}
+		tables->cell[i] = first | last << 16;
+	}
+	for (uint32_t i = thread; i < 4 * STEP_CELLS; i += TABLE_BLOCKS * KEY_THREADS)
+		tables->step[i] = (uint16_t) curve_step(i / STEP_CELLS,
+												i >> STEP_LEVELS & ((1 << STEP_LEVELS) - 1),
+												i & ((1 << STEP_LEVELS) - 1));
+	if (thread == 0)
+	{
+		*task.room.listed = 0;
+		task.status->out_of_range = 0;
+		task.status->unmatched = 0;
+		task.status->ambiguous = 0;
+	}
+}
+
+/*
+ * Unit vectors of the observations, and keys to sort them by.
+ */
+static __global__ void __launch_bounds__(KEY_THREADS)
+key_kernel(const __grid_constant__ struct nearest_task task)
+{
+	__shared__ struct key_tables tables;
+
+	for (uint32_t i = threadIdx.x; i < sizeof(tables) / sizeof(uint64_t); i += KEY_THREADS)
+		((uint64_t *) &tables)[i] = ((const uint64_t *) task.room.tables)[i];
 	__syncthreads();
 
 	for (uint32_t row = blockIdx.x * KEY_THREADS + threadIdx.x; row < task.rows;
@@ -245,9 +311,9 @@ key_kernel(const __grid_constant__ struct index index,
 		double		longitude = task.longitude[row];
 		struct record record;
 		uint64_t	code;
-		uint32_t	rank = 0;
+		uint32_t	rank;
+		uint32_t	last;
 		float		fraction;
-		uint32_t	fraction_last = (1u << task.fraction_bits) - 1;
 
 		if (!geonn_coordinates_valid(latitude, longitude))
 		{
@@ -256,16 +322,24 @@ key_kernel(const __grid_constant__ struct index index,
 			longitude = 0.0;
 		}
 		record.vector = geonn_unit_vector(latitude, longitude);
-		code = row_code(record.vector, steps);
-		for (uint32_t step = SPLITTERS_MAX / 2; step > 0; step /= 2)
-			if (splitter[rank + step] <= code)
-				rank += step;
-		fraction = (float) (code - splitter[rank]) *
-			__fdividef((float) (1u << task.fraction_bits),
-					   (float) (splitter[rank + 1] - splitter[rank]));
+		code = row_code(record.vector, tables.step);
+		rank = tables.cell[code >> CELL_SHIFT];
+		last = rank >> 16;
+		rank &= 0xFFFF;
+		while (rank < last)
+		{
+			uint32_t	middle = (rank + last + 1) / 2;
+
+			if (tables.splitter[middle] <= code)
+				rank = middle;
+			else
+				last = middle - 1;
+		}
+		fraction = (float) (code - tables.splitter[rank]) * tables.scale[rank];
 		record.hint = code << SPLITTER_BITS | rank;
 		task.room.record[row] = record;
-		task.room.key[row] = rank << task.fraction_bits | min((uint32_t) fraction, fraction_last);
+		task.room.key[row] = rank << task.fraction_bits |
+			min((uint32_t) fraction, (1u << task.fraction_bits) - 1);
 		task.room.row[row] = row;
 	}
 }
@@ -281,7 +355,7 @@ static __device__ __forceinline__ void
 write_answer(const struct index *index, const struct nearest_task *task, uint32_t slot,
 			 uint32_t row, double distance, uint32_t number)
 {
-	bool		matched = distance <= task->max_distance && number != INDEX_NONE;
+	bool		matched = distance <= task->max_distance && distance < INFINITY;
 	uint32_t	at = task->row != NULL ? slot : row;
 
 	if (task->row != NULL)
@@ -292,22 +366,32 @@ write_answer(const struct index *index, const struct nearest_task *task, uint32_
 		atomicAdd(&task->status->unmatched, 1);
 }
 
-/* the first of the lanes' floats, none negative, is the largest */
+/* of the lanes' floats, none of which is negative */
 static __device__ __forceinline__ float
 warp_largest(float value)
 {
 	return __uint_as_float(~index_warp_smallest(~__float_as_uint(value)));
 }
 
+static __device__ __forceinline__ float
+warp_smallest(float value)
+{
+	return __uint_as_float(index_warp_smallest(__float_as_uint(value)));
+}
+
 /* where the leaf is likely to be that holds the nearest of an observation */
 static __device__ __forceinline__ uint32_t
-home_of(const struct index *index, uint32_t splitters, uint64_t hint)
+home_of(const struct index *index, uint64_t hint)
 {
-	uint64_t	rank = hint & (SPLITTERS_MAX - 1);
+	uint32_t	rank = (uint32_t) hint & (SPLITTERS_MAX - 1);
 	uint64_t	leaves = index->shape.nodes[0];
 
-	return index_home_leaf(index, hint >> SPLITTER_BITS, (uint32_t) (rank * leaves / splitters),
-						   (uint32_t) ((rank + 1) * leaves / splitters));
+	/* a splitter for each leaf, or SPLITTERS_MAX */
+	if (leaves <= SPLITTERS_MAX)
+		return rank;
+	return index_home_leaf(index, hint >> SPLITTER_BITS,
+						   (uint32_t) (rank * leaves >> SPLITTER_BITS),
+						   (uint32_t) ((rank + 1) * leaves >> SPLITTER_BITS));
 }
 
 static __device__ __forceinline__ struct seeker
@@ -325,62 +409,38 @@ make_seeker(struct geonn_vector vector, struct geonn_vector anchor)
 	seeker.norm = __fsqrt_rn(seeker.square) * ABOVE;
 	seeker.best = INFINITY;
 	seeker.second = INFINITY;
-	seeker.chunk = 0;
+	seeker.position = 0;
 	return seeker;
 }
 
 /*
- * Compare all lanes' observations with the positions of a leaf.  Returns the
- * square of the offset of this lane's position, 0 where there is none.
+ * Compare all lanes' observations with those positions of a leaf, staged in
+ * shared memory, that the mask names.
  */
-static __device__ __forceinline__ float
-compare_leaf(const struct index *index, uint32_t leaf, struct geonn_vector anchor,
-			 float4 *staged, struct seeker *seekers)
+static __device__ __forceinline__ void
+compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, uint32_t mask)
 {
-	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
-	bool		present = position < index->shape.positions;
-	struct geonn_vector vector = index_vector(index, position);
-	float		x = (float) (vector.x - anchor.x);
-	float		y = (float) (vector.y - anchor.y);
-	float		z = (float) (vector.z - anchor.z);
-	float		square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
-
-	__syncwarp();				/* all have done with the leaf before */
-	staged[index_lane()] = make_float4(x, y, z, present ? square : INFINITY);
-	__syncwarp();
-#pragma unroll
-	for (uint32_t chunk = 0; chunk < LEAF_CHUNKS; chunk++)
+	while (mask != 0)
 	{
-		float		least[PER_LANE];
+		uint32_t	place = __ffs(mask) - 1;
+		float4		reference = staged[place];
 
-#pragma unroll
-		for (int i = 0; i < CHUNK; i++)
-		{
-			float4		reference = staged[chunk * CHUNK + i];
-
-#pragma unroll
-			for (int j = 0; j < PER_LANE; j++)
-			{
-				float		value = __fmaf_rn(seekers[j].z, reference.z,
-											  __fmaf_rn(seekers[j].y, reference.y,
-														__fmaf_rn(seekers[j].x, reference.x,
-																  reference.w)));
-
-				least[j] = i == 0 ? value : fminf(least[j], value);
-			}
-		}
+		mask &= mask - 1;
 #pragma unroll
 		for (int j = 0; j < PER_LANE; j++)
 		{
 			struct seeker *seeker = &seekers[j];
+			float		value = __fmaf_rn(seeker->z, reference.z,
+										  __fmaf_rn(seeker->y, reference.y,
+													__fmaf_rn(seeker->x, reference.x,
+															  reference.w)));
 
-			seeker->second = fminf(seeker->second, fmaxf(seeker->best, least[j]));
-			if (least[j] < seeker->best)
-				seeker->chunk = leaf * LEAF_CHUNKS + chunk;
-			seeker->best = fminf(seeker->best, least[j]);
+			seeker->second = fminf(seeker->second, fmaxf(seeker->best, value));
+			if (value < seeker->best)
+				seeker->position = leaf * INDEX_WIDTH + place;
+			seeker->best = fminf(seeker->best, value);
 		}
 	}
-	return present ? square : 0.0f;
 }
 
 /* the square of the distance to the best so far, more or less */
@@ -405,58 +465,6 @@ reach_of(const struct seeker *seeker, float square_limit)
 	return (seeker->norm + __fsqrt_rn(square)) * ABOVE;
 }
 
-/*
- * Decide among the references of a chunk, in float64.
- */
-static __device__ __forceinline__ void
-decide_chunk(const struct index *index, const struct nearest_task *task, uint32_t slot,
-			 uint32_t row, struct geonn_vector from, uint32_t chunk)
-{
-	struct geonn_vector vectors[CHUNK];
-	double		squares[CHUNK];
-	struct geonn_vector nearest;
-	double		least;
-	double		limit;
-	double		distance;
-	uint32_t	best = 0;
-	uint32_t	number;
-
-#pragma unroll
-	for (uint32_t i = 0; i < CHUNK; i++)
-	{
-		/* what fills up the last leaf is the last position once more */
-		vectors[i] = index_vector(index, chunk * CHUNK + i);
-		squares[i] = geonn_chord_squared(from, vectors[i]);
-	}
-	least = squares[0];
-	nearest = vectors[0];
-#pragma unroll
-	for (uint32_t i = 1; i < CHUNK; i++)
-		if (squares[i] < least)
-		{
-			least = squares[i];
-			nearest = vectors[i];
-			best = i;
-		}
-	limit = geonn_chord_limit(least);
-	distance = geonn_distance_of(from, nearest);
-	number = index->start[min(chunk * CHUNK + best, index->shape.positions - 1)];
-#pragma unroll
-	for (uint32_t i = 0; i < CHUNK; i++)
-		if (i != best && squares[i] <= limit && chunk * CHUNK + i < index->shape.positions)
-		{
-			double		other = geonn_distance_of(from, vectors[i]);
-			uint32_t	other_number = index->start[chunk * CHUNK + i];
-
-			if (is_before(other, index->place[other_number], distance, index->place[number]))
-			{
-				distance = other;
-				number = other_number;
-			}
-		}
-	write_answer(index, task, slot, row, distance, number);
-}
-
 /* put slots on the list of ambiguous ones; all lanes take part */
 static __device__ __forceinline__ void
 list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
@@ -476,17 +484,16 @@ list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 /*
  * Each warp answers a group of neighbouring observations.
  */
-static __global__ void __launch_bounds__(BLOCK_THREADS)
+static __global__ void __launch_bounds__(BLOCK_THREADS, SEARCH_BLOCKS)
 search_kernel(const __grid_constant__ struct index index,
 			  const __grid_constant__ struct nearest_task task)
 {
 	__shared__ float4 staged_leaves[BLOCK_WARPS][INDEX_WIDTH];
 	float4	   *staged = staged_leaves[threadIdx.x / INDEX_WIDTH];
 	uint32_t	group = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
+	uint32_t	first_slot = group * GROUP_ROWS + index_lane();
 	uint32_t	leaves_left = GROUP_LEAVES_MAX;
-	uint32_t	slot[PER_LANE];
 	uint32_t	row[PER_LANE];
-	struct record record[PER_LANE];
 	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
 
 	if ((uint64_t) group * GROUP_ROWS >= task.rows)
@@ -494,76 +501,110 @@ search_kernel(const __grid_constant__ struct index index,
 #pragma unroll
 	for (int j = 0; j < PER_LANE; j++)
 	{
-		slot[j] = group * GROUP_ROWS + j * INDEX_WIDTH + index_lane();
-		left[j] = __ballot_sync(INDEX_ALL_LANES, slot[j] < task.rows);
-		row[j] = task.room.sorted_row[min(slot[j], task.rows - 1)];
-		record[j] = task.room.record[row[j]];
+		uint32_t	slot = first_slot + j * INDEX_WIDTH;
+
+		left[j] = __ballot_sync(INDEX_ALL_LANES, slot < task.rows);
+		row[j] = task.room.sorted_row[min(slot, task.rows - 1)];
 	}
 
 	while ((left[0] | left[1]) != 0)
 	{
-		bool		in_upper = left[1] != 0;
-		int			source = in_upper ? __ffs(left[1]) - 1 : 31 - __clz(left[0]);
-		struct geonn_vector anchor = in_upper ? record[1].vector : record[0].vector;
-		uint64_t	hint = in_upper ? record[1].hint : record[0].hint;
+		/* one from the middle, or what is left next to it */
+		uint32_t	anchor_row = left[1] != 0 ?
+			__shfl_sync(INDEX_ALL_LANES, row[1], __ffs(left[1]) - 1) :
+			__shfl_sync(INDEX_ALL_LANES, row[0], 31 - __clz(left[0]));
+		struct record record = task.room.record[anchor_row];
+		struct geonn_vector anchor = record.vector;
 		struct seeker seekers[PER_LANE];
 		bool		member[PER_LANE];
 		struct index_walk walk;
 		uint32_t	leaf;
 		bool		is_home = true;
-		double		limit = INFINITY;
+		float		reach = INFINITY;
 
-		anchor.x = __shfl_sync(INDEX_ALL_LANES, anchor.x, source);
-		anchor.y = __shfl_sync(INDEX_ALL_LANES, anchor.y, source);
-		anchor.z = __shfl_sync(INDEX_ALL_LANES, anchor.z, source);
-		hint = __shfl_sync(INDEX_ALL_LANES, hint, source);
 #pragma unroll
 		for (int j = 0; j < PER_LANE; j++)
 		{
-			seekers[j] = make_seeker(record[j].vector, anchor);
+			seekers[j] = make_seeker(task.room.record[row[j]].vector, anchor);
 			member[j] = left[j] >> index_lane() & 1;
 		}
 
-		index_walk_begin(&walk, &index, anchor, 0, home_of(&index, task.splitters, hint));
-		while (index_walk_next(&walk, limit, &leaf))
+		index_walk_begin(&walk, &index, anchor, 0, home_of(&index, record.hint));
+		while (index_walk_next(&walk, (double) (reach * reach * ABOVE), &leaf))
 		{
-			float		square;
-			float		reach = 0.0f;
+			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+			bool		present = position < index.shape.positions;
+			struct geonn_vector vector = index_vector(&index, position);
+			float		x = (float) (vector.x - anchor.x);
+			float		y = (float) (vector.y - anchor.y);
+			float		z = (float) (vector.z - anchor.z);
+			float		square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
+			uint32_t	mask;
 
 			if (leaves_left == 0)
 				break;
 			leaves_left--;
-			square = compare_leaf(&index, leaf, anchor, staged, seekers);
+			__syncwarp();		/* all have done with the leaf before */
+			staged[index_lane()] = make_float4(x, y, z, square);
+			__syncwarp();
+
 			if (is_home)
 			{
 				/* members are those as near as the home leaf is large */
-				square = warp_largest(square);
+				float		largest = warp_largest(present ? square : 0.0f);
+				float		least = warp_smallest(present ? square : INFINITY);
+				float		norm = 0.0f;
+
 #pragma unroll
 				for (int j = 0; j < PER_LANE; j++)
-					member[j] = member[j] && seekers[j].square <= square;
+				{
+					member[j] = member[j] && seekers[j].square <= largest;
+					if (member[j])
+						norm = fmaxf(norm, seekers[j].norm);
+				}
+				norm = warp_largest(norm);
+
+				/* none is farther from the anchor's nearest than this */
+				reach = norm + fminf(norm + __fsqrt_rn(least), __fsqrt_rn(task.square_limit));
+				reach = reach * ABOVE + REACH_FLOOR;
 				is_home = false;
 			}
+			mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ABOVE);
+			if (mask == 0)
+				continue;
+			compare_positions(seekers, staged, leaf, mask);
+
+			reach = 0.0f;
 #pragma unroll
 			for (int j = 0; j < PER_LANE; j++)
 				if (member[j])
 					reach = fmaxf(reach, reach_of(&seekers[j], task.square_limit));
 			reach = warp_largest(reach);
-			limit = (double) (reach * reach * ABOVE);
 		}
 
 #pragma unroll
 		for (int j = 0; j < PER_LANE; j++)
 		{
+			uint32_t	slot = first_slot + j * INDEX_WIDTH;
 			bool		ambiguous;
 
 			if (leaves_left == 0)
 				member[j] = left[j] >> index_lane() & 1;
 			ambiguous = member[j] &&
 				(leaves_left == 0 ||
-				 !(seekers[j].second > seekers[j].best + margin_of(&seekers[j])));
-			list_slot(&task, slot[j], ambiguous);
+				 (seekers[j].best < INFINITY &&
+				  !(seekers[j].second > seekers[j].best + margin_of(&seekers[j]))));
+			list_slot(&task, slot, ambiguous);
 			if (member[j] && !ambiguous)
-				decide_chunk(&index, &task, slot[j], row[j], record[j].vector, seekers[j].chunk);
+			{
+				struct geonn_vector from = task.room.record[row[j]].vector;
+				uint32_t	position = seekers[j].position;
+				double		distance = INFINITY;
+
+				if (seekers[j].best < INFINITY)
+					distance = geonn_distance_of(from, index_vector(&index, position));
+				write_answer(&index, &task, slot, row[j], distance, index.start[position]);
+			}
 			left[j] &= ~__ballot_sync(INDEX_ALL_LANES, member[j]);
 		}
 	}
@@ -594,7 +635,7 @@ decide_kernel(const __grid_constant__ struct index index,
 		uint32_t	leaf;
 
 		index_walk_begin(&walk, &index, record.vector, 0,
-						 home_of(&index, task.splitters, record.hint));
+						 home_of(&index, record.hint));
 		while (index_walk_next(&walk, limit, &leaf))
 		{
 			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
@@ -662,6 +703,7 @@ index_nearest_enqueue(const struct index_nearest *search)
 	size_t		bytes;
 	int			device;
 	int			multiprocessors;
+	uint32_t	decide_blocks;
 	uint32_t	key_blocks = blocks_for(search->rows, KEY_THREADS);
 	cudaError_t error;
 
@@ -683,16 +725,13 @@ index_nearest_enqueue(const struct index_nearest *search)
 	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
 		(error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
 										device)) != cudaSuccess ||
-		(error = place_room(search->room, search->rows, &task.room, &bytes)) != cudaSuccess ||
-		(error = cudaMemsetAsync(search->status, 0, sizeof(*search->status),
-								 search->stream)) != cudaSuccess ||
-		(error = cudaMemsetAsync(task.room.listed, 0, sizeof(uint32_t),
-								 search->stream)) != cudaSuccess)
+		(error = place_room(search->room, search->rows, &task.room, &bytes)) != cudaSuccess)
 		return error;
 
-	if (key_blocks > (uint32_t) multiprocessors * 8)
-		key_blocks = (uint32_t) multiprocessors * 8;
-	key_kernel<<<key_blocks, KEY_THREADS, 0, search->stream>>> (*index, task);
+	if (key_blocks > (uint32_t) multiprocessors * KEY_BLOCKS)
+		key_blocks = (uint32_t) multiprocessors * KEY_BLOCKS;
+	table_kernel<<<TABLE_BLOCKS, KEY_THREADS, 0, search->stream>>> (*index, task);
+	key_kernel<<<key_blocks, KEY_THREADS, 0, search->stream>>> (task);
 	if ((error = cudaGetLastError()) != cudaSuccess ||
 		(error = cub::DeviceRadixSort::SortPairs(task.room.scratch, task.room.scratch_bytes,
 												 task.room.key, task.room.sorted_key,
@@ -704,9 +743,12 @@ index_nearest_enqueue(const struct index_nearest *search)
 		search->stream>>> (*index, task);
 	if ((error = cudaGetLastError()) != cudaSuccess)
 		return error;
+	decide_blocks = blocks_for(search->rows, BLOCK_WARPS);
+	if (decide_blocks > (uint32_t) multiprocessors * DECIDE_BLOCKS)
+		decide_blocks = (uint32_t) multiprocessors * DECIDE_BLOCKS;
 	for (uint64_t first = 0; first < search->rows; first += DECIDE_ROWS)
 	{
-		decide_kernel<<<multiprocessors * 8, BLOCK_THREADS, 0, search->stream>>>
+		decide_kernel<<<decide_blocks, BLOCK_THREADS, 0, search->stream>>>
 			(*index, task, (uint32_t) first);
 		if ((error = cudaGetLastError()) != cudaSuccess)
 			return error;
