@@ -113,6 +113,8 @@ struct index_nearest
 	struct index_status *status;	/* on the GPU; zeroed by index_nearest_enqueue */
 	void	   *room;			/* of index_nearest_room() bytes */
 	cudaStream_t stream;
+	cudaEvent_t sorted;			/* to record when the observations are in
+								 * order, or NULL */
 };
 
 /* What the search tells the host, which copies it after the last launch. */

@@ -739,6 +739,9 @@ index_nearest_enqueue(const struct index_nearest *search)
 												 search->rows, 0, KEY_BITS,
 												 search->stream)) != cudaSuccess)
 		return error;
+	if (search->sorted != NULL &&
+		(error = cudaEventRecord(search->sorted, search->stream)) != cudaSuccess)
+		return error;
 	search_kernel<<<blocks_for(search->rows, GROUP_ROWS * BLOCK_WARPS), BLOCK_THREADS, 0,
 		search->stream>>> (*index, task);
 	if ((error = cudaGetLastError()) != cudaSuccess)
