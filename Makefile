@@ -140,12 +140,29 @@ NVCC_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_CODE) \
 
 ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c)) $(COMMON_SOURCES)
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
-ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread $(WARNINGS) $(PRECISION)
+ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -fno-math-errno -fno-trapping-math $(WARNINGS) $(PRECISION)
 NO_CUDA = build/engine/engine/no_cuda.o
 
 build/engine/%.o: src/%.c build/flags
 	@mkdir -p $(@D)
 	$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+# The CPU device's hot loops, once more for each level of x86-64's vectors; the
+# engine takes the best that the processor has (src/engine/cpu_path.h).
+CPU_PATH_SOURCES = $(addprefix src/engine/cpu_,brute.c nearest.c neighbours.c path_version.c vectors.c)
+CPU_PATHS := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),avx2 avx512)
+CPU_PATH_avx2 = -DCPU_PATH=avx2 -mavx2 -mfma -mbmi -mbmi2
+CPU_PATH_avx512 = -DCPU_PATH=avx512 -mavx2 -mfma -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512cd \
+	-mavx512dq -mavx512vl -mprefer-vector-width=512
+
+define CPU_PATH_RULE
+build/engine/%.$(1).o: src/%.c build/flags
+	@mkdir -p $$(@D)
+	$$(CC) $$(ENGINE_CFLAGS) $$(CPU_PATH_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
+ENGINE_OBJECTS += $$(CPU_PATH_SOURCES:src/%.c=build/engine/%.$(1).o)
+build/engine/engine/cpu_path.o: ENGINE_CFLAGS += -DCPU_PATH_VECTORS
+endef
+$(foreach path,$(CPU_PATHS),$(eval $(call CPU_PATH_RULE,$(path))))
 
 ifneq ($(NVCC),)
 ENGINE_OBJECTS := $(filter-out $(NO_CUDA),$(ENGINE_OBJECTS))
@@ -172,7 +189,7 @@ engine-device: build/geonn-engine
 # All is built anew when a compiler or a flag changes.
 build/flags: FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(COMPILE.c) $(COMPILE.c.bc) $(CC) $(ENGINE_CFLAGS) $(NVCC) $(NVCC_FLAGS))' >$@.new
+	@printf '%s\n' '$(subst ','\'',$(COMPILE.c) $(COMPILE.c.bc) $(CC) $(ENGINE_CFLAGS) $(CPU_PATH_avx512) $(NVCC) $(NVCC_FLAGS))' >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 .PHONY: FORCE
 
@@ -244,6 +261,7 @@ test-programs: $(TEST_PROGRAMS)
 syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
+	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
 	$(CC) $(TEST_CFLAGS) -fsyntax-only $(CLIENT_SOURCES) test/unit/engine_test.c test/unit/lying_engine.c $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')

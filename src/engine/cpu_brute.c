@@ -1,6 +1,6 @@
 /*
  * cpu_brute.c
- *		Every pair on the CPU: the exact nearest reference by brute force.
+ *		Every pair on the CPU: brute force.
  *
  * References are searched tile by tile, each tile for all observations of the
  * call while it lies in the first-level cache.
@@ -15,32 +15,15 @@
  * limit, the distance, which decides.  With references in random order that
  * happens about ln(groups) times an observation.
  *
- * References are met in the order of their indexes, so among equal distances
+ * References are met in the order of their places, so among equal distances
  * the first one met stays.
+ *
+ * What is more than the nearest goes through a collector, which lets in what is
+ * within its limit, again group by group.
  */
 #include "cpu_brute.h"
 
-#include <math.h>
-
-#include "../common/geodesy.h"
-
-/*
- * On x86-64 the compiler makes several versions of a function, and the loader
- * takes the best one for the processor.  The bytes that they compute are the
- * same: contraction is off and fma is exact in all of them.  (gcc 11 doesn't
- * know these levels, clang 14 can't link a function cloned in another file,
- * and sanitizers run before the loader has chosen.)
- */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
-	__GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define VECTOR_VERSIONS \
-	__attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define VECTOR_VERSIONS
-#endif
-
-/* a function called by one of several versions must become part of each */
-#define VECTOR_INLINE __attribute__((always_inline))
+#include "cpu_collector.h"
 
 /* references of a group; a tile is a whole number of them */
 #define GROUP 64
@@ -51,17 +34,17 @@
 /* the best reference so far for one observation */
 struct best
 {
-	struct geonn_vector place;	/* the observation */
+	struct geonn_vector from;	/* the observation */
 	double		smallest;		/* squared chord, of all those gone through */
 	double		limit;			/* geonn_chord_limit(smallest) */
 	double		chord;			/* squared chord of the best */
 	double		distance;
-	uint32_t	index;
+	uint32_t	place;
 };
 
-static inline VECTOR_INLINE double
+static inline __attribute__((always_inline)) double
 group_minimum(const struct cpu_references *references, size_t start,
-			  struct geonn_vector place)
+			  struct geonn_vector from)
 {
 	const double *x = references->x + start;
 	const double *y = references->y + start;
@@ -74,10 +57,10 @@ group_minimum(const struct cpu_references *references, size_t start,
 	for (size_t i = 0; i < GROUP; i += LANES)
 		for (int lane = 0; lane < LANES; lane++)
 		{
-			double		dx = x[i + lane] - place.x;
-			double		dy = y[i + lane] - place.y;
-			double		dz = z[i + lane] - place.z;
-			double		chord = dx * dx + dy * dy + dz * dz;
+			double		dx = x[i + lane] - from.x;
+			double		dy = y[i + lane] - from.y;
+			double		dz = z[i + lane] - from.z;
+			double		chord = cpu_filter_chord(dx, dy, dz);
 
 			smallest[lane] = chord < smallest[lane] ? chord : smallest[lane];
 		}
@@ -88,7 +71,7 @@ group_minimum(const struct cpu_references *references, size_t start,
 	return minimum;
 }
 
-static inline VECTOR_INLINE void
+static inline __attribute__((always_inline)) void
 decide_group(const struct cpu_references *references, size_t start,
 			 struct best *best)
 {
@@ -101,7 +84,7 @@ decide_group(const struct cpu_references *references, size_t start,
 		struct geonn_vector reference = {
 			references->x[i], references->y[i], references->z[i]
 		};
-		double		chord = geonn_chord_squared(best->place, reference);
+		double		chord = geonn_chord_squared(best->from, reference);
 		double		distance;
 
 		if (chord > best->limit)
@@ -114,74 +97,76 @@ decide_group(const struct cpu_references *references, size_t start,
 		/* up to a quarter turn the distance depends on the chord alone */
 		if (chord == best->chord && chord <= 2.0)
 			continue;
-		distance = geonn_distance_of(best->place, reference);
+		distance = geonn_distance_of(best->from, reference);
 		if (distance < best->distance)
 		{
 			best->distance = distance;
 			best->chord = chord;
-			best->index = (uint32_t) i;
+			best->place = (uint32_t) i;
 		}
 	}
 }
 
-VECTOR_VERSIONS
-bool
-cpu_brute_nearest(const struct cpu_references *references, const double *latitude,
-				  const double *longitude, size_t observations, uint32_t *index,
-				  double *distance, const atomic_bool *cancelled)
+void
+CPU_PATH_NAME(cpu_brute_nearest) (const struct cpu_references *references,
+								  const struct geonn_vector *from, size_t observations,
+								  uint32_t *place, double *distance,
+								  const atomic_bool *cancelled)
 {
 	struct best bests[CPU_BRUTE_OBSERVATIONS];
 
 	for (size_t i = 0; i < observations; i++)
-	{
-		/* one read each: the batch is shared with another process */
-		double		degrees[2] = {
-			((const volatile double *) latitude)[i],
-			((const volatile double *) longitude)[i]
-		};
-
-		if (!geonn_coordinates_valid(degrees[0], degrees[1]))
-			return false;
 		bests[i] = (struct best) {
-			.place = geonn_unit_vector(degrees[0], degrees[1]),
+			.from = from[i],
 			.smallest = INFINITY,
 			.limit = INFINITY,
 			.chord = INFINITY,
 			.distance = INFINITY
 		};
-	}
 
 	for (size_t start = 0; start < references->padded; start += CPU_BRUTE_TILE)
 	{
 		if (atomic_load_explicit(cancelled, memory_order_relaxed))
-			return true;
+			return;
 		for (size_t i = 0; i < observations; i++)
 			for (size_t group = start; group < start + CPU_BRUTE_TILE; group += GROUP)
-				if (group_minimum(references, group, bests[i].place) <= bests[i].limit)
+				if (group_minimum(references, group, bests[i].from) <= bests[i].limit)
 					decide_group(references, group, &bests[i]);
 	}
 
 	for (size_t i = 0; i < observations; i++)
 	{
-		index[i] = bests[i].index;
+		place[i] = bests[i].place;
 		distance[i] = bests[i].distance;
 	}
-	return true;
 }
 
-VECTOR_VERSIONS
 void
-cpu_brute_prepare(const struct cpu_references *references, const double *latitude,
-				  const double *longitude, size_t first, size_t rows)
+CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
+								  struct cpu_collector *collector)
 {
-	for (size_t i = first; i < first + rows; i++)
-	{
-		size_t		source = i < references->count ? i : references->count - 1;
-		struct geonn_vector place = geonn_unit_vector(latitude[source],
-													  longitude[source]);
+	const struct dataset *dataset = collector->dataset;
+	struct geonn_vector from = collector->from;
 
-		references->x[i] = place.x;
-		references->y[i] = place.y;
-		references->z[i] = place.z;
+	for (size_t start = 0; start < references->padded; start += GROUP)
+	{
+		size_t		end = start + GROUP < references->count ? start + GROUP : references->count;
+
+		if (start % CPU_BRUTE_TILE == 0 && cpu_collector_stopped(collector))
+			return;
+		if (group_minimum(references, start, from) > collector->limit)
+			continue;
+		for (size_t i = start; i < end; i++)
+		{
+			double		chord = cpu_filter_chord(references->x[i] - from.x,
+												 references->y[i] - from.y,
+												 references->z[i] - from.z);
+			uint32_t	place = (uint32_t) i;
+
+			if (chord > collector->limit || chord < collector->floor)
+				continue;
+			if (dataset->group == NULL || dataset->group[i] == collector->group)
+				cpu_collector_add(collector, chord, place, &place, 1);
+		}
 	}
 }

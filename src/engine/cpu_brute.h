@@ -1,20 +1,17 @@
 /*
  * cpu_brute.h
- *		Every pair on the CPU: the exact nearest reference by brute force.
+ *		Every pair on the CPU: brute force.
  */
 #ifndef GEONN_CPU_BRUTE_H
 #define GEONN_CPU_BRUTE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "cpu_path.h"
 
 /* references are searched in tiles of this many; three columns fill 12 kB */
 #define CPU_BRUTE_TILE 512
 
 /*
- * Unit vectors of references, as columns.  padded is count rounded up to
+ * Vectors of references, as columns.  padded is count rounded up to
  * whole tiles; the last reference fills the rest, so that it can't win there.
  */
 struct cpu_references
@@ -30,22 +27,19 @@ struct cpu_references
 #define CPU_BRUTE_OBSERVATIONS 64
 
 /*
- * Find for each of up to CPU_BRUTE_OBSERVATIONS observations (degrees) the
- * first reference in the order (distance, index): its index and the distance
- * in metres.  Ends early, with results undefined, once *cancelled is set.
- * False where an observation's coordinates are out of range.
+ * Find for each of up to CPU_BRUTE_OBSERVATIONS observations the first
+ * reference in the order (distance, place): its place and the distance in
+ * metres, by the metric sphere.  Ends early, with results undefined, once
+ * *cancelled is set.
  */
-extern bool cpu_brute_nearest(const struct cpu_references *references,
-							  const double *latitude, const double *longitude,
-							  size_t observations, uint32_t *index,
-							  double *distance, const atomic_bool *cancelled);
+extern void CPU_PATH_NAME(cpu_brute_nearest) (const struct cpu_references *references,
+											  const struct geonn_vector *from,
+											  size_t observations, uint32_t *place,
+											  double *distance,
+											  const atomic_bool *cancelled);
 
-/*
- * Fill in the unit vectors of rows first ... first + rows - 1; those past
- * count repeat the last reference.
- */
-extern void cpu_brute_prepare(const struct cpu_references *references,
-							  const double *latitude, const double *longitude,
-							  size_t first, size_t rows);
+/* Let a collector, which has begun, have what it wants of all references. */
+extern void CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
+											  struct cpu_collector *collector);
 
 #endif							/* GEONN_CPU_BRUTE_H */

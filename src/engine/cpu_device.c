@@ -3,10 +3,16 @@
  *		The CPU as a device: all cores share one search at a time.
  *
  * A search is worked on in turns of some 50 ms.  A turn covers as many
- * observations as its pairs allow, cut into pieces that the thread pool's
- * threads take one by one; then the search goes back to its session's queue
- * unless it is done, so that several sessions advance side by side and no
- * thread is ever shared by two searches.
+ * observations as its time and the batch's room allow, cut into pieces that the
+ * thread pool's threads take one by one; then the search goes back to its
+ * session's queue unless it is done, so that several sessions advance side by
+ * side and no thread is ever shared by two searches.
+ *
+ *	cpu_turn.c			what a turn is; cpu_turn_nearest.c and cpu_turn_pairs.c
+ *	cpu_index.c			the index, built with cpu_sort.c and cpu_curve.c
+ *	cpu_collector.c		one observation's candidates
+ *	cpu_path.c			the hot loops' versions for kinds of processors:
+ *						cpu_brute.c, cpu_nearest.c, cpu_neighbours.c, cpu_vectors.c
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -15,31 +21,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/sysinfo.h>
-#include <unistd.h>
 
-#include "../common/geodesy.h"
-#include "cpu_brute.h"
-#include "device.h"
+#include "cpu_curve.h"
+#include "cpu_memory.h"
+#include "cpu_turn.h"
 #include "thread_pool.h"
 
-/* pairs that one thread goes through in a turn; a core does 2 to 5 G/s */
-#define TURN_PAIRS_PER_THREAD ((size_t) 1 << 27)
-
-/* references that one piece of preparation converts */
+/* references that one piece of preparation converts; a whole number of tiles */
 #define PREPARE_PIECE ((size_t) 1 << 14)
 
 struct cpu_device
 {
 	struct search *search;		/* under way */
-};
-
-/* what cpu_device_build makes; the columns are one mapping */
-struct cpu_built
-{
-	struct cpu_references references;
-	size_t		bytes;
+	struct cpu_turn_room room;
 };
 
 /* the processor's own name for itself */
@@ -77,30 +72,18 @@ cpu_device_probe(struct device *device, struct failure *failure)
 	device->private_data = cpu;
 	device->lanes = 1;
 	read_processor_name(device->name, sizeof(device->name));
+	cpu_curve_initialize();
 	if (sysinfo(&system) == 0)
 		device->memory_total = (uint64_t) system.totalram * system.mem_unit;
 	thread_pool_lower_priority();
 	return true;
 }
 
-/*
- * What the kernel says can be allocated without swapping, or 0.
- */
 static uint64_t
 cpu_device_memory_free(struct device *device)
 {
-	FILE	   *file = fopen("/proc/meminfo", "r");
-	char		line[256];
-	unsigned long long kilobytes = 0;
-
 	(void) device;
-	if (file == NULL)
-		return 0;
-	while (fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1)
-			break;
-	fclose(file);
-	return (uint64_t) kilobytes * 1024;
+	return cpu_memory_free();
 }
 
 struct preparation
@@ -113,53 +96,69 @@ static void
 prepare_piece(void *context, size_t number)
 {
 	struct preparation *preparation = context;
+	const struct cpu_references *references = preparation->references;
+	const struct dataset *dataset = preparation->dataset;
 	size_t		first = number * PREPARE_PIECE;
-	size_t		rows = preparation->references->padded - first;
+	size_t		end = first + PREPARE_PIECE;
 
-	cpu_brute_prepare(preparation->references, preparation->dataset->latitude,
-					  preparation->dataset->longitude, first,
-					  rows < PREPARE_PIECE ? rows : PREPARE_PIECE);
+	if (end > references->padded)
+		end = references->padded;
+	cpu_path->vectors(dataset->metric, dataset->latitude + first, dataset->longitude + first,
+					  (end < references->count ? end : references->count) - first,
+					  references->x + first, references->y + first, references->z + first);
+
+	/* the last piece has the last reference */
+	for (size_t i = references->count; i < end; i++)
+	{
+		references->x[i] = references->x[references->count - 1];
+		references->y[i] = references->y[references->count - 1];
+		references->z[i] = references->z[references->count - 1];
+	}
+}
+
+/*
+ * What brute force needs: the references' vectors in their order.
+ */
+static bool
+build_references(struct cpu_built *built, const struct dataset *dataset,
+				 struct failure *failure)
+{
+	struct cpu_references *references = &built->references;
+	struct preparation preparation = {references, dataset};
+	size_t		padded = geonn_align(dataset->count, CPU_BRUTE_TILE);
+
+	built->references_bytes = 3 * padded * sizeof(double);
+	references->count = dataset->count;
+	references->padded = padded;
+	references->x = cpu_allocate(built->references_bytes, failure, "%zu references",
+								 dataset->count);
+	if (references->x == NULL)
+		return false;
+	references->y = references->x + padded;
+	references->z = references->y + padded;
+	thread_pool_run(prepare_piece, &preparation,
+					(padded + PREPARE_PIECE - 1) / PREPARE_PIECE);
+	return true;
 }
 
 static bool
 cpu_device_build(struct device *device, const struct search *search, struct failure *failure)
 {
 	struct dataset *dataset = search->dataset;
-	size_t		padded = geonn_align(dataset->count, CPU_BRUTE_TILE);
-	size_t		bytes = 3 * padded * sizeof(double);
-	struct cpu_built *built = calloc(1, sizeof(*built));
-	double	   *columns = MAP_FAILED;
-	struct preparation preparation;
+	struct cpu_built *built = dataset->built[device->number];
 
-	if (dataset->built[device->number] != NULL)
+	if (built == NULL)
 	{
-		free(built);
-		return true;
+		built = calloc(1, sizeof(*built));
+		if (built == NULL)
+			return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
+		dataset->built[device->number] = built;
 	}
-	if (built != NULL)
-		columns = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (columns == MAP_FAILED)
-	{
-		free(built);
-		return fail(failure, GEONN_ERROR_MEMORY,
-					"not enough memory for %zu references on the CPU: %zu bytes needed",
-					dataset->count, bytes);
-	}
-
-	built->bytes = bytes;
-	built->references.count = dataset->count;
-	built->references.padded = padded;
-	built->references.x = columns;
-	built->references.y = columns + padded;
-	built->references.z = columns + 2 * padded;
-
-	preparation.references = &built->references;
-	preparation.dataset = dataset;
-	thread_pool_run(prepare_piece, &preparation,
-					(padded + PREPARE_PIECE - 1) / PREPARE_PIECE);
-	dataset->built[device->number] = built;
-	return true;
+	if (search->question.algorithm == GEONN_ALGORITHM_BRUTE)
+		return built->references.x != NULL || build_references(built, dataset, failure);
+	if (built->index == NULL)
+		built->index = cpu_index_build(dataset, failure);
+	return built->index != NULL;
 }
 
 static void
@@ -168,7 +167,8 @@ cpu_device_discard(struct device *device, void *opaque)
 	struct cpu_built *built = opaque;
 
 	(void) device;
-	munmap(built->references.x, built->bytes);
+	cpu_index_free(built->index);
+	cpu_release(built->references.x, built->references_bytes);
 	free(built);
 }
 
@@ -180,123 +180,34 @@ cpu_device_start(struct device *device, struct search *search)
 	cpu->search = search;
 }
 
-/* one turn of a search */
-struct turn
-{
-	struct search *search;
-	const struct cpu_references *references;
-	uint32_t	first;			/* observation */
-	uint32_t	rows;			/* observations */
-	uint32_t	piece_rows;		/* observations of one piece */
-	atomic_bool out_of_range;
-};
-
-static void
-search_piece(void *context, size_t number)
-{
-	struct turn *turn = context;
-	struct search *search = turn->search;
-	uint32_t	offset = (uint32_t) number * turn->piece_rows;
-	uint32_t	rows = turn->rows - offset;
-	uint32_t	first = turn->first + offset;
-	uint32_t	index[CPU_BRUTE_OBSERVATIONS];
-	double		distance[CPU_BRUTE_OBSERVATIONS];
-
-	if (rows > turn->piece_rows)
-		rows = turn->piece_rows;
-	if (!cpu_brute_nearest(turn->references, search->columns.latitude + first,
-						   search->columns.longitude + first, rows, index,
-						   distance, search->cancelled))
-	{
-		atomic_store(&turn->out_of_range, true);
-		return;
-	}
-	if (atomic_load(search->cancelled))
-		return;
-
-	for (uint32_t i = 0; i < rows; i++)
-	{
-		search->columns.count[first + i] = 1;
-		search->columns.tag[first - search->first + i] = search->dataset->tag[index[i]];
-		search->columns.distance[first - search->first + i] = distance[i];
-	}
-}
-
-/*
- * Choose the observations of a turn: as many as fit into its pairs, in pieces
- * small enough that every thread gets several.
- */
-static void
-plan_turn(struct turn *turn, size_t references)
-{
-	struct search *search = turn->search;
-	unsigned	threads = thread_pool_threads();
-	size_t		rows = search->rows - search->first;
-	size_t		fitting = TURN_PAIRS_PER_THREAD * threads / references;
-	size_t		piece;
-
-	/* one pair an observation: the room bounds what this request answers */
-	if (rows > search->columns.room)
-		rows = search->columns.room;
-	rows -= search->answered;
-
-	if (fitting < threads)
-		fitting = threads;
-	if (rows > fitting)
-		rows = fitting;
-	piece = (rows + 4 * threads - 1) / (4 * threads);
-	if (piece > CPU_BRUTE_OBSERVATIONS)
-		piece = CPU_BRUTE_OBSERVATIONS;
-
-	turn->first = search->first + search->answered;
-	turn->rows = (uint32_t) rows;
-	turn->piece_rows = (uint32_t) piece;
-}
-
 static enum device_progress
-cpu_device_advance(struct device *device, struct search **finished)
+cpu_device_advance(struct device *device, struct search **ended)
 {
 	struct cpu_device *cpu = device->private_data;
 	struct search *search = cpu->search;
-	struct cpu_built *built;
-	struct turn turn;
+	const struct cpu_built *built;
+	bool		goes_on;
 
 	if (search == NULL)
 		return DEVICE_IDLE;
-	*finished = search;
+	*ended = search;
 	cpu->search = NULL;
 
 	built = search->dataset->built[device->number];
-	turn.search = search;
-	turn.references = &built->references;
-	atomic_init(&turn.out_of_range, false);
-	plan_turn(&turn, built->references.count);
-	thread_pool_run(search_piece, &turn,
-					(turn.rows + turn.piece_rows - 1) / turn.piece_rows);
-
-	if (atomic_load(&turn.out_of_range))
-	{
-		search->failed = true;
-		fail(&search->failure, GEONN_ERROR_PROTOCOL,
-			 "observation coordinates are out of range");
-		return DEVICE_FINISHED;
-	}
-	if (atomic_load(search->cancelled))
-		return DEVICE_FINISHED;
-
-	search->answered += turn.rows;
-	search->pairs += turn.rows;
-	if (search->answered < search->rows - search->first &&
-		search->pairs < search->columns.room)
-		return DEVICE_YIELDED;
-	return DEVICE_FINISHED;
+	goes_on = cpu_turn_is_nearest(search) ? cpu_turn_nearest(search, built, &cpu->room) :
+		cpu_turn_pairs(search, built);
+	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 }
 
 static void
 cpu_device_close(struct device *device)
 {
+	struct cpu_device *cpu = device->private_data;
+
 	thread_pool_close();
-	free(device->private_data);
+	if (cpu != NULL)
+		cpu_release(cpu->room.memory, cpu->room.bytes);
+	free(cpu);
 }
 
 const struct device_operations cpu_device_operations = {

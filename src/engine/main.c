@@ -37,6 +37,7 @@
 
 #include "../common/channel.h"
 #include "batch_memory.h"
+#include "cpu_path.h"
 #include "log.h"
 #include "scheduler.h"
 #include "server.h"
@@ -51,6 +52,9 @@ static const char usage[] =
 "  --socket PATH                   listen at this Unix socket\n"
 "  --cpu-threads N                 threads of the CPU device; 0, the default,\n"
 "                                  means one for each core\n"
+"  --cpu-path PATH                 vector instructions that the CPU device uses:\n"
+"                                  portable, avx2 or avx512; the default is the\n"
+"                                  best that the processor has\n"
 "  --transfer-memory-limit BYTES   memory that all batches together may take\n"
 "  --gpu-memory-limit BYTES        memory to take on each GPU; 0, the default,\n"
 "                                  means what is free\n"
@@ -61,6 +65,7 @@ struct arguments
 {
 	const char *socket_path;
 	unsigned long cpu_threads;
+	const char *cpu_path;		/* NULL: the best one */
 	unsigned long long transfer_memory_limit;
 	unsigned long long gpu_memory_limit;
 };
@@ -88,6 +93,7 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, 's'},
 		{"cpu-threads", required_argument, NULL, 't'},
+		{"cpu-path", required_argument, NULL, 'p'},
 		{"transfer-memory-limit", required_argument, NULL, 'm'},
 		{"gpu-memory-limit", required_argument, NULL, 'g'},
 		{"version", no_argument, NULL, 'V'},
@@ -112,6 +118,9 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 					return EXIT_FAILURE;
 				}
 				arguments->cpu_threads = (unsigned long) number;
+				break;
+			case 'p':
+				arguments->cpu_path = optarg;
 				break;
 			case 'm':
 				if (!parse_number(optarg, INT64_MAX, &number))
@@ -217,10 +226,16 @@ main(int argument_count, char **words)
 	struct arguments arguments = {.transfer_memory_limit = 1ULL << 30};
 	struct server_options options = {0};
 	int			status = parse_arguments(argument_count, words, &arguments);
+	struct failure failure;
 	int			gpus;
 
 	if (status >= 0)
 		return status;
+	if (!cpu_path_choose(arguments.cpu_path, &failure))
+	{
+		log_line(LOG_ERROR, "--cpu-path: %s", failure.message);
+		return EXIT_FAILURE;
+	}
 	signal(SIGPIPE, SIG_IGN);
 	options.supervised = has_supervisor();
 	if (options.supervised && !follow_supervisor())

@@ -1,0 +1,27 @@
+/*
+ * cpu_memory.h
+ *		Large blocks of the host's memory.
+ */
+#ifndef GEONN_CPU_MEMORY_H
+#define GEONN_CPU_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "failure.h"
+
+/* bytes that the kernel says can be had without swapping, or 0 */
+extern uint64_t cpu_memory_free(void);
+
+/*
+ * A zeroed block, aligned to a page, for `purpose` ("the index of 65536
+ * references").  NULL where the host has less than that, with the failure that
+ * gives both numbers: to go on regardless would bring the kernel to kill us.
+ */
+extern void *cpu_allocate(size_t bytes, struct failure *failure, const char *purpose,...)
+			__attribute__((format(printf, 3, 4)));
+
+/* Free what cpu_allocate gave; NULL is allowed. */
+extern void cpu_release(void *memory, size_t bytes);
+
+#endif							/* GEONN_CPU_MEMORY_H */

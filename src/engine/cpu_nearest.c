@@ -1,0 +1,432 @@
+/*
+ * cpu_nearest.c
+ *		The nearest reference on the CPU, by the index, for many observations.
+ *
+ * Observations that are neighbours on the curve go through the index together,
+ * a group of up to 32 of them:
+ *
+ *	1. Each looks through the home leaf, where the curve would put the group's
+ *	   middle one.  Most find their nearest reference there, all a limit.
+ *	2. One walk lists the leaves whose boxes are within the widest of these
+ *	   limits of the group's own box.
+ *	3. Each observation looks through those of the listed leaves whose boxes
+ *	   are within its limit.
+ *
+ * A group that is wide for the references around it lists many leaves that
+ * single ones don't need; so where the list is full the group is halved.
+ * A single observation walks alone, nearest nodes first.
+ *
+ *
+ * Why the answer is right
+ *
+ * An observation knows the smallest squared chord s that it has seen, and the
+ * leaf of it.  By geonn_chord_limit() nothing above L(s) can come first, and what
+ * is left out, by leaf or by box (cpu_walk.h), is above L of a chord that some
+ * reference has.  In the leaf that holds s, those within L(s) are the
+ * candidates.  If two leaves have such, their smallest chords are within the
+ * margin of each other; the observation then is ambiguous, and a walk of its
+ * own decides it, by the distance of each reference within L(s).  That is so
+ * rare that it costs nothing, unless references coincide without being merged.
+ *
+ * Ambiguity is noticed as it arises: among the leaves seen, all but that of
+ * the smallest chord have theirs above L(s), or `ambiguous` is set.  A leaf with
+ * a smallest chord of m keeps that true: if L(m) < s, the others are all
+ * above L(m), and it is forgotten; if m > L(s), nothing changes; in between it
+ * is set.
+ */
+#include "cpu_nearest.h"
+
+#include "cpu_curve.h"
+#include "cpu_walk.h"
+
+#define GROUP INDEX_WIDTH
+
+/* leaves that a group of several observations goes through */
+#define LISTED_MAX 24
+
+struct group
+{
+	const struct cpu_index *index;
+	uint32_t	count;
+
+	/* filled up with the last one */
+	double		x[GROUP];
+	double		y[GROUP];
+	double		z[GROUP];
+	double		limit[GROUP];	/* nothing above it can come first */
+
+	double		smallest[GROUP];
+	uint32_t	leaf[GROUP];	/* that has the smallest */
+	uint32_t	candidates[GROUP];	/* bits of positions there */
+	uint32_t	ambiguous;		/* bits of observations */
+	uint32_t	found;			/* likewise: those that have a candidate */
+
+	uint32_t	listed;
+	uint32_t	list[LISTED_MAX];
+};
+
+static inline __attribute__((always_inline)) void
+look_through(struct group *group, uint32_t leaf, uint32_t i)
+{
+	struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
+	double		chords[INDEX_WIDTH];
+	double		smallest = cpu_leaf_chords(group->index, leaf, from, chords);
+	double		limit;
+
+	if (smallest > group->limit[i])
+		return;
+	limit = geonn_chord_limit(smallest);
+	if (limit < group->smallest[i])
+		group->ambiguous &= ~(UINT32_C(1) << i);
+	else
+		group->ambiguous |= UINT32_C(1) << i;
+	if (smallest < group->smallest[i])
+	{
+		group->smallest[i] = smallest;
+		group->limit[i] = limit < group->limit[i] ? limit : group->limit[i];
+		group->leaf[i] = leaf;
+		group->candidates[i] = cpu_within(chords, limit);
+		group->found |= UINT32_C(1) << i;
+	}
+}
+
+/*
+ * Bits of the group's observations whose limits a leaf's box is within.
+ */
+static inline __attribute__((always_inline)) uint32_t
+who_needs(const struct group *group, uint32_t leaf)
+{
+	const struct cpu_index *index = group->index;
+	lanes		low[3];
+	lanes		high[3];
+	uint32_t	bits = 0;
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		low[axis] = lanes_all(index->low[axis][leaf]);
+		high[axis] = lanes_all(index->high[axis][leaf]);
+	}
+	for (int i = 0; i < GROUP; i += LANES)
+	{
+		lanes		x = lanes_load(group->x + i);
+		lanes		y = lanes_load(group->y + i);
+		lanes		z = lanes_load(group->z + i);
+		lanes		bound = lanes_chord(lanes_gap(low[0], x, x, high[0]),
+										lanes_gap(low[1], y, y, high[1]),
+										lanes_gap(low[2], z, z, high[2]));
+
+		bits |= lanes_within(bound, lanes_load(group->limit + i)) << i;
+	}
+	return bits & cpu_first_bits(group->count);
+}
+
+/*
+ * List the leaves below some nodes of a level, children of one node, that are
+ * within the limit of the box.  False where they are too many.
+ */
+static bool
+list_leaves(struct group *group, const struct cpu_box *box, double limit, int level,
+			uint32_t number, uint32_t count)
+{
+	const struct cpu_index *index = group->index;
+	double		bounds[INDEX_WIDTH];
+	uint32_t	left;
+
+	cpu_node_bounds(index, index->shape.first[level] + number, box, bounds);
+	left = cpu_within(bounds, limit) & cpu_first_bits(count);
+	for (; left != 0; left &= left - 1)
+	{
+		uint32_t	child = number + (uint32_t) __builtin_ctz(left);
+
+		if (level > 0)
+		{
+			if (!list_leaves(group, box, limit, level - 1, child * INDEX_WIDTH,
+							 cpu_children(index, level, child)))
+				return false;
+		}
+		else if (group->listed < LISTED_MAX)
+			group->list[group->listed++] = child;
+		else
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A single observation's walk, nearest nodes first; the home leaf has been seen.
+ */
+static void
+walk_alone(struct group *group, const struct cpu_box *box, uint32_t home, int level,
+		   uint32_t number, uint32_t count)
+{
+	const struct cpu_index *index = group->index;
+	double		bounds[INDEX_WIDTH];
+	uint32_t	left;
+
+	cpu_node_bounds(index, index->shape.first[level] + number, box, bounds);
+	left = cpu_within(bounds, group->limit[0]) & cpu_first_bits(count);
+	while (left != 0)
+	{
+		uint32_t	nearest = (uint32_t) __builtin_ctz(left);
+		uint32_t	child;
+
+		for (uint32_t others = left & (left - 1); others != 0; others &= others - 1)
+			if (bounds[__builtin_ctz(others)] < bounds[nearest])
+				nearest = (uint32_t) __builtin_ctz(others);
+		if (bounds[nearest] > group->limit[0])
+			return;
+		left &= ~(UINT32_C(1) << nearest);
+		child = number + nearest;
+		if (level > 0)
+			walk_alone(group, box, home, level - 1, child * INDEX_WIDTH,
+					   cpu_children(index, level, child));
+		else if (child != home)
+			look_through(group, child, 0);
+	}
+}
+
+/*
+ * The leaf where the curve would put a key.
+ */
+static uint32_t
+home_leaf(const struct cpu_index *index, uint64_t key)
+{
+	uint64_t	code = key << 2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS);
+	const uint64_t *leaf_code = index->leaf_code;
+	uint32_t	first = 0;
+	uint32_t	count = index->shape.nodes[0];
+
+	while (count > 1)
+	{
+		uint32_t	half = count / 2;
+
+		first = leaf_code[first + half] <= code ? first + half : first;
+		count -= half;
+	}
+	return first;
+}
+
+static struct cpu_box
+box_around(const struct group *group)
+{
+	struct cpu_box box = {
+		{group->x[0], group->y[0], group->z[0]}, {group->x[0], group->y[0], group->z[0]}
+	};
+	const double *columns[3] = {group->x, group->y, group->z};
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		double		low[GROUP / 4];
+		double		high[GROUP / 4];
+
+		for (int i = 0; i < GROUP / 4; i++)
+		{
+			low[i] = columns[axis][i];
+			high[i] = columns[axis][i];
+		}
+		for (int i = GROUP / 4; i < GROUP; i += GROUP / 4)
+			for (int j = 0; j < GROUP / 4; j++)
+			{
+				double		value = columns[axis][i + j];
+
+				low[j] = value < low[j] ? value : low[j];
+				high[j] = value > high[j] ? value : high[j];
+			}
+		for (int i = 0; i < GROUP / 4; i++)
+		{
+			box.low[axis] = low[i] < box.low[axis] ? low[i] : box.low[axis];
+			box.high[axis] = high[i] > box.high[axis] ? high[i] : box.high[axis];
+		}
+	}
+	return box;
+}
+
+/* the first in the order (distance, place) so far */
+struct decision
+{
+	double		distance;
+	uint32_t	place;
+	uint32_t	position;
+};
+
+static void
+decide_positions(const struct cpu_index *index, uint32_t leaf, uint32_t bits,
+				 struct geonn_vector from, struct decision *decision)
+{
+	for (; bits != 0; bits &= bits - 1)
+	{
+		uint32_t	position = leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits);
+		struct geonn_vector there = {
+			index->x[position], index->y[position], index->z[position]
+		};
+		double		distance = geonn_distance_of(from, there);
+		uint32_t	place;
+
+		if (position >= index->shape.positions)
+			return;				/* what fills the leaf up */
+		place = index->place[index->start[position]];
+		if (distance < decision->distance ||
+			(distance == decision->distance && place < decision->place))
+			*decision = (struct decision) {distance, place, position};
+	}
+}
+
+/*
+ * Decide an ambiguous observation: all positions within the limit are compared.
+ */
+static void
+decide_alone(const struct cpu_index *index, struct geonn_vector from, double limit, int level,
+			 uint32_t number, uint32_t count, struct decision *decision)
+{
+	struct cpu_box box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}};
+	double		bounds[INDEX_WIDTH];
+	uint32_t	left;
+
+	cpu_node_bounds(index, index->shape.first[level] + number, &box, bounds);
+	left = cpu_within(bounds, limit) & cpu_first_bits(count);
+	for (; left != 0; left &= left - 1)
+	{
+		uint32_t	child = number + (uint32_t) __builtin_ctz(left);
+
+		if (level > 0)
+			decide_alone(index, from, limit, level - 1, child * INDEX_WIDTH,
+						 cpu_children(index, level, child), decision);
+		else
+		{
+			double		chords[INDEX_WIDTH];
+
+			cpu_leaf_chords(index, child, from, chords);
+			decide_positions(index, child, cpu_within(chords, limit), from, decision);
+		}
+	}
+}
+
+/*
+ * The position of the nearest reference of an observation that has candidates.
+ */
+static inline __attribute__((always_inline)) uint32_t
+decide(const struct group *group, uint32_t i)
+{
+	const struct cpu_index *index = group->index;
+	struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
+	struct decision decision = {INFINITY, UINT32_MAX, 0};
+	uint32_t	candidates = group->candidates[i];
+	int			top = index->shape.levels - 1;
+
+	if (group->ambiguous >> i & 1)
+		decide_alone(index, from, group->limit[i], top, 0, index->shape.nodes[top], &decision);
+	else if ((candidates & (candidates - 1)) == 0)
+		return group->leaf[i] * INDEX_WIDTH + (uint32_t) __builtin_ctz(candidates);
+	else
+		decide_positions(index, group->leaf[i], candidates, from, &decision);
+	return decision.position;
+}
+
+/*
+ * Put the answers of a group to their rows.
+ */
+static void
+answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t first)
+{
+	const struct cpu_index *index = group->index;
+	uint32_t	position[GROUP];
+	double		x[GROUP];
+	double		y[GROUP];
+	double		z[GROUP];
+	double		distance[GROUP];
+
+	for (uint32_t i = 0; i < GROUP; i++)
+	{
+		position[i] = i < group->count && group->found >> i & 1 ? decide(group, i) : 0;
+		x[i] = index->x[position[i]];
+		y[i] = index->y[position[i]];
+		z[i] = index->z[position[i]];
+	}
+	for (uint32_t i = 0; i < GROUP; i++)
+	{
+		struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
+		struct geonn_vector there = {x[i], y[i], z[i]};
+
+		distance[i] = geonn_distance_of(from, there);
+	}
+	for (uint32_t i = 0; i < group->count; i++)
+	{
+		uint32_t	row = piece->row[first + i];
+
+		if (group->found >> i & 1 && distance[i] <= piece->max_distance)
+		{
+			piece->tag[row] = piece->tags[index->place[index->start[position[i]]]];
+			piece->distance[row] = distance[i];
+		}
+		else
+		{
+			piece->distance[row] = INFINITY;
+			piece->unmatched++;
+		}
+	}
+}
+
+static void
+search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count)
+{
+	const struct cpu_index *index = piece->index;
+	double		widest = geonn_radius_limit(piece->max_distance);
+	uint32_t	home = home_leaf(index, piece->key[first + count / 2]);
+	int			top = index->shape.levels - 1;
+	struct cpu_box box;
+	struct group group;
+
+	group.index = index;
+	group.count = count;
+	group.ambiguous = 0;
+	group.found = 0;
+	group.listed = 0;
+	for (uint32_t i = 0; i < GROUP; i++)
+	{
+		struct geonn_vector from = piece->from[piece->row[first + (i < count ? i : count - 1)]];
+
+		group.x[i] = from.x;
+		group.y[i] = from.y;
+		group.z[i] = from.z;
+		group.limit[i] = widest;
+		group.smallest[i] = INFINITY;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		look_through(&group, home, i);
+
+	box = box_around(&group);
+	if (count == 1)
+		walk_alone(&group, &box, home, top, 0, index->shape.nodes[top]);
+	else
+	{
+		double		limit = 0.0;
+
+		for (uint32_t i = 0; i < count; i++)
+			limit = group.limit[i] > limit ? group.limit[i] : limit;
+		if (!list_leaves(&group, &box, limit, top, 0, index->shape.nodes[top]))
+		{
+			search_group(piece, first, count / 2);
+			search_group(piece, first + count / 2, count - count / 2);
+			return;
+		}
+		for (uint32_t i = 0; i < group.listed; i++)
+			if (group.list[i] != home)
+				for (uint32_t left = who_needs(&group, group.list[i]); left != 0; left &= left - 1)
+					look_through(&group, group.list[i], (uint32_t) __builtin_ctz(left));
+	}
+	answer_group(piece, &group, first);
+}
+
+void
+CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
+{
+	piece->unmatched = 0;
+	for (size_t first = 0; first < piece->count; first += piece->group)
+	{
+		size_t		left = piece->count - first;
+
+		if (atomic_load_explicit(piece->cancelled, memory_order_relaxed))
+			return;
+		search_group(piece, first, left < piece->group ? (uint32_t) left : piece->group);
+	}
+}

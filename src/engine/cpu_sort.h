@@ -1,0 +1,28 @@
+/*
+ * cpu_sort.h
+ *		Radix sort on all threads.
+ */
+#ifndef GEONN_CPU_SORT_H
+#define GEONN_CPU_SORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* values with keys, and room for as many; sorting swaps the two at will */
+struct cpu_sort
+{
+	size_t		count;
+	uint64_t   *key;
+	uint32_t   *value;
+	uint64_t   *room_key;
+	uint32_t   *room_value;
+};
+
+/*
+ * Sort by the lowest `bits` bits of the keys, the only ones that may be set; what is
+ * equal keeps its order.  False where memory for the counters is short.
+ */
+extern bool cpu_sort(struct cpu_sort *sort, unsigned bits);
+
+#endif							/* GEONN_CPU_SORT_H */

@@ -1,0 +1,56 @@
+/*
+ * cpu_turn.h
+ *		A turn of a search on the CPU: some 50 ms of all threads' work.
+ */
+#ifndef GEONN_CPU_TURN_H
+#define GEONN_CPU_TURN_H
+
+#include "cpu_brute.h"
+#include "cpu_index.h"
+#include "device.h"
+
+#define CPU_TURN_MS 50
+
+/* what the CPU made of a dataset; each part when a search first needs it */
+struct cpu_built
+{
+	struct cpu_index *index;
+	struct cpu_references references;	/* x is NULL: not there */
+	size_t		references_bytes;
+};
+
+/* room for the turns of nearest references, kept from one to the next */
+struct cpu_turn_room
+{
+	void	   *memory;
+	size_t		bytes;
+	uint32_t	rows;			/* observations that it is for */
+	uint32_t	pace;			/* observations that a turn by index should take */
+};
+
+/*
+ * Whether a search is cpu_turn_nearest's: one nearest reference by the metric
+ * sphere, and every reference is a candidate.  All others are cpu_turn_pairs'.
+ */
+extern bool cpu_turn_is_nearest(const struct search *search);
+
+/*
+ * Go on with a search: answer some of its observations.  Returns whether there may
+ * be another turn; where there is none, the search has ended, or failed, or is
+ * found cancelled.
+ */
+extern bool cpu_turn_nearest(struct search *search, const struct cpu_built *built,
+							 struct cpu_turn_room *room);
+extern bool cpu_turn_pairs(struct search *search, const struct cpu_built *built);
+
+/*
+ * The next observations of a search have been answered.  Their counts are
+ * written unless each, and each before them, has one pair (counts NULL).
+ */
+extern void cpu_turn_account(struct search *search, uint32_t rows, const uint32_t *counts,
+							 uint32_t pairs);
+
+/* The search fails: some coordinates are no point. */
+extern void cpu_turn_out_of_range(struct search *search);
+
+#endif							/* GEONN_CPU_TURN_H */
