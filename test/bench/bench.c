@@ -4,6 +4,7 @@
  */
 #include "bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,16 @@ compare_times(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+static double
+smallest(const double *times, size_t count)
+{
+	double		least = times[0];
+
+	for (size_t i = 1; i < count; i++)
+		least = fmin(least, times[i]);
+	return least;
+}
+
 void
 outcome_summarize(struct outcome *outcome)
 {
@@ -29,10 +40,8 @@ outcome_summarize(struct outcome *outcome)
 	qsort(sorted, count, sizeof(double), compare_times);
 	outcome->best_ms = sorted[0];
 	outcome->median_ms = 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
-	outcome->best_build_ms = outcome->build_ms[0];
-	for (size_t i = 1; i < count; i++)
-		if (outcome->build_ms[i] < outcome->best_build_ms)
-			outcome->best_build_ms = outcome->build_ms[i];
+	outcome->best_build_ms = smallest(outcome->build_ms, count);
+	outcome->best_sort_ms = smallest(outcome->sort_ms, count);
 }
 
 void

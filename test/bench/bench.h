@@ -53,11 +53,13 @@ struct outcome
 
 	int			repetitions;	/* that there was time for, in their order: */
 	double		total_ms[BENCH_REPETITIONS_MAX];
-	double		build_ms[BENCH_REPETITIONS_MAX];	/* the index's share; 0 on
-													 * the host, see prepared */
+	double		build_ms[BENCH_REPETITIONS_MAX];	/* on GPUs: the building's share */
+	double		sort_ms[BENCH_REPETITIONS_MAX]; /* on GPUs: the sorting of the
+												 * observations, where known */
 	double		best_ms;		/* of all repetitions */
 	double		median_ms;
 	double		best_build_ms;
+	double		best_sort_ms;
 
 	/* on the host, before the repetitions */
 	double		sent_ms;		/* references sent and sealed */
@@ -67,7 +69,7 @@ struct outcome
 };
 
 /*
- * Fill in best_ms, median_ms and best_build_ms.
+ * Fill in the times of the best and the median repetition.
  */
 extern void outcome_summarize(struct outcome *outcome);
 

@@ -383,12 +383,20 @@ print_problem(const struct problem *problem, const struct outcome *outcome)
 		printf("  failed: %s\n", outcome->failure);
 		return;
 	}
-	printf("  best %s ms, median %s ms of %d: %.2f M observations/s, %.3f T pairs/s\n",
+	printf("  best %s ms, median %s ms of %d: %.2f M observations/s",
 		   time_text(outcome->best_ms), time_text(outcome->median_ms), outcome->repetitions,
-		   (double) problem->observations / seconds * 1e-6,
-		   (double) problem->observations * problem->references / seconds * 1e-12);
+		   (double) problem->observations / seconds * 1e-6);
+	if (problem->algorithm == GEONN_ALGORITHM_BRUTE)
+		printf(", %.3f T pairs/s",
+			   (double) problem->observations * problem->references / seconds * 1e-12);
+	printf("\n");
 	if (problem->data == BENCH_DATA_DEVICE)
-		printf("  of it building: %s ms at best\n", time_text(outcome->best_build_ms));
+	{
+		printf("  of it building: %s ms at best", time_text(outcome->best_build_ms));
+		if (outcome->best_sort_ms > 0)
+			printf(", sorting the observations: %s ms", time_text(outcome->best_sort_ms));
+		printf("\n");
+	}
 	else
 		printf("  apart from it: references sent and sealed in %s ms, first search, which builds, %s ms\n",
 			   time_text(outcome->sent_ms), time_text(outcome->first_ms));

@@ -183,12 +183,13 @@ static bool
 take_all(const struct host_run *run, const struct geonn_batch_columns *columns,
 		 const struct geonn_results *results, uint64_t batch_first)
 {
+	bool		one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
 	uint64_t	first = batch_first + results->first;
 
-	if (!(results->flags & GEONN_RESULTS_ONE_EACH))
-		return false;
 	for (uint32_t i = 0; i < results->observations; i++)
 	{
+		if (!one_each && columns->count[results->first + i] != 1)
+			return false;
 		run->exported_reference[first + i] = (double) bench_tag((uint64_t) columns->tag[i]);
 		run->exported_distance[first + i] = columns->distance[i];
 	}

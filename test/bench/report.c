@@ -254,7 +254,10 @@ json_run(FILE *file, const struct problem *problem, const struct outcome *outcom
 	fprintf(file, "\"best_ms\": %.6f, \"median_ms\": %.6f, ", outcome->best_ms, outcome->median_ms);
 	json_times(file, "total_ms", outcome->total_ms, outcome->repetitions);
 	if (problem->data == BENCH_DATA_DEVICE)
+	{
 		json_times(file, "build_ms", outcome->build_ms, outcome->repetitions);
+		json_times(file, "sort_ms", outcome->sort_ms, outcome->repetitions);
+	}
 	else
 		fprintf(file, "\"sent_ms\": %.6f, \"first_ms\": %.6f, ", outcome->sent_ms, outcome->first_ms);
 	fprintf(file, "\"checked\": %u, \"right\": %s, \"farther_nm\": %.3f, \"error_nm\": %.3f, ",

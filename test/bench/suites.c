@@ -241,7 +241,9 @@ static const struct goal goals[] = {
 	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_PAIRS, 9, 7},
 	{"brute force, four GPUs (2^24 x 2^16)", 1 << 24, 1 << 16, 1,
 	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 4, MEASURE_SPEEDUP, 3.9, 3.8},
-	{"2^16 x 2^13, device-resident", 1 << 16, 1 << 13, 1,
+	{"2^16 x 2^13, device-resident, by brute force", 1 << 16, 1 << 13, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5},
+	{"2^16 x 2^13, device-resident, by the index", 1 << 16, 1 << 13, 1,
 	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5},
 	{"CPU, two threads, 2^16 references, uniform", 1 << 24, 1 << 16, 1,
 	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 20, 0},
@@ -287,15 +289,15 @@ judge(const struct goal *goal, double value)
 }
 
 static void
-print_goal(const struct goal *goal, const char *measured_text, const char *verdict,
-		   const char *answers)
+print_goal(const struct goal *goal, const char *measured_text, const char *parts,
+		   const char *verdict, const char *answers)
 {
 	printf("| %s | %.3g %s |", goal->work, goal->goal, units[goal->measure]);
 	if (goal->at_least > 0)
 		printf(" %.3g %s |", goal->at_least, units[goal->measure]);
 	else
 		printf(" see test/bench/peers |");
-	printf(" %s | %s | %s |\n", measured_text, verdict, answers);
+	printf(" %s | %s | %s | %s |\n", measured_text, parts, verdict, answers);
 	fflush(stdout);
 }
 
@@ -306,14 +308,15 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 	double		one_gpu_rate = 0.0;
 	bool		right = true;
 
-	printf("\n| work | goal | at least | best (median) | reached | answers |\n"
-		   "|---|---|---|---|---|---|\n");
+	printf("\n| work | goal | at least | best (median) | of it building, sorting | reached | answers |\n"
+		   "|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < sizeof(goals) / sizeof(goals[0]); i++)
 	{
 		const struct goal *goal = &goals[i];
 		struct problem problem = *model;
 		double		best;
 		char		text[64];
+		char		parts[64];
 
 		problem.observations = goal->observations;
 		problem.references = goal->references;
@@ -327,14 +330,14 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 		if (goal->gpus > machine->gpus)
 		{
 			snprintf(text, sizeof(text), "needs %d GPU%s", goal->gpus, goal->gpus > 1 ? "s" : "");
-			print_goal(goal, text, "", "");
+			print_goal(goal, text, "", "", "");
 			continue;
 		}
 		bench_run(&problem, &outcome);
 		json_run(json, &problem, &outcome);
 		if (!outcome.finished)
 		{
-			print_goal(goal, "", "", outcome.failure);
+			print_goal(goal, "", "", "", outcome.failure);
 			continue;
 		}
 		right = right && !is_wrong(&outcome);
@@ -346,7 +349,10 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 		else
 			snprintf(text, sizeof(text), best < 1 ? "%.3f (%.3f)" : "%.2f (%.2f)", best,
 					 measured(goal->measure, &problem, &outcome, outcome.median_ms, one_gpu_rate));
-		print_goal(goal, text, judge(goal, best), answers_text(&outcome));
+		snprintf(parts, sizeof(parts), "%s%s%s", goal->gpus > 0 && goal->data == BENCH_DATA_DEVICE ?
+				 time_text(outcome.best_build_ms) : "", outcome.best_sort_ms > 0 ? ", " : "",
+				 outcome.best_sort_ms > 0 ? time_text(outcome.best_sort_ms) : "");
+		print_goal(goal, text, parts, judge(goal, best), answers_text(&outcome));
 	}
 	return right;
 }
