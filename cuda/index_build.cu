@@ -45,13 +45,6 @@
 /* crowded leaves that are tolerated */
 #define CROWDED_LEAVES_MAX 8
 
-/* a reference as fill gathers it, one sector */
-struct __align__(32) record
-{
-	struct geonn_vector vector;
-	int64_t		tag;
-};
-
 /* what the host waits for */
 struct build_status
 {
@@ -71,7 +64,7 @@ enum sort_key
 
 struct build_room
 {
-	struct record *record;		/* [references] in the dataset's order */
+	struct index_record *record;	/* [references] in the dataset's order; payload: tag */
 	uint64_t   *key;			/* [references] */
 	uint64_t   *sorted_key;		/* [references] */
 	uint32_t   *place;			/* [references] in the order so far */
@@ -153,7 +146,8 @@ place_room(void *memory, uint32_t references, struct build_room *room, size_t *b
 											(uint32_t *) NULL, references)) != cudaSuccess)
 		return error;
 	*bytes = 0;
-	room->record = (struct record *) take(memory, bytes, count * sizeof(struct record));
+	room->record = (struct index_record *) take(memory, bytes,
+													  count * sizeof(struct index_record));
 	room->key = (uint64_t *) take(memory, bytes, count * sizeof(uint64_t));
 	room->sorted_key = (uint64_t *) take(memory, bytes, count * sizeof(uint64_t));
 	room->place = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
@@ -188,16 +182,17 @@ prepare_kernel(struct build_room room, struct index_source source, uint32_t refe
 			   enum geonn_metric metric)
 {
 	uint32_t	place = blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	struct record record;
+	uint32_t	from = min(place, references - 1);
+	struct index_record record;
 
+	if (metric == GEONN_METRIC_SPHEROID)
+		record.vector = geonn_spheroid_vector(source.latitude[from], source.longitude[from]);
+	else
+		record.vector = geonn_unit_vector(source.latitude[from], source.longitude[from]);
+	record.payload = (uint64_t) source.tag[from];
+	index_store_record(room.record, place, place < references, record);
 	if (place >= references)
 		return;
-	if (metric == GEONN_METRIC_SPHEROID)
-		record.vector = geonn_spheroid_vector(source.latitude[place], source.longitude[place]);
-	else
-		record.vector = geonn_unit_vector(source.latitude[place], source.longitude[place]);
-	record.tag = source.tag[place];
-	room.record[place] = record;
 	room.key[place] = index_code(record.vector);
 	room.place[place] = place;
 }
@@ -323,7 +318,7 @@ coincide(const struct index_source *source, enum geonn_metric metric, uint32_t p
 static __device__ __forceinline__ void
 fill_reference(const struct index *index, const struct build_room *room,
 			   const struct index_source *source, uint32_t number, uint32_t place,
-			   const struct record *record, bool is_close)
+			   const struct index_record *record, bool is_close)
 {
 	bool		present = number < index->references;
 	uint32_t	other_place = __shfl_up_sync(INDEX_ALL_LANES, place, 1);
@@ -345,7 +340,7 @@ fill_reference(const struct index *index, const struct build_room *room,
 	if (present)
 	{
 		index->place[number] = place;
-		index->tag[number] = record->tag;
+		index->tag[number] = (int64_t) record->payload;
 		index->start[number] = number;
 		if (index->identity != NULL)
 			index->identity[number] = source->identity[place];
@@ -376,7 +371,7 @@ fill_kernel(const __grid_constant__ struct index index,
 	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 	uint32_t	number = min(position, index.shape.positions - 1);
 	uint32_t	place;
-	struct record record;
+	struct index_record record;
 	struct geonn_vector corner;
 
 	if (leaf >= index.shape.nodes[0])

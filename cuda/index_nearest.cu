@@ -12,11 +12,16 @@
 #define BLOCK_WARPS (BLOCK_THREADS / INDEX_WIDTH)
 
 /* observations that a lane, and its warp, works on */
+#ifndef PER_LANE
 #define PER_LANE 2
+#endif
 #define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
 
 /* leaves that a group looks at before it leaves its observations to decide */
 #define GROUP_LEAVES_MAX 256
+
+/* observations that a round must finish for another to be worthwhile */
+#define ROUND_ROWS_MIN 8
 
 /* of the key kernel */
 #define KEY_THREADS 512
@@ -50,18 +55,10 @@
 /* of the proof */
 #define MARGIN 0x1p-17f
 #define MARGIN_FLOOR 0x1p-120f
-#define REACH_FLOOR 0x1p-60f
 #define ABOVE (1.0f + 0x1p-20f)
 
 static_assert(ROW_LEVELS % STEP_LEVELS == 0 && ROW_LEVELS <= INDEX_CODE_LEVELS, "whole steps");
 static_assert(1 << SPLITTER_BITS == SPLITTERS_MAX, "ranks have SPLITTER_BITS");
-
-/* an observation, one sector of memory */
-struct __align__(32) record
-{
-	struct geonn_vector vector;
-	uint64_t	hint;			/* code << SPLITTER_BITS | rank */
-};
 
 /* what keys are made by, in shared memory and in the room */
 struct key_tables
@@ -75,7 +72,7 @@ struct key_tables
 struct nearest_room
 {
 	struct key_tables *tables;
-	struct record *record;		/* [rows] */
+	struct index_record *record;	/* [rows] payload: code << SPLITTER_BITS | rank */
 	uint32_t   *key;			/* [rows]; then the list of ambiguous slots */
 	uint32_t   *sorted_key;		/* [rows] */
 	uint32_t   *row;			/* [rows] */
@@ -94,6 +91,7 @@ struct nearest_task
 	double		max_distance;
 	double		chord_limit;	/* squared chord that no match exceeds */
 	float		square_limit;	/* the same, above the true square */
+	float		length_limit;	/* its root */
 	int64_t    *tag;
 	double	   *distance;
 	uint32_t   *row;
@@ -139,7 +137,8 @@ place_room(void *memory, uint32_t rows, struct nearest_room *room, size_t *bytes
 		return error;
 	*bytes = 0;
 	room->tables = (struct key_tables *) take(memory, bytes, sizeof(struct key_tables));
-	room->record = (struct record *) take(memory, bytes, count * sizeof(struct record));
+	room->record = (struct index_record *) take(memory, bytes,
+													  count * sizeof(struct index_record));
 	room->key = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
 	room->sorted_key = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
 	room->row = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
@@ -304,12 +303,15 @@ key_kernel(const __grid_constant__ struct nearest_task task)
 		((uint64_t *) &tables)[i] = ((const uint64_t *) task.room.tables)[i];
 	__syncthreads();
 
-	for (uint32_t row = blockIdx.x * KEY_THREADS + threadIdx.x; row < task.rows;
-		 row += gridDim.x * KEY_THREADS)
+	/* warps stay whole to the end */
+	for (uint64_t i = blockIdx.x * KEY_THREADS + threadIdx.x;
+		 i - index_lane() < task.rows; i += gridDim.x * KEY_THREADS)
 	{
-		double		latitude = task.latitude[row];
-		double		longitude = task.longitude[row];
-		struct record record;
+		uint32_t	row = (uint32_t) i;
+		bool		present = row < task.rows;
+		double		latitude = present ? task.latitude[row] : 0.0;
+		double		longitude = present ? task.longitude[row] : 0.0;
+		struct index_record record;
 		uint64_t	code;
 		uint32_t	rank;
 		uint32_t	last;
@@ -336,8 +338,10 @@ key_kernel(const __grid_constant__ struct nearest_task task)
 				last = middle - 1;
 		}
 		fraction = (float) (code - tables.splitter[rank]) * tables.scale[rank];
-		record.hint = code << SPLITTER_BITS | rank;
-		task.room.record[row] = record;
+		record.payload = code << SPLITTER_BITS | rank;
+		index_store_record(task.room.record, row, present, record);
+		if (!present)
+			break;
 		task.room.key[row] = rank << task.fraction_bits |
 			min((uint32_t) fraction, (1u << task.fraction_bits) - 1);
 		task.room.row[row] = row;
@@ -394,6 +398,13 @@ home_of(const struct index *index, uint64_t hint)
 						   (uint32_t) ((rank + 1) * leaves >> SPLITTER_BITS));
 }
 
+/* the root of a square above MARGIN_FLOOR, rounded up */
+static __device__ __forceinline__ float
+root_above(float square)
+{
+	return square * rsqrtf(square) * ABOVE;
+}
+
 static __device__ __forceinline__ struct seeker
 make_seeker(struct geonn_vector vector, struct geonn_vector anchor)
 {
@@ -406,7 +417,7 @@ make_seeker(struct geonn_vector vector, struct geonn_vector anchor)
 	seeker.y = -2.0f * y;
 	seeker.z = -2.0f * z;
 	seeker.square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
-	seeker.norm = __fsqrt_rn(seeker.square) * ABOVE;
+	seeker.norm = root_above(seeker.square + MARGIN_FLOOR);
 	seeker.best = INFINITY;
 	seeker.second = INFINITY;
 	seeker.position = 0;
@@ -462,7 +473,7 @@ reach_of(const struct seeker *seeker, float square_limit)
 {
 	float		square = fminf(best_square(seeker) + margin_of(seeker), square_limit);
 
-	return (seeker->norm + __fsqrt_rn(square)) * ABOVE;
+	return (seeker->norm + root_above(square)) * ABOVE;
 }
 
 /* put slots on the list of ambiguous ones; all lanes take part */
@@ -472,13 +483,39 @@ list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, ambiguous);
 	uint32_t	first = 0;
 
-	if (lanes == 0)
-		return;
 	if (index_lane() == 0)
 		first = atomicAdd(task->room.listed, __popc(lanes));
 	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
 	if (ambiguous)
 		task->room.key[first + __popc(lanes & ((1u << index_lane()) - 1))] = slot;
+}
+
+/*
+ * The row of an observation that is left: from the middle of the group, or
+ * next to it.  False where none is left.
+ */
+static __device__ __forceinline__ bool
+choose_anchor(const uint32_t *row, const uint32_t *left, uint32_t *anchor_row)
+{
+	uint32_t	lanes = 0;
+	uint32_t	source = 0;
+
+#pragma unroll
+	for (int j = 0; j < PER_LANE / 2; j++)
+		if (left[j] != 0)
+		{
+			lanes = row[j];
+			source = 32 - __clz(left[j]);
+		}
+#pragma unroll
+	for (int j = PER_LANE - 1; j >= PER_LANE / 2; j--)
+		if (left[j] != 0)
+		{
+			lanes = row[j];
+			source = __ffs(left[j]);
+		}
+	*anchor_row = __shfl_sync(INDEX_ALL_LANES, lanes, source - 1);
+	return source != 0;
 }
 
 /*
@@ -494,7 +531,9 @@ search_kernel(const __grid_constant__ struct index index,
 	uint32_t	first_slot = group * GROUP_ROWS + index_lane();
 	uint32_t	leaves_left = GROUP_LEAVES_MAX;
 	uint32_t	row[PER_LANE];
+	struct geonn_vector from[PER_LANE];
 	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
+	uint32_t	anchor_row;
 
 	if ((uint64_t) group * GROUP_ROWS >= task.rows)
 		return;
@@ -506,30 +545,31 @@ search_kernel(const __grid_constant__ struct index index,
 		left[j] = __ballot_sync(INDEX_ALL_LANES, slot < task.rows);
 		row[j] = task.room.sorted_row[min(slot, task.rows - 1)];
 	}
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+		from[j] = task.room.record[row[j]].vector;
 
-	while ((left[0] | left[1]) != 0)
+	while (choose_anchor(row, left, &anchor_row))
 	{
-		/* one from the middle, or what is left next to it */
-		uint32_t	anchor_row = left[1] != 0 ?
-			__shfl_sync(INDEX_ALL_LANES, row[1], __ffs(left[1]) - 1) :
-			__shfl_sync(INDEX_ALL_LANES, row[0], 31 - __clz(left[0]));
-		struct record record = task.room.record[anchor_row];
+		struct index_record record = task.room.record[anchor_row];
 		struct geonn_vector anchor = record.vector;
 		struct seeker seekers[PER_LANE];
 		bool		member[PER_LANE];
 		struct index_walk walk;
 		uint32_t	leaf;
 		bool		is_home = true;
+		bool		is_last;
+		uint32_t	finished;
 		float		reach = INFINITY;
 
 #pragma unroll
 		for (int j = 0; j < PER_LANE; j++)
 		{
-			seekers[j] = make_seeker(task.room.record[row[j]].vector, anchor);
+			seekers[j] = make_seeker(from[j], anchor);
 			member[j] = left[j] >> index_lane() & 1;
 		}
 
-		index_walk_begin(&walk, &index, anchor, 0, home_of(&index, record.hint));
+		index_walk_begin(&walk, &index, anchor, 0, home_of(&index, record.payload));
 		while (index_walk_next(&walk, (double) (reach * reach * ABOVE), &leaf))
 		{
 			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
@@ -565,8 +605,8 @@ search_kernel(const __grid_constant__ struct index index,
 				norm = warp_largest(norm);
 
 				/* none is farther from the anchor's nearest than this */
-				reach = norm + fminf(norm + __fsqrt_rn(least), __fsqrt_rn(task.square_limit));
-				reach = reach * ABOVE + REACH_FLOOR;
+				reach = norm + fminf(norm + root_above(least + MARGIN_FLOOR), task.length_limit);
+				reach *= ABOVE;
 				is_home = false;
 			}
 			mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ABOVE);
@@ -582,30 +622,40 @@ search_kernel(const __grid_constant__ struct index index,
 			reach = warp_largest(reach);
 		}
 
+		/* a round that finishes few is the last, and decide has the others */
+		finished = 0;
+#pragma unroll
+		for (int j = 0; j < PER_LANE; j++)
+			finished += __popc(__ballot_sync(INDEX_ALL_LANES, member[j]));
+		is_last = leaves_left == 0 || finished < ROUND_ROWS_MIN;
 #pragma unroll
 		for (int j = 0; j < PER_LANE; j++)
 		{
 			uint32_t	slot = first_slot + j * INDEX_WIDTH;
+			bool		is_left = left[j] >> index_lane() & 1;
+			bool		found = seekers[j].best < INFINITY;
 			bool		ambiguous;
 
 			if (leaves_left == 0)
-				member[j] = left[j] >> index_lane() & 1;
-			ambiguous = member[j] &&
-				(leaves_left == 0 ||
-				 (seekers[j].best < INFINITY &&
-				  !(seekers[j].second > seekers[j].best + margin_of(&seekers[j]))));
-			list_slot(&task, slot, ambiguous);
+				member[j] = false;
+			ambiguous = member[j] ?
+				found && !(seekers[j].second > seekers[j].best + margin_of(&seekers[j])) :
+				is_left && is_last;
+			if (__any_sync(INDEX_ALL_LANES, ambiguous))
+				list_slot(&task, slot, ambiguous);
 			if (member[j] && !ambiguous)
 			{
-				struct geonn_vector from = task.room.record[row[j]].vector;
 				uint32_t	position = seekers[j].position;
-				double		distance = INFINITY;
+				double		distance = found ?
+					geonn_distance_of(from[j], index_vector(&index, position)) : INFINITY;
 
-				if (seekers[j].best < INFINITY)
-					distance = geonn_distance_of(from, index_vector(&index, position));
-				write_answer(&index, &task, slot, row[j], distance, index.start[position]);
+				if (index.references != index.shape.positions)
+					position = index.start[position];
+				write_answer(&index, &task, slot, row[j], distance, position);
 			}
 			left[j] &= ~__ballot_sync(INDEX_ALL_LANES, member[j]);
+			if (is_last)
+				left[j] = 0;
 		}
 	}
 }
@@ -626,7 +676,7 @@ decide_kernel(const __grid_constant__ struct index index,
 	{
 		uint32_t	slot = task.room.key[i];
 		uint32_t	row = task.room.sorted_row[slot];
-		struct record record = task.room.record[row];
+		struct index_record record = task.room.record[row];
 		double		limit = task.chord_limit;
 		double		best_distance = INFINITY;
 		uint32_t	best_place = INDEX_NONE;
@@ -635,7 +685,7 @@ decide_kernel(const __grid_constant__ struct index index,
 		uint32_t	leaf;
 
 		index_walk_begin(&walk, &index, record.vector, 0,
-						 home_of(&index, record.hint));
+						 home_of(&index, record.payload));
 		while (index_walk_next(&walk, limit, &leaf))
 		{
 			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
@@ -713,6 +763,7 @@ index_nearest_enqueue(const struct index_nearest *search)
 	task.max_distance = search->max_distance;
 	task.chord_limit = geonn_radius_limit(search->max_distance);
 	task.square_limit = (float) (task.chord_limit * (1.0 + 0x1p-20)) + MARGIN_FLOOR;
+	task.length_limit = sqrtf(task.square_limit) * ABOVE;
 	task.tag = search->tag;
 	task.distance = search->distance;
 	task.row = search->row;

@@ -19,14 +19,16 @@
  *
  * The bound of a box needs no margin.  Take x, with p the observation's and
  * low <= v <= high a position's.  Rounding is monotone, so the computed p - v is
- * not nearer to zero than the computed gap, max(low - p, p - high, 0).  The
- * same holds for y and z; and as squares and sums grow with what they are made
- * of, also when rounded, the gaps' sum, computed as geonn_chord_squared() does
- * it, is at most the position's computed squared chord.
+ * not nearer to zero than the computed gap, max(low - p, p - high, 0), nor than
+ * the float32 below that.  The same holds for y and z.  As squares and sums
+ * grow with what they are made of, also when rounded, and as rounding down to
+ * float32 gives no more than rounding to the nearest float64, the sum of the
+ * gaps' squares, computed in the order of geonn_chord_squared() and rounded
+ * down, is at most the position's computed squared chord.
  *
- * Bounds are kept as float32, rounded down, with the lane in the last five
- * bits: the smallest of such keys names the child and says how near it is.
- * That lowers a bound by 2^-18 of itself at most, and never raises it.
+ * The bound has the lane in place of its last five bits, which lowers it by at
+ * most 2^-18 of itself: the smallest of such keys, which are in the order of
+ * integers, names the child and says how near it is.
  */
 #ifndef GEONN_INDEX_WALK_CUH
 #define GEONN_INDEX_WALK_CUH
@@ -54,6 +56,7 @@ struct index_walk
 	int32_t		group;
 	uint32_t	home;			/* leaf that comes first, or INDEX_NONE */
 	bool		home_came;
+	int			levels;
 	int			level;			/* of the children that are walked now */
 	uint32_t	parent;			/* their node, on the level above */
 	uint32_t	keys[INDEX_LEVELS_MAX]; /* of this lane's child, each level */
@@ -63,6 +66,39 @@ static __device__ __forceinline__ uint32_t
 index_lane(void)
 {
 	return threadIdx.x % INDEX_WIDTH;
+}
+
+/* a point on its way through a sort: gathered as one sector of memory */
+struct __align__(32) index_record
+{
+	struct geonn_vector vector;
+	uint64_t	payload;
+};
+
+/*
+ * Store the records of a warp's consecutive rows, from an even one on, of
+ * which those that are `present` exist.  Two lanes store one record at a time,
+ * so that whole sectors are written.
+ */
+static __device__ __forceinline__ void
+index_store_record(struct index_record *records, uint32_t row, bool present,
+				   struct index_record record)
+{
+	bool		is_odd = row % 2 != 0;
+	double		payload = __longlong_as_double(record.payload);
+	double		sent_first = is_odd ? record.vector.x : record.vector.z;
+	double		sent_second = is_odd ? record.vector.y : payload;
+	double		first = __shfl_xor_sync(INDEX_ALL_LANES, sent_first, 1);
+	double		second = __shfl_xor_sync(INDEX_ALL_LANES, sent_second, 1);
+	bool		other_present = __shfl_xor_sync(INDEX_ALL_LANES, present, 1);
+	double2    *even = (double2 *) &records[row - is_odd] + is_odd;
+
+	if (is_odd ? other_present : present)
+		even[0] = is_odd ? make_double2(first, second) :
+			make_double2(record.vector.x, record.vector.y);
+	if (is_odd ? present : other_present)
+		even[2] = is_odd ? make_double2(record.vector.z, payload) :
+			make_double2(first, second);
 }
 
 /* the smallest of the lanes' values, in every lane */
@@ -90,10 +126,10 @@ index_vector(const struct index *index, uint32_t position)
 }
 
 /* how far p is outside low ... high, as the essay has it */
-static __device__ __forceinline__ double
+static __device__ __forceinline__ float
 index_gap(double p, double low, double high)
 {
-	return fmax(fmax(low - p, p - high), 0.0);
+	return fmaxf(fmaxf(__double2float_rd(low - p), __double2float_rd(p - high)), 0.0f);
 }
 
 /*
@@ -106,9 +142,9 @@ index_walk_key(const struct index_walk *walk)
 	const struct index *index = walk->index;
 	uint32_t	node = walk->parent * INDEX_WIDTH + index_lane();
 	size_t		place = (size_t) index->shape.first[walk->level] + node;
-	double		x;
-	double		y;
-	double		z;
+	float		x;
+	float		y;
+	float		z;
 
 	if (node >= index->shape.nodes[walk->level])
 		return INDEX_NONE;
@@ -119,7 +155,7 @@ index_walk_key(const struct index_walk *walk)
 	x = index_gap(walk->from.x, index->low_x[place], index->high_x[place]);
 	y = index_gap(walk->from.y, index->low_y[place], index->high_y[place]);
 	z = index_gap(walk->from.z, index->low_z[place], index->high_z[place]);
-	return (__float_as_uint(__double2float_rd(fma(z, z, fma(y, y, x * x)))) &
+	return (__float_as_uint(__fmaf_rd(z, z, __fmaf_rd(y, y, __fmul_rd(x, x)))) &
 			~(INDEX_WIDTH - 1u)) | index_lane();
 }
 
@@ -137,7 +173,8 @@ index_walk_begin(struct index_walk *walk, const struct index *index, struct geon
 	walk->group = group;
 	walk->home = home;
 	walk->home_came = home == INDEX_NONE;
-	walk->level = index->shape.levels - 1;
+	walk->levels = index->shape.levels;
+	walk->level = walk->levels - 1;
 	walk->parent = 0;
 	walk->keys[walk->level] = index_walk_key(walk);
 }
@@ -149,22 +186,23 @@ index_walk_begin(struct index_walk *walk, const struct index *index, struct geon
 static __device__ __forceinline__ bool
 index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
 {
+	uint32_t	limit_key = __float_as_uint(__double2float_ru(limit));
+
 	if (!walk->home_came)
 	{
 		walk->home_came = true;
 		*leaf = walk->home;
 		return true;
 	}
-	while (walk->level < walk->index->shape.levels)
+	while (walk->level < walk->levels)
 	{
 		uint32_t	nearest = index_warp_smallest(walk->keys[walk->level]);
 		uint32_t	child = nearest % INDEX_WIDTH;
 		uint32_t	node = walk->parent * INDEX_WIDTH + child;
 
-		if (nearest == INDEX_NONE ||
-			(double) __uint_as_float(nearest - child) > limit)
+		if (nearest - child > limit_key)
 		{
-			/* nothing is left in this node */
+			/* nothing is left in this node; INDEX_NONE is above all limits */
 			walk->level++;
 			walk->parent /= INDEX_WIDTH;
 			continue;
