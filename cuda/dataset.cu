@@ -346,7 +346,7 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	{
 		cudaError_t error;
 
-		phase_begin("geonn: copy dataset from another GPU");
+		phase_begin("copy dataset from another GPU");
 		error = copy_part(built, part, source);
 		phase_end();
 		done = error == cudaSuccess;
@@ -359,7 +359,7 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	}
 	if (!done)
 	{
-		phase_begin("geonn: build dataset");
+		phase_begin("build dataset");
 		done = make_part(built, part, dataset, failure);
 		phase_end();
 	}

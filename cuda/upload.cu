@@ -188,7 +188,7 @@ upload_run(struct device *device, const struct upload *upload)
 		cudaGetLastError();
 		cuda->staging = NULL;
 	}
-	phase_begin("geonn: upload references");
+	phase_begin("upload references");
 	if (bytes >= LARGE_UPLOAD && cuda->staging != NULL)
 		error = upload_with_threads(device, upload, (char *) cuda->staging);
 	else
