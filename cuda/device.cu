@@ -2,20 +2,25 @@
  * device.cu
  *		A GPU as a device: copies, launches and who waits for whom.
  *
- * A search runs in a lane, which has a stream and memory of its own.  Its
- * observations are copied in, brute.cu's launches answer them, the results are
- * copied out, all in the order of the stream; with several lanes busy, one's
- * copies overlap another's kernels, and kernels of different lanes fill the
- * GPU together where one would leave it partly idle.
+ * A search runs in a lane, which has a stream and memory of its own.  A lane
+ * answers a piece of it at a time, the next observations, as many as memory
+ * allows; then the search goes back to its session's queue, if it is not done.
+ * What a piece does is up to its operations: nearest.cu's for the question that
+ * most searches ask, neighbours.cu's for any other.  All of them have the
+ * observations copied in, launch kernels, and have the results copied out, in
+ * the order of the stream; with several lanes busy, one's copies overlap
+ * another's kernels, and kernels of different lanes fill the GPU together where
+ * one would leave it partly idle.
  *
  * Nothing but a build waits for the GPU.  The host thread keeps
- * LAUNCHES_AHEAD launches of every lane enqueued and asks by events which have
- * ended, sleeping a little where none has.  That bounds what a cancelled
- * search still costs: it ends when these launches have.
+ * LAUNCHES_AHEAD launches of every lane enqueued, or just one where what follows
+ * depends on its result, and asks by events which have ended, sleeping a little
+ * where none has.  That bounds what a cancelled search still costs: it ends
+ * when these launches have.
  *
- * GPU memory: a lane's room is one allocation, which grows to the largest batch
- * seen.  Where it can't, the lane searches the batch piece by piece, and hands
- * the search back after each piece.  Datasets are dataset.cu's.
+ * GPU memory: a lane's is one allocation, which grows to the largest piece
+ * seen.  Where it can't, pieces are halved until they fit.  Datasets are
+ * dataset.cu's.
  *
  * Host memory of batches is registered by share, so that the copies run at
  * full speed and by themselves.  Registered or not, they give the same.
@@ -24,17 +29,14 @@
  * too, and after it the device is asked whether it still works; most faults of
  * a GPU are final for the process, and then the device is lost.
  */
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "dataset.cuh"
 #include "device.cuh"
 #include "memory.cuh"
-
-/* rows of a lane's room: at least, and at least where memory is short */
-#define ROOM_ROWS_MIN ((uint32_t) 1 << 16)
-#define ROOM_ROWS_SHORT ((uint32_t) 1 << 12)
+#include "phase.cuh"
 
 /* nap of the host thread while all launches are under way */
 #define NAP_NANOSECONDS 20000
@@ -64,87 +66,98 @@ cuda_fail(struct device *device, struct failure *failure, cudaError_t error)
 	return false;
 }
 
-/* ---- searches ---- */
+/* ---- what pieces have in common ---- */
 
-/*
- * Give a lane room for a piece of up to `rows` observations: what it has, or
- * as much as can be had.
- */
-static cudaError_t
-grow_room(struct cuda_device *cuda, struct lane *lane, uint32_t rows)
+uint32_t
+rows_left(const struct search *search)
 {
-	uint32_t	capacity = ROOM_ROWS_MIN;
+	return search->rows - search->first - search->answered;
+}
+
+uint32_t
+room_left(const struct search *search)
+{
+	return search->columns.room - search->pairs;
+}
+
+cudaError_t
+fail_piece(struct lane *lane, enum geonn_error_code code, const char *message,
+		   enum piece_progress *progress)
+{
+	lane->search->failed = true;
+	fail(&lane->search->failure, code, "%s", message);
+	*progress = PIECE_LAST;
+	return cudaSuccess;
+}
+
+cudaError_t
+copy_observations(const struct lane *lane, uint32_t rows, double *latitude, double *longitude,
+				  int32_t *group, int32_t *identity)
+{
+	const struct search *search = lane->search;
+	const struct geonn_batch_columns *columns = &search->columns;
+	uint32_t	first = search->first + search->answered;
 	cudaError_t error;
 
-	if (lane->room.capacity >= rows)
-		return cudaSuccess;
-	while (capacity < rows)
-		capacity *= 2;
-
-	error = cudaFree(lane->memory);
-	lane->memory = NULL;
-	lane->room.capacity = 0;
-	if (error != cudaSuccess)
-		return error;
-	for (; capacity >= ROOM_ROWS_SHORT; capacity /= 2)
-	{
-		size_t		bytes = brute_place_room(NULL, capacity, &cuda->machine, &lane->room);
-
-		error = cudaMalloc(&lane->memory, bytes);
-		if (error == cudaSuccess)
-		{
-			brute_place_room(lane->memory, capacity, &cuda->machine, &lane->room);
-			return cudaSuccess;
-		}
-		lane->memory = NULL;
-		lane->room.capacity = 0;
-		if (error != cudaErrorMemoryAllocation)
-			return error;
-		cudaGetLastError();
-	}
+	phase_begin("copy in");
+	if ((error = cudaMemcpyAsync(latitude, columns->latitude + first, rows * sizeof(double),
+								 cudaMemcpyHostToDevice, lane->stream)) == cudaSuccess &&
+		(error = cudaMemcpyAsync(longitude, columns->longitude + first, rows * sizeof(double),
+								 cudaMemcpyHostToDevice, lane->stream)) == cudaSuccess &&
+		group != NULL)
+		error = cudaMemcpyAsync(group, columns->group + first, rows * sizeof(int32_t),
+								cudaMemcpyHostToDevice, lane->stream);
+	if (error == cudaSuccess && identity != NULL)
+		error = cudaMemcpyAsync(identity, columns->identity + first, rows * sizeof(int32_t),
+								cudaMemcpyHostToDevice, lane->stream);
+	phase_end();
 	return error;
 }
 
-/*
- * Copy a piece's observations in and make their unit vectors.
- */
-static cudaError_t
-enqueue_input(struct lane *lane)
+cudaError_t
+copy_results(const struct lane *lane, uint32_t observations, uint32_t pairs,
+			 const uint32_t *count, const int64_t *tag, const double *distance)
 {
 	const struct search *search = lane->search;
-	uint32_t	first = search->first + search->answered;
-	size_t		bytes = lane->work.rows * sizeof(double);
-	cudaError_t error;
+	const struct geonn_batch_columns *columns = &search->columns;
+	cudaError_t error = cudaSuccess;
 
-	if ((error = cudaMemcpyAsync(lane->room.latitude, search->columns.latitude + first, bytes,
-								 cudaMemcpyHostToDevice, lane->stream)) != cudaSuccess ||
-		(error = cudaMemcpyAsync(lane->room.longitude, search->columns.longitude + first, bytes,
-								 cudaMemcpyHostToDevice, lane->stream)) != cudaSuccess)
-		return error;
-	return brute_prepare_observations(&lane->work);
+	phase_begin("copy out");
+	if (count != NULL)
+		error = cudaMemcpyAsync(columns->count + search->first + search->answered, count,
+								observations * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+								lane->stream);
+	if (error == cudaSuccess && pairs > 0 &&
+		(error = cudaMemcpyAsync(columns->tag + search->pairs, tag, pairs * sizeof(int64_t),
+								 cudaMemcpyDeviceToHost, lane->stream)) == cudaSuccess)
+		error = cudaMemcpyAsync(columns->distance + search->pairs, distance,
+								pairs * sizeof(double), cudaMemcpyDeviceToHost, lane->stream);
+	phase_end();
+	return error;
 }
 
-/*
- * Copy a piece's results out: they stand where its degrees were.
- */
-static cudaError_t
-enqueue_output(struct lane *lane)
+void
+record_answered(struct search *search, uint32_t observations, uint32_t pairs, bool one_each)
 {
-	const struct search *search = lane->search;
-	uint32_t	first = search->first + search->answered;
-	uint32_t	rows = lane->work.rows;
-	cudaError_t error;
+	uint32_t   *count = search->columns.count + search->first;
 
-	if ((error = cudaMemcpyAsync(search->columns.distance + search->pairs, lane->room.latitude,
-								 rows * sizeof(double), cudaMemcpyDeviceToHost,
-								 lane->stream)) != cudaSuccess ||
-		(error = cudaMemcpyAsync(search->columns.tag + search->pairs, lane->room.longitude,
-								 rows * sizeof(int64_t), cudaMemcpyDeviceToHost,
-								 lane->stream)) != cudaSuccess)
-		return error;
-	return cudaMemcpyAsync(search->columns.count + first, lane->room.count,
-						   rows * sizeof(uint32_t), cudaMemcpyDeviceToHost, lane->stream);
+	/* where not all have one pair, all need their counts */
+	if (search->answered == 0)
+		search->one_each = one_each;
+	else if (search->one_each && !one_each)
+	{
+		search->one_each = false;
+		for (uint32_t i = 0; i < search->answered; i++)
+			count[i] = 1;
+	}
+	else if (!search->one_each && one_each)
+		for (uint32_t i = 0; i < observations; i++)
+			count[search->answered + i] = 1;
+	search->answered += observations;
+	search->pairs += pairs;
 }
+
+/* ---- searches ---- */
 
 static void
 fail_search(struct device *device, struct lane *lane, cudaError_t error)
@@ -154,47 +167,70 @@ fail_search(struct device *device, struct lane *lane, cudaError_t error)
 	lane->state = LANE_ENDING;
 }
 
-/* observations of a search that are not answered yet; one pair each */
-static uint32_t
-rows_left(const struct search *search)
+/*
+ * Lay the next piece out in the lane's memory, which grows where it must: for
+ * as many rows as are wanted, or as there is memory for.
+ */
+static void
+begin_piece(struct device *device, struct lane *lane, const struct piece_operations *piece)
 {
-	uint32_t	rows = search->rows - search->first;
+	uint32_t	rows;
+	char		purpose[64];
 
-	if (rows > search->columns.room)
-		rows = search->columns.room;
-	return rows - search->answered;
+	lane->piece = piece;
+	lane->progress = PIECE_AHEAD;
+	lane->launches = 0;
+	lane->launches_ended = 0;
+	lane->state = LANE_SEARCHING;
+	for (rows = piece->rows(lane);; rows /= 2)
+	{
+		size_t		bytes = piece->place(device, lane, rows, NULL);
+
+		if (bytes > lane->bytes)
+		{
+			cuda_release(device, lane->memory, lane->bytes);
+			lane->bytes = 0;
+			snprintf(purpose, sizeof(purpose), "searching for %u observations", rows);
+			lane->memory = cuda_allocate(device, bytes, purpose, &lane->search->failure);
+			if (lane->memory != NULL)
+				lane->bytes = bytes;
+		}
+		if (lane->memory != NULL)
+			break;
+		if (rows == 1 || !atomic_load(&device->usable))
+		{
+			lane->search->failed = true;
+			lane->state = LANE_ENDING;
+			return;
+		}
+	}
+	piece->place(device, lane, rows, lane->memory);
+}
+
+static const struct piece_operations *
+choose_piece(const struct search *search)
+{
+	const struct question *question = &search->question;
+
+	if (search->cutoff.present)
+		return &neighbours_part_operations;
+	if (search->dataset->metric != GEONN_METRIC_SPHERE || search->dataset->columns != 0 ||
+		question->neighbours != 1 || question->ties)
+		return &neighbours_operations;
+	return cuda_part_of(search) == CUDA_BRUTE ? &nearest_brute_operations :
+		&nearest_index_operations;
 }
 
 static void
 cuda_start(struct device *device, struct search *search)
 {
 	struct cuda_device *cuda = (struct cuda_device *) device->private_data;
-	struct cuda_built *built = (struct cuda_built *) search->dataset->built[device->number];
 	struct lane *lane = cuda->lanes;
-	uint32_t	rows = rows_left(search);
-	cudaError_t error;
 
 	while (lane->state != LANE_IDLE)
 		lane++;
-	lane->state = LANE_SEARCHING;
 	lane->search = search;
-	lane->launches = 0;
-	lane->launches_ended = 0;
-	memset(&lane->work, 0, sizeof(lane->work));
-
-	error = grow_room(cuda, lane, rows);
-	if (error == cudaSuccess)
-	{
-		lane->work.machine = &cuda->machine;
-		lane->work.references = &built->references;
-		lane->work.room = &lane->room;
-		lane->work.status = lane->status;
-		lane->work.rows = rows < lane->room.capacity ? rows : lane->room.capacity;
-		lane->work.stream = lane->stream;
-		error = enqueue_input(lane);
-	}
-	if (error != cudaSuccess)
-		fail_search(device, lane, error);
+	begin_piece(device, lane, choose_piece(search));
 }
 
 /*
@@ -217,63 +253,67 @@ poll_launches(struct lane *lane)
 }
 
 /*
- * Keep a lane's next launches enqueued, and its output after the last.
+ * Keep a lane's next launches enqueued.
  */
 static cudaError_t
 enqueue_launches(struct lane *lane)
 {
 	cudaError_t error;
 
-	while (lane->launches - lane->launches_ended < LAUNCHES_AHEAD &&
-		   lane->work.phase != BRUTE_DONE)
+	while (lane->progress != PIECE_LAST &&
+		   lane->launches - lane->launches_ended < LAUNCHES_AHEAD)
 	{
-		if (lane->work.phase == BRUTE_WAIT && lane->launches_ended < lane->launches)
+		if (lane->progress == PIECE_WAIT && lane->launches_ended < lane->launches)
 			return cudaSuccess;
-		if ((error = brute_enqueue(&lane->work)) != cudaSuccess ||
+		if ((error = lane->piece->enqueue(lane, &lane->progress)) != cudaSuccess ||
 			(error = cudaEventRecord(lane->ends[lane->launches % LAUNCHES_AHEAD],
 									 lane->stream)) != cudaSuccess)
 			return error;
 		lane->launches++;
 	}
-	if (lane->work.phase != BRUTE_DONE)
-		return cudaSuccess;
-
-	lane->state = LANE_ENDING;
-	if (lane->status->out_of_range == 0)
-		return enqueue_output(lane);
-	lane->search->failed = true;
-	fail(&lane->search->failure, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range");
+	if (lane->progress == PIECE_LAST)
+		lane->state = LANE_ENDING;
 	return cudaSuccess;
 }
 
 /*
- * Everything of this lane has been executed: hand its search back.
+ * Everything of this lane has been executed: write down what it answered.
+ * Returns whether the search is to be handed back.
  */
-static enum device_progress
-end_piece(struct lane *lane, struct search **ended)
+static bool
+end_piece(struct device *device, struct lane *lane, enum device_progress *progress)
 {
 	struct search *search = lane->search;
-	bool		answered = !search->failed && lane->work.phase == BRUTE_DONE;
+	enum piece_outcome outcome = PIECE_FULL;
 
-	*ended = search;
+	if (!search->failed && lane->progress == PIECE_LAST)
+		outcome = lane->piece->finish(lane);
+	if (lane->piece->close != NULL)
+		lane->piece->close(lane);
+
+	if (outcome == PIECE_ALONE)
+	{
+		begin_piece(device, lane, &neighbours_part_operations);
+		return false;
+	}
 	lane->state = LANE_IDLE;
 	lane->search = NULL;
-	if (!answered)
-		return DEVICE_FINISHED;
-	search->answered += lane->work.rows;
-	search->pairs += lane->work.rows;
-	return rows_left(search) > 0 ? DEVICE_YIELDED : DEVICE_FINISHED;
+	*progress = outcome == PIECE_ANSWERED && rows_left(search) > 0 && room_left(search) > 0 ?
+		DEVICE_YIELDED : DEVICE_FINISHED;
+	return true;
 }
 
 static enum device_progress
 advance_lane(struct device *device, struct lane *lane, struct search **ended)
 {
+	struct search *search = lane->search;
+	enum device_progress progress = DEVICE_IDLE;
 	cudaError_t error;
 
 	if (lane->state == LANE_SEARCHING)
 	{
 		error = poll_launches(lane);
-		if (error == cudaSuccess && atomic_load(lane->search->cancelled))
+		if (error == cudaSuccess && atomic_load(search->cancelled))
 			lane->state = LANE_ENDING;
 		else if (error == cudaSuccess)
 			error = enqueue_launches(lane);
@@ -285,11 +325,12 @@ advance_lane(struct device *device, struct lane *lane, struct search **ended)
 		error = cudaStreamQuery(lane->stream);
 		if (error == cudaErrorNotReady)
 			return DEVICE_IDLE;
-		if (error != cudaSuccess && !lane->search->failed)
+		if (error != cudaSuccess && !search->failed)
 			fail_search(device, lane, error);
-		return end_piece(lane, ended);
+		if (end_piece(device, lane, &progress))
+			*ended = search;
 	}
-	return DEVICE_IDLE;
+	return progress;
 }
 
 static enum device_progress
@@ -344,7 +385,7 @@ cuda_close(struct device *device)
 	{
 		struct lane *lane = &cuda->lanes[i];
 
-		cudaFree(lane->memory);
+		cuda_release(device, lane->memory, lane->bytes);
 		cudaFreeHost(lane->status);
 		for (int j = 0; j < LAUNCHES_AHEAD; j++)
 			if (lane->ends[j] != NULL)

@@ -4,7 +4,7 @@
  *
  * A GPU that shows up may still be unusable: held exclusively by someone else,
  * too old for the code in this build, out of memory, broken.  So probing ends
- * with a search of its own, through the same operations as any other, whose
+ * with searches of its own, through the same operations as any other, whose
  * answers must be those that the host computes.
  */
 #include <math.h>
@@ -163,7 +163,7 @@ open_device(struct device *device, struct cuda_device *cuda)
  * references stand where the first ones do, in another chunk.
  */
 static void
-fill_in(struct self_test *test)
+fill_in(struct self_test *test, enum geonn_algorithm algorithm)
 {
 	for (int i = 0; i < TEST_REFERENCES; i++)
 	{
@@ -195,7 +195,7 @@ fill_in(struct self_test *test)
 	test->search.question = (struct question) {
 		.neighbours = 1,
 		.ties = false,
-		.algorithm = GEONN_ALGORITHM_BRUTE,
+		.algorithm = algorithm,
 		.max_distance = INFINITY
 	};
 	test->search.rows = TEST_OBSERVATIONS;
@@ -223,18 +223,19 @@ check_answer(const struct self_test *test, const struct geonn_vector *references
 			first = i;
 		}
 	}
-	return test->count[observation] == 1 &&
+	return (test->search.one_each || test->count[observation] == 1) &&
 		test->tag[observation] == test->reference_tag[first] &&
 		test->distance[observation] == distance;
 }
 
 static bool
-run_self_test(struct device *device, struct self_test *test, struct failure *failure)
+run_self_test(struct device *device, struct self_test *test, enum geonn_algorithm algorithm,
+			  struct failure *failure)
 {
 	struct geonn_vector references[TEST_REFERENCES];
 	struct search *ended = NULL;
 
-	fill_in(test);
+	fill_in(test, algorithm);
 	if (!cuda_device_operations.build(device, &test->search, failure))
 		return false;
 	cuda_device_operations.start(device, &test->search);
@@ -252,6 +253,9 @@ run_self_test(struct device *device, struct self_test *test, struct failure *fai
 		*failure = test->search.failure;
 		return false;
 	}
+	if (test->search.answered != TEST_OBSERVATIONS)
+		return fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, answers %u of %d observations",
+					device->number, device->name, test->search.answered, TEST_OBSERVATIONS);
 	for (int i = 0; i < TEST_REFERENCES; i++)
 		references[i] = geonn_unit_vector(test->reference_latitude[i],
 										  test->reference_longitude[i]);
@@ -269,11 +273,24 @@ run_self_test(struct device *device, struct self_test *test, struct failure *fai
 	return true;
 }
 
+static bool
+self_test(struct device *device, enum geonn_algorithm algorithm, struct failure *failure)
+{
+	struct self_test *test = (struct self_test *) calloc(1, sizeof(*test));
+	bool		passed;
+
+	if (test == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to test device %d",
+					device->number);
+	passed = run_self_test(device, test, algorithm, failure);
+	free(test);
+	return passed;
+}
+
 bool
 cuda_device_probe(struct device *device, struct failure *failure)
 {
 	struct cuda_device *cuda = (struct cuda_device *) calloc(1, sizeof(*cuda));
-	struct self_test *test;
 	cudaError_t error;
 	bool		passed;
 
@@ -299,12 +316,8 @@ cuda_device_probe(struct device *device, struct failure *failure)
 	if (error != cudaSuccess)
 		return cuda_fail(device, failure, error);
 
-	test = (struct self_test *) calloc(1, sizeof(*test));
-	if (test == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to test device %d",
-					device->number);
-	passed = run_self_test(device, test, failure);
-	free(test);
+	passed = self_test(device, GEONN_ALGORITHM_BRUTE, failure) &&
+		self_test(device, GEONN_ALGORITHM_INDEX, failure);
 	if (passed)
 		cuda_join(device);
 	return passed;

@@ -1,0 +1,271 @@
+/*
+ * nearest.cu
+ *		A piece of a search for the nearest reference alone.
+ *
+ * That is what most searches ask for, so it has the fast ways: brute.cu's, and
+ * the index's for this question.  Both find one reference for each observation,
+ * at its row.  Where each has one, 16 bytes an observation go in and 16 come
+ * out, and no counts.  Otherwise, with a max_distance, those that have none are
+ * counted out, and the rest is packed in place of the degrees.
+ */
+#include <math.h>
+
+#include "columns.cuh"
+#include "dataset.cuh"
+#include "device.cuh"
+#include "phase.cuh"
+
+/* observations of a piece at most: some GB, whatever the way */
+#define PIECE_ROWS_MAX ((uint32_t) 1 << 22)
+
+static uint32_t
+nearest_rows(const struct lane *lane)
+{
+	uint32_t	rows = rows_left(lane->search);
+	uint32_t	room = room_left(lane->search);
+
+	/* one pair each */
+	if (rows > room)
+		rows = room;
+	return rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
+}
+
+static struct cuda_built *
+built_of(const struct device *device, const struct lane *lane)
+{
+	return (struct cuda_built *) lane->search->dataset->built[device->number];
+}
+
+/*
+ * What both ways have in common, from this offset on.
+ */
+static size_t
+place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
+{
+	struct nearest_piece *piece = &lane->nearest;
+	struct results *results = &piece->results;
+
+	piece->rows = rows;
+	piece->all_matched = isinf(lane->search->question.max_distance);
+	results->rows = rows;
+	results->room = rows;
+	results->stride = 1;
+	results->distance_step = 1;
+	results->packed_distance = piece->latitude;
+	results->packed_tag = (int64_t *) piece->longitude;
+	return offset + results_place((char *) memory + offset, rows, results);
+}
+
+static size_t
+brute_place(struct device *device, struct lane *lane, uint32_t rows, void *memory)
+{
+	const struct cuda_device *cuda = (const struct cuda_device *) device->private_data;
+	struct nearest_piece *piece = &lane->nearest;
+	struct brute_room *room = &piece->brute_room;
+	size_t		bytes;
+
+	*piece = {};
+	bytes = brute_place_room(memory, rows, &cuda->machine, room);
+	piece->latitude = room->latitude;
+	piece->longitude = room->longitude;
+
+	/* its results stand where the degrees were; they are packed elsewhere */
+	piece->results.distance = room->latitude;
+	piece->results.tag = (const int64_t *) room->longitude;
+	bytes = place_results(lane, rows, memory, bytes);
+	piece->results.packed_distance = room->x;
+	piece->results.packed_tag = (int64_t *) room->y;
+
+	piece->brute.machine = &cuda->machine;
+	piece->brute.references = &built_of(device, lane)->references;
+	piece->brute.room = room;
+	piece->brute.status = &lane->status->brute;
+	piece->brute.rows = rows;
+	piece->brute.stream = lane->stream;
+	return bytes;
+}
+
+static size_t
+index_piece_place(struct device *device, struct lane *lane, uint32_t rows, void *memory)
+{
+	struct nearest_piece *piece = &lane->nearest;
+	struct index_nearest *index = &piece->index;
+	size_t		offset = 0;
+
+	*piece = {};
+	piece->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
+	piece->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
+	index->tag = (int64_t *) next_column(memory, &offset, rows * sizeof(int64_t));
+	index->distance = (double *) next_column(memory, &offset, rows * sizeof(double));
+	index->status = (struct index_status *) next_column(memory, &offset,
+														sizeof(struct index_status));
+	index->room = next_column(memory, &offset, index_nearest_room(rows));
+	index->index = &built_of(device, lane)->index;
+	index->rows = rows;
+	index->latitude = piece->latitude;
+	index->longitude = piece->longitude;
+	index->max_distance = lane->search->question.max_distance;
+	index->stream = lane->stream;
+
+	piece->results.distance = index->distance;
+	piece->results.tag = index->tag;
+	return place_results(lane, rows, memory, offset);
+}
+
+static cudaError_t
+copy_in(struct lane *lane)
+{
+	struct nearest_piece *piece = &lane->nearest;
+
+	piece->phase = NEAREST_SEARCH;
+	return copy_observations(lane, piece->rows, piece->latitude, piece->longitude, NULL, NULL);
+}
+
+/*
+ * Enqueue what comes after the search, which found out whether the coordinates
+ * are in range.
+ */
+static cudaError_t
+after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress)
+{
+	struct nearest_piece *piece = &lane->nearest;
+	struct results *results = &piece->results;
+	cudaError_t error;
+
+	if (out_of_range)
+		return fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
+						  progress);
+	if (piece->all_matched)
+	{
+		*progress = PIECE_LAST;
+		return copy_results(lane, piece->rows, piece->rows, NULL, results->tag,
+							results->distance);
+	}
+
+	phase_begin("count");
+	piece->phase = NEAREST_COPY_OUT;
+	*progress = PIECE_WAIT;
+	if ((error = results_count_one(results, lane->search->question.max_distance,
+								   lane->stream)) == cudaSuccess &&
+		(error = results_scan(results, lane->stream)) == cudaSuccess &&
+		(error = results_pack(results, lane->stream)) == cudaSuccess)
+		error = cudaMemcpyAsync(&lane->status->results, results->status,
+								sizeof(struct results_status), cudaMemcpyDeviceToHost,
+								lane->stream);
+	phase_end();
+	return error;
+}
+
+static cudaError_t
+copy_packed(struct lane *lane, enum piece_progress *progress)
+{
+	const struct results *results = &lane->nearest.results;
+
+	*progress = PIECE_LAST;
+	return copy_results(lane, lane->nearest.rows, lane->status->results.pairs, results->count,
+						results->packed_tag, results->packed_distance);
+}
+
+static cudaError_t
+brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
+{
+	struct nearest_piece *piece = &lane->nearest;
+	cudaError_t error;
+
+	*progress = PIECE_AHEAD;
+	switch (piece->phase)
+	{
+		case NEAREST_COPY_IN:
+			if ((error = copy_in(lane)) != cudaSuccess)
+				return error;
+			return brute_prepare_observations(&piece->brute);
+		case NEAREST_SEARCH:
+			phase_begin("search");
+			error = brute_enqueue(&piece->brute);
+			phase_end();
+			if (piece->brute.phase == BRUTE_WAIT)
+				*progress = PIECE_WAIT;
+			if (piece->brute.phase == BRUTE_DONE)
+				piece->phase = NEAREST_COUNT;
+			return error;
+		case NEAREST_COUNT:
+			return after_search(lane, lane->status->brute.out_of_range != 0, progress);
+		case NEAREST_COPY_OUT:
+			return copy_packed(lane, progress);
+	}
+	return cudaErrorUnknown;
+}
+
+static cudaError_t
+index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
+{
+	struct nearest_piece *piece = &lane->nearest;
+	cudaError_t error;
+
+	switch (piece->phase)
+	{
+		case NEAREST_COPY_IN:
+			*progress = PIECE_AHEAD;
+			return copy_in(lane);
+		case NEAREST_SEARCH:
+			phase_begin("search");
+			piece->phase = NEAREST_COUNT;
+			*progress = PIECE_WAIT;
+			if ((error = index_nearest_enqueue(&piece->index)) == cudaSuccess)
+				error = cudaMemcpyAsync(&lane->status->index, piece->index.status,
+										sizeof(struct index_status), cudaMemcpyDeviceToHost,
+										lane->stream);
+			phase_end();
+			if (error != cudaSuccess || !piece->all_matched)
+				return error;
+
+			/* what is copied too early is not looked at if the search fails */
+			*progress = PIECE_LAST;
+			return copy_results(lane, piece->rows, piece->rows, NULL, piece->index.tag,
+								piece->index.distance);
+		case NEAREST_COUNT:
+			return after_search(lane, lane->status->index.out_of_range != 0, progress);
+		case NEAREST_COPY_OUT:
+			return copy_packed(lane, progress);
+	}
+	return cudaErrorUnknown;
+}
+
+static enum piece_outcome
+nearest_finish(struct lane *lane)
+{
+	const struct nearest_piece *piece = &lane->nearest;
+
+	if (piece->all_matched)
+		record_answered(lane->search, piece->rows, piece->rows, true);
+	else
+		record_answered(lane->search, piece->rows, lane->status->results.pairs, false);
+	return PIECE_ANSWERED;
+}
+
+static enum piece_outcome
+index_piece_finish(struct lane *lane)
+{
+	enum piece_progress progress;
+
+	if (lane->status->index.out_of_range == 0)
+		return nearest_finish(lane);
+	fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range", &progress);
+	return PIECE_FULL;
+}
+
+const struct piece_operations nearest_brute_operations = {
+	.rows = nearest_rows,
+	.place = brute_place,
+	.enqueue = brute_piece_enqueue,
+	.finish = nearest_finish,
+	.close = NULL
+};
+
+const struct piece_operations nearest_index_operations = {
+	.rows = nearest_rows,
+	.place = index_piece_place,
+	.enqueue = index_piece_enqueue,
+	.finish = index_piece_finish,
+	.close = NULL
+};
