@@ -12,7 +12,8 @@
  * Whatever is taken is checked against what is free and against
  * geonn.gpu_memory_limit beforehand: so a statement that asks for too much is
  * told both numbers and harms nobody else.  A dataset is refused the last part
- * of the memory as well, since a search needs some, too.  When the limit is
+ * of the memory as well, since a search needs some, too.  Before anything is
+ * refused, lanes without a search give their memory back.  When the limit is
  * lowered, what has been taken stays until its owner is done with it.
  *
  * A GPU without memory pools (some virtual ones) gets cudaMalloc and cudaFree.
@@ -171,17 +172,52 @@ allocate(struct device *device, size_t bytes, bool for_dataset, const char *purp
 	return NULL;
 }
 
+/*
+ * Free the memory of lanes that wait for their next search.  Returns whether
+ * there was any.
+ */
+static bool
+empty_idle_lanes(struct device *device)
+{
+	struct cuda_device *cuda = cuda_device_of(device);
+	bool		any = false;
+
+	for (int i = 0; i < CUDA_LANES; i++)
+	{
+		struct lane *lane = &cuda->lanes[i];
+
+		if (lane->state != LANE_IDLE || lane->memory == NULL)
+			continue;
+		cuda_release(device, lane->memory, lane->bytes);
+		lane->memory = NULL;
+		lane->bytes = 0;
+		any = true;
+	}
+	return any;
+}
+
+static void *
+allocate_or_make_room(struct device *device, size_t bytes, bool for_dataset,
+					  const char *purpose, struct failure *failure)
+{
+	void	   *memory = allocate(device, bytes, for_dataset, purpose, failure);
+
+	if (memory == NULL && atomic_load(&device->usable) && empty_idle_lanes(device))
+		memory = allocate(device, bytes, for_dataset, purpose, failure);
+	return memory;
+}
+
 void *
 cuda_allocate(struct device *device, size_t bytes, const char *purpose, struct failure *failure)
 {
-	return allocate(device, bytes, false, purpose, failure);
+	return allocate_or_make_room(device, bytes, false, purpose, failure);
 }
 
 void *
 cuda_allocate_for_dataset(struct device *device, size_t bytes, const char *purpose,
 						  struct failure *failure)
 {
-	return allocate(device, bytes, true, purpose, failure);
+	return allocate_or_make_room(device, bytes, true, purpose, failure);
 }
 
 void
