@@ -250,7 +250,9 @@ ifneq ($(NVCC),)
 TEST_PROGRAMS += $(patsubst test/unit/%.cu,build/test/%,$(sort $(wildcard test/unit/*.cu)))
 build/test/%: test/unit/%.cu build/flags
 	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) -Isrc/common -cudart static $(DEPENDENCIES) -o $@ $<
+	$(NVCC) $(NVCC_FLAGS) -Isrc/common -cudart static $(DEPENDENCIES) -o $@ $< $(filter %.a,$^) -lproj -lm
+
+build/test/gpu_datasets: build/bench/engine.a
 endif
 
 .PHONY: test-programs
