@@ -137,6 +137,7 @@ int
 client_receive(struct client *client, int timeout_ms)
 {
 	struct pollfd wait = {.fd = client->socket,.events = POLLIN};
+	int			ends = 0;
 
 	for (;;)
 	{
@@ -146,6 +147,11 @@ client_receive(struct client *client, int timeout_ms)
 				return client->message.header.type;
 			case GEONN_CHANNEL_AGAIN:
 				break;
+			case GEONN_CHANNEL_CLOSED:
+				/* a reset is reported once, before what is there to be read */
+				if (ends++ == 0)
+					continue;
+				return 0;
 			default:
 				return 0;
 		}

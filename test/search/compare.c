@@ -100,8 +100,11 @@ add_cpu_paths(const char *program)
 	bool		avx512 = false;
 
 #ifdef __x86_64__
-	avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-	avx512 = __builtin_cpu_supports("avx512f");
+	avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+		__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+	avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #endif
 	add_cpu_path(program, "portable", true, "1");
 	add_cpu_path(program, "avx2", avx2, "2");
@@ -331,11 +334,11 @@ draw_shape(const struct test_case *test, const struct client_question *question)
 
 	for (size_t i = 0; i < test->observations.count; i++)
 		pairs += definition_answer(&test->definition, i % test->definition.observations, question);
-	while (test->observations.count / shape.rows > 300)
+	while (test->observations.count / shape.rows > 100)
 		shape.rows *= 8;
 	if (shape.room == 0)
 		shape.room = shape.rows;
-	while (pairs / shape.room > 500)
+	while (pairs / shape.room > 150)
 		shape.room *= 8;
 	return shape;
 }

@@ -61,7 +61,7 @@ test_places(void)
 		struct test_case test;
 
 		snprintf(name, sizeof(name), "references: %s", places_names[places]);
-		test = begin_case(name, GEONN_METRIC_SPHERE, 1200, (enum places) places, 300, false);
+		test = begin_case(name, GEONN_METRIC_SPHERE, 1200, (enum places) places, 180, false);
 		finish_case(&test, 2000, questions_right);
 	}
 }
@@ -78,7 +78,7 @@ test_far_observations(void)
 
 		snprintf(name, sizeof(name), "all observations at the antipodes: %s",
 				 places_names[places[i]]);
-		test = begin_case(name, GEONN_METRIC_SPHERE, 1200, places[i], 200, true);
+		test = begin_case(name, GEONN_METRIC_SPHERE, 1200, places[i], 120, true);
 		finish_case(&test, 2000, questions_right);
 	}
 }
@@ -140,7 +140,7 @@ test_columns(enum geonn_metric metric)
 			continue;
 		snprintf(name, sizeof(name), "%s%s", spheroid ? "spheroid: " : "", cases[i].name);
 		test = begin_case(name, metric, spheroid ? 300 : 1200, cases[i].places,
-						  spheroid ? 100 : 250, false);
+						  spheroid ? 80 : 150, false);
 		if (cases[i].groups > 0)
 		{
 			points_draw_groups(&test.references, cases[i].groups);
@@ -162,14 +162,14 @@ static void
 test_exclude_self(void)
 {
 	struct test_case test = begin_case("every point but itself", GEONN_METRIC_SPHERE,
-									   800, PLACES_TRACK, 1, false);
+									   400, PLACES_TRACK, 1, false);
 	struct points *references = &test.references;
 
 	references->identity = calloc(references->count, sizeof(int32_t));
 	if (references->identity == NULL)
 		exit(EXIT_FAILURE);
 	for (size_t i = 0; i < references->count; i++)
-		references->identity[i] = (int32_t) i - 400;
+		references->identity[i] = (int32_t) i - 200;
 	points_free(&test.observations);
 	test.observations = points_sorted_by_tag(references);
 	test.columns = GEONN_COLUMN_IDENTITY;
@@ -208,7 +208,7 @@ test_spheroid(void)
 		struct test_case test;
 
 		snprintf(name, sizeof(name), "spheroid: %s", places_names[places[i]]);
-		test = begin_case(name, GEONN_METRIC_SPHEROID, 400, places[i], 120, false);
+		test = begin_case(name, GEONN_METRIC_SPHEROID, 350, places[i], 80, false);
 		finish_case(&test, 1000, questions_right);
 	}
 }
@@ -392,7 +392,7 @@ test_random_sizes(void)
 	for (int i = 0; i < 6; i++)
 	{
 		size_t		references = (size_t) fabs(random_magnitude(1, 4000));
-		size_t		observations = (size_t) fabs(random_magnitude(1, 1000));
+		size_t		observations = (size_t) fabs(random_magnitude(1, 500));
 		enum places places = (enum places) random_below(PLACES_KINDS);
 		char		name[96];
 		struct test_case test;
