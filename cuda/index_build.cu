@@ -182,17 +182,16 @@ prepare_kernel(struct build_room room, struct index_source source, uint32_t refe
 			   enum geonn_metric metric)
 {
 	uint32_t	place = blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	uint32_t	from = min(place, references - 1);
 	struct index_record record;
 
-	if (metric == GEONN_METRIC_SPHEROID)
-		record.vector = geonn_spheroid_vector(source.latitude[from], source.longitude[from]);
-	else
-		record.vector = geonn_unit_vector(source.latitude[from], source.longitude[from]);
-	record.payload = (uint64_t) source.tag[from];
-	index_store_record(room.record, place, place < references, record);
 	if (place >= references)
 		return;
+	if (metric == GEONN_METRIC_SPHEROID)
+		record.vector = geonn_spheroid_vector(source.latitude[place], source.longitude[place]);
+	else
+		record.vector = geonn_unit_vector(source.latitude[place], source.longitude[place]);
+	record.payload = (uint64_t) source.tag[place];
+	room.record[place] = record;
 	room.key[place] = index_code(record.vector);
 	room.place[place] = place;
 }

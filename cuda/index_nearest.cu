@@ -18,7 +18,10 @@
 #define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
 
 /* leaves that a group looks at before it leaves its observations to decide */
-#define GROUP_LEAVES_MAX 256
+#define GROUP_LEAVES_MAX 64
+
+/* the anchor's surroundings reach twice as far as so many positions of its leaf */
+#define SURROUNDINGS 8
 
 /* observations that a round must finish for another to be worthwhile */
 #define ROUND_ROWS_MIN 8
@@ -303,14 +306,11 @@ key_kernel(const __grid_constant__ struct nearest_task task)
 		((uint64_t *) &tables)[i] = ((const uint64_t *) task.room.tables)[i];
 	__syncthreads();
 
-	/* warps stay whole to the end */
-	for (uint64_t i = blockIdx.x * KEY_THREADS + threadIdx.x;
-		 i - index_lane() < task.rows; i += gridDim.x * KEY_THREADS)
+	for (uint32_t row = blockIdx.x * KEY_THREADS + threadIdx.x; row < task.rows;
+		 row += gridDim.x * KEY_THREADS)
 	{
-		uint32_t	row = (uint32_t) i;
-		bool		present = row < task.rows;
-		double		latitude = present ? task.latitude[row] : 0.0;
-		double		longitude = present ? task.longitude[row] : 0.0;
+		double		latitude = task.latitude[row];
+		double		longitude = task.longitude[row];
 		struct index_record record;
 		uint64_t	code;
 		uint32_t	rank;
@@ -339,9 +339,7 @@ key_kernel(const __grid_constant__ struct nearest_task task)
 		}
 		fraction = (float) (code - tables.splitter[rank]) * tables.scale[rank];
 		record.payload = code << SPLITTER_BITS | rank;
-		index_store_record(task.room.record, row, present, record);
-		if (!present)
-			break;
+		task.room.record[row] = record;
 		task.room.key[row] = rank << task.fraction_bits |
 			min((uint32_t) fraction, (1u << task.fraction_bits) - 1);
 		task.room.row[row] = row;
@@ -363,9 +361,9 @@ write_answer(const struct index *index, const struct nearest_task *task, uint32_
 	uint32_t	at = task->row != NULL ? slot : row;
 
 	if (task->row != NULL)
-		task->row[slot] = row;
-	task->distance[at] = matched ? distance : INFINITY;
-	task->tag[at] = matched ? index->tag[number] : 0;
+		__stcs(&task->row[slot], row);
+	__stcs(&task->distance[at], matched ? distance : INFINITY);
+	__stcs((long long *) &task->tag[at], matched ? index->tag[number] : 0);
 	if (!matched)
 		atomicAdd(&task->status->unmatched, 1);
 }
@@ -381,6 +379,16 @@ static __device__ __forceinline__ float
 warp_smallest(float value)
 {
 	return __uint_as_float(index_warp_smallest(__float_as_uint(value)));
+}
+
+/* the SURROUNDINGS-th smallest, infinity where there are not that many */
+static __device__ __forceinline__ float
+warp_nth_smallest(float value)
+{
+	for (int i = 1; i < SURROUNDINGS; i++)
+		if (value == warp_smallest(value))
+			value = INFINITY;
+	return warp_smallest(value);
 }
 
 /* where the leaf is likely to be that holds the nearest of an observation */
@@ -491,31 +499,64 @@ list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 }
 
 /*
- * The row of an observation that is left: from the middle of the group, or
- * next to it.  False where none is left.
+ * Load the lanes' records.  Two lanes load one record at a time, which asks
+ * for each sector once, and past the first cache, where they would displace the
+ * index.
+ */
+static __device__ __forceinline__ struct index_record
+load_record(const struct index_record *records, uint32_t row)
+{
+	bool		is_odd = index_lane() % 2 != 0;
+	uint32_t	other = __shfl_xor_sync(INDEX_ALL_LANES, row, 1);
+	double2		even_half = __ldcg((const double2 *) &records[is_odd ? other : row] + is_odd);
+	double2		odd_half = __ldcg((const double2 *) &records[is_odd ? row : other] + is_odd);
+	double2		kept = is_odd ? odd_half : even_half;
+	double2		sent = is_odd ? even_half : odd_half;
+	double2		received;
+	struct index_record record;
+
+	received.x = __shfl_xor_sync(INDEX_ALL_LANES, sent.x, 1);
+	received.y = __shfl_xor_sync(INDEX_ALL_LANES, sent.y, 1);
+	record.vector.x = is_odd ? received.x : kept.x;
+	record.vector.y = is_odd ? received.y : kept.y;
+	record.vector.z = is_odd ? kept.x : received.x;
+	record.payload = __double_as_longlong(is_odd ? kept.y : received.y);
+	return record;
+}
+
+/*
+ * An observation that is left: from the middle of the group, or next to it.
+ * False where none is left.
  */
 static __device__ __forceinline__ bool
-choose_anchor(const uint32_t *row, const uint32_t *left, uint32_t *anchor_row)
+choose_anchor(const struct index_record *records, const uint32_t *left,
+			  struct index_record *anchor)
 {
-	uint32_t	lanes = 0;
+	struct index_record chosen = records[0];
 	uint32_t	source = 0;
 
 #pragma unroll
 	for (int j = 0; j < PER_LANE / 2; j++)
 		if (left[j] != 0)
 		{
-			lanes = row[j];
+			chosen = records[j];
 			source = 32 - __clz(left[j]);
 		}
 #pragma unroll
 	for (int j = PER_LANE - 1; j >= PER_LANE / 2; j--)
 		if (left[j] != 0)
 		{
-			lanes = row[j];
+			chosen = records[j];
 			source = __ffs(left[j]);
 		}
-	*anchor_row = __shfl_sync(INDEX_ALL_LANES, lanes, source - 1);
-	return source != 0;
+	if (source == 0)
+		return false;
+	source--;
+	anchor->vector.x = __shfl_sync(INDEX_ALL_LANES, chosen.vector.x, source);
+	anchor->vector.y = __shfl_sync(INDEX_ALL_LANES, chosen.vector.y, source);
+	anchor->vector.z = __shfl_sync(INDEX_ALL_LANES, chosen.vector.z, source);
+	anchor->payload = __shfl_sync(INDEX_ALL_LANES, chosen.payload, source);
+	return true;
 }
 
 /*
@@ -531,9 +572,9 @@ search_kernel(const __grid_constant__ struct index index,
 	uint32_t	first_slot = group * GROUP_ROWS + index_lane();
 	uint32_t	leaves_left = GROUP_LEAVES_MAX;
 	uint32_t	row[PER_LANE];
-	struct geonn_vector from[PER_LANE];
+	struct index_record record[PER_LANE];
+	struct index_record anchor_record;
 	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
-	uint32_t	anchor_row;
 
 	if ((uint64_t) group * GROUP_ROWS >= task.rows)
 		return;
@@ -543,16 +584,15 @@ search_kernel(const __grid_constant__ struct index index,
 		uint32_t	slot = first_slot + j * INDEX_WIDTH;
 
 		left[j] = __ballot_sync(INDEX_ALL_LANES, slot < task.rows);
-		row[j] = task.room.sorted_row[min(slot, task.rows - 1)];
+		row[j] = __ldcs(&task.room.sorted_row[min(slot, task.rows - 1)]);
 	}
 #pragma unroll
 	for (int j = 0; j < PER_LANE; j++)
-		from[j] = task.room.record[row[j]].vector;
+		record[j] = load_record(task.room.record, row[j]);
 
-	while (choose_anchor(row, left, &anchor_row))
+	while (choose_anchor(record, left, &anchor_record))
 	{
-		struct index_record record = task.room.record[anchor_row];
-		struct geonn_vector anchor = record.vector;
+		struct geonn_vector anchor = anchor_record.vector;
 		struct seeker seekers[PER_LANE];
 		bool		member[PER_LANE];
 		struct index_walk walk;
@@ -565,11 +605,11 @@ search_kernel(const __grid_constant__ struct index index,
 #pragma unroll
 		for (int j = 0; j < PER_LANE; j++)
 		{
-			seekers[j] = make_seeker(from[j], anchor);
+			seekers[j] = make_seeker(record[j].vector, anchor);
 			member[j] = left[j] >> index_lane() & 1;
 		}
 
-		index_walk_begin(&walk, &index, anchor, 0, home_of(&index, record.payload));
+		index_walk_begin(&walk, &index, anchor, 0, home_of(&index, anchor_record.payload));
 		while (index_walk_next(&walk, (double) (reach * reach * ABOVE), &leaf))
 		{
 			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
@@ -590,15 +630,15 @@ search_kernel(const __grid_constant__ struct index index,
 
 			if (is_home)
 			{
-				/* members are those as near as the home leaf is large */
-				float		largest = warp_largest(present ? square : 0.0f);
+				/* members are those of the anchor's surroundings */
 				float		least = warp_smallest(present ? square : INFINITY);
+				float		size = warp_nth_smallest(present ? square : INFINITY);
 				float		norm = 0.0f;
 
 #pragma unroll
 				for (int j = 0; j < PER_LANE; j++)
 				{
-					member[j] = member[j] && seekers[j].square <= largest;
+					member[j] = member[j] && seekers[j].square <= 4.0f * size;
 					if (member[j])
 						norm = fmaxf(norm, seekers[j].norm);
 				}
@@ -647,7 +687,7 @@ search_kernel(const __grid_constant__ struct index index,
 			{
 				uint32_t	position = seekers[j].position;
 				double		distance = found ?
-					geonn_distance_of(from[j], index_vector(&index, position)) : INFINITY;
+					geonn_distance_of(record[j].vector, index_vector(&index, position)) : INFINITY;
 
 				if (index.references != index.shape.positions)
 					position = index.start[position];

@@ -75,32 +75,6 @@ struct __align__(32) index_record
 	uint64_t	payload;
 };
 
-/*
- * Store the records of a warp's consecutive rows, from an even one on, of
- * which those that are `present` exist.  Two lanes store one record at a time,
- * so that whole sectors are written.
- */
-static __device__ __forceinline__ void
-index_store_record(struct index_record *records, uint32_t row, bool present,
-				   struct index_record record)
-{
-	bool		is_odd = row % 2 != 0;
-	double		payload = __longlong_as_double(record.payload);
-	double		sent_first = is_odd ? record.vector.x : record.vector.z;
-	double		sent_second = is_odd ? record.vector.y : payload;
-	double		first = __shfl_xor_sync(INDEX_ALL_LANES, sent_first, 1);
-	double		second = __shfl_xor_sync(INDEX_ALL_LANES, sent_second, 1);
-	bool		other_present = __shfl_xor_sync(INDEX_ALL_LANES, present, 1);
-	double2    *even = (double2 *) &records[row - is_odd] + is_odd;
-
-	if (is_odd ? other_present : present)
-		even[0] = is_odd ? make_double2(first, second) :
-			make_double2(record.vector.x, record.vector.y);
-	if (is_odd ? present : other_present)
-		even[2] = is_odd ? make_double2(record.vector.z, payload) :
-			make_double2(first, second);
-}
-
 /* the smallest of the lanes' values, in every lane */
 static __device__ __forceinline__ uint32_t
 index_warp_smallest(uint32_t value)
