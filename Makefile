@@ -264,7 +264,7 @@ syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(CLIENT_SOURCES) test/unit/engine_test.c test/unit/lying_engine.c $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) test/unit/engine_test.c test/unit/search_test.c test/unit/lying_engine.c $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"
@@ -296,6 +296,9 @@ build/bench/oracle.o: FLOAT128_CFLAGS = -D_GNU_SOURCE -Itest/unit/arm64
 endif
 
 ifneq ($(NVCC),)
+BENCH_OBJECTS := $(filter-out build/bench/no_gpu.o,$(BENCH_OBJECTS)) \
+	$(patsubst test/bench/%.cu,build/bench/%.o,$(sort $(wildcard test/bench/gpu_*.cu)))
+
 build/bench/geonn-bench: $(BENCH_OBJECTS) build/bench/engine.a
 	$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ $(BENCH_LIBS) -lproj -lm
 

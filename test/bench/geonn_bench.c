@@ -336,6 +336,12 @@ complete(struct arguments *arguments, const struct machine *machine)
 					problem->gpus, machine->gpus);
 		exit(EXIT_USAGE);
 	}
+	if ((uint64_t) problem->gpus > problem->observations)
+	{
+		fprintf(stderr, "geonn-bench: %d GPUs were asked for, and there are %llu observations\n",
+				problem->gpus, (unsigned long long) problem->observations);
+		exit(EXIT_USAGE);
+	}
 	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST || problem->neighbours != 1 ||
 									  arguments->suite != SUITE_NONE))
 	{
