@@ -5,8 +5,8 @@
  * Observations that are neighbours on the curve go through the index together,
  * a group of up to 32 of them:
  *
- *	1. Each looks through the home leaf, where the curve would put the group's
- *	   middle one.  Most find their nearest reference there, all a limit.
+ *	1. Each looks through its home leaf, where the curve would put it.  Most
+ *	   find their nearest reference there, all a limit.
  *	2. One walk lists the leaves whose boxes are within the widest of these
  *	   limits of the group's own box.
  *	3. Each observation looks through those of the listed leaves whose boxes
@@ -42,12 +42,13 @@
 #define GROUP INDEX_WIDTH
 
 /* leaves that a group of several observations goes through */
-#define LISTED_MAX 24
+#define LISTED_MAX 64
 
 struct group
 {
 	const struct cpu_index *index;
 	uint32_t	count;
+	uint32_t	filled;			/* count, rounded up to a number of lanes */
 
 	/* filled up with the last one */
 	double		x[GROUP];
@@ -55,6 +56,7 @@ struct group
 	double		z[GROUP];
 	double		limit[GROUP];	/* nothing above it can come first */
 
+	uint32_t	home[GROUP];	/* home leaves */
 	double		smallest[GROUP];
 	uint32_t	leaf[GROUP];	/* that has the smallest */
 	uint32_t	candidates[GROUP];	/* bits of positions there */
@@ -106,7 +108,7 @@ who_needs(const struct group *group, uint32_t leaf)
 		low[axis] = lanes_all(index->low[axis][leaf]);
 		high[axis] = lanes_all(index->high[axis][leaf]);
 	}
-	for (int i = 0; i < GROUP; i += LANES)
+	for (uint32_t i = 0; i < group->filled; i += LANES)
 	{
 		lanes		x = lanes_load(group->x + i);
 		lanes		y = lanes_load(group->y + i);
@@ -156,8 +158,8 @@ list_leaves(struct group *group, const struct cpu_box *box, double limit, int le
  * A single observation's walk, nearest nodes first; the home leaf has been seen.
  */
 static void
-walk_alone(struct group *group, const struct cpu_box *box, uint32_t home, int level,
-		   uint32_t number, uint32_t count)
+walk_alone(struct group *group, const struct cpu_box *box, int level, uint32_t number,
+		   uint32_t count)
 {
 	const struct cpu_index *index = group->index;
 	double		bounds[INDEX_WIDTH];
@@ -178,65 +180,89 @@ walk_alone(struct group *group, const struct cpu_box *box, uint32_t home, int le
 		left &= ~(UINT32_C(1) << nearest);
 		child = number + nearest;
 		if (level > 0)
-			walk_alone(group, box, home, level - 1, child * INDEX_WIDTH,
+			walk_alone(group, box, level - 1, child * INDEX_WIDTH,
 					   cpu_children(index, level, child));
-		else if (child != home)
+		else if (child != group->home[0])
 			look_through(group, child, 0);
 	}
 }
 
 /*
- * The leaf where the curve would put a key.
+ * The last leaf, from `first` on, that begins at or before the code on the curve,
+ * or `first`.  Where that is near, few steps find it.
  */
 static uint32_t
-home_leaf(const struct cpu_index *index, uint64_t key)
+home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first)
 {
-	uint64_t	code = key << 2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS);
 	const uint64_t *leaf_code = index->leaf_code;
-	uint32_t	first = 0;
-	uint32_t	count = index->shape.nodes[0];
+	uint32_t	last = index->shape.nodes[0] - 1;
+	uint32_t	step = 1;
 
-	while (count > 1)
+	while (step <= last - first && leaf_code[first + step] <= code)
 	{
-		uint32_t	half = count / 2;
-
-		first = leaf_code[first + half] <= code ? first + half : first;
-		count -= half;
+		first += step;
+		step *= 2;
 	}
+	for (; step > 0; step /= 2)
+		if (step <= last - first && leaf_code[first + step] <= code)
+			first += step;
 	return first;
+}
+
+/*
+ * Begin with some observations of a piece: `filled` of them, the last ones
+ * repeated, each at its home leaf.
+ */
+static void
+begin_group(struct group *group, const struct cpu_nearest_piece *piece, size_t first,
+			uint32_t count, double widest)
+{
+	uint32_t	home = 0;
+
+	group->index = piece->index;
+	group->count = count;
+	group->filled = (count + LANES - 1) / LANES * LANES;
+	group->ambiguous = 0;
+	group->found = 0;
+	group->listed = 0;
+	for (uint32_t i = 0; i < group->filled; i++)
+	{
+		size_t		at = first + (i < count ? i : count - 1);
+		struct geonn_vector from = piece->from[piece->row[at]];
+
+		group->x[i] = from.x;
+		group->y[i] = from.y;
+		group->z[i] = from.z;
+		group->limit[i] = widest;
+		group->smallest[i] = INFINITY;
+		home = home_leaf(piece->index,
+						 piece->key[at] << 2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS), home);
+		group->home[i] = home;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		look_through(group, group->home[i], i);
 }
 
 static struct cpu_box
 box_around(const struct group *group)
 {
-	struct cpu_box box = {
-		{group->x[0], group->y[0], group->z[0]}, {group->x[0], group->y[0], group->z[0]}
-	};
 	const double *columns[3] = {group->x, group->y, group->z};
+	struct cpu_box box;
 
 	for (int axis = 0; axis < 3; axis++)
 	{
-		double		low[GROUP / 4];
-		double		high[GROUP / 4];
+		lanes		low = lanes_load(columns[axis]);
+		lanes		high = low;
 
-		for (int i = 0; i < GROUP / 4; i++)
+		for (uint32_t i = LANES; i < group->filled; i += LANES)
 		{
-			low[i] = columns[axis][i];
-			high[i] = columns[axis][i];
-		}
-		for (int i = GROUP / 4; i < GROUP; i += GROUP / 4)
-			for (int j = 0; j < GROUP / 4; j++)
-			{
-				double		value = columns[axis][i + j];
+			lanes		more = lanes_load(columns[axis] + i);
 
-				low[j] = value < low[j] ? value : low[j];
-				high[j] = value > high[j] ? value : high[j];
-			}
-		for (int i = 0; i < GROUP / 4; i++)
-		{
-			box.low[axis] = low[i] < box.low[axis] ? low[i] : box.low[axis];
-			box.high[axis] = high[i] > box.high[axis] ? high[i] : box.high[axis];
+			low = lanes_smaller(low, more);
+			high = lanes_larger(high, more);
 		}
+		box.low[axis] = lanes_smallest(low);
+		box.high[axis] = -lanes_smallest(lanes_minus(lanes_all(0.0), high));
 	}
 	return box;
 }
@@ -329,20 +355,23 @@ static void
 answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t first)
 {
 	const struct cpu_index *index = group->index;
-	uint32_t	position[GROUP];
+	uint32_t	place[GROUP];
 	double		x[GROUP];
 	double		y[GROUP];
 	double		z[GROUP];
 	double		distance[GROUP];
 
-	for (uint32_t i = 0; i < GROUP; i++)
+	for (uint32_t i = 0; i < group->count; i++)
 	{
-		position[i] = i < group->count && group->found >> i & 1 ? decide(group, i) : 0;
-		x[i] = index->x[position[i]];
-		y[i] = index->y[position[i]];
-		z[i] = index->z[position[i]];
+		uint32_t	position = group->found >> i & 1 ? decide(group, i) : 0;
+
+		place[i] = index->place[index->start[position]];
+		__builtin_prefetch(&piece->tags[place[i]]);
+		x[i] = index->x[position];
+		y[i] = index->y[position];
+		z[i] = index->z[position];
 	}
-	for (uint32_t i = 0; i < GROUP; i++)
+	for (uint32_t i = 0; i < group->count; i++)
 	{
 		struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
 		struct geonn_vector there = {x[i], y[i], z[i]};
@@ -355,7 +384,7 @@ answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t 
 
 		if (group->found >> i & 1 && distance[i] <= piece->max_distance)
 		{
-			piece->tag[row] = piece->tags[index->place[index->start[position[i]]]];
+			piece->tag[row] = piece->tags[place[i]];
 			piece->distance[row] = distance[i];
 		}
 		else
@@ -367,52 +396,41 @@ answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t 
 }
 
 static void
-search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count)
+search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count, double widest)
 {
-	const struct cpu_index *index = piece->index;
-	double		widest = geonn_radius_limit(piece->max_distance);
-	uint32_t	home = home_leaf(index, piece->key[first + count / 2]);
-	int			top = index->shape.levels - 1;
+	int			top = piece->index->shape.levels - 1;
+	uint32_t	top_nodes = piece->index->shape.nodes[top];
 	struct cpu_box box;
 	struct group group;
 
-	group.index = index;
-	group.count = count;
-	group.ambiguous = 0;
-	group.found = 0;
-	group.listed = 0;
-	for (uint32_t i = 0; i < GROUP; i++)
-	{
-		struct geonn_vector from = piece->from[piece->row[first + (i < count ? i : count - 1)]];
-
-		group.x[i] = from.x;
-		group.y[i] = from.y;
-		group.z[i] = from.z;
-		group.limit[i] = widest;
-		group.smallest[i] = INFINITY;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		look_through(&group, home, i);
-
+	begin_group(&group, piece, first, count, widest);
 	box = box_around(&group);
 	if (count == 1)
-		walk_alone(&group, &box, home, top, 0, index->shape.nodes[top]);
+		walk_alone(&group, &box, top, 0, top_nodes);
 	else
 	{
 		double		limit = 0.0;
 
 		for (uint32_t i = 0; i < count; i++)
 			limit = group.limit[i] > limit ? group.limit[i] : limit;
-		if (!list_leaves(&group, &box, limit, top, 0, index->shape.nodes[top]))
+		if (!list_leaves(&group, &box, limit, top, 0, top_nodes))
 		{
-			search_group(piece, first, count / 2);
-			search_group(piece, first + count / 2, count - count / 2);
+			search_group(piece, first, count / 2, widest);
+			search_group(piece, first + count / 2, count - count / 2, widest);
 			return;
 		}
-		for (uint32_t i = 0; i < group.listed; i++)
-			if (group.list[i] != home)
-				for (uint32_t left = who_needs(&group, group.list[i]); left != 0; left &= left - 1)
-					look_through(&group, group.list[i], (uint32_t) __builtin_ctz(left));
+		for (uint32_t listed = 0; listed < group.listed; listed++)
+		{
+			uint32_t	leaf = group.list[listed];
+
+			for (uint32_t left = who_needs(&group, leaf); left != 0; left &= left - 1)
+			{
+				uint32_t	i = (uint32_t) __builtin_ctz(left);
+
+				if (group.home[i] != leaf)
+					look_through(&group, leaf, i);
+			}
+		}
 	}
 	answer_group(piece, &group, first);
 }
@@ -420,6 +438,8 @@ search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count)
 void
 CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 {
+	double		widest = geonn_radius_limit(piece->max_distance);
+
 	piece->unmatched = 0;
 	for (size_t first = 0; first < piece->count; first += piece->group)
 	{
@@ -427,6 +447,8 @@ CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 
 		if (atomic_load_explicit(piece->cancelled, memory_order_relaxed))
 			return;
-		search_group(piece, first, left < piece->group ? (uint32_t) left : piece->group);
+		for (size_t ahead = piece->group; ahead < 2 * (size_t) piece->group && ahead < left; ahead++)
+			__builtin_prefetch(&piece->from[piece->row[first + ahead]]);
+		search_group(piece, first, left < piece->group ? (uint32_t) left : piece->group, widest);
 	}
 }

@@ -14,7 +14,7 @@
 
 #include "thread_pool.h"
 
-#define DIGIT_BITS 11
+#define DIGIT_BITS 12
 #define DIGITS ((size_t) 1 << DIGIT_BITS)
 
 /* rows of a piece at least, so that counting costs little beside moving */

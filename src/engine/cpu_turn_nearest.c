@@ -24,16 +24,19 @@
 #include "thread_pool.h"
 
 /* observations that a turn by index takes */
-#define ROWS_MIN (UINT32_C(1) << 12)
-#define ROWS_FIRST (UINT32_C(1) << 17)
-#define ROWS_MAX (UINT32_C(1) << 19)
+#define ROWS_MIN (UINT32_C(1) << 8)
+#define ROWS_FIRST (UINT32_C(1) << 13)
+#define ROWS_MAX (UINT32_C(1) << 20)
+
+/* so few that they may not be close enough to go through the index together */
+#define ROWS_SPARSE (UINT32_C(1) << 18)
 
 /* observations of a piece */
 #define PREPARE_ROWS 4096
 #define SEARCH_ROWS 2048
 
 /* positions that a group of observations should be spread over, at most */
-#define GROUP_POSITIONS 256
+#define GROUP_POSITIONS 1024
 
 /* pairs that one thread goes through in a turn by brute force; a core does 2 to 5 G/s */
 #define BRUTE_PAIRS_PER_THREAD ((size_t) 1 << 27)
@@ -280,15 +283,19 @@ plan(struct turn *turn, const struct cpu_turn_room *room)
 }
 
 /*
- * Let turns by index take about as long as they should.
+ * Let turns by index take about as long as they should.  Sparse ones may take
+ * longer: a turn of twice as many rows could take hardly more time.
  */
 static void
 adjust_pace(struct cpu_turn_room *room, uint32_t rows, int64_t took_ms)
 {
-	if (took_ms > 2 * CPU_TURN_MS && room->pace > ROWS_MIN)
-		room->pace /= 2;
-	else if (took_ms < CPU_TURN_MS / 2 && rows == room->pace && room->pace < ROWS_MAX)
+	int64_t		long_ms = (room->pace <= ROWS_SPARSE ? 8 : 2) * CPU_TURN_MS;
+	int64_t		short_ms = room->pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
+
+	if (took_ms < short_ms && rows == room->pace && room->pace < ROWS_MAX)
 		room->pace *= 2;
+	for (; took_ms > long_ms && room->pace > ROWS_MIN; took_ms /= 2)
+		room->pace /= 2;
 }
 
 bool
