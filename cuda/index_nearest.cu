@@ -20,8 +20,16 @@
 /* leaves that a group looks at before it leaves its observations to decide */
 #define GROUP_LEAVES_MAX 64
 
+/* references for each observation from which on no group is searched */
+#ifndef SPARSE
+#define SPARSE 32
+#endif
+
 /* the anchor's surroundings reach twice as far as so many positions of its leaf */
 #define SURROUNDINGS 8
+
+/* more positions than these are compared in two steps, the nearer ones first */
+#define MANY 8
 
 /* observations that a round must finish for another to be worthwhile */
 #define ROUND_ROWS_MIN 8
@@ -102,6 +110,8 @@ struct nearest_task
 	struct nearest_room room;
 	uint32_t	splitters;
 	int			fraction_bits;	/* of a key, below the rank */
+	float		spread;			/* squares of members to those of surroundings */
+	uint32_t	leaves_max;		/* for a group */
 };
 
 /* an observation of a lane, as float32 sees it from the anchor */
@@ -475,13 +485,21 @@ margin_of(const struct seeker *seeker)
 	return __fmaf_rn(MARGIN, best_square(seeker) + seeker->square, MARGIN_FLOOR);
 }
 
-/* how far from the anchor the nearest of an observation can be */
+/* how far from the anchor the nearest of the lanes' members can be */
 static __device__ __forceinline__ float
-reach_of(const struct seeker *seeker, float square_limit)
+reach_of_members(const struct seeker *seekers, const bool *member, float square_limit)
 {
-	float		square = fminf(best_square(seeker) + margin_of(seeker), square_limit);
+	float		reach = 0.0f;
 
-	return (seeker->norm + root_above(square)) * ABOVE;
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+		if (member[j])
+		{
+			float		square = best_square(&seekers[j]) + margin_of(&seekers[j]);
+
+			reach = fmaxf(reach, seekers[j].norm + root_above(fminf(square, square_limit)));
+		}
+	return warp_largest(reach * ABOVE);
 }
 
 /* put slots on the list of ambiguous ones; all lanes take part */
@@ -570,7 +588,7 @@ search_kernel(const __grid_constant__ struct index index,
 	float4	   *staged = staged_leaves[threadIdx.x / INDEX_WIDTH];
 	uint32_t	group = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
 	uint32_t	first_slot = group * GROUP_ROWS + index_lane();
-	uint32_t	leaves_left = GROUP_LEAVES_MAX;
+	uint32_t	leaves_left = task.leaves_max;
 	uint32_t	row[PER_LANE];
 	struct index_record record[PER_LANE];
 	struct index_record anchor_record;
@@ -638,7 +656,7 @@ search_kernel(const __grid_constant__ struct index index,
 #pragma unroll
 				for (int j = 0; j < PER_LANE; j++)
 				{
-					member[j] = member[j] && seekers[j].square <= 4.0f * size;
+					member[j] = member[j] && seekers[j].square <= task.spread * size;
 					if (member[j])
 						norm = fmaxf(norm, seekers[j].norm);
 				}
@@ -652,14 +670,23 @@ search_kernel(const __grid_constant__ struct index index,
 			mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ABOVE);
 			if (mask == 0)
 				continue;
-			compare_positions(seekers, staged, leaf, mask);
+			if (__popc(mask) > MANY)
+			{
+				/* half of them may do, the nearer ones that is */
+				uint32_t	nearer = __ballot_sync(INDEX_ALL_LANES,
+												   present && square <= 0.25f * reach * reach);
 
-			reach = 0.0f;
-#pragma unroll
-			for (int j = 0; j < PER_LANE; j++)
-				if (member[j])
-					reach = fmaxf(reach, reach_of(&seekers[j], task.square_limit));
-			reach = warp_largest(reach);
+				if (nearer != 0)
+				{
+					compare_positions(seekers, staged, leaf, nearer);
+					reach = reach_of_members(seekers, member, task.square_limit);
+					mask = ~nearer &
+						__ballot_sync(INDEX_ALL_LANES,
+									  present && square <= reach * reach * ABOVE);
+				}
+			}
+			compare_positions(seekers, staged, leaf, mask);
+			reach = reach_of_members(seekers, member, task.square_limit);
 		}
 
 		/* a round that finishes few is the last, and decide has the others */
@@ -781,9 +808,18 @@ blocks_for(uint32_t items, uint32_t items_per_block)
 	return (uint32_t) (((uint64_t) items + items_per_block - 1) / items_per_block);
 }
 
-#ifndef KEY_BITS
-#define KEY_BITS 24
-#endif
+/*
+ * How many bits sort the observations: as many as tell apart eight of them, or
+ * an eighth of a reference; where a splitter stands for many leaves, which may
+ * lie as unevenly as cities do, all.
+ */
+static int
+choose_key_bits(uint32_t rows, const struct index *index)
+{
+	if (rows >> 24 != 0 && index->shape.nodes[0] > 2 * SPLITTERS_MAX)
+		return 32;
+	return rows >> 18 != 0 ? 24 : 16;
+}
 
 cudaError_t
 index_nearest_enqueue(const struct index_nearest *search)
@@ -793,6 +829,8 @@ index_nearest_enqueue(const struct index_nearest *search)
 	size_t		bytes;
 	int			device;
 	int			multiprocessors;
+	double		references_a_row = (double) index->shape.positions / search->rows;
+	int			key_bits = choose_key_bits(search->rows, index);
 	uint32_t	decide_blocks;
 	uint32_t	key_blocks = blocks_for(search->rows, KEY_THREADS);
 	cudaError_t error;
@@ -809,9 +847,11 @@ index_nearest_enqueue(const struct index_nearest *search)
 	task.row = search->row;
 	task.status = search->status;
 	task.splitters = index->shape.nodes[0] < SPLITTERS_MAX ? index->shape.nodes[0] : SPLITTERS_MAX;
-	task.fraction_bits = KEY_BITS;
-	while (1u << (KEY_BITS - task.fraction_bits) < task.splitters)
+	task.fraction_bits = key_bits;
+	while (1u << (key_bits - task.fraction_bits) < task.splitters)
 		task.fraction_bits--;
+	task.spread = 4.0f + (float) (64.0 * references_a_row);
+	task.leaves_max = references_a_row < SPARSE ? GROUP_LEAVES_MAX : 0;
 
 	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
 		(error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
@@ -827,7 +867,7 @@ index_nearest_enqueue(const struct index_nearest *search)
 		(error = cub::DeviceRadixSort::SortPairs(task.room.scratch, task.room.scratch_bytes,
 												 task.room.key, task.room.sorted_key,
 												 task.room.row, task.room.sorted_row,
-												 search->rows, 0, KEY_BITS,
+												 search->rows, 0, key_bits,
 												 search->stream)) != cudaSuccess)
 		return error;
 	if (search->sorted != NULL &&

@@ -48,6 +48,7 @@
 #define INDEX_NONE UINT32_MAX
 
 static_assert(INDEX_WIDTH == 32, "a lane for each child");
+static_assert(INDEX_LEVELS_MAX == 6, "index_walk_down and index_walk_up name them");
 
 struct index_walk
 {
@@ -59,7 +60,8 @@ struct index_walk
 	int			levels;
 	int			level;			/* of the children that are walked now */
 	uint32_t	parent;			/* their node, on the level above */
-	uint32_t	keys[INDEX_LEVELS_MAX]; /* of this lane's child, each level */
+	uint32_t	key;			/* of this lane's child */
+	uint32_t	keys[INDEX_LEVELS_MAX]; /* on the levels above */
 };
 
 static __device__ __forceinline__ uint32_t
@@ -134,6 +136,35 @@ index_walk_key(const struct index_walk *walk)
 }
 
 /*
+ * Go down to the children of a node, or up to the rest of its siblings.  Only
+ * constants index the array, or else the walk would be in memory, not in
+ * registers.
+ */
+static __device__ __forceinline__ void
+index_walk_down(struct index_walk *walk, uint32_t node)
+{
+	walk->keys[1] = walk->level == 1 ? walk->key : walk->keys[1];
+	walk->keys[2] = walk->level == 2 ? walk->key : walk->keys[2];
+	walk->keys[3] = walk->level == 3 ? walk->key : walk->keys[3];
+	walk->keys[4] = walk->level == 4 ? walk->key : walk->keys[4];
+	walk->keys[5] = walk->level == 5 ? walk->key : walk->keys[5];
+	walk->level--;
+	walk->parent = node;
+	walk->key = index_walk_key(walk);
+}
+
+static __device__ __forceinline__ void
+index_walk_up(struct index_walk *walk)
+{
+	walk->level++;
+	walk->parent /= INDEX_WIDTH;
+	walk->key = walk->level == 1 ? walk->keys[1] :
+		walk->level == 2 ? walk->keys[2] :
+		walk->level == 3 ? walk->keys[3] :
+		walk->level == 4 ? walk->keys[4] : walk->keys[5];
+}
+
+/*
  * Start a walk from a vector, made as the index's own are.  The group matters
  * where the index has groups.  The home leaf, if one is given, comes first and
  * whatever its bound.
@@ -147,10 +178,11 @@ index_walk_begin(struct index_walk *walk, const struct index *index, struct geon
 	walk->group = group;
 	walk->home = home;
 	walk->home_came = home == INDEX_NONE;
+	walk->keys[1] = walk->keys[2] = walk->keys[3] = walk->keys[4] = walk->keys[5] = INDEX_NONE;
 	walk->levels = index->shape.levels;
 	walk->level = walk->levels - 1;
 	walk->parent = 0;
-	walk->keys[walk->level] = index_walk_key(walk);
+	walk->key = index_walk_key(walk);
 }
 
 /*
@@ -170,25 +202,20 @@ index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
 	}
 	while (walk->level < walk->levels)
 	{
-		uint32_t	nearest = index_warp_smallest(walk->keys[walk->level]);
+		uint32_t	nearest = index_warp_smallest(walk->key);
 		uint32_t	child = nearest % INDEX_WIDTH;
 		uint32_t	node = walk->parent * INDEX_WIDTH + child;
 
 		if (nearest - child > limit_key)
 		{
 			/* nothing is left in this node; INDEX_NONE is above all limits */
-			walk->level++;
-			walk->parent /= INDEX_WIDTH;
+			index_walk_up(walk);
 			continue;
 		}
 		if (index_lane() == child)
-			walk->keys[walk->level] = INDEX_NONE;
+			walk->key = INDEX_NONE;
 		if (walk->level > 0)
-		{
-			walk->level--;
-			walk->parent = node;
-			walk->keys[walk->level] = index_walk_key(walk);
-		}
+			index_walk_down(walk, node);
 		else if (node != walk->home)
 		{
 			*leaf = node;
