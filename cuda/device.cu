@@ -288,6 +288,12 @@ end_piece(struct device *device, struct lane *lane, enum device_progress *progre
 
 	if (!search->failed && lane->progress == PIECE_LAST)
 		outcome = lane->piece->finish(lane);
+	if (outcome == PIECE_MORE)
+	{
+		lane->state = LANE_SEARCHING;
+		lane->progress = PIECE_AHEAD;
+		return false;
+	}
 	if (lane->piece->close != NULL)
 		lane->piece->close(lane);
 

@@ -44,7 +44,8 @@ enum piece_outcome
 {
 	PIECE_ANSWERED,				/* others, if there is room for a pair */
 	PIECE_FULL,					/* nothing: the next one's pairs have no room */
-	PIECE_ALONE					/* the next, first one has more pairs than fit */
+	PIECE_ALONE,				/* the next, first one has more pairs than fit */
+	PIECE_MORE					/* not yet: it has more to enqueue */
 };
 
 /*

@@ -117,18 +117,24 @@ struct index_nearest
 								 * order, or NULL */
 };
 
-/* What the search tells the host, which copies it after the last launch. */
+/* What the search tells the host, which copies it after a launch. */
 struct index_status
 {
 	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
 	uint32_t	unmatched;		/* observations without a neighbour */
-	uint32_t	ambiguous;		/* observations that float64 had to decide alone */
+	uint32_t	ambiguous;		/* observations that float64 has to decide alone */
+	uint32_t	decided;		/* how many it has, or more if all */
 };
 
 /* Bytes of room for searching this many observations at a time. */
 extern size_t index_nearest_room(uint32_t rows);
 
-/* Enqueue the whole search. */
+/*
+ * Enqueue the search.  Where its status has fewer decided than ambiguous, which
+ * happens where these took some 25 ms, index_nearest_decide() enqueues more of
+ * it, until that is no longer so.
+ */
 extern cudaError_t index_nearest_enqueue(const struct index_nearest *search);
+extern cudaError_t index_nearest_decide(const struct index_nearest *search);
 
 #endif							/* GEONN_INDEX_CUH */

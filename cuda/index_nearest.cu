@@ -1,29 +1,88 @@
 /*
  * index_nearest.cu
  *		The nearest reference of each observation, by the index, on a GPU.
+ *
+ * Observations come in the order of the curve (index_order.cu).  A warp answers
+ * a group of 64 that follow each other, two for each lane, in rounds:
+ *
+ *	1. One that is left, from the middle, is the anchor.  The leaf where the
+ *	   curve would put it shows how dense references are there.  Those within
+ *	   some times that distance are the round's members.
+ *	2. One walk of the index, from the anchor, brings the leaves that may hold
+ *	   the nearest of any member.  Every lane compares its observations with
+ *	   each position, in float32, and keeps the least value and the second one.
+ *	   How far from the anchor a member's nearest can be bounds the walk.
+ *	3. Where the second value is so much larger that no other position can be
+ *	   before the best one, that one's distance is calculated, in float64, and
+ *	   written.  All others are listed as ambiguous.
+ *
+ * Then a warp for each ambiguous observation decides it in float64 alone.  That
+ * is 10 of a million where there are many observations for each reference, but all
+ * where there are few, and groups are not worthwhile.  Observations may need
+ * any number of leaves, so these launches end in time (warp_share.cuh) and are
+ * repeated, while groups look at GROUP_LEAVES_MAX leaves at most.
+ *
+ *
+ * Why the answer is exact
+ *
+ * Let o and r be the offsets of an observation and a position from the anchor,
+ * s the true |r - o|^2, and u = 2^-24.  A lane has both offsets rounded to
+ * float32, each component off by u relatively.  It computes v for |r|^2 - 2 o.r,
+ * w = |r|^2 first.  That is off by 2 u |r|^2 for the components, and by 3 u |r|^2
+ * for roundings.  The components' errors move 2 o.r by at most 4 u |o||r|.  Of
+ * three more roundings two are of at most |r|^2 + 2 |o||r|, and the last is
+ * of v itself, about s - |o|^2.  Altogether v is off by at most
+ *
+ *		u (7 |r|^2 + 8 |o||r| + max(s, |o|^2))
+ *
+ * and as |r| <= |o| + sqrt(s), and 2 |o| sqrt(s) <= |o|^2 + s, by at most
+ *
+ *		E (|o|^2 + s),  E = 27 u < 2^-19.2							(1)
+ *
+ * Take two positions b and c.  margin_of() is M = 2^-17 (f + |o|^2) + 2^-120,
+ * where f = v_b + |o|^2 is s_b but for (1) and a few u; all that these
+ * and the rounding of sums with M do is less than 2^-23 (|o|^2 + s_b).  If
+ *
+ *		v_c > v_b + M
+ *
+ * then by (1), for both, s_c (1 + E) > s_b (1 - E) + M - 2 E |o|^2 - 2^-23 (|o|^2 +
+ * s_b).  As 2 E + 2^-23 < 0.45 * 2^-17, the terms in |o|^2 leave something,
+ * and s_c > s_b (1 + 0.5 * 2^-17).  That exceeds geonn_chord_limit(s_b), which is
+ * s_b (1 + 2^-46), and so c's distance exceeds b's.  What underflows in float32 is
+ * below 2^-140, for which M's 2^-120 makes up.
+ *
+ * So a position compared but not kept does not come first (3.).  One that is
+ * not compared is farther from the anchor than the reach at that time.  A reach
+ * is at least, for every member, |o| + sqrt(f + M) with its best until then, or |o| +
+ * the limit's root; so s_c > f + M, from which the same follows, for the best of
+ * then and for any better one, or c is beyond max_distance.  In the beginning
+ * it is |o| + |o| + |r| for the anchor's nearest r among those seen: a member's own
+ * nearest is not farther from it than that r is.  Roots are calculated to 2^-22, and
+ * factors ABOVE, 2^-20 more than 1, round up whatever bounds something.  Boxes
+ * and positions are left out by the anchor's float64 (index_walk.cuh).
+ *
+ * Anything compared twice, or with observations that are no members, does no
+ * harm.  decide leaves out what exceeds geonn_chord_limit() of some position's
+ * squared chord, or geonn_radius_limit(max_distance), and compares all others by
+ * (distance, place).  Coincident references are one position, which begins
+ * with the first of them.
  */
-#include <cub/device/device_radix_sort.cuh>
+#include "columns.cuh"
+#include "index_order.cuh"
+#include "warp_share.cuh"
 
-#include "index_walk.cuh"
-
-#define ALIGNMENT 256
-
-#define BLOCK_THREADS 128
-#define BLOCK_WARPS (BLOCK_THREADS / INDEX_WIDTH)
+#define BLOCK_WARPS WARP_BLOCK_WARPS
+#define SEARCH_BLOCKS 7			/* on each multiprocessor */
 
 /* observations that a lane, and its warp, works on */
-#ifndef PER_LANE
 #define PER_LANE 2
-#endif
 #define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
 
 /* leaves that a group looks at before it leaves its observations to decide */
 #define GROUP_LEAVES_MAX 64
 
 /* references for each observation from which on no group is searched */
-#ifndef SPARSE
 #define SPARSE 32
-#endif
 
 /* the anchor's surroundings reach twice as far as so many positions of its leaf */
 #define SURROUNDINGS 8
@@ -34,71 +93,14 @@
 /* observations that a round must finish for another to be worthwhile */
 #define ROUND_ROWS_MIN 8
 
-/* of the key kernel */
-#define KEY_THREADS 512
-#define TABLE_BLOCKS 8
-#define SPLITTERS_MAX 2048
-#define SPLITTER_BITS 11
-
-#ifndef KEY_BLOCKS
-#define KEY_BLOCKS 3
-#endif
-#ifndef SEARCH_BLOCKS
-#define SEARCH_BLOCKS 7
-#endif
-
-/* cells of the curve, by the first bits of the code, with their splitters */
-#define CELL_BITS 12
-#define CELLS (1 << CELL_BITS)
-#define CELL_SHIFT (3 + 2 * INDEX_CODE_LEVELS - CELL_BITS)
-
-/* levels of an observation's code; STEP_LEVELS at a time */
-#define ROW_LEVELS 20
-#define STEP_LEVELS 5
-#define STEP_CELLS (1 << (2 * STEP_LEVELS))
-
-/* blocks of decide on each multiprocessor */
-#define DECIDE_BLOCKS 8
-
-/* entries of the list of one launch of decide */
-#define DECIDE_ROWS ((uint32_t) 1 << 22)
-
 /* of the proof */
 #define MARGIN 0x1p-17f
 #define MARGIN_FLOOR 0x1p-120f
 #define ABOVE (1.0f + 0x1p-20f)
 
-static_assert(ROW_LEVELS % STEP_LEVELS == 0 && ROW_LEVELS <= INDEX_CODE_LEVELS, "whole steps");
-static_assert(1 << SPLITTER_BITS == SPLITTERS_MAX, "ranks have SPLITTER_BITS");
-
-/* what keys are made by, in shared memory and in the room */
-struct key_tables
-{
-	uint64_t	splitter[SPLITTERS_MAX];	/* where ranks begin on the curve */
-	float		scale[SPLITTERS_MAX];	/* fractions for each unit of the code */
-	uint32_t	cell[CELLS];	/* ranks of a cell: first | last << 16 */
-	uint16_t	step[4 * STEP_CELLS];	/* curve_step() */
-};
-
-struct nearest_room
-{
-	struct key_tables *tables;
-	struct index_record *record;	/* [rows] payload: code << SPLITTER_BITS | rank */
-	uint32_t   *key;			/* [rows]; then the list of ambiguous slots */
-	uint32_t   *sorted_key;		/* [rows] */
-	uint32_t   *row;			/* [rows] */
-	uint32_t   *sorted_row;		/* [rows] of each slot */
-	uint32_t   *listed;			/* ambiguous slots */
-	void	   *scratch;		/* CUB's */
-	size_t		scratch_bytes;
-};
-
 /* what the kernels know of a search */
 struct nearest_task
 {
-	uint32_t	rows;
-	const double *latitude;
-	const double *longitude;
 	double		max_distance;
 	double		chord_limit;	/* squared chord that no match exceeds */
 	float		square_limit;	/* the same, above the true square */
@@ -107,9 +109,7 @@ struct nearest_task
 	double	   *distance;
 	uint32_t   *row;
 	struct index_status *status;
-	struct nearest_room room;
-	uint32_t	splitters;
-	int			fraction_bits;	/* of a key, below the rank */
+	struct index_order order;	/* its keys become the list of ambiguous slots */
 	float		spread;			/* squares of members to those of surroundings */
 	uint32_t	leaves_max;		/* for a group */
 };
@@ -126,235 +126,6 @@ struct seeker
 	float		second;			/* of any other */
 	uint32_t	position;		/* that of best */
 };
-
-static void *
-take(void *memory, size_t *offset, size_t bytes)
-{
-	size_t		at = *offset;
-
-	*offset += geonn_align(bytes, ALIGNMENT);
-	return memory != NULL ? (char *) memory + at : NULL;
-}
-
-static cudaError_t
-place_room(void *memory, uint32_t rows, struct nearest_room *room, size_t *bytes)
-{
-	size_t		count = rows;
-	cudaError_t error;
-
-	room->scratch_bytes = 0;
-	error = cub::DeviceRadixSort::SortPairs(NULL, room->scratch_bytes, (uint32_t *) NULL,
-											(uint32_t *) NULL, (uint32_t *) NULL,
-											(uint32_t *) NULL, rows);
-	if (error != cudaSuccess)
-		return error;
-	*bytes = 0;
-	room->tables = (struct key_tables *) take(memory, bytes, sizeof(struct key_tables));
-	room->record = (struct index_record *) take(memory, bytes,
-													  count * sizeof(struct index_record));
-	room->key = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
-	room->sorted_key = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
-	room->row = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
-	room->sorted_row = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
-	room->listed = (uint32_t *) take(memory, bytes, sizeof(uint32_t));
-	room->scratch = take(memory, bytes, room->scratch_bytes);
-	return cudaSuccess;
-}
-
-size_t
-index_nearest_room(uint32_t rows)
-{
-	struct nearest_room room;
-	size_t		bytes;
-
-	return place_room(NULL, rows, &room, &bytes) == cudaSuccess ? bytes : SIZE_MAX;
-}
-
-/*
- * What one step along the curve does: from a state, and as many levels' bits
- * of column and row, the digits of the code and the next state.  A state is 1
- * where columns and rows are swapped, plus 2 where both are flipped.
- */
-static __device__ __forceinline__ uint32_t
-curve_step(uint32_t state, uint32_t column, uint32_t row)
-{
-	uint32_t	swap = state & 1;
-	uint32_t	flip = state >> 1;
-	uint32_t	code = 0;
-
-	for (int level = STEP_LEVELS - 1; level >= 0; level--)
-	{
-		uint32_t	first = column >> level & 1;
-		uint32_t	second = row >> level & 1;
-		uint32_t	right = (swap ? second : first) ^ flip;
-		uint32_t	up = (swap ? first : second) ^ flip;
-
-		code = code << 2 | ((3 * right) ^ up);
-		if (!up)
-		{
-			swap ^= 1;
-			flip ^= right;
-		}
-	}
-	return code << 2 | flip << 1 | swap;
-}
-
-/*
- * The beginning of space_curve_code(), as far as float32 knows it, with steps
- * made beforehand.
- */
-static __device__ __forceinline__ uint64_t
-row_code(struct geonn_vector vector, const uint16_t *step_table)
-{
-	float		x = (float) vector.x;
-	float		y = (float) vector.y;
-	float		z = (float) vector.z;
-	float		largest = fabsf(x);
-	float		u = y;
-	float		v = z;
-	uint32_t	face = x < 0.0f;
-	float		scale;
-	const float cells = (float) (1 << ROW_LEVELS);
-	const uint32_t last = (1 << ROW_LEVELS) - 1;
-	uint32_t	column;
-	uint32_t	row;
-	uint32_t	state = 0;
-	uint64_t	code;
-
-	if (fabsf(y) > largest)
-	{
-		largest = fabsf(y);
-		u = z;
-		v = x;
-		face = 2 + (y < 0.0f);
-	}
-	if (fabsf(z) > largest)
-	{
-		largest = fabsf(z);
-		u = x;
-		v = y;
-		face = 4 + (z < 0.0f);
-	}
-	scale = __fdividef(0.5f, largest);
-	column = min((uint32_t) (__saturatef(__fmaf_rn(u, scale, 0.5f)) * cells), last);
-	row = min((uint32_t) (__saturatef(__fmaf_rn(v, scale, 0.5f)) * cells), last);
-
-	code = face;
-	for (int shift = ROW_LEVELS - STEP_LEVELS; shift >= 0; shift -= STEP_LEVELS)
-	{
-		const uint32_t mask = (1 << STEP_LEVELS) - 1;
-		uint32_t	step = step_table[state * STEP_CELLS + ((column >> shift & mask) << STEP_LEVELS) +
-								 (row >> shift & mask)];
-
-		code = code << (2 * STEP_LEVELS) | step >> 2;
-		state = step & 3;
-	}
-	return code << (2 * (INDEX_CODE_LEVELS - ROW_LEVELS));
-}
-
-/*
- * Make the tables, and reset what the later kernels count.
- */
-static __global__ void __launch_bounds__(KEY_THREADS)
-table_kernel(const __grid_constant__ struct index index,
-			 const __grid_constant__ struct nearest_task task)
-{
-	__shared__ uint64_t splitter[SPLITTERS_MAX + 1];
-	struct key_tables *tables = task.room.tables;
-	uint32_t	thread = blockIdx.x * KEY_THREADS + threadIdx.x;
-
-	for (uint32_t i = threadIdx.x; i <= SPLITTERS_MAX; i += KEY_THREADS)
-		splitter[i] = i == 0 ? 0 :
-			i < task.splitters ?
-			index.leaf_code[(uint64_t) i * index.shape.nodes[0] / task.splitters] :
-			(uint64_t) 6 << (2 * INDEX_CODE_LEVELS);
-	__syncthreads();
-	for (uint32_t i = thread; i < SPLITTERS_MAX; i += TABLE_BLOCKS * KEY_THREADS)
-	{
-		tables->splitter[i] = splitter[i];
-		tables->scale[i] = (float) (1u << task.fraction_bits) /
-			(float) (splitter[i + 1] - splitter[i]);
-	}
-	for (uint32_t i = thread; i < CELLS; i += TABLE_BLOCKS * KEY_THREADS)
-	{
-		uint64_t	begin = (uint64_t) i << CELL_SHIFT;
-		uint64_t	end = (uint64_t) (i + 1) << CELL_SHIFT;
-		uint32_t	first = 0;
-		uint32_t	last = 0;
-
-		for (uint32_t step = SPLITTERS_MAX / 2; step > 0; step /= 2)
-		{
-			if (splitter[first + step] <= begin)
-				first += step;
-			if (splitter[last + step] < end)
-				last += step;
-		}
-		tables->cell[i] = first | last << 16;
-	}
-	for (uint32_t i = thread; i < 4 * STEP_CELLS; i += TABLE_BLOCKS * KEY_THREADS)
-		tables->step[i] = (uint16_t) curve_step(i / STEP_CELLS,
-												i >> STEP_LEVELS & ((1 << STEP_LEVELS) - 1),
-												i & ((1 << STEP_LEVELS) - 1));
-	if (thread == 0)
-	{
-		*task.room.listed = 0;
-		task.status->out_of_range = 0;
-		task.status->unmatched = 0;
-		task.status->ambiguous = 0;
-	}
-}
-
-/*
- * Unit vectors of the observations, and keys to sort them by.
- */
-static __global__ void __launch_bounds__(KEY_THREADS)
-key_kernel(const __grid_constant__ struct nearest_task task)
-{
-	__shared__ struct key_tables tables;
-
-	for (uint32_t i = threadIdx.x; i < sizeof(tables) / sizeof(uint64_t); i += KEY_THREADS)
-		((uint64_t *) &tables)[i] = ((const uint64_t *) task.room.tables)[i];
-	__syncthreads();
-
-	for (uint32_t row = blockIdx.x * KEY_THREADS + threadIdx.x; row < task.rows;
-		 row += gridDim.x * KEY_THREADS)
-	{
-		double		latitude = task.latitude[row];
-		double		longitude = task.longitude[row];
-		struct index_record record;
-		uint64_t	code;
-		uint32_t	rank;
-		uint32_t	last;
-		float		fraction;
-
-		if (!geonn_coordinates_valid(latitude, longitude))
-		{
-			task.status->out_of_range = 1;
-			latitude = 0.0;
-			longitude = 0.0;
-		}
-		record.vector = geonn_unit_vector(latitude, longitude);
-		code = row_code(record.vector, tables.step);
-		rank = tables.cell[code >> CELL_SHIFT];
-		last = rank >> 16;
-		rank &= 0xFFFF;
-		while (rank < last)
-		{
-			uint32_t	middle = (rank + last + 1) / 2;
-
-			if (tables.splitter[middle] <= code)
-				rank = middle;
-			else
-				last = middle - 1;
-		}
-		fraction = (float) (code - tables.splitter[rank]) * tables.scale[rank];
-		record.payload = code << SPLITTER_BITS | rank;
-		task.room.record[row] = record;
-		task.room.key[row] = rank << task.fraction_bits |
-			min((uint32_t) fraction, (1u << task.fraction_bits) - 1);
-		task.room.row[row] = row;
-	}
-}
 
 static __device__ __forceinline__ bool
 is_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
@@ -399,21 +170,6 @@ warp_nth_smallest(float value)
 		if (value == warp_smallest(value))
 			value = INFINITY;
 	return warp_smallest(value);
-}
-
-/* where the leaf is likely to be that holds the nearest of an observation */
-static __device__ __forceinline__ uint32_t
-home_of(const struct index *index, uint64_t hint)
-{
-	uint32_t	rank = (uint32_t) hint & (SPLITTERS_MAX - 1);
-	uint64_t	leaves = index->shape.nodes[0];
-
-	/* a splitter for each leaf, or SPLITTERS_MAX */
-	if (leaves <= SPLITTERS_MAX)
-		return rank;
-	return index_home_leaf(index, hint >> SPLITTER_BITS,
-						   (uint32_t) (rank * leaves >> SPLITTER_BITS),
-						   (uint32_t) ((rank + 1) * leaves >> SPLITTER_BITS));
 }
 
 /* the root of a square above MARGIN_FLOOR, rounded up */
@@ -510,10 +266,10 @@ list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 	uint32_t	first = 0;
 
 	if (index_lane() == 0)
-		first = atomicAdd(task->room.listed, __popc(lanes));
+		first = atomicAdd(&task->status->ambiguous, __popc(lanes));
 	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
 	if (ambiguous)
-		task->room.key[first + __popc(lanes & ((1u << index_lane()) - 1))] = slot;
+		task->order.key[first + __popc(lanes & ((1u << index_lane()) - 1))] = slot;
 }
 
 /*
@@ -580,7 +336,7 @@ choose_anchor(const struct index_record *records, const uint32_t *left,
 /*
  * Each warp answers a group of neighbouring observations.
  */
-static __global__ void __launch_bounds__(BLOCK_THREADS, SEARCH_BLOCKS)
+static __global__ void __launch_bounds__(WARP_BLOCK_THREADS, SEARCH_BLOCKS)
 search_kernel(const __grid_constant__ struct index index,
 			  const __grid_constant__ struct nearest_task task)
 {
@@ -594,19 +350,19 @@ search_kernel(const __grid_constant__ struct index index,
 	struct index_record anchor_record;
 	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
 
-	if ((uint64_t) group * GROUP_ROWS >= task.rows)
+	if ((uint64_t) group * GROUP_ROWS >= task.order.rows)
 		return;
 #pragma unroll
 	for (int j = 0; j < PER_LANE; j++)
 	{
 		uint32_t	slot = first_slot + j * INDEX_WIDTH;
 
-		left[j] = __ballot_sync(INDEX_ALL_LANES, slot < task.rows);
-		row[j] = __ldcs(&task.room.sorted_row[min(slot, task.rows - 1)]);
+		left[j] = __ballot_sync(INDEX_ALL_LANES, slot < task.order.rows);
+		row[j] = __ldcs(&task.order.sorted_row[min(slot, task.order.rows - 1)]);
 	}
 #pragma unroll
 	for (int j = 0; j < PER_LANE; j++)
-		record[j] = load_record(task.room.record, row[j]);
+		record[j] = load_record(task.order.record, row[j]);
 
 	while (choose_anchor(record, left, &anchor_record))
 	{
@@ -627,7 +383,7 @@ search_kernel(const __grid_constant__ struct index index,
 			member[j] = left[j] >> index_lane() & 1;
 		}
 
-		index_walk_begin(&walk, &index, anchor, 0, home_of(&index, anchor_record.payload));
+		index_walk_begin(&walk, &index, anchor, 0, index_order_home(&index, anchor_record.payload));
 		while (index_walk_next(&walk, (double) (reach * reach * ABOVE), &leaf))
 		{
 			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
@@ -730,20 +486,19 @@ search_kernel(const __grid_constant__ struct index index,
 /*
  * Each warp decides an ambiguous observation, in float64 alone.
  */
-static __global__ void __launch_bounds__(BLOCK_THREADS)
+static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 decide_kernel(const __grid_constant__ struct index index,
-			  const __grid_constant__ struct nearest_task task, uint32_t first)
+			  const __grid_constant__ struct nearest_task task)
 {
-	uint32_t	listed = *task.room.listed;
-	uint32_t	end = first + min(listed - min(first, listed), DECIDE_ROWS);
-	uint32_t	warps = gridDim.x * BLOCK_WARPS;
+	struct warp_share share;
+	uint32_t	listed;
 
-	for (uint32_t i = first + blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH; i < end;
-		 i += warps)
+	warp_share_begin(&share, &task.status->decided, task.status->ambiguous);
+	while (warp_share_next(&share, &listed))
 	{
-		uint32_t	slot = task.room.key[i];
-		uint32_t	row = task.room.sorted_row[slot];
-		struct index_record record = task.room.record[row];
+		uint32_t	slot = task.order.key[listed];
+		uint32_t	row = task.order.sorted_row[slot];
+		struct index_record record = task.order.record[row];
 		double		limit = task.chord_limit;
 		double		best_distance = INFINITY;
 		uint32_t	best_place = INDEX_NONE;
@@ -752,7 +507,7 @@ decide_kernel(const __grid_constant__ struct index index,
 		uint32_t	leaf;
 
 		index_walk_begin(&walk, &index, record.vector, 0,
-						 home_of(&index, record.payload));
+						 index_order_home(&index, record.payload));
 		while (index_walk_next(&walk, limit, &leaf))
 		{
 			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
@@ -769,14 +524,14 @@ decide_kernel(const __grid_constant__ struct index index,
 			if (square <= limit)
 			{
 				double		distance = geonn_distance_of(record.vector, vector);
-				uint32_t	number = index.start[position];
-				uint32_t	place = index.place[number];
+				uint32_t	reference = index.start[position];
+				uint32_t	place = index.place[reference];
 
 				if (is_before(distance, place, best_distance, best_place))
 				{
 					best_distance = distance;
 					best_place = place;
-					best_number = number;
+					best_number = reference;
 				}
 			}
 		}
@@ -797,95 +552,89 @@ decide_kernel(const __grid_constant__ struct index index,
 		if (index_lane() == 0)
 			write_answer(&index, &task, slot, row, best_distance, best_number);
 	}
-	if (first == 0 && blockIdx.x == 0 && threadIdx.x == 0)
-		task.status->ambiguous = listed;
-}
-
-/* blocks that have room for this many, each for so many */
-static uint32_t
-blocks_for(uint32_t items, uint32_t items_per_block)
-{
-	return (uint32_t) (((uint64_t) items + items_per_block - 1) / items_per_block);
 }
 
 /*
- * How many bits sort the observations: as many as tell apart eight of them, or
- * an eighth of a reference; where a splitter stands for many leaves, which may
- * lie as unevenly as cities do, all.
+ * What the kernels need to know; all but the order is enough to decide.
  */
-static int
-choose_key_bits(uint32_t rows, const struct index *index)
+static cudaError_t
+make_task(const struct index_nearest *search, struct nearest_task *task)
 {
-	if (rows >> 24 != 0 && index->shape.nodes[0] > 2 * SPLITTERS_MAX)
-		return 32;
-	return rows >> 18 != 0 ? 24 : 16;
+	double		references_a_row = (double) search->index->shape.positions / search->rows;
+	size_t		bytes;
+
+	task->max_distance = search->max_distance;
+	task->chord_limit = geonn_radius_limit(search->max_distance);
+	task->square_limit = (float) (task->chord_limit * (1.0 + 0x1p-20)) + MARGIN_FLOOR;
+	task->length_limit = sqrtf(task->square_limit) * ABOVE;
+	task->tag = search->tag;
+	task->distance = search->distance;
+	task->row = search->row;
+	task->status = search->status;
+	task->spread = 4.0f + (float) (64.0 * references_a_row);
+	task->leaves_max = references_a_row < SPARSE ? GROUP_LEAVES_MAX : 0;
+	task->order.latitude = search->latitude;
+	task->order.longitude = search->longitude;
+	task->order.out_of_range = &search->status->out_of_range;
+	return index_order_place(search->room, search->rows, &task->order, &bytes);
+}
+
+size_t
+index_nearest_room(uint32_t rows)
+{
+	struct index_order order;
+	size_t		bytes;
+
+	return index_order_place(NULL, rows, &order, &bytes) == cudaSuccess ? bytes : SIZE_MAX;
+}
+
+/* blocks that have room for this many rows, each for so many */
+static uint32_t
+blocks_for(uint32_t rows, uint32_t rows_of_one)
+{
+	return (uint32_t) (((uint64_t) rows + rows_of_one - 1) / rows_of_one);
+}
+
+static cudaError_t
+launch_decide(const struct index_nearest *search, const struct nearest_task *task)
+{
+	uint32_t	useful = blocks_for(search->rows, BLOCK_WARPS);
+	uint32_t	blocks;
+	cudaError_t error = resident_blocks(decide_kernel, &blocks);
+
+	if (error != cudaSuccess)
+		return error;
+	if (blocks > useful)
+		blocks = useful;
+	decide_kernel<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search->index, *task);
+	return cudaGetLastError();
 }
 
 cudaError_t
 index_nearest_enqueue(const struct index_nearest *search)
 {
-	const struct index *index = search->index;
 	struct nearest_task task = {};
-	size_t		bytes;
-	int			device;
-	int			multiprocessors;
-	double		references_a_row = (double) index->shape.positions / search->rows;
-	int			key_bits = choose_key_bits(search->rows, index);
-	uint32_t	decide_blocks;
-	uint32_t	key_blocks = blocks_for(search->rows, KEY_THREADS);
+	uint32_t	blocks = blocks_for(search->rows, GROUP_ROWS * BLOCK_WARPS);
 	cudaError_t error;
 
-	task.rows = search->rows;
-	task.latitude = search->latitude;
-	task.longitude = search->longitude;
-	task.max_distance = search->max_distance;
-	task.chord_limit = geonn_radius_limit(search->max_distance);
-	task.square_limit = (float) (task.chord_limit * (1.0 + 0x1p-20)) + MARGIN_FLOOR;
-	task.length_limit = sqrtf(task.square_limit) * ABOVE;
-	task.tag = search->tag;
-	task.distance = search->distance;
-	task.row = search->row;
-	task.status = search->status;
-	task.splitters = index->shape.nodes[0] < SPLITTERS_MAX ? index->shape.nodes[0] : SPLITTERS_MAX;
-	task.fraction_bits = key_bits;
-	while (1u << (key_bits - task.fraction_bits) < task.splitters)
-		task.fraction_bits--;
-	task.spread = 4.0f + (float) (64.0 * references_a_row);
-	task.leaves_max = references_a_row < SPARSE ? GROUP_LEAVES_MAX : 0;
-
-	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
-		(error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
-										device)) != cudaSuccess ||
-		(error = place_room(search->room, search->rows, &task.room, &bytes)) != cudaSuccess)
+	if ((error = make_task(search, &task)) != cudaSuccess ||
+		(error = cudaMemsetAsync(search->status, 0, sizeof(struct index_status),
+								 search->stream)) != cudaSuccess ||
+		(error = index_order_enqueue(&task.order, search->index, search->stream)) != cudaSuccess ||
+		(search->sorted != NULL &&
+		 (error = cudaEventRecord(search->sorted, search->stream)) != cudaSuccess))
 		return error;
-
-	if (key_blocks > (uint32_t) multiprocessors * KEY_BLOCKS)
-		key_blocks = (uint32_t) multiprocessors * KEY_BLOCKS;
-	table_kernel<<<TABLE_BLOCKS, KEY_THREADS, 0, search->stream>>> (*index, task);
-	key_kernel<<<key_blocks, KEY_THREADS, 0, search->stream>>> (task);
-	if ((error = cudaGetLastError()) != cudaSuccess ||
-		(error = cub::DeviceRadixSort::SortPairs(task.room.scratch, task.room.scratch_bytes,
-												 task.room.key, task.room.sorted_key,
-												 task.room.row, task.room.sorted_row,
-												 search->rows, 0, key_bits,
-												 search->stream)) != cudaSuccess)
-		return error;
-	if (search->sorted != NULL &&
-		(error = cudaEventRecord(search->sorted, search->stream)) != cudaSuccess)
-		return error;
-	search_kernel<<<blocks_for(search->rows, GROUP_ROWS * BLOCK_WARPS), BLOCK_THREADS, 0,
-		search->stream>>> (*index, task);
+	search_kernel<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search->index, task);
 	if ((error = cudaGetLastError()) != cudaSuccess)
 		return error;
-	decide_blocks = blocks_for(search->rows, BLOCK_WARPS);
-	if (decide_blocks > (uint32_t) multiprocessors * DECIDE_BLOCKS)
-		decide_blocks = (uint32_t) multiprocessors * DECIDE_BLOCKS;
-	for (uint64_t first = 0; first < search->rows; first += DECIDE_ROWS)
-	{
-		decide_kernel<<<decide_blocks, BLOCK_THREADS, 0, search->stream>>>
-			(*index, task, (uint32_t) first);
-		if ((error = cudaGetLastError()) != cudaSuccess)
-			return error;
-	}
-	return cudaSuccess;
+	return launch_decide(search, &task);
+}
+
+cudaError_t
+index_nearest_decide(const struct index_nearest *search)
+{
+	struct nearest_task task = {};
+	cudaError_t error = make_task(search, &task);
+
+	return error == cudaSuccess ? launch_decide(search, &task) : error;
 }

@@ -190,10 +190,28 @@ brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			return error;
 		case NEAREST_COUNT:
 			return after_search(lane, lane->status->brute.out_of_range != 0, progress);
+		case NEAREST_DECIDE:
+			break;
 		case NEAREST_COPY_OUT:
 			return copy_packed(lane, progress);
 	}
 	return cudaErrorUnknown;
+}
+
+static cudaError_t
+ask_index(struct lane *lane, enum piece_progress *progress)
+{
+	*progress = PIECE_WAIT;
+	return cudaMemcpyAsync(&lane->status->index, lane->nearest.index.status,
+						   sizeof(struct index_status), cudaMemcpyDeviceToHost, lane->stream);
+}
+
+static bool
+is_decided(const struct lane *lane)
+{
+	const struct index_status *status = &lane->status->index;
+
+	return status->out_of_range != 0 || status->decided >= status->ambiguous;
 }
 
 static cudaError_t
@@ -209,22 +227,27 @@ index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			return copy_in(lane);
 		case NEAREST_SEARCH:
 			phase_begin("search");
-			piece->phase = NEAREST_COUNT;
-			*progress = PIECE_WAIT;
+			piece->phase = NEAREST_DECIDE;
 			if ((error = index_nearest_enqueue(&piece->index)) == cudaSuccess)
-				error = cudaMemcpyAsync(&lane->status->index, piece->index.status,
-										sizeof(struct index_status), cudaMemcpyDeviceToHost,
-										lane->stream);
+				error = ask_index(lane, progress);
 			phase_end();
 			if (error != cudaSuccess || !piece->all_matched)
 				return error;
 
-			/* what is copied too early is not looked at if the search fails */
+			/* what is copied too early is copied again, or not looked at */
 			*progress = PIECE_LAST;
 			return copy_results(lane, piece->rows, piece->rows, NULL, piece->index.tag,
 								piece->index.distance);
+		case NEAREST_DECIDE:
+			if (is_decided(lane))
+				return after_search(lane, lane->status->index.out_of_range != 0, progress);
+			phase_begin("decide");
+			if ((error = index_nearest_decide(&piece->index)) == cudaSuccess)
+				error = ask_index(lane, progress);
+			phase_end();
+			return error;
 		case NEAREST_COUNT:
-			return after_search(lane, lane->status->index.out_of_range != 0, progress);
+			break;
 		case NEAREST_COPY_OUT:
 			return copy_packed(lane, progress);
 	}
@@ -248,6 +271,8 @@ index_piece_finish(struct lane *lane)
 {
 	enum piece_progress progress;
 
+	if (!is_decided(lane))
+		return PIECE_MORE;
 	if (lane->status->index.out_of_range == 0)
 		return nearest_finish(lane);
 	fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range", &progress);

@@ -13,6 +13,7 @@ enum nearest_phase
 {
 	NEAREST_COPY_IN,
 	NEAREST_SEARCH,
+	NEAREST_DECIDE,				/* by index: what its search left ambiguous */
 	NEAREST_COUNT,				/* who has a neighbour within max_distance */
 	NEAREST_COPY_OUT
 };

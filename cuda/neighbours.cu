@@ -10,7 +10,9 @@
  *
  * Phases
  *
- * copy in	the observations; their vectors, and the order of search.
+ * copy in	the observations; their vectors, and the order of search.  In this
+ *			order neighbours_few.cu looks at 32 of them at a time, if the
+ *			question is simple, and leaves few of them to
  * select	the first k candidates of each observation, into slots of its own.
  *			For the sphere and without ties these are the answer.
  * count	Otherwise the candidates up to a bound, which is known now, are
@@ -267,7 +269,14 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	phase_end();
 	if (error != cudaSuccess)
 		return error;
-	return begin_launches(lane, work->neighbours > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT);
+	phase_begin("search");
+	error = neighbours_few(work);
+	phase_end();
+	if (error != cudaSuccess)
+		return error;
+	/* status->next is where these launches begin already */
+	piece->phase = work->neighbours > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
+	return cudaSuccess;
 }
 
 static cudaError_t

@@ -93,7 +93,7 @@ struct neighbours
 
 	/* for the sorting of the observations */
 	uint64_t   *code;			/* [2 * rows] */
-	uint32_t   *row;			/* [rows] */
+	uint32_t   *row;			/* [rows]; later what neighbours_few() lists */
 	void	   *sort_room;
 	size_t		sort_bytes;
 
@@ -129,6 +129,14 @@ extern cudaError_t neighbours_sort(const struct neighbours *search);
 /* sort entries by (row, value, place), with their references */
 extern size_t neighbours_entry_sort_bytes(uint32_t entries);
 extern cudaError_t neighbours_sort_entries(const struct neighbours *search, uint32_t entries);
+
+/*
+ * neighbours_few.cu: enqueue the search for few neighbours of many observations.
+ * Those that it leaves to neighbours_select() are listed in row[], from
+ * status->next on to the end.  Does nothing where neighbours_few_fits() says no.
+ */
+extern bool neighbours_few_fits(const struct neighbours *search);
+extern cudaError_t neighbours_few(const struct neighbours *search);
 
 /*
  * neighbours_select.cu: enqueue a launch that finds the first `neighbours` of

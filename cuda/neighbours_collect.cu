@@ -118,11 +118,12 @@ static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 {
 	struct warp_share share;
-	uint32_t	row;
+	uint32_t	number;
 
-	warp_share_begin(&share);
-	while (warp_share_next(&share, &search, search.rows, &row))
+	warp_share_begin(&share, &search.status->next, search.rows);
+	while (warp_share_next(&share, &number))
 	{
+		uint32_t	row = search.order[number];
 		struct warp_observation observation;
 		struct bound bound;
 		uint64_t	written = 0;

@@ -246,11 +246,12 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 			  uint32_t end_leaf)
 {
 	struct warp_share share;
-	uint32_t	row;
+	uint32_t	number;
 
-	warp_share_begin(&share);
-	while (warp_share_next(&share, &search, search.rows, &row))
+	warp_share_begin(&share, &search.status->next, search.rows);
+	while (warp_share_next(&share, &number))
 	{
+		uint32_t	row = search.order[number];
 		struct warp_observation observation = warp_observation(&search, row);
 		struct selection selection;
 		double		limit;
@@ -303,7 +304,14 @@ cudaError_t
 neighbours_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
 {
 	bool		in_registers = search->neighbours <= 32;
+	struct neighbours listed;
 
+	if (neighbours_few_fits(search))
+	{
+		listed = *search;
+		listed.order = search->row;
+		search = &listed;
+	}
 	if (search->index.metric == GEONN_METRIC_SPHEROID)
 		return in_registers ? launch_select<true, true>(search, first_leaf, end_leaf) :
 			launch_select<true, false>(search, first_leaf, end_leaf);

@@ -68,12 +68,36 @@ prepare(struct gpu_share *share)
 	return share->failure[0] == '\0';
 }
 
+/*
+ * Let a search go on until all of its observations have been decided.
+ */
+static bool
+finish_search(struct gpu_share *share, const struct index_nearest *search)
+{
+	struct index_status status;
+
+	while (gpu_fine(share, cudaMemcpy(&status, search->status, sizeof(status),
+									  cudaMemcpyDeviceToHost), "search"))
+	{
+		if (status.out_of_range != 0)
+		{
+			snprintf(share->failure, sizeof(share->failure), "GPU %d: coordinates out of range",
+					 share->gpu);
+			return false;
+		}
+		if (status.decided >= status.ambiguous)
+			return true;
+		if (!gpu_fine(share, index_nearest_decide(search), "search"))
+			return false;
+	}
+	return false;
+}
+
 static bool
 repeat(struct gpu_share *share)
 {
 	struct index_state *state = (struct index_state *) share->state;
 	struct index_nearest search;
-	struct index_status status;
 
 	if (!gpu_index_build(share, &state->built))
 		return false;
@@ -93,17 +117,11 @@ repeat(struct gpu_share *share)
 		search.room = state->room;
 		search.stream = 0;
 		search.sorted = share->sorts ? share->sorted : NULL;
-		if (!gpu_fine(share, index_nearest_enqueue(&search), "search"))
+		if (!gpu_fine(share, index_nearest_enqueue(&search), "search") ||
+			!finish_search(share, &search))
 			return false;
 	}
-	if (!gpu_fine(share, cudaEventRecord(share->ended, 0), "event") ||
-		!gpu_fine(share, cudaMemcpy(&status, state->status, sizeof(status),
-									cudaMemcpyDeviceToHost), "search"))
-		return false;
-	if (status.out_of_range != 0)
-		snprintf(share->failure, sizeof(share->failure), "GPU %d: coordinates out of range",
-				 share->gpu);
-	return status.out_of_range == 0;
+	return gpu_fine(share, cudaEventRecord(share->ended, 0), "event");
 }
 
 const struct gpu_method gpu_index = {prepare, NULL, repeat, NULL, NULL};

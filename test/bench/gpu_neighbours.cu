@@ -89,7 +89,8 @@ search_batch(struct gpu_share *share, uint64_t first)
 
 	if (!gpu_fine(share, cudaMemsetAsync(search->status, 0, sizeof(struct neighbours_status), 0),
 				  "status") ||
-		!gpu_fine(share, neighbours_sort(search), "sorting"))
+		!gpu_fine(share, neighbours_sort(search), "sorting") ||
+		!gpu_fine(share, neighbours_few(search), "search"))
 		return false;
 	do
 	{

@@ -411,10 +411,15 @@ check_round(uint64_t seed)
 	if (by_row)
 		asked.row = NULL;
 	check(index_nearest_enqueue(&asked), "index_nearest");
-	check(cudaDeviceSynchronize(), "index_nearest");
+	status = (struct index_status *) download(search.status, sizeof(*status));
+	while (status->decided < status->ambiguous)
+	{
+		check(index_nearest_decide(&asked), "index_nearest");
+		free(status);
+		status = (struct index_status *) download(search.status, sizeof(*status));
+	}
 	tag = (int64_t *) download(search.tag, observation_count * sizeof(int64_t));
 	distance = (double *) download(search.distance, observation_count * sizeof(double));
-	status = (struct index_status *) download(search.status, sizeof(*status));
 	if (!by_row)
 	{
 		uint32_t   *row = (uint32_t *) download(search.row, observation_count * sizeof(uint32_t));
