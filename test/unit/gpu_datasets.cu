@@ -284,9 +284,13 @@ test_sharing(void)
 static void
 test_limit(void)
 {
-	uint64_t	before = taken_by(1);
+	uint64_t	before;
 
+	/* a refusal, for idle lanes to give back what they hold */
 	make_dataset(MANY, 0, GEONN_ALGORITHM_INDEX);
+	atomic_store(&gpu_memory_limit, 1);
+	on_every_gpu(build_main);
+	before = taken_by(1);
 	atomic_store(&gpu_memory_limit, before + (64 << 20));
 	on_every_gpu(build_main);
 	printf("# %s\n# %s\n# %s\n", failures[1].message, failures[1].detail, failures[1].hint);

@@ -335,7 +335,7 @@ test_many(void)
 		snprintf(name, sizeof(name), "many references: %s", places_names[places[i]]);
 		test = begin_case(name, GEONN_METRIC_SPHERE, gpu ? 1500000 : 120000, places[i],
 						  gpu ? 100 : 150, false);
-		test.repeated = gpu ? 1000 : 15;
+		test.repeated = gpu ? 100 : 15;
 		finish_case(&test, 2000, many_right);
 	}
 }
