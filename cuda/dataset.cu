@@ -234,6 +234,16 @@ cuda_join(struct device *device)
 	pthread_mutex_unlock(&sharing.lock);
 }
 
+void
+cuda_leave(struct device *device)
+{
+	pthread_mutex_lock(&sharing.lock);
+	for (int i = 0; i < sharing.joined_count; i++)
+		if (sharing.joined[i] == device)
+			sharing.joined[i] = sharing.joined[--sharing.joined_count];
+	pthread_mutex_unlock(&sharing.lock);
+}
+
 /*
  * What this device made of a dataset so far, nothing at first.
  */

@@ -65,6 +65,9 @@ extern enum cuda_part cuda_part_of(const struct search *search);
  */
 extern void cuda_join(struct device *device);
 
+/* Link it to no others any more; a device that never joined is left alone. */
+extern void cuda_leave(struct device *device);
+
 /* device.h's build and discard */
 extern bool cuda_build(struct device *device, const struct search *search,
 					   struct failure *failure);

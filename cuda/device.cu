@@ -386,6 +386,7 @@ cuda_close(struct device *device)
 
 	if (cuda == NULL)
 		return;
+	cuda_leave(device);
 	/* on a lost device none of these succeeds, and none has to */
 	for (int i = 0; i < CUDA_LANES; i++)
 	{
@@ -403,8 +404,6 @@ cuda_close(struct device *device)
 	if (cuda->building != NULL)
 		cudaStreamDestroy(cuda->building);
 	cudaGetLastError();
-	free(cuda);
-	device->private_data = NULL;
 }
 
 extern "C" const struct device_operations cuda_device_operations = {

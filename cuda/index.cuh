@@ -18,6 +18,12 @@ extern "C"
 }
 
 /*
+ * Bytes of room where CUDA fails to say how many: more than any GPU has, so that
+ * they are refused, and so few that sums with them don't overflow.
+ */
+#define INDEX_NO_ROOM (SIZE_MAX / 4)
+
+/*
  * A dataset's index (index_shape.h); addresses are the GPU's.  One block of
  * memory, so that a peer copy and a different base address make another.
  */

@@ -167,7 +167,7 @@ index_build_room(uint32_t references, uint32_t columns)
 	size_t		bytes;
 
 	(void) columns;
-	return place_room(NULL, references, &room, &bytes) == cudaSuccess ? bytes : SIZE_MAX;
+	return place_room(NULL, references, &room, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
 }
 
 /* blocks that have room for this many, each for so many */

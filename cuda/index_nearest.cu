@@ -56,8 +56,8 @@
  * is at least, for every member, |o| + sqrt(f + M) with its best until then, or |o| +
  * the limit's root; so s_c > f + M, from which the same follows, for the best of
  * then and for any better one, or c is beyond max_distance.  In the beginning
- * it is |o| + |o| + |r| for the anchor's nearest r among those seen: a member's own
- * nearest is not farther from it than that r is.  Roots are calculated to 2^-22, and
+ * it is |o| + |o| + |r| for the anchor's nearest r in the first leaf: what is
+ * beyond comes after r, and r is compared.  Roots are calculated to 2^-22, and
  * factors ABOVE, 2^-20 more than 1, round up whatever bounds something.  Boxes
  * and positions are left out by the anchor's float64 (index_walk.cuh).
  *
@@ -493,7 +493,7 @@ decide_kernel(const __grid_constant__ struct index index,
 	struct warp_share share;
 	uint32_t	listed;
 
-	warp_share_begin(&share, &task.status->decided, task.status->ambiguous);
+	warp_share_begin(&share, &task.status->decided, task.status->ambiguous, true);
 	while (warp_share_next(&share, &listed))
 	{
 		uint32_t	slot = task.order.key[listed];
@@ -585,7 +585,7 @@ index_nearest_room(uint32_t rows)
 	struct index_order order;
 	size_t		bytes;
 
-	return index_order_place(NULL, rows, &order, &bytes) == cudaSuccess ? bytes : SIZE_MAX;
+	return index_order_place(NULL, rows, &order, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
 }
 
 /* blocks that have room for this many rows, each for so many */

@@ -55,12 +55,21 @@
 #define PIECE_SLOTS ((uint32_t) 1 << 23)
 
 /* leaves that a launch of brute force goes through */
-#define LAUNCH_LEAVES ((uint32_t) 1 << 15)
+#define LAUNCH_LEAVES ((uint32_t) 1 << 12)
 
 static bool
 is_spheroid(const struct lane *lane)
 {
 	return lane->search->dataset->metric == GEONN_METRIC_SPHEROID;
+}
+
+/*
+ * Pairs of an observation, on average, as far as there are any yet; else 0.
+ */
+static double
+pairs_so_far(const struct search *search)
+{
+	return search->answered > 0 ? (double) search->pairs / search->answered : search->pairs_each;
 }
 
 /*
@@ -70,12 +79,11 @@ is_spheroid(const struct lane *lane)
 static double
 expected_within(const struct search *search)
 {
-	double		share;
-
-	if (search->answered > 0)
-		return (double) search->pairs / search->answered;
 	/* a cap's share of the sphere is a quarter of its squared chord */
-	share = geonn_radius_limit(search->question.max_distance) / 4.0;
+	double		share = geonn_radius_limit(search->question.max_distance) / 4.0;
+
+	if (pairs_so_far(search) > 0.0)
+		return pairs_so_far(search);
 	return (double) search->dataset->count * (share < 1.0 ? share : 1.0);
 }
 
@@ -98,7 +106,7 @@ neighbours_rows(const struct lane *lane)
 		expected = wanted < search->dataset->count ? wanted : (double) search->dataset->count;
 		/* some may have fewer */
 		if (search->dataset->columns != 0 || !isinf(search->question.max_distance))
-			expected = search->answered > 0 ? expected_within(search) : 1.0;
+			expected = pairs_so_far(search) > 0.0 ? pairs_so_far(search) : 1.0;
 	}
 	else
 		expected = expected_within(search);
@@ -279,27 +287,57 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	return cudaSuccess;
 }
 
+/*
+ * Where the leaves of a launch end that begins with piece->first_leaf.
+ */
+static uint32_t
+end_leaf_of(const struct neighbours_piece *piece)
+{
+	uint32_t	leaves = piece->work.index.shape.nodes[0];
+
+	if (piece->work.every_leaf && leaves - piece->first_leaf > LAUNCH_LEAVES)
+		return piece->first_leaf + LAUNCH_LEAVES;
+	return leaves;
+}
+
+/*
+ * Have all observations been taken for all leaves?  If not so for the leaves
+ * alone, *error is of going on with the next ones.
+ */
+static bool
+all_leaves_taken(struct lane *lane, cudaError_t *error)
+{
+	struct neighbours_piece *piece = &lane->neighbours;
+	uint32_t	end_leaf = end_leaf_of(piece);
+
+	*error = cudaSuccess;
+	if (!all_taken(lane))
+		return false;
+	if (end_leaf == piece->work.index.shape.nodes[0])
+	{
+		piece->first_leaf = 0;
+		return true;
+	}
+	piece->first_leaf = end_leaf;
+	*error = begin_launches(lane, piece->phase);
+	return false;
+}
+
 static cudaError_t
 enqueue_select(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = &lane->neighbours;
-	const struct neighbours *work = &piece->work;
-	uint32_t	leaves = work->index.shape.nodes[0];
-	uint32_t	end_leaf = leaves;
 	cudaError_t error;
 
-	if (work->every_leaf && leaves - piece->first_leaf > LAUNCH_LEAVES)
-		end_leaf = piece->first_leaf + LAUNCH_LEAVES;
-	if (all_taken(lane))
+	if (all_leaves_taken(lane, &error))
 	{
 		*progress = PIECE_AHEAD;
-		if (end_leaf == leaves)
-			return begin_launches(lane, piece->collects ? NEIGHBOURS_COUNT : NEIGHBOURS_PACK);
-		piece->first_leaf = end_leaf;
-		return begin_launches(lane, NEIGHBOURS_SELECT);
+		return begin_launches(lane, piece->collects ? NEIGHBOURS_COUNT : NEIGHBOURS_PACK);
 	}
+	if (error != cudaSuccess)
+		return error;
 	phase_begin("search");
-	error = neighbours_select(work, piece->first_leaf, end_leaf);
+	error = neighbours_select(&piece->work, piece->first_leaf, end_leaf_of(piece));
 	phase_end();
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }
@@ -310,15 +348,17 @@ enqueue_count(struct lane *lane, enum piece_progress *progress)
 	struct neighbours_piece *piece = &lane->neighbours;
 	cudaError_t error;
 
-	if (all_taken(lane))
+	if (all_leaves_taken(lane, &error))
 	{
 		piece->phase = NEIGHBOURS_FIT;
 		if ((error = results_scan(&piece->work.results, lane->stream)) != cudaSuccess)
 			return error;
 		return ask_results(lane, progress);
 	}
+	if (error != cudaSuccess)
+		return error;
 	phase_begin("count");
-	error = neighbours_count(&piece->work);
+	error = neighbours_count(&piece->work, piece->first_leaf, end_leaf_of(piece));
 	phase_end();
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }
@@ -330,15 +370,18 @@ enqueue_collect(struct lane *lane, enum piece_progress *progress)
 	const struct results_status *fitting = &lane->status->results;
 	cudaError_t error;
 
-	if (all_taken(lane))
+	if (all_leaves_taken(lane, &error))
 	{
 		*progress = PIECE_AHEAD;
 		piece->phase = is_spheroid(lane) ? NEIGHBOURS_DECIDE : NEIGHBOURS_PACK;
 		piece->launched = false;
 		return cudaSuccess;
 	}
+	if (error != cudaSuccess)
+		return error;
 	phase_begin("collect");
-	error = neighbours_collect(&piece->work, fitting->observations);
+	error = neighbours_collect(&piece->work, fitting->observations, piece->first_leaf,
+							   end_leaf_of(piece));
 	phase_end();
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }

@@ -93,7 +93,8 @@ struct neighbours
 
 	/* for the sorting of the observations */
 	uint64_t   *code;			/* [2 * rows] */
-	uint32_t   *row;			/* [rows]; later what neighbours_few() lists */
+	uint32_t   *row;			/* [rows]; later what neighbours_few() lists, or
+								 * how far brute force has written */
 	void	   *sort_room;
 	size_t		sort_bytes;
 
@@ -150,10 +151,13 @@ extern cudaError_t neighbours_select(const struct neighbours *search, uint32_t f
 /*
  * neighbours_collect.cu: enqueue a launch that counts all candidates of
  * observations from status->next on, or writes those of the first `rows`
- * observations to where the offsets say.
+ * observations to where the offsets say.  By brute force, those in leaves
+ * first_leaf ... end_leaf - 1, like neighbours_select().
  */
-extern cudaError_t neighbours_count(const struct neighbours *search);
-extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t rows);
+extern cudaError_t neighbours_count(const struct neighbours *search, uint32_t first_leaf,
+									uint32_t end_leaf);
+extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t rows,
+									  uint32_t first_leaf, uint32_t end_leaf);
 
 /*
  * neighbours_alone.cu, for one observation and any number of candidates.
@@ -216,7 +220,7 @@ struct neighbours_piece
 	struct neighbours work;
 	bool		collects;		/* the pairs are not just the first k */
 	bool		launched;		/* this phase's kernel, at least once */
-	uint32_t	first_leaf;		/* of the next selecting launch */
+	uint32_t	first_leaf;		/* of the next launch */
 	struct neighbours_decision decision;
 };
 

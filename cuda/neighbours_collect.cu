@@ -9,6 +9,9 @@
  *
  * Counting stops where an observation has more than there is room for, and
  * would not be written anyway.
+ *
+ * By brute force a launch goes through some of the leaves; how far an observation
+ * came is kept in its count, or in row[], which nobody else needs then.
  */
 #include "neighbours_warp.cuh"
 
@@ -115,12 +118,14 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 
 template <bool SPHEROID, bool WRITE>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
-collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
+collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
+			   uint32_t first_leaf, uint32_t end_leaf)
 {
 	struct warp_share share;
 	uint32_t	number;
 
-	warp_share_begin(&share, &search.status->next, search.rows);
+	warp_share_begin(&share, &search.status->next, search.rows,
+					 !search.every_leaf && search.neighbours > 0);
 	while (warp_share_next(&share, &number))
 	{
 		uint32_t	row = search.order[number];
@@ -131,12 +136,14 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 		if (WRITE && row >= rows)
 			continue;
 		if (WRITE)
-			written = search.results.offset[row];
+			written = first_leaf > 0 ? search.row[row] : search.results.offset[row];
+		else if (first_leaf > 0)
+			written = search.results.count[row];
 		observation = warp_observation(&search, row);
 		bound = bound_of<SPHEROID>(&search, row);
 		if (search.every_leaf)
 		{
-			for (uint32_t leaf = 0; leaf < search.index.shape.nodes[0] &&
+			for (uint32_t leaf = first_leaf; leaf < end_leaf &&
 				 (WRITE || written <= search.entry_room); leaf++)
 				take_leaf<SPHEROID, WRITE>(&search, &observation, row, &bound, leaf, &written);
 		}
@@ -151,14 +158,15 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 				   (WRITE || written <= search.entry_room))
 				take_leaf<SPHEROID, WRITE>(&search, &observation, row, &bound, leaf, &written);
 		}
-		if (!WRITE && index_lane() == 0)
-			search.results.count[row] = (uint32_t) written;
+		if (index_lane() == 0)
+			(WRITE ? search.row : search.results.count)[row] = (uint32_t) written;
 	}
 }
 
 template <bool SPHEROID, bool WRITE>
 static cudaError_t
-launch_collect(const struct neighbours *search, uint32_t rows)
+launch_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
+			   uint32_t end_leaf)
 {
 	uint32_t	blocks;
 	cudaError_t error = resident_blocks(collect_kernel<SPHEROID, WRITE>, &blocks);
@@ -166,22 +174,23 @@ launch_collect(const struct neighbours *search, uint32_t rows)
 	if (error != cudaSuccess)
 		return error;
 	collect_kernel<SPHEROID, WRITE> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
-		(*search, rows);
+		(*search, rows, first_leaf, end_leaf);
 	return cudaGetLastError();
 }
 
 cudaError_t
-neighbours_count(const struct neighbours *search)
+neighbours_count(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
 {
 	if (search->index.metric == GEONN_METRIC_SPHEROID)
-		return launch_collect<true, false>(search, search->rows);
-	return launch_collect<false, false>(search, search->rows);
+		return launch_collect<true, false>(search, search->rows, first_leaf, end_leaf);
+	return launch_collect<false, false>(search, search->rows, first_leaf, end_leaf);
 }
 
 cudaError_t
-neighbours_collect(const struct neighbours *search, uint32_t rows)
+neighbours_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
+				   uint32_t end_leaf)
 {
 	if (search->index.metric == GEONN_METRIC_SPHEROID)
-		return launch_collect<true, true>(search, rows);
-	return launch_collect<false, true>(search, rows);
+		return launch_collect<true, true>(search, rows, first_leaf, end_leaf);
+	return launch_collect<false, true>(search, rows, first_leaf, end_leaf);
 }

@@ -218,10 +218,10 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 					kept[i] = 0;
 		}
 		mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ABOVE);
-		if (mask == 0)
-			continue;
 		if (++leaves > GROUP_LEAVES || count + __popc(mask) > GROUP_POSITIONS)
 			return false;
+		if (mask == 0)
+			continue;
 
 		__syncwarp();			/* all have done with the leaf before */
 		staged[index_lane()] = make_float4(x, y, z, square);

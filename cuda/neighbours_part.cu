@@ -115,6 +115,23 @@ enqueue_range(const struct lane *lane)
 	return neighbours_alone_choose(work, work->neighbours, work->ties, spheroid);
 }
 
+/*
+ * What the GPU has of the observation, for the host: before there is much to
+ * do, as it waits for this.
+ */
+static cudaError_t
+copy_degrees(struct lane *lane)
+{
+	struct neighbours_part *part = &lane->part;
+	cudaError_t error = cudaMemcpyAsync(&part->degrees[0], part->work.latitude, sizeof(double),
+										cudaMemcpyDeviceToHost, lane->stream);
+
+	if (error != cudaSuccess)
+		return error;
+	return cudaMemcpyAsync(&part->degrees[1], part->work.longitude, sizeof(double),
+						   cudaMemcpyDeviceToHost, lane->stream);
+}
+
 static cudaError_t
 enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 {
@@ -124,6 +141,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 
 	if ((error = copy_observations(lane, 1, work->latitude, work->longitude, work->group,
 								   work->identity)) != cudaSuccess ||
+		(error = copy_degrees(lane)) != cudaSuccess ||
 		(error = neighbours_sort(work)) != cudaSuccess ||
 		(error = enqueue_range(lane)) != cudaSuccess)
 		return error;
@@ -137,11 +155,6 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	if (!neighbours_merge_begin(part, lane->search))
 		return fail_piece(lane, GEONN_ERROR_MEMORY,
 						  "not enough memory to decide among candidates on the host", progress);
-	if ((error = cudaMemcpyAsync(&part->degrees[0], work->latitude, sizeof(double),
-								 cudaMemcpyDeviceToHost, lane->stream)) != cudaSuccess ||
-		(error = cudaMemcpyAsync(&part->degrees[1], work->longitude, sizeof(double),
-								 cudaMemcpyDeviceToHost, lane->stream)) != cudaSuccess)
-		return error;
 	part->phase = PART_COPY_CHUNK;
 	return ask(lane, progress);
 }

@@ -248,7 +248,7 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 	struct warp_share share;
 	uint32_t	number;
 
-	warp_share_begin(&share, &search.status->next, search.rows);
+	warp_share_begin(&share, &search.status->next, search.rows, !search.every_leaf);
 	while (warp_share_next(&share, &number))
 	{
 		uint32_t	row = search.order[number];

@@ -290,13 +290,12 @@ self_test(struct device *device, enum geonn_algorithm algorithm, struct failure 
 bool
 cuda_device_probe(struct device *device, struct failure *failure)
 {
-	struct cuda_device *cuda = (struct cuda_device *) calloc(1, sizeof(*cuda));
+	/* never freed: other threads may ask for a device's free memory at any time */
+	static struct cuda_device cuda_devices[GEONN_DEVICES_MAX];
+	struct cuda_device *cuda = &cuda_devices[device->number];
 	cudaError_t error;
 	bool		passed;
 
-	if (cuda == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to open device %d",
-					device->number);
 	device->private_data = cuda;
 	device->lanes = CUDA_LANES;
 	if (!describe(device, failure))

@@ -91,20 +91,22 @@ static cudaError_t
 copy_chunks(struct worker *worker, cudaStream_t stream, cudaEvent_t *sent)
 {
 	struct upload_column chunk;
-	cudaError_t error;
+	cudaError_t error = cudaSuccess;
+	cudaError_t last_error;
 
-	for (int turn = 0; take_chunk(worker->job, &chunk); turn ^= 1)
+	for (int turn = 0; error == cudaSuccess && take_chunk(worker->job, &chunk); turn ^= 1)
 	{
 		/* an event that was never recorded counts as reached */
 		if ((error = cudaEventSynchronize(sent[turn])) != cudaSuccess)
-			return error;
+			break;
 		memcpy(worker->buffers[turn], chunk.source, chunk.bytes);
 		if ((error = cudaMemcpyAsync(chunk.target, worker->buffers[turn], chunk.bytes,
-									 cudaMemcpyHostToDevice, stream)) != cudaSuccess ||
-			(error = cudaEventRecord(sent[turn], stream)) != cudaSuccess)
-			return error;
+									 cudaMemcpyHostToDevice, stream)) == cudaSuccess)
+			error = cudaEventRecord(sent[turn], stream);
 	}
-	return cudaStreamSynchronize(stream);
+	/* nothing is on its way any more to memory that may be released */
+	last_error = cudaStreamSynchronize(stream);
+	return error != cudaSuccess ? error : last_error;
 }
 
 static void *

@@ -3,8 +3,8 @@
  *		Work shared among warps, by launches that end in time.
  *
  * A launch fills the GPU once; its warps take items until none is left or the
- * launch has lasted long enough.  So no launch lasts much longer than that,
- * however long an item takes, and the next one goes on from the counter of
+ * launch has lasted long enough.  So no launch lasts much longer than that and
+ * what a warp takes at a time, and the next one goes on from the counter of
  * items taken.
  */
 #ifndef GEONN_WARP_SHARE_CUH
@@ -18,7 +18,7 @@
 /* how long warps of a launch take items */
 #define LAUNCH_NANOSECONDS 25000000
 
-/* items that a warp takes at a time where there are many */
+/* short items that a warp takes at a time where there are many */
 #define TAKE_ITEMS 8
 #define TAKE_ITEMS_FROM (1u << 16)
 
@@ -27,6 +27,7 @@ struct warp_share
 {
 	uint32_t   *taken;			/* of all, by this launch and those before it */
 	uint32_t	count;			/* of all */
+	uint32_t	take;			/* at a time */
 	uint64_t	started;
 	uint32_t	next;
 	uint32_t	end;
@@ -43,10 +44,11 @@ warp_clock(void)
 }
 
 static __device__ __forceinline__ void
-warp_share_begin(struct warp_share *share, uint32_t *taken, uint32_t count)
+warp_share_begin(struct warp_share *share, uint32_t *taken, uint32_t count, bool short_items)
 {
 	share->taken = taken;
 	share->count = count;
+	share->take = short_items && count >= TAKE_ITEMS_FROM ? TAKE_ITEMS : 1;
 	share->started = warp_clock();
 	share->next = 0;
 	share->end = 0;
@@ -60,15 +62,14 @@ warp_share_next(struct warp_share *share, uint32_t *item)
 {
 	if (share->next == share->end)
 	{
-		uint32_t	take = share->count >= TAKE_ITEMS_FROM ? TAKE_ITEMS : 1;
 		uint32_t	first = UINT32_MAX;
 
 		if (index_lane() == 0 && warp_clock() - share->started < LAUNCH_NANOSECONDS)
-			first = atomicAdd(share->taken, take);
+			first = atomicAdd(share->taken, share->take);
 		share->next = __shfl_sync(INDEX_ALL_LANES, first, 0);
 		if (share->next >= share->count)
 			return false;
-		share->end = min(share->next + take, share->count);
+		share->end = min(share->next + share->take, share->count);
 	}
 	*item = share->next++;
 	return true;

@@ -149,7 +149,8 @@ enum geonn_algorithm
 /* bits of geonn_search.flags */
 #define GEONN_SEARCH_TIES		1u	/* and all that tie with the k-th */
 #define GEONN_SEARCH_RESUME		2u	/* the first observation's pairs after
-									 * those of the last, partial results */
+									 * those of the last, partial results of
+									 * the same question */
 
 /* bits of geonn_results.flags */
 #define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair, and the

@@ -91,6 +91,8 @@ struct search
 	bool		one_each;		/* so far every observation has one pair, and
 								 * no count is written */
 	struct cutoff cutoff;
+	double		pairs_each;		/* of an observation in the slot's last search, if
+								 * that asked the same; 0 where it is not known */
 	bool		failed;
 	struct failure failure;		/* where failed */
 

@@ -491,13 +491,37 @@ send_results(struct session *session, const struct search *search)
 	send_or_end(session, GEONN_RESULTS, &results, -1);
 }
 
+static struct question
+question_of(const struct session *session, const struct geonn_search *request)
+{
+	struct question question = {
+		.neighbours = request->neighbours,
+		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
+		.algorithm = (enum geonn_algorithm) request->algorithm,
+		.max_distance = request->max_distance
+	};
+
+	if (question.algorithm == GEONN_ALGORITHM_AUTO)
+		question.algorithm = session->dataset->count <= BRUTE_REFERENCES ?
+			GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
+	return question;
+}
+
+static bool
+is_same_question(const struct question *a, const struct question *b)
+{
+	return a->neighbours == b->neighbours && a->ties == b->ties &&
+		a->algorithm == b->algorithm && a->max_distance == b->max_distance;
+}
+
 /*
  * Is this something that can be asked?  Else the session has ended.
  */
 static bool
 check_question(struct session *session, const struct geonn_search *request)
 {
-	const struct cutoff *cutoff = &session->slots[request->slot].search.cutoff;
+	const struct search *last = &session->slots[request->slot].search;
+	struct question question = question_of(session, request);
 
 	if (request->first >= request->rows)
 		fail_protocol(session, "search begins past its rows");
@@ -509,19 +533,12 @@ check_question(struct session *session, const struct geonn_search *request)
 			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME))
 		fail_protocol(session, "unknown algorithm or flags");
 	else if (request->flags & GEONN_SEARCH_RESUME &&
-			 !(cutoff->present && session->slots[request->slot].search.first == request->first))
+			 !(last->cutoff.present && last->first == request->first &&
+			   is_same_question(&question, &last->question)))
 		fail_protocol(session, "nothing to resume");
 	else
 		return true;
 	return false;
-}
-
-static enum geonn_algorithm
-choose_algorithm(const struct dataset *dataset, uint32_t algorithm)
-{
-	if (algorithm != GEONN_ALGORITHM_AUTO)
-		return (enum geonn_algorithm) algorithm;
-	return dataset->count <= BRUTE_REFERENCES ? GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 }
 
 static void
@@ -531,27 +548,29 @@ handle_search(struct session *session, const union geonn_message *message)
 	struct slot *slot = filled_slot(session, request->slot, request->rows);
 	struct search *search;
 	struct cutoff cutoff = {0};
+	double		pairs_each = 0.0;
+	struct question question;
 
 	if (slot == NULL || !check_question(session, request))
 		return;
 	search = &slot->search;
 	if (request->flags & GEONN_SEARCH_RESUME)
 		cutoff = search->cutoff;
+	question = question_of(session, request);
+	if (is_same_question(&question, &search->question))
+		pairs_each = search->answered > 0 ? (double) search->pairs / search->answered :
+			search->pairs_each;
 	memset(search, 0, sizeof(*search));
 	search->session = session;
 	search->slot = request->slot;
 	search->dataset = session->dataset;
 	search->choice = session->choice;
-	search->question = (struct question) {
-		.neighbours = request->neighbours,
-		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
-		.algorithm = choose_algorithm(session->dataset, request->algorithm),
-		.max_distance = request->max_distance
-	};
+	search->question = question;
 	search->columns = slot->columns;
 	search->first = request->first;
 	search->rows = request->rows;
 	search->cutoff = cutoff;
+	search->pairs_each = pairs_each;
 	search->cancelled = &session->cancelled;
 
 	if (session->dataset->count == 0)
