@@ -282,20 +282,31 @@ ask(struct test_case *test, int setup, const struct client_question *question,
 	return answered;
 }
 
+/*
+ * The same with a complaint where there are no answers.
+ */
+static bool
+get_answers(struct test_case *test, int setup, const struct client_question *question,
+			const struct shape *shape, struct client_answers *answers)
+{
+	struct geonn_error error;
+
+	if (ask(test, setup, question, shape, answers, &error))
+		return true;
+	if (complain(test, setup, question, shape))
+		printf("%s\n", error.code != 0 ? error.message : "results that do not fit");
+	return false;
+}
+
 bool
 ask_right(struct test_case *test, int setup, const struct client_question *question,
 		  const struct shape *shape)
 {
 	struct client_answers answers;
-	struct geonn_error error;
 	bool		right;
 
-	if (!ask(test, setup, question, shape, &answers, &error))
-	{
-		if (complain(test, setup, question, shape))
-			printf("%s\n", error.code != 0 ? error.message : "results that do not fit");
+	if (!get_answers(test, setup, question, shape, &answers))
 		return false;
-	}
 	right = answers_right(test, setup, question, shape, &answers);
 	client_free_answers(&answers);
 	return right;
@@ -315,6 +326,77 @@ ask_refused(struct test_case *test, int setup, const struct client_question *que
 	if (complain(test, setup, question, shape))
 		printf("not refused, %s\n", error.code != 0 ? error.message : "but answered");
 	return false;
+}
+
+/*
+ * Are these the answers that another engine gave?
+ */
+static bool
+answers_same(struct test_case *test, int setup, const struct client_question *question,
+			 const struct shape *shape, const struct client_answers *answers,
+			 const struct client_answers *others)
+{
+	size_t		pairs = others->first[others->count];
+	size_t		row = 0;
+	size_t		observation = 0;
+
+	if (memcmp(answers->first, others->first, (others->count + 1) * sizeof(size_t)) == 0 &&
+		memcmp(answers->tag, others->tag, pairs * sizeof(int64_t)) == 0 &&
+		memcmp(answers->distance, others->distance, pairs * sizeof(double)) == 0)
+		return true;
+	if (!complain(test, setup, question, shape))
+		return false;
+
+	/* the first row that differs, or the first observation with more rows */
+	while (answers->first[observation + 1] == others->first[observation + 1] &&
+		   (row == others->first[observation + 1] ||
+			(answers->tag[row] == others->tag[row] &&
+			 memcmp(&answers->distance[row], &others->distance[row], sizeof(double)) == 0)))
+	{
+		if (row == others->first[observation + 1])
+			observation++;
+		else
+			row++;
+	}
+	printf("observation %zu (%.17g, %.17g), ", observation,
+		   test->observations.latitude[observation], test->observations.longitude[observation]);
+	if (answers->first[observation + 1] != others->first[observation + 1])
+		printf("%zu rows, by brute force %zu\n",
+			   answers->first[observation + 1] - answers->first[observation],
+			   others->first[observation + 1] - others->first[observation]);
+	else
+		printf("tag %lld at %.17g m, by brute force tag %lld at %.17g m\n",
+			   (long long) answers->tag[row], answers->distance[row],
+			   (long long) others->tag[row], others->distance[row]);
+	return false;
+}
+
+bool
+same_as_brute(struct test_case *test, struct client_question question,
+			  const struct shape *shape, const struct shape *brute_shape)
+{
+	/* the fastest: the GPUs, or the widest vectors */
+	int			brute = setups[0].device == GEONN_DEVICE_CUDA ? 0 : setup_count - 1;
+	struct client_answers answers;
+	struct client_answers expected;
+	bool		right = true;
+
+	question.algorithm = GEONN_ALGORITHM_BRUTE;
+	if (!get_answers(test, brute, &question, brute_shape, &expected))
+		return false;
+	question.algorithm = GEONN_ALGORITHM_INDEX;
+	for (int setup = 0; setup < setup_count; setup++)
+	{
+		if (!get_answers(test, setup, &question, shape, &answers))
+		{
+			right = false;
+			continue;
+		}
+		right = answers_same(test, setup, &question, shape, &answers, &expected) && right;
+		client_free_answers(&answers);
+	}
+	client_free_answers(&expected);
+	return right;
 }
 
 /*

@@ -59,6 +59,14 @@ extern bool ask_right(struct test_case *test, int setup,
 extern bool ask_refused(struct test_case *test, int setup,
 						const struct client_question *question, const struct shape *shape);
 
+/*
+ * Ask all engines by index in this shape, and one of them by brute force in
+ * the other: are the answers the same?  The definition is not looked at, so
+ * the observations may be others than those it was made for.
+ */
+extern bool same_as_brute(struct test_case *test, struct client_question question,
+						  const struct shape *shape, const struct shape *brute_shape);
+
 /* Ask all engines by all algorithms, each in a shape of its own. */
 extern bool question_right(struct test_case *test, struct client_question question);
 

@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/common/geodesy.h"
+#include "../../src/common/spheroid_distance.h"
 #include "../client/random.h"
 #include "../search/compare.h"
 
@@ -258,6 +260,103 @@ test_spheroid_differs(void)
 	}
 }
 
+/*
+ * Has a point another nearest reference on the spheroid than on the sphere?
+ */
+static bool
+metrics_disagree(const struct points *references, const struct geonn_vector *vectors,
+				 double latitude, double longitude)
+{
+	struct geonn_vector vector = geonn_unit_vector(latitude, longitude);
+	double		smallest_chord = INFINITY;
+	double		smallest = INFINITY;
+	size_t		by_sphere = 0;
+	size_t		by_spheroid = 0;
+
+	for (size_t i = 0; i < references->count; i++)
+	{
+		double		chord = geonn_chord_squared(vector, vectors[i]);
+
+		if (chord < smallest_chord)
+		{
+			smallest_chord = chord;
+			by_sphere = i;
+		}
+	}
+	for (size_t i = 0; i < references->count; i++)
+	{
+		double		distance;
+
+		/* the metrics differ by less than 1 % */
+		if (geonn_chord_squared(vector, vectors[i]) > 1.04 * smallest_chord)
+			continue;
+		distance = geonn_spheroid_distance(latitude, longitude, references->latitude[i],
+										   references->longitude[i]);
+		if (distance < smallest)
+		{
+			smallest = distance;
+			by_spheroid = i;
+		}
+	}
+	return by_sphere != by_spheroid;
+}
+
+/*
+ * So many points of which that is true.
+ */
+static struct points
+disputed_points(const struct points *references, size_t count)
+{
+	struct geonn_vector *vectors = calloc(references->count, sizeof(*vectors));
+	struct points disputed = points_create(count, PLACES_UNIFORM);
+	size_t		found = 0;
+
+	if (vectors == NULL)
+		exit(EXIT_FAILURE);
+	for (size_t i = 0; i < references->count; i++)
+		vectors[i] = geonn_unit_vector(references->latitude[i], references->longitude[i]);
+	while (found < count)
+	{
+		double		latitude = asin(random_between(-1, 1)) * (180 / M_PI);
+		double		longitude = random_between(-180, 180);
+
+		if (!metrics_disagree(references, vectors, latitude, longitude))
+			continue;
+		disputed.latitude[found] = latitude;
+		disputed.longitude[found++] = longitude;
+	}
+	free(vectors);
+	return disputed;
+}
+
+static bool
+one_and_two_right(struct test_case *test)
+{
+	struct client_question one = {.neighbours = 1,.max_distance = INFINITY};
+	struct client_question two = {.neighbours = 2,.max_distance = INFINITY};
+	bool		right = question_right(test, one);
+
+	return question_right(test, two) && right;
+}
+
+/* one point in a thousand is such; here all are */
+static void
+test_spheroid_always_differs(void)
+{
+	for (int metric = GEONN_METRIC_SPHERE; metric <= GEONN_METRIC_SPHEROID; metric++)
+	{
+		struct test_case test = begin_case(metric == GEONN_METRIC_SPHERE ?
+										   "sphere: every nearest is another one on the spheroid" :
+										   "spheroid: every nearest is another one on the sphere",
+										   (enum geonn_metric) metric, 500, PLACES_UNIFORM, 100, false);
+		size_t		count = test.observations.count;
+
+		points_free(&test.observations);
+		test.observations = disputed_points(&test.references, count);
+		finish_case(&test, 500, one_and_two_right);
+	}
+}
+
 /* every batch size, and every room, of one question */
 static bool
 every_shape_right(struct test_case *test)
@@ -337,6 +436,43 @@ test_many(void)
 						  gpu ? 100 : 150, false);
 		test.repeated = gpu ? 100 : 15;
 		finish_case(&test, 2000, many_right);
+	}
+}
+
+/*
+ * As many observations as fill one batch of 2^20, against brute force in small
+ * ones.
+ */
+static bool
+large_batch_right(struct test_case *test)
+{
+	static const struct shape one = {.rows = 1 << 20,.room = 1 << 20,.slots = 1};
+	static const struct shape several = {.rows = 1 << 16,.room = 1 << 16,.slots = 4};
+	struct client_question all = {.neighbours = 1,.max_distance = INFINITY};
+	struct client_question near = {.neighbours = 1,.max_distance = draw_distance(test, 2)};
+	bool		right;
+
+	points_free(&test->observations);
+	test->observations = points_about(&test->references, one.rows, false);
+	right = same_as_brute(test, all, &one, &several);
+	return same_as_brute(test, near, &one, &several) && right;
+}
+
+static void
+test_large_batches(void)
+{
+	static const enum places places[] = {PLACES_UNIFORM, PLACES_CITIES, PLACES_TRACK};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	{
+		char		name[80];
+		struct test_case test;
+
+		snprintf(name, sizeof(name), "a batch of 2^20 observations, by index as by brute force: %s",
+				 places_names[places[i]]);
+		test = begin_case(name, GEONN_METRIC_SPHERE, 200 + (size_t) random_below(400), places[i],
+						  50, false);
+		finish_case(&test, 10, large_batch_right);
 	}
 }
 
@@ -472,11 +608,13 @@ main(int argument_count, char **words)
 	test_spheroid();
 	test_columns(GEONN_METRIC_SPHEROID);
 	test_spheroid_differs();
+	test_spheroid_always_differs();
 	test_bad_places();
 	test_shapes();
 	if (!sanitized)
 	{
 		test_many();
+		test_large_batches();
 		test_clients();
 	}
 	return compare_finish() ? EXIT_SUCCESS : EXIT_FAILURE;
