@@ -47,6 +47,8 @@ struct neighbours_range
 	struct neighbours_key last;
 };
 
+/* digits of a key, and how many there are */
+#define NEIGHBOURS_KEY_DIGITS 12
 #define NEIGHBOURS_DIGITS 256
 
 /* What neighbours_alone.cu works with. */
@@ -162,15 +164,16 @@ extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t 
 /*
  * neighbours_alone.cu, for one observation and any number of candidates.
  *
- * Enqueue the choice of the rank-th candidate of the range, rank at least 1:
- * the range ends there afterwards, and with ties behind all at its distance.
- * Where there are fewer, the range remains.  For the spheroid, widen makes the
- * end what the first `rank` by geodesic can't exceed.
+ * Enqueue a step of choosing the rank-th candidate of the range, rank at least 1:
+ * the digits 0 ... NEIGHBOURS_KEY_DIGITS - 1 of its key, one after the other.  The
+ * range ends there afterwards, and with ties behind all at its distance.  Where
+ * there are fewer, the range remains.  For the spheroid, widen makes the end
+ * what the first `rank` by geodesic can't exceed.
  */
 extern cudaError_t neighbours_alone_begin(const struct neighbours *search,
 										  const struct neighbours_range *range);
-extern cudaError_t neighbours_alone_choose(const struct neighbours *search, uint32_t rank,
-										   bool ties, bool widen);
+extern cudaError_t neighbours_alone_choose(const struct neighbours *search, int digit,
+										   uint32_t rank, bool ties, bool widen);
 
 /* let the range begin after a key */
 extern cudaError_t neighbours_alone_after(const struct neighbours *search,
@@ -227,6 +230,7 @@ struct neighbours_piece
 enum neighbours_part_phase
 {
 	PART_COPY_IN,
+	PART_RANGE,					/* of all that may be a pair */
 	PART_FIND,					/* candidates after the cutoff, up to the room */
 	PART_PACK,
 	PART_COPY_OUT,
@@ -253,6 +257,7 @@ struct neighbours_part_chunks
 struct neighbours_part
 {
 	enum neighbours_part_phase phase;
+	int			digit;			/* of the key that is being chosen */
 	struct neighbours work;
 	double		degrees[2];		/* as the GPU has them */
 	struct neighbours_part_chunks chunks;

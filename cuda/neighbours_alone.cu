@@ -11,8 +11,7 @@
  * The key of a given rank is found digit by digit: 12 digits of 8 bits, the
  * value's first.  (The bits of float64 that are not negative are in the order of
  * the numbers.)  For each digit the candidates that begin like the key are
- * counted by their next digit; then a single thread adds up.  All these
- * launches are enqueued at once, as what they say stays on the GPU.
+ * counted by their next digit; then a single thread adds up.
  */
 #include "neighbours_warp.cuh"
 
@@ -20,6 +19,7 @@
 #define VALUE_DIGITS 8
 #define PLACE_DIGITS 4
 
+static_assert(VALUE_DIGITS + PLACE_DIGITS == NEIGHBOURS_KEY_DIGITS, "all of a key");
 static_assert(BLOCK_THREADS == NEIGHBOURS_DIGITS, "a thread for each digit");
 
 /*
@@ -213,19 +213,18 @@ neighbours_alone_begin(const struct neighbours *search, const struct neighbours_
 }
 
 cudaError_t
-neighbours_alone_choose(const struct neighbours *search, uint32_t rank, bool ties, bool widen)
+neighbours_alone_choose(const struct neighbours *search, int digit, uint32_t rank, bool ties,
+						bool widen)
 {
 	uint32_t	blocks;
 	cudaError_t error = all_blocks(search->index.references, &blocks);
 
 	if (error != cudaSuccess)
 		return error;
-	begin_choice_kernel<<<1, 1, 0, search->stream>>> (*search, rank);
-	for (int digit = 0; digit < VALUE_DIGITS + PLACE_DIGITS; digit++)
-	{
-		count_digits_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, digit);
-		add_digit_kernel<<<1, 1, 0, search->stream>>> (*search, digit, ties, widen);
-	}
+	if (digit == 0)
+		begin_choice_kernel<<<1, 1, 0, search->stream>>> (*search, rank);
+	count_digits_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, digit);
+	add_digit_kernel<<<1, 1, 0, search->stream>>> (*search, digit, ties, widen);
 	return cudaGetLastError();
 }
 

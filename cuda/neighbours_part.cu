@@ -97,25 +97,6 @@ ask(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * The range of all that may be a pair: up to max_distance, and to the k-th.
- */
-static cudaError_t
-enqueue_range(const struct lane *lane)
-{
-	const struct neighbours *work = &lane->part.work;
-	bool		spheroid = work->index.metric == GEONN_METRIC_SPHEROID;
-	struct neighbours_range range = {};
-	cudaError_t error;
-
-	range.last.value = spheroid ? geonn_spheroid_radius_limit(work->max_distance) :
-		work->max_distance;
-	range.last.place = UINT32_MAX;
-	if ((error = neighbours_alone_begin(work, &range)) != cudaSuccess || work->neighbours == 0)
-		return error;
-	return neighbours_alone_choose(work, work->neighbours, work->ties, spheroid);
-}
-
-/*
  * What the GPU has of the observation, for the host: before there is much to
  * do, as it waits for this.
  */
@@ -137,21 +118,40 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_part *part = &lane->part;
 	const struct neighbours *work = &part->work;
+	struct neighbours_range range = {};
 	cudaError_t error;
 
+	*progress = PIECE_AHEAD;
+	part->phase = PART_RANGE;
+	range.last.value = work->index.metric == GEONN_METRIC_SPHEROID ?
+		geonn_spheroid_radius_limit(work->max_distance) : work->max_distance;
+	range.last.place = UINT32_MAX;
 	if ((error = copy_observations(lane, 1, work->latitude, work->longitude, work->group,
 								   work->identity)) != cudaSuccess ||
 		(error = copy_degrees(lane)) != cudaSuccess ||
-		(error = neighbours_sort(work)) != cudaSuccess ||
-		(error = enqueue_range(lane)) != cudaSuccess)
+		(error = neighbours_sort(work)) != cudaSuccess)
 		return error;
-	if (work->index.metric == GEONN_METRIC_SPHERE)
-	{
-		part->phase = PART_FIND;
-		*progress = PIECE_AHEAD;
-		return cudaSuccess;
-	}
+	return neighbours_alone_begin(work, &range);
+}
 
+/*
+ * Let the range of all that may be a pair end with the k-th.
+ */
+static cudaError_t
+enqueue_range(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_part *part = &lane->part;
+	const struct neighbours *work = &part->work;
+	bool		spheroid = work->index.metric == GEONN_METRIC_SPHEROID;
+
+	*progress = PIECE_AHEAD;
+	if (work->neighbours > 0 && part->digit < NEIGHBOURS_KEY_DIGITS)
+		return neighbours_alone_choose(work, part->digit++, work->neighbours, work->ties, spheroid);
+
+	part->digit = 0;
+	part->phase = PART_FIND;
+	if (!spheroid)
+		return cudaSuccess;
 	if (!neighbours_merge_begin(part, lane->search))
 		return fail_piece(lane, GEONN_ERROR_MEMORY,
 						  "not enough memory to decide among candidates on the host", progress);
@@ -159,6 +159,10 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	return ask(lane, progress);
 }
 
+/*
+ * Find where the pairs after the cutoff end that there is room for, and write
+ * these.
+ */
 static cudaError_t
 enqueue_find(struct lane *lane, enum piece_progress *progress)
 {
@@ -168,13 +172,15 @@ enqueue_find(struct lane *lane, enum piece_progress *progress)
 	struct neighbours_key after = {cutoff->distance, cutoff->place};
 	cudaError_t error = cudaSuccess;
 
-	part->phase = PART_PACK;
-	if (cutoff->present)
+	*progress = PIECE_AHEAD;
+	if (part->digit == 0 && cutoff->present)
 		error = neighbours_alone_after(work, after);
-	if (error == cudaSuccess)
-		error = neighbours_alone_choose(work, work->entry_room, false, false);
-	if (error == cudaSuccess)
-		error = neighbours_alone_write(work, 0, work->index.references);
+	if (error != cudaSuccess)
+		return error;
+	if (part->digit < NEIGHBOURS_KEY_DIGITS)
+		return neighbours_alone_choose(work, part->digit++, work->entry_room, false, false);
+	part->phase = PART_PACK;
+	error = neighbours_alone_write(work, 0, work->index.references);
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }
 
@@ -245,6 +251,8 @@ part_enqueue(struct lane *lane, enum piece_progress *progress)
 	{
 		case PART_COPY_IN:
 			return enqueue_copy_in(lane, progress);
+		case PART_RANGE:
+			return enqueue_range(lane, progress);
 		case PART_FIND:
 			return enqueue_find(lane, progress);
 		case PART_PACK:
