@@ -2,10 +2,10 @@
  * cpu_collector.h
  *		The candidates of one observation on the CPU, while they are searched.
  *
- * A search by whatever algorithm looks at points, asks cpu_collector_wants
- * whether one of them matters, and puts in the references there; the limit
- * that this needs shrinks as better ones come.  In the end the collector has
- * the observation's pairs.
+ * A search by whatever algorithm looks at points and puts in the references of
+ * those that are within the collector's limit and not below its floor; the limit
+ * shrinks as better ones come.  In the end the collector has the observation's
+ * pairs.
  */
 #ifndef GEONN_CPU_COLLECTOR_H
 #define GEONN_CPU_COLLECTOR_H

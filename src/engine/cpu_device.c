@@ -185,7 +185,7 @@ cpu_device_advance(struct device *device, struct search **ended)
 {
 	struct cpu_device *cpu = device->private_data;
 	struct search *search = cpu->search;
-	const struct cpu_built *built;
+	struct cpu_built *built;
 	bool		goes_on;
 
 	if (search == NULL)

@@ -8,7 +8,8 @@ bool
 cpu_turn_is_nearest(const struct search *search)
 {
 	return search->question.neighbours == 1 && !search->question.ties &&
-		search->dataset->metric == GEONN_METRIC_SPHERE && search->dataset->columns == 0;
+		!search->cutoff.present && search->dataset->metric == GEONN_METRIC_SPHERE &&
+		search->dataset->columns == 0;
 }
 
 void

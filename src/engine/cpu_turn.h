@@ -17,6 +17,8 @@ struct cpu_built
 	struct cpu_index *index;
 	struct cpu_references references;	/* x is NULL: not there */
 	size_t		references_bytes;
+	uint32_t	paired;			/* observations that cpu_turn_pairs() answered
+								 * last time */
 };
 
 /* room for the turns of nearest references, kept from one to the next */
@@ -30,7 +32,8 @@ struct cpu_turn_room
 
 /*
  * Whether a search is cpu_turn_nearest's: one nearest reference by the metric
- * sphere, and every reference is a candidate.  All others are cpu_turn_pairs'.
+ * sphere, and every reference is a candidate.  All others are cpu_turn_pairs',
+ * and so is what begins with a cutoff, which cpu_turn_nearest() doesn't know.
  */
 extern bool cpu_turn_is_nearest(const struct search *search);
 
@@ -41,7 +44,7 @@ extern bool cpu_turn_is_nearest(const struct search *search);
  */
 extern bool cpu_turn_nearest(struct search *search, const struct cpu_built *built,
 							 struct cpu_turn_room *room);
-extern bool cpu_turn_pairs(struct search *search, const struct cpu_built *built);
+extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built);
 
 /*
  * The next observations of a search have been answered.  Their counts are

@@ -9,6 +9,9 @@
  * was not reached, as far as the room goes; their pairs are packed in the
  * order of rows, piece by piece.  The turn's first observation is always
  * answered, so every turn makes progress.
+ *
+ * The threads' pieces are next to each other, so that little that was found is
+ * dropped: the fewer observations the turn before answered, the fewer a piece has.
  */
 #include "cpu_turn.h"
 
@@ -22,7 +25,10 @@
 
 /* observations of a turn at most, and of a piece */
 #define TURN_ROWS 65536
-#define PIECE_ROWS 32
+#define PIECE_ROWS_MAX 32
+
+/* pieces that each thread should have of a turn */
+#define PIECES_PER_THREAD 4
 
 struct piece
 {
@@ -43,6 +49,7 @@ struct turn
 	const struct cpu_built *built;
 	uint32_t	first;			/* observation */
 	uint32_t	rows;			/* observations to try */
+	uint32_t	piece_rows;		/* of a piece; the last one may have fewer */
 	uint32_t	room;			/* pairs that the batch has room for */
 	int64_t		end_ms;
 	double		widest;			/* limit on squared chords, from max_distance */
@@ -123,8 +130,8 @@ search_piece(void *context, size_t number)
 	struct turn *turn = context;
 	struct search *search = turn->search;
 	struct piece *piece = &turn->pieces[number];
-	uint32_t	begin = (uint32_t) number * PIECE_ROWS;
-	uint32_t	end = turn->rows - begin < PIECE_ROWS ? turn->rows : begin + PIECE_ROWS;
+	uint32_t	begin = (uint32_t) number * turn->piece_rows;
+	uint32_t	end = turn->rows - begin < turn->piece_rows ? turn->rows : begin + turn->piece_rows;
 	bool		by_index = search->question.algorithm == GEONN_ALGORITHM_INDEX;
 	struct cpu_collector collector = {
 		.dataset = search->dataset,
@@ -223,7 +230,7 @@ pack(struct turn *turn, size_t pieces)
 			piece->packed_rows++;
 			rows++;
 		}
-		goes_on = piece->packed_rows == PIECE_ROWS;
+		goes_on = piece->packed_rows == turn->piece_rows;
 	}
 	if (rows == 0)
 	{
@@ -253,8 +260,19 @@ fail_memory(struct turn *turn)
 	return false;
 }
 
+/*
+ * Observations of a piece, after a turn that answered so many; 0 if there was none.
+ */
+static uint32_t
+piece_rows_after(uint32_t answered)
+{
+	uint32_t	rows = answered / (PIECES_PER_THREAD * thread_pool_threads());
+
+	return rows < 1 ? 1 : rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
+}
+
 bool
-cpu_turn_pairs(struct search *search, const struct cpu_built *built)
+cpu_turn_pairs(struct search *search, struct cpu_built *built)
 {
 	const struct question *question = &search->question;
 	struct turn turn = {.search = search,.built = built};
@@ -264,6 +282,7 @@ cpu_turn_pairs(struct search *search, const struct cpu_built *built)
 
 	turn.first = search->first + search->answered;
 	turn.rows = left < TURN_ROWS ? left : TURN_ROWS;
+	turn.piece_rows = piece_rows_after(built->paired);
 	turn.room = search->columns.room - search->pairs;
 	turn.end_ms = now_ms() + CPU_TURN_MS;
 	turn.widest = search->dataset->metric == GEONN_METRIC_SPHEROID ?
@@ -272,7 +291,7 @@ cpu_turn_pairs(struct search *search, const struct cpu_built *built)
 	if (turn.room == 0)
 		return false;
 
-	pieces = (turn.rows + PIECE_ROWS - 1) / PIECE_ROWS;
+	pieces = (turn.rows + turn.piece_rows - 1) / turn.piece_rows;
 	turn.pieces = calloc(pieces, sizeof(*turn.pieces));
 	turn.counts = calloc(turn.rows, sizeof(*turn.counts));
 	if (turn.pieces == NULL || turn.counts == NULL)
@@ -285,7 +304,10 @@ cpu_turn_pairs(struct search *search, const struct cpu_built *built)
 		else if (atomic_load(&turn.short_of_memory))
 			fail_memory(&turn);
 		else if (!atomic_load(search->cancelled))
+		{
 			goes_on = pack(&turn, pieces);
+			built->paired = search->first + search->answered - turn.first;
+		}
 		for (size_t i = 0; i < pieces; i++)
 			free(turn.pieces[i].pair);
 	}
