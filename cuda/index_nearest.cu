@@ -25,19 +25,8 @@
  *
  * Why the answer is exact
  *
- * Let o and r be the offsets of an observation and a position from the anchor,
- * s the true |r - o|^2, and u = 2^-24.  A lane has both offsets rounded to
- * float32, each component off by u relatively.  It computes v for |r|^2 - 2 o.r,
- * w = |r|^2 first.  That is off by 2 u |r|^2 for the components, and by 3 u |r|^2
- * for roundings.  The components' errors move 2 o.r by at most 4 u |o||r|.  Of
- * three more roundings two are of at most |r|^2 + 2 |o||r|, and the last is
- * of v itself, about s - |o|^2.  Altogether v is off by at most
- *
- *		u (7 |r|^2 + 8 |o||r| + max(s, |o|^2))
- *
- * and as |r| <= |o| + sqrt(s), and 2 |o| sqrt(s) <= |o|^2 + s, by at most
- *
- *		E (|o|^2 + s),  E = 27 u < 2^-19.2							(1)
+ * Notation and (1) are anchor.cuh's: v is what a lane computes for a position,
+ * s - |o|^2 but for E (|o|^2 + s).
  *
  * Take two positions b and c.  margin_of() is M = 2^-17 (f + |o|^2) + 2^-120,
  * where f = v_b + |o|^2 is s_b but for (1) and a few u; all that these
@@ -58,7 +47,7 @@
  * then and for any better one, or c is beyond max_distance.  In the beginning
  * it is |o| + |o| + |r| for the anchor's nearest r in the first leaf: what is
  * beyond comes after r, and r is compared.  Roots are calculated to 2^-22, and
- * factors ABOVE, 2^-20 more than 1, round up whatever bounds something.  Boxes
+ * factors ANCHOR_ABOVE, 2^-20 more than 1, round up whatever bounds something.  Boxes
  * and positions are left out by the anchor's float64 (index_walk.cuh).
  *
  * Anything compared twice, or with observations that are no members, does no
@@ -67,7 +56,7 @@
  * (distance, place).  Coincident references are one position, which begins
  * with the first of them.
  */
-#include "columns.cuh"
+#include "anchor.cuh"
 #include "index_order.cuh"
 #include "warp_share.cuh"
 
@@ -93,11 +82,6 @@
 /* observations that a round must finish for another to be worthwhile */
 #define ROUND_ROWS_MIN 8
 
-/* of the proof */
-#define MARGIN 0x1p-17f
-#define MARGIN_FLOOR 0x1p-120f
-#define ABOVE (1.0f + 0x1p-20f)
-
 /* what the kernels know of a search */
 struct nearest_task
 {
@@ -114,14 +98,10 @@ struct nearest_task
 	uint32_t	leaves_max;		/* for a group */
 };
 
-/* an observation of a lane, as float32 sees it from the anchor */
+/* an observation of a lane */
 struct seeker
 {
-	float		x;				/* offset, times -2 */
-	float		y;
-	float		z;
-	float		square;			/* of the offset */
-	float		norm;			/* its length, rounded up */
+	struct anchor_offset offset;
 	float		best;			/* least comparison value */
 	float		second;			/* of any other */
 	uint32_t	position;		/* that of best */
@@ -149,49 +129,12 @@ write_answer(const struct index *index, const struct nearest_task *task, uint32_
 		atomicAdd(&task->status->unmatched, 1);
 }
 
-/* of the lanes' floats, none of which is negative */
-static __device__ __forceinline__ float
-warp_largest(float value)
-{
-	return __uint_as_float(~index_warp_smallest(~__float_as_uint(value)));
-}
-
-static __device__ __forceinline__ float
-warp_smallest(float value)
-{
-	return __uint_as_float(index_warp_smallest(__float_as_uint(value)));
-}
-
-/* the SURROUNDINGS-th smallest, infinity where there are not that many */
-static __device__ __forceinline__ float
-warp_nth_smallest(float value)
-{
-	for (int i = 1; i < SURROUNDINGS; i++)
-		if (value == warp_smallest(value))
-			value = INFINITY;
-	return warp_smallest(value);
-}
-
-/* the root of a square above MARGIN_FLOOR, rounded up */
-static __device__ __forceinline__ float
-root_above(float square)
-{
-	return square * rsqrtf(square) * ABOVE;
-}
-
 static __device__ __forceinline__ struct seeker
 make_seeker(struct geonn_vector vector, struct geonn_vector anchor)
 {
-	float		x = (float) (vector.x - anchor.x);
-	float		y = (float) (vector.y - anchor.y);
-	float		z = (float) (vector.z - anchor.z);
 	struct seeker seeker;
 
-	seeker.x = -2.0f * x;
-	seeker.y = -2.0f * y;
-	seeker.z = -2.0f * z;
-	seeker.square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
-	seeker.norm = root_above(seeker.square + MARGIN_FLOOR);
+	seeker.offset = anchor_offset_of(vector, anchor);
 	seeker.best = INFINITY;
 	seeker.second = INFINITY;
 	seeker.position = 0;
@@ -215,10 +158,7 @@ compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, u
 		for (int j = 0; j < PER_LANE; j++)
 		{
 			struct seeker *seeker = &seekers[j];
-			float		value = __fmaf_rn(seeker->z, reference.z,
-										  __fmaf_rn(seeker->y, reference.y,
-													__fmaf_rn(seeker->x, reference.x,
-															  reference.w)));
+			float		value = anchor_value(&seeker->offset, reference);
 
 			seeker->second = fminf(seeker->second, fmaxf(seeker->best, value));
 			if (value < seeker->best)
@@ -232,13 +172,13 @@ compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, u
 static __device__ __forceinline__ float
 best_square(const struct seeker *seeker)
 {
-	return fmaxf(seeker->best + seeker->square, 0.0f);
+	return fmaxf(seeker->best + seeker->offset.square, 0.0f);
 }
 
 static __device__ __forceinline__ float
 margin_of(const struct seeker *seeker)
 {
-	return __fmaf_rn(MARGIN, best_square(seeker) + seeker->square, MARGIN_FLOOR);
+	return __fmaf_rn(ANCHOR_MARGIN, best_square(seeker) + seeker->offset.square, ANCHOR_FLOOR);
 }
 
 /* how far from the anchor the nearest of the lanes' members can be */
@@ -253,9 +193,9 @@ reach_of_members(const struct seeker *seekers, const bool *member, float square_
 		{
 			float		square = best_square(&seekers[j]) + margin_of(&seekers[j]);
 
-			reach = fmaxf(reach, seekers[j].norm + root_above(fminf(square, square_limit)));
+			reach = fmaxf(reach, seekers[j].offset.norm + anchor_root_above(fminf(square, square_limit)));
 		}
-	return warp_largest(reach * ABOVE);
+	return anchor_largest(reach * ANCHOR_ABOVE);
 }
 
 /* put slots on the list of ambiguous ones; all lanes take part */
@@ -384,46 +324,44 @@ search_kernel(const __grid_constant__ struct index index,
 		}
 
 		index_walk_begin(&walk, &index, anchor, 0, index_order_home(&index, anchor_record.payload));
-		while (index_walk_next(&walk, (double) (reach * reach * ABOVE), &leaf))
+		while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
 		{
 			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 			bool		present = position < index.shape.positions;
 			struct geonn_vector vector = index_vector(&index, position);
-			float		x = (float) (vector.x - anchor.x);
-			float		y = (float) (vector.y - anchor.y);
-			float		z = (float) (vector.z - anchor.z);
-			float		square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
+			float4		place = anchor_place(vector, anchor);
+			float		square = place.w;
 			uint32_t	mask;
 
 			if (leaves_left == 0)
 				break;
 			leaves_left--;
 			__syncwarp();		/* all have done with the leaf before */
-			staged[index_lane()] = make_float4(x, y, z, square);
+			staged[index_lane()] = place;
 			__syncwarp();
 
 			if (is_home)
 			{
 				/* members are those of the anchor's surroundings */
-				float		least = warp_smallest(present ? square : INFINITY);
-				float		size = warp_nth_smallest(present ? square : INFINITY);
+				float		least = anchor_smallest(present ? square : INFINITY);
+				float		size = anchor_nth_smallest(present ? square : INFINITY, SURROUNDINGS);
 				float		norm = 0.0f;
 
 #pragma unroll
 				for (int j = 0; j < PER_LANE; j++)
 				{
-					member[j] = member[j] && seekers[j].square <= task.spread * size;
+					member[j] = member[j] && seekers[j].offset.square <= task.spread * size;
 					if (member[j])
-						norm = fmaxf(norm, seekers[j].norm);
+						norm = fmaxf(norm, seekers[j].offset.norm);
 				}
-				norm = warp_largest(norm);
+				norm = anchor_largest(norm);
 
 				/* none is farther from the anchor's nearest than this */
-				reach = norm + fminf(norm + root_above(least + MARGIN_FLOOR), task.length_limit);
-				reach *= ABOVE;
+				reach = norm + fminf(norm + anchor_root_above(least + ANCHOR_FLOOR), task.length_limit);
+				reach *= ANCHOR_ABOVE;
 				is_home = false;
 			}
-			mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ABOVE);
+			mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ANCHOR_ABOVE);
 			if (mask == 0)
 				continue;
 			if (__popc(mask) > MANY)
@@ -438,7 +376,7 @@ search_kernel(const __grid_constant__ struct index index,
 					reach = reach_of_members(seekers, member, task.square_limit);
 					mask = ~nearer &
 						__ballot_sync(INDEX_ALL_LANES,
-									  present && square <= reach * reach * ABOVE);
+									  present && square <= reach * reach * ANCHOR_ABOVE);
 				}
 			}
 			compare_positions(seekers, staged, leaf, mask);
@@ -565,8 +503,8 @@ make_task(const struct index_nearest *search, struct nearest_task *task)
 
 	task->max_distance = search->max_distance;
 	task->chord_limit = geonn_radius_limit(search->max_distance);
-	task->square_limit = (float) (task->chord_limit * (1.0 + 0x1p-20)) + MARGIN_FLOOR;
-	task->length_limit = sqrtf(task->square_limit) * ABOVE;
+	task->square_limit = (float) (task->chord_limit * (1.0 + 0x1p-20)) + ANCHOR_FLOOR;
+	task->length_limit = sqrtf(task->square_limit) * ANCHOR_ABOVE;
 	task->tag = search->tag;
 	task->distance = search->distance;
 	task->row = search->row;

@@ -22,32 +22,24 @@
  *
  * Why no neighbour is lost
  *
- * Let o and r be the offsets of an observation and a position from the anchor,
- * s the true |r - o|^2, and f what a lane computes for it.  Offsets rounded to
- * float32 are off by 2^-24 relatively, each of the sums' at most seven roundings by
- * 2^-24 of what it rounds: |f - s| <= 9 * 2^-24 (|r| + |o|)^2, and as |r| <= |o| +
- * sqrt(s), (|r| + |o|)^2 <= 8 |o|^2 + 2 s, and so
- *
- *		|f - s| <= 2^-17 (|o|^2 + s)						(1)
- *
- * with something to spare.  That f is made not negative only brings it nearer
- * to s.  A key is f without its last eight bits, so at most 2^-15 of itself
- * less, and a number in their place.
+ * Notation and (2) are anchor.cuh's; f is what a lane computes for s, and made not
+ * negative, which only brings it nearer to s.  A key is f without its last eight
+ * bits, so at most 2^-15 of itself less, and a number in their place.
  *
  * A position that was compared but not kept has a key above the last one kept;
- * with F that key less its number, its f is at least F, and by (1) its s at
- * least (F - 2^-17 |o|^2) (1 - 2^-17), but for what underflows, for which FLOOR
- * makes up.  If that exceeds geonn_chord_limit() of
+ * with F that key less its number, its f is at least F, and by (2) its s at
+ * least (F - 2^-17 |o|^2) (1 - 2^-16).  If that exceeds geonn_chord_limit() of
  * the k-th of those kept, in the order (distance, place), it comes after it.
  *
  * A position that was not compared is farther from the anchor than the reach,
  * at least |o| + sqrt(g), where g is at least the s of the (KEPT - 1)-th key, by
- * (1), and what geonn_chord_limit() makes of it, or at least geonn_radius_limit(
+ * (2), and what geonn_chord_limit() makes of it, or at least geonn_radius_limit(
  * max_distance).  So its s exceeds g: KEPT - 1 >= k others come before it, or it is
- * too far away.  Factors and terms called ABOVE and FLOOR round these up.
+ * too far away.  ANCHOR_ABOVE and ANCHOR_FLOOR round these up.
  *
  * Until a lane has KEPT - 1 keys, its reach is infinite, or that of max_distance.
  */
+#include "anchor.cuh"
 #include "neighbours_warp.cuh"
 
 /* positions that a group compares: their numbers have eight bits */
@@ -65,65 +57,16 @@
 /* keys that a lane keeps, at most */
 #define FEW_MAX 36
 
-/* of the proof */
-#define MARGIN 0x1p-17f
-#define ABOVE (1.0f + 0x1p-20f)
-#define FLOOR 0x1p-120f
-
 /* no key */
 #define KEY_NONE UINT32_MAX
 #define KEY_NUMBER 255u
-
-static __device__ __forceinline__ float
-root_above(float square)
-{
-	return square * rsqrtf(square) * ABOVE;
-}
-
-static __device__ __forceinline__ float
-warp_smallest(float value)
-{
-	return __uint_as_float(index_warp_smallest(__float_as_uint(value)));
-}
-
-static __device__ __forceinline__ float
-warp_largest(float value)
-{
-	return __uint_as_float(~index_warp_smallest(~__float_as_uint(value)));
-}
-
-/* a lane's observation, as float32 sees it from the anchor */
-struct member
-{
-	float		x;				/* offset, times -2 */
-	float		y;
-	float		z;
-	float		square;			/* of the offset */
-	float		norm;			/* its length, rounded up */
-};
-
-static __device__ __forceinline__ struct member
-make_member(struct geonn_vector vector, struct geonn_vector anchor)
-{
-	float		x = (float) (vector.x - anchor.x);
-	float		y = (float) (vector.y - anchor.y);
-	float		z = (float) (vector.z - anchor.z);
-	struct member member;
-
-	member.x = -2.0f * x;
-	member.y = -2.0f * y;
-	member.z = -2.0f * z;
-	member.square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
-	member.norm = root_above(member.square + FLOOR);
-	return member;
-}
 
 /*
  * How far from the anchor the neighbours of an observation can be, when this
  * is the last key that matters.
  */
 static __device__ __forceinline__ float
-reach_of(const struct member *member, uint32_t key, float square_limit)
+reach_of(const struct anchor_offset *member, uint32_t key, float square_limit)
 {
 	float		square = square_limit;
 
@@ -131,25 +74,23 @@ reach_of(const struct member *member, uint32_t key, float square_limit)
 	{
 		float		greatest = __uint_as_float(key | KEY_NUMBER);
 
-		greatest += 2.0f * MARGIN * (greatest + member->square) + FLOOR;
-		square = fminf(square, greatest * ABOVE);
+		greatest += 2.0f * ANCHOR_MARGIN * (greatest + member->square) + ANCHOR_FLOOR;
+		square = fminf(square, greatest * ANCHOR_ABOVE);
 	}
-	return square < INFINITY ? (member->norm + root_above(square)) * ABOVE : INFINITY;
+	return square < INFINITY ? (member->norm + anchor_root_above(square)) * ANCHOR_ABOVE : INFINITY;
 }
 
 /* compare with the positions that the mask names, numbered from `number` on */
 template <int KEPT>
 static __device__ __forceinline__ void
-compare_positions(const struct member *member, const float4 *staged, uint32_t mask,
+compare_positions(const struct anchor_offset *member, const float4 *staged, uint32_t mask,
 				  uint32_t number, uint32_t *kept)
 {
 	for (; mask != 0; mask &= mask - 1, number++)
 	{
 		float4		reference = staged[__ffs(mask) - 1];
-		float		square = __fmaf_rn(member->z, reference.z,
-									   __fmaf_rn(member->y, reference.y,
-												 __fmaf_rn(member->x, reference.x, reference.w)));
-		uint32_t	key = __float_as_uint(fmaxf(square + member->square, 0.0f));
+		float		square = anchor_value(member, reference) + member->square;
+		uint32_t	key = __float_as_uint(fmaxf(square, 0.0f));
 
 		key = (key & ~KEY_NUMBER) | number;
 		if (!__any_sync(INDEX_ALL_LANES, key < kept[KEPT - 1]))
@@ -172,7 +113,7 @@ compare_positions(const struct member *member, const float4 *staged, uint32_t ma
 template <int KEPT>
 static __device__ __forceinline__ bool
 search_group(const struct index *index, struct geonn_vector anchor, struct geonn_vector vector,
-			 float square_limit, float4 *staged, uint32_t *compared, struct member *member,
+			 float square_limit, float4 *staged, uint32_t *compared, struct anchor_offset *member,
 			 bool *is_member, uint32_t *kept)
 {
 	struct index_walk walk;
@@ -182,32 +123,26 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 	bool		is_home = true;
 	float		reach = INFINITY;
 
-	*member = make_member(vector, anchor);
+	*member = anchor_offset_of(vector, anchor);
 #pragma unroll
 	for (int i = 0; i < KEPT; i++)
 		kept[i] = KEY_NONE;
 
 	index_walk_begin(&walk, index, anchor, 0,
 					 index_home_leaf(index, index_code(anchor), 0, index->shape.nodes[0]));
-	while (index_walk_next(&walk, (double) (reach * reach * ABOVE), &leaf))
+	while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
 	{
 		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 		bool		present = position < index->shape.positions;
 		struct geonn_vector at = index_vector(index, position);
-		float		x = (float) (at.x - anchor.x);
-		float		y = (float) (at.y - anchor.y);
-		float		z = (float) (at.z - anchor.z);
-		float		square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
+		float4		place = anchor_place(at, anchor);
+		float		square = place.w;
 		uint32_t	mask;
 
 		if (is_home)
 		{
-			float		size = present ? square : INFINITY;
+			float		size = anchor_nth_smallest(present ? square : INFINITY, SURROUNDINGS);
 
-			for (int i = 1; i < SURROUNDINGS; i++)
-				if (size == warp_smallest(size))
-					size = INFINITY;
-			size = warp_smallest(size);
 			*is_member = *is_member && member->square <= size;
 			is_home = false;
 
@@ -217,20 +152,20 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 				for (int i = 0; i < KEPT; i++)
 					kept[i] = 0;
 		}
-		mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ABOVE);
+		mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ANCHOR_ABOVE);
 		if (++leaves > GROUP_LEAVES || count + __popc(mask) > GROUP_POSITIONS)
 			return false;
 		if (mask == 0)
 			continue;
 
 		__syncwarp();			/* all have done with the leaf before */
-		staged[index_lane()] = make_float4(x, y, z, square);
+		staged[index_lane()] = place;
 		if (mask >> index_lane() & 1)
 			compared[count + __popc(mask & ((1u << index_lane()) - 1))] = position;
 		__syncwarp();
 		compare_positions<KEPT>(member, staged, mask, count, kept);
 		count += __popc(mask);
-		reach = warp_largest(*is_member ? reach_of(member, kept[KEPT - 2], square_limit) : 0.0f);
+		reach = anchor_largest(*is_member ? reach_of(member, kept[KEPT - 2], square_limit) : 0.0f);
 	}
 	__syncwarp();				/* for who reads what was compared */
 	return true;
@@ -370,7 +305,7 @@ write_all(const struct neighbours *search, const struct few_room<KEPT> *room, ui
 template <int KEPT>
 static __device__ __forceinline__ bool
 decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t row,
-	   struct geonn_vector vector, const struct member *member, bool is_member,
+	   struct geonn_vector vector, const struct anchor_offset *member, bool is_member,
 	   const uint32_t *kept)
 {
 	const struct index *index = &search->index;
@@ -388,7 +323,7 @@ decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t ro
 			double		chord = geonn_chord_squared(vector, index_vector(index, position));
 			double		least = __uint_as_float(kept[KEPT - 1] & ~KEY_NUMBER);
 
-			least = (least - 0x1p-17 * (double) (member->square * ABOVE)) * (1.0 - 0x1p-16) - FLOOR;
+			least = (least - 0x1p-17 * (double) (member->square * ANCHOR_ABOVE)) * (1.0 - 0x1p-16) - ANCHOR_FLOOR;
 			certain = geonn_chord_limit(chord) < least;
 		}
 		if (index->references == index->shape.positions)
@@ -442,7 +377,7 @@ few_kernel(const __grid_constant__ struct neighbours search)
 	uint32_t	left = __ballot_sync(INDEX_ALL_LANES, slot < search.rows);
 	uint32_t	row = search.order[slot < search.rows ? slot : search.rows - 1];
 	float		square_limit = (float) (geonn_radius_limit(search.max_distance) * (1.0 + 0x1p-20)) +
-		FLOOR;
+		ANCHOR_FLOOR;
 	struct geonn_vector vector = {search.x[row], search.y[row], search.z[row]};
 
 	while (left != 0)
@@ -452,7 +387,7 @@ few_kernel(const __grid_constant__ struct neighbours search)
 		bool		is_member = is_left;
 		bool		found;
 		struct geonn_vector anchor;
-		struct member member;
+		struct anchor_offset member;
 		uint32_t	kept[KEPT];
 		uint32_t	members;
 		bool		listed;
