@@ -224,8 +224,9 @@ CLIENT_SOURCES := $(sort $(wildcard test/client/*.c)) src/common/channel.c
 build/test/engine_test: TEST_SOURCES = $(CLIENT_SOURCES)
 build/test/engine_test: $(CLIENT_SOURCES) $(wildcard test/client/*.h src/common/*.h)
 SEARCH_SOURCES := $(sort $(wildcard test/search/*.c)) $(CLIENT_SOURCES) src/common/spheroid_distance.c
-build/test/search_test: TEST_SOURCES = $(SEARCH_SOURCES) -lproj
-build/test/search_test: $(SEARCH_SOURCES) $(wildcard test/search/*.h test/client/*.h src/common/*.h)
+SEARCH_TESTS = build/test/search_test build/test/sharing_test
+$(SEARCH_TESTS): TEST_SOURCES = $(SEARCH_SOURCES) -lproj
+$(SEARCH_TESTS): $(SEARCH_SOURCES) $(wildcard test/search/*.h test/client/*.h src/common/*.h)
 
 build/test/%_test: test/unit/%_test.c build/flags
 	@mkdir -p $(@D)
@@ -264,7 +265,7 @@ syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) test/unit/engine_test.c test/unit/search_test.c test/unit/lying_engine.c $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) test/unit/engine_test.c test/unit/search_test.c test/unit/sharing_test.c test/unit/lying_engine.c $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"

@@ -1,0 +1,377 @@
+/*
+ * sharing_test.c
+ *		Sessions that use one engine at a time: each gets its turn soon, and all
+ *		together they take no more threads than the settings say.
+ *
+ * Usage: sharing_test ENGINE [cpu|cuda [SEED]]
+ *
+ * The searches that others have to get along with take long in different ways:
+ * brute force, and points that no index helps with.  A device that is too fast
+ * to be caught at one says so ("was over"), and nothing was shown then.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../client/random.h"
+#include "../search/definition.h"
+
+/* how soon a small search is answered beside a long one, and how soon a long
+ * one is gone when its client is */
+#define TURN_MS 2000
+#define CANCEL_MS 1000
+
+static const char *engine_program;
+static enum geonn_device_choice device = GEONN_DEVICE_CPU;
+static int	passed;
+static int	failed;
+
+static void
+report(const char *property, const char *of_what, bool holds)
+{
+	printf("%s - %s%s%s\n", holds ? "ok" : "not ok", property, of_what[0] ? ": " : "", of_what);
+	fflush(stdout);
+	if (holds)
+		passed++;
+	else
+		failed++;
+}
+
+/* from a place on, up to so many degrees away in both directions */
+static struct points
+square_points(size_t count, double latitude, double longitude, double degrees)
+{
+	struct points points = points_create(count, PLACES_UNIFORM);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		points.latitude[i] = latitude + random_between(0, degrees);
+		points.longitude[i] = longitude + random_between(0, degrees);
+	}
+	return points;
+}
+
+/* over nine places, some centimetres apart */
+static struct points
+jittering_points(size_t count)
+{
+	struct points points = points_create(count, PLACES_UNIFORM);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		points.latitude[i] = 52.5 + random_below(3) * 1e-7;
+		points.longitude[i] = 13.4 + random_below(3) * 1e-7;
+	}
+	return points;
+}
+
+enum hardship
+{
+	BRUTE_FORCE,
+	ANTIPODE_NEIGHBOURS,
+	ANTIPODE_SPHEROID,
+	JITTER,
+	HARDSHIPS
+};
+
+/* a search that takes long */
+struct hard_search
+{
+	const char *name;
+	enum geonn_metric metric;
+	struct client_question question;
+	struct points references;
+	struct points observations;
+};
+
+static struct hard_search
+hard_search(enum hardship hardship)
+{
+	size_t		rows = device == GEONN_DEVICE_CPU ? 20000 : 1 << 20;
+	struct hard_search hard = {
+		.question = {
+			.neighbours = 1,
+			.algorithm = GEONN_ALGORITHM_INDEX,
+			.max_distance = INFINITY
+		}
+	};
+
+	switch (hardship)
+	{
+		case BRUTE_FORCE:
+			/* minutes on a few cores, seconds on a GPU */
+			hard.name = "brute force";
+			hard.question.algorithm = GEONN_ALGORITHM_BRUTE;
+			hard.references = points_create(3000000, PLACES_UNIFORM);
+			hard.observations = points_create(device == GEONN_DEVICE_CPU ? 1 << 17 : 1 << 21,
+											  PLACES_UNIFORM);
+			break;
+		case ANTIPODE_NEIGHBOURS:
+			hard.name = "by index, 100 neighbours at the antipode of references within a metre";
+			hard.references = square_points(300000, 52.5, 13.4, 1e-5);
+			hard.observations = square_points(rows, -52.5 - 1e-5, 13.4 - 180, 1e-5);
+			hard.question.neighbours = 100;
+			break;
+		case ANTIPODE_SPHEROID:
+			hard.name = "by index on the spheroid, at the antipode of references within a degree";
+			hard.metric = GEONN_METRIC_SPHEROID;
+			hard.references = square_points(100000, 1, 1, 1);
+			hard.observations = square_points(rows, -2, -179, 1);
+			break;
+		case JITTER:
+			hard.name = "by index, references jittering over nine places";
+			hard.references = jittering_points(1000000);
+			hard.observations = square_points(rows, 52.49, 13.39, 0.02);
+			break;
+		case HARDSHIPS:
+			break;
+	}
+	return hard;
+}
+
+/*
+ * Whether a session of its own gets the answers to a small question.
+ */
+static bool
+small_search_right(const struct engine *engine)
+{
+	struct points points = points_create(20, PLACES_UNIFORM);
+	struct client_points sent = points_to_send(&points);
+	struct client_question nearest = {.neighbours = 1,.max_distance = INFINITY};
+	struct definition definition = definition_create(&points, &points, GEONN_METRIC_SPHERE, 1);
+	struct client_answers answers;
+	struct client client;
+	bool		right;
+
+	client_connect(&client, engine);
+	right = client_open(&client, device, 0) && client_allocate(&client, 0, 256, 256) &&
+		client_send_dataset(&client, &sent, false) &&
+		client_collect(&client, &nearest, &sent, &answers);
+	if (right)
+	{
+		right = answers.first[points.count] == points.count;
+		for (size_t i = 0; right && i < points.count; i++)
+		{
+			const struct neighbour *expected = definition.candidates[i].list;
+
+			right = answers.first[i] == i && answers.tag[i] == points.tag[expected->place] &&
+				memcmp(&answers.distance[i], &expected->distance, sizeof(double)) == 0;
+		}
+		client_free_answers(&answers);
+	}
+	client_close(&client);
+	definition_free(&definition);
+	points_free(&points);
+	return right;
+}
+
+/*
+ * Send a search's observations in all slots, the same in each; whether they
+ * are on their way.
+ */
+static bool
+begin_search(struct client *client, const struct hard_search *hard)
+{
+	const struct client_question *question = &hard->question;
+	struct geonn_search search = {
+		.rows = (uint32_t) hard->observations.count,
+		.neighbours = question->neighbours,
+		.algorithm = question->algorithm,
+		.max_distance = question->max_distance
+	};
+	struct client_points references = points_to_send(&hard->references);
+
+	if (!client_create(client, device, hard->metric, 0))
+		return false;
+	for (uint32_t i = 0; i < 2; i++)
+		if (!client_allocate(client, i, search.rows, search.rows))
+			return false;
+	if (!client_send_dataset(client, &references, false))
+		return false;
+	for (uint32_t i = 0; i < 2; i++)
+	{
+		memcpy(client->slots[i].columns.latitude, hard->observations.latitude,
+			   search.rows * sizeof(double));
+		memcpy(client->slots[i].columns.longitude, hard->observations.longitude,
+			   search.rows * sizeof(double));
+		search.slot = i;
+		client_send(client, GEONN_SEARCH, &search);
+	}
+	return true;
+}
+
+static void
+test_long_search(const struct engine *engine, enum hardship hardship)
+{
+	struct hard_search hard = hard_search(hardship);
+	struct geonn_engine_status status;
+	struct client client;
+	double		begin;
+	double		took;
+	bool		right;
+
+	client_connect(&client, engine);
+	right = begin_search(&client, &hard);
+
+	/* it is at work before the other one comes */
+	usleep(300000);
+	begin = now_ms();
+	right = right && small_search_right(engine);
+	took = now_ms() - begin;
+	right = right && engine_status(engine, &status, NULL, 0);
+	printf("# a small search took %.0f ms%s\n", took,
+		   right && status.searches == 0 ? ", the long one was over" : "");
+	report("a long search lets others have their turn", hard.name, right && took < TURN_MS);
+
+	client_close(&client);
+	begin = now_ms();
+	do
+	{
+		usleep(2000);
+		right = right && engine_status(engine, &status, NULL, 0);
+	} while (right && status.sessions > 0 && now_ms() - begin < 20000);
+	took = now_ms() - begin;
+	printf("# a cancelled search was gone after %.0f ms\n", took);
+	report("a client that goes away takes its searches with it within a second", hard.name,
+		   right && took < CANCEL_MS);
+	points_free(&hard.references);
+	points_free(&hard.observations);
+}
+
+/* how many threads a process has; 0 where it is gone */
+static int
+count_threads(pid_t pid)
+{
+	char		path[40];
+	DIR		   *folder;
+	int			threads = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int) pid);
+	folder = opendir(path);
+	if (folder == NULL)
+		return 0;
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+		threads += entry->d_name[0] != '.';
+	closedir(folder);
+	return threads;
+}
+
+/*
+ * Search by both algorithms for some tenths of a second.
+ */
+static bool
+search_for_a_while(const struct engine *engine)
+{
+	struct points points = points_create(10000, PLACES_UNIFORM);
+	struct client_points sent = points_to_send(&points);
+	struct client_question question = {.max_distance = INFINITY};
+	struct client_answers answers;
+	struct client client;
+	bool		right;
+
+	client_connect(&client, engine);
+	right = client_open(&client, GEONN_DEVICE_CPU, 0) &&
+		client_allocate(&client, 0, 4096, 8192) && client_allocate(&client, 1, 4096, 8192) &&
+		client_send_dataset(&client, &sent, false);
+	for (int i = 0; right && i < 4; i++)
+	{
+		question.algorithm = i % 2 ? GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
+		question.neighbours = i < 2 ? 1 : 3;
+		right = client_collect(&client, &question, &sent, &answers);
+		if (right)
+			client_free_answers(&answers);
+	}
+	client_close(&client);
+	points_free(&points);
+	return right;
+}
+
+static void
+test_threads(void)
+{
+	/* the server, and the device's own thread, which takes part in its jobs */
+	enum
+	{
+		THREADS = 3,
+		BESIDE = 2,
+		SESSIONS = 8
+	};
+	pid_t		children[SESSIONS];
+	struct engine engine;
+	int			running = SESSIONS;
+	int			most = 0;
+	bool		right = true;
+
+	/* without a GPU, whose driver has threads of its own */
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	engine_start(&engine, engine_program, "--cpu-threads", "3");
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	fflush(stdout);
+	for (int i = 0; i < SESSIONS; i++)
+	{
+		children[i] = fork();
+		if (children[i] == 0)
+			_exit(search_for_a_while(&engine) ? 0 : 1);
+	}
+	while (running > 0)
+	{
+		int			threads = count_threads(engine.pid);
+
+		if (threads > most)
+			most = threads;
+		for (int i = 0; i < SESSIONS; i++)
+		{
+			int			status;
+
+			if (children[i] == 0 || waitpid(children[i], &status, WNOHANG) == 0)
+				continue;
+			right = right && status == 0;
+			children[i] = 0;
+			running--;
+		}
+		usleep(1000);
+	}
+	engine_stop(&engine);
+	printf("# %d threads at most, with %d for the CPU\n", most, THREADS);
+	report("eight sessions at a time share the threads of the CPU", "",
+		   right && most >= THREADS && most <= THREADS + BESIDE);
+}
+
+int
+main(int argument_count, char **words)
+{
+	uint64_t	seed = 20240229;
+	struct engine engine;
+
+	if (argument_count < 2)
+	{
+		fprintf(stderr, "usage: %s ENGINE [cpu|cuda [SEED]]\n", words[0]);
+		return EXIT_FAILURE;
+	}
+	engine_program = words[1];
+	if (argument_count > 2 && strcmp(words[2], "cuda") == 0)
+		device = GEONN_DEVICE_CUDA;
+	if (argument_count > 3)
+		seed = strtoull(words[3], NULL, 10);
+	random_state = seed;
+	points_seed(seed);
+	printf("# seed %llu, device %s\n", (unsigned long long) seed,
+		   device == GEONN_DEVICE_CUDA ? "cuda" : "cpu");
+
+	engine_start(&engine, engine_program, NULL, NULL);
+	for (int hardship = 0; hardship < HARDSHIPS; hardship++)
+		test_long_search(&engine, (enum hardship) hardship);
+	engine_stop(&engine);
+	test_threads();
+
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed == 0 && passed > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
