@@ -4,7 +4,7 @@
 #   make install     puts them into the PostgreSQL that PG_CONFIG names
 #   make check       installs, runs every test, ends with "N passed, N failed"
 #   make demo        cities and airports on a throw-away server
-#   make bench       build/bench/geonn-bench, and the kernels' own benchmarks
+#   make bench       builds build/bench/geonn-bench
 #   make clean       stops the demo's server, removes all that was built
 #
 # Variables:
@@ -306,12 +306,6 @@ build/bench/geonn-bench: $(BENCH_OBJECTS) build/bench/engine.a
 build/bench/%.o: test/bench/%.cu build/flags
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
-
-# the kernels' own benchmarks
-bench: $(patsubst test/bench/%.cu,build/bench/%,$(sort $(wildcard test/bench/*_resident.cu)))
-build/bench/%_resident: test/bench/%_resident.cu build/bench/engine.a build/flags
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -cudart static -o $@ $< build/bench/engine.a -lproj -lm
 
 # an archive, so that a program takes the parts that it calls
 build/bench/engine.a: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)

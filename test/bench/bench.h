@@ -41,7 +41,8 @@ struct problem
 	int			repetitions;	/* timed, after one that is not */
 	double		limit_ms;		/* no repetition begins later than this; may be
 								 * INFINITY */
-	uint32_t	checked;		/* observations whose answers are checked */
+	uint32_t	checked;		/* observations whose answers are checked; at
+								 * least 1 */
 	const char *engine;			/* its program, for data on the host */
 };
 

@@ -68,7 +68,7 @@ static const char usage[] =
 "  --repetitions N          timed, after one to warm up; 1 to 1000 (5)\n"
 "  --limit SECONDS          begin no repetition after this time (--table and\n"
 "                           --goals: 10 s a line; else none)\n"
-"  --check N                observations whose answers the oracle checks (48)\n"
+"  --check N                observations whose answers the oracle checks, at least 1 (48)\n"
 "  --engine PATH            the program geonn-engine (the one beside this one's\n"
 "                           folder)\n"
 "  --json FILE              write the machine, all parameters and all times\n"
@@ -259,7 +259,7 @@ parse_option(struct arguments *arguments, int code, const char *value)
 			problem->limit_ms = 1e3 * (double) parse_number("--limit", value, 1, 1000000);
 			break;
 		case OPTION_CHECK:
-			problem->checked = (uint32_t) parse_number("--check", value, 0, 1 << 20);
+			problem->checked = (uint32_t) parse_number("--check", value, 1, 1 << 20);
 			break;
 		case OPTION_ENGINE:
 			problem->engine = value;

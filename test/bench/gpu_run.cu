@@ -508,7 +508,7 @@ gpu_run(const struct problem *problem, struct outcome *outcome)
 {
 	struct gpu_run *run = (struct gpu_run *) calloc(1, sizeof(struct gpu_run));
 	struct gpu_share *shares = (struct gpu_share *) calloc(problem->gpus, sizeof(struct gpu_share));
-	struct sample *samples = (struct sample *) calloc(problem->checked + 1, sizeof(struct sample));
+	struct sample *samples = (struct sample *) calloc(problem->checked, sizeof(struct sample));
 	uint64_t	gpus = (uint64_t) problem->gpus;
 
 	if (run == NULL || shares == NULL || samples == NULL)

@@ -166,8 +166,6 @@ answers_text(const struct outcome *outcome)
 
 	if (!outcome->finished)
 		snprintf(text, TEXT_SIZE, "%.350s", outcome->failure);
-	else if (outcome->verdict.checked == 0)
-		snprintf(text, TEXT_SIZE, "not checked");
 	else if (outcome->verdict.right)
 		snprintf(text, TEXT_SIZE, "%u right, within %.1f nm", outcome->verdict.checked,
 				 outcome->verdict.error_nm);
