@@ -36,7 +36,7 @@ BUILD = $(MAKE) --no-print-directory -s
 check:
 	@test/install-dependencies
 	@echo "building"
-	@$(BUILD) all test-programs
+	@$(BUILD) all test-programs bench
 	+@test/install
 	@test/check
 
