@@ -323,7 +323,8 @@ decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t ro
 			double		chord = geonn_chord_squared(vector, index_vector(index, position));
 			double		least = __uint_as_float(kept[KEPT - 1] & ~KEY_NUMBER);
 
-			least = (least - 0x1p-17 * (double) (member->square * ANCHOR_ABOVE)) * (1.0 - 0x1p-16) - ANCHOR_FLOOR;
+			least -= 0x1p-17 * (double) (member->square * ANCHOR_ABOVE);
+			least = least * (1.0 - 0x1p-16) - ANCHOR_FLOOR;
 			certain = geonn_chord_limit(chord) < least;
 		}
 		if (index->references == index->shape.positions)
