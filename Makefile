@@ -3,6 +3,8 @@
 #   make             builds both; says whether the engine has the CUDA device
 #   make install     puts them into the PostgreSQL that PG_CONFIG names
 #   make check       installs, runs every test, ends with "N passed, N failed"
+#   make check-gpu   on a host with a GPU: every test of the GPUs' code, and
+#                    compute-sanitizer on it; needs no PostgreSQL server
 #   make demo        cities and airports on a throw-away server
 #   make bench       builds build/bench/geonn-bench
 #   make clean       stops the demo's server, removes all that was built
@@ -258,6 +260,10 @@ endif
 
 .PHONY: test-programs
 test-programs: $(TEST_PROGRAMS)
+
+.PHONY: check-gpu
+check-gpu: all test-programs
+	@test/check-gpu
 
 # What the other compiler warns of; gcc warns while it builds.
 .PHONY: syntax clang-syntax
