@@ -719,7 +719,7 @@ test_abuse_of_questions(const struct engine *engine)
 		.longitude = zero,
 		.tag = tag
 	};
-	struct client_answers answers;
+	struct client_answers answers = {0};
 	struct client client;
 	bool		right = true;
 
