@@ -6,7 +6,9 @@
  * observations as its time and the batch's room allow, cut into pieces that the
  * thread pool's threads take one by one; then the search goes back to its
  * session's queue unless it is done, so that several sessions advance side by
- * side and no thread is ever shared by two searches.
+ * side and no thread is ever shared by two searches.  What a turn can do is learnt
+ * from those before it on the same dataset; where that was too much, each thread
+ * ends the turn with the observation that it is at.
  *
  *	cpu_turn.c			what a turn is; cpu_turn_nearest.c and cpu_turn_pairs.c
  *	cpu_index.c			the index, built with cpu_sort.c and cpu_curve.c

@@ -16,6 +16,11 @@
  * single ones don't need; so where the list is full the group is halved.
  * A single observation walks alone, nearest nodes first.
  *
+ * Most observations take a microsecond.  But from one that lies opposite to
+ * many references all of these are about as far, to the last bits of a chord, and
+ * it compares each.  So the clock is looked at as work is done, and a piece may
+ * end after any observation.
+ *
  *
  * Why the answer is right
  *
@@ -36,6 +41,7 @@
  */
 #include "cpu_nearest.h"
 
+#include "clock.h"
 #include "cpu_curve.h"
 #include "cpu_walk.h"
 
@@ -44,8 +50,12 @@
 /* leaves that a group of several observations goes through */
 #define LISTED_MAX 64
 
+/* leaves to look through before the clock is worth a look: some 20 us */
+#define LEAVES_PER_LOOK 1024
+
 struct group
 {
+	struct cpu_nearest_piece *piece;
 	const struct cpu_index *index;
 	uint32_t	count;
 	uint32_t	filled;			/* count, rounded up to a number of lanes */
@@ -66,6 +76,27 @@ struct group
 	uint32_t	listed;
 	uint32_t	list[LISTED_MAX];
 };
+
+static inline bool
+is_cancelled(const struct cpu_nearest_piece *piece)
+{
+	return atomic_load_explicit(piece->cancelled, memory_order_relaxed);
+}
+
+/*
+ * Should the piece end, now that so many leaves more have been looked through?
+ */
+static inline bool
+is_over(struct cpu_nearest_piece *piece, uint32_t leaves)
+{
+	piece->leaves += leaves;
+	if (piece->leaves >= LEAVES_PER_LOOK)
+	{
+		piece->leaves = 0;
+		piece->over = piece->over || is_cancelled(piece) || now_ms() >= piece->end_ms;
+	}
+	return piece->over;
+}
 
 static inline __attribute__((always_inline)) void
 look_through(struct group *group, uint32_t leaf, uint32_t i)
@@ -167,7 +198,9 @@ walk_alone(struct group *group, const struct cpu_box *box, int level, uint32_t n
 
 	cpu_node_bounds(index, index->shape.first[level] + number, box, bounds);
 	left = cpu_within(bounds, group->limit[0]) & cpu_first_bits(count);
-	while (left != 0)
+	if (level == 0)
+		group->piece->leaves += INDEX_WIDTH;
+	while (left != 0 && !is_cancelled(group->piece))
 	{
 		uint32_t	nearest = (uint32_t) __builtin_ctz(left);
 		uint32_t	child;
@@ -214,11 +247,12 @@ home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first)
  * repeated, each at its home leaf.
  */
 static void
-begin_group(struct group *group, const struct cpu_nearest_piece *piece, size_t first,
+begin_group(struct group *group, struct cpu_nearest_piece *piece, size_t first,
 			uint32_t count, double widest)
 {
 	uint32_t	home = 0;
 
+	group->piece = piece;
 	group->index = piece->index;
 	group->count = count;
 	group->filled = (count + LANES - 1) / LANES * LANES;
@@ -301,21 +335,22 @@ decide_positions(const struct cpu_index *index, uint32_t leaf, uint32_t bits,
  * Decide an ambiguous observation: all positions within the limit are compared.
  */
 static void
-decide_alone(const struct cpu_index *index, struct geonn_vector from, double limit, int level,
-			 uint32_t number, uint32_t count, struct decision *decision)
+decide_alone(const struct cpu_nearest_piece *piece, struct geonn_vector from, double limit,
+			 int level, uint32_t number, uint32_t count, struct decision *decision)
 {
+	const struct cpu_index *index = piece->index;
 	struct cpu_box box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}};
 	double		bounds[INDEX_WIDTH];
 	uint32_t	left;
 
 	cpu_node_bounds(index, index->shape.first[level] + number, &box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(count);
-	for (; left != 0; left &= left - 1)
+	for (; left != 0 && !is_cancelled(piece); left &= left - 1)
 	{
 		uint32_t	child = number + (uint32_t) __builtin_ctz(left);
 
 		if (level > 0)
-			decide_alone(index, from, limit, level - 1, child * INDEX_WIDTH,
+			decide_alone(piece, from, limit, level - 1, child * INDEX_WIDTH,
 						 cpu_children(index, level, child), decision);
 		else
 		{
@@ -340,7 +375,11 @@ decide(const struct group *group, uint32_t i)
 	int			top = index->shape.levels - 1;
 
 	if (group->ambiguous >> i & 1)
-		decide_alone(index, from, group->limit[i], top, 0, index->shape.nodes[top], &decision);
+	{
+		decide_alone(group->piece, from, group->limit[i], top, 0, index->shape.nodes[top],
+					 &decision);
+		group->piece->leaves += LEAVES_PER_LOOK;
+	}
 	else if ((candidates & (candidates - 1)) == 0)
 		return group->leaf[i] * INDEX_WIDTH + (uint32_t) __builtin_ctz(candidates);
 	else
@@ -349,36 +388,44 @@ decide(const struct group *group, uint32_t i)
 }
 
 /*
- * Put the answers of a group to their rows.
+ * Put the answers of a group to their rows; of the first ones where time is over.
  */
 static void
 answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t first)
 {
 	const struct cpu_index *index = group->index;
+	uint32_t	count = group->count;
 	uint32_t	place[GROUP];
 	double		x[GROUP];
 	double		y[GROUP];
 	double		z[GROUP];
 	double		distance[GROUP];
 
-	for (uint32_t i = 0; i < group->count; i++)
+	for (uint32_t i = 0; i < count; i++)
 	{
-		uint32_t	position = group->found >> i & 1 ? decide(group, i) : 0;
+		uint32_t	position;
 
+		/* each that is ambiguous may take long */
+		if (i > 0 && group->ambiguous >> i & 1 && is_over(piece, 0))
+		{
+			count = i;
+			break;
+		}
+		position = group->found >> i & 1 ? decide(group, i) : 0;
 		place[i] = index->place[index->start[position]];
 		__builtin_prefetch(&piece->tags[place[i]]);
 		x[i] = index->x[position];
 		y[i] = index->y[position];
 		z[i] = index->z[position];
 	}
-	for (uint32_t i = 0; i < group->count; i++)
+	for (uint32_t i = 0; i < count; i++)
 	{
 		struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
 		struct geonn_vector there = {x[i], y[i], z[i]};
 
 		distance[i] = geonn_distance_of(from, there);
 	}
-	for (uint32_t i = 0; i < group->count; i++)
+	for (uint32_t i = 0; i < count; i++)
 	{
 		uint32_t	row = piece->row[first + i];
 
@@ -388,11 +435,9 @@ answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t 
 			piece->distance[row] = distance[i];
 		}
 		else
-		{
 			piece->distance[row] = INFINITY;
-			piece->unmatched++;
-		}
 	}
+	piece->answered += count;
 }
 
 static void
@@ -416,7 +461,8 @@ search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count, doub
 		if (!list_leaves(&group, &box, limit, top, 0, top_nodes))
 		{
 			search_group(piece, first, count / 2, widest);
-			search_group(piece, first + count / 2, count - count / 2, widest);
+			if (!is_over(piece, count))
+				search_group(piece, first + count / 2, count - count / 2, widest);
 			return;
 		}
 		for (uint32_t listed = 0; listed < group.listed; listed++)
@@ -431,6 +477,7 @@ search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count, doub
 					look_through(&group, leaf, i);
 			}
 		}
+		piece->leaves += group.listed;
 	}
 	answer_group(piece, &group, first);
 }
@@ -440,12 +487,14 @@ CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 {
 	double		widest = geonn_radius_limit(piece->max_distance);
 
-	piece->unmatched = 0;
+	piece->answered = 0;
+	piece->over = false;
+	piece->leaves = 0;
 	for (size_t first = 0; first < piece->count; first += piece->group)
 	{
 		size_t		left = piece->count - first;
 
-		if (atomic_load_explicit(piece->cancelled, memory_order_relaxed))
+		if (is_cancelled(piece) || is_over(piece, piece->group))
 			return;
 		for (size_t ahead = piece->group; ahead < 2 * (size_t) piece->group && ahead < left; ahead++)
 			__builtin_prefetch(&piece->from[piece->row[first + ahead]]);

@@ -18,6 +18,7 @@ struct cpu_nearest_piece
 	const struct cpu_index *index;
 	const int64_t *tags;		/* of the dataset's references */
 	const atomic_bool *cancelled;
+	int64_t		end_ms;			/* of now_ms(): begin no observation later */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	const struct geonn_vector *from;	/* by row */
 
@@ -30,12 +31,17 @@ struct cpu_nearest_piece
 
 	int64_t    *tag;			/* by row */
 	double	   *distance;		/* by row; metres, or infinite: no reference */
-	size_t		unmatched;		/* rows without a reference */
+
+	size_t		answered;		/* the first so many, and no others */
+
+	/* cpu_nearest.c's: whether to stop, and leaves since it last asked the clock */
+	bool		over;
+	uint32_t	leaves;
 };
 
 /*
- * Answer the observations of a piece.  Ends early, with answers undefined, once
- * *cancelled is set.
+ * Answer the observations of a piece, the first one whatever the time is.  Ends
+ * early, with answers undefined, once *cancelled is set.
  */
 extern void CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece);
 

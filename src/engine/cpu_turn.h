@@ -9,7 +9,10 @@
 #include "cpu_index.h"
 #include "device.h"
 
+/* what a turn should take; and when it begins no observation any more, after
+ * what it needed to begin */
 #define CPU_TURN_MS 50
+#define CPU_TURN_LIMIT_MS 200
 
 /* what the CPU made of a dataset; each part when a search first needs it */
 struct cpu_built
@@ -17,8 +20,12 @@ struct cpu_built
 	struct cpu_index *index;
 	struct cpu_references references;	/* x is NULL: not there */
 	size_t		references_bytes;
-	uint32_t	paired;			/* observations that cpu_turn_pairs() answered
-								 * last time */
+
+	/* observations that cpu_turn_pairs() answered last time, and that
+	 * cpu_turn_nearest() should take by index and by brute force; 0: not known */
+	uint32_t	paired;
+	uint32_t	index_pace;
+	uint32_t	brute_pace;
 };
 
 /* room for the turns of nearest references, kept from one to the next */
@@ -27,7 +34,6 @@ struct cpu_turn_room
 	void	   *memory;
 	size_t		bytes;
 	uint32_t	rows;			/* observations that it is for */
-	uint32_t	pace;			/* observations that a turn by index should take */
 };
 
 /*
@@ -42,7 +48,7 @@ extern bool cpu_turn_is_nearest(const struct search *search);
  * be another turn; where there is none, the search has ended, or failed, or is
  * found cancelled.
  */
-extern bool cpu_turn_nearest(struct search *search, const struct cpu_built *built,
+extern bool cpu_turn_nearest(struct search *search, struct cpu_built *built,
 							 struct cpu_turn_room *room);
 extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built);
 

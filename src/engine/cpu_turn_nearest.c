@@ -7,13 +7,19 @@
  * more a turn takes, the closer they are.  The answers go to the observations'
  * rows.  By brute force they are taken as they come.
  *
- * Without max_distance every observation has a pair, and its place among the
- * batch's pairs is known: it is written there.  With one, answers are written
- * beside the batch, and what is there is packed in the order of rows.
+ * Answers are written where the batch's pairs come to stand, as if every
+ * observation had one.  With max_distance some have none, and what is there is
+ * packed in the order of rows.
+ *
+ * A turn whose time is over leaves some observations unanswered, which may be
+ * any of those that it took.  They are marked in the batch, in the column of
+ * distances; the search's next turns take them and no others, and when all are
+ * answered, they count.  So nothing that was found is lost, and all that is
+ * kept of a search between its turns is how many observations are under way.
+ * The batch is shared with another process; one that writes there meanwhile
+ * spoils its own answers and nothing else.
  */
 #include "cpu_turn.h"
-
-#include <string.h>
 
 #include "clock.h"
 #include "cpu_curve.h"
@@ -23,17 +29,19 @@
 #include "cpu_vectors.h"
 #include "thread_pool.h"
 
-/* observations that a turn by index takes */
-#define ROWS_MIN (UINT32_C(1) << 8)
-#define ROWS_FIRST (UINT32_C(1) << 13)
+/* observations that a turn takes at most */
 #define ROWS_MAX (UINT32_C(1) << 20)
 
-/* so few that they may not be close enough to go through the index together */
+/* so few that they may not be close enough to go through the index together;
+ * a dataset's first turn by index takes so many */
 #define ROWS_SPARSE (UINT32_C(1) << 18)
 
 /* observations of a piece */
 #define PREPARE_ROWS 4096
-#define SEARCH_ROWS 2048
+#define SEARCH_ROWS_MAX 2048
+
+/* pieces that each thread should have of a search */
+#define PIECES_PER_THREAD 4
 
 /* positions that a group of observations should be spread over, at most */
 #define GROUP_POSITIONS 1024
@@ -41,18 +49,24 @@
 /* pairs that one thread goes through in a turn by brute force; a core does 2 to 5 G/s */
 #define BRUTE_PAIRS_PER_THREAD ((size_t) 1 << 27)
 
+/* the distance of an observation that is under way and has no answer yet */
+#define UNANSWERED (-1.0)
+
 struct turn
 {
 	struct search *search;
 	const struct cpu_built *built;
 	uint32_t	first;			/* observation */
-	uint32_t	rows;			/* observations */
-	uint32_t	piece_rows;		/* of a piece by brute force */
+	uint32_t	begun;			/* observations under way: rows 0, 1, ... from there */
+	bool		resumed;		/* some of them have been answered */
+	uint32_t	rows;			/* rows that the turn takes */
+	uint32_t	piece_rows;		/* of a piece of the search */
 	uint32_t	group;			/* observations that walk together */
+	int64_t		end_ms;
 	atomic_bool out_of_range;
-	atomic_uint_fast64_t unmatched;
+	atomic_uint_fast64_t unanswered;	/* of the rows that the turn takes */
 
-	/* by row */
+	/* by row; the last two are the batch's */
 	struct geonn_vector *from;
 	int64_t    *tag;
 	double	   *distance;
@@ -61,24 +75,29 @@ struct turn
 };
 
 /*
- * Coordinates of observations, up to CPU_VECTORS_BLOCK, as vectors.  They are
- * read once, as the batch is shared with another process.  False where some are
- * no points.
+ * Some of the turn's rows, up to CPU_VECTORS_BLOCK, and their vectors.
+ * Coordinates are read once, as the batch is shared with another process.
+ * False where some are no points.
  */
 static bool
-read_vectors(const struct turn *turn, uint32_t row, size_t rows, double *x, double *y,
-			 double *z)
+read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *row,
+			 double *x, double *y, double *z)
 {
 	const struct search *search = turn->search;
+	const volatile double *all_latitudes = search->columns.latitude + turn->first;
+	const volatile double *all_longitudes = search->columns.longitude + turn->first;
 	double		latitude[CPU_VECTORS_BLOCK];
 	double		longitude[CPU_VECTORS_BLOCK];
 
-	memcpy(latitude, search->columns.latitude + turn->first + row, rows * sizeof(double));
-	memcpy(longitude, search->columns.longitude + turn->first + row, rows * sizeof(double));
-	atomic_signal_fence(memory_order_seq_cst);	/* no second look at the batch */
-	if (!cpu_path->valid(latitude, longitude, rows))
+	for (uint32_t i = 0; i < count; i++)
+	{
+		row[i] = turn->resumed ? turn->sort.value[begin + i] : begin + i;
+		latitude[i] = all_latitudes[row[i]];
+		longitude[i] = all_longitudes[row[i]];
+	}
+	if (!cpu_path->valid(latitude, longitude, count))
 		return false;
-	cpu_path->vectors(GEONN_METRIC_SPHERE, latitude, longitude, rows, x, y, z);
+	cpu_path->vectors(GEONN_METRIC_SPHERE, latitude, longitude, count, x, y, z);
 	return true;
 }
 
@@ -92,22 +111,38 @@ prepare_piece(void *context, size_t number)
 	double		y[CPU_VECTORS_BLOCK];
 	double		z[CPU_VECTORS_BLOCK];
 
-	for (uint32_t row = begin; row < end; row += CPU_VECTORS_BLOCK)
+	for (uint32_t at = begin; at < end; at += CPU_VECTORS_BLOCK)
 	{
-		uint32_t	rows = end - row < CPU_VECTORS_BLOCK ? end - row : CPU_VECTORS_BLOCK;
+		uint32_t	count = end - at < CPU_VECTORS_BLOCK ? end - at : CPU_VECTORS_BLOCK;
+		uint32_t   *row = turn->sort.value + at;
 
-		if (!read_vectors(turn, row, rows, x, y, z))
+		if (!read_vectors(turn, at, count, row, x, y, z))
 		{
 			atomic_store(&turn->out_of_range, true);
 			return;
 		}
-		for (uint32_t i = 0; i < rows; i++)
-		{
-			turn->from[row + i] = (struct geonn_vector) {x[i], y[i], z[i]};
-			turn->sort.value[row + i] = row + i;
-		}
-		cpu_path->curve_codes(x, y, z, rows, CPU_CURVE_KEY_LEVELS, turn->sort.key + row);
+		for (uint32_t i = 0; i < count; i++)
+			turn->from[row[i]] = (struct geonn_vector) {x[i], y[i], z[i]};
+		cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, turn->sort.key + at);
 	}
+}
+
+/*
+ * Whether a piece comes too late.  The first one never does, so every turn makes
+ * progress.
+ */
+static bool
+is_late(const struct turn *turn, size_t number)
+{
+	return number > 0 && now_ms() >= turn->end_ms;
+}
+
+static void
+mark_unanswered(struct turn *turn, const uint32_t *row, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		turn->distance[row[i]] = UNANSWERED;
+	atomic_fetch_add(&turn->unanswered, count);
 }
 
 static void
@@ -115,14 +150,15 @@ index_piece(void *context, size_t number)
 {
 	struct turn *turn = context;
 	const struct search *search = turn->search;
-	size_t		begin = number * SEARCH_ROWS;
+	size_t		begin = number * turn->piece_rows;
 	struct cpu_nearest_piece piece = {
 		.index = turn->built->index,
 		.tags = search->dataset->tag,
 		.cancelled = search->cancelled,
+		.end_ms = turn->end_ms,
 		.max_distance = search->question.max_distance,
 		.from = turn->from,
-		.count = turn->rows - begin < SEARCH_ROWS ? turn->rows - begin : SEARCH_ROWS,
+		.count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows,
 		.key = turn->sort.key + begin,
 		.row = turn->sort.value + begin,
 		.group = turn->group,
@@ -130,9 +166,10 @@ index_piece(void *context, size_t number)
 		.distance = turn->distance
 	};
 
-	cpu_path->index_nearest(&piece);
-	if (piece.unmatched > 0)
-		atomic_fetch_add(&turn->unmatched, piece.unmatched);
+	if (!is_late(turn, number))
+		cpu_path->index_nearest(&piece);
+	if (piece.answered < piece.count)
+		mark_unanswered(turn, piece.row + piece.answered, piece.count - piece.answered);
 }
 
 static void
@@ -141,36 +178,38 @@ brute_piece(void *context, size_t number)
 	struct turn *turn = context;
 	const struct search *search = turn->search;
 	uint32_t	begin = (uint32_t) number * turn->piece_rows;
-	uint32_t	rows = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows;
+	uint32_t	count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows;
 	struct geonn_vector from[CPU_BRUTE_OBSERVATIONS];
+	uint32_t	row[CPU_VECTORS_BLOCK];
 	double		x[CPU_VECTORS_BLOCK];
 	double		y[CPU_VECTORS_BLOCK];
 	double		z[CPU_VECTORS_BLOCK];
 	uint32_t	place[CPU_BRUTE_OBSERVATIONS];
 	double		distance[CPU_BRUTE_OBSERVATIONS];
-	uint32_t	unmatched = 0;
 
-	if (!read_vectors(turn, begin, rows, x, y, z))
+	if (!read_vectors(turn, begin, count, row, x, y, z))
 	{
 		atomic_store(&turn->out_of_range, true);
 		return;
 	}
-	for (uint32_t i = 0; i < rows; i++)
+	if (is_late(turn, number))
+	{
+		mark_unanswered(turn, row, count);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++)
 		from[i] = (struct geonn_vector) {x[i], y[i], z[i]};
-	cpu_path->brute_nearest(&turn->built->references, from, rows, place, distance,
+	cpu_path->brute_nearest(&turn->built->references, from, count, place, distance,
 							search->cancelled);
 	if (atomic_load(search->cancelled))
 		return;
-	for (uint32_t i = 0; i < rows; i++)
+	for (uint32_t i = 0; i < count; i++)
 	{
 		bool		matched = distance[i] <= search->question.max_distance;
 
-		unmatched += !matched;
-		turn->tag[begin + i] = search->dataset->tag[place[i]];
-		turn->distance[begin + i] = matched ? distance[i] : INFINITY;
+		turn->tag[row[i]] = search->dataset->tag[place[i]];
+		turn->distance[row[i]] = matched ? distance[i] : INFINITY;
 	}
-	if (unmatched > 0)
-		atomic_fetch_add(&turn->unmatched, unmatched);
 }
 
 /*
@@ -179,9 +218,8 @@ brute_piece(void *context, size_t number)
 static bool
 make_room(struct turn *turn, struct cpu_turn_room *room)
 {
-	size_t		rows = geonn_align(turn->rows, 64);
-	size_t		row_bytes = sizeof(struct geonn_vector) + sizeof(int64_t) + sizeof(double) +
-		2 * (sizeof(uint64_t) + sizeof(uint32_t));
+	size_t		rows = geonn_align(turn->begun, 64);
+	size_t		row_bytes = sizeof(struct geonn_vector) + 2 * (sizeof(uint64_t) + sizeof(uint32_t));
 	char	   *at;
 
 	if (room->rows < rows)
@@ -190,7 +228,7 @@ make_room(struct turn *turn, struct cpu_turn_room *room)
 		room->rows = 0;
 		room->bytes = rows * row_bytes;
 		room->memory = cpu_allocate(room->bytes, &turn->search->failure,
-									"searching %u observations at a time", turn->rows);
+									"searching %u observations at a time", turn->begun);
 		if (room->memory == NULL)
 			return false;
 		room->rows = (uint32_t) rows;
@@ -198,10 +236,6 @@ make_room(struct turn *turn, struct cpu_turn_room *room)
 	at = room->memory;
 	turn->from = (struct geonn_vector *) at;
 	at += rows * sizeof(struct geonn_vector);
-	turn->tag = (int64_t *) at;
-	at += rows * sizeof(int64_t);
-	turn->distance = (double *) at;
-	at += rows * sizeof(double);
 	turn->sort.key = (uint64_t *) at;
 	at += rows * sizeof(uint64_t);
 	turn->sort.room_key = (uint64_t *) at;
@@ -209,8 +243,84 @@ make_room(struct turn *turn, struct cpu_turn_room *room)
 	turn->sort.value = (uint32_t *) at;
 	at += rows * sizeof(uint32_t);
 	turn->sort.room_value = (uint32_t *) at;
-	turn->sort.count = turn->rows;
 	return true;
+}
+
+/*
+ * Observations that a dataset's first turn takes.
+ */
+static uint32_t
+first_pace(const struct search *search)
+{
+	unsigned	threads = thread_pool_threads();
+	size_t		rows;
+
+	if (search->question.algorithm == GEONN_ALGORITHM_INDEX)
+		return ROWS_SPARSE;
+	rows = BRUTE_PAIRS_PER_THREAD * threads / search->dataset->count;
+	return (uint32_t) (rows < threads ? threads : rows < ROWS_MAX ? rows : ROWS_MAX);
+}
+
+/*
+ * Which observations are under way: those that are so already, or as many more as
+ * a turn should take, and as the batch has room for.
+ */
+static void
+begin_turn(struct turn *turn, uint32_t pace)
+{
+	struct search *search = turn->search;
+	size_t		rows = search->rows - search->first - search->answered;
+	size_t		room = search->columns.room - search->pairs;
+
+	turn->first = search->first + search->answered;
+	turn->tag = search->columns.tag + search->pairs;
+	turn->distance = search->columns.distance + search->pairs;
+	turn->resumed = search->begun > 0;
+	if (!turn->resumed)
+	{
+		rows = rows < pace ? rows : pace;
+		search->begun = (uint32_t) (rows < room ? rows : room);
+	}
+	turn->begun = search->begun;
+}
+
+/*
+ * Which of them the turn takes: all, or up to pace of those without an answer,
+ * which are listed.  Returns how many more of these there are.
+ */
+static uint32_t
+list_rows(struct turn *turn, uint32_t pace)
+{
+	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
+	uint32_t	most = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX ?
+		SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
+	uint32_t	left = turn->begun;
+
+	turn->rows = turn->begun;
+	if (turn->resumed)
+	{
+		left = 0;
+		for (uint32_t i = 0; i < turn->begun; i++)
+			if (turn->distance[i] < 0.0)
+			{
+				if (left < pace)
+					turn->sort.value[left] = i;
+				left++;
+			}
+		turn->rows = left < pace ? left : pace;
+	}
+	turn->piece_rows = (uint32_t) ((turn->rows + pieces - 1) / pieces);
+	if (turn->piece_rows > most)
+		turn->piece_rows = most;
+	return left - turn->rows;
+}
+
+static void
+run_pieces(struct turn *turn, thread_pool_piece piece)
+{
+	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
+	if (turn->rows > 0)
+		thread_pool_run(piece, turn, (turn->rows + turn->piece_rows - 1) / turn->piece_rows);
 }
 
 /*
@@ -225,104 +335,81 @@ search_index(struct turn *turn)
 	thread_pool_run(prepare_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
 	if (atomic_load(&turn->out_of_range))
 		return true;
+	turn->sort.count = turn->rows;
 	if (!cpu_sort(&turn->sort, CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)))
 		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 					"not enough memory to sort %u observations", turn->rows);
-	thread_pool_run(index_piece, turn, (turn->rows + SEARCH_ROWS - 1) / SEARCH_ROWS);
+	run_pieces(turn, index_piece);
 	return true;
 }
 
 /*
- * Pack the pairs that there are, in the order of rows.
+ * Pack the pairs that there are, in the order of rows, and write down how many
+ * each row has.
  */
 static uint32_t
-pack(const struct turn *turn)
+pack(const struct turn *turn, uint32_t *counts)
 {
-	struct search *search = turn->search;
 	uint32_t	pairs = 0;
 
-	for (uint32_t i = 0; i < turn->rows; i++)
-		if (turn->distance[i] < INFINITY)
-		{
-			search->columns.tag[search->pairs + pairs] = turn->tag[i];
-			search->columns.distance[search->pairs + pairs] = turn->distance[i];
-			pairs++;
-		}
+	for (uint32_t i = 0; i < turn->begun; i++)
+	{
+		double		distance = ((const volatile double *) turn->distance)[i];
+
+		counts[i] = distance < INFINITY;
+		if (counts[i] == 0)
+			continue;
+		turn->tag[pairs] = turn->tag[i];
+		turn->distance[pairs] = distance;
+		pairs++;
+	}
 	return pairs;
 }
 
 /*
- * How many observations a turn takes: as many as its time allows, and room.
+ * Let turns take about as long as they should.  Sparse ones by index may take
+ * longer: one of twice as many rows could take hardly more time.
  */
 static void
-plan(struct turn *turn, const struct cpu_turn_room *room)
+adjust_pace(uint32_t *pace, const struct turn *turn, int64_t took_ms)
 {
-	const struct search *search = turn->search;
-	size_t		rows = search->rows - search->first - search->answered;
-	size_t		limit = room->pace;
+	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	int64_t		short_ms = by_index && *pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
+	int64_t		long_ms = by_index && *pace <= ROWS_SPARSE ? CPU_TURN_LIMIT_MS : 2 * CPU_TURN_MS;
+	uint32_t	answered = turn->rows - (uint32_t) atomic_load(&turn->unanswered);
 
-	if (search->question.algorithm == GEONN_ALGORITHM_BRUTE)
+	if (answered < turn->rows || took_ms > long_ms)
 	{
-		unsigned	threads = thread_pool_threads();
-		size_t		piece;
+		uint64_t	rows = (uint64_t) answered * CPU_TURN_MS / (uint64_t) (took_ms > 0 ? took_ms : 1);
 
-		limit = BRUTE_PAIRS_PER_THREAD * threads / search->dataset->count;
-		if (limit < threads)
-			limit = threads;
-		if (limit > ROWS_MAX)
-			limit = ROWS_MAX;
-		piece = ((rows < limit ? rows : limit) + 4 * threads - 1) / (4 * threads);
-		turn->piece_rows = (uint32_t) (piece < CPU_BRUTE_OBSERVATIONS ? piece : CPU_BRUTE_OBSERVATIONS);
+		if (rows < *pace)
+			*pace = rows > 0 ? (uint32_t) rows : 1;
 	}
-	if (rows > limit)
-		rows = limit;
-	if (rows > search->columns.room - search->pairs)
-		rows = search->columns.room - search->pairs;
-	turn->first = search->first + search->answered;
-	turn->rows = (uint32_t) rows;
-}
-
-/*
- * Let turns by index take about as long as they should.  Sparse ones may take
- * longer: a turn of twice as many rows could take hardly more time.
- */
-static void
-adjust_pace(struct cpu_turn_room *room, uint32_t rows, int64_t took_ms)
-{
-	int64_t		long_ms = (room->pace <= ROWS_SPARSE ? 8 : 2) * CPU_TURN_MS;
-	int64_t		short_ms = room->pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
-
-	if (took_ms < short_ms && rows == room->pace && room->pace < ROWS_MAX)
-		room->pace *= 2;
-	for (; took_ms > long_ms && room->pace > ROWS_MIN; took_ms /= 2)
-		room->pace /= 2;
+	else if (took_ms < short_ms && turn->rows == *pace && *pace < ROWS_MAX)
+		*pace *= 2;
 }
 
 bool
-cpu_turn_nearest(struct search *search, const struct cpu_built *built,
-				 struct cpu_turn_room *room)
+cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn_room *room)
 {
 	struct turn turn = {.search = search,.built = built};
 	bool		by_index = search->question.algorithm == GEONN_ALGORITHM_INDEX;
-	bool		all_matched = search->question.max_distance == INFINITY;
+	uint32_t   *pace = by_index ? &built->index_pace : &built->brute_pace;
 	int64_t		began_ms = now_ms();
+	uint32_t	unlisted;
 	uint32_t	pairs;
 
-	if (room->pace == 0)
-		room->pace = ROWS_FIRST;
-	plan(&turn, room);
+	if (*pace == 0)
+		*pace = first_pace(search);
+	begin_turn(&turn, *pace);
 	if (!make_room(&turn, room))
 	{
 		search->failed = true;
 		return false;
 	}
-	if (all_matched)
-	{
-		turn.tag = search->columns.tag + search->pairs;
-		turn.distance = search->columns.distance + search->pairs;
-	}
+	unlisted = list_rows(&turn, *pace);
 	if (!by_index)
-		thread_pool_run(brute_piece, &turn, (turn.rows + turn.piece_rows - 1) / turn.piece_rows);
+		run_pieces(&turn, brute_piece);
 	else if (!search_index(&turn))
 	{
 		search->failed = true;
@@ -335,19 +422,14 @@ cpu_turn_nearest(struct search *search, const struct cpu_built *built,
 	}
 	if (atomic_load(search->cancelled))
 		return false;
-	if (by_index)
-		adjust_pace(room, turn.rows, now_ms() - began_ms);
+	adjust_pace(pace, &turn, now_ms() - began_ms);
+	if (unlisted > 0 || atomic_load(&turn.unanswered) > 0)
+		return true;
 
-	pairs = all_matched ? turn.rows : pack(&turn);
-	if (pairs == turn.rows)
-		cpu_turn_account(search, turn.rows, NULL, pairs);
-	else
-	{
-		/* the sort is over, and its room free */
-		for (uint32_t i = 0; i < turn.rows; i++)
-			turn.sort.value[i] = turn.distance[i] < INFINITY;
-		cpu_turn_account(search, turn.rows, turn.sort.value, pairs);
-	}
+	/* the sort is over, and its room free */
+	pairs = search->question.max_distance == INFINITY ? turn.begun : pack(&turn, turn.sort.value);
+	cpu_turn_account(search, turn.begun, pairs == turn.begun ? NULL : turn.sort.value, pairs);
+	search->begun = 0;
 	return search->answered < search->rows - search->first &&
 		search->pairs < search->columns.room;
 }

@@ -93,6 +93,8 @@ struct search
 	struct cutoff cutoff;
 	double		pairs_each;		/* of an observation in the slot's last search, if
 								 * that asked the same; 0 where it is not known */
+	uint32_t	begun;			/* the device's, 0 at first: so many observations
+								 * after those answered are under way, in any order */
 	bool		failed;
 	struct failure failure;		/* where failed */
 
@@ -141,7 +143,8 @@ struct device_operations
 
 	/*
 	 * Do what can be done now, without waiting longer than about 50 ms, and
-	 * report at most one search that ended.
+	 * report at most one search that ended.  Where a turn takes longer than it
+	 * seemed, it ends after some 200 ms, or with a single observation's.
 	 */
 	enum device_progress (*advance) (struct device *device,
 									 struct search **search);
