@@ -64,11 +64,27 @@ square_points(size_t count, double latitude, double longitude, double degrees)
 	return points;
 }
 
+/* over nine places, some centimetres apart */
+static struct points
+jittering_points(size_t count)
+{
+	struct points points = points_create(count, PLACES_UNIFORM);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		points.latitude[i] = 52.5 + random_below(3) * 1e-7;
+		points.longitude[i] = 13.4 + random_below(3) * 1e-7;
+	}
+	return points;
+}
+
 enum hardship
 {
 	BRUTE_FORCE,
+	ANTIPODE,
 	ANTIPODE_NEIGHBOURS,
 	ANTIPODE_SPHEROID,
+	JITTER,
 	HARDSHIPS
 };
 
@@ -104,10 +120,14 @@ hard_search(enum hardship hardship)
 			hard.observations = points_create(device == GEONN_DEVICE_CPU ? 1 << 17 : 1 << 21,
 											  PLACES_UNIFORM);
 			break;
+		case ANTIPODE:
 		case ANTIPODE_NEIGHBOURS:
-			hard.name = "by index, 100 neighbours at the antipode of references within a metre";
+			hard.name = "by index, at the antipode of references within a metre";
 			hard.references = square_points(300000, 52.5, 13.4, 1e-5);
 			hard.observations = square_points(rows, -52.5 - 1e-5, 13.4 - 180, 1e-5);
+			if (hardship == ANTIPODE)
+				break;
+			hard.name = "by index, 100 neighbours at the antipode of references within a metre";
 			hard.question.neighbours = 100;
 			break;
 		case ANTIPODE_SPHEROID:
@@ -115,6 +135,11 @@ hard_search(enum hardship hardship)
 			hard.metric = GEONN_METRIC_SPHEROID;
 			hard.references = square_points(100000, 1, 1, 1);
 			hard.observations = square_points(rows, -2, -179, 1);
+			break;
+		case JITTER:
+			hard.name = "by index, references jittering over nine places";
+			hard.references = jittering_points(1000000);
+			hard.observations = square_points(rows, 52.49, 13.39, 0.02);
 			break;
 		case HARDSHIPS:
 			break;
