@@ -11,7 +11,7 @@
  * ends the turn with the observation that it is at.
  *
  *	cpu_turn.c			what a turn is; cpu_turn_nearest.c and cpu_turn_pairs.c
- *	cpu_index.c			the index, built with cpu_sort.c and cpu_curve.c
+ *	cpu_index.c			the index, built with cpu_sort.c, cpu_cells.c and cpu_curve.c
  *	cpu_collector.c		one observation's candidates
  *	cpu_path.c			the hot loops' versions for kinds of processors:
  *						cpu_brute.c, cpu_nearest.c, cpu_neighbours.c, cpu_vectors.c
@@ -159,7 +159,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	if (search->question.algorithm == GEONN_ALGORITHM_BRUTE)
 		return built->references.x != NULL || build_references(built, dataset, failure);
 	if (built->index == NULL)
-		built->index = cpu_index_build(dataset, failure);
+		built->index = cpu_index_build(dataset, search->cancelled, failure);
 	return built->index != NULL;
 }
 

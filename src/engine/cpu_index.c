@@ -7,25 +7,25 @@
  *	1. The place of each reference on the curve, and the sort by it, and with
  *	   groups another sort by these.  Both are stable, so what is equal stays
  *	   in the order of the dataset.
- *	2. The vectors, in the sorted order.
- *	3. References that are one point, and neighbours, become one position.
- *	   Most datasets have none; then the sorted order is that of positions.
+ *	2. The vectors, in the sorted order, and within each cell of the curve the
+ *	   order in which references that are one point are neighbours (cpu_cells.c).
+ *	3. These become one position.  Most datasets have none; then the sorted
+ *	   order is that of positions.
  *	4. Boxes, leaves first, then level by level.
+ *
+ * A search that is cancelled ends it between phases, or two digits of a sort.
  *
  * The keys of the sort lie where the vectors come to lie, so that building
  * takes no memory beside the index, whose blocks are two: positions and
  * references, sized before it is known how many positions there are, and
  * boxes.  Pages that are never touched cost nothing.
- *
- * What is one point: on the sphere, equal vectors; distances are functions of
- * these.  On the spheroid, equal canonical coordinates (spheroid.h says why).
  */
 #include "cpu_index.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/spheroid.h"
+#include "cpu_cells.h"
 #include "cpu_curve.h"
 #include "cpu_memory.h"
 #include "cpu_sort.h"
@@ -38,6 +38,7 @@
 struct building
 {
 	const struct dataset *dataset;
+	const atomic_bool *cancelled;
 	struct cpu_index *index;
 	struct cpu_sort sort;
 	size_t	   *merged;			/* [pieces] references that are one with the one before */
@@ -102,8 +103,15 @@ copy_places(void *context, size_t number)
 		   (end - first) * sizeof(uint32_t));
 }
 
+static bool
+is_cancelled(const struct building *building)
+{
+	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
+}
+
 /*
- * Phase 1.  What is sorted lies in the columns of vectors.
+ * Phase 1.  What is sorted lies in the columns of vectors.  False where memory
+ * is short.
  */
 static bool
 sort_references(struct building *building)
@@ -113,6 +121,7 @@ sort_references(struct building *building)
 
 	building->sort = (struct cpu_sort) {
 		.count = count,
+		.cancelled = building->cancelled,
 		.key = (uint64_t *) index->x,
 		.room_key = (uint64_t *) index->y,
 		.value = index->place,
@@ -121,7 +130,7 @@ sort_references(struct building *building)
 	thread_pool_run(make_keys, building, pieces_of(count));
 	if (!cpu_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS)))
 		return false;
-	if (building->dataset->group != NULL)
+	if (building->dataset->group != NULL && !is_cancelled(building))
 	{
 		thread_pool_run(make_group_keys, building, pieces_of(count));
 		if (!cpu_sort(&building->sort, 32))
@@ -156,34 +165,6 @@ make_vectors(void *context, size_t number)
 	}
 }
 
-/*
- * Whether reference i of the sorted order is the same point as the one before.
- */
-static bool
-is_merged(const struct building *building, size_t i)
-{
-	const struct dataset *dataset = building->dataset;
-	const struct cpu_index *index = building->index;
-	double		here[2];
-	double		before[2];
-
-	if (i == 0 || index->x[i] != index->x[i - 1] || index->y[i] != index->y[i - 1] ||
-		index->z[i] != index->z[i - 1])
-		return false;
-	if (dataset->group != NULL &&
-		dataset->group[index->place[i]] != dataset->group[index->place[i - 1]])
-		return false;
-	if (dataset->metric == GEONN_METRIC_SPHERE)
-		return true;
-	here[0] = dataset->latitude[index->place[i]];
-	here[1] = dataset->longitude[index->place[i]];
-	before[0] = dataset->latitude[index->place[i - 1]];
-	before[1] = dataset->longitude[index->place[i - 1]];
-	geonn_spheroid_canonical(&here[0], &here[1]);
-	geonn_spheroid_canonical(&before[0], &before[1]);
-	return here[0] == before[0] && here[1] == before[1];
-}
-
 static void
 count_merged(void *context, size_t number)
 {
@@ -194,7 +175,7 @@ count_merged(void *context, size_t number)
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 	{
 		building->index->start[i] = (uint32_t) i;
-		merged += is_merged(building, i);
+		merged += cpu_cells_is_one(building->dataset, building->index, i);
 	}
 	building->merged[number] = merged;
 }
@@ -232,7 +213,7 @@ merge_references(struct building *building)
 			bool		is_one = next_merged;
 
 			/* looks at i, which may be overwritten now */
-			next_merged = i + 1 < count && is_merged(building, i + 1);
+			next_merged = i + 1 < count && cpu_cells_is_one(building->dataset, index, i + 1);
 			if (is_one)
 				continue;
 			index->x[positions] = vector[0];
@@ -407,12 +388,29 @@ place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
 	}
 }
 
+/*
+ * Phases 1 to 3: returns the number of positions, or 0 where memory is short or
+ * the search was cancelled.
+ */
+static uint32_t
+make_positions(struct building *building)
+{
+	if (!sort_references(building) || is_cancelled(building))
+		return 0;
+	thread_pool_run(make_vectors, building, pieces_of(building->dataset->count));
+	if (!is_cancelled(building))
+		cpu_cells_order(building->dataset, building->index, building->cancelled);
+	return is_cancelled(building) ? 0 : merge_references(building);
+}
+
 struct cpu_index *
-cpu_index_build(const struct dataset *dataset, struct failure *failure)
+cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
+				struct failure *failure)
 {
 	struct cpu_index *index = calloc(1, sizeof(*index));
-	struct building building = {.dataset = dataset, .index = index};
+	struct building building = {.dataset = dataset, .cancelled = cancelled, .index = index};
 	uint32_t	positions = 0;
+	bool		stopped;
 
 	if (index != NULL)
 	{
@@ -422,17 +420,17 @@ cpu_index_build(const struct dataset *dataset, struct failure *failure)
 			free(index);
 			return NULL;
 		}
-		if (sort_references(&building))
-		{
-			thread_pool_run(make_vectors, &building, pieces_of(dataset->count));
-			positions = merge_references(&building);
-		}
+		positions = make_positions(&building);
 	}
-	if (positions == 0)
+	stopped = is_cancelled(&building);
+	if (stopped || positions == 0)
 	{
+		if (stopped)
+			fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+		else
+			fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
+				 dataset->count);
 		cpu_index_free(index);
-		fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
-			 dataset->count);
 		return NULL;
 	}
 	index->shape = index_shape_of(positions);

@@ -47,10 +47,11 @@ struct cpu_index
 
 /*
  * Build the index of a sealed dataset that is not empty, on all threads.  NULL
- * with the failure where memory is short.  It takes 34 bytes a reference, and no
- * more while it is built.
+ * with the failure where memory is short, or soon after *cancelled is set.  It
+ * takes 34 bytes a reference, and no more while it is built.
  */
 extern struct cpu_index *cpu_index_build(const struct dataset *dataset,
+										 const atomic_bool *cancelled,
 										 struct failure *failure);
 
 extern void cpu_index_free(struct cpu_index *index);

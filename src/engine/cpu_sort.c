@@ -140,6 +140,8 @@ cpu_sort(struct cpu_sort *sort, unsigned bits)
 		varying |= pass.varying[i];
 	for (; pass.shift < bits; pass.shift += DIGIT_BITS)
 	{
+		if (sort->cancelled != NULL && atomic_load(sort->cancelled))
+			break;
 		if ((varying >> pass.shift & (DIGITS - 1)) == 0)
 			continue;
 		thread_pool_run(count_digits, &pass, pieces);

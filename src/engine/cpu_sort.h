@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "atomics.h"
+
 /* values with keys, and room for as many; sorting swaps the two at will */
 struct cpu_sort
 {
 	size_t		count;
+	const atomic_bool *cancelled;	/* or NULL: nobody cancels it */
 	uint64_t   *key;
 	uint32_t   *value;
 	uint64_t   *room_key;
@@ -21,7 +24,8 @@ struct cpu_sort
 
 /*
  * Sort by the lowest `bits` bits of the keys, the only ones that may be set; what is
- * equal keeps its order.  False where memory for the counters is short.
+ * equal keeps its order.  False where memory for the counters is short.  Ends
+ * early, with the values in some order, once *cancelled is set.
  */
 extern bool cpu_sort(struct cpu_sort *sort, unsigned bits);
 

@@ -2,11 +2,11 @@
  * index_shape.h
  *		The shape of the index: an implicit tree, 32 wide, over sorted points.
  *
- * Both devices build the same index of a dataset:
+ * Both devices build an index of this shape:
  *
- *	- The references are sorted by (group, place on the space curve), and keep
- *	  their order in the dataset where both are equal.  (Without groups, by the
- *	  curve alone.)
+ *	- The references are sorted by (group, place on the space curve).  (Without
+ *	  groups, by the curve alone.)  Where many share a cell of the curve, those
+ *	  that coincide are brought together, so that few are left apart.
  *	- References of one group at one place (equal vectors, bit for bit) that
  *	  are neighbours in that order are one position of the index.  A position
  *	  knows its references as a range of the sorted order; they stand in the

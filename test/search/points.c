@@ -17,7 +17,7 @@
 const char *const places_names[PLACES_KINDS] = {
 	"uniform", "cities", "one city", "a city and a hermit", "coincident", "heaps",
 	"polar", "antimeridian", "one cell", "adjacent float64", "equator", "meridian",
-	"a track", "a grid"
+	"a track", "a grid", "a few places within a cell"
 };
 
 void
@@ -220,6 +220,20 @@ make_grid(struct points *points)
 	}
 }
 
+/*
+ * Nine places, centimetres from each other, in no order: too close for the
+ * index's curve to tell apart.
+ */
+static void
+make_few_in_cell(struct points *points)
+{
+	double		latitude = random_between(-80, 80);
+	double		longitude = random_between(-180, 180);
+
+	for (size_t i = 0; i < points->count; i++)
+		set_place(points, i, latitude + 1e-7 * random_below(3), longitude + 1e-7 * random_below(3));
+}
+
 struct points
 points_create(size_t count, enum places places)
 {
@@ -273,6 +287,9 @@ points_create(size_t count, enum places places)
 			break;
 		case PLACES_GRID:
 			make_grid(&points);
+			break;
+		case PLACES_FEW_IN_CELL:
+			make_few_in_cell(&points);
 			break;
 		case PLACES_KINDS:
 			break;

@@ -39,6 +39,7 @@ enum places
 	PLACES_MERIDIAN,			/* on one, all around the Earth */
 	PLACES_TRACK,				/* the way of something that moves and rests */
 	PLACES_GRID,				/* a grid: most distances occur many times */
+	PLACES_FEW_IN_CELL,			/* at nine points within centimetres */
 	PLACES_KINDS
 };
 
