@@ -13,7 +13,7 @@
  *	   order is that of positions.
  *	4. Boxes, leaves first, then level by level.
  *
- * A search that is cancelled ends it between phases, or two digits of a sort.
+ * When the search is cancelled, a phase ends early, or with a digit of its sort.
  *
  * The keys of the sort lie where the vectors come to lie, so that building
  * takes no memory beside the index, whose blocks are two: positions and
@@ -45,6 +45,12 @@ struct building
 	int			level;			/* of the boxes that are made */
 };
 
+static bool
+is_cancelled(const struct building *building)
+{
+	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
+}
+
 static size_t
 pieces_of(size_t rows)
 {
@@ -69,6 +75,8 @@ make_keys(void *context, size_t number)
 	double		y[CPU_VECTORS_BLOCK];
 	double		z[CPU_VECTORS_BLOCK];
 
+	if (is_cancelled(building))
+		return;
 	for (size_t first = number * PIECE_ROWS; first < end; first += CPU_VECTORS_BLOCK)
 	{
 		size_t		rows = end - first < CPU_VECTORS_BLOCK ? end - first : CPU_VECTORS_BLOCK;
@@ -101,12 +109,6 @@ copy_places(void *context, size_t number)
 
 	memcpy(building->index->place + first, building->sort.value + first,
 		   (end - first) * sizeof(uint32_t));
-}
-
-static bool
-is_cancelled(const struct building *building)
-{
-	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
 }
 
 /*
@@ -151,6 +153,8 @@ make_vectors(void *context, size_t number)
 	double		latitude[CPU_VECTORS_BLOCK];
 	double		longitude[CPU_VECTORS_BLOCK];
 
+	if (is_cancelled(building))
+		return;
 	for (size_t first = number * PIECE_ROWS; first < end; first += CPU_VECTORS_BLOCK)
 	{
 		size_t		rows = end - first < CPU_VECTORS_BLOCK ? end - first : CPU_VECTORS_BLOCK;
