@@ -218,6 +218,9 @@ else
 $(FLOAT128_TESTS): TEST_CFLAGS += -D_GNU_SOURCE -Itest/unit/arm64
 endif
 
+build/test/host_test: TEST_SOURCES = src/engine/host.c
+build/test/host_test: src/engine/host.c src/engine/host.h
+
 build/test/spheroid_test: TEST_SOURCES = src/common/spheroid_distance.c -lproj
 build/test/spheroid_test: src/common/spheroid_distance.c
 

@@ -28,6 +28,7 @@
 #include "cpu_curve.h"
 #include "cpu_memory.h"
 #include "cpu_turn.h"
+#include "host.h"
 #include "thread_pool.h"
 
 /* references that one piece of preparation converts; a whole number of tiles */
@@ -84,8 +85,10 @@ cpu_device_probe(struct device *device, struct failure *failure)
 static uint64_t
 cpu_device_memory_free(struct device *device)
 {
+	uint64_t	free_bytes = host_memory_free();
+
 	(void) device;
-	return cpu_memory_free();
+	return free_bytes < UINT64_MAX ? free_bytes : 0;
 }
 
 struct preparation

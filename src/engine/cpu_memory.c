@@ -12,31 +12,17 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-uint64_t
-cpu_memory_free(void)
-{
-	FILE	   *file = fopen("/proc/meminfo", "r");
-	char		line[256];
-	unsigned long long kilobytes = 0;
-
-	if (file == NULL)
-		return 0;
-	while (fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1)
-			break;
-	fclose(file);
-	return (uint64_t) kilobytes * 1024;
-}
+#include "host.h"
 
 void *
 cpu_allocate(size_t bytes, struct failure *failure, const char *purpose,...)
 {
-	uint64_t	available = cpu_memory_free();
+	uint64_t	available = host_memory_free();
 	void	   *memory = MAP_FAILED;
 	char		what[160];
 	va_list		arguments;
 
-	if (available == 0 || bytes <= available)
+	if (bytes <= available)
 		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory != MAP_FAILED)
 	{

@@ -10,9 +10,6 @@
 
 #include "failure.h"
 
-/* bytes that the kernel says can be had without swapping, or 0 */
-extern uint64_t cpu_memory_free(void);
-
 /*
  * A zeroed block, aligned to a page, for `purpose` ("the index of 65536
  * references").  NULL where the host has less than that, with the failure that

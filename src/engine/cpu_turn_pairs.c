@@ -20,7 +20,7 @@
 #include "../common/spheroid.h"
 #include "clock.h"
 #include "cpu_collector.h"
-#include "cpu_memory.h"
+#include "host.h"
 #include "thread_pool.h"
 
 /* observations of a turn at most, and of a piece */
@@ -256,7 +256,7 @@ fail_memory(struct turn *turn)
 	fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 		 "not enough memory on the host for the pairs of %u observations: "
 		 "%llu bytes free, %llu pairs found", turn->rows,
-		 (unsigned long long) cpu_memory_free(), (unsigned long long) atomic_load(&turn->pairs));
+		 (unsigned long long) host_memory_free(), (unsigned long long) atomic_load(&turn->pairs));
 	return false;
 }
 

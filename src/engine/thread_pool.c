@@ -18,12 +18,13 @@
 #include "thread_pool.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "host.h"
 
 #define NICE_LEVEL 10
 
@@ -68,13 +69,10 @@ unsigned
 thread_pool_threads(void)
 {
 	unsigned	threads = atomic_load(&wanted_threads);
-	cpu_set_t	allowed;
 
-	if (threads > 0)
-		return threads;
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-		threads = (unsigned) CPU_COUNT(&allowed);
-	return threads > 0 ? threads : 1;
+	if (threads == 0)
+		threads = host_cores();
+	return threads < THREAD_POOL_MAX ? threads : THREAD_POOL_MAX;
 }
 
 void

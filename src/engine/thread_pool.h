@@ -13,8 +13,8 @@
 typedef void (*thread_pool_piece) (void *context, size_t number);
 
 /*
- * How many threads the next job may use, the caller's included; 0 means one
- * for each core that the process may run on.  Any thread may call it.
+ * How many threads the next job may use, the caller's included; 0 means
+ * host_cores() of them.  Any thread may call it.
  */
 extern void thread_pool_set_threads(unsigned threads);
 extern unsigned thread_pool_threads(void);
