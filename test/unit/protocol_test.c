@@ -1,0 +1,325 @@
+/*
+ * protocol_test.c
+ *		Clients that break the engine's protocol: their sessions end with an
+ *		error, and nobody else notices.
+ *
+ * Usage: protocol_test ENGINE [cpu|cuda [SEED [sanitized]]]
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <math.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "../client/random.h"
+#include "../engine/nearest.h"
+
+/*
+ * Whether this last message of a client ends its session with such an error.
+ */
+static bool
+refused(struct client *client, uint32_t code)
+{
+	bool		right = client_expect(client, GEONN_ERROR) &&
+		client->message.error.code == code && client->message.error.message[0] != '\0' &&
+		client_receive(client, 10000) == 0;
+
+	client_close(client);
+	return right;
+}
+
+static void
+test_abuse(const struct engine *engine)
+{
+	struct geonn_hello hello = {.release = "0.0-other"};
+	struct geonn_seal seal = {0};
+	struct geonn_open open = {.device = 77};
+	struct geonn_allocate allocate = {.slot = 9,.rows = 10,.room = 10};
+	struct geonn_references references = {.slot = 0,.rows = 10};
+	struct geonn_search search = {
+		.slot = 0,
+		.rows = 10,
+		.neighbours = 1,
+		.max_distance = INFINITY
+	};
+	struct client client;
+	bool		right;
+
+	client_connect(&client, engine);
+	client_send(&client, GEONN_HELLO, &hello);
+	report("a client of another version gets the version error",
+		   refused(&client, GEONN_ERROR_VERSION));
+
+	client_connect(&client, engine);
+	hello.header.magic = GEONN_PROTOCOL_MAGIC;
+	hello.header.version = GEONN_PROTOCOL_VERSION + 1;
+	hello.header.type = GEONN_HELLO;
+	right = send(client.socket, &hello, sizeof(hello), 0) == sizeof(hello);
+	right = right && client_receive(&client, 10000) == GEONN_ERROR &&
+		client.message.error.code == GEONN_ERROR_VERSION;
+	client_close(&client);
+	report("a client of another protocol version gets the version error", right);
+
+	client_connect(&client, engine);
+	client_send(&client, GEONN_SEAL, &seal);
+	right = refused(&client, GEONN_ERROR_PROTOCOL);
+
+	client_connect(&client, engine);
+	right = right && client_open(&client, request.device, 0);
+	client_send(&client, GEONN_SEARCH, &search);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+
+	client_connect(&client, engine);
+	right = right && !client_open(&client, request.device, 12345678) &&
+		client.message.error.code == GEONN_ERROR_PROTOCOL;
+	client_close(&client);
+	report("messages out of turn end the session", right);
+
+	client_connect(&client, engine);
+	right = !client_open(&client, open.device, 0) &&
+		client.message.error.code == GEONN_ERROR_PROTOCOL;
+	client_close(&client);
+
+	client_connect(&client, engine);
+	right = right && client_open(&client, request.device, 0);
+	client_send(&client, GEONN_ALLOCATE, &allocate);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+
+	client_connect(&client, engine);
+	right = right && client_open(&client, request.device, 0);
+	allocate.slot = 0;
+	allocate.rows = GEONN_BATCH_ROWS_MAX + 1;
+	client_send(&client, GEONN_ALLOCATE, &allocate);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+
+	client_connect(&client, engine);
+	right = right && client_open(&client, request.device, 0);
+	client_send(&client, GEONN_REFERENCES, &references);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+
+	client_connect(&client, engine);
+	right = right && client_open(&client, request.device, 0) && client_allocate(&client, 0, 9, 9);
+	client_send(&client, GEONN_REFERENCES, &references);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+	report("slots, rows and choices out of range end the session", right);
+
+	client_connect(&client, engine);
+	right = client_open(&client, request.device, 0) && client_allocate(&client, 0, 10, 10);
+	for (int i = 0; i < 10; i++)
+		client.slots[0].columns.latitude[i] = i == 7 ? NAN : 0;
+	client_send(&client, GEONN_REFERENCES, &references);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+	report("a reference that is no place on Earth ends the session", right);
+
+	for (int bad = 0; bad < 4; bad++)
+	{
+		static const double values[] = {NAN, INFINITY, 1e300, -90.5};
+		double		zero[10] = {0};
+		int64_t		tag[10] = {0};
+
+		client_connect(&client, engine);
+		right = right && client_open(&client, request.device, 0) && client_allocate(&client, 0, 10, 10) &&
+			client_send_references(&client, 10, zero, zero, tag, false);
+		for (int i = 0; i < 10; i++)
+			client.slots[0].columns.latitude[i] = i == 7 ? values[bad] : 0;
+		client_send(&client, GEONN_SEARCH, &search);
+		right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+	}
+	report("an observation that is no place on Earth ends the session", right);
+}
+
+/*
+ * Questions that nobody may ask, and datasets that nobody may open.
+ */
+static void
+test_abuse_of_questions(const struct engine *engine)
+{
+	static const struct
+	{
+		const char *what;
+		struct geonn_search search;
+	}			questions[] = {
+		{"more than 1,024 neighbours",
+		{.rows = 5,.neighbours = GEONN_NEIGHBOURS_MAX + 1,.max_distance = INFINITY}},
+		{"a negative distance", {.rows = 5,.neighbours = 1,.max_distance = -1}},
+		{"a distance that is no number", {.rows = 5,.neighbours = 1,.max_distance = NAN}},
+		{"an algorithm that there is not",
+		{.rows = 5,.neighbours = 1,.max_distance = INFINITY,.algorithm = GEONN_ALGORITHM_BRUTE + 1}},
+		{"a flag that there is not",
+		{.rows = 5,.neighbours = 1,.max_distance = INFINITY,.flags = 4}},
+		{"to resume what was not begun",
+		{.rows = 5,.neighbours = 0,.max_distance = INFINITY,.flags = GEONN_SEARCH_RESUME}},
+		{"to begin past the rows",
+		{.first = 5,.rows = 5,.neighbours = 1,.max_distance = INFINITY}},
+		{"no rows", {.rows = 0,.neighbours = 1,.max_distance = INFINITY}},
+		{"more rows than the batch has",
+		{.rows = 11,.neighbours = 1,.max_distance = INFINITY}},
+		{"a slot without a batch",
+		{.slot = 1,.rows = 5,.neighbours = 1,.max_distance = INFINITY}},
+		{"a slot out of range",
+		{.slot = GEONN_RING_SLOTS,.rows = 5,.neighbours = 1,.max_distance = INFINITY}}
+	};
+	static const struct
+	{
+		const char *what;
+		bool		cut_off;	/* a search is, at its first observation */
+		uint32_t	neighbours; /* that were asked for */
+		struct geonn_search search; /* to resume it */
+	}			resumptions[] = {
+		{"what was answered", false, 0,
+		{.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{"another observation", true, 0,
+		{.first = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{"all within by one neighbour", true, 0,
+		{.neighbours = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{"eight neighbours by nine", true, 8,
+		{.neighbours = 9,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{"eight neighbours by all within", true, 8,
+		{.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{"neighbours by neighbours with ties", true, 8,
+		{.neighbours = 8,.flags = GEONN_SEARCH_TIES,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{"any distance by some distance", true, 0,
+		{.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = 1}},
+		{"the index by brute force", true, 0,
+		{.algorithm = GEONN_ALGORITHM_BRUTE,.max_distance = INFINITY}}
+	};
+	static const struct geonn_open datasets[] = {
+		{.metric = GEONN_METRIC_SPHEROID + 1},
+		{.columns = GEONN_COLUMNS_ALL + 1},
+		{.columns = UINT32_MAX}
+	};
+	struct client_question all_within = {.max_distance = INFINITY};
+	double		zero[10] = {0};
+	int64_t		tag[10] = {0};
+	struct client_points points = {
+		.count = 10,
+		.latitude = zero,
+		.longitude = zero,
+		.tag = tag
+	};
+	struct client_answers answers = {0};
+	struct client client;
+	bool		right = true;
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+	{
+		struct geonn_search search = questions[i].search;
+		bool		rejected;
+
+		client_connect(&client, engine);
+		rejected = client_open(&client, request.device, 0) && client_allocate(&client, 0, 10, 10) &&
+			client_send_dataset(&client, &points, false);
+		client_send(&client, GEONN_SEARCH, &search);
+		rejected = rejected && refused(&client, GEONN_ERROR_PROTOCOL);
+		if (!rejected)
+			printf("# not refused: %s\n", questions[i].what);
+		right = right && rejected;
+	}
+	report("questions out of range end the session", right);
+
+	/* what was cut off is resumed once, from its own observation, as it was asked */
+	for (size_t i = 0; i < sizeof(resumptions) / sizeof(resumptions[0]); i++)
+	{
+		struct geonn_search begin = {
+			.rows = 10,
+			.neighbours = resumptions[i].neighbours,
+			.algorithm = GEONN_ALGORITHM_INDEX,
+			.max_distance = INFINITY
+		};
+		struct geonn_search resume = resumptions[i].search;
+		bool		rejected;
+
+		client_connect(&client, engine);
+		rejected = client_open(&client, request.device, 0) && client_allocate(&client, 0, 10, 4) &&
+			client_send_dataset(&client, &points, false) &&
+			client_collect(&client, &all_within, &points, &answers);
+		client_free_answers(&answers);
+		if (resumptions[i].cut_off)
+		{
+			client_send(&client, GEONN_SEARCH, &begin);
+			rejected = rejected && client_expect(&client, GEONN_RESULTS) &&
+				client.message.results.flags == GEONN_RESULTS_PARTIAL &&
+				client.message.results.observations == 0 && client.message.results.pairs == 4;
+		}
+		resume.rows = 10;
+		resume.flags |= GEONN_SEARCH_RESUME;
+		client_send(&client, GEONN_SEARCH, &resume);
+		rejected = rejected && refused(&client, GEONN_ERROR_PROTOCOL);
+		if (!rejected)
+			printf("# not refused: %s\n", resumptions[i].what);
+		right = right && rejected;
+	}
+	report("only what was cut off can be resumed", right);
+
+	right = true;
+	for (size_t i = 0; i < sizeof(datasets) / sizeof(datasets[0]); i++)
+	{
+		client_connect(&client, engine);
+		right = !client_create(&client, request.device, datasets[i].metric, datasets[i].columns) &&
+			client.message.header.type == GEONN_ERROR &&
+			client.message.error.code == GEONN_ERROR_PROTOCOL && right;
+		client_close(&client);
+	}
+	report("metrics and columns that there are not open no dataset", right);
+}
+
+/*
+ * Random messages of right and wrong sizes: whatever they say, the engine
+ * lives and serves others.
+ */
+static void
+test_noise(const struct engine *engine)
+{
+	struct points points = uniform_points(10);
+	union geonn_message noise;
+
+	for (int round = 0; round < 300; round++)
+	{
+		struct client client;
+
+		client_connect(&client, engine);
+		if (round % 2 == 1)
+			client_open(&client, request.device, 0);
+		for (int i = 0; i < 20; i++)
+		{
+			static const int types[] = {
+				GEONN_HELLO, GEONN_STATUS, GEONN_OPEN, GEONN_ATTACH, GEONN_ALLOCATE,
+				GEONN_REFERENCES, GEONN_SEAL, GEONN_SEARCH, GEONN_WELCOME, GEONN_PING
+			};
+			int			type = types[random_bits() % 10];
+			size_t		size = geonn_message_size(type);
+			unsigned char *bytes = (unsigned char *) &noise;
+
+			for (size_t j = sizeof(struct geonn_header); j < sizeof(noise); j++)
+				bytes[j] = random_bits() % 3 == 0 ? (unsigned char) random_bits() : 0;
+			noise.header.magic = random_bits() % 10 ? GEONN_PROTOCOL_MAGIC : 1;
+			noise.header.version = random_bits() % 10 ? GEONN_PROTOCOL_VERSION : 9;
+			noise.header.type = (uint16_t) type;
+			if (random_bits() % 10 == 0)
+				size = 1 + random_bits() % sizeof(noise);
+			if (send(client.socket, bytes, size, MSG_NOSIGNAL) < 0)
+				break;
+		}
+		client_close(&client);
+	}
+	report("random messages do no harm",
+		   search_right(engine, &points, &points, 10, 10, 1, 1));
+	points_free(&points);
+}
+
+int
+main(int argument_count, char **words)
+{
+	struct engine engine;
+
+	tests_begin(argument_count, words);
+	random_state = request.seed;
+	engine_start(&engine, request.engine_program, NULL, NULL);
+	test_abuse(&engine);
+	test_abuse_of_questions(&engine);
+	test_noise(&engine);
+	engine_stop(&engine);
+	return tests_end();
+}
