@@ -1,0 +1,28 @@
+/*
+ * degrees.h
+ *		Angles of the oracles in __float128, reduced in degrees, where that is
+ *		exact.
+ */
+#ifndef GEONN_TEST_DEGREES_H
+#define GEONN_TEST_DEGREES_H
+
+#include <quadmath.h>
+
+static inline void
+oracle_sincosd(__float128 degrees, __float128 *sine, __float128 *cosine)
+{
+	__float128	turned = remainderq(degrees, 360);	/* exact, in [-180, 180] */
+	__float128	size = fabsq(turned);
+	__float128	folded = size > 90 ? 180 - size : size;
+	__float128	small = folded > 45 ? 90 - folded : folded;
+	__float128	small_sine;
+	__float128	small_cosine;
+
+	sincosq(small * M_PIq / 180, &small_sine, &small_cosine);
+	*sine = copysignq(folded > 45 ? small_cosine : small_sine, turned);
+	*cosine = folded > 45 ? small_sine : small_cosine;
+	if (size > 90)
+		*cosine = -*cosine;
+}
+
+#endif							/* GEONN_TEST_DEGREES_H */
