@@ -222,6 +222,7 @@ build/test/host_test: TEST_SOURCES = src/engine/host.c
 build/test/host_test: src/engine/host.c src/engine/host.h
 
 DISTANCE_HEADERS = $(wildcard test/geodesy/*.h test/oracle/*.h test/client/random.h src/common/*.h)
+build/test/geodesy_test build/test/geodesy_margin_test: $(DISTANCE_HEADERS)
 build/test/spheroid_test: TEST_SOURCES = test/oracle/spheroid_oracle.c src/common/spheroid_distance.c -lproj
 build/test/spheroid_test: test/oracle/spheroid_oracle.c src/common/spheroid_distance.c $(DISTANCE_HEADERS)
 build/test/spheroid_margin_test: TEST_SOURCES = src/common/spheroid_distance.c -lproj
@@ -279,7 +280,7 @@ syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) $(wildcard test/engine/*.c) $(addprefix test/unit/,engine_test.c protocol_test.c lifetime_test.c search_test.c sharing_test.c spheroid_margin_test.c lying_engine.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) $(wildcard test/engine/*.c) $(addprefix test/unit/,engine_test.c protocol_test.c lifetime_test.c search_test.c sharing_test.c geodesy_margin_test.c spheroid_margin_test.c lying_engine.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"

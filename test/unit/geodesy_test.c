@@ -1,7 +1,6 @@
-/*-------------------------------------------------------------------------
- *
+/*
  * geodesy_test.c
- *	  Measures src/common/geodesy.h against an oracle in __float128
+ *		Measures src/common/geodesy.h against an oracle in __float128.
  *
  * The oracle shares no code and no formula with the header.  It reduces angles
  * in degrees, where that is exact, and takes the distance from half angles:
@@ -17,9 +16,8 @@
  * Usage: geodesy_test [seed [pairs]], where pairs is the number of random
  * pairs of points for each distance property.
  *
- *-------------------------------------------------------------------------
+ * geodesy_margin_test has what filters by the chord rely on.
  */
-#include <float.h>
 #include <math.h>
 #include <quadmath.h>
 #include <stdint.h>
@@ -28,77 +26,23 @@
 #include <string.h>
 
 #include "geodesy.h"
-#include "../client/random.h"
+#include "../geodesy/pairs.h"
+#include "../geodesy/verdict.h"
+#include "../oracle/degrees.h"
 
 #define DISTANCE_LIMIT_NANOMETRES 10.0
 
 /* 2^-53, the unit of the error bounds in geodesy.h's essay */
 #define ROUNDING_UNIT 0x1p-53
 
-struct point
-{
-	double		latitude;
-	double		longitude;
-};
-
-struct pair
-{
-	struct point first;
-	struct point second;
-};
-
-typedef struct pair (*pair_maker) (void);
-
-static int	passed_count;
-static int	failed_count;
-
 /*
- * Results
+ * Makers of points and pairs
  */
-
-static void
-report(const char *name, int passed, const char *measure, double worst,
-	   const char *unit)
-{
-	if (passed)
-		passed_count++;
-	else
-		failed_count++;
-	printf("%s - %s (%s %.4g%s%s)\n", passed ? "ok" : "not ok", name,
-		   measure, worst, *unit ? " " : "", unit);
-	fflush(stdout);
-}
-
-static void
-report_failures(const char *name, long failures)
-{
-	report(name, failures == 0, "failures", (double) failures, "");
-}
-
-static double
-clamped(double value, double low, double high)
-{
-	return value < low ? low : value > high ? high : value;
-}
 
 static double
 degrees_of_metres(double metres)
 {
 	return metres / GEONN_SPHERE_RADIUS * (180.0 / M_PI);
-}
-
-/*
- * Makers of points and pairs
- */
-
-static struct point
-uniform_point(void)
-{
-	struct point point;
-
-	point.latitude = asin(random_between(-1.0, 1.0)) * (180.0 / M_PI);
-	point.longitude = random_between(-180.0, 360.0);
-	return point;
 }
 
 /* A point about so many metres away, in a random direction */
@@ -114,38 +58,6 @@ neighbour(struct point point, double metres)
 	point.longitude = clamped(point.longitude + east / (shrink > 1e-9 ? shrink : 1e-9),
 							  -180.0, 360.0);
 	return point;
-}
-
-static struct point
-antipode(struct point point)
-{
-	point.latitude = -point.latitude;
-	point.longitude += point.longitude > 0.0 ? -180.0 : 180.0;
-	return point;
-}
-
-static struct pair
-uniform_pair(void)
-{
-	struct pair pair = {uniform_point(), uniform_point()};
-
-	return pair;
-}
-
-static struct pair
-polar_pair(void)
-{
-	struct pair pair = uniform_pair();
-	double		pole = random_below(2) ? 90.0 : -90.0;
-	double		off = fabs(random_magnitude(1e-15, 1.0));
-
-	pair.first.latitude = random_below(4) ? copysign(90.0 - off, pole) : pole;
-	if (random_below(2))
-		pair.second.latitude = random_below(2) ? pole : -pole;
-	else if (random_below(2))
-		pair.second.latitude = copysign(90.0 - off * random_between(0.0, 2.0),
-										random_below(2) ? pole : -pole);
-	return pair;
 }
 
 static double
@@ -266,23 +178,6 @@ grid_pair(void)
 /*
  * The oracle
  */
-
-static void
-oracle_sincosd(__float128 degrees, __float128 *sine, __float128 *cosine)
-{
-	__float128	turned = remainderq(degrees, 360);	/* exact, in [-180, 180] */
-	__float128	size = fabsq(turned);
-	__float128	folded = size > 90 ? 180 - size : size;
-	__float128	small = folded > 45 ? 90 - folded : folded;
-	__float128	small_sine;
-	__float128	small_cosine;
-
-	sincosq(small * M_PIq / 180, &small_sine, &small_cosine);
-	*sine = copysignq(folded > 45 ? small_cosine : small_sine, turned);
-	*cosine = folded > 45 ? small_sine : small_cosine;
-	if (size > 90)
-		*cosine = -*cosine;
-}
 
 static __float128
 oracle_distance(struct pair pair)
@@ -529,12 +424,6 @@ test_distance(const char *name, pair_maker make_pair, long count)
 		   "worst error", worst, "nm");
 }
 
-static int
-same_bits(double a, double b)
-{
-	return memcmp(&a, &b, sizeof(a)) == 0;
-}
-
 static void
 test_symmetry(long count)
 {
@@ -621,138 +510,6 @@ test_validity(void)
 	report_failures("validity is decided at the limits, NaN is invalid", failures);
 }
 
-/*
- * The candidate margin
- */
-
-/* s in all the ways that a filter may compute it */
-#define CHORD_VARIANTS 7
-
-/* A unit that flushes subnormal numbers to zero */
-static double
-flushed(double value)
-{
-	return value < DBL_MIN ? 0.0 : value;
-}
-
-static void
-chord_variants(struct geonn_vector u, struct geonn_vector v, double *variants)
-{
-	double		dx = u.x - v.x;
-	double		dy = u.y - v.y;
-	double		dz = u.z - v.z;
-
-	variants[0] = geonn_chord_squared(u, v);
-	variants[1] = dx * dx + dy * dy + dz * dz;
-	variants[2] = dx * dx + (dy * dy + dz * dz);
-	variants[3] = (dx * dx + dz * dz) + dy * dy;
-	variants[4] = fma(dx, dx, dy * dy) + dz * dz;
-	variants[5] = fma(dx, dx, dy * dy + dz * dz);
-	variants[6] = flushed(dx * dx) + flushed(dy * dy) + flushed(dz * dz);
-}
-
-static struct point
-destination(struct point from, double distance)
-{
-	double		latitude = from.latitude * (M_PI / 180.0);
-	double		bearing = random_between(0.0, 2.0 * M_PI);
-	double		sine = sin(latitude) * cos(distance) +
-		cos(latitude) * sin(distance) * cos(bearing);
-	double		horizontal = hypot(sin(bearing) * sin(distance),
-								   cos(latitude) * cos(distance) -
-								   sin(latitude) * sin(distance) * cos(bearing));
-	double		east = atan2(sin(bearing) * sin(distance),
-							 cos(latitude) * cos(distance) -
-							 sin(latitude) * sin(distance) * cos(bearing));
-	struct point to;
-
-	to.latitude = atan2(sine, horizontal) * (180.0 / M_PI);
-	to.longitude = clamped(from.longitude + east * (180.0 / M_PI), -180.0, 360.0);
-	return to;
-}
-
-static double
-uniform_scale(void)
-{
-	return random_between(0.0, M_PI);
-}
-
-static double
-quarter_scale(void)
-{
-	return M_PI / 2 + random_magnitude(1e-17, 1e-12);
-}
-
-static double
-antipodal_scale(void)
-{
-	return M_PI - fabs(random_magnitude(1e-17, 1e-3));
-}
-
-static double
-small_scale(void)
-{
-	return fabs(random_magnitude(1e-16, 1e-3));
-}
-
-static double
-underflow_scale(void)
-{
-	return fabs(random_magnitude(1e-165, 1e-135));
-}
-
-/* Two references at all but the same distance of an observation */
-static void
-test_margin(const char *name, double (*scale) (void), long count)
-{
-	double		worst = 0.0;
-	long		failures = 0;
-	char		title[160];
-
-	for (long i = 0; i < count; i++)
-	{
-		struct point from = {random_between(-90.0, 90.0), random_between(0.0, 180.0)};
-		double		distance = scale();
-		struct geonn_vector u;
-		struct geonn_vector v[2];
-		double		distances[2];
-		double		s[2][CHORD_VARIANTS];
-
-		if (distance < 1e-100)
-			from.latitude = from.longitude = 0.0;
-		u = geonn_unit_vector(from.latitude, from.longitude);
-		for (int side = 0; side < 2; side++)
-		{
-			double		nudge = 1.0 + 0x1p-52 * (random_below(65) - 32);
-			struct point to = destination(from, distance * nudge);
-
-			v[side] = geonn_unit_vector(to.latitude, to.longitude);
-			distances[side] = geonn_distance_of(u, v[side]);
-			chord_variants(u, v[side], s[side]);
-		}
-
-		for (int side = 0; side < 2; side++)
-		{
-			if (!(distances[side] <= distances[1 - side]))
-				continue;
-			for (int a = 0; a < CHORD_VARIANTS; a++)
-			{
-				for (int b = 0; b < CHORD_VARIANTS; b++)
-				{
-					double		smaller = s[1 - side][b];
-
-					failures += !(s[side][a] <= geonn_chord_limit(smaller));
-					if (smaller > 1e-280)
-						worst = fmax(worst, (s[side][a] - smaller) / smaller);
-				}
-			}
-		}
-	}
-	snprintf(title, sizeof(title), "as near implies inside the margin: %s", name);
-	report(title, failures == 0, "most of the margin used",
-		   100.0 * worst / 0x1p-46, "%");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -785,12 +542,5 @@ main(int argc, char **argv)
 	test_coincident(5 * count);
 	test_validity();
 
-	test_margin("uniform distances", uniform_scale, 2 * count);
-	test_margin("a quarter of the circle", quarter_scale, 2 * count);
-	test_margin("antipodal", antipodal_scale, 2 * count);
-	test_margin("1 nm to 6 km", small_scale, 2 * count);
-	test_margin("squares that underflow", underflow_scale, count);
-
-	printf("%d passed, %d failed\n", passed_count, failed_count);
-	return failed_count == 0 ? 0 : 1;
+	return summed_up();
 }
