@@ -95,6 +95,7 @@ struct preparation
 {
 	const struct cpu_references *references;
 	const struct dataset *dataset;
+	const atomic_bool *cancelled;
 };
 
 static void
@@ -106,6 +107,8 @@ prepare_piece(void *context, size_t number)
 	size_t		first = number * PREPARE_PIECE;
 	size_t		end = first + PREPARE_PIECE;
 
+	if (atomic_load_explicit(preparation->cancelled, memory_order_relaxed))
+		return;
 	if (end > references->padded)
 		end = references->padded;
 	cpu_path->vectors(dataset->metric, dataset->latitude + first, dataset->longitude + first,
@@ -126,10 +129,10 @@ prepare_piece(void *context, size_t number)
  */
 static bool
 build_references(struct cpu_built *built, const struct dataset *dataset,
-				 struct failure *failure)
+				 const atomic_bool *cancelled, struct failure *failure)
 {
 	struct cpu_references *references = &built->references;
-	struct preparation preparation = {references, dataset};
+	struct preparation preparation = {references, dataset, cancelled};
 	size_t		padded = geonn_align(dataset->count, CPU_BRUTE_TILE);
 
 	built->references_bytes = 3 * padded * sizeof(double);
@@ -143,7 +146,11 @@ build_references(struct cpu_built *built, const struct dataset *dataset,
 	references->z = references->y + padded;
 	thread_pool_run(prepare_piece, &preparation,
 					(padded + PREPARE_PIECE - 1) / PREPARE_PIECE);
-	return true;
+	if (!atomic_load(cancelled))
+		return true;
+	cpu_release(references->x, built->references_bytes);
+	references->x = NULL;
+	return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 }
 
 static bool
@@ -160,7 +167,8 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 		dataset->built[device->number] = built;
 	}
 	if (search->question.algorithm == GEONN_ALGORITHM_BRUTE)
-		return built->references.x != NULL || build_references(built, dataset, failure);
+		return built->references.x != NULL ||
+			build_references(built, dataset, search->cancelled, failure);
 	if (built->index == NULL)
 		built->index = cpu_index_build(dataset, search->cancelled, failure);
 	return built->index != NULL;

@@ -7,6 +7,9 @@
  * the places where each piece's rows of each value go, and every piece moves
  * its rows there.  A digit that is the same in all keys is left out: points
  * of one city differ in few.
+ *
+ * Pieces are bounded, and so is the number that the threads do at a time: in
+ * between others have the threads, and a cancelled sort ends.
  */
 #include "cpu_sort.h"
 
@@ -20,12 +23,17 @@
 /* rows of a piece at least, so that counting costs little beside moving */
 #define PIECE_ROWS_MIN ((size_t) 1 << 15)
 
+/* and at most, some 10 ms for a thread */
+#define PIECE_ROWS_MAX ((size_t) 1 << 20)
+
 /* a few pieces for each thread make up for threads that the system slows down */
 #define PIECES_PER_THREAD 2
 
 struct pass
 {
 	struct cpu_sort *sort;
+	size_t		pieces;
+	size_t		turn;			/* pieces at a time */
 	size_t		piece_rows;
 	unsigned	shift;
 	size_t	   *counts;			/* [pieces][DIGITS] */
@@ -88,12 +96,12 @@ move_rows(void *context, size_t number)
  * From how many rows a piece has of each digit to where the first of them goes.
  */
 static void
-place_pieces(struct pass *pass, size_t pieces)
+place_pieces(struct pass *pass)
 {
 	size_t		place = 0;
 
 	for (size_t digit = 0; digit < DIGITS; digit++)
-		for (size_t piece = 0; piece < pieces; piece++)
+		for (size_t piece = 0; piece < pass->pieces; piece++)
 		{
 			size_t		count = pass->counts[piece * DIGITS + digit];
 
@@ -114,20 +122,47 @@ swap_rooms(struct cpu_sort *sort)
 	sort->room_value = value;
 }
 
+/*
+ * Run a function on all pieces.  False once the sort is cancelled.
+ */
+static bool
+run_pieces(struct pass *pass, thread_pool_piece piece)
+{
+	return thread_pool_run_turns(piece, pass, pass->pieces, pass->turn, pass->sort->cancelled);
+}
+
+/*
+ * Sort by the pass's digit.  False once the sort is cancelled: the rows are as
+ * they were then.
+ */
+static bool
+sort_digit(struct pass *pass)
+{
+	if (!run_pieces(pass, count_digits))
+		return false;
+	place_pieces(pass);
+	if (!run_pieces(pass, move_rows))
+		return false;
+	swap_rooms(pass->sort);
+	return true;
+}
+
 bool
 cpu_sort(struct cpu_sort *sort, unsigned bits)
 {
-	size_t		pieces = PIECES_PER_THREAD * thread_pool_threads();
-	struct pass pass = {.sort = sort};
+	struct pass pass = {.sort = sort, .turn = PIECES_PER_THREAD * thread_pool_threads()};
 	uint64_t	varying = 0;
 
-	if (pieces > sort->count / PIECE_ROWS_MIN)
-		pieces = sort->count / PIECE_ROWS_MIN;
-	if (pieces < 1)
-		pieces = 1;
-	pass.piece_rows = (sort->count + pieces - 1) / pieces;
-	pass.counts = malloc(pieces * DIGITS * sizeof(*pass.counts));
-	pass.varying = calloc(pieces, sizeof(*pass.varying));
+	pass.pieces = pass.turn;
+	if (pass.pieces > sort->count / PIECE_ROWS_MIN)
+		pass.pieces = sort->count / PIECE_ROWS_MIN;
+	if (pass.pieces < (sort->count + PIECE_ROWS_MAX - 1) / PIECE_ROWS_MAX)
+		pass.pieces = (sort->count + PIECE_ROWS_MAX - 1) / PIECE_ROWS_MAX;
+	if (pass.pieces < 1)
+		pass.pieces = 1;
+	pass.piece_rows = (sort->count + pass.pieces - 1) / pass.pieces;
+	pass.counts = malloc(pass.pieces * DIGITS * sizeof(*pass.counts));
+	pass.varying = calloc(pass.pieces, sizeof(*pass.varying));
 	if (pass.counts == NULL || pass.varying == NULL)
 	{
 		free(pass.counts);
@@ -135,20 +170,12 @@ cpu_sort(struct cpu_sort *sort, unsigned bits)
 		return false;
 	}
 
-	thread_pool_run(find_varying, &pass, pieces);
-	for (size_t i = 0; i < pieces; i++)
+	run_pieces(&pass, find_varying);
+	for (size_t i = 0; i < pass.pieces; i++)
 		varying |= pass.varying[i];
 	for (; pass.shift < bits; pass.shift += DIGIT_BITS)
-	{
-		if (sort->cancelled != NULL && atomic_load(sort->cancelled))
+		if ((varying >> pass.shift & (DIGITS - 1)) != 0 && !sort_digit(&pass))
 			break;
-		if ((varying >> pass.shift & (DIGITS - 1)) == 0)
-			continue;
-		thread_pool_run(count_digits, &pass, pieces);
-		place_pieces(&pass, pieces);
-		thread_pool_run(move_rows, &pass, pieces);
-		swap_rooms(sort);
-	}
 	free(pass.counts);
 	free(pass.varying);
 	return true;

@@ -110,67 +110,6 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	return true;
 }
 
-struct reference
-{
-	int64_t		tag;
-	double		latitude;
-	double		longitude;
-	int32_t		group;
-	int32_t		identity;
-};
-
-static int
-compare_references(const void *left, const void *right)
-{
-	const struct reference *a = left;
-	const struct reference *b = right;
-
-	if (a->tag != b->tag)
-		return a->tag < b->tag ? -1 : 1;
-	if (a->latitude != b->latitude)
-		return a->latitude < b->latitude ? -1 : 1;
-	if (a->longitude != b->longitude)
-		return a->longitude < b->longitude ? -1 : 1;
-	return 0;
-}
-
-bool
-dataset_sort(struct dataset *dataset, struct failure *failure)
-{
-	size_t		bytes = dataset->count * sizeof(struct reference);
-	struct reference *rows;
-
-	if (dataset->count < 2)
-		return true;
-	rows = malloc(bytes);
-	if (rows == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY,
-					"not enough memory to sort %zu references: %zu bytes needed",
-					dataset->count, bytes);
-
-	for (size_t i = 0; i < dataset->count; i++)
-		rows[i] = (struct reference) {
-			.tag = dataset->tag[i],
-			.latitude = dataset->latitude[i],
-			.longitude = dataset->longitude[i],
-			.group = dataset->group != NULL ? dataset->group[i] : 0,
-			.identity = dataset->identity != NULL ? dataset->identity[i] : 0
-		};
-	qsort(rows, dataset->count, sizeof(struct reference), compare_references);
-	for (size_t i = 0; i < dataset->count; i++)
-	{
-		dataset->tag[i] = rows[i].tag;
-		dataset->latitude[i] = rows[i].latitude;
-		dataset->longitude[i] = rows[i].longitude;
-		if (dataset->group != NULL)
-			dataset->group[i] = rows[i].group;
-		if (dataset->identity != NULL)
-			dataset->identity[i] = rows[i].identity;
-	}
-	free(rows);
-	return true;
-}
-
 void
 dataset_free(struct dataset *dataset)
 {

@@ -62,11 +62,13 @@ extern bool dataset_append(struct dataset *dataset,
 						   uint32_t rows, struct failure *failure);
 
 /*
- * Put the references into the order (tag, latitude, longitude); rows
- * equal in all three are interchangeable.  Takes as much memory again, for as
- * long as it lasts.
+ * Put the references into the order (tag, latitude, longitude); what is equal in
+ * all three keeps its order.  Works on the thread pool, and any thread may call
+ * it.  Fails where the host has not enough memory, and soon after *cancelled is
+ * set; all that may be done with the dataset then is to free it.
  */
-extern bool dataset_sort(struct dataset *dataset, struct failure *failure);
+extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
+						 struct failure *failure);
 
 extern void dataset_free(struct dataset *dataset);
 

@@ -9,13 +9,14 @@
  *
  * Everything here runs on the server's thread and never waits.  References are
  * copied from their batch at once.  Sorting a dataset, the one long step that
- * is no device's work, has a thread of its own.  Searches go to the scheduler.
+ * is no device's work, has a thread of its own, which hands the work to the
+ * thread pool turn by turn.  Searches go to the scheduler.
  *
  * When the client's end of the socket closes, because it is done or because
  * its statement was cancelled or its process died, the session ends: it drops
  * its waiting searches and sets cancelled for those that devices are at work
- * on.  Its batches and its dataset are given back when the last of these has
- * come back.
+ * on and for the sort of its dataset.  Its batches and its dataset are given back
+ * when the last of these has come back.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -400,15 +401,11 @@ finish_seal(struct session *session)
 static void *
 sealing_main(void *argument)
 {
-	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 	struct sealing *sealing = argument;
+	struct session *session = sealing->session;
 
-	/* one sort at a time, and backends first */
 	thread_pool_lower_priority();
-	pthread_mutex_lock(&turn);
-	sealing->done = !atomic_load(&sealing->session->cancelled) &&
-		dataset_sort(sealing->session->dataset, &sealing->failure);
-	pthread_mutex_unlock(&turn);
+	sealing->done = dataset_sort(session->dataset, &session->cancelled, &sealing->failure);
 
 	pthread_mutex_lock(&sealed_lock);
 	sealing->next = sealed;

@@ -8,8 +8,10 @@
  * stay, asleep between jobs; lowering the number leaves the surplus asleep.
  *
  * There is one job at a time, whoever asks: the CPU device's thread for its
- * turns, or a GPU's for what is left to the host.  The others wait, so the cores
- * are never shared by two jobs.
+ * turns, a GPU's for what is left to the host, or a session's that sorts its
+ * references.  The others wait, so the cores are never shared by two jobs.  They
+ * come in the order in which they asked: who has one job after the other lets
+ * those that wait have theirs in between.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -32,13 +34,14 @@ static atomic_uint wanted_threads;	/* 0: one for each core */
 
 static struct
 {
-	pthread_mutex_t turn;		/* held by the caller whose job it is */
-
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* a job began, or the pool closes */
 	pthread_cond_t done;		/* the last worker left the job */
+	pthread_cond_t turn;		/* another caller's turn began */
 
 	/* guarded by lock */
+	unsigned long asked;		/* callers that ever asked for a turn */
+	unsigned long served;		/* those whose turn is over */
 	pthread_t	workers[THREAD_POOL_MAX];
 	unsigned	created;
 	unsigned	invited;		/* workers that may join the current job */
@@ -49,14 +52,14 @@ static struct
 	/* immutable during a job */
 	thread_pool_piece piece;
 	void	   *context;
-	size_t		pieces;
+	size_t		end;			/* of the pieces */
 
 	atomic_size_t next;
 }			pool = {
-	.turn = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
-	.done = PTHREAD_COND_INITIALIZER
+	.done = PTHREAD_COND_INITIALIZER,
+	.turn = PTHREAD_COND_INITIALIZER
 };
 
 void
@@ -86,7 +89,7 @@ take_pieces(void)
 {
 	size_t		number;
 
-	while ((number = atomic_fetch_add(&pool.next, 1)) < pool.pieces)
+	while ((number = atomic_fetch_add(&pool.next, 1)) < pool.end)
 		pool.piece(pool.context, number);
 }
 
@@ -118,24 +121,41 @@ worker_main(void *argument)
 	return NULL;
 }
 
-void
-thread_pool_run(thread_pool_piece piece, void *context, size_t pieces)
+/* both under the lock */
+static void
+begin_turn(void)
+{
+	unsigned long number = pool.asked++;
+
+	while (pool.served != number)
+		pthread_cond_wait(&pool.turn, &pool.lock);
+}
+
+static void
+end_turn(void)
+{
+	pool.served++;
+	pthread_cond_broadcast(&pool.turn);
+}
+
+static void
+run_job(thread_pool_piece piece, void *context, size_t first, size_t end)
 {
 	size_t		helpers = thread_pool_threads() - 1;
 
-	if (helpers > pieces)
-		helpers = pieces;
+	if (helpers > end - first)
+		helpers = end - first;
 
-	pthread_mutex_lock(&pool.turn);
 	pthread_mutex_lock(&pool.lock);
+	begin_turn();
 	while (pool.created < helpers && !pool.closing &&
 		   pthread_create(&pool.workers[pool.created], NULL, worker_main,
 						  (void *) (size_t) pool.created) == 0)
 		pool.created++;
 	pool.piece = piece;
 	pool.context = context;
-	pool.pieces = pieces;
-	atomic_store(&pool.next, 0);
+	pool.end = end;
+	atomic_store(&pool.next, first);
 	pool.invited = (unsigned) helpers;
 	pool.job++;
 	if (helpers > 0)
@@ -148,20 +168,41 @@ thread_pool_run(thread_pool_piece piece, void *context, size_t pieces)
 	pool.invited = 0;			/* who comes late finds the job over */
 	while (pool.inside > 0)
 		pthread_cond_wait(&pool.done, &pool.lock);
+	end_turn();
 	pthread_mutex_unlock(&pool.lock);
-	pthread_mutex_unlock(&pool.turn);
+}
+
+void
+thread_pool_run(thread_pool_piece piece, void *context, size_t pieces)
+{
+	run_job(piece, context, 0, pieces);
+}
+
+bool
+thread_pool_run_turns(thread_pool_piece piece, void *context, size_t pieces,
+					  size_t turn, const atomic_bool *cancelled)
+{
+	for (size_t first = 0; first < pieces; first += turn)
+	{
+		if (cancelled != NULL && atomic_load(cancelled))
+			return false;
+		run_job(piece, context, first, pieces - first < turn ? pieces : first + turn);
+	}
+	return cancelled == NULL || !atomic_load(cancelled);
 }
 
 void
 thread_pool_close(void)
 {
-	pthread_mutex_lock(&pool.turn);
 	pthread_mutex_lock(&pool.lock);
+	begin_turn();
 	pool.closing = true;
 	pthread_cond_broadcast(&pool.work);
 	pthread_mutex_unlock(&pool.lock);
 	for (unsigned i = 0; i < pool.created; i++)
 		pthread_join(pool.workers[i], NULL);
+	pthread_mutex_lock(&pool.lock);
 	pool.created = 0;
-	pthread_mutex_unlock(&pool.turn);
+	end_turn();
+	pthread_mutex_unlock(&pool.lock);
 }

@@ -230,6 +230,22 @@ worked_ms(const struct engine *engine)
 	return (double) time.tv_sec * 1e3 + (double) time.tv_nsec * 1e-6;
 }
 
+/* wait until no session is left in an engine */
+static bool
+await_no_session(const struct engine *engine)
+{
+	struct geonn_engine_status status;
+	double		begin = now_ms();
+
+	do
+	{
+		usleep(2000);
+		if (!engine_status(engine, &status, NULL, 0))
+			return false;
+	} while (status.sessions > 0 && now_ms() - begin < 20000);
+	return status.sessions == 0;
+}
+
 static void
 test_long_search(const struct engine *engine, enum hardship hardship)
 {
@@ -262,17 +278,79 @@ test_long_search(const struct engine *engine, enum hardship hardship)
 
 	client_close(&client);
 	begin = now_ms();
-	do
-	{
-		usleep(2000);
-		right = right && engine_status(engine, &status, NULL, 0);
-	} while (right && status.sessions > 0 && now_ms() - begin < 20000);
+	right = right && await_no_session(engine);
 	took = now_ms() - begin;
 	printf("# a cancelled search was gone after %.0f ms\n", took);
 	report("a client that goes away takes its searches with it within a second", hard.name,
 		   right && took < CANCEL_MS);
 	points_free(&hard.references);
 	points_free(&hard.observations);
+}
+
+/*
+ * Send references whose tags are in disorder, without a seal.
+ */
+static bool
+send_unsorted(struct client *client, const struct engine *engine, size_t count)
+{
+	const uint32_t rows = 65536;
+	struct geonn_references references = {.rows = rows};
+
+	client_connect(client, engine);
+	if (!client_create(client, device, GEONN_METRIC_SPHERE, 0) ||
+		!client_allocate(client, 0, rows, 1))
+		return false;
+	memset(client->slots[0].columns.latitude, 0, rows * sizeof(double));
+	memset(client->slots[0].columns.longitude, 0, rows * sizeof(double));
+	for (size_t sent = 0; sent < count; sent += rows)
+	{
+		for (uint32_t i = 0; i < rows; i++)
+			client->slots[0].columns.tag[i] = (int64_t) random_bits();
+		client_send(client, GEONN_REFERENCES, &references);
+		if (!client_expect(client, GEONN_RELEASED))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What is left of a sort is held against the work of a whole one, so that it
+ * does not matter how busy the host is.
+ */
+static void
+test_cancelled_sort(const struct engine *engine)
+{
+	const size_t count = (size_t) 1 << 22;
+	struct geonn_seal seal = {.order_by_tag = 1};
+	struct client client;
+	double		whole = 0;
+	double		left;
+	bool		right;
+
+	right = send_unsorted(&client, engine, count);
+	if (right)
+	{
+		whole = worked_ms(engine);
+		client_send(&client, GEONN_SEAL, &seal);
+		right = client_expect(&client, GEONN_SEALED);
+		whole = worked_ms(engine) - whole;
+	}
+	client_close(&client);
+	right = right && await_no_session(engine) && send_unsorted(&client, engine, count);
+	if (right)
+	{
+		client_send(&client, GEONN_SEAL, &seal);
+		usleep(5000);
+		left = worked_ms(engine);
+		client_close(&client);
+		right = await_no_session(engine);
+		left = worked_ms(engine) - left;
+		printf("# a sort took %.0f ms of work, and %.0f ms more when its client had gone\n",
+			   whole, left);
+		right = right && left < whole / 2;
+	}
+	report("a client that goes away takes the sort of its references with it", "",
+		   right && small_search_right(engine));
 }
 
 /* how many threads a process has; 0 where it is gone */
@@ -397,6 +475,7 @@ main(int argument_count, char **words)
 	engine_start(&engine, engine_program, "--cpu-threads", THREADS_TEXT);
 	for (int hardship = 0; hardship < HARDSHIPS; hardship++)
 		test_long_search(&engine, (enum hardship) hardship);
+	test_cancelled_sort(&engine);
 	engine_stop(&engine);
 	test_threads();
 
