@@ -218,8 +218,8 @@ else
 $(FLOAT128_TESTS): TEST_CFLAGS += -D_GNU_SOURCE -Itest/unit/arm64
 endif
 
-build/test/host_test: TEST_SOURCES = src/engine/host.c
-build/test/host_test: src/engine/host.c src/engine/host.h
+build/test/host_test: TEST_SOURCES = src/engine/host.c test/client/verdict.c
+build/test/host_test: src/engine/host.c src/engine/host.h test/client/verdict.c test/client/verdict.h
 
 DISTANCE_HEADERS = $(wildcard test/geodesy/*.h test/oracle/*.h test/client/random.h src/common/*.h)
 build/test/geodesy_test build/test/geodesy_margin_test: $(DISTANCE_HEADERS)

@@ -21,9 +21,6 @@
 
 struct request request;
 
-static int	passed;
-static int	failed;
-
 void
 tests_begin(int argument_count, char **words)
 {
@@ -41,24 +38,6 @@ tests_begin(int argument_count, char **words)
 	request.sanitized = argument_count > 4 && strcmp(words[4], "sanitized") == 0;
 	printf("# seed %llu, device %s\n", (unsigned long long) request.seed,
 		   request.device == GEONN_DEVICE_CUDA ? "cuda" : "cpu");
-}
-
-int
-tests_end(void)
-{
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed == 0 && passed > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-void
-report(const char *property, bool holds)
-{
-	printf("%s - %s\n", holds ? "ok" : "not ok", property);
-	fflush(stdout);
-	if (holds)
-		passed++;
-	else
-		failed++;
 }
 
 struct points

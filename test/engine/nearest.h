@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "../client/engine_client.h"
+#include "../client/verdict.h"
 
 /* what the command line asked for: ENGINE [cpu|cuda [SEED [sanitized]]] */
 struct request
@@ -35,11 +36,6 @@ struct points
 
 /* Read the command line and say what is tested; ends the program if it is wrong. */
 extern void tests_begin(int argument_count, char **words);
-
-/* Sum up; what main() returns. */
-extern int	tests_end(void);
-
-extern void report(const char *property, bool holds);
 
 /* So many points at 0, 0. */
 extern struct points points_create(size_t count);

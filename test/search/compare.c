@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "../client/random.h"
+#include "../client/verdict.h"
 
 /* differing rows to print for a case */
 #define MOST_COMPLAINTS 3
@@ -37,19 +38,6 @@ static struct setup setups[SETUPS_MAX];
 static int	setup_count;
 static uint64_t seed;
 static bool sanitized;
-static int	passed;
-static int	failed;
-
-static void
-report(const char *property, bool holds)
-{
-	printf("%s - %s\n", holds ? "ok" : "not ok", property);
-	fflush(stdout);
-	if (holds)
-		passed++;
-	else
-		failed++;
-}
 
 /*
  * Start another engine, with words of its command line that NULL ends.
@@ -163,8 +151,7 @@ compare_finish(void)
 {
 	for (int i = 0; i < engine_count; i++)
 		engine_stop(&engines[i]);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed == 0 && passed > 0;
+	return summed_up() == EXIT_SUCCESS;
 }
 
 int

@@ -197,5 +197,5 @@ main(int argument_count, char **words)
 	test_empty(&engine);
 	test_many_sessions(&engine);
 	engine_stop(&engine);
-	return tests_end();
+	return summed_up();
 }

@@ -14,17 +14,9 @@
 #include <sys/stat.h>
 
 #include "../../src/engine/host.h"
+#include "../client/verdict.h"
 
 static char root[] = "/tmp/geonn-host-test-XXXXXX";
-static int	passed;
-static int	failed;
-
-static void
-report(const char *what, bool right)
-{
-	printf("%s - %s\n", right ? "ok" : "not ok", what);
-	right ? passed++ : failed++;
-}
 
 static void
 write_file(const char *path, const char *name, const char *text)
@@ -102,7 +94,6 @@ main(void)
 
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	if (system(command) != 0)
-		failed++;
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+		report("the folders are removed again", false);
+	return summed_up();
 }

@@ -365,5 +365,5 @@ main(int argument_count, char **words)
 		test_no_gpu();
 	test_supervisor();
 	test_supervisor_killed();
-	return tests_end();
+	return summed_up();
 }

@@ -321,5 +321,5 @@ main(int argument_count, char **words)
 	test_abuse_of_questions(&engine);
 	test_noise(&engine);
 	engine_stop(&engine);
-	return tests_end();
+	return summed_up();
 }

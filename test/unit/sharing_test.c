@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "../client/random.h"
+#include "../client/verdict.h"
 #include "../search/definition.h"
 
 /* how soon a small search is answered beside a long one, and how soon a long
@@ -36,18 +37,15 @@
 
 static const char *engine_program;
 static enum geonn_device_choice device = GEONN_DEVICE_CPU;
-static int	passed;
-static int	failed;
 
+/* a verdict on what is asked of several things */
 static void
-report(const char *property, const char *of_what, bool holds)
+report_of(const char *property, const char *of_what, bool holds)
 {
-	printf("%s - %s%s%s\n", holds ? "ok" : "not ok", property, of_what[0] ? ": " : "", of_what);
-	fflush(stdout);
-	if (holds)
-		passed++;
-	else
-		failed++;
+	char		line[160];
+
+	snprintf(line, sizeof(line), "%s: %s", property, of_what);
+	report(line, holds);
 }
 
 /* from a place on, up to so many degrees away in both directions */
@@ -274,14 +272,14 @@ test_long_search(const struct engine *engine, enum hardship hardship)
 	/* on a busy host the engine, which is nice, stands back behind others */
 	if (device == GEONN_DEVICE_CPU && worked < took)
 		took = worked;
-	report("a long search lets others have their turn", hard.name, right && took < TURN_MS);
+	report_of("a long search lets others have their turn", hard.name, right && took < TURN_MS);
 
 	client_close(&client);
 	begin = now_ms();
 	right = right && await_no_session(engine);
 	took = now_ms() - begin;
 	printf("# a cancelled search was gone after %.0f ms\n", took);
-	report("a client that goes away takes its searches with it within a second", hard.name,
+	report_of("a client that goes away takes its searches with it within a second", hard.name,
 		   right && took < CANCEL_MS);
 	points_free(&hard.references);
 	points_free(&hard.observations);
@@ -349,7 +347,7 @@ test_cancelled_sort(const struct engine *engine)
 			   whole, left);
 		right = right && left < whole / 2;
 	}
-	report("a client that goes away takes the sort of its references with it", "",
+	report("a client that goes away takes the sort of its references with it",
 		   right && small_search_right(engine));
 }
 
@@ -447,7 +445,7 @@ test_threads(void)
 	}
 	engine_stop(&engine);
 	printf("# %d threads at most, with %d for the CPU\n", most, THREADS);
-	report("eight sessions at a time share the threads of the CPU", "",
+	report("eight sessions at a time share the threads of the CPU",
 		   right && most >= THREADS && most <= THREADS + BESIDE);
 }
 
@@ -479,6 +477,5 @@ main(int argument_count, char **words)
 	engine_stop(&engine);
 	test_threads();
 
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed == 0 && passed > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return summed_up();
 }
