@@ -51,6 +51,8 @@
  * brute_redo.cu have the kernels; this file has the host's side.
  */
 #include "brute_filter.cuh"
+#include "columns.cuh"
+#include "multiprocessors.cuh"
 
 /* waves of blocks for which there is room when observations are few */
 #define WAVES 4
@@ -194,15 +196,14 @@ cudaError_t
 brute_measure(struct brute_machine *machine)
 {
 	int			device;
-	int			multiprocessors;
+	uint32_t	multiprocessors;
 	int			double_ratio;
 	int			scan_blocks;
 	int			redo_blocks;
 	cudaError_t error;
 
 	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
-		(error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
-										device)) != cudaSuccess ||
+		(error = count_multiprocessors(&multiprocessors)) != cudaSuccess ||
 		(error = cudaDeviceGetAttribute(&double_ratio,
 										cudaDevAttrSingleToDoublePrecisionPerfRatio,
 										device)) != cudaSuccess ||
@@ -212,8 +213,8 @@ brute_measure(struct brute_machine *machine)
 	if (scan_blocks == 0 || redo_blocks == 0)
 		return cudaErrorLaunchOutOfResources;
 
-	machine->scan_blocks = (uint32_t) (multiprocessors * scan_blocks);
-	machine->redo_blocks = (uint32_t) (multiprocessors * redo_blocks);
+	machine->scan_blocks = multiprocessors * (uint32_t) scan_blocks;
+	machine->redo_blocks = multiprocessors * (uint32_t) redo_blocks;
 	machine->scan_pairs = (uint64_t) multiprocessors * SCAN_PAIRS;
 	/* redo may have to do every pair in float64, which may be a slow thing */
 	machine->redo_pairs = (uint64_t) multiprocessors * REDO_PAIRS * 2 /
@@ -221,37 +222,26 @@ brute_measure(struct brute_machine *machine)
 	return cudaSuccess;
 }
 
-/* the next column's address; every column begins at a multiple of 256 bytes */
-static void *
-place_column(uintptr_t base, size_t *offset, size_t bytes)
-{
-	void	   *column = (void *) (base + *offset);
-
-	*offset += (bytes + 255) / 256 * 256;
-	return column;
-}
-
 size_t
 brute_place_references(void *memory, uint32_t count, struct brute_references *references)
 {
-	uintptr_t	base = (uintptr_t) memory;
 	size_t		offset = 0;
 	uint32_t	tiles = (uint32_t) (((size_t) count + BRUTE_TILE - 1) / BRUTE_TILE);
 	size_t		padded = (size_t) tiles * BRUTE_TILE;
 
 	references->count = count;
 	references->tiles = tiles;
-	references->x = (double *) place_column(base, &offset, count * sizeof(double));
-	references->y = (double *) place_column(base, &offset, count * sizeof(double));
-	references->z = (double *) place_column(base, &offset, count * sizeof(double));
-	references->tag = (int64_t *) place_column(base, &offset, count * sizeof(int64_t));
-	references->x_single = (float *) place_column(base, &offset, padded * sizeof(float));
-	references->y_single = (float *) place_column(base, &offset, padded * sizeof(float));
-	references->z_single = (float *) place_column(base, &offset, padded * sizeof(float));
-	references->pieces = (uint32_t *) place_column(base, &offset, padded * 4 * sizeof(uint32_t));
-	references->box = (int *) place_column(base, &offset, 6 * sizeof(int));
-	references->frame = (struct brute_frame *) place_column(base, &offset,
-															sizeof(struct brute_frame));
+	references->x = (double *) next_column(memory, &offset, count * sizeof(double));
+	references->y = (double *) next_column(memory, &offset, count * sizeof(double));
+	references->z = (double *) next_column(memory, &offset, count * sizeof(double));
+	references->tag = (int64_t *) next_column(memory, &offset, count * sizeof(int64_t));
+	references->x_single = (float *) next_column(memory, &offset, padded * sizeof(float));
+	references->y_single = (float *) next_column(memory, &offset, padded * sizeof(float));
+	references->z_single = (float *) next_column(memory, &offset, padded * sizeof(float));
+	references->pieces = (uint32_t *) next_column(memory, &offset, padded * 4 * sizeof(uint32_t));
+	references->box = (int *) next_column(memory, &offset, 6 * sizeof(int));
+	references->frame = (struct brute_frame *) next_column(memory, &offset,
+														   sizeof(struct brute_frame));
 	return offset;
 }
 
@@ -259,7 +249,6 @@ size_t
 brute_place_room(void *memory, uint32_t capacity, const struct brute_machine *machine,
 				 struct brute_room *room)
 {
-	uintptr_t	base = (uintptr_t) memory;
 	size_t		offset = 0;
 	uint32_t	scan_states = WAVES * machine->scan_blocks * SCAN_PER_BLOCK;
 	uint32_t	redo_states = WAVES * machine->redo_blocks * REDO_PER_BLOCK;
@@ -276,16 +265,16 @@ brute_place_room(void *memory, uint32_t capacity, const struct brute_machine *ma
 	room->capacity = capacity;
 	room->scan_states = scan_states;
 	room->redo_states = redo_states;
-	room->latitude = (double *) place_column(base, &offset, capacity * sizeof(double));
-	room->longitude = (double *) place_column(base, &offset, capacity * sizeof(double));
-	room->count = (uint32_t *) place_column(base, &offset, capacity * sizeof(uint32_t));
-	room->x = (double *) place_column(base, &offset, capacity * sizeof(double));
-	room->y = (double *) place_column(base, &offset, capacity * sizeof(double));
-	room->z = (double *) place_column(base, &offset, capacity * sizeof(double));
-	room->ambiguous = (uint32_t *) place_column(base, &offset, capacity * sizeof(uint32_t));
-	room->floor = (float *) place_column(base, &offset, capacity * sizeof(float));
-	room->states = place_column(base, &offset, scan_bytes > redo_bytes ? scan_bytes : redo_bytes);
-	room->status = (struct brute_status *) place_column(base, &offset, sizeof(struct brute_status));
+	room->latitude = (double *) next_column(memory, &offset, capacity * sizeof(double));
+	room->longitude = (double *) next_column(memory, &offset, capacity * sizeof(double));
+	room->count = (uint32_t *) next_column(memory, &offset, capacity * sizeof(uint32_t));
+	room->x = (double *) next_column(memory, &offset, capacity * sizeof(double));
+	room->y = (double *) next_column(memory, &offset, capacity * sizeof(double));
+	room->z = (double *) next_column(memory, &offset, capacity * sizeof(double));
+	room->ambiguous = (uint32_t *) next_column(memory, &offset, capacity * sizeof(uint32_t));
+	room->floor = (float *) next_column(memory, &offset, capacity * sizeof(float));
+	room->states = next_column(memory, &offset, scan_bytes > redo_bytes ? scan_bytes : redo_bytes);
+	room->status = (struct brute_status *) next_column(memory, &offset, sizeof(struct brute_status));
 	return offset;
 }
 

@@ -8,17 +8,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* every column begins at a multiple of so many bytes */
+#define COLUMN_ALIGNMENT 256
+
+/* what a column of so many bytes takes */
+static inline size_t
+column_room(size_t bytes)
+{
+	return (bytes + COLUMN_ALIGNMENT - 1) / COLUMN_ALIGNMENT * COLUMN_ALIGNMENT;
+}
+
 /*
  * The address of the next column of so many bytes, in a block that begins at
  * `memory` (NULL to learn only its size, which the offset tells afterwards).
- * Every column begins at a multiple of 256 bytes.
  */
 static inline void *
 next_column(void *memory, size_t *offset, size_t bytes)
 {
 	void	   *column = (void *) ((uintptr_t) memory + *offset);
 
-	*offset += (bytes + 255) / 256 * 256;
+	*offset += column_room(bytes);
 	return column;
 }
 

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "columns.cuh"
 #include "dataset.cuh"
 #include "memory.cuh"
 #include "phase.cuh"
@@ -39,8 +40,6 @@ extern "C"
 
 /* how often to look whether the search has been cancelled meanwhile */
 #define LOOK_NANOSECONDS 20000000
-
-#define ALIGNMENT 256
 
 static struct
 {
@@ -131,12 +130,12 @@ static const void *
 place_column(struct upload *upload, char *memory, size_t *offset, const void *column,
 			 size_t bytes)
 {
-	void	   *target = memory + *offset;
+	void	   *target;
 
 	if (column == NULL)
 		return NULL;
+	target = next_column(memory, offset, bytes);
 	upload_add(upload, target, column, bytes);
-	*offset += geonn_align(bytes, ALIGNMENT);
 	return target;
 }
 
@@ -186,8 +185,8 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct dataset *d
 	{
 		snprintf(purpose, sizeof(purpose), "building the index of %zu references",
 				 dataset->count);
-		bytes = 3 * geonn_align(dataset->count * sizeof(double), ALIGNMENT) +
-			2 * geonn_align(dataset->count * sizeof(int32_t), ALIGNMENT) +
+		bytes = 3 * column_room(dataset->count * sizeof(double)) +
+			2 * column_room(dataset->count * sizeof(int32_t)) +
 			index_build_room((uint32_t) dataset->count, dataset->columns);
 		room = (char *) cuda_allocate(device, bytes, purpose, failure);
 		if (room == NULL)

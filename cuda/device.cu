@@ -136,27 +136,6 @@ copy_results(const struct lane *lane, uint32_t observations, uint32_t pairs,
 	return error;
 }
 
-void
-record_answered(struct search *search, uint32_t observations, uint32_t pairs, bool one_each)
-{
-	uint32_t   *count = search->columns.count + search->first;
-
-	/* where not all have one pair, all need their counts */
-	if (search->answered == 0)
-		search->one_each = one_each;
-	else if (search->one_each && !one_each)
-	{
-		search->one_each = false;
-		for (uint32_t i = 0; i < search->answered; i++)
-			count[i] = 1;
-	}
-	else if (!search->one_each && one_each)
-		for (uint32_t i = 0; i < observations; i++)
-			count[search->answered + i] = 1;
-	search->answered += observations;
-	search->pairs += pairs;
-}
-
 /* ---- searches ---- */
 
 static void

@@ -152,13 +152,6 @@ extern cudaError_t copy_results(const struct lane *lane, uint32_t observations, 
 								const uint32_t *count, const int64_t *tag,
 								const double *distance);
 
-/*
- * The search's next observations are answered with the next pairs; one_each:
- * each has one, and their counts have not been written.
- */
-extern void record_answered(struct search *search, uint32_t observations, uint32_t pairs,
-							bool one_each);
-
 /* observations not yet answered, and pairs that there is still room for */
 extern uint32_t rows_left(const struct search *search);
 extern uint32_t room_left(const struct search *search);

@@ -31,10 +31,8 @@
 #include <thrust/iterator/counting_iterator.h>
 
 #include "../src/common/spheroid.h"
+#include "columns.cuh"
 #include "index_walk.cuh"
-
-/* columns begin at multiples of this many bytes */
-#define ALIGNMENT 256
 
 #define BLOCK_THREADS 256
 #define BLOCK_WARPS (BLOCK_THREADS / INDEX_WIDTH)
@@ -76,16 +74,6 @@ struct build_room
 	int			code_shift;		/* from sorted keys to leaf_code */
 };
 
-/* take this many bytes from address memory, or from nothing */
-static void *
-take(void *memory, size_t *offset, size_t bytes)
-{
-	size_t		at = *offset;
-
-	*offset += geonn_align(bytes, ALIGNMENT);
-	return memory != NULL ? (char *) memory + at : NULL;
-}
-
 size_t
 index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_t columns,
 			struct index *index)
@@ -100,29 +88,29 @@ index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_
 	index->metric = metric;
 	index->columns = columns;
 	index->shape = shape;
-	index->x = (double *) take(memory, &bytes, positions * sizeof(double));
-	index->y = (double *) take(memory, &bytes, positions * sizeof(double));
-	index->z = (double *) take(memory, &bytes, positions * sizeof(double));
-	index->start = (uint32_t *) take(memory, &bytes, (positions + 1) * sizeof(uint32_t));
-	index->place = (uint32_t *) take(memory, &bytes, references * sizeof(uint32_t));
-	index->tag = (int64_t *) take(memory, &bytes, references * sizeof(int64_t));
-	index->low_x = (double *) take(memory, &bytes, nodes * sizeof(double));
-	index->low_y = (double *) take(memory, &bytes, nodes * sizeof(double));
-	index->low_z = (double *) take(memory, &bytes, nodes * sizeof(double));
-	index->high_x = (double *) take(memory, &bytes, nodes * sizeof(double));
-	index->high_y = (double *) take(memory, &bytes, nodes * sizeof(double));
-	index->high_z = (double *) take(memory, &bytes, nodes * sizeof(double));
+	index->x = (double *) next_column(memory, &bytes, positions * sizeof(double));
+	index->y = (double *) next_column(memory, &bytes, positions * sizeof(double));
+	index->z = (double *) next_column(memory, &bytes, positions * sizeof(double));
+	index->start = (uint32_t *) next_column(memory, &bytes, (positions + 1) * sizeof(uint32_t));
+	index->place = (uint32_t *) next_column(memory, &bytes, references * sizeof(uint32_t));
+	index->tag = (int64_t *) next_column(memory, &bytes, references * sizeof(int64_t));
+	index->low_x = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->low_y = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->low_z = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->high_x = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->high_y = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->high_z = (double *) next_column(memory, &bytes, nodes * sizeof(double));
 	if (columns & GEONN_COLUMN_GROUP)
 	{
-		index->group = (int32_t *) take(memory, &bytes, positions * sizeof(int32_t));
-		index->low_group = (int32_t *) take(memory, &bytes, nodes * sizeof(int32_t));
-		index->high_group = (int32_t *) take(memory, &bytes, nodes * sizeof(int32_t));
+		index->group = (int32_t *) next_column(memory, &bytes, positions * sizeof(int32_t));
+		index->low_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
+		index->high_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
 	}
 	else
-		index->leaf_code = (uint64_t *) take(memory, &bytes,
+		index->leaf_code = (uint64_t *) next_column(memory, &bytes,
 											 shape.nodes[0] * sizeof(uint64_t));
 	if (columns & GEONN_COLUMN_IDENTITY)
-		index->identity = (int32_t *) take(memory, &bytes, references * sizeof(int32_t));
+		index->identity = (int32_t *) next_column(memory, &bytes, references * sizeof(int32_t));
 	return bytes;
 }
 
@@ -146,16 +134,16 @@ place_room(void *memory, uint32_t references, struct build_room *room, size_t *b
 											(uint32_t *) NULL, references)) != cudaSuccess)
 		return error;
 	*bytes = 0;
-	room->record = (struct index_record *) take(memory, bytes,
+	room->record = (struct index_record *) next_column(memory, bytes,
 													  count * sizeof(struct index_record));
-	room->key = (uint64_t *) take(memory, bytes, count * sizeof(uint64_t));
-	room->sorted_key = (uint64_t *) take(memory, bytes, count * sizeof(uint64_t));
-	room->place = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
-	room->sorted_place = (uint32_t *) take(memory, bytes, count * sizeof(uint32_t));
-	room->is_first = (uint8_t *) take(memory, bytes, count);
-	room->status = (struct build_status *) take(memory, bytes, sizeof(struct build_status));
+	room->key = (uint64_t *) next_column(memory, bytes, count * sizeof(uint64_t));
+	room->sorted_key = (uint64_t *) next_column(memory, bytes, count * sizeof(uint64_t));
+	room->place = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
+	room->sorted_place = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
+	room->is_first = (uint8_t *) next_column(memory, bytes, count);
+	room->status = (struct build_status *) next_column(memory, bytes, sizeof(struct build_status));
 	room->scratch_bytes = sort_bytes > select_bytes ? sort_bytes : select_bytes;
-	room->scratch = take(memory, bytes, room->scratch_bytes);
+	room->scratch = next_column(memory, bytes, room->scratch_bytes);
 	room->code_shift = 0;
 	return cudaSuccess;
 }

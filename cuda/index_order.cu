@@ -23,6 +23,7 @@
 
 #include "columns.cuh"
 #include "index_order.cuh"
+#include "multiprocessors.cuh"
 
 #define KEY_THREADS 512
 #define KEY_BLOCKS 3			/* on each multiprocessor */
@@ -281,16 +282,13 @@ index_order_enqueue(const struct index_order *order, const struct index *index,
 	struct ranking ranking;
 	size_t		bytes = order->scratch_bytes;
 	uint32_t	blocks = (uint32_t) (((uint64_t) order->rows + KEY_THREADS - 1) / KEY_THREADS);
-	int			device;
-	int			multiprocessors;
+	uint32_t	multiprocessors;
 	cudaError_t error;
 
-	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
-		(error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
-										device)) != cudaSuccess)
+	if ((error = count_multiprocessors(&multiprocessors)) != cudaSuccess)
 		return error;
-	if (blocks > (uint32_t) multiprocessors * KEY_BLOCKS)
-		blocks = (uint32_t) multiprocessors * KEY_BLOCKS;
+	if (blocks > multiprocessors * KEY_BLOCKS)
+		blocks = multiprocessors * KEY_BLOCKS;
 
 	ranking.ranks = index->shape.nodes[0] < INDEX_RANKS_MAX ? index->shape.nodes[0] :
 		INDEX_RANKS_MAX;

@@ -260,9 +260,9 @@ nearest_finish(struct lane *lane)
 	const struct nearest_piece *piece = &lane->nearest;
 
 	if (piece->all_matched)
-		record_answered(lane->search, piece->rows, piece->rows, true);
+		search_account(lane->search, piece->rows, piece->rows, true);
 	else
-		record_answered(lane->search, piece->rows, lane->status->results.pairs, false);
+		search_account(lane->search, piece->rows, lane->status->results.pairs, false);
 	return PIECE_ANSWERED;
 }
 

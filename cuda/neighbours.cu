@@ -500,7 +500,7 @@ neighbours_finish(struct lane *lane)
 
 	if (fitting->observations == 0 && (search->answered == 0 || !all_room))
 		return PIECE_ALONE;
-	record_answered(search, fitting->observations, fitting->pairs, false);
+	search_account(search, fitting->observations, fitting->pairs, false);
 	return fitting->observations < piece->work.rows && all_room ? PIECE_FULL : PIECE_ANSWERED;
 }
 

@@ -13,6 +13,7 @@
  * the numbers.)  For each digit the candidates that begin like the key are
  * counted by their next digit; then a single thread adds up.
  */
+#include "multiprocessors.cuh"
 #include "neighbours_warp.cuh"
 
 #define BLOCK_THREADS 256
@@ -193,16 +194,11 @@ static cudaError_t
 all_blocks(uint32_t references, uint32_t *blocks)
 {
 	uint32_t	needed = (uint32_t) (((uint64_t) references + BLOCK_THREADS - 1) / BLOCK_THREADS);
-	int			device;
-	int			multiprocessors;
-	cudaError_t error;
+	uint32_t	multiprocessors;
+	cudaError_t error = count_multiprocessors(&multiprocessors);
 
-	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
-		(error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
-										device)) != cudaSuccess)
-		return error;
-	*blocks = min(needed, 8 * (uint32_t) multiprocessors);
-	return cudaSuccess;
+	*blocks = min(needed, 8 * multiprocessors);
+	return error;
 }
 
 cudaError_t

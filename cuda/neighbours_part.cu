@@ -293,7 +293,7 @@ part_finish(struct lane *lane)
 		return PIECE_FULL;
 	}
 	search->cutoff.present = false;
-	record_answered(search, 1, part->written.pairs, false);
+	search_account(search, 1, part->written.pairs, false);
 	return PIECE_ANSWERED;
 }
 

@@ -11,6 +11,7 @@
 #define GEONN_WARP_SHARE_CUH
 
 #include "index_walk.cuh"
+#include "multiprocessors.cuh"
 
 #define WARP_BLOCK_THREADS 128
 #define WARP_BLOCK_WARPS (WARP_BLOCK_THREADS / 32)
@@ -82,19 +83,16 @@ template <typename Kernel>
 static cudaError_t
 resident_blocks(Kernel kernel, uint32_t *blocks)
 {
-	int			device;
-	int			multiprocessors;
+	uint32_t	multiprocessors;
 	int			of_one;
 	cudaError_t error;
 
-	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
-		(error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
-										device)) != cudaSuccess ||
+	if ((error = count_multiprocessors(&multiprocessors)) != cudaSuccess ||
 		(error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel,
 															   WARP_BLOCK_THREADS,
 															   0)) != cudaSuccess)
 		return error;
-	*blocks = (uint32_t) (multiprocessors * of_one);
+	*blocks = multiprocessors * (uint32_t) of_one;
 	return *blocks > 0 ? cudaSuccess : cudaErrorLaunchOutOfResources;
 }
 

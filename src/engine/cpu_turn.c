@@ -4,6 +4,8 @@
  */
 #include "cpu_turn.h"
 
+#include <string.h>
+
 bool
 cpu_turn_is_nearest(const struct search *search)
 {
@@ -15,22 +17,10 @@ cpu_turn_is_nearest(const struct search *search)
 void
 cpu_turn_account(struct search *search, uint32_t rows, const uint32_t *counts, uint32_t pairs)
 {
-	uint32_t   *count = search->columns.count + search->first;
-
-	if (search->answered == 0)
-		search->one_each = true;
-	if (search->one_each && counts != NULL)
-	{
-		/* no longer */
-		for (uint32_t i = 0; i < search->answered; i++)
-			count[i] = 1;
-		search->one_each = false;
-	}
-	if (!search->one_each)
-		for (uint32_t i = 0; i < rows; i++)
-			count[search->answered + i] = counts != NULL ? counts[i] : 1;
-	search->answered += rows;
-	search->pairs += pairs;
+	if (counts != NULL)
+		memcpy(search->columns.count + search->first + search->answered, counts,
+			   rows * sizeof(*counts));
+	search_account(search, rows, pairs, counts == NULL);
 }
 
 void

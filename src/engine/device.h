@@ -93,8 +93,10 @@ struct search
 	struct cutoff cutoff;
 	double		pairs_each;		/* of an observation in the slot's last search, if
 								 * that asked the same; 0 where it is not known */
-	uint32_t	begun;			/* the device's, 0 at first: so many observations
-								 * after those answered are under way, in any order */
+	uint32_t	begun;			/* the CPU's, 0 at first: so many observations
+								 * after those answered are under way, in any
+								 * order, for its next turn to go on with; a GPU
+								 * that goes on begins them anew */
 	bool		failed;
 	struct failure failure;		/* where failed */
 
@@ -102,6 +104,14 @@ struct search
 	struct search_queue *queue;
 	struct search *next;
 };
+
+/*
+ * The next `rows` observations are answered with the next `pairs` pairs, which
+ * stand where they belong; one_each: each has one, and their counts have not
+ * been written.  Else their counts stand, too.
+ */
+extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
+						   bool one_each);
 
 enum device_progress
 {

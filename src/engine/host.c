@@ -100,57 +100,71 @@ copy_path(char *copy, const char *path)
 	return true;
 }
 
+/* whole cores' worth of time that one group has; UINT64_MAX: no limit */
+static uint64_t
+cores_of(const char *root, const char *group)
+{
+	FILE	   *file = open_file(root, group, "cpu.max");
+	unsigned long long quota;
+	unsigned long long period;
+	bool		is_limited;
+
+	if (file == NULL)
+		return UINT64_MAX;
+	is_limited = fscanf(file, "%llu %llu", &quota, &period) == 2 && quota > 0 && period > 0;
+	fclose(file);
+	return is_limited ? (quota - 1) / period + 1 : UINT64_MAX;
+}
+
+/* bytes left to one group; UINT64_MAX: no limit */
+static uint64_t
+memory_free_of(const char *root, const char *group)
+{
+	uint64_t	limit;
+	uint64_t	current;
+	uint64_t	inactive;
+
+	if (!read_number(root, group, "memory.max", &limit) ||
+		!read_number(root, group, "memory.current", &current))
+		return UINT64_MAX;
+	inactive = read_inactive(root, group);
+	current = current > inactive ? current - inactive : 0;
+	return limit > current ? limit - current : 0;
+}
+
+/*
+ * The least that a group and those above it have.
+ */
+static uint64_t
+least_of_groups(const char *root, const char *path,
+				uint64_t (*of_group) (const char *root, const char *group))
+{
+	char		group[PATH_MAX];
+	uint64_t	least = UINT64_MAX;
+
+	if (!copy_path(group, path))
+		return least;
+	do
+	{
+		uint64_t	amount = of_group(root, group);
+
+		least = amount < least ? amount : least;
+	} while (go_up(group));
+	return least;
+}
+
 unsigned
 host_group_cores(const char *root, const char *path)
 {
-	char		group[PATH_MAX];
-	unsigned	cores = UINT_MAX;
+	uint64_t	cores = least_of_groups(root, path, cores_of);
 
-	if (!copy_path(group, path))
-		return cores;
-	do
-	{
-		FILE	   *file = open_file(root, group, "cpu.max");
-		unsigned long long quota;
-		unsigned long long period;
-
-		if (file == NULL)
-			continue;
-		if (fscanf(file, "%llu %llu", &quota, &period) == 2 && quota > 0 && period > 0)
-		{
-			unsigned long long whole = (quota - 1) / period + 1;
-
-			cores = whole < cores ? (unsigned) whole : cores;
-		}
-		fclose(file);
-	} while (go_up(group));
-	return cores;
+	return cores < UINT_MAX ? (unsigned) cores : UINT_MAX;
 }
 
 uint64_t
 host_group_memory_free(const char *root, const char *path)
 {
-	char		group[PATH_MAX];
-	uint64_t	free_bytes = UINT64_MAX;
-
-	if (!copy_path(group, path))
-		return free_bytes;
-	do
-	{
-		uint64_t	limit;
-		uint64_t	current;
-		uint64_t	inactive;
-		uint64_t	left;
-
-		if (!read_number(root, group, "memory.max", &limit) ||
-			!read_number(root, group, "memory.current", &current))
-			continue;
-		inactive = read_inactive(root, group);
-		current = current > inactive ? current - inactive : 0;
-		left = limit > current ? limit - current : 0;
-		free_bytes = left < free_bytes ? left : free_bytes;
-	} while (go_up(group));
-	return free_bytes;
+	return least_of_groups(root, path, memory_free_of);
 }
 
 /*

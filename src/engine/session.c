@@ -515,10 +515,10 @@ is_same_question(const struct question *a, const struct question *b)
  * Is this something that can be asked?  Else the session has ended.
  */
 static bool
-check_question(struct session *session, const struct geonn_search *request)
+check_question(struct session *session, const struct geonn_search *request,
+			   const struct question *question)
 {
 	const struct search *last = &session->slots[request->slot].search;
-	struct question question = question_of(session, request);
 
 	if (request->first >= request->rows)
 		fail_protocol(session, "search begins past its rows");
@@ -531,7 +531,7 @@ check_question(struct session *session, const struct geonn_search *request)
 		fail_protocol(session, "unknown algorithm or flags");
 	else if (request->flags & GEONN_SEARCH_RESUME &&
 			 !(last->cutoff.present && last->first == request->first &&
-			   is_same_question(&question, &last->question)))
+			   is_same_question(question, &last->question)))
 		fail_protocol(session, "nothing to resume");
 	else
 		return true;
@@ -546,14 +546,13 @@ handle_search(struct session *session, const union geonn_message *message)
 	struct search *search;
 	struct cutoff cutoff = {0};
 	double		pairs_each = 0.0;
-	struct question question;
+	struct question question = question_of(session, request);
 
-	if (slot == NULL || !check_question(session, request))
+	if (slot == NULL || !check_question(session, request, &question))
 		return;
 	search = &slot->search;
 	if (request->flags & GEONN_SEARCH_RESUME)
 		cutoff = search->cutoff;
-	question = question_of(session, request);
 	if (is_same_question(&question, &search->question))
 		pairs_each = search->answered > 0 ? (double) search->pairs / search->answered :
 			search->pairs_each;
