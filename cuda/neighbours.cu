@@ -187,8 +187,8 @@ neighbours_place(struct device *device, struct lane *lane, uint32_t rows, void *
 	{
 		work->entry = (struct neighbours_entry *)
 			next_column(memory, &offset, room * sizeof(struct neighbours_entry));
-		work->entry_sort_bytes = neighbours_entry_sort_bytes(room);
-		work->entry_sort_room = next_column(memory, &offset, work->entry_sort_bytes);
+		work->entry_sort_room = next_column(memory, &offset,
+											neighbours_entry_sort_bytes(room));
 	}
 
 	work->results.rows = rows;

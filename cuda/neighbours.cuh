@@ -111,7 +111,6 @@ struct neighbours
 	uint32_t   *entry_reference;	/* [entry_room] in the index's order; for the
 									 * spheroid places in the dataset */
 	void	   *entry_sort_room;
-	size_t		entry_sort_bytes;
 
 	/* counts, offsets and packed pairs; count belongs to the selected where
 	 * these are the answers, else to the entries */
@@ -129,9 +128,12 @@ struct neighbours
 extern size_t neighbours_sort_bytes(uint32_t rows);
 extern cudaError_t neighbours_sort(const struct neighbours *search);
 
-/* sort entries by (row, value, place), with their references */
+/*
+ * Sort entries by (row, value, place), with their references.  They may stand
+ * elsewhere then, where search->entry, entry_reference and results say.
+ */
 extern size_t neighbours_entry_sort_bytes(uint32_t entries);
-extern cudaError_t neighbours_sort_entries(const struct neighbours *search, uint32_t entries);
+extern cudaError_t neighbours_sort_entries(struct neighbours *search, uint32_t entries);
 
 /*
  * neighbours_few.cu: enqueue the search for few neighbours of many observations.

@@ -72,8 +72,8 @@ part_place(struct device *device, struct lane *lane, uint32_t rows, void *memory
 		return offset;
 	work->entry = (struct neighbours_entry *)
 		next_column(memory, &offset, room * sizeof(struct neighbours_entry));
-	work->entry_sort_bytes = neighbours_entry_sort_bytes(room);
-	work->entry_sort_room = next_column(memory, &offset, work->entry_sort_bytes);
+	work->entry_sort_room = next_column(memory, &offset,
+										neighbours_entry_sort_bytes(room));
 	work->results.rows = 1;
 	work->results.room = room;
 	work->results.stride = 0;
@@ -188,7 +188,7 @@ static cudaError_t
 enqueue_pack(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_part *part = &lane->part;
-	const struct neighbours *work = &part->work;
+	struct neighbours *work = &part->work;
 	uint32_t	entries = lane->status->neighbours.entries;
 	cudaError_t error;
 

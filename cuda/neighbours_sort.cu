@@ -6,9 +6,10 @@
  * observations are searched in the order of (group, place on the curve), down to
  * cells of some 600 m.
  */
-#include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
+#include <cuda/std/tuple>
 
+#include "columns.cuh"
 #include "neighbours_warp.cuh"
 
 #define BLOCK_THREADS 256
@@ -74,35 +75,96 @@ neighbours_sort(const struct neighbours *search)
 										   search->stream);
 }
 
-struct entry_before
+/* the parts of an entry, the first in its order first */
+struct entry_parts
 {
-	__device__ __forceinline__ bool
-	operator() (const struct neighbours_entry &a, const struct neighbours_entry &b) const
+	__device__ __forceinline__ cuda::std::tuple<uint32_t &, double &, uint32_t &>
+	operator() (struct neighbours_entry &entry) const
 	{
-		if (a.row != b.row)
-			return a.row < b.row;
-		return a.value < b.value || (a.value == b.value && a.place < b.place);
+		return {entry.row, entry.value, entry.place};
 	}
 };
+
+/* bits of value and place */
+#define ENTRY_BITS_BELOW_ROW 96
+
+/* what a sort of entries has in its room */
+struct entry_room
+{
+	struct neighbours_entry *entry; /* the sort goes to and fro */
+	uint32_t   *reference;
+	void	   *scratch;		/* CUB's */
+	size_t		scratch_bytes;
+};
+
+static cudaError_t
+enqueue_entry_sort(void *scratch, size_t *bytes,
+				   cub::DoubleBuffer<struct neighbours_entry> *entries,
+				   cub::DoubleBuffer<uint32_t> *references, uint32_t count, uint32_t rows,
+				   cudaStream_t stream)
+{
+	int			row_bits = 1;
+
+	while (row_bits < 32 && rows > 1u << row_bits)
+		row_bits++;
+	return cub::DeviceRadixSort::SortPairs(scratch, *bytes, *entries, *references, count,
+										   entry_parts(), 0, ENTRY_BITS_BELOW_ROW + row_bits,
+										   stream);
+}
+
+/*
+ * Lay the room out for so many entries; returns the bytes that it takes.
+ */
+static size_t
+place_entry_room(void *memory, uint32_t entries, struct entry_room *room)
+{
+	cub::DoubleBuffer<struct neighbours_entry> no_entries;
+	cub::DoubleBuffer<uint32_t> no_references;
+	size_t		offset = 0;
+
+	/* its answer depends on the number alone, and can't fail */
+	room->scratch_bytes = 0;
+	enqueue_entry_sort(NULL, &room->scratch_bytes, &no_entries, &no_references, entries,
+					   UINT32_MAX, 0);
+	room->entry = (struct neighbours_entry *)
+		next_column(memory, &offset, entries * sizeof(struct neighbours_entry));
+	room->reference = (uint32_t *) next_column(memory, &offset, entries * sizeof(uint32_t));
+	room->scratch = next_column(memory, &offset, room->scratch_bytes);
+	return offset;
+}
 
 size_t
 neighbours_entry_sort_bytes(uint32_t entries)
 {
-	size_t		bytes = 0;
+	struct entry_room room;
 
-	cub::DeviceMergeSort::SortPairs(NULL, bytes, (struct neighbours_entry *) NULL,
-									(uint32_t *) NULL, entries, entry_before());
-	return bytes;
+	return place_entry_room(NULL, entries, &room);
 }
 
+/*
+ * By radix, though the entries of a row are adjacent already and merging would
+ * do: the launches of CUB's merge sort overlap on GPUs of compute capability
+ * 9.0 and later, and up to its version 3.0.1 at least read what the one before
+ * has not yet written (NVIDIA/cccl issue 5297), where the GPU is shared.
+ */
 cudaError_t
-neighbours_sort_entries(const struct neighbours *search, uint32_t entries)
+neighbours_sort_entries(struct neighbours *search, uint32_t entries)
 {
-	size_t		bytes = search->entry_sort_bytes;
+	struct entry_room room;
+	cudaError_t error;
 
 	if (entries == 0)
 		return cudaSuccess;
-	return cub::DeviceMergeSort::SortPairs(search->entry_sort_room, bytes, search->entry,
-										   search->entry_reference, entries, entry_before(),
-										   search->stream);
+	place_entry_room(search->entry_sort_room, search->entry_room, &room);
+
+	cub::DoubleBuffer<struct neighbours_entry> sorted(search->entry, room.entry);
+	cub::DoubleBuffer<uint32_t> references(search->entry_reference, room.reference);
+
+	error = enqueue_entry_sort(room.scratch, &room.scratch_bytes, &sorted, &references, entries,
+							   search->rows, search->stream);
+	search->entry = sorted.Current();
+	search->entry_reference = references.Current();
+	search->results.distance = (const double *) search->entry;
+	search->results.reference = search->entry_reference;
+	return error;
 }
