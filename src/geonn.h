@@ -6,6 +6,7 @@
 #define GEONN_H
 
 #include "pgstat.h"
+#include "utils/guc.h"
 
 #include "common/protocol.h"
 
@@ -30,6 +31,10 @@ extern int	geonn_cpu_threads;	/* 0: one for each core */
 extern int	geonn_engine_timeout;	/* seconds */
 extern int	geonn_transfer_memory_limit;	/* megabytes */
 extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
+
+/* the names of geonn_device's and geonn_algorithm's values */
+extern const struct config_enum_entry geonn_device_options[];
+extern const struct config_enum_entry geonn_algorithm_options[];
 
 /* what pg_stat_activity shows while a process waits for the engine */
 extern uint32 geonn_wait_event(void);

@@ -30,14 +30,14 @@ int			geonn_engine_timeout = 60;
 int			geonn_transfer_memory_limit = 1024;
 int			geonn_gpu_memory_limit = 0;
 
-static const struct config_enum_entry device_options[] = {
+const struct config_enum_entry geonn_device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
 	{"cpu", GEONN_DEVICE_CPU, false},
 	{"cuda", GEONN_DEVICE_CUDA, false},
 	{NULL, 0, false}
 };
 
-static const struct config_enum_entry algorithm_options[] = {
+const struct config_enum_entry geonn_algorithm_options[] = {
 	{"auto", GEONN_ALGORITHM_AUTO, false},
 	{"index", GEONN_ALGORITHM_INDEX, false},
 	{"brute", GEONN_ALGORITHM_BRUTE, false},
@@ -51,7 +51,7 @@ _PG_init(void)
 							 "Device that this session's searches run on.",
 							 "auto uses the GPUs if there are any, else the CPU.",
 							 &geonn_device,
-							 GEONN_DEVICE_AUTO, device_options,
+							 GEONN_DEVICE_AUTO, geonn_device_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 
@@ -59,7 +59,7 @@ _PG_init(void)
 							 "Algorithm that this session's searches use; the rows are the same.",
 							 "auto builds an index for all but a few references; brute compares every pair.",
 							 &geonn_algorithm,
-							 GEONN_ALGORITHM_AUTO, algorithm_options,
+							 GEONN_ALGORITHM_AUTO, geonn_algorithm_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 
