@@ -36,7 +36,7 @@ ifneq ($(filter check demo,$(MAKECMDGOALS)),)
 BUILD = $(MAKE) --no-print-directory -s
 
 check:
-	@test/install-dependencies
+	@test/install-dependencies postgis
 	@echo "building"
 	@$(BUILD) all test-programs bench
 	+@test/install
