@@ -8,34 +8,165 @@ CREATE TYPE geonn_pair AS (
 COMMENT ON TYPE geonn_pair IS
 'an observation, its neighbour, and the metres between them';
 
--- What the planner asks about geonn_nearest.
+CREATE TYPE geonn_point_pair AS (
+	ord bigint,
+	ref_id bigint,
+	distance double precision
+);
+COMMENT ON TYPE geonn_point_pair IS
+'the number of a point, its neighbour, and the metres between them';
+
+-- What the planner asks about the joins below.
 CREATE FUNCTION geonn_nearest_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 COMMENT ON FUNCTION geonn_nearest_support(internal) IS
-'planner support for geonn_nearest';
+'planner support for geonn_nearest and geonn_nearest_sql';
+CREATE FUNCTION geonn_within_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+COMMENT ON FUNCTION geonn_within_support(internal) IS
+'planner support for geonn_within and geonn_within_sql';
+CREATE FUNCTION geonn_points_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+COMMENT ON FUNCTION geonn_points_support(internal) IS
+'planner support for geonn_nearest_points';
 
--- One row for each observation, in no particular order: the reference that is
--- first in the order (distance, reference id), and the distance in metres as
--- geonn_distance gives it.  obs and ref are tables, partitioned tables, views,
--- materialized views or foreign tables; geonn_describe tells which of their
--- columns are used.  They are read with the snapshot of the calling statement
--- and the privileges of its user.
+-- For each observation its k nearest references: the first in the order
+-- (distance, reference id, latitude, longitude), the distance in metres being
+-- what geonn_distance gives, and ids in the btree order of their type and
+-- collation.  Rows of one observation are adjacent and in this order, the
+-- observations in none.
 --
--- Rows with a NULL id or coordinate are no candidates.  Rows with a coordinate
--- that is NaN, infinite or out of range (latitude -90 ... 90, longitude
--- -180 ... 360 degrees) are skipped with one warning for each relation.  Where
--- ref has no candidate there are no rows, and obs is not read.
+-- obs, ref			tables, partitioned tables, views, materialized views or
+--					foreign tables; geonn_describe tells which of their columns are
+--					used.  They are read with the snapshot of the calling statement
+--					and the privileges of its user.
+-- k				1 ... 1024; there are fewer where there are fewer references
+-- max_distance		metres, inclusive; NULL: however far
+-- metric			'sphere' or 'spheroid'
+-- by				columns that both have, of the same types: only references
+--					that equal the observation in all of them count
+-- exclude_self		leave out references whose id equals the observation's
+-- keep_unmatched	as a left join does: observations without a neighbour come
+--					once, with NULL in place of the reference and rank 1
+-- ties				'first' or 'all': also what is as far as the k-th
+-- invalid			what to do with coordinates that are NaN, infinite or out of
+--					range (latitude -90 ... 90, longitude -180 ... 360): 'skip' such
+--					rows with one warning for each relation, or raise an 'error'
+--					that names the first
+-- options			obs_id, obs_lat, obs_lon, obs_geog, ref_id, ref_lat, ref_lon,
+--					ref_geog: names of columns; device, algorithm: instead of the
+--					settings geonn.device and geonn.algorithm; batch_rows:
+--					observations sent at a time
+-- row_type			NULL of the composite type that the rows are to have, with
+--					any of the columns obs_id, ref_id, distance, rank, obs_lat,
+--					obs_lon, ref_lat, ref_lon, bearing
 --
--- The searches run on the device that the setting geonn.device chooses; the
--- rows are the same on all of them.
-CREATE FUNCTION geonn_nearest(obs regclass, ref regclass)
-	RETURNS SETOF geonn_pair
+-- Rows with a NULL id or coordinate are no candidates.  Where ref has no candidate
+-- obs is not read, unless its rows are kept.  The rows are the same on all
+-- devices and by all algorithms.
+CREATE FUNCTION geonn_nearest(obs regclass, ref regclass,
+							  k integer DEFAULT 1,
+							  max_distance double precision DEFAULT NULL,
+							  metric text DEFAULT 'sphere',
+							  by name[] DEFAULT NULL,
+							  exclude_self boolean DEFAULT false,
+							  keep_unmatched boolean DEFAULT false,
+							  ties text DEFAULT 'first',
+							  invalid text DEFAULT 'skip',
+							  options jsonb DEFAULT '{}',
+							  row_type anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
 	SUPPORT geonn_nearest_support;
-COMMENT ON FUNCTION geonn_nearest(regclass, regclass) IS
-'for each row of obs the nearest row of ref, with the distance in metres';
+COMMENT ON FUNCTION geonn_nearest(regclass, regclass, integer, double precision, text, name[],
+								  boolean, boolean, text, text, jsonb, anyelement) IS
+'for each row of obs the nearest rows of ref, with the distance in metres';
+
+-- The same for what two queries return: one SELECT each, with columns id, lat
+-- and lon, or id and a point, and those of the argument by.
+CREATE FUNCTION geonn_nearest_sql(obs_sql text, ref_sql text,
+								  k integer DEFAULT 1,
+								  max_distance double precision DEFAULT NULL,
+								  metric text DEFAULT 'sphere',
+								  by name[] DEFAULT NULL,
+								  exclude_self boolean DEFAULT false,
+								  keep_unmatched boolean DEFAULT false,
+								  ties text DEFAULT 'first',
+								  invalid text DEFAULT 'skip',
+								  options jsonb DEFAULT '{}',
+								  row_type anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_nearest_support;
+COMMENT ON FUNCTION geonn_nearest_sql(text, text, integer, double precision, text, name[],
+									  boolean, boolean, text, text, jsonb, anyelement) IS
+'for each row of one query the nearest rows of another, with the distance in metres';
+
+-- Every pair of an observation and a reference that are at most radius metres
+-- apart; arguments and rows as those of geonn_nearest.
+CREATE FUNCTION geonn_within(obs regclass, ref regclass,
+							 radius double precision,
+							 metric text DEFAULT 'sphere',
+							 by name[] DEFAULT NULL,
+							 exclude_self boolean DEFAULT false,
+							 keep_unmatched boolean DEFAULT false,
+							 invalid text DEFAULT 'skip',
+							 options jsonb DEFAULT '{}',
+							 row_type anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_within_support;
+COMMENT ON FUNCTION geonn_within(regclass, regclass, double precision, text, name[], boolean,
+								 boolean, text, jsonb, anyelement) IS
+'every pair of rows of obs and ref that are within a radius in metres';
+
+CREATE FUNCTION geonn_within_sql(obs_sql text, ref_sql text,
+								 radius double precision,
+								 metric text DEFAULT 'sphere',
+								 by name[] DEFAULT NULL,
+								 exclude_self boolean DEFAULT false,
+								 keep_unmatched boolean DEFAULT false,
+								 invalid text DEFAULT 'skip',
+								 options jsonb DEFAULT '{}',
+								 row_type anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_within_support;
+COMMENT ON FUNCTION geonn_within_sql(text, text, double precision, text, name[], boolean,
+									 boolean, text, jsonb, anyelement) IS
+'every pair of rows of two queries that are within a radius in metres';
+
+-- The nearest references of points that are given as two arrays, of latitudes
+-- and of longitudes; ord is a point's place in them, from 1 on.  A row_type may
+-- have the columns ord, ref_id, distance, rank, obs_lat, obs_lon, ref_lat,
+-- ref_lon and bearing.
+CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precision[],
+									 ref regclass,
+									 k integer DEFAULT 1,
+									 max_distance double precision DEFAULT NULL,
+									 metric text DEFAULT 'sphere',
+									 keep_unmatched boolean DEFAULT false,
+									 ties text DEFAULT 'first',
+									 invalid text DEFAULT 'skip',
+									 options jsonb DEFAULT '{}',
+									 row_type anyelement DEFAULT NULL::geonn_point_pair)
+	RETURNS SETOF anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 100
+	SUPPORT geonn_points_support;
+COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[], regclass,
+										 integer, double precision, text, boolean, text, text,
+										 jsonb, anyelement) IS
+'for each of the points in two arrays the nearest rows of ref';
 
 -- Metres between two points given in degrees: with the metric 'sphere' along
 -- the great circle of the sphere of radius 6371008.7714150598 m, with 'spheroid'

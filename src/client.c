@@ -33,7 +33,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "utils/float.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 
 #include "client.h"
@@ -46,8 +46,13 @@
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
-/* what a search asks for: the nearest reference */
-#define NEIGHBOURS		1
+/* pairs that a batch has room for: at most, and for each of the rows that a
+ * batch for one neighbour each would have */
+#define MOST_PAIRS		(1024 * 1024)
+#define PAIRS_A_ROW		16
+
+/* pairs of an observation where nobody knows */
+#define UNKNOWN_PAIRS	8
 
 typedef enum SlotState
 {
@@ -67,7 +72,8 @@ typedef struct Slot
 	void	   *start;
 	size_t		bytes;
 	struct geonn_batch_columns columns;
-	int64	   *observation_id; /* [columns.rows] */
+	Datum	   *observation_id; /* [columns.rows] */
+	MemoryContext ids;			/* what they point to, where they do */
 
 	uint32		target;			/* rows at which it is sent */
 	uint32		rows;			/* in it */
@@ -77,15 +83,19 @@ typedef struct Slot
 	uint32		end;			/* row before which answers end */
 	uint32		pairs;			/* in the batch */
 	bool		one_each;		/* every observation has one pair */
+	bool		partial;		/* the last observation has more pairs than these */
+	bool		resumes;		/* and these are more of the first one's */
 	uint32		observation;	/* the present row */
 	uint32		left;			/* pairs that it still has */
 	uint32		pair;			/* the next one */
+	uint64		rank;			/* of the present row's last pair, 0 before it */
 } Slot;
 
 struct GeonnClient
 {
 	GeonnConnection *connection;
 	MemoryContext context;
+	GeonnQuestion question;
 	Slot		slots[GEONN_RING_SLOTS];
 	MemoryContextCallback release;
 
@@ -101,8 +111,9 @@ struct GeonnClient
 
 	/* references: how many, and are they in their order so far? */
 	uint64		references;
+	bool		sealed;
 	bool		in_order;
-	int64		last_id;
+	int64		last_tag;
 	double		last_latitude;
 	double		last_longitude;
 
@@ -138,7 +149,7 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 {
 	struct geonn_batch_columns columns;
 	size_t		bytes = geonn_batch_layout(NULL, batch->rows, batch->room,
-										   0, &columns);
+										   client->question.columns, &columns);
 	void	   *start = NULL;
 	int			reason = EPERM;
 	Slot	   *slot;
@@ -177,7 +188,8 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 	slot = &client->slots[batch->slot];
 	slot->start = start;
 	slot->bytes = bytes;
-	geonn_batch_layout(start, batch->rows, batch->room, 0, &slot->columns);
+	geonn_batch_layout(start, batch->rows, batch->room, client->question.columns,
+					   &slot->columns);
 	slot->state = SLOT_IDLE;
 }
 
@@ -193,8 +205,8 @@ present_count(const Slot *slot)
 	if (slot->one_each)
 		return 1;
 	count = slot->columns.count[slot->observation];
-	if (count > NEIGHBOURS)
-		geonn_connection_violation("more neighbours than it was asked for");
+	if (count > slot->pairs - slot->pair)
+		geonn_connection_violation("more pairs than its batch has");
 	return count;
 }
 
@@ -203,23 +215,27 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 {
 	Slot	   *slot = slot_in_state(client, results->slot, SLOT_SEARCHING);
 	bool		one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
+	bool		partial = (results->flags & GEONN_RESULTS_PARTIAL) != 0;
+	uint32		left = slot->rows - slot->first;
 
-	/* a batch has room for a pair, so no observation's can be cut off */
 	if (results->first != slot->first ||
-		results->observations < 1 ||
-		results->observations > slot->rows - slot->first ||
+		results->observations > left ||
+		(partial ? results->observations == left || one_each : results->observations == 0) ||
 		results->pairs > slot->columns.room ||
-		(results->flags & ~GEONN_RESULTS_ONE_EACH) != 0 ||
+		(results->flags & ~(GEONN_RESULTS_ONE_EACH | GEONN_RESULTS_PARTIAL)) != 0 ||
 		(one_each && results->pairs != results->observations))
 		geonn_connection_violation("results that do not fit their batch");
 
 	slot->state = SLOT_ANSWERED;
-	slot->end = results->first + results->observations;
+	slot->end = results->first + results->observations + (partial ? 1 : 0);
 	slot->pairs = results->pairs;
 	slot->observation = results->first;
 	slot->pair = 0;
 	slot->one_each = one_each;
+	slot->partial = partial;
 	slot->left = present_count(slot);
+	if (!slot->resumes)
+		slot->rank = 0;
 	client->searching--;
 }
 
@@ -260,8 +276,8 @@ take_message(GeonnClient *client, bool wait)
 			client->awaited = 0;
 			if (message.header.type == GEONN_SEALED)
 				client->sealed_references = message.sealed.references;
-			else if (message.opened.metric != GEONN_METRIC_SPHERE ||
-					 message.opened.columns != 0)
+			else if (message.opened.metric != (uint32) client->question.metric ||
+					 message.opened.columns != client->question.columns)
 				geonn_connection_violation("another kind of dataset than it was asked for");
 			break;
 		default:
@@ -284,12 +300,39 @@ await_answer(GeonnClient *client, uint16 type)
 /* ---- filling batches ---- */
 
 /*
+ * Pairs that a batch of so many rows is to have room for.
+ */
+static uint32
+room_for(const GeonnClient *client, uint32 rows)
+{
+	uint64		each = client->question.neighbours > 0 ? client->question.neighbours :
+		UNKNOWN_PAIRS;
+	uint64		most = Min((uint64) rows * PAIRS_A_ROW, MOST_PAIRS);
+
+	return (uint32) Max(rows, Min((uint64) rows * each, most));
+}
+
+/*
+ * Rows to send in a batch that has room for so many pairs: most of them should
+ * come back at once.
+ */
+static uint32
+rows_for(const GeonnClient *client, uint32 rows, uint32 room)
+{
+	uint32		neighbours = Max(client->question.neighbours, 1);
+
+	if (client->sealed && client->question.batch_rows == 0)
+		return Max(1, Min(rows, room / neighbours));
+	return rows;
+}
+
+/*
  * The idle slot that suits best for a batch of these rows: one that holds
  * them, else one without a batch, if that can still get one, else any.  -1:
  * none is idle.
  */
 static int
-find_idle(const GeonnClient *client, uint32 rows)
+find_idle(const GeonnClient *client, uint32 rows, uint32 room)
 {
 	int			found = -1;
 
@@ -300,7 +343,7 @@ find_idle(const GeonnClient *client, uint32 rows)
 		if (slot->state != SLOT_IDLE ||
 			(slot->start == NULL && client->no_more_batches))
 			continue;
-		if (slot->start != NULL && slot->columns.rows >= rows)
+		if (slot->start != NULL && slot->columns.rows >= rows && slot->columns.room >= room)
 			return i;
 		if (found < 0 || slot->start == NULL)
 			found = i;
@@ -313,13 +356,13 @@ find_idle(const GeonnClient *client, uint32 rows)
  * that it may have.  False where it has none to give.
  */
 static bool
-allocate_batch(GeonnClient *client, int number, uint32 rows)
+allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 {
 	Slot	   *slot = &client->slots[number];
 	struct geonn_allocate allocate = {
 		.slot = number,
 		.rows = rows,
-		.room = rows
+		.room = room
 	};
 
 	if (slot->start != NULL)
@@ -336,10 +379,10 @@ allocate_batch(GeonnClient *client, int number, uint32 rows)
 
 	if (slot->start == NULL)
 		return false;
-	if (slot->columns.rows < rows)
+	if (slot->columns.rows < rows || slot->columns.room < room)
 		client->rows_granted_most = slot->columns.rows;
 	slot->observation_id = MemoryContextAllocHuge(client->context,
-												  slot->columns.rows * sizeof(int64));
+												  slot->columns.rows * sizeof(Datum));
 	return true;
 }
 
@@ -352,7 +395,8 @@ begin_filling(GeonnClient *client)
 	for (;;)
 	{
 		uint32		rows = Min(client->rows_wanted, client->rows_granted_most);
-		int			number = find_idle(client, rows);
+		uint32		room = room_for(client, rows);
+		int			number = find_idle(client, rows, room);
 		Slot	   *slot;
 
 		if (number < 0)
@@ -361,12 +405,15 @@ begin_filling(GeonnClient *client)
 		if (slot->start == NULL ||
 			(slot->columns.rows < rows && !client->no_more_batches))
 		{
-			if (!allocate_batch(client, number, rows))
+			if (!allocate_batch(client, number, rows, room))
 				continue;		/* make do with the others */
 		}
 		slot->state = SLOT_FILLING;
-		slot->target = Min(client->rows_wanted, slot->columns.rows);
+		slot->target = rows_for(client, Min(client->rows_wanted, slot->columns.rows),
+								slot->columns.room);
 		slot->rows = 0;
+		if (slot->ids != NULL)
+			MemoryContextReset(slot->ids);
 		client->filling = number;
 		return true;
 	}
@@ -380,7 +427,8 @@ end_filling(GeonnClient *client, SlotState state)
 {
 	client->slots[client->filling].state = state;
 	client->filling = -1;
-	if (++client->batches_of_size == BATCHES_OF_A_SIZE)
+	if (++client->batches_of_size == BATCHES_OF_A_SIZE &&
+		client->question.batch_rows == 0)
 	{
 		client->batches_of_size = 0;
 		client->rows_wanted = Min(client->rows_wanted * GROWTH, MOST_ROWS);
@@ -388,12 +436,14 @@ end_filling(GeonnClient *client, SlotState state)
 }
 
 /*
- * Start with small batches.
+ * Start with small batches, or those that were asked for.
  */
 static void
 reset_growth(GeonnClient *client)
 {
-	client->rows_wanted = FIRST_ROWS;
+	uint32		asked = client->question.batch_rows;
+
+	client->rows_wanted = asked > 0 ? asked : FIRST_ROWS;
 	client->batches_of_size = 0;
 }
 
@@ -401,13 +451,16 @@ static void
 send_search(GeonnClient *client, int number)
 {
 	Slot	   *slot = &client->slots[number];
+	const GeonnQuestion *question = &client->question;
 	struct geonn_search search = {
 		.slot = number,
 		.first = slot->first,
 		.rows = slot->rows,
-		.neighbours = NEIGHBOURS,
-		.algorithm = geonn_algorithm,
-		.max_distance = get_float8_infinity()
+		.neighbours = question->neighbours,
+		.algorithm = question->algorithm,
+		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
+		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
+		.max_distance = question->max_distance
 	};
 
 	slot->state = SLOT_SEARCHING;
@@ -418,12 +471,17 @@ send_search(GeonnClient *client, int number)
 /* ---- references ---- */
 
 GeonnClient *
-geonn_client_open(int device)
+geonn_client_open(const GeonnQuestion *question)
 {
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
-	struct geonn_open open = {.device = device,.metric = GEONN_METRIC_SPHERE};
+	struct geonn_open open = {
+		.device = question->device,
+		.metric = question->metric,
+		.columns = question->columns
+	};
 
 	client->context = CurrentMemoryContext;
+	client->question = *question;
 	client->connection = geonn_connection_open();
 	client->release.func = release_client;
 	client->release.arg = client;
@@ -431,7 +489,13 @@ geonn_client_open(int device)
 
 	client->filling = -1;
 	client->reading = -1;
-	client->rows_granted_most = MOST_ROWS;
+	client->rows_granted_most = Max(MOST_ROWS, question->batch_rows);
+	if (!question->id_by_value)
+	{
+		for (int i = 0; i < GEONN_RING_SLOTS; i++)
+			client->slots[i].ids = AllocSetContextCreate(client->context, "geonn observation ids",
+														 ALLOCSET_DEFAULT_SIZES);
+	}
 	client->in_order = true;
 	reset_growth(client);
 
@@ -454,23 +518,33 @@ send_references(GeonnClient *client)
 }
 
 /*
- * Does the reference come at or after the last one in the order (id,
+ * Does the reference come at or after the last one in the order (tag,
  * latitude, longitude)?
  */
 static inline bool
-follows_last(const GeonnClient *client, int64 id, double latitude,
+follows_last(const GeonnClient *client, int64 tag, double latitude,
 			 double longitude)
 {
-	if (id != client->last_id)
-		return id > client->last_id;
+	if (tag != client->last_tag)
+		return tag > client->last_tag;
 	if (latitude != client->last_latitude)
 		return latitude > client->last_latitude;
 	return longitude >= client->last_longitude;
 }
 
+/* the columns of the row that is being added, where there are any */
+static inline void
+set_columns(const GeonnClient *client, Slot *slot, int32 group, int32 identity)
+{
+	if (client->question.columns & GEONN_COLUMN_GROUP)
+		slot->columns.group[slot->rows] = group;
+	if (client->question.columns & GEONN_COLUMN_IDENTITY)
+		slot->columns.identity[slot->rows] = identity;
+}
+
 void
-geonn_client_add_reference(GeonnClient *client, int64 id, double latitude,
-						   double longitude)
+geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
+						   double longitude, int32 group, int32 identity)
 {
 	Slot	   *slot;
 
@@ -481,30 +555,32 @@ geonn_client_add_reference(GeonnClient *client, int64 id, double latitude,
 	if (client->in_order)
 	{
 		if (client->references + slot->rows > 0)
-			client->in_order = follows_last(client, id, latitude, longitude);
-		client->last_id = id;
+			client->in_order = follows_last(client, tag, latitude, longitude);
+		client->last_tag = tag;
 		client->last_latitude = latitude;
 		client->last_longitude = longitude;
 	}
 	slot->columns.latitude[slot->rows] = latitude;
 	slot->columns.longitude[slot->rows] = longitude;
-	slot->columns.tag[slot->rows] = id;
+	slot->columns.tag[slot->rows] = tag;
+	set_columns(client, slot, group, identity);
 	if (++slot->rows == slot->target)
 		send_references(client);
 }
 
 uint64
-geonn_client_seal(GeonnClient *client)
+geonn_client_seal(GeonnClient *client, bool in_order)
 {
 	struct geonn_seal seal = {0};
 
 	if (client->filling >= 0)
 		send_references(client);
-	seal.order_by_tag = client->in_order ? 0 : 1;
+	seal.order_by_tag = in_order || client->in_order ? 0 : 1;
 	geonn_connection_send(client->connection, GEONN_SEAL, &seal);
 	await_answer(client, GEONN_SEALED);
 	if (client->sealed_references != client->references)
 		geonn_connection_violation("another number of references than it was sent");
+	client->sealed = true;
 	reset_growth(client);
 	return client->references;
 }
@@ -522,14 +598,24 @@ geonn_client_has_place(GeonnClient *client)
 }
 
 bool
-geonn_client_add_observation(GeonnClient *client, int64 id, double latitude,
-							 double longitude)
+geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
+							 double longitude, int32 group, int32 identity)
 {
 	Slot	   *slot = &client->slots[client->filling];
+
+	if (!client->question.id_by_value)
+	{
+		MemoryContext former = MemoryContextSwitchTo(slot->ids);
+
+		id = client->question.id_length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(id)) :
+			datumCopy(id, false, client->question.id_length);
+		MemoryContextSwitchTo(former);
+	}
 
 	slot->columns.latitude[slot->rows] = latitude;
 	slot->columns.longitude[slot->rows] = longitude;
 	slot->observation_id[slot->rows] = id;
+	set_columns(client, slot, group, identity);
 	if (++slot->rows < slot->target)
 		return false;
 	geonn_client_finish(client);
@@ -544,6 +630,7 @@ geonn_client_finish(GeonnClient *client)
 	if (number < 0)
 		return;
 	client->slots[number].first = 0;
+	client->slots[number].resumes = false;
 	end_filling(client, SLOT_SEARCHING);
 	send_search(client, number);
 }
@@ -587,11 +674,29 @@ end_reading(GeonnClient *client)
 	if (slot->pair != slot->pairs)
 		geonn_connection_violation("counts that do not add up to its pairs");
 	client->reading = -1;
-	slot->first = slot->end;
+	slot->resumes = slot->partial;
+	slot->first = slot->partial ? slot->end - 1 : slot->end;
 	if (slot->first < slot->rows)
 		send_search(client, number);
 	else
 		slot->state = SLOT_IDLE;
+}
+
+/*
+ * Go on to the slot's next row.  Returns whether the present one is an
+ * observation without a neighbour.
+ */
+static bool
+leave_observation(Slot *slot)
+{
+	bool		goes_on = slot->partial && slot->observation + 1 == slot->end;
+	bool		unmatched = slot->rank == 0 && !goes_on;
+
+	if (!goes_on)
+		slot->rank = 0;
+	if (++slot->observation < slot->end)
+		slot->left = present_count(slot);
+	return unmatched;
 }
 
 bool
@@ -601,22 +706,27 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 	{
 		Slot	   *slot = &client->slots[client->reading];
 
-		while (slot->left == 0 && ++slot->observation < slot->end)
-			slot->left = present_count(slot);
-		if (slot->left == 0)
+		while (slot->observation < slot->end)
 		{
-			end_reading(client);
-			continue;
-		}
-		if (slot->pair >= slot->pairs)
-			geonn_connection_violation("counts that do not add up to its pairs");
+			uint32		row = slot->observation;
 
-		pair->observation_id = slot->observation_id[slot->observation];
-		pair->reference_id = slot->columns.tag[slot->pair];
-		pair->distance = slot->columns.distance[slot->pair];
-		slot->pair++;
-		slot->left--;
-		return true;
+			pair->matched = slot->left > 0;
+			if (pair->matched)
+			{
+				pair->reference = slot->columns.tag[slot->pair];
+				pair->distance = slot->columns.distance[slot->pair];
+				pair->rank = ++slot->rank;
+				slot->pair++;
+				slot->left--;
+			}
+			else if (!leave_observation(slot) || !client->question.unmatched)
+				continue;
+			pair->observation_id = slot->observation_id[row];
+			pair->observation_latitude = slot->columns.latitude[row];
+			pair->observation_longitude = slot->columns.longitude[row];
+			return true;
+		}
+		end_reading(client);
 	}
 	return false;
 }

@@ -5,7 +5,7 @@
  * First every reference is added and the dataset sealed, then observations
  * are added while pairs are taken:
  *
- *	client = geonn_client_open(device);
+ *	client = geonn_client_open(question);
  *	geonn_client_add_reference(client, ...) for each;
  *	geonn_client_seal(client);
  *	for each observation:
@@ -22,41 +22,71 @@
 #ifndef GEONN_CLIENT_H
 #define GEONN_CLIENT_H
 
+#include "nodes/pg_list.h"
+
 typedef struct GeonnClient GeonnClient;
 
+typedef struct GeonnQuestion
+{
+	int			device;			/* enum geonn_device_choice */
+	int			algorithm;		/* enum geonn_algorithm */
+	int			metric;			/* enum geonn_metric */
+	uint32		columns;		/* GEONN_COLUMN_...: what points have */
+	uint32		neighbours;		/* k, or 0: all within max_distance */
+	bool		ties;			/* and all that tie with the k-th */
+	double		max_distance;	/* metres, inclusive; may be infinite */
+	bool		unmatched;		/* give observations without a neighbour, too */
+	uint32		batch_rows;		/* observations sent at a time; 0: as suits */
+
+	/* of the observations' ids */
+	bool		id_by_value;
+	int16		id_length;
+} GeonnQuestion;
+
+/* a neighbour; or, where there is none, an observation alone */
 typedef struct GeonnPair
 {
-	int64		observation_id;
-	int64		reference_id;
+	Datum		observation_id; /* it lives until the next pair is taken */
+	double		observation_latitude;
+	double		observation_longitude;
+	bool		matched;		/* else there is nothing but the observation */
+	int64		reference;		/* tag */
 	double		distance;		/* metres */
+	uint64		rank;			/* among the observation's, from 1 on */
 } GeonnPair;
 
-/* device is one of enum geonn_device_choice */
-extern GeonnClient *geonn_client_open(int device);
+extern GeonnClient *geonn_client_open(const GeonnQuestion *question);
 
-/* Coordinates are valid.  Waits where the ring is full. */
-extern void geonn_client_add_reference(GeonnClient *client, int64 id,
-									   double latitude, double longitude);
+/*
+ * Coordinates are valid; group and identity count where the question's columns
+ * have them.  Waits where the ring is full.
+ */
+extern void geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
+									   double longitude, int32 group, int32 identity);
 
-/* Returns how many references there are. */
-extern uint64 geonn_client_seal(GeonnClient *client);
+/*
+ * Their order is that in which they came, or else by (tag, latitude,
+ * longitude).  Returns how many references there are.
+ */
+extern uint64 geonn_client_seal(GeonnClient *client, bool in_order);
 
 /* Can an observation be added without pairs being taken first? */
 extern bool geonn_client_has_place(GeonnClient *client);
 
 /*
- * Add an observation; geonn_client_has_place has said yes.  Returns whether
- * that sent a batch: the time to see whether others have come back.
+ * Add an observation; geonn_client_has_place has said yes.  The id is copied.
+ * Returns whether that sent a batch: the time to see whether others have come
+ * back.
  */
-extern bool geonn_client_add_observation(GeonnClient *client, int64 id,
-										 double latitude, double longitude);
+extern bool geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
+										 double longitude, int32 group, int32 identity);
 
 /* There are no more observations. */
 extern void geonn_client_finish(GeonnClient *client);
 
 /*
- * Take one pair.  Those of one observation come one after the other, the
- * observations in no particular order.  Returns false where there is none:
+ * Take one pair.  Those of one observation come one after the other, by rank,
+ * the observations in no particular order.  Returns false where there is none:
  * with wait, where all observations that were sent are answered; without,
  * where it has not come back yet.
  */

@@ -1,12 +1,15 @@
 /*
  * columns.c
- *		Which columns of a relation are its id and its coordinates.
+ *		Where points are read from: a relation or a query, and which of its
+ *		columns are the id, the coordinates and the columns to join by.
  *
  * The id is the primary key where that is one column, else a column "id".
- * The coordinates go by their names.  Names are compared without regard to
- * case.  What cannot be told for certain is an error that says what there is
- * and what would do; a view that names its columns id, lat and lon always
- * does.
+ * The coordinates go by their names; where there is neither a latitude nor a
+ * longitude, they are the one column of type geography(Point),
+ * geometry(Point,4326) or point.  Names are compared without regard to case.
+ * What cannot be told for certain is an error that says what there is and what
+ * would do.  Columns that options or the argument "by" name are taken as named,
+ * spelled as in the catalog.
  */
 #include "postgres.h"
 
@@ -15,6 +18,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -25,6 +29,7 @@
 #include "utils/rel.h"
 
 #include "columns.h"
+#include "reader.h"
 #include "result.h"
 
 /* column names that an error message lists */
@@ -39,41 +44,30 @@ typedef struct RoleRules
 	const char *article;
 	const char *column_names[5];
 	const char *expected_names; /* in words */
-	const char *expected_types;
-	const Oid  *types;			/* ends with InvalidOid */
+	const char *option;			/* that names the column, without obs_ or ref_ */
 } RoleRules;
-
-static const Oid id_types[] = {INT8OID, INT4OID, INT2OID, InvalidOid};
-static const Oid coordinate_types[] = {
-	FLOAT8OID, FLOAT4OID, NUMERICOID, INT8OID, INT4OID, INT2OID, InvalidOid
-};
-
-#define COORDINATE_TYPE_NAMES \
-	"double precision, real, numeric, bigint, integer or smallint"
 
 static const RoleRules rules[COLUMN_ROLES] = {
 	[COLUMN_ID] = {
 		"id", "an", {"id"},
-		"a primary key of one column, or a column id",
-		"bigint, integer or smallint",
-		id_types
+		"a primary key of one column, or a column id", "id"
 	},
 	[COLUMN_LATITUDE] = {
 		"latitude", "a", {"lat", "latitude"},
-		"a column lat or latitude",
-		COORDINATE_TYPE_NAMES,
-		coordinate_types
+		"a column lat or latitude", "lat"
 	},
 	[COLUMN_LONGITUDE] = {
 		"longitude", "a", {"lon", "lng", "long", "longitude"},
-		"a column lon, lng, long or longitude",
-		COORDINATE_TYPE_NAMES,
-		coordinate_types
+		"a column lon, lng, long or longitude", "lon"
+	},
+	[COLUMN_POINT] = {
+		"point", "a", {NULL},
+		"a column of type geography(Point), geometry(Point,4326) or point", "geog"
 	}
 };
 
 #define VIEW_HINT \
-	"Rename its columns, or create a view of it with columns id, lat and lon, and use that."
+	"Rename its columns, or create a view of it with columns id, lat and lon, and use that; or name the columns in the argument options."
 
 PG_FUNCTION_INFO_V1(geonn_describe);
 
@@ -88,8 +82,26 @@ is_name_of(const RoleRules *rule, const char *name)
 	return false;
 }
 
+static bool
+is_coordinate_type(Oid base_type)
+{
+	return base_type == FLOAT8OID || base_type == FLOAT4OID || base_type == NUMERICOID ||
+		base_type == INT8OID || base_type == INT4OID || base_type == INT2OID;
+}
+
+/* could the column be the one for this role? */
+static bool
+is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
+{
+	if (attribute->attisdropped)
+		return false;
+	if (rule == &rules[COLUMN_POINT])
+		return geonn_point_kind(getBaseType(attribute->atttypid)) != GEONN_POINT_NONE;
+	return is_name_of(rule, NameStr(attribute->attname));
+}
+
 /*
- * Names of the relation's columns, or only of those that the rule names.
+ * Names of all columns, or only of the candidates for a role.
  */
 static char *
 list_columns(TupleDesc descriptor, const RoleRules *only)
@@ -101,14 +113,14 @@ list_columns(TupleDesc descriptor, const RoleRules *only)
 	for (int i = 0; i < descriptor->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-		const char *name = NameStr(attribute->attname);
 
 		if (attribute->attisdropped ||
-			(only != NULL && !is_name_of(only, name)))
+			(only != NULL && !is_candidate(only, attribute)))
 			continue;
 		if (++listed > COLUMNS_LISTED)
 			continue;
-		appendStringInfo(&list, "%s\"%s\"", listed > 1 ? ", " : "", name);
+		appendStringInfo(&list, "%s\"%s\"", listed > 1 ? ", " : "",
+						 NameStr(attribute->attname));
 	}
 	if (listed > COLUMNS_LISTED)
 		appendStringInfo(&list, " and %d more", listed - COLUMNS_LISTED);
@@ -132,13 +144,13 @@ primary_key_attribute(Oid relation, int *key_columns)
 }
 
 static void
-raise_missing(Relation relation, const RoleRules *rule, int key_columns)
+raise_missing(const PointSource *source, TupleDesc descriptor, const char *what,
+			  const char *expected, int key_columns)
 {
-	TupleDesc	descriptor = RelationGetDescr(relation);
 	StringInfoData detail;
 
 	initStringInfo(&detail);
-	appendStringInfo(&detail, "geonn looks for %s.", rule->expected_names);
+	appendStringInfo(&detail, "geonn looks for %s.", expected);
 	if (key_columns > 1)
 		appendStringInfo(&detail, " The primary key here has %d columns.",
 						 key_columns);
@@ -147,91 +159,251 @@ raise_missing(Relation relation, const RoleRules *rule, int key_columns)
 						 list_columns(descriptor, NULL));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
-			 errmsg("relation \"%s\" has no %s column",
-					RelationGetRelationName(relation), rule->name),
+			 errmsg("%s has no %s", source->title, what),
 			 errdetail_internal("%s", detail.data),
 			 errhint(VIEW_HINT)));
+}
+
+static void
+fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason)
+{
+	column->name = pstrdup(NameStr(attribute->attname));
+	column->type = attribute->atttypid;
+	column->typmod = attribute->atttypmod;
+	column->collation = attribute->attcollation;
+	column->base_type = getBaseTypeAndTypmod(attribute->atttypid, &column->typmod);
+	column->reason = reason;
+	column->attribute = attribute->attnum;
 }
 
 /*
  * Take the attribute for this role, if its type can be.
  */
 static void
-choose_column(PointRelation *found, Relation relation, ColumnRole role,
-			  Form_pg_attribute attribute, const char *reason)
+choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
+			  const char *reason)
 {
 	const RoleRules *rule = &rules[role];
-	PointColumn *column = &found->columns[role];
+	PointColumn *column = &source->columns[role];
+	char	   *problem = NULL;
 
-	column->name = pstrdup(NameStr(attribute->attname));
-	column->type = attribute->atttypid;
-	column->base_type = getBaseType(attribute->atttypid);
-	column->reason = reason;
-
-	for (const Oid *type = rule->types; *type != InvalidOid; type++)
+	fill_column(column, attribute, reason);
+	if (role == COLUMN_ID)
+		return;
+	if (role == COLUMN_POINT)
 	{
-		if (*type == column->base_type)
-			return;
+		source->point_kind = geonn_point_kind(column->base_type);
+		if (source->point_kind == GEONN_POINT_NONE)
+			problem = "The type of a point column is geography(Point), geometry(Point,4326) or point.";
+		else
+			problem = geonn_point_typmod_problem(source->point_kind, column->base_type,
+												 column->typmod);
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("%s column \"%s\" of relation \"%s\" has type %s",
-					rule->name, column->name,
-					RelationGetRelationName(relation),
-					format_type_be(column->type)),
-			 errdetail("The type of %s %s column is %s.", rule->article,
-					   rule->name, rule->expected_types),
-			 errhint("Create a view of it with columns id, lat and lon of such types, and use that.")));
+	else if (!is_coordinate_type(column->base_type))
+		problem = psprintf("The type of %s %s column is double precision, real, numeric, bigint, integer or smallint.",
+						   rule->article, rule->name);
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("%s column \"%s\" of %s has type %s",
+						rule->name, column->name, source->title,
+						format_type_with_typemod(column->type, attribute->atttypmod)),
+				 errdetail_internal("%s", problem),
+				 errhint("Create a view of it with columns id, lat and lon of such types, and use that.")));
 }
 
-static void
-find_column(PointRelation *found, Relation relation, ColumnRole role)
+/*
+ * The attribute of this very name, or NULL.
+ */
+static Form_pg_attribute
+attribute_named(TupleDesc descriptor, const char *name)
 {
-	TupleDesc	descriptor = RelationGetDescr(relation);
-	const RoleRules *rule = &rules[role];
-	Form_pg_attribute chosen = NULL;
-	int			key_columns = 0;
-
-	if (role == COLUMN_ID)
-	{
-		AttrNumber	key = primary_key_attribute(RelationGetRelid(relation),
-												&key_columns);
-
-		if (key > 0)
-		{
-			choose_column(found, relation, role,
-						  TupleDescAttr(descriptor, key - 1),
-						  "primary key");
-			return;
-		}
-	}
-
 	for (int i = 0; i < descriptor->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
-		if (attribute->attisdropped ||
-			!is_name_of(rule, NameStr(attribute->attname)))
-			continue;
-		if (chosen != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-					 errmsg("relation \"%s\" has more than one %s column",
-							RelationGetRelationName(relation), rule->name),
-					 errdetail("Candidates are %s.",
-							   list_columns(descriptor, rule)),
-					 errhint(VIEW_HINT)));
-		chosen = attribute;
+		if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), name) == 0)
+			return attribute;
 	}
-	if (chosen == NULL)
-		raise_missing(relation, rule, key_columns);
-	choose_column(found, relation, role, chosen, "column name");
+	return NULL;
 }
 
-PointRelation *
-geonn_find_columns(Oid oid)
+static Form_pg_attribute
+require_attribute(const PointSource *source, TupleDesc descriptor, const char *name,
+				  const char *namer)
 {
-	PointRelation *found = palloc0(sizeof(PointRelation));
+	Form_pg_attribute attribute = attribute_named(descriptor, name);
+
+	if (attribute == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("%s has no column \"%s\"", source->title, name),
+				 errdetail("It is named by %s. The columns here are %s.", namer,
+						   list_columns(descriptor, NULL)),
+				 errhint("Spell columns as the catalog does, without quotes.")));
+	return attribute;
+}
+
+/*
+ * The only candidate for this role, or NULL where there is none.
+ */
+static Form_pg_attribute
+find_candidate(const PointSource *source, TupleDesc descriptor, ColumnRole role)
+{
+	const RoleRules *rule = &rules[role];
+	Form_pg_attribute found = NULL;
+	int			suitable = 0;
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		bool		suits = true;
+
+		if (!is_candidate(rule, attribute))
+			continue;
+		if (role == COLUMN_POINT)
+		{
+			int32		typmod = attribute->atttypmod;
+			Oid			type = getBaseTypeAndTypmod(attribute->atttypid, &typmod);
+
+			suits = geonn_point_typmod_problem(geonn_point_kind(type), type, typmod) == NULL;
+		}
+		if (suits && ++suitable > 1)
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("%s has more than one %s column", source->title, rule->name),
+					 errdetail("Candidates are %s.", list_columns(descriptor, rule)),
+					 errhint(VIEW_HINT)));
+		if (suits || found == NULL)
+			found = attribute;
+	}
+	return found;
+}
+
+static void
+find_id(PointSource *source, TupleDesc descriptor, const char *named)
+{
+	int			key_columns = 0;
+	AttrNumber	key = 0;
+	Form_pg_attribute chosen;
+
+	if (named != NULL)
+	{
+		choose_column(source, COLUMN_ID,
+					  require_attribute(source, descriptor, named, "options"), "options");
+		return;
+	}
+	if (OidIsValid(source->relation))
+		key = primary_key_attribute(source->relation, &key_columns);
+	if (key > 0)
+	{
+		choose_column(source, COLUMN_ID, TupleDescAttr(descriptor, key - 1), "primary key");
+		return;
+	}
+	chosen = find_candidate(source, descriptor, COLUMN_ID);
+	if (chosen == NULL)
+		raise_missing(source, descriptor, "id column",
+					  OidIsValid(source->relation) ? rules[COLUMN_ID].expected_names : "a column id",
+					  key_columns);
+	choose_column(source, COLUMN_ID, chosen, "column name");
+}
+
+static void
+find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named)
+{
+	Form_pg_attribute latitude;
+	Form_pg_attribute longitude;
+	Form_pg_attribute point;
+
+	if (named->point != NULL)
+	{
+		choose_column(source, COLUMN_POINT,
+					  require_attribute(source, descriptor, named->point, "options"), "options");
+		return;
+	}
+	if (named->latitude != NULL)
+	{
+		choose_column(source, COLUMN_LATITUDE,
+					  require_attribute(source, descriptor, named->latitude, "options"), "options");
+		choose_column(source, COLUMN_LONGITUDE,
+					  require_attribute(source, descriptor, named->longitude, "options"), "options");
+		return;
+	}
+
+	latitude = find_candidate(source, descriptor, COLUMN_LATITUDE);
+	longitude = find_candidate(source, descriptor, COLUMN_LONGITUDE);
+	if (latitude != NULL && longitude != NULL)
+	{
+		choose_column(source, COLUMN_LATITUDE, latitude, "column name");
+		choose_column(source, COLUMN_LONGITUDE, longitude, "column name");
+		return;
+	}
+	point = find_candidate(source, descriptor, COLUMN_POINT);
+	if (point != NULL)
+		choose_column(source, COLUMN_POINT, point, "column type");
+	else if (latitude == NULL && longitude == NULL)
+		raise_missing(source, descriptor, "coordinate columns",
+					  psprintf("%s with %s, or for %s", rules[COLUMN_LATITUDE].expected_names,
+							   rules[COLUMN_LONGITUDE].expected_names,
+							   rules[COLUMN_POINT].expected_names), 0);
+	else if (latitude == NULL)
+		raise_missing(source, descriptor, "latitude column",
+					  rules[COLUMN_LATITUDE].expected_names, 0);
+	else
+		raise_missing(source, descriptor, "longitude column",
+					  rules[COLUMN_LONGITUDE].expected_names, 0);
+}
+
+static void
+find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named,
+			 List *by)
+{
+	static const GeonnColumnNames nothing_named = {0};
+	ListCell   *cell;
+
+	if (named == NULL)
+		named = &nothing_named;
+	find_id(source, descriptor, named->id);
+	find_coordinates(source, descriptor, named);
+	source->by = palloc0(list_length(by) * sizeof(PointColumn));
+	foreach(cell, by)
+		fill_column(&source->by[source->by_count++],
+					require_attribute(source, descriptor, lfirst(cell), "the argument by"),
+					"by");
+}
+
+/*
+ * Add a column to the query that reads a relation.
+ */
+static void
+select_column(PointSource *source, StringInfo query, PointColumn *column)
+{
+	if (column->name == NULL)
+		return;
+	appendStringInfo(query, "%s%s", source->query_columns > 0 ? ", " : "",
+					 quote_identifier(column->name));
+	column->attribute = ++source->query_columns;
+}
+
+static void
+make_query(PointSource *source)
+{
+	StringInfoData query;
+
+	initStringInfo(&query);
+	appendStringInfoString(&query, "SELECT ");
+	for (int role = 0; role < COLUMN_ROLES; role++)
+		select_column(source, &query, &source->columns[role]);
+	for (int i = 0; i < source->by_count; i++)
+		select_column(source, &query, &source->by[i]);
+	appendStringInfo(&query, " FROM %s", source->quoted_name);
+	source->query = query.data;
+}
+
+PointSource *
+geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by)
+{
+	PointSource *source = palloc0(sizeof(PointSource));
 	Relation	relation = try_relation_open(oid, AccessShareLock);
 	char		kind;
 
@@ -252,33 +424,53 @@ geonn_find_columns(Oid oid)
 				 errdetail_relkind_not_supported(kind),
 				 errhint("Use a table, view, materialized view or foreign table.")));
 
-	found->oid = oid;
-	found->name = pstrdup(RelationGetRelationName(relation));
-	found->schema = get_namespace_name(RelationGetNamespace(relation));
-	found->quoted_name = quote_qualified_identifier(found->schema, found->name);
-	for (int role = 0; role < COLUMN_ROLES; role++)
-		find_column(found, relation, role);
+	source->relation = oid;
+	source->name = pstrdup(RelationGetRelationName(relation));
+	source->schema = get_namespace_name(RelationGetNamespace(relation));
+	source->quoted_name = quote_qualified_identifier(source->schema, source->name);
+	source->title = psprintf("relation \"%s\"", source->name);
+	find_columns(source, RelationGetDescr(relation), named, by);
+	make_query(source);
 
 	relation_close(relation, NoLock);
-	return found;
+	return source;
+}
+
+PointSource *
+geonn_query_source(const char *argument, const char *query, const GeonnColumnNames *named,
+				   List *by)
+{
+	PointSource *source = palloc0(sizeof(PointSource));
+	PlannedStmt *plan;
+	TupleDesc	descriptor;
+
+	source->title = psprintf("query %s", argument);
+	source->query = pstrdup(query);
+	plan = geonn_plan_query(source->query, source->title);
+	descriptor = ExecCleanTypeFromTL(plan->planTree->targetlist);
+	source->query_columns = descriptor->natts;
+	find_columns(source, descriptor, named, by);
+	return source;
 }
 
 Datum
 geonn_describe(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	PointRelation *found;
+	PointSource *source;
 
 	InitMaterializedSRF(fcinfo, 0);
 	geonn_require_columns(result->setDesc, DESCRIBE_COLUMNS);
-	found = geonn_find_columns(PG_GETARG_OID(0));
+	source = geonn_relation_source(PG_GETARG_OID(0), NULL, NIL);
 	for (int role = 0; role < COLUMN_ROLES; role++)
 	{
-		const PointColumn *column = &found->columns[role];
+		const PointColumn *column = &source->columns[role];
 		NameData	name;
 		Datum		values[DESCRIBE_COLUMNS];
 		bool		nulls[DESCRIBE_COLUMNS] = {false};
 
+		if (column->name == NULL)
+			continue;
 		namestrcpy(&name, column->name);
 		values[0] = CStringGetTextDatum(rules[role].name);
 		values[1] = NameGetDatum(&name);

@@ -1,23 +1,38 @@
 /*
  * estimate.c
- *		What the planner is told about geonn_nearest(): its number of rows.
+ *		What the planner is told about the joins: their rows, and their cost.
  *
- * There is a row for each observation, so the estimate is the planner's own
- * for SELECT FROM obs, whatever obs is: a table, partitions, a view, a
- * foreign table.  That is a plan of its own, made and thrown away.
+ * There are so many rows for each observation, so the estimate begins with the
+ * planner's own for SELECT FROM obs, whatever obs is: a table, partitions, a
+ * view, a foreign table, a query.  That is a plan of its own, made and thrown
+ * away.  Rows whose coordinates are NULL are left out as far as statistics tell
+ * of them.  For k neighbours there are min(k, references) rows for each; for a
+ * radius as many as there would be were the references spread evenly over the
+ * Earth, and at least one: who asks for a radius expects neighbours in it.
+ *
+ * The cost is that of reading both sides and something for each row, all of it
+ * before the first row.
+ *
+ * Relations raise no errors here; a query of the caller's that is wrong does,
+ * as it would a moment later.
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "common/geodesy.h"
 #include "reader.h"
 
 /*
@@ -26,82 +41,250 @@
  */
 #define DEPTH_MAX 4
 
+/* what searching for an observation costs, in operators */
+#define OPERATORS_A_SEARCH 10
+
+/* rows of the other side where it is not known */
+#define UNKNOWN_ROWS 1000
+
 PG_FUNCTION_INFO_V1(geonn_nearest_support);
+PG_FUNCTION_INFO_V1(geonn_within_support);
+PG_FUNCTION_INFO_V1(geonn_points_support);
+
+/* which functions it is about: where their arguments are */
+typedef enum JoinKind
+{
+	JOIN_NEAREST,				/* obs, ref, k, ... keep_unmatched is 7 */
+	JOIN_WITHIN,				/* obs, ref, radius */
+	JOIN_POINTS					/* lat, lon, ref, k */
+} JoinKind;
+
+typedef struct SideEstimate
+{
+	double		rows;			/* -1: unknown */
+	double		cost;			/* of reading it */
+} SideEstimate;
 
 /*
- * The relation that the argument names, as far as it is known to the planner.
+ * The argument, as far as it is known to the planner; else NULL.
  */
-static Oid
-known_relation(PlannerInfo *root, Node *argument)
+static Const *
+known_argument(PlannerInfo *root, List *arguments, int number)
 {
-	Const	   *constant;
+	Node	   *argument;
 
+	if (number >= list_length(arguments))
+		return NULL;
+	argument = list_nth(arguments, number);
 	/* nothing but parameters is computed here: functions could raise errors */
 	if (IsA(argument, Param))
 		argument = estimate_expression_value(root, argument);
-	if (!IsA(argument, Const))
-		return InvalidOid;
-	constant = (Const *) argument;
-	if (constant->constisnull || constant->consttype != REGCLASSOID)
-		return InvalidOid;
-	return DatumGetObjectId(constant->constvalue);
+	if (!IsA(argument, Const) || ((Const *) argument)->constisnull)
+		return NULL;
+	return (Const *) argument;
 }
 
 /*
- * The planner's estimate of the relation's rows, or -1.
+ * Add "column IS NOT NULL" for the first of these columns that is there.
  */
-static double
-estimate_rows(Oid relation)
+static void
+add_not_null(StringInfo query, Oid relation, const char *const *names)
 {
+	for (; *names != NULL; names++)
+	{
+		if (get_attnum(relation, *names) == InvalidAttrNumber)
+			continue;
+		appendStringInfo(query, " %s %s IS NOT NULL",
+						 strstr(query->data, " WHERE ") == NULL ? "WHERE" : "AND",
+						 quote_identifier(*names));
+		return;
+	}
+}
+
+/*
+ * The query that reads a relation, or NULL where nothing can be read.
+ */
+static char *
+relation_query(Oid relation, bool all_rows)
+{
+	static const char *const latitudes[] = {"lat", "latitude", NULL};
+	static const char *const longitudes[] = {"lon", "lng", "long", "longitude", NULL};
 	char		kind = get_rel_relkind(relation);
 	char	   *name = get_rel_name(relation);
 	char	   *schema = get_namespace_name(get_rel_namespace(relation));
-	PlannedStmt *plan;
+	StringInfoData query;
 
 	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 		kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
 		kind != RELKIND_FOREIGN_TABLE)
-		return -1;
-	if (name == NULL || schema == NULL || !ActiveSnapshotSet())
-		return -1;
+		return NULL;
+	if (name == NULL || schema == NULL)
+		return NULL;
+	initStringInfo(&query);
+	appendStringInfo(&query, "SELECT FROM %s", quote_qualified_identifier(schema, name));
+	if (!all_rows)
+	{
+		add_not_null(&query, relation, latitudes);
+		add_not_null(&query, relation, longitudes);
+	}
+	return query.data;
+}
 
-	plan = geonn_plan_query(psprintf("SELECT FROM %s",
-									 quote_qualified_identifier(schema, name)));
-	return plan->planTree->plan_rows;
+/*
+ * What the planner expects of one side, given as a relation or a query.
+ */
+static SideEstimate
+estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
+{
+	static int	depth = 0;
+	Const	   *argument = known_argument(root, arguments, number);
+	volatile SideEstimate estimate = {-1, 0};
+	char	   *query = NULL;
+	SideEstimate result;
+
+	if (argument != NULL && argument->consttype == REGCLASSOID)
+		query = relation_query(DatumGetObjectId(argument->constvalue), all_rows);
+	else if (argument != NULL && argument->consttype == TEXTOID)
+		query = TextDatumGetCString(argument->constvalue);
+	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
+	{
+		depth++;
+		PG_TRY();
+		{
+			PlannedStmt *plan = geonn_plan_query(query, number == 0 ? "query obs_sql" : "query ref_sql");
+
+			estimate.rows = plan->planTree->plan_rows;
+			estimate.cost = plan->planTree->total_cost;
+		}
+		PG_FINALLY();
+		{
+			depth--;
+		}
+		PG_END_TRY();
+	}
+	result.rows = estimate.rows;
+	result.cost = estimate.cost;
+	return result;
+}
+
+/*
+ * The number of points of the array, as far as it is known.
+ */
+static SideEstimate
+estimate_array(PlannerInfo *root, List *arguments)
+{
+	Const	   *argument = known_argument(root, arguments, 0);
+	SideEstimate estimate = {-1, 0};
+	ArrayType  *array;
+
+	if (argument == NULL)
+		return estimate;
+	array = DatumGetArrayTypeP(argument->constvalue);
+	estimate.rows = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	return estimate;
+}
+
+/*
+ * Rows for each observation.
+ */
+static double
+neighbours_of_each(PlannerInfo *root, List *arguments, JoinKind kind, double references)
+{
+	Const	   *argument = known_argument(root, arguments, kind == JOIN_POINTS ? 3 : 2);
+
+	if (kind == JOIN_WITHIN)
+	{
+		double		radius = argument != NULL ? DatumGetFloat8(argument->constvalue) : 0;
+		double		share = radius > 0 ? geonn_radius_limit(radius) / 4 : 0;
+
+		/* a cap's share of the sphere is a quarter of its squared chord */
+		return Max(1, Min(1, share) * references);
+	}
+	return Max(0, Min(argument != NULL ? DatumGetInt32(argument->constvalue) : 1, references));
+}
+
+static bool
+keeps_unmatched(PlannerInfo *root, List *arguments, JoinKind kind)
+{
+	Const	   *argument = known_argument(root, arguments, kind == JOIN_NEAREST ? 7 : 6);
+
+	return argument != NULL && DatumGetBool(argument->constvalue);
+}
+
+/*
+ * Rows of the join and what it costs.  False: there is nothing to say.
+ */
+static bool
+estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, double *cost)
+{
+	List	   *arguments;
+	SideEstimate observations;
+	SideEstimate references;
+	bool		keeps;
+
+	if (!is_funcclause(node))
+		return false;
+	arguments = ((FuncExpr *) node)->args;
+	keeps = keeps_unmatched(root, arguments, kind);
+	observations = kind == JOIN_POINTS ? estimate_array(root, arguments) :
+		estimate_side(root, arguments, 0, keeps);
+	if (observations.rows < 0)
+		return false;
+	references = estimate_side(root, arguments, kind == JOIN_POINTS ? 2 : 1, false);
+	*rows = observations.rows *
+		neighbours_of_each(root, arguments, kind,
+						   references.rows < 0 ? UNKNOWN_ROWS : references.rows);
+	if (keeps)
+		*rows = Max(*rows, observations.rows);
+	*rows = clamp_row_est(*rows);
+	*cost = observations.cost + references.cost +
+		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * *rows;
+	return true;
+}
+
+static Node *
+answer_request(Node *request, JoinKind kind)
+{
+	double		rows;
+	double		cost;
+
+	if (IsA(request, SupportRequestRows))
+	{
+		SupportRequestRows *asked = (SupportRequestRows *) request;
+
+		if (!estimate_join(asked->root, asked->node, kind, &rows, &cost))
+			return NULL;
+		asked->rows = rows;
+		return request;
+	}
+	if (IsA(request, SupportRequestCost))
+	{
+		SupportRequestCost *asked = (SupportRequestCost *) request;
+
+		if (asked->root == NULL || asked->node == NULL ||
+			!estimate_join(asked->root, asked->node, kind, &rows, &cost))
+			return NULL;
+		asked->startup = cost;
+		asked->per_tuple = 0;
+		return request;
+	}
+	return NULL;
 }
 
 Datum
 geonn_nearest_support(PG_FUNCTION_ARGS)
 {
-	static int	depth = 0;
-	Node	   *request = (Node *) PG_GETARG_POINTER(0);
-	SupportRequestRows *rows;
-	Oid			relation;
-	volatile double estimate = -1;
+	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0), JOIN_NEAREST));
+}
 
-	if (!IsA(request, SupportRequestRows))
-		PG_RETURN_POINTER(NULL);
-	rows = (SupportRequestRows *) request;
-	if (!is_funcclause(rows->node))
-		PG_RETURN_POINTER(NULL);
-	relation = known_relation(rows->root,
-							  linitial(((FuncExpr *) rows->node)->args));
-	if (!OidIsValid(relation) || depth == DEPTH_MAX)
-		PG_RETURN_POINTER(NULL);
+Datum
+geonn_within_support(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0), JOIN_WITHIN));
+}
 
-	depth++;
-	PG_TRY();
-	{
-		estimate = estimate_rows(relation);
-	}
-	PG_FINALLY();
-	{
-		depth--;
-	}
-	PG_END_TRY();
-
-	if (estimate < 0)
-		PG_RETURN_POINTER(NULL);
-	rows->rows = clamp_row_est(estimate);
-	PG_RETURN_POINTER(rows);
+Datum
+geonn_points_support(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0), JOIN_POINTS));
 }

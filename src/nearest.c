@@ -1,122 +1,330 @@
 /*
  * nearest.c
- *		geonn_nearest(): each observation with its nearest reference.
+ *		geonn_nearest() and its siblings: arguments in, a join out.
  *
- * In this order: the columns of both relations are found and the caller's
- * privileges on both checked, so that a statement which cannot succeed says
- * so before it does any work; the references are read and sealed; the
- * observations are read, and pairs go to the result while they are.  Where
- * there is no reference there is no pair, and the observations are not read.
- *
- * All that a call holds (connection, batches, ids) hangs on one memory
- * context of its own, and goes with it at the end, on an error and on a
- * cancellation.
+ * All of them take the same arguments under the same names, in another order
+ * and not each of them all; they differ in where their points come from
+ * (relations, queries, arrays) and in what is asked of them (k neighbours, or
+ * all within a radius).
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "utils/memutils.h"
+#include <math.h>
 
-#include "client.h"
-#include "columns.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/jsonb.h"
+
 #include "geonn.h"
-#include "reader.h"
-#include "sink.h"
+#include "join.h"
+#include "options.h"
 
 PG_FUNCTION_INFO_V1(geonn_nearest);
+PG_FUNCTION_INFO_V1(geonn_nearest_sql);
+PG_FUNCTION_INFO_V1(geonn_within);
+PG_FUNCTION_INFO_V1(geonn_within_sql);
+PG_FUNCTION_INFO_V1(geonn_nearest_points);
 
-typedef struct Search
+/* where the arguments of a function are; -1: it has no such one */
+typedef struct ArgumentPlaces
 {
-	GeonnClient *client;
-	GeonnSink	sink;
-} Search;
+	const char *function;
+	int			k;
+	int			max_distance;	/* or radius */
+	int			metric;
+	int			by;
+	int			exclude_self;
+	int			keep_unmatched;
+	int			ties;
+	int			invalid;
+	int			options;
+} ArgumentPlaces;
 
-/*
- * Take the pairs that are there; with wait, at least those of one batch.
- */
-static void
-drain(Search *search, bool wait)
-{
-	GeonnPair	pair;
-
-	while (geonn_client_next_pair(search->client, wait, &pair))
-	{
-		geonn_sink_put(&search->sink, &pair);
-		wait = false;
-	}
-}
-
-static void
-consume_reference(void *state, int64 id, double latitude, double longitude)
-{
-	Search	   *search = state;
-
-	geonn_client_add_reference(search->client, id, latitude, longitude);
-}
-
-static void
-consume_observation(void *state, int64 id, double latitude, double longitude)
-{
-	Search	   *search = state;
-
-	while (!geonn_client_has_place(search->client))
-		drain(search, true);
-	if (geonn_client_add_observation(search->client, id, latitude, longitude))
-		drain(search, false);
-}
+static const ArgumentPlaces nearest_places = {
+	"geonn_nearest", 2, 3, 4, 5, 6, 7, 8, 9, 10
+};
+static const ArgumentPlaces nearest_sql_places = {
+	"geonn_nearest_sql", 2, 3, 4, 5, 6, 7, 8, 9, 10
+};
+static const ArgumentPlaces within_places = {
+	"geonn_within", -1, 2, 3, 4, 5, 6, -1, 7, 8
+};
+static const ArgumentPlaces within_sql_places = {
+	"geonn_within_sql", -1, 2, 3, 4, 5, 6, -1, 7, 8
+};
+static const ArgumentPlaces points_places = {
+	"geonn_nearest_points", 3, 4, 5, -1, -1, 6, 7, 8, 9
+};
 
 static void
-take_all(Search *search)
-{
-	GeonnPair	pair;
-
-	while (geonn_client_next_pair(search->client, true, &pair))
-		geonn_sink_put(&search->sink, &pair);
-}
-
-static Oid
-relation_argument(FunctionCallInfo fcinfo, int number, const char *name)
+require(FunctionCallInfo fcinfo, const ArgumentPlaces *places, int number, const char *name,
+		const char *hint)
 {
 	if (PG_ARGISNULL(number))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("argument \"%s\" of geonn_nearest is NULL", name),
-				 errhint("Name a table or view, as in geonn_nearest('city', 'airport').")));
+				 errmsg("argument \"%s\" of %s is NULL", name, places->function),
+				 errhint("%s", hint)));
+}
+
+/*
+ * Which of two words an argument is: 0 or 1.
+ */
+static int
+read_word(FunctionCallInfo fcinfo, const ArgumentPlaces *places, int number, const char *name,
+		  const char *first, const char *second)
+{
+	char	   *word;
+
+	require(fcinfo, places, number, name, psprintf("It is '%s' or '%s'.", first, second));
+	word = text_to_cstring(PG_GETARG_TEXT_PP(number));
+	if (strcmp(word, first) == 0)
+		return 0;
+	if (strcmp(word, second) == 0)
+		return 1;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown %s: \"%s\"", name, word),
+			 errhint("It is '%s' or '%s'.", first, second)));
+}
+
+static bool
+read_flag(FunctionCallInfo fcinfo, const ArgumentPlaces *places, int number, const char *name)
+{
+	if (number < 0)
+		return false;
+	require(fcinfo, places, number, name, "It is true or false.");
+	return PG_GETARG_BOOL(number);
+}
+
+/* the number of neighbours; 0: all within a radius */
+static uint32
+read_k(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
+{
+	int32		k;
+
+	if (places->k < 0)
+		return 0;
+	require(fcinfo, places, places->k, "k", "It is the number of neighbours wanted, from 1 on.");
+	k = PG_GETARG_INT32(places->k);
+	if (k < 1 || k > GEONN_NEIGHBOURS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("k is out of range: %d", k),
+				 errdetail("It is from 1 to %d.", GEONN_NEIGHBOURS_MAX),
+				 k < 1 ? 0 :
+				 errhint("geonn_within returns all references within a radius.")));
+	return (uint32) k;
+}
+
+static double
+read_distance(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
+{
+	const char *name = places->k < 0 ? "radius" : "max_distance";
+	double		distance;
+
+	if (places->k >= 0 && PG_ARGISNULL(places->max_distance))
+		return get_float8_infinity();
+	require(fcinfo, places, places->max_distance, name, "It is in metres.");
+	distance = PG_GETARG_FLOAT8(places->max_distance);
+	if (!(distance >= 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s is out of range: %s", name, float8out_internal(distance)),
+				 errdetail("It is in metres, 0 or more.")));
+	return distance;
+}
+
+/*
+ * The names of the columns to join by, as a list of strings.
+ */
+static List *
+read_by(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
+{
+	ArrayType  *array;
+	Datum	   *names;
+	bool	   *is_null;
+	int			count;
+	List	   *by = NIL;
+
+	if (places->by < 0 || PG_ARGISNULL(places->by))
+		return NIL;
+	array = PG_GETARG_ARRAYTYPE_P(places->by);
+	deconstruct_array(array, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
+					  &names, &is_null, &count);
+	for (int i = 0; i < count; i++)
+	{
+		ListCell   *cell;
+		char	   *name;
+
+		if (is_null[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("the argument by has a NULL in it"),
+					 errhint("It is an array of column names, as in ARRAY['country'].")));
+		name = NameStr(*DatumGetName(names[i]));
+		foreach(cell, by)
+		{
+			if (strcmp(lfirst(cell), name) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_DUPLICATE_COLUMN),
+						 errmsg("the argument by names column \"%s\" twice", name)));
+		}
+		by = lappend(by, pstrdup(name));
+	}
+	return by;
+}
+
+/*
+ * What all of the functions take.
+ */
+static void
+read_arguments(FunctionCallInfo fcinfo, const ArgumentPlaces *places, GeonnJoin *join,
+			   GeonnOptions *options)
+{
+	GeonnQuestion *question = &join->question;
+
+	question->neighbours = read_k(fcinfo, places);
+	question->max_distance = read_distance(fcinfo, places);
+	question->metric = read_word(fcinfo, places, places->metric, "metric", "sphere", "spheroid") == 0 ?
+		GEONN_METRIC_SPHERE : GEONN_METRIC_SPHEROID;
+	join->exclude_self = read_flag(fcinfo, places, places->exclude_self, "exclude_self");
+	join->keep_unmatched = read_flag(fcinfo, places, places->keep_unmatched, "keep_unmatched");
+	if (places->ties >= 0)
+		question->ties = read_word(fcinfo, places, places->ties, "ties", "first", "all") == 1;
+	join->invalid_is_error = read_word(fcinfo, places, places->invalid, "invalid", "skip",
+									   "error") == 1;
+	require(fcinfo, places, places->options, "options", "It is an object, as in '{}'.");
+	geonn_parse_options(PG_GETARG_JSONB_P(places->options),
+						places->by < 0 ? GEONN_OPTIONS_POINTS : GEONN_OPTIONS_JOIN, options);
+	question->device = options->device;
+	question->algorithm = options->algorithm;
+	question->batch_rows = options->batch_rows;
+}
+
+static Oid
+read_relation(FunctionCallInfo fcinfo, const ArgumentPlaces *places, int number,
+			  const char *name)
+{
+	require(fcinfo, places, number, name,
+			psprintf("Name a table or view, as in %s('city', 'airport').", places->function));
 	return PG_GETARG_OID(number);
+}
+
+static void
+join_relations(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
+{
+	GeonnJoin	join = {0};
+	GeonnOptions options;
+	Oid			observations = read_relation(fcinfo, places, 0, "obs");
+	Oid			references = read_relation(fcinfo, places, 1, "ref");
+	List	   *by = read_by(fcinfo, places);
+
+	read_arguments(fcinfo, places, &join, &options);
+	join.observations = geonn_relation_source(observations, &options.observation, by);
+	join.references = geonn_relation_source(references, &options.reference, by);
+	geonn_run_join(fcinfo, &join);
+}
+
+static void
+join_queries(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
+{
+	static const char hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
+	GeonnJoin	join = {0};
+	GeonnOptions options;
+	List	   *by = read_by(fcinfo, places);
+
+	require(fcinfo, places, 0, "obs_sql", hint);
+	require(fcinfo, places, 1, "ref_sql", hint);
+	read_arguments(fcinfo, places, &join, &options);
+	join.observations = geonn_query_source("obs_sql", text_to_cstring(PG_GETARG_TEXT_PP(0)),
+										   &options.observation, by);
+	join.references = geonn_query_source("ref_sql", text_to_cstring(PG_GETARG_TEXT_PP(1)),
+										 &options.reference, by);
+	geonn_run_join(fcinfo, &join);
 }
 
 Datum
 geonn_nearest(PG_FUNCTION_ARGS)
 {
-	Oid			observation_oid = relation_argument(fcinfo, 0, "obs");
-	Oid			reference_oid = relation_argument(fcinfo, 1, "ref");
-	PointRelation *observations;
-	PointRelation *references;
-	MemoryContext context;
-	MemoryContext former;
-	Search		search;
+	join_relations(fcinfo, &nearest_places);
+	return (Datum) 0;
+}
 
-	geonn_sink_begin(&search.sink, fcinfo);
+Datum
+geonn_nearest_sql(PG_FUNCTION_ARGS)
+{
+	join_queries(fcinfo, &nearest_sql_places);
+	return (Datum) 0;
+}
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_nearest",
-									ALLOCSET_DEFAULT_SIZES);
-	former = MemoryContextSwitchTo(context);
+Datum
+geonn_within(PG_FUNCTION_ARGS)
+{
+	join_relations(fcinfo, &within_places);
+	return (Datum) 0;
+}
 
-	observations = geonn_find_columns(observation_oid);
-	references = geonn_find_columns(reference_oid);
-	geonn_check_readable(observations);
-	geonn_check_readable(references);
+Datum
+geonn_within_sql(PG_FUNCTION_ARGS)
+{
+	join_queries(fcinfo, &within_sql_places);
+	return (Datum) 0;
+}
 
-	search.client = geonn_client_open(geonn_device);
-	geonn_read_points(references, consume_reference, &search);
-	if (geonn_client_seal(search.client) > 0)
-	{
-		geonn_read_points(observations, consume_observation, &search);
-		geonn_client_finish(search.client);
-		take_all(&search);
-	}
+/*
+ * The coordinates of an array, which has one dimension or is empty.
+ */
+static double *
+read_coordinates(FunctionCallInfo fcinfo, int number, const char *name, bool **is_null,
+				 int *count)
+{
+	ArrayType  *array;
+	Datum	   *values;
+	double	   *coordinates;
 
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
+	require(fcinfo, &points_places, number, name, "It is an array of degrees.");
+	array = PG_GETARG_ARRAYTYPE_P(number);
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("the array %s has %d dimensions", name, ARR_NDIM(array)),
+				 errdetail("It has one: a coordinate for each point.")));
+	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &values, is_null, count);
+	coordinates = palloc(*count * sizeof(double));
+	for (int i = 0; i < *count; i++)
+		coordinates[i] = (*is_null)[i] ? 0 : DatumGetFloat8(values[i]);
+	return coordinates;
+}
+
+Datum
+geonn_nearest_points(PG_FUNCTION_ARGS)
+{
+	GeonnJoin	join = {0};
+	GeonnOptions options;
+	bool	   *latitude_is_null;
+	bool	   *longitude_is_null;
+	int			latitudes;
+	int			longitudes;
+
+	join.latitude = read_coordinates(fcinfo, 0, "lat", &latitude_is_null, &latitudes);
+	join.longitude = read_coordinates(fcinfo, 1, "lon", &longitude_is_null, &longitudes);
+	if (latitudes != longitudes)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("the arrays lat and lon have %d and %d elements", latitudes, longitudes),
+				 errdetail("Together they are points: element by element, latitude and longitude.")));
+	for (int i = 0; i < latitudes; i++)
+		latitude_is_null[i] |= longitude_is_null[i];
+	join.is_null = latitude_is_null;
+	join.points = latitudes;
+	read_arguments(fcinfo, &points_places, &join, &options);
+	join.references = geonn_relation_source(read_relation(fcinfo, &points_places, 2, "ref"),
+											&options.reference, NIL);
+	geonn_run_join(fcinfo, &join);
 	return (Datum) 0;
 }

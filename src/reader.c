@@ -1,22 +1,24 @@
 /*
  * reader.c
- *		The points of a relation, as the caller of the statement may see them.
+ *		The points of a relation or query, as the caller of the statement may
+ *		see them.
  *
- * The relation is read by a plain query, SELECT id, lat, lon FROM it, so that
+ * A relation is read by a plain query, SELECT id, lat, lon FROM it, so that
  * privileges, row-level security, views, partitions and foreign tables are
  * the executor's business, and its errors are worded as everywhere.  The
  * query runs through SPI with the snapshot of the calling statement, and
  * gives its rows to a DestReceiver of this file one by one, so that nothing
  * is collected.  Values are converted here rather than by casts in the query:
- * the planner then sees plain columns.
+ * the planner then sees plain columns.  The caller's own queries run likewise,
+ * if all they do is to read.
  *
- * Whether the caller may read both relations is asked before either is read,
- * so that a statement that must fail does so at once.
+ * Whether the caller may read both sides is asked before either is read, so
+ * that a statement that must fail does so at once.
  *
  * A NULL id or coordinate makes a row no candidate, as SQL has it, and is not
  * worth a warning.  A coordinate that is NaN, infinite or out of range most
- * likely is a mistake in the data: such rows are left out with one warning
- * that counts them.  It is given after the relation has been read.
+ * likely is a mistake in the data: one warning counts such rows after all have
+ * been read, or the first of them is an error.
  */
 #include "postgres.h"
 
@@ -32,7 +34,9 @@
 #include "nodes/makefuncs.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
+#include "tcop/utility.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -46,38 +50,25 @@
 typedef struct PointReceiver
 {
 	DestReceiver receiver;		/* first */
-	const PointRelation *relation;
+	const PointSource *source;
+	bool		invalid_is_error;
 	PointConsumer consume;
 	void	   *state;
 	MemoryContext conversion;
 
+	int			attributes;		/* that are looked at: the first ones */
+	Datum	   *by;				/* [source->by_count] of the present row */
+	bool	   *by_is_null;
+
 	uint64		rows;
-	uint64		nulls;
-	uint64		not_finite;
-	uint64		latitude_out;
-	uint64		longitude_out;
+	uint64		counts[POINT_STATUSES];
 } PointReceiver;
 
-static int64
-convert_id(Oid type, Datum value)
-{
-	switch (type)
-	{
-		case INT2OID:
-			return DatumGetInt16(value);
-		case INT4OID:
-			return DatumGetInt32(value);
-		default:
-			return DatumGetInt64(value);
-	}
-}
+/* ---- a row ---- */
 
-static inline double
-convert_coordinate(PointReceiver *self, Oid type, Datum value)
+static double
+convert_number(Oid type, Datum value)
 {
-	MemoryContext former;
-	double		result;
-
 	switch (type)
 	{
 		case FLOAT8OID:
@@ -91,60 +82,177 @@ convert_coordinate(PointReceiver *self, Oid type, Datum value)
 		case INT8OID:
 			return (double) DatumGetInt64(value);
 		default:
-			former = MemoryContextSwitchTo(self->conversion);
-			result = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
-														value));
-			MemoryContextSwitchTo(former);
-			return result;
+			return DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value));
 	}
+}
+
+PointStatus
+geonn_point_status(double latitude, double longitude)
+{
+	if (likely(geonn_coordinates_valid(latitude, longitude)))
+		return POINT_VALID;
+	if (!isfinite(latitude) || !isfinite(longitude))
+		return POINT_NOT_FINITE;
+	return latitude < -90 || latitude > 90 ? POINT_LATITUDE_OUT : POINT_LONGITUDE_OUT;
+}
+
+/*
+ * The row's id for a message.
+ */
+static char *
+id_text(const PointSource *source, Datum id)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	getTypeOutputInfo(source->columns[COLUMN_ID].type, &output, &is_varlena);
+	return OidOutputFunctionCall(output, id);
+}
+
+void
+geonn_raise_invalid(PointStatus status, double latitude, double longitude,
+					const char *whose)
+{
+	bool		is_latitude = status == POINT_LATITUDE_OUT ||
+		(status == POINT_NOT_FINITE && !isfinite(latitude));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("%s of %s is out of range: %s", is_latitude ? "latitude" : "longitude",
+					whose, float8out_internal(is_latitude ? latitude : longitude)),
+			 is_latitude ? errdetail("A latitude is from -90 to 90 degrees.") :
+			 errdetail("A longitude is from -180 to 360 degrees."),
+			 errhint("Correct it, or use invalid => 'skip' to leave such rows out.")));
+}
+
+/*
+ * A value of a point column that no setting makes a point.
+ */
+pg_attribute_noreturn()
+static void
+raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail, Datum id)
+{
+	const char *whose = psprintf("point of id %s of %s", id_text(source, id), source->title);
+	const char *hint = "Use a column of type geography(Point) or geometry(Point,4326), or a view that leaves such rows out.";
+
+	switch (state)
+	{
+		case GEONN_POINT_WRONG_SRID:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("%s has SRID %d", whose, detail),
+					 errdetail("geonn reads longitudes and latitudes of SRID 4326."),
+					 errhint("ST_Transform(…, 4326) in a view converts it.")));
+		case GEONN_POINT_NOT_A_POINT:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("%s is a %s", whose, geonn_point_type_name(detail)),
+					 errdetail("geonn reads points alone."),
+					 errhint("%s", hint)));
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("%s has a malformed value", whose),
+					 errhint("%s", hint)));
+	}
+}
+
+/*
+ * The row's coordinates; false where they are NULL.
+ */
+static bool
+read_coordinates(PointReceiver *self, TupleTableSlot *slot, const PointRow *row,
+				 double *latitude, double *longitude)
+{
+	const PointSource *source = self->source;
+	const PointColumn *columns = source->columns;
+	MemoryContext former;
+	GeonnPointState state;
+	int32		detail = 0;
+
+	if (source->point_kind == GEONN_POINT_NONE)
+	{
+		int			first = columns[COLUMN_LATITUDE].attribute - 1;
+		int			second = columns[COLUMN_LONGITUDE].attribute - 1;
+
+		if (slot->tts_isnull[first] || slot->tts_isnull[second])
+			return false;
+		former = MemoryContextSwitchTo(self->conversion);
+		*latitude = convert_number(columns[COLUMN_LATITUDE].base_type, slot->tts_values[first]);
+		*longitude = convert_number(columns[COLUMN_LONGITUDE].base_type, slot->tts_values[second]);
+		MemoryContextSwitchTo(former);
+		return true;
+	}
+
+	if (slot->tts_isnull[columns[COLUMN_POINT].attribute - 1])
+		return false;
+	former = MemoryContextSwitchTo(self->conversion);
+	state = geonn_point_decode(source->point_kind,
+							   slot->tts_values[columns[COLUMN_POINT].attribute - 1],
+							   latitude, longitude, &detail);
+	MemoryContextSwitchTo(former);
+	if (state == GEONN_POINT_OK)
+		return true;
+	if (state != GEONN_POINT_EMPTY)
+		raise_wrong_point(source, state, detail, row->id);
+	return false;
 }
 
 static bool
 receive_row(TupleTableSlot *slot, DestReceiver *receiver)
 {
 	PointReceiver *self = (PointReceiver *) receiver;
-	const PointColumn *columns = self->relation->columns;
-	double		latitude;
-	double		longitude;
+	const PointSource *source = self->source;
+	int			id_attribute = source->columns[COLUMN_ID].attribute - 1;
+	PointRow	row = {.by = self->by,.by_is_null = self->by_is_null};
 
-	slot_getsomeattrs(slot, COLUMN_ROLES);
+	slot_getsomeattrs(slot, self->attributes);
 	if (++self->rows % ROWS_A_RESET == 0)
 		MemoryContextReset(self->conversion);
 
-	if (slot->tts_isnull[COLUMN_ID] || slot->tts_isnull[COLUMN_LATITUDE] ||
-		slot->tts_isnull[COLUMN_LONGITUDE])
+	row.id = slot->tts_values[id_attribute];
+	row.id_is_null = slot->tts_isnull[id_attribute];
+	row.status = POINT_NULL;
+	if (!row.id_is_null &&
+		read_coordinates(self, slot, &row, &row.latitude, &row.longitude))
 	{
-		self->nulls++;
-		return true;
+		row.status = geonn_point_status(row.latitude, row.longitude);
+		if (unlikely(row.status != POINT_VALID) && self->invalid_is_error)
+			geonn_raise_invalid(row.status, row.latitude, row.longitude,
+								psprintf("id %s of %s", id_text(source, row.id), source->title));
 	}
+	self->counts[row.status]++;
 
-	latitude = convert_coordinate(self, columns[COLUMN_LATITUDE].base_type,
-								  slot->tts_values[COLUMN_LATITUDE]);
-	longitude = convert_coordinate(self, columns[COLUMN_LONGITUDE].base_type,
-								   slot->tts_values[COLUMN_LONGITUDE]);
-	if (likely(geonn_coordinates_valid(latitude, longitude)))
-		self->consume(self->state,
-					  convert_id(columns[COLUMN_ID].base_type,
-								 slot->tts_values[COLUMN_ID]),
-					  latitude, longitude);
-	else if (!isfinite(latitude) || !isfinite(longitude))
-		self->not_finite++;
-	else if (latitude < -90 || latitude > 90)
-		self->latitude_out++;
-	else
-		self->longitude_out++;
+	for (int i = 0; i < source->by_count; i++)
+	{
+		self->by[i] = slot->tts_values[source->by[i].attribute - 1];
+		self->by_is_null[i] = slot->tts_isnull[source->by[i].attribute - 1];
+	}
+	self->consume(self->state, &row);
 	return true;
 }
 
+/* ---- the query ---- */
+
 static void
-raise_changed(const PointRelation *relation)
+raise_changed(const PointSource *source)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("relation \"%s\" was changed while the statement ran",
-					relation->name),
+			 errmsg("%s was changed while the statement ran", source->title),
 			 errdetail("It was renamed, replaced or altered between the moment its columns were chosen and its reading."),
 			 errhint("Run the statement again.")));
+}
+
+static void
+check_column(PointReceiver *self, TupleDesc descriptor, const PointColumn *column)
+{
+	if (column->name == NULL)
+		return;
+	if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) !=
+		column->base_type)
+		raise_changed(self->source);
+	self->attributes = Max(self->attributes, column->attribute);
 }
 
 /*
@@ -154,16 +262,15 @@ static void
 receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
 				TupleDesc descriptor)
 {
-	const PointRelation *relation = ((PointReceiver *) receiver)->relation;
+	PointReceiver *self = (PointReceiver *) receiver;
+	const PointSource *source = self->source;
 
-	if (descriptor->natts != COLUMN_ROLES)
-		raise_changed(relation);
+	if (descriptor->natts != source->query_columns)
+		raise_changed(source);
 	for (int role = 0; role < COLUMN_ROLES; role++)
-	{
-		if (getBaseType(TupleDescAttr(descriptor, role)->atttypid) !=
-			relation->columns[role].base_type)
-			raise_changed(relation);
-	}
+		check_column(self, descriptor, &source->columns[role]);
+	for (int i = 0; i < source->by_count; i++)
+		check_column(self, descriptor, &source->by[i]);
 }
 
 static void
@@ -172,11 +279,20 @@ receive_nothing(DestReceiver *receiver pg_attribute_unused())
 }
 
 static void
-name_relation(void *argument)
+name_source(void *argument)
 {
-	const PointRelation *relation = argument;
+	const PointSource *source = argument;
 
-	errcontext("reading points from relation \"%s\"", relation->name);
+	errcontext("reading points from %s", source->title);
+}
+
+static void
+begin_context(ErrorContextCallback *context, const PointSource *source)
+{
+	context->previous = error_context_stack;
+	context->callback = name_source;
+	context->arg = unconstify(PointSource *, source);
+	error_context_stack = context;
 }
 
 /*
@@ -184,27 +300,13 @@ name_relation(void *argument)
  * view calls can have given that name to something else since the columns were
  * found, so that is checked here, and the types when the rows begin to come.
  */
-static char *
-make_query(const PointRelation *relation)
-{
-	RangeVar   *name = makeRangeVar(relation->schema, relation->name, -1);
-
-	if (RangeVarGetRelid(name, NoLock, true) != relation->oid)
-		raise_changed(relation);
-	return psprintf("SELECT %s, %s, %s FROM %s",
-					quote_identifier(relation->columns[COLUMN_ID].name),
-					quote_identifier(relation->columns[COLUMN_LATITUDE].name),
-					quote_identifier(relation->columns[COLUMN_LONGITUDE].name),
-					relation->quoted_name);
-}
-
 static void
-begin_context(ErrorContextCallback *context, const PointRelation *relation)
+check_name(const PointSource *source)
 {
-	context->previous = error_context_stack;
-	context->callback = name_relation;
-	context->arg = unconstify(PointRelation *, relation);
-	error_context_stack = context;
+	if (OidIsValid(source->relation) &&
+		RangeVarGetRelid(makeRangeVar(source->schema, source->name, -1), NoLock,
+						 true) != source->relation)
+		raise_changed(source);
 }
 
 static void
@@ -215,10 +317,11 @@ run_query(PointReceiver *receiver)
 		.read_only = true,
 		.dest = &receiver->receiver
 	};
-	char	   *query = make_query(receiver->relation);
+	const char *query = receiver->source->query;
 	SPIPlanPtr	plan;
 	int			result;
 
+	check_name(receiver->source);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 
@@ -232,6 +335,8 @@ run_query(PointReceiver *receiver)
 	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
 												 "geonn conversion",
 												 ALLOCSET_SMALL_SIZES);
+	receiver->by = palloc(receiver->source->by_count * sizeof(Datum));
+	receiver->by_is_null = palloc(receiver->source->by_count * sizeof(bool));
 
 	plan = SPI_prepare_extended(query, &prepare);
 	if (plan == NULL)
@@ -244,55 +349,90 @@ run_query(PointReceiver *receiver)
 	SPI_finish();
 }
 
-static void
-warn_of_rows(const PointReceiver *receiver)
+void
+geonn_warn_of_rows(const char *title, const uint64 *counts, const char *hint)
 {
-	const PointRelation *relation = receiver->relation;
-	const char *latitude;
-	const char *longitude;
 	StringInfoData detail;
-	uint64		skipped = receiver->not_finite + receiver->latitude_out +
-		receiver->longitude_out;
+	uint64		skipped = counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] +
+		counts[POINT_LONGITUDE_OUT];
 
-	if (receiver->nulls > 0)
-		ereport(DEBUG1,
-				(errmsg_internal("%llu of %llu rows of relation \"%s\" have a NULL id or coordinate",
-								 (unsigned long long) receiver->nulls,
-								 (unsigned long long) receiver->rows,
-								 relation->name)));
 	if (skipped == 0)
 		return;
-
-	latitude = quote_identifier(relation->columns[COLUMN_LATITUDE].name);
-	longitude = quote_identifier(relation->columns[COLUMN_LONGITUDE].name);
 	initStringInfo(&detail);
 	appendStringInfo(&detail, "NaN or infinite: %llu; latitude not from -90 to 90: %llu; longitude not from -180 to 360: %llu.",
-					 (unsigned long long) receiver->not_finite,
-					 (unsigned long long) receiver->latitude_out,
-					 (unsigned long long) receiver->longitude_out);
-	if (receiver->nulls > 0)
+					 (unsigned long long) counts[POINT_NOT_FINITE],
+					 (unsigned long long) counts[POINT_LATITUDE_OUT],
+					 (unsigned long long) counts[POINT_LONGITUDE_OUT]);
+	if (counts[POINT_NULL] > 0)
 		appendStringInfo(&detail, " Besides, rows with a NULL id or coordinate: %llu.",
-						 (unsigned long long) receiver->nulls);
+						 (unsigned long long) counts[POINT_NULL]);
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg_plural("%llu row of relation \"%s\" was skipped: coordinates out of range",
-						   "%llu rows of relation \"%s\" were skipped: coordinates out of range",
+			 errmsg_plural("%llu row of %s was skipped: coordinates out of range",
+						   "%llu rows of %s were skipped: coordinates out of range",
 						   (unsigned long) skipped,
-						   (unsigned long long) skipped, relation->name),
+						   (unsigned long long) skipped, title),
 			 errdetail_internal("%s", detail.data),
-			 errhint("To see them: SELECT * FROM %s WHERE %s NOT BETWEEN -90 AND 90 OR %s NOT BETWEEN -180 AND 360;",
-					 relation->quoted_name, latitude, longitude)));
+			 hint != NULL ? errhint("%s", hint) : 0));
+}
+
+/*
+ * How to see the rows that the warning is about.
+ */
+static char *
+invalid_rows_hint(const PointSource *source)
+{
+	if (OidIsValid(source->relation) && source->point_kind == GEONN_POINT_NONE)
+		return psprintf("To see them: SELECT * FROM %s WHERE %s NOT BETWEEN -90 AND 90 OR %s NOT BETWEEN -180 AND 360;",
+						source->quoted_name,
+						quote_identifier(source->columns[COLUMN_LATITUDE].name),
+						quote_identifier(source->columns[COLUMN_LONGITUDE].name));
+	return pstrdup("With invalid => 'error' the first of them is named.");
+}
+
+/*
+ * A position in the text of a query is none in the calling statement.
+ */
+static void
+move_error_position(void *argument)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(argument);
+	}
 }
 
 PlannedStmt *
-geonn_plan_query(const char *query)
+geonn_plan_query(const char *query, const char *title)
 {
-	List	   *parsed = pg_parse_query(query);
-	List	   *analyzed;
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = move_error_position,
+		.arg = unconstify(char *, query)
+	};
+	List	   *parsed;
+	List	   *analyzed = NIL;
+	PlannedStmt *plan = NULL;
 
-	analyzed = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed),
-												  query, NULL, 0, NULL);
-	return pg_plan_query(linitial_node(Query, analyzed), query, 0, NULL);
+	error_context_stack = &context;
+	parsed = pg_parse_query(query);
+	if (title == NULL || list_length(parsed) == 1)
+		analyzed = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed),
+													  query, NULL, 0, NULL);
+	if (list_length(analyzed) == 1 &&
+		linitial_node(Query, analyzed)->commandType == CMD_SELECT)
+		plan = pg_plan_query(linitial_node(Query, analyzed), query, CURSOR_OPT_PARALLEL_OK, NULL);
+	error_context_stack = context.previous;
+	if (plan == NULL || (title != NULL && !CommandIsReadOnly(plan)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s is not one SELECT that changes nothing", title),
+				 errhint("Give one SELECT without INTO, FOR UPDATE and statements that change rows, as in 'SELECT id, lat, lon FROM city'.")));
+	return plan;
 }
 
 /*
@@ -300,15 +440,15 @@ geonn_plan_query(const char *query)
  * not so far that a foreign table would do anything.
  */
 void
-geonn_check_readable(const PointRelation *relation)
+geonn_check_readable(const PointSource *source)
 {
 	ErrorContextCallback context;
-	char	   *query = make_query(relation);
 	QueryDesc  *description;
 
-	begin_context(&context, relation);
-	description = CreateQueryDesc(geonn_plan_query(query), query,
-								  GetActiveSnapshot(), InvalidSnapshot,
+	begin_context(&context, source);
+	check_name(source);
+	description = CreateQueryDesc(geonn_plan_query(source->query, source->title),
+								  source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
 	ExecutorEnd(description);
@@ -317,18 +457,24 @@ geonn_check_readable(const PointRelation *relation)
 }
 
 void
-geonn_read_points(const PointRelation *relation, PointConsumer consume,
-				  void *state)
+geonn_read_points(const PointSource *source, bool invalid_is_error,
+				  PointConsumer consume, void *state)
 {
 	ErrorContextCallback context;
 	PointReceiver receiver = {
-		.relation = relation,
+		.source = source,
+		.invalid_is_error = invalid_is_error,
 		.consume = consume,
 		.state = state
 	};
 
-	begin_context(&context, relation);
+	begin_context(&context, source);
 	run_query(&receiver);
 	error_context_stack = context.previous;
-	warn_of_rows(&receiver);
+	if (receiver.counts[POINT_NULL] > 0)
+		ereport(DEBUG1,
+				(errmsg_internal("%llu of %llu rows of %s have a NULL id or coordinate",
+								 (unsigned long long) receiver.counts[POINT_NULL],
+								 (unsigned long long) receiver.rows, source->title)));
+	geonn_warn_of_rows(source->title, receiver.counts, invalid_rows_hint(source));
 }

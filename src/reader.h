@@ -1,6 +1,7 @@
 /*
  * reader.h
- *		The points of a relation, as the caller of the statement may see them.
+ *		The points of a relation or query, as the caller of the statement may
+ *		see them.
  */
 #ifndef GEONN_READER_H
 #define GEONN_READER_H
@@ -9,24 +10,63 @@
 
 #include "columns.h"
 
-/* is given each valid point */
-typedef void (*PointConsumer) (void *state, int64 id, double latitude,
-							   double longitude);
+typedef enum PointStatus
+{
+	POINT_VALID,
+	POINT_NULL,					/* NULL id or coordinates, or an empty point */
+	POINT_NOT_FINITE,
+	POINT_LATITUDE_OUT,
+	POINT_LONGITUDE_OUT
+} PointStatus;
 
-/* The plan of a query without parameters. */
-extern PlannedStmt *geonn_plan_query(const char *query);
+#define POINT_STATUSES 5
+
+/* a row; what it points to is the consumer's during its call */
+typedef struct PointRow
+{
+	PointStatus status;
+	bool		id_is_null;
+	Datum		id;
+	double		latitude;		/* degrees, of valid points */
+	double		longitude;
+	const Datum *by;
+	const bool *by_is_null;
+} PointRow;
+
+/* is given each row, in the order in which they come */
+typedef void (*PointConsumer) (void *state, const PointRow *row);
 
 /*
- * Raise the error that reading the relation would raise for want of
- * privileges or the like, without reading it.
+ * The plan of a query without parameters.  With a title, as messages name it,
+ * an error is raised unless it is one SELECT that changes nothing.
  */
-extern void geonn_check_readable(const PointRelation *relation);
+extern PlannedStmt *geonn_plan_query(const char *query, const char *title);
 
 /*
- * Read the relation with the statement's snapshot.  Rows that are no points
- * are left out; a warning tells of those whose coordinates are out of range.
+ * Raise the error that reading the source would raise for want of privileges or
+ * the like, without reading it.
  */
-extern void geonn_read_points(const PointRelation *relation,
+extern void geonn_check_readable(const PointSource *source);
+
+/*
+ * Read all rows with the statement's snapshot.  Where invalid coordinates are
+ * no error, a warning tells of them afterwards.
+ */
+extern void geonn_read_points(const PointSource *source, bool invalid_is_error,
 							  PointConsumer consume, void *state);
+
+/* Is this a point? */
+extern PointStatus geonn_point_status(double latitude, double longitude);
+
+/* Raise the error of such coordinates; whose is as in: id 7 of relation "city". */
+pg_attribute_noreturn()
+extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
+								const char *whose);
+
+/*
+ * The warning of rows that were skipped; hint may be NULL.  counts is by
+ * PointStatus.
+ */
+extern void geonn_warn_of_rows(const char *title, const uint64 *counts, const char *hint);
 
 #endif							/* GEONN_READER_H */

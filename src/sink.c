@@ -2,37 +2,337 @@
  * sink.c
  *		Where the pairs go: the result of a set-returning function.
  *
+ * The caller says by the argument row_type which columns a row has: any of
+ * those that this file knows, by their names, in any order.  The ids have the
+ * types of the tables; integers may become wider.
+ *
  * A tuplestore keeps what fits into work_mem and spills the rest, so the
  * result may be larger than memory.
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
-#include "result.h"
+#include "bearing.h"
 #include "sink.h"
 
-#define PAIR_COLUMNS 3
+static const char *const column_names[SINK_COLUMNS] = {
+	[SINK_OBSERVATION_ID] = "obs_id",
+	[SINK_REFERENCE_ID] = "ref_id",
+	[SINK_DISTANCE] = "distance",
+	[SINK_RANK] = "rank",
+	[SINK_OBSERVATION_LATITUDE] = "obs_lat",
+	[SINK_OBSERVATION_LONGITUDE] = "obs_lon",
+	[SINK_REFERENCE_LATITUDE] = "ref_lat",
+	[SINK_REFERENCE_LONGITUDE] = "ref_lon",
+	[SINK_BEARING] = "bearing"
+};
 
-void
-geonn_sink_begin(GeonnSink *sink, FunctionCallInfo fcinfo)
+static const char *
+column_name(SinkColumn column, const char *ordinal)
 {
-	InitMaterializedSRF(fcinfo, 0);
-	sink->result = (ReturnSetInfo *) fcinfo->resultinfo;
-	geonn_require_columns(sink->result->setDesc, PAIR_COLUMNS);
+	return column == SINK_OBSERVATION_ID ? ordinal : column_names[column];
+}
+
+static char *
+known_columns(const char *ordinal)
+{
+	StringInfoData list;
+
+	initStringInfo(&list);
+	for (int i = 0; i < SINK_COLUMNS; i++)
+		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", column_name(i, ordinal));
+	return list.data;
+}
+
+static SinkColumn
+find_column(Form_pg_attribute attribute, const char *ordinal)
+{
+	if (attribute->attisdropped)
+		return SINK_NOTHING;
+	for (int i = 0; i < SINK_COLUMNS; i++)
+	{
+		if (strcmp(NameStr(attribute->attname), column_name(i, ordinal)) == 0)
+			return i;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("row_type has a column \"%s\", which geonn does not know",
+					NameStr(attribute->attname)),
+			 errdetail("The columns of a row_type are any of %s.", known_columns(ordinal))));
+}
+
+/* how many bytes an integer type has, 0 for another type */
+static int
+integer_width(Oid type)
+{
+	return type == INT2OID ? 2 : type == INT4OID ? 4 : type == INT8OID ? 8 : 0;
+}
+
+/*
+ * The type that a column of the result should have for such ids: as bigint
+ * does for all integers.
+ */
+static char *
+suitable_type(const PointColumn *id)
+{
+	if (integer_width(id->base_type) > 0)
+		return pstrdup("bigint");
+	return format_type_with_typemod(id->type, id->type == id->base_type ? id->typmod : -1);
+}
+
+/*
+ * CREATE TYPE for the columns of this row type, with types that suit.
+ */
+static char *
+suitable_row_type(TupleDesc descriptor, const SinkColumn *columns, const char *ordinal,
+				  const PointColumn *const ids[2])
+{
+	StringInfoData command;
+	const char *separator = "";
+
+	initStringInfo(&command);
+	appendStringInfoString(&command, "CREATE TYPE my_pair AS (");
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		SinkColumn	column = columns[i];
+
+		if (column == SINK_NOTHING)
+			continue;
+		appendStringInfo(&command, "%s%s %s", separator, column_name(column, ordinal),
+						 column <= SINK_REFERENCE_ID ? suitable_type(ids[column]) :
+						 column == SINK_RANK ? "bigint" : "double precision");
+		separator = ", ";
+	}
+	appendStringInfoString(&command, ");");
+	return command.data;
+}
+
+/*
+ * Can ids of this column be values of the result's attribute as they are, or
+ * as wider integers?
+ */
+static bool
+takes_id(Form_pg_attribute attribute, const PointColumn *id)
+{
+	int			width = integer_width(id->base_type);
+
+	if (width > 0 && integer_width(attribute->atttypid) >= width)
+		return true;
+	if (attribute->atttypid != id->type &&
+		(get_typtype(attribute->atttypid) == TYPTYPE_DOMAIN ||
+		 !IsBinaryCoercible(id->base_type, attribute->atttypid)))
+		return false;
+	return attribute->atttypmod == -1 || attribute->atttypmod == id->typmod;
+}
+
+static void
+check_type(TupleDesc descriptor, int number, const SinkColumn *columns, const char *ordinal,
+		   const PointColumn *const ids[2])
+{
+	Form_pg_attribute attribute = TupleDescAttr(descriptor, number);
+	SinkColumn	column = columns[number];
+	const char *expected = "double precision";
+	bool		fits = attribute->atttypid == FLOAT8OID;
+
+	if (column == SINK_NOTHING)
+		return;
+	if (column <= SINK_REFERENCE_ID)
+	{
+		expected = format_type_with_typemod(ids[column]->type,
+											ids[column]->type == ids[column]->base_type ?
+											ids[column]->typmod : -1);
+		fits = takes_id(attribute, ids[column]);
+	}
+	else if (column == SINK_RANK)
+	{
+		expected = "bigint or integer";
+		fits = attribute->atttypid == INT8OID || attribute->atttypid == INT4OID;
+	}
+	if (fits)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("column %s of the row type %s has type %s, and its values are of type %s",
+					column_name(column, ordinal), format_type_be(descriptor->tdtypeid),
+					format_type_with_typemod(attribute->atttypid, attribute->atttypmod), expected),
+			 column <= SINK_REFERENCE_ID ?
+			 errdetail("They are the values of the id column \"%s\".", ids[column]->name) : 0,
+			 errhint("%s Then add row_type => NULL::my_pair.",
+					 suitable_row_type(descriptor, columns, ordinal, ids))));
 }
 
 void
-geonn_sink_put(GeonnSink *sink, const GeonnPair *pair)
+geonn_sink_begin(GeonnSink *sink, FunctionCallInfo fcinfo, const char *ordinal,
+				 const PointColumn *observation_id, const PointColumn *reference_id,
+				 int metric)
 {
-	Datum		values[PAIR_COLUMNS] = {
-		Int64GetDatum(pair->observation_id),
-		Int64GetDatum(pair->reference_id),
-		Float8GetDatum(pair->distance)
-	};
-	bool		nulls[PAIR_COLUMNS] = {false};
+	const PointColumn *const ids[2] = {observation_id, reference_id};
+	TupleDesc	descriptor;
 
-	tuplestore_putvalues(sink->result->setResult, sink->result->setDesc,
-						 values, nulls);
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("row_type is not of a composite type"),
+				 errdetail("Its columns say what the result has: any of %s.",
+						   known_columns(ordinal)),
+				 errhint("CREATE TYPE my_pair AS (obs_id bigint, ref_id bigint, distance double precision); then row_type => NULL::my_pair.")));
+
+	memset(sink, 0, sizeof(*sink));
+	sink->metric = metric;
+	sink->columns = palloc(descriptor->natts * sizeof(SinkColumn));
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		SinkColumn	column = find_column(TupleDescAttr(descriptor, i), ordinal);
+
+		sink->columns[i] = column;
+		if (column == SINK_NOTHING)
+			continue;
+		sink->has[column] = true;
+		if (column <= SINK_REFERENCE_ID)
+		{
+			sink->id_type[column] = ids[column]->base_type;
+			sink->id_result[column] = TupleDescAttr(descriptor, i)->atttypid;
+		}
+	}
+	for (int i = 0; i < descriptor->natts; i++)
+		check_type(descriptor, i, sink->columns, ordinal, ids);
+
+	InitMaterializedSRF(fcinfo, 0);
+	sink->result = (ReturnSetInfo *) fcinfo->resultinfo;
+}
+
+bool
+geonn_sink_needs_coordinates(const GeonnSink *sink)
+{
+	return sink->has[SINK_REFERENCE_LATITUDE] || sink->has[SINK_REFERENCE_LONGITUDE] ||
+		sink->has[SINK_BEARING];
+}
+
+/*
+ * An id as its column of the result has it.
+ */
+static Datum
+convert_id(const GeonnSink *sink, SinkColumn column, Datum id)
+{
+	int64		integer;
+
+	switch (sink->id_type[column])
+	{
+		case INT2OID:
+			integer = DatumGetInt16(id);
+			break;
+		case INT4OID:
+			integer = DatumGetInt32(id);
+			break;
+		default:
+			return id;
+	}
+	if (sink->id_result[column] == INT8OID)
+		return Int64GetDatum(integer);
+	if (sink->id_result[column] == INT4OID)
+		return Int32GetDatum((int32) integer);
+	return id;
+}
+
+static Datum
+rank_value(const GeonnSink *sink, int number, uint64 rank)
+{
+	TupleDesc	descriptor = sink->result->setDesc;
+
+	if (TupleDescAttr(descriptor, number)->atttypid == INT8OID)
+		return Int64GetDatum((int64) rank);
+	if (rank > PG_INT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("rank is out of range for type integer"),
+				 errhint("Give the column rank of the row_type the type bigint.")));
+	return Int32GetDatum((int32) rank);
+}
+
+/*
+ * Store a row: values by SinkColumn, but for the rank.
+ */
+static void
+put_row(GeonnSink *sink, const Datum *by_column, const bool *is_null, uint64 rank)
+{
+	TupleDesc	descriptor = sink->result->setDesc;
+	Datum		values[MaxTupleAttributeNumber];
+	bool		nulls[MaxTupleAttributeNumber];
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		SinkColumn	column = sink->columns[i];
+
+		nulls[i] = column == SINK_NOTHING || is_null[column];
+		if (nulls[i])
+			values[i] = (Datum) 0;
+		else
+			values[i] = column == SINK_RANK ? rank_value(sink, i, rank) : by_column[column];
+	}
+	tuplestore_putvalues(sink->result->setResult, descriptor, values, nulls);
+}
+
+void
+geonn_sink_put(GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references)
+{
+	Datum		values[SINK_COLUMNS] = {0};
+	bool		nulls[SINK_COLUMNS] = {false};
+	double		latitude;
+	double		longitude;
+
+	if (!pair->matched)
+	{
+		geonn_sink_put_unmatched(sink, pair->observation_id, false,
+								 &pair->observation_latitude, &pair->observation_longitude);
+		return;
+	}
+	values[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID, pair->observation_id);
+	values[SINK_REFERENCE_ID] = convert_id(sink, SINK_REFERENCE_ID,
+										   geonn_reference_id(references, pair->reference));
+	values[SINK_DISTANCE] = Float8GetDatum(pair->distance);
+	values[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(pair->observation_latitude);
+	values[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(pair->observation_longitude);
+	if (geonn_sink_needs_coordinates(sink))
+	{
+		double		bearing = 0;
+
+		geonn_reference_coordinates(references, pair->reference, &latitude, &longitude);
+		values[SINK_REFERENCE_LATITUDE] = Float8GetDatum(latitude);
+		values[SINK_REFERENCE_LONGITUDE] = Float8GetDatum(longitude);
+		if (sink->has[SINK_BEARING])
+			nulls[SINK_BEARING] = !geonn_bearing(sink->metric, pair->observation_latitude,
+												 pair->observation_longitude, latitude,
+												 longitude, &bearing);
+		values[SINK_BEARING] = Float8GetDatum(bearing);
+	}
+	put_row(sink, values, nulls, pair->rank);
+}
+
+void
+geonn_sink_put_unmatched(GeonnSink *sink, Datum id, bool id_is_null, const double *latitude,
+						 const double *longitude)
+{
+	Datum		values[SINK_COLUMNS] = {0};
+	bool		nulls[SINK_COLUMNS];
+
+	memset(nulls, true, sizeof(nulls));
+	nulls[SINK_OBSERVATION_ID] = id_is_null;
+	if (!id_is_null)
+		values[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID, id);
+	if (latitude != NULL)
+	{
+		nulls[SINK_OBSERVATION_LATITUDE] = nulls[SINK_OBSERVATION_LONGITUDE] = false;
+		values[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(*latitude);
+		values[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(*longitude);
+	}
+	nulls[SINK_RANK] = false;
+	put_row(sink, values, nulls, 1);
 }

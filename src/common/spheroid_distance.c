@@ -33,3 +33,14 @@ geonn_spheroid_distance(double latitude1, double longitude1,
 				 &distance, NULL, NULL);
 	return distance;
 }
+
+double
+geonn_spheroid_azimuth(double latitude1, double longitude1,
+					   double latitude2, double longitude2)
+{
+	double		azimuth;
+
+	geod_inverse(&wgs84, latitude1, longitude1, latitude2, longitude2,
+				 NULL, &azimuth, NULL);
+	return azimuth;
+}

@@ -1,0 +1,29 @@
+/*
+ * groups.h
+ *		Numbers for the groups that a join is by: equal keys, equal numbers.
+ */
+#ifndef GEONN_GROUPS_H
+#define GEONN_GROUPS_H
+
+#include "columns.h"
+
+typedef struct GeonnGroups GeonnGroups;
+
+/* a key that has a NULL in it, or is none of the references' */
+#define GEONN_NO_GROUP (-1)
+
+/*
+ * No groups yet, in the current memory context, which they live as long as.
+ * Raises an error unless both sources have by columns of the same types, which
+ * can be hashed.
+ */
+extern GeonnGroups *geonn_groups_create(const PointSource *observations,
+										const PointSource *references);
+
+/* The number of a key's group, which is a new one where it has none yet. */
+extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null);
+
+/* The number of a key's group among those that were added. */
+extern int32 geonn_groups_find(GeonnGroups *groups, const Datum *key, const bool *is_null);
+
+#endif							/* GEONN_GROUPS_H */

@@ -1,0 +1,379 @@
+/*
+ * references.c
+ *		References on their way into a dataset, and what is asked of them later.
+ *
+ * Where distances are equal the first reference wins in the order of ids (by
+ * the btree order of their type and the column's collation), then of latitude,
+ * then of longitude.  The engine knows references by 64-bit tags and takes them
+ * in that order.
+ *
+ * An integer id is its own tag, and the engine sorts, if they do not come in
+ * order.  All else PostgreSQL sorts: ids of other types, references whose
+ * coordinates are asked for in the result, and those of which an observation's
+ * own are to be left out.  Then a tag is a number, counted from 0 in that order,
+ * of a record in a memfd, which has what is asked of references later: the id,
+ * or where in a second memfd its bytes are, and the coordinates.  So no process
+ * has them in its own memory, and a sort larger than work_mem goes to disk.
+ *
+ * The identity of a reference is the number of the first record with an id
+ * equal to its own.  An observation's is looked up by binary search, with the
+ * order's own comparison of the two types.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+#include "utils/typcache.h"
+
+#include "memory_file.h"
+#include "references.h"
+
+/* columns of the sort */
+enum
+{
+	SORT_ID = 1,
+	SORT_LATITUDE,
+	SORT_LONGITUDE,
+	SORT_GROUP,
+	SORT_COLUMNS = SORT_GROUP
+};
+
+#define SORT_KEYS SORT_LONGITUDE
+
+typedef struct Record
+{
+	Datum		id;				/* or where its bytes are, where it is no value */
+	double		latitude;
+	double		longitude;
+} Record;
+
+/* of a record without coordinates */
+#define SHORT_RECORD offsetof(Record, latitude)
+
+struct GeonnReferences
+{
+	Oid			type;			/* of the ids, below domains */
+	Oid			collation;
+	bool		by_value;
+	int16		length;
+
+	/* only where PostgreSQL sorts; else the tags are the ids */
+	Tuplesortstate *sort;
+	TupleTableSlot *row;		/* into the sort */
+	TupleTableSlot *slot;		/* out of it */
+	uint64		count;
+	size_t		record_bytes;
+	MemoryFile *records;
+	MemoryFile *values;			/* of ids that are no values */
+	FmgrInfo   *compare;		/* the order of ids */
+	FmgrInfo   *compare_with_observation;	/* (observation's, reference's) or NULL */
+};
+
+static bool
+is_integer(Oid type)
+{
+	return type == INT8OID || type == INT4OID || type == INT2OID;
+}
+
+static TypeCacheEntry *
+require_order(const PointSource *source)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+	TypeCacheEntry *type = lookup_type_cache(id->base_type,
+											 TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC_FINFO |
+											 TYPECACHE_BTREE_OPFAMILY);
+
+	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->cmp_proc_finfo.fn_oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("id column \"%s\" of %s has type %s, which has no order",
+						id->name, source->title, format_type_be(id->type)),
+				 errdetail("Among references at the same distance the one with the first id is chosen, in the btree order of the type."),
+				 errhint("Use a column of another type as id, by options or in a view.")));
+	return type;
+}
+
+/*
+ * The btree comparison of an observation's id with a reference's.
+ */
+static FmgrInfo *
+find_comparison(const PointSource *observations, const PointSource *source)
+{
+	const PointColumn *observation = &observations->columns[COLUMN_ID];
+	const PointColumn *reference = &source->columns[COLUMN_ID];
+	TypeCacheEntry *left = lookup_type_cache(observation->base_type, TYPECACHE_BTREE_OPFAMILY);
+	TypeCacheEntry *right = lookup_type_cache(reference->base_type, TYPECACHE_BTREE_OPFAMILY);
+	Oid			function = InvalidOid;
+	FmgrInfo   *compare = palloc0(sizeof(FmgrInfo));
+
+	if (OidIsValid(left->btree_opf) && left->btree_opf == right->btree_opf &&
+		(observation->base_type == reference->base_type ||
+		 !IsPolymorphicType(right->btree_opintype)))
+		function = get_opfamily_proc(right->btree_opf, left->btree_opintype,
+									 right->btree_opintype, BTORDER_PROC);
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("exclude_self cannot compare ids of type %s with ids of type %s",
+						format_type_be(observation->type), format_type_be(reference->type)),
+				 errdetail("They are the ids of %s and of %s, and there is no btree comparison of the two types.",
+						   observations->title, source->title),
+				 errhint("Cast one of them in a view, or use exclude_self => false.")));
+	fmgr_info(function, compare);
+	return compare;
+}
+
+/*
+ * Prepare to sort.
+ */
+static void
+begin_sort(GeonnReferences *references, TypeCacheEntry *type, bool keeps_coordinates)
+{
+	AttrNumber	keys[SORT_KEYS] = {SORT_ID, SORT_LATITUDE, SORT_LONGITUDE};
+	Oid			before = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR)->lt_opr;
+	Oid			operators[SORT_KEYS] = {type->lt_opr, before, before};
+	Oid			collations[SORT_KEYS] = {references->collation, InvalidOid, InvalidOid};
+	bool		nulls_first[SORT_KEYS] = {false, false, false};
+	TupleDesc	descriptor = CreateTemplateTupleDesc(SORT_COLUMNS);
+
+	TupleDescInitEntry(descriptor, SORT_ID, "id", references->type, -1, 0);
+	TupleDescInitEntryCollation(descriptor, SORT_ID, references->collation);
+	TupleDescInitEntry(descriptor, SORT_LATITUDE, "latitude", FLOAT8OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_LONGITUDE, "longitude", FLOAT8OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_GROUP, "group", INT4OID, -1, 0);
+
+	references->sort = tuplesort_begin_heap(descriptor, SORT_KEYS, keys, operators, collations,
+											nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	references->row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
+	references->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
+	references->compare = palloc(sizeof(FmgrInfo));
+	fmgr_info_copy(references->compare, &type->cmp_proc_finfo, CurrentMemoryContext);
+	references->record_bytes = keeps_coordinates ? sizeof(Record) : SHORT_RECORD;
+	references->records = geonn_memory_file_create("references");
+	if (!references->by_value)
+		references->values = geonn_memory_file_create("ids of references");
+}
+
+GeonnReferences *
+geonn_references_create(const PointSource *source, bool keeps_coordinates,
+						const PointSource *excluded_by)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
+	TypeCacheEntry *type = require_order(source);
+
+	references->type = id->base_type;
+	references->collation = id->collation;
+	get_typlenbyval(id->base_type, &references->length, &references->by_value);
+	if (excluded_by != NULL)
+		references->compare_with_observation = find_comparison(excluded_by, source);
+	if (keeps_coordinates || excluded_by != NULL || !is_integer(id->base_type))
+		begin_sort(references, type, keeps_coordinates);
+	return references;
+}
+
+static int64
+integer_tag(Oid type, Datum id)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(id);
+		case INT4OID:
+			return DatumGetInt32(id);
+		default:
+			return DatumGetInt64(id);
+	}
+}
+
+void
+geonn_references_add(GeonnReferences *references, GeonnClient *client, const PointRow *row,
+					 int32 group)
+{
+	TupleTableSlot *slot = references->row;
+
+	if (references->sort == NULL)
+	{
+		geonn_client_add_reference(client, integer_tag(references->type, row->id),
+								   row->latitude, row->longitude, group, 0);
+		return;
+	}
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, 0, SORT_COLUMNS * sizeof(bool));
+	slot->tts_values[SORT_ID - 1] = row->id;
+	slot->tts_values[SORT_LATITUDE - 1] = Float8GetDatum(row->latitude);
+	slot->tts_values[SORT_LONGITUDE - 1] = Float8GetDatum(row->longitude);
+	slot->tts_values[SORT_GROUP - 1] = Int32GetDatum(group);
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(references->sort, slot);
+}
+
+/*
+ * Append the bytes of an id that is no value; returns where they are.
+ */
+static Datum
+write_value(GeonnReferences *references, Datum id)
+{
+	Pointer		bytes = DatumGetPointer(id);
+	Size		length = references->length;
+
+	if (references->length == -1)
+	{
+		bytes = (Pointer) PG_DETOAST_DATUM(id);
+		length = VARSIZE(bytes);
+	}
+	return Int64GetDatum((int64) geonn_memory_file_append(references->values, bytes, length));
+}
+
+/*
+ * Send what has been sorted.
+ */
+static void
+send_sorted(GeonnReferences *references, GeonnClient *client)
+{
+	TupleTableSlot *slot = references->slot;
+	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
+													  "geonn reference", ALLOCSET_SMALL_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(row_context);
+	MemoryContext contexts[2];	/* of the present row and the one before */
+	Datum		previous = (Datum) 0;
+	int64		identity = 0;
+
+	contexts[0] = AllocSetContextCreate(row_context, "geonn reference", ALLOCSET_SMALL_SIZES);
+	contexts[1] = AllocSetContextCreate(row_context, "geonn reference", ALLOCSET_SMALL_SIZES);
+	tuplesort_performsort(references->sort);
+	while (tuplesort_gettupleslot(references->sort, true, false, slot, NULL))
+	{
+		Record		record;
+		Datum		id;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(contexts[references->count % 2]);
+		MemoryContextReset(CurrentMemoryContext);
+		slot_getallattrs(slot);
+		id = slot->tts_values[SORT_ID - 1];
+		record.id = references->by_value ? id : write_value(references, id);
+		record.latitude = DatumGetFloat8(slot->tts_values[SORT_LATITUDE - 1]);
+		record.longitude = DatumGetFloat8(slot->tts_values[SORT_LONGITUDE - 1]);
+		geonn_memory_file_append(references->records, &record, references->record_bytes);
+
+		if (references->compare_with_observation != NULL)
+		{
+			if (references->count > 0 &&
+				DatumGetInt32(FunctionCall2Coll(references->compare, references->collation,
+												previous, id)) != 0)
+				identity = (int64) references->count;
+			previous = references->length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(id)) :
+				datumCopy(id, references->by_value, references->length);
+		}
+		geonn_client_add_reference(client, (int64) references->count, record.latitude,
+								   record.longitude,
+								   DatumGetInt32(slot->tts_values[SORT_GROUP - 1]),
+								   (int32) identity);
+		if (++references->count == PG_INT32_MAX)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("more than %d references", PG_INT32_MAX)));
+	}
+	tuplesort_end(references->sort);
+	geonn_memory_file_seal(references->records);
+	if (references->values != NULL)
+		geonn_memory_file_seal(references->values);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(row_context);
+}
+
+uint64
+geonn_references_seal(GeonnReferences *references, GeonnClient *client)
+{
+	if (references->sort == NULL)
+		return geonn_client_seal(client, false);
+	send_sorted(references, client);
+	return geonn_client_seal(client, true);
+}
+
+/*
+ * A record, by a number that may come from the engine.
+ */
+static const Record *
+find_record(const GeonnReferences *references, int64 number)
+{
+	if (number < 0 || (uint64) number >= references->count)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("the geonn engine named a reference that it was not given"),
+				 errdetail("Its number is %lld of %llu.", (long long) number,
+						   (unsigned long long) references->count)));
+	return (const Record *) ((const char *) geonn_memory_file_bytes(references->records) +
+							 number * references->record_bytes);
+}
+
+static Datum
+record_id(const GeonnReferences *references, const Record *record)
+{
+	if (references->by_value)
+		return record->id;
+	return PointerGetDatum((const char *) geonn_memory_file_bytes(references->values) +
+						   DatumGetInt64(record->id));
+}
+
+Datum
+geonn_reference_id(const GeonnReferences *references, int64 tag)
+{
+	if (references->sort != NULL)
+		return record_id(references, find_record(references, tag));
+	switch (references->type)
+	{
+		case INT2OID:
+			return Int16GetDatum((int16) tag);
+		case INT4OID:
+			return Int32GetDatum((int32) tag);
+		default:
+			return Int64GetDatum(tag);
+	}
+}
+
+void
+geonn_reference_coordinates(const GeonnReferences *references, int64 tag, double *latitude,
+							double *longitude)
+{
+	const Record *record = find_record(references, tag);
+
+	*latitude = record->latitude;
+	*longitude = record->longitude;
+}
+
+int32
+geonn_reference_identity(const GeonnReferences *references, Datum id)
+{
+	uint64		low = 0;
+	uint64		high = references->count;
+
+	while (low < high)
+	{
+		uint64		middle = low + (high - low) / 2;
+		Datum		other = record_id(references, find_record(references, (int64) middle));
+
+		if (DatumGetInt32(FunctionCall2Coll(references->compare_with_observation,
+											references->collation, id, other)) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < references->count &&
+		DatumGetInt32(FunctionCall2Coll(references->compare_with_observation,
+										references->collation, id,
+										record_id(references,
+												  find_record(references, (int64) low)))) == 0)
+		return (int32) low;
+	return GEONN_NO_IDENTITY;
+}

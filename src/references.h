@@ -1,0 +1,48 @@
+/*
+ * references.h
+ *		References on their way into a dataset, and what is asked of them later.
+ */
+#ifndef GEONN_REFERENCES_H
+#define GEONN_REFERENCES_H
+
+#include "client.h"
+#include "columns.h"
+#include "reader.h"
+
+typedef struct GeonnReferences GeonnReferences;
+
+/* the identity of an observation whose id no reference has */
+#define GEONN_NO_IDENTITY (-1)
+
+/*
+ * Get ready to take them in; they live as long as the current memory context.
+ * keeps_coordinates: geonn_reference_coordinates will be asked.  excluded_by:
+ * geonn_reference_identity will be asked for ids of these observations, or NULL.
+ * Raises an error where the type of the ids has no order, or where the
+ * observations' ids cannot be compared with them.
+ */
+extern GeonnReferences *geonn_references_create(const PointSource *source,
+												bool keeps_coordinates,
+												const PointSource *excluded_by);
+
+/* Take in a valid row; group is its number, or 0 where there are no groups. */
+extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
+								 const PointRow *row, int32 group);
+
+/*
+ * There are no more: see that all are in the dataset, in their order, and seal
+ * it.  Returns how many there are.
+ */
+extern uint64 geonn_references_seal(GeonnReferences *references, GeonnClient *client);
+
+/* The id of a reference, by its tag; what it points to lives as long as the references. */
+extern Datum geonn_reference_id(const GeonnReferences *references, int64 tag);
+
+/* The coordinates of a reference, in degrees as they were read. */
+extern void geonn_reference_coordinates(const GeonnReferences *references, int64 tag,
+										double *latitude, double *longitude);
+
+/* The identity of the references with this id of an observation, in the dataset. */
+extern int32 geonn_reference_identity(const GeonnReferences *references, Datum id);
+
+#endif							/* GEONN_REFERENCES_H */
