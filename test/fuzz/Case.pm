@@ -1,0 +1,355 @@
+
+# Case: one random call of geonn, and the same by brute force in SQL.
+#
+# Brute force is the definition word by word: for each observation the
+# references in the order (geonn_distance, id, latitude, longitude).  It shares
+# geonn_distance with what it checks, and nothing else.  It numbers the
+# observations (number) and the neighbours of each (place).
+#
+# Two answers are the same if they have the same observations, each as often,
+# and each with the same rows in the same order; the rows of an observation come
+# one after the other.  An observation's rows are told apart by a rank that
+# begins anew, else by an id that no other has.  Where the columns asked for
+# have neither, rows are compared one by one.  Distances are equal to the last
+# bit; ids are equal as their type has it and, unless two references differ by
+# their id's looks alone, look the same.  Bearings are compared with spherical
+# trigonometry, to a millionth of a degree.
+
+package Case;
+
+use strict;
+use warnings;
+use utf8;
+
+use Exporter 'import';
+use Random;
+use Points;
+use Side;
+use Types;
+
+our @EXPORT = qw($create_functions make_case);
+
+our $create_functions = <<'SQL';
+-- NULL beyond float8's range would be an error of the cast
+CREATE FUNCTION degrees_of(value numeric) RETURNS float8 IMMUTABLE LANGUAGE sql AS $$
+	SELECT CASE WHEN value = 'NaN' THEN 'NaN'
+		WHEN value > 1e300 THEN 'Infinity'
+		WHEN value < -1e300 THEN '-Infinity'
+		WHEN abs(value) < 1e-300 THEN 0
+		ELSE value::float8 END
+$$;
+-- whether a bearing is what spherical trigonometry has, where that is certain
+CREATE FUNCTION bearing_is_right(bearing float8, lat1 float8, lon1 float8, lat2 float8, lon2 float8, sphere boolean)
+RETURNS boolean IMMUTABLE LANGUAGE sql AS $$
+	SELECT CASE
+		WHEN lat2 IS NULL THEN bearing IS NULL
+		WHEN lat1 = lat2 AND lon1 = lon2 THEN bearing IS NULL
+		WHEN bearing IS NULL THEN geonn_distance(lat1, lon1, lat2, lon2) < 0.001
+		WHEN NOT (bearing >= 0 AND bearing < 360) THEN false
+		WHEN geonn_distance(lat1, lon1, lat2, lon2) NOT BETWEEN 1 AND CASE WHEN sphere THEN 20015085 ELSE 5000000 END THEN true
+		ELSE abs(mod((bearing - degrees(atan2(
+				sind(lon2 - lon1) * cosd(lat2),
+				cosd(lat1) * sind(lat2) - sind(lat1) * cosd(lat2) * cosd(lon2 - lon1))))::numeric + 540, 360) - 180)
+			< CASE WHEN sphere THEN 0.000001 ELSE 0.5 END
+		END
+$$;
+SQL
+
+sub valid
+{
+	my ($point) = @_;
+
+	return "$point.lat BETWEEN -90 AND 90 AND $point.lon BETWEEN -180 AND 360";
+}
+
+# settings that change no answer
+my @settings = (
+	"SET LOCAL work_mem = '64kB';",
+	"SET LOCAL geonn.algorithm = 'brute';",
+	"SET LOCAL geonn.algorithm = 'index';",
+	"SELECT set_config(name, 'on', true) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');");
+
+# ---- arguments ----
+
+sub neighbours
+{
+	return weighted(1 => 40, between(2, 5) => 30, between(6, 40) => 15, between(41, 200) => 8, 1023 => 2, 1024 => 5);
+}
+
+# A distance as an SQL expression: now and then exactly that of a pair.
+sub random_distance
+{
+	my ($obs, $ref, $metric) = @_;
+	my ($one, $other) = map { @{ $_->{places} } ? pick(@{ $_->{places} }) : undef } ($obs, $ref);
+
+	if ($one && $other && chance(0.5))
+	{
+		return
+		    'geonn_distance('
+		  . join(', ', @$one, @$other, quoted($metric)) . ')'
+		  . pick('', '', '', ' * 0.9999999999999998', ' * 1.0000000000000002');
+	}
+	return weighted(
+		0 => 8,
+		q('Infinity') => 4,
+		20037508 => 4,
+		20015115 => 4,
+		sprintf('%.3f', 10**(rand() * 8 - 1)) => 80);
+}
+
+# The row type: SQL that creates it, its expression, its columns.
+sub row_type
+{
+	my ($obs_id, $obs, $ref) = @_;
+	my %type = (
+		distance => 'double precision',
+		rank => pick('integer', 'bigint'),
+		map { $_ => 'float8' } qw(obs_lat obs_lon ref_lat ref_lon bearing));
+	my @columns = grep { chance(0.5) } qw(distance rank obs_lat obs_lon ref_lat ref_lon bearing);
+
+	push @columns, $obs_id if chance(0.85);
+	push @columns, 'ref_id' if chance(0.9);
+	if ((grep { $_ eq 'bearing' } @columns) && chance(0.8))
+	{
+		my %has = map { $_ => 1 } @columns;
+		push @columns, grep { !$has{$_} } qw(obs_lat obs_lon ref_lat ref_lon);
+	}
+	@columns = ('distance') unless @columns;
+	@columns = shuffled(@columns);
+
+	$type{ord} = 'bigint';
+	foreach my $side ([ obs_id => $obs ], [ ref_id => $ref ])
+	{
+		my ($name, $id) = ($side->[0], $side->[1]{id_type}) or next;
+
+		next unless $id;
+		$type{$name} = $id->{type};
+		$type{$name} = pick('smallint', 'integer', 'bigint') if $id->{type} eq 'smallint';
+		$type{$name} = pick('integer', 'bigint') if $id->{type} eq 'integer';
+		$type{$name} .= " COLLATE $id->{collation}" if $id->{collation} && $id->{type} !~ /domain/;
+	}
+	my $definition = '(' . join(', ', map { "$_ $type{$_}" } @columns) . ');';
+	return ((chance(0.8) ? "CREATE TYPE answer_row AS $definition" : "CREATE TABLE answer_row $definition"),
+		'NULL::answer_row', @columns);
+}
+
+sub json
+{
+	my (%value) = @_;
+
+	return '{' . join(', ', map { (my $text = $value{$_}) =~ s/(["\\])/\\$1/g; qq("$_": ) . ($text =~ /^\d+$/ ? $text : qq("$text")) }
+		shuffled(sort keys %value)) . '}';
+}
+
+# named arguments in any order, of which the first may be given by position
+sub arguments
+{
+	my ($positional, %named) = @_;
+
+	return join(', ', @$positional, map { "$_ => $named{$_}" } shuffled(sort keys %named));
+}
+
+# ---- brute force ----
+
+sub brute_force
+{
+	my ($case) = @_;
+	my ($obs, $ref) = @$case{qw(obs ref)};
+	my %expression = (
+		$case->{obs_id} => 'o.id',
+		ref_id => 'a.id',
+		distance => 'a.distance',
+		rank => 'coalesce(a.place, 1)',
+		obs_lat => 'o.lat',
+		obs_lon => 'o.lon',
+		ref_lat => 'a.lat',
+		ref_lon => 'a.lon',
+		bearing => 'NULL::float8');
+	my @conditions = map { "o.by$_ = r.by$_" } 0 .. $#{ $obs->{by} };
+	my $within = $case->{radius} ? "distance <= $case->{radius}" : 'distance IS NOT NULL';
+	my $first = !$case->{k} ? 'true' : ($case->{all} ? 'level' : 'place') . " <= $case->{k}";
+
+	push @conditions, 'NOT (o.id = r.id)' if $case->{exclude_self};
+	push @conditions, 'true' unless @conditions;
+	return
+	    "WITH o AS MATERIALIZED (\n\tSELECT row_number() OVER () AS number, point.* FROM (${\ points_of($obs) }) AS point),\n"
+	  . "r AS MATERIALIZED (\n\tSELECT * FROM (${\ points_of($ref) }) AS point\n\tWHERE point.id IS NOT NULL AND "
+	  . valid('point') . ")\n"
+	  . 'SELECT o.number, coalesce(a.place, 1) AS place, '
+	  . join(', ', map { "$expression{$_} AS $_" } @{ $case->{columns} })
+	  . "\nFROM o " . ($case->{keep} ? 'LEFT' : 'INNER') . " JOIN LATERAL (\n"
+	  . "\tSELECT *, row_number() OVER (ORDER BY distance, id, lat, lon) AS place, rank() OVER (ORDER BY distance) AS level\n"
+	  . "\tFROM (SELECT r.*, CASE WHEN o.id IS NOT NULL AND " . valid('o')
+	  . " THEN geonn_distance(o.lat, o.lon, r.lat, r.lon, '$case->{metric}') END AS distance\n"
+	  . "\t\tFROM r WHERE " . join(' AND ', @conditions) . ") AS pair\n"
+	  . "\tWHERE $within) AS a ON $first";
+}
+
+# One row: whether both answers are the same.
+sub comparison
+{
+	my ($case) = @_;
+	my %has = map { $_ => 1 } @{ $case->{columns} };
+	my $collation = $case->{ref}{id_type}{collation} // '';
+	my %compared = (
+		$case->{obs_id} => "$case->{obs_id}::text COLLATE \"C\"",
+		ref_id => 'ref_id'
+		  . ($collation ? " COLLATE $collation" : '')
+		  . ', CASE WHEN NOT (SELECT alike FROM looks) THEN ref_id::text COLLATE "C" END',
+		rank => 'rank::bigint',
+		obs_lat => 'obs_lat::text',
+		obs_lon => 'obs_lon::text',
+		bearing => 'NULL::float8');
+	my $row = 'ROW(0, ' . join(', ', map { $compared{$_} // $_ } @{ $case->{columns} }) . ')';
+	my ($observation, $number) =
+	    $has{rank} ? ('count(*) FILTER (WHERE rank = 1) OVER (ORDER BY nth)', 'number')
+	  : $has{ $case->{obs_id} } && $case->{obs}{unique}
+	  ? ("ROW($case->{obs_id}, nth - row_number() OVER (PARTITION BY $case->{obs_id} ORDER BY nth))", 'number')
+	  : ('nth', 'number, place');
+	my $bearings =
+	  !$has{bearing} ? 'false'
+	  : (grep { !$has{$_} } qw(obs_lat obs_lon ref_lat ref_lon)) ? 'EXISTS (SELECT FROM answer WHERE bearing NOT BETWEEN 0 AND 360)'
+	  : 'EXISTS (SELECT FROM answer WHERE bearing_is_right(bearing, obs_lat, obs_lon, ref_lat, ref_lon, '
+	  . ($case->{metric} eq 'sphere' ? 'true' : 'false')
+	  . ') IS NOT TRUE)';
+
+	return <<"SQL";
+WITH answer AS MATERIALIZED (
+SELECT * FROM $case->{call} WITH ORDINALITY AS answer(${\ join(', ', @{ $case->{columns} }, 'nth') })),
+expected AS MATERIALIZED (
+$case->{brute_force}),
+looks AS MATERIALIZED (
+SELECT EXISTS (SELECT FROM (${\ points_of($case->{ref}) }) AS r GROUP BY id, lat, lon HAVING count(DISTINCT id::text COLLATE "C") > 1) AS alike),
+answered AS MATERIALIZED (
+SELECT array_agg($row ORDER BY nth) AS neighbours
+FROM (SELECT *, $observation AS observation FROM answer) AS answer GROUP BY observation),
+wanted AS MATERIALIZED (
+SELECT array_agg($row ORDER BY place) AS neighbours FROM expected GROUP BY $number)
+SELECT '$case->{name}', CASE
+	WHEN EXISTS (TABLE answered EXCEPT ALL TABLE wanted) OR EXISTS (TABLE wanted EXCEPT ALL TABLE answered) THEN 'differs'
+	WHEN $bearings THEN 'has another bearing'
+	ELSE 'is the same' END,
+	(SELECT count(*) FROM answer);
+SQL
+}
+
+# ---- cases ----
+
+# A case of this seed and number:
+#   name         to tell it by in what the comparison returns
+#   setup        SQL that creates what it reads, and its row type
+#   call         of geonn, as FROM has it
+#   brute_force  the query whose rows it should return
+#   comparison   a query of both: the name, how they compare, rows
+sub make_case
+{
+	my ($seed, $number, $postgis) = @_;
+
+	begin_case($seed, $number);
+	begin_points();
+
+	my $function = weighted(nearest => 44, nearest_sql => 15, within => 18, within_sql => 8, nearest_points => 15);
+	my $query = $function =~ /_sql/;
+	my $points = $function eq 'nearest_points';
+	my %case = (name => "case $number", obs_id => $points ? 'ord' : 'obs_id', setup => []);
+	my $default_row = chance(0.25);
+	my @by = $points ? () : map { [ by_type() ] } 1 .. weighted(0 => 60, 1 => 25, 2 => 10, 3 => 5);
+	my @by_names = shuffled('b', 'Group', 'region', 'kind "of"');
+	my ($obs_rows, $ref_rows) = (count_of_rows(), count_of_rows());
+	my ($obs_type, $ref_type) = (id_type(integer => $default_row), id_type(integer => $default_row));
+	my %named;
+	my $array = 0;
+
+	$case{exclude_self} = !$points && chance(0.25);
+	$ref_type = id_type_comparable_with($obs_type) if $case{exclude_self} && !id_types_equal($obs_type, $ref_type);
+	($obs_rows, $ref_rows) = shuffled(1000, between(0, 40)) if chance(0.01);
+	@by = map { my ($type, @choices) = @{ $by[$_] }; { name => $by_names[$_], type => $type, choices => \@choices } } 0 .. $#by;
+	my %both = (by => \@by, query => $query, postgis => $postgis);
+
+	if ($points)
+	{
+		$case{obs} = make_arrays($obs_rows);
+	}
+	else
+	{
+		$case{obs} = make_side(%both, name => 'obs', rows => $obs_rows, id_type => $obs_type);
+	}
+	if (!$points && $obs_rows < 200 && chance($case{exclude_self} ? 0.4 : 0.05))
+	{
+		$case{ref} = $case{obs};
+		push @{ $case{setup} }, @{ $case{obs}{setup} };
+	}
+	else
+	{
+		$case{ref} = make_side(%both, query => 0, name => 'ref', rows => $ref_rows, id_type => $ref_type, query => $query);
+		push @{ $case{setup} }, @{ $case{obs}{setup} }, @{ $case{ref}{setup} };
+	}
+
+	# the ids may be in a group column, too
+	if (!$points && $case{obs}{id_name} eq $case{ref}{id_name} && id_types_equal($obs_type, $case{ref}{id_type}) && chance(0.05))
+	{
+		push @by, { name => $case{obs}{id_name} };
+		$_->{by} = [ map { $_->{name} } @by ] foreach @case{qw(obs ref)};
+	}
+
+	# what the call and brute force both follow
+	$case{metric} = weighted(sphere => 80, spheroid => 20);
+	$named{metric} = quoted($case{metric}) if $case{metric} ne 'sphere' || chance(0.2);
+	if ($function =~ /within/)
+	{
+		$case{radius} = random_distance(@case{qw(obs ref metric)});
+	}
+	else
+	{
+		$case{radius} = random_distance(@case{qw(obs ref metric)}) if chance(0.4);
+		$case{k} = neighbours();
+		$named{k} = $case{k} if $case{k} != 1 || chance(0.3);
+		$named{max_distance} = $case{radius} // 'NULL' if $case{radius} || chance(0.1);
+		$case{all} = chance(0.3);
+		$named{ties} = $case{all} ? "'all'" : "'first'" if $case{all} || chance(0.2);
+	}
+	if (!$points)
+	{
+		$named{by} = 'ARRAY[' . join(', ', map { quoted($_->{name}) } @by) . ']' . pick('', '::name[]') if @by;
+		$named{by} = 'NULL' if !@by && chance(0.1);
+		$named{exclude_self} = $case{exclude_self} ? 'true' : 'false' if $case{exclude_self} || chance(0.1);
+	}
+	$case{keep} = chance(0.35);
+	$named{keep_unmatched} = $case{keep} ? 'true' : 'false' if $case{keep} || chance(0.1);
+	$named{invalid} = $case{obs}{valid} && $case{ref}{valid} && chance(0.5) ? "'error'" : "'skip'" if chance(0.4);
+
+	# what must not change anything, and the names of columns
+	my %options;
+	$options{algorithm} = pick('auto', 'index', 'brute') if chance(0.3);
+	$options{batch_rows} = weighted(1 => 30, between(2, 9) => 40, 1048576 => 30) if chance(0.3);
+	foreach my $side (qw(obs ref))
+	{
+		my $named = $case{$side}{options};
+		$options{"${side}_$_"} = $named->{$_} foreach keys %$named;
+	}
+	$named{options} = quoted(json(%options)) if %options;
+
+	if ($default_row && chance(0.8))
+	{
+		@{ $case{columns} } = ($case{obs_id}, 'ref_id', 'distance');
+	}
+	else
+	{
+		my ($create, $expression, @columns) = row_type($case{obs_id}, @case{qw(obs ref)});
+		push @{ $case{setup} }, $create;
+		$named{row_type} = $expression;
+		$case{columns} = \@columns;
+	}
+
+	my @positional = ($case{obs}{argument}, $case{ref}{argument});
+	push @positional, $function =~ /within/ ? $case{radius} : ();
+	push @positional, delete $named{k} if $function !~ /within/ && $named{k} && chance(0.5);
+	$case{call} = "geonn_$function(" . arguments(\@positional, %named) . ')';
+	push @{ $case{setup} }, $settings[ rand(@settings) ] if chance(0.1);
+	$case{setup} = join("\n", @{ $case{setup} });
+	$case{brute_force} = brute_force(\%case);
+	$case{comparison} = comparison(\%case);
+	return \%case;
+}
+
+1;

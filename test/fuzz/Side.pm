@@ -1,0 +1,414 @@
+
+# Side: one side of a case: random rows, and the relation or query that has
+# them.  A side is a hash of
+#   setup       SQL that creates what the side reads
+#   argument    what geonn is called with, as an SQL literal
+#   options     names of columns for geonn's options, without obs_ or ref_
+#   point, from  what brute force reads: see points_of
+#   by          the names of its by columns
+#   id_name, id_type    the id column, its type of Types.pm
+#   unique      no two rows have equal ids, and none is NULL
+#   valid       no coordinate is NaN, infinite or out of range
+#   places      SQL expressions of some of its points, as [latitude, longitude]
+
+package Side;
+
+use strict;
+use warnings;
+use utf8;
+
+use Exporter 'import';
+use Points;
+use Random;
+use Types;
+
+our @EXPORT = qw(make_side make_arrays points_of count_of_rows);
+
+# names that only an option can tell
+my @odd_names = ('key', 'Odd Name', 'quo"te', 'ünï', 'select', "apo'strophe", 'x');
+
+sub identifier
+{
+	my ($name) = @_;
+
+	$name =~ s/"/""/g;
+	return qq("$name");
+}
+
+# an SQL expression of that type as float8
+sub as_degrees
+{
+	my ($type, $expression) = @_;
+
+	return $type =~ /^numeric/ ? "degrees_of($expression)" : "$expression\::float8";
+}
+
+# share of the rows to which something happens
+sub share
+{
+	return weighted(0 => 65, 0.1 => 25, 0.5 => 8, 1 => 2);
+}
+
+sub count_of_rows
+{
+	return weighted(0 => 4, 1 => 6, between(2, 10) => 40, between(11, 40) => 50);
+}
+
+# ---- columns: {name, type, collation, values} ----
+
+sub id_column
+{
+	my ($side, $rows, $type) = @_;
+	my $unique = $type->{distinct} && chance(0.6);
+	my @numbers = $unique ? shuffled(0 .. $rows - 1) : map { between(0, chance(0.5) ? 5 : $rows) } 1 .. $rows;
+	my $nulls = share();
+	my @values = map { chance($nulls) ? undef : $type->{value}->($_) } @numbers;
+
+	$side->{id_type} = $type;
+	$side->{unique} = $unique && !grep { !defined } @values;
+	return { type => $type->{type}, collation => $type->{collation}, values => \@values };
+}
+
+# The columns of the coordinates, and how brute force reads them.
+sub coordinate_columns
+{
+	my ($side, $rows, $postgis) = @_;
+	my ($nulls, $breaks) = (share(), share());
+	my $form = weighted(columns => 85, point => 7, 'geometry(Point,4326)' => 4, 'geography(Point,4326)' => 4);
+	my @type = $form eq 'columns' ? (coordinate_type(), coordinate_type()) : ('float8', 'float8');
+	my @values = ([], []);
+
+	$form = 'point' if $form =~ /^geo/ && !$postgis;
+	$breaks = 0 if $form =~ /^geo/;
+	$side->{valid} = 1;
+	for (1 .. $rows)
+	{
+		my @point = next_point();
+		my $whole = 1;
+
+		foreach my $which (0, 1)
+		{
+			$point[$which] = coordinate($type[$which], $point[$which]);
+			if (chance($breaks / 2))
+			{
+				$point[$which] = broken_coordinate($type[$which], $which ? 'longitude' : 'latitude');
+				$whole = $side->{valid} = 0;
+			}
+			elsif (chance($nulls / 2))
+			{
+				$point[$which] = undef;
+				$whole = 0;
+			}
+			push @{ $values[$which] }, $point[$which];
+		}
+		push @{ $side->{places} }, [ map { as_degrees($type[$_], cast_to($type[$_], $point[$_])) } 0, 1 ] if $whole;
+	}
+	if ($form eq 'columns')
+	{
+		return map { { role => (qw(lat lon))[$_], type => $type[$_], values => $values[$_] } } 0, 1;
+	}
+	return {
+		role => 'geog',
+		type => $form,
+		values => [
+			map {
+				my ($latitude, $longitude) = ($values[0][$_], $values[1][$_]);
+				!defined $latitude ? undef
+				  : !defined $longitude ? ($form eq 'point' ? undef : 'SRID=4326;POINT EMPTY')
+				  : $form eq 'point' ? "($longitude,$latitude)"
+				  : "SRID=4326;POINT($longitude $latitude)";
+			} 0 .. $rows - 1
+		]
+	};
+}
+
+# Names as geonn finds them by itself, or by options.
+sub name_columns
+{
+	my ($side, $rows, $id, $key, @coordinates) = @_;
+	my @odd = shuffled(@odd_names);
+	my @decoys;
+
+	if ($key)
+	{
+		$id->{name} = pick('id', shift @odd);
+	}
+	elsif (chance(0.15))
+	{
+		$id->{name} = $side->{options}{id} = shift @odd;
+	}
+	else
+	{
+		$id->{name} = pick('id', 'id', 'id', 'ID', 'Id');
+	}
+	push @decoys, 'id' if lc($id->{name}) ne 'id' && chance(0.5);
+
+	foreach my $column (@coordinates)
+	{
+		if (chance(0.15))
+		{
+			$column->{name} = $side->{options}{ $column->{role} } = shift @odd;
+			push @decoys, $column->{role} if $column->{role} ne 'geog' && chance(0.5);
+		}
+		else
+		{
+			$column->{name} = pick(
+				$column->{role} eq 'lat' ? qw(lat lat latitude Latitude)
+				: $column->{role} eq 'lon' ? qw(lon lon lng long longitude LON)
+				: qw(geog place));
+		}
+	}
+	return map { { name => $_, type => pick(qw(text integer float8)), values => [ map { between(-50, 50) } 1 .. $rows ] } } @decoys;
+}
+
+# ---- relations ----
+
+sub definition
+{
+	my ($column, $collate) = @_;
+
+	return identifier($column->{name}) . " $column->{type}"
+	  . ($column->{collation} && $column->{type} !~ /domain/ ? " COLLATE $column->{collation}" : '');
+}
+
+# INSERT of some rows, given by their numbers
+sub insert
+{
+	my ($table, $columns, @rows) = @_;
+
+	return () unless @rows;
+	return "INSERT INTO $table ("
+	  . join(', ', map { identifier($_->{name}) } @$columns)
+	  . ") VALUES\n\t"
+	  . join(",\n\t",
+		map { my $row = $_; '(' . join(', ', map { quoted($_->{values}[$row]) } @$columns) . ')' } @rows)
+	  . ';';
+}
+
+# CREATE TABLE, now and then of one that had a column more
+sub create_table
+{
+	my ($what, $table, $key, $rest, @columns) = @_;
+	my @definitions = map { definition($_) . ($key && $_ == $key ? ' PRIMARY KEY' : '') } @columns;
+	my $dropped = $rest !~ /PARTITION OF/ && chance(0.15);
+
+	splice(@definitions, between(0, scalar @definitions), 0, 'dropped integer') if $dropped;
+	return ("CREATE $what $table (" . join(', ', @definitions) . ")$rest;",
+		$dropped ? "ALTER TABLE $table DROP COLUMN dropped;" : ());
+}
+
+# Create a relation of some kind; returns its name as SQL has it.
+sub create_relation
+{
+	my ($side, $name, $rows, $key, @columns) = @_;
+	my $relation = identifier(chance(0.2) ? ucfirst("$name table") : $name);
+	my $base = "base_of_$name";
+	my @half = map { chance(0.5) } 1 .. $rows;
+	my @first = grep { $half[$_] } 0 .. $rows - 1;
+	my @second = grep { !$half[$_] } 0 .. $rows - 1;
+	my $kind = $key ? 'table' : weighted(table => 55, view => 12, 'materialized view' => 4, union => 7, partitioned => 12, inherited => 6);
+	my @setup;
+
+	if ($kind eq 'table')
+	{
+		push @setup,
+		  create_table(weighted(TABLE => 80, 'TEMPORARY TABLE' => 15, 'UNLOGGED TABLE' => 5), $relation, $key, '', @columns),
+		  insert($relation, \@columns, 0 .. $rows - 1);
+	}
+	elsif ($kind eq 'partitioned')
+	{
+		my $part = { name => 'part', type => 'integer', values => [ map { $_ ? 1 : 2 } @half ] };
+
+		@columns = shuffled(@columns, $part);
+		push @setup,
+		  create_table('TABLE', $relation, undef, ' PARTITION BY LIST (part)', @columns),
+		  "CREATE TABLE $base PARTITION OF $relation FOR VALUES IN (1);",
+		  create_table('TABLE', "other_$base", undef, '', shuffled(@columns)),
+		  "ALTER TABLE $relation ATTACH PARTITION other_$base FOR VALUES IN (2);",
+		  insert($relation, \@columns, 0 .. $rows - 1);
+	}
+	elsif ($kind eq 'inherited')
+	{
+		push @setup,
+		  create_table('TABLE', $relation, undef, '', @columns),
+		  "CREATE TABLE $base (more text) INHERITS ($relation);",
+		  insert($relation, \@columns, @first),
+		  insert($base, \@columns, @second);
+	}
+	else
+	{
+		my @names = map { identifier($_->{name}) } shuffled(@columns);
+		my $select = 'SELECT ' . join(', ', @names) . ' FROM';
+		my $other = "other_$base";
+
+		push @setup, create_table('TABLE', $base, undef, '', @columns);
+		if ($kind eq 'union')
+		{
+			push @setup,
+			  insert($base, \@columns, @first),
+			  create_table('TABLE', $other, undef, '', shuffled(@columns)),
+			  insert($other, \@columns, @second),
+			  "CREATE VIEW $relation AS $select $base UNION ALL $select $other;";
+		}
+		else
+		{
+			push @setup,
+			  insert($base, \@columns, 0 .. $rows - 1),
+			  "CREATE $kind $relation AS $select $base" . pick('', ' ORDER BY random()', ' WHERE true') . ';';
+		}
+	}
+	push @setup, "ANALYZE $relation;" if chance(0.1) && $kind !~ /view|union/;
+	push @{ $side->{setup} }, @setup;
+	return $relation;
+}
+
+# A query whose rows are written in it.
+sub query_of_values
+{
+	my ($rows, @columns) = @_;
+	my @typed = map { $_->{type} . ($_->{collation} && $_->{type} !~ /domain/ ? " COLLATE $_->{collation}" : '') } @columns;
+	my $row = sub {
+		my ($number, @place) = @_;
+		return join(', ', map { cast_to($typed[$_], $columns[$_]{values}[$number]) . ($place[$_] // '') } 0 .. $#columns);
+	};
+	my @names = map { identifier($_->{name}) } @columns;
+
+	return 'SELECT ' . $row->(0, map { " AS $_" } @names) . ' WHERE false' unless $rows;
+	return join("\nUNION ALL ", map { 'SELECT ' . $row->($_, map { " AS $_" } @names) } 0 .. $rows - 1) if $rows < 4;
+	return
+	    'SELECT * FROM (VALUES '
+	  . join(",\n\t", map { '(' . $row->($_) . ')' } 0 .. $rows - 1)
+	  . ') AS v('
+	  . join(', ', @names) . ')';
+}
+
+sub query_of_relation
+{
+	my ($relation, @columns) = @_;
+	my $names = join(', ', map { identifier($_->{name}) } @columns);
+
+	return pick(
+		"TABLE $relation",
+		"SELECT $names FROM $relation",
+		"SELECT $names FROM $relation ORDER BY random() -- in no order",
+		"WITH points AS (SELECT * FROM $relation)\nSELECT $names FROM points\n",
+		"(SELECT $names, 'junk' AS junk FROM $relation LIMIT 2000)");
+}
+
+# ---- sides ----
+
+# the SQL expression of a coordinate as float8
+sub degrees_of
+{
+	my ($column, $role) = @_;
+	my $name = identifier($column->{name});
+
+	return $name . ($role eq 'lat' ? '[1]' : '[0]') if $column->{type} eq 'point';
+	return ($role eq 'lat' ? 'ST_Y' : 'ST_X') . "($name\::geometry)" if $column->{role} eq 'geog';
+	return as_degrees($column->{type}, $name);
+}
+
+# A side:
+#   name      obs or ref
+#   rows      how many
+#   id_type   of Types.pm
+#   by        by columns, as {name, type, choices}
+#   query     whether it is a query, else a relation
+#   postgis   whether the server has it
+sub make_side
+{
+	my (%option) = @_;
+	my $rows = $option{rows};
+	my $side = { setup => [], options => {}, places => [] };
+	my $id = id_column($side, $rows, $option{id_type});
+	my @coordinates = coordinate_columns($side, $rows, $option{postgis});
+	my $key = !$option{query} && $side->{unique} && chance(0.5) ? $id : undef;
+	my @decoys = name_columns($side, $rows, $id, $key, @coordinates);
+	my @by;
+	my @columns;
+	my $source;
+
+	foreach my $by (@{ $option{by} })
+	{
+		my ($type, $collation) = $by->{type} =~ /^(.*?)(?: COLLATE (.*))?$/;
+		my $nulls = share();
+
+		push @by,
+		  {
+			name => $by->{name},
+			type => $type,
+			collation => $collation,
+			values => [ map { chance($nulls) ? undef : pick(@{ $by->{choices} }) } 1 .. $rows ]
+		  };
+	}
+	push @decoys, { name => 'remark', type => 'text', values => [ map { pick(undef, 'junk') } 1 .. $rows ] } if chance(0.3);
+	@columns = shuffled($id, @coordinates, @by, @decoys);
+
+	if (!$option{query})
+	{
+		$source = create_relation($side, $option{name}, $rows, $key, @columns);
+		$side->{argument} = quoted($source) . pick('', '::regclass');
+	}
+	else
+	{
+		$source =
+		  $rows <= 40 && chance(0.4)
+		  ? query_of_values($rows, @columns)
+		  : query_of_relation(create_relation($side, $option{name}, $rows, undef, @columns), @columns);
+		$side->{argument} = quoted($source);
+		$source = "($source\n) AS query";
+	}
+	$side->{id_name} = $id->{name};
+	$side->{by} = [ map { $_->{name} } @by ];
+	$side->{from} = $source;
+	$side->{point} =
+	    identifier($id->{name})
+	  . ' AS id, '
+	  . degrees_of($coordinates[0], 'lat')
+	  . ' AS lat, '
+	  . degrees_of($coordinates[-1], 'lon') . ' AS lon';
+	return $side;
+}
+
+# The observations of geonn_nearest_points: argument is two arrays.
+sub make_arrays
+{
+	my ($rows) = @_;
+	my ($nulls, $breaks) = (share(), share());
+	my $side = { setup => [], options => {}, places => [], valid => 1, unique => 1 };
+	my @arrays = ([], []);
+
+	for (1 .. $rows)
+	{
+		my @point = next_point();
+
+		push @{ $side->{places} }, [@point];
+		foreach my $which (0, 1)
+		{
+			my $broken = chance($breaks / 2);
+
+			$side->{valid} = 0 if $broken;
+			push @{ $arrays[$which] },
+			  $broken ? broken_coordinate('float8', $which ? 'longitude' : 'latitude')
+			  : chance($nulls / 2) ? 'NULL'
+			  : $point[$which];
+		}
+	}
+	my @literals = map { quoted((@$_ && chance(0.05) ? '[7:' . (6 + @$_) . ']=' : '') . '{' . join(',', @$_) . '}') . '::float8[]' } @arrays;
+	$side->{argument} = join(', ', @literals);
+	$side->{by} = [];
+	$side->{from} = 'unnest(' . join(', ', @literals) . ') WITH ORDINALITY AS point(lat, lon, id)';
+	$side->{point} = 'id, lat, lon';
+	return $side;
+}
+
+# The query of brute force for all rows of a side: id, lat, lon, by0...
+sub points_of
+{
+	my ($side) = @_;
+	my @by = @{ $side->{by} };
+
+	return "SELECT $side->{point}" . join('', map { ', ' . identifier($by[$_]) . " AS by$_" } 0 .. $#by) . " FROM $side->{from}";
+}
+
+1;

@@ -1,0 +1,229 @@
+
+# Types: the types of ids and of by columns, and the values that cases take of
+# them: few enough that they coincide, and with those that are equal though
+# they look different, or that order differently than they look.
+
+package Types;
+
+use strict;
+use warnings;
+use utf8;
+
+use Exporter 'import';
+use Random;
+
+our @EXPORT = qw($create_types quoted id_type id_type_comparable_with id_types_equal by_type cast_to);
+
+# What the types need, in the schema that the cases run in.  Where the server
+# has no ICU, or the database an encoding without it, the collation is "C".
+our $create_types = <<'SQL';
+CREATE TYPE size AS ENUM ('small', 'medium', 'Large', 'enormous');
+CREATE TYPE pair_of_them AS (a integer, b text);
+CREATE DOMAIN number_domain AS integer CHECK (VALUE > -1000000);
+CREATE DOMAIN domain_of_domain AS number_domain;
+CREATE DOMAIN text_domain AS text COLLATE "C";
+CREATE DOMAIN degrees_domain AS double precision;
+DO $$
+BEGIN
+	CREATE COLLATION regardless_of_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+EXCEPTION WHEN OTHERS THEN
+	CREATE COLLATION regardless_of_case FROM "C";
+END $$;
+SQL
+
+my @words = (
+	'', 'a', 'A', 'b', 'B', 'á', 'Á', 'ss', 'ß', 'z', 'Z', 'aa', 'Ab', 'é', "e\x{301}", '10', '9', '_a', 'a b', "O'Brien",
+	'back\\slash', '日本', '€');
+
+sub word
+{
+	my ($number) = @_;
+
+	return $number < @words ? $words[$number] : $number % 97 == 0 ? "$number" . 'long ' x 700 : "word $number";
+}
+
+sub one_of
+{
+	my @values = @_;
+
+	return sub { my ($number) = @_; return $values[ $number % @values ] };
+}
+
+sub integers
+{
+	my ($least, $most) = @_;
+
+	return sub {
+		my ($number) = @_;
+		return $number == 0 ? $least : $number == 1 ? $most : $number - 20;
+	};
+}
+
+# id types:
+#   type        as SQL has it, with a modifier
+#   collation   as SQL has it, where the column is given one
+#   value       of a number from 0: the text of a value
+#   distinct    different numbers give different ids
+#   family      ids of types of one family can be compared (else those of one
+#               type), by the same collation
+my @id_types = (
+	{ type => 'smallint', value => integers(-32768, 32767), distinct => 1, family => 'integer' },
+	{ type => 'integer', value => integers(-2147483648, 2147483647), distinct => 1, family => 'integer' },
+	{
+		type => 'bigint',
+		value => integers('-9223372036854775808', '9223372036854775807'),
+		distinct => 1,
+		family => 'integer'
+	},
+	{ type => 'text', value => \&word, distinct => 1, family => 'text' },
+	{ type => 'text', collation => '"C"', value => \&word, distinct => 1 },
+	{ type => 'text', collation => 'regardless_of_case', value => \&word },
+	{ type => 'varchar', value => \&word, distinct => 1, family => 'text' },
+	{ type => 'varchar(9)', value => sub { substr(word($_[0]), 0, 9) } },
+	{ type => 'char(7)', value => sub { substr(word($_[0]), 0, 7) } },
+	{ type => 'name', value => sub { substr(word($_[0]), 0, 20) } },
+	{ type => '"char"', value => one_of('', 'a', 'b', 'Z', '~') },
+	{
+		type => 'uuid',
+		value => sub { sprintf('%08x-0000-4000-8000-%012x', ($_[0] * 2654435761) % 4294967296, $_[0]) },
+		distinct => 1
+	},
+	{
+		type => 'numeric',
+		value => one_of('1', '1.0', '1.00', '-0.0', '0', 'NaN', 'Infinity', '-Infinity', '1e300', '2', '-7.50', '-7.5', '1e-50')
+	},
+	{ type => 'numeric(6,2)', value => sub { $_[0] / 4 } },
+	{ type => 'float8', value => one_of('NaN', '-0', '0', 'Infinity', '-Infinity', '1e-310', '2', '1.5'), family => 'float' },
+	{ type => 'real', value => one_of('NaN', '-0', '0', 'Infinity', '1.1', '2', '1.5'), family => 'float' },
+	{
+		type => 'date',
+		value => sub {
+			$_[0] == 0 ? '-infinity'
+			  : $_[0] == 1 ? 'infinity'
+			  : $_[0] == 2 ? '0044-03-15 BC'
+			  : sprintf('%04d-%02d-%02d', 2000 + $_[0] % 7, 1 + $_[0] % 12, 1 + $_[0] % 28);
+		},
+		family => 'date'
+	},
+	{ type => 'timestamp', value => one_of('infinity', '2000-01-01', '2000-01-01 00:00:00.000001', '2006-07-14'), family => 'date' },
+	{
+		type => 'timestamptz',
+		value => one_of(
+			'-infinity', '2024-03-31 01:30:00+00', '2024-03-31 03:30:00+02', '1999-12-31 23:59:59.999999-11', '2025-01-01 00:00:00+00')
+	},
+	{ type => 'time', value => one_of('00:00', '24:00', '12:34:56.789', '23:59:59.999999') },
+	{ type => 'interval', value => one_of('1 mon', '30 days', '720:00', '-1 day', '24:00', '1 day') },
+	{ type => 'size', value => one_of('small', 'medium', 'Large', 'enormous') },
+	{ type => 'number_domain', value => sub { $_[0] - 20 }, distinct => 1, family => 'integer' },
+	{ type => 'domain_of_domain', value => sub { $_[0] % 50 } },
+	{ type => 'text_domain', collation => '"C"', value => \&word, distinct => 1 },
+	{ type => 'boolean', value => one_of('t', 'f') },
+	{ type => 'text[]', value => one_of('{}', '{a}', '{A}', '{a,NULL}', '{NULL}', '{a,b}', '{{a,b},{c,d}}', '{á,"x y"}') },
+	{ type => 'integer[]', value => one_of('{}', '{1}', '{1,2}', '{NULL}', '{-5}', '[0:1]={1,2}') },
+	{
+		type => 'bytea',
+		value => sub { $_[0] % 89 == 1 ? '\\x' . 'c0ffee' x 900 . sprintf('%08x', $_[0]) : sprintf('\\x%08x', $_[0] * 16777619 % 4294967296) },
+		distinct => 1
+	},
+	{ type => 'inet', value => one_of('10.0.0.1', '10.0.0.1/24', '::1', '192.168.0.0/16', '9.9.9.9') },
+	{ type => 'oid', value => sub { $_[0] == 0 ? 4294967295 : $_[0] }, distinct => 1 },
+	{ type => 'bit varying', value => one_of('', '0', '00', '1', '101') },
+	{ type => 'money', value => one_of('1.00', '-2.50', '12') },
+	{ type => 'jsonb', value => one_of('1', '1.0', '"a"', 'null', '{"a": 1}', '{"a": 1.00}', '[]') },
+	{ type => 'int4range', value => one_of('empty', '[1,3)', '[1,2]', '(,)', '[0,1)') },
+	{ type => 'numrange', value => one_of('empty', '[1,3)', '[1.0,3.00)', '(,5)') });
+
+# by types, with few values each
+my @by_types = (
+	[ 'integer', 1, 2, -3 ],
+	[ 'smallint', 1, 2, 3 ],
+	[ 'bigint', '9223372036854775807', 1, 2 ],
+	[ 'text', 'a', 'A', '', 'á' ],
+	[ 'text COLLATE "C"', 'a', 'A', 'b' ],
+	[ 'text COLLATE regardless_of_case', 'a', 'A', 'b', 'B' ],
+	[ 'text[] COLLATE regardless_of_case', '{a}', '{A}', '{b}', '{}' ],
+	[ 'varchar', 'a', 'b', 'c' ],
+	[ 'varchar(4)', 'abcd', 'b', 'c' ],
+	[ 'char(4)', 'a', 'b', 'a  ' ],
+	[ '"char"', 'a', 'b', '' ],
+	[ 'name', 'one', 'two' ],
+	[ 'boolean', 't', 'f' ],
+	[ 'uuid', '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff' ],
+	[ 'numeric', '1', '1.0', '1.000', '2', 'NaN' ],
+	[ 'float8', '0', '-0', 'NaN', '1.5' ],
+	[ 'real', '0', '-0', 'NaN', '1.1' ],
+	[ 'date', '2024-02-29', 'infinity', '2000-01-01' ],
+	[ 'timestamp', '2024-02-29', '2024-02-29 00:00:00.000001' ],
+	[ 'timestamptz', '2024-03-31 01:30:00+00', '2024-03-31 03:30:00+02', 'infinity' ],
+	[ 'time', '00:00', '24:00' ],
+	[ 'timetz', '12:00+00', '13:00+01', '00:00+00' ],
+	[ 'interval', '1 mon', '30 days', '720:00', '1 day' ],
+	[ 'size', 'small', 'Large', 'enormous' ],
+	[ 'number_domain', 1, 2, 3 ],
+	[ 'domain_of_domain', 1, 2, 3 ],
+	[ 'text_domain', 'a', 'A', 'b' ],
+	[ 'pair_of_them', '(1,a)', '(1,)', '(2,b)', '(,)' ],
+	[ 'text[]', '{a}', '{}', '{NULL}', '{a,NULL}' ],
+	[ 'integer[]', '{1}', '{1,2}', '{}', '{NULL}' ],
+	[ 'bytea', '\\x', '\\x00', '\\x0000' ],
+	[ 'jsonb', '1', '1.00', '{"a": 1}', '{"a":1.0}', 'null' ],
+	[ 'inet', '10.0.0.1', '10.0.0.1/32', '::1' ],
+	[ 'macaddr', '08:00:2b:01:02:03', '08002b:010204' ],
+	[ 'oid', 1, 4294967295 ],
+	[ 'xid', 3, 4 ],
+	[ 'int4range', '[1,3)', '[1,2]', 'empty' ],
+	[ 'numrange', '[1,3)', '[1.0,3.00)', 'empty' ]);
+
+# a text as an SQL literal
+sub quoted
+{
+	my ($text) = @_;
+
+	return 'NULL' unless defined $text;
+	$text =~ s/'/''/g;
+	return "'$text'";
+}
+
+# an SQL expression that has this value of this type and collation
+sub cast_to
+{
+	my ($type, $value) = @_;
+	my ($name, $collate) = $type =~ /^(.*?)( COLLATE .*)?$/;
+
+	return 'CAST(' . quoted($value) . " AS $name)" . ($collate // '');
+}
+
+# A type for ids: integers now and then, as default result types want them.
+sub id_type
+{
+	my (%wanted) = @_;
+	my @choices = @id_types;
+
+	@choices = grep { ($_->{family} // '') eq 'integer' && $_->{type} !~ /domain/ } @choices if $wanted{integer};
+	@choices = grep { $_->{distinct} } @choices if $wanted{distinct};
+	return pick(@choices);
+}
+
+# one whose ids can be compared with those of that type
+sub id_type_comparable_with
+{
+	my ($type, %wanted) = @_;
+
+	return $type if !$type->{family} || chance(0.5);
+	return pick(grep { ($_->{family} // '') eq $type->{family} && (!$wanted{distinct} || $_->{distinct}) } @id_types);
+}
+
+sub id_types_equal
+{
+	my ($one, $other) = @_;
+
+	return $one->{type} eq $other->{type} && ($one->{collation} // '') eq ($other->{collation} // '');
+}
+
+# (type with its collation, values)
+sub by_type
+{
+	return @{ pick(@by_types) };
+}
+
+1;
