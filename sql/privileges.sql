@@ -83,11 +83,11 @@ SELECT * FROM as_definer() ORDER BY obs_id;
 RESET ROLE;
 
 -- the function itself
-REVOKE EXECUTE ON FUNCTION geonn_nearest(regclass, regclass) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION geonn_nearest FROM PUBLIC;
 SET ROLE regress_geonn_user;
 SELECT * FROM geonn_nearest('open_to_all', 'open_to_all');
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION geonn_nearest(regclass, regclass) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION geonn_nearest TO PUBLIC;
 
 -- everybody may look at the engine and choose a device, nobody set its settings
 SET ROLE regress_geonn_user;

@@ -165,7 +165,7 @@ check_type(TupleDesc descriptor, int number, const SinkColumn *columns, const ch
 					format_type_with_typemod(attribute->atttypid, attribute->atttypmod), expected),
 			 column <= SINK_REFERENCE_ID ?
 			 errdetail("They are the values of the id column \"%s\".", ids[column]->name) : 0,
-			 errhint("%s Then add row_type => NULL::my_pair.",
+			 errhint("%s then pass row_type => NULL::my_pair.",
 					 suitable_row_type(descriptor, columns, ordinal, ids))));
 }
 
