@@ -198,6 +198,28 @@ CREATE FUNCTION geonn_describe(rel regclass,
 COMMENT ON FUNCTION geonn_describe(regclass) IS
 'which columns of a relation are its id and its coordinates, and why';
 
+-- What to know of a relation's points before a join: counts of rows.  options
+-- may name columns by id, lat, lon and geog; else they are found as for
+-- geonn_nearest.  duplicate_coordinates and duplicate_ids count the rows beyond
+-- the first of each place and id; the latter is NULL where the ids' type has no
+-- order.
+CREATE FUNCTION geonn_check(rel regclass, options jsonb DEFAULT '{}',
+							OUT rows bigint,
+							OUT null_ids bigint,
+							OUT null_coordinates bigint,
+							OUT not_finite bigint,				-- NaN, infinite
+							OUT latitude_out_of_range bigint,	-- -90 ... 90
+							OUT longitude_out_of_range bigint,	-- -180 ... 360
+							OUT zero_zero bigint,				-- both are 0
+							OUT longitude_over_180 bigint,		-- up to 360
+							OUT duplicate_coordinates bigint,
+							OUT duplicate_ids bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE STRICT PARALLEL RESTRICTED
+	COST 10000;
+COMMENT ON FUNCTION geonn_check(regclass, jsonb) IS
+'counts of what a join would leave out of a relation, or may surprise by';
+
 -- How the engine is.  Starts nothing, and takes about a second at most.
 CREATE FUNCTION geonn_status(
 		OUT state text,			-- stopped, starting, running, not answering, failed

@@ -134,7 +134,7 @@ consume_observation(void *state, const PointRow *row)
 		add_observation(search, row, group);
 	else if (search->join->keep_unmatched)
 		geonn_sink_put_unmatched(&search->sink, row->id, row->id_is_null,
-								 row->status == POINT_NULL ? NULL : &row->latitude,
+								 row->has_coordinates ? &row->latitude : NULL,
 								 &row->longitude);
 	MemoryContextSwitchTo(former);
 }
@@ -155,6 +155,7 @@ read_arrays(Search *search)
 		row.status = POINT_NULL;
 		if (!join->is_null[i])
 		{
+			row.has_coordinates = true;
 			row.latitude = join->latitude[i];
 			row.longitude = join->longitude[i];
 			row.status = geonn_point_status(row.latitude, row.longitude);
@@ -198,14 +199,14 @@ open_client(Search *search, GeonnJoin *join, const PointColumn *observation_id)
 static void
 search_all(Search *search, GeonnJoin *join)
 {
-	geonn_read_points(join->references, join->invalid_is_error, consume_reference, search);
+	geonn_read_points(join->references, join->invalid, consume_reference, search);
 	if (geonn_references_seal(search->references, search->client) == 0 &&
-		!join->keep_unmatched && !(join->invalid_is_error && join->observations != NULL))
+		!join->keep_unmatched && !(join->invalid == GEONN_INVALID_IS_ERROR && join->observations != NULL))
 		return;
 	if (join->observations == NULL)
 		read_arrays(search);
 	else
-		geonn_read_points(join->observations, join->invalid_is_error, consume_observation,
+		geonn_read_points(join->observations, join->invalid, consume_observation,
 						  search);
 	geonn_client_finish(search->client);
 	take_all(search);
@@ -231,7 +232,7 @@ geonn_run_join(FunctionCallInfo fcinfo, GeonnJoin *join)
 	if (join->observations != NULL)
 		geonn_check_readable(join->observations);
 	geonn_check_readable(join->references);
-	if (join->observations == NULL && join->invalid_is_error)
+	if (join->observations == NULL && join->invalid == GEONN_INVALID_IS_ERROR)
 		check_arrays(join);
 
 	if (join->references->by_count > 0)

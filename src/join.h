@@ -9,6 +9,7 @@
 
 #include "client.h"
 #include "columns.h"
+#include "reader.h"
 
 typedef struct GeonnJoin
 {
@@ -17,7 +18,7 @@ typedef struct GeonnJoin
 	GeonnQuestion question;		/* but for columns and ids, which the join knows */
 	bool		exclude_self;
 	bool		keep_unmatched;
-	bool		invalid_is_error;
+	InvalidPolicy invalid;
 
 	/* instead of observations: their ids are 1 ... points */
 	int			points;

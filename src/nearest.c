@@ -195,8 +195,8 @@ read_arguments(FunctionCallInfo fcinfo, const ArgumentPlaces *places, GeonnJoin 
 	join->keep_unmatched = read_flag(fcinfo, places, places->keep_unmatched, "keep_unmatched");
 	if (places->ties >= 0)
 		question->ties = read_word(fcinfo, places, places->ties, "ties", "first", "all") == 1;
-	join->invalid_is_error = read_word(fcinfo, places, places->invalid, "invalid", "skip",
-									   "error") == 1;
+	join->invalid = read_word(fcinfo, places, places->invalid, "invalid", "skip", "error") == 0 ?
+		GEONN_INVALID_SKIPPED : GEONN_INVALID_IS_ERROR;
 	require(fcinfo, places, places->options, "options", "It is an object, as in '{}'.");
 	geonn_parse_options(PG_GETARG_JSONB_P(places->options),
 						places->by < 0 ? GEONN_OPTIONS_POINTS : GEONN_OPTIONS_JOIN, options);

@@ -51,7 +51,7 @@ typedef struct PointReceiver
 {
 	DestReceiver receiver;		/* first */
 	const PointSource *source;
-	bool		invalid_is_error;
+	InvalidPolicy invalid;
 	PointConsumer consume;
 	void	   *state;
 	MemoryContext conversion;
@@ -97,16 +97,18 @@ geonn_point_status(double latitude, double longitude)
 }
 
 /*
- * The row's id for a message.
+ * Which row it is, for a message.
  */
 static char *
-id_text(const PointSource *source, Datum id)
+whose_row(const PointSource *source, const PointRow *row)
 {
 	Oid			output;
 	bool		is_varlena;
 
+	if (row->id_is_null)
+		return psprintf("a row without an id of %s", source->title);
 	getTypeOutputInfo(source->columns[COLUMN_ID].type, &output, &is_varlena);
-	return OidOutputFunctionCall(output, id);
+	return psprintf("id %s of %s", OidOutputFunctionCall(output, row->id), source->title);
 }
 
 void
@@ -130,9 +132,10 @@ geonn_raise_invalid(PointStatus status, double latitude, double longitude,
  */
 pg_attribute_noreturn()
 static void
-raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail, Datum id)
+raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail,
+				  const PointRow *row)
 {
-	const char *whose = psprintf("point of id %s of %s", id_text(source, id), source->title);
+	const char *whose = psprintf("the point of %s", whose_row(source, row));
 	const char *hint = "Use a column of type geography(Point) or geometry(Point,4326), or a view that leaves such rows out.";
 
 	switch (state)
@@ -194,7 +197,7 @@ read_coordinates(PointReceiver *self, TupleTableSlot *slot, const PointRow *row,
 	if (state == GEONN_POINT_OK)
 		return true;
 	if (state != GEONN_POINT_EMPTY)
-		raise_wrong_point(source, state, detail, row->id);
+		raise_wrong_point(source, state, detail, row);
 	return false;
 }
 
@@ -213,13 +216,13 @@ receive_row(TupleTableSlot *slot, DestReceiver *receiver)
 	row.id = slot->tts_values[id_attribute];
 	row.id_is_null = slot->tts_isnull[id_attribute];
 	row.status = POINT_NULL;
-	if (!row.id_is_null &&
-		read_coordinates(self, slot, &row, &row.latitude, &row.longitude))
+	row.has_coordinates = read_coordinates(self, slot, &row, &row.latitude, &row.longitude);
+	if (row.has_coordinates && !row.id_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);
-		if (unlikely(row.status != POINT_VALID) && self->invalid_is_error)
+		if (unlikely(row.status != POINT_VALID) && self->invalid == GEONN_INVALID_IS_ERROR)
 			geonn_raise_invalid(row.status, row.latitude, row.longitude,
-								psprintf("id %s of %s", id_text(source, row.id), source->title));
+								whose_row(source, &row));
 	}
 	self->counts[row.status]++;
 
@@ -457,13 +460,13 @@ geonn_check_readable(const PointSource *source)
 }
 
 void
-geonn_read_points(const PointSource *source, bool invalid_is_error,
+geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 				  PointConsumer consume, void *state)
 {
 	ErrorContextCallback context;
 	PointReceiver receiver = {
 		.source = source,
-		.invalid_is_error = invalid_is_error,
+		.invalid = invalid,
 		.consume = consume,
 		.state = state
 	};
@@ -476,5 +479,6 @@ geonn_read_points(const PointSource *source, bool invalid_is_error,
 				(errmsg_internal("%llu of %llu rows of %s have a NULL id or coordinate",
 								 (unsigned long long) receiver.counts[POINT_NULL],
 								 (unsigned long long) receiver.rows, source->title)));
-	geonn_warn_of_rows(source->title, receiver.counts, invalid_rows_hint(source));
+	if (invalid == GEONN_INVALID_SKIPPED)
+		geonn_warn_of_rows(source->title, receiver.counts, invalid_rows_hint(source));
 }

@@ -27,11 +27,20 @@ typedef struct PointRow
 	PointStatus status;
 	bool		id_is_null;
 	Datum		id;
-	double		latitude;		/* degrees, of valid points */
+	bool		has_coordinates;	/* they are not NULL */
+	double		latitude;		/* degrees */
 	double		longitude;
 	const Datum *by;
 	const bool *by_is_null;
 } PointRow;
+
+/* what to do about coordinates that are no point's */
+typedef enum InvalidPolicy
+{
+	GEONN_INVALID_SKIPPED,		/* a warning tells of them afterwards */
+	GEONN_INVALID_COUNTED,		/* the consumer does */
+	GEONN_INVALID_IS_ERROR
+} InvalidPolicy;
 
 /* is given each row, in the order in which they come */
 typedef void (*PointConsumer) (void *state, const PointRow *row);
@@ -48,11 +57,8 @@ extern PlannedStmt *geonn_plan_query(const char *query, const char *title);
  */
 extern void geonn_check_readable(const PointSource *source);
 
-/*
- * Read all rows with the statement's snapshot.  Where invalid coordinates are
- * no error, a warning tells of them afterwards.
- */
-extern void geonn_read_points(const PointSource *source, bool invalid_is_error,
+/* Read all rows with the statement's snapshot. */
+extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
 /* Is this a point? */
