@@ -28,12 +28,16 @@ sphere_bearing(double latitude1, double longitude1, double latitude2, double lon
 	double		east;
 	double		half;
 	double		unused;
+	double		difference = longitude2 - longitude1;
 
+	/* sines are of a turn at most; taking one off is exact */
+	if (fabs(difference) > 360)
+		difference -= copysign(360, difference);
 	geonn_sincosd(latitude1, &sine1, &cosine1);
 	geonn_sincosd(latitude2, &sine2, &cosine2);
 	geonn_sincosd(latitude2 - latitude1, &north, &unused);
-	geonn_sincosd(longitude2 - longitude1, &east, &unused);
-	geonn_sincosd((longitude2 - longitude1) / 2, &half, &unused);
+	geonn_sincosd(difference, &east, &unused);
+	geonn_sincosd(difference / 2, &half, &unused);
 	return atan2(cosine2 * east, north + 2 * sine1 * cosine2 * half * half) * (180 / M_PI);
 }
 
