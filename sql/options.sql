@@ -48,6 +48,8 @@ SELECT ord, ref_id, round(distance) FROM geonn_nearest_points('{54, 30}', '{8, 3
     '{"ref_id": "old_code", "ref_lat": "y", "ref_lon": "x"}') ORDER BY 1, 2;
 SELECT ord, ref_id, round(distance) FROM geonn_nearest_points('{54, 30}', '{8, 30}', 'port', options =>
     '{"ref_geog": "at", "device": "cpu", "algorithm": "brute", "batch_rows": 1}') ORDER BY 1, 2;
+SELECT rows, null_coordinates, longitude_over_180 FROM geonn_check('ship', '{"id": "mmsi", "geog": "at"}');
+SELECT rows, null_coordinates, longitude_over_180 FROM geonn_check('port', '{"id": "old_code", "lat": "y", "lon": "x"}');
 -- in a prepared statement, and from a column
 PREPARE by_options AS SELECT obs_id, ref_id, round(distance) FROM geonn_nearest('ship', 'port', options => $1) ORDER BY 1;
 EXECUTE by_options ('{"obs_geog": "at", "ref_geog": "at"}');
@@ -92,6 +94,7 @@ SELECT * FROM geonn_nearest('ship', 'port', options => '"cpu"');
 SELECT * FROM geonn_nearest('ship', 'port', options => '1');
 SELECT * FROM geonn_nearest('ship', 'port', options => 'true');
 SELECT * FROM geonn_nearest('ship', 'port', options => 'null');
+SELECT * FROM geonn_check('ship', '[]');
 SELECT * FROM geonn_nearest('ship', 'port', options => NULL);
 
 -- keys that are not known, each function its own
@@ -104,6 +107,9 @@ SELECT * FROM geonn_within('ship', 'port', 1, options => '{"k": 3}');
 SELECT * FROM geonn_within_sql('TABLE ship', 'TABLE port', 1, options => '{"k": 3}');
 SELECT * FROM geonn_nearest_points('{1}', '{2}', 'port', options => '{"obs_lat": "y"}');
 SELECT * FROM geonn_nearest_points('{1}', '{2}', 'port', options => '{"ord": "y"}');
+SELECT * FROM geonn_check('port', '{"ref_id": "code"}');
+SELECT * FROM geonn_check('port', '{"device": "cpu"}');
+SELECT * FROM geonn_check('port', '{"key": "code"}');
 
 -- values of the wrong type
 SELECT * FROM geonn_nearest('ship', 'port', options => '{"obs_id": 1}');
@@ -134,6 +140,9 @@ SELECT * FROM geonn_nearest('ship', 'port', options => '{"ref_geog": "at", "ref_
 SELECT * FROM geonn_nearest('ship', 'port', options => '{"obs_lat": "lat"}');
 SELECT * FROM geonn_nearest('ship', 'port', options => '{"ref_lon": "lon"}');
 SELECT * FROM geonn_nearest('ship', 'port', options => '{"obs_lat": "lat", "ref_lon": "lon"}');
+SELECT * FROM geonn_check('ship', '{"geog": "at", "lat": "lat"}');
+SELECT * FROM geonn_check('ship', '{"geog": "at", "lon": "lon"}');
+SELECT * FROM geonn_check('ship', '{"lat": "lat"}');
 
 -- columns that are not there, or not of the type
 SELECT * FROM geonn_nearest('ship', 'port', options => '{"obs_id": "MMSI"}');
@@ -144,6 +153,7 @@ SELECT * FROM geonn_nearest('ship', 'port', options => '{"obs_id": "at"}');
 SELECT * FROM geonn_nearest('ship', 'port', options => '{"obs_lat": "at", "obs_lon": "lon"}');
 SELECT * FROM geonn_nearest('ship', 'port', options => '{"ref_geog": "lat"}');
 SELECT * FROM geonn_nearest_sql('SELECT id, lat, lon FROM ship', 'TABLE port', options => '{"obs_id": "mmsi"}');
+SELECT * FROM geonn_check('ship', '{"id": "MMSI"}');
 ALTER TABLE port DROP COLUMN at;
 SELECT * FROM geonn_nearest('ship', 'port', options => '{"ref_geog": "at"}');
 

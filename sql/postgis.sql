@@ -189,6 +189,8 @@ INSERT INTO strange VALUES
 CREATE TABLE empty_geog AS SELECT i AS id, geography 'POINT EMPTY' AS place FROM generate_series(1, 2) i;
 SELECT * FROM geonn_nearest('strange', 'airport') ORDER BY 1;
 SELECT obs_id, ref_id FROM geonn_nearest('strange', 'airport', keep_unmatched => true) ORDER BY 1;
+SELECT rows, null_coordinates, not_finite, latitude_out_of_range, longitude_out_of_range, longitude_over_180
+FROM geonn_check('strange');
 SELECT obs_id, ref_id FROM geonn_nearest('airport', 'strange') ORDER BY 1;
 SELECT * FROM geonn_nearest('empty_geog', 'airport', keep_unmatched => true) ORDER BY 1;
 SELECT * FROM geonn_nearest('airport', 'empty_geog');
@@ -203,7 +205,7 @@ SELECT obs_id, ref_id FROM geonn_nearest('airport', 'strange', invalid => 'error
 -- another SRID, and what is no point, are mistakes that are not skipped
 CREATE TABLE wrong_geom (id integer, place geometry);
 CREATE TABLE wrong_geog (id integer, place geography);
-INSERT INTO wrong_geom VALUES (NULL, 'LINESTRING(0 0,1 1)'), (1, 'SRID=4326;POINT(13 52)'), (2, 'SRID=3857;POINT(1447153 6800125)');
+INSERT INTO wrong_geom VALUES (1, 'SRID=4326;POINT(13 52)'), (2, 'SRID=3857;POINT(1447153 6800125)');
 SELECT * FROM geonn_nearest('wrong_geom', 'airport');
 SELECT * FROM geonn_nearest('airport', 'wrong_geom');
 UPDATE wrong_geom SET place = ST_SetSRID(place, 0) WHERE id = 2;
@@ -214,6 +216,11 @@ UPDATE wrong_geom SET place = 'SRID=4326;MULTIPOINT(13 52)' WHERE id = 2;
 SELECT * FROM geonn_nearest('wrong_geom', 'airport', invalid => 'error');
 UPDATE wrong_geom SET place = 'SRID=4326;LINESTRING EMPTY' WHERE id = 2;
 SELECT * FROM geonn_nearest('wrong_geom', 'airport', keep_unmatched => true);
+INSERT INTO wrong_geom VALUES (NULL, 'SRID=4326;LINESTRING(13 52,14 53)');
+DELETE FROM wrong_geom WHERE id = 2;
+SELECT * FROM geonn_nearest('wrong_geom', 'airport');
+UPDATE wrong_geom SET id = 2 WHERE id IS NULL;
+SELECT * FROM geonn_check('wrong_geom');
 -- one of 2 MB
 ALTER TABLE wrong_geom ALTER place SET STORAGE EXTERNAL;
 UPDATE wrong_geom SET place = ST_Buffer(ST_Point(13, 52, 4326), 1, 32768) WHERE id = 2;
