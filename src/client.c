@@ -101,6 +101,7 @@ struct GeonnClient
 
 	int			filling;		/* slot, or -1 */
 	int			reading;		/* answered slot, or -1 */
+	int			resuming;		/* slot whose last observation has more pairs, or -1 */
 	int			searching;		/* how many slots are */
 
 	/* sizes of batches */
@@ -489,6 +490,7 @@ geonn_client_open(const GeonnQuestion *question)
 
 	client->filling = -1;
 	client->reading = -1;
+	client->resuming = -1;
 	client->rows_granted_most = Max(MOST_ROWS, question->batch_rows);
 	if (!question->id_by_value)
 	{
@@ -638,7 +640,8 @@ geonn_client_finish(GeonnClient *client)
 /* ---- pairs ---- */
 
 /*
- * Choose an answered slot to read from.
+ * Choose an answered slot to read from: any, but rows of one observation stay
+ * together.
  */
 static bool
 begin_reading(GeonnClient *client, bool wait)
@@ -649,7 +652,8 @@ begin_reading(GeonnClient *client, bool wait)
 			;
 		for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		{
-			if (client->slots[i].state == SLOT_ANSWERED)
+			if (client->slots[i].state == SLOT_ANSWERED &&
+				(client->resuming < 0 || client->resuming == i))
 			{
 				client->reading = i;
 				return true;
@@ -674,6 +678,7 @@ end_reading(GeonnClient *client)
 	if (slot->pair != slot->pairs)
 		geonn_connection_violation("counts that do not add up to its pairs");
 	client->reading = -1;
+	client->resuming = slot->partial ? number : -1;
 	slot->resumes = slot->partial;
 	slot->first = slot->partial ? slot->end - 1 : slot->end;
 	if (slot->first < slot->rows)
