@@ -46,10 +46,11 @@
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
-/* pairs that a batch has room for: at most, and for each of the rows that a
- * batch for one neighbour each would have */
+/* pairs that a batch has room for: at most, for each of the rows that a batch
+ * for one neighbour each would have, and what small batches may have anyhow */
 #define MOST_PAIRS		(1024 * 1024)
 #define PAIRS_A_ROW		16
+#define LEAST_PAIRS		1024
 
 /* pairs of an observation where nobody knows */
 #define UNKNOWN_PAIRS	8
@@ -306,11 +307,13 @@ await_answer(GeonnClient *client, uint16 type)
 static uint32
 room_for(const GeonnClient *client, uint32 rows)
 {
-	uint64		each = client->question.neighbours > 0 ? client->question.neighbours :
-		UNKNOWN_PAIRS;
+	const GeonnQuestion *question = &client->question;
+	bool		unknown = question->neighbours == 0 || question->ties;
+	uint64		each = question->neighbours > 0 ? question->neighbours : UNKNOWN_PAIRS;
 	uint64		most = Min((uint64) rows * PAIRS_A_ROW, MOST_PAIRS);
+	uint64		room = Max(rows * each, unknown ? LEAST_PAIRS : 0);
 
-	return (uint32) Max(rows, Min((uint64) rows * each, most));
+	return (uint32) Max(rows, Min(room, Max(most, LEAST_PAIRS)));
 }
 
 /*
