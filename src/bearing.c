@@ -54,6 +54,7 @@ geonn_bearing(int metric, double latitude1, double longitude1, double latitude2,
 		sphere_bearing(latitude1, longitude1, latitude2, longitude2);
 	if (degrees < 0)
 		degrees += 360;
-	*bearing = degrees < 360 ? degrees : 0;
+	/* -0 becomes 0 */
+	*bearing = degrees < 360 ? degrees + 0.0 : 0;
 	return true;
 }

@@ -94,7 +94,7 @@ consume_row(void *state, const PointRow *row)
 		check->counts[CHECK_NULL_IDS]++;
 	else if (check->ids != NULL)
 		tuplesort_putdatum(check->ids, row->id, false);
-	if (!row->has_coordinates)
+	if (row->latitude_is_null || row->longitude_is_null)
 	{
 		check->counts[CHECK_NULL_COORDINATES]++;
 		return;

@@ -134,9 +134,26 @@ consume_observation(void *state, const PointRow *row)
 		add_observation(search, row, group);
 	else if (search->join->keep_unmatched)
 		geonn_sink_put_unmatched(&search->sink, row->id, row->id_is_null,
-								 row->has_coordinates ? &row->latitude : NULL,
-								 &row->longitude);
+								 row->latitude_is_null ? NULL : &row->latitude,
+								 row->longitude_is_null ? NULL : &row->longitude);
 	MemoryContextSwitchTo(former);
+}
+
+static PointRow
+array_row(const GeonnJoin *join, int number)
+{
+	PointRow	row = {
+		.status = POINT_NULL,
+		.id = Int64GetDatum(number + 1),
+		.latitude_is_null = join->latitude_is_null[number],
+		.longitude_is_null = join->longitude_is_null[number],
+		.latitude = join->latitude[number],
+		.longitude = join->longitude[number]
+	};
+
+	if (!row.latitude_is_null && !row.longitude_is_null)
+		row.status = geonn_point_status(row.latitude, row.longitude);
+	return row;
 }
 
 /*
@@ -150,16 +167,8 @@ read_arrays(Search *search)
 
 	for (int i = 0; i < join->points; i++)
 	{
-		PointRow	row = {.id = Int64GetDatum(i + 1)};
+		PointRow	row = array_row(join, i);
 
-		row.status = POINT_NULL;
-		if (!join->is_null[i])
-		{
-			row.has_coordinates = true;
-			row.latitude = join->latitude[i];
-			row.longitude = join->longitude[i];
-			row.status = geonn_point_status(row.latitude, row.longitude);
-		}
 		counts[row.status]++;
 		consume_observation(search, &row);
 	}
@@ -175,11 +184,10 @@ check_arrays(const GeonnJoin *join)
 {
 	for (int i = 0; i < join->points; i++)
 	{
-		PointStatus status = join->is_null[i] ? POINT_NULL :
-			geonn_point_status(join->latitude[i], join->longitude[i]);
+		PointRow	row = array_row(join, i);
 
-		if (status != POINT_VALID && status != POINT_NULL)
-			geonn_raise_invalid(status, join->latitude[i], join->longitude[i],
+		if (row.status != POINT_VALID && row.status != POINT_NULL)
+			geonn_raise_invalid(row.status, row.latitude, row.longitude,
 								psprintf("point %d of the arrays", i + 1));
 	}
 }

@@ -24,7 +24,8 @@ typedef struct GeonnJoin
 	int			points;
 	const double *latitude;		/* [points] */
 	const double *longitude;
-	const bool *is_null;		/* either of them is */
+	const bool *latitude_is_null;
+	const bool *longitude_is_null;
 } GeonnJoin;
 
 /*

@@ -279,11 +279,12 @@ geonn_within_sql(PG_FUNCTION_ARGS)
  * The coordinates of an array, which has one dimension or is empty.
  */
 static double *
-read_coordinates(FunctionCallInfo fcinfo, int number, const char *name, bool **is_null,
-				 int *count)
+read_coordinates(FunctionCallInfo fcinfo, int number, const char *name,
+				 const bool **is_null, int *count)
 {
 	ArrayType  *array;
 	Datum	   *values;
+	bool	   *value_is_null;
 	double	   *coordinates;
 
 	require(fcinfo, &points_places, number, name, "It is an array of degrees.");
@@ -294,10 +295,11 @@ read_coordinates(FunctionCallInfo fcinfo, int number, const char *name, bool **i
 				 errmsg("the array %s has %d dimensions", name, ARR_NDIM(array)),
 				 errdetail("It has one: a coordinate for each point.")));
 	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-					  &values, is_null, count);
+					  &values, &value_is_null, count);
 	coordinates = palloc(*count * sizeof(double));
 	for (int i = 0; i < *count; i++)
-		coordinates[i] = (*is_null)[i] ? 0 : DatumGetFloat8(values[i]);
+		coordinates[i] = value_is_null[i] ? 0 : DatumGetFloat8(values[i]);
+	*is_null = value_is_null;
 	return coordinates;
 }
 
@@ -306,21 +308,16 @@ geonn_nearest_points(PG_FUNCTION_ARGS)
 {
 	GeonnJoin	join = {0};
 	GeonnOptions options;
-	bool	   *latitude_is_null;
-	bool	   *longitude_is_null;
 	int			latitudes;
 	int			longitudes;
 
-	join.latitude = read_coordinates(fcinfo, 0, "lat", &latitude_is_null, &latitudes);
-	join.longitude = read_coordinates(fcinfo, 1, "lon", &longitude_is_null, &longitudes);
+	join.latitude = read_coordinates(fcinfo, 0, "lat", &join.latitude_is_null, &latitudes);
+	join.longitude = read_coordinates(fcinfo, 1, "lon", &join.longitude_is_null, &longitudes);
 	if (latitudes != longitudes)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the arrays lat and lon have %d and %d elements", latitudes, longitudes),
 				 errdetail("Together they are points: element by element, latitude and longitude.")));
-	for (int i = 0; i < latitudes; i++)
-		latitude_is_null[i] |= longitude_is_null[i];
-	join.is_null = latitude_is_null;
 	join.points = latitudes;
 	read_arguments(fcinfo, &points_places, &join, &options);
 	join.references = geonn_relation_source(read_relation(fcinfo, &points_places, 2, "ref"),

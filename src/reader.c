@@ -161,11 +161,10 @@ raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail
 }
 
 /*
- * The row's coordinates; false where they are NULL.
+ * Of a point, both coordinates are NULL or none is.
  */
-static bool
-read_coordinates(PointReceiver *self, TupleTableSlot *slot, const PointRow *row,
-				 double *latitude, double *longitude)
+static void
+read_point(PointReceiver *self, TupleTableSlot *slot, PointRow *row)
 {
 	const PointSource *source = self->source;
 	const PointColumn *columns = source->columns;
@@ -173,32 +172,37 @@ read_coordinates(PointReceiver *self, TupleTableSlot *slot, const PointRow *row,
 	GeonnPointState state;
 	int32		detail = 0;
 
-	if (source->point_kind == GEONN_POINT_NONE)
-	{
-		int			first = columns[COLUMN_LATITUDE].attribute - 1;
-		int			second = columns[COLUMN_LONGITUDE].attribute - 1;
-
-		if (slot->tts_isnull[first] || slot->tts_isnull[second])
-			return false;
-		former = MemoryContextSwitchTo(self->conversion);
-		*latitude = convert_number(columns[COLUMN_LATITUDE].base_type, slot->tts_values[first]);
-		*longitude = convert_number(columns[COLUMN_LONGITUDE].base_type, slot->tts_values[second]);
-		MemoryContextSwitchTo(former);
-		return true;
-	}
-
+	row->latitude_is_null = row->longitude_is_null = true;
 	if (slot->tts_isnull[columns[COLUMN_POINT].attribute - 1])
-		return false;
+		return;
 	former = MemoryContextSwitchTo(self->conversion);
 	state = geonn_point_decode(source->point_kind,
 							   slot->tts_values[columns[COLUMN_POINT].attribute - 1],
-							   latitude, longitude, &detail);
+							   &row->latitude, &row->longitude, &detail);
 	MemoryContextSwitchTo(former);
 	if (state == GEONN_POINT_OK)
-		return true;
-	if (state != GEONN_POINT_EMPTY)
+		row->latitude_is_null = row->longitude_is_null = false;
+	else if (state != GEONN_POINT_EMPTY)
 		raise_wrong_point(source, state, detail, row);
-	return false;
+}
+
+static void
+read_coordinates(PointReceiver *self, TupleTableSlot *slot, PointRow *row)
+{
+	const PointColumn *columns = self->source->columns;
+	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
+	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
+	MemoryContext former = MemoryContextSwitchTo(self->conversion);
+
+	row->latitude_is_null = slot->tts_isnull[latitude];
+	row->longitude_is_null = slot->tts_isnull[longitude];
+	if (!row->latitude_is_null)
+		row->latitude = convert_number(columns[COLUMN_LATITUDE].base_type,
+									   slot->tts_values[latitude]);
+	if (!row->longitude_is_null)
+		row->longitude = convert_number(columns[COLUMN_LONGITUDE].base_type,
+										slot->tts_values[longitude]);
+	MemoryContextSwitchTo(former);
 }
 
 static bool
@@ -216,8 +220,11 @@ receive_row(TupleTableSlot *slot, DestReceiver *receiver)
 	row.id = slot->tts_values[id_attribute];
 	row.id_is_null = slot->tts_isnull[id_attribute];
 	row.status = POINT_NULL;
-	row.has_coordinates = read_coordinates(self, slot, &row, &row.latitude, &row.longitude);
-	if (row.has_coordinates && !row.id_is_null)
+	if (source->point_kind == GEONN_POINT_NONE)
+		read_coordinates(self, slot, &row);
+	else
+		read_point(self, slot, &row);
+	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);
 		if (unlikely(row.status != POINT_VALID) && self->invalid == GEONN_INVALID_IS_ERROR)

@@ -27,7 +27,8 @@ typedef struct PointRow
 	PointStatus status;
 	bool		id_is_null;
 	Datum		id;
-	bool		has_coordinates;	/* they are not NULL */
+	bool		latitude_is_null;
+	bool		longitude_is_null;
 	double		latitude;		/* degrees */
 	double		longitude;
 	const Datum *by;

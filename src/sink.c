@@ -327,12 +327,12 @@ geonn_sink_put_unmatched(GeonnSink *sink, Datum id, bool id_is_null, const doubl
 	nulls[SINK_OBSERVATION_ID] = id_is_null;
 	if (!id_is_null)
 		values[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID, id);
+	nulls[SINK_OBSERVATION_LATITUDE] = latitude == NULL;
 	if (latitude != NULL)
-	{
-		nulls[SINK_OBSERVATION_LATITUDE] = nulls[SINK_OBSERVATION_LONGITUDE] = false;
 		values[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(*latitude);
+	nulls[SINK_OBSERVATION_LONGITUDE] = longitude == NULL;
+	if (longitude != NULL)
 		values[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(*longitude);
-	}
 	nulls[SINK_RANK] = false;
 	put_row(sink, values, nulls, 1);
 }

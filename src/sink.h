@@ -53,7 +53,7 @@ extern bool geonn_sink_needs_coordinates(const GeonnSink *sink);
 extern void geonn_sink_put(GeonnSink *sink, const GeonnPair *pair,
 						   const GeonnReferences *references);
 
-/* An observation that was not searched for; NULL id or coordinates may be. */
+/* An observation that has none; of its coordinates, NULL stands for NULL. */
 extern void geonn_sink_put_unmatched(GeonnSink *sink, Datum id, bool id_is_null,
 									 const double *latitude, const double *longitude);
 
