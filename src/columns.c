@@ -66,8 +66,10 @@ static const RoleRules rules[COLUMN_ROLES] = {
 	}
 };
 
-#define VIEW_HINT \
+#define RELATION_HINT \
 	"Rename its columns, or create a view of it with columns id, lat and lon, and use that; or name the columns in the argument options."
+#define QUERY_HINT \
+	"Name its columns id, lat and lon, as in SELECT code AS id, lat, lon; or name the columns in the argument options."
 
 PG_FUNCTION_INFO_V1(geonn_describe);
 
@@ -143,6 +145,15 @@ primary_key_attribute(Oid relation, int *key_columns)
 	return bms_singleton_member(attributes) + FirstLowInvalidHeapAttributeNumber;
 }
 
+/*
+ * How to tell which columns are meant.
+ */
+static const char *
+names_hint(const PointSource *source)
+{
+	return OidIsValid(source->relation) ? RELATION_HINT : QUERY_HINT;
+}
+
 static void
 raise_missing(const PointSource *source, TupleDesc descriptor, const char *what,
 			  const char *expected, int key_columns)
@@ -161,7 +172,7 @@ raise_missing(const PointSource *source, TupleDesc descriptor, const char *what,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("%s has no %s", source->title, what),
 			 errdetail_internal("%s", detail.data),
-			 errhint(VIEW_HINT)));
+			 errhint("%s", names_hint(source))));
 }
 
 static void
@@ -209,7 +220,9 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 						rule->name, column->name, source->title,
 						format_type_with_typemod(column->type, attribute->atttypmod)),
 				 errdetail_internal("%s", problem),
-				 errhint("Create a view of it with columns id, lat and lon of such types, and use that.")));
+				 OidIsValid(source->relation) ?
+				 errhint("Create a view of it with columns id, lat and lon of such types, and use that.") :
+				 errhint("Cast it to such a type in the query.")));
 }
 
 /*
@@ -273,7 +286,7 @@ find_candidate(const PointSource *source, TupleDesc descriptor, ColumnRole role)
 					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 					 errmsg("%s has more than one %s column", source->title, rule->name),
 					 errdetail("Candidates are %s.", list_columns(descriptor, rule)),
-					 errhint(VIEW_HINT)));
+					 errhint("%s", names_hint(source))));
 		if (suits || found == NULL)
 			found = attribute;
 	}
