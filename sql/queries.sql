@@ -121,10 +121,18 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 EXPLAIN (COSTS OFF) SELECT * FROM many WHERE id % 3 = 0;
-SELECT * FROM compare('SELECT * FROM many WHERE id % 3 = 0', 'SELECT * FROM many WHERE id % 3 = 1');
+CREATE TABLE nearest AS
+SELECT * FROM geonn_nearest_sql('SELECT * FROM many WHERE id % 3 = 0', 'SELECT * FROM many WHERE id % 3 = 1');
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
+SELECT count(*), count(r.id) AS right
+FROM nearest n FULL JOIN (
+    SELECT o.id, r.* FROM many o, LATERAL (
+        SELECT r.id, d FROM many r, LATERAL geonn_distance(o.lat, o.lon, r.lat, r.lon) d
+        WHERE r.id % 3 = 1 ORDER BY d, r.id LIMIT 1) r
+    WHERE o.id % 3 = 0) r (obs_id, id, distance)
+ON r.obs_id = n.obs_id AND r.id = n.ref_id AND r.distance = n.distance;
 
 -- no parameters: a format() puts values into the text
 PREPARE nearest (float8) AS
