@@ -210,7 +210,8 @@ read_relation(FunctionCallInfo fcinfo, const ArgumentPlaces *places, int number,
 			  const char *name)
 {
 	require(fcinfo, places, number, name,
-			psprintf("Name a table or view, as in %s('city', 'airport').", places->function));
+			psprintf("Name a table or view, as in %s(%s, 'airport').", places->function,
+					 number < 2 ? "'city'" : "'{52.52}', '{13.405}'"));
 	return PG_GETARG_OID(number);
 }
 

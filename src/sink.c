@@ -163,8 +163,9 @@ check_type(TupleDesc descriptor, int number, const SinkColumn *columns, const ch
 			 errmsg("column %s of the row type %s has type %s, and its values are of type %s",
 					column_name(column, ordinal), format_type_be(descriptor->tdtypeid),
 					format_type_with_typemod(attribute->atttypid, attribute->atttypmod), expected),
-			 column <= SINK_REFERENCE_ID ?
-			 errdetail("They are the values of the id column \"%s\".", ids[column]->name) : 0,
+			 column > SINK_REFERENCE_ID ? 0 : ids[column]->attribute == 0 ?
+			 errdetail("They are the numbers of the points.") :
+			 errdetail("They are the values of the id column \"%s\".", ids[column]->name),
 			 errhint("%s then pass row_type => NULL::my_pair.",
 					 suitable_row_type(descriptor, columns, ordinal, ids))));
 }
