@@ -30,13 +30,17 @@ use Types;
 our @EXPORT = qw($create_functions make_case);
 
 our $create_functions = <<'SQL';
--- NULL beyond float8's range would be an error of the cast
+-- a number beyond float8's range is an error of the cast
 CREATE FUNCTION degrees_of(value numeric) RETURNS float8 IMMUTABLE LANGUAGE sql AS $$
 	SELECT CASE WHEN value = 'NaN' THEN 'NaN'
 		WHEN value > 1e300 THEN 'Infinity'
 		WHEN value < -1e300 THEN '-Infinity'
-		WHEN abs(value) < 1e-300 THEN 0
+		WHEN abs(value) < 1e-305 THEN sign(value)::float8 * 0
 		ELSE value::float8 END
+$$;
+-- without the error of an underflow
+CREATE FUNCTION sine(degrees float8) RETURNS float8 IMMUTABLE LANGUAGE sql AS $$
+	SELECT CASE WHEN abs(degrees) < 1e-100 THEN 0 ELSE sind(degrees) END
 $$;
 -- whether a bearing is what spherical trigonometry has, where that is certain
 CREATE FUNCTION bearing_is_right(bearing float8, lat1 float8, lon1 float8, lat2 float8, lon2 float8, sphere boolean)
@@ -48,8 +52,8 @@ RETURNS boolean IMMUTABLE LANGUAGE sql AS $$
 		WHEN NOT (bearing >= 0 AND bearing < 360) THEN false
 		WHEN geonn_distance(lat1, lon1, lat2, lon2) NOT BETWEEN 1 AND CASE WHEN sphere THEN 20015085 ELSE 5000000 END THEN true
 		ELSE abs(mod((bearing - degrees(atan2(
-				sind(lon2 - lon1) * cosd(lat2),
-				cosd(lat1) * sind(lat2) - sind(lat1) * cosd(lat2) * cosd(lon2 - lon1))))::numeric + 540, 360) - 180)
+				sine(lon2 - lon1) * cosd(lat2),
+				cosd(lat1) * sine(lat2) - sine(lat1) * cosd(lat2) * cosd(lon2 - lon1))))::numeric + 540, 360) - 180)
 			< CASE WHEN sphere THEN 0.000001 ELSE 0.5 END
 		END
 $$;
@@ -97,7 +101,7 @@ sub random_distance
 		sprintf('%.3f', 10**(rand() * 8 - 1)) => 80);
 }
 
-# The row type: SQL that creates it, its expression, its columns.
+# The row type: SQL that creates it, its expression, its type of ref_id, its columns.
 sub row_type
 {
 	my ($obs_id, $obs, $ref) = @_;
@@ -123,14 +127,19 @@ sub row_type
 		my ($name, $id) = ($side->[0], $side->[1]{id_type}) or next;
 
 		next unless $id;
-		$type{$name} = $id->{type};
-		$type{$name} = pick('smallint', 'integer', 'bigint') if $id->{type} eq 'smallint';
-		$type{$name} = pick('integer', 'bigint') if $id->{type} eq 'integer';
+		$type{$name} = pick($id->{type}, @{ $id->{result} // [] });
 		$type{$name} .= " COLLATE $id->{collation}" if $id->{collation} && $id->{type} !~ /domain/;
 	}
-	my $definition = '(' . join(', ', map { "$_ $type{$_}" } @columns) . ');';
-	return ((chance(0.8) ? "CREATE TYPE answer_row AS $definition" : "CREATE TABLE answer_row $definition"),
-		'NULL::answer_row', @columns);
+	my @definitions = map { "$_ $type{$_}" } @columns;
+	my $create = 'CREATE TYPE answer_row AS (' . join(', ', @definitions) . ');';
+
+	if (chance(0.2))
+	{
+		# a table's row type may have columns that were dropped
+		splice(@definitions, between(0, scalar @definitions), 0, 'dropped integer');
+		$create = 'CREATE TABLE answer_row (' . join(', ', @definitions) . ");\nALTER TABLE answer_row DROP COLUMN dropped;";
+	}
+	return ($create, 'NULL::answer_row', $type{ref_id} =~ s/ COLLATE .*//r, @columns);
 }
 
 sub json
@@ -157,7 +166,7 @@ sub brute_force
 	my ($obs, $ref) = @$case{qw(obs ref)};
 	my %expression = (
 		$case->{obs_id} => 'o.id',
-		ref_id => 'a.id',
+		ref_id => "a.id::$case->{ref_id_type}",
 		distance => 'a.distance',
 		rank => 'coalesce(a.place, 1)',
 		obs_lat => 'o.lat',
@@ -166,7 +175,7 @@ sub brute_force
 		ref_lon => 'a.lon',
 		bearing => 'NULL::float8');
 	my @conditions = map { "o.by$_ = r.by$_" } 0 .. $#{ $obs->{by} };
-	my $within = $case->{radius} ? "distance <= $case->{radius}" : 'distance IS NOT NULL';
+	my $within = defined $case->{radius} ? "distance <= $case->{radius}" : 'distance IS NOT NULL';
 	my $first = !$case->{k} ? 'true' : ($case->{all} ? 'level' : 'place') . " <= $case->{k}";
 
 	push @conditions, 'NOT (o.id = r.id)' if $case->{exclude_self};
@@ -285,8 +294,12 @@ sub make_case
 		push @{ $case{setup} }, @{ $case{obs}{setup} }, @{ $case{ref}{setup} };
 	}
 
-	# the ids may be in a group column, too
-	if (!$points && $case{obs}{id_name} eq $case{ref}{id_name} && id_types_equal($obs_type, $case{ref}{id_type}) && chance(0.05))
+	# the ids may be a group column, too
+	if (  !$points
+		&& $case{obs}{id_name} eq $case{ref}{id_name}
+		&& id_types_equal($obs_type, $case{ref}{id_type})
+		&& !$obs_type->{no_hash}
+		&& chance(0.05))
 	{
 		push @by, { name => $case{obs}{id_name} };
 		$_->{by} = [ map { $_->{name} } @by ] foreach @case{qw(obs ref)};
@@ -304,7 +317,7 @@ sub make_case
 		$case{radius} = random_distance(@case{qw(obs ref metric)}) if chance(0.4);
 		$case{k} = neighbours();
 		$named{k} = $case{k} if $case{k} != 1 || chance(0.3);
-		$named{max_distance} = $case{radius} // 'NULL' if $case{radius} || chance(0.1);
+		$named{max_distance} = $case{radius} // 'NULL' if defined $case{radius} || chance(0.1);
 		$case{all} = chance(0.3);
 		$named{ties} = $case{all} ? "'all'" : "'first'" if $case{all} || chance(0.2);
 	}
@@ -332,12 +345,14 @@ sub make_case
 	if ($default_row && chance(0.8))
 	{
 		@{ $case{columns} } = ($case{obs_id}, 'ref_id', 'distance');
+		$case{ref_id_type} = 'bigint';
 	}
 	else
 	{
-		my ($create, $expression, @columns) = row_type($case{obs_id}, @case{qw(obs ref)});
+		my ($create, $expression, $ref_id_type, @columns) = row_type($case{obs_id}, @case{qw(obs ref)});
 		push @{ $case{setup} }, $create;
 		$named{row_type} = $expression;
+		$case{ref_id_type} = $ref_id_type;
 		$case{columns} = \@columns;
 	}
 

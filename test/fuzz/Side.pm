@@ -143,9 +143,11 @@ sub name_columns
 	}
 	push @decoys, 'id' if lc($id->{name}) ne 'id' && chance(0.5);
 
+	# an option for one of latitude and longitude goes with one for the other
+	my $by_option = chance(0.2);
 	foreach my $column (@coordinates)
 	{
-		if (chance(0.15))
+		if ($by_option)
 		{
 			$column->{name} = $side->{options}{ $column->{role} } = shift @odd;
 			push @decoys, $column->{role} if $column->{role} ne 'geog' && chance(0.5);

@@ -15,7 +15,8 @@ use Random;
 our @EXPORT = qw($create_types quoted id_type id_type_comparable_with id_types_equal by_type cast_to);
 
 # What the types need, in the schema that the cases run in.  Where the server
-# has no ICU, or the database an encoding without it, the collation is "C".
+# has no ICU, or the database an encoding without it, the collation is "C", and
+# where it has no citext, that is a domain.
 our $create_types = <<'SQL';
 CREATE TYPE size AS ENUM ('small', 'medium', 'Large', 'enormous');
 CREATE TYPE pair_of_them AS (a integer, b text);
@@ -29,6 +30,13 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	CREATE COLLATION regardless_of_case FROM "C";
 END $$;
+DO $$
+BEGIN
+	CREATE EXTENSION citext SCHEMA geonn_fuzz;
+EXCEPTION WHEN OTHERS THEN
+	CREATE DOMAIN citext AS text;
+END $$;
+CREATE DOMAIN caseless_domain AS text COLLATE regardless_of_case;
 SQL
 
 my @words = (
@@ -39,7 +47,9 @@ sub word
 {
 	my ($number) = @_;
 
-	return $number < @words ? $words[$number] : $number % 97 == 0 ? "$number" . 'long ' x 700 : "word $number";
+	return $words[$number] if $number < @words;
+	return "$number " . join('', map { chr(48 + ($number * 31 + $_ * $_ * 7919) % 79) } 1 .. 3000) if $number % 19 == 5;
+	return "word $number";
 }
 
 sub one_of
@@ -61,14 +71,28 @@ sub integers
 
 # id types:
 #   type        as SQL has it, with a modifier
+#   result      types that a row type may have for it, besides
 #   collation   as SQL has it, where the column is given one
 #   value       of a number from 0: the text of a value
 #   distinct    different numbers give different ids
+#   no_hash     the type cannot be hashed
 #   family      ids of types of one family can be compared (else those of one
 #               type), by the same collation
 my @id_types = (
-	{ type => 'smallint', value => integers(-32768, 32767), distinct => 1, family => 'integer' },
-	{ type => 'integer', value => integers(-2147483648, 2147483647), distinct => 1, family => 'integer' },
+	{
+		type => 'smallint',
+		result => [ 'integer', 'bigint' ],
+		value => integers(-32768, 32767),
+		distinct => 1,
+		family => 'integer'
+	},
+	{
+		type => 'integer',
+		result => ['bigint'],
+		value => integers(-2147483648, 2147483647),
+		distinct => 1,
+		family => 'integer'
+	},
 	{
 		type => 'bigint',
 		value => integers('-9223372036854775808', '9223372036854775807'),
@@ -78,7 +102,9 @@ my @id_types = (
 	{ type => 'text', value => \&word, distinct => 1, family => 'text' },
 	{ type => 'text', collation => '"C"', value => \&word, distinct => 1 },
 	{ type => 'text', collation => 'regardless_of_case', value => \&word },
-	{ type => 'varchar', value => \&word, distinct => 1, family => 'text' },
+	{ type => 'varchar', result => ['text'], value => \&word, distinct => 1, family => 'text' },
+	{ type => 'citext', value => \&word },
+	{ type => 'caseless_domain', collation => 'regardless_of_case', value => \&word },
 	{ type => 'varchar(9)', value => sub { substr(word($_[0]), 0, 9) } },
 	{ type => 'char(7)', value => sub { substr(word($_[0]), 0, 7) } },
 	{ type => 'name', value => sub { substr(word($_[0]), 0, 20) } },
@@ -90,7 +116,7 @@ my @id_types = (
 	},
 	{
 		type => 'numeric',
-		value => one_of('1', '1.0', '1.00', '-0.0', '0', 'NaN', 'Infinity', '-Infinity', '1e300', '2', '-7.50', '-7.5', '1e-50')
+		value => one_of('1', '1.0', '1.00', '-0.0', '0', 'NaN', 'Infinity', '-Infinity', '1e30', '2', '-7.50', '-7.5', '1e-50')
 	},
 	{ type => 'numeric(6,2)', value => sub { $_[0] / 4 } },
 	{ type => 'float8', value => one_of('NaN', '-0', '0', 'Infinity', '-Infinity', '1e-310', '2', '1.5'), family => 'float' },
@@ -114,21 +140,25 @@ my @id_types = (
 	{ type => 'time', value => one_of('00:00', '24:00', '12:34:56.789', '23:59:59.999999') },
 	{ type => 'interval', value => one_of('1 mon', '30 days', '720:00', '-1 day', '24:00', '1 day') },
 	{ type => 'size', value => one_of('small', 'medium', 'Large', 'enormous') },
-	{ type => 'number_domain', value => sub { $_[0] - 20 }, distinct => 1, family => 'integer' },
+	{ type => 'number_domain', result => [ 'integer', 'bigint' ], value => sub { $_[0] - 20 }, distinct => 1, family => 'integer' },
 	{ type => 'domain_of_domain', value => sub { $_[0] % 50 } },
 	{ type => 'text_domain', collation => '"C"', value => \&word, distinct => 1 },
 	{ type => 'boolean', value => one_of('t', 'f') },
 	{ type => 'text[]', value => one_of('{}', '{a}', '{A}', '{a,NULL}', '{NULL}', '{a,b}', '{{a,b},{c,d}}', '{á,"x y"}') },
+	{ type => 'text[]', collation => 'regardless_of_case', value => one_of('{a}', '{A}', '{b,c}', '{B,C}', '{B}') },
 	{ type => 'integer[]', value => one_of('{}', '{1}', '{1,2}', '{NULL}', '{-5}', '[0:1]={1,2}') },
 	{
 		type => 'bytea',
 		value => sub { $_[0] % 89 == 1 ? '\\x' . 'c0ffee' x 900 . sprintf('%08x', $_[0]) : sprintf('\\x%08x', $_[0] * 16777619 % 4294967296) },
 		distinct => 1
 	},
+	{ type => 'tid', value => sub { "($_[0],1)" }, distinct => 1 },
+	{ type => 'timetz', value => one_of('12:00+00', '13:00+01', '12:00-12', '00:00+00') },
+	{ type => 'cidr', result => ['inet'], value => one_of('10.0.0.0/8', '10.0.0.0/24', '::/0', '0.0.0.0/0') },
 	{ type => 'inet', value => one_of('10.0.0.1', '10.0.0.1/24', '::1', '192.168.0.0/16', '9.9.9.9') },
 	{ type => 'oid', value => sub { $_[0] == 0 ? 4294967295 : $_[0] }, distinct => 1 },
-	{ type => 'bit varying', value => one_of('', '0', '00', '1', '101') },
-	{ type => 'money', value => one_of('1.00', '-2.50', '12') },
+	{ type => 'bit varying', value => one_of('', '0', '00', '1', '101'), no_hash => 1 },
+	{ type => 'money', value => one_of('1.00', '-2.50', '12'), no_hash => 1 },
 	{ type => 'jsonb', value => one_of('1', '1.0', '"a"', 'null', '{"a": 1}', '{"a": 1.00}', '[]') },
 	{ type => 'int4range', value => one_of('empty', '[1,3)', '[1,2]', '(,)', '[0,1)') },
 	{ type => 'numrange', value => one_of('empty', '[1,3)', '[1.0,3.00)', '(,5)') });
@@ -143,6 +173,8 @@ my @by_types = (
 	[ 'text COLLATE regardless_of_case', 'a', 'A', 'b', 'B' ],
 	[ 'text[] COLLATE regardless_of_case', '{a}', '{A}', '{b}', '{}' ],
 	[ 'varchar', 'a', 'b', 'c' ],
+	[ 'citext', 'a', 'A', 'b' ],
+	[ 'caseless_domain', 'a', 'A', 'b' ],
 	[ 'varchar(4)', 'abcd', 'b', 'c' ],
 	[ 'char(4)', 'a', 'b', 'a  ' ],
 	[ '"char"', 'a', 'b', '' ],
@@ -199,7 +231,7 @@ sub id_type
 	my (%wanted) = @_;
 	my @choices = @id_types;
 
-	@choices = grep { ($_->{family} // '') eq 'integer' && $_->{type} !~ /domain/ } @choices if $wanted{integer};
+	@choices = grep { ($_->{family} // '') eq 'integer' } @choices if $wanted{integer};
 	@choices = grep { $_->{distinct} } @choices if $wanted{distinct};
 	return pick(@choices);
 }
