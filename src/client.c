@@ -200,7 +200,7 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
  * once.
  */
 static uint32
-present_count(const Slot *slot)
+present_count(const GeonnClient *client, const Slot *slot)
 {
 	uint32		count;
 
@@ -209,6 +209,10 @@ present_count(const Slot *slot)
 	count = slot->columns.count[slot->observation];
 	if (count > slot->pairs - slot->pair)
 		geonn_connection_violation("more pairs than its batch has");
+	if (slot->rank + count > client->references ||
+		(count > client->question.neighbours && client->question.neighbours > 0 &&
+		 !client->question.ties))
+		geonn_connection_violation("more neighbours than it was asked for");
 	return count;
 }
 
@@ -222,7 +226,8 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 
 	if (results->first != slot->first ||
 		results->observations > left ||
-		(partial ? results->observations == left || one_each : results->observations == 0) ||
+		(partial ? results->observations == left || one_each || results->pairs == 0 :
+		 results->observations == 0) ||
 		results->pairs > slot->columns.room ||
 		(results->flags & ~(GEONN_RESULTS_ONE_EACH | GEONN_RESULTS_PARTIAL)) != 0 ||
 		(one_each && results->pairs != results->observations))
@@ -235,9 +240,9 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	slot->pair = 0;
 	slot->one_each = one_each;
 	slot->partial = partial;
-	slot->left = present_count(slot);
 	if (!slot->resumes)
 		slot->rank = 0;
+	slot->left = present_count(client, slot);
 	client->searching--;
 }
 
@@ -695,7 +700,7 @@ end_reading(GeonnClient *client)
  * observation without a neighbour.
  */
 static bool
-leave_observation(Slot *slot)
+leave_observation(const GeonnClient *client, Slot *slot)
 {
 	bool		goes_on = slot->partial && slot->observation + 1 == slot->end;
 	bool		unmatched = slot->rank == 0 && !goes_on;
@@ -703,7 +708,7 @@ leave_observation(Slot *slot)
 	if (!goes_on)
 		slot->rank = 0;
 	if (++slot->observation < slot->end)
-		slot->left = present_count(slot);
+		slot->left = present_count(client, slot);
 	return unmatched;
 }
 
@@ -727,7 +732,7 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 				slot->pair++;
 				slot->left--;
 			}
-			else if (!leave_observation(slot) || !client->question.unmatched)
+			else if (!leave_observation(client, slot) || !client->question.unmatched)
 				continue;
 			pair->observation_id = slot->observation_id[row];
 			pair->observation_latitude = slot->columns.latitude[row];

@@ -102,6 +102,16 @@ is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
 	return is_name_of(rule, NameStr(attribute->attname));
 }
 
+/* may its type, as declared, hold points of WGS84? */
+static bool
+may_hold_points(Form_pg_attribute attribute)
+{
+	int32		typmod = attribute->atttypmod;
+	Oid			type = getBaseTypeAndTypmod(attribute->atttypid, &typmod);
+
+	return geonn_point_typmod_problem(geonn_point_kind(type), type, typmod) == NULL;
+}
+
 /*
  * Names of all columns, or only of the candidates for a role.
  */
@@ -117,7 +127,8 @@ list_columns(TupleDesc descriptor, const RoleRules *only)
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
 		if (attribute->attisdropped ||
-			(only != NULL && !is_candidate(only, attribute)))
+			(only != NULL && !is_candidate(only, attribute)) ||
+			(only == &rules[COLUMN_POINT] && !may_hold_points(attribute)))
 			continue;
 		if (++listed > COLUMNS_LISTED)
 			continue;
@@ -220,6 +231,8 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 						rule->name, column->name, source->title,
 						format_type_with_typemod(column->type, attribute->atttypmod)),
 				 errdetail_internal("%s", problem),
+				 role == COLUMN_POINT && source->point_kind != GEONN_POINT_NONE ?
+				 errhint("Use points of SRID 4326, as ST_Transform and ST_PointOnSurface make them, in a view or query.") :
 				 OidIsValid(source->relation) ?
 				 errhint("Create a view of it with columns id, lat and lon of such types, and use that.") :
 				 errhint("Cast it to such a type in the query.")));
@@ -270,17 +283,11 @@ find_candidate(const PointSource *source, TupleDesc descriptor, ColumnRole role)
 	for (int i = 0; i < descriptor->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-		bool		suits = true;
+		bool		suits;
 
 		if (!is_candidate(rule, attribute))
 			continue;
-		if (role == COLUMN_POINT)
-		{
-			int32		typmod = attribute->atttypmod;
-			Oid			type = getBaseTypeAndTypmod(attribute->atttypid, &typmod);
-
-			suits = geonn_point_typmod_problem(geonn_point_kind(type), type, typmod) == NULL;
-		}
+		suits = role != COLUMN_POINT || may_hold_points(attribute);
 		if (suits && ++suitable > 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_AMBIGUOUS_COLUMN),

@@ -145,7 +145,9 @@ raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("%s has SRID %d", whose, detail),
 					 errdetail("geonn reads longitudes and latitudes of SRID 4326."),
-					 errhint("ST_Transform(…, 4326) in a view converts it.")));
+					 detail == 0 ?
+					 errhint("If they are that, use a view that says so with ST_SetSRID.") :
+					 errhint("Use a view that converts them with ST_Transform.")));
 		case GEONN_POINT_NOT_A_POINT:
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
