@@ -206,8 +206,10 @@ geonn_sink_begin(GeonnSink *sink, FunctionCallInfo fcinfo, const char *ordinal,
 	for (int i = 0; i < descriptor->natts; i++)
 		check_type(descriptor, i, sink->columns, ordinal, ids);
 
-	InitMaterializedSRF(fcinfo, 0);
+	/* a record's descriptor is the executor's own, and the result's is freed */
 	sink->result = (ReturnSetInfo *) fcinfo->resultinfo;
+	InitMaterializedSRF(fcinfo, descriptor == sink->result->expectedDesc ?
+						MAT_SRF_USE_EXPECTED_DESC : 0);
 }
 
 bool
