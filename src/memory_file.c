@@ -44,7 +44,7 @@ release_file(void *argument)
 		close(file->descriptor);
 }
 
-pg_attribute_noreturn()
+__attribute__((noreturn))
 static void
 raise_failure(const MemoryFile *file, const char *what)
 {

@@ -130,7 +130,7 @@ geonn_raise_invalid(PointStatus status, double latitude, double longitude,
 /*
  * A value of a point column that no setting makes a point.
  */
-pg_attribute_noreturn()
+__attribute__((noreturn))
 static void
 raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail,
 				  const PointRow *row)

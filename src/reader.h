@@ -66,7 +66,7 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 extern PointStatus geonn_point_status(double latitude, double longitude);
 
 /* Raise the error of such coordinates; whose is as in: id 7 of relation "city". */
-pg_attribute_noreturn()
+__attribute__((noreturn))
 extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
 								const char *whose);
 
