@@ -22,6 +22,7 @@
 
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
@@ -131,6 +132,20 @@ relation_query(Oid relation, bool all_rows)
 }
 
 /*
+ * Estimates tell of a table's contents, as EXPLAIN shows them: they are for
+ * those who may read it.
+ */
+static bool
+may_read(PlannedStmt *plan)
+{
+#if PG_VERSION_NUM >= 160000
+	return ExecCheckPermissions(plan->rtable, plan->permInfos, false);
+#else
+	return ExecCheckRTPerms(plan->rtable, false);
+#endif
+}
+
+/*
  * What the planner expects of one side, given as a relation or a query.
  */
 static SideEstimate
@@ -153,8 +168,11 @@ estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
 		{
 			PlannedStmt *plan = geonn_plan_query(query, number == 0 ? "query obs_sql" : "query ref_sql");
 
-			estimate.rows = plan->planTree->plan_rows;
-			estimate.cost = plan->planTree->total_cost;
+			if (may_read(plan))
+			{
+				estimate.rows = plan->planTree->plan_rows;
+				estimate.cost = plan->planTree->total_cost;
+			}
 		}
 		PG_FINALLY();
 		{
@@ -174,9 +192,13 @@ static SideEstimate
 estimate_array(PlannerInfo *root, List *arguments)
 {
 	Const	   *argument = known_argument(root, arguments, 0);
+	ArrayExpr  *expression = linitial(arguments);
 	SideEstimate estimate = {-1, 0};
 	ArrayType  *array;
 
+	/* as in ARRAY[lat] */
+	if (IsA(expression, ArrayExpr) && !expression->multidims)
+		estimate.rows = list_length(expression->elements);
 	if (argument == NULL)
 		return estimate;
 	array = DatumGetArrayTypeP(argument->constvalue);
