@@ -11,6 +11,9 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
 
 #include "common/geodesy.h"
 #include "common/spheroid_distance.h"
