@@ -21,13 +21,16 @@
 #include <math.h>
 
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -102,6 +105,16 @@ add_not_null(StringInfo query, Oid relation, const char *const *names)
 	}
 }
 
+static bool
+may_use_schema(Oid schema)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+#else
+	return pg_namespace_aclcheck(schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
 /*
  * The query that reads a relation, or NULL where nothing can be read.
  */
@@ -112,14 +125,15 @@ relation_query(Oid relation, bool all_rows)
 	static const char *const longitudes[] = {"lon", "lng", "long", "longitude", NULL};
 	char		kind = get_rel_relkind(relation);
 	char	   *name = get_rel_name(relation);
-	char	   *schema = get_namespace_name(get_rel_namespace(relation));
+	Oid			namespace = get_rel_namespace(relation);
+	char	   *schema = get_namespace_name(namespace);
 	StringInfoData query;
 
 	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 		kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
 		kind != RELKIND_FOREIGN_TABLE)
 		return NULL;
-	if (name == NULL || schema == NULL)
+	if (name == NULL || schema == NULL || !may_use_schema(namespace))
 		return NULL;
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT FROM %s", quote_qualified_identifier(schema, name));
