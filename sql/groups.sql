@@ -191,7 +191,7 @@ CREATE INDEX ON many ("group");
 SELECT * FROM compare('many', 'many', '{group}', 2, 'o.id <> r.id', ', exclude_self => true');
 SELECT * FROM compare('many', 'many', '{group,week}', 3, 'o.id <> r.id', ', exclude_self => true',
                       keep_unmatched => true);
-CREATE VIEW few AS SELECT * FROM many WHERE id <= 30;
+CREATE TABLE few AS SELECT * FROM many WHERE id <= 30;
 SELECT * FROM compare('few', 'many', '{week}', 100);
 SELECT * FROM compare('many', 'few', '{week}', 2);
 
