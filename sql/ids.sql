@@ -365,6 +365,11 @@ SELECT * FROM geonn_nearest('ship', 'port', row_type => NULL::record) AS n (ref_
 ORDER BY 1;
 CREATE TYPE nothing AS ();
 SELECT count(*) FROM geonn_nearest('ship', 'port', row_type => NULL::nothing);
+-- a record has the columns that the statement lists, in each of several calls
+SELECT k, max(rank), count(*)
+FROM generate_series(1, 5) k,
+     geonn_nearest('ship', 'port', k => k, row_type => NULL::record) AS n (rank integer, ref_id text)
+GROUP BY k ORDER BY k;
 -- any composite type will do: a table's, and one that has lost a column
 CREATE TABLE result (dropped integer, ref_id text, obs_id integer, distance float8);
 ALTER TABLE result DROP COLUMN dropped, DROP COLUMN distance;
