@@ -1,0 +1,72 @@
+-- geonn_check(): what to know of a relation's points before a join
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS geonn;
+RESET client_min_messages;
+CREATE SCHEMA "check";
+SET search_path = "check", public;
+
+-- each kind of row is counted once where it is not a point, and the points'
+-- peculiarities beside
+CREATE TABLE mixed (id text, lat float8, lon float8);
+INSERT INTO mixed VALUES
+    ('good', 52, 13), ('east', 52, 181), (NULL, 1, 1), (NULL, NULL, NULL),
+    ('no lat', NULL, 1), ('no lon', 1, NULL), ('nan', 'NaN', 1), ('infinite', 1, '-Infinity'),
+    ('north', 90.0000001, 1), ('south', -91, 500), ('west', 1, -180.0000001), ('far', 1, 360.0000001),
+    ('null island', 0, 0), ('-0', -0.0, -0.0);
+SELECT * FROM geonn_check('mixed') \gx
+SELECT count(*) AS rows, count(*) FILTER (WHERE id IS NULL) AS null_ids,
+       count(*) FILTER (WHERE lat IS NULL OR lon IS NULL) AS null_coordinates,
+       count(*) FILTER (WHERE lat = 0 AND lon = 0) AS zero_zero,
+       count(*) FILTER (WHERE lon > 180 AND lon <= 360 AND lat BETWEEN -90 AND 90) AS longitude_over_180
+FROM mixed;
+
+-- one place has several coordinates: longitudes a turn apart, all of a pole's,
+-- zeros of both signs
+CREATE TABLE place (id integer, lat numeric, lon numeric);
+INSERT INTO place VALUES
+    (1, 10, -179), (2, 10, 181), (3, 10.0, 181.00), (4, 10, -180), (5, 10, 180),
+    (6, 90, 1), (7, 90, 200), (8, -90, 0), (9, -90, 360), (10, 5, 0), (11, 5, 360), (12, 5, 1);
+SELECT duplicate_coordinates, duplicate_ids, longitude_over_180 FROM geonn_check('place');
+SELECT count(*) AS same_place FROM place a JOIN place b ON a.id < b.id
+WHERE geonn_distance(a.lat::float8, a.lon::float8, b.lat::float8, b.lon::float8) = 0;
+
+-- ids are equal as their type and collation have it
+CREATE TABLE number (id numeric, lat float8, lon float8);
+INSERT INTO number VALUES (1, 1, 1), (1.0, 2, 2), (1.00, 3, 3), (2, 4, 4), (NULL, 5, 5), (NULL, 6, 6), ('NaN', 7, 7), ('NaN', 8, 8);
+SELECT duplicate_ids, null_ids FROM geonn_check('number');
+CREATE TABLE long_id AS SELECT repeat('x', 5000) || i % 7 AS id, i AS lat, i AS lon FROM generate_series(1, 80) i;
+SELECT duplicate_ids, duplicate_coordinates FROM geonn_check('long_id');
+-- where their type has no order nobody can tell
+CREATE TABLE json_id (id json, lat float8, lon float8);
+INSERT INTO json_id VALUES ('1', 1, 1), ('1', 1, 1);
+SELECT rows, duplicate_ids, duplicate_coordinates FROM geonn_check('json_id');
+
+-- more than fits into work_mem
+SET work_mem = '64kB';
+CREATE TABLE many AS SELECT (i % 9000)::text AS id, i % 1000 / 20.0 AS lat, i % 1000 / 10.0 AS lon FROM generate_series(1, 20000) i;
+SELECT * FROM geonn_check('many') \gx
+SELECT count(*) - count(DISTINCT (lat, lon)) AS duplicate_coordinates, count(*) - count(DISTINCT id) AS duplicate_ids FROM many;
+RESET work_mem;
+
+-- columns by options; views; nothing at all
+CREATE VIEW renamed AS SELECT id AS name, lat AS y, lon AS x, id AS id FROM mixed;
+SELECT rows, zero_zero, duplicate_ids FROM geonn_check('renamed', '{"id": "name", "lat": "y", "lon": "x"}');
+CREATE TABLE nothing (id integer, lat float8, lon float8);
+SELECT * FROM geonn_check('nothing') \gx
+SELECT geonn_check('place');
+SELECT geonn_check(NULL);
+
+-- its errors
+SELECT * FROM geonn_check('renamed');
+SELECT * FROM geonn_check('place', '{"obs_id": "id"}');
+SELECT * FROM geonn_check('place', '{"id": "key"}');
+SELECT * FROM geonn_check('place', '{"lat": "lat"}');
+CREATE ROLE regress_geonn_check;
+GRANT USAGE ON SCHEMA "check" TO regress_geonn_check;
+SET ROLE regress_geonn_check;
+SELECT * FROM geonn_check('place');
+RESET ROLE;
+
+SET client_min_messages = warning;
+DROP SCHEMA "check" CASCADE;
+DROP ROLE regress_geonn_check;
