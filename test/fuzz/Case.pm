@@ -43,14 +43,16 @@ CREATE FUNCTION sine(degrees float8) RETURNS float8 IMMUTABLE LANGUAGE sql AS $$
 	SELECT CASE WHEN abs(degrees) < 1e-100 THEN 0 ELSE sind(degrees) END
 $$;
 -- whether a bearing is what spherical trigonometry has, where that is certain
-CREATE FUNCTION bearing_is_right(bearing float8, lat1 float8, lon1 float8, lat2 float8, lon2 float8, sphere boolean)
+CREATE FUNCTION bearing_is_right(
+	bearing float8, lat1 float8, lon1 float8, lat2 float8, lon2 float8, sphere boolean)
 RETURNS boolean IMMUTABLE LANGUAGE sql AS $$
 	SELECT CASE
 		WHEN lat2 IS NULL THEN bearing IS NULL
 		WHEN lat1 = lat2 AND lon1 = lon2 THEN bearing IS NULL
 		WHEN bearing IS NULL THEN geonn_distance(lat1, lon1, lat2, lon2) < 0.001
 		WHEN NOT (bearing >= 0 AND bearing < 360) THEN false
-		WHEN geonn_distance(lat1, lon1, lat2, lon2) NOT BETWEEN 1 AND CASE WHEN sphere THEN 20015085 ELSE 5000000 END THEN true
+		WHEN geonn_distance(lat1, lon1, lat2, lon2)
+			NOT BETWEEN 1 AND CASE WHEN sphere THEN 20015085 ELSE 5000000 END THEN true
 		ELSE abs(mod((bearing - degrees(atan2(
 				sine(lon2 - lon1) * cosd(lat2),
 				cosd(lat1) * sine(lat2) - sine(lat1) * cosd(lat2) * cosd(lon2 - lon1))))::numeric + 540, 360) - 180)
@@ -71,13 +73,15 @@ my @settings = (
 	"SET LOCAL work_mem = '64kB';",
 	"SET LOCAL geonn.algorithm = 'brute';",
 	"SET LOCAL geonn.algorithm = 'index';",
-	"SELECT set_config(name, 'on', true) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');");
+	q{SELECT set_config(name, 'on', true) FROM pg_settings
+	WHERE name IN ('force_parallel_mode', 'debug_parallel_query');});
 
 # ---- arguments ----
 
 sub neighbours
 {
-	return weighted(1 => 40, between(2, 5) => 30, between(6, 40) => 15, between(41, 200) => 8, 1023 => 2, 1024 => 5);
+	return weighted(
+		1 => 40, between(2, 5) => 30, between(6, 40) => 15, between(41, 200) => 8, 1023 => 2, 1024 => 5);
 }
 
 # A distance as an SQL expression: now and then exactly that of a pair.
@@ -137,7 +141,8 @@ sub row_type
 	{
 		# a table's row type may have columns that were dropped
 		splice(@definitions, between(0, scalar @definitions), 0, 'dropped integer');
-		$create = 'CREATE TABLE answer_row (' . join(', ', @definitions) . ");\nALTER TABLE answer_row DROP COLUMN dropped;";
+		$create = 'CREATE TABLE answer_row (' . join(', ', @definitions) . ");\n"
+		  . 'ALTER TABLE answer_row DROP COLUMN dropped;';
 	}
 	return ($create, 'NULL::answer_row', $type{ref_id} =~ s/ COLLATE .*//r, @columns);
 }
@@ -145,9 +150,31 @@ sub row_type
 sub json
 {
 	my (%value) = @_;
+	my @members;
 
-	return '{' . join(', ', map { (my $text = $value{$_}) =~ s/(["\\])/\\$1/g; qq("$_": ) . ($text =~ /^\d+$/ ? $text : qq("$text")) }
-		shuffled(sort keys %value)) . '}';
+	foreach my $key (shuffled(sort keys %value))
+	{
+		my $text = $value{$key};
+
+		$text =~ s/(["\\])/\\$1/g;
+		$text = qq("$text") if $text !~ /^\d+$/;
+		push @members, qq("$key": $text);
+	}
+	return '{' . join(', ', @members) . '}';
+}
+
+# by columns, as make_side has them
+sub random_by
+{
+	my @names = shuffled('b', 'Group', 'region', 'kind "of"');
+	my @by;
+
+	for (1 .. weighted(0 => 60, 1 => 25, 2 => 10, 3 => 5))
+	{
+		my ($type, @choices) = by_type();
+		push @by, { name => shift(@names), type => $type, choices => \@choices };
+	}
+	return @by;
 }
 
 # named arguments in any order, of which the first may be given by position
@@ -181,13 +208,15 @@ sub brute_force
 	push @conditions, 'NOT (o.id = r.id)' if $case->{exclude_self};
 	push @conditions, 'true' unless @conditions;
 	return
-	    "WITH o AS MATERIALIZED (\n\tSELECT row_number() OVER () AS number, point.* FROM (${\ points_of($obs) }) AS point),\n"
+	    "WITH o AS MATERIALIZED (\n"
+	  . "\tSELECT row_number() OVER () AS number, point.* FROM (${\ points_of($obs) }) AS point),\n"
 	  . "r AS MATERIALIZED (\n\tSELECT * FROM (${\ points_of($ref) }) AS point\n\tWHERE point.id IS NOT NULL AND "
 	  . valid('point') . ")\n"
 	  . 'SELECT o.number, coalesce(a.place, 1) AS place, '
 	  . join(', ', map { "$expression{$_} AS $_" } @{ $case->{columns} })
 	  . "\nFROM o " . ($case->{keep} ? 'LEFT' : 'INNER') . " JOIN LATERAL (\n"
-	  . "\tSELECT *, row_number() OVER (ORDER BY distance, id, lat, lon) AS place, rank() OVER (ORDER BY distance) AS level\n"
+	  . "\tSELECT *, row_number() OVER (ORDER BY distance, id, lat, lon) AS place,\n"
+	  . "\t\trank() OVER (ORDER BY distance) AS level\n"
 	  . "\tFROM (SELECT r.*, CASE WHEN o.id IS NOT NULL AND " . valid('o')
 	  . " THEN geonn_distance(o.lat, o.lon, r.lat, r.lon, '$case->{metric}') END AS distance\n"
 	  . "\t\tFROM r WHERE " . join(' AND ', @conditions) . ") AS pair\n"
@@ -217,7 +246,8 @@ sub comparison
 	  : ('nth', 'number, place');
 	my $bearings =
 	  !$has{bearing} ? 'false'
-	  : (grep { !$has{$_} } qw(obs_lat obs_lon ref_lat ref_lon)) ? 'EXISTS (SELECT FROM answer WHERE bearing NOT BETWEEN 0 AND 360)'
+	  : (grep { !$has{$_} } qw(obs_lat obs_lon ref_lat ref_lon))
+	  ? 'EXISTS (SELECT FROM answer WHERE bearing NOT BETWEEN 0 AND 360)'
 	  : 'EXISTS (SELECT FROM answer WHERE bearing_is_right(bearing, obs_lat, obs_lon, ref_lat, ref_lon, '
 	  . ($case->{metric} eq 'sphere' ? 'true' : 'false')
 	  . ') IS NOT TRUE)';
@@ -228,14 +258,16 @@ SELECT * FROM $case->{call} WITH ORDINALITY AS answer(${\ join(', ', @{ $case->{
 expected AS MATERIALIZED (
 $case->{brute_force}),
 looks AS MATERIALIZED (
-SELECT EXISTS (SELECT FROM (${\ points_of($case->{ref}) }) AS r GROUP BY id, lat, lon HAVING count(DISTINCT id::text COLLATE "C") > 1) AS alike),
+SELECT EXISTS (SELECT FROM (${\ points_of($case->{ref}) }) AS r
+	GROUP BY id, lat, lon HAVING count(DISTINCT id::text COLLATE "C") > 1) AS alike),
 answered AS MATERIALIZED (
 SELECT array_agg($row ORDER BY nth) AS neighbours
 FROM (SELECT *, $observation AS observation FROM answer) AS answer GROUP BY observation),
 wanted AS MATERIALIZED (
 SELECT array_agg($row ORDER BY place) AS neighbours FROM expected GROUP BY $number)
 SELECT '$case->{name}', CASE
-	WHEN EXISTS (TABLE answered EXCEPT ALL TABLE wanted) OR EXISTS (TABLE wanted EXCEPT ALL TABLE answered) THEN 'differs'
+	WHEN EXISTS (TABLE answered EXCEPT ALL TABLE wanted) THEN 'differs'
+	WHEN EXISTS (TABLE wanted EXCEPT ALL TABLE answered) THEN 'differs'
 	WHEN $bearings THEN 'has another bearing'
 	ELSE 'is the same' END,
 	(SELECT count(*) FROM answer);
@@ -262,17 +294,14 @@ sub make_case
 	my $points = $function eq 'nearest_points';
 	my %case = (name => "case $number", obs_id => $points ? 'ord' : 'obs_id', setup => []);
 	my $default_row = chance(0.25);
-	my @by = $points ? () : map { [ by_type() ] } 1 .. weighted(0 => 60, 1 => 25, 2 => 10, 3 => 5);
-	my @by_names = shuffled('b', 'Group', 'region', 'kind "of"');
+	my @by = $points ? () : random_by();
 	my ($obs_rows, $ref_rows) = (count_of_rows(), count_of_rows());
 	my ($obs_type, $ref_type) = (id_type(integer => $default_row), id_type(integer => $default_row));
 	my %named;
-	my $array = 0;
 
 	$case{exclude_self} = !$points && chance(0.25);
 	$ref_type = id_type_comparable_with($obs_type) if $case{exclude_self} && !id_types_equal($obs_type, $ref_type);
-	($obs_rows, $ref_rows) = shuffled(1000, between(0, 40)) if chance(0.01);
-	@by = map { my ($type, @choices) = @{ $by[$_] }; { name => $by_names[$_], type => $type, choices => \@choices } } 0 .. $#by;
+	($obs_rows, $ref_rows) = shuffled(1100, between(0, 40)) if chance(0.01);
 	my %both = (by => \@by, query => $query, postgis => $postgis);
 
 	if ($points)
@@ -290,7 +319,7 @@ sub make_case
 	}
 	else
 	{
-		$case{ref} = make_side(%both, query => 0, name => 'ref', rows => $ref_rows, id_type => $ref_type, query => $query);
+		$case{ref} = make_side(%both, name => 'ref', rows => $ref_rows, id_type => $ref_type);
 		push @{ $case{setup} }, @{ $case{obs}{setup} }, @{ $case{ref}{setup} };
 	}
 

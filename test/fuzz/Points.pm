@@ -22,7 +22,9 @@ my %maker = (
 	uniform => sub {
 		my $digits = pick(0, 1, 3, 6, 13);
 
-		return (sprintf("%.*f", $digits, 57.29577951308232 * asin(2 * rand() - 1)), sprintf("%.*f", $digits, 360 * rand() - 180));
+		return (
+			sprintf('%.*f', $digits, 57.29577951308232 * asin(2 * rand() - 1)),
+			sprintf('%.*f', $digits, 360 * rand() - 180));
 	},
 	cluster => sub {
 		return (within_90($center[0] + $scale * (rand() - 0.5)), $center[1] + $scale * (rand() - 0.5));
@@ -37,12 +39,16 @@ my %maker = (
 		return (pick(-1, 1) * pick(1, 30, 45.5), pick(-1, 1) * pick(1, 60, 90, 179));
 	},
 	pole => sub {
-		return (pick(90, -90, '89.9999999', '-89.99999999999', 89), pick(0, -180, 180, 360, 270, 90, between(-180, 360)));
+		return (
+			pick(90, -90, '89.9999999', '-89.99999999999', 89),
+			pick(0, -180, 180, 360, 270, 90, between(-180, 360)));
 	},
 	antimeridian => sub {
 		return (
 			pick(0, '-0.0', '1e-300', between(-89, 89)),
-			pick(180, -180, '179.9999999', '-179.9999999', '180.0000001', 360, '359.9999999', 0, '-0.0', '-1e-300', 190, -170));
+			pick(
+				180, -180, '179.9999999', '-179.9999999', '180.0000001', 190, -170,
+				360, '359.9999999', 0, '-0.0', '-1e-300'));
 	},
 	eastern => sub {
 		return (between(-90, 90), between(150, 360));

@@ -74,12 +74,16 @@ sub coordinate_columns
 {
 	my ($side, $rows, $postgis) = @_;
 	my ($nulls, $breaks) = (share(), share());
-	my $form = weighted(columns => 85, point => 7, 'geometry(Point,4326)' => 4, 'geography(Point,4326)' => 4);
+	my $form = weighted(columns => 85, point => 5, point_domain => 2, geometry => 4, geography => 4);
 	my @type = $form eq 'columns' ? (coordinate_type(), coordinate_type()) : ('float8', 'float8');
 	my @values = ([], []);
 
 	$form = 'point' if $form =~ /^geo/ && !$postgis;
 	$breaks = 0 if $form =~ /^geo/;
+
+	# Z and M are not looked at
+	my $dimensions = pick('', '', 'Z', 'M', 'ZM');
+	my $more = ' 7' x length($dimensions);
 	$side->{valid} = 1;
 	for (1 .. $rows)
 	{
@@ -109,14 +113,14 @@ sub coordinate_columns
 	}
 	return {
 		role => 'geog',
-		type => $form,
+		type => $form =~ /^geo/ && chance(0.8) ? "$form(Point$dimensions,4326)" : $form,
 		values => [
 			map {
 				my ($latitude, $longitude) = ($values[0][$_], $values[1][$_]);
 				!defined $latitude ? undef
-				  : !defined $longitude ? ($form eq 'point' ? undef : 'SRID=4326;POINT EMPTY')
-				  : $form eq 'point' ? "($longitude,$latitude)"
-				  : "SRID=4326;POINT($longitude $latitude)";
+				  : !defined $longitude ? ($form =~ /^point/ ? undef : "SRID=4326;POINT $dimensions EMPTY")
+				  : $form =~ /^point/ ? "($longitude,$latitude)"
+				  : "SRID=4326;POINT $dimensions ($longitude $latitude$more)";
 			} 0 .. $rows - 1
 		]
 	};
@@ -160,17 +164,20 @@ sub name_columns
 				: qw(geog place));
 		}
 	}
-	return map { { name => $_, type => pick(qw(text integer float8)), values => [ map { between(-50, 50) } 1 .. $rows ] } } @decoys;
+	return map {
+		{ name => $_, type => pick(qw(text integer float8)), values => [ map { between(-50, 50) } 1 .. $rows ] }
+	} @decoys;
 }
 
 # ---- relations ----
 
-sub definition
+# a column's type with its collation, unless that is its domain's
+sub typed
 {
-	my ($column, $collate) = @_;
+	my ($column) = @_;
 
-	return identifier($column->{name}) . " $column->{type}"
-	  . ($column->{collation} && $column->{type} !~ /domain/ ? " COLLATE $column->{collation}" : '');
+	return $column->{type} if !$column->{collation} || $column->{type} =~ /domain/;
+	return "$column->{type} COLLATE $column->{collation}";
 }
 
 # INSERT of some rows, given by their numbers
@@ -191,9 +198,10 @@ sub insert
 sub create_table
 {
 	my ($what, $table, $key, $rest, @columns) = @_;
-	my @definitions = map { definition($_) . ($key && $_ == $key ? ' PRIMARY KEY' : '') } @columns;
+	my @definitions = map { identifier($_->{name}) . ' ' . typed($_) } @columns;
 	my $dropped = $rest !~ /PARTITION OF/ && chance(0.15);
 
+	push @definitions, 'PRIMARY KEY (' . identifier($key->{name}) . ')' if $key;
 	splice(@definitions, between(0, scalar @definitions), 0, 'dropped integer') if $dropped;
 	return ("CREATE $what $table (" . join(', ', @definitions) . ")$rest;",
 		$dropped ? "ALTER TABLE $table DROP COLUMN dropped;" : ());
@@ -208,13 +216,18 @@ sub create_relation
 	my @half = map { chance(0.5) } 1 .. $rows;
 	my @first = grep { $half[$_] } 0 .. $rows - 1;
 	my @second = grep { !$half[$_] } 0 .. $rows - 1;
-	my $kind = $key ? 'table' : weighted(table => 55, view => 12, 'materialized view' => 4, union => 7, partitioned => 12, inherited => 6);
+	my $kind = weighted(
+		table => 55, view => 12, 'materialized view' => 4, union => 7, partitioned => 12, inherited => 6);
 	my @setup;
+
+	$kind = 'table' if $key;
 
 	if ($kind eq 'table')
 	{
+		my $what = weighted(TABLE => 80, 'TEMPORARY TABLE' => 15, 'UNLOGGED TABLE' => 5);
+
 		push @setup,
-		  create_table(weighted(TABLE => 80, 'TEMPORARY TABLE' => 15, 'UNLOGGED TABLE' => 5), $relation, $key, '', @columns),
+		  create_table($what, $relation, $key, '', @columns),
 		  insert($relation, \@columns, 0 .. $rows - 1);
 	}
 	elsif ($kind eq 'partitioned')
@@ -268,18 +281,21 @@ sub create_relation
 sub query_of_values
 {
 	my ($rows, @columns) = @_;
-	my @typed = map { $_->{type} . ($_->{collation} && $_->{type} !~ /domain/ ? " COLLATE $_->{collation}" : '') } @columns;
-	my $row = sub {
-		my ($number, @place) = @_;
-		return join(', ', map { cast_to($typed[$_], $columns[$_]{values}[$number]) . ($place[$_] // '') } 0 .. $#columns);
-	};
 	my @names = map { identifier($_->{name}) } @columns;
+	my @rows = map {
+		my $row = $_;
+		[ map { cast_to(typed($_), $_->{values}[$row]) } @columns ]
+	} 0 .. $rows - 1;
+	my $select = sub {
+		my @values = @_;
+		return 'SELECT ' . join(', ', map { "$values[$_] AS $names[$_]" } 0 .. $#names);
+	};
 
-	return 'SELECT ' . $row->(0, map { " AS $_" } @names) . ' WHERE false' unless $rows;
-	return join("\nUNION ALL ", map { 'SELECT ' . $row->($_, map { " AS $_" } @names) } 0 .. $rows - 1) if $rows < 4;
+	return $select->(map { cast_to(typed($_), undef) } @columns) . ' WHERE false' unless @rows;
+	return join("\nUNION ALL ", map { $select->(@$_) } @rows) if @rows < 4;
 	return
 	    'SELECT * FROM (VALUES '
-	  . join(",\n\t", map { '(' . $row->($_) . ')' } 0 .. $rows - 1)
+	  . join(",\n\t", map { '(' . join(', ', @$_) . ')' } @rows)
 	  . ') AS v('
 	  . join(', ', @names) . ')';
 }
@@ -305,7 +321,7 @@ sub degrees_of
 	my ($column, $role) = @_;
 	my $name = identifier($column->{name});
 
-	return $name . ($role eq 'lat' ? '[1]' : '[0]') if $column->{type} eq 'point';
+	return $name . ($role eq 'lat' ? '[1]' : '[0]') if $column->{type} =~ /^point/;
 	return ($role eq 'lat' ? 'ST_Y' : 'ST_X') . "($name\::geometry)" if $column->{role} eq 'geog';
 	return as_degrees($column->{type}, $name);
 }
@@ -324,7 +340,8 @@ sub make_side
 	my $side = { setup => [], options => {}, places => [] };
 	my $id = id_column($side, $rows, $option{id_type});
 	my @coordinates = coordinate_columns($side, $rows, $option{postgis});
-	my $key = !$option{query} && $side->{unique} && chance(0.5) ? $id : undef;
+	my $fits_an_index = !grep { length($_ // '') > 2000 } @{ $id->{values} };
+	my $key = !$option{query} && $side->{unique} && $fits_an_index && chance(0.5) ? $id : undef;
 	my @decoys = name_columns($side, $rows, $id, $key, @coordinates);
 	my @by;
 	my @columns;
@@ -343,7 +360,8 @@ sub make_side
 			values => [ map { chance($nulls) ? undef : pick(@{ $by->{choices} }) } 1 .. $rows ]
 		  };
 	}
-	push @decoys, { name => 'remark', type => 'text', values => [ map { pick(undef, 'junk') } 1 .. $rows ] } if chance(0.3);
+	push @decoys, { name => 'remark', type => 'text', values => [ map { pick(undef, 'junk') } 1 .. $rows ] }
+	  if chance(0.3);
 	@columns = shuffled($id, @coordinates, @by, @decoys);
 
 	if (!$option{query})
@@ -396,7 +414,10 @@ sub make_arrays
 			  : $point[$which];
 		}
 	}
-	my @literals = map { quoted((@$_ && chance(0.05) ? '[7:' . (6 + @$_) . ']=' : '') . '{' . join(',', @$_) . '}') . '::float8[]' } @arrays;
+	my @literals = map {
+		my $bounds = @$_ && chance(0.05) ? '[7:' . (6 + @$_) . ']=' : '';
+		quoted($bounds . '{' . join(',', @$_) . '}') . '::float8[]';
+	} @arrays;
 	$side->{argument} = join(', ', @literals);
 	$side->{by} = [];
 	$side->{from} = 'unnest(' . join(', ', @literals) . ') WITH ORDINALITY AS point(lat, lon, id)';
@@ -410,7 +431,8 @@ sub points_of
 	my ($side) = @_;
 	my @by = @{ $side->{by} };
 
-	return "SELECT $side->{point}" . join('', map { ', ' . identifier($by[$_]) . " AS by$_" } 0 .. $#by) . " FROM $side->{from}";
+	return join(', ', "SELECT $side->{point}", map { identifier($by[$_]) . " AS by$_" } 0 .. $#by)
+	  . " FROM $side->{from}";
 }
 
 1;

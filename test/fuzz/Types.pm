@@ -24,6 +24,7 @@ CREATE DOMAIN number_domain AS integer CHECK (VALUE > -1000000);
 CREATE DOMAIN domain_of_domain AS number_domain;
 CREATE DOMAIN text_domain AS text COLLATE "C";
 CREATE DOMAIN degrees_domain AS double precision;
+CREATE DOMAIN point_domain AS point;
 DO $$
 BEGIN
 	CREATE COLLATION regardless_of_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -40,16 +41,26 @@ CREATE DOMAIN caseless_domain AS text COLLATE regardless_of_case;
 SQL
 
 my @words = (
-	'', 'a', 'A', 'b', 'B', 'á', 'Á', 'ss', 'ß', 'z', 'Z', 'aa', 'Ab', 'é', "e\x{301}", '10', '9', '_a', 'a b', "O'Brien",
-	'back\\slash', '日本', '€');
+	'', 'a', 'A', 'b', 'B', 'á', 'Á', 'ss', 'ß', 'z', 'Z', 'aa', 'Ab', 'é', "e\x{301}", '10', '9', '_a',
+	'a b', "O'Brien", 'back\\slash', '日本', '€');
 
+# Some are long enough for TOAST, and one is longer than geonn's buffers.
 sub word
 {
 	my ($number) = @_;
 
 	return $words[$number] if $number < @words;
-	return "$number " . join('', map { chr(48 + ($number * 31 + $_ * $_ * 7919) % 79) } 1 .. 3000) if $number % 19 == 5;
+	return "$number " . noise($number, $number == 37 ? 70_000 : 3000) if $number % 13 == 11;
 	return "word $number";
+}
+
+# that many characters, which no compression makes fewer
+sub noise
+{
+	my ($seed, $length) = @_;
+	my $state = $seed;
+
+	return join('', map { $state = ($state * 16807) % 2147483647; chr(48 + ($state >> 8) % 79) } 1 .. $length);
 }
 
 sub one_of
@@ -116,10 +127,15 @@ my @id_types = (
 	},
 	{
 		type => 'numeric',
-		value => one_of('1', '1.0', '1.00', '-0.0', '0', 'NaN', 'Infinity', '-Infinity', '1e30', '2', '-7.50', '-7.5', '1e-50')
+		value => one_of(
+			'1', '1.0', '1.00', '-0.0', '0', 'NaN', 'Infinity', '-Infinity', '1e30', '2', '-7.50', '-7.5', '1e-50')
 	},
 	{ type => 'numeric(6,2)', value => sub { $_[0] / 4 } },
-	{ type => 'float8', value => one_of('NaN', '-0', '0', 'Infinity', '-Infinity', '1e-310', '2', '1.5'), family => 'float' },
+	{
+		type => 'float8',
+		value => one_of('NaN', '-0', '0', 'Infinity', '-Infinity', '1e-310', '2', '1.5'),
+		family => 'float'
+	},
 	{ type => 'real', value => one_of('NaN', '-0', '0', 'Infinity', '1.1', '2', '1.5'), family => 'float' },
 	{
 		type => 'date',
@@ -131,25 +147,46 @@ my @id_types = (
 		},
 		family => 'date'
 	},
-	{ type => 'timestamp', value => one_of('infinity', '2000-01-01', '2000-01-01 00:00:00.000001', '2006-07-14'), family => 'date' },
+	{
+		type => 'timestamp',
+		value => one_of('infinity', '2000-01-01', '2000-01-01 00:00:00.000001', '2006-07-14'),
+		family => 'date'
+	},
 	{
 		type => 'timestamptz',
 		value => one_of(
-			'-infinity', '2024-03-31 01:30:00+00', '2024-03-31 03:30:00+02', '1999-12-31 23:59:59.999999-11', '2025-01-01 00:00:00+00')
+			'-infinity', '2024-03-31 01:30:00+00', '2024-03-31 03:30:00+02',
+			'1999-12-31 23:59:59.999999-11', '2025-01-01 00:00:00+00')
 	},
 	{ type => 'time', value => one_of('00:00', '24:00', '12:34:56.789', '23:59:59.999999') },
 	{ type => 'interval', value => one_of('1 mon', '30 days', '720:00', '-1 day', '24:00', '1 day') },
 	{ type => 'size', value => one_of('small', 'medium', 'Large', 'enormous') },
-	{ type => 'number_domain', result => [ 'integer', 'bigint' ], value => sub { $_[0] - 20 }, distinct => 1, family => 'integer' },
+	{
+		type => 'number_domain',
+		result => [ 'integer', 'bigint' ],
+		value => sub { $_[0] - 20 },
+		distinct => 1,
+		family => 'integer'
+	},
 	{ type => 'domain_of_domain', value => sub { $_[0] % 50 } },
 	{ type => 'text_domain', collation => '"C"', value => \&word, distinct => 1 },
 	{ type => 'boolean', value => one_of('t', 'f') },
-	{ type => 'text[]', value => one_of('{}', '{a}', '{A}', '{a,NULL}', '{NULL}', '{a,b}', '{{a,b},{c,d}}', '{á,"x y"}') },
-	{ type => 'text[]', collation => 'regardless_of_case', value => one_of('{a}', '{A}', '{b,c}', '{B,C}', '{B}') },
+	{
+		type => 'text[]',
+		value => one_of('{}', '{a}', '{A}', '{a,NULL}', '{NULL}', '{a,b}', '{{a,b},{c,d}}', '{á,"x y"}')
+	},
+	{
+		type => 'text[]',
+		collation => 'regardless_of_case',
+		value => one_of('{a}', '{A}', '{b,c}', '{B,C}', '{B}')
+	},
 	{ type => 'integer[]', value => one_of('{}', '{1}', '{1,2}', '{NULL}', '{-5}', '[0:1]={1,2}') },
 	{
 		type => 'bytea',
-		value => sub { $_[0] % 89 == 1 ? '\\x' . 'c0ffee' x 900 . sprintf('%08x', $_[0]) : sprintf('\\x%08x', $_[0] * 16777619 % 4294967296) },
+		value => sub {
+			sprintf('\\x%08x', $_[0] * 16777619 % 4294967296)
+			  . ($_[0] % 13 == 11 ? unpack('H*', noise($_[0], 2500)) : '');
+		},
 		distinct => 1
 	},
 	{ type => 'tid', value => sub { "($_[0],1)" }, distinct => 1 },
@@ -225,24 +262,23 @@ sub cast_to
 	return 'CAST(' . quoted($value) . " AS $name)" . ($collate // '');
 }
 
-# A type for ids: integers now and then, as default result types want them.
+# A type for ids: that of an integer, where it is wanted.
 sub id_type
 {
 	my (%wanted) = @_;
 	my @choices = @id_types;
 
 	@choices = grep { ($_->{family} // '') eq 'integer' } @choices if $wanted{integer};
-	@choices = grep { $_->{distinct} } @choices if $wanted{distinct};
 	return pick(@choices);
 }
 
 # one whose ids can be compared with those of that type
 sub id_type_comparable_with
 {
-	my ($type, %wanted) = @_;
+	my ($type) = @_;
 
 	return $type if !$type->{family} || chance(0.5);
-	return pick(grep { ($_->{family} // '') eq $type->{family} && (!$wanted{distinct} || $_->{distinct}) } @id_types);
+	return pick(grep { ($_->{family} // '') eq $type->{family} } @id_types);
 }
 
 sub id_types_equal
