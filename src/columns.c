@@ -29,7 +29,7 @@
 #include "utils/rel.h"
 
 #include "columns.h"
-#include "reader.h"
+#include "query.h"
 #include "result.h"
 
 /* column names that an error message lists */

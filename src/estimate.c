@@ -37,7 +37,7 @@
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
-#include "reader.h"
+#include "query.h"
 
 /*
  * Views over geonn_nearest of views over ... : how deep estimates go.  It is

@@ -33,8 +33,6 @@
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
 #include "tcop/dest.h"
-#include "tcop/tcopprot.h"
-#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
@@ -42,6 +40,7 @@
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
+#include "query.h"
 #include "reader.h"
 
 /* rows between two resets of the memory that conversions use */
@@ -400,51 +399,6 @@ invalid_rows_hint(const PointSource *source)
 						quote_identifier(source->columns[COLUMN_LATITUDE].name),
 						quote_identifier(source->columns[COLUMN_LONGITUDE].name));
 	return pstrdup("With invalid => 'error' the first of them is named.");
-}
-
-/*
- * A position in the text of a query is none in the calling statement.
- */
-static void
-move_error_position(void *argument)
-{
-	int			position = geterrposition();
-
-	if (position > 0)
-	{
-		errposition(0);
-		internalerrposition(position);
-		internalerrquery(argument);
-	}
-}
-
-PlannedStmt *
-geonn_plan_query(const char *query, const char *title)
-{
-	ErrorContextCallback context = {
-		.previous = error_context_stack,
-		.callback = move_error_position,
-		.arg = unconstify(char *, query)
-	};
-	List	   *parsed;
-	List	   *analyzed = NIL;
-	PlannedStmt *plan = NULL;
-
-	error_context_stack = &context;
-	parsed = pg_parse_query(query);
-	if (title == NULL || list_length(parsed) == 1)
-		analyzed = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed),
-													  query, NULL, 0, NULL);
-	if (list_length(analyzed) == 1 &&
-		linitial_node(Query, analyzed)->commandType == CMD_SELECT)
-		plan = pg_plan_query(linitial_node(Query, analyzed), query, CURSOR_OPT_PARALLEL_OK, NULL);
-	error_context_stack = context.previous;
-	if (plan == NULL || (title != NULL && !CommandIsReadOnly(plan)))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("%s is not one SELECT that changes nothing", title),
-				 errhint("Give one SELECT without INTO, FOR UPDATE and statements that change rows, as in 'SELECT id, lat, lon FROM city'.")));
-	return plan;
 }
 
 /*

@@ -6,8 +6,6 @@
 #ifndef GEONN_READER_H
 #define GEONN_READER_H
 
-#include "nodes/plannodes.h"
-
 #include "columns.h"
 
 typedef enum PointStatus
@@ -45,12 +43,6 @@ typedef enum InvalidPolicy
 
 /* is given each row, in the order in which they come */
 typedef void (*PointConsumer) (void *state, const PointRow *row);
-
-/*
- * The plan of a query without parameters.  With a title, as messages name it,
- * an error is raised unless it is one SELECT that changes nothing.
- */
-extern PlannedStmt *geonn_plan_query(const char *query, const char *title);
 
 /*
  * Raise the error that reading the source would raise for want of privileges or
