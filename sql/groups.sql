@@ -54,10 +54,10 @@ INSERT INTO airport VALUES (1, 'BSL', 'FR', 47.5896, 7.5299), (2, 'ZRH', 'CH', 4
     (3, 'FKB', 'DE', 48.7794, 8.0805), (4, 'STR', 'DE', 48.6899, 9.222), (5, '???', NULL, 0, 0);
 SELECT c.name, a.code, round(distance) AS metres
 FROM geonn_nearest('city', 'airport', by => ARRAY['country']) n
-JOIN city c ON c.id = n.obs_id JOIN airport a ON a.id = n.ref_id ORDER BY c.name;
+JOIN city c ON c.id = n.obs_id JOIN airport a ON a.id = n.ref_id ORDER BY c.id;
 SELECT c.name, a.code, round(distance) AS metres
 FROM geonn_nearest('city', 'airport', by => '{country}', keep_unmatched => true) n
-JOIN city c ON c.id = n.obs_id LEFT JOIN airport a ON a.id = n.ref_id ORDER BY c.name;
+JOIN city c ON c.id = n.obs_id LEFT JOIN airport a ON a.id = n.ref_id ORDER BY c.id;
 
 -- columns of many types: i has 0 to 12, sides have some of these each, and some
 -- of them are NULL
