@@ -172,7 +172,7 @@ read_arrays(Search *search)
 		counts[row.status]++;
 		consume_observation(search, &row);
 	}
-	geonn_warn_of_rows("the arrays lat and lon", counts,
+	geonn_warn_of_rows("the arrays lat and lon", counts, join->keep_unmatched,
 					   "With invalid => 'error' the first of them is named.");
 }
 
@@ -214,8 +214,9 @@ search_all(Search *search, GeonnJoin *join)
 	if (join->observations == NULL)
 		read_arrays(search);
 	else
-		geonn_read_points(join->observations, join->invalid, consume_observation,
-						  search);
+		geonn_read_points(join->observations,
+						  join->keep_unmatched && join->invalid == GEONN_INVALID_SKIPPED ?
+						  GEONN_INVALID_KEPT : join->invalid, consume_observation, search);
 	geonn_client_finish(search->client);
 	take_all(search);
 }

@@ -361,7 +361,7 @@ run_query(PointReceiver *receiver)
 }
 
 void
-geonn_warn_of_rows(const char *title, const uint64 *counts, const char *hint)
+geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept, const char *hint)
 {
 	StringInfoData detail;
 	uint64		skipped = counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] +
@@ -379,12 +379,17 @@ geonn_warn_of_rows(const char *title, const uint64 *counts, const char *hint)
 						 (unsigned long long) counts[POINT_NULL]);
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
+			 kept ?
+			 errmsg_plural("%llu row of %s has no neighbour: coordinates out of range",
+						   "%llu rows of %s have no neighbour: coordinates out of range",
+						   (unsigned long) skipped,
+						   (unsigned long long) skipped, title) :
 			 errmsg_plural("%llu row of %s was skipped: coordinates out of range",
 						   "%llu rows of %s were skipped: coordinates out of range",
 						   (unsigned long) skipped,
 						   (unsigned long long) skipped, title),
 			 errdetail_internal("%s", detail.data),
-			 hint != NULL ? errhint("%s", hint) : 0));
+			 errhint("%s", hint)));
 }
 
 /*
@@ -442,6 +447,7 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 				(errmsg_internal("%llu of %llu rows of %s have a NULL id or coordinate",
 								 (unsigned long long) receiver.counts[POINT_NULL],
 								 (unsigned long long) receiver.rows, source->title)));
-	if (invalid == GEONN_INVALID_SKIPPED)
-		geonn_warn_of_rows(source->title, receiver.counts, invalid_rows_hint(source));
+	if (invalid == GEONN_INVALID_SKIPPED || invalid == GEONN_INVALID_KEPT)
+		geonn_warn_of_rows(source->title, receiver.counts, invalid == GEONN_INVALID_KEPT,
+						   invalid_rows_hint(source));
 }

@@ -37,6 +37,7 @@ typedef struct PointRow
 typedef enum InvalidPolicy
 {
 	GEONN_INVALID_SKIPPED,		/* a warning tells of them afterwards */
+	GEONN_INVALID_KEPT,			/* likewise, and the consumer takes them */
 	GEONN_INVALID_COUNTED,		/* the consumer does */
 	GEONN_INVALID_IS_ERROR
 } InvalidPolicy;
@@ -63,9 +64,10 @@ extern void geonn_raise_invalid(PointStatus status, double latitude, double long
 								const char *whose);
 
 /*
- * The warning of rows that were skipped; hint may be NULL.  counts is by
- * PointStatus.
+ * The warning of rows that were skipped, or are kept without a neighbour.
+ * counts is by PointStatus.
  */
-extern void geonn_warn_of_rows(const char *title, const uint64 *counts, const char *hint);
+extern void geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept,
+							   const char *hint);
 
 #endif							/* GEONN_READER_H */
