@@ -254,7 +254,7 @@ geonn_client_finish(GeonnClient *client)
 
 /*
  * Choose an answered slot to read from: any, but rows of one observation stay
- * together.
+ * together, so the rest of them is waited for in any case.
  */
 static bool
 begin_reading(GeonnClient *client, bool wait)
@@ -272,7 +272,7 @@ begin_reading(GeonnClient *client, bool wait)
 				return true;
 			}
 		}
-		if (!wait || client->searching == 0)
+		if ((!wait && client->resuming < 0) || client->searching == 0)
 			return false;
 		(void) geonn_client_take_message(client, true);
 	}
