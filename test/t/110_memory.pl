@@ -8,9 +8,10 @@ use Geonn;
 use Test::More;
 
 # few pages of shared buffers and small batches, since both count as a
-# backend's memory, and how many batches it comes to have is a matter of time
+# backend's memory, and how many batches it comes to have is a matter of time;
+# and no compiler, which large tables make worth its 60 MB
 my $node = new_server('memory', preload => 1,
-	conf => "shared_buffers = 4MB\nmax_parallel_workers_per_gather = 0\ngeonn.transfer_memory_limit = '16MB'");
+	conf => "shared_buffers = 4MB\njit = off\nmax_parallel_workers_per_gather = 0\ngeonn.transfer_memory_limit = '16MB'");
 
 $node->safe_psql(
 	'postgres', q{
