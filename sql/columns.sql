@@ -32,6 +32,10 @@ SELECT * FROM geonn_nearest('keyed', 'keyed');
 CREATE TABLE keyed_twice (id bigint, code integer, lat float8, lon float8, PRIMARY KEY (code, id));
 INSERT INTO keyed_twice VALUES (1, 77, 10, 10);
 SELECT * FROM geonn_nearest('keyed_twice', 'keyed_twice');
+-- one that is checked later is one, too
+CREATE TABLE keyed_later (id bigint, code integer PRIMARY KEY DEFERRABLE, lat float8, lon float8);
+INSERT INTO keyed_later VALUES (1, 77, 10, 10);
+SELECT * FROM geonn_nearest('keyed_later', 'keyed_later');
 -- a unique constraint is no primary key
 CREATE TABLE keyed_uniquely (id bigint, code integer UNIQUE NOT NULL, lat float8, lon float8);
 INSERT INTO keyed_uniquely VALUES (1, 77, 10, 10);

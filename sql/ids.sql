@@ -288,6 +288,9 @@ SELECT * FROM geonn_nearest('by_length', 'by_precision', row_type => NULL::recor
     AS n (obs_id varchar(5), ref_id numeric);
 SELECT * FROM geonn_nearest('by_length', 'by_precision', row_type => NULL::record)
     AS n (obs_id varchar(20), ref_id numeric);
+-- the same length means something else to another type
+SELECT * FROM geonn_nearest('by_length', 'by_precision', row_type => NULL::record)
+    AS n (obs_id char(10), ref_id numeric);
 SELECT * FROM geonn_nearest('by_length', 'by_precision', row_type => NULL::record)
     AS n (obs_id text, ref_id numeric(8,1));
 SELECT * FROM geonn_nearest('by_text', 'by_text', row_type => NULL::record)

@@ -233,6 +233,8 @@ SELECT * FROM geonn_nearest_sql('TABLE city', 'SELECT id, lat FROM airport');
 SELECT * FROM geonn_nearest_sql('VALUES (1, 2, 3)', 'TABLE airport');
 SELECT * FROM geonn_nearest_sql('SELECT', 'TABLE airport');
 SELECT * FROM geonn_nearest_sql('TABLE city', 'SELECT a.id, b.* FROM airport a, airport b');
+SELECT * FROM geonn_nearest_sql('TABLE city', 'SELECT a.*, b.country FROM airport a, airport b', by => '{country}');
+SELECT * FROM geonn_nearest_sql('SELECT *, id AS x, lat AS x FROM city', 'TABLE airport', options => '{"obs_id": "x"}');
 SELECT * FROM geonn_nearest_sql('SELECT id, lat::text AS lat, lon FROM city', 'TABLE airport');
 SELECT * FROM geonn_nearest_sql('SELECT name AS id, lat, lon FROM city', 'TABLE airport');
 SELECT * FROM geonn_nearest_sql('SELECT id, NULL AS lat, lon FROM city', 'TABLE airport');

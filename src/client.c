@@ -6,7 +6,8 @@
  * maps (protocol.h).  A session has a ring of a few: this process fills one
  * while the engine works on others and the answers in another are taken.  So
  * memory is bounded by the ring, and an observation's id stays in an array
- * beside its batch, not in the engine.
+ * beside its batch, not in the engine.  Where ids are long, their bytes end a
+ * batch before its rows do.
  *
  * A slot of the ring goes around:
  *
@@ -37,6 +38,9 @@
 #include "utils/memutils.h"
 
 #include "client_slots.h"
+
+/* bytes of observations' ids in a batch, after which it is sent as it is */
+#define ID_BYTES	(32 * 1024 * 1024)
 
 static void
 release_client(void *argument)
@@ -217,6 +221,7 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 							 double longitude, int32 group, int32 identity)
 {
 	Slot	   *slot = &client->slots[client->filling];
+	bool		full = false;
 
 	if (!client->question.id_by_value)
 	{
@@ -225,13 +230,14 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 		id = client->question.id_length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(id)) :
 			datumCopy(id, false, client->question.id_length);
 		MemoryContextSwitchTo(former);
+		full = MemoryContextMemAllocated(slot->ids, false) >= ID_BYTES;
 	}
 
 	slot->columns.latitude[slot->rows] = latitude;
 	slot->columns.longitude[slot->rows] = longitude;
 	slot->observation_id[slot->rows] = id;
 	set_columns(client, slot, group, identity);
-	if (++slot->rows < slot->target)
+	if (++slot->rows < slot->target && !full)
 		return false;
 	geonn_client_finish(client);
 	return true;

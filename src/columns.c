@@ -148,7 +148,7 @@ static AttrNumber
 primary_key_attribute(Oid relation, int *key_columns)
 {
 	Oid			constraint;
-	Bitmapset  *attributes = get_primary_key_attnos(relation, false, &constraint);
+	Bitmapset  *attributes = get_primary_key_attnos(relation, true, &constraint);
 
 	*key_columns = bms_num_members(attributes);
 	if (*key_columns != 1)
@@ -239,35 +239,36 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 }
 
 /*
- * The attribute of this very name, or NULL.
+ * The attribute of this very name; a query may have more than one.
  */
-static Form_pg_attribute
-attribute_named(TupleDesc descriptor, const char *name)
-{
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-
-		if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), name) == 0)
-			return attribute;
-	}
-	return NULL;
-}
-
 static Form_pg_attribute
 require_attribute(const PointSource *source, TupleDesc descriptor, const char *name,
 				  const char *namer)
 {
-	Form_pg_attribute attribute = attribute_named(descriptor, name);
+	Form_pg_attribute found = NULL;
 
-	if (attribute == NULL)
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+
+		if (attribute->attisdropped || strcmp(NameStr(attribute->attname), name) != 0)
+			continue;
+		if (found != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("%s has more than one column \"%s\"", source->title, name),
+					 errdetail("It is named by %s.", namer),
+					 errhint("Give each column of the query a name of its own.")));
+		found = attribute;
+	}
+	if (found == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("%s has no column \"%s\"", source->title, name),
 				 errdetail("It is named by %s. The columns here are %s.", namer,
 						   list_columns(descriptor, NULL)),
 				 errhint("Spell columns as the catalog does, without quotes.")));
-	return attribute;
+	return found;
 }
 
 /*

@@ -117,7 +117,8 @@ suitable_row_type(TupleDesc descriptor, const SinkColumn *columns, const char *o
 
 /*
  * Can ids of this column be values of the result's attribute as they are, or
- * as wider integers?
+ * as wider integers?  A length means something else to each type: char(5) pads
+ * what varchar(5) does not.
  */
 static bool
 takes_id(Form_pg_attribute attribute, const PointColumn *id)
@@ -130,7 +131,9 @@ takes_id(Form_pg_attribute attribute, const PointColumn *id)
 		(get_typtype(attribute->atttypid) == TYPTYPE_DOMAIN ||
 		 !IsBinaryCoercible(id->base_type, attribute->atttypid)))
 		return false;
-	return attribute->atttypmod == -1 || attribute->atttypmod == id->typmod;
+	return attribute->atttypmod == -1 ||
+		(attribute->atttypmod == id->typmod &&
+		 (attribute->atttypid == id->type || attribute->atttypid == id->base_type));
 }
 
 static void
