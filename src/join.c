@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -53,27 +54,36 @@ static const PointColumn point_number = {
 };
 
 /*
+ * Take a pair, if there is one.  Where the engine is ahead nothing waits for as
+ * long as there are pairs, so an interrupt is asked for here.
+ */
+static bool
+take_pair(Search *search, bool wait)
+{
+	GeonnPair	pair;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!geonn_client_next_pair(search->client, wait, &pair))
+		return false;
+	geonn_sink_put(&search->sink, &pair, search->references);
+	return true;
+}
+
+/*
  * Take the pairs that are there; with wait, at least those of one batch.
  */
 static void
 drain(Search *search, bool wait)
 {
-	GeonnPair	pair;
-
-	while (geonn_client_next_pair(search->client, wait, &pair))
-	{
-		geonn_sink_put(&search->sink, &pair, search->references);
+	while (take_pair(search, wait))
 		wait = false;
-	}
 }
 
 static void
 take_all(Search *search)
 {
-	GeonnPair	pair;
-
-	while (geonn_client_next_pair(search->client, true, &pair))
-		geonn_sink_put(&search->sink, &pair, search->references);
+	while (take_pair(search, true))
+		;
 }
 
 static void
