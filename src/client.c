@@ -206,14 +206,17 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 
 /* ---- observations ---- */
 
-bool
-geonn_client_has_place(GeonnClient *client)
+uint32
+geonn_client_places(GeonnClient *client)
 {
-	if (client->filling >= 0)
-		return true;
-	while (geonn_client_take_message(client, false))
-		;
-	return geonn_client_begin_filling(client);
+	if (client->filling < 0)
+	{
+		while (geonn_client_take_message(client, false))
+			;
+		if (!geonn_client_begin_filling(client))
+			return 0;
+	}
+	return client->slots[client->filling].target - client->slots[client->filling].rows;
 }
 
 bool
@@ -250,6 +253,12 @@ geonn_client_finish(GeonnClient *client)
 
 	if (number < 0)
 		return;
+	if (client->slots[number].rows == 0)
+	{
+		client->slots[number].state = SLOT_IDLE;
+		client->filling = -1;
+		return;
+	}
 	client->slots[number].first = 0;
 	client->slots[number].resumes = false;
 	geonn_client_end_filling(client, SLOT_SEARCHING);

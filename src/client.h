@@ -9,7 +9,7 @@
  *	geonn_client_add_reference(client, ...) for each;
  *	geonn_client_seal(client);
  *	for each observation:
- *		while (!geonn_client_has_place(client))
+ *		while (geonn_client_places(client) == 0)
  *			take pairs: with waiting for the first, the rest without
  *		if (geonn_client_add_observation(client, ...))
  *			take what pairs there are, without waiting
@@ -70,11 +70,11 @@ extern void geonn_client_add_reference(GeonnClient *client, int64 tag, double la
  */
 extern uint64 geonn_client_seal(GeonnClient *client, bool in_order);
 
-/* Can an observation be added without pairs being taken first? */
-extern bool geonn_client_has_place(GeonnClient *client);
+/* How many observations can be added without pairs being taken first? */
+extern uint32 geonn_client_places(GeonnClient *client);
 
 /*
- * Add an observation; geonn_client_has_place has said yes.  The id is copied.
+ * Add an observation; geonn_client_places has said that it can be.  The id is copied.
  * Returns whether that sent a batch: the time to see whether others have come
  * back.
  */

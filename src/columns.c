@@ -24,6 +24,7 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
+#include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -467,7 +468,7 @@ geonn_query_source(const char *argument, const char *query, const GeonnColumnNam
 
 	source->title = psprintf("query %s", argument);
 	source->query = pstrdup(query);
-	plan = geonn_plan_query(source->query, source->title);
+	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK);
 	descriptor = ExecCleanTypeFromTL(plan->planTree->targetlist);
 	source->query_columns = descriptor->natts;
 	find_columns(source, descriptor, named, by);

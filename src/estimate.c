@@ -27,6 +27,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -37,6 +38,7 @@
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
+#include "estimate.h"
 #include "query.h"
 
 /*
@@ -180,7 +182,8 @@ estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
 		depth++;
 		PG_TRY();
 		{
-			PlannedStmt *plan = geonn_plan_query(query, number == 0 ? "query obs_sql" : "query ref_sql");
+			PlannedStmt *plan = geonn_plan_query(query, number == 0 ? "query obs_sql" : "query ref_sql",
+												 CURSOR_OPT_PARALLEL_OK);
 
 			if (may_read(plan))
 			{
@@ -248,10 +251,12 @@ keeps_unmatched(PlannerInfo *root, List *arguments, JoinKind kind)
 }
 
 /*
- * Rows of the join and what it costs.  False: there is nothing to say.
+ * Rows of the join and what it costs, and what of that before there can be any
+ * row.  False: there is nothing to say.
  */
 static bool
-estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, double *cost)
+estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *startup,
+			  Cost *total)
 {
 	List	   *arguments;
 	SideEstimate observations;
@@ -273,22 +278,36 @@ estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, double
 	if (keeps)
 		*rows = Max(*rows, observations.rows);
 	*rows = clamp_row_est(*rows);
-	*cost = observations.cost + references.cost +
+	*startup = references.cost;
+	*total = observations.cost + references.cost +
 		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * *rows;
 	return true;
+}
+
+bool
+geonn_estimate_scan(PlannerInfo *root, FuncExpr *call, Cost *startup, Cost *total)
+{
+	/* the third argument is k, a radius, or the relation behind two arrays */
+	Oid			type = exprType(list_nth(call->args, 2));
+	double		rows;
+
+	return estimate_join(root, (Node *) call,
+						 type == INT4OID ? JOIN_NEAREST : type == FLOAT8OID ? JOIN_WITHIN : JOIN_POINTS,
+						 &rows, startup, total);
 }
 
 static Node *
 answer_request(Node *request, JoinKind kind)
 {
 	double		rows;
-	double		cost;
+	Cost		startup;
+	Cost		total;
 
 	if (IsA(request, SupportRequestRows))
 	{
 		SupportRequestRows *asked = (SupportRequestRows *) request;
 
-		if (!estimate_join(asked->root, asked->node, kind, &rows, &cost))
+		if (!estimate_join(asked->root, asked->node, kind, &rows, &startup, &total))
 			return NULL;
 		asked->rows = rows;
 		return request;
@@ -298,9 +317,9 @@ answer_request(Node *request, JoinKind kind)
 		SupportRequestCost *asked = (SupportRequestCost *) request;
 
 		if (asked->root == NULL || asked->node == NULL ||
-			!estimate_join(asked->root, asked->node, kind, &rows, &cost))
+			!estimate_join(asked->root, asked->node, kind, &rows, &startup, &total))
 			return NULL;
-		asked->startup = cost;
+		asked->startup = total;
 		asked->per_tuple = 0;
 		return request;
 	}

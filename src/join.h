@@ -5,7 +5,7 @@
 #ifndef GEONN_JOIN_H
 #define GEONN_JOIN_H
 
-#include "fmgr.h"
+#include "utils/tuplestore.h"
 
 #include "client.h"
 #include "columns.h"
@@ -29,8 +29,27 @@ typedef struct GeonnJoin
 } GeonnJoin;
 
 /*
- * Answer the call with the join's pairs: a tuplestore of its row type.
+ * A join under way, in a memory context of its own below the current one.  Its
+ * rows are of this type (NULL: not composite), which is checked against the
+ * join.  Either all rows are stored, or they are taken one by one.
  */
-extern void geonn_run_join(FunctionCallInfo fcinfo, GeonnJoin *join);
+typedef struct GeonnSearch GeonnSearch;
+
+extern GeonnSearch *geonn_search_begin(GeonnJoin *join, TupleDesc row_type);
+
+/* Rows are to have only these attributes of the row type, numbered from 1 on. */
+extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
+								 const AttrNumber *attributes);
+
+/* Store all rows. */
+extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
+
+/*
+ * The next row; false where there is none.  Its values live until the next call.
+ */
+extern bool geonn_search_next(GeonnSearch *search, Datum **values, bool **nulls);
+
+/* Let go of all that it holds, at any time. */
+extern void geonn_search_end(GeonnSearch *search);
 
 #endif							/* GEONN_JOIN_H */

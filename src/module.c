@@ -13,6 +13,7 @@
 #include "utils/wait_event.h"
 
 #include "geonn.h"
+#include "scan.h"
 #include "supervisor.h"
 
 #if PG_VERSION_NUM >= 180000
@@ -96,6 +97,8 @@ _PG_init(void)
 							NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("geonn");
+
+	geonn_plan_scans();
 
 	if (process_shared_preload_libraries_in_progress)
 		geonn_supervisor_register();

@@ -13,6 +13,7 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
@@ -20,6 +21,7 @@
 
 #include "geonn.h"
 #include "join.h"
+#include "nearest.h"
 #include "options.h"
 
 PG_FUNCTION_INFO_V1(geonn_nearest);
@@ -215,65 +217,37 @@ read_relation(FunctionCallInfo fcinfo, const ArgumentPlaces *places, int number,
 	return PG_GETARG_OID(number);
 }
 
-static void
-join_relations(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
+static GeonnJoin *
+read_relations(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
 {
-	GeonnJoin	join = {0};
+	GeonnJoin  *join = palloc0(sizeof(GeonnJoin));
 	GeonnOptions options;
 	Oid			observations = read_relation(fcinfo, places, 0, "obs");
 	Oid			references = read_relation(fcinfo, places, 1, "ref");
 	List	   *by = read_by(fcinfo, places);
 
-	read_arguments(fcinfo, places, &join, &options);
-	join.observations = geonn_relation_source(observations, &options.observation, by);
-	join.references = geonn_relation_source(references, &options.reference, by);
-	geonn_run_join(fcinfo, &join);
+	read_arguments(fcinfo, places, join, &options);
+	join->observations = geonn_relation_source(observations, &options.observation, by);
+	join->references = geonn_relation_source(references, &options.reference, by);
+	return join;
 }
 
-static void
-join_queries(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
+static GeonnJoin *
+read_queries(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
 {
 	static const char hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
-	GeonnJoin	join = {0};
+	GeonnJoin  *join = palloc0(sizeof(GeonnJoin));
 	GeonnOptions options;
 	List	   *by = read_by(fcinfo, places);
 
 	require(fcinfo, places, 0, "obs_sql", hint);
 	require(fcinfo, places, 1, "ref_sql", hint);
-	read_arguments(fcinfo, places, &join, &options);
-	join.observations = geonn_query_source("obs_sql", text_to_cstring(PG_GETARG_TEXT_PP(0)),
-										   &options.observation, by);
-	join.references = geonn_query_source("ref_sql", text_to_cstring(PG_GETARG_TEXT_PP(1)),
-										 &options.reference, by);
-	geonn_run_join(fcinfo, &join);
-}
-
-Datum
-geonn_nearest(PG_FUNCTION_ARGS)
-{
-	join_relations(fcinfo, &nearest_places);
-	return (Datum) 0;
-}
-
-Datum
-geonn_nearest_sql(PG_FUNCTION_ARGS)
-{
-	join_queries(fcinfo, &nearest_sql_places);
-	return (Datum) 0;
-}
-
-Datum
-geonn_within(PG_FUNCTION_ARGS)
-{
-	join_relations(fcinfo, &within_places);
-	return (Datum) 0;
-}
-
-Datum
-geonn_within_sql(PG_FUNCTION_ARGS)
-{
-	join_queries(fcinfo, &within_sql_places);
-	return (Datum) 0;
+	read_arguments(fcinfo, places, join, &options);
+	join->observations = geonn_query_source("obs_sql", text_to_cstring(PG_GETARG_TEXT_PP(0)),
+											&options.observation, by);
+	join->references = geonn_query_source("ref_sql", text_to_cstring(PG_GETARG_TEXT_PP(1)),
+										  &options.reference, by);
+	return join;
 }
 
 /*
@@ -304,25 +278,111 @@ read_coordinates(FunctionCallInfo fcinfo, int number, const char *name,
 	return coordinates;
 }
 
-Datum
-geonn_nearest_points(PG_FUNCTION_ARGS)
+static GeonnJoin *
+read_points(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
 {
-	GeonnJoin	join = {0};
+	GeonnJoin  *join = palloc0(sizeof(GeonnJoin));
 	GeonnOptions options;
 	int			latitudes;
 	int			longitudes;
 
-	join.latitude = read_coordinates(fcinfo, 0, "lat", &join.latitude_is_null, &latitudes);
-	join.longitude = read_coordinates(fcinfo, 1, "lon", &join.longitude_is_null, &longitudes);
+	join->latitude = read_coordinates(fcinfo, 0, "lat", &join->latitude_is_null, &latitudes);
+	join->longitude = read_coordinates(fcinfo, 1, "lon", &join->longitude_is_null, &longitudes);
 	if (latitudes != longitudes)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the arrays lat and lon have %d and %d elements", latitudes, longitudes),
 				 errdetail("Together they are points: element by element, latitude and longitude.")));
-	join.points = latitudes;
-	read_arguments(fcinfo, &points_places, &join, &options);
-	join.references = geonn_relation_source(read_relation(fcinfo, &points_places, 2, "ref"),
-											&options.reference, NIL);
-	geonn_run_join(fcinfo, &join);
+	join->points = latitudes;
+	read_arguments(fcinfo, places, join, &options);
+	join->references = geonn_relation_source(read_relation(fcinfo, places, 2, "ref"),
+											 &options.reference, NIL);
+	return join;
+}
+
+static const struct
+{
+	PGFunction	function;
+	GeonnJoin  *(*read) (FunctionCallInfo fcinfo, const ArgumentPlaces *places);
+	const ArgumentPlaces *places;
+}			joins[] = {
+	{geonn_nearest, read_relations, &nearest_places},
+	{geonn_nearest_sql, read_queries, &nearest_sql_places},
+	{geonn_within, read_relations, &within_places},
+	{geonn_within_sql, read_queries, &within_sql_places},
+	{geonn_nearest_points, read_points, &points_places}
+};
+
+bool
+geonn_is_join(PGFunction function)
+{
+	for (int i = 0; i < (int) lengthof(joins); i++)
+	{
+		if (joins[i].function == function)
+			return true;
+	}
+	return false;
+}
+
+GeonnJoin *
+geonn_read_join(FunctionCallInfo fcinfo)
+{
+	int			number = 0;
+
+	while (joins[number].function != fcinfo->flinfo->fn_addr)
+		number++;
+	return joins[number].read(fcinfo, joins[number].places);
+}
+
+/*
+ * The function's result is a tuplestore of all rows.  It keeps what fits into
+ * work_mem and spills the rest, so the result may be larger than memory.
+ */
+static Datum
+answer(FunctionCallInfo fcinfo, int number)
+{
+	GeonnJoin  *join = joins[number].read(fcinfo, joins[number].places);
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	TupleDesc	row_type;
+	GeonnSearch *search;
+
+	if (get_call_result_type(fcinfo, NULL, &row_type) != TYPEFUNC_COMPOSITE)
+		row_type = NULL;
+	search = geonn_search_begin(join, row_type);
+
+	/* a record's descriptor is the executor's own, and the result's is freed */
+	InitMaterializedSRF(fcinfo, row_type == result->expectedDesc ? MAT_SRF_USE_EXPECTED_DESC : 0);
+	geonn_search_store(search, result->setResult);
+	geonn_search_end(search);
 	return (Datum) 0;
+}
+
+Datum
+geonn_nearest(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo, 0);
+}
+
+Datum
+geonn_nearest_sql(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo, 1);
+}
+
+Datum
+geonn_within(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo, 2);
+}
+
+Datum
+geonn_within_sql(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo, 3);
+}
+
+Datum
+geonn_nearest_points(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo, 4);
 }

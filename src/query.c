@@ -26,7 +26,7 @@ move_error_position(void *argument)
 }
 
 PlannedStmt *
-geonn_plan_query(const char *query, const char *title)
+geonn_plan_query(const char *query, const char *title, int options)
 {
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
@@ -44,7 +44,7 @@ geonn_plan_query(const char *query, const char *title)
 													  query, NULL, 0, NULL);
 	if (list_length(analyzed) == 1 &&
 		linitial_node(Query, analyzed)->commandType == CMD_SELECT)
-		plan = pg_plan_query(linitial_node(Query, analyzed), query, CURSOR_OPT_PARALLEL_OK, NULL);
+		plan = pg_plan_query(linitial_node(Query, analyzed), query, options, NULL);
 	error_context_stack = context.previous;
 	if (plan == NULL || !CommandIsReadOnly(plan))
 		ereport(ERROR,

@@ -10,8 +10,8 @@
 /*
  * The plan of a query without parameters.  Raises an error unless it is one
  * SELECT that changes nothing; title is what that is said of, as in: query
- * obs_sql.
+ * obs_sql.  options are those of cursors.
  */
-extern PlannedStmt *geonn_plan_query(const char *query, const char *title);
+extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options);
 
 #endif							/* GEONN_QUERY_H */

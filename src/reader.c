@@ -321,6 +321,23 @@ check_name(const PointSource *source)
 }
 
 static void
+prepare_receiver(PointReceiver *receiver)
+{
+	receiver->receiver.receiveSlot = receive_row;
+	receiver->receiver.rStartup = receive_startup;
+	receiver->receiver.rShutdown = receive_nothing;
+	receiver->receiver.rDestroy = receive_nothing;
+
+	/* there is no kind for receivers of extensions; SPI only tells DestNone */
+	receiver->receiver.mydest = DestTuplestore;
+	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
+												 "geonn conversion",
+												 ALLOCSET_SMALL_SIZES);
+	receiver->by = palloc(receiver->source->by_count * sizeof(Datum));
+	receiver->by_is_null = palloc(receiver->source->by_count * sizeof(bool));
+}
+
+static void
 run_query(PointReceiver *receiver)
 {
 	SPIPrepareOptions prepare = {.cursorOptions = CURSOR_OPT_PARALLEL_OK};
@@ -335,20 +352,7 @@ run_query(PointReceiver *receiver)
 	check_name(receiver->source);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-
-	receiver->receiver.receiveSlot = receive_row;
-	receiver->receiver.rStartup = receive_startup;
-	receiver->receiver.rShutdown = receive_nothing;
-	receiver->receiver.rDestroy = receive_nothing;
-
-	/* there is no kind for receivers of extensions; SPI only tells DestNone */
-	receiver->receiver.mydest = DestTuplestore;
-	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
-												 "geonn conversion",
-												 ALLOCSET_SMALL_SIZES);
-	receiver->by = palloc(receiver->source->by_count * sizeof(Datum));
-	receiver->by_is_null = palloc(receiver->source->by_count * sizeof(bool));
-
+	prepare_receiver(receiver);
 	plan = SPI_prepare_extended(query, &prepare);
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare_extended failed for \"%s\": %s", query,
@@ -418,13 +422,31 @@ geonn_check_readable(const PointSource *source)
 
 	begin_context(&context, source);
 	check_name(source);
-	description = CreateQueryDesc(geonn_plan_query(source->query, source->title),
+	description = CreateQueryDesc(geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK),
 								  source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
 	ExecutorEnd(description);
 	FreeQueryDesc(description);
 	error_context_stack = context.previous;
+}
+
+/*
+ * After all rows: what was not a point.
+ */
+static void
+tell_of_rows(const PointReceiver *receiver)
+{
+	const PointSource *source = receiver->source;
+
+	if (receiver->counts[POINT_NULL] > 0)
+		ereport(DEBUG1,
+				(errmsg_internal("%llu of %llu rows of %s have a NULL id or coordinate",
+								 (unsigned long long) receiver->counts[POINT_NULL],
+								 (unsigned long long) receiver->rows, source->title)));
+	if (receiver->invalid == GEONN_INVALID_SKIPPED || receiver->invalid == GEONN_INVALID_KEPT)
+		geonn_warn_of_rows(source->title, receiver->counts,
+						   receiver->invalid == GEONN_INVALID_KEPT, invalid_rows_hint(source));
 }
 
 void
@@ -442,12 +464,84 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 	begin_context(&context, source);
 	run_query(&receiver);
 	error_context_stack = context.previous;
-	if (receiver.counts[POINT_NULL] > 0)
-		ereport(DEBUG1,
-				(errmsg_internal("%llu of %llu rows of %s have a NULL id or coordinate",
-								 (unsigned long long) receiver.counts[POINT_NULL],
-								 (unsigned long long) receiver.rows, source->title)));
-	if (invalid == GEONN_INVALID_SKIPPED || invalid == GEONN_INVALID_KEPT)
-		geonn_warn_of_rows(source->title, receiver.counts, invalid == GEONN_INVALID_KEPT,
-						   invalid_rows_hint(source));
+	tell_of_rows(&receiver);
+}
+
+/* ---- a part at a time ---- */
+
+struct PointReading
+{
+	PointReceiver receiver;
+	QueryDesc  *description;
+};
+
+/*
+ * As SPI names the query that it runs.
+ */
+static void
+name_query(void *argument)
+{
+	const PointSource *source = argument;
+
+	errcontext("SQL statement \"%s\"", source->query);
+	name_source(argument);
+}
+
+PointReading *
+geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, PointConsumer consume,
+					void *state)
+{
+	PointReading *reading = palloc0(sizeof(PointReading));
+	ErrorContextCallback context;
+
+	reading->receiver.source = source;
+	reading->receiver.invalid = invalid;
+	reading->receiver.consume = consume;
+	reading->receiver.state = state;
+	begin_context(&context, source);
+	check_name(source);
+	context.callback = name_query;
+	prepare_receiver(&reading->receiver);
+	reading->description = CreateQueryDesc(geonn_plan_query(source->query, source->title, 0),
+										   source->query, GetActiveSnapshot(), InvalidSnapshot,
+										   &reading->receiver.receiver, NULL, NULL, 0);
+	ExecutorStart(reading->description, 0);
+	error_context_stack = context.previous;
+	return reading;
+}
+
+bool
+geonn_reading_next(PointReading *reading, uint64 rows)
+{
+	ErrorContextCallback context;
+	uint64		before = reading->receiver.rows;
+
+	if (reading->description == NULL)
+		return false;
+	begin_context(&context, reading->receiver.source);
+	context.callback = name_query;
+#if PG_VERSION_NUM >= 180000
+	ExecutorRun(reading->description, ForwardScanDirection, rows);
+#else
+	ExecutorRun(reading->description, ForwardScanDirection, rows, false);
+#endif
+	error_context_stack = context.previous;
+	if (reading->receiver.rows - before == rows)
+		return true;
+	geonn_reading_end(reading);
+	tell_of_rows(&reading->receiver);
+	return false;
+}
+
+void
+geonn_reading_end(PointReading *reading)
+{
+	QueryDesc  *description = reading->description;
+
+	if (description == NULL)
+		return;
+	reading->description = NULL;
+	ExecutorFinish(description);
+	ExecutorEnd(description);
+	FreeQueryDesc(description);
 }

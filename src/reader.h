@@ -55,6 +55,23 @@ extern void geonn_check_readable(const PointSource *source);
 extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
+/*
+ * Read a part at a time: for those who take rows one by one.  It lives as long as
+ * the current memory context, and uses the snapshot that is active when it begins.
+ */
+typedef struct PointReading PointReading;
+
+extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolicy invalid,
+										 PointConsumer consume, void *state);
+
+/*
+ * Read so many rows; false where there were fewer, and all is read.
+ */
+extern bool geonn_reading_next(PointReading *reading, uint64 rows);
+
+/* Read no more; not needed where all is read. */
+extern void geonn_reading_end(PointReading *reading);
+
 /* Is this a point? */
 extern PointStatus geonn_point_status(double latitude, double longitude);
 

@@ -1,24 +1,18 @@
 /*
  * sink.c
- *		Where the pairs go: the result of a set-returning function.
+ *		What the rows of a result are: pairs, as the row type has them.
  *
  * The caller says by the argument row_type which columns a row has: any of
  * those that this file knows, by their names, in any order.  The ids have the
  * types of the tables; integers may become wider.
- *
- * A tuplestore keeps what fits into work_mem and spills the rest, so the
- * result may be larger than memory.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/tuplestore.h"
 
 #include "bearing.h"
 #include "sink.h"
@@ -174,14 +168,13 @@ check_type(TupleDesc descriptor, int number, const SinkColumn *columns, const ch
 }
 
 void
-geonn_sink_begin(GeonnSink *sink, FunctionCallInfo fcinfo, const char *ordinal,
+geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *ordinal,
 				 const PointColumn *observation_id, const PointColumn *reference_id,
 				 int metric)
 {
 	const PointColumn *const ids[2] = {observation_id, reference_id};
-	TupleDesc	descriptor;
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+	if (descriptor == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("row_type is not of a composite type"),
@@ -191,6 +184,7 @@ geonn_sink_begin(GeonnSink *sink, FunctionCallInfo fcinfo, const char *ordinal,
 
 	memset(sink, 0, sizeof(*sink));
 	sink->metric = metric;
+	sink->descriptor = descriptor;
 	sink->columns = palloc(descriptor->natts * sizeof(SinkColumn));
 	for (int i = 0; i < descriptor->natts; i++)
 	{
@@ -208,11 +202,22 @@ geonn_sink_begin(GeonnSink *sink, FunctionCallInfo fcinfo, const char *ordinal,
 	}
 	for (int i = 0; i < descriptor->natts; i++)
 		check_type(descriptor, i, sink->columns, ordinal, ids);
+}
 
-	/* a record's descriptor is the executor's own, and the result's is freed */
-	sink->result = (ReturnSetInfo *) fcinfo->resultinfo;
-	InitMaterializedSRF(fcinfo, descriptor == sink->result->expectedDesc ?
-						MAT_SRF_USE_EXPECTED_DESC : 0);
+void
+geonn_sink_project(GeonnSink *sink, TupleDesc descriptor, const AttrNumber *attributes)
+{
+	SinkColumn *columns = palloc(descriptor->natts * sizeof(SinkColumn));
+
+	memset(sink->has, 0, sizeof(sink->has));
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		columns[i] = sink->columns[attributes[i] - 1];
+		if (columns[i] != SINK_NOTHING)
+			sink->has[columns[i]] = true;
+	}
+	sink->columns = columns;
+	sink->descriptor = descriptor;
 }
 
 bool
@@ -251,9 +256,7 @@ convert_id(const GeonnSink *sink, SinkColumn column, Datum id)
 static Datum
 rank_value(const GeonnSink *sink, int number, uint64 rank)
 {
-	TupleDesc	descriptor = sink->result->setDesc;
-
-	if (TupleDescAttr(descriptor, number)->atttypid == INT8OID)
+	if (TupleDescAttr(sink->descriptor, number)->atttypid == INT8OID)
 		return Int64GetDatum((int64) rank);
 	if (rank > PG_INT32_MAX)
 		ereport(ERROR,
@@ -264,16 +267,14 @@ rank_value(const GeonnSink *sink, int number, uint64 rank)
 }
 
 /*
- * Store a row: values by SinkColumn, but for the rank.
+ * The values of a row as the result has them, from those by SinkColumn, but for
+ * the rank.
  */
 static void
-put_row(GeonnSink *sink, const Datum *by_column, const bool *is_null, uint64 rank)
+fill_row(const GeonnSink *sink, const Datum *by_column, const bool *is_null, uint64 rank,
+		 Datum *values, bool *nulls)
 {
-	TupleDesc	descriptor = sink->result->setDesc;
-	Datum		values[MaxTupleAttributeNumber];
-	bool		nulls[MaxTupleAttributeNumber];
-
-	for (int i = 0; i < descriptor->natts; i++)
+	for (int i = 0; i < sink->descriptor->natts; i++)
 	{
 		SinkColumn	column = sink->columns[i];
 
@@ -283,62 +284,65 @@ put_row(GeonnSink *sink, const Datum *by_column, const bool *is_null, uint64 ran
 		else
 			values[i] = column == SINK_RANK ? rank_value(sink, i, rank) : by_column[column];
 	}
-	tuplestore_putvalues(sink->result->setResult, descriptor, values, nulls);
 }
 
 void
-geonn_sink_put(GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references)
+geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references,
+				Datum *values, bool *nulls)
 {
-	Datum		values[SINK_COLUMNS] = {0};
-	bool		nulls[SINK_COLUMNS] = {false};
+	Datum		by_column[SINK_COLUMNS] = {0};
+	bool		is_null[SINK_COLUMNS] = {false};
 	double		latitude;
 	double		longitude;
 
 	if (!pair->matched)
 	{
-		geonn_sink_put_unmatched(sink, pair->observation_id, false,
-								 &pair->observation_latitude, &pair->observation_longitude);
+		geonn_sink_unmatched(sink, pair->observation_id, false, &pair->observation_latitude,
+							 &pair->observation_longitude, values, nulls);
 		return;
 	}
-	values[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID, pair->observation_id);
-	values[SINK_REFERENCE_ID] = convert_id(sink, SINK_REFERENCE_ID,
-										   geonn_reference_id(references, pair->reference));
-	values[SINK_DISTANCE] = Float8GetDatum(pair->distance);
-	values[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(pair->observation_latitude);
-	values[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(pair->observation_longitude);
+	if (sink->has[SINK_OBSERVATION_ID])
+		by_column[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID,
+													pair->observation_id);
+	if (sink->has[SINK_REFERENCE_ID])
+		by_column[SINK_REFERENCE_ID] = convert_id(sink, SINK_REFERENCE_ID,
+												  geonn_reference_id(references, pair->reference));
+	by_column[SINK_DISTANCE] = Float8GetDatum(pair->distance);
+	by_column[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(pair->observation_latitude);
+	by_column[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(pair->observation_longitude);
 	if (geonn_sink_needs_coordinates(sink))
 	{
 		double		bearing = 0;
 
 		geonn_reference_coordinates(references, pair->reference, &latitude, &longitude);
-		values[SINK_REFERENCE_LATITUDE] = Float8GetDatum(latitude);
-		values[SINK_REFERENCE_LONGITUDE] = Float8GetDatum(longitude);
+		by_column[SINK_REFERENCE_LATITUDE] = Float8GetDatum(latitude);
+		by_column[SINK_REFERENCE_LONGITUDE] = Float8GetDatum(longitude);
 		if (sink->has[SINK_BEARING])
-			nulls[SINK_BEARING] = !geonn_bearing(sink->metric, pair->observation_latitude,
-												 pair->observation_longitude, latitude,
-												 longitude, &bearing);
-		values[SINK_BEARING] = Float8GetDatum(bearing);
+			is_null[SINK_BEARING] = !geonn_bearing(sink->metric, pair->observation_latitude,
+												   pair->observation_longitude, latitude,
+												   longitude, &bearing);
+		by_column[SINK_BEARING] = Float8GetDatum(bearing);
 	}
-	put_row(sink, values, nulls, pair->rank);
+	fill_row(sink, by_column, is_null, pair->rank, values, nulls);
 }
 
 void
-geonn_sink_put_unmatched(GeonnSink *sink, Datum id, bool id_is_null, const double *latitude,
-						 const double *longitude)
+geonn_sink_unmatched(const GeonnSink *sink, Datum id, bool id_is_null, const double *latitude,
+					 const double *longitude, Datum *values, bool *nulls)
 {
-	Datum		values[SINK_COLUMNS] = {0};
-	bool		nulls[SINK_COLUMNS];
+	Datum		by_column[SINK_COLUMNS] = {0};
+	bool		is_null[SINK_COLUMNS];
 
-	memset(nulls, true, sizeof(nulls));
-	nulls[SINK_OBSERVATION_ID] = id_is_null;
+	memset(is_null, true, sizeof(is_null));
+	is_null[SINK_OBSERVATION_ID] = id_is_null;
 	if (!id_is_null)
-		values[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID, id);
-	nulls[SINK_OBSERVATION_LATITUDE] = latitude == NULL;
+		by_column[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID, id);
+	is_null[SINK_OBSERVATION_LATITUDE] = latitude == NULL;
 	if (latitude != NULL)
-		values[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(*latitude);
-	nulls[SINK_OBSERVATION_LONGITUDE] = longitude == NULL;
+		by_column[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(*latitude);
+	is_null[SINK_OBSERVATION_LONGITUDE] = longitude == NULL;
 	if (longitude != NULL)
-		values[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(*longitude);
-	nulls[SINK_RANK] = false;
-	put_row(sink, values, nulls, 1);
+		by_column[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(*longitude);
+	is_null[SINK_RANK] = false;
+	fill_row(sink, by_column, is_null, 1, values, nulls);
 }

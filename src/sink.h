@@ -1,12 +1,11 @@
 /*
  * sink.h
- *		Where the pairs go: the result of a set-returning function.
+ *		What the rows of a result are: pairs, as the row type has them.
  */
 #ifndef GEONN_SINK_H
 #define GEONN_SINK_H
 
-#include "fmgr.h"
-#include "nodes/execnodes.h"
+#include "access/tupdesc.h"
 
 #include "client.h"
 #include "columns.h"
@@ -30,31 +29,40 @@ typedef enum SinkColumn
 
 typedef struct GeonnSink
 {
-	ReturnSetInfo *result;
+	TupleDesc	descriptor;		/* of the rows */
 	int			metric;			/* enum geonn_metric, of bearings */
 	Oid			id_type[2];		/* integers that become wider, by SinkColumn */
 	Oid			id_result[2];
-	SinkColumn *columns;		/* [of the result's type] */
-	bool		has[SINK_COLUMNS];	/* is it in the result? */
+	SinkColumn *columns;		/* [descriptor->natts] */
+	bool		has[SINK_COLUMNS];	/* is it in the rows? */
 } GeonnSink;
 
 /*
- * The calling function's result becomes a tuplestore of its row type, whose
- * columns are matched by name and checked against those of the ids.
- * ordinal is the name that the observations' id has there, obs_id or ord.
+ * Rows are of this type, or raise an error where it is NULL (not composite), or
+ * where its columns, which are matched by name, do not suit the ids.  ordinal
+ * is the name that the observations' id has there, obs_id or ord.
  */
-extern void geonn_sink_begin(GeonnSink *sink, FunctionCallInfo fcinfo, const char *ordinal,
+extern void geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *ordinal,
 							 const PointColumn *observation_id,
 							 const PointColumn *reference_id, int metric);
+
+/*
+ * Rows have only these attributes of the row type, [descriptor->natts] of them,
+ * numbered from 1 on.
+ */
+extern void geonn_sink_project(GeonnSink *sink, TupleDesc descriptor,
+							   const AttrNumber *attributes);
 
 /* Are the references' coordinates needed? */
 extern bool geonn_sink_needs_coordinates(const GeonnSink *sink);
 
-extern void geonn_sink_put(GeonnSink *sink, const GeonnPair *pair,
-						   const GeonnReferences *references);
+/* The row of a pair; what its values point to lives until the next pair is taken. */
+extern void geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair,
+							const GeonnReferences *references, Datum *values, bool *nulls);
 
-/* An observation that has none; of its coordinates, NULL stands for NULL. */
-extern void geonn_sink_put_unmatched(GeonnSink *sink, Datum id, bool id_is_null,
-									 const double *latitude, const double *longitude);
+/* That of an observation that was not searched for; NULL where there is no coordinate. */
+extern void geonn_sink_unmatched(const GeonnSink *sink, Datum id, bool id_is_null,
+								 const double *latitude, const double *longitude,
+								 Datum *values, bool *nulls);
 
 #endif							/* GEONN_SINK_H */

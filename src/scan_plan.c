@@ -1,0 +1,205 @@
+/*
+ * scan_plan.c
+ *		Where the planner takes the plan node of joins for a function in FROM.
+ *
+ * PostgreSQL computes a function in FROM as a whole and keeps its rows in a
+ * tuplestore before the first one goes on.  The node of scan.c gives the same
+ * rows one by one.  It is offered beside the function's scan, at less cost,
+ * where such a call stands alone in FROM with arguments that are known when
+ * the scan begins.  The library need not be preloaded: the functions' planner
+ * support is asked before their paths are made.
+ *
+ * It is not offered where rows may be asked for anew after an update of somebody
+ * else's (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and
+ * for type record, whose columns the call itself lists.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+#include "estimate.h"
+#include "nearest.h"
+#include "scan.h"
+
+static set_rel_pathlist_hook_type previous_hook;
+
+static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+					   List *clauses, List *children);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "geonn join",
+	.PlanCustomPath = plan_scan
+};
+
+/*
+ * The columns of the relation that its rows are asked for, as Vars, each once.
+ */
+static List *
+needed_columns(RelOptInfo *rel)
+{
+	List	   *found = pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS);
+	List	   *columns = NIL;
+	ListCell   *cell;
+
+	foreach(cell, rel->baserestrictinfo)
+		found = list_concat(found,
+							pull_var_clause((Node *) lfirst_node(RestrictInfo, cell)->clause,
+											PVC_RECURSE_PLACEHOLDERS));
+	foreach(cell, found)
+	{
+		Var		   *column = copyObject(lfirst_node(Var, cell));
+
+		if (column->varno != (int) rel->relid)
+			continue;
+#if PG_VERSION_NUM >= 160000
+		column->varnullingrels = NULL;
+#endif
+		columns = list_append_unique(columns, column);
+	}
+	return columns;
+}
+
+/*
+ * The call of a join that this function in FROM is, or NULL.
+ */
+static FuncExpr *
+join_call(RangeTblEntry *entry)
+{
+	RangeTblFunction *function;
+	FuncExpr   *call;
+	char	   *name;
+	FmgrInfo	info;
+
+	if (entry->rtekind != RTE_FUNCTION || entry->funcordinality ||
+		list_length(entry->functions) != 1)
+		return NULL;
+	function = linitial_node(RangeTblFunction, entry->functions);
+	if (function->funccoltypes != NIL || !IsA(function->funcexpr, FuncExpr))
+		return NULL;
+	call = (FuncExpr *) function->funcexpr;
+
+	/* others are not even looked up: that may load their libraries */
+	name = get_func_name(call->funcid);
+	if (name == NULL || strncmp(name, "geonn_", strlen("geonn_")) != 0)
+		return NULL;
+	fmgr_info(call->funcid, &info);
+	return geonn_is_join(info.fn_addr) ? call : NULL;
+}
+
+/*
+ * The function's scan that is there already.
+ */
+static Path *
+function_path(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (path->pathtype == T_FunctionScan)
+			return path;
+	}
+	return NULL;
+}
+
+/*
+ * The cost is the function's, but for storing rows and taking them out again; and
+ * not all of it comes before the first row.
+ */
+static void
+set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *call, Path *function)
+{
+	Cost		storing = cpu_tuple_cost * function->rows / 2;
+	Cost		startup;
+	Cost		total;
+
+	path->path.startup_cost = function->startup_cost;
+	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
+	if (geonn_estimate_scan(root, call, &startup, &total))
+		path->path.startup_cost -= total - startup;
+}
+
+static void
+offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused(),
+		   RangeTblEntry *entry)
+{
+	FuncExpr   *call;
+	Path	   *function;
+	CustomPath *path;
+	ListCell   *cell;
+
+	if (previous_hook != NULL)
+		previous_hook(root, rel, relid, entry);
+	if (rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL ||
+		root->parse->rowMarks != NIL ||
+		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
+		return;
+	call = join_call(entry);
+	function = call != NULL ? function_path(rel) : NULL;
+	if (function == NULL || contain_subplans((Node *) call))
+		return;
+	foreach(cell, needed_columns(rel))
+	{
+		if (lfirst_node(Var, cell)->varattno <= 0)
+			return;
+	}
+
+	path = makeNode(CustomPath);
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.rows = function->rows;
+	set_cost(root, path, call, function);
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	add_path(rel, (Path *) path);
+}
+
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
+		  List *children pg_attribute_unused())
+{
+	RangeTblEntry *entry = planner_rt_fetch(rel->relid, root);
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *cell;
+
+	scan->scan.plan.targetlist = targets;
+	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_exprs = list_make1(copyObject(join_call(entry)));
+	scan->custom_relids = bms_make_singleton(rel->relid);
+	scan->methods = &geonn_scan_methods;
+
+	/* what is needed of the row type, and which of its attributes that is */
+	foreach(cell, needed_columns(rel))
+	{
+		Var		   *column = lfirst(cell);
+		int			number = list_length(scan->custom_scan_tlist) + 1;
+
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry((Expr *) column, number, NULL, false));
+		scan->custom_private = lappend_int(scan->custom_private, column->varattno);
+	}
+	return (Plan *) scan;
+}
+
+void
+geonn_plan_scans(void)
+{
+	RegisterCustomScanMethods(&geonn_scan_methods);
+	previous_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = offer_scan;
+}
