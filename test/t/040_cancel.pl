@@ -68,6 +68,14 @@ judge('statement_timeout', @milliseconds);
 
 wait_until(sub { status($node, 'sessions') == 0 }, 'no session is left in the engine', 5);
 
+# so many pairs that the engine is always ahead, and nobody waits for it
+(undef, undef, my $error, my $seconds) = finish_sql(start_sql($node,
+	q{SET statement_timeout = '1s';
+	SELECT count(*) FROM geonn_within_sql('TABLE many_obs', 'SELECT * FROM many_ref WHERE id <= 300', 21000000,
+		row_type => NULL::record) AS n (distance float8)}));
+like($error, qr/canceling statement due to statement timeout/, 'the time of many pairs is over');
+cmp_ok($seconds, '<', 5, 'and they end');
+
 # the transaction survives in a savepoint, and so does the session
 my $search = start_sql($node,
 	"BEGIN; SAVEPOINT before; SET LOCAL statement_timeout = '3s';\n\\set ON_ERROR_STOP 0\n"

@@ -26,10 +26,11 @@ $node->safe_psql(
 # (rows, most memory in kB) of a backend that has done one search
 sub search
 {
-	my ($obs, $ref) = @_;
+	my ($obs, $ref, $row_type) = @_;
+	my $arguments = join(', ', "'$obs', '$ref'", $row_type // ());
 	my $out = $node->safe_psql(
 		'postgres', qq{
-		SELECT count(*) FROM geonn_nearest('$obs', '$ref') WHERE distance IS NOT NULL;
+		SELECT count(*) FROM geonn_nearest($arguments) WHERE ref_id IS NOT NULL;
 		SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\\s+(\\d+) kB');
 	});
 	note("$obs by $ref: $out kB") if $out =~ s/\n/ rows, /;
@@ -51,6 +52,17 @@ cmp_ok($more_memory - $memory, '<', $allowed, 'in the same memory');
 is($rows, 3, 'a million references are searched');
 is($more_rows, 3, 'six million references are searched');
 cmp_ok($more_memory - $memory, '<', $allowed, 'in the same memory');
+
+# a thousand ids of a megabyte each: batches end before their rows do
+$node->safe_psql('postgres', q{
+	CREATE VIEW long_ids AS
+		SELECT repeat(chr(65 + i % 26), 1000000) AS id, i % 90 AS lat, 0 AS lon
+		FROM generate_series(1, 1000) i;
+	CREATE TYPE long_pair AS (obs_id text, ref_id bigint);
+});
+my ($long_rows, $long_memory) = search('long_ids', 'few_ref', 'row_type => NULL::long_pair');
+is($long_rows, 1000, 'observations with long ids are answered');
+cmp_ok($long_memory - $memory, '<', 256 * 1024, 'in less memory than their ids would take');
 
 # the limit of all sessions' batches makes them smaller, and fails nobody
 my @sessions = map { start_sql($node, "SELECT count(*) FROM geonn_nearest('million', 'few_ref');") } 1 .. 8;
