@@ -105,6 +105,31 @@ begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 }
 
 /*
+ * The plan took the row type for what it was then: its columns must be of the
+ * same types still.
+ */
+static void
+check_row_type(JoinScanState *state, TupleDesc row_type)
+{
+	TupleDesc	planned = state->custom.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+
+	for (int i = 0; i < planned->natts; i++)
+	{
+		int			number = state->attributes[i];
+
+		if (row_type != NULL && number <= row_type->natts &&
+			!TupleDescAttr(row_type, number - 1)->attisdropped &&
+			TupleDescAttr(row_type, number - 1)->atttypid == TupleDescAttr(planned, i)->atttypid)
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the row type was changed after the statement was planned"),
+				 errdetail("Its column %d is dropped now, or of another type.", number),
+				 errhint("Prepare the statement again.")));
+	}
+}
+
+/*
  * Evaluate the arguments and begin to search.
  */
 static void
@@ -132,6 +157,7 @@ begin_search(JoinScanState *state)
 	}
 	if (get_call_result_type(call, NULL, &row_type) != TYPEFUNC_COMPOSITE)
 		row_type = NULL;
+	check_row_type(state, row_type);
 	state->search = geonn_search_begin(geonn_read_join(call), row_type);
 	geonn_search_project(state->search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
 						 state->attributes);
@@ -158,18 +184,31 @@ next_row(ScanState *node)
 }
 
 /*
- * Never asked: the node is not offered where rows are checked anew.
+ * Unlike ExecScan's, these rows are the function's also where a subquery is run
+ * again for a row that somebody else has updated: some minor releases would ask
+ * for a row of that kind, and there is none.
  */
-static bool
-recheck_row(ScanState *node pg_attribute_unused(), TupleTableSlot *slot pg_attribute_unused())
-{
-	return true;
-}
-
 static TupleTableSlot *
 execute_scan(CustomScanState *node)
 {
-	return ExecScan(&node->ss, next_row, recheck_row);
+	ScanState  *scan = &node->ss;
+	ExprContext *expressions = scan->ps.ps_ExprContext;
+
+	for (;;)
+	{
+		TupleTableSlot *slot;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(expressions);
+		slot = next_row(scan);
+		if (TupIsNull(slot))
+			return scan->ps.ps_ProjInfo == NULL ? slot :
+				ExecClearTuple(scan->ps.ps_ProjInfo->pi_state.resultslot);
+		expressions->ecxt_scantuple = slot;
+		if (ExecQual(scan->ps.qual, expressions))
+			return scan->ps.ps_ProjInfo == NULL ? slot : ExecProject(scan->ps.ps_ProjInfo);
+		InstrCountFiltered1(scan, 1);
+	}
 }
 
 static void
