@@ -117,7 +117,7 @@ check_row_type(JoinScanState *state, TupleDesc row_type)
 	{
 		int			number = state->attributes[i];
 
-		if (row_type != NULL && number <= row_type->natts &&
+		if (number <= row_type->natts &&
 			!TupleDescAttr(row_type, number - 1)->attisdropped &&
 			TupleDescAttr(row_type, number - 1)->atttypid == TupleDescAttr(planned, i)->atttypid)
 			continue;
@@ -155,9 +155,10 @@ begin_search(JoinScanState *state)
 												&call->args[number].isnull);
 		number++;
 	}
-	if (get_call_result_type(call, NULL, &row_type) != TYPEFUNC_COMPOSITE)
+	if (get_call_result_type(call, NULL, &row_type) == TYPEFUNC_COMPOSITE)
+		check_row_type(state, row_type);
+	else
 		row_type = NULL;
-	check_row_type(state, row_type);
 	state->search = geonn_search_begin(geonn_read_join(call), row_type);
 	geonn_search_project(state->search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
 						 state->attributes);
