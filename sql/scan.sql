@@ -108,6 +108,18 @@ DECLARE kept CURSOR WITH HOLD FOR SELECT obs_id FROM geonn_nearest_sql('SELECT *
 COMMIT;
 FETCH ALL FROM kept;
 CLOSE kept;
+-- one whose first row is taken after a savepoint, which is then undone
+BEGIN;
+DECLARE early CURSOR FOR SELECT obs_id IS NOT NULL AS found FROM geonn_nearest_sql('SELECT id, lat, lon FROM obs WHERE id > 0', 'TABLE ref', row_type => NULL::pair);
+SAVEPOINT undone;
+CREATE INDEX obs_all ON obs (id, lat, lon);
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_sort = off;
+FETCH 1 FROM early;
+ROLLBACK TO undone;
+FETCH 1 FROM early;
+MOVE FORWARD ALL FROM early;
+COMMIT;
 -- one that is left open holds a session of the engine until it is closed
 BEGIN;
 DECLARE left_open CURSOR FOR SELECT * FROM geonn_nearest('obs', 'ref', row_type => NULL::pair);

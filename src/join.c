@@ -336,6 +336,17 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	MemoryContextSwitchTo(former);
 }
 
+void
+geonn_search_complete(GeonnSearch *search)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	geonn_search_store(search, tuplestore_begin_heap(false, false, work_mem));
+	search->waiting = MakeSingleTupleTableSlot(search->sink.descriptor, &TTSOpsMinimalTuple);
+	search->all_read = true;
+	MemoryContextSwitchTo(former);
+}
+
 /*
  * Begin to take rows one by one.
  */

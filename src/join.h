@@ -44,6 +44,9 @@ extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
 /* Store all rows. */
 extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
 
+/* Find all rows now, and keep them until they are taken one by one. */
+extern void geonn_search_complete(GeonnSearch *search);
+
 /*
  * The next row; false where there is none.  Its values live until the next call.
  */

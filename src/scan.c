@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -35,6 +36,7 @@ typedef struct JoinScanState
 	FmgrInfo	function;
 	List	   *arguments;		/* of ExprState */
 	AttrNumber *attributes;		/* of the row type that a row has */
+	SubTransactionId begun_in;	/* of the scan's begin */
 	MemoryContext context;		/* of a search; NULL: it has not begun */
 	GeonnSearch *search;
 } JoinScanState;
@@ -94,6 +96,7 @@ begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 	ListCell   *cell;
 	int			count = 0;
 
+	state->begun_in = GetCurrentSubTransactionId();
 	state->call = linitial_node(FuncExpr, scan->custom_exprs);
 	check_execute(state->call->funcid);
 	fmgr_info(state->call->funcid, &state->function);
@@ -162,6 +165,10 @@ begin_search(JoinScanState *state)
 	state->search = geonn_search_begin(geonn_read_join(call), row_type);
 	geonn_search_project(state->search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
 						 state->attributes);
+
+	/* a rollback to a savepoint must not find what it undoes still being read */
+	if (GetCurrentSubTransactionId() != state->begun_in)
+		geonn_search_complete(state->search);
 	MemoryContextSwitchTo(former);
 }
 
