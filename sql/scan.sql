@@ -108,11 +108,13 @@ DECLARE kept CURSOR WITH HOLD FOR SELECT obs_id FROM geonn_nearest_sql('SELECT *
 COMMIT;
 FETCH ALL FROM kept;
 CLOSE kept;
--- one whose first row is taken after a savepoint, which is then undone
+-- one whose first row is taken after a savepoint, whose index it reads, and which is
+-- then undone
+CREATE TABLE plain AS SELECT id, lat, lon FROM obs WHERE id > 0;
 BEGIN;
-DECLARE early CURSOR FOR SELECT obs_id IS NOT NULL AS found FROM geonn_nearest_sql('SELECT id, lat, lon FROM obs WHERE id > 0', 'TABLE ref', row_type => NULL::pair);
+DECLARE early CURSOR FOR SELECT obs_id IS NOT NULL AS found FROM geonn_nearest('plain', 'plain', options => '{"batch_rows": 16}');
 SAVEPOINT undone;
-CREATE INDEX obs_all ON obs (id, lat, lon);
+CREATE INDEX plain_all ON plain (id, lat, lon);
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_sort = off;
 FETCH 1 FROM early;
