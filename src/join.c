@@ -13,6 +13,13 @@
  * coordinates, is not sent to the engine.  Where the unmatched are kept it goes
  * to the result at once, as a left join's does.
  *
+ * Rows are had in one of two ways.  A function stores all of them in its
+ * result: the observations come by one query, as fast as it gives them, and when
+ * the ring is full pairs are stored while they do.  The plan node takes them one
+ * by one: observations are read only while nothing can be taken, and no more of
+ * them than the ring has places for.  What goes to the result at once waits in a
+ * small store meanwhile.
+ *
  * All that a call holds (connection, batches, ids) hangs on one memory
  * context of its own, and goes with it at the end, on an error and on a
  * cancellation.

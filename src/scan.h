@@ -8,11 +8,14 @@
 #include "nodes/extensible.h"
 #include "nodes/primnodes.h"
 
-/* For the planner: what makes the node's state of a plan whose only expression
- * is the join's FuncExpr, and whose scan target list has columns of its row type. */
+/*
+ * For the planner: they make the node's state of a plan whose only custom
+ * expression is the join's FuncExpr, whose scan target list has columns of its
+ * row type, and whose private list has the numbers of these.
+ */
 extern const CustomScanMethods geonn_scan_methods;
 
-/* Plans in which functions in FROM may be this node. */
+/* From now on the planner may take the node for a join in FROM. */
 extern void geonn_plan_scans(void);
 
 #endif							/* GEONN_SCAN_H */
