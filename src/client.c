@@ -33,11 +33,10 @@
 
 #include <sys/mman.h>
 
-#include "fmgr.h"
-#include "utils/datum.h"
 #include "utils/memutils.h"
 
 #include "client_slots.h"
+#include "value.h"
 
 /* bytes of observations' ids in a batch, after which it is sent as it is */
 #define ID_BYTES	(32 * 1024 * 1024)
@@ -230,8 +229,7 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 	{
 		MemoryContext former = MemoryContextSwitchTo(slot->ids);
 
-		id = client->question.id_length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(id)) :
-			datumCopy(id, false, client->question.id_length);
+		id = geonn_copy_value(id, false, client->question.id_length);
 		MemoryContextSwitchTo(former);
 		full = MemoryContextMemAllocated(slot->ids, false) >= ID_BYTES;
 	}

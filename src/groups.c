@@ -12,12 +12,12 @@
 
 #include "common/hashfn.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "common/protocol.h"
 #include "groups.h"
+#include "value.h"
 
 typedef struct GroupEntry
 {
@@ -168,10 +168,7 @@ keep_key(GeonnGroups *groups, GroupEntry *entry, const Datum *key)
 	{
 		const GroupColumn *column = &groups->columns[i];
 
-		if (column->length == -1)
-			entry->key[i] = PointerGetDatum(PG_DETOAST_DATUM_COPY(key[i]));
-		else
-			entry->key[i] = datumCopy(key[i], column->by_value, column->length);
+		entry->key[i] = geonn_copy_value(key[i], column->by_value, column->length);
 	}
 	MemoryContextSwitchTo(former);
 }

@@ -55,7 +55,6 @@ struct GeonnSearch
 	GeonnClient *client;		/* NULL: the references have not been read */
 	GeonnReferences *references;
 	GeonnGroups *groups;		/* NULL: there are none */
-	bool		identities;		/* some references are left out for their ids */
 	uint64		rows;
 
 	/* where rows go that are not taken at once */
@@ -157,7 +156,7 @@ add_observation(Search *search, const PointRow *row, int32 group)
 {
 	int32		identity = GEONN_NO_IDENTITY;
 
-	if (search->identities)
+	if (search->join->exclude_self)
 		identity = geonn_reference_identity(search->references, row->id);
 	while (geonn_client_places(search->client) == 0)
 		drain(search, true);
@@ -307,13 +306,12 @@ read_references(Search *search)
 
 	if (join->references->by_count > 0)
 		search->groups = geonn_groups_create(join->observations, join->references);
-	search->identities = join->exclude_self;
 	search->references = geonn_references_create(join->references,
 												 geonn_sink_needs_coordinates(&search->sink),
 												 join->exclude_self ? join->observations : NULL);
 	join->question.unmatched = join->keep_unmatched;
 	join->question.columns = (search->groups != NULL ? GEONN_COLUMN_GROUP : 0) |
-		(search->identities ? GEONN_COLUMN_IDENTITY : 0);
+		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0);
 	search->client = geonn_client_open(&join->question);
 
 	geonn_read_points(join->references, join->invalid, consume_reference, search);

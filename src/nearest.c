@@ -339,9 +339,9 @@ geonn_read_join(FunctionCallInfo fcinfo)
  * work_mem and spills the rest, so the result may be larger than memory.
  */
 static Datum
-answer(FunctionCallInfo fcinfo, int number)
+answer(FunctionCallInfo fcinfo)
 {
-	GeonnJoin  *join = joins[number].read(fcinfo, joins[number].places);
+	GeonnJoin  *join = geonn_read_join(fcinfo);
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	TupleDesc	row_type;
 	GeonnSearch *search;
@@ -360,29 +360,29 @@ answer(FunctionCallInfo fcinfo, int number)
 Datum
 geonn_nearest(PG_FUNCTION_ARGS)
 {
-	return answer(fcinfo, 0);
+	return answer(fcinfo);
 }
 
 Datum
 geonn_nearest_sql(PG_FUNCTION_ARGS)
 {
-	return answer(fcinfo, 1);
+	return answer(fcinfo);
 }
 
 Datum
 geonn_within(PG_FUNCTION_ARGS)
 {
-	return answer(fcinfo, 2);
+	return answer(fcinfo);
 }
 
 Datum
 geonn_within_sql(PG_FUNCTION_ARGS)
 {
-	return answer(fcinfo, 3);
+	return answer(fcinfo);
 }
 
 Datum
 geonn_nearest_points(PG_FUNCTION_ARGS)
 {
-	return answer(fcinfo, 4);
+	return answer(fcinfo);
 }

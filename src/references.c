@@ -28,7 +28,6 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
@@ -36,6 +35,7 @@
 
 #include "memory_file.h"
 #include "references.h"
+#include "value.h"
 
 /* columns of the sort */
 enum
@@ -77,12 +77,6 @@ struct GeonnReferences
 	FmgrInfo   *compare;		/* the order of ids */
 	FmgrInfo   *compare_with_observation;	/* (observation's, reference's) or NULL */
 };
-
-static bool
-is_integer(Oid type)
-{
-	return type == INT8OID || type == INT4OID || type == INT2OID;
-}
 
 static TypeCacheEntry *
 require_order(const PointSource *source)
@@ -176,23 +170,9 @@ geonn_references_create(const PointSource *source, bool keeps_coordinates,
 	get_typlenbyval(id->base_type, &references->length, &references->by_value);
 	if (excluded_by != NULL)
 		references->compare_with_observation = find_comparison(excluded_by, source);
-	if (keeps_coordinates || excluded_by != NULL || !is_integer(id->base_type))
+	if (keeps_coordinates || excluded_by != NULL || geonn_integer_width(id->base_type) == 0)
 		begin_sort(references, type, keeps_coordinates);
 	return references;
-}
-
-static int64
-integer_tag(Oid type, Datum id)
-{
-	switch (type)
-	{
-		case INT2OID:
-			return DatumGetInt16(id);
-		case INT4OID:
-			return DatumGetInt32(id);
-		default:
-			return DatumGetInt64(id);
-	}
 }
 
 void
@@ -203,7 +183,7 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 
 	if (references->sort == NULL)
 	{
-		geonn_client_add_reference(client, integer_tag(references->type, row->id),
+		geonn_client_add_reference(client, geonn_integer(references->type, row->id),
 								   row->latitude, row->longitude, group, 0);
 		return;
 	}
@@ -272,8 +252,7 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 				DatumGetInt32(FunctionCall2Coll(references->compare, references->collation,
 												previous, id)) != 0)
 				identity = (int64) references->count;
-			previous = references->length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(id)) :
-				datumCopy(id, references->by_value, references->length);
+			previous = geonn_copy_value(id, references->by_value, references->length);
 		}
 		geonn_client_add_reference(client, (int64) references->count, record.latitude,
 								   record.longitude,
@@ -331,15 +310,7 @@ geonn_reference_id(const GeonnReferences *references, int64 tag)
 {
 	if (references->sort != NULL)
 		return record_id(references, find_record(references, tag));
-	switch (references->type)
-	{
-		case INT2OID:
-			return Int16GetDatum((int16) tag);
-		case INT4OID:
-			return Int32GetDatum((int32) tag);
-		default:
-			return Int64GetDatum(tag);
-	}
+	return geonn_integer_value(references->type, tag);
 }
 
 void

@@ -16,6 +16,7 @@
 
 #include "bearing.h"
 #include "sink.h"
+#include "value.h"
 
 static const char *const column_names[SINK_COLUMNS] = {
 	[SINK_OBSERVATION_ID] = "obs_id",
@@ -63,13 +64,6 @@ find_column(Form_pg_attribute attribute, const char *ordinal)
 			 errdetail("The columns of a row_type are any of %s.", known_columns(ordinal))));
 }
 
-/* how many bytes an integer type has, 0 for another type */
-static int
-integer_width(Oid type)
-{
-	return type == INT2OID ? 2 : type == INT4OID ? 4 : type == INT8OID ? 8 : 0;
-}
-
 /*
  * The type that a column of the result should have for such ids: as bigint
  * does for all integers.
@@ -77,7 +71,7 @@ integer_width(Oid type)
 static char *
 suitable_type(const PointColumn *id)
 {
-	if (integer_width(id->base_type) > 0)
+	if (geonn_integer_width(id->base_type) > 0)
 		return pstrdup("bigint");
 	return format_type_with_typemod(id->type, id->type == id->base_type ? id->typmod : -1);
 }
@@ -117,9 +111,9 @@ suitable_row_type(TupleDesc descriptor, const SinkColumn *columns, const char *o
 static bool
 takes_id(Form_pg_attribute attribute, const PointColumn *id)
 {
-	int			width = integer_width(id->base_type);
+	int			width = geonn_integer_width(id->base_type);
 
-	if (width > 0 && integer_width(attribute->atttypid) >= width)
+	if (width > 0 && geonn_integer_width(attribute->atttypid) >= width)
 		return true;
 	if (attribute->atttypid != id->type &&
 		(get_typtype(attribute->atttypid) == TYPTYPE_DOMAIN ||
@@ -233,24 +227,11 @@ geonn_sink_needs_coordinates(const GeonnSink *sink)
 static Datum
 convert_id(const GeonnSink *sink, SinkColumn column, Datum id)
 {
-	int64		integer;
+	Oid			type = sink->id_type[column];
 
-	switch (sink->id_type[column])
-	{
-		case INT2OID:
-			integer = DatumGetInt16(id);
-			break;
-		case INT4OID:
-			integer = DatumGetInt32(id);
-			break;
-		default:
-			return id;
-	}
-	if (sink->id_result[column] == INT8OID)
-		return Int64GetDatum(integer);
-	if (sink->id_result[column] == INT4OID)
-		return Int32GetDatum((int32) integer);
-	return id;
+	if (geonn_integer_width(type) == 0)
+		return id;
+	return geonn_integer_value(sink->id_result[column], geonn_integer(type, id));
 }
 
 static Datum

@@ -1,0 +1,46 @@
+/*
+ * value.h
+ *		Values of a type that is known only when the statement runs.
+ */
+#ifndef GEONN_VALUE_H
+#define GEONN_VALUE_H
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "utils/datum.h"
+
+/*
+ * A copy of a value, not NULL and of a type with these properties, in the current
+ * memory context, and out of any TOAST table.
+ */
+static inline Datum
+geonn_copy_value(Datum value, bool by_value, int16 length)
+{
+	return length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+		datumCopy(value, by_value, length);
+}
+
+/* how many bytes an integer type has, 0 for another type */
+static inline int
+geonn_integer_width(Oid type)
+{
+	return type == INT2OID ? 2 : type == INT4OID ? 4 : type == INT8OID ? 8 : 0;
+}
+
+/* the number that a value of an integer type is */
+static inline int64
+geonn_integer(Oid type, Datum value)
+{
+	return type == INT2OID ? DatumGetInt16(value) : type == INT4OID ? DatumGetInt32(value) :
+		DatumGetInt64(value);
+}
+
+/* the value of an integer type that a number is, which it has room for */
+static inline Datum
+geonn_integer_value(Oid type, int64 number)
+{
+	return type == INT2OID ? Int16GetDatum((int16) number) :
+		type == INT4OID ? Int32GetDatum((int32) number) : Int64GetDatum(number);
+}
+
+#endif							/* GEONN_VALUE_H */
