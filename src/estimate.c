@@ -251,12 +251,10 @@ keeps_unmatched(PlannerInfo *root, List *arguments, JoinKind kind)
 }
 
 /*
- * Rows of the join and what it costs, and what of that before there can be any
- * row.  False: there is nothing to say.
+ * Rows of the join and what it costs.  False: there is nothing to say.
  */
 static bool
-estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *startup,
-			  Cost *total)
+estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *cost)
 {
 	List	   *arguments;
 	SideEstimate observations;
@@ -278,36 +276,33 @@ estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *
 	if (keeps)
 		*rows = Max(*rows, observations.rows);
 	*rows = clamp_row_est(*rows);
-	*startup = references.cost;
-	*total = observations.cost + references.cost +
+	*cost = observations.cost + references.cost +
 		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * *rows;
 	return true;
 }
 
 bool
-geonn_estimate_scan(PlannerInfo *root, FuncExpr *call, Cost *startup, Cost *total)
+geonn_estimate_references(PlannerInfo *root, FuncExpr *call, Cost *cost)
 {
-	/* the third argument is k, a radius, or the relation behind two arrays */
-	Oid			type = exprType(list_nth(call->args, 2));
-	double		rows;
+	/* they are the second argument, or the third behind two arrays */
+	bool		of_points = exprType(linitial(call->args)) == FLOAT8ARRAYOID;
+	SideEstimate references = estimate_side(root, call->args, of_points ? 2 : 1, false);
 
-	return estimate_join(root, (Node *) call,
-						 type == INT4OID ? JOIN_NEAREST : type == FLOAT8OID ? JOIN_WITHIN : JOIN_POINTS,
-						 &rows, startup, total);
+	*cost = references.cost;
+	return references.rows >= 0;
 }
 
 static Node *
 answer_request(Node *request, JoinKind kind)
 {
 	double		rows;
-	Cost		startup;
-	Cost		total;
+	Cost		cost;
 
 	if (IsA(request, SupportRequestRows))
 	{
 		SupportRequestRows *asked = (SupportRequestRows *) request;
 
-		if (!estimate_join(asked->root, asked->node, kind, &rows, &startup, &total))
+		if (!estimate_join(asked->root, asked->node, kind, &rows, &cost))
 			return NULL;
 		asked->rows = rows;
 		return request;
@@ -317,9 +312,9 @@ answer_request(Node *request, JoinKind kind)
 		SupportRequestCost *asked = (SupportRequestCost *) request;
 
 		if (asked->root == NULL || asked->node == NULL ||
-			!estimate_join(asked->root, asked->node, kind, &rows, &startup, &total))
+			!estimate_join(asked->root, asked->node, kind, &rows, &cost))
 			return NULL;
-		asked->startup = total;
+		asked->startup = cost;
 		asked->per_tuple = 0;
 		return request;
 	}

@@ -8,9 +8,9 @@
 #include "nodes/pathnodes.h"
 
 /*
- * The cost of a join whose rows are taken as they come: until the first one, and of
- * all.  False: not known.
+ * The cost of reading the references, which comes before a join's first row.
+ * False: not known.
  */
-extern bool geonn_estimate_scan(PlannerInfo *root, FuncExpr *call, Cost *startup, Cost *total);
+extern bool geonn_estimate_references(PlannerInfo *root, FuncExpr *call, Cost *cost);
 
 #endif							/* GEONN_ESTIMATE_H */

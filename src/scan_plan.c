@@ -122,13 +122,13 @@ static void
 set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *call, Path *function)
 {
 	Cost		storing = cpu_tuple_cost * function->rows / 2;
-	Cost		startup;
-	Cost		total;
+	Cost		references;
 
 	path->path.startup_cost = function->startup_cost;
 	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
-	if (geonn_estimate_scan(root, call, &startup, &total))
-		path->path.startup_cost -= total - startup;
+	if (geonn_estimate_references(root, call, &references))
+		path->path.startup_cost = Min(function->startup_cost,
+									  path->path.parent->baserestrictcost.startup + references);
 }
 
 static void
