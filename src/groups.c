@@ -44,20 +44,6 @@ struct GeonnGroups
 	GroupColumn *columns;		/* [by_count] */
 };
 
-static bool keys_equal(const GeonnGroups *groups, const Datum *a, const Datum *b);
-
-#define SH_PREFIX grouptable
-#define SH_ELEMENT_TYPE GroupEntry
-#define SH_KEY_TYPE Datum *
-#define SH_KEY key
-#define SH_HASH_KEY(table, key) key_hash((table)->private_data, key)
-#define SH_EQUAL(table, a, b) keys_equal((table)->private_data, a, b)
-#define SH_SCOPE static inline
-#define SH_STORE_HASH
-#define SH_GET_HASH(table, entry) (entry)->hash
-#define SH_DECLARE
-#include "lib/simplehash.h"
-
 static uint32
 key_hash(const GeonnGroups *groups, const Datum *key)
 {
@@ -96,6 +82,7 @@ keys_equal(const GeonnGroups *groups, const Datum *a, const Datum *b)
 #define SH_SCOPE static inline
 #define SH_STORE_HASH
 #define SH_GET_HASH(table, entry) (entry)->hash
+#define SH_DECLARE
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
