@@ -244,6 +244,22 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 	return true;
 }
 
+bool
+geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
+							  const double *latitudes, const double *longitudes)
+{
+	Slot	   *slot = &client->slots[client->filling];
+
+	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
+	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
+	memcpy(slot->observation_id + slot->rows, ids, rows * sizeof(Datum));
+	slot->rows += rows;
+	if (slot->rows < slot->target)
+		return false;
+	geonn_client_finish(client);
+	return true;
+}
+
 void
 geonn_client_finish(GeonnClient *client)
 {
@@ -341,6 +357,20 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 		{
 			uint32		row = slot->observation;
 
+			if (likely(slot->one_each))
+			{
+				pair->observation_id = slot->observation_id[row];
+				pair->observation_latitude = slot->columns.latitude[row];
+				pair->observation_longitude = slot->columns.longitude[row];
+				pair->matched = true;
+				pair->reference = slot->columns.tag[slot->pair];
+				pair->distance = slot->columns.distance[slot->pair];
+				pair->rank = ++slot->rank;
+				slot->rank = 0;
+				slot->pair++;
+				slot->observation++;
+				return true;
+			}
 			pair->matched = slot->left > 0;
 			if (pair->matched)
 			{

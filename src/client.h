@@ -81,6 +81,13 @@ extern uint32 geonn_client_places(GeonnClient *client);
 extern bool geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 										 double longitude, int32 group, int32 identity);
 
+/*
+ * The same for so many at once, of which there are places for all; the ids are
+ * values, and there are no columns.
+ */
+extern bool geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
+										  const double *latitudes, const double *longitudes);
+
 /* There are no more observations. */
 extern void geonn_client_finish(GeonnClient *client);
 

@@ -99,14 +99,14 @@ store_row(Search *search)
  * for here.
  */
 static bool
-take_pair(Search *search, bool wait)
+take_pair(Search *search, bool wait, Datum *values, bool *nulls)
 {
 	GeonnPair	pair;
 
 	CHECK_FOR_INTERRUPTS();
 	if (!geonn_client_next_pair(search->client, wait, &pair))
 		return false;
-	geonn_sink_pair(&search->sink, &pair, search->references, search->values, search->nulls);
+	geonn_sink_pair(&search->sink, &pair, search->references, values, nulls);
 	return true;
 }
 
@@ -116,7 +116,7 @@ take_pair(Search *search, bool wait)
 static void
 drain(Search *search, bool wait)
 {
-	while (take_pair(search, wait))
+	while (take_pair(search, wait, search->values, search->nulls))
 	{
 		store_row(search);
 		wait = false;
@@ -163,6 +163,32 @@ add_observation(Search *search, const PointRow *row, int32 group)
 	if (geonn_client_add_observation(search->client, row->id, row->latitude, row->longitude,
 									 group, identity) && search->waiting == NULL)
 		drain(search, false);
+}
+
+/*
+ * Send observations that have no group and no identity.
+ */
+static void
+consume_observations(void *state, uint32 rows, const Datum *ids, const double *latitudes,
+					 const double *longitudes)
+{
+	Search	   *search = state;
+
+	while (rows > 0)
+	{
+		uint32		places;
+
+		while ((places = geonn_client_places(search->client)) == 0)
+			drain(search, true);
+		places = Min(places, rows);
+		if (geonn_client_add_observations(search->client, places, ids, latitudes, longitudes) &&
+			search->waiting == NULL)
+			drain(search, false);
+		ids += places;
+		latitudes += places;
+		longitudes += places;
+		rows -= places;
+	}
 }
 
 static void
@@ -309,6 +335,11 @@ read_references(Search *search)
 	search->references = geonn_references_create(join->references,
 												 geonn_sink_needs_coordinates(&search->sink),
 												 join->exclude_self ? join->observations : NULL);
+	if (!geonn_sink_needs_observation_id(&search->sink))
+	{
+		join->question.id_by_value = true;
+		join->question.id_length = sizeof(Datum);
+	}
 	join->question.unmatched = join->keep_unmatched;
 	join->question.columns = (search->groups != NULL ? GEONN_COLUMN_GROUP : 0) |
 		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0);
@@ -318,6 +349,20 @@ read_references(Search *search)
 	return geonn_references_seal(search->references, search->client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->observations != NULL);
+}
+
+/*
+ * Begin to read the observations of a relation or query.
+ */
+static void
+begin_reading(Search *search, bool at_once)
+{
+	const GeonnJoin *join = search->join;
+
+	search->reading = geonn_reading_begin(join->observations, observations_policy(join), at_once,
+										  consume_observation, search);
+	if (join->question.id_by_value && search->groups == NULL && !join->exclude_self)
+		geonn_reading_in_blocks(search->reading, consume_observations);
 }
 
 void
@@ -332,10 +377,12 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 		if (join->observations == NULL)
 			(void) read_arrays(search, join->points);
 		else
-			geonn_read_points(join->observations, observations_policy(join),
-							  consume_observation, search);
+		{
+			begin_reading(search, true);
+			(void) geonn_reading_next(search->reading, 0);
+		}
 		geonn_client_finish(search->client);
-		while (take_pair(search, true))
+		while (take_pair(search, true, search->values, search->nulls))
 			store_row(search);
 	}
 	MemoryContextSwitchTo(former);
@@ -364,8 +411,7 @@ begin_taking(Search *search)
 	search->waiting = MakeSingleTupleTableSlot(search->sink.descriptor, &TTSOpsMinimalTuple);
 	search->all_read = !read_references(search);
 	if (!search->all_read && join->observations != NULL)
-		search->reading = geonn_reading_begin(join->observations, observations_policy(join),
-											  consume_observation, search);
+		begin_reading(search, false);
 }
 
 /*
@@ -386,19 +432,19 @@ read_some(Search *search)
  * The next of the rows that wait in the store.
  */
 static void
-take_waiting(Search *search)
+take_waiting(Search *search, Datum *values, bool *nulls)
 {
 	TupleTableSlot *slot = search->waiting;
 
 	(void) tuplestore_gettupleslot(search->store, true, false, slot);
 	slot_getallattrs(slot);
-	memcpy(search->values, slot->tts_values, search->sink.descriptor->natts * sizeof(Datum));
-	memcpy(search->nulls, slot->tts_isnull, search->sink.descriptor->natts * sizeof(bool));
+	memcpy(values, slot->tts_values, search->sink.descriptor->natts * sizeof(Datum));
+	memcpy(nulls, slot->tts_isnull, search->sink.descriptor->natts * sizeof(bool));
 	search->stored--;
 }
 
 bool
-geonn_search_next(GeonnSearch *search, Datum **values, bool **nulls)
+geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 {
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 	bool		found = false;
@@ -409,21 +455,19 @@ geonn_search_next(GeonnSearch *search, Datum **values, bool **nulls)
 	{
 		if (search->stored > 0)
 		{
-			take_waiting(search);
+			take_waiting(search, values, nulls);
 			found = true;
 		}
-		else if (take_pair(search, false))
+		else if (take_pair(search, false, values, nulls))
 			found = true;
 		else if (!search->all_read && geonn_client_places(search->client) > 0)
 			read_some(search);
-		else if (take_pair(search, true))
+		else if (take_pair(search, true, values, nulls))
 			found = true;
 		else if (search->all_read)
 			break;
 	}
 	MemoryContextSwitchTo(former);
-	*values = search->values;
-	*nulls = search->nulls;
 	return found;
 }
 

@@ -48,9 +48,10 @@ extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
 extern void geonn_search_complete(GeonnSearch *search);
 
 /*
- * The next row; false where there is none.  Its values live until the next call.
+ * The next row; false where there is none.  What its values point to lives until the
+ * next call.
  */
-extern bool geonn_search_next(GeonnSearch *search, Datum **values, bool **nulls);
+extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 
 /* Let go of all that it holds, at any time. */
 extern void geonn_search_end(GeonnSearch *search);

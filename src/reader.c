@@ -6,11 +6,12 @@
  * A relation is read by a plain query, SELECT id, lat, lon FROM it, so that
  * privileges, row-level security, views, partitions and foreign tables are
  * the executor's business, and its errors are worded as everywhere.  The
- * query runs through SPI with the snapshot of the calling statement, and
- * gives its rows to a DestReceiver of this file one by one, so that nothing
- * is collected.  Values are converted here rather than by casts in the query:
- * the planner then sees plain columns.  The caller's own queries run likewise,
- * if all they do is to read.
+ * query runs with the snapshot of the calling statement, and gives its rows to
+ * a DestReceiver of this file one by one, so that nothing is collected; where
+ * all it would do is to read tables from end to end, table_reader.c does that.
+ * Values are converted here rather than by casts in the query: the planner then
+ * sees plain columns.  The caller's own queries run likewise, if all they do is
+ * to read.
  *
  * Whether the caller may read both sides is asked before either is read, so
  * that a statement that must fail does so at once.
@@ -24,10 +25,10 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
@@ -42,6 +43,7 @@
 #include "common/geodesy.h"
 #include "query.h"
 #include "reader.h"
+#include "table_reader.h"
 
 /* rows between two resets of the memory that conversions use */
 #define ROWS_A_RESET	1024
@@ -165,21 +167,20 @@ raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail
  * Of a point, both coordinates are NULL or none is.
  */
 static void
-read_point(PointReceiver *self, TupleTableSlot *slot, PointRow *row)
+read_point(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
 {
 	const PointSource *source = self->source;
-	const PointColumn *columns = source->columns;
+	int			number = source->columns[COLUMN_POINT].attribute - 1;
 	MemoryContext former;
 	GeonnPointState state;
 	int32		detail = 0;
 
 	row->latitude_is_null = row->longitude_is_null = true;
-	if (slot->tts_isnull[columns[COLUMN_POINT].attribute - 1])
+	if (nulls[number])
 		return;
 	former = MemoryContextSwitchTo(self->conversion);
-	state = geonn_point_decode(source->point_kind,
-							   slot->tts_values[columns[COLUMN_POINT].attribute - 1],
-							   &row->latitude, &row->longitude, &detail);
+	state = geonn_point_decode(source->point_kind, values[number], &row->latitude,
+							   &row->longitude, &detail);
 	MemoryContextSwitchTo(former);
 	if (state == GEONN_POINT_OK)
 		row->latitude_is_null = row->longitude_is_null = false;
@@ -188,43 +189,42 @@ read_point(PointReceiver *self, TupleTableSlot *slot, PointRow *row)
 }
 
 static void
-read_coordinates(PointReceiver *self, TupleTableSlot *slot, PointRow *row)
+read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
 {
 	const PointColumn *columns = self->source->columns;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
 	MemoryContext former = MemoryContextSwitchTo(self->conversion);
 
-	row->latitude_is_null = slot->tts_isnull[latitude];
-	row->longitude_is_null = slot->tts_isnull[longitude];
+	row->latitude_is_null = nulls[latitude];
+	row->longitude_is_null = nulls[longitude];
 	if (!row->latitude_is_null)
-		row->latitude = convert_number(columns[COLUMN_LATITUDE].base_type,
-									   slot->tts_values[latitude]);
+		row->latitude = convert_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
 	if (!row->longitude_is_null)
-		row->longitude = convert_number(columns[COLUMN_LONGITUDE].base_type,
-										slot->tts_values[longitude]);
+		row->longitude = convert_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
 	MemoryContextSwitchTo(former);
 }
 
-static bool
-receive_row(TupleTableSlot *slot, DestReceiver *receiver)
+/*
+ * A row of the query: its values and whether they are NULL.
+ */
+static void
+take_row(PointReceiver *self, const Datum *values, const bool *nulls)
 {
-	PointReceiver *self = (PointReceiver *) receiver;
 	const PointSource *source = self->source;
 	int			id_attribute = source->columns[COLUMN_ID].attribute - 1;
 	PointRow	row = {.by = self->by,.by_is_null = self->by_is_null};
 
-	slot_getsomeattrs(slot, self->attributes);
 	if (++self->rows % ROWS_A_RESET == 0)
 		MemoryContextReset(self->conversion);
 
-	row.id = slot->tts_values[id_attribute];
-	row.id_is_null = slot->tts_isnull[id_attribute];
+	row.id = values[id_attribute];
+	row.id_is_null = nulls[id_attribute];
 	row.status = POINT_NULL;
 	if (source->point_kind == GEONN_POINT_NONE)
-		read_coordinates(self, slot, &row);
+		read_coordinates(self, values, nulls, &row);
 	else
-		read_point(self, slot, &row);
+		read_point(self, values, nulls, &row);
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);
@@ -236,10 +236,19 @@ receive_row(TupleTableSlot *slot, DestReceiver *receiver)
 
 	for (int i = 0; i < source->by_count; i++)
 	{
-		self->by[i] = slot->tts_values[source->by[i].attribute - 1];
-		self->by_is_null[i] = slot->tts_isnull[source->by[i].attribute - 1];
+		self->by[i] = values[source->by[i].attribute - 1];
+		self->by_is_null[i] = nulls[source->by[i].attribute - 1];
 	}
 	self->consume(self->state, &row);
+}
+
+static bool
+receive_row(TupleTableSlot *slot, DestReceiver *receiver)
+{
+	PointReceiver *self = (PointReceiver *) receiver;
+
+	slot_getsomeattrs(slot, self->attributes);
+	take_row(self, slot->tts_values, slot->tts_isnull);
 	return true;
 }
 
@@ -328,40 +337,13 @@ prepare_receiver(PointReceiver *receiver)
 	receiver->receiver.rShutdown = receive_nothing;
 	receiver->receiver.rDestroy = receive_nothing;
 
-	/* there is no kind for receivers of extensions; SPI only tells DestNone */
+	/* there is no kind for receivers of extensions */
 	receiver->receiver.mydest = DestTuplestore;
 	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
 												 "geonn conversion",
 												 ALLOCSET_SMALL_SIZES);
 	receiver->by = palloc(receiver->source->by_count * sizeof(Datum));
 	receiver->by_is_null = palloc(receiver->source->by_count * sizeof(bool));
-}
-
-static void
-run_query(PointReceiver *receiver)
-{
-	SPIPrepareOptions prepare = {.cursorOptions = CURSOR_OPT_PARALLEL_OK};
-	SPIExecuteOptions execute = {
-		.read_only = true,
-		.dest = &receiver->receiver
-	};
-	const char *query = receiver->source->query;
-	SPIPlanPtr	plan;
-	int			result;
-
-	check_name(receiver->source);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	prepare_receiver(receiver);
-	plan = SPI_prepare_extended(query, &prepare);
-	if (plan == NULL)
-		elog(ERROR, "SPI_prepare_extended failed for \"%s\": %s", query,
-			 SPI_result_code_string(SPI_result));
-	result = SPI_execute_plan_extended(plan, &execute);
-	if (result != SPI_OK_SELECT)
-		elog(ERROR, "SPI_execute_plan_extended failed for \"%s\": %s", query,
-			 SPI_result_code_string(result));
-	SPI_finish();
 }
 
 void
@@ -449,30 +431,20 @@ tell_of_rows(const PointReceiver *receiver)
 						   receiver->invalid == GEONN_INVALID_KEPT, invalid_rows_hint(source));
 }
 
-void
-geonn_read_points(const PointSource *source, InvalidPolicy invalid,
-				  PointConsumer consume, void *state)
-{
-	ErrorContextCallback context;
-	PointReceiver receiver = {
-		.source = source,
-		.invalid = invalid,
-		.consume = consume,
-		.state = state
-	};
-
-	begin_context(&context, source);
-	run_query(&receiver);
-	error_context_stack = context.previous;
-	tell_of_rows(&receiver);
-}
-
 /* ---- a part at a time ---- */
 
 struct PointReading
 {
 	PointReceiver receiver;
-	QueryDesc  *description;
+	QueryDesc  *description;	/* NULL: others have begun the query, or it has ended */
+	TableReader *tables;		/* NULL: the executor gives the rows */
+	PointBlockConsumer consume_block;	/* NULL: rows are given one by one */
+
+	/* rows of the reader that have not been taken */
+	int			left;
+	Datum	   *values;
+	bool	   *nulls;
+	bool		ended;
 };
 
 /*
@@ -487,46 +459,160 @@ name_query(void *argument)
 	name_source(argument);
 }
 
-PointReading *
-geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, PointConsumer consume,
-					void *state)
+static PointReading *
+create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer consume,
+			   void *state)
 {
 	PointReading *reading = palloc0(sizeof(PointReading));
-	ErrorContextCallback context;
 
 	reading->receiver.source = source;
 	reading->receiver.invalid = invalid;
 	reading->receiver.consume = consume;
 	reading->receiver.state = state;
+	prepare_receiver(&reading->receiver);
+	return reading;
+}
+
+PointReading *
+geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, bool at_once,
+					PointConsumer consume, void *state)
+{
+	PointReading *reading = create_reading(source, invalid, consume, state);
+	int			options = at_once ? CURSOR_OPT_PARALLEL_OK : 0;
+	ErrorContextCallback context;
+	List	   *tables;
+
 	begin_context(&context, source);
 	check_name(source);
 	context.callback = name_query;
-	prepare_receiver(&reading->receiver);
-	reading->description = CreateQueryDesc(geonn_plan_query(source->query, source->title, 0),
+	reading->description = CreateQueryDesc(geonn_plan_query(source->query, source->title, options),
 										   source->query, GetActiveSnapshot(), InvalidSnapshot,
 										   &reading->receiver.receiver, NULL, NULL, 0);
 	ExecutorStart(reading->description, 0);
+	tables = geonn_plain_tables(reading->description);
+	if (tables != NIL)
+	{
+		receive_startup(&reading->receiver.receiver, CMD_SELECT,
+						reading->description->tupDesc);
+		reading->tables = geonn_table_reader_begin(tables, source->query_columns,
+												   reading->description->snapshot);
+	}
 	error_context_stack = context.previous;
 	return reading;
+}
+
+void
+geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
+{
+	const PointSource *source = reading->receiver.source;
+
+	if (reading->tables != NULL && source->by_count == 0 &&
+		source->point_kind == GEONN_POINT_NONE &&
+		source->columns[COLUMN_LATITUDE].base_type == FLOAT8OID &&
+		source->columns[COLUMN_LONGITUDE].base_type == FLOAT8OID)
+		reading->consume_block = consume;
+}
+
+/*
+ * Take rows of the reader as a block, but for those that are no candidates.
+ */
+static void
+take_block(PointReading *reading, int rows)
+{
+	PointReceiver *self = &reading->receiver;
+	const PointColumn *columns = self->source->columns;
+	int			id = columns[COLUMN_ID].attribute - 1;
+	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
+	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
+	Datum		ids[MaxHeapTuplesPerPage];
+	double		latitudes[MaxHeapTuplesPerPage];
+	double		longitudes[MaxHeapTuplesPerPage];
+	int			valid = 0;
+
+	for (int i = 0; i < rows; i++)
+	{
+		const Datum *values = reading->values + i * self->source->query_columns;
+		const bool *nulls = reading->nulls + i * self->source->query_columns;
+
+		ids[valid] = values[id];
+		latitudes[valid] = DatumGetFloat8(values[latitude]);
+		longitudes[valid] = DatumGetFloat8(values[longitude]);
+		if (likely(!nulls[id] && !nulls[latitude] && !nulls[longitude] &&
+				   geonn_coordinates_valid(latitudes[valid], longitudes[valid])))
+			valid++;
+		else
+			take_row(self, values, nulls);
+	}
+	self->rows += valid;
+	self->counts[POINT_VALID] += valid;
+	if (valid > 0)
+		reading->consume_block(self->state, valid, ids, latitudes, longitudes);
+}
+
+/*
+ * Take so many rows of the tables; false where there were fewer.
+ */
+static bool
+read_tables(PointReading *reading, uint64 rows)
+{
+	int			columns = reading->receiver.source->query_columns;
+
+	while (rows > 0)
+	{
+		int			taken = 1;
+
+		if (reading->left == 0)
+			reading->left = geonn_table_reader_next(reading->tables, &reading->values,
+													&reading->nulls);
+		if (reading->left == 0)
+			return false;
+		if (reading->consume_block != NULL)
+		{
+			taken = (int) Min((uint64) reading->left, rows);
+			take_block(reading, taken);
+		}
+		else
+			take_row(&reading->receiver, reading->values, reading->nulls);
+		reading->values += taken * columns;
+		reading->nulls += taken * columns;
+		reading->left -= taken;
+		rows -= taken;
+	}
+	return true;
+}
+
+/*
+ * Have the executor give so many rows, or all (0); false where there were fewer.
+ */
+static bool
+run_query(PointReading *reading, uint64 rows)
+{
+	uint64		before = reading->receiver.rows;
+
+#if PG_VERSION_NUM >= 180000
+	ExecutorRun(reading->description, ForwardScanDirection, rows);
+#else
+	ExecutorRun(reading->description, ForwardScanDirection, rows, rows == 0);
+#endif
+	return rows > 0 && reading->receiver.rows - before == rows;
 }
 
 bool
 geonn_reading_next(PointReading *reading, uint64 rows)
 {
 	ErrorContextCallback context;
-	uint64		before = reading->receiver.rows;
+	bool		more;
 
-	if (reading->description == NULL)
+	if (reading->ended)
 		return false;
 	begin_context(&context, reading->receiver.source);
 	context.callback = name_query;
-#if PG_VERSION_NUM >= 180000
-	ExecutorRun(reading->description, ForwardScanDirection, rows);
-#else
-	ExecutorRun(reading->description, ForwardScanDirection, rows, false);
-#endif
+	if (reading->tables != NULL)
+		more = read_tables(reading, rows > 0 ? rows : PG_UINT64_MAX);
+	else
+		more = run_query(reading, rows);
 	error_context_stack = context.previous;
-	if (reading->receiver.rows - before == rows)
+	if (more)
 		return true;
 	geonn_reading_end(reading);
 	tell_of_rows(&reading->receiver);
@@ -538,10 +624,21 @@ geonn_reading_end(PointReading *reading)
 {
 	QueryDesc  *description = reading->description;
 
+	if (reading->ended)
+		return;
+	reading->ended = true;
+	if (reading->tables != NULL)
+		geonn_table_reader_end(reading->tables);
 	if (description == NULL)
 		return;
-	reading->description = NULL;
 	ExecutorFinish(description);
 	ExecutorEnd(description);
 	FreeQueryDesc(description);
+}
+
+void
+geonn_read_points(const PointSource *source, InvalidPolicy invalid,
+				  PointConsumer consume, void *state)
+{
+	(void) geonn_reading_next(geonn_reading_begin(source, invalid, true, consume, state), 0);
 }

@@ -46,6 +46,12 @@ typedef enum InvalidPolicy
 typedef void (*PointConsumer) (void *state, const PointRow *row);
 
 /*
+ * May be given many valid rows at once, if all that there is to them are values.
+ */
+typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
+									const double *latitudes, const double *longitudes);
+
+/*
  * Raise the error that reading the source would raise for want of privileges or
  * the like, without reading it.
  */
@@ -58,14 +64,18 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 /*
  * Read a part at a time: for those who take rows one by one.  It lives as long as
  * the current memory context, and uses the snapshot that is active when it begins.
+ * at_once: rows may all be read in one go, so that parallel workers are of use.
  */
 typedef struct PointReading PointReading;
 
 extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolicy invalid,
-										 PointConsumer consume, void *state);
+										 bool at_once, PointConsumer consume, void *state);
+
+/* Have valid rows given as blocks, where the reading can; ids that are no values cannot be. */
+extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
 
 /*
- * Read so many rows; false where there were fewer, and all is read.
+ * Read so many rows, or all (0); false where there were fewer, and all is read.
  */
 extern bool geonn_reading_next(PointReading *reading, uint64 rows);
 

@@ -177,17 +177,12 @@ next_row(ScanState *node)
 {
 	JoinScanState *state = (JoinScanState *) node;
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;
-	int			columns = slot->tts_tupleDescriptor->natts;
-	Datum	   *values;
-	bool	   *nulls;
 
-	if (state->search == NULL)
+	if (unlikely(state->search == NULL))
 		begin_search(state);
 	ExecClearTuple(slot);
-	if (!geonn_search_next(state->search, &values, &nulls))
+	if (!geonn_search_next(state->search, slot->tts_values, slot->tts_isnull))
 		return slot;
-	memcpy(slot->tts_values, values, columns * sizeof(Datum));
-	memcpy(slot->tts_isnull, nulls, columns * sizeof(bool));
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -202,11 +197,12 @@ execute_scan(CustomScanState *node)
 	ScanState  *scan = &node->ss;
 	ExprContext *expressions = scan->ps.ps_ExprContext;
 
+	if (scan->ps.qual == NULL && scan->ps.ps_ProjInfo == NULL)
+		return next_row(scan);
 	for (;;)
 	{
 		TupleTableSlot *slot;
 
-		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(expressions);
 		slot = next_row(scan);
 		if (TupIsNull(slot))

@@ -192,6 +192,8 @@ geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *ordinal,
 		{
 			sink->id_type[column] = ids[column]->base_type;
 			sink->id_result[column] = TupleDescAttr(descriptor, i)->atttypid;
+			sink->widens[column] = geonn_integer_width(sink->id_type[column]) > 0 &&
+				sink->id_type[column] != sink->id_result[column];
 		}
 	}
 	for (int i = 0; i < descriptor->natts; i++)
@@ -221,17 +223,22 @@ geonn_sink_needs_coordinates(const GeonnSink *sink)
 		sink->has[SINK_BEARING];
 }
 
+bool
+geonn_sink_needs_observation_id(const GeonnSink *sink)
+{
+	return sink->has[SINK_OBSERVATION_ID];
+}
+
 /*
  * An id as its column of the result has it.
  */
-static Datum
+static inline Datum
 convert_id(const GeonnSink *sink, SinkColumn column, Datum id)
 {
-	Oid			type = sink->id_type[column];
-
-	if (geonn_integer_width(type) == 0)
+	if (!sink->widens[column])
 		return id;
-	return geonn_integer_value(sink->id_result[column], geonn_integer(type, id));
+	return geonn_integer_value(sink->id_result[column],
+							   geonn_integer(sink->id_type[column], id));
 }
 
 static Datum
@@ -248,82 +255,95 @@ rank_value(const GeonnSink *sink, int number, uint64 rank)
 }
 
 /*
- * The values of a row as the result has them, from those by SinkColumn, but for
- * the rank.
+ * The value of a column that needs the reference's coordinates.
  */
-static void
-fill_row(const GeonnSink *sink, const Datum *by_column, const bool *is_null, uint64 rank,
-		 Datum *values, bool *nulls)
+static Datum
+coordinate_value(const GeonnSink *sink, SinkColumn column, const GeonnPair *pair,
+				 const GeonnReferences *references, bool *is_null)
 {
-	for (int i = 0; i < sink->descriptor->natts; i++)
-	{
-		SinkColumn	column = sink->columns[i];
+	double		latitude;
+	double		longitude;
+	double		bearing = 0;
 
-		nulls[i] = column == SINK_NOTHING || is_null[column];
-		if (nulls[i])
-			values[i] = (Datum) 0;
-		else
-			values[i] = column == SINK_RANK ? rank_value(sink, i, rank) : by_column[column];
-	}
+	geonn_reference_coordinates(references, pair->reference, &latitude, &longitude);
+	if (column == SINK_REFERENCE_LATITUDE)
+		return Float8GetDatum(latitude);
+	if (column == SINK_REFERENCE_LONGITUDE)
+		return Float8GetDatum(longitude);
+	*is_null = !geonn_bearing(sink->metric, pair->observation_latitude,
+							  pair->observation_longitude, latitude, longitude, &bearing);
+	return Float8GetDatum(bearing);
 }
 
 void
 geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references,
 				Datum *values, bool *nulls)
 {
-	Datum		by_column[SINK_COLUMNS] = {0};
-	bool		is_null[SINK_COLUMNS] = {false};
-	double		latitude;
-	double		longitude;
+	int			columns = sink->descriptor->natts;
 
-	if (!pair->matched)
+	if (unlikely(!pair->matched))
 	{
 		geonn_sink_unmatched(sink, pair->observation_id, false, &pair->observation_latitude,
 							 &pair->observation_longitude, values, nulls);
 		return;
 	}
-	if (sink->has[SINK_OBSERVATION_ID])
-		by_column[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID,
-													pair->observation_id);
-	if (sink->has[SINK_REFERENCE_ID])
-		by_column[SINK_REFERENCE_ID] = convert_id(sink, SINK_REFERENCE_ID,
-												  geonn_reference_id(references, pair->reference));
-	by_column[SINK_DISTANCE] = Float8GetDatum(pair->distance);
-	by_column[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(pair->observation_latitude);
-	by_column[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(pair->observation_longitude);
-	if (geonn_sink_needs_coordinates(sink))
+	for (int i = 0; i < columns; i++)
 	{
-		double		bearing = 0;
-
-		geonn_reference_coordinates(references, pair->reference, &latitude, &longitude);
-		by_column[SINK_REFERENCE_LATITUDE] = Float8GetDatum(latitude);
-		by_column[SINK_REFERENCE_LONGITUDE] = Float8GetDatum(longitude);
-		if (sink->has[SINK_BEARING])
-			is_null[SINK_BEARING] = !geonn_bearing(sink->metric, pair->observation_latitude,
-												   pair->observation_longitude, latitude,
-												   longitude, &bearing);
-		by_column[SINK_BEARING] = Float8GetDatum(bearing);
+		nulls[i] = false;
+		switch (sink->columns[i])
+		{
+			case SINK_OBSERVATION_ID:
+				values[i] = convert_id(sink, SINK_OBSERVATION_ID, pair->observation_id);
+				break;
+			case SINK_REFERENCE_ID:
+				values[i] = convert_id(sink, SINK_REFERENCE_ID,
+									   geonn_reference_id(references, pair->reference));
+				break;
+			case SINK_DISTANCE:
+				values[i] = Float8GetDatum(pair->distance);
+				break;
+			case SINK_RANK:
+				values[i] = rank_value(sink, i, pair->rank);
+				break;
+			case SINK_OBSERVATION_LATITUDE:
+				values[i] = Float8GetDatum(pair->observation_latitude);
+				break;
+			case SINK_OBSERVATION_LONGITUDE:
+				values[i] = Float8GetDatum(pair->observation_longitude);
+				break;
+			case SINK_REFERENCE_LATITUDE:
+			case SINK_REFERENCE_LONGITUDE:
+			case SINK_BEARING:
+				values[i] = coordinate_value(sink, sink->columns[i], pair, references, &nulls[i]);
+				break;
+			case SINK_NOTHING:
+				values[i] = (Datum) 0;
+				nulls[i] = true;
+				break;
+		}
 	}
-	fill_row(sink, by_column, is_null, pair->rank, values, nulls);
 }
 
 void
 geonn_sink_unmatched(const GeonnSink *sink, Datum id, bool id_is_null, const double *latitude,
 					 const double *longitude, Datum *values, bool *nulls)
 {
-	Datum		by_column[SINK_COLUMNS] = {0};
-	bool		is_null[SINK_COLUMNS];
+	for (int i = 0; i < sink->descriptor->natts; i++)
+	{
+		SinkColumn	column = sink->columns[i];
 
-	memset(is_null, true, sizeof(is_null));
-	is_null[SINK_OBSERVATION_ID] = id_is_null;
-	if (!id_is_null)
-		by_column[SINK_OBSERVATION_ID] = convert_id(sink, SINK_OBSERVATION_ID, id);
-	is_null[SINK_OBSERVATION_LATITUDE] = latitude == NULL;
-	if (latitude != NULL)
-		by_column[SINK_OBSERVATION_LATITUDE] = Float8GetDatum(*latitude);
-	is_null[SINK_OBSERVATION_LONGITUDE] = longitude == NULL;
-	if (longitude != NULL)
-		by_column[SINK_OBSERVATION_LONGITUDE] = Float8GetDatum(*longitude);
-	is_null[SINK_RANK] = false;
-	fill_row(sink, by_column, is_null, 1, values, nulls);
+		values[i] = (Datum) 0;
+		nulls[i] = true;
+		if (column == SINK_OBSERVATION_ID && !id_is_null)
+			values[i] = convert_id(sink, SINK_OBSERVATION_ID, id);
+		else if (column == SINK_OBSERVATION_LATITUDE && latitude != NULL)
+			values[i] = Float8GetDatum(*latitude);
+		else if (column == SINK_OBSERVATION_LONGITUDE && longitude != NULL)
+			values[i] = Float8GetDatum(*longitude);
+		else if (column == SINK_RANK)
+			values[i] = rank_value(sink, i, 1);
+		else
+			continue;
+		nulls[i] = false;
+	}
 }

@@ -31,8 +31,9 @@ typedef struct GeonnSink
 {
 	TupleDesc	descriptor;		/* of the rows */
 	int			metric;			/* enum geonn_metric, of bearings */
-	Oid			id_type[2];		/* integers that become wider, by SinkColumn */
+	Oid			id_type[2];		/* by SinkColumn */
 	Oid			id_result[2];
+	bool		widens[2];		/* integers become wider ones */
 	SinkColumn *columns;		/* [descriptor->natts] */
 	bool		has[SINK_COLUMNS];	/* is it in the rows? */
 } GeonnSink;
@@ -53,8 +54,9 @@ extern void geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *
 extern void geonn_sink_project(GeonnSink *sink, TupleDesc descriptor,
 							   const AttrNumber *attributes);
 
-/* Are the references' coordinates needed? */
+/* Are the references' coordinates needed, or the observations' ids? */
 extern bool geonn_sink_needs_coordinates(const GeonnSink *sink);
+extern bool geonn_sink_needs_observation_id(const GeonnSink *sink);
 
 /* The row of a pair; what its values point to lives until the next pair is taken. */
 extern void geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair,
