@@ -33,6 +33,7 @@
 
 #include <sys/mman.h>
 
+#include "portability/instr_time.h"
 #include "utils/memutils.h"
 
 #include "client_slots.h"
@@ -273,6 +274,7 @@ geonn_client_finish(GeonnClient *client)
 		client->filling = -1;
 		return;
 	}
+	client->work.batches++;
 	client->slots[number].first = 0;
 	client->slots[number].resumes = false;
 	geonn_client_end_filling(client, SLOT_SEARCHING);
@@ -288,6 +290,9 @@ geonn_client_finish(GeonnClient *client)
 static bool
 begin_reading(GeonnClient *client, bool wait)
 {
+	instr_time	begun;
+	instr_time	waited;
+
 	for (;;)
 	{
 		while (geonn_client_take_message(client, false))
@@ -303,7 +308,11 @@ begin_reading(GeonnClient *client, bool wait)
 		}
 		if ((!wait && client->resuming < 0) || client->searching == 0)
 			return false;
+		INSTR_TIME_SET_CURRENT(begun);
 		(void) geonn_client_take_message(client, true);
+		INSTR_TIME_SET_CURRENT(waited);
+		INSTR_TIME_SUBTRACT(waited, begun);
+		client->work.waiting += INSTR_TIME_GET_MILLISEC(waited);
 	}
 }
 
@@ -334,11 +343,13 @@ end_reading(GeonnClient *client)
  * observation without a neighbour.
  */
 static bool
-leave_observation(const GeonnClient *client, Slot *slot)
+leave_observation(GeonnClient *client, Slot *slot)
 {
 	bool		goes_on = slot->partial && slot->observation + 1 == slot->end;
 	bool		unmatched = slot->rank == 0 && !goes_on;
 
+	if (unmatched)
+		client->work.unmatched++;
 	if (!goes_on)
 		slot->rank = 0;
 	if (++slot->observation < slot->end)
@@ -390,4 +401,10 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 		end_reading(client);
 	}
 	return false;
+}
+
+GeonnWork
+geonn_client_work(const GeonnClient *client)
+{
+	return client->work;
 }

@@ -55,6 +55,17 @@ typedef struct GeonnPair
 	uint64		rank;			/* among the observation's, from 1 on */
 } GeonnPair;
 
+/* what the engine has done for a client */
+typedef struct GeonnWork
+{
+	uint64		batches;		/* of observations */
+	uint64		unmatched;		/* observations that have no neighbour */
+	uint64		devices;		/* bits by their number, that did */
+	uint32		algorithms;		/* bits by enum geonn_algorithm */
+	double		building;		/* ms that batches waited for an index */
+	double		waiting;		/* ms that this process waited for answers */
+} GeonnWork;
+
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question);
 
 /*
@@ -99,5 +110,7 @@ extern void geonn_client_finish(GeonnClient *client);
  */
 extern bool geonn_client_next_pair(GeonnClient *client, bool wait,
 								   GeonnPair *pair);
+
+extern GeonnWork geonn_client_work(const GeonnClient *client);
 
 #endif							/* GEONN_CLIENT_H */

@@ -122,9 +122,14 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 		(partial ? results->observations == left || one_each || results->pairs == 0 :
 		 results->observations == 0) ||
 		results->pairs > slot->columns.room ||
+		results->device >= GEONN_DEVICES_MAX || results->algorithm > GEONN_ALGORITHM_BRUTE ||
 		(results->flags & ~(GEONN_RESULTS_ONE_EACH | GEONN_RESULTS_PARTIAL)) != 0 ||
 		(one_each && results->pairs != results->observations))
 		geonn_connection_violation("results that do not fit their batch");
+
+	client->work.devices |= UINT64CONST(1) << Min(results->device, 63);
+	client->work.algorithms |= 1u << results->algorithm;
+	client->work.building += results->build_microseconds / 1000.0;
 
 	slot->state = SLOT_ANSWERED;
 	slot->end = results->first + results->observations + (partial ? 1 : 0);

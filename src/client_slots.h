@@ -64,6 +64,8 @@ struct GeonnClient
 	bool		no_more_batches;	/* the engine had none left to give */
 	int			batches_of_size;	/* sent with rows_wanted */
 
+	GeonnWork	work;
+
 	/* references: how many, and are they in their order so far? */
 	uint64		references;
 	bool		sealed;

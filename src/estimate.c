@@ -117,6 +117,18 @@ may_use_schema(Oid schema)
 #endif
 }
 
+char *
+geonn_relation_name(Oid relation)
+{
+	char	   *name = get_rel_name(relation);
+	Oid			namespace = get_rel_namespace(relation);
+	char	   *schema = get_namespace_name(namespace);
+
+	if (name == NULL || schema == NULL || !may_use_schema(namespace))
+		return NULL;
+	return quote_qualified_identifier(schema, name);
+}
+
 /*
  * The query that reads a relation, or NULL where nothing can be read.
  */
@@ -126,19 +138,17 @@ relation_query(Oid relation, bool all_rows)
 	static const char *const latitudes[] = {"lat", "latitude", NULL};
 	static const char *const longitudes[] = {"lon", "lng", "long", "longitude", NULL};
 	char		kind = get_rel_relkind(relation);
-	char	   *name = get_rel_name(relation);
-	Oid			namespace = get_rel_namespace(relation);
-	char	   *schema = get_namespace_name(namespace);
+	char	   *name = geonn_relation_name(relation);
 	StringInfoData query;
 
 	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 		kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
 		kind != RELKIND_FOREIGN_TABLE)
 		return NULL;
-	if (name == NULL || schema == NULL || !may_use_schema(namespace))
+	if (name == NULL)
 		return NULL;
 	initStringInfo(&query);
-	appendStringInfo(&query, "SELECT FROM %s", quote_qualified_identifier(schema, name));
+	appendStringInfo(&query, "SELECT FROM %s", name);
 	if (!all_rows)
 	{
 		add_not_null(&query, relation, latitudes);

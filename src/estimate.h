@@ -13,4 +13,10 @@
  */
 extern bool geonn_estimate_references(PlannerInfo *root, FuncExpr *call, Cost *cost);
 
+/*
+ * The relation's name in SQL, with its schema; NULL where there is none, or it may not be
+ * looked up there.
+ */
+extern char *geonn_relation_name(Oid relation);
+
 #endif							/* GEONN_ESTIMATE_H */

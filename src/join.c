@@ -29,8 +29,11 @@
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "port/atomics.h"
+#include "portability/instr_time.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "common/protocol.h"
@@ -45,6 +48,16 @@
 
 /* observations that are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
+
+/* what processes that search together share */
+struct SharedSearch
+{
+	bool		divided;		/* they divide the observations */
+	uint64		dataset;		/* 0: nothing is to be done about them */
+	pg_atomic_uint32 begun;		/* how many have begun to take part */
+	pg_atomic_uint32 ended;		/* and have read what there was for them */
+	pg_atomic_uint64 counts[POINT_STATUSES];
+};
 
 struct GeonnSearch
 {
@@ -62,10 +75,18 @@ struct GeonnSearch
 	Datum	   *values;			/* [sink.descriptor->natts] */
 	bool	   *nulls;
 
+	SharedSearch *shared;		/* NULL: alone */
+
+	/* for the report */
+	uint64		reference_counts[POINT_STATUSES];
+	uint64		without_group;	/* observations that were not sent for that */
+	double		preparing;		/* ms */
+	double		spent_reading;	/* ms */
+
 	/* where rows are taken one by one */
 	PointReading *reading;		/* NULL: of arrays */
 	int			point;			/* next one of the arrays */
-	uint64		counts[POINT_STATUSES];
+	uint64		counts[POINT_STATUSES];	/* of the observations */
 	bool		all_read;
 	TupleTableSlot *waiting;	/* rows of the store come through it */
 	uint64		stored;			/* rows that are there */
@@ -79,6 +100,12 @@ static const PointColumn point_number = {
 	.typmod = -1,
 	.base_type = INT8OID
 };
+
+static SharedTables *
+shared_tables(SharedSearch *shared)
+{
+	return (SharedTables *) ((char *) shared + MAXALIGN(sizeof(SharedSearch)));
+}
 
 /*
  * Store the row that the values are.
@@ -104,7 +131,7 @@ take_pair(Search *search, bool wait, Datum *values, bool *nulls)
 	GeonnPair	pair;
 
 	CHECK_FOR_INTERRUPTS();
-	if (!geonn_client_next_pair(search->client, wait, &pair))
+	if (search->client == NULL || !geonn_client_next_pair(search->client, wait, &pair))
 		return false;
 	geonn_sink_pair(&search->sink, &pair, search->references, values, nulls);
 	return true;
@@ -137,6 +164,7 @@ consume_reference(void *state, const PointRow *row)
 	MemoryContext former;
 	int32		group = 0;
 
+	search->reference_counts[row->status]++;
 	if (row->status != POINT_VALID)
 		return;
 	begin_row(search);
@@ -205,7 +233,9 @@ consume_observation(void *state, const PointRow *row)
 			geonn_groups_find(search->groups, row->by, row->by_is_null);
 	if (group != GEONN_NO_GROUP)
 		add_observation(search, row, group);
-	else if (search->join->keep_unmatched)
+	else if (row->status == POINT_VALID)
+		search->without_group++;
+	if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
 	{
 		geonn_sink_unmatched(&search->sink, row->id, row->id_is_null,
 							 row->latitude_is_null ? NULL : &row->latitude,
@@ -314,6 +344,26 @@ geonn_search_project(GeonnSearch *search, TupleDesc descriptor, const AttrNumber
 }
 
 /*
+ * What the engine is asked, as far as the join's columns decide it.
+ */
+static void
+set_question(Search *search)
+{
+	GeonnJoin  *join = search->join;
+	GeonnQuestion *question = &join->question;
+
+	/* ids that nobody asks for are not copied */
+	if (!geonn_sink_needs_observation_id(&search->sink))
+	{
+		question->id_by_value = true;
+		question->id_length = sizeof(Datum);
+	}
+	question->unmatched = join->keep_unmatched;
+	question->columns = (join->references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
+		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0);
+}
+
+/*
  * Check what can be checked, and read the references.  Returns whether there is
  * anything to do about the observations.
  */
@@ -332,23 +382,46 @@ read_references(Search *search)
 
 	if (join->references->by_count > 0)
 		search->groups = geonn_groups_create(join->observations, join->references);
+	set_question(search);
 	search->references = geonn_references_create(join->references,
 												 geonn_sink_needs_coordinates(&search->sink),
 												 join->exclude_self ? join->observations : NULL);
-	if (!geonn_sink_needs_observation_id(&search->sink))
-	{
-		join->question.id_by_value = true;
-		join->question.id_length = sizeof(Datum);
-	}
-	join->question.unmatched = join->keep_unmatched;
-	join->question.columns = (search->groups != NULL ? GEONN_COLUMN_GROUP : 0) |
-		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0);
 	search->client = geonn_client_open(&join->question);
 
 	geonn_read_points(join->references, join->invalid, consume_reference, search);
 	return geonn_references_seal(search->references, search->client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->observations != NULL);
+}
+
+/*
+ * Take the time for that.
+ */
+static bool
+prepare(Search *search)
+{
+	instr_time	begun;
+	instr_time	spent;
+	bool		go_on;
+
+	INSTR_TIME_SET_CURRENT(begun);
+	go_on = read_references(search);
+	INSTR_TIME_SET_CURRENT(spent);
+	INSTR_TIME_SUBTRACT(spent, begun);
+	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
+	return go_on;
+}
+
+/*
+ * Have observations come as blocks, where there is nothing to do for each.
+ */
+static void
+read_in_blocks(Search *search)
+{
+	const GeonnJoin *join = search->join;
+
+	if (join->question.id_by_value && search->groups == NULL && !join->exclude_self)
+		geonn_reading_in_blocks(search->reading, consume_observations);
 }
 
 /*
@@ -361,8 +434,7 @@ begin_reading(Search *search, bool at_once)
 
 	search->reading = geonn_reading_begin(join->observations, observations_policy(join), at_once,
 										  consume_observation, search);
-	if (join->question.id_by_value && search->groups == NULL && !join->exclude_self)
-		geonn_reading_in_blocks(search->reading, consume_observations);
+	read_in_blocks(search);
 }
 
 void
@@ -372,7 +444,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	search->store = store;
-	if (read_references(search))
+	if (prepare(search))
 	{
 		if (join->observations == NULL)
 			(void) read_arrays(search, join->points);
@@ -400,18 +472,77 @@ geonn_search_complete(GeonnSearch *search)
 }
 
 /*
+ * Take part in a search whose observations are divided.
+ */
+static void
+take_part(Search *search)
+{
+	const GeonnJoin *join = search->join;
+	SharedSearch *shared = search->shared;
+
+	if (shared->dataset == 0)
+	{
+		search->all_read = true;
+		return;
+	}
+	pg_atomic_fetch_add_u32(&shared->begun, 1);
+	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
+	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
+	set_question(search);
+	search->client = geonn_client_attach(&search->join->question, shared->dataset);
+	if (join->references->by_count > 0)
+		search->groups = geonn_groups_attach(join->observations, join->references,
+											 search->client);
+	search->references = geonn_references_attach(join->references,
+												 geonn_sink_needs_coordinates(&search->sink),
+												 join->exclude_self ? join->observations : NULL,
+												 search->client);
+	search->reading = geonn_reading_attach(join->observations, observations_policy(join),
+										   shared_tables(shared), consume_observation, search);
+	read_in_blocks(search);
+}
+
+/*
  * Begin to take rows one by one.
  */
 static void
 begin_taking(Search *search)
 {
 	const GeonnJoin *join = search->join;
+	SharedSearch *shared = search->shared;
 
 	search->store = tuplestore_begin_heap(false, false, work_mem);
 	search->waiting = MakeSingleTupleTableSlot(search->sink.descriptor, &TTSOpsMinimalTuple);
-	search->all_read = !read_references(search);
+	if (shared != NULL && shared->divided)
+	{
+		take_part(search);
+		return;
+	}
+
+	/* who comes first does all of it */
+	search->all_read = shared != NULL && pg_atomic_fetch_add_u32(&shared->begun, 1) > 0;
+	if (search->all_read)
+		return;
+	search->all_read = !prepare(search);
 	if (!search->all_read && join->observations != NULL)
 		begin_reading(search, false);
+}
+
+/*
+ * All observations have been read that there are for this process.
+ */
+static void
+end_reading(Search *search)
+{
+	SharedSearch *shared = search->shared;
+
+	geonn_client_finish(search->client);
+	if (shared == NULL || !shared->divided)
+		return;
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_fetch_add_u64(&shared->counts[i],
+								(int64) geonn_reading_counts(search->reading)[i]);
+	pg_atomic_fetch_add_u32(&shared->ended, 1);
 }
 
 /*
@@ -422,10 +553,17 @@ read_some(Search *search)
 {
 	uint64		rows = Min(geonn_client_places(search->client), ROWS_A_READING);
 
+	instr_time	begun;
+	instr_time	spent;
+
+	INSTR_TIME_SET_CURRENT(begun);
 	search->all_read = search->reading != NULL ? !geonn_reading_next(search->reading, rows) :
 		!read_arrays(search, rows);
+	INSTR_TIME_SET_CURRENT(spent);
+	INSTR_TIME_SUBTRACT(spent, begun);
+	search->spent_reading += INSTR_TIME_GET_MILLISEC(spent);
 	if (search->all_read)
-		geonn_client_finish(search->client);
+		end_reading(search);
 }
 
 /*
@@ -469,6 +607,93 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 	}
 	MemoryContextSwitchTo(former);
 	return found;
+}
+
+/* ---- several processes ---- */
+
+Size
+geonn_search_shared_size(GeonnSearch *search)
+{
+	const GeonnJoin *join = search->join;
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+	Size		size = MAXALIGN(sizeof(SharedSearch));
+
+	begin_reading(search, false);
+	size = add_size(size, geonn_shared_tables_size(geonn_reading_tables(search->reading),
+												   join->observations->query_columns,
+												   GetActiveSnapshot()));
+	MemoryContextSwitchTo(former);
+	return size;
+}
+
+void
+geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
+{
+	const GeonnJoin *join = search->join;
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+	List	   *tables = geonn_reading_tables(search->reading);
+
+	pg_atomic_init_u32(&shared->begun, 0);
+	pg_atomic_init_u32(&shared->ended, 0);
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_init_u64(&shared->counts[i], 0);
+	shared->dataset = 0;
+	shared->divided = tables != NIL && MAXALIGN(sizeof(SharedSearch)) +
+		geonn_shared_tables_size(tables, join->observations->query_columns,
+								 GetActiveSnapshot()) <= bytes;
+	if (shared->divided && prepare(search))
+	{
+		geonn_shared_tables_begin(shared_tables(shared), tables,
+								  join->observations->query_columns, GetActiveSnapshot());
+		shared->dataset = geonn_client_dataset(search->client);
+	}
+	MemoryContextSwitchTo(former);
+}
+
+void
+geonn_search_take_part(GeonnSearch *search, SharedSearch *shared)
+{
+	search->shared = shared;
+}
+
+void
+geonn_search_tell(GeonnSearch *search, SharedSearch *shared)
+{
+	const GeonnJoin *join = search->join;
+	uint64		counts[POINT_STATUSES];
+
+	if (shared->dataset == 0 ||
+		pg_atomic_read_u32(&shared->begun) != pg_atomic_read_u32(&shared->ended))
+		return;
+	for (int i = 0; i < POINT_STATUSES; i++)
+		counts[i] = pg_atomic_read_u64(&shared->counts[i]);
+	geonn_tell_of_rows(join->observations, observations_policy(join), counts);
+}
+
+GeonnReport
+geonn_search_report(const GeonnSearch *search)
+{
+	const uint64 *counts = search->reading != NULL ? geonn_reading_counts(search->reading) :
+		search->counts;
+	GeonnReport report = {
+		.preparing = search->preparing,
+		.reading = search->spent_reading
+	};
+
+	for (int i = 0; i < POINT_STATUSES; i++)
+	{
+		report.observations += counts[i];
+		if (i != POINT_VALID)
+		{
+			report.observations_skipped += counts[i];
+			report.references_skipped += search->reference_counts[i];
+		}
+	}
+	report.references = search->reference_counts[POINT_VALID];
+	if (search->client != NULL)
+		report.work = geonn_client_work(search->client);
+	report.unmatched = report.work.unmatched + search->without_group;
+	return report;
 }
 
 void

@@ -10,6 +10,7 @@
 #include "client.h"
 #include "columns.h"
 #include "reader.h"
+#include "report.h"
 
 typedef struct GeonnJoin
 {
@@ -52,6 +53,32 @@ extern void geonn_search_complete(GeonnSearch *search);
  * next call.
  */
 extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
+
+/*
+ * Several processes can make a search together: one prepares it, and all of them, it
+ * included, take part with searches of their own for the same join.  Observations come
+ * from tables that they divide between them; where they do not, one of those who
+ * take part does all of it.
+ */
+typedef struct SharedSearch SharedSearch;
+
+/* Begin to prepare; returns the bytes of shared memory that it needs. */
+extern Size geonn_search_shared_size(GeonnSearch *search);
+
+/*
+ * Read the references, and let others take part.  The shared memory is of so many bytes,
+ * and may have been used by a search before.
+ */
+extern void geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes);
+
+/* Take part, instead of searching alone: before the first row is taken. */
+extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);
+
+/* For who prepared it: tell of rows that were no points, if all have been read. */
+extern void geonn_search_tell(GeonnSearch *search, SharedSearch *shared);
+
+/* What it has done so far. */
+extern GeonnReport geonn_search_report(const GeonnSearch *search);
 
 /* Let go of all that it holds, at any time. */
 extern void geonn_search_end(GeonnSearch *search);

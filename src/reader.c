@@ -416,19 +416,21 @@ geonn_check_readable(const PointSource *source)
 /*
  * After all rows: what was not a point.
  */
-static void
-tell_of_rows(const PointReceiver *receiver)
+void
+geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint64 *counts)
 {
-	const PointSource *source = receiver->source;
+	uint64		rows = 0;
 
-	if (receiver->counts[POINT_NULL] > 0)
+	for (int i = 0; i < POINT_STATUSES; i++)
+		rows += counts[i];
+	if (counts[POINT_NULL] > 0)
 		ereport(DEBUG1,
 				(errmsg_internal("%llu of %llu rows of %s have a NULL id or coordinate",
-								 (unsigned long long) receiver->counts[POINT_NULL],
-								 (unsigned long long) receiver->rows, source->title)));
-	if (receiver->invalid == GEONN_INVALID_SKIPPED || receiver->invalid == GEONN_INVALID_KEPT)
-		geonn_warn_of_rows(source->title, receiver->counts,
-						   receiver->invalid == GEONN_INVALID_KEPT, invalid_rows_hint(source));
+								 (unsigned long long) counts[POINT_NULL],
+								 (unsigned long long) rows, source->title)));
+	if (invalid == GEONN_INVALID_SKIPPED || invalid == GEONN_INVALID_KEPT)
+		geonn_warn_of_rows(source->title, counts, invalid == GEONN_INVALID_KEPT,
+						   invalid_rows_hint(source));
 }
 
 /* ---- a part at a time ---- */
@@ -436,7 +438,8 @@ tell_of_rows(const PointReceiver *receiver)
 struct PointReading
 {
 	PointReceiver receiver;
-	QueryDesc  *description;	/* NULL: others have begun the query, or it has ended */
+	QueryDesc  *description;	/* NULL: others share their tables */
+	List	   *plain;			/* of PlainTable, where it reads these */
 	TableReader *tables;		/* NULL: the executor gives the rows */
 	PointBlockConsumer consume_block;	/* NULL: rows are given one by one */
 
@@ -494,11 +497,34 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, bool at_on
 	{
 		receive_startup(&reading->receiver.receiver, CMD_SELECT,
 						reading->description->tupDesc);
+		reading->plain = tables;
 		reading->tables = geonn_table_reader_begin(tables, source->query_columns,
 												   reading->description->snapshot);
 	}
 	error_context_stack = context.previous;
 	return reading;
+}
+
+List *
+geonn_reading_tables(const PointReading *reading)
+{
+	return reading->plain;
+}
+
+PointReading *
+geonn_reading_attach(const PointSource *source, InvalidPolicy invalid, SharedTables *tables,
+					 PointConsumer consume, void *state)
+{
+	PointReading *reading = create_reading(source, invalid, consume, state);
+
+	reading->tables = geonn_table_reader_attach(tables);
+	return reading;
+}
+
+const uint64 *
+geonn_reading_counts(const PointReading *reading)
+{
+	return reading->receiver.counts;
 }
 
 void
@@ -602,6 +628,7 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 {
 	ErrorContextCallback context;
 	bool		more;
+	bool		alone;
 
 	if (reading->ended)
 		return false;
@@ -614,8 +641,11 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 	error_context_stack = context.previous;
 	if (more)
 		return true;
+	alone = reading->description != NULL;
 	geonn_reading_end(reading);
-	tell_of_rows(&reading->receiver);
+	if (alone)
+		geonn_tell_of_rows(reading->receiver.source, reading->receiver.invalid,
+						   reading->receiver.counts);
 	return false;
 }
 

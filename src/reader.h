@@ -7,6 +7,7 @@
 #define GEONN_READER_H
 
 #include "columns.h"
+#include "table_reader.h"
 
 typedef enum PointStatus
 {
@@ -73,6 +74,25 @@ extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolic
 
 /* Have valid rows given as blocks, where the reading can; ids that are no values cannot be. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
+
+/*
+ * The tables (PlainTable) that it reads from end to end, so that others can help;
+ * NIL: it reads anything else.
+ */
+extern List *geonn_reading_tables(const PointReading *reading);
+
+/*
+ * Read what others leave of tables that a reading of this source has, with the same
+ * policy.  Nothing is told of rows that are no points: whoever shares them does.
+ */
+extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPolicy invalid,
+										  SharedTables *tables, PointConsumer consume,
+										  void *state);
+
+/* Rows that were read, by PointStatus; and what there is to be told of so many. */
+extern const uint64 *geonn_reading_counts(const PointReading *reading);
+extern void geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid,
+							   const uint64 *counts);
 
 /*
  * Read so many rows, or all (0); false where there were fewer, and all is read.

@@ -7,9 +7,17 @@
  * rows come early, a LIMIT ends the reading, and nothing is stored.  Only the
  * columns that are asked for are made.  All else is as when the function is
  * called; EXECUTE on it is checked when the scan begins.
+ *
+ * Below a Gather, the leader prepares the search when workers are about to be
+ * launched: it reads the references and shares the dataset and the tables of the
+ * observations.  Then every process, the leader too, takes part with a search of
+ * its own.  The prepared one lives until the leader's end of execution, which
+ * comes after the workers'.  Without shared memory, as in a cursor, the node of
+ * such a plan searches alone.
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_proc.h"
@@ -27,7 +35,16 @@
 #include "utils/memutils.h"
 
 #include "nearest.h"
+#include "report.h"
 #include "scan.h"
+
+/* what the processes of a parallel scan share; the search lies behind it */
+typedef struct SharedScan
+{
+	Size		search_bytes;
+	int			processes;		/* at most */
+	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the leader's, then the workers' */
+} SharedScan;
 
 typedef struct JoinScanState
 {
@@ -39,6 +56,15 @@ typedef struct JoinScanState
 	SubTransactionId begun_in;	/* of the scan's begin */
 	MemoryContext context;		/* of a search; NULL: it has not begun */
 	GeonnSearch *search;
+
+	GeonnReport sum;			/* of searches that have ended */
+
+	/* below a Gather */
+	SharedScan *shared;			/* NULL: there are no others */
+	MemoryContext preparation;	/* of the leader's */
+	GeonnSearch *prepared;
+	int			processes;		/* that have reported: the leader, then workers */
+	GeonnReport *reports;
 } JoinScanState;
 
 static Node *create_scan_state(CustomScan *scan);
@@ -46,6 +72,11 @@ static void begin_scan(CustomScanState *node, EState *estate, int flags);
 static TupleTableSlot *execute_scan(CustomScanState *node);
 static void end_scan(CustomScanState *node);
 static void rescan(CustomScanState *node);
+static Size estimate_shared(CustomScanState *node, ParallelContext *parallel);
+static void initialize_shared(CustomScanState *node, ParallelContext *parallel, void *shared);
+static void reinitialize_shared(CustomScanState *node, ParallelContext *parallel, void *shared);
+static void initialize_worker(CustomScanState *node, shm_toc *toc, void *shared);
+static void shut_down(CustomScanState *node);
 static void explain_scan(CustomScanState *node, List *ancestors, ExplainState *explain);
 
 const CustomScanMethods geonn_scan_methods = {
@@ -59,6 +90,11 @@ static const CustomExecMethods execution_methods = {
 	.ExecCustomScan = execute_scan,
 	.EndCustomScan = end_scan,
 	.ReScanCustomScan = rescan,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = initialize_shared,
+	.ReInitializeDSMCustomScan = reinitialize_shared,
+	.InitializeWorkerCustomScan = initialize_worker,
+	.ShutdownCustomScan = shut_down,
 	.ExplainCustomScan = explain_scan
 };
 
@@ -133,23 +169,19 @@ check_row_type(JoinScanState *state, TupleDesc row_type)
 }
 
 /*
- * Evaluate the arguments and begin to search.
+ * A search for the join that the arguments make, in the current memory context.
  */
-static void
-begin_search(JoinScanState *state)
+static GeonnSearch *
+create_search(JoinScanState *state)
 {
 	ScanState  *node = &state->custom.ss;
 	ExprContext *expressions = node->ps.ps_ExprContext;
-	MemoryContext former;
-	FunctionCallInfo call;
+	FunctionCallInfo call = palloc0(SizeForFunctionCallInfo(list_length(state->arguments)));
+	GeonnSearch *search;
 	TupleDesc	row_type;
 	ListCell   *cell;
 	int			number = 0;
 
-	state->context = AllocSetContextCreate(node->ps.state->es_query_cxt, "geonn scan",
-										   ALLOCSET_SMALL_SIZES);
-	former = MemoryContextSwitchTo(state->context);
-	call = palloc0(SizeForFunctionCallInfo(list_length(state->arguments)));
 	InitFunctionCallInfoData(*call, &state->function, list_length(state->arguments),
 							 state->call->inputcollid, NULL, NULL);
 	foreach(cell, state->arguments)
@@ -162,12 +194,47 @@ begin_search(JoinScanState *state)
 		check_row_type(state, row_type);
 	else
 		row_type = NULL;
-	state->search = geonn_search_begin(geonn_read_join(call), row_type);
-	geonn_search_project(state->search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
+	search = geonn_search_begin(geonn_read_join(call), row_type);
+	geonn_search_project(search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
 						 state->attributes);
+	return search;
+}
+
+static MemoryContext
+create_context(JoinScanState *state)
+{
+	return AllocSetContextCreate(state->custom.ss.ps.state->es_query_cxt, "geonn scan",
+								 ALLOCSET_SMALL_SIZES);
+}
+
+static Size
+reports_size(int processes)
+{
+	return MAXALIGN(offsetof(SharedScan, reports) + processes * sizeof(GeonnReport));
+}
+
+static SharedSearch *
+shared_search(SharedScan *shared)
+{
+	return (SharedSearch *) ((char *) shared + reports_size(shared->processes));
+}
+
+/*
+ * Evaluate the arguments and begin to search.
+ */
+static void
+begin_search(JoinScanState *state)
+{
+	MemoryContext former;
+
+	state->context = create_context(state);
+	former = MemoryContextSwitchTo(state->context);
+	state->search = create_search(state);
+	if (state->shared != NULL)
+		geonn_search_take_part(state->search, shared_search(state->shared));
 
 	/* a rollback to a savepoint must not find what it undoes still being read */
-	if (GetCurrentSubTransactionId() != state->begun_in)
+	else if (GetCurrentSubTransactionId() != state->begun_in)
 		geonn_search_complete(state->search);
 	MemoryContextSwitchTo(former);
 }
@@ -216,10 +283,20 @@ execute_scan(CustomScanState *node)
 }
 
 static void
-end_scan(CustomScanState *node)
+add_search(GeonnReport *sum, const GeonnSearch *search)
 {
-	JoinScanState *state = (JoinScanState *) node;
+	GeonnReport report;
 
+	if (search == NULL)
+		return;
+	report = geonn_search_report(search);
+	geonn_report_add(sum, &report);
+}
+
+static void
+end_search(JoinScanState *state)
+{
+	add_search(&state->sum, state->search);
 	if (state->search != NULL)
 		geonn_search_end(state->search);
 	if (state->context != NULL)
@@ -229,11 +306,107 @@ end_scan(CustomScanState *node)
 }
 
 static void
+end_preparation(JoinScanState *state)
+{
+	add_search(&state->sum, state->prepared);
+	if (state->prepared != NULL)
+		geonn_search_end(state->prepared);
+	if (state->preparation != NULL)
+		MemoryContextDelete(state->preparation);
+	state->prepared = NULL;
+	state->preparation = NULL;
+}
+
+static void
+end_scan(CustomScanState *node)
+{
+	end_search((JoinScanState *) node);
+	end_preparation((JoinScanState *) node);
+}
+
+static void
 rescan(CustomScanState *node)
 {
-	end_scan(node);
+	end_search((JoinScanState *) node);
 	ExecScanReScan(&node->ss);
 }
+
+/* ---- several processes ---- */
+
+static Size
+estimate_shared(CustomScanState *node, ParallelContext *parallel)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	MemoryContext former;
+
+	end_preparation(state);
+	state->preparation = create_context(state);
+	former = MemoryContextSwitchTo(state->preparation);
+	state->prepared = create_search(state);
+	MemoryContextSwitchTo(former);
+	return add_size(reports_size(parallel->nworkers + 1),
+					geonn_search_shared_size(state->prepared));
+}
+
+static void
+initialize_shared(CustomScanState *node, ParallelContext *parallel, void *memory)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	SharedScan *shared = memory;
+
+	memset(shared, 0, reports_size(parallel->nworkers + 1));
+	shared->processes = parallel->nworkers + 1;
+	shared->search_bytes = node->pscan_len - reports_size(shared->processes);
+	state->shared = shared;
+	geonn_search_share(state->prepared, shared_search(shared), shared->search_bytes);
+}
+
+static void
+reinitialize_shared(CustomScanState *node, ParallelContext *parallel, void *memory)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	SharedScan *shared = memory;
+
+	(void) estimate_shared(node, parallel);
+	state->shared = shared;
+	geonn_search_share(state->prepared, shared_search(shared), shared->search_bytes);
+}
+
+static void
+initialize_worker(CustomScanState *node, shm_toc *toc pg_attribute_unused(), void *memory)
+{
+	((JoinScanState *) node)->shared = memory;
+}
+
+/*
+ * Report, as long as there is the shared memory.  Where rows have not been asked for
+ * to the end, workers may still be at work.
+ */
+static void
+shut_down(CustomScanState *node)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	SharedScan *shared = state->shared;
+
+	state->shared = NULL;
+	if (shared == NULL)
+		return;
+	if (state->prepared == NULL)
+	{
+		add_search(&shared->reports[ParallelWorkerNumber + 1], state->search);
+		return;
+	}
+	geonn_search_tell(state->prepared, shared_search(shared));
+	if (state->reports == NULL)
+		state->reports = MemoryContextAllocZero(node->ss.ps.state->es_query_cxt,
+												shared->processes * sizeof(GeonnReport));
+	state->processes = shared->processes;
+	for (int i = 1; i < shared->processes; i++)
+		geonn_report_add(&state->reports[i], &shared->reports[i]);
+	memset(shared->reports, 0, shared->processes * sizeof(GeonnReport));
+}
+
+/* ---- EXPLAIN ---- */
 
 /*
  * Show an argument of the call, if it is a constant.
@@ -252,6 +425,26 @@ explain_argument(ExplainState *explain, const char *label, Node *argument)
 }
 
 static void
+explain_analysis(const JoinScanState *state, ExplainState *explain)
+{
+	GeonnReport sum = state->sum;
+	GeonnReport leader;
+
+	add_search(&sum, state->search);
+	leader = sum;
+	add_search(&sum, state->prepared);
+	for (int i = 1; i < state->processes; i++)
+		geonn_report_add(&sum, &state->reports[i]);
+
+	geonn_report_explain(&sum, explain);
+	if (state->processes > 0)
+	{
+		state->reports[0] = leader;
+		geonn_report_explain_processes(state->reports, state->processes, explain);
+	}
+}
+
+static void
 explain_scan(CustomScanState *node, List *ancestors pg_attribute_unused(),
 			 ExplainState *explain)
 {
@@ -263,4 +456,6 @@ explain_scan(CustomScanState *node, List *ancestors pg_attribute_unused(),
 	if (!of_points)
 		explain_argument(explain, "Observations", linitial(arguments));
 	explain_argument(explain, "References", list_nth(arguments, of_points ? 2 : 1));
+	if (explain->analyze)
+		explain_analysis(state, explain);
 }

@@ -9,12 +9,20 @@
  * the scan begins.  The library need not be preloaded: the functions' planner
  * support is asked before their paths are made.
  *
+ * Where both sides are plain tables, which no rule, policy or other extension has
+ * read in another way, a second one is offered for parallel plans.  The
+ * functions themselves stay restricted to the leader.  Such a node's workers divide
+ * the observations between them (scan.c).
+ *
  * It is not offered where rows may be asked for anew after an update of somebody
  * else's (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and
  * for type record, whose columns the call itself lists.
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -25,10 +33,13 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
+#include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "estimate.h"
 #include "nearest.h"
+#include "query.h"
 #include "scan.h"
 
 static set_rel_pathlist_hook_type previous_hook;
@@ -131,6 +142,145 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *call, Path *function)
 									  path->path.parent->baserestrictcost.startup + references);
 }
 
+static CustomPath *
+make_path(RelOptInfo *rel, Path *function)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.rows = function->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	return path;
+}
+
+/* ---- parallel plans ---- */
+
+static double
+table_pages(Oid oid)
+{
+	Relation	table = table_open(oid, AccessShareLock);
+	double		pages = RelationGetNumberOfBlocks(table);
+
+	table_close(table, NoLock);
+	return pages;
+}
+
+/*
+ * Workers that the table is to be read by, as its storage parameter says; -1: it does not.
+ */
+static int
+table_parallel_workers(Oid oid)
+{
+	Relation	table = table_open(oid, AccessShareLock);
+	int			workers = table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ? -1 :
+		RelationGetParallelWorkers(table, -1);
+
+	table_close(table, NoLock);
+	return workers;
+}
+
+/*
+ * Pages of a relation, where reading all of it is to read plain tables from end to
+ * end, of which every process can read a part; else -1.  That is asked of the
+ * plan of a query like that which will read it.
+ */
+static double
+plain_pages(Oid relation, bool divided)
+{
+	char		kind = get_rel_relkind(relation);
+	char	   *name = geonn_relation_name(relation);
+	PlannedStmt *plan;
+	Plan	   *top;
+	List	   *scans;
+	ListCell   *cell;
+	double		pages = 0;
+
+	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+						 kind != RELKIND_MATVIEW))
+		return -1;
+	plan = geonn_plan_query(psprintf("SELECT ctid FROM %s", name), name, CURSOR_OPT_PARALLEL_OK);
+	top = plan->planTree;
+	if (IsA(top, Gather))
+		top = outerPlan(top);
+	scans = IsA(top, Append) ? ((Append *) top)->appendplans : list_make1(top);
+	foreach(cell, scans)
+	{
+		Scan	   *scan = lfirst(cell);
+		Oid			table;
+
+		if (!IsA(scan, SeqScan) || scan->plan.qual != NIL)
+			return -1;
+		table = rt_fetch(scan->scanrelid, plan->rtable)->relid;
+		if (divided && get_rel_persistence(table) == RELPERSISTENCE_TEMP)
+			return -1;
+		pages += table_pages(table);
+	}
+	return pages;
+}
+
+/*
+ * Processes that it is worth: the leader works, too, while it has time for that.
+ */
+static double
+parallel_divisor(int workers)
+{
+	double		leader = parallel_leader_participation ? Max(0, 1.0 - 0.3 * workers) : 0;
+
+	return workers + leader;
+}
+
+/*
+ * The relation that an argument names, as far as the plan knows it.
+ */
+static Oid
+constant_relation(FuncExpr *call, int number)
+{
+	Const	   *argument = list_nth(call->args, number);
+
+	if (!IsA(argument, Const) || argument->consttype != REGCLASSOID || argument->constisnull)
+		return InvalidOid;
+	return DatumGetObjectId(argument->constvalue);
+}
+
+static void
+offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, Path *function,
+					CustomPath *alone)
+{
+	Oid			observations = constant_relation(call, 0);
+	Oid			references = constant_relation(call, 1);
+	CustomPath *path;
+	double		pages;
+	int			workers;
+
+	if (!root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
+		!OidIsValid(observations) || !OidIsValid(references) ||
+		!is_parallel_safe(root, (Node *) call->args) ||
+		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
+		!is_parallel_safe(root, (Node *) extract_actual_clauses(rel->baserestrictinfo, false)))
+		return;
+	pages = plain_pages(observations, true);
+	if (pages < 0 || plain_pages(references, false) < 0)
+		return;
+	rel->rel_parallel_workers = table_parallel_workers(observations);
+	workers = compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
+	if (workers == 0)
+		return;
+
+	path = make_path(rel, function);
+	path->path.rows = clamp_row_est(function->rows / parallel_divisor(workers));
+	path->path.startup_cost = alone->path.startup_cost;
+	path->path.total_cost = alone->path.startup_cost +
+		(alone->path.total_cost - alone->path.startup_cost) / parallel_divisor(workers);
+	path->path.parallel_aware = true;
+	path->path.parallel_safe = true;
+	path->path.parallel_workers = workers;
+	rel->consider_parallel = true;
+	add_partial_path(rel, (Path *) path);
+}
+
 static void
 offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused(),
 		   RangeTblEntry *entry)
@@ -156,15 +306,10 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 			return;
 	}
 
-	path = makeNode(CustomPath);
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = rel;
-	path->path.pathtarget = rel->reltarget;
-	path->path.rows = function->rows;
+	path = make_path(rel, function);
 	set_cost(root, path, call, function);
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->methods = &path_methods;
 	add_path(rel, (Path *) path);
+	offer_parallel_scan(root, rel, call, function, path);
 }
 
 static Plan *

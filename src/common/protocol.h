@@ -355,7 +355,10 @@ struct geonn_results
 	uint32_t	observations;
 	uint32_t	pairs;
 	uint32_t	flags;			/* GEONN_RESULTS_... */
-	uint32_t	unused;
+	uint32_t	device;			/* its number, which answered last */
+	uint32_t	algorithm;		/* enum geonn_algorithm, not auto; auto where there
+								 * was nothing to search */
+	uint32_t	build_microseconds; /* that building the dataset took it now */
 };
 
 struct geonn_ping

@@ -1,6 +1,6 @@
 /*
  * clock.h
- *		Milliseconds of a clock that only goes forward.
+ *		A clock that only goes forward.
  */
 #ifndef GEONN_CLOCK_H
 #define GEONN_CLOCK_H
@@ -15,6 +15,15 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static inline int64_t
+now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 #endif							/* GEONN_CLOCK_H */

@@ -101,6 +101,8 @@ struct search
 	struct failure failure;		/* where failed */
 
 	/* the scheduler's */
+	uint32_t	device;			/* number of the device that has, or had, it */
+	uint32_t	build_microseconds; /* that it took to build for it */
 	struct search_queue *queue;
 	struct search *next;
 };

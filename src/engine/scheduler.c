@@ -405,11 +405,15 @@ discard_datasets(struct device_thread *thread, struct discard *discards)
 static bool
 start_search(struct device *device, struct search *search)
 {
+	search->device = (uint32_t) device->number;
 	if (!atomic_load(search->cancelled))
 	{
+		int64_t		begun = now_us();
+
 		begin_call(device, CALL_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
 		search->failed = !device->operations->build(device, search, &search->failure);
 		end_call(device);
+		search->build_microseconds += (uint32_t) (now_us() - begun);
 	}
 	atomic_fetch_sub(&search->dataset->builders, 1);
 	if (search->failed || atomic_load(search->cancelled))

@@ -482,7 +482,10 @@ send_results(struct session *session, const struct search *search)
 		.observations = search->answered,
 		.pairs = search->pairs,
 		.flags = (search->one_each ? GEONN_RESULTS_ONE_EACH : 0) |
-		(search->cutoff.present ? GEONN_RESULTS_PARTIAL : 0)
+		(search->cutoff.present ? GEONN_RESULTS_PARTIAL : 0),
+		.device = search->device,
+		.algorithm = search->question.algorithm,
+		.build_microseconds = search->build_microseconds
 	};
 
 	send_or_end(session, GEONN_RESULTS, &results, -1);

@@ -1,0 +1,32 @@
+/*
+ * report.h
+ *		What searches have done, as EXPLAIN ANALYZE shows it.
+ */
+#ifndef GEONN_REPORT_H
+#define GEONN_REPORT_H
+
+#include "commands/explain.h"
+
+#include "client.h"
+
+typedef struct GeonnReport
+{
+	uint64		references;		/* in the dataset */
+	uint64		references_skipped; /* for their NULLs or coordinates */
+	uint64		observations;	/* read */
+	uint64		observations_skipped;
+	uint64		unmatched;		/* of the others: without a neighbour */
+	GeonnWork	work;
+	double		preparing;		/* ms for the references until they were sealed */
+	double		reading;		/* ms for the observations */
+} GeonnReport;
+
+/* Add what another search by the same references has done. */
+extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);
+
+/* Show it all; and what each process did, the leader first. */
+extern void geonn_report_explain(const GeonnReport *sum, ExplainState *explain);
+extern void geonn_report_explain_processes(const GeonnReport *reports, int processes,
+										   ExplainState *explain);
+
+#endif							/* GEONN_REPORT_H */
