@@ -32,6 +32,7 @@
 #include "postgres.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
@@ -52,16 +53,21 @@ release_client(void *argument)
 		if (client->slots[i].start != NULL)
 			munmap(client->slots[i].start, client->slots[i].bytes);
 	}
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+	{
+		if (client->files[kind] >= 0)
+			close(client->files[kind]);
+	}
 }
 
 /*
- * Wait for the answer to open or seal.
+ * Wait for the answer to open, attach or seal.
  */
 static void
 await_answer(GeonnClient *client, uint16 type)
 {
 	client->awaited = type;
-	while (client->awaited != 0)
+	while (client->awaited != 0 || client->files_awaited != 0)
 		(void) geonn_client_take_message(client, true);
 }
 
@@ -86,21 +92,18 @@ send_search(GeonnClient *client, int number)
 	geonn_connection_send(client->connection, GEONN_SEARCH, &search);
 }
 
-/* ---- references ---- */
+/* ---- the dataset ---- */
 
-GeonnClient *
-geonn_client_open(const GeonnQuestion *question)
+static GeonnClient *
+make_client(const GeonnQuestion *question)
 {
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
-	struct geonn_open open = {
-		.device = question->device,
-		.metric = question->metric,
-		.columns = question->columns
-	};
 
 	client->context = CurrentMemoryContext;
 	client->question = *question;
 	client->connection = geonn_connection_open();
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		client->files[kind] = -1;
 	client->release.func = release_client;
 	client->release.arg = client;
 	MemoryContextRegisterResetCallback(client->context, &client->release);
@@ -117,11 +120,75 @@ geonn_client_open(const GeonnQuestion *question)
 	}
 	client->in_order = true;
 	geonn_client_reset_growth(client);
+	return client;
+}
+
+GeonnClient *
+geonn_client_open(const GeonnQuestion *question)
+{
+	GeonnClient *client = make_client(question);
+	struct geonn_open open = {
+		.device = question->device,
+		.metric = question->metric,
+		.columns = question->columns
+	};
 
 	geonn_connection_send(client->connection, GEONN_OPEN, &open);
 	await_answer(client, GEONN_OPENED);
 	return client;
 }
+
+GeonnClient *
+geonn_client_attach(const GeonnQuestion *question, uint64 dataset)
+{
+	GeonnClient *client = make_client(question);
+	struct geonn_attach attach = {
+		.device = question->device,
+		.dataset = dataset
+	};
+
+	client->sealed = true;
+	geonn_connection_send(client->connection, GEONN_ATTACH, &attach);
+	await_answer(client, GEONN_OPENED);
+	return client;
+}
+
+uint64
+geonn_client_dataset(const GeonnClient *client)
+{
+	return client->dataset;
+}
+
+uint64
+geonn_client_references(const GeonnClient *client)
+{
+	return client->references;
+}
+
+void
+geonn_client_leave_file(GeonnClient *client, int kind, const MemoryFile *file)
+{
+	struct geonn_file leave = {.kind = kind};
+
+	geonn_connection_send_file(client->connection, GEONN_LEAVE, &leave,
+							   geonn_memory_file_descriptor(file));
+}
+
+MemoryFile *
+geonn_client_take_file(GeonnClient *client, int kind, const char *purpose)
+{
+	int			descriptor = client->files[kind];
+	MemoryFile *file = NULL;
+
+	client->files[kind] = -1;
+	if (descriptor >= 0)
+		file = geonn_memory_file_attach(purpose, descriptor);
+	if (file == NULL)
+		geonn_connection_violation("a dataset without a sound file of what it needs");
+	return file;
+}
+
+/* ---- references ---- */
 
 static void
 send_references(GeonnClient *client)

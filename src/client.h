@@ -16,6 +16,11 @@
  *	geonn_client_finish(client);
  *	take pairs, with waiting, until there are no more
  *
+ * Others may attach to the dataset once it is sealed, and then add observations
+ * of their own.  What they must know of the references beside their tags is in
+ * files, which are left with the dataset before it is sealed.  It lives as long
+ * as anyone has a client of it.
+ *
  * The client lives as long as the memory context that was current when it was
  * opened; whatever ends that ends the engine's side too.
  */
@@ -23,6 +28,8 @@
 #define GEONN_CLIENT_H
 
 #include "nodes/pg_list.h"
+
+#include "memory_file.h"
 
 typedef struct GeonnClient GeonnClient;
 
@@ -67,6 +74,27 @@ typedef struct GeonnWork
 } GeonnWork;
 
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question);
+
+/*
+ * A client of a dataset that another one has sealed, of the same metric and with
+ * the same columns.
+ */
+extern GeonnClient *geonn_client_attach(const GeonnQuestion *question, uint64 dataset);
+
+/* The dataset, for others to attach to; the engine gives no two the same. */
+extern uint64 geonn_client_dataset(const GeonnClient *client);
+
+/* How many references there are; of a dataset that is sealed. */
+extern uint64 geonn_client_references(const GeonnClient *client);
+
+/* Leave a sealed file with the dataset, the only one of its kind (enum geonn_file_kind). */
+extern void geonn_client_leave_file(GeonnClient *client, int kind, const MemoryFile *file);
+
+/*
+ * The file of this kind that was left with the dataset attached to.  It goes with
+ * the current memory context; purpose is that of geonn_memory_file_create.
+ */
+extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const char *purpose);
 
 /*
  * Coordinates are valid; group and identity count where the question's columns

@@ -144,6 +144,36 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	client->searching--;
 }
 
+static void
+take_opened(GeonnClient *client, const struct geonn_opened *opened)
+{
+	if (opened->metric != (uint32) client->question.metric ||
+		opened->columns != client->question.columns)
+		geonn_connection_violation("another kind of dataset than it was asked for");
+	if (opened->references > (client->sealed ? GEONN_REFERENCES_MAX : 0) ||
+		(opened->files >> (client->sealed ? GEONN_FILE_KINDS : 0)) != 0)
+		geonn_connection_violation("a dataset with more than it can have");
+	client->dataset = opened->dataset;
+	client->references = opened->references;
+	client->files_awaited = opened->files;
+}
+
+static void
+take_file(GeonnClient *client, const struct geonn_file *file, int descriptor)
+{
+	bool		awaited = file->kind < GEONN_FILE_KINDS &&
+		(client->files_awaited & (1u << file->kind)) != 0;
+
+	if (!awaited || descriptor < 0)
+	{
+		if (descriptor >= 0)
+			close(descriptor);
+		geonn_connection_violation("a file that nobody waits for, or none");
+	}
+	client->files_awaited &= ~(1u << file->kind);
+	client->files[file->kind] = descriptor;
+}
+
 /*
  * Take in one message.  Without wait, returns false where there is none.
  */
@@ -160,6 +190,11 @@ geonn_client_take_message(GeonnClient *client, bool wait)
 	if (message.header.type == GEONN_BATCH)
 	{
 		take_batch(client, &message.batch, descriptor);
+		return true;
+	}
+	if (message.header.type == GEONN_FILE)
+	{
+		take_file(client, &message.file, descriptor);
 		return true;
 	}
 	if (descriptor >= 0)
@@ -181,9 +216,8 @@ geonn_client_take_message(GeonnClient *client, bool wait)
 			client->awaited = 0;
 			if (message.header.type == GEONN_SEALED)
 				client->sealed_references = message.sealed.references;
-			else if (message.opened.metric != (uint32) client->question.metric ||
-					 message.opened.columns != client->question.columns)
-				geonn_connection_violation("another kind of dataset than it was asked for");
+			else
+				take_opened(client, &message.opened);
 			break;
 		default:
 			geonn_connection_violation("a message that is not for clients");

@@ -74,9 +74,14 @@ struct GeonnClient
 	double		last_latitude;
 	double		last_longitude;
 
-	/* the answer to open or seal */
+	/* the answer to open, attach or seal */
 	uint16		awaited;		/* message type, 0 once it has come */
 	uint64		sealed_references;
+
+	/* the dataset, and its files */
+	uint64		dataset;
+	int			files[GEONN_FILE_KINDS];	/* descriptors, or -1 */
+	uint32		files_awaited;	/* bits 1 << enum geonn_file_kind */
 };
 
 /*

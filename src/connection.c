@@ -181,9 +181,16 @@ wait_for_socket(GeonnConnection *connection, int event, TimestampTz deadline)
 void
 geonn_connection_send(GeonnConnection *connection, int type, void *message)
 {
+	geonn_connection_send_file(connection, type, message, -1);
+}
+
+void
+geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
+						   int descriptor)
+{
 	for (;;)
 	{
-		switch (geonn_channel_send(connection->socket, type, message, -1))
+		switch (geonn_channel_send(connection->socket, type, message, descriptor))
 		{
 			case GEONN_CHANNEL_OK:
 				return;

@@ -35,6 +35,10 @@ extern GeonnConnection *geonn_connection_try(void);
 extern void geonn_connection_send(GeonnConnection *connection, int type,
 								  void *message);
 
+/* The same with a copy of this descriptor. */
+extern void geonn_connection_send_file(GeonnConnection *connection, int type,
+									   void *message, int descriptor);
+
 /*
  * Receive one message; without wait, return false where none is there.  An
  * error that the engine sends is raised.  *descriptor is the caller's to

@@ -7,17 +7,40 @@
  * from 0 on, and observations look theirs up: one that is not there has no
  * candidate, and so has one with a NULL, which equals nothing.  Keys are
  * compared by the default equality of their type and the references' collation.
+ *
+ * When all references have come, the table is written to a file that stays with
+ * their dataset, and from then on keys are looked up there, by this process as by
+ * those that attach to the dataset.  The file has the keys, one column's value
+ * after the other; then slots, a power of two and at least twice as many as keys,
+ * in which a key's is the first free one from that of its hash on; and the number
+ * of slots.  Who attached distrusts the file: places are checked before they are
+ * read, and a search ends after as many slots as there are.
  */
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/typcache.h"
 
 #include "common/protocol.h"
+#include "connection.h"
 #include "groups.h"
+#include "memory_file.h"
 #include "value.h"
+
+#define FILE_PURPOSE "keys of groups"
+
+/* in the file */
+typedef struct GroupSlot
+{
+	uint32		hash;
+	int32		number;			/* -1: the slot is free */
+	uint64		key;			/* where it begins */
+} GroupSlot;
 
 typedef struct GroupEntry
 {
@@ -38,10 +61,18 @@ typedef struct GroupColumn
 
 struct GeonnGroups
 {
-	struct grouptable_hash *table;
-	MemoryContext context;		/* of the keys */
 	int			by_count;
 	GroupColumn *columns;		/* [by_count] */
+
+	/* until they are sealed */
+	MemoryContext context;		/* of the table and its keys */
+	struct grouptable_hash *table;
+
+	/* from then on */
+	MemoryFile *file;
+	const GroupSlot *slots;		/* [slot_count] */
+	uint64		slot_count;
+	Datum	   *found;			/* [by_count] a key of the file */
 };
 
 static uint32
@@ -117,17 +148,31 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 	get_typlenbyval(reference->base_type, &column->length, &column->by_value);
 }
 
-GeonnGroups *
-geonn_groups_create(const PointSource *observations, const PointSource *references)
+/*
+ * What both ways to have groups begin with.
+ */
+static GeonnGroups *
+describe(const PointSource *observations, const PointSource *references)
 {
 	GeonnGroups *groups = palloc0(sizeof(GeonnGroups));
 
-	groups->context = CurrentMemoryContext;
 	groups->by_count = references->by_count;
 	groups->columns = palloc0(groups->by_count * sizeof(GroupColumn));
+	groups->found = palloc0(groups->by_count * sizeof(Datum));
 	for (int i = 0; i < groups->by_count; i++)
 		prepare_column(&groups->columns[i], observations, references, i);
-	groups->table = grouptable_create(CurrentMemoryContext, 256, groups);
+	return groups;
+}
+
+GeonnGroups *
+geonn_groups_create(const PointSource *observations, const PointSource *references)
+{
+	GeonnGroups *groups = describe(observations, references);
+
+	groups->context = AllocSetContextCreate(CurrentMemoryContext, "geonn groups",
+											ALLOCSET_DEFAULT_SIZES);
+	groups->table = grouptable_create(groups->context, 256, groups);
+	groups->file = geonn_memory_file_create(FILE_PURPOSE);
 	return groups;
 }
 
@@ -181,13 +226,147 @@ geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null)
 	return entry->number;
 }
 
+/* ---- the file ---- */
+
+/*
+ * Append a key; returns where it begins.
+ */
+static uint64
+write_key(GeonnGroups *groups, const Datum *key)
+{
+	uint64		place = 0;
+
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		const GroupColumn *column = &groups->columns[i];
+		const void *bytes = column->by_value ? (const void *) &key[i] : DatumGetPointer(key[i]);
+		Size		length = column->by_value ? sizeof(Datum) :
+			datumGetSize(key[i], false, column->length);
+		uint64		at = geonn_memory_file_append(groups->file, bytes, length);
+
+		if (i == 0)
+			place = at;
+	}
+	return place;
+}
+
+static void
+write_table(GeonnGroups *groups)
+{
+	uint64		count = pg_nextpower2_64(Max(2 * (uint64) groups->table->members, 2));
+	GroupSlot  *slots = MemoryContextAllocHuge(groups->context, count * sizeof(GroupSlot));
+	grouptable_iterator iterator;
+	GroupEntry *entry;
+
+	for (uint64 i = 0; i < count; i++)
+		slots[i] = (GroupSlot) {.number = -1};
+	grouptable_start_iterate(groups->table, &iterator);
+	while ((entry = grouptable_iterate(groups->table, &iterator)) != NULL)
+	{
+		uint64		i = entry->hash & (count - 1);
+
+		CHECK_FOR_INTERRUPTS();
+		while (slots[i].number >= 0)
+			i = (i + 1) & (count - 1);
+		slots[i] = (GroupSlot) {
+			.hash = entry->hash,
+			.number = entry->number,
+			.key = write_key(groups, entry->key)
+		};
+	}
+	geonn_memory_file_append(groups->file, slots, count * sizeof(GroupSlot));
+	geonn_memory_file_append(groups->file, &count, sizeof(count));
+}
+
+/*
+ * Find the slots of the sealed file, and see that they are sound.
+ */
+static void
+find_slots(GeonnGroups *groups)
+{
+	uint64		length = geonn_memory_file_length(groups->file);
+	const uint64 *count = length < sizeof(uint64) ? NULL :
+		geonn_memory_file_bytes(groups->file, length - sizeof(uint64), sizeof(uint64));
+
+	if (count != NULL && *count > 0 && (*count & (*count - 1)) == 0 &&
+		*count <= (length - sizeof(uint64)) / sizeof(GroupSlot))
+	{
+		uint64		bytes = *count * sizeof(GroupSlot);
+
+		groups->slot_count = *count;
+		groups->slots = geonn_memory_file_bytes(groups->file, length - sizeof(uint64) - bytes,
+												bytes);
+	}
+	if (groups->slots == NULL)
+		geonn_connection_violation("a table of groups that is none");
+}
+
+void
+geonn_groups_seal(GeonnGroups *groups, GeonnClient *client)
+{
+	write_table(groups);
+	MemoryContextDelete(groups->context);
+	geonn_memory_file_seal(groups->file);
+	geonn_client_leave_file(client, GEONN_FILE_GROUPS, groups->file);
+	find_slots(groups);
+}
+
+GeonnGroups *
+geonn_groups_attach(const PointSource *observations, const PointSource *references,
+					GeonnClient *client)
+{
+	GeonnGroups *groups = describe(observations, references);
+
+	groups->file = geonn_client_take_file(client, GEONN_FILE_GROUPS, FILE_PURPOSE);
+	find_slots(groups);
+	return groups;
+}
+
+/*
+ * The key of the file at this place.
+ */
+static const Datum *
+read_key(const GeonnGroups *groups, uint64 place)
+{
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		const GroupColumn *column = &groups->columns[i];
+		uint64		length = column->by_value ? sizeof(Datum) : Max(column->length, 0);
+		const void *bytes;
+
+		if (column->length == -1)
+		{
+			const struct varlena *value = geonn_memory_file_varlena(groups->file, place);
+
+			length = value != NULL ? VARSIZE(value) : 0;
+			bytes = value;
+		}
+		else
+			bytes = geonn_memory_file_bytes(groups->file, place, length);
+		if (bytes == NULL)
+			geonn_connection_violation("a table of groups without their keys");
+		groups->found[i] = column->by_value ? *(const Datum *) bytes : PointerGetDatum(bytes);
+		place += MAXALIGN64(length);
+	}
+	return groups->found;
+}
+
 int32
 geonn_groups_find(GeonnGroups *groups, const Datum *key, const bool *is_null)
 {
-	GroupEntry *entry;
+	uint32		hash;
 
 	if (has_null(groups, is_null))
 		return GEONN_NO_GROUP;
-	entry = grouptable_lookup(groups->table, unconstify(Datum *, key));
-	return entry != NULL ? entry->number : GEONN_NO_GROUP;
+	hash = key_hash(groups, key);
+	for (uint64 i = 0; i < groups->slot_count; i++)
+	{
+		const GroupSlot *slot = &groups->slots[(hash + i) & (groups->slot_count - 1)];
+
+		if (slot->number < 0)
+			return GEONN_NO_GROUP;
+		if (slot->hash == hash && keys_equal(groups, read_key(groups, slot->key), key))
+			return slot->number;
+	}
+	return GEONN_NO_GROUP;
 }

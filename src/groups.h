@@ -5,6 +5,7 @@
 #ifndef GEONN_GROUPS_H
 #define GEONN_GROUPS_H
 
+#include "client.h"
 #include "columns.h"
 
 typedef struct GeonnGroups GeonnGroups;
@@ -20,10 +21,23 @@ typedef struct GeonnGroups GeonnGroups;
 extern GeonnGroups *geonn_groups_create(const PointSource *observations,
 										const PointSource *references);
 
+/*
+ * The groups of the dataset that the client is attached to; the sources are like
+ * those that they were created with.
+ */
+extern GeonnGroups *geonn_groups_attach(const PointSource *observations,
+										const PointSource *references, GeonnClient *client);
+
 /* The number of a key's group, which is a new one where it has none yet. */
 extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null);
 
-/* The number of a key's group among those that were added. */
+/*
+ * There are no more: now they can be found, here and by those who attach to the
+ * client's dataset, which is not sealed yet.
+ */
+extern void geonn_groups_seal(GeonnGroups *groups, GeonnClient *client);
+
+/* The number of a key's group; where they are sealed. */
 extern int32 geonn_groups_find(GeonnGroups *groups, const Datum *key, const bool *is_null);
 
 #endif							/* GEONN_GROUPS_H */

@@ -389,6 +389,8 @@ read_references(Search *search)
 	search->client = geonn_client_open(&join->question);
 
 	geonn_read_points(join->references, join->invalid, consume_reference, search);
+	if (search->groups != NULL)
+		geonn_groups_seal(search->groups, search->client);
 	return geonn_references_seal(search->references, search->client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->observations != NULL);

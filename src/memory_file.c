@@ -4,7 +4,11 @@
  *
  * A memfd is filled by write(), which fails where the system has no memory left
  * (a mapping would be cut short by a signal), and mapped once nobody can change
- * or shrink it any more.
+ * or shrink it any more.  The mapping is a private one, since kernels before 6.7
+ * allow no other of such a file; its pages are the file's all the same.
+ *
+ * Another process may attach to a sealed file.  It has no reason to trust it but
+ * the seals, so places are checked when they are read.
  */
 #include "postgres.h"
 
@@ -14,6 +18,7 @@
 
 #include "utils/memutils.h"
 
+#include "common/channel.h"
 #include "memory_file.h"
 
 /* bytes that are collected for one write() */
@@ -25,11 +30,11 @@
 struct MemoryFile
 {
 	const char *purpose;
-	int			descriptor;
+	int			descriptor;		/* -1: not needed any more */
 	uint64		written;
 	char	   *buffer;			/* [BUFFER_BYTES] until it is sealed */
 	Size		buffered;
-	void	   *bytes;			/* once it is sealed */
+	char	   *bytes;			/* once it is sealed; NULL where it is empty */
 	MemoryContextCallback release;
 };
 
@@ -38,7 +43,7 @@ release_file(void *argument)
 {
 	MemoryFile *file = argument;
 
-	if (file->bytes != NULL && file->written > 0)
+	if (file->bytes != NULL)
 		munmap(file->bytes, file->written);
 	if (file->descriptor >= 0)
 		close(file->descriptor);
@@ -55,19 +60,28 @@ raise_failure(const MemoryFile *file, const char *what)
 					   (unsigned long long) (file->written + file->buffered))));
 }
 
-MemoryFile *
-geonn_memory_file_create(const char *purpose)
+static MemoryFile *
+make_file(const char *purpose)
 {
 	MemoryFile *file = palloc0(sizeof(MemoryFile));
 
 	file->purpose = purpose;
+	file->descriptor = -1;
+	file->release.func = release_file;
+	file->release.arg = file;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &file->release);
+	return file;
+}
+
+MemoryFile *
+geonn_memory_file_create(const char *purpose)
+{
+	MemoryFile *file = make_file(purpose);
+
 	file->buffer = palloc(BUFFER_BYTES);
 	file->descriptor = memfd_create("geonn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file->descriptor < 0)
 		raise_failure(file, "create");
-	file->release.func = release_file;
-	file->release.arg = file;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &file->release);
 	return file;
 }
 
@@ -119,25 +133,70 @@ geonn_memory_file_append(MemoryFile *file, const void *bytes, Size length)
 	return place;
 }
 
-void
-geonn_memory_file_seal(MemoryFile *file)
+static void
+map_file(MemoryFile *file)
 {
 	void	   *bytes;
 
-	flush_buffer(file);
-	pfree(file->buffer);
-	if (fcntl(file->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		raise_failure(file, "seal");
 	if (file->written == 0)
 		return;
-	bytes = mmap(NULL, file->written, PROT_READ, MAP_SHARED, file->descriptor, 0);
+	bytes = mmap(NULL, file->written, PROT_READ, MAP_PRIVATE, file->descriptor, 0);
 	if (bytes == MAP_FAILED)
 		raise_failure(file, "map");
 	file->bytes = bytes;
 }
 
-const void *
-geonn_memory_file_bytes(const MemoryFile *file)
+void
+geonn_memory_file_seal(MemoryFile *file)
 {
-	return file->bytes;
+	flush_buffer(file);
+	pfree(file->buffer);
+	if (fcntl(file->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		raise_failure(file, "seal");
+	map_file(file);
+}
+
+MemoryFile *
+geonn_memory_file_attach(const char *purpose, int descriptor)
+{
+	MemoryFile *file = make_file(purpose);
+
+	file->descriptor = descriptor;
+	if (!geonn_file_is_sealed(descriptor, &file->written))
+		return NULL;
+	map_file(file);
+	close(descriptor);
+	file->descriptor = -1;
+	return file;
+}
+
+int
+geonn_memory_file_descriptor(const MemoryFile *file)
+{
+	return file->descriptor;
+}
+
+const void *
+geonn_memory_file_bytes(const MemoryFile *file, uint64 place, uint64 length)
+{
+	if (place % ALIGNMENT != 0 || place > file->written || length > file->written - place)
+		return NULL;
+	return file->bytes + place;
+}
+
+const struct varlena *
+geonn_memory_file_varlena(const MemoryFile *file, uint64 place)
+{
+	const struct varlena *value = geonn_memory_file_bytes(file, place, VARHDRSZ);
+
+	/* as append was given it: neither compressed nor elsewhere */
+	if (value == NULL || !VARATT_IS_4B_U(value) || VARSIZE(value) < VARHDRSZ)
+		return NULL;
+	return geonn_memory_file_bytes(file, place, VARSIZE(value));
+}
+
+uint64
+geonn_memory_file_length(const MemoryFile *file)
+{
+	return file->written;
 }

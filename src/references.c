@@ -13,7 +13,8 @@
  * own are to be left out.  Then a tag is a number, counted from 0 in that order,
  * of a record in a memfd, which has what is asked of references later: the id,
  * or where in a second memfd its bytes are, and the coordinates.  So no process
- * has them in its own memory, and a sort larger than work_mem goes to disk.
+ * has them in its own memory, and a sort larger than work_mem goes to disk.  Both
+ * files stay with the dataset, so that whoever attaches to it has them, too.
  *
  * The identity of a reference is the number of the first record with an id
  * equal to its own.  An observation's is looked up by binary search, with the
@@ -33,6 +34,8 @@
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
 
+#include "common/protocol.h"
+#include "connection.h"
 #include "memory_file.h"
 #include "references.h"
 #include "value.h"
@@ -59,6 +62,10 @@ typedef struct Record
 /* of a record without coordinates */
 #define SHORT_RECORD offsetof(Record, latitude)
 
+/* what the files are for, in messages */
+#define RECORDS_PURPOSE	"references"
+#define VALUES_PURPOSE	"ids of references"
+
 struct GeonnReferences
 {
 	Oid			type;			/* of the ids, below domains */
@@ -67,11 +74,11 @@ struct GeonnReferences
 	int16		length;
 
 	/* only where PostgreSQL sorts; else the tags are the ids */
-	Tuplesortstate *sort;
+	Tuplesortstate *sort;		/* of references that are read here */
 	TupleTableSlot *row;		/* into the sort */
 	TupleTableSlot *slot;		/* out of it */
 	uint64		count;
-	size_t		record_bytes;
+	size_t		record_bytes;	/* 0: nothing is sorted here */
 	MemoryFile *records;
 	MemoryFile *values;			/* of ids that are no values */
 	FmgrInfo   *compare;		/* the order of ids */
@@ -130,7 +137,7 @@ find_comparison(const PointSource *observations, const PointSource *source)
  * Prepare to sort.
  */
 static void
-begin_sort(GeonnReferences *references, TypeCacheEntry *type, bool keeps_coordinates)
+begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 {
 	AttrNumber	keys[SORT_KEYS] = {SORT_ID, SORT_LATITUDE, SORT_LONGITUDE};
 	Oid			before = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR)->lt_opr;
@@ -149,29 +156,62 @@ begin_sort(GeonnReferences *references, TypeCacheEntry *type, bool keeps_coordin
 											nulls_first, work_mem, NULL, TUPLESORT_NONE);
 	references->row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
 	references->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
-	references->compare = palloc(sizeof(FmgrInfo));
-	fmgr_info_copy(references->compare, &type->cmp_proc_finfo, CurrentMemoryContext);
-	references->record_bytes = keeps_coordinates ? sizeof(Record) : SHORT_RECORD;
-	references->records = geonn_memory_file_create("references");
+	references->records = geonn_memory_file_create(RECORDS_PURPOSE);
 	if (!references->by_value)
-		references->values = geonn_memory_file_create("ids of references");
+		references->values = geonn_memory_file_create(VALUES_PURPOSE);
 }
 
-GeonnReferences *
-geonn_references_create(const PointSource *source, bool keeps_coordinates,
-						const PointSource *excluded_by)
+/*
+ * What both ways to have references begin with.
+ */
+static GeonnReferences *
+describe(const PointSource *source, const TypeCacheEntry *type, bool keeps_coordinates,
+		 const PointSource *excluded_by)
 {
 	const PointColumn *id = &source->columns[COLUMN_ID];
 	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
-	TypeCacheEntry *type = require_order(source);
 
 	references->type = id->base_type;
 	references->collation = id->collation;
 	get_typlenbyval(id->base_type, &references->length, &references->by_value);
 	if (excluded_by != NULL)
 		references->compare_with_observation = find_comparison(excluded_by, source);
+	references->compare = palloc(sizeof(FmgrInfo));
+	fmgr_info_copy(references->compare, unconstify(FmgrInfo *, &type->cmp_proc_finfo),
+				   CurrentMemoryContext);
 	if (keeps_coordinates || excluded_by != NULL || geonn_integer_width(id->base_type) == 0)
-		begin_sort(references, type, keeps_coordinates);
+		references->record_bytes = keeps_coordinates ? sizeof(Record) : SHORT_RECORD;
+	return references;
+}
+
+GeonnReferences *
+geonn_references_create(const PointSource *source, bool keeps_coordinates,
+						const PointSource *excluded_by)
+{
+	const TypeCacheEntry *type = require_order(source);
+	GeonnReferences *references = describe(source, type, keeps_coordinates, excluded_by);
+
+	if (references->record_bytes > 0)
+		begin_sort(references, type);
+	return references;
+}
+
+GeonnReferences *
+geonn_references_attach(const PointSource *source, bool keeps_coordinates,
+						const PointSource *excluded_by, GeonnClient *client)
+{
+	GeonnReferences *references = describe(source, require_order(source), keeps_coordinates,
+										   excluded_by);
+
+	if (references->record_bytes == 0)
+		return references;
+	references->count = geonn_client_references(client);
+	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
+	if (geonn_memory_file_length(references->records) !=
+		references->count * references->record_bytes)
+		geonn_connection_violation("records of another number of references");
+	if (!references->by_value)
+		references->values = geonn_client_take_file(client, GEONN_FILE_VALUES, VALUES_PURPOSE);
 	return references;
 }
 
@@ -181,7 +221,7 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 {
 	TupleTableSlot *slot = references->row;
 
-	if (references->sort == NULL)
+	if (references->record_bytes == 0)
 	{
 		geonn_client_add_reference(client, geonn_integer(references->type, row->id),
 								   row->latitude, row->longitude, group, 0);
@@ -274,9 +314,12 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 uint64
 geonn_references_seal(GeonnReferences *references, GeonnClient *client)
 {
-	if (references->sort == NULL)
+	if (references->record_bytes == 0)
 		return geonn_client_seal(client, false);
 	send_sorted(references, client);
+	geonn_client_leave_file(client, GEONN_FILE_RECORDS, references->records);
+	if (references->values != NULL)
+		geonn_client_leave_file(client, GEONN_FILE_VALUES, references->values);
 	return geonn_client_seal(client, true);
 }
 
@@ -292,23 +335,30 @@ find_record(const GeonnReferences *references, int64 number)
 				 errmsg("the geonn engine named a reference that it was not given"),
 				 errdetail("Its number is %lld of %llu.", (long long) number,
 						   (unsigned long long) references->count)));
-	return (const Record *) ((const char *) geonn_memory_file_bytes(references->records) +
-							 number * references->record_bytes);
+	return geonn_memory_file_bytes(references->records, number * references->record_bytes,
+								   references->record_bytes);
 }
 
 static Datum
 record_id(const GeonnReferences *references, const Record *record)
 {
+	const void *value;
+
 	if (references->by_value)
 		return record->id;
-	return PointerGetDatum((const char *) geonn_memory_file_bytes(references->values) +
-						   DatumGetInt64(record->id));
+	value = references->length == -1 ?
+		(const void *) geonn_memory_file_varlena(references->values, DatumGetInt64(record->id)) :
+		geonn_memory_file_bytes(references->values, DatumGetInt64(record->id),
+								references->length);
+	if (value == NULL)
+		geonn_connection_violation("a record of a reference whose id is nowhere");
+	return PointerGetDatum(value);
 }
 
 Datum
 geonn_reference_id(const GeonnReferences *references, int64 tag)
 {
-	if (references->sort != NULL)
+	if (references->record_bytes > 0)
 		return record_id(references, find_record(references, tag));
 	return geonn_integer_value(references->type, tag);
 }

@@ -25,6 +25,15 @@ extern GeonnReferences *geonn_references_create(const PointSource *source,
 												bool keeps_coordinates,
 												const PointSource *excluded_by);
 
+/*
+ * The same of references that another client has sealed, in a dataset that this one is
+ * attached to, with the same arguments.
+ */
+extern GeonnReferences *geonn_references_attach(const PointSource *source,
+												bool keeps_coordinates,
+												const PointSource *excluded_by,
+												GeonnClient *client);
+
 /* Take in a valid row; group is its number, or 0 where there are no groups. */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
 								 const PointRow *row, int32 group);

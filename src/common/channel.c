@@ -260,3 +260,16 @@ geonn_batch_map(int descriptor, size_t bytes)
 				 descriptor, 0);
 	return start == MAP_FAILED ? NULL : start;
 }
+
+bool
+geonn_file_is_sealed(int descriptor, uint64_t *bytes)
+{
+	const int	seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	int			present = fcntl(descriptor, F_GET_SEALS);
+	struct stat status;
+
+	if (present < 0 || (present & seals) != seals || fstat(descriptor, &status) != 0)
+		return false;
+	*bytes = (uint64_t) status.st_size;
+	return true;
+}

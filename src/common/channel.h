@@ -61,4 +61,10 @@ extern enum geonn_channel_status geonn_channel_receive(int socket,
  */
 extern void *geonn_batch_map(int descriptor, size_t bytes);
 
+/*
+ * Whether nobody can change or shrink the file, which only a memfd can be sealed
+ * for; *bytes is its size.
+ */
+extern bool geonn_file_is_sealed(int descriptor, uint64_t *bytes);
+
 #endif							/* GEONN_CHANNEL_H */

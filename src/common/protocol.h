@@ -16,11 +16,13 @@
  *	<- welcome				once its devices have been probed
  *	open ->					a new dataset (or attach -> to one that exists)
  *	<- opened
+ *	<- file (+ memfd)		each file that was left with the dataset
  *	allocate ->				ask for the batch of a slot; again to get a larger
  *	<- batch (+ memfd)		one, while the slot is idle
  *	references ->			rows of the batch are references: latitude,
  *	<- released				longitude, tag, and group and identity where the
  *							dataset has them.  The engine has copied them.
+ *	leave (+ memfd) ->		a file that stays with the dataset
  *	seal ->					no more references
  *	<- sealed
  *	search ->				rows of the batch are observations
@@ -39,6 +41,11 @@
  * results say "partial", and a search with "resume" from that observation on
  * brings the next part.
  *
+ * The files are for clients: what they must know of the references beside
+ * their tags, so that a session that attaches to a dataset knows it, too.  The
+ * engine does not read them.  A dataset has at most one of each kind, and each
+ * is sealed: nobody can change it any more.
+ *
  * "allocate", "references" and "search" name a slot of the session's ring;
  * each slot has one request under way at most, and different slots are
  * answered in any order.  An error ends the session.  The order among equal
@@ -51,7 +58,7 @@
  *
  * Both sides distrust what they read: sizes, counts and indexes are checked
  * against what was agreed before they are used, and a memfd's seals and size
- * before it is mapped.
+ * before it is mapped.  What a file says is checked by those who read it.
  *
  * A session that only asks for the status says hello and then status.
  *
@@ -68,7 +75,7 @@
 #include "version.h"
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
-#define GEONN_PROTOCOL_VERSION	2
+#define GEONN_PROTOCOL_VERSION	3
 
 /* the descriptor at which the engine finds its supervisor */
 #define GEONN_SUPERVISOR_DESCRIPTOR 3
@@ -97,6 +104,7 @@ enum geonn_message_type
 	GEONN_ATTACH,
 	GEONN_ALLOCATE,
 	GEONN_REFERENCES,
+	GEONN_LEAVE,
 	GEONN_SEAL,
 	GEONN_SEARCH,
 
@@ -105,6 +113,7 @@ enum geonn_message_type
 	GEONN_ENGINE_STATUS,
 	GEONN_DEVICE_STATUS,
 	GEONN_OPENED,
+	GEONN_FILE,
 	GEONN_BATCH,
 	GEONN_RELEASED,
 	GEONN_SEALED,
@@ -145,6 +154,16 @@ enum geonn_algorithm
 									 * candidates */
 #define GEONN_COLUMN_IDENTITY	2u	/* those of the same identity are none */
 #define GEONN_COLUMNS_ALL		3u
+
+/* what a file that stays with a dataset has */
+enum geonn_file_kind
+{
+	GEONN_FILE_RECORDS,			/* of references: ids, or where they are */
+	GEONN_FILE_VALUES,			/* ids of references, where they are longer */
+	GEONN_FILE_GROUPS			/* the numbers of groups by their keys */
+};
+
+#define GEONN_FILE_KINDS		3
 
 /* bits of geonn_search.flags */
 #define GEONN_SEARCH_TIES		1u	/* and all that tie with the k-th */
@@ -272,8 +291,20 @@ struct geonn_opened
 {
 	struct geonn_header header;
 	uint64_t	dataset;
+	uint64_t	references;		/* 0 where it is new */
 	uint32_t	metric;			/* the dataset's, as it was opened */
 	uint32_t	columns;
+	uint32_t	files;			/* bits 1 << enum geonn_file_kind: a message file
+								 * follows for each */
+	uint32_t	unused;
+};
+
+/* leave and file: carries a memfd, sealed against shrinking, growing and writing */
+struct geonn_file
+{
+	struct geonn_header header;
+	uint32_t	kind;			/* enum geonn_file_kind */
+	uint32_t	unused;
 };
 
 struct geonn_allocate
@@ -388,6 +419,7 @@ union geonn_message
 	struct geonn_open open;
 	struct geonn_attach attach;
 	struct geonn_opened opened;
+	struct geonn_file file;		/* and leave */
 	struct geonn_allocate allocate;
 	struct geonn_batch batch;
 	struct geonn_references references;
@@ -420,6 +452,9 @@ geonn_message_size(int type)
 			return sizeof(struct geonn_allocate);
 		case GEONN_REFERENCES:
 			return sizeof(struct geonn_references);
+		case GEONN_LEAVE:
+		case GEONN_FILE:
+			return sizeof(struct geonn_file);
 		case GEONN_SEAL:
 			return sizeof(struct geonn_seal);
 		case GEONN_SEARCH:

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../common/geodesy.h"
 
@@ -25,6 +26,8 @@ dataset_create(uint64_t id, enum geonn_metric metric, uint32_t columns)
 	dataset->id = id;
 	dataset->metric = metric;
 	dataset->columns = columns;
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		dataset->files[kind] = -1;
 	return dataset;
 }
 
@@ -118,5 +121,8 @@ dataset_free(struct dataset *dataset)
 	free(dataset->tag);
 	free(dataset->group);
 	free(dataset->identity);
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		if (dataset->files[kind] >= 0)
+			close(dataset->files[kind]);
 	free(dataset);
 }

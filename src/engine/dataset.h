@@ -34,7 +34,8 @@ struct dataset
 	size_t		capacity;		/* rows that the columns have room for */
 	int			users;			/* sessions that hold it */
 	bool		sealed;
-	struct dataset *next;		/* in the server's list */
+	int			files[GEONN_FILE_KINDS];	/* of its clients; -1: there is none */
+	struct dataset *next;		/* in the list of datasets.c */
 
 	/*
 	 * What each device made of it.  Each is its device thread's to change; how

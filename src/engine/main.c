@@ -205,8 +205,9 @@ be_expendable(void)
 }
 
 /*
- * Each session takes up to GEONN_RING_SLOTS + 1 descriptors: have as many as
- * the system allows, rather than what suits a shell.
+ * Each session takes up to GEONN_RING_SLOTS + 1 descriptors and each dataset
+ * GEONN_FILE_KINDS: have as many as the system allows, rather than what suits a
+ * shell.
  */
 static void
 raise_descriptor_limit(void)

@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "datasets.h"
 #include "log.h"
 #include "session.h"
 #include "thread_pool.h"
@@ -166,7 +167,7 @@ server_send_status(int socket)
 	struct geonn_engine_status status = {
 		.pid = getpid(),
 		.devices = (uint32_t) options->device_count,
-		.datasets = session_dataset_count(),
+		.datasets = datasets_count(),
 		.transfer_memory = batch_memory_in_use(),
 		.transfer_memory_limit = batch_memory_limit(),
 		.started_at = server.started_at,

@@ -30,6 +30,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "datasets.h"
 #include "server.h"
 #include "thread_pool.h"
 
@@ -48,10 +49,6 @@ struct sealing
 	struct sealing *next;
 };
 
-/* datasets that sessions hold, and the id of the next one */
-static struct dataset *datasets;
-static uint64_t next_dataset_id = 1;
-
 static pthread_mutex_t sealed_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sealing *sealed;	/* guarded by sealed_lock */
 
@@ -64,6 +61,7 @@ session_create(int socket)
 		return NULL;
 	session->socket = socket;
 	session->state = SESSION_CONNECTED;
+	session->received = -1;
 	atomic_init(&session->cancelled, false);
 	return session;
 }
@@ -72,16 +70,6 @@ bool
 session_is_open(const struct session *session)
 {
 	return session->state != SESSION_ENDED && session->dataset != NULL;
-}
-
-uint32_t
-session_dataset_count(void)
-{
-	uint32_t	count = 0;
-
-	for (struct dataset *dataset = datasets; dataset != NULL; dataset = dataset->next)
-		count++;
-	return count;
 }
 
 /*
@@ -117,19 +105,6 @@ fail_protocol(struct session *session, const char *what)
 	session_fail(session, &failure);
 }
 
-static void
-release_dataset(struct dataset *dataset)
-{
-	struct dataset **link = &datasets;
-
-	if (--dataset->users > 0)
-		return;
-	while (*link != dataset)
-		link = &(*link)->next;
-	*link = dataset->next;
-	scheduler_discard(dataset);
-}
-
 void
 session_end(struct session *session)
 {
@@ -158,7 +133,7 @@ session_free_if_idle(struct session *session)
 				batch_memory_destroy(session->slots[i].memory);
 		}
 	if (session->dataset != NULL)
-		release_dataset(session->dataset);
+		datasets_release(session->dataset);
 	free(session);
 	return true;
 }
@@ -259,15 +234,37 @@ choose_device(struct session *session, uint32_t choice)
 	return false;
 }
 
+/*
+ * Tell the client which dataset it has, and hand out its files.
+ */
+static void
+send_opened(struct session *session)
+{
+	const struct dataset *dataset = session->dataset;
+	struct geonn_opened opened = {
+		.dataset = dataset->id,
+		.references = dataset->count,
+		.metric = dataset->metric,
+		.columns = dataset->columns
+	};
+
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		if (dataset->files[kind] >= 0)
+			opened.files |= 1u << kind;
+	send_or_end(session, GEONN_OPENED, &opened, -1);
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+	{
+		struct geonn_file file = {.kind = (uint32_t) kind};
+
+		if (dataset->files[kind] >= 0)
+			send_or_end(session, GEONN_FILE, &file, dataset->files[kind]);
+	}
+}
+
 static void
 handle_open(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_open *open = &message->open;
-	struct geonn_opened opened = {
-		.dataset = next_dataset_id,
-		.metric = open->metric,
-		.columns = open->columns
-	};
 	struct failure failure;
 
 	if (open->metric > GEONN_METRIC_SPHEROID || open->columns & ~GEONN_COLUMNS_ALL)
@@ -277,44 +274,32 @@ handle_open(struct session *session, const union geonn_message *message)
 	}
 	if (!choose_device(session, open->device))
 		return;
-	session->dataset = dataset_create(next_dataset_id, (enum geonn_metric) open->metric,
-									  open->columns);
+	session->dataset = datasets_open((enum geonn_metric) open->metric, open->columns);
 	if (session->dataset == NULL)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
 		session_fail(session, &failure);
 		return;
 	}
-	next_dataset_id++;
-	session->dataset->users = 1;
-	session->dataset->next = datasets;
-	datasets = session->dataset;
 	session->state = SESSION_COLLECTING;
-	send_or_end(session, GEONN_OPENED, &opened, -1);
+	send_opened(session);
 }
 
 static void
 handle_attach(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_attach *attach = &message->attach;
-	struct geonn_opened opened = {.dataset = attach->dataset};
-	struct dataset *dataset = datasets;
 
-	while (dataset != NULL && dataset->id != attach->dataset)
-		dataset = dataset->next;
-	if (dataset == NULL || !dataset->sealed)
+	if (!choose_device(session, attach->device))
+		return;
+	session->dataset = datasets_attach(attach->dataset);
+	if (session->dataset == NULL)
 	{
 		fail_protocol(session, "no such dataset to attach to");
 		return;
 	}
-	if (!choose_device(session, attach->device))
-		return;
-	opened.metric = dataset->metric;
-	opened.columns = dataset->columns;
-	dataset->users++;
-	session->dataset = dataset;
 	session->state = SESSION_SEARCHING;
-	send_or_end(session, GEONN_OPENED, &opened, -1);
+	send_opened(session);
 }
 
 static bool
@@ -386,6 +371,26 @@ handle_references(struct session *session, const union geonn_message *message)
 		send_or_end(session, GEONN_RELEASED, &released, -1);
 	else
 		session_fail(session, &failure);
+}
+
+/*
+ * A file that stays with the dataset.
+ */
+static void
+handle_leave(struct session *session, const union geonn_message *message)
+{
+	uint32_t	kind = message->file.kind;
+	uint64_t	bytes;
+
+	if (kind >= GEONN_FILE_KINDS || session->dataset->files[kind] >= 0)
+		fail_protocol(session, "a file of no kind, or one too many");
+	else if (session->received < 0 || !geonn_file_is_sealed(session->received, &bytes))
+		fail_protocol(session, "a file that is not sealed");
+	else
+	{
+		session->dataset->files[kind] = session->received;
+		session->received = -1;
+	}
 }
 
 static void
@@ -616,6 +621,7 @@ static const struct
 	{GEONN_ATTACH, 1 << SESSION_WELCOME, handle_attach},
 	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
 	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
+	{GEONN_LEAVE, 1 << SESSION_COLLECTING, handle_leave},
 	{GEONN_SEAL, 1 << SESSION_COLLECTING, handle_seal},
 	{GEONN_SEARCH, 1 << SESSION_SEARCHING, handle_search}
 };
@@ -633,6 +639,17 @@ handle_message(struct session *session, const union geonn_message *message)
 	fail_protocol(session, "message out of turn");
 }
 
+/*
+ * A descriptor that nobody has taken is nobody's.
+ */
+static void
+close_received(struct session *session)
+{
+	if (session->received >= 0)
+		close(session->received);
+	session->received = -1;
+}
+
 void
 session_receive(struct session *session)
 {
@@ -640,12 +657,9 @@ session_receive(struct session *session)
 	for (int i = 0; i < MESSAGES_AT_A_TIME && session->state != SESSION_ENDED; i++)
 	{
 		union geonn_message message;
-		int			descriptor;
-		enum geonn_channel_status status = geonn_channel_receive(session->socket,
-																 &message, &descriptor);
+		enum geonn_channel_status status = geonn_channel_receive(session->socket, &message,
+																 &session->received);
 
-		if (descriptor >= 0)
-			close(descriptor);	/* no client has one to give */
 		switch (status)
 		{
 			case GEONN_CHANNEL_OK:
@@ -672,5 +686,6 @@ session_receive(struct session *session)
 				session_end(session);
 				break;
 		}
+		close_received(session);
 	}
 }

@@ -36,6 +36,8 @@ struct session
 	enum session_state state;
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* a use of it, from open or attach on */
+	int			received;		/* descriptor that came with the present message,
+								 * or -1 */
 	struct slot slots[GEONN_RING_SLOTS];
 	struct search_queue queue;
 	bool		client_left;	/* the client closed, having unmapped all */
@@ -70,8 +72,5 @@ extern bool session_free_if_idle(struct session *session);
 
 /* Whether it has a dataset. */
 extern bool session_is_open(const struct session *session);
-
-/* Datasets that sessions hold. */
-extern uint32_t session_dataset_count(void);
 
 #endif							/* GEONN_SESSION_H */

@@ -110,6 +110,8 @@ client_connect(struct client *client, const struct engine *engine)
 
 	memset(client, 0, sizeof(*client));
 	client->descriptor = -1;
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		client->files[kind] = -1;
 	client->socket = geonn_channel_connect(engine->socket_path, &peer);
 	if (client->socket < 0)
 		give_up("connect");
@@ -121,16 +123,44 @@ client_close(struct client *client)
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		if (client->slots[i].start != NULL)
 			munmap(client->slots[i].start, client->slots[i].bytes);
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		if (client->files[kind] >= 0)
+			close(client->files[kind]);
 	close(client->socket);
+}
+
+static void
+send_with(struct client *client, int type, void *message, int descriptor)
+{
+	struct pollfd wait = {.fd = client->socket,.events = POLLOUT};
+
+	while (geonn_channel_send(client->socket, type, message, descriptor) == GEONN_CHANNEL_AGAIN)
+		poll(&wait, 1, 1000);
 }
 
 void
 client_send(struct client *client, int type, void *message)
 {
-	struct pollfd wait = {.fd = client->socket,.events = POLLOUT};
+	send_with(client, type, message, -1);
+}
 
-	while (geonn_channel_send(client->socket, type, message, -1) == GEONN_CHANNEL_AGAIN)
-		poll(&wait, 1, 1000);
+void
+client_leave(struct client *client, uint32_t kind, int descriptor)
+{
+	struct geonn_file leave = {.kind = kind};
+
+	send_with(client, GEONN_LEAVE, &leave, descriptor);
+}
+
+int
+text_file(const char *text, int seals)
+{
+	int			descriptor = memfd_create("text", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (descriptor < 0 || write(descriptor, text, strlen(text)) != (ssize_t) strlen(text) ||
+		fcntl(descriptor, F_ADD_SEALS, seals) != 0)
+		give_up("memfd");
+	return descriptor;
 }
 
 int
@@ -178,10 +208,22 @@ client_hello(struct client *client)
 static bool
 expect_opened(struct client *client)
 {
+	uint32_t	files;
+
 	if (!client_expect(client, GEONN_OPENED))
 		return false;
 	client->dataset = client->message.opened.dataset;
 	client->columns = client->message.opened.columns;
+	client->references = client->message.opened.references;
+	files = client->message.opened.files;
+	for (uint32_t kind = 0; kind < GEONN_FILE_KINDS; kind++)
+	{
+		if (!(files & 1u << kind))
+			continue;
+		if (!client_expect(client, GEONN_FILE) || client->message.file.kind != kind)
+			return false;
+		client->files[kind] = client->descriptor;
+	}
 	return true;
 }
 

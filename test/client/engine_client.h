@@ -97,6 +97,8 @@ struct client
 	int			socket;
 	uint64_t	dataset;		/* as opened or attached to; 0: none yet */
 	uint32_t	columns;		/* GEONN_COLUMN_..., of its dataset */
+	uint64_t	references;		/* of a dataset attached to */
+	int			files[GEONN_FILE_KINDS];	/* that were left with it, or -1 */
 	struct client_slot slots[GEONN_RING_SLOTS];
 	union geonn_message message;	/* the last one received */
 	int			descriptor;		/* that came with it, or -1 */
@@ -139,6 +141,12 @@ extern bool client_attach(struct client *client, enum geonn_device_choice device
 /* a dataset on the sphere without columns, or (dataset not 0) attach */
 extern bool client_open(struct client *client, enum geonn_device_choice device,
 						uint64_t dataset);
+
+/* Leave a file with the dataset, or what is none. */
+extern void client_leave(struct client *client, uint32_t kind, int descriptor);
+
+/* A memfd with this text, with these seals; the caller's to close. */
+extern int	text_file(const char *text, int seals);
 
 /* Allocate a slot's batch and map it. */
 extern bool client_allocate(struct client *client, uint32_t slot, uint32_t rows,

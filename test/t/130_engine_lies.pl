@@ -33,9 +33,9 @@ have_it_tell('none');
 is($node->safe_psql('postgres', $small_search), '1:0 2:0 3:0', 'without a lie its answers are taken');
 
 foreach my $lie (
-	qw(unsealed short no_memory rows slot other_slot metric columns sealed pairs
-	observations no_observations first count_large count_small count_two flags
-	one_each partial type noise silent_end))
+	qw(unsealed short no_memory rows slot other_slot metric columns references
+	files file sealed pairs observations no_observations first count_large
+	count_small count_two flags one_each partial type noise silent_end))
 {
 	have_it_tell($lie);
 	my ($status, $out, $error) = $node->psql('postgres', $small_search);

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #endif
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -82,6 +83,85 @@ test_attach(const struct engine *engine)
 	report("a dataset serves every session that attached to it, and goes with the last", right);
 	points_free(&references);
 	points_free(&observations);
+}
+
+/*
+ * Whether this descriptor's file has this text, and nobody can change it.
+ */
+static bool
+has_text(int descriptor, const char *text)
+{
+	char		found[32] = "";
+	uint64_t	bytes;
+
+	return geonn_file_is_sealed(descriptor, &bytes) && bytes == strlen(text) &&
+		pread(descriptor, found, sizeof(found) - 1, 0) == (ssize_t) bytes &&
+		strcmp(found, text) == 0 && pwrite(descriptor, "x", 1, 0) < 0;
+}
+
+/*
+ * Files of text_file that a process has open.
+ */
+static int
+text_files_of(pid_t process)
+{
+	char		path[64];
+	DIR		   *folder;
+	struct dirent *entry;
+	int			count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int) process);
+	folder = opendir(path);
+	while (folder != NULL && (entry = readdir(folder)) != NULL)
+	{
+		char		target[64] = "";
+
+		count += readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0 &&
+			strstr(target, "memfd:text") != NULL;
+	}
+	if (folder != NULL)
+		closedir(folder);
+	return count;
+}
+
+static void
+test_files(const struct engine *engine)
+{
+	const int	sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	int			values = text_file("values", sealed);
+	int			nothing = text_file("", sealed);
+	struct points points = uniform_points(3);
+	struct client leader;
+	struct client workers[2];
+	bool		right;
+
+	client_connect(&leader, engine);
+	right = client_open(&leader, request.device, 0) && leader.references == 0 &&
+		client_allocate(&leader, 0, 3, 3);
+	client_leave(&leader, GEONN_FILE_VALUES, values);
+	client_leave(&leader, GEONN_FILE_GROUPS, nothing);
+	close(values);
+	close(nothing);
+	right = right && client_send_references(&leader, 3, points.latitude, points.longitude,
+											points.tag, false);
+	for (int i = 0; i < 2; i++)
+	{
+		client_connect(&workers[i], engine);
+		right = right && client_attach(&workers[i], request.device, leader.dataset) &&
+			workers[i].references == 3 && workers[i].files[GEONN_FILE_RECORDS] < 0 &&
+			has_text(workers[i].files[GEONN_FILE_VALUES], "values") &&
+			has_text(workers[i].files[GEONN_FILE_GROUPS], "") &&
+			text_files_of(engine->pid) == 2;
+		if (i == 0)
+			client_close(&leader);
+	}
+	client_close(&workers[0]);
+	client_close(&workers[1]);
+	for (int i = 0; i < 100 && text_files_of(engine->pid) > 0; i++)
+		usleep(10000);
+	report("files stay with a dataset, for all who attach to it, and go with it",
+		   right && text_files_of(engine->pid) == 0);
+	points_free(&points);
 }
 
 static void
@@ -356,6 +436,7 @@ main(int argument_count, char **words)
 	engine_start(&engine, request.engine_program, NULL, NULL);
 	test_status(&engine);
 	test_attach(&engine);
+	test_files(&engine);
 	test_batch_memory(&engine);
 	test_memory_of_failed_session(&engine);
 	engine_stop(&engine);

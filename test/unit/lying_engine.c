@@ -35,6 +35,9 @@ enum lie
 	LIE_OTHER_SLOT,				/* results of a slot that searches nothing */
 	LIE_METRIC,					/* a dataset of another metric */
 	LIE_COLUMNS,				/* a dataset with columns that batches then have */
+	LIE_REFERENCES,				/* a new dataset that has references */
+	LIE_FILES,					/* a new dataset that has files */
+	LIE_FILE,					/* a file that nobody waits for */
 	LIE_SEALED,					/* another number of references */
 	LIE_PAIRS,					/* more pairs than the batch has room for */
 	LIE_OBSERVATIONS,			/* more observations than were sent */
@@ -54,7 +57,7 @@ enum lie
 
 static const char *const lie_names[LIE_NAMES] = {
 	"none", "unsealed", "short", "no_memory", "rows", "slot", "other_slot",
-	"metric", "columns", "sealed", "pairs", "observations", "no_observations",
+	"metric", "columns", "references", "files", "file", "sealed", "pairs", "observations", "no_observations",
 	"first", "count_large", "count_small", "count_two", "flags", "one_each",
 	"partial", "type", "noise", "silent_end"
 };
@@ -183,6 +186,7 @@ answer(struct liar *liar, const union geonn_message *message)
 	struct geonn_opened opened = {.dataset = 1};
 	struct geonn_released released = {.slot = message->references.slot};
 	struct geonn_sealed sealed = {.references = liar->references};
+	struct geonn_file file = {.kind = GEONN_FILE_RECORDS};
 	struct geonn_seal misplaced = {0};
 
 	switch (message->header.type)
@@ -193,6 +197,8 @@ answer(struct liar *liar, const union geonn_message *message)
 		case GEONN_OPEN:
 			opened.metric = liar->lie == LIE_METRIC ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
 			opened.columns = liar->lie == LIE_COLUMNS ? GEONN_COLUMN_GROUP : 0;
+			opened.references = liar->lie == LIE_REFERENCES;
+			opened.files = liar->lie == LIE_FILES;
 			geonn_channel_send(liar->socket, GEONN_OPENED, &opened, -1);
 			return true;
 		case GEONN_ALLOCATE:
@@ -200,6 +206,8 @@ answer(struct liar *liar, const union geonn_message *message)
 			return true;
 		case GEONN_REFERENCES:
 			liar->references += message->references.rows;
+			if (liar->lie == LIE_FILE)
+				geonn_channel_send(liar->socket, GEONN_FILE, &file, liar->socket);
 			geonn_channel_send(liar->socket, GEONN_RELEASED, &released, -1);
 			return true;
 		case GEONN_SEAL:

@@ -9,9 +9,11 @@
 #define _GNU_SOURCE
 #endif
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "../client/random.h"
 #include "../engine/nearest.h"
@@ -266,6 +268,60 @@ test_abuse_of_questions(const struct engine *engine)
 }
 
 /*
+ * Files that cannot stay with a dataset.
+ */
+static void
+test_abuse_of_files(const struct engine *engine)
+{
+	const int	sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	int			sound = text_file("text", sealed);
+	int			pipes[2];
+	const struct
+	{
+		const char *what;
+		uint32_t	kind;
+		int			descriptor;
+	}			files[] = {
+		{"no file", GEONN_FILE_RECORDS, -1},
+		{"a file of a kind that there is not", GEONN_FILE_KINDS, sound},
+		{"a second one of its kind", GEONN_FILE_GROUPS, sound},
+		{"one that can be written", GEONN_FILE_RECORDS, text_file("text", F_SEAL_SHRINK | F_SEAL_GROW)},
+		{"one that can shrink", GEONN_FILE_RECORDS, text_file("text", F_SEAL_WRITE | F_SEAL_GROW)},
+		{"one that can grow", GEONN_FILE_RECORDS, text_file("text", F_SEAL_WRITE | F_SEAL_SHRINK)},
+		{"a file with a name", GEONN_FILE_RECORDS, open(request.engine_program, O_RDONLY | O_CLOEXEC)},
+		{"a pipe", GEONN_FILE_RECORDS, pipe(pipes) == 0 ? pipes[0] : -1}
+	};
+	struct client client;
+	bool		right = true;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+	{
+		bool		rejected;
+
+		client_connect(&client, engine);
+		rejected = client_open(&client, request.device, 0);
+		client_leave(&client, GEONN_FILE_GROUPS, sound);
+		client_leave(&client, files[i].kind, files[i].descriptor);
+		rejected = rejected && refused(&client, GEONN_ERROR_PROTOCOL);
+		if (!rejected)
+			printf("# not refused: %s\n", files[i].what);
+		right = right && rejected;
+		if (files[i].descriptor >= 0 && files[i].descriptor != sound)
+			close(files[i].descriptor);
+	}
+	close(pipes[1]);
+
+	/* and once it is sealed, none at all */
+	client_connect(&client, engine);
+	right = right && client_open(&client, request.device, 0) &&
+		client_send_references(&client, 0, NULL, NULL, NULL, false);
+	client_leave(&client, GEONN_FILE_VALUES, sound);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+	close(sound);
+	report("files that are not sealed, or too many, end the session", right);
+}
+
+/*
  * Random messages of right and wrong sizes: whatever they say, the engine
  * lives and serves others.
  */
@@ -286,9 +342,10 @@ test_noise(const struct engine *engine)
 		{
 			static const int types[] = {
 				GEONN_HELLO, GEONN_STATUS, GEONN_OPEN, GEONN_ATTACH, GEONN_ALLOCATE,
-				GEONN_REFERENCES, GEONN_SEAL, GEONN_SEARCH, GEONN_WELCOME, GEONN_PING
+				GEONN_REFERENCES, GEONN_SEAL, GEONN_SEARCH, GEONN_WELCOME, GEONN_PING,
+				GEONN_LEAVE, GEONN_FILE
 			};
-			int			type = types[random_bits() % 10];
+			int			type = types[random_bits() % 12];
 			size_t		size = geonn_message_size(type);
 			unsigned char *bytes = (unsigned char *) &noise;
 
@@ -319,6 +376,7 @@ main(int argument_count, char **words)
 	engine_start(&engine, request.engine_program, NULL, NULL);
 	test_abuse(&engine);
 	test_abuse_of_questions(&engine);
+	test_abuse_of_files(&engine);
 	test_noise(&engine);
 	engine_stop(&engine);
 	return summed_up();
