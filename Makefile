@@ -7,6 +7,7 @@
 #                    compute-sanitizer on it; needs no PostgreSQL server
 #   make demo        cities and airports on a throw-away server
 #   make bench       builds build/bench/geonn-bench
+#   make bench-sql   installs, measures the joins in SQL on a throw-away server
 #   make clean       stops the demo's server, removes all that was built
 #
 # Variables:
@@ -27,9 +28,9 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ifneq ($(filter check demo,$(MAKECMDGOALS)),)
+ifneq ($(filter check demo bench-sql,$(MAKECMDGOALS)),)
 
-# ---- check and demo, which begin where PostgreSQL may not be installed ----
+# ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
 
 .PHONY: $(MAKECMDGOALS)
@@ -49,7 +50,14 @@ demo:
 	+@test/install
 	@test/demo/run
 
-$(filter-out check demo,$(MAKECMDGOALS)):
+bench-sql:
+	@test/install-dependencies postgis
+	@echo "building"
+	@$(BUILD) all
+	+@test/install
+	@test/bench/sql
+
+$(filter-out check demo bench-sql,$(MAKECMDGOALS)):
 	@$(BUILD) $@
 
 else ifeq ($(PGXS),)
