@@ -435,20 +435,6 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 		{
 			uint32		row = slot->observation;
 
-			if (likely(slot->one_each))
-			{
-				pair->observation_id = slot->observation_id[row];
-				pair->observation_latitude = slot->columns.latitude[row];
-				pair->observation_longitude = slot->columns.longitude[row];
-				pair->matched = true;
-				pair->reference = slot->columns.tag[slot->pair];
-				pair->distance = slot->columns.distance[slot->pair];
-				pair->rank = ++slot->rank;
-				slot->rank = 0;
-				slot->pair++;
-				slot->observation++;
-				return true;
-			}
 			pair->matched = slot->left > 0;
 			if (pair->matched)
 			{
@@ -457,6 +443,10 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 				pair->rank = ++slot->rank;
 				slot->pair++;
 				slot->left--;
+
+				/* the next ones can be taken as a run */
+				if (slot->one_each)
+					(void) leave_observation(client, slot);
 			}
 			else if (!leave_observation(client, slot) || !client->question.unmatched)
 				continue;
@@ -468,6 +458,31 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 		end_reading(client);
 	}
 	return false;
+}
+
+bool
+geonn_client_take_run(GeonnClient *client, GeonnRun *run)
+{
+	Slot	   *slot;
+
+	if (client->reading >= 0 &&
+		client->slots[client->reading].observation == client->slots[client->reading].end)
+		end_reading(client);
+	if (client->reading < 0 && !begin_reading(client, false))
+		return false;
+	slot = &client->slots[client->reading];
+	if (!slot->one_each || slot->rank > 0)
+		return false;
+	run->next = 0;
+	run->end = slot->end - slot->observation;
+	run->observation_id = slot->observation_id + slot->observation;
+	run->observation_latitude = slot->columns.latitude + slot->observation;
+	run->observation_longitude = slot->columns.longitude + slot->observation;
+	run->reference = slot->columns.tag + slot->pair;
+	run->distance = slot->columns.distance + slot->pair;
+	slot->pair += run->end;
+	slot->observation = slot->end;
+	return true;
 }
 
 GeonnWork

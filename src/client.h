@@ -44,6 +44,7 @@ typedef struct GeonnQuestion
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	bool		unmatched;		/* give observations without a neighbour, too */
 	uint32		batch_rows;		/* observations sent at a time; 0: as suits */
+	bool		shared;			/* other processes ask it, too */
 
 	/* of the observations' ids */
 	bool		id_by_value;
@@ -138,6 +139,27 @@ extern void geonn_client_finish(GeonnClient *client);
  */
 extern bool geonn_client_next_pair(GeonnClient *client, bool wait,
 								   GeonnPair *pair);
+
+/*
+ * Pairs of observations that have one each.  The arrays are those of a batch: they
+ * live until a pair or a run is taken next.
+ */
+typedef struct GeonnRun
+{
+	uint32		next;			/* the first that has not been taken */
+	uint32		end;
+	const Datum *observation_id;
+	const double *observation_latitude;
+	const double *observation_longitude;
+	const int64 *reference;
+	const double *distance;
+} GeonnRun;
+
+/*
+ * Take all that there are of such pairs at hand, at once; false: there are none at hand, and
+ * geonn_client_next_pair may have others.
+ */
+extern bool geonn_client_take_run(GeonnClient *client, GeonnRun *run);
 
 extern GeonnWork geonn_client_work(const GeonnClient *client);
 

@@ -14,15 +14,22 @@
 
 #include "client_slots.h"
 
-/* rows of a batch: the first ones, and how they grow */
+/*
+ * Rows of a batch: the first ones, and how they grow.  What the backend writes
+ * should be in its cache still when the answers come; of processes that share a
+ * dataset there are many, and all of their batches are to be small beside the
+ * server's memory.
+ */
 #define FIRST_ROWS		4096
-#define MOST_ROWS		262144
+#define MOST_ROWS		131072
+#define MOST_ROWS_SHARED	32768
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
 /* pairs that a batch has room for: at most, for each of the rows that a batch
  * for one neighbour each would have, and what small batches may have anyhow */
 #define MOST_PAIRS		(1024 * 1024)
+#define MOST_PAIRS_SHARED	(256 * 1024)
 #define PAIRS_A_ROW		16
 #define LEAST_PAIRS		1024
 
@@ -136,7 +143,9 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	slot->pairs = results->pairs;
 	slot->observation = results->first;
 	slot->pair = 0;
-	slot->one_each = one_each;
+	/* one at most, and as many as observations: nobody need count */
+	slot->one_each = one_each || (results->pairs == results->observations && !partial &&
+								  client->question.neighbours == 1 && !client->question.ties);
 	slot->partial = partial;
 	if (!slot->resumes)
 		slot->rank = 0;
@@ -236,7 +245,8 @@ room_for(const GeonnClient *client, uint32 rows)
 	const GeonnQuestion *question = &client->question;
 	bool		unknown = question->neighbours == 0 || question->ties;
 	uint64		each = question->neighbours > 0 ? question->neighbours : UNKNOWN_PAIRS;
-	uint64		most = Min((uint64) rows * PAIRS_A_ROW, MOST_PAIRS);
+	uint64		most = Min((uint64) rows * PAIRS_A_ROW,
+						   client->question.shared ? MOST_PAIRS_SHARED : MOST_PAIRS);
 	uint64		room = Max(rows * each, unknown ? LEAST_PAIRS : 0);
 
 	return (uint32) Max(rows, Min(room, Max(most, LEAST_PAIRS)));
@@ -361,7 +371,8 @@ geonn_client_end_filling(GeonnClient *client, SlotState state)
 		client->question.batch_rows == 0)
 	{
 		client->batches_of_size = 0;
-		client->rows_wanted = Min(client->rows_wanted * GROWTH, MOST_ROWS);
+		client->rows_wanted = Min(client->rows_wanted * GROWTH,
+								  client->question.shared ? MOST_ROWS_SHARED : MOST_ROWS);
 	}
 }
 

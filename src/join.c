@@ -84,6 +84,7 @@ struct GeonnSearch
 	double		spent_reading;	/* ms */
 
 	/* where rows are taken one by one */
+	GeonnRun	run;
 	PointReading *reading;		/* NULL: of arrays */
 	int			point;			/* next one of the arrays */
 	uint64		counts[POINT_STATUSES];	/* of the observations */
@@ -491,6 +492,7 @@ take_part(Search *search)
 	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
 	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
 	set_question(search);
+	search->join->question.shared = true;
 	search->client = geonn_client_attach(&search->join->question, shared->dataset);
 	if (join->references->by_count > 0)
 		search->groups = geonn_groups_attach(join->observations, join->references,
@@ -586,9 +588,16 @@ take_waiting(Search *search, Datum *values, bool *nulls)
 bool
 geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 {
-	MemoryContext former = MemoryContextSwitchTo(search->context);
+	MemoryContext former;
 	bool		found = false;
 
+	CHECK_FOR_INTERRUPTS();
+	if (search->run.next < search->run.end)
+	{
+		geonn_sink_run(&search->sink, &search->run, search->references, values, nulls);
+		return true;
+	}
+	former = MemoryContextSwitchTo(search->context);
 	if (search->waiting == NULL)
 		begin_taking(search);
 	while (!found)
@@ -596,6 +605,11 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 		if (search->stored > 0)
 		{
 			take_waiting(search, values, nulls);
+			found = true;
+		}
+		else if (search->client != NULL && geonn_client_take_run(search->client, &search->run))
+		{
+			geonn_sink_run(&search->sink, &search->run, search->references, values, nulls);
 			found = true;
 		}
 		else if (take_pair(search, false, values, nulls))

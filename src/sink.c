@@ -275,18 +275,12 @@ coordinate_value(const GeonnSink *sink, SinkColumn column, const GeonnPair *pair
 	return Float8GetDatum(bearing);
 }
 
-void
-geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references,
-				Datum *values, bool *nulls)
+static inline void
+fill_row(const GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references,
+		 Datum *values, bool *nulls)
 {
 	int			columns = sink->descriptor->natts;
 
-	if (unlikely(!pair->matched))
-	{
-		geonn_sink_unmatched(sink, pair->observation_id, false, &pair->observation_latitude,
-							 &pair->observation_longitude, values, nulls);
-		return;
-	}
 	for (int i = 0; i < columns; i++)
 	{
 		nulls[i] = false;
@@ -322,6 +316,35 @@ geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair, const GeonnReferen
 				break;
 		}
 	}
+}
+
+void
+geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references,
+				Datum *values, bool *nulls)
+{
+	if (pair->matched)
+		fill_row(sink, pair, references, values, nulls);
+	else
+		geonn_sink_unmatched(sink, pair->observation_id, false, &pair->observation_latitude,
+							 &pair->observation_longitude, values, nulls);
+}
+
+void
+geonn_sink_run(const GeonnSink *sink, GeonnRun *run, const GeonnReferences *references,
+			   Datum *values, bool *nulls)
+{
+	uint32		number = run->next++;
+	const GeonnPair pair = {
+		.observation_id = run->observation_id[number],
+		.observation_latitude = run->observation_latitude[number],
+		.observation_longitude = run->observation_longitude[number],
+		.matched = true,
+		.reference = run->reference[number],
+		.distance = run->distance[number],
+		.rank = 1
+	};
+
+	fill_row(sink, &pair, references, values, nulls);
 }
 
 void

@@ -62,6 +62,10 @@ extern bool geonn_sink_needs_observation_id(const GeonnSink *sink);
 extern void geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair,
 							const GeonnReferences *references, Datum *values, bool *nulls);
 
+/* The row of a run's next pair, likewise. */
+extern void geonn_sink_run(const GeonnSink *sink, GeonnRun *run,
+						   const GeonnReferences *references, Datum *values, bool *nulls);
+
 /* That of an observation that was not searched for; NULL where there is no coordinate. */
 extern void geonn_sink_unmatched(const GeonnSink *sink, Datum id, bool id_is_null,
 								 const double *latitude, const double *longitude,

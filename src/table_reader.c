@@ -81,7 +81,8 @@ struct TableReader
 	HeapTupleData tuple;		/* that the slot deforms */
 
 	Datum	   *values;			/* [MaxHeapTuplesPerPage][columns] */
-	bool	   *nulls;
+	bool	   *nulls;			/* likewise; rows from their offsets leave them false */
+	bool		some_null;		/* they may be true */
 };
 
 /* ---- which queries are plain ---- */
@@ -318,13 +319,15 @@ take_page(TableReader *reader)
 	int			first = scan->rs_cindex;
 	int			rows = (int) scan->rs_ntuples - first;
 
+	if (reader->some_null)
+		memset(reader->nulls, false, MaxHeapTuplesPerPage * reader->columns * sizeof(bool));
+	reader->some_null = false;
 	for (int i = 0; i < rows; i++)
 	{
 		OffsetNumber number = scan->rs_vistuples[first + i];
 		ItemId		item = PageGetItemId(page, number);
 		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
 		Datum	   *values = reader->values + i * reader->columns;
-		bool	   *nulls = reader->nulls + i * reader->columns;
 
 		if (likely(is_regular(reader, tuple)))
 		{
@@ -335,16 +338,16 @@ take_page(TableReader *reader)
 				const FixedColumn *fixed = &reader->fixed[column];
 
 				values[column] = fetch_att(data + fixed->offset, fixed->by_value, fixed->length);
-				nulls[column] = false;
 			}
 			continue;
 		}
+		reader->some_null = true;
 		reader->tuple.t_data = tuple;
 		reader->tuple.t_len = ItemIdGetLength(item);
 		reader->tuple.t_tableOid = RelationGetRelid(scan->rs_base.rs_rd);
 		ItemPointerSet(&reader->tuple.t_self, BufferGetBlockNumber(scan->rs_cbuf), number);
 		ExecStoreBufferHeapTuple(&reader->tuple, reader->slot, scan->rs_cbuf);
-		take_slot(reader, values, nulls);
+		take_slot(reader, values, reader->nulls + i * reader->columns);
 	}
 	scan->rs_cindex = scan->rs_ntuples - 1;
 	count_rows(scan->rs_base.rs_rd, rows - 1);
@@ -358,7 +361,7 @@ create_reader(int columns)
 
 	reader->columns = columns;
 	reader->values = palloc(MaxHeapTuplesPerPage * columns * sizeof(Datum));
-	reader->nulls = palloc(MaxHeapTuplesPerPage * columns * sizeof(bool));
+	reader->nulls = palloc0(MaxHeapTuplesPerPage * columns * sizeof(bool));
 	return reader;
 }
 
@@ -394,6 +397,7 @@ geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
 	}
 	if (reader->by_page)
 		return take_page(reader);
+	reader->some_null = true;
 	take_slot(reader, reader->values, reader->nulls);
 	return 1;
 }
