@@ -143,9 +143,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	slot->pairs = results->pairs;
 	slot->observation = results->first;
 	slot->pair = 0;
-	/* one at most, and as many as observations: nobody need count */
-	slot->one_each = one_each || (results->pairs == results->observations && !partial &&
-								  client->question.neighbours == 1 && !client->question.ties);
+	slot->one_each = one_each;
 	slot->partial = partial;
 	if (!slot->resumes)
 		slot->rank = 0;

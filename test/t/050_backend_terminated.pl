@@ -11,7 +11,7 @@ my $node = new_server('terminated', preload => 1, slow => 1);
 my $search = start_slow_search($node);
 my $engine = status($node, 'engine_pid');
 
-cmp_ok(status($node, 'sessions'), '==', 1, 'a search has a session');
+cmp_ok(status($node, 'sessions'), '>', 0, 'each of its processes has a session');
 $node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . backend_of($node) . ')');
 my (undef, undef, $error, undef) = finish_sql($search);
 like($error, qr/terminating connection due to administrator command/, 'the backend is terminated');

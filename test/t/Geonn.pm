@@ -142,13 +142,13 @@ sub finish_sql
 	return ($run->{handle}->result(0), $run->{out}, $run->{err}, time - $run->{started});
 }
 
-# the process that runs a slow search
+# the process that runs a slow search: of several, the leader
 sub backend_of
 {
 	my ($node) = @_;
 
 	return $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%many_obs%' AND pid <> pg_backend_pid()");
+		"SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%many_obs%' AND pid <> pg_backend_pid() AND backend_type = 'client backend'");
 }
 
 # one column of geonn_status()
