@@ -52,8 +52,7 @@
 /* what processes that search together share */
 struct SharedSearch
 {
-	bool		divided;		/* they divide the observations */
-	uint64		dataset;		/* 0: nothing is to be done about them */
+	uint64		dataset;		/* 0: nothing is to be done about the observations */
 	pg_atomic_uint32 begun;		/* how many have begun to take part */
 	pg_atomic_uint32 ended;		/* and have read what there was for them */
 	pg_atomic_uint64 counts[POINT_STATUSES];
@@ -75,7 +74,7 @@ struct GeonnSearch
 	Datum	   *values;			/* [sink.descriptor->natts] */
 	bool	   *nulls;
 
-	SharedSearch *shared;		/* NULL: alone */
+	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
 
 	/* for the report */
 	uint64		reference_counts[POINT_STATUSES];
@@ -431,11 +430,11 @@ read_in_blocks(Search *search)
  * Begin to read the observations of a relation or query.
  */
 static void
-begin_reading(Search *search, bool at_once)
+begin_reading(Search *search, ReadingManner manner)
 {
 	const GeonnJoin *join = search->join;
 
-	search->reading = geonn_reading_begin(join->observations, observations_policy(join), at_once,
+	search->reading = geonn_reading_begin(join->observations, observations_policy(join), manner,
 										  consume_observation, search);
 	read_in_blocks(search);
 }
@@ -453,7 +452,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 			(void) read_arrays(search, join->points);
 		else
 		{
-			begin_reading(search, true);
+			begin_reading(search, GEONN_READ_AT_ONCE);
 			(void) geonn_reading_next(search->reading, 0);
 		}
 		geonn_client_finish(search->client);
@@ -512,24 +511,16 @@ take_part(Search *search)
 static void
 begin_taking(Search *search)
 {
-	const GeonnJoin *join = search->join;
-	SharedSearch *shared = search->shared;
-
 	search->store = tuplestore_begin_heap(false, false, work_mem);
 	search->waiting = MakeSingleTupleTableSlot(search->sink.descriptor, &TTSOpsMinimalTuple);
-	if (shared != NULL && shared->divided)
+	if (search->shared != NULL)
 	{
 		take_part(search);
 		return;
 	}
-
-	/* who comes first does all of it */
-	search->all_read = shared != NULL && pg_atomic_fetch_add_u32(&shared->begun, 1) > 0;
-	if (search->all_read)
-		return;
 	search->all_read = !prepare(search);
-	if (!search->all_read && join->observations != NULL)
-		begin_reading(search, false);
+	if (!search->all_read && search->join->observations != NULL)
+		begin_reading(search, GEONN_READ_IN_PARTS);
 }
 
 /*
@@ -541,7 +532,7 @@ end_reading(Search *search)
 	SharedSearch *shared = search->shared;
 
 	geonn_client_finish(search->client);
-	if (shared == NULL || !shared->divided)
+	if (shared == NULL)
 		return;
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_fetch_add_u64(&shared->counts[i],
@@ -634,7 +625,7 @@ geonn_search_shared_size(GeonnSearch *search)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 	Size		size = MAXALIGN(sizeof(SharedSearch));
 
-	begin_reading(search, false);
+	begin_reading(search, GEONN_READ_SHARED);
 	size = add_size(size, geonn_shared_tables_size(geonn_reading_tables(search->reading),
 												   join->observations->query_columns,
 												   GetActiveSnapshot()));
@@ -642,28 +633,31 @@ geonn_search_shared_size(GeonnSearch *search)
 	return size;
 }
 
-void
+bool
 geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
 {
 	const GeonnJoin *join = search->join;
-	MemoryContext former = MemoryContextSwitchTo(search->context);
 	List	   *tables = geonn_reading_tables(search->reading);
+	MemoryContext former;
 
+	if (tables == NIL || MAXALIGN(sizeof(SharedSearch)) +
+		geonn_shared_tables_size(tables, join->observations->query_columns,
+								 GetActiveSnapshot()) > bytes)
+		return false;
+	former = MemoryContextSwitchTo(search->context);
 	pg_atomic_init_u32(&shared->begun, 0);
 	pg_atomic_init_u32(&shared->ended, 0);
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_init_u64(&shared->counts[i], 0);
 	shared->dataset = 0;
-	shared->divided = tables != NIL && MAXALIGN(sizeof(SharedSearch)) +
-		geonn_shared_tables_size(tables, join->observations->query_columns,
-								 GetActiveSnapshot()) <= bytes;
-	if (shared->divided && prepare(search))
+	if (prepare(search))
 	{
 		geonn_shared_tables_begin(shared_tables(shared), tables,
 								  join->observations->query_columns, GetActiveSnapshot());
 		shared->dataset = geonn_client_dataset(search->client);
 	}
 	MemoryContextSwitchTo(former);
+	return true;
 }
 
 void

@@ -57,8 +57,7 @@ extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 /*
  * Several processes can make a search together: one prepares it, and all of them, it
  * included, take part with searches of their own for the same join.  Observations come
- * from tables that they divide between them; where they do not, one of those who
- * take part does all of it.
+ * from tables that they divide between them.
  */
 typedef struct SharedSearch SharedSearch;
 
@@ -67,9 +66,10 @@ extern Size geonn_search_shared_size(GeonnSearch *search);
 
 /*
  * Read the references, and let others take part.  The shared memory is of so many bytes,
- * and may have been used by a search before.
+ * and may have been used by a search before.  Returns false, and has done nothing, where
+ * the observations cannot be divided: then one process has to search alone.
  */
-extern void geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes);
+extern bool geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes);
 
 /* Take part, instead of searching alone: before the first row is taken. */
 extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);

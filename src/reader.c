@@ -36,6 +36,7 @@
 #include "tcop/dest.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -476,20 +477,44 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 	return reading;
 }
 
+/*
+ * Others can help to read a table, but not an index that has all of its columns.
+ */
+static PlannedStmt *
+plan_for_sharing(const PointSource *source)
+{
+	int			level = NewGUCNestLevel();
+	PlannedStmt *plan;
+
+	(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	plan = geonn_plan_query(source->query, source->title, 0);
+	AtEOXact_GUC(true, level);
+	return plan;
+}
+
+static PlannedStmt *
+plan_reading(const PointSource *source, ReadingManner manner)
+{
+	if (manner == GEONN_READ_SHARED)
+		return plan_for_sharing(source);
+	return geonn_plan_query(source->query, source->title,
+							manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
+}
+
 PointReading *
-geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, bool at_once,
+geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingManner manner,
 					PointConsumer consume, void *state)
 {
 	PointReading *reading = create_reading(source, invalid, consume, state);
-	int			options = at_once ? CURSOR_OPT_PARALLEL_OK : 0;
 	ErrorContextCallback context;
 	List	   *tables;
 
 	begin_context(&context, source);
 	check_name(source);
 	context.callback = name_query;
-	reading->description = CreateQueryDesc(geonn_plan_query(source->query, source->title, options),
-										   source->query, GetActiveSnapshot(), InvalidSnapshot,
+	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
+										   GetActiveSnapshot(), InvalidSnapshot,
 										   &reading->receiver.receiver, NULL, NULL, 0);
 	ExecutorStart(reading->description, 0);
 	tables = geonn_plain_tables(reading->description);
@@ -670,5 +695,6 @@ void
 geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 				  PointConsumer consume, void *state)
 {
-	(void) geonn_reading_next(geonn_reading_begin(source, invalid, true, consume, state), 0);
+	(void) geonn_reading_next(geonn_reading_begin(source, invalid, GEONN_READ_AT_ONCE, consume,
+												   state), 0);
 }

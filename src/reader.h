@@ -65,12 +65,20 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 /*
  * Read a part at a time: for those who take rows one by one.  It lives as long as
  * the current memory context, and uses the snapshot that is active when it begins.
- * at_once: rows may all be read in one go, so that parallel workers are of use.
  */
 typedef struct PointReading PointReading;
 
+/* how rows are going to be read */
+typedef enum ReadingManner
+{
+	GEONN_READ_IN_PARTS,
+	GEONN_READ_AT_ONCE,			/* so that parallel workers are of use */
+	GEONN_READ_SHARED			/* from the tables, by others */
+} ReadingManner;
+
 extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolicy invalid,
-										 bool at_once, PointConsumer consume, void *state);
+										 ReadingManner manner, PointConsumer consume,
+										 void *state);
 
 /* Have valid rows given as blocks, where the reading can; ids that are no values cannot be. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);

@@ -88,7 +88,7 @@ geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 void
 geonn_report_explain_processes(const GeonnReport *reports, int processes, ExplainState *explain)
 {
-	ExplainOpenGroup("Processes", "Processes", false, explain);
+	ExplainOpenGroup("Processes", "Processes", true, explain);
 	for (int i = 0; i < processes; i++)
 	{
 		const GeonnReport *report = &reports[i];
@@ -104,5 +104,5 @@ geonn_report_explain_processes(const GeonnReport *reports, int processes, Explai
 							 report->work.waiting);
 		ExplainPropertyText(name, text.data, explain);
 	}
-	ExplainCloseGroup("Processes", "Processes", false, explain);
+	ExplainCloseGroup("Processes", "Processes", true, explain);
 }

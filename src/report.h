@@ -5,9 +5,10 @@
 #ifndef GEONN_REPORT_H
 #define GEONN_REPORT_H
 
-#include "commands/explain.h"
-
 #include "client.h"
+
+/* its header differs between releases */
+struct ExplainState;
 
 typedef struct GeonnReport
 {
@@ -25,8 +26,8 @@ typedef struct GeonnReport
 extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);
 
 /* Show it all; and what each process did, the leader first. */
-extern void geonn_report_explain(const GeonnReport *sum, ExplainState *explain);
+extern void geonn_report_explain(const GeonnReport *sum, struct ExplainState *explain);
 extern void geonn_report_explain_processes(const GeonnReport *reports, int processes,
-										   ExplainState *explain);
+										   struct ExplainState *explain);
 
 #endif							/* GEONN_REPORT_H */

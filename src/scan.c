@@ -13,7 +13,9 @@
  * observations.  Then every process, the leader too, takes part with a search of
  * its own.  The prepared one lives until the leader's end of execution, which
  * comes after the workers'.  Without shared memory, as in a cursor, the node of
- * such a plan searches alone.
+ * such a plan searches alone.  So does the leader's, and no worker is launched, where the
+ * observations turn out not to be columns of plain tables: the planner knows the tables,
+ * but not which columns will be read, and one can be computed as it is read.
  */
 #include "postgres.h"
 
@@ -25,6 +27,7 @@
 #include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
+#include "commands/explain_state.h"
 #endif
 #include "executor/executor.h"
 #include "funcapi.h"
@@ -348,6 +351,21 @@ estimate_shared(CustomScanState *node, ParallelContext *parallel)
 					geonn_search_shared_size(state->prepared));
 }
 
+/*
+ * Read the references and share what has been prepared, or else search alone.
+ */
+static void
+share(JoinScanState *state, ParallelContext *parallel, SharedScan *shared)
+{
+	if (geonn_search_share(state->prepared, shared_search(shared), shared->search_bytes))
+	{
+		state->shared = shared;
+		return;
+	}
+	end_preparation(state);
+	ReinitializeParallelWorkers(parallel, 0);
+}
+
 static void
 initialize_shared(CustomScanState *node, ParallelContext *parallel, void *memory)
 {
@@ -357,8 +375,7 @@ initialize_shared(CustomScanState *node, ParallelContext *parallel, void *memory
 	memset(shared, 0, reports_size(parallel->nworkers + 1));
 	shared->processes = parallel->nworkers + 1;
 	shared->search_bytes = node->pscan_len - reports_size(shared->processes);
-	state->shared = shared;
-	geonn_search_share(state->prepared, shared_search(shared), shared->search_bytes);
+	share(state, parallel, shared);
 }
 
 static void
@@ -367,15 +384,39 @@ reinitialize_shared(CustomScanState *node, ParallelContext *parallel, void *memo
 	JoinScanState *state = (JoinScanState *) node;
 	SharedScan *shared = memory;
 
+	if (state->shared != NULL)
+		geonn_search_tell(state->prepared, shared_search(shared));
+	state->shared = NULL;
 	(void) estimate_shared(node, parallel);
-	state->shared = shared;
-	geonn_search_share(state->prepared, shared_search(shared), shared->search_bytes);
+	share(state, parallel, shared);
 }
 
 static void
 initialize_worker(CustomScanState *node, shm_toc *toc pg_attribute_unused(), void *memory)
 {
 	((JoinScanState *) node)->shared = memory;
+}
+
+/*
+ * Add what workers have reported.  There may be more of them than the last time, when
+ * shared memory was scarce.
+ */
+static void
+take_reports(JoinScanState *state, SharedScan *shared)
+{
+	if (state->processes < shared->processes)
+	{
+		GeonnReport *reports = MemoryContextAllocZero(state->custom.ss.ps.state->es_query_cxt,
+													  shared->processes * sizeof(GeonnReport));
+
+		if (state->processes > 0)
+			memcpy(reports, state->reports, state->processes * sizeof(GeonnReport));
+		state->reports = reports;
+		state->processes = shared->processes;
+	}
+	for (int i = 1; i < shared->processes; i++)
+		geonn_report_add(&state->reports[i], &shared->reports[i]);
+	memset(shared->reports, 0, shared->processes * sizeof(GeonnReport));
 }
 
 /*
@@ -397,13 +438,7 @@ shut_down(CustomScanState *node)
 		return;
 	}
 	geonn_search_tell(state->prepared, shared_search(shared));
-	if (state->reports == NULL)
-		state->reports = MemoryContextAllocZero(node->ss.ps.state->es_query_cxt,
-												shared->processes * sizeof(GeonnReport));
-	state->processes = shared->processes;
-	for (int i = 1; i < shared->processes; i++)
-		geonn_report_add(&state->reports[i], &shared->reports[i]);
-	memset(shared->reports, 0, shared->processes * sizeof(GeonnReport));
+	take_reports(state, shared);
 }
 
 /* ---- EXPLAIN ---- */

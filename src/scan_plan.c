@@ -12,7 +12,8 @@
  * Where both sides are plain tables, which no rule, policy or other extension has
  * read in another way, a second one is offered for parallel plans.  The
  * functions themselves stay restricted to the leader.  Such a node's workers divide
- * the observations between them (scan.c).
+ * the observations between them (scan.c).  Every process computes the arguments for
+ * itself, so they must not be volatile.
  *
  * It is not offered where rows may be asked for anew after an update of somebody
  * else's (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and
@@ -258,6 +259,7 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, Path *fu
 	if (!root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
 		!OidIsValid(observations) || !OidIsValid(references) ||
 		!is_parallel_safe(root, (Node *) call->args) ||
+		contain_volatile_functions((Node *) call->args) ||
 		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
 		!is_parallel_safe(root, (Node *) extract_actual_clauses(rel->baserestrictinfo, false)))
 		return;
@@ -319,6 +321,10 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	RangeTblEntry *entry = planner_rt_fetch(rel->relid, root);
 	CustomScan *scan = makeNode(CustomScan);
 	ListCell   *cell;
+
+	/* for another role there may be policies */
+	if (path->path.parallel_aware)
+		root->glob->dependsOnRole = true;
 
 	scan->scan.plan.targetlist = targets;
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
