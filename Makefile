@@ -78,6 +78,8 @@ MODULE_SOURCES := $(sort $(wildcard src/*.c)) $(COMMON_SOURCES)
 OBJS = $(MODULE_SOURCES:src/%.c=build/module/%.o)
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/geonn--%,$(wildcard sql/*.sql))))
+ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=geonn
 EXTRA_CLEAN = build
 
 WERROR = -Werror

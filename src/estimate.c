@@ -20,6 +20,7 @@
 
 #include <math.h>
 
+#include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
@@ -35,6 +36,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
@@ -118,41 +120,43 @@ may_use_schema(Oid schema)
 }
 
 char *
-geonn_relation_name(Oid relation)
+geonn_relation_name(Oid oid)
 {
-	char	   *name = get_rel_name(relation);
-	Oid			namespace = get_rel_namespace(relation);
-	char	   *schema = get_namespace_name(namespace);
+	Relation	relation = try_relation_open(oid, AccessShareLock);
+	Oid			namespace;
+	char	   *name;
 
-	if (name == NULL || schema == NULL || !may_use_schema(namespace))
+	if (relation == NULL)
 		return NULL;
-	return quote_qualified_identifier(schema, name);
+	namespace = RelationGetNamespace(relation);
+	name = quote_qualified_identifier(get_namespace_name(namespace),
+									  RelationGetRelationName(relation));
+	relation_close(relation, NoLock);
+	return may_use_schema(namespace) ? name : NULL;
 }
 
 /*
  * The query that reads a relation, or NULL where nothing can be read.
  */
 static char *
-relation_query(Oid relation, bool all_rows)
+relation_query(Oid oid, bool all_rows)
 {
 	static const char *const latitudes[] = {"lat", "latitude", NULL};
 	static const char *const longitudes[] = {"lon", "lng", "long", "longitude", NULL};
-	char		kind = get_rel_relkind(relation);
-	char	   *name = geonn_relation_name(relation);
+	char	   *name = geonn_relation_name(oid);
+	char		kind = get_rel_relkind(oid);
 	StringInfoData query;
 
-	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
-		kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
-		kind != RELKIND_FOREIGN_TABLE)
-		return NULL;
-	if (name == NULL)
+	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+						 kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
+						 kind != RELKIND_FOREIGN_TABLE))
 		return NULL;
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT FROM %s", name);
 	if (!all_rows)
 	{
-		add_not_null(&query, relation, latitudes);
-		add_not_null(&query, relation, longitudes);
+		add_not_null(&query, oid, latitudes);
+		add_not_null(&query, oid, longitudes);
 	}
 	return query.data;
 }

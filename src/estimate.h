@@ -15,8 +15,9 @@ extern bool geonn_estimate_references(PlannerInfo *root, FuncExpr *call, Cost *c
 
 /*
  * The relation's name in SQL, with its schema; NULL where there is none, or it may not be
- * looked up there.
+ * looked up there.  Its lock stays until the end of the transaction, so that a query by
+ * this name is about this relation when it is planned.
  */
-extern char *geonn_relation_name(Oid relation);
+extern char *geonn_relation_name(Oid oid);
 
 #endif							/* GEONN_ESTIMATE_H */
