@@ -91,6 +91,9 @@ SELECT * FROM compare('text_first');
 CREATE TABLE text_last (lat float8, lon float8, id text);
 INSERT INTO text_last SELECT lat, lon, id FROM text_at_offset;
 SELECT * FROM compare('text_last');
+CREATE TABLE text_unaligned (lat float8, lon float8, small int2, id text);
+INSERT INTO text_unaligned SELECT lat, lon, small, id FROM text_at_offset;
+SELECT * FROM compare('text_unaligned');
 
 -- long values: compressed, in the TOAST table, also as ids
 CREATE TABLE toasted (id text, lat float8, lon float8, much text);
@@ -129,6 +132,11 @@ ALTER TABLE altered ALTER lat TYPE real, ALTER lon TYPE numeric(6, 2), ALTER id 
 SELECT * FROM compare('altered');
 ALTER TABLE altered DROP lat, ADD lat float8 GENERATED ALWAYS AS (id / 100) STORED;
 SELECT * FROM compare('altered');
+CREATE TABLE added (id int4, lat float8);
+INSERT INTO added SELECT i, lat(i) FROM generate_series(1, 200) i;
+ALTER TABLE added ADD lon float8 DEFAULT 12.5, ADD code int8 DEFAULT 7;
+INSERT INTO added SELECT i, lat(i), lon(i), i FROM generate_series(201, 400) i;
+SELECT id, c.* FROM unnest('{id,code}'::text[]) id, compare('added', id) c;
 
 -- two hundred columns
 DO $$ BEGIN
