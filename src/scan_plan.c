@@ -310,8 +310,10 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 
 	path = make_path(rel, function);
 	set_cost(root, path, call, function);
-	add_path(rel, (Path *) path);
+
+	/* add_path frees what it finds to be worse: the function's path, or this one */
 	offer_parallel_scan(root, rel, call, function, path);
+	add_path(rel, (Path *) path);
 }
 
 static Plan *
