@@ -113,6 +113,12 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	return true;
 }
 
+size_t
+dataset_bytes(const struct dataset *dataset)
+{
+	return dataset->count * row_bytes(dataset);
+}
+
 void
 dataset_free(struct dataset *dataset)
 {
