@@ -82,6 +82,9 @@ extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 /* Bytes of host memory that its references take. */
 extern size_t dataset_bytes(const struct dataset *dataset);
 
+/* Free all but the dataset itself, which devices still have to let go of. */
+extern void dataset_free_references(struct dataset *dataset);
+
 extern void dataset_free(struct dataset *dataset);
 
 #endif							/* GEONN_DATASET_H */

@@ -56,6 +56,7 @@ discard_if_unused(struct dataset *dataset)
 	if (dataset->users > 0 || dataset->kept)
 		return;
 	take_out(dataset);
+	dataset_free_references(dataset);
 	scheduler_discard(dataset);
 }
 
