@@ -79,6 +79,7 @@ struct GeonnSearch
 
 	/* for the report */
 	uint64		reference_counts[POINT_STATUSES];
+	bool		references_kept;
 	uint64		without_group;	/* observations that were not sent for that */
 	double		preparing;		/* ms */
 	double		spent_reading;	/* ms */
@@ -417,6 +418,7 @@ use_kept_references(Search *search)
 	const GeonnJoin *join = search->join;
 	uint64	   *counts = search->reference_counts;
 
+	search->references_kept = true;
 	memcpy(counts, geonn_client_note(search->client), sizeof(search->reference_counts));
 	attach_references(search);
 	if (join->invalid == GEONN_INVALID_IS_ERROR &&
@@ -744,6 +746,7 @@ geonn_search_report(const GeonnSearch *search)
 	const uint64 *counts = search->reading != NULL ? geonn_reading_counts(search->reading) :
 		search->counts;
 	GeonnReport report = {
+		.references_kept = search->references_kept,
 		.preparing = search->preparing,
 		.reading = search->spent_reading
 	};

@@ -11,19 +11,20 @@
  * the version of a label:
  *
  *	 - every page is marked all-visible, and its LSN is not past the end of the
- *	   WAL as it was before the pass; else there is no label, and the table is
- *	   read as always;
- *	 - the version is the number of pages, the greatest LSN, and a hash of all
- *	   LSNs in the order of pages.
+ *	   WAL as it was before the pass, or it is new, which is to say that nothing
+ *	   has ever been put there; else there is no label, and the table is read as
+ *	   always;
+ *	 - the version is the number of pages and of new ones, the greatest LSN, and a
+ *	   hash of all LSNs in the order of pages.
  *
  * Why the same version means the same rows:
  *
  * (1) The rows that a statement's snapshot sees are the tuples of the pages as
  *	   the pass finds them.  A sequential scan with this snapshot, at these very
  *	   moments, would return just these: on an all-visible page it takes all
- *	   tuples without looking at them (heap_prepare_pagescan; it also does not
- *	   trust the mark under a snapshot of a time of recovery, nor does the pass).
- *	   Two scans with one snapshot see the same rows, so what is read afterwards,
+ *	   tuples without looking at them, and on a new one there is none
+ *	   (heap_prepare_pagescan; it also does not trust the mark under a snapshot of
+ *	   a time of recovery, nor does the pass).  Two scans with one snapshot see the same rows, so what is read afterwards,
  *	   by the statement that makes a new dataset, are these tuples as well,
  *	   whatever others do meanwhile.  Pages that are added during the pass have
  *	   rows of transactions that the snapshot does not see.
@@ -31,8 +32,9 @@
  * (2) No page has changed between two passes with the same version.  A change
  *	   after the first one looked at the page has an LSN past the end of the WAL
  *	   as of before that pass, so greater than all LSNs of the first version, and
- *	   thus the second one's greatest LSN would be another.  This needs that
- *	   every change of tuples is recorded in the WAL and sets the LSN: so it is
+ *	   thus the second one's greatest LSN would be another.  So it would be if the
+ *	   table was cut short and then filled again; if the pages that came back are
+ *	   new, there are more of these.  This needs that every change of tuples is recorded in the WAL and sets the LSN: so it is
  *	   for a permanent table's heap, save where a transaction fills a file that it
  *	   has made itself and wal_level is minimal.  Such a table is not looked at
  *	   within that transaction (RelationNeedsWAL), and later its pages have no
@@ -95,6 +97,7 @@
 typedef struct Version
 {
 	uint64		blocks;
+	uint64		new_blocks;
 	uint64		last;			/* the greatest LSN */
 	uint64		hash;			/* of all LSNs */
 } Version;
@@ -131,6 +134,35 @@ shows_changes(Relation table, Snapshot snapshot)
 }
 
 /*
+ * Does the visibility map, which is small, say much the same: that all pages are
+ * all-visible, or new?
+ */
+static bool
+is_marked(Relation table, BlockNumber blocks)
+{
+	Buffer		map = InvalidBuffer;
+	BlockNumber marked;
+	bool		others_are_new = true;
+
+	visibilitymap_count(table, &marked, NULL);
+	for (BlockNumber block = 0; marked < blocks && others_are_new && block < blocks; block++)
+	{
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		if (VM_ALL_VISIBLE(table, block, &map))
+			continue;
+		buffer = ReadBuffer(table, block);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		others_are_new = PageIsNew(BufferGetPage(buffer));
+		UnlockReleaseBuffer(buffer);
+	}
+	if (BufferIsValid(map))
+		ReleaseBuffer(map);
+	return others_are_new;
+}
+
+/*
  * Look at all pages; false where one of them forbids a version.
  */
 static bool
@@ -140,19 +172,17 @@ read_version(Relation table, Version *version)
 	BlockNumber blocks = RelationGetNumberOfBlocks(table);
 	BufferAccessStrategy strategy = NULL;
 	Buffer		buffer = InvalidBuffer;
-	BlockNumber marked;
 
-	/* much the same from the map, which is small */
-	visibilitymap_count(table, &marked, NULL);
-	if (marked != blocks)
+	if (!is_marked(table, blocks))
 		return false;
-
 	if (blocks > (BlockNumber) (NBuffers / BUFFERS_SHARE))
 		strategy = GetAccessStrategy(BAS_BULKREAD);
-	*version = (Version) {.blocks = blocks};
-	for (BlockNumber block = 0; block < blocks; block++)
+	*version = (Version) {0};
+	for (; version->blocks < blocks; version->blocks++)
 	{
+		BlockNumber block = (BlockNumber) version->blocks;
 		XLogRecPtr	lsn;
+		bool		is_new;
 		bool		all_visible;
 
 		CHECK_FOR_INTERRUPTS();
@@ -162,18 +192,20 @@ read_version(Relation table, Version *version)
 			!ReadRecentBuffer(FILE_OF(table), MAIN_FORKNUM, block, ++buffer))
 			buffer = ReadBufferExtended(table, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		is_new = PageIsNew(BufferGetPage(buffer));
 		all_visible = PageIsAllVisible(BufferGetPage(buffer));
 		lsn = BufferGetLSNAtomic(buffer);
 		UnlockReleaseBuffer(buffer);
-		if (!all_visible || XLogRecPtrIsInvalid(lsn) || lsn > end)
+		if (is_new)
+			version->new_blocks++;
+		else if (!all_visible || XLogRecPtrIsInvalid(lsn) || lsn > end)
 			break;
 		version->last = Max(version->last, lsn);
 		version->hash = hash_bytes_extended((unsigned char *) &lsn, sizeof(lsn), version->hash);
-		marked--;
 	}
 	if (strategy != NULL)
 		FreeAccessStrategy(strategy);
-	return marked == 0;
+	return version->blocks == blocks;
 }
 
 /* ---- the subject ---- */

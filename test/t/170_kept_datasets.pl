@@ -153,6 +153,25 @@ is( $node->safe_psql(
 	"read\nkept\nread\nkept", 'is not taken for another one of its number');
 joins('kept', 'the last of which stays', arguments => "by => '{extra}'", definition => $by_extra);
 
+# ---- pages that are new ----
+
+# as a session leaves them that was to fill them and ended
+change('CREATE TABLE extended AS SELECT id, lat, lon FROM ref', 'a table', reference => 'extended');
+my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('extended')});
+$node->stop;
+open(my $table, '>>', $file) or die "$file: $!";
+print $table "\0" x 24576;
+close($table);
+$node->start;
+foreach my $times (1 .. 2)
+{
+	$node->safe_psql('postgres', 'VACUUM (TRUNCATE false) extended');
+	joins('read', 'with new pages', reference => 'extended');
+	joins('kept', 'is kept', reference => 'extended');
+	$node->safe_psql('postgres', q{INSERT INTO extended SELECT i, i % 90, 5 FROM generate_series(2000, 2200) i});
+	joins('read', 'when they are filled it is read', reference => 'extended');
+}
+
 # ---- older snapshots ----
 
 my $old = $node->background_psql('postgres');
