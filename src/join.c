@@ -4,7 +4,8 @@
  *
  * In this order: the row type is checked against the ids, and the caller's
  * privileges on both sides, so that a statement which cannot succeed says so
- * before it does any work; the references are read and sealed; the
+ * before it does any work; the references are read and sealed, or found in the
+ * engine, where they are kept and have not changed (kept_dataset.c); the
  * observations are read, and pairs go to the result while they are.  Where
  * there is no reference there is no pair, and the observations are not read
  * unless they are kept.

@@ -242,6 +242,21 @@ is( last_row("SELECT try_join('ref', \$\$geonn_nearest_sql('SELECT id, lat, lon 
 		  . (definition('ref') =~ s/o\.lon, lat, lon/o.lon, lon, lat/r =~ s/lat BETWEEN/lon BETWEEN/r) . '$$)'),
 	'read', 'a query of others has not');
 
+# ---- parallel workers ----
+
+my $sum = q{SELECT count(*), round(sum(ref_id * obs_id)) FROM geonn_nearest('obs', 'ref', by => '{class}')};
+my $parallel = q{
+	SET max_parallel_workers_per_gather = 2;
+	SET parallel_setup_cost = 0;
+	SET parallel_tuple_cost = 0;
+	SET min_parallel_table_scan_size = 0;};
+my $explained = $node->safe_psql('postgres', "$parallel EXPLAIN (ANALYZE) $sum");
+
+like($explained, qr/Workers Launched: [12]/, 'a parallel plan');
+like($explained, qr/References Kept: true/, 'has kept references');
+is($node->safe_psql('postgres', "$parallel $sum"), $node->safe_psql('postgres', $sum),
+	'which all of its processes have');
+
 # ---- rows that are no points ----
 
 $node->safe_psql('postgres', q{INSERT INTO ref VALUES (5000, 91, 0), (5001, 'NaN', 0), (5002, NULL, 0); VACUUM ref});
