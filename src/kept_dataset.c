@@ -22,24 +22,27 @@
  * (1) The rows that a statement's snapshot sees are the tuples of the pages as
  *	   the pass finds them.  A sequential scan with this snapshot, at these very
  *	   moments, would return just these: on an all-visible page it takes all
- *	   tuples without looking at them, and on a new one there is none
- *	   (heap_prepare_pagescan; it also does not trust the mark under a snapshot of
- *	   a time of recovery, nor does the pass).  Two scans with one snapshot see the same rows, so what is read afterwards,
- *	   by the statement that makes a new dataset, are these tuples as well,
- *	   whatever others do meanwhile.  Pages that are added during the pass have
- *	   rows of transactions that the snapshot does not see.
+ *	   tuples without looking at them, and on a new one there is none (heapgetpage
+ *	   in heapam.c, later heap_prepare_pagescan; it also does not trust the mark
+ *	   under a snapshot of a time of recovery, nor does the pass).  Two scans with
+ *	   one snapshot see the same rows, so what is read afterwards, by the statement
+ *	   that makes a new dataset, are these tuples as well, whatever others do
+ *	   meanwhile.  Pages that are added during the pass have rows of transactions
+ *	   that the snapshot does not see.
  *
  * (2) No page has changed between two passes with the same version.  A change
  *	   after the first one looked at the page has an LSN past the end of the WAL
  *	   as of before that pass, so greater than all LSNs of the first version, and
  *	   thus the second one's greatest LSN would be another.  So it would be if the
  *	   table was cut short and then filled again; if the pages that came back are
- *	   new, there are more of these.  This needs that every change of tuples is recorded in the WAL and sets the LSN: so it is
- *	   for a permanent table's heap, save where a transaction fills a file that it
- *	   has made itself and wal_level is minimal.  Such a table is not looked at
- *	   within that transaction (RelationNeedsWAL), and later its pages have no
- *	   LSN, or one from the commit's own record.  Pages without an LSN have no
- *	   label.  What is not recorded is hint bits and the mark itself; neither
+ *	   new, there are more of these.
+ *
+ *	   This needs that every change of tuples is recorded in the WAL and sets the
+ *	   LSN: so it is for a permanent table's heap, save where a transaction fills a
+ *	   file that it has made itself and wal_level is minimal.  Such a table is not
+ *	   looked at within that transaction (RelationNeedsWAL), and later its pages
+ *	   have no LSN, or one from the commit's own record.  Pages without an LSN have
+ *	   no label.  What is not recorded is hint bits and the mark itself; neither
  *	   changes which tuples there are.
  *
  *	   So an older snapshot, one's own uncommitted changes and those rolled back
