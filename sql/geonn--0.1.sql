@@ -229,9 +229,11 @@ CREATE FUNCTION geonn_status(
 		OUT devices integer,	-- that geonn.device = auto uses
 		OUT sessions integer,	-- statements at work
 		OUT datasets integer,	-- sets of references held
+		OUT datasets_kept integer,	-- of these: also when no statement uses them
 		OUT searches integer,	-- batches waiting or being searched
 		OUT transfer_memory bigint,			-- bytes shared with sessions
 		OUT transfer_memory_limit bigint,	-- bytes
+		OUT kept_memory bigint,	-- bytes that kept datasets take
 		OUT started_at timestamptz,
 		OUT reason text)		-- why it is not running, or why on no GPU
 	AS 'MODULE_PATHNAME' LANGUAGE C

@@ -124,15 +124,19 @@ make_client(const GeonnQuestion *question)
 }
 
 GeonnClient *
-geonn_client_open(const GeonnQuestion *question)
+geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label)
 {
 	GeonnClient *client = make_client(question);
 	struct geonn_open open = {
 		.device = question->device,
 		.metric = question->metric,
-		.columns = question->columns
+		.columns = question->columns,
+		.labelled = label != NULL
 	};
 
+	if (label != NULL)
+		open.label = *label;
+	client->labelled = label != NULL;
 	geonn_connection_send(client->connection, GEONN_OPEN, &open);
 	await_answer(client, GEONN_OPENED);
 	return client;
@@ -151,6 +155,26 @@ geonn_client_attach(const GeonnQuestion *question, uint64 dataset)
 	geonn_connection_send(client->connection, GEONN_ATTACH, &attach);
 	await_answer(client, GEONN_OPENED);
 	return client;
+}
+
+bool
+geonn_client_is_sealed(const GeonnClient *client)
+{
+	return client->sealed;
+}
+
+void
+geonn_client_keep(GeonnClient *client, const void *note, Size bytes)
+{
+	Assert(client->labelled && bytes <= sizeof(client->note));
+	client->keep = true;
+	memcpy(client->note, note, bytes);
+}
+
+const void *
+geonn_client_note(const GeonnClient *client)
+{
+	return client->note;
 }
 
 uint64
@@ -257,11 +281,12 @@ geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
 uint64
 geonn_client_seal(GeonnClient *client, bool in_order)
 {
-	struct geonn_seal seal = {0};
+	struct geonn_seal seal = {.keep = client->keep};
 
 	if (client->filling >= 0)
 		send_references(client);
 	seal.order_by_tag = in_order || client->in_order ? 0 : 1;
+	memcpy(seal.note, client->note, sizeof(seal.note));
 	geonn_connection_send(client->connection, GEONN_SEAL, &seal);
 	await_answer(client, GEONN_SEALED);
 	if (client->sealed_references != client->references)

@@ -19,7 +19,7 @@
  * Others may attach to the dataset once it is sealed, and then add observations
  * of their own.  What they must know of the references beside their tags is in
  * files, which are left with the dataset before it is sealed.  It lives as long
- * as anyone has a client of it.
+ * as anyone has a client of it, and longer if it is kept.
  *
  * The client lives as long as the memory context that was current when it was
  * opened; whatever ends that ends the engine's side too.
@@ -29,6 +29,7 @@
 
 #include "nodes/pg_list.h"
 
+#include "common/protocol.h"
 #include "memory_file.h"
 
 typedef struct GeonnClient GeonnClient;
@@ -74,7 +75,24 @@ typedef struct GeonnWork
 	double		waiting;		/* ms that this process waited for answers */
 } GeonnWork;
 
-extern GeonnClient *geonn_client_open(const GeonnQuestion *question);
+/*
+ * A client of a new dataset; or, where one is kept under this label (or NULL), of that
+ * one, as if it was attached to.
+ */
+extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
+									  const struct geonn_label *label);
+
+/* Is the dataset sealed?  Then it has its references. */
+extern bool geonn_client_is_sealed(const GeonnClient *client);
+
+/*
+ * Have a dataset that was opened with a label be kept once it is sealed, with a note
+ * of so many bytes, at most GEONN_NOTE_BYTES.
+ */
+extern void geonn_client_keep(GeonnClient *client, const void *note, Size bytes);
+
+/* The note of the kept dataset, [GEONN_NOTE_BYTES]. */
+extern const void *geonn_client_note(const GeonnClient *client);
 
 /*
  * A client of a dataset that another one has sealed, of the same metric and with

@@ -157,9 +157,13 @@ take_opened(GeonnClient *client, const struct geonn_opened *opened)
 	if (opened->metric != (uint32) client->question.metric ||
 		opened->columns != client->question.columns)
 		geonn_connection_violation("another kind of dataset than it was asked for");
+	if (client->sealed ? !opened->sealed : opened->sealed && !client->labelled)
+		geonn_connection_violation("a dataset that is new where it must not be, or old");
+	client->sealed = opened->sealed != 0;
 	if (opened->references > (client->sealed ? GEONN_REFERENCES_MAX : 0) ||
 		(opened->files >> (client->sealed ? GEONN_FILE_KINDS : 0)) != 0)
 		geonn_connection_violation("a dataset with more than it can have");
+	memcpy(client->note, opened->note, sizeof(client->note));
 	client->dataset = opened->dataset;
 	client->references = opened->references;
 	client->files_awaited = opened->files;

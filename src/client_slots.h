@@ -80,6 +80,9 @@ struct GeonnClient
 
 	/* the dataset, and its files */
 	uint64		dataset;
+	bool		labelled;
+	bool		keep;			/* it, once it is sealed */
+	uint8		note[GEONN_NOTE_BYTES]; /* with this note */
 	int			files[GEONN_FILE_KINDS];	/* descriptors, or -1 */
 	uint32		files_awaited;	/* bits 1 << enum geonn_file_kind */
 };

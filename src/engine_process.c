@@ -175,12 +175,14 @@ run(EngineProcess *process, Launch *launch, const char *program,
 	char		cpu_threads[16];
 	char		transfer_memory_limit[32];
 	char		gpu_memory_limit[32];
+	char		kept_memory_limit[32];
 	char	   *const arguments[] = {
 		unconstify(char *, program),
 		"--socket", GEONN_SOCKET_FILE,
 		"--cpu-threads", cpu_threads,
 		"--transfer-memory-limit", transfer_memory_limit,
 		"--gpu-memory-limit", gpu_memory_limit,
+		"--kept-memory-limit", kept_memory_limit,
 		NULL
 	};
 	pid_t		supervisor = getpid();
@@ -194,6 +196,8 @@ run(EngineProcess *process, Launch *launch, const char *program,
 			 (int64) geonn_transfer_memory_limit * 1024 * 1024);
 	snprintf(gpu_memory_limit, sizeof(gpu_memory_limit), INT64_FORMAT,
 			 (int64) geonn_gpu_memory_limit * 1024 * 1024);
+	snprintf(kept_memory_limit, sizeof(kept_memory_limit), INT64_FORMAT,
+			 (int64) geonn_kept_memory_limit * 1024 * 1024);
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &former);

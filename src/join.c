@@ -4,7 +4,8 @@
  *
  * In this order: the row type is checked against the ids, and the caller's
  * privileges on both sides, so that a statement which cannot succeed says so
- * before it does any work; the references are read and sealed; the
+ * before it does any work; the references are read and sealed, or found in the
+ * engine, where they are kept and have not changed (kept_dataset.c); the
  * observations are read, and pairs go to the result while they are.  Where
  * there is no reference there is no pair, and the observations are not read
  * unless they are kept.
@@ -39,6 +40,7 @@
 #include "common/protocol.h"
 #include "groups.h"
 #include "join.h"
+#include "kept_dataset.h"
 #include "reader.h"
 #include "references.h"
 #include "sink.h"
@@ -78,6 +80,7 @@ struct GeonnSearch
 
 	/* for the report */
 	uint64		reference_counts[POINT_STATUSES];
+	bool		references_kept;
 	uint64		without_group;	/* observations that were not sent for that */
 	double		preparing;		/* ms */
 	double		spent_reading;	/* ms */
@@ -364,34 +367,98 @@ set_question(Search *search)
 }
 
 /*
- * Check what can be checked, and read the references.  Returns whether there is
+ * Know the references of the sealed dataset that the client has.
+ */
+static void
+attach_references(Search *search)
+{
+	const GeonnJoin *join = search->join;
+
+	if (join->references->by_count > 0)
+		search->groups = geonn_groups_attach(join->observations, join->references,
+											 search->client);
+	search->references = geonn_references_attach(join->references,
+												 geonn_sink_needs_coordinates(&search->sink),
+												 join->exclude_self ? join->observations : NULL,
+												 search->client);
+}
+
+/*
+ * Read the references into a new dataset; if it has a label, it is to be kept.
+ */
+static void
+send_references(Search *search, bool labelled)
+{
+	const GeonnJoin *join = search->join;
+
+	if (join->references->by_count > 0)
+		search->groups = geonn_groups_create(join->observations, join->references);
+	search->references = geonn_references_create(join->references,
+												 geonn_sink_needs_coordinates(&search->sink),
+												 join->exclude_self ? join->observations : NULL);
+	geonn_read_points(join->references, join->invalid, consume_reference, search);
+	if (search->groups != NULL)
+		geonn_groups_seal(search->groups, search->client);
+	if (labelled)
+		geonn_client_keep(search->client, search->reference_counts,
+						  sizeof(search->reference_counts));
+	(void) geonn_references_seal(search->references, search->client);
+}
+
+static void
+ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_unused())
+{
+}
+
+/*
+ * The client has a kept dataset: tell what reading the references would have told.
+ */
+static void
+use_kept_references(Search *search)
+{
+	const GeonnJoin *join = search->join;
+	uint64	   *counts = search->reference_counts;
+
+	search->references_kept = true;
+	memcpy(counts, geonn_client_note(search->client), sizeof(search->reference_counts));
+	attach_references(search);
+	if (join->invalid == GEONN_INVALID_IS_ERROR &&
+		counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] + counts[POINT_LONGITUDE_OUT] > 0)
+		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
+	geonn_tell_of_rows(join->references, join->invalid, counts);
+}
+
+/*
+ * Check what can be checked, and have the references in the engine.  Returns whether there is
  * anything to do about the observations.
  */
 static bool
 read_references(Search *search)
 {
 	GeonnJoin  *join = search->join;
+	AttrNumber *attributes;
+	Oid			table;
+	struct geonn_label label;
+	bool		labelled;
 
 	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
 	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
 	if (join->observations != NULL)
 		geonn_check_readable(join->observations);
-	geonn_check_readable(join->references);
+	table = geonn_check_table(join->references, &attributes);
 	if (join->observations == NULL && join->invalid == GEONN_INVALID_IS_ERROR)
 		check_arrays(join);
 
-	if (join->references->by_count > 0)
-		search->groups = geonn_groups_create(join->observations, join->references);
 	set_question(search);
-	search->references = geonn_references_create(join->references,
-												 geonn_sink_needs_coordinates(&search->sink),
-												 join->exclude_self ? join->observations : NULL);
-	search->client = geonn_client_open(&join->question);
-
-	geonn_read_points(join->references, join->invalid, consume_reference, search);
-	if (search->groups != NULL)
-		geonn_groups_seal(search->groups, search->client);
-	return geonn_references_seal(search->references, search->client) > 0 ||
+	labelled = OidIsValid(table) &&
+		geonn_label_dataset(join->references, table, attributes, &join->question,
+							geonn_sink_needs_coordinates(&search->sink), &label);
+	search->client = geonn_client_open(&join->question, labelled ? &label : NULL);
+	if (geonn_client_is_sealed(search->client))
+		use_kept_references(search);
+	else
+		send_references(search, labelled);
+	return geonn_client_references(search->client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->observations != NULL);
 }
@@ -493,13 +560,7 @@ take_part(Search *search)
 	set_question(search);
 	search->join->question.shared = true;
 	search->client = geonn_client_attach(&search->join->question, shared->dataset);
-	if (join->references->by_count > 0)
-		search->groups = geonn_groups_attach(join->observations, join->references,
-											 search->client);
-	search->references = geonn_references_attach(join->references,
-												 geonn_sink_needs_coordinates(&search->sink),
-												 join->exclude_self ? join->observations : NULL,
-												 search->client);
+	attach_references(search);
 	search->reading = geonn_reading_attach(join->observations, observations_policy(join),
 										   shared_tables(shared), consume_observation, search);
 	read_in_blocks(search);
@@ -686,6 +747,7 @@ geonn_search_report(const GeonnSearch *search)
 	const uint64 *counts = search->reading != NULL ? geonn_reading_counts(search->reading) :
 		search->counts;
 	GeonnReport report = {
+		.references_kept = search->references_kept,
 		.preparing = search->preparing,
 		.reading = search->spent_reading
 	};

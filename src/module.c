@@ -30,6 +30,7 @@ int			geonn_cpu_threads = 0;
 int			geonn_engine_timeout = 60;
 int			geonn_transfer_memory_limit = 1024;
 int			geonn_gpu_memory_limit = 0;
+int			geonn_kept_memory_limit = 1024;
 
 const struct config_enum_entry geonn_device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
@@ -93,6 +94,14 @@ _PG_init(void)
 							"0 means as much as is free.  A search that finds it short works with smaller batches.",
 							&geonn_gpu_memory_limit,
 							0, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.kept_memory_limit",
+							"Memory in which the engine keeps references for later statements.",
+							"0 means that none are kept.",
+							&geonn_kept_memory_limit,
+							1024, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB,
 							NULL, NULL, NULL);
 

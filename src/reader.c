@@ -39,6 +39,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
@@ -397,21 +398,42 @@ invalid_rows_hint(const PointSource *source)
  * Like EXPLAIN, this lets the executor begin, where it checks privileges, but
  * not so far that a foreign table would do anything.
  */
-void
-geonn_check_readable(const PointSource *source)
+Oid
+geonn_check_table(const PointSource *source, AttrNumber **attributes)
 {
+	PointReceiver receiver = {.source = source};
 	ErrorContextCallback context;
 	QueryDesc  *description;
+	List	   *tables;
+	Oid			relation = InvalidOid;
 
 	begin_context(&context, source);
 	check_name(source);
-	description = CreateQueryDesc(geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK),
+	description = CreateQueryDesc(geonn_plan_query(source->query, source->title, 0),
 								  source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
+	receive_startup(&receiver.receiver, CMD_SELECT, description->tupDesc);
+	tables = geonn_plain_tables(description);
+	if (list_length(tables) == 1)
+	{
+		const PlainTable *table = linitial(tables);
+
+		relation = RelationGetRelid(table->relation);
+		*attributes = table->attributes;
+	}
 	ExecutorEnd(description);
 	FreeQueryDesc(description);
 	error_context_stack = context.previous;
+	return relation;
+}
+
+void
+geonn_check_readable(const PointSource *source)
+{
+	AttrNumber *attributes;
+
+	(void) geonn_check_table(source, &attributes);
 }
 
 /*

@@ -58,6 +58,13 @@ typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
  */
 extern void geonn_check_readable(const PointSource *source);
 
+/*
+ * The same.  Returns the table whose rows, as they are, the source's would be (see
+ * geonn_plain_tables), or InvalidOid; *attributes are the table's columns that a row
+ * has [source->query_columns].
+ */
+extern Oid	geonn_check_table(const PointSource *source, AttrNumber **attributes);
+
 /* Read all rows with the statement's snapshot. */
 extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);

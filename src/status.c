@@ -38,9 +38,11 @@ enum status_column
 	STATUS_DEVICES,
 	STATUS_SESSIONS,
 	STATUS_DATASETS,
+	STATUS_DATASETS_KEPT,
 	STATUS_SEARCHES,
 	STATUS_TRANSFER_MEMORY,
 	STATUS_TRANSFER_MEMORY_LIMIT,
+	STATUS_KEPT_MEMORY,
 	STATUS_STARTED_AT,
 	STATUS_REASON,
 	STATUS_COLUMNS
@@ -186,11 +188,13 @@ ask_engine(GeonnConnection *connection, Row *row)
 	set_value(row, STATUS_DEVICES, Int32GetDatum(used));
 	set_value(row, STATUS_SESSIONS, Int32GetDatum(engine.sessions));
 	set_value(row, STATUS_DATASETS, Int32GetDatum(engine.datasets));
+	set_value(row, STATUS_DATASETS_KEPT, Int32GetDatum(engine.kept));
 	set_value(row, STATUS_SEARCHES, Int32GetDatum(engine.searches));
 	set_value(row, STATUS_TRANSFER_MEMORY,
 			  Int64GetDatum(engine.transfer_memory));
 	set_value(row, STATUS_TRANSFER_MEMORY_LIMIT,
 			  Int64GetDatum(engine.transfer_memory_limit));
+	set_value(row, STATUS_KEPT_MEMORY, Int64GetDatum(engine.kept_memory));
 	set_value(row, STATUS_STARTED_AT,
 			  TimestampTzGetDatum(timestamp_from_unix(engine.started_at)));
 	set_text(row, STATUS_REASON, engine.no_gpu_reason);

@@ -348,7 +348,8 @@ send_settings(Supervisor *supervisor)
 		.cpu_threads = (uint32) geonn_cpu_threads,
 		.transfer_memory_limit =
 		(uint64) geonn_transfer_memory_limit * 1024 * 1024,
-		.gpu_memory_limit = (uint64) geonn_gpu_memory_limit * 1024 * 1024
+		.gpu_memory_limit = (uint64) geonn_gpu_memory_limit * 1024 * 1024,
+		.kept_memory_limit = (uint64) geonn_kept_memory_limit * 1024 * 1024
 	};
 
 	supervisor->settings_unsent = !send_to_engine(supervisor, GEONN_CONFIGURE,

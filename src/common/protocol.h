@@ -41,6 +41,14 @@
  * results say "partial", and a search with "resume" from that observation on
  * brings the next part.
  *
+ * A dataset that is opened with a label stays in the engine when nobody has it
+ * any more, if its client says so when it seals it, until its memory is needed:
+ * geonn_configure has the limit.  Who opens a dataset with the same label then
+ * gets that one, sealed, with the note that was left with it.  A label says what
+ * the references are of, the subject, and which state of that they are, the
+ * version; of a subject one version is kept.  What all of that means is the
+ * clients' business, and no two labels may be the same where references differ.
+ *
  * The files are for clients: what they must know of the references beside
  * their tags, so that a session that attaches to a dataset knows it, too.  The
  * engine does not read them.  A dataset has at most one of each kind, and each
@@ -88,6 +96,11 @@
 
 /* references of one dataset */
 #define GEONN_REFERENCES_MAX	INT32_MAX
+
+/* bytes of a label's two parts, and of a note */
+#define GEONN_SUBJECT_BYTES		480
+#define GEONN_VERSION_BYTES		32
+#define GEONN_NOTE_BYTES		64
 
 /* neighbours of one observation, but for ties */
 #define GEONN_NEIGHBOURS_MAX	1024
@@ -242,8 +255,11 @@ struct geonn_engine_status
 	int32_t		pid;
 	uint32_t	devices;		/* that many device_status messages follow */
 	uint32_t	sessions;		/* with a dataset, open or sealed */
-	uint32_t	datasets;
+	uint32_t	datasets;		/* those kept included */
 	uint32_t	searches;		/* waiting or running */
+	uint32_t	kept;			/* datasets that stay when nobody has them */
+	uint32_t	unused;
+	uint64_t	kept_memory;	/* bytes that those take on the host */
 	uint64_t	transfer_memory;	/* bytes of batches, pooled ones included */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	int64_t		started_at;		/* microseconds since 1970-01-01 UTC */
@@ -270,13 +286,21 @@ struct geonn_device_status
 	char		reason[256];	/* why it failed */
 };
 
+/* compared byte by byte: what is not used is zero */
+struct geonn_label
+{
+	uint8_t		subject[GEONN_SUBJECT_BYTES];
+	uint8_t		version[GEONN_VERSION_BYTES];
+};
+
 struct geonn_open
 {
 	struct geonn_header header;
 	uint32_t	device;			/* enum geonn_device_choice */
 	uint32_t	metric;			/* enum geonn_metric */
 	uint32_t	columns;		/* GEONN_COLUMN_... */
-	uint32_t	unused;
+	uint32_t	labelled;		/* 1: it has a label */
+	struct geonn_label label;
 };
 
 struct geonn_attach
@@ -296,7 +320,8 @@ struct geonn_opened
 	uint32_t	columns;
 	uint32_t	files;			/* bits 1 << enum geonn_file_kind: a message file
 								 * follows for each */
-	uint32_t	unused;
+	uint32_t	sealed;			/* 0 where it is new, else 1 */
+	uint8_t		note[GEONN_NOTE_BYTES]; /* of a kept one */
 };
 
 /* leave and file: carries a memfd, sealed against shrinking, growing and writing */
@@ -350,7 +375,8 @@ struct geonn_seal
 	struct geonn_header header;
 	uint32_t	order_by_tag;	/* 0: order as sent; 1: by (tag, latitude,
 								 * longitude) */
-	uint32_t	unused;
+	uint32_t	keep;			/* 1: to be kept under its label */
+	uint8_t		note[GEONN_NOTE_BYTES];
 };
 
 struct geonn_sealed
@@ -405,6 +431,7 @@ struct geonn_configure
 	uint32_t	unused;
 	uint64_t	transfer_memory_limit;	/* bytes */
 	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: what is free */
+	uint64_t	kept_memory_limit;	/* bytes; 0: no dataset is kept */
 };
 
 union geonn_message

@@ -113,16 +113,34 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	return true;
 }
 
+size_t
+dataset_bytes(const struct dataset *dataset)
+{
+	return dataset->count * row_bytes(dataset);
+}
+
 void
-dataset_free(struct dataset *dataset)
+dataset_free_references(struct dataset *dataset)
 {
 	free(dataset->latitude);
 	free(dataset->longitude);
 	free(dataset->tag);
 	free(dataset->group);
 	free(dataset->identity);
+	dataset->latitude = dataset->longitude = NULL;
+	dataset->tag = NULL;
+	dataset->group = dataset->identity = NULL;
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+	{
 		if (dataset->files[kind] >= 0)
 			close(dataset->files[kind]);
+		dataset->files[kind] = -1;
+	}
+}
+
+void
+dataset_free(struct dataset *dataset)
+{
+	dataset_free_references(dataset);
 	free(dataset);
 }

@@ -37,6 +37,13 @@ struct dataset
 	int			files[GEONN_FILE_KINDS];	/* of its clients; -1: there is none */
 	struct dataset *next;		/* in the list of datasets.c */
 
+	/* of datasets.c, to find it when it is kept */
+	bool		labelled;
+	bool		kept;
+	size_t		kept_bytes;		/* that it takes then */
+	struct geonn_label label;
+	uint8_t		note[GEONN_NOTE_BYTES];
+
 	/*
 	 * What each device made of it.  Each is its device thread's to change; how
 	 * GPUs look at each other's, cuda/dataset.cu says.
@@ -65,11 +72,18 @@ extern bool dataset_append(struct dataset *dataset,
 /*
  * Put the references into the order (tag, latitude, longitude); what is equal in
  * all three keeps its order.  Works on the thread pool, and any thread may call
- * it.  Fails where the host has not enough memory, and soon after *cancelled is
- * set; all that may be done with the dataset then is to free it.
+ * it.  Fails where the host has not enough memory, with the dataset as it was, and
+ * soon after *cancelled is set; all that may be done with the dataset then is to
+ * free it.
  */
 extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 						 struct failure *failure);
+
+/* Bytes of host memory that its references take. */
+extern size_t dataset_bytes(const struct dataset *dataset);
+
+/* Free all but the dataset itself, which devices still have to let go of. */
+extern void dataset_free_references(struct dataset *dataset);
 
 extern void dataset_free(struct dataset *dataset);
 

@@ -10,19 +10,37 @@
 #include "dataset.h"
 
 /*
- * A new dataset, held by its caller.  NULL where memory is short.
+ * A new dataset, held by its caller, with this label if not NULL.  NULL where memory
+ * is short.
  */
-extern struct dataset *datasets_open(enum geonn_metric metric, uint32_t columns);
+extern struct dataset *datasets_open(enum geonn_metric metric, uint32_t columns,
+									 const struct geonn_label *label);
 
-/*
- * The sealed dataset of this id, held by its caller, too.  NULL: there is none.
- */
+/* The sealed dataset of this id, held by its caller, too.  NULL: there is none. */
 extern struct dataset *datasets_attach(uint64_t id);
+
+/* The same of the dataset that is kept under this label. */
+extern struct dataset *datasets_find(enum geonn_metric metric, uint32_t columns,
+									 const struct geonn_label *label);
+
+/* Keep a sealed dataset that has a label, with this note, instead of others of its subject. */
+extern void datasets_keep(struct dataset *dataset, const uint8_t note[GEONN_NOTE_BYTES]);
 
 /* The caller holds it no more. */
 extern void datasets_release(struct dataset *dataset);
 
-/* How many there are. */
+/*
+ * Memory is short: let go of a dataset that is kept and that nobody holds.  False where
+ * there is none.
+ */
+extern bool datasets_make_room(void);
+
+/* Bytes of host memory for kept datasets; those that are too many leave at once. */
+extern void datasets_set_kept_limit(uint64_t bytes);
+
+/* How many there are, how many of them are kept, and the memory of these. */
 extern uint32_t datasets_count(void);
+extern uint32_t datasets_kept(void);
+extern uint64_t datasets_kept_memory(void);
 
 #endif							/* GEONN_DATASETS_H */

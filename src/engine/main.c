@@ -38,6 +38,7 @@
 #include "../common/channel.h"
 #include "batch_memory.h"
 #include "cpu_path.h"
+#include "datasets.h"
 #include "log.h"
 #include "scheduler.h"
 #include "server.h"
@@ -58,6 +59,7 @@ static const char usage[] =
 "  --transfer-memory-limit BYTES   memory that all batches together may take\n"
 "  --gpu-memory-limit BYTES        memory to take on each GPU; 0, the default,\n"
 "                                  means what is free\n"
+"  --kept-memory-limit BYTES       memory for datasets that nobody uses now\n"
 "  --version                       print the version\n"
 "  --help                          print this\n";
 
@@ -68,6 +70,7 @@ struct arguments
 	const char *cpu_path;		/* NULL: the best one */
 	unsigned long long transfer_memory_limit;
 	unsigned long long gpu_memory_limit;
+	unsigned long long kept_memory_limit;
 };
 
 /*
@@ -96,6 +99,7 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 		{"cpu-path", required_argument, NULL, 'p'},
 		{"transfer-memory-limit", required_argument, NULL, 'm'},
 		{"gpu-memory-limit", required_argument, NULL, 'g'},
+		{"kept-memory-limit", required_argument, NULL, 'k'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0}
@@ -139,6 +143,15 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 					return EXIT_FAILURE;
 				}
 				arguments->gpu_memory_limit = number;
+				break;
+			case 'k':
+				if (!parse_number(optarg, INT64_MAX, &number))
+				{
+					log_line(LOG_ERROR, "--kept-memory-limit takes a number of bytes, not \"%s\"",
+							 optarg);
+					return EXIT_FAILURE;
+				}
+				arguments->kept_memory_limit = number;
 				break;
 			case 'V':
 				puts("geonn-engine " GEONN_VERSION);
@@ -224,7 +237,10 @@ int
 main(int argument_count, char **words)
 {
 	static struct device devices[GEONN_DEVICES_MAX];
-	struct arguments arguments = {.transfer_memory_limit = 1ULL << 30};
+	struct arguments arguments = {
+		.transfer_memory_limit = 1ULL << 30,
+		.kept_memory_limit = 1ULL << 30
+	};
 	struct server_options options = {0};
 	int			status = parse_arguments(argument_count, words, &arguments);
 	struct failure failure;
@@ -246,6 +262,7 @@ main(int argument_count, char **words)
 	thread_pool_set_threads((unsigned) arguments.cpu_threads);
 	batch_memory_set_limit(arguments.transfer_memory_limit);
 	scheduler_set_gpu_memory_limit(arguments.gpu_memory_limit);
+	datasets_set_kept_limit(arguments.kept_memory_limit);
 
 	gpus = cuda_device_count(&options.no_gpu);
 	if (gpus > GEONN_DEVICES_MAX - 1)

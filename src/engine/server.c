@@ -168,6 +168,8 @@ server_send_status(int socket)
 		.pid = getpid(),
 		.devices = (uint32_t) options->device_count,
 		.datasets = datasets_count(),
+		.kept = datasets_kept(),
+		.kept_memory = datasets_kept_memory(),
 		.transfer_memory = batch_memory_in_use(),
 		.transfer_memory_limit = batch_memory_limit(),
 		.started_at = server.started_at,
@@ -340,6 +342,7 @@ handle_supervisor(void)
 				thread_pool_set_threads(message.configure.cpu_threads);
 				batch_memory_set_limit(message.configure.transfer_memory_limit);
 				scheduler_set_gpu_memory_limit(message.configure.gpu_memory_limit);
+				datasets_set_kept_limit(message.configure.kept_memory_limit);
 				break;
 		}
 	}
@@ -465,6 +468,7 @@ close_all(void)
 {
 	for (struct session *session = server.sessions; session != NULL; session = session->next)
 		session_end(session);
+	datasets_set_kept_limit(0);
 	scheduler_close();
 	handle_wake();
 	free_ended_sessions();

@@ -8,9 +8,8 @@
  * anything.
  *
  * Everything here runs on the server's thread and never waits.  References are
- * copied from their batch at once.  Sorting a dataset, the one long step that
- * is no device's work, has a thread of its own, which hands the work to the
- * thread pool turn by turn.  Searches go to the scheduler.
+ * copied from their batch at once; session_seal.c seals the dataset.  Searches go
+ * to the scheduler.
  *
  * When the client's end of the socket closes, because it is done or because
  * its statement was cancelled or its process died, the session ends: it drops
@@ -24,33 +23,18 @@
 
 #include "session.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "datasets.h"
 #include "server.h"
-#include "thread_pool.h"
 
 #define MESSAGES_AT_A_TIME 64
 
 /* up to so many references, brute force is what auto means: an index of them
  * would not save more than it costs */
 #define BRUTE_REFERENCES 64
-
-/* a dataset on its way through a sealing thread */
-struct sealing
-{
-	struct session *session;
-	bool		done;
-	struct failure failure;		/* where not done */
-	struct sealing *next;
-};
-
-static pthread_mutex_t sealed_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sealing *sealed;	/* guarded by sealed_lock */
 
 struct session *
 session_create(int socket)
@@ -73,11 +57,10 @@ session_is_open(const struct session *session)
 }
 
 /*
- * Send, or end the session: a client that does not read what it asked for is
- * not worth waiting for.
+ * A client that does not read what it asked for is not worth waiting for.
  */
-static void
-send_or_end(struct session *session, int type, void *message, int descriptor)
+void
+session_send(struct session *session, int type, void *message, int descriptor)
 {
 	if (session->state != SESSION_ENDED &&
 		geonn_channel_send(session->socket, type, message, descriptor) != GEONN_CHANNEL_OK)
@@ -92,12 +75,12 @@ session_fail(struct session *session, const struct failure *failure)
 	memcpy(error.message, failure->message, sizeof(error.message));
 	memcpy(error.detail, failure->detail, sizeof(error.detail));
 	memcpy(error.hint, failure->hint, sizeof(error.hint));
-	send_or_end(session, GEONN_ERROR, &error, -1);
+	session_send(session, GEONN_ERROR, &error, -1);
 	session_end(session);
 }
 
-static void
-fail_protocol(struct session *session, const char *what)
+void
+session_fail_protocol(struct session *session, const char *what)
 {
 	struct failure failure;
 
@@ -147,12 +130,12 @@ idle_slot(struct session *session, uint32_t number)
 {
 	if (number >= GEONN_RING_SLOTS)
 	{
-		fail_protocol(session, "slot out of range");
+		session_fail_protocol(session, "slot out of range");
 		return NULL;
 	}
 	if (session->slots[number].busy)
 	{
-		fail_protocol(session, "slot is busy");
+		session_fail_protocol(session, "slot is busy");
 		return NULL;
 	}
 	return &session->slots[number];
@@ -168,7 +151,7 @@ filled_slot(struct session *session, uint32_t number, uint32_t rows)
 		return NULL;
 	if (slot->memory == NULL || rows < 1 || rows > slot->columns.rows)
 	{
-		fail_protocol(session, "more rows than the batch has");
+		session_fail_protocol(session, "more rows than the batch has");
 		return NULL;
 	}
 	return slot;
@@ -203,7 +186,7 @@ session_welcome(struct session *session)
 	if (session->state != SESSION_GREETED)
 		return;
 	session->state = SESSION_WELCOME;
-	send_or_end(session, GEONN_WELCOME, &welcome, -1);
+	session_send(session, GEONN_WELCOME, &welcome, -1);
 }
 
 static void
@@ -224,7 +207,7 @@ choose_device(struct session *session, uint32_t choice)
 
 	if (choice > GEONN_DEVICE_CUDA)
 	{
-		fail_protocol(session, "unknown choice of devices");
+		session_fail_protocol(session, "unknown choice of devices");
 		return false;
 	}
 	session->choice = (enum geonn_device_choice) choice;
@@ -245,19 +228,21 @@ send_opened(struct session *session)
 		.dataset = dataset->id,
 		.references = dataset->count,
 		.metric = dataset->metric,
-		.columns = dataset->columns
+		.columns = dataset->columns,
+		.sealed = dataset->sealed
 	};
 
+	memcpy(opened.note, dataset->note, sizeof(opened.note));
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 		if (dataset->files[kind] >= 0)
 			opened.files |= 1u << kind;
-	send_or_end(session, GEONN_OPENED, &opened, -1);
+	session_send(session, GEONN_OPENED, &opened, -1);
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 	{
 		struct geonn_file file = {.kind = (uint32_t) kind};
 
 		if (dataset->files[kind] >= 0)
-			send_or_end(session, GEONN_FILE, &file, dataset->files[kind]);
+			session_send(session, GEONN_FILE, &file, dataset->files[kind]);
 	}
 }
 
@@ -265,16 +250,26 @@ static void
 handle_open(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_open *open = &message->open;
+	const struct geonn_label *label = open->labelled ? &open->label : NULL;
+	enum geonn_metric metric = (enum geonn_metric) open->metric;
 	struct failure failure;
 
 	if (open->metric > GEONN_METRIC_SPHEROID || open->columns & ~GEONN_COLUMNS_ALL)
 	{
-		fail_protocol(session, "unknown metric or columns");
+		session_fail_protocol(session, "unknown metric or columns");
 		return;
 	}
 	if (!choose_device(session, open->device))
 		return;
-	session->dataset = datasets_open((enum geonn_metric) open->metric, open->columns);
+	if (label != NULL)
+		session->dataset = datasets_find(metric, open->columns, label);
+	if (session->dataset != NULL)
+	{
+		session->state = SESSION_SEARCHING;
+		send_opened(session);
+		return;
+	}
+	session->dataset = datasets_open(metric, open->columns, label);
 	if (session->dataset == NULL)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
@@ -295,7 +290,7 @@ handle_attach(struct session *session, const union geonn_message *message)
 	session->dataset = datasets_attach(attach->dataset);
 	if (session->dataset == NULL)
 	{
-		fail_protocol(session, "no such dataset to attach to");
+		session_fail_protocol(session, "no such dataset to attach to");
 		return;
 	}
 	session->state = SESSION_SEARCHING;
@@ -330,7 +325,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	if (geonn_batch_layout(NULL, allocate->rows, allocate->room,
 						   session->dataset->columns, &columns) == 0)
 	{
-		fail_protocol(session, "rows or room of a batch out of range");
+		session_fail_protocol(session, "rows or room of a batch out of range");
 		return;
 	}
 	if (slot->memory != NULL)
@@ -344,7 +339,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		/* it can do its work with those that it has */
 		batch.rows = 0;
 		batch.room = 0;
-		send_or_end(session, GEONN_BATCH, &batch, -1);
+		session_send(session, GEONN_BATCH, &batch, -1);
 		return;
 	}
 	if (slot->memory == NULL)
@@ -354,7 +349,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	}
 	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
 					   session->dataset->columns, &slot->columns);
-	send_or_end(session, GEONN_BATCH, &batch, slot->memory->descriptor);
+	session_send(session, GEONN_BATCH, &batch, slot->memory->descriptor);
 }
 
 static void
@@ -364,11 +359,15 @@ handle_references(struct session *session, const union geonn_message *message)
 	struct geonn_released released = {.slot = references->slot};
 	struct slot *slot = filled_slot(session, references->slot, references->rows);
 	struct failure failure;
+	bool		appended;
 
 	if (slot == NULL)
 		return;
-	if (dataset_append(session->dataset, &slot->columns, references->rows, &failure))
-		send_or_end(session, GEONN_RELEASED, &released, -1);
+	do
+		appended = dataset_append(session->dataset, &slot->columns, references->rows, &failure);
+	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room());
+	if (appended)
+		session_send(session, GEONN_RELEASED, &released, -1);
 	else
 		session_fail(session, &failure);
 }
@@ -383,98 +382,13 @@ handle_leave(struct session *session, const union geonn_message *message)
 	uint64_t	bytes;
 
 	if (kind >= GEONN_FILE_KINDS || session->dataset->files[kind] >= 0)
-		fail_protocol(session, "a file of no kind, or one too many");
+		session_fail_protocol(session, "a file of no kind, or one too many");
 	else if (session->received < 0 || !geonn_file_is_sealed(session->received, &bytes))
-		fail_protocol(session, "a file that is not sealed");
+		session_fail_protocol(session, "a file that is not sealed");
 	else
 	{
 		session->dataset->files[kind] = session->received;
 		session->received = -1;
-	}
-}
-
-static void
-finish_seal(struct session *session)
-{
-	struct geonn_sealed sealed_message = {.references = session->dataset->count};
-
-	session->dataset->sealed = true;
-	session->state = SESSION_SEARCHING;
-	send_or_end(session, GEONN_SEALED, &sealed_message, -1);
-}
-
-static void *
-sealing_main(void *argument)
-{
-	struct sealing *sealing = argument;
-	struct session *session = sealing->session;
-
-	thread_pool_lower_priority();
-	sealing->done = dataset_sort(session->dataset, &session->cancelled, &sealing->failure);
-
-	pthread_mutex_lock(&sealed_lock);
-	sealing->next = sealed;
-	sealed = sealing;
-	pthread_mutex_unlock(&sealed_lock);
-	server_wake();
-	return NULL;
-}
-
-static void
-handle_seal(struct session *session, const union geonn_message *message)
-{
-	const struct geonn_seal *seal = &message->seal;
-	struct sealing *sealing;
-	struct failure failure;
-	pthread_t	thread;
-
-	if (!seal->order_by_tag)
-	{
-		finish_seal(session);
-		return;
-	}
-	sealing = calloc(1, sizeof(*sealing));
-	if (sealing != NULL)
-	{
-		sealing->session = session;
-		if (pthread_create(&thread, NULL, sealing_main, sealing) == 0)
-		{
-			pthread_detach(thread);
-			session->state = SESSION_SEALING;
-			session->under_way++;
-			return;
-		}
-		free(sealing);
-	}
-	fail(&failure, GEONN_ERROR_MEMORY, "not enough memory to sort the references");
-	session_fail(session, &failure);
-}
-
-void
-session_collect_sealed(void)
-{
-	struct sealing *list;
-
-	pthread_mutex_lock(&sealed_lock);
-	list = sealed;
-	sealed = NULL;
-	pthread_mutex_unlock(&sealed_lock);
-
-	while (list != NULL)
-	{
-		struct sealing *sealing = list;
-		struct session *session = sealing->session;
-
-		list = sealing->next;
-		session->under_way--;
-		if (session->state == SESSION_SEALING)
-		{
-			if (sealing->done)
-				finish_seal(session);
-			else
-				session_fail(session, &sealing->failure);
-		}
-		free(sealing);
 	}
 }
 
@@ -493,7 +407,7 @@ send_results(struct session *session, const struct search *search)
 		.build_microseconds = search->build_microseconds
 	};
 
-	send_or_end(session, GEONN_RESULTS, &results, -1);
+	session_send(session, GEONN_RESULTS, &results, -1);
 }
 
 static struct question
@@ -529,18 +443,18 @@ check_question(struct session *session, const struct geonn_search *request,
 	const struct search *last = &session->slots[request->slot].search;
 
 	if (request->first >= request->rows)
-		fail_protocol(session, "search begins past its rows");
+		session_fail_protocol(session, "search begins past its rows");
 	else if (request->neighbours > GEONN_NEIGHBOURS_MAX)
-		fail_protocol(session, "more neighbours than there may be");
+		session_fail_protocol(session, "more neighbours than there may be");
 	else if (!(request->max_distance >= 0))
-		fail_protocol(session, "a negative distance, or none");
+		session_fail_protocol(session, "a negative distance, or none");
 	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
 			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME))
-		fail_protocol(session, "unknown algorithm or flags");
+		session_fail_protocol(session, "unknown algorithm or flags");
 	else if (request->flags & GEONN_SEARCH_RESUME &&
 			 !(last->cutoff.present && last->first == request->first &&
 			   is_same_question(question, &last->question)))
-		fail_protocol(session, "nothing to resume");
+		session_fail_protocol(session, "nothing to resume");
 	else
 		return true;
 	return false;
@@ -573,7 +487,7 @@ handle_search(struct session *session, const union geonn_message *message)
 	search->columns = slot->columns;
 	search->first = request->first;
 	search->rows = request->rows;
-	search->cutoff = cutoff;
+	search->cutoff = slot->cutoff = cutoff;
 	search->pairs_each = pairs_each;
 	search->cancelled = &session->cancelled;
 
@@ -591,11 +505,34 @@ handle_search(struct session *session, const union geonn_message *message)
 	scheduler_submit(&session->queue, search);
 }
 
+/*
+ * A search for which memory was short, on the host or on a GPU: try again, if
+ * there is a kept dataset that can make room for it.  A device lets go of that
+ * before it takes the search.
+ */
+static bool
+search_again(struct session *session, struct search *search)
+{
+	if ((search->failure.code != GEONN_ERROR_MEMORY &&
+		 search->failure.code != GEONN_ERROR_LIMIT) || !datasets_make_room())
+		return false;
+	search->answered = 0;
+	search->pairs = 0;
+	search->one_each = false;
+	search->begun = 0;
+	search->cutoff = session->slots[search->slot].cutoff;
+	search->failed = false;
+	scheduler_submit(&session->queue, search);
+	return true;
+}
+
 void
 session_search_finished(struct search *search)
 {
 	struct session *session = search->session;
 
+	if (search->failed && session->state != SESSION_ENDED && search_again(session, search))
+		return;
 	session->slots[search->slot].busy = false;
 	session->under_way--;
 	if (session->state == SESSION_ENDED)
@@ -622,7 +559,7 @@ static const struct
 	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
 	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
 	{GEONN_LEAVE, 1 << SESSION_COLLECTING, handle_leave},
-	{GEONN_SEAL, 1 << SESSION_COLLECTING, handle_seal},
+	{GEONN_SEAL, 1 << SESSION_COLLECTING, session_seal},
 	{GEONN_SEARCH, 1 << SESSION_SEARCHING, handle_search}
 };
 
@@ -636,7 +573,7 @@ handle_message(struct session *session, const union geonn_message *message)
 			message_handlers[i].handle(session, message);
 			return;
 		}
-	fail_protocol(session, "message out of turn");
+	session_fail_protocol(session, "message out of turn");
 }
 
 /*
@@ -676,7 +613,7 @@ session_receive(struct session *session)
 				}
 				/* fall through */
 			case GEONN_CHANNEL_MALFORMED:
-				fail_protocol(session, "malformed message");
+				session_fail_protocol(session, "malformed message");
 				break;
 			case GEONN_CHANNEL_CLOSED:
 				session->client_left = true;

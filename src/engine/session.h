@@ -27,6 +27,7 @@ struct slot
 	struct geonn_batch_columns columns;
 	bool		busy;			/* search is waiting or running */
 	struct search search;
+	struct cutoff cutoff;		/* that it began with */
 };
 
 /* all of it is the server thread's, but for cancelled and what devices hold */
@@ -36,6 +37,8 @@ struct session
 	enum session_state state;
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* a use of it, from open or attach on */
+	bool		keep;			/* the dataset, once it is sealed */
+	uint8_t		note[GEONN_NOTE_BYTES]; /* with this note */
 	int			received;		/* descriptor that came with the present message,
 								 * or -1 */
 	struct slot slots[GEONN_RING_SLOTS];
@@ -58,8 +61,18 @@ extern void session_welcome(struct session *session);
 /* Pass on the result of a search that the scheduler finished. */
 extern void session_search_finished(struct search *search);
 
+/* There are no more references. */
+extern void session_seal(struct session *session, const union geonn_message *message);
+
 /* Pass on what sealing threads finished. */
 extern void session_collect_sealed(void);
+
+/* Send a message (and a copy of the descriptor, or -1), or end the session. */
+extern void session_send(struct session *session, int type, void *message,
+						 int descriptor);
+
+/* The client said what it must not: end the session. */
+extern void session_fail_protocol(struct session *session, const char *what);
 
 /* Send an error, and end the session. */
 extern void session_fail(struct session *session, const struct failure *failure);

@@ -215,6 +215,8 @@ expect_opened(struct client *client)
 	client->dataset = client->message.opened.dataset;
 	client->columns = client->message.opened.columns;
 	client->references = client->message.opened.references;
+	client->sealed = client->message.opened.sealed;
+	memcpy(client->note, client->message.opened.note, sizeof(client->note));
 	files = client->message.opened.files;
 	for (uint32_t kind = 0; kind < GEONN_FILE_KINDS; kind++)
 	{
@@ -233,6 +235,20 @@ client_create(struct client *client, enum geonn_device_choice device,
 {
 	struct geonn_open open = {.device = device,.metric = metric,.columns = columns};
 
+	if (!client_hello(client))
+		return false;
+	client_send(client, GEONN_OPEN, &open);
+	return expect_opened(client);
+}
+
+bool
+client_open_labelled(struct client *client, enum geonn_device_choice device,
+					 const char *subject, const char *version)
+{
+	struct geonn_open open = {.device = device,.labelled = 1};
+
+	memcpy(open.label.subject, subject, strlen(subject));
+	memcpy(open.label.version, version, strlen(version));
 	if (!client_hello(client))
 		return false;
 	client_send(client, GEONN_OPEN, &open);
@@ -331,8 +347,10 @@ bool
 client_send_dataset(struct client *client, const struct client_points *references,
 					bool order_by_tag)
 {
-	struct geonn_seal seal = {.order_by_tag = order_by_tag};
+	struct geonn_seal seal = {.order_by_tag = order_by_tag,.keep = client->keep};
 	size_t		done = 0;
+
+	memcpy(seal.note, client->note, sizeof(seal.note));
 
 	while (done < references->count || any_sent(client))
 	{

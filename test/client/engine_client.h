@@ -97,7 +97,10 @@ struct client
 	int			socket;
 	uint64_t	dataset;		/* as opened or attached to; 0: none yet */
 	uint32_t	columns;		/* GEONN_COLUMN_..., of its dataset */
-	uint64_t	references;		/* of a dataset attached to */
+	uint64_t	references;		/* of a sealed dataset */
+	bool		sealed;			/* it had them when it was opened */
+	uint8_t		note[GEONN_NOTE_BYTES]; /* of a kept one */
+	bool		keep;			/* the dataset that is sent next, with this note */
 	int			files[GEONN_FILE_KINDS];	/* that were left with it, or -1 */
 	struct client_slot slots[GEONN_RING_SLOTS];
 	union geonn_message message;	/* the last one received */
@@ -133,6 +136,10 @@ extern bool client_expect(struct client *client, int type);
 /* hello, and open a new dataset of this metric with these columns */
 extern bool client_create(struct client *client, enum geonn_device_choice device,
 						  enum geonn_metric metric, uint32_t columns);
+
+/* the same on the sphere without columns, with a label */
+extern bool client_open_labelled(struct client *client, enum geonn_device_choice device,
+								 const char *subject, const char *version);
 
 /* hello, and attach to a sealed dataset: its id was in opened */
 extern bool client_attach(struct client *client, enum geonn_device_choice device,

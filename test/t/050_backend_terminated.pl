@@ -16,7 +16,7 @@ $node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . backend_of($node) 
 my (undef, undef, $error, undef) = finish_sql($search);
 like($error, qr/terminating connection due to administrator command/, 'the backend is terminated');
 
-foreach my $column (qw(sessions searches datasets))
+foreach my $column ("sessions", "searches", "datasets - datasets_kept")
 {
 	wait_until(sub { status($node, $column) == 0 }, "the engine has no $column any more", 5);
 }

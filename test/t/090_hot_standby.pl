@@ -7,8 +7,10 @@ use warnings;
 use Geonn;
 use Test::More;
 
-my $primary = new_server('primary', allows_streaming => 1, preload => 1);
+my $primary = new_server('primary', allows_streaming => 1, preload => 1, conf => 'autovacuum = off');
+$primary->safe_psql('postgres', 'VACUUM few_ref');
 my $expected = $primary->safe_psql('postgres', $small_search);
+is(status($primary, 'datasets_kept'), 1, 'the primary keeps its references');
 
 $primary->backup('copy');
 ok(!-e $primary->backup_dir . '/copy/pg_stat_tmp/geonn.sock', 'a base backup has no socket of the engine');
@@ -24,8 +26,10 @@ foreach my $preload (1, 0)
 	is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', "$name: the standby is one");
 	is($standby->safe_psql('postgres', $small_search), $expected, "$name: it searches");
 	isnt(status($standby, 'engine_pid'), status($primary, 'engine_pid'), "$name: with its own engine");
+	is(status($standby, 'datasets_kept'), 0, "$name: and reads all references, always");
 	$standby->promote;
 	is($standby->safe_psql('postgres', $small_search), $expected, "$name: and after its promotion");
+	is(status($standby, 'datasets_kept'), 1, "$name: when it keeps them");
 	$standby->stop;
 }
 

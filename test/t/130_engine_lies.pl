@@ -15,7 +15,7 @@ unlink($program);
 copy("$ENV{GEONN_BUILD}/lying_engine", $program) or die "$program: $!";
 chmod(0755, $program);
 
-my $node = new_server('lies', install_path => $install_path, preload => 1);
+my $node = new_server('lies', install_path => $install_path, preload => 1, conf => 'autovacuum = off');
 my $start_time = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 
 # What the next searches are told.
@@ -43,6 +43,39 @@ foreach my $lie (
 	like($error, qr/ERROR:  the geonn engine (sent|ended)/, "$lie: and its error tells who is to blame");
 	have_it_tell('none');
 	is($node->safe_psql('postgres', $small_search), '1:0 2:0 3:0', "$lie: the next one works");
+}
+# A dataset that is said to be kept is believed likewise.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE named_obs AS SELECT id, lat, lon, 1 AS class FROM few_obs;
+	CREATE TABLE named_ref AS SELECT 'name ' || id AS id, lat, lon, 1 AS class FROM few_ref;
+	CREATE TYPE named_pair AS (obs_id integer, ref_id text);
+	VACUUM named_ref;
+});
+my $by_name = q{SELECT string_agg(obs_id || ':' || ref_id, ' ' ORDER BY obs_id)
+	FROM geonn_nearest('named_obs', 'named_ref', row_type => NULL::named_pair)};
+my $by_class = $by_name =~ s/, row_type/, by => '{class}', row_type/r;
+
+# the hash of a key of this class, as groups.c has it
+my $hash = ($node->safe_psql('postgres', 'SELECT hashint4(1)') + 0x9e3779b9) & 0xffffffff;
+foreach my $step ([ 16, 0x85ebca6b ], [ 13, 0xc2b2ae35 ], [ 16, 1 ])
+{
+	$hash = (($hash ^ ($hash >> $step->[0])) * $step->[1]) & 0xffffffff;
+}
+
+have_it_tell('kept');
+is($node->safe_psql('postgres', $by_name), '1:kept 2:kept 3:kept', 'without a lie its references are taken');
+is($node->safe_psql('postgres', $by_class), '', 'and its groups');
+
+foreach my $lie (
+	qw(kept_unasked kept_no_file kept_pipe kept_open kept_records kept_place
+	kept_external kept_long kept_table kept_slots kept_keys))
+{
+	have_it_tell("$lie $hash");
+	my ($status, $out, $error) = $node->psql('postgres',
+		$lie eq 'kept_unasked' ? $small_search : $lie =~ /table|slots|keys/ ? $by_class : $by_name);
+	isnt($status, 0, "$lie: the statement fails");
+	like($error, qr/ERROR:  the geonn engine sent/, "$lie: and its error tells who is to blame");
 }
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
 	$start_time, 'no process of the server has died of it');

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,6 +162,150 @@ test_files(const struct engine *engine)
 		usleep(10000);
 	report("files stay with a dataset, for all who attach to it, and go with it",
 		   right && text_files_of(engine->pid) == 0);
+	points_free(&points);
+}
+
+/*
+ * Send so many references under a label, to be kept with the version as note, if the
+ * engine has none; *kept says whether it had.  Then search them.
+ */
+static bool
+search_labelled(const struct engine *engine, const struct points *references,
+				const char *subject, const char *version, bool *kept)
+{
+	struct points observations = uniform_points(20);
+	struct answer answers[20];
+	struct client client;
+	bool		right;
+
+	client_connect(&client, engine);
+	right = client_open_labelled(&client, request.device, subject, version) &&
+		client_allocate(&client, 0, 1024, 1024);
+	*kept = client.sealed;
+	if (client.sealed)
+		right = right && client.references == references->count &&
+			strcmp((char *) client.note, version) == 0;
+	else
+	{
+		client.keep = true;
+		strcpy((char *) client.note, version);
+		right = right && client_send_references(&client, references->count,
+												references->latitude, references->longitude,
+												references->tag, false);
+	}
+	right = right && client_search(&client, 20, observations.latitude,
+								   observations.longitude, answers) &&
+		answers_right(references, &observations, answers, 1);
+	client_close(&client);
+	points_free(&observations);
+	return right;
+}
+
+static bool
+is_kept(const struct engine *engine, const struct points *references, const char *subject,
+		const char *version)
+{
+	bool		kept;
+
+	return search_labelled(engine, references, subject, version, &kept) && kept;
+}
+
+static bool
+is_sent(const struct engine *engine, const struct points *references, const char *subject,
+		const char *version)
+{
+	bool		kept;
+
+	return search_labelled(engine, references, subject, version, &kept) && !kept;
+}
+
+static void
+test_kept(void)
+{
+	struct points points = uniform_points(1000);
+	struct points others = uniform_points(500);
+	struct geonn_engine_status status;
+	struct engine engine;
+	struct client client;
+	struct answer answers[1000];
+	bool		right;
+
+	/* a dataset of 1,000 references takes some 58 kB, one of 500 some 29 kB */
+	engine_start(&engine, request.engine_program, "--kept-memory-limit", "100000");
+	report("a dataset is kept under its label",
+		   is_sent(&engine, &points, "a", "1") && is_kept(&engine, &points, "a", "1") &&
+		   is_kept(&engine, &points, "a", "1"));
+	report("one version of a subject is",
+		   is_sent(&engine, &others, "a", "2") && is_kept(&engine, &others, "a", "2") &&
+		   is_sent(&engine, &points, "a", "1") && is_kept(&engine, &points, "a", "1"));
+	right = is_sent(&engine, &others, "b", "1") && is_kept(&engine, &points, "a", "1") &&
+		is_sent(&engine, &others, "c", "1") && is_kept(&engine, &points, "a", "1") &&
+		is_kept(&engine, &others, "c", "1") && is_sent(&engine, &others, "b", "1");
+	report("the least recently used one leaves when its memory is needed",
+		   right && is_kept(&engine, &others, "c", "1") && is_sent(&engine, &points, "a", "1") &&
+		   engine_status(&engine, &status, NULL, 0) && status.kept == 2 &&
+		   status.kept_memory > 80000 && status.kept_memory <= 100000);
+
+	/* while it is searched it can still leave, and stays for that */
+	client_connect(&client, &engine);
+	right = client_open_labelled(&client, request.device, "a", "1") && client.sealed &&
+		client_allocate(&client, 0, 1000, 1000) && is_sent(&engine, &points, "d", "1") &&
+		is_sent(&engine, &points, "a", "1") &&
+		client_search(&client, 1000, points.latitude, points.longitude, answers) &&
+		answers_right(&points, &points, answers, 1);
+	client_close(&client);
+	report("one that leaves serves those who have it", right);
+	engine_stop(&engine);
+
+	engine_start(&engine, request.engine_program, "--kept-memory-limit", "50000");
+	report("one that is too large is not kept",
+		   is_sent(&engine, &points, "a", "1") && is_sent(&engine, &points, "a", "1"));
+	engine_stop(&engine);
+	points_free(&points);
+	points_free(&others);
+}
+
+/* bytes of a process's address space */
+static rlim_t
+address_space_of(pid_t process)
+{
+	char		path[64];
+	unsigned long long pages = 0;
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int) process);
+	file = fopen(path, "r");
+	if (file == NULL || fscanf(file, "%llu", &pages) != 1)
+		exit(EXIT_FAILURE);
+	fclose(file);
+	return pages * (rlim_t) sysconf(_SC_PAGESIZE);
+}
+
+static void
+test_kept_where_memory_is_short(void)
+{
+	struct points points = uniform_points(1 << 17);
+	struct geonn_engine_status status;
+	struct rlimit limit;
+	struct engine engine;
+	bool		right;
+
+	/* room for some datasets of 7 MB, once all that stays has been allocated */
+	engine_start(&engine, request.engine_program, "--kept-memory-limit", "1000000000");
+	right = search_right(&engine, &points, &points, 1024, 1024, 1, 1000);
+	limit.rlim_cur = limit.rlim_max = address_space_of(engine.pid) + (48 << 20);
+	right = right && prlimit(engine.pid, RLIMIT_AS, &limit, NULL) == 0;
+	for (int i = 0; i < 20; i++)
+	{
+		char		subject[8];
+
+		snprintf(subject, sizeof(subject), "%d", i);
+		right = right && is_sent(&engine, &points, subject, "1");
+	}
+	report("datasets that nobody has leave where memory is short",
+		   right && is_kept(&engine, &points, "19", "1") &&
+		   engine_status(&engine, &status, NULL, 0) && status.kept < 20);
+	engine_stop(&engine);
 	points_free(&points);
 }
 
@@ -440,6 +585,9 @@ main(int argument_count, char **words)
 	test_batch_memory(&engine);
 	test_memory_of_failed_session(&engine);
 	engine_stop(&engine);
+	test_kept();
+	if (request.device == GEONN_DEVICE_CPU)
+		test_kept_where_memory_is_short();
 	test_short_of_batches();
 	test_transfer_memory_limit();
 	if (!request.sanitized)

@@ -6,6 +6,11 @@
  * first word of the file "lie" in its working directory, the server's data
  * directory, says which lie it tells the next client; the names stand in
  * lie_names.  Without a lie it answers every observation with tag 0 at 0 m.
+ *
+ * The lies from "kept" on are about a dataset that it says to have kept: three
+ * references with ids of type text, the first of them "kept", and groups; "kept"
+ * itself is told as it should be.  A number after the lie is the hash that all
+ * slots of the table of groups have.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -52,6 +57,18 @@ enum lie
 	LIE_TYPE,					/* a message for the engine */
 	LIE_NOISE,					/* no message at all */
 	LIE_SILENT_END,				/* the end of the connection */
+	LIE_KEPT,					/* none */
+	LIE_KEPT_UNASKED,			/* for a dataset without a label */
+	LIE_KEPT_NO_FILE,			/* no file comes with it */
+	LIE_KEPT_PIPE,				/* files that are none */
+	LIE_KEPT_OPEN,				/* files that can be changed */
+	LIE_KEPT_RECORDS,			/* records of fewer references */
+	LIE_KEPT_PLACE,				/* an id beyond the end of its file */
+	LIE_KEPT_EXTERNAL,			/* an id that is somewhere else in memory */
+	LIE_KEPT_LONG,				/* an id that goes on after its file */
+	LIE_KEPT_TABLE,				/* more slots of groups than the file has */
+	LIE_KEPT_SLOTS,				/* no power of two of them */
+	LIE_KEPT_KEYS,				/* groups whose keys are nowhere */
 	LIE_NAMES
 };
 
@@ -59,19 +76,23 @@ static const char *const lie_names[LIE_NAMES] = {
 	"none", "unsealed", "short", "no_memory", "rows", "slot", "other_slot",
 	"metric", "columns", "references", "files", "file", "sealed", "pairs", "observations", "no_observations",
 	"first", "count_large", "count_small", "count_two", "flags", "one_each",
-	"partial", "type", "noise", "silent_end"
+	"partial", "type", "noise", "silent_end", "kept", "kept_unasked",
+	"kept_no_file", "kept_pipe", "kept_open", "kept_records", "kept_place",
+	"kept_external", "kept_long", "kept_table", "kept_slots", "kept_keys"
 };
 
 struct liar
 {
 	int			socket;
 	enum lie	lie;
+	unsigned	hash;			/* after the lie */
+	uint32_t	present;		/* columns of batches: GEONN_COLUMN_... */
 	uint64_t	references;
 	struct geonn_batch_columns columns[GEONN_RING_SLOTS];
 };
 
 static enum lie
-read_lie(void)
+read_lie(unsigned *hash)
 {
 	FILE	   *file = fopen("lie", "r");
 	char		name[32] = "none";
@@ -79,7 +100,7 @@ read_lie(void)
 
 	if (file != NULL)
 	{
-		if (fscanf(file, "%31s", name) == 1)
+		if (fscanf(file, "%31s %u", name, hash) >= 1)
 			for (lie = LIE_NAMES - 1; lie > LIE_NONE && strcmp(name, lie_names[lie]) != 0; lie--)
 				;
 		fclose(file);
@@ -96,7 +117,7 @@ give_batch(struct liar *liar, const struct geonn_allocate *allocate)
 		.room = allocate->room
 	};
 	struct geonn_batch_columns *columns = &liar->columns[allocate->slot % GEONN_RING_SLOTS];
-	size_t		bytes = geonn_batch_layout(NULL, batch.rows, batch.room, 0, columns);
+	size_t		bytes = geonn_batch_layout(NULL, batch.rows, batch.room, liar->present, columns);
 	int			descriptor = memfd_create("lying batch", MFD_ALLOW_SEALING);
 	size_t		size = liar->lie == LIE_SHORT ? 4096 : bytes;
 
@@ -105,7 +126,7 @@ give_batch(struct liar *liar, const struct geonn_allocate *allocate)
 	if (liar->lie != LIE_UNSEALED)
 		fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	geonn_batch_layout(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
-					   batch.rows, batch.room, 0, columns);
+					   batch.rows, batch.room, liar->present, columns);
 	if (liar->lie == LIE_ROWS)
 		batch.rows = GEONN_BATCH_ROWS_MAX + 1;
 	if (liar->lie == LIE_SLOT)
@@ -176,6 +197,80 @@ give_results(struct liar *liar, const struct geonn_search *search)
 	geonn_channel_send(liar->socket, GEONN_RESULTS, &results, -1);
 }
 
+/* a file of the kept dataset */
+static void
+give_file(const struct liar *liar, enum geonn_file_kind kind, const void *bytes, size_t length)
+{
+	struct geonn_file file = {.kind = kind};
+	int			descriptor = memfd_create("lying file", MFD_ALLOW_SEALING);
+
+	if (write(descriptor, bytes, length) != (ssize_t) length)
+		exit(EXIT_FAILURE);
+	fcntl(descriptor, F_ADD_SEALS, liar->lie == LIE_KEPT_OPEN ? F_SEAL_SHRINK | F_SEAL_GROW :
+		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+	geonn_channel_send(liar->socket, GEONN_FILE, &file,
+					   liar->lie == LIE_KEPT_PIPE ? liar->socket : descriptor);
+	close(descriptor);
+}
+
+/* as groups.c has it: two slots without keys, and their number */
+struct table
+{
+	struct
+	{
+		uint32_t	hash;
+		int32_t		number;
+		uint64_t	key;
+	}			slots[2];
+	uint64_t	count;
+};
+
+/*
+ * The dataset that was kept.  Values of type text begin with four times their
+ * length, on these processors; 1 as the first byte says that they are elsewhere.
+ */
+static void
+give_kept(struct liar *liar)
+{
+	struct geonn_opened opened = {
+		.dataset = 1,
+		.references = 3,
+		.columns = liar->present,
+		.files = liar->lie == LIE_KEPT_NO_FILE ? 0 :
+		1 << GEONN_FILE_RECORDS | 1 << GEONN_FILE_VALUES | 1 << GEONN_FILE_GROUPS,
+		.sealed = 1
+	};
+	uint64_t	records[3] = {0, 8, 16};
+	struct
+	{
+		uint32_t	length;
+		char		text[4];
+	}			values[3] = {{8 * 4, "kept"}, {8 * 4, "also"}, {8 * 4, "more"}};
+	struct table table = {
+		.slots = {{liar->hash, 0, 1 << 20}, {liar->hash, 1, 1 << 20}},
+		.count = 2
+	};
+
+	if (liar->lie == LIE_KEPT_PLACE)
+		records[0] = UINT64_MAX - 7;
+	if (liar->lie == LIE_KEPT_EXTERNAL)
+		values[0].length = 0x0101;
+	if (liar->lie == LIE_KEPT_LONG)
+		values[0].length = 4000 * 4;
+	if (liar->lie == LIE_KEPT_TABLE)
+		table.count = UINT64_MAX / 2 + 1;
+	if (liar->lie == LIE_KEPT_SLOTS)
+		table.count = 0;
+	liar->references = 3;
+	geonn_channel_send(liar->socket, GEONN_OPENED, &opened, -1);
+	if (opened.files == 0)
+		return;
+	give_file(liar, GEONN_FILE_RECORDS, records,
+			  liar->lie == LIE_KEPT_RECORDS ? 2 * sizeof(*records) : sizeof(records));
+	give_file(liar, GEONN_FILE_VALUES, values, sizeof(values));
+	give_file(liar, GEONN_FILE_GROUPS, &table, sizeof(table));
+}
+
 /*
  * Answer a message; false ends the connection.
  */
@@ -196,7 +291,14 @@ answer(struct liar *liar, const union geonn_message *message)
 			return true;
 		case GEONN_OPEN:
 			opened.metric = liar->lie == LIE_METRIC ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
-			opened.columns = liar->lie == LIE_COLUMNS ? GEONN_COLUMN_GROUP : 0;
+			liar->present = message->open.columns;
+			if (liar->lie >= LIE_KEPT &&
+				message->open.labelled == (liar->lie != LIE_KEPT_UNASKED))
+			{
+				give_kept(liar);
+				return true;
+			}
+			opened.columns = liar->present ^ (liar->lie == LIE_COLUMNS ? GEONN_COLUMN_GROUP : 0);
 			opened.references = liar->lie == LIE_REFERENCES;
 			opened.files = liar->lie == LIE_FILES;
 			geonn_channel_send(liar->socket, GEONN_OPENED, &opened, -1);
@@ -228,12 +330,13 @@ answer(struct liar *liar, const union geonn_message *message)
 static void
 serve(int socket)
 {
-	struct liar liar = {.socket = socket,.lie = read_lie()};
+	struct liar liar = {.socket = socket};
 	struct pollfd wait = {.fd = socket,.events = POLLIN};
 	union geonn_message message;
 	int			descriptor;
 	enum geonn_channel_status status;
 
+	liar.lie = read_lie(&liar.hash);
 	do
 	{
 		poll(&wait, 1, -1);

@@ -322,6 +322,36 @@ test_abuse_of_files(const struct engine *engine)
 }
 
 /*
+ * Datasets that cannot be kept.
+ */
+static void
+test_abuse_of_labels(const struct engine *engine)
+{
+	struct geonn_seal seal = {.keep = 1};
+	struct geonn_engine_status status;
+	struct client client;
+	bool		right;
+
+	client_connect(&client, engine);
+	right = client_open(&client, request.device, 0);
+	client_send(&client, GEONN_SEAL, &seal);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+	report("a dataset without a label cannot be kept",
+		   right && engine_status(engine, &status, NULL, 0) && status.kept == 0);
+
+	/* nor one whose client goes before it is sealed */
+	client_connect(&client, engine);
+	right = client_open_labelled(&client, request.device, "subject", "version");
+	client_close(&client);
+	client_connect(&client, engine);
+	right = right && client_open_labelled(&client, request.device, "subject", "version") &&
+		!client.sealed;
+	client_close(&client);
+	report("a dataset that was not sealed is not kept",
+		   right && engine_status(engine, &status, NULL, 0) && status.kept == 0);
+}
+
+/*
  * Random messages of right and wrong sizes: whatever they say, the engine
  * lives and serves others.
  */
@@ -377,6 +407,7 @@ main(int argument_count, char **words)
 	test_abuse(&engine);
 	test_abuse_of_questions(&engine);
 	test_abuse_of_files(&engine);
+	test_abuse_of_labels(&engine);
 	test_noise(&engine);
 	engine_stop(&engine);
 	return summed_up();
