@@ -38,64 +38,10 @@
 #include "utils/tuplestore.h"
 
 #include "common/protocol.h"
-#include "groups.h"
-#include "join.h"
-#include "kept_dataset.h"
-#include "reader.h"
-#include "references.h"
-#include "sink.h"
-
-/* rows between two resets of the memory that comparing ids and keys uses */
-#define ROWS_A_RESET	256
+#include "join_search.h"
 
 /* observations that are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
-
-/* what processes that search together share */
-struct SharedSearch
-{
-	uint64		dataset;		/* 0: nothing is to be done about the observations */
-	pg_atomic_uint32 begun;		/* how many have begun to take part */
-	pg_atomic_uint32 ended;		/* and have read what there was for them */
-	pg_atomic_uint64 counts[POINT_STATUSES];
-};
-
-struct GeonnSearch
-{
-	GeonnJoin  *join;
-	MemoryContext context;		/* of all of it */
-	MemoryContext row_context;
-	GeonnSink	sink;
-	GeonnClient *client;		/* NULL: the references have not been read */
-	GeonnReferences *references;
-	GeonnGroups *groups;		/* NULL: there are none */
-	uint64		rows;
-
-	/* where rows go that are not taken at once */
-	Tuplestorestate *store;
-	Datum	   *values;			/* [sink.descriptor->natts] */
-	bool	   *nulls;
-
-	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
-
-	/* for the report */
-	uint64		reference_counts[POINT_STATUSES];
-	bool		references_kept;
-	uint64		without_group;	/* observations that were not sent for that */
-	double		preparing;		/* ms */
-	double		spent_reading;	/* ms */
-
-	/* where rows are taken one by one */
-	GeonnRun	run;
-	PointReading *reading;		/* NULL: of arrays */
-	int			point;			/* next one of the arrays */
-	uint64		counts[POINT_STATUSES];	/* of the observations */
-	bool		all_read;
-	TupleTableSlot *waiting;	/* rows of the store come through it */
-	uint64		stored;			/* rows that are there */
-};
-
-typedef struct GeonnSearch Search;
 
 static const PointColumn point_number = {
 	.name = "ord",
@@ -153,32 +99,6 @@ drain(Search *search, bool wait)
 	}
 }
 
-static void
-begin_row(Search *search)
-{
-	if (++search->rows % ROWS_A_RESET == 0)
-		MemoryContextReset(search->row_context);
-}
-
-static void
-consume_reference(void *state, const PointRow *row)
-{
-	Search	   *search = state;
-	MemoryContext former;
-	int32		group = 0;
-
-	search->reference_counts[row->status]++;
-	if (row->status != POINT_VALID)
-		return;
-	begin_row(search);
-	former = MemoryContextSwitchTo(search->row_context);
-	if (search->groups != NULL)
-		group = geonn_groups_add(search->groups, row->by, row->by_is_null);
-	if (group != GEONN_NO_GROUP)
-		geonn_references_add(search->references, search->client, row, group);
-	MemoryContextSwitchTo(former);
-}
-
 /*
  * Send an observation, which may have a neighbour.
  */
@@ -229,7 +149,7 @@ consume_observation(void *state, const PointRow *row)
 	MemoryContext former;
 	int32		group = GEONN_NO_GROUP;
 
-	begin_row(search);
+	geonn_search_begin_row(search);
 	former = MemoryContextSwitchTo(search->row_context);
 	if (row->status == POINT_VALID)
 		group = search->groups == NULL ? 0 :
@@ -292,8 +212,8 @@ read_arrays(Search *search, uint64 rows)
 /*
  * What arrays hold is known before anything is done.
  */
-static void
-check_arrays(const GeonnJoin *join)
+void
+geonn_search_check_arrays(const GeonnJoin *join)
 {
 	for (int i = 0; i < join->points; i++)
 	{
@@ -347,141 +267,6 @@ geonn_search_project(GeonnSearch *search, TupleDesc descriptor, const AttrNumber
 }
 
 /*
- * What the engine is asked, as far as the join's columns decide it.
- */
-static void
-set_question(Search *search)
-{
-	GeonnJoin  *join = search->join;
-	GeonnQuestion *question = &join->question;
-
-	/* ids that nobody asks for are not copied */
-	if (!geonn_sink_needs_observation_id(&search->sink))
-	{
-		question->id_by_value = true;
-		question->id_length = sizeof(Datum);
-	}
-	question->unmatched = join->keep_unmatched;
-	question->columns = (join->references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
-		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0);
-}
-
-/*
- * Know the references of the sealed dataset that the client has.
- */
-static void
-attach_references(Search *search)
-{
-	const GeonnJoin *join = search->join;
-
-	if (join->references->by_count > 0)
-		search->groups = geonn_groups_attach(join->observations, join->references,
-											 search->client);
-	search->references = geonn_references_attach(join->references,
-												 geonn_sink_needs_coordinates(&search->sink),
-												 join->exclude_self ? join->observations : NULL,
-												 search->client);
-}
-
-/*
- * Read the references into a new dataset; if it has a label, it is to be kept.
- */
-static void
-send_references(Search *search, bool labelled)
-{
-	const GeonnJoin *join = search->join;
-
-	if (join->references->by_count > 0)
-		search->groups = geonn_groups_create(join->observations, join->references);
-	search->references = geonn_references_create(join->references,
-												 geonn_sink_needs_coordinates(&search->sink),
-												 join->exclude_self ? join->observations : NULL);
-	geonn_read_points(join->references, join->invalid, consume_reference, search);
-	if (search->groups != NULL)
-		geonn_groups_seal(search->groups, search->client);
-	if (labelled)
-		geonn_client_keep(search->client, search->reference_counts,
-						  sizeof(search->reference_counts));
-	(void) geonn_references_seal(search->references, search->client);
-}
-
-static void
-ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_unused())
-{
-}
-
-/*
- * The client has a kept dataset: tell what reading the references would have told.
- */
-static void
-use_kept_references(Search *search)
-{
-	const GeonnJoin *join = search->join;
-	uint64	   *counts = search->reference_counts;
-
-	search->references_kept = true;
-	memcpy(counts, geonn_client_note(search->client), sizeof(search->reference_counts));
-	attach_references(search);
-	if (join->invalid == GEONN_INVALID_IS_ERROR &&
-		counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] + counts[POINT_LONGITUDE_OUT] > 0)
-		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
-	geonn_tell_of_rows(join->references, join->invalid, counts);
-}
-
-/*
- * Check what can be checked, and have the references in the engine.  Returns whether there is
- * anything to do about the observations.
- */
-static bool
-read_references(Search *search)
-{
-	GeonnJoin  *join = search->join;
-	AttrNumber *attributes;
-	Oid			table;
-	struct geonn_label label;
-	bool		labelled;
-
-	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
-	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
-	if (join->observations != NULL)
-		geonn_check_readable(join->observations);
-	table = geonn_check_table(join->references, &attributes);
-	if (join->observations == NULL && join->invalid == GEONN_INVALID_IS_ERROR)
-		check_arrays(join);
-
-	set_question(search);
-	labelled = OidIsValid(table) &&
-		geonn_label_dataset(join->references, table, attributes, &join->question,
-							geonn_sink_needs_coordinates(&search->sink), &label);
-	search->client = geonn_client_open(&join->question, labelled ? &label : NULL);
-	if (geonn_client_is_sealed(search->client))
-		use_kept_references(search);
-	else
-		send_references(search, labelled);
-	return geonn_client_references(search->client) > 0 ||
-		join->keep_unmatched ||
-		(join->invalid == GEONN_INVALID_IS_ERROR && join->observations != NULL);
-}
-
-/*
- * Take the time for that.
- */
-static bool
-prepare(Search *search)
-{
-	instr_time	begun;
-	instr_time	spent;
-	bool		go_on;
-
-	INSTR_TIME_SET_CURRENT(begun);
-	go_on = read_references(search);
-	INSTR_TIME_SET_CURRENT(spent);
-	INSTR_TIME_SUBTRACT(spent, begun);
-	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
-	return go_on;
-}
-
-/*
  * Have observations come as blocks, where there is nothing to do for each.
  */
 static void
@@ -513,7 +298,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	search->store = store;
-	if (prepare(search))
+	if (geonn_search_prepare(search))
 	{
 		if (join->observations == NULL)
 			(void) read_arrays(search, join->points);
@@ -557,10 +342,10 @@ take_part(Search *search)
 	pg_atomic_fetch_add_u32(&shared->begun, 1);
 	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
 	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
-	set_question(search);
+	geonn_search_set_question(search);
 	search->join->question.shared = true;
 	search->client = geonn_client_attach(&search->join->question, shared->dataset);
-	attach_references(search);
+	geonn_search_attach_references(search);
 	search->reading = geonn_reading_attach(join->observations, observations_policy(join),
 										   shared_tables(shared), consume_observation, search);
 	read_in_blocks(search);
@@ -579,7 +364,7 @@ begin_taking(Search *search)
 		take_part(search);
 		return;
 	}
-	search->all_read = !prepare(search);
+	search->all_read = !geonn_search_prepare(search);
 	if (!search->all_read && search->join->observations != NULL)
 		begin_reading(search, GEONN_READ_IN_PARTS);
 }
@@ -711,7 +496,7 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_init_u64(&shared->counts[i], 0);
 	shared->dataset = 0;
-	if (prepare(search))
+	if (geonn_search_prepare(search))
 	{
 		geonn_shared_tables_begin(shared_tables(shared), tables,
 								  join->observations->query_columns, GetActiveSnapshot());

@@ -6,42 +6,8 @@
 #ifndef GEONN_READER_H
 #define GEONN_READER_H
 
-#include "columns.h"
+#include "point_row.h"
 #include "table_reader.h"
-
-typedef enum PointStatus
-{
-	POINT_VALID,
-	POINT_NULL,					/* NULL id or coordinates, or an empty point */
-	POINT_NOT_FINITE,
-	POINT_LATITUDE_OUT,
-	POINT_LONGITUDE_OUT
-} PointStatus;
-
-#define POINT_STATUSES 5
-
-/* a row; what it points to is the consumer's during its call */
-typedef struct PointRow
-{
-	PointStatus status;
-	bool		id_is_null;
-	Datum		id;
-	bool		latitude_is_null;
-	bool		longitude_is_null;
-	double		latitude;		/* degrees */
-	double		longitude;
-	const Datum *by;
-	const bool *by_is_null;
-} PointRow;
-
-/* what to do about coordinates that are no point's */
-typedef enum InvalidPolicy
-{
-	GEONN_INVALID_SKIPPED,		/* a warning tells of them afterwards */
-	GEONN_INVALID_KEPT,			/* likewise, and the consumer takes them */
-	GEONN_INVALID_COUNTED,		/* the consumer does */
-	GEONN_INVALID_IS_ERROR
-} InvalidPolicy;
 
 /* is given each row, in the order in which they come */
 typedef void (*PointConsumer) (void *state, const PointRow *row);
@@ -104,10 +70,8 @@ extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPoli
 										  SharedTables *tables, PointConsumer consume,
 										  void *state);
 
-/* Rows that were read, by PointStatus; and what there is to be told of so many. */
+/* Rows that were read, by PointStatus. */
 extern const uint64 *geonn_reading_counts(const PointReading *reading);
-extern void geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid,
-							   const uint64 *counts);
 
 /*
  * Read so many rows, or all (0); false where there were fewer, and all is read.
@@ -116,20 +80,5 @@ extern bool geonn_reading_next(PointReading *reading, uint64 rows);
 
 /* Read no more; not needed where all is read. */
 extern void geonn_reading_end(PointReading *reading);
-
-/* Is this a point? */
-extern PointStatus geonn_point_status(double latitude, double longitude);
-
-/* Raise the error of such coordinates; whose is as in: id 7 of relation "city". */
-__attribute__((noreturn))
-extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
-								const char *whose);
-
-/*
- * The warning of rows that were skipped, or are kept without a neighbour.
- * counts is by PointStatus.
- */
-extern void geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept,
-							   const char *hint);
 
 #endif							/* GEONN_READER_H */

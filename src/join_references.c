@@ -1,0 +1,179 @@
+/*
+ * join_references.c
+ *		The references of a join: read and sent to the engine, or found there.
+ *
+ * Whether the caller may read them is asked in any case.  Then a table's state
+ * is looked up among the datasets that the engine keeps (kept_dataset.c); what
+ * is not found there is read.
+ */
+#include "postgres.h"
+
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+
+#include "join_search.h"
+#include "kept_dataset.h"
+
+/* rows between two resets of the memory that comparing ids and keys uses */
+#define ROWS_A_RESET	256
+
+void
+geonn_search_begin_row(Search *search)
+{
+	if (++search->rows % ROWS_A_RESET == 0)
+		MemoryContextReset(search->row_context);
+}
+
+static void
+consume_reference(void *state, const PointRow *row)
+{
+	Search	   *search = state;
+	MemoryContext former;
+	int32		group = 0;
+
+	search->reference_counts[row->status]++;
+	if (row->status != POINT_VALID)
+		return;
+	geonn_search_begin_row(search);
+	former = MemoryContextSwitchTo(search->row_context);
+	if (search->groups != NULL)
+		group = geonn_groups_add(search->groups, row->by, row->by_is_null);
+	if (group != GEONN_NO_GROUP)
+		geonn_references_add(search->references, search->client, row, group);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * What the engine is asked, as far as the join's columns decide it.
+ */
+void
+geonn_search_set_question(Search *search)
+{
+	GeonnJoin  *join = search->join;
+	GeonnQuestion *question = &join->question;
+
+	/* ids that nobody asks for are not copied */
+	if (!geonn_sink_needs_observation_id(&search->sink))
+	{
+		question->id_by_value = true;
+		question->id_length = sizeof(Datum);
+	}
+	question->unmatched = join->keep_unmatched;
+	question->columns = (join->references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
+		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0);
+}
+
+/*
+ * Know the references of the sealed dataset that the client has.
+ */
+void
+geonn_search_attach_references(Search *search)
+{
+	const GeonnJoin *join = search->join;
+
+	if (join->references->by_count > 0)
+		search->groups = geonn_groups_attach(join->observations, join->references,
+											 search->client);
+	search->references = geonn_references_attach(join->references,
+												 geonn_sink_needs_coordinates(&search->sink),
+												 join->exclude_self ? join->observations : NULL,
+												 search->client);
+}
+
+/*
+ * Read the references into a new dataset; if it has a label, it is to be kept.
+ */
+static void
+send_references(Search *search, bool labelled)
+{
+	const GeonnJoin *join = search->join;
+
+	if (join->references->by_count > 0)
+		search->groups = geonn_groups_create(join->observations, join->references);
+	search->references = geonn_references_create(join->references,
+												 geonn_sink_needs_coordinates(&search->sink),
+												 join->exclude_self ? join->observations : NULL);
+	geonn_read_points(join->references, join->invalid, consume_reference, search);
+	if (search->groups != NULL)
+		geonn_groups_seal(search->groups, search->client);
+	if (labelled)
+		geonn_client_keep(search->client, search->reference_counts,
+						  sizeof(search->reference_counts));
+	(void) geonn_references_seal(search->references, search->client);
+}
+
+static void
+ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_unused())
+{
+}
+
+/*
+ * The client has a kept dataset: tell what reading the references would have told.
+ */
+static void
+use_kept_references(Search *search)
+{
+	const GeonnJoin *join = search->join;
+	uint64	   *counts = search->reference_counts;
+
+	search->references_kept = true;
+	memcpy(counts, geonn_client_note(search->client), sizeof(search->reference_counts));
+	geonn_search_attach_references(search);
+	if (join->invalid == GEONN_INVALID_IS_ERROR &&
+		counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] + counts[POINT_LONGITUDE_OUT] > 0)
+		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
+	geonn_tell_of_rows(join->references, join->invalid, counts);
+}
+
+/*
+ * Check what can be checked, and have the references in the engine.  Returns whether there is
+ * anything to do about the observations.
+ */
+static bool
+read_references(Search *search)
+{
+	GeonnJoin  *join = search->join;
+	AttrNumber *attributes;
+	Oid			table;
+	struct geonn_label label;
+	bool		labelled;
+
+	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
+	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
+	if (join->observations != NULL)
+		geonn_check_readable(join->observations);
+	table = geonn_check_table(join->references, &attributes);
+	if (join->observations == NULL && join->invalid == GEONN_INVALID_IS_ERROR)
+		geonn_search_check_arrays(join);
+
+	geonn_search_set_question(search);
+	labelled = OidIsValid(table) &&
+		geonn_label_dataset(join->references, table, attributes, &join->question,
+							geonn_sink_needs_coordinates(&search->sink), &label);
+	search->client = geonn_client_open(&join->question, labelled ? &label : NULL);
+	if (geonn_client_is_sealed(search->client))
+		use_kept_references(search);
+	else
+		send_references(search, labelled);
+	return geonn_client_references(search->client) > 0 ||
+		join->keep_unmatched ||
+		(join->invalid == GEONN_INVALID_IS_ERROR && join->observations != NULL);
+}
+
+/*
+ * Take the time for that.
+ */
+bool
+geonn_search_prepare(Search *search)
+{
+	instr_time	begun;
+	instr_time	spent;
+	bool		go_on;
+
+	INSTR_TIME_SET_CURRENT(begun);
+	go_on = read_references(search);
+	INSTR_TIME_SET_CURRENT(spent);
+	INSTR_TIME_SUBTRACT(spent, begun);
+	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
+	return go_on;
+}
