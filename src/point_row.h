@@ -56,7 +56,7 @@ extern void geonn_raise_invalid(PointStatus status, double latitude, double long
 extern void geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept,
 							   const char *hint);
 
-/* The same for a value of a point column that no setting makes a point. */
+/* Raise the error of a value of a point column that no setting makes a point. */
 __attribute__((noreturn))
 extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState state,
 									int32 detail, const PointRow *row);
