@@ -40,6 +40,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
+SET jit = off;
 
 -- what can stand above
 EXPLAIN (COSTS OFF) SELECT count(*), sum(distance) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE rank = 1;
