@@ -40,6 +40,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
+SET jit = off;
 
 -- what can stand above
 EXPLAIN (COSTS OFF) SELECT count(*), sum(distance) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE rank = 1;
@@ -205,7 +206,9 @@ GROUP BY g ORDER BY g;
 SELECT g, count(obs_id), min(ref_id) FROM generate_series(1, 3) g
 LEFT JOIN (SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10) n ON n.obs_id > g
 GROUP BY g ORDER BY g;
-SELECT g, count(rank) FROM generate_series(1, 3) g
+SELECT g, count(rank), plan_of($$SELECT FROM generate_series(1, 3) g
+LEFT JOIN (SELECT rank FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) LIMIT 5) n ON n.rank <= g$$)
+FROM generate_series(1, 3) g
 LEFT JOIN (SELECT rank FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) LIMIT 5) n ON n.rank <= g
 GROUP BY g ORDER BY g;
 SET parallel_leader_participation = off;
@@ -242,11 +245,31 @@ CREATE TYPE of_ref AS (obs_id text, rank integer);
 SELECT sum(rows_of(rank)), count(*) FROM geonn_nearest('ref', 'ref', row_type => NULL::of_ref) WHERE obs_id LIKE 'ref 1_';
 ALTER FUNCTION rows_of PARALLEL SAFE;
 SELECT sum(rows_of(rank)), count(*) FROM geonn_nearest('ref', 'ref', row_type => NULL::of_ref) WHERE obs_id LIKE 'ref 1_';
--- plans that are run without workers, since rows may not all be asked for
+-- two of them below one Gather
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SELECT count(*), count(*) FILTER (WHERE a.ref_id = b.ref_id) AS same
+FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) a JOIN geonn_nearest('obs', 'ref', k => 2, row_type => NULL::pair) b USING (obs_id);
+RESET enable_nestloop;
+RESET enable_mergejoin;
+-- plans that are run without workers, since rows may not all be asked for, or for only some
 CREATE FUNCTION lazily() RETURNS SETOF integer LANGUAGE sql AS
     $$SELECT obs_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE rank = 1$$;
 SELECT count(*) FROM (SELECT lazily()) n;
 SELECT count(*) FROM (SELECT lazily() LIMIT 5) n;
+DO $$
+DECLARE
+    found integer;
+    rows integer := 0;
+BEGIN
+    SELECT obs_id INTO found FROM geonn_nearest('obs', 'ref', row_type => NULL::pair);
+    ASSERT found IS NOT NULL;
+    FOR found IN SELECT obs_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) LOOP
+        rows := rows + 1;
+        EXIT WHEN rows = 100;
+    END LOOP;
+    ASSERT rows = 100;
+END $$;
 
 -- what the transaction itself has changed, also since a savepoint
 BEGIN;
