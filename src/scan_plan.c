@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -223,6 +224,27 @@ plain_pages(Oid relation, bool divided)
 }
 
 /*
+ * Is it one table that no worker is worth?  Then nothing need be planned to know.
+ */
+static bool
+is_small(Oid oid)
+{
+	char		kind = get_rel_relkind(oid);
+	Relation	table;
+	bool		small;
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
+		return false;
+	table = try_relation_open(oid, AccessShareLock);
+	if (table == NULL)
+		return false;
+	small = !table->rd_rel->relhassubclass && RelationGetParallelWorkers(table, -1) < 0 &&
+		RelationGetNumberOfBlocks(table) < (BlockNumber) min_parallel_table_scan_size;
+	relation_close(table, NoLock);
+	return small;
+}
+
+/*
  * Processes that it is worth: the leader works, too, while it has time for that.
  */
 static double
@@ -257,7 +279,7 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, Path *fu
 	int			workers;
 
 	if (!root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
-		!OidIsValid(observations) || !OidIsValid(references) ||
+		!OidIsValid(observations) || !OidIsValid(references) || is_small(observations) ||
 		!is_parallel_safe(root, (Node *) call->args) ||
 		contain_volatile_functions((Node *) call->args) ||
 		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
