@@ -265,3 +265,199 @@ CREATE VIEW geonn_devices AS SELECT * FROM geonn_device_status();
 COMMENT ON VIEW geonn_devices IS
 'the CPU and the GPUs that the geonn engine has; starts the engine';
 GRANT SELECT ON geonn_devices TO PUBLIC;
+
+-- ---- caches: tables of neighbours that are kept up to date ----
+
+-- What caches there are.  Users read the view geonn_caches.
+CREATE SEQUENCE geonn_cache_id AS integer;
+CREATE TABLE geonn_cache (
+	id integer PRIMARY KEY DEFAULT nextval('geonn_cache_id'),
+	name text NOT NULL UNIQUE,
+	target regclass NOT NULL UNIQUE,	-- the table with the neighbours; its owner is the cache's
+	obs regclass NOT NULL,
+	ref regclass NOT NULL,
+	k integer,							-- NULL: all within radius
+	max_distance double precision,
+	radius double precision,
+	metric text NOT NULL,
+	by name[],
+	exclude_self boolean NOT NULL,
+	keep_unmatched boolean NOT NULL,
+	ties text NOT NULL,
+	invalid text NOT NULL,
+	options jsonb NOT NULL,
+	schedule text						-- as geonn_schedule was given it
+);
+COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
+SELECT pg_catalog.pg_extension_config_dump('geonn_cache', '');
+SELECT pg_catalog.pg_extension_config_dump('geonn_cache_id', '');
+
+-- Runs of geonn_refresh, geonn.log_keep of each cache.
+CREATE TABLE geonn_cache_run (
+	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	cache integer NOT NULL,
+	started timestamptz NOT NULL,
+	finished timestamptz,
+	status text NOT NULL,				-- running, succeeded, failed, skipped
+	pid integer NOT NULL,
+	mode text,							-- fill, full, incremental, unchanged
+	reason text,						-- of the mode
+	rows bigint,						-- of the table, afterwards
+	inserted bigint,
+	updated bigint,
+	deleted bigint,
+	error text
+);
+CREATE INDEX ON geonn_cache_run (cache, id);
+COMMENT ON TABLE geonn_cache_run IS 'the latest runs of geonn_refresh';
+
+-- How often each cache was refreshed, beyond what is in the log.
+CREATE TABLE geonn_cache_total (
+	cache integer PRIMARY KEY,
+	runs bigint NOT NULL,				-- that succeeded
+	failures bigint NOT NULL
+);
+
+-- What the last run saw, of which cache_copy.c has the essay.  It can be had
+-- anew, so it is in no WAL and no dump.
+CREATE UNLOGGED TABLE geonn_cache_seen (
+	cache integer PRIMARY KEY,
+	run bigint NOT NULL,				-- geonn_cache_total.runs after it
+	signature bytea NOT NULL,			-- the arguments and columns it was made with
+	rows bigint NOT NULL,				-- of the table
+	labels bytea[] NOT NULL,			-- of obs and ref, empty where there is none
+	seed bigint[] NOT NULL,				-- of the copies' hashes
+	copied boolean[] NOT NULL			-- is there a copy of obs, of ref?
+);
+CREATE UNLOGGED TABLE geonn_cache_part (
+	cache integer,
+	side smallint,						-- 0: obs, 1: ref
+	number integer,
+	contents bytea NOT NULL,
+	PRIMARY KEY (cache, side, number)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE geonn_cache_part ALTER contents SET STORAGE EXTERNAL;
+CREATE UNLOGGED TABLE geonn_cache_directory (
+	cache integer,
+	side smallint,
+	number integer,
+	contents bytea NOT NULL,
+	PRIMARY KEY (cache, side, number)
+);
+ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
+
+-- A table of the neighbours of obs in ref, with the columns obs_id, rank, ref_id
+-- and distance, filled and then kept up to date by geonn_refresh.  Its primary key is
+-- (obs_id, rank): an id that obs has twice is an error.
+--
+-- name				of the cache, as the other functions take it
+-- k ... options	as for geonn_nearest; with radius, as for geonn_within
+-- target			name of the table to make, with or without schema; NULL: the
+--					cache's name
+-- radius			metres: all references within it, instead of k
+--
+-- Whoever calls it owns the table and the cache; refreshes run as the table's
+-- owner.  Returns the table.
+CREATE FUNCTION geonn_cache_create(name text, obs regclass, ref regclass,
+								   k integer DEFAULT 1,
+								   max_distance double precision DEFAULT NULL,
+								   metric text DEFAULT 'sphere',
+								   by name[] DEFAULT NULL,
+								   exclude_self boolean DEFAULT false,
+								   keep_unmatched boolean DEFAULT false,
+								   ties text DEFAULT 'first',
+								   invalid text DEFAULT 'skip',
+								   options jsonb DEFAULT '{}',
+								   target text DEFAULT NULL,
+								   radius double precision DEFAULT NULL)
+	RETURNS regclass
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION geonn_cache_create(text, regclass, regclass, integer, double precision, text,
+									   name[], boolean, boolean, text, text, jsonb, text,
+									   double precision) IS
+'makes a table of neighbours that geonn_refresh keeps up to date';
+
+-- Changes what a cache asks, or its name: changes has any of name, k, max_distance,
+-- radius, metric, by, exclude_self, keep_unmatched, ties, invalid and options.  The
+-- table's rows change with the next refresh.
+CREATE FUNCTION geonn_cache_alter(name text, changes jsonb) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION geonn_cache_alter(text, jsonb) IS
+'changes what a cache asks, or its name';
+
+-- Drops a cache with its table and its schedule; or keeps the table as it is.
+CREATE FUNCTION geonn_cache_drop(name text, keep_table boolean DEFAULT false) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION geonn_cache_drop(text, boolean) IS
+'drops a cache and its table';
+
+-- Makes a cache's table what a search would return now.  mode is 'full': search
+-- for all observations; 'incremental': for those whose neighbours may have
+-- changed, if there is a copy of what the last run saw; or 'auto', whichever is
+-- less work.  Writes the rows that differ, and no others.  Called outside a
+-- transaction block it keeps a record of failures, too.
+CREATE PROCEDURE geonn_refresh(name text, mode text DEFAULT 'auto')
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON PROCEDURE geonn_refresh(text, text) IS
+'brings the table of a cache up to date';
+
+-- The same for all caches of the current user, one after the other; a failure of
+-- one is a warning.
+CREATE PROCEDURE geonn_refresh_all(mode text DEFAULT 'auto')
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON PROCEDURE geonn_refresh_all(text) IS
+'brings the tables of all caches of the current user up to date';
+
+-- Of the tables' triggers: somebody else has changed the rows, so that the next
+-- refresh looks at all of them.
+CREATE FUNCTION geonn_cache_changed() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION geonn_cache_changed() IS
+'has the next refresh of a cache look at all rows of its table';
+
+-- The caches of roles that the current user is a member of; to pg_read_all_stats
+-- all of them.
+CREATE VIEW geonn_caches AS
+	SELECT c.name, c.target, pg_catalog.pg_get_userbyid(t.relowner) AS owner, c.obs, c.ref,
+		r.started AS last_start,
+		r.finished AS last_finish,
+		-- a process that ended without a word has left its row as it was
+		CASE WHEN r.status = 'running' AND NOT EXISTS (
+				SELECT FROM pg_catalog.pg_locks l
+				WHERE l.locktype = 'object' AND l.granted AND l.pid = r.pid
+				AND l.classid = 'geonn_cache'::pg_catalog.regclass
+				AND l.objid = c.id::pg_catalog.oid)
+			THEN 'interrupted' ELSE r.status END AS status,
+		r.error, r.mode,
+		r.rows, r.inserted + r.updated + r.deleted AS rows_changed,
+		coalesce(n.runs, 0) AS runs, coalesce(n.failures, 0) AS failures,
+		c.schedule
+	FROM geonn_cache c
+		LEFT JOIN pg_catalog.pg_class t ON t.oid = c.target
+		LEFT JOIN geonn_cache_total n ON n.cache = c.id
+		LEFT JOIN LATERAL (
+			SELECT * FROM geonn_cache_run r
+			WHERE r.cache = c.id AND r.status <> 'skipped'
+			ORDER BY r.id DESC LIMIT 1) r ON true
+	WHERE t.oid IS NULL
+		OR pg_catalog.pg_has_role(t.relowner, 'USAGE')
+		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE');
+COMMENT ON VIEW geonn_caches IS
+'tables of neighbours that are kept up to date, and how their last refresh went';
+GRANT SELECT ON geonn_caches TO PUBLIC;
+
+CREATE VIEW geonn_cache_log AS
+	SELECT c.name, r.started, r.finished, r.status, r.pid, r.mode, r.reason,
+		r.rows, r.inserted, r.updated, r.deleted, r.error
+	FROM geonn_cache_run r
+		JOIN geonn_cache c ON c.id = r.cache
+		LEFT JOIN pg_catalog.pg_class t ON t.oid = c.target
+	WHERE t.oid IS NULL
+		OR pg_catalog.pg_has_role(t.relowner, 'USAGE')
+		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')
+	ORDER BY r.id;
+COMMENT ON VIEW geonn_cache_log IS 'the latest refreshes of each cache';
+GRANT SELECT ON geonn_cache_log TO PUBLIC;

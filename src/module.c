@@ -31,6 +31,7 @@ int			geonn_engine_timeout = 60;
 int			geonn_transfer_memory_limit = 1024;
 int			geonn_gpu_memory_limit = 0;
 int			geonn_kept_memory_limit = 1024;
+int			geonn_log_keep = 100;
 
 const struct config_enum_entry geonn_device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
@@ -103,6 +104,14 @@ _PG_init(void)
 							&geonn_kept_memory_limit,
 							1024, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.log_keep",
+							"Runs of each cache that geonn_cache_log keeps.",
+							NULL,
+							&geonn_log_keep,
+							100, 1, INT_MAX,
+							PGC_SUSET, 0,
 							NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("geonn");

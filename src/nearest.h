@@ -9,6 +9,9 @@
 
 #include "join.h"
 
+extern PGDLLEXPORT Datum geonn_nearest(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum geonn_within(PG_FUNCTION_ARGS);
+
 /* Is it one of them? */
 extern bool geonn_is_join(PGFunction function);
 

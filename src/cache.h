@@ -1,0 +1,164 @@
+/*
+ * cache.h
+ *		Caches: tables of neighbours that are kept up to date.
+ */
+#ifndef GEONN_CACHE_H
+#define GEONN_CACHE_H
+
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "utils/array.h"
+#include "utils/jsonb.h"
+#include "utils/snapshot.h"
+
+#include "join.h"
+
+/* a cache as geonn_cache has it; options as SQL values, NULL where they are */
+typedef struct GeonnCache
+{
+	Oid			schema;			/* of the extension */
+	int32		id;				/* 0: not there yet */
+	char	   *name;
+	Oid			owner;			/* of the target */
+	Oid			target;
+	Oid			obs;
+	Oid			ref;
+	bool		within;			/* all within radius, instead of k */
+	int32		k;
+	bool		has_distance;
+	double		distance;		/* max_distance or radius */
+	text	   *metric;
+	ArrayType  *by;				/* or NULL */
+	bool		exclude_self;
+	bool		keep_unmatched;
+	text	   *ties;
+	text	   *invalid;
+	Jsonb	   *options;
+} GeonnCache;
+
+/* the columns of a target, in this order */
+typedef enum TargetColumn
+{
+	TARGET_OBSERVATION_ID,
+	TARGET_RANK,
+	TARGET_REFERENCE_ID,
+	TARGET_DISTANCE
+} TargetColumn;
+
+#define TARGET_COLUMNS 4
+
+/* ---- cache_catalog.c: the extension's own tables ---- */
+
+/* The schema of the extension that the called function belongs to. */
+extern Oid	geonn_cache_schema(FunctionCallInfo fcinfo);
+
+/*
+ * Run a statement on the extension's own tables, with their owner's privileges; $S in it is
+ * the extension's schema.  The types of values are given; nulls may be NULL.
+ * Reads with the given snapshot where there is one, else sees the latest.  Returns
+ * the rows that were read or changed; those read are in SPI_tuptable.
+ */
+extern uint64 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot,
+								int count, const Oid *types, const Datum *values,
+								const char *nulls);
+
+/*
+ * The cache of this name, in the current memory context.  Raises an error where there
+ * is none, and where the current user is not a member of the role that owns it.
+ */
+extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
+
+/* The names of all caches whose owner the current user is a member of. */
+extern List *geonn_cache_names(Oid schema);
+
+/*
+ * Let nobody else refresh or change the cache: until the end of the transaction, or with
+ * session until geonn_cache_unlock.  Without wait, returns false where somebody does.
+ */
+extern bool geonn_cache_lock(const GeonnCache *cache, bool wait, bool session);
+extern void geonn_cache_unlock(const GeonnCache *cache);
+
+/* Who has it locked: a process id, or 0. */
+extern int	geonn_cache_locker(const GeonnCache *cache);
+
+/* What a run did, as geonn_cache_log shows it. */
+typedef struct GeonnRunResult
+{
+	const char *status;			/* succeeded, failed, skipped */
+	const char *mode;			/* or NULL */
+	const char *reason;			/* or NULL */
+	bool		counted;		/* the rest counts */
+	int64		rows;
+	int64		inserted;
+	int64		updated;
+	int64		deleted;
+	const char *error;			/* or NULL */
+} GeonnRunResult;
+
+/* Note that a run has begun, of which this process makes the row returned; then its result. */
+extern int64 geonn_cache_log_start(const GeonnCache *cache);
+extern void geonn_cache_log_finish(const GeonnCache *cache, int64 run,
+								   const GeonnRunResult *result);
+
+/* ---- cache_search.c: what a cache asks ---- */
+
+/* The join; its sources are looked up and locked as a SELECT does. */
+extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);
+
+/*
+ * The call that returns the target's columns, as an item of SQL's FROM with this
+ * alias.
+ */
+extern char *geonn_cache_call(const GeonnCache *cache, const char *alias);
+
+/* The target's columns: a row type for the join, or their definitions for SQL. */
+extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
+extern char *geonn_cache_definitions(const GeonnJoin *join);
+
+/* ---- cache_target.c: the rows of a target ---- */
+
+/* OPERATOR(pg_catalog.=), for SQL: by which values of this type are equal. */
+extern char *geonn_cache_equality(Oid type);
+
+/* A target's name with its schema, for SQL. */
+extern char *geonn_cache_target_name(const GeonnCache *cache);
+
+/* Raise the error of an observation's id that is there twice; or that of the error at hand, if it is one. */
+pg_attribute_noreturn()
+extern void geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id);
+pg_attribute_noreturn()
+extern void geonn_cache_rethrow(const GeonnCache *cache, MemoryContext context);
+
+/* Fill a new table, which nobody else sees yet.  Returns how many rows there are. */
+extern uint64 geonn_target_fill(const GeonnCache *cache);
+
+/* what to do about a target's row */
+typedef enum RowChange
+{
+	ROW_DELETED,
+	ROW_UPDATED,
+	ROW_INSERTED
+} RowChange;
+
+#define ROW_CHANGES 3
+
+/* Differences between a target's rows and what they should be. */
+typedef struct GeonnDifference GeonnDifference;
+
+/* There are none yet; they live as long as the current memory context. */
+extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDesc row_type);
+
+/* One more, of the row with this key; of one that is deleted the key is all that counts. */
+extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
+								 const Datum *values, const bool *nulls);
+
+/*
+ * Compare all rows with those of a search, with the active snapshot.  Returns
+ * how many there will be.
+ */
+extern int64 geonn_difference_find(GeonnDifference *difference);
+
+/* Write them, and count them into the result. */
+extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);
+
+#endif							/* GEONN_CACHE_H */

@@ -1,0 +1,372 @@
+/*
+ * cache_catalog.c
+ *		The tables in which the extension keeps its caches, and their locks.
+ *
+ * The tables belong to the extension's owner and are nobody else's to read or write:
+ * users have the views.  So statements on them run with their owner's privileges, and
+ * what they are about is checked here: a cache is its target's owner's, as an
+ * index is, and may be had by the members of that role.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "cache.h"
+#include "geonn.h"
+
+Oid
+geonn_cache_schema(FunctionCallInfo fcinfo)
+{
+	return get_func_namespace(fcinfo->flinfo->fn_oid);
+}
+
+/* ---- statements ---- */
+
+/*
+ * The statement with the schema in place of $S.
+ */
+static char *
+with_schema(const char *statement, Oid schema)
+{
+	const char *name = quote_identifier(get_namespace_name(schema));
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (const char *next = statement; *next != '\0'; next++)
+	{
+		if (next[0] == '$' && next[1] == 'S')
+		{
+			appendStringInfoString(&text, name);
+			next++;
+		}
+		else
+			appendStringInfoChar(&text, *next);
+	}
+	return text.data;
+}
+
+/*
+ * The table geonn_cache.
+ */
+static Oid
+cache_table(Oid schema)
+{
+	Oid			relation = get_relname_relid("geonn_cache", schema);
+
+	if (!OidIsValid(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the extension's table geonn_cache does not exist"),
+				 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
+	return relation;
+}
+
+/*
+ * A relation's owner, or InvalidOid where it was dropped.
+ */
+static Oid
+owner_of(Oid relation)
+{
+	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			owner = InvalidOid;
+
+	if (HeapTupleIsValid(row))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(row))->relowner;
+		ReleaseSysCache(row);
+	}
+	return owner;
+}
+
+uint64
+geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
+				  const Oid *types, const Datum *values, const char *nulls)
+{
+	SPIPlanPtr	plan;
+	Oid			user;
+	int			context;
+	int			result;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(owner_of(cache_table(schema)),
+						   context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	plan = SPI_prepare(with_schema(statement, schema), count, unconstify(Oid *, types));
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
+	result = SPI_execute_snapshot(plan, unconstify(Datum *, values), nulls,
+								  snapshot == NULL ? InvalidSnapshot : snapshot,
+								  InvalidSnapshot, false, true, 0);
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", statement, SPI_result_code_string(result));
+	SPI_freeplan(plan);
+	SetUserIdAndSecContext(user, context);
+	return SPI_processed;
+}
+
+/* ---- caches ---- */
+
+/* the columns of geonn_cache that a cache is read from */
+enum
+{
+	CACHE_ID = 1,
+	CACHE_NAME,
+	CACHE_TARGET,
+	CACHE_OBS,
+	CACHE_REF,
+	CACHE_K,
+	CACHE_MAX_DISTANCE,
+	CACHE_RADIUS,
+	CACHE_METRIC,
+	CACHE_BY,
+	CACHE_EXCLUDE_SELF,
+	CACHE_KEEP_UNMATCHED,
+	CACHE_TIES,
+	CACHE_INVALID,
+	CACHE_OPTIONS
+};
+
+static const char cache_columns[] =
+"id, name, target::pg_catalog.oid, obs::pg_catalog.oid, ref::pg_catalog.oid, k, max_distance,"
+" radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options";
+
+static Datum
+column(HeapTuple row, int number, bool *is_null)
+{
+	return SPI_getbinval(row, SPI_tuptable->tupdesc, number, is_null);
+}
+
+static Datum
+required(HeapTuple row, int number)
+{
+	bool		is_null;
+	Datum		value = column(row, number, &is_null);
+
+	if (is_null)
+		elog(ERROR, "column %d of geonn_cache is NULL", number);
+	return value;
+}
+
+static GeonnCache *
+read_cache(Oid schema, HeapTuple row, MemoryContext context)
+{
+	MemoryContext former = MemoryContextSwitchTo(context);
+	GeonnCache *cache = palloc0(sizeof(GeonnCache));
+	bool		is_null;
+	Datum		value;
+
+	cache->schema = schema;
+	cache->id = DatumGetInt32(required(row, CACHE_ID));
+	cache->name = TextDatumGetCString(required(row, CACHE_NAME));
+	cache->target = DatumGetObjectId(required(row, CACHE_TARGET));
+	cache->owner = owner_of(cache->target);
+	cache->obs = DatumGetObjectId(required(row, CACHE_OBS));
+	cache->ref = DatumGetObjectId(required(row, CACHE_REF));
+	value = column(row, CACHE_K, &is_null);
+	cache->within = is_null;
+	cache->k = is_null ? 0 : DatumGetInt32(value);
+	value = column(row, cache->within ? CACHE_RADIUS : CACHE_MAX_DISTANCE, &is_null);
+	cache->has_distance = !is_null;
+	cache->distance = is_null ? 0 : DatumGetFloat8(value);
+	cache->metric = DatumGetTextPCopy(required(row, CACHE_METRIC));
+	value = column(row, CACHE_BY, &is_null);
+	cache->by = is_null ? NULL : DatumGetArrayTypePCopy(value);
+	cache->exclude_self = DatumGetBool(required(row, CACHE_EXCLUDE_SELF));
+	cache->keep_unmatched = DatumGetBool(required(row, CACHE_KEEP_UNMATCHED));
+	cache->ties = DatumGetTextPCopy(required(row, CACHE_TIES));
+	cache->invalid = DatumGetTextPCopy(required(row, CACHE_INVALID));
+	cache->options = DatumGetJsonbPCopy(required(row, CACHE_OPTIONS));
+	MemoryContextSwitchTo(former);
+	return cache;
+}
+
+GeonnCache *
+geonn_cache_find(Oid schema, const char *name)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Oid			type = TEXTOID;
+	Datum		value = CStringGetTextDatum(name);
+	GeonnCache *cache;
+
+	SPI_connect();
+	if (geonn_catalog_run(schema, psprintf("SELECT %s FROM $S.geonn_cache WHERE name = $1",
+										   cache_columns), NULL, 1, &type, &value, NULL) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("cache \"%s\" does not exist", name),
+				 errhint("The view geonn_caches lists caches; geonn_cache_create makes one.")));
+	cache = read_cache(schema, SPI_tuptable->vals[0], context);
+	SPI_finish();
+	if (OidIsValid(cache->owner) && !has_privs_of_role(GetUserId(), cache->owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of cache \"%s\"", name)));
+	return cache;
+}
+
+List *
+geonn_cache_names(Oid schema)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List	   *names = NIL;
+
+	SPI_connect();
+	(void) geonn_catalog_run(schema, "SELECT name, target::pg_catalog.oid FROM $S.geonn_cache ORDER BY name",
+							 NULL, 0, NULL, NULL, NULL);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+		Oid			owner = owner_of(DatumGetObjectId(required(row, 2)));
+
+		if (OidIsValid(owner) && has_privs_of_role(GetUserId(), owner))
+		{
+			MemoryContext former = MemoryContextSwitchTo(context);
+
+			names = lappend(names, TextDatumGetCString(required(row, 1)));
+			MemoryContextSwitchTo(former);
+		}
+	}
+	SPI_finish();
+	return names;
+}
+
+/* ---- locks ---- */
+
+/*
+ * The lock is that of an object of the database: this row of geonn_cache.
+ */
+static LOCKTAG
+lock_of(const GeonnCache *cache)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, cache_table(cache->schema), (Oid) cache->id, 0);
+	return tag;
+}
+
+bool
+geonn_cache_lock(const GeonnCache *cache, bool wait, bool session)
+{
+	LOCKTAG		tag = lock_of(cache);
+
+	return LockAcquire(&tag, ExclusiveLock, session, !wait) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void
+geonn_cache_unlock(const GeonnCache *cache)
+{
+	LOCKTAG		tag = lock_of(cache);
+
+	(void) LockRelease(&tag, ExclusiveLock, true);
+}
+
+int
+geonn_cache_locker(const GeonnCache *cache)
+{
+	LOCKTAG		tag = lock_of(cache);
+	Oid			types[] = {OIDOID, OIDOID};
+	Datum		values[] = {ObjectIdGetDatum(tag.locktag_field2),
+	ObjectIdGetDatum(tag.locktag_field3)};
+	int			pid = 0;
+
+	SPI_connect();
+	if (geonn_catalog_run(cache->schema,
+						  "SELECT l.pid FROM pg_catalog.pg_locks l, pg_catalog.pg_database d"
+						  " WHERE l.locktype = 'object' AND l.granted AND l.database = d.oid"
+						  " AND d.datname = pg_catalog.current_database()"
+						  " AND l.classid = $1 AND l.objid = $2",
+						  NULL, 2, types, values, NULL) > 0)
+		pid = DatumGetInt32(required(SPI_tuptable->vals[0], 1));
+	SPI_finish();
+	return pid;
+}
+
+/* ---- the log ---- */
+
+int64
+geonn_cache_log_start(const GeonnCache *cache)
+{
+	Oid			types[] = {INT4OID, INT4OID};
+	Datum		values[] = {Int32GetDatum(cache->id), Int32GetDatum(MyProcPid)};
+	int64		run;
+
+	SPI_connect();
+	(void) geonn_catalog_run(cache->schema,
+							 "INSERT INTO $S.geonn_cache_run (cache, started, status, pid)"
+							 " VALUES ($1, pg_catalog.clock_timestamp(), 'running', $2) RETURNING id",
+							 NULL, 2, types, values, NULL);
+	run = DatumGetInt64(required(SPI_tuptable->vals[0], 1));
+	SPI_finish();
+	return run;
+}
+
+/*
+ * Count the run, and keep no more of the log than geonn.log_keep says.
+ */
+static void
+count_run(const GeonnCache *cache, const GeonnRunResult *result)
+{
+	Oid			types[] = {INT4OID, INT4OID, INT4OID};
+	bool		failed = strcmp(result->status, "failed") == 0;
+	Datum		values[] = {Int32GetDatum(cache->id), Int32GetDatum(!failed), Int32GetDatum(failed)};
+
+	if (strcmp(result->status, "skipped") != 0)
+		(void) geonn_catalog_run(cache->schema,
+								 "INSERT INTO $S.geonn_cache_total AS t VALUES ($1, $2, $3)"
+								 " ON CONFLICT (cache) DO UPDATE SET runs = t.runs + excluded.runs,"
+								 " failures = t.failures + excluded.failures",
+								 NULL, 3, types, values, NULL);
+	values[1] = Int32GetDatum(geonn_log_keep);
+	(void) geonn_catalog_run(cache->schema,
+							 "DELETE FROM $S.geonn_cache_run WHERE cache = $1 AND id <="
+							 " (SELECT id FROM $S.geonn_cache_run WHERE cache = $1"
+							 " ORDER BY id DESC LIMIT 1 OFFSET $2)",
+							 NULL, 2, types, values, NULL);
+}
+
+static Datum
+text_or_null(const char *string, char *is_null)
+{
+	*is_null = string == NULL ? 'n' : ' ';
+	return string == NULL ? (Datum) 0 : CStringGetTextDatum(string);
+}
+
+void
+geonn_cache_log_finish(const GeonnCache *cache, int64 run, const GeonnRunResult *result)
+{
+	Oid			types[] = {INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID};
+	Datum		values[lengthof(types)];
+	char		nulls[lengthof(types)];
+
+	SPI_connect();
+	values[0] = Int64GetDatum(run);
+	nulls[0] = ' ';
+	values[1] = text_or_null(result->status, &nulls[1]);
+	values[2] = text_or_null(result->mode, &nulls[2]);
+	values[3] = text_or_null(result->reason, &nulls[3]);
+	values[4] = text_or_null(result->error, &nulls[4]);
+	values[5] = Int64GetDatum(result->rows);
+	values[6] = Int64GetDatum(result->inserted);
+	values[7] = Int64GetDatum(result->updated);
+	values[8] = Int64GetDatum(result->deleted);
+	memset(nulls + 5, result->counted ? ' ' : 'n', 4);
+	(void) geonn_catalog_run(cache->schema,
+							 "UPDATE $S.geonn_cache_run SET finished = pg_catalog.clock_timestamp(),"
+							 " status = $2, mode = $3, reason = $4, error = $5, rows = $6,"
+							 " inserted = $7, updated = $8, deleted = $9 WHERE id = $1",
+							 NULL, lengthof(types), types, values, nulls);
+	count_run(cache, result);
+	SPI_finish();
+}

@@ -1,0 +1,360 @@
+/*
+ * cache_create.c
+ *		Caches are made, altered and dropped.
+ *
+ * A cache's table is an ordinary one, which belongs to whoever made the cache; a
+ * trigger on it notices when somebody else changes its rows.  All of it is one
+ * transaction: the table, its rows, the entry in geonn_cache.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/varlena.h"
+
+#include "cache.h"
+
+PG_FUNCTION_INFO_V1(geonn_cache_create);
+PG_FUNCTION_INFO_V1(geonn_cache_alter);
+PG_FUNCTION_INFO_V1(geonn_cache_drop);
+
+/* the arguments of geonn_cache_create */
+enum
+{
+	ARGUMENT_NAME,
+	ARGUMENT_OBS,
+	ARGUMENT_REF,
+	ARGUMENT_K,
+	ARGUMENT_MAX_DISTANCE,
+	ARGUMENT_METRIC,
+	ARGUMENT_BY,
+	ARGUMENT_EXCLUDE_SELF,
+	ARGUMENT_KEEP_UNMATCHED,
+	ARGUMENT_TIES,
+	ARGUMENT_INVALID,
+	ARGUMENT_OPTIONS,
+	ARGUMENT_TARGET,
+	ARGUMENT_RADIUS
+};
+
+static void
+run_command(const char *command)
+{
+	int			result = SPI_execute(command, false, 0);
+
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", command, SPI_result_code_string(result));
+}
+
+/* ---- create ---- */
+
+static void
+require(FunctionCallInfo fcinfo, int number, const char *name)
+{
+	if (PG_ARGISNULL(number))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument \"%s\" of geonn_cache_create is NULL", name)));
+}
+
+static GeonnCache *
+read_arguments(FunctionCallInfo fcinfo)
+{
+	static const char *const names[] = {
+		[ARGUMENT_NAME] = "name",[ARGUMENT_OBS] = "obs",[ARGUMENT_REF] = "ref",
+		[ARGUMENT_K] = "k",[ARGUMENT_METRIC] = "metric",
+		[ARGUMENT_EXCLUDE_SELF] = "exclude_self",[ARGUMENT_KEEP_UNMATCHED] = "keep_unmatched",
+		[ARGUMENT_TIES] = "ties",[ARGUMENT_INVALID] = "invalid",[ARGUMENT_OPTIONS] = "options"
+	};
+	GeonnCache *cache = palloc0(sizeof(GeonnCache));
+
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		if (names[i] != NULL)
+			require(fcinfo, i, names[i]);
+	}
+	cache->schema = geonn_cache_schema(fcinfo);
+	cache->name = text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_NAME));
+	cache->obs = PG_GETARG_OID(ARGUMENT_OBS);
+	cache->ref = PG_GETARG_OID(ARGUMENT_REF);
+	cache->k = PG_GETARG_INT32(ARGUMENT_K);
+	cache->within = !PG_ARGISNULL(ARGUMENT_RADIUS);
+	cache->has_distance = cache->within || !PG_ARGISNULL(ARGUMENT_MAX_DISTANCE);
+	if (cache->has_distance)
+		cache->distance = PG_GETARG_FLOAT8(cache->within ? ARGUMENT_RADIUS : ARGUMENT_MAX_DISTANCE);
+	cache->metric = PG_GETARG_TEXT_P(ARGUMENT_METRIC);
+	cache->by = PG_ARGISNULL(ARGUMENT_BY) ? NULL : PG_GETARG_ARRAYTYPE_P(ARGUMENT_BY);
+	cache->exclude_self = PG_GETARG_BOOL(ARGUMENT_EXCLUDE_SELF);
+	cache->keep_unmatched = PG_GETARG_BOOL(ARGUMENT_KEEP_UNMATCHED);
+	cache->ties = PG_GETARG_TEXT_P(ARGUMENT_TIES);
+	cache->invalid = PG_GETARG_TEXT_P(ARGUMENT_INVALID);
+	cache->options = PG_GETARG_JSONB_P(ARGUMENT_OPTIONS);
+
+	if (cache->within &&
+		(cache->k != 1 || !PG_ARGISNULL(ARGUMENT_MAX_DISTANCE) ||
+		 strcmp(text_to_cstring(cache->ties), "first") != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("radius is given together with k, max_distance or ties"),
+				 errdetail("A cache has all references within radius, or the k nearest ones.")));
+	if (cache->name[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("the name of a cache is empty")));
+	return cache;
+}
+
+static void
+raise_name_taken(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("cache \"%s\" already exists", name)));
+}
+
+/*
+ * The name of the table to make, for SQL, in the schema where it is going to be.
+ */
+static char *
+new_table(FunctionCallInfo fcinfo, const GeonnCache *cache, Oid *schema)
+{
+	RangeVar   *name;
+
+	if (PG_ARGISNULL(ARGUMENT_TARGET))
+	{
+		if (strlen(cache->name) >= NAMEDATALEN)
+			ereport(ERROR,
+					(errcode(ERRCODE_NAME_TOO_LONG),
+					 errmsg("\"%s\" is too long for the name of a table", cache->name),
+					 errdetail("It has %zu bytes, of at most %d.", strlen(cache->name),
+							   NAMEDATALEN - 1),
+					 errhint("Name the table by the argument target.")));
+		name = makeRangeVar(NULL, cache->name, -1);
+	}
+	else
+		name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(ARGUMENT_TARGET)));
+	*schema = RangeVarGetCreationNamespace(name);
+	if (isTempNamespace(*schema) || name->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the table of a cache cannot be temporary")));
+	name->schemaname = get_namespace_name(*schema);
+	return quote_qualified_identifier(name->schemaname, name->relname);
+}
+
+/*
+ * Enter the cache among the extension's; it gets its number.
+ */
+static void
+enter(GeonnCache *cache)
+{
+	Oid			types[] = {TEXTOID, OIDOID, OIDOID, OIDOID, INT4OID, FLOAT8OID, FLOAT8OID, TEXTOID,
+	NAMEARRAYOID, BOOLOID, BOOLOID, TEXTOID, TEXTOID, JSONBOID};
+	Datum		values[] = {CStringGetTextDatum(cache->name), ObjectIdGetDatum(cache->target),
+		ObjectIdGetDatum(cache->obs), ObjectIdGetDatum(cache->ref), Int32GetDatum(cache->k),
+		Float8GetDatum(cache->distance), Float8GetDatum(cache->distance),
+		PointerGetDatum(cache->metric), PointerGetDatum(cache->by),
+		BoolGetDatum(cache->exclude_self), BoolGetDatum(cache->keep_unmatched),
+	PointerGetDatum(cache->ties), PointerGetDatum(cache->invalid), JsonbPGetDatum(cache->options)};
+	char		nulls[] = "              ";
+	bool		is_null;
+
+	if (cache->within)
+		nulls[4] = 'n';
+	if (cache->within || !cache->has_distance)
+		nulls[5] = 'n';
+	if (!cache->within)
+		nulls[6] = 'n';
+	if (cache->by == NULL)
+		nulls[8] = 'n';
+	if (geonn_catalog_run(cache->schema,
+						  "INSERT INTO $S.geonn_cache (name, target, obs, ref, k, max_distance, radius,"
+						  " metric, by, exclude_self, keep_unmatched, ties, invalid, options)"
+						  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+						  " ON CONFLICT (name) DO NOTHING RETURNING id",
+						  NULL, lengthof(types), types, values, nulls) == 0)
+		raise_name_taken(cache->name);
+	cache->id = DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+											&is_null));
+}
+
+Datum
+geonn_cache_create(PG_FUNCTION_ARGS)
+{
+	GeonnCache *cache = read_arguments(fcinfo);
+	GeonnJoin  *join = geonn_cache_join(cache);
+	MemoryContext context = CurrentMemoryContext;
+	Oid			schema;
+	char	   *table = new_table(fcinfo, cache, &schema);
+	GeonnRunResult result = {
+		.status = "succeeded",
+		.mode = "fill",
+		.counted = true
+	};
+	int64		run;
+
+	(void) geonn_cache_equality(join->observations->columns[COLUMN_ID].type);
+	SPI_connect();
+	run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
+						 geonn_cache_definitions(join)));
+	cache->target = RangeVarGetRelid(makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(table))),
+									 NoLock, false);
+	cache->owner = GetUserId();
+	enter(cache);
+	run = geonn_cache_log_start(cache);
+	result.rows = result.inserted = (int64) geonn_target_fill(cache);
+	PG_TRY();
+	{
+		run_command(psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)", table));
+	}
+	PG_CATCH();
+	{
+		geonn_cache_rethrow(cache, context);
+	}
+	PG_END_TRY();
+	run_command(psprintf("CREATE TRIGGER geonn_cache_changed"
+						 " AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
+						 " FOR EACH STATEMENT EXECUTE FUNCTION %s.geonn_cache_changed()", table,
+						 quote_identifier(get_namespace_name(cache->schema))));
+	geonn_cache_log_finish(cache, run, &result);
+	SPI_finish();
+	PG_RETURN_OID(cache->target);
+}
+
+/* ---- alter ---- */
+
+/*
+ * What may be changed; or raise an error.  Returns whether one of two is there and not null.
+ */
+static void
+check_changes(Jsonb *changes, bool *has_k, bool *has_radius, bool *has_name)
+{
+	static const char *const known[] = {
+		"name", "k", "max_distance", "radius", "metric", "by", "exclude_self",
+		"keep_unmatched", "ties", "invalid", "options"
+	};
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	char	   *key = NULL;
+
+	*has_k = *has_radius = *has_name = false;
+	if (!JB_ROOT_IS_OBJECT(changes))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the argument changes is not an object"),
+				 errhint("Give an object, as in '{\"k\": 5}'.")));
+	iterator = JsonbIteratorInit(&changes->root);
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+		{
+			bool		is_known = false;
+
+			key = pnstrdup(value.val.string.val, value.val.string.len);
+			for (int i = 0; i < (int) lengthof(known); i++)
+				is_known |= strcmp(key, known[i]) == 0;
+			if (!is_known)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("a cache has no \"%s\" that can be changed", key),
+						 errdetail("What can be changed is name, k, max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid and options.")));
+		}
+		else if (token == WJB_VALUE && value.type != jbvNull)
+		{
+			*has_k |= strcmp(key, "k") == 0;
+			*has_radius |= strcmp(key, "radius") == 0;
+			*has_name |= strcmp(key, "name") == 0;
+		}
+	}
+	if (*has_k && *has_radius)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("changes has both k and radius"),
+				 errdetail("A cache has all references within radius, or the k nearest ones.")));
+}
+
+Datum
+geonn_cache_alter(PG_FUNCTION_ARGS)
+{
+	Oid			schema = geonn_cache_schema(fcinfo);
+	GeonnCache *cache = geonn_cache_find(schema, text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	Oid			types[] = {INT4OID, JSONBOID, BOOLOID, BOOLOID};
+	Datum		values[lengthof(types)];
+	bool		has_k;
+	bool		has_radius;
+	bool		has_name;
+	char	   *name;
+	bool		is_null;
+
+	check_changes(PG_GETARG_JSONB_P(1), &has_k, &has_radius, &has_name);
+	(void) geonn_cache_lock(cache, true, false);
+	SPI_connect();
+	values[0] = Int32GetDatum(cache->id);
+	values[1] = PG_GETARG_DATUM(1);
+	values[2] = BoolGetDatum(has_k);
+	values[3] = BoolGetDatum(has_radius);
+	if (has_name &&
+		geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name = $2 ->> 'name' AND id <> $1",
+						  NULL, 2, types, values, NULL) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("there is a cache of the new name already")));
+	if (geonn_catalog_run(schema,
+						  "UPDATE $S.geonn_cache c SET name = n.name, metric = n.metric, by = n.by,"
+						  " k = CASE WHEN $4 THEN NULL ELSE n.k END,"
+						  " max_distance = CASE WHEN $4 THEN NULL ELSE n.max_distance END,"
+						  " radius = CASE WHEN $3 THEN NULL ELSE n.radius END,"
+						  " exclude_self = n.exclude_self, keep_unmatched = n.keep_unmatched,"
+						  " ties = CASE WHEN $4 THEN 'first' ELSE n.ties END,"
+						  " invalid = n.invalid, options = n.options"
+						  " FROM (SELECT (pg_catalog.jsonb_populate_record(x, $2)).* FROM $S.geonn_cache x"
+						  " WHERE x.id = $1) n WHERE c.id = n.id RETURNING c.name",
+						  NULL, lengthof(types), types, values, NULL) != 1)
+		elog(ERROR, "cache %d is not there", cache->id);
+	name = TextDatumGetCString(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+											 &is_null));
+	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_seen WHERE cache = $1", NULL,
+							 1, types, values, NULL);
+	(void) geonn_cache_join(geonn_cache_find(schema, name));
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* ---- drop ---- */
+
+Datum
+geonn_cache_drop(PG_FUNCTION_ARGS)
+{
+	static const char *const statements[] = {
+		"DELETE FROM $S.geonn_cache WHERE id = $1",
+		"DELETE FROM $S.geonn_cache_run WHERE cache = $1",
+		"DELETE FROM $S.geonn_cache_total WHERE cache = $1",
+		"DELETE FROM $S.geonn_cache_seen WHERE cache = $1",
+		"DELETE FROM $S.geonn_cache_part WHERE cache = $1",
+		"DELETE FROM $S.geonn_cache_directory WHERE cache = $1"
+	};
+	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
+										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	bool		keep_table = PG_GETARG_BOOL(1);
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+
+	(void) geonn_cache_lock(cache, true, false);
+	SPI_connect();
+	for (int i = 0; i < (int) lengthof(statements); i++)
+		(void) geonn_catalog_run(cache->schema, statements[i], NULL, 1, &type, &id, NULL);
+	if (OidIsValid(cache->owner))
+		run_command(psprintf(keep_table ? "DROP TRIGGER IF EXISTS geonn_cache_changed ON %s" :
+							 "DROP TABLE %s", geonn_cache_target_name(cache)));
+	SPI_finish();
+	PG_RETURN_VOID();
+}
