@@ -302,6 +302,7 @@ CREATE TABLE geonn_cache_run (
 	pid integer NOT NULL,
 	mode text,							-- fill, full, incremental, unchanged
 	reason text,						-- of the mode
+	searched bigint,					-- observations, where they were counted
 	rows bigint,						-- of the table, afterwards
 	inserted bigint,
 	updated bigint,
@@ -318,16 +319,18 @@ CREATE TABLE geonn_cache_total (
 	failures bigint NOT NULL
 );
 
--- What the last run saw, of which cache_copy.c has the essay.  It can be had
--- anew, so it is in no WAL and no dump.
+-- What the last run saw, of which cache_seen.c and cache_copy.c have the essays.  It
+-- can be had anew, so it is in no WAL and no dump.
 CREATE UNLOGGED TABLE geonn_cache_seen (
 	cache integer PRIMARY KEY,
-	run bigint NOT NULL,				-- geonn_cache_total.runs after it
-	signature bytea NOT NULL,			-- the arguments and columns it was made with
+	valid boolean NOT NULL,				-- else the first run has yet to end
+	signature text NOT NULL,			-- what the cache asked, of which types
 	rows bigint NOT NULL,				-- of the table
-	labels bytea[] NOT NULL,			-- of obs and ref, empty where there is none
-	seed bigint[] NOT NULL,				-- of the copies' hashes
-	copied boolean[] NOT NULL			-- is there a copy of obs, of ref?
+	labels bytea[] NOT NULL,			-- of obs and ref; empty where there is none
+	seeds bigint[] NOT NULL,			-- of the copies' hashes
+	copied boolean NOT NULL,			-- are there copies?
+	futile integer NOT NULL,			-- copies in a row that were of no use
+	pause integer NOT NULL				-- runs until another one is made
 );
 CREATE UNLOGGED TABLE geonn_cache_part (
 	cache integer,
@@ -451,7 +454,7 @@ GRANT SELECT ON geonn_caches TO PUBLIC;
 
 CREATE VIEW geonn_cache_log AS
 	SELECT c.name, r.started, r.finished, r.status, r.pid, r.mode, r.reason,
-		r.rows, r.inserted, r.updated, r.deleted, r.error
+		r.searched, r.rows, r.inserted, r.updated, r.deleted, r.error
 	FROM geonn_cache_run r
 		JOIN geonn_cache c ON c.id = r.cache
 		LEFT JOIN pg_catalog.pg_class t ON t.oid = c.target

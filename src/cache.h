@@ -87,6 +87,7 @@ typedef struct GeonnRunResult
 	const char *status;			/* succeeded, failed, skipped */
 	const char *mode;			/* or NULL */
 	const char *reason;			/* or NULL */
+	int64		searched;		/* observations, or -1 */
 	bool		counted;		/* the rest counts */
 	int64		rows;
 	int64		inserted;
@@ -148,9 +149,26 @@ typedef struct GeonnDifference GeonnDifference;
 /* There are none yet; they live as long as the current memory context. */
 extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDesc row_type);
 
-/* One more, of the row with this key; of one that is deleted the key is all that counts. */
+/*
+ * One more: of the row at this place of the table (NULL: a new one), and the values that it
+ * should have, unless it is deleted.
+ */
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
-								 const Datum *values, const bool *nulls);
+								 ItemPointer place, const Datum *values, const bool *nulls);
+
+/* Do these rows, [TARGET_COLUMNS], have the same bytes? */
+extern bool geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
+							const Datum *other_values, const bool *other_nulls);
+
+/* bits by the places of a table's rows */
+typedef struct PlaceSet
+{
+	uint8	   *bits;
+	uint64		bytes;
+} PlaceSet;
+
+/* Add a place to the set, which is in the current memory context; false: it was there. */
+extern bool geonn_place_add(PlaceSet *set, ItemPointer place);
 
 /*
  * Compare all rows with those of a search, with the active snapshot.  Returns

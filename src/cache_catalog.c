@@ -346,7 +346,7 @@ text_or_null(const char *string, char *is_null)
 void
 geonn_cache_log_finish(const GeonnCache *cache, int64 run, const GeonnRunResult *result)
 {
-	Oid			types[] = {INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID};
+	Oid			types[] = {INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -362,10 +362,12 @@ geonn_cache_log_finish(const GeonnCache *cache, int64 run, const GeonnRunResult 
 	values[7] = Int64GetDatum(result->updated);
 	values[8] = Int64GetDatum(result->deleted);
 	memset(nulls + 5, result->counted ? ' ' : 'n', 4);
+	values[9] = Int64GetDatum(result->searched);
+	nulls[9] = result->counted && result->searched >= 0 ? ' ' : 'n';
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_run SET finished = pg_catalog.clock_timestamp(),"
 							 " status = $2, mode = $3, reason = $4, error = $5, rows = $6,"
-							 " inserted = $7, updated = $8, deleted = $9 WHERE id = $1",
+							 " inserted = $7, updated = $8, deleted = $9, searched = $10 WHERE id = $1",
 							 NULL, lengthof(types), types, values, nulls);
 	count_run(cache, result);
 	SPI_finish();

@@ -20,7 +20,7 @@
 #include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
-#include "cache.h"
+#include "cache_seen.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
@@ -197,6 +197,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	GeonnRunResult result = {
 		.status = "succeeded",
 		.mode = "fill",
+		.searched = -1,
 		.counted = true
 	};
 	int64		run;
@@ -211,6 +212,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	enter(cache);
 	run = geonn_cache_log_start(cache);
 	result.rows = result.inserted = (int64) geonn_target_fill(cache);
+	geonn_seen_begin(cache);
 	PG_TRY();
 	{
 		run_command(psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)", table));
@@ -224,6 +226,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 						 " AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
 						 " FOR EACH STATEMENT EXECUTE FUNCTION %s.geonn_cache_changed()", table,
 						 quote_identifier(get_namespace_name(cache->schema))));
+	geonn_seen_end(cache, join, geonn_seen_now(join), result.rows, NULL);
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
 	PG_RETURN_OID(cache->target);

@@ -27,10 +27,21 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
-#include "cache.h"
+#include "cache_incremental.h"
+#include "cache_seen.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
 PG_FUNCTION_INFO_V1(geonn_refresh_all);
+
+/*
+ * A run does not go by changes where more than these shares of the points have changed, or
+ * of the observations are to be searched for again.
+ */
+#define MOST_CHANGED	0.25
+#define MOST_SEARCHED	0.3
+
+/* futile copies in a row, of which more make no difference */
+#define MOST_FUTILE		5
 
 typedef enum RefreshMode
 {
@@ -87,31 +98,195 @@ check_target(const GeonnCache *cache, TupleDesc row_type)
 	}
 }
 
-static void
-refresh_fully(const GeonnCache *cache, TupleDesc row_type, const char *reason,
-			  GeonnRunResult *result)
+/* a refresh at work */
+typedef struct Refresh
 {
-	GeonnDifference *difference = geonn_difference_create(cache, row_type);
+	const GeonnCache *cache;
+	RefreshMode mode;
+	GeonnJoin  *join;
+	TupleDesc	row_type;
+	GeonnLabels now;
+	GeonnSeen  *seen;
+	GeonnRunResult *result;
+} Refresh;
+
+static const PointSource *
+source_of(const Refresh *refresh, CacheSide side)
+{
+	return side == SIDE_OBSERVATIONS ? refresh->join->observations : refresh->join->references;
+}
+
+/*
+ * What to do about a side's rows that are no points, when they are read for the first
+ * time: as the search does.
+ */
+static InvalidPolicy
+policy_of(const Refresh *refresh, CacheSide side)
+{
+	const GeonnJoin *join = refresh->join;
+
+	return side == SIDE_OBSERVATIONS && join->keep_unmatched &&
+		join->invalid == GEONN_INVALID_SKIPPED ? GEONN_INVALID_KEPT : join->invalid;
+}
+
+static GeonnCopy *
+create_copy(const Refresh *refresh, CacheSide side)
+{
+	return geonn_copy_create(refresh->cache, side, source_of(refresh, side),
+							 refresh->join->question.metric,
+							 side == SIDE_OBSERVATIONS && refresh->join->keep_unmatched,
+							 refresh->seen->seed[side]);
+}
+
+/* ---- by what has changed ---- */
+
+/*
+ * The changes of one side; false: there are too many.
+ */
+static bool
+find_changes(const Refresh *refresh, CacheSide side, GeonnCopy *copy, CopyChanges *changes)
+{
+	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
+		(Size) maintenance_work_mem * 1024;
+
+	geonn_copy_load(copy, GetActiveSnapshot());
+	*changes = (CopyChanges) {0};
+	return refresh->seen->same[side] ||
+		(geonn_copy_compare(copy, source_of(refresh, side), policy_of(refresh, side), memory,
+							changes) &&
+		 (refresh->mode == REFRESH_INCREMENTAL ||
+		  Max(changes->added_count, changes->gone_count) <= MOST_CHANGED * copy->rows));
+}
+
+/*
+ * Returns false, and has done nothing, where more has changed than is worth it.
+ */
+static bool
+refresh_by_changes(Refresh *refresh)
+{
+	GeonnRunResult *result = refresh->result;
+	GeonnIncrement increment = {
+		.cache = refresh->cache,
+		.join = refresh->join,
+		.row_type = refresh->row_type,
+		.observations = create_copy(refresh, SIDE_OBSERVATIONS),
+		.references = create_copy(refresh, SIDE_REFERENCES)
+	};
+	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
+
+	if (!find_changes(refresh, SIDE_REFERENCES, increment.references,
+					  &increment.reference_changes) ||
+		!find_changes(refresh, SIDE_OBSERVATIONS, increment.observations,
+					  &increment.observation_changes) ||
+		!geonn_increment(&increment, refresh->mode == REFRESH_INCREMENTAL ? 1 : MOST_SEARCHED,
+						 difference, &result->searched))
+		return false;
+	geonn_difference_write(difference, result);
+	result->mode = increment.reference_changes.added_count + increment.reference_changes.gone_count +
+		increment.observation_changes.added_count + increment.observation_changes.gone_count == 0 ?
+		"unchanged" : "incremental";
+	result->rows = refresh->seen->rows + result->inserted - result->deleted;
+	refresh->seen->futile = 0;
+	return true;
+}
+
+/* ---- by searching for everything ---- */
+
+static void
+make_copies(Refresh *refresh)
+{
+	GeonnSeen  *seen = refresh->seen;
+
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		if (!pg_strong_random(seen->seed[side], sizeof(seen->seed[side])))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not get random bytes")));
+		geonn_copy_build(create_copy(refresh, side), source_of(refresh, side),
+						 side == SIDE_OBSERVATIONS ? refresh->join : NULL);
+	}
+	seen->copied = true;
+}
+
+/*
+ * A copy is worth its work only if the next run can use it.  Where so much changes that
+ * it cannot, again and again, copies are made more and more seldom.
+ */
+static void
+see_to_copies(Refresh *refresh, bool was_futile)
+{
+	GeonnSeen  *seen = refresh->seen;
+
+	if (was_futile)
+	{
+		seen->futile = Min(seen->futile + 1, MOST_FUTILE);
+		seen->pause = (1 << seen->futile) - 1;
+	}
+	if (seen->pause > 0 && refresh->mode == REFRESH_AUTO)
+	{
+		seen->pause--;
+		if (seen->copied)
+		{
+			for (int side = 0; side < CACHE_SIDES; side++)
+				geonn_copy_delete(refresh->cache, side);
+		}
+		seen->copied = false;
+	}
+	else
+		make_copies(refresh);
+}
+
+static void
+refresh_fully(Refresh *refresh, const char *reason, bool was_futile)
+{
+	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
+	GeonnRunResult *result = refresh->result;
 
 	result->mode = "full";
 	result->reason = reason;
+	result->searched = -1;
 	result->rows = geonn_difference_find(difference);
+	see_to_copies(refresh, was_futile);
 	geonn_difference_write(difference, result);
+}
+
+/* ---- one or the other ---- */
+
+static void
+refresh_rows(Refresh *refresh)
+{
+	const GeonnSeen *seen = refresh->seen;
+
+	if (refresh->mode == REFRESH_FULL)
+		refresh_fully(refresh, "asked for", false);
+	else if (!seen->exists)
+		refresh_fully(refresh, "what the table was made of is not known", false);
+	else if (seen->same[SIDE_OBSERVATIONS] && seen->same[SIDE_REFERENCES])
+	{
+		refresh->result->mode = "unchanged";
+		refresh->result->counted = true;
+		refresh->result->rows = seen->rows;
+	}
+	else if (!seen->copied)
+		refresh_fully(refresh, "no copy of what the last run saw", false);
+	else if (!refresh_by_changes(refresh))
+		refresh_fully(refresh, "much has changed", true);
 }
 
 /*
  * Do the work, with the owner's privileges.
  */
 static void
-refresh(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *result)
+refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *result)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn refresh",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
+	Refresh		refresh = {.cache = cache,.mode = mode,.result = result};
 	int			level = NewGUCNestLevel();
 	Oid			user;
 	int			security;
-	TupleDesc	row_type;
 
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(cache->owner, security | SECURITY_RESTRICTED_OPERATION);
@@ -120,9 +295,13 @@ refresh(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *result)
 	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	row_type = geonn_cache_row_type(geonn_cache_join(cache));
-	check_target(cache, row_type);
-	refresh_fully(cache, row_type, mode == REFRESH_FULL ? NULL : "no copy", result);
+	refresh.join = geonn_cache_join(cache);
+	refresh.row_type = geonn_cache_row_type(refresh.join);
+	check_target(cache, refresh.row_type);
+	refresh.now = geonn_seen_now(refresh.join);
+	refresh.seen = geonn_seen_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
+	refresh_rows(&refresh);
+	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen);
 	PopActiveSnapshot();
 	AtEOXact_GUC(false, level);
 	SetUserIdAndSecContext(user, security);
@@ -170,7 +349,7 @@ try_refresh(const GeonnCache *cache, RefreshMode mode, int64 run)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		refresh(cache, mode, &result);
+		refresh_as_owner(cache, mode, &result);
 		geonn_cache_log_finish(cache, run, &result);
 		ReleaseCurrentSubTransaction();
 	}
@@ -211,6 +390,7 @@ refresh_alone(const GeonnCache *cache, RefreshMode mode)
 	{
 		int64		run = geonn_cache_log_start(cache);
 
+		geonn_seen_begin(cache);
 		SPI_commit();
 		error = try_refresh(cache, mode, run);
 		if (error != NULL)
@@ -243,7 +423,8 @@ refresh_cache(const GeonnCache *cache, RefreshMode mode, bool atomic)
 		GeonnRunResult result = {0};
 		int64		run = geonn_cache_log_start(cache);
 
-		refresh(cache, mode, &result);
+		geonn_seen_begin(cache);
+		refresh_as_owner(cache, mode, &result);
 		geonn_cache_log_finish(cache, run, &result);
 	}
 	return NULL;

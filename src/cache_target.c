@@ -197,8 +197,8 @@ geonn_target_fill(const GeonnCache *cache)
 
 /* ---- differences ---- */
 
-/* a difference: RowChange, then the row */
-#define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 1)
+/* a difference: RowChange, the place of the row, and its values */
+#define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 2)
 
 struct GeonnDifference
 {
@@ -206,6 +206,7 @@ struct GeonnDifference
 	TupleDesc	row_type;
 	TupleDesc	type;
 	Tuplestorestate *store;
+	int64		counts[ROW_CHANGES];
 	MemoryContext context;
 };
 
@@ -218,16 +219,17 @@ geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
 	difference->row_type = row_type;
 	difference->type = CreateTemplateTupleDesc(DIFFERENCE_COLUMNS);
 	TupleDescInitEntry(difference->type, 1, "change", INT4OID, -1, 0);
+	TupleDescInitEntry(difference->type, 2, "place", TIDOID, -1, 0);
 	for (int i = 0; i < TARGET_COLUMNS; i++)
-		TupleDescCopyEntry(difference->type, (AttrNumber) (i + 2), row_type, (AttrNumber) (i + 1));
+		TupleDescCopyEntry(difference->type, (AttrNumber) (i + 3), row_type, (AttrNumber) (i + 1));
 	difference->store = tuplestore_begin_heap(false, false, maintenance_work_mem);
 	difference->context = CurrentMemoryContext;
 	return difference;
 }
 
 void
-geonn_difference_add(GeonnDifference *difference, RowChange change, const Datum *values,
-					 const bool *nulls)
+geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer place,
+					 const Datum *values, const bool *nulls)
 {
 	MemoryContext former = MemoryContextSwitchTo(difference->context);
 	Datum		row[DIFFERENCE_COLUMNS];
@@ -235,12 +237,58 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, const Datum 
 
 	row[0] = Int32GetDatum(change);
 	row_nulls[0] = false;
-	memcpy(row + 1, values, TARGET_COLUMNS * sizeof(Datum));
-	memcpy(row_nulls + 1, nulls, TARGET_COLUMNS * sizeof(bool));
+	row[1] = PointerGetDatum(place);
+	row_nulls[1] = place == NULL;
 	if (change == ROW_DELETED)
-		row_nulls[1 + TARGET_REFERENCE_ID] = row_nulls[1 + TARGET_DISTANCE] = true;
+		memset(row_nulls + 2, true, TARGET_COLUMNS * sizeof(bool));
+	else
+	{
+		memcpy(row + 2, values, TARGET_COLUMNS * sizeof(Datum));
+		memcpy(row_nulls + 2, nulls, TARGET_COLUMNS * sizeof(bool));
+	}
 	tuplestore_putvalues(difference->store, difference->type, row, row_nulls);
+	difference->counts[change]++;
 	MemoryContextSwitchTo(former);
+}
+
+bool
+geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
+				const Datum *other_values, const bool *other_nulls)
+{
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(row_type, i);
+
+		if (nulls[i] != other_nulls[i])
+			return false;
+		if (!nulls[i] &&
+			!datum_image_eq(values[i], other_values[i], column->attbyval, column->attlen))
+			return false;
+	}
+	return true;
+}
+
+bool
+geonn_place_add(PlaceSet *set, ItemPointer place)
+{
+	uint64		number = (uint64) ItemPointerGetBlockNumber(place) * MaxHeapTuplesPerPage +
+		ItemPointerGetOffsetNumber(place);
+	uint64		byte = number / 8;
+	uint8		bit = (uint8) (1 << number % 8);
+
+	if (byte >= set->bytes)
+	{
+		uint64		bytes = Max(byte + BLCKSZ, set->bytes * 2);
+
+		set->bits = set->bytes == 0 ? MemoryContextAllocHuge(CurrentMemoryContext, bytes) :
+			repalloc_huge(set->bits, bytes);
+		memset(set->bits + set->bytes, 0, bytes - set->bytes);
+		set->bytes = bytes;
+	}
+	if (set->bits[byte] & bit)
+		return false;
+	set->bits[byte] |= bit;
+	return true;
 }
 
 /* ---- comparing all rows ---- */
@@ -258,83 +306,48 @@ typedef struct Comparer
 {
 	DestReceiver receiver;		/* first */
 	GeonnDifference *difference;
-	bool		by_value[TARGET_COLUMNS];
-	int16		length[TARGET_COLUMNS];
-	uint8	   *seen;			/* bits by the place of rows of the target that were matched */
-	uint64		seen_bytes;
+	MemoryContext context;
+	PlaceSet	seen;			/* rows of the target that equal one of the search */
 	int64		rows;
 } Comparer;
-
-/*
- * A row of the target that equals two of the search: an id is there twice.
- */
-static void
-see_once(Comparer *comparer, ItemPointer place, Datum observation)
-{
-	uint64		number = (uint64) ItemPointerGetBlockNumber(place) * MaxHeapTuplesPerPage +
-		ItemPointerGetOffsetNumber(place);
-	uint64		byte = number / 8;
-	uint8		bit = (uint8) (1 << number % 8);
-
-	if (byte >= comparer->seen_bytes)
-	{
-		uint64		bytes = Max(byte + 1, comparer->seen_bytes * 2);
-
-		comparer->seen = repalloc_huge(comparer->seen, bytes);
-		memset(comparer->seen + comparer->seen_bytes, 0, bytes - comparer->seen_bytes);
-		comparer->seen_bytes = bytes;
-	}
-	if (comparer->seen[byte] & bit)
-		geonn_cache_raise_duplicate(comparer->difference->cache,
-									TupleDescAttr(comparer->difference->row_type, 0)->atttypid,
-									observation);
-	comparer->seen[byte] |= bit;
-}
-
-static bool
-is_same(const Comparer *comparer, const Datum *target, const bool *target_nulls,
-		const Datum *found, const bool *found_nulls)
-{
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-	{
-		if (target_nulls[i] != found_nulls[i])
-			return false;
-		if (!found_nulls[i] &&
-			!datum_image_eq(target[i], found[i], comparer->by_value[i], comparer->length[i]))
-			return false;
-	}
-	return true;
-}
 
 static bool
 compare_row(TupleTableSlot *slot, DestReceiver *receiver)
 {
 	Comparer   *comparer = (Comparer *) receiver;
+	TupleDesc	row_type = comparer->difference->row_type;
+	MemoryContext former;
+	ItemPointer place;
 	const Datum *target;
 	const Datum *found;
 	const bool *target_nulls;
 	const bool *found_nulls;
 
 	slot_getallattrs(slot);
+	place = (ItemPointer) DatumGetPointer(slot->tts_values[COMPARED_PLACE]);
 	target = slot->tts_values + COMPARED_TARGET;
 	target_nulls = slot->tts_isnull + COMPARED_TARGET;
 	found = slot->tts_values + COMPARED_SEARCH;
 	found_nulls = slot->tts_isnull + COMPARED_SEARCH;
 	if (found_nulls[TARGET_RANK])
 	{
-		geonn_difference_add(comparer->difference, ROW_DELETED, target, target_nulls);
+		geonn_difference_add(comparer->difference, ROW_DELETED, place, NULL, NULL);
 		return true;
 	}
 	comparer->rows++;
 	if (slot->tts_isnull[COMPARED_PLACE])
 	{
-		geonn_difference_add(comparer->difference, ROW_INSERTED, found, found_nulls);
+		geonn_difference_add(comparer->difference, ROW_INSERTED, NULL, found, found_nulls);
 		return true;
 	}
-	see_once(comparer, (ItemPointer) DatumGetPointer(slot->tts_values[COMPARED_PLACE]),
-			 found[TARGET_OBSERVATION_ID]);
-	if (!is_same(comparer, target, target_nulls, found, found_nulls))
-		geonn_difference_add(comparer->difference, ROW_UPDATED, found, found_nulls);
+	former = MemoryContextSwitchTo(comparer->context);
+	if (!geonn_place_add(&comparer->seen, place))
+		geonn_cache_raise_duplicate(comparer->difference->cache,
+									TupleDescAttr(row_type, TARGET_OBSERVATION_ID)->atttypid,
+									found[TARGET_OBSERVATION_ID]);
+	MemoryContextSwitchTo(former);
+	if (!geonn_same_rows(row_type, target, target_nulls, found, found_nulls))
+		geonn_difference_add(comparer->difference, ROW_UPDATED, place, found, found_nulls);
 	return true;
 }
 
@@ -356,17 +369,13 @@ geonn_difference_find(GeonnDifference *difference)
 	const GeonnCache *cache = difference->cache;
 	Comparer	comparer = {
 		.receiver = {compare_row, compare_startup, compare_nothing, compare_nothing, DestTuplestore},
-		.difference = difference
+		.difference = difference,
+		.context = CurrentMemoryContext
 	};
 	SPIExecuteOptions options = {.read_only = true,.dest = &comparer.receiver};
 	int			result;
 
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-		get_typlenbyval(TupleDescAttr(difference->row_type, i)->atttypid,
-						&comparer.length[i], &comparer.by_value[i]);
 	SPI_connect();
-	comparer.seen_bytes = BLCKSZ;
-	comparer.seen = palloc0(comparer.seen_bytes);
 	result = SPI_execute_extended(psprintf("SELECT t.ctid, t.obs_id, t.rank, t.ref_id, t.distance,"
 										   " n.obs_id, n.rank, n.ref_id, n.distance"
 										   " FROM %s AS t FULL JOIN %s"
@@ -383,29 +392,48 @@ geonn_difference_find(GeonnDifference *difference)
 
 /* ---- writing ---- */
 
+/* the statements that write them; each takes arrays of some of the difference's columns */
+static const struct
+{
+	const char *statement;		/* of the table's name */
+	int			first;			/* column of the difference that it takes, */
+	int			count;			/* and how many */
+}			statements[ROW_CHANGES] = {
+	[ROW_DELETED] = {"DELETE FROM %s AS t USING pg_catalog.unnest($1) AS n(place)"
+	" WHERE t.ctid = n.place", 1, 1},
+	[ROW_UPDATED] = {"UPDATE %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
+		" distance = n.distance FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2),"
+		" pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5))"
+	" AS n(place, obs_id, rank, ref_id, distance) WHERE t.ctid = n.place", 1, 5},
+	[ROW_INSERTED] = {"INSERT INTO %s (obs_id, rank, ref_id, distance) SELECT * FROM ROWS FROM"
+		" (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3),"
+	" pg_catalog.unnest($4)) AS n", 2, 4}
+};
+
 typedef struct Batch
 {
 	SPIPlanPtr	plan;
-	int			columns;		/* of the row that the statement takes */
+	int			first;
+	int			columns;
 	int			rows;
-	Datum	   *values[TARGET_COLUMNS];	/* [ROWS_A_BATCH] */
-	bool	   *nulls[TARGET_COLUMNS];
+	Datum	   *values[DIFFERENCE_COLUMNS]; /* [ROWS_A_BATCH] */
+	bool	   *nulls[DIFFERENCE_COLUMNS];
 	int64		changed;
 } Batch;
 
 static Batch *
 create_batch(const GeonnDifference *difference, RowChange change)
 {
-	char	   *name = geonn_cache_target_name(difference->cache);
-	char	   *equality = geonn_cache_equality(TupleDescAttr(difference->row_type, 0)->atttypid);
 	Batch	   *batch = palloc0(sizeof(Batch));
-	Oid			types[TARGET_COLUMNS];
-	char	   *statement;
+	Oid			types[DIFFERENCE_COLUMNS];
+	char	   *statement = psprintf(statements[change].statement,
+									 geonn_cache_target_name(difference->cache));
 
-	batch->columns = change == ROW_DELETED ? TARGET_RANK + 1 : TARGET_COLUMNS;
+	batch->first = statements[change].first;
+	batch->columns = statements[change].count;
 	for (int i = 0; i < batch->columns; i++)
 	{
-		Oid			type = TupleDescAttr(difference->row_type, i)->atttypid;
+		Oid			type = TupleDescAttr(difference->type, batch->first + i)->atttypid;
 
 		types[i] = get_array_type(type);
 		if (!OidIsValid(types[i]))
@@ -416,18 +444,6 @@ create_batch(const GeonnDifference *difference, RowChange change)
 		batch->values[i] = palloc(ROWS_A_BATCH * sizeof(Datum));
 		batch->nulls[i] = palloc(ROWS_A_BATCH * sizeof(bool));
 	}
-	if (change == ROW_DELETED)
-		statement = psprintf("DELETE FROM %s AS t USING ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS n(o, r)"
-							 " WHERE t.obs_id %s n.o AND t.rank = n.r", name, equality);
-	else if (change == ROW_UPDATED)
-		statement = psprintf("UPDATE %s AS t SET obs_id = n.o, ref_id = n.f, distance = n.d"
-							 " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2),"
-							 " pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n(o, r, f, d)"
-							 " WHERE t.obs_id %s n.o AND t.rank = n.r", name, equality);
-	else
-		statement = psprintf("INSERT INTO %s (obs_id, rank, ref_id, distance)"
-							 " SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2),"
-							 " pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n", name);
 	batch->plan = SPI_prepare(statement, batch->columns, types);
 	if (batch->plan == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
@@ -438,12 +454,12 @@ static void
 write_batch(const GeonnDifference *difference, Batch *batch, MemoryContext memory)
 {
 	MemoryContext former = MemoryContextSwitchTo(memory);
-	Datum		arrays[TARGET_COLUMNS];
+	Datum		arrays[DIFFERENCE_COLUMNS];
 	int			result;
 
 	for (int i = 0; i < batch->columns; i++)
 	{
-		Form_pg_attribute column = TupleDescAttr(difference->row_type, i);
+		Form_pg_attribute column = TupleDescAttr(difference->type, batch->first + i);
 		int16		length;
 		bool		by_value;
 		char		alignment;
@@ -463,9 +479,13 @@ write_batch(const GeonnDifference *difference, Batch *batch, MemoryContext memor
 	MemoryContextReset(memory);
 }
 
+/*
+ * Write the differences of one kind.  A row that is not as it was read is not changed.
+ */
 static void
-write_rows(GeonnDifference *difference, Batch **batches, RowChange change)
+write_rows(GeonnDifference *difference, RowChange change, int64 *changed)
 {
+	Batch	   *batch = create_batch(difference, change);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(difference->type, &TTSOpsMinimalTuple);
 	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "geonn batch",
 												 ALLOCSET_DEFAULT_SIZES);
@@ -475,7 +495,6 @@ write_rows(GeonnDifference *difference, Batch **batches, RowChange change)
 	tuplestore_rescan(difference->store);
 	while (tuplestore_gettupleslot(difference->store, true, false, slot))
 	{
-		Batch	   *batch = batches[change];
 		MemoryContext former;
 
 		slot_getallattrs(slot);
@@ -484,11 +503,11 @@ write_rows(GeonnDifference *difference, Batch **batches, RowChange change)
 		former = MemoryContextSwitchTo(rows);
 		for (int i = 0; i < batch->columns; i++)
 		{
-			Form_pg_attribute column = TupleDescAttr(difference->row_type, i);
+			Form_pg_attribute column = TupleDescAttr(difference->type, batch->first + i);
 
-			batch->nulls[i][batch->rows] = slot->tts_isnull[i + 1];
-			batch->values[i][batch->rows] = slot->tts_isnull[i + 1] ? (Datum) 0 :
-				datumCopy(slot->tts_values[i + 1], column->attbyval, column->attlen);
+			batch->nulls[i][batch->rows] = slot->tts_isnull[batch->first + i];
+			batch->values[i][batch->rows] = slot->tts_isnull[batch->first + i] ? (Datum) 0 :
+				datumCopy(slot->tts_values[batch->first + i], column->attbyval, column->attlen);
 		}
 		MemoryContextSwitchTo(former);
 		if (++batch->rows == ROWS_A_BATCH)
@@ -497,17 +516,23 @@ write_rows(GeonnDifference *difference, Batch **batches, RowChange change)
 			MemoryContextReset(rows);
 		}
 	}
-	if (batches[change]->rows > 0)
-		write_batch(difference, batches[change], memory);
+	if (batch->rows > 0)
+		write_batch(difference, batch, memory);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextDelete(memory);
 	MemoryContextDelete(rows);
+	*changed = batch->changed;
+	if (*changed != difference->counts[change])
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("the table of cache \"%s\" was changed by others during the refresh",
+						difference->cache->name),
+				 errhint("The next refresh looks at all of its rows.")));
 }
 
 void
 geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 {
-	Batch	   *batches[ROW_CHANGES];
 	Oid			former = written_target;
 	MemoryContext context;
 
@@ -516,11 +541,9 @@ geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 	context = CurrentMemoryContext;
 	PG_TRY();
 	{
-		for (int change = 0; change < ROW_CHANGES; change++)
-		{
-			batches[change] = create_batch(difference, change);
-			write_rows(difference, batches, change);
-		}
+		write_rows(difference, ROW_DELETED, &result->deleted);
+		write_rows(difference, ROW_UPDATED, &result->updated);
+		write_rows(difference, ROW_INSERTED, &result->inserted);
 	}
 	PG_CATCH();
 	{
@@ -530,9 +553,6 @@ geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 	PG_END_TRY();
 	written_target = former;
 	result->counted = true;
-	result->deleted = batches[ROW_DELETED]->changed;
-	result->updated = batches[ROW_UPDATED]->changed;
-	result->inserted = batches[ROW_INSERTED]->changed;
 	SPI_finish();
 }
 

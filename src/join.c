@@ -100,6 +100,15 @@ drain(Search *search, bool wait)
 }
 
 /*
+ * An observation's id, as its row has it.
+ */
+static Datum
+result_id(const Search *search, const PointRow *row)
+{
+	return search->join->given != NULL ? Int64GetDatum((int64) search->point) : row->id;
+}
+
+/*
  * Send an observation, which may have a neighbour.
  */
 static void
@@ -111,8 +120,9 @@ add_observation(Search *search, const PointRow *row, int32 group)
 		identity = geonn_reference_identity(search->references, row->id);
 	while (geonn_client_places(search->client) == 0)
 		drain(search, true);
-	if (geonn_client_add_observation(search->client, row->id, row->latitude, row->longitude,
-									 group, identity) && search->waiting == NULL)
+	if (geonn_client_add_observation(search->client, result_id(search, row), row->latitude,
+									 row->longitude, group, identity) &&
+		search->waiting == NULL)
 		drain(search, false);
 }
 
@@ -160,7 +170,7 @@ consume_observation(void *state, const PointRow *row)
 		search->without_group++;
 	if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
 	{
-		geonn_sink_unmatched(&search->sink, row->id, row->id_is_null,
+		geonn_sink_unmatched(&search->sink, result_id(search, row), row->id_is_null,
 							 row->latitude_is_null ? NULL : &row->latitude,
 							 row->longitude_is_null ? NULL : &row->longitude,
 							 search->values, search->nulls);
@@ -169,40 +179,37 @@ consume_observation(void *state, const PointRow *row)
 	MemoryContextSwitchTo(former);
 }
 
+/*
+ * One of the points that were given.
+ */
 static PointRow
-array_row(const GeonnJoin *join, int number)
+given_row(const GivenPoints *given, uint64 number)
 {
-	PointRow	row = {
-		.status = POINT_NULL,
-		.id = Int64GetDatum(number + 1),
-		.latitude_is_null = join->latitude_is_null[number],
-		.longitude_is_null = join->longitude_is_null[number],
-		.latitude = join->latitude[number],
-		.longitude = join->longitude[number]
-	};
+	PointRow	row = {.status = POINT_NULL};
 
+	given->point(given->state, number, &row);
 	if (!row.latitude_is_null && !row.longitude_is_null)
 		row.status = geonn_point_status(row.latitude, row.longitude);
 	return row;
 }
 
 /*
- * Read so many of the observations that were given as arrays; false: all are.
+ * Read so many of the observations that were given; false: all are.
  */
 static bool
-read_arrays(Search *search, uint64 rows)
+read_given(Search *search, uint64 rows)
 {
 	const GeonnJoin *join = search->join;
 
-	for (uint64 i = 0; i < rows && search->point < join->points; i++)
+	for (uint64 i = 0; i < rows && search->point < join->given->count; i++)
 	{
-		PointRow	row = array_row(join, search->point++);
+		PointRow	row = given_row(join->given, search->point++);
 
 		CHECK_FOR_INTERRUPTS();
 		search->counts[row.status]++;
 		consume_observation(search, &row);
 	}
-	if (search->point < join->points)
+	if (search->point < join->given->count)
 		return true;
 	geonn_warn_of_rows("the arrays lat and lon", search->counts, join->keep_unmatched,
 					   "With invalid => 'error' the first of them is named.");
@@ -210,18 +217,18 @@ read_arrays(Search *search, uint64 rows)
 }
 
 /*
- * What arrays hold is known before anything is done.
+ * What points are given is known before anything is done.
  */
 void
-geonn_search_check_arrays(const GeonnJoin *join)
+geonn_search_check_given(const GeonnJoin *join)
 {
-	for (int i = 0; i < join->points; i++)
+	for (uint64 i = 0; i < join->given->count; i++)
 	{
-		PointRow	row = array_row(join, i);
+		PointRow	row = given_row(join->given, i);
 
 		if (row.status != POINT_VALID && row.status != POINT_NULL)
 			geonn_raise_invalid(row.status, row.latitude, row.longitude,
-								psprintf("point %d of the arrays", i + 1));
+								psprintf("point " UINT64_FORMAT " of the arrays", i + 1));
 	}
 }
 
@@ -239,7 +246,7 @@ GeonnSearch *
 geonn_search_begin(GeonnJoin *join, TupleDesc row_type)
 {
 	const PointColumn *reference_id = &join->references->columns[COLUMN_ID];
-	const PointColumn *observation_id = join->observations == NULL ? &point_number :
+	const PointColumn *observation_id = join->given != NULL ? &point_number :
 		&join->observations->columns[COLUMN_ID];
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn join",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -249,7 +256,7 @@ geonn_search_begin(GeonnJoin *join, TupleDesc row_type)
 	search->join = join;
 	search->context = context;
 	search->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
-	geonn_sink_begin(&search->sink, row_type, join->observations == NULL ? "ord" : "obs_id",
+	geonn_sink_begin(&search->sink, row_type, join->given != NULL ? "ord" : "obs_id",
 					 observation_id, reference_id, join->question.metric);
 	get_typlenbyval(observation_id->base_type, &join->question.id_length,
 					&join->question.id_by_value);
@@ -300,8 +307,8 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	search->store = store;
 	if (geonn_search_prepare(search))
 	{
-		if (join->observations == NULL)
-			(void) read_arrays(search, join->points);
+		if (join->given != NULL)
+			(void) read_given(search, join->given->count);
 		else
 		{
 			begin_reading(search, GEONN_READ_AT_ONCE);
@@ -365,7 +372,7 @@ begin_taking(Search *search)
 		return;
 	}
 	search->all_read = !geonn_search_prepare(search);
-	if (!search->all_read && search->join->observations != NULL)
+	if (!search->all_read && search->join->given == NULL)
 		begin_reading(search, GEONN_READ_IN_PARTS);
 }
 
@@ -399,7 +406,7 @@ read_some(Search *search)
 
 	INSTR_TIME_SET_CURRENT(begun);
 	search->all_read = search->reading != NULL ? !geonn_reading_next(search->reading, rows) :
-		!read_arrays(search, rows);
+		!read_given(search, rows);
 	INSTR_TIME_SET_CURRENT(spent);
 	INSTR_TIME_SUBTRACT(spent, begun);
 	search->spent_reading += INSTR_TIME_GET_MILLISEC(spent);

@@ -12,21 +12,36 @@
 #include "reader.h"
 #include "report.h"
 
+/* points that are at hand, in place of a source's rows */
+typedef struct GivenPoints
+{
+	uint64		count;
+
+	/*
+	 * Tell of one, by its number from 0 on; they are asked for in this order.  What the row
+	 * points to lives until the next call.  Its status is the caller's to find out.
+	 */
+	void		(*point) (void *state, uint64 number, PointRow *row);
+	void	   *state;
+} GivenPoints;
+
 typedef struct GeonnJoin
 {
-	PointSource *observations;	/* NULL: points of arrays */
+	PointSource *observations;	/* NULL: points are given, and have no ids */
 	PointSource *references;
 	GeonnQuestion question;		/* but for columns and ids, which the join knows */
 	bool		exclude_self;
 	bool		keep_unmatched;
 	InvalidPolicy invalid;
 
-	/* instead of observations: their ids are 1 ... points */
-	int			points;
-	const double *latitude;		/* [points] */
-	const double *longitude;
-	const bool *latitude_is_null;
-	const bool *longitude_is_null;
+	/*
+	 * The observations, where they are given.  Rows then have their number in place of
+	 * an id, from 1 on, in the column ord.
+	 */
+	const GivenPoints *given;
+
+	/* the references, where they are given; then the source has their columns */
+	const GivenPoints *given_references;
 } GeonnJoin;
 
 /*

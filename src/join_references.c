@@ -8,9 +8,11 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
+#include "geonn.h"
 #include "join_search.h"
 #include "kept_dataset.h"
 
@@ -81,6 +83,30 @@ geonn_search_attach_references(Search *search)
 }
 
 /*
+ * Have all references consumed.
+ */
+static void
+read_references_once(Search *search)
+{
+	const GeonnJoin *join = search->join;
+	const GivenPoints *given = join->given_references;
+
+	if (given == NULL)
+	{
+		geonn_read_points(join->references, join->invalid, consume_reference, search);
+		return;
+	}
+	for (uint64 i = 0; i < given->count; i++)
+	{
+		PointRow	row = {.status = POINT_VALID};
+
+		CHECK_FOR_INTERRUPTS();
+		given->point(given->state, i, &row);
+		consume_reference(search, &row);
+	}
+}
+
+/*
  * Read the references into a new dataset; if it has a label, it is to be kept.
  */
 static void
@@ -93,7 +119,7 @@ send_references(Search *search, bool labelled)
 	search->references = geonn_references_create(join->references,
 												 geonn_sink_needs_coordinates(&search->sink),
 												 join->exclude_self ? join->observations : NULL);
-	geonn_read_points(join->references, join->invalid, consume_reference, search);
+	read_references_once(search);
 	if (search->groups != NULL)
 		geonn_groups_seal(search->groups, search->client);
 	if (labelled)
@@ -140,14 +166,16 @@ read_references(Search *search)
 
 	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
 	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
-	if (join->observations != NULL)
+	if (join->given == NULL)
 		geonn_check_readable(join->observations);
-	table = geonn_check_table(join->references, &attributes);
-	if (join->observations == NULL && join->invalid == GEONN_INVALID_IS_ERROR)
-		geonn_search_check_arrays(join);
+	table = join->given_references != NULL ? InvalidOid :
+		geonn_check_table(join->references, &attributes);
+	if (join->given != NULL && join->observations == NULL &&
+		join->invalid == GEONN_INVALID_IS_ERROR)
+		geonn_search_check_given(join);
 
 	geonn_search_set_question(search);
-	labelled = OidIsValid(table) &&
+	labelled = geonn_kept_memory_limit > 0 && OidIsValid(table) &&
 		geonn_label_dataset(join->references, table, attributes, &join->question,
 							geonn_sink_needs_coordinates(&search->sink), &label);
 	search->client = geonn_client_open(&join->question, labelled ? &label : NULL);
@@ -157,7 +185,7 @@ read_references(Search *search)
 		send_references(search, labelled);
 	return geonn_client_references(search->client) > 0 ||
 		join->keep_unmatched ||
-		(join->invalid == GEONN_INVALID_IS_ERROR && join->observations != NULL);
+		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
 }
 
 /*

@@ -50,8 +50,8 @@ struct GeonnSearch
 
 	/* where rows are taken one by one */
 	GeonnRun	run;
-	PointReading *reading;		/* NULL: of arrays */
-	int			point;			/* next one of the arrays */
+	PointReading *reading;		/* NULL: of given points */
+	uint64		point;			/* next one of those given */
 	uint64		counts[POINT_STATUSES];	/* of the observations */
 	bool		all_read;
 	TupleTableSlot *waiting;	/* rows of the store come through it */
@@ -75,7 +75,7 @@ extern void geonn_search_attach_references(Search *search);
  */
 extern bool geonn_search_prepare(Search *search);
 
-/* What arrays hold is known before anything is done. */
-extern void geonn_search_check_arrays(const GeonnJoin *join);
+/* What points are given is known before anything is done. */
+extern void geonn_search_check_given(const GeonnJoin *join);
 
 #endif							/* GEONN_JOIN_SEARCH_H */

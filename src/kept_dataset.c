@@ -305,8 +305,6 @@ geonn_label_dataset(const PointSource *source, Oid table, const AttrNumber *attr
 	Version		version;
 	bool		can_tell;
 
-	if (geonn_kept_memory_limit == 0)
-		return false;
 	memset(label, 0, sizeof(*label));
 	relation = table_open(table, NoLock);
 	can_tell = shows_changes(relation, snapshot) &&

@@ -250,6 +250,16 @@ read_queries(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
 	return join;
 }
 
+/* points of two arrays */
+typedef struct ArrayPoints
+{
+	GivenPoints given;
+	double	   *latitude;
+	double	   *longitude;
+	const bool *latitude_is_null;
+	const bool *longitude_is_null;
+} ArrayPoints;
+
 /*
  * The coordinates of an array, which has one dimension or is empty.
  */
@@ -278,22 +288,37 @@ read_coordinates(FunctionCallInfo fcinfo, int number, const char *name,
 	return coordinates;
 }
 
+static void
+array_point(void *state, uint64 number, PointRow *row)
+{
+	const ArrayPoints *points = state;
+
+	row->latitude_is_null = points->latitude_is_null[number];
+	row->longitude_is_null = points->longitude_is_null[number];
+	row->latitude = points->latitude[number];
+	row->longitude = points->longitude[number];
+}
+
 static GeonnJoin *
 read_points(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
 {
 	GeonnJoin  *join = palloc0(sizeof(GeonnJoin));
+	ArrayPoints *points = palloc0(sizeof(ArrayPoints));
 	GeonnOptions options;
 	int			latitudes;
 	int			longitudes;
 
-	join->latitude = read_coordinates(fcinfo, 0, "lat", &join->latitude_is_null, &latitudes);
-	join->longitude = read_coordinates(fcinfo, 1, "lon", &join->longitude_is_null, &longitudes);
+	points->latitude = read_coordinates(fcinfo, 0, "lat", &points->latitude_is_null, &latitudes);
+	points->longitude = read_coordinates(fcinfo, 1, "lon", &points->longitude_is_null, &longitudes);
 	if (latitudes != longitudes)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the arrays lat and lon have %d and %d elements", latitudes, longitudes),
 				 errdetail("Together they are points: element by element, latitude and longitude.")));
-	join->points = latitudes;
+	points->given.count = (uint64) latitudes;
+	points->given.point = array_point;
+	points->given.state = points;
+	join->given = &points->given;
 	read_arguments(fcinfo, places, join, &options);
 	join->references = geonn_relation_source(read_relation(fcinfo, places, 2, "ref"),
 											 &options.reference, NIL);

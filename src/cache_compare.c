@@ -1,0 +1,311 @@
+/*
+ * cache_compare.c
+ *		What has changed of a source since its copy was made.
+ *
+ * The source is read once, for the sums of all parts.  If some came out otherwise, the
+ * hashes of these parts' rows are put into a table, and the source is read again: a row
+ * of such a part that is in the table is taken off it, and one that is not has come.  What is
+ * left in the table in the end has gone.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "cache_copy.h"
+
+typedef struct RowHash
+{
+	uint64		hash[2];
+} RowHash;
+
+typedef struct KnownRow
+{
+	RowHash		hash;
+	uint32		count;			/* rows that have not been found again */
+	char		status;
+} KnownRow;
+
+#define SH_PREFIX known
+#define SH_ELEMENT_TYPE KnownRow
+#define SH_KEY_TYPE RowHash
+#define SH_KEY hash
+#define SH_HASH_KEY(table, key) ((uint32) (key).hash[0])
+#define SH_EQUAL(table, a, b) ((a).hash[0] == (b).hash[0] && (a).hash[1] == (b).hash[1])
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+typedef struct Sum
+{
+	uint64		hash[2];
+	uint64		rows;
+} Sum;
+
+typedef struct Comparison
+{
+	const GeonnCopy *copy;
+	MemoryContext context;		/* of what is found */
+	MemoryContext row_context;
+	StringInfoData bytes;
+	Sum		   *sums;			/* [copy->count] */
+	bool	   *changed;		/* [copy->count] */
+	known_hash *known;
+	CopyRow		row;			/* for what is not looked at */
+	CopyChanges *changes;
+	uint64		added_room;
+	uint64		gone_room;
+	Size		memory;			/* that is left */
+	bool		too_many;
+} Comparison;
+
+/* ---- sums ---- */
+
+static void
+add_to_sum(void *state, const PointRow *row)
+{
+	Comparison *comparison = state;
+	MemoryContext former;
+	CopyPlace	place;
+	Sum		   *sum;
+
+	if (!geonn_copy_has(&comparison->copy->shape, row))
+		return;
+	former = MemoryContextSwitchTo(comparison->row_context);
+	resetStringInfo(&comparison->bytes);
+	geonn_copy_write(comparison->copy, row, &comparison->bytes, &place);
+	sum = &comparison->sums[geonn_copy_find(comparison->copy, place.key)];
+	sum->hash[0] += place.hash[0];
+	sum->hash[1] += place.hash[1];
+	sum->rows++;
+	MemoryContextSwitchTo(former);
+	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
+		MemoryContextReset(comparison->row_context);
+}
+
+/*
+ * The parts whose sums are not what they were; returns how many.
+ */
+static uint32
+find_changed(Comparison *comparison, uint32 *parts)
+{
+	const GeonnCopy *copy = comparison->copy;
+	uint32		count = 0;
+
+	for (uint32 i = 0; i < copy->count; i++)
+	{
+		const Sum  *sum = &comparison->sums[i];
+
+		if (sum->rows == copy->parts[i].rows && sum->hash[0] == copy->parts[i].hash[0] &&
+			sum->hash[1] == copy->parts[i].hash[1])
+			continue;
+		comparison->changed[i] = true;
+		parts[count++] = i;
+	}
+	return count;
+}
+
+/* ---- rows ---- */
+
+/*
+ * Go through a part's rows.
+ */
+static void
+for_each_row(Comparison *comparison, uint32 part, const char *contents, Size length,
+			 void (*visit) (Comparison *comparison, const CopyChange *row))
+{
+	const char *end = contents + length;
+	uint32		number = 0;
+
+	while (contents < end)
+	{
+		MemoryContext former = MemoryContextSwitchTo(comparison->row_context);
+		CopyChange	row = {.part = part,.row = number++};
+
+		row.bytes = contents + sizeof(float);
+		contents = geonn_copy_read(&comparison->copy->shape, row.bytes, &comparison->row);
+		row.length = contents - row.bytes;
+		row.place = geonn_copy_place(comparison->copy, row.bytes, row.length);
+		MemoryContextSwitchTo(former);
+		visit(comparison, &row);
+		MemoryContextReset(comparison->row_context);
+	}
+}
+
+static void
+learn_row(Comparison *comparison, const CopyChange *row)
+{
+	RowHash		hash = {{row->place.hash[0], row->place.hash[1]}};
+	bool		found;
+	KnownRow   *known = known_insert(comparison->known, hash, &found);
+
+	if (!found)
+		known->count = 0;
+	known->count++;
+}
+
+static void
+learn_part(void *state, uint32 part, const char *contents, Size length)
+{
+	for_each_row(state, part, contents, length, learn_row);
+}
+
+/*
+ * Take a row off the table; false where it is not there.
+ */
+static bool
+take_off(Comparison *comparison, const CopyPlace *place)
+{
+	RowHash		hash = {{place->hash[0], place->hash[1]}};
+	KnownRow   *known = known_lookup(comparison->known, hash);
+
+	if (known == NULL || known->count == 0)
+		return false;
+	known->count--;
+	return true;
+}
+
+/*
+ * Add to the changes, with a copy of its bytes.
+ */
+static void
+add_change(Comparison *comparison, CopyChange **changes, uint64 *count, uint64 *room,
+		   const CopyChange *change)
+{
+	Size		needed = sizeof(CopyChange) + change->length;
+	char	   *bytes;
+
+	if (comparison->too_many || needed > comparison->memory)
+	{
+		comparison->too_many = true;
+		return;
+	}
+	comparison->memory -= needed;
+	if (*count == *room)
+	{
+		*room = Max(*room * 2, 64);
+		*changes = *count == 0 ?
+			MemoryContextAllocHuge(comparison->context, *room * sizeof(CopyChange)) :
+			repalloc_huge(*changes, *room * sizeof(CopyChange));
+	}
+	bytes = MemoryContextAlloc(comparison->context, change->length);
+	memcpy(bytes, change->bytes, change->length);
+	(*changes)[*count] = *change;
+	(*changes)[(*count)++].bytes = bytes;
+}
+
+static void
+look_for_row(void *state, const PointRow *row)
+{
+	Comparison *comparison = state;
+	const GeonnCopy *copy = comparison->copy;
+	CopyChange	change = {0};
+	MemoryContext former;
+
+	if (!geonn_copy_has(&copy->shape, row))
+		return;
+	former = MemoryContextSwitchTo(comparison->row_context);
+	resetStringInfo(&comparison->bytes);
+	geonn_copy_write(copy, row, &comparison->bytes, &change.place);
+	change.part = geonn_copy_find(copy, change.place.key);
+	if (comparison->changed[change.part] && !take_off(comparison, &change.place))
+	{
+		change.bytes = comparison->bytes.data;
+		change.length = comparison->bytes.len;
+		add_change(comparison, &comparison->changes->added, &comparison->changes->added_count,
+				   &comparison->added_room, &change);
+	}
+	MemoryContextSwitchTo(former);
+	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
+		MemoryContextReset(comparison->row_context);
+}
+
+static void
+see_whether_gone(Comparison *comparison, const CopyChange *row)
+{
+	if (take_off(comparison, &row->place))
+		add_change(comparison, &comparison->changes->gone, &comparison->changes->gone_count,
+				   &comparison->gone_room, row);
+}
+
+static void
+find_gone(void *state, uint32 part, const char *contents, Size length)
+{
+	for_each_row(state, part, contents, length, see_whether_gone);
+}
+
+static int
+by_place(const void *first, const void *second)
+{
+	const CopyChange *a = first;
+	const CopyChange *b = second;
+
+	if (a->part != b->part)
+		return a->part < b->part ? -1 : 1;
+	return a->place.key < b->place.key ? -1 : a->place.key > b->place.key;
+}
+
+/* ---- the comparison ---- */
+
+/*
+ * Find the changes of these parts; false where there are too many.
+ */
+static bool
+find_changes(Comparison *comparison, const PointSource *source, const uint32 *parts, uint32 count)
+{
+	const GeonnCopy *copy = comparison->copy;
+	CopyChanges *changes = comparison->changes;
+	uint64		rows = 0;
+
+	for (uint32 i = 0; i < count; i++)
+		rows += copy->parts[parts[i]].rows;
+	if (rows * 2 * sizeof(KnownRow) > comparison->memory)
+		return false;
+	comparison->memory -= rows * 2 * sizeof(KnownRow);
+	comparison->known = known_create(CurrentMemoryContext, (uint32) rows, NULL);
+	geonn_copy_read_parts(copy, parts, count, GetActiveSnapshot(), learn_part, comparison);
+	geonn_read_points(source, GEONN_INVALID_COUNTED, look_for_row, comparison);
+	geonn_copy_read_parts(copy, parts, count, GetActiveSnapshot(), find_gone, comparison);
+	if (comparison->too_many)
+		return false;
+	if (changes->added_count > 0)
+		qsort(changes->added, changes->added_count, sizeof(CopyChange), by_place);
+	return true;
+}
+
+bool
+geonn_copy_compare(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
+				   Size memory, CopyChanges *changes)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	Comparison	comparison = {
+		.copy = copy,
+		.context = former,
+		.changes = changes,
+		.memory = memory
+	};
+	uint32	   *parts = MemoryContextAllocHuge(context, copy->count * sizeof(uint32));
+	uint32		count;
+	bool		found;
+
+	*changes = (CopyChanges) {0};
+	comparison.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
+	initStringInfo(&comparison.bytes);
+	comparison.row.by = palloc(copy->shape.by_count * sizeof(Datum));
+	comparison.row.by_is_null = palloc(copy->shape.by_count * sizeof(bool));
+	comparison.sums = MemoryContextAllocExtended(context, copy->count * sizeof(Sum),
+												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	comparison.changed = MemoryContextAllocExtended(context, copy->count * sizeof(bool),
+													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	geonn_read_points(source, invalid, add_to_sum, &comparison);
+	count = find_changed(&comparison, parts);
+	found = count == 0 || find_changes(&comparison, source, parts, count);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+	return found;
+}

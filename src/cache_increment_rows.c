@@ -1,0 +1,380 @@
+/*
+ * cache_increment_rows.c
+ *		The rows of observations that are searched for again, against the table's.
+ *
+ * As the rows of an observation are complete they join a batch; the table's rows of all of a
+ * batch's ids are read by one statement, and compared rank by rank.  An id that is
+ * there twice shows when the table has rows of one that has come though none with its id has
+ * gone, or when a row of the table turns up for two.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+#include "cache_incremental.h"
+
+/* observations whose rows are compared with the table's at a time */
+#define OBSERVATIONS_A_BATCH	4096
+
+typedef struct FoundRow
+{
+	Datum		values[TARGET_COLUMNS];
+	bool		nulls[TARGET_COLUMNS];
+	bool		in_table;
+} FoundRow;
+
+typedef struct FoundObservation
+{
+	Datum		id;
+	bool		may_be_there;	/* in the table */
+	uint32		first;			/* of its rows */
+	uint32		count;
+} FoundObservation;
+
+typedef struct Comparison
+{
+	const GeonnIncrement *increment;
+	GeonnDifference *difference;
+	SPIPlanPtr	table_rows;
+	Form_pg_attribute columns[TARGET_COLUMNS];
+	TypeCacheEntry *id_type;
+	uint64	   *gone;			/* hashes of the ids that have gone, sorted */
+	uint64		gone_count;
+	PlaceSet	handled;		/* rows of the table */
+	bool		forgiving;		/* those that were handled already are passed over */
+	MemoryContext context;
+
+	/* the batch */
+	MemoryContext batch_context;
+	FoundObservation observations[OBSERVATIONS_A_BATCH];
+	int			count;
+	FoundRow   *rows;
+	uint32		row_count;
+	uint32		row_room;
+} Comparison;
+
+/* ---- ids that have gone ---- */
+
+/*
+ * Equal ids have equal hashes, where their type knows any.
+ */
+static uint64
+hash_of(const Comparison *comparison, Datum id)
+{
+	if (!OidIsValid(comparison->id_type->hash_extended_proc))
+		return 0;
+	return DatumGetUInt64(FunctionCall2Coll(&comparison->id_type->hash_extended_proc_finfo,
+											comparison->columns[0]->attcollation,
+											id, Int64GetDatum(0)));
+}
+
+static int
+by_value(const void *first, const void *second)
+{
+	uint64		a = *(const uint64 *) first;
+	uint64		b = *(const uint64 *) second;
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * The id of such bytes, in the current memory context.
+ */
+static Datum
+id_of(const GeonnIncrement *increment, const char *bytes, bool *placed)
+{
+	const CopyShape *shape = &increment->observations->shape;
+	CopyRow		row;
+
+	row.by = palloc(shape->by_count * sizeof(Datum));
+	row.by_is_null = palloc(shape->by_count * sizeof(bool));
+	(void) geonn_copy_read(shape, bytes, &row);
+	if (placed != NULL)
+		*placed = row.placed;
+	return row.id;
+}
+
+static void
+learn_gone(Comparison *comparison)
+{
+	const CopyChanges *changes = &comparison->increment->observation_changes;
+	MemoryContext former;
+
+	comparison->gone_count = changes->gone_count;
+	comparison->gone = MemoryContextAllocHuge(comparison->context,
+											  Max(changes->gone_count, 1) * sizeof(uint64));
+	former = MemoryContextSwitchTo(comparison->batch_context);
+	for (uint64 i = 0; i < changes->gone_count; i++)
+	{
+		comparison->gone[i] = hash_of(comparison, id_of(comparison->increment,
+														changes->gone[i].bytes, NULL));
+		if (i % OBSERVATIONS_A_BATCH == 0)
+			MemoryContextReset(comparison->batch_context);
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(comparison->batch_context);
+	if (changes->gone_count > 0)
+		qsort(comparison->gone, comparison->gone_count, sizeof(uint64), by_value);
+}
+
+static bool
+has_gone(const Comparison *comparison, Datum id)
+{
+	uint64		hash = hash_of(comparison, id);
+
+	return comparison->gone_count > 0 &&
+		bsearch(&hash, comparison->gone, comparison->gone_count, sizeof(uint64), by_value) != NULL;
+}
+
+/* ---- a batch ---- */
+
+static void
+prepare_table_rows(Comparison *comparison)
+{
+	Oid			type = get_array_type(comparison->columns[0]->atttypid);
+	char	   *statement = psprintf("SELECT n.number, t.ctid, t.obs_id, t.rank, t.ref_id, t.distance"
+									 " FROM pg_catalog.unnest($1) WITH ORDINALITY AS n(obs_id, number)"
+									 " JOIN %s AS t ON t.obs_id %s n.obs_id",
+									 geonn_cache_target_name(comparison->increment->cache),
+									 geonn_cache_equality(comparison->columns[0]->atttypid));
+
+	comparison->table_rows = SPI_prepare(statement, 1, &type);
+	if (comparison->table_rows == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
+}
+
+/*
+ * A row that the table has.
+ */
+static void
+compare_table_row(Comparison *comparison, HeapTuple tuple)
+{
+	Datum		values[2 + TARGET_COLUMNS];
+	bool		nulls[2 + TARGET_COLUMNS];
+	FoundObservation *observation;
+	ItemPointer place;
+	int32		rank;
+	FoundRow   *row;
+	MemoryContext former;
+	bool		is_first;
+
+	heap_deform_tuple(tuple, SPI_tuptable->tupdesc, values, nulls);
+	observation = &comparison->observations[DatumGetInt64(values[0]) - 1];
+	place = (ItemPointer) DatumGetPointer(values[1]);
+	former = MemoryContextSwitchTo(comparison->context);
+	is_first = geonn_place_add(&comparison->handled, place);
+	MemoryContextSwitchTo(former);
+	if (!is_first && comparison->forgiving)
+		return;
+	if (!is_first || !observation->may_be_there)
+		geonn_cache_raise_duplicate(comparison->increment->cache,
+									comparison->columns[0]->atttypid, observation->id);
+	rank = DatumGetInt32(values[2 + TARGET_RANK]);
+	if (rank < 1 || (uint32) rank > observation->count)
+	{
+		geonn_difference_add(comparison->difference, ROW_DELETED, place, NULL, NULL);
+		return;
+	}
+	row = &comparison->rows[observation->first + rank - 1];
+	row->in_table = true;
+	if (!geonn_same_rows(comparison->increment->row_type, values + 2, nulls + 2,
+						 row->values, row->nulls))
+		geonn_difference_add(comparison->difference, ROW_UPDATED, place, row->values, row->nulls);
+}
+
+static void
+compare_batch(Comparison *comparison)
+{
+	MemoryContext former = MemoryContextSwitchTo(comparison->batch_context);
+	Form_pg_attribute id = comparison->columns[0];
+	Datum	   *ids;
+	Datum		array;
+	int			result;
+
+	CHECK_FOR_INTERRUPTS();
+	if (comparison->count > 0)
+	{
+		ids = palloc(comparison->count * sizeof(Datum));
+		for (int i = 0; i < comparison->count; i++)
+			ids[i] = comparison->observations[i].id;
+		array = PointerGetDatum(construct_array(ids, comparison->count, id->atttypid, id->attlen,
+												id->attbyval, id->attalign));
+		result = SPI_execute_plan(comparison->table_rows, &array, NULL, true, 0);
+		if (result < 0)
+			elog(ERROR, "could not read the table: %s", SPI_result_code_string(result));
+		for (uint64 i = 0; i < SPI_processed; i++)
+			compare_table_row(comparison, SPI_tuptable->vals[i]);
+		SPI_freetuptable(SPI_tuptable);
+	}
+	for (uint32 i = 0; i < comparison->row_count; i++)
+	{
+		FoundRow   *row = &comparison->rows[i];
+
+		if (!row->in_table)
+			geonn_difference_add(comparison->difference, ROW_INSERTED, NULL, row->values, row->nulls);
+	}
+	comparison->count = 0;
+	comparison->row_count = 0;
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(comparison->batch_context);
+}
+
+static FoundObservation *
+add_observation(Comparison *comparison, const char *bytes, bool has_come)
+{
+	FoundObservation *observation;
+	MemoryContext former;
+
+	if (comparison->count == OBSERVATIONS_A_BATCH)
+		compare_batch(comparison);
+	former = MemoryContextSwitchTo(comparison->batch_context);
+	observation = &comparison->observations[comparison->count++];
+	observation->id = id_of(comparison->increment, bytes, NULL);
+	observation->may_be_there = !has_come || has_gone(comparison, observation->id);
+	observation->first = comparison->row_count;
+	observation->count = 0;
+	MemoryContextSwitchTo(former);
+	return observation;
+}
+
+static void
+add_row(Comparison *comparison, FoundObservation *observation, const Datum *values,
+		const bool *nulls)
+{
+	MemoryContext former = MemoryContextSwitchTo(comparison->batch_context);
+	FoundRow   *row;
+
+	if (comparison->row_count == comparison->row_room)
+	{
+		comparison->row_room *= 2;
+		comparison->rows = repalloc_huge(comparison->rows,
+										 comparison->row_room * sizeof(FoundRow));
+	}
+	row = &comparison->rows[comparison->row_count++];
+	row->in_table = false;
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		row->nulls[i] = nulls[i];
+		row->values[i] = nulls[i] || i == TARGET_OBSERVATION_ID ? observation->id :
+			datumCopy(values[i], comparison->columns[i]->attbyval, comparison->columns[i]->attlen);
+	}
+	observation->count++;
+	MemoryContextSwitchTo(former);
+}
+
+/* ---- the search ---- */
+
+/*
+ * The target's columns, but with the number of an observation in place of its id.
+ */
+static TupleDesc
+numbered_type(TupleDesc row_type)
+{
+	TupleDesc	type = CreateTemplateTupleDesc(TARGET_COLUMNS);
+
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
+	TupleDescInitEntry(type, TARGET_OBSERVATION_ID + 1, "ord", INT8OID, -1, 0);
+	return type;
+}
+
+static void
+search_again(Comparison *comparison, Work *work, uint64 count)
+{
+	const GeonnIncrement *increment = comparison->increment;
+	GeonnJoin	join = *increment->join;
+	GeonnSearch *search;
+	FoundObservation *observation = NULL;
+	Work	   *present = NULL;
+	Datum		values[TARGET_COLUMNS];
+	bool		nulls[TARGET_COLUMNS];
+
+	join.given = geonn_copy_points(&increment->observations->shape, count, work,
+								   geonn_bytes_of_work);
+	search = geonn_search_begin(&join, numbered_type(increment->row_type));
+	while (geonn_search_next(search, values, nulls))
+	{
+		Work	   *next = &work[DatumGetInt64(values[TARGET_OBSERVATION_ID]) - 1];
+
+		if (next != present)
+		{
+			present = next;
+			present->seen = true;
+			observation = add_observation(comparison, present->bytes, present->row < 0);
+			present->bound = geonn_copy_bound(&join.question, 0, 0);
+		}
+		add_row(comparison, observation, values, nulls);
+		if (!nulls[TARGET_DISTANCE])
+			present->bound = geonn_copy_bound(&join.question, observation->count,
+											  DatumGetFloat8(values[TARGET_DISTANCE]));
+	}
+	geonn_search_end(search);
+}
+
+/*
+ * Those without rows; and points that have no place are reached by nothing.
+ */
+static void
+finish_work(Comparison *comparison, Work *work, uint64 count)
+{
+	for (uint64 i = 0; i < count; i++)
+	{
+		bool		placed;
+
+		memcpy(&placed, work[i].bytes, sizeof(placed));
+		if (!work[i].seen)
+		{
+			(void) add_observation(comparison, work[i].bytes, work[i].row < 0);
+			work[i].bound = geonn_copy_bound(&comparison->increment->join->question, 0, 0);
+		}
+		if (!placed)
+			work[i].bound = -1;
+	}
+}
+
+void
+geonn_increment_rows(const GeonnIncrement *increment, Work *work, uint64 count,
+					 GeonnDifference *difference)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	Comparison *comparison = palloc0(sizeof(Comparison));
+	const CopyChanges *changes = &increment->observation_changes;
+
+	SPI_connect();
+	MemoryContextSwitchTo(context);
+	comparison->increment = increment;
+	comparison->difference = difference;
+	comparison->context = context;
+	comparison->batch_context = AllocSetContextCreate(context, "geonn batch",
+													  ALLOCSET_DEFAULT_SIZES);
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		comparison->columns[i] = TupleDescAttr(increment->row_type, i);
+	comparison->id_type = lookup_type_cache(comparison->columns[0]->atttypid,
+											TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+	comparison->row_room = OBSERVATIONS_A_BATCH;
+	comparison->rows = palloc(comparison->row_room * sizeof(FoundRow));
+	prepare_table_rows(comparison);
+	learn_gone(comparison);
+
+	if (count > 0)
+		search_again(comparison, work, count);
+	finish_work(comparison, work, count);
+	compare_batch(comparison);
+	comparison->forgiving = true;
+	for (uint64 i = 0; i < changes->gone_count; i++)
+		(void) add_observation(comparison, changes->gone[i].bytes, false);
+	compare_batch(comparison);
+	SPI_finish();
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,230 @@
+/*
+ * cache_seen.c
+ *		What a refresh of a cache saw, for the next one to begin with.
+ *
+ * A row of geonn_cache_seen says that the cache's table is what the search returned, for
+ * both relations as their labels (kept_dataset.c) and copies (cache_copy.c) have them.
+ * It is as true as it is there:
+ *
+ *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted
+ *	   and in a restored database, where the cache's table may be older or newer.  So
+ *	   labels, too, never outlive a time of recovery.
+ *	 - Whoever else changes the cache's table deletes the row by its trigger.  The refresh
+ *	   changes the row when it is done, and never makes one then, so a row that was deleted
+ *	   meanwhile is missed.  Where there is none when it begins it makes one first,
+ *	   in a transaction of its own, in which it also waits for those that have
+ *	   changed the table and not committed: their triggers did not see the row.
+ *	 - Its signature is what was asked, and the types and the functions that compare them.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/typcache.h"
+
+#include "cache_seen.h"
+#include "geonn.h"
+#include "kept_dataset.h"
+
+/* of the way in which copies are stored */
+#define COPY_FORMAT 1
+
+/* columns that are read */
+enum
+{
+	SEEN_SIGNATURE = 1,
+	SEEN_ROWS,
+	SEEN_LABELS,
+	SEEN_SEEDS,
+	SEEN_COPIED,
+	SEEN_FUTILE,
+	SEEN_PAUSE
+};
+
+/* ---- labels ---- */
+
+static bytea *
+label_of(const PointSource *source, const GeonnQuestion *question)
+{
+	AttrNumber *attributes;
+	Oid			table = geonn_check_table(source, &attributes);
+	struct geonn_label label;
+	Size		length = 0;
+	bytea	   *value;
+
+	if (OidIsValid(table) &&
+		geonn_label_dataset(source, table, attributes, question, true, &label))
+		length = sizeof(label);
+	value = palloc(length + VARHDRSZ);
+	SET_VARSIZE(value, length + VARHDRSZ);
+	memcpy(VARDATA(value), &label, length);
+	return value;
+}
+
+GeonnLabels
+geonn_seen_now(const GeonnJoin *join)
+{
+	return (GeonnLabels)
+	{
+		{
+			label_of(join->observations, &join->question),
+				label_of(join->references, &join->question)
+		}
+	};
+}
+
+static bool
+is_same(const bytea *now, Datum then)
+{
+	bytea	   *former = DatumGetByteaPP(then);
+
+	return VARSIZE_ANY_EXHDR(now) > 0 &&
+		VARSIZE_ANY_EXHDR(now) == VARSIZE_ANY_EXHDR(former) &&
+		memcmp(VARDATA_ANY(now), VARDATA_ANY(former), VARSIZE_ANY_EXHDR(now)) == 0;
+}
+
+/* ---- the signature ---- */
+
+static void
+sign_column(StringInfo text, const PointColumn *column)
+{
+	TypeCacheEntry *type = lookup_type_cache(column->base_type,
+											 TYPECACHE_CMP_PROC | TYPECACHE_EQ_OPR);
+
+	appendStringInfo(text, " %s %u %u %u %u %u", quote_identifier(column->name), column->type,
+					 column->base_type, column->collation, type->cmp_proc, type->eq_opr);
+}
+
+static char *
+signature_of(const GeonnCache *cache, const GeonnJoin *join)
+{
+	const PointSource *const sides[] = {join->observations, join->references};
+	StringInfoData text;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "%d %s %s", COPY_FORMAT, GEONN_VERSION, geonn_cache_call(cache, "n"));
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		sign_column(&text, &sides[side]->columns[COLUMN_ID]);
+		for (int i = 0; i < sides[side]->by_count; i++)
+			sign_column(&text, &sides[side]->by[i]);
+	}
+	return text.data;
+}
+
+/* ---- the row ---- */
+
+/*
+ * Elements of an array column of the row that was read.
+ */
+static Datum *
+elements(int column, Oid type, int16 length, bool by_value, char alignment, int count)
+{
+	bool		is_null;
+	Datum		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, &is_null);
+	Datum	   *result;
+	int			found;
+
+	deconstruct_array(DatumGetArrayTypeP(value), type, length, by_value, alignment, &result, NULL,
+					  &found);
+	if (found != count)
+		elog(ERROR, "geonn_cache_seen is damaged");
+	return result;
+}
+
+GeonnSeen *
+geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, Snapshot snapshot)
+{
+	GeonnSeen  *seen = palloc0(sizeof(GeonnSeen));
+	Oid			types[] = {INT4OID, TEXTOID};
+	Datum		values[] = {Int32GetDatum(cache->id), CStringGetTextDatum(signature_of(cache, join))};
+
+	SPI_connect();
+	if (geonn_catalog_run(cache->schema,
+						  "SELECT signature, rows, labels, seeds, copied, futile, pause"
+						  " FROM $S.geonn_cache_seen WHERE cache = $1 AND signature = $2 AND valid",
+						  snapshot, lengthof(types), types, values, NULL) > 0)
+	{
+		HeapTuple	row = SPI_tuptable->vals[0];
+		TupleDesc	type = SPI_tuptable->tupdesc;
+		Datum	   *labels = elements(SEEN_LABELS, BYTEAOID, -1, false, TYPALIGN_INT, CACHE_SIDES);
+		Datum	   *seeds = elements(SEEN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+									 TYPALIGN_DOUBLE, CACHE_SIDES * 2);
+		bool		is_null;
+
+		seen->exists = true;
+		seen->rows = DatumGetInt64(SPI_getbinval(row, type, SEEN_ROWS, &is_null));
+		for (int side = 0; side < CACHE_SIDES; side++)
+		{
+			seen->same[side] = is_same(now.label[side], labels[side]);
+			seen->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
+			seen->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
+		}
+		seen->copied = DatumGetBool(SPI_getbinval(row, type, SEEN_COPIED, &is_null));
+		seen->futile = DatumGetInt32(SPI_getbinval(row, type, SEEN_FUTILE, &is_null));
+		seen->pause = DatumGetInt32(SPI_getbinval(row, type, SEEN_PAUSE, &is_null));
+	}
+	SPI_finish();
+	return seen;
+}
+
+void
+geonn_seen_begin(const GeonnCache *cache)
+{
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+
+	SPI_connect();
+	if (geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_seen WHERE cache = $1", NULL,
+						  1, &type, &id, NULL) == 0)
+	{
+		LockRelationOid(cache->target, ShareLock);
+		(void) geonn_catalog_run(cache->schema,
+								 "INSERT INTO $S.geonn_cache_seen"
+								 " VALUES ($1, false, '', 0, '{}', '{}', false, 0, 0)"
+								 " ON CONFLICT (cache) DO NOTHING",
+								 NULL, 1, &type, &id, NULL);
+	}
+	SPI_finish();
+}
+
+void
+geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
+			   const GeonnSeen *seen)
+{
+	static const GeonnSeen nothing = {0};
+	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID};
+	Datum		values[lengthof(types)];
+	Datum		labels[CACHE_SIDES];
+	Datum		seeds[CACHE_SIDES * 2];
+
+	if (seen == NULL)
+		seen = &nothing;
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		labels[side] = PointerGetDatum(now.label[side]);
+		seeds[side * 2] = Int64GetDatum((int64) seen->seed[side][0]);
+		seeds[side * 2 + 1] = Int64GetDatum((int64) seen->seed[side][1]);
+	}
+	SPI_connect();
+	values[0] = Int32GetDatum(cache->id);
+	values[1] = CStringGetTextDatum(signature_of(cache, join));
+	values[2] = Int64GetDatum(rows);
+	values[3] = PointerGetDatum(construct_array(labels, CACHE_SIDES, BYTEAOID, -1, false,
+												TYPALIGN_INT));
+	values[4] = PointerGetDatum(construct_array(seeds, CACHE_SIDES * 2, INT8OID, sizeof(int64),
+												FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	values[5] = BoolGetDatum(seen->copied);
+	values[6] = Int32GetDatum(seen->futile);
+	values[7] = Int32GetDatum(seen->pause);
+	(void) geonn_catalog_run(cache->schema,
+							 "UPDATE $S.geonn_cache_seen SET valid = true, signature = $2, rows = $3,"
+							 " labels = $4, seeds = $5, copied = $6, futile = $7, pause = $8"
+							 " WHERE cache = $1",
+							 NULL, lengthof(types), types, values, NULL);
+	SPI_finish();
+}
