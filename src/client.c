@@ -177,6 +177,12 @@ geonn_client_note(const GeonnClient *client)
 	return client->note;
 }
 
+bool
+geonn_client_is_recognised(const GeonnClient *client)
+{
+	return client->recognised;
+}
+
 uint64
 geonn_client_dataset(const GeonnClient *client)
 {

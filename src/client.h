@@ -100,7 +100,10 @@ extern const void *geonn_client_note(const GeonnClient *client);
  */
 extern GeonnClient *geonn_client_attach(const GeonnQuestion *question, uint64 dataset);
 
-/* The dataset, for others to attach to; the engine gives no two the same. */
+/* Had the engine the same references already when they were sealed? */
+extern bool geonn_client_is_recognised(const GeonnClient *client);
+
+/* The sealed dataset, for others to attach to; the engine gives no two the same. */
 extern uint64 geonn_client_dataset(const GeonnClient *client);
 
 /* How many references there are; of a dataset that is sealed. */

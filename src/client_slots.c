@@ -170,6 +170,16 @@ take_opened(GeonnClient *client, const struct geonn_opened *opened)
 }
 
 static void
+take_sealed(GeonnClient *client, const struct geonn_sealed *sealed)
+{
+	client->recognised = sealed->recognised != 0;
+	if (!client->recognised && sealed->dataset != client->dataset)
+		geonn_connection_violation("another dataset than it was sent");
+	client->dataset = sealed->dataset;
+	client->sealed_references = sealed->references;
+}
+
+static void
 take_file(GeonnClient *client, const struct geonn_file *file, int descriptor)
 {
 	bool		awaited = file->kind < GEONN_FILE_KINDS &&
@@ -226,7 +236,7 @@ geonn_client_take_message(GeonnClient *client, bool wait)
 				geonn_connection_violation("an answer that nobody asked for");
 			client->awaited = 0;
 			if (message.header.type == GEONN_SEALED)
-				client->sealed_references = message.sealed.references;
+				take_sealed(client, &message.sealed);
 			else
 				take_opened(client, &message.opened);
 			break;

@@ -77,6 +77,7 @@ struct GeonnClient
 	/* the answer to open, attach or seal */
 	uint16		awaited;		/* message type, 0 once it has come */
 	uint64		sealed_references;
+	bool		recognised;		/* the dataset is one that was kept */
 
 	/* the dataset, and its files */
 	uint64		dataset;

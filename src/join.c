@@ -555,7 +555,10 @@ geonn_search_report(const GeonnSearch *search)
 	}
 	report.references = search->reference_counts[POINT_VALID];
 	if (search->client != NULL)
+	{
+		report.references_recognised = geonn_client_is_recognised(search->client);
 		report.work = geonn_client_work(search->client);
+	}
 	report.unmatched = report.work.unmatched + search->without_group;
 	return report;
 }

@@ -25,6 +25,7 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->references = Max(sum->references, report->references);
 	sum->references_skipped = Max(sum->references_skipped, report->references_skipped);
 	sum->references_kept |= report->references_kept;
+	sum->references_recognised |= report->references_recognised;
 	sum->observations += report->observations;
 	sum->observations_skipped += report->observations_skipped;
 	sum->unmatched += report->unmatched;
@@ -80,6 +81,7 @@ geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 	if (explain->timing)
 	{
 		ExplainPropertyBool("References Kept", sum->references_kept, explain);
+		ExplainPropertyBool("References Recognised", sum->references_recognised, explain);
 		ExplainPropertyFloat("References Reading Time", "ms", sum->preparing, 3, explain);
 		ExplainPropertyFloat("Dataset Build Time", "ms", sum->work.building, 3, explain);
 		ExplainPropertyFloat("Observations Reading Time", "ms", sum->reading, 3, explain);

@@ -41,10 +41,11 @@
  * results say "partial", and a search with "resume" from that observation on
  * brings the next part.
  *
- * A dataset that is opened with a label stays in the engine when nobody has it
- * any more, if its client says so when it seals it, until its memory is needed:
- * geonn_configure has the limit.  Who opens a dataset with the same label then
- * gets that one, sealed, with the note that was left with it.  A label says what
+ * A dataset stays in the engine when nobody has it any more, until its memory is
+ * needed: geonn_configure has the limit.  Who sends the same references again, with
+ * the same files, gets that one when he seals his.  Who opened his with a label, and
+ * says so when he seals it, has it found by that, too: who opens a dataset with the
+ * same label gets it, sealed, with the note that was left with it.  A label says what
  * the references are of, the subject, and which state of that they are, the
  * version; of a subject one version is kept.  What all of that means is the
  * clients' business, and no two labels may be the same where references differ.
@@ -83,7 +84,7 @@
 #include "version.h"
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
-#define GEONN_PROTOCOL_VERSION	3
+#define GEONN_PROTOCOL_VERSION	4
 
 /* the descriptor at which the engine finds its supervisor */
 #define GEONN_SUPERVISOR_DESCRIPTOR 3
@@ -375,7 +376,7 @@ struct geonn_seal
 	struct geonn_header header;
 	uint32_t	order_by_tag;	/* 0: order as sent; 1: by (tag, latitude,
 								 * longitude) */
-	uint32_t	keep;			/* 1: to be kept under its label */
+	uint32_t	keep;			/* 1: to be found by its label */
 	uint8_t		note[GEONN_NOTE_BYTES];
 };
 
@@ -383,6 +384,9 @@ struct geonn_sealed
 {
 	struct geonn_header header;
 	uint64_t	references;
+	uint64_t	dataset;		/* the one that was opened, unless recognised */
+	uint32_t	recognised;		/* 1: it is another, which was kept and is the same */
+	uint32_t	unused;
 };
 
 struct geonn_search

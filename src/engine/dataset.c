@@ -116,7 +116,11 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 size_t
 dataset_bytes(const struct dataset *dataset)
 {
-	return dataset->count * row_bytes(dataset);
+	size_t		bytes = dataset->count * row_bytes(dataset);
+
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		bytes += dataset->file_bytes[kind];
+	return bytes;
 }
 
 void

@@ -35,10 +35,15 @@ struct dataset
 	int			users;			/* sessions that hold it */
 	bool		sealed;
 	int			files[GEONN_FILE_KINDS];	/* of its clients; -1: there is none */
+	uint64_t	file_bytes[GEONN_FILE_KINDS];
 	struct dataset *next;		/* in the list of datasets.c */
 
+	/* of dataset_contents.c */
+	bool		hashed;
+	uint64_t	hash;			/* of all bytes of its columns and files */
+
 	/* of datasets.c, to find it when it is kept */
-	bool		labelled;
+	bool		labelled;		/* else by its contents alone */
 	bool		kept;
 	size_t		kept_bytes;		/* that it takes then */
 	struct geonn_label label;
@@ -79,7 +84,24 @@ extern bool dataset_append(struct dataset *dataset,
 extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 						 struct failure *failure);
 
-/* Bytes of host memory that its references take. */
+/*
+ * Take the hash of a dataset that is as it will be sealed.  Works on the thread pool,
+ * and any thread may call it.  False, and it has none, where a file cannot be read, and
+ * soon after *cancelled is set.
+ */
+extern bool dataset_hash(struct dataset *dataset, const atomic_bool *cancelled);
+
+/* Are two datasets alike in all but perhaps their contents, and these in their hashes? */
+extern bool dataset_is_alike(const struct dataset *dataset, const struct dataset *other);
+
+/*
+ * Are two that are alike the same, byte for byte?  As dataset_hash; false as well where
+ * that cannot be told.
+ */
+extern bool dataset_is_same(const struct dataset *dataset, const struct dataset *other,
+							const atomic_bool *cancelled);
+
+/* Bytes of host memory that its references take, and its files. */
 extern size_t dataset_bytes(const struct dataset *dataset);
 
 /* Free all but the dataset itself, which devices still have to let go of. */

@@ -4,7 +4,8 @@
  *
  * A dataset stays as long as sessions hold it: the one that sent its references,
  * and those that attached to it.  One that is kept stays longer, with all that
- * devices built of it, for the next session that asks for it by its label.
+ * devices built of it, for the next session that asks for it by its label, or that
+ * sends the same references again (dataset_contents.c).
  *
  * Kept datasets have a limit, of host memory, and the least recently used one
  * leaves when another needs its room; where sessions hold it, its memory goes
@@ -15,7 +16,6 @@
 #include "datasets.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "scheduler.h"
 
@@ -105,7 +105,8 @@ datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_lab
 	struct dataset *dataset = state.first;
 
 	while (dataset != NULL &&
-		   !(dataset->kept && dataset->metric == metric && dataset->columns == columns &&
+		   !(dataset->kept && dataset->labelled && dataset->metric == metric &&
+			 dataset->columns == columns &&
 			 memcmp(&dataset->label, label, sizeof(*label)) == 0))
 		dataset = dataset->next;
 	if (dataset == NULL)
@@ -114,6 +115,32 @@ datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_lab
 	add_first(dataset);
 	dataset->users++;
 	return dataset;
+}
+
+/*
+ * Are they of one subject?
+ */
+static bool
+is_same_subject(const struct dataset *dataset, const struct dataset *other)
+{
+	return dataset->labelled && other->labelled &&
+		memcmp(dataset->label.subject, other->label.subject,
+			   sizeof(dataset->label.subject)) == 0;
+}
+
+struct dataset *
+datasets_find_alike(const struct dataset *dataset)
+{
+	struct dataset *found = state.first;
+
+	/* two subjects do not take a dataset from each other */
+	while (found != NULL &&
+		   !(found != dataset && found->kept && dataset_is_alike(dataset, found) &&
+			 (!dataset->labelled || !found->labelled || is_same_subject(dataset, found))))
+		found = found->next;
+	if (found != NULL)
+		found->users++;
+	return found;
 }
 
 void
@@ -147,44 +174,45 @@ shrink_to(uint64_t bytes)
 static size_t
 bytes_to_keep(const struct dataset *dataset)
 {
-	size_t		bytes = dataset_bytes(dataset) + dataset->count * INDEX_BYTES;
-	struct stat status;
+	return dataset_bytes(dataset) + dataset->count * INDEX_BYTES + sizeof(*dataset);
+}
 
-	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
-		if (dataset->files[kind] >= 0 && fstat(dataset->files[kind], &status) == 0)
-			bytes += (size_t) status.st_size;
-	return bytes + sizeof(*dataset);
+bool
+datasets_can_keep(const struct dataset *dataset)
+{
+	return bytes_to_keep(dataset) <= state.kept_limit;
 }
 
 /*
- * The kept dataset of this subject, or NULL.
+ * Another dataset that is kept of the same subject, or NULL.
  */
 static struct dataset *
-find_subject(const struct geonn_label *label)
+find_former(const struct dataset *dataset)
 {
-	struct dataset *dataset = state.first;
+	struct dataset *former = state.first;
 
-	while (dataset != NULL &&
-		   !(dataset->kept &&
-			 memcmp(dataset->label.subject, label->subject, sizeof(label->subject)) == 0))
-		dataset = dataset->next;
-	return dataset;
+	while (former != NULL &&
+		   !(former != dataset && former->kept && is_same_subject(dataset, former)))
+		former = former->next;
+	return former;
 }
 
 void
-datasets_keep(struct dataset *dataset, const uint8_t note[GEONN_NOTE_BYTES])
+datasets_keep(struct dataset *dataset)
 {
-	struct dataset *former = find_subject(&dataset->label);
+	struct dataset *former = find_former(dataset);
 
 	if (former != NULL)
 		stop_keeping(former);
-	dataset->kept_bytes = bytes_to_keep(dataset);
-	if (dataset->kept_bytes > state.kept_limit)
-		return;
-	shrink_to(state.kept_limit - dataset->kept_bytes);
-	memcpy(dataset->note, note, sizeof(dataset->note));
-	dataset->kept = true;
-	state.kept_memory += dataset->kept_bytes;
+	if (!dataset->kept)
+	{
+		if (!datasets_can_keep(dataset))
+			return;
+		dataset->kept_bytes = bytes_to_keep(dataset);
+		shrink_to(state.kept_limit - dataset->kept_bytes);
+		dataset->kept = true;
+		state.kept_memory += dataset->kept_bytes;
+	}
 	take_out(dataset);
 	add_first(dataset);
 }

@@ -23,8 +23,17 @@ extern struct dataset *datasets_attach(uint64_t id);
 extern struct dataset *datasets_find(enum geonn_metric metric, uint32_t columns,
 									 const struct geonn_label *label);
 
-/* Keep a sealed dataset that has a label, with this note, instead of others of its subject. */
-extern void datasets_keep(struct dataset *dataset, const uint8_t note[GEONN_NOTE_BYTES]);
+/*
+ * A kept dataset, held by the caller, that seems to be the same as this one, whose label, if
+ * any, it can have.  NULL: there is none.
+ */
+extern struct dataset *datasets_find_alike(const struct dataset *dataset);
+
+/* Is there memory enough for keeping it, once it is sealed? */
+extern bool datasets_can_keep(const struct dataset *dataset);
+
+/* Keep a sealed dataset, if it can be, instead of others of its label's subject. */
+extern void datasets_keep(struct dataset *dataset);
 
 /* The caller holds it no more. */
 extern void datasets_release(struct dataset *dataset);

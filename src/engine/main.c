@@ -59,7 +59,8 @@ static const char usage[] =
 "  --transfer-memory-limit BYTES   memory that all batches together may take\n"
 "  --gpu-memory-limit BYTES        memory to take on each GPU; 0, the default,\n"
 "                                  means what is free\n"
-"  --kept-memory-limit BYTES       memory for datasets that nobody uses now\n"
+"  --kept-memory-limit BYTES       memory for datasets that nobody uses now; 0,\n"
+	"                                  the default, means that none is kept\n"
 "  --version                       print the version\n"
 "  --help                          print this\n";
 
@@ -238,8 +239,7 @@ main(int argument_count, char **words)
 {
 	static struct device devices[GEONN_DEVICES_MAX];
 	struct arguments arguments = {
-		.transfer_memory_limit = 1ULL << 30,
-		.kept_memory_limit = 1ULL << 30
+		.transfer_memory_limit = 1ULL << 30
 	};
 	struct server_options options = {0};
 	int			status = parse_arguments(argument_count, words, &arguments);

@@ -388,6 +388,7 @@ handle_leave(struct session *session, const union geonn_message *message)
 	else
 	{
 		session->dataset->files[kind] = session->received;
+		session->dataset->file_bytes[kind] = bytes;
 		session->received = -1;
 	}
 }

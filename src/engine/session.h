@@ -37,14 +37,12 @@ struct session
 	enum session_state state;
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* a use of it, from open or attach on */
-	bool		keep;			/* the dataset, once it is sealed */
-	uint8_t		note[GEONN_NOTE_BYTES]; /* with this note */
 	int			received;		/* descriptor that came with the present message,
 								 * or -1 */
 	struct slot slots[GEONN_RING_SLOTS];
 	struct search_queue queue;
 	bool		client_left;	/* the client closed, having unmapped all */
-	int			under_way;		/* busy slots, and the sealing thread */
+	int			under_way;		/* busy slots, and a sealing thread */
 	atomic_bool cancelled;		/* becomes true when the session ends */
 	struct session *next;		/* in the server's list */
 };

@@ -2,9 +2,17 @@
  * session_seal.c
  *		The end of a session's references: their order, and whether they are kept.
  *
- * Sorting a dataset, the one long step that is no device's work, has a thread of
- * its own, which hands the work to the thread pool turn by turn.  Where memory is
- * short for it and a kept dataset can make room, it begins again.
+ * What takes long and is no device's work has a thread of its own, which hands
+ * the work to the thread pool turn by turn.  First it sorts the dataset, if it has
+ * to, and takes its hash, if it could be kept.  Where memory is short for the sort
+ * and a kept dataset can make room, it begins again.  Then the server's thread
+ * looks for a kept dataset that is alike, and a second such thread compares the two.
+ * If they are the same, the session has the kept one from then on, under the new
+ * one's label, if that has one, and the new one is freed.
+ *
+ * The session holds a dataset that is compared, so that it stays even if it is not
+ * kept any more.  Of sessions that send the same references at a time, each looks
+ * when its own hash is there: whoever comes first is found by the others.
  */
 #include "session.h"
 
@@ -20,7 +28,10 @@
 struct sealing
 {
 	struct session *session;
-	bool		done;
+	bool		sorts;
+	bool		hashes;
+	struct dataset *alike;		/* that it compares with, held, or NULL */
+	bool		done;			/* and the same, if compared */
 	struct failure failure;		/* where not done */
 	struct sealing *next;
 };
@@ -29,15 +40,36 @@ static pthread_mutex_t sealed_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sealing *sealed;	/* guarded by sealed_lock */
 
 static void
-finish_seal(struct session *session)
+finish_seal(struct session *session, bool recognised)
 {
-	struct geonn_sealed message = {.references = session->dataset->count};
+	struct geonn_sealed message = {
+		.references = session->dataset->count,
+		.dataset = session->dataset->id,
+		.recognised = recognised
+	};
 
 	session->dataset->sealed = true;
-	if (session->keep)
-		datasets_keep(session->dataset, session->note);
+	datasets_keep(session->dataset);
 	session->state = SESSION_SEARCHING;
 	session_send(session, GEONN_SEALED, &message, -1);
+}
+
+/*
+ * Take the dataset that is the same in place of the session's own.
+ */
+static void
+replace_dataset(struct session *session, struct dataset *same)
+{
+	struct dataset *dataset = session->dataset;
+
+	if (dataset->labelled)
+	{
+		same->labelled = true;
+		same->label = dataset->label;
+		memcpy(same->note, dataset->note, sizeof(same->note));
+	}
+	session->dataset = same;
+	datasets_release(dataset);
 }
 
 static void *
@@ -47,7 +79,13 @@ sealing_main(void *argument)
 	struct session *session = sealing->session;
 
 	thread_pool_lower_priority();
-	sealing->done = dataset_sort(session->dataset, &session->cancelled, &sealing->failure);
+	if (sealing->alike != NULL)
+		sealing->done = dataset_is_same(session->dataset, sealing->alike, &session->cancelled);
+	else
+		sealing->done = !sealing->sorts ||
+			dataset_sort(session->dataset, &session->cancelled, &sealing->failure);
+	if (sealing->done && sealing->hashes)
+		(void) dataset_hash(session->dataset, &session->cancelled);
 
 	pthread_mutex_lock(&sealed_lock);
 	sealing->next = sealed;
@@ -57,45 +95,105 @@ sealing_main(void *argument)
 	return NULL;
 }
 
-static void
-sort_dataset(struct session *session)
+/*
+ * Have a thread do this.  False where there is none.
+ */
+static bool
+begin_sealing(struct session *session, const struct sealing *wanted)
 {
-	struct sealing *sealing = calloc(1, sizeof(*sealing));
-	struct failure failure;
+	struct sealing *sealing = malloc(sizeof(*sealing));
 	pthread_t	thread;
 
-	if (sealing != NULL)
+	if (sealing == NULL)
+		return false;
+	*sealing = *wanted;
+	sealing->session = session;
+	if (pthread_create(&thread, NULL, sealing_main, sealing) != 0)
 	{
-		sealing->session = session;
-		if (pthread_create(&thread, NULL, sealing_main, sealing) == 0)
-		{
-			pthread_detach(thread);
-			session->state = SESSION_SEALING;
-			session->under_way++;
-			return;
-		}
 		free(sealing);
+		return false;
+	}
+	pthread_detach(thread);
+	session->state = SESSION_SEALING;
+	session->under_way++;
+	return true;
+}
+
+/*
+ * The first step: without a thread only what cannot be left out fails.
+ */
+static void
+prepare_dataset(struct session *session, bool sorts)
+{
+	const struct sealing first = {
+		.sorts = sorts,
+		.hashes = datasets_can_keep(session->dataset)
+	};
+	struct failure failure;
+
+	if ((first.sorts || first.hashes) && begin_sealing(session, &first))
+		return;
+	if (!first.sorts)
+	{
+		finish_seal(session, false);
+		return;
 	}
 	fail(&failure, GEONN_ERROR_MEMORY, "not enough memory to sort the references");
 	session_fail(session, &failure);
+}
+
+/*
+ * The second one, where there is a dataset to compare with.
+ */
+static void
+compare_dataset(struct session *session)
+{
+	const struct sealing second = {.alike = datasets_find_alike(session->dataset)};
+
+	if (second.alike != NULL && begin_sealing(session, &second))
+		return;
+	if (second.alike != NULL)
+		datasets_release(second.alike);
+	finish_seal(session, false);
 }
 
 void
 session_seal(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_seal *seal = &message->seal;
+	struct dataset *dataset = session->dataset;
 
-	if (seal->keep && !session->dataset->labelled)
+	if (seal->keep && !dataset->labelled)
 	{
 		session_fail_protocol(session, "nothing to keep a dataset by");
 		return;
 	}
-	session->keep = seal->keep;
-	memcpy(session->note, seal->note, sizeof(session->note));
-	if (seal->order_by_tag)
-		sort_dataset(session);
+	dataset->labelled = seal->keep;
+	memcpy(dataset->note, seal->note, sizeof(dataset->note));
+	prepare_dataset(session, seal->order_by_tag);
+}
+
+/*
+ * Go on where a thread has ended.
+ */
+static void
+continue_sealing(struct session *session, const struct sealing *sealing)
+{
+	if (sealing->alike == NULL)
+	{
+		if (sealing->done)
+			compare_dataset(session);
+		else if (sealing->failure.code == GEONN_ERROR_MEMORY && datasets_make_room())
+			prepare_dataset(session, true);
+		else
+			session_fail(session, &sealing->failure);
+		return;
+	}
+	if (sealing->done)
+		replace_dataset(session, sealing->alike);
 	else
-		finish_seal(session);
+		datasets_release(sealing->alike);
+	finish_seal(session, sealing->done);
 }
 
 void
@@ -116,14 +214,9 @@ session_collect_sealed(void)
 		list = sealing->next;
 		session->under_way--;
 		if (session->state == SESSION_SEALING)
-		{
-			if (sealing->done)
-				finish_seal(session);
-			else if (sealing->failure.code == GEONN_ERROR_MEMORY && datasets_make_room())
-				sort_dataset(session);
-			else
-				session_fail(session, &sealing->failure);
-		}
+			continue_sealing(session, sealing);
+		else if (sealing->alike != NULL)
+			datasets_release(sealing->alike);
 		free(sealing);
 	}
 }

@@ -372,7 +372,11 @@ client_send_dataset(struct client *client, const struct client_points *reference
 		client->slots[client->message.released.slot].sent = false;
 	}
 	client_send(client, GEONN_SEAL, &seal);
-	return client_expect(client, GEONN_SEALED);
+	if (!client_expect(client, GEONN_SEALED))
+		return false;
+	client->dataset = client->message.sealed.dataset;
+	client->recognised = client->message.sealed.recognised != 0;
+	return true;
 }
 
 bool

@@ -95,7 +95,8 @@ struct client_slot
 struct client
 {
 	int			socket;
-	uint64_t	dataset;		/* as opened or attached to; 0: none yet */
+	uint64_t	dataset;		/* as opened, sealed or attached to; 0: none yet */
+	bool		recognised;		/* its references were in the engine when it was sealed */
 	uint32_t	columns;		/* GEONN_COLUMN_..., of its dataset */
 	uint64_t	references;		/* of a sealed dataset */
 	bool		sealed;			/* it had them when it was opened */

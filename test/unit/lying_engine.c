@@ -44,6 +44,7 @@ enum lie
 	LIE_FILES,					/* a new dataset that has files */
 	LIE_FILE,					/* a file that nobody waits for */
 	LIE_SEALED,					/* another number of references */
+	LIE_DATASET,				/* another dataset than was sent */
 	LIE_PAIRS,					/* more pairs than the batch has room for */
 	LIE_OBSERVATIONS,			/* more observations than were sent */
 	LIE_NO_OBSERVATIONS,		/* an answer to nothing */
@@ -74,7 +75,7 @@ enum lie
 
 static const char *const lie_names[LIE_NAMES] = {
 	"none", "unsealed", "short", "no_memory", "rows", "slot", "other_slot",
-	"metric", "columns", "references", "files", "file", "sealed", "pairs", "observations", "no_observations",
+	"metric", "columns", "references", "files", "file", "sealed", "dataset", "pairs", "observations", "no_observations",
 	"first", "count_large", "count_small", "count_two", "flags", "one_each",
 	"partial", "type", "noise", "silent_end", "kept", "kept_unasked",
 	"kept_no_file", "kept_pipe", "kept_open", "kept_records", "kept_place",
@@ -280,7 +281,7 @@ answer(struct liar *liar, const union geonn_message *message)
 	struct geonn_welcome welcome = {.release = GEONN_VERSION};
 	struct geonn_opened opened = {.dataset = 1};
 	struct geonn_released released = {.slot = message->references.slot};
-	struct geonn_sealed sealed = {.references = liar->references};
+	struct geonn_sealed sealed = {.references = liar->references,.dataset = opened.dataset};
 	struct geonn_file file = {.kind = GEONN_FILE_RECORDS};
 	struct geonn_seal misplaced = {0};
 
@@ -318,6 +319,7 @@ answer(struct liar *liar, const union geonn_message *message)
 			if (liar->lie == LIE_NOISE)
 				send(liar->socket, "noise", 5, MSG_NOSIGNAL);
 			sealed.references += liar->lie == LIE_SEALED;
+			sealed.dataset += liar->lie == LIE_DATASET;
 			geonn_channel_send(liar->socket, GEONN_SEALED, &sealed, -1);
 			return liar->lie != LIE_SILENT_END;
 		case GEONN_SEARCH:
