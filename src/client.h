@@ -86,8 +86,8 @@ extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
 extern bool geonn_client_is_sealed(const GeonnClient *client);
 
 /*
- * Have a dataset that was opened with a label be kept once it is sealed, with a note
- * of so many bytes, at most GEONN_NOTE_BYTES.
+ * Have a dataset that was opened with a label be found by it once it is sealed, with a
+ * note of so many bytes, at most GEONN_NOTE_BYTES.
  */
 extern void geonn_client_keep(GeonnClient *client, const void *note, Size bytes);
 

@@ -71,6 +71,9 @@
  * are set ahead of snapshots, or with old_snapshot_threshold, which lets them be
  * set regardless of old snapshots.
  *
+ * What has no label is read.  The engine keeps it, too, and finds it again by its
+ * contents, so that its index need not be built anew (engine/dataset_contents.c).
+ *
  * Under SERIALIZABLE the table is locked as its scan would lock it.  There are no
  * conflicts to look for in its tuples: nobody has written to an all-visible page
  * whose transaction somebody does not see.

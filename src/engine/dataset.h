@@ -13,6 +13,9 @@
 #include "atomics.h"
 #include "failure.h"
 
+/* looking at all bytes of a dataset that has so few is done before a thread begins */
+#define DATASET_SMALL_BYTES ((size_t) 256 * 1024)
+
 struct dataset
 {
 	uint64_t	id;				/* never used twice by one engine */
@@ -85,8 +88,8 @@ extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 						 struct failure *failure);
 
 /*
- * Take the hash of a dataset that is as it will be sealed.  Works on the thread pool,
- * and any thread may call it.  False, and it has none, where a file cannot be read, and
+ * Take the hash of a dataset that is as it will be sealed.  Works on the thread pool, a
+ * small one's on the calling thread alone; any thread may call it.  False, and it has none, where a file cannot be read, and
  * soon after *cancelled is set.
  */
 extern bool dataset_hash(struct dataset *dataset, const atomic_bool *cancelled);

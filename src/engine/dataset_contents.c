@@ -22,8 +22,8 @@
  * every byte of it himself.  What he may learn, from the time it takes, is that
  * somebody has searched the very same references before.
  *
- * Both steps are jobs of the thread pool, in pieces as dataset_sort.c's.  Files are
- * read, not mapped, so that no file that a client has made can end the engine.
+ * Both steps are jobs of the thread pool, but for small datasets, in pieces as
+ * dataset_sort.c's.  Files are read, not mapped, so that no file that a client has made can end the engine.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -132,10 +132,20 @@ static bool
 run_pieces(struct reading *reading, thread_pool_piece piece, const atomic_bool *cancelled)
 {
 	size_t		pieces = 0;
+	uint64_t	bytes = 0;
 
 	for (int i = 0; i < PARTS; i++)
+	{
 		pieces += count_pieces(&reading->parts[i]);
+		bytes += reading->parts[i].bytes;
+	}
 	atomic_init(&reading->failed, false);
+	if (bytes <= DATASET_SMALL_BYTES)
+	{
+		for (size_t i = 0; i < pieces; i++)
+			piece(reading, i);
+		return !atomic_load(&reading->failed);
+	}
 	return thread_pool_run_turns(piece, reading, pieces,
 								 PIECES_PER_THREAD * thread_pool_threads(), cancelled) &&
 		!atomic_load(&reading->failed);

@@ -3,7 +3,8 @@
  *		The end of a session's references: their order, and whether they are kept.
  *
  * What takes long and is no device's work has a thread of its own, which hands
- * the work to the thread pool turn by turn.  First it sorts the dataset, if it has
+ * the work to the thread pool turn by turn; for a few references the server's thread
+ * does it faster than it would start another.  First the thread sorts the dataset, if it has
  * to, and takes its hash, if it could be kept.  Where memory is short for the sort
  * and a kept dataset can make room, it begins again.  Then the server's thread
  * looks for a kept dataset that is alike, and a second such thread compares the two.
@@ -24,7 +25,7 @@
 #include "server.h"
 #include "thread_pool.h"
 
-/* a dataset on its way through a sealing thread */
+/* a dataset on its way through a step */
 struct sealing
 {
 	struct session *session;
@@ -38,6 +39,8 @@ struct sealing
 
 static pthread_mutex_t sealed_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sealing *sealed;	/* guarded by sealed_lock */
+
+static void end_step(struct session *session, const struct sealing *sealing);
 
 static void
 finish_seal(struct session *session, bool recognised)
@@ -72,13 +75,11 @@ replace_dataset(struct session *session, struct dataset *same)
 	datasets_release(dataset);
 }
 
-static void *
-sealing_main(void *argument)
+static void
+do_step(struct sealing *sealing)
 {
-	struct sealing *sealing = argument;
 	struct session *session = sealing->session;
 
-	thread_pool_lower_priority();
 	if (sealing->alike != NULL)
 		sealing->done = dataset_is_same(session->dataset, sealing->alike, &session->cancelled);
 	else
@@ -86,7 +87,15 @@ sealing_main(void *argument)
 			dataset_sort(session->dataset, &session->cancelled, &sealing->failure);
 	if (sealing->done && sealing->hashes)
 		(void) dataset_hash(session->dataset, &session->cancelled);
+}
 
+static void *
+sealing_main(void *argument)
+{
+	struct sealing *sealing = argument;
+
+	thread_pool_lower_priority();
+	do_step(sealing);
 	pthread_mutex_lock(&sealed_lock);
 	sealing->next = sealed;
 	sealed = sealing;
@@ -96,18 +105,26 @@ sealing_main(void *argument)
 }
 
 /*
- * Have a thread do this.  False where there is none.
+ * Have this done.  False where there is no thread for it.
  */
 static bool
-begin_sealing(struct session *session, const struct sealing *wanted)
+begin_step(struct session *session, const struct sealing *wanted)
 {
-	struct sealing *sealing = malloc(sizeof(*sealing));
+	struct sealing step = *wanted;
+	struct sealing *sealing;
 	pthread_t	thread;
 
+	step.session = session;
+	if (!step.sorts && dataset_bytes(session->dataset) <= DATASET_SMALL_BYTES)
+	{
+		do_step(&step);
+		end_step(session, &step);
+		return true;
+	}
+	sealing = malloc(sizeof(*sealing));
 	if (sealing == NULL)
 		return false;
-	*sealing = *wanted;
-	sealing->session = session;
+	*sealing = step;
 	if (pthread_create(&thread, NULL, sealing_main, sealing) != 0)
 	{
 		free(sealing);
@@ -131,7 +148,7 @@ prepare_dataset(struct session *session, bool sorts)
 	};
 	struct failure failure;
 
-	if ((first.sorts || first.hashes) && begin_sealing(session, &first))
+	if ((first.sorts || first.hashes) && begin_step(session, &first))
 		return;
 	if (!first.sorts)
 	{
@@ -150,7 +167,7 @@ compare_dataset(struct session *session)
 {
 	const struct sealing second = {.alike = datasets_find_alike(session->dataset)};
 
-	if (second.alike != NULL && begin_sealing(session, &second))
+	if (second.alike != NULL && begin_step(session, &second))
 		return;
 	if (second.alike != NULL)
 		datasets_release(second.alike);
@@ -174,10 +191,10 @@ session_seal(struct session *session, const union geonn_message *message)
 }
 
 /*
- * Go on where a thread has ended.
+ * Go on where a step has ended.
  */
 static void
-continue_sealing(struct session *session, const struct sealing *sealing)
+end_step(struct session *session, const struct sealing *sealing)
 {
 	if (sealing->alike == NULL)
 	{
@@ -214,7 +231,7 @@ session_collect_sealed(void)
 		list = sealing->next;
 		session->under_way--;
 		if (session->state == SESSION_SEALING)
-			continue_sealing(session, sealing);
+			end_step(session, sealing);
 		else if (sealing->alike != NULL)
 			datasets_release(sealing->alike);
 		free(sealing);

@@ -16,8 +16,9 @@
 
 #include "../engine/nearest.h"
 
-/* more than one piece of each column (dataset_contents.c) */
+/* more than one piece of each column (dataset_contents.c), and a small dataset */
 #define REFERENCES 40000
+#define FEW_REFERENCES 500
 
 #define SEALED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -33,21 +34,21 @@ struct contents
 };
 
 static struct contents
-make_contents(uint32_t columns)
+make_contents(size_t count, uint32_t columns)
 {
 	struct contents contents = {
-		.points = uniform_points(REFERENCES),
-		.group = calloc(REFERENCES, sizeof(int32_t)),
-		.identity = calloc(REFERENCES, sizeof(int32_t)),
+		.points = uniform_points(count),
+		.group = calloc(count, sizeof(int32_t)),
+		.identity = calloc(count, sizeof(int32_t)),
 		.columns = columns
 	};
 
 	if (contents.group == NULL || contents.identity == NULL)
 		exit(EXIT_FAILURE);
-	for (int i = 0; i < REFERENCES; i++)
+	for (size_t i = 0; i < count; i++)
 	{
-		contents.group[i] = i % 7;
-		contents.identity[i] = i / 2;
+		contents.group[i] = (int32_t) (i % 7);
+		contents.identity[i] = (int32_t) (i / 2);
 	}
 	return contents;
 }
@@ -128,7 +129,7 @@ is_new(const struct engine *engine, const struct contents *contents)
 static void
 test_same(const struct engine *engine)
 {
-	struct contents contents = make_contents(0);
+	struct contents contents = make_contents(REFERENCES, 0);
 	struct points observations = uniform_points(500);
 	struct answer answers[500];
 	struct geonn_engine_status status;
@@ -184,7 +185,7 @@ turn_around(struct points *points)
 static void
 test_order(const struct engine *engine)
 {
-	struct contents contents = make_contents(0);
+	struct contents contents = make_contents(REFERENCES, 0);
 	uint64_t	first;
 	uint64_t	second;
 	bool		recognised;
@@ -218,10 +219,10 @@ bit_matters(const struct engine *engine, const struct contents *contents, void *
 }
 
 static void
-test_bits(const struct engine *engine)
+test_bits(const struct engine *engine, size_t count, const char *property)
 {
-	static const size_t places[] = {0, 8191, 8192, 20000, REFERENCES - 1};
-	struct contents contents = make_contents(GEONN_COLUMNS_ALL);
+	const size_t places[] = {0, count / 5, count / 2, count - 1};
+	struct contents contents = make_contents(count, GEONN_COLUMNS_ALL);
 	bool		right = is_new(engine, &contents);
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
@@ -232,19 +233,17 @@ test_bits(const struct engine *engine)
 			bit_matters(engine, &contents, contents.points.tag, 8, places[i], 63) &&
 			bit_matters(engine, &contents, contents.group, 4, places[i], 0) &&
 			bit_matters(engine, &contents, contents.identity, 4, places[i], 31);
-	report("every bit of every column counts", right);
-
 	contents.points.longitude[77] = 0.0;
-	right = is_new(engine, &contents);
+	right = right && is_new(engine, &contents);
 	contents.points.longitude[77] = -0.0;
-	report("0 and -0 are not the same", right && is_new(engine, &contents));
+	report(property, right && is_new(engine, &contents) && is_recognised(engine, &contents));
 	free_contents(&contents);
 }
 
 static void
 test_shape(const struct engine *engine)
 {
-	struct contents contents = make_contents(0);
+	struct contents contents = make_contents(REFERENCES, 0);
 	bool		right = is_new(engine, &contents);
 
 	contents.metric = GEONN_METRIC_SPHEROID;
@@ -268,7 +267,7 @@ static void
 test_contents_of_files(const struct engine *engine)
 {
 	char	   *large = malloc(200001);
-	struct contents contents = make_contents(0);
+	struct contents contents = make_contents(REFERENCES, 0);
 	bool		right;
 
 	if (large == NULL)
@@ -315,7 +314,7 @@ send_labelled(const struct engine *engine, const struct contents *contents, cons
 static void
 test_labels(const struct engine *engine)
 {
-	struct contents contents = make_contents(0);
+	struct contents contents = make_contents(REFERENCES, 0);
 	struct client client;
 	uint64_t	first;
 	uint64_t	second;
@@ -368,7 +367,7 @@ test_at_a_time(const struct engine *engine)
 	{
 		SESSIONS = 6
 	};
-	struct contents contents = make_contents(0);
+	struct contents contents = make_contents(REFERENCES, 0);
 	struct client clients[SESSIONS];
 	struct geonn_engine_status before;
 	struct geonn_engine_status after;
@@ -411,8 +410,8 @@ test_at_a_time(const struct engine *engine)
 static void
 test_memory(void)
 {
-	struct contents contents = make_contents(0);
-	struct contents others = make_contents(0);
+	struct contents contents = make_contents(REFERENCES, 0);
+	struct contents others = make_contents(REFERENCES, 0);
 	struct geonn_engine_status status;
 	struct engine engine;
 	bool		right;
@@ -447,7 +446,8 @@ main(int argument_count, char **words)
 	engine_start(&engine, request.engine_program, "--kept-memory-limit", "1000000000");
 	test_same(&engine);
 	test_order(&engine);
-	test_bits(&engine);
+	test_bits(&engine, REFERENCES, "every bit of every column counts, 0 and -0 are not the same");
+	test_bits(&engine, FEW_REFERENCES, "nor are they in a few references");
 	test_shape(&engine);
 	test_contents_of_files(&engine);
 	test_labels(&engine);
