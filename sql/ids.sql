@@ -420,6 +420,61 @@ JOIN geonn_nearest('centre', 'compass', k => 8, metric => 'spheroid', row_type =
 WHERE a.distance < 20000000
 ORDER BY obs_id, ref_id COLLATE "C";
 
+-- Ids that are no integers are not sorted where nobody asks for them, and the
+-- other columns are the same: with equal ids, distances and coordinates, and
+-- with NULL ids, whose rows are no references.
+CREATE TABLE unnamed AS
+    SELECT CASE WHEN i % 5 > 0 THEN 'name ' || i % 37 END AS id, CASE WHEN i % 41 > 0 THEN i * 7 % 11 END AS lat,
+        i * 3 % 13 AS lon, i % 3 AS class
+    FROM generate_series(1, 500) i;
+CREATE TABLE unnamed_obs AS SELECT i AS id, i * 5 % 12 AS lat, i * 9 % 14 AS lon, i % 4 AS class
+    FROM generate_series(1, 60) i;
+CREATE TYPE unnamed_pair AS (obs_id integer, ref_id text, distance float8, rank bigint);
+-- the rows of a node that makes fewer columns, and of a function that does
+CREATE FUNCTION compare_unnamed(arguments text, OUT rows bigint, OUT different bigint,
+    OUT named text, OUT named_with_ids text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    call text := 'geonn_nearest(''unnamed_obs'', ''unnamed'', ' || arguments || ', row_type => NULL::';
+    projected text := 'SELECT obs_id, distance, rank FROM ' || call || 'unnamed_pair)';
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || projected INTO plan;
+    named := (regexp_match(plan::text, '"References Named": (\w+)'))[1];
+    EXECUTE format('EXPLAIN (ANALYZE, FORMAT JSON) CREATE TEMP TABLE with_ids AS SELECT * FROM %sunnamed_pair)', call)
+        INTO plan;
+    named_with_ids := (regexp_match(plan::text, '"References Named": (\w+)'))[1];
+    EXECUTE format('CREATE TEMP TABLE without AS %s UNION ALL '
+        'SELECT obs_id, distance, rank FROM %srecord) AS n (rank bigint, obs_id integer, distance float8)',
+        projected, call);
+    rows := (SELECT count(*) FROM with_ids);
+    different := (SELECT count(*) FROM (
+        SELECT obs_id, distance, rank, sum(copies) AS copies
+        FROM (SELECT obs_id, distance, rank, 1 AS copies FROM without
+            UNION ALL SELECT obs_id, distance, rank, -2 FROM with_ids) both_sides
+        GROUP BY obs_id, distance, rank) counted WHERE copies <> 0);
+    DROP TABLE without, with_ids;
+END $$;
+SELECT arguments, c.* FROM unnest(ARRAY[
+    'k => 1', 'k => 7', 'k => 500', 'k => 2, ties => ''all''', 'k => 3, by => ''{class}''',
+    'k => 3, max_distance => 100000, keep_unmatched => true', 'k => 3, metric => ''spheroid''',
+    'k => 3, exclude_self => false, options => ''{"algorithm": "brute"}''']) arguments,
+    compare_unnamed(arguments) c;
+-- the same from the pages, when all of them are visible to all
+VACUUM unnamed;
+SELECT arguments, c.* FROM unnest(ARRAY['k => 7', 'k => 2, ties => ''all''']) arguments,
+    compare_unnamed(arguments) c;
+-- a bearing is that of the first of equally distant references, so that ids are sorted
+SELECT count(*) FROM geonn_nearest('unnamed_obs', 'unnamed', row_type => NULL::record)
+    AS n (obs_id integer, bearing float8)
+JOIN geonn_nearest('unnamed_obs', 'unnamed', row_type => NULL::record)
+    AS m (obs_id integer, ref_id text, bearing float8) USING (obs_id)
+WHERE n.bearing IS DISTINCT FROM m.bearing;
+-- an id without an order is an error all the same
+CREATE TABLE unnamed_json AS SELECT json_build_object('id', i) AS id, i AS lat, i AS lon FROM generate_series(1, 3) i;
+SELECT distance FROM geonn_nearest('unnamed_obs', 'unnamed_json', row_type => NULL::record)
+    AS n (obs_id integer, distance float8);
+
 -- row types that cannot be
 CREATE DOMAIN pair_domain AS geonn_pair;
 SELECT * FROM geonn_nearest('ship', 'port', row_type => 1);

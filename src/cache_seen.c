@@ -57,7 +57,7 @@ label_of(const PointSource *source, const GeonnQuestion *question)
 	bytea	   *value;
 
 	if (OidIsValid(table) &&
-		geonn_label_dataset(source, table, attributes, question, true, &label))
+		geonn_label_dataset(source, table, attributes, question, REFERENCE_COORDINATES, &label) > 0)
 		length = sizeof(label);
 	value = palloc(length + VARHDRSZ);
 	SET_VARSIZE(value, length + VARHDRSZ);

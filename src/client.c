@@ -124,19 +124,20 @@ make_client(const GeonnQuestion *question)
 }
 
 GeonnClient *
-geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label)
+geonn_client_open(const GeonnQuestion *question, const struct geonn_label *labels, int count)
 {
 	GeonnClient *client = make_client(question);
 	struct geonn_open open = {
 		.device = question->device,
 		.metric = question->metric,
 		.columns = question->columns,
-		.labelled = label != NULL
+		.labels = count
 	};
 
-	if (label != NULL)
-		open.label = *label;
-	client->labelled = label != NULL;
+	Assert(count <= GEONN_LABELS_MAX);
+	for (int i = 0; i < count; i++)
+		open.label[i] = labels[i];
+	client->labelled = count > 0;
 	geonn_connection_send(client->connection, GEONN_OPEN, &open);
 	await_answer(client, GEONN_OPENED);
 	return client;

@@ -76,11 +76,12 @@ typedef struct GeonnWork
 } GeonnWork;
 
 /*
- * A client of a new dataset; or, where one is kept under this label (or NULL), of that
- * one, as if it was attached to.
+ * A client of a new dataset; or, where one is kept under one of these labels, of that
+ * one, as if it was attached to.  There are at most GEONN_LABELS_MAX, and the first is
+ * a new one's.
  */
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
-									  const struct geonn_label *label);
+									  const struct geonn_label *labels, int count);
 
 /* Is the dataset sealed?  Then it has its references. */
 extern bool geonn_client_is_sealed(const GeonnClient *client);

@@ -540,6 +540,7 @@ geonn_search_report(const GeonnSearch *search)
 		search->counts;
 	GeonnReport report = {
 		.references_kept = search->references_kept,
+		.references_named = search->references_named,
 		.preparing = search->preparing,
 		.reading = search->spent_reading
 	};

@@ -15,6 +15,7 @@
 #include "geonn.h"
 #include "join_search.h"
 #include "kept_dataset.h"
+#include "value.h"
 
 /* rows between two resets of the memory that comparing ids and keys uses */
 #define ROWS_A_RESET	256
@@ -66,6 +67,23 @@ geonn_search_set_question(Search *search)
 }
 
 /*
+ * What will be asked of the references.  An integer id costs nothing, so those always
+ * have theirs: one dataset serves those who ask for ids and those who do not.
+ */
+static ReferenceDetail
+needed_detail(const Search *search)
+{
+	const GeonnJoin *join = search->join;
+
+	if (geonn_sink_needs_coordinates(&search->sink))
+		return REFERENCE_COORDINATES;
+	if (geonn_sink_needs_reference_id(&search->sink) || join->exclude_self ||
+		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)
+		return REFERENCE_ID;
+	return REFERENCE_DISTANCE;
+}
+
+/*
  * Know the references of the sealed dataset that the client has.
  */
 void
@@ -76,8 +94,7 @@ geonn_search_attach_references(Search *search)
 	if (join->references->by_count > 0)
 		search->groups = geonn_groups_attach(join->observations, join->references,
 											 search->client);
-	search->references = geonn_references_attach(join->references,
-												 geonn_sink_needs_coordinates(&search->sink),
+	search->references = geonn_references_attach(join->references, needed_detail(search),
 												 join->exclude_self ? join->observations : NULL,
 												 search->client);
 }
@@ -116,8 +133,7 @@ send_references(Search *search, bool labelled)
 
 	if (join->references->by_count > 0)
 		search->groups = geonn_groups_create(join->observations, join->references);
-	search->references = geonn_references_create(join->references,
-												 geonn_sink_needs_coordinates(&search->sink),
+	search->references = geonn_references_create(join->references, needed_detail(search),
 												 join->exclude_self ? join->observations : NULL);
 	read_references_once(search);
 	if (search->groups != NULL)
@@ -125,7 +141,7 @@ send_references(Search *search, bool labelled)
 	if (labelled)
 		geonn_client_keep(search->client, search->reference_counts,
 						  sizeof(search->reference_counts));
-	(void) geonn_references_seal(search->references, search->client);
+	(void) geonn_references_seal(search->references, search->client, labelled);
 }
 
 static void
@@ -161,8 +177,8 @@ read_references(Search *search)
 	GeonnJoin  *join = search->join;
 	AttrNumber *attributes;
 	Oid			table;
-	struct geonn_label label;
-	bool		labelled;
+	struct geonn_label labels[GEONN_LABELS_MAX];
+	int			count = 0;
 
 	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
 	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
@@ -175,14 +191,15 @@ read_references(Search *search)
 		geonn_search_check_given(join);
 
 	geonn_search_set_question(search);
-	labelled = geonn_kept_memory_limit > 0 && OidIsValid(table) &&
-		geonn_label_dataset(join->references, table, attributes, &join->question,
-							geonn_sink_needs_coordinates(&search->sink), &label);
-	search->client = geonn_client_open(&join->question, labelled ? &label : NULL);
+	search->references_named = needed_detail(search) != REFERENCE_DISTANCE;
+	if (geonn_kept_memory_limit > 0 && OidIsValid(table))
+		count = geonn_label_dataset(join->references, table, attributes, &join->question,
+									needed_detail(search), labels);
+	search->client = geonn_client_open(&join->question, labels, count);
 	if (geonn_client_is_sealed(search->client))
 		use_kept_references(search);
 	else
-		send_references(search, labelled);
+		send_references(search, count > 0);
 	return geonn_client_references(search->client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);

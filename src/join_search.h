@@ -44,6 +44,7 @@ struct GeonnSearch
 	/* for the report */
 	uint64		reference_counts[POINT_STATUSES];
 	bool		references_kept;
+	bool		references_named;	/* their ids are of use */
 	uint64		without_group;	/* observations that were not sent for that */
 	double		preparing;		/* ms */
 	double		spent_reading;	/* ms */

@@ -57,7 +57,8 @@
  *	   tuples is in the catalog alone, so a column of the same number that was
  *	   rolled back must not be taken for it.  Values out of line belong to their
  *	   tuple, and are never changed.  And it has what the dataset was made for:
- *	   its metric, groups, identities and coordinates.
+ *	   its metric, groups and identities, and whether ids and coordinates are with it.
+ *	   Who asks for distances alone can do with any of the latter.
  *
  * (4) OIDs and numbers of files can be used again, by another table, after 2^32
  *	   others, or by CREATE DATABASE ... OID, which may copy files with their
@@ -271,7 +272,7 @@ description_of(Oid table)
  */
 static bool
 describe(const PointSource *source, Relation table, const AttrNumber *attributes,
-		 const GeonnQuestion *question, bool keeps_coordinates, uint8 *bytes)
+		 const GeonnQuestion *question, ReferenceDetail detail, uint8 *bytes)
 {
 	Subject		subject = {.bytes = bytes};
 	TypeCacheEntry *type = lookup_type_cache(source->columns[COLUMN_ID].base_type,
@@ -283,7 +284,7 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 	add_bytes(&subject, &FILE_OF(table), sizeof(FILE_OF(table)));
 	add_number(&subject, (uint32) question->metric);
 	add_number(&subject, question->columns);
-	add_number(&subject, keeps_coordinates);
+	add_number(&subject, (uint32) detail);
 	for (int role = 0; role < COLUMN_ROLES; role++)
 		add_column(&subject, &source->columns[role], attributes);
 	add_number(&subject, type->cmp_proc);
@@ -298,27 +299,47 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 	return subject.length <= GEONN_SUBJECT_BYTES;
 }
 
-bool
+/*
+ * Describe all datasets that would do; returns how many there are, 0 where there is too much
+ * to one of them.
+ */
+static int
+describe_all(const PointSource *source, Relation table, const AttrNumber *attributes,
+			 const GeonnQuestion *question, ReferenceDetail detail, struct geonn_label *labels)
+{
+	ReferenceDetail last = detail == REFERENCE_DISTANCE ? REFERENCE_COORDINATES : detail;
+	int			count = 0;
+
+	for (; detail <= last; detail++)
+	{
+		memset(&labels[count], 0, sizeof(*labels));
+		if (!describe(source, table, attributes, question, detail, labels[count++].subject))
+			return 0;
+	}
+	return count;
+}
+
+int
 geonn_label_dataset(const PointSource *source, Oid table, const AttrNumber *attributes,
-					const GeonnQuestion *question, bool keeps_coordinates,
-					struct geonn_label *label)
+					const GeonnQuestion *question, ReferenceDetail detail,
+					struct geonn_label *labels)
 {
 	Snapshot	snapshot = GetActiveSnapshot();
 	Relation	relation;
 	Version		version;
-	bool		can_tell;
+	int			count = 0;
 
-	memset(label, 0, sizeof(*label));
 	relation = table_open(table, NoLock);
-	can_tell = shows_changes(relation, snapshot) &&
-		describe(source, relation, attributes, question, keeps_coordinates, label->subject);
-	if (can_tell)
+	if (shows_changes(relation, snapshot))
+		count = describe_all(source, relation, attributes, question, detail, labels);
+	if (count > 0)
 	{
 		PredicateLockRelation(relation, snapshot);
-		can_tell = read_version(relation, &version);
+		if (!read_version(relation, &version))
+			count = 0;
 	}
 	table_close(relation, NoLock);
-	if (can_tell)
-		memcpy(label->version, &version, sizeof(version));
-	return can_tell;
+	for (int i = 0; i < count; i++)
+		memcpy(labels[i].version, &version, sizeof(version));
+	return count;
 }

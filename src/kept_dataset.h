@@ -5,17 +5,19 @@
 #ifndef GEONN_KEPT_DATASET_H
 #define GEONN_KEPT_DATASET_H
 
-#include "client.h"
 #include "columns.h"
+#include "references.h"
 
 /*
- * The label of the dataset that has these references, for this question, as the active
- * snapshot sees them.  They are the rows of this table, which is locked, with these of
- * its columns [source->query_columns], as they are.  Returns false where nothing tells
- * whether the table has changed; then no dataset of it may be kept or taken.
+ * Labels of the datasets that have these references, for this question, as the active
+ * snapshot sees them: first of one with just this detail.  They are the rows of this
+ * table, which is locked, with these of its columns [source->query_columns], as they are.
+ * Returns how many labels there are, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one
+ * else: 0 where nothing tells whether the table has changed; then no dataset may be found
+ * by it.
  */
-extern bool geonn_label_dataset(const PointSource *source, Oid table,
+extern int	geonn_label_dataset(const PointSource *source, Oid table,
 								const AttrNumber *attributes, const GeonnQuestion *question,
-								bool keeps_coordinates, struct geonn_label *label);
+								ReferenceDetail detail, struct geonn_label *labels);
 
 #endif							/* GEONN_KEPT_DATASET_H */

@@ -16,6 +16,13 @@
  * has them in its own memory, and a sort larger than work_mem goes to disk.  Both
  * files stay with the dataset, so that whoever attaches to it has them, too.
  *
+ * Where nothing is asked but distances, it makes no difference which of equally
+ * distant references is taken.  Ids that are no integers are then not sorted, nor
+ * are they in records: all tags are 0.  Only NULLs are looked for, as rows with
+ * those are no references.  Where the dataset may have to be found again by its
+ * contents, which come in any order from parallel workers, the engine sorts it by
+ * the coordinates, which is much faster than a sort here.
+ *
  * The identity of a reference is the number of the first record with an id
  * equal to its own.  An observation's is looked up by binary search, with the
  * order's own comparison of the two types.
@@ -72,8 +79,9 @@ struct GeonnReferences
 	Oid			collation;
 	bool		by_value;
 	int16		length;
+	ReferenceDetail detail;
 
-	/* only where PostgreSQL sorts; else the tags are the ids */
+	/* only where PostgreSQL sorts; else the tags are the ids, or 0 */
 	Tuplesortstate *sort;		/* of references that are read here */
 	TupleTableSlot *row;		/* into the sort */
 	TupleTableSlot *slot;		/* out of it */
@@ -165,7 +173,7 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
  * What both ways to have references begin with.
  */
 static GeonnReferences *
-describe(const PointSource *source, const TypeCacheEntry *type, bool keeps_coordinates,
+describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail detail,
 		 const PointSource *excluded_by)
 {
 	const PointColumn *id = &source->columns[COLUMN_ID];
@@ -179,17 +187,21 @@ describe(const PointSource *source, const TypeCacheEntry *type, bool keeps_coord
 	references->compare = palloc(sizeof(FmgrInfo));
 	fmgr_info_copy(references->compare, unconstify(FmgrInfo *, &type->cmp_proc_finfo),
 				   CurrentMemoryContext);
-	if (keeps_coordinates || excluded_by != NULL || geonn_integer_width(id->base_type) == 0)
-		references->record_bytes = keeps_coordinates ? sizeof(Record) : SHORT_RECORD;
+	references->detail = detail;
+	if (detail == REFERENCE_COORDINATES)
+		references->record_bytes = sizeof(Record);
+	else if (detail == REFERENCE_ID &&
+			 (excluded_by != NULL || geonn_integer_width(id->base_type) == 0))
+		references->record_bytes = SHORT_RECORD;
 	return references;
 }
 
 GeonnReferences *
-geonn_references_create(const PointSource *source, bool keeps_coordinates,
+geonn_references_create(const PointSource *source, ReferenceDetail detail,
 						const PointSource *excluded_by)
 {
 	const TypeCacheEntry *type = require_order(source);
-	GeonnReferences *references = describe(source, type, keeps_coordinates, excluded_by);
+	GeonnReferences *references = describe(source, type, detail, excluded_by);
 
 	if (references->record_bytes > 0)
 		begin_sort(references, type);
@@ -197,11 +209,10 @@ geonn_references_create(const PointSource *source, bool keeps_coordinates,
 }
 
 GeonnReferences *
-geonn_references_attach(const PointSource *source, bool keeps_coordinates,
+geonn_references_attach(const PointSource *source, ReferenceDetail detail,
 						const PointSource *excluded_by, GeonnClient *client)
 {
-	GeonnReferences *references = describe(source, require_order(source), keeps_coordinates,
-										   excluded_by);
+	GeonnReferences *references = describe(source, require_order(source), detail, excluded_by);
 
 	if (references->record_bytes == 0)
 		return references;
@@ -223,8 +234,10 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 
 	if (references->record_bytes == 0)
 	{
-		geonn_client_add_reference(client, geonn_integer(references->type, row->id),
-								   row->latitude, row->longitude, group, 0);
+		int64		tag = references->detail == REFERENCE_DISTANCE ? 0 :
+			geonn_integer(references->type, row->id);
+
+		geonn_client_add_reference(client, tag, row->latitude, row->longitude, group, 0);
 		return;
 	}
 	ExecClearTuple(slot);
@@ -312,10 +325,10 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 }
 
 uint64
-geonn_references_seal(GeonnReferences *references, GeonnClient *client)
+geonn_references_seal(GeonnReferences *references, GeonnClient *client, bool labelled)
 {
 	if (references->record_bytes == 0)
-		return geonn_client_seal(client, false);
+		return geonn_client_seal(client, references->detail == REFERENCE_DISTANCE && labelled);
 	send_sorted(references, client);
 	geonn_client_leave_file(client, GEONN_FILE_RECORDS, references->records);
 	if (references->values != NULL)

@@ -14,23 +14,31 @@ typedef struct GeonnReferences GeonnReferences;
 /* the identity of an observation whose id no reference has */
 #define GEONN_NO_IDENTITY (-1)
 
+/* what will be asked of them */
+typedef enum ReferenceDetail
+{
+	REFERENCE_DISTANCE,			/* nothing but how far they are */
+	REFERENCE_ID,				/* geonn_reference_id, _identity */
+	REFERENCE_COORDINATES		/* the same, and geonn_reference_coordinates */
+} ReferenceDetail;
+
 /*
  * Get ready to take them in; they live as long as the current memory context.
- * keeps_coordinates: geonn_reference_coordinates will be asked.  excluded_by:
- * geonn_reference_identity will be asked for ids of these observations, or NULL.
+ * excluded_by: geonn_reference_identity will be asked for ids of these
+ * observations, or NULL.
  * Raises an error where the type of the ids has no order, or where the
  * observations' ids cannot be compared with them.
  */
 extern GeonnReferences *geonn_references_create(const PointSource *source,
-												bool keeps_coordinates,
+												ReferenceDetail detail,
 												const PointSource *excluded_by);
 
 /*
  * The same of references that another client has sealed, in a dataset that this one is
- * attached to, with the same arguments.
+ * attached to, with the same arguments; or with REFERENCE_DISTANCE in any case.
  */
 extern GeonnReferences *geonn_references_attach(const PointSource *source,
-												bool keeps_coordinates,
+												ReferenceDetail detail,
 												const PointSource *excluded_by,
 												GeonnClient *client);
 
@@ -40,9 +48,11 @@ extern void geonn_references_add(GeonnReferences *references, GeonnClient *clien
 
 /*
  * There are no more: see that all are in the dataset, in their order, and seal
- * it.  Returns how many there are.
+ * it.  Returns how many there are.  labelled: the dataset need not be found by its
+ * contents.
  */
-extern uint64 geonn_references_seal(GeonnReferences *references, GeonnClient *client);
+extern uint64 geonn_references_seal(GeonnReferences *references, GeonnClient *client,
+									bool labelled);
 
 /* The id of a reference, by its tag; what it points to lives as long as the references. */
 extern Datum geonn_reference_id(const GeonnReferences *references, int64 tag);

@@ -16,6 +16,7 @@ typedef struct GeonnReport
 	uint64		references_skipped; /* for their NULLs or coordinates */
 	bool		references_kept;	/* they were in the engine already, and not read */
 	bool		references_recognised;	/* they were, as it was seen when they were read */
+	bool		references_named;	/* their ids are of use */
 	uint64		observations;	/* read */
 	uint64		observations_skipped;
 	uint64		unmatched;		/* of the others: without a neighbour */

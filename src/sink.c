@@ -224,6 +224,12 @@ geonn_sink_needs_coordinates(const GeonnSink *sink)
 }
 
 bool
+geonn_sink_needs_reference_id(const GeonnSink *sink)
+{
+	return sink->has[SINK_REFERENCE_ID];
+}
+
+bool
 geonn_sink_needs_observation_id(const GeonnSink *sink)
 {
 	return sink->has[SINK_OBSERVATION_ID];

@@ -54,8 +54,9 @@ extern void geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *
 extern void geonn_sink_project(GeonnSink *sink, TupleDesc descriptor,
 							   const AttrNumber *attributes);
 
-/* Are the references' coordinates needed, or the observations' ids? */
+/* Are the references' coordinates needed, or their ids, or the observations'? */
 extern bool geonn_sink_needs_coordinates(const GeonnSink *sink);
+extern bool geonn_sink_needs_reference_id(const GeonnSink *sink);
 extern bool geonn_sink_needs_observation_id(const GeonnSink *sink);
 
 /* The row of a pair; what its values point to lives until the next pair is taken. */

@@ -47,7 +47,8 @@
  * says so when he seals it, has it found by that, too: who opens a dataset with the
  * same label gets it, sealed, with the note that was left with it.  A label says what
  * the references are of, the subject, and which state of that they are, the
- * version; of a subject one version is kept.  What all of that means is the
+ * version; of a subject one version is kept.  Who could do with any of several datasets
+ * gives the labels of all, and a new one has the first of them.  What all of that means is the
  * clients' business, and no two labels may be the same where references differ.
  *
  * The files are for clients: what they must know of the references beside
@@ -94,6 +95,9 @@
 
 /* rows, and pairs, of one batch */
 #define GEONN_BATCH_ROWS_MAX	(1 << 22)
+
+/* labels of datasets that would do */
+#define GEONN_LABELS_MAX		3
 
 /* references of one dataset */
 #define GEONN_REFERENCES_MAX	INT32_MAX
@@ -300,8 +304,8 @@ struct geonn_open
 	uint32_t	device;			/* enum geonn_device_choice */
 	uint32_t	metric;			/* enum geonn_metric */
 	uint32_t	columns;		/* GEONN_COLUMN_... */
-	uint32_t	labelled;		/* 1: it has a label */
-	struct geonn_label label;
+	uint32_t	labels;			/* how many there are */
+	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
 };
 
 struct geonn_attach

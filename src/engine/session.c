@@ -250,26 +250,27 @@ static void
 handle_open(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_open *open = &message->open;
-	const struct geonn_label *label = open->labelled ? &open->label : NULL;
 	enum geonn_metric metric = (enum geonn_metric) open->metric;
 	struct failure failure;
 
-	if (open->metric > GEONN_METRIC_SPHEROID || open->columns & ~GEONN_COLUMNS_ALL)
+	if (open->metric > GEONN_METRIC_SPHEROID || open->columns & ~GEONN_COLUMNS_ALL ||
+		open->labels > GEONN_LABELS_MAX)
 	{
-		session_fail_protocol(session, "unknown metric or columns");
+		session_fail_protocol(session, "unknown metric or columns, or too many labels");
 		return;
 	}
 	if (!choose_device(session, open->device))
 		return;
-	if (label != NULL)
-		session->dataset = datasets_find(metric, open->columns, label);
+	for (uint32_t i = 0; i < open->labels && session->dataset == NULL; i++)
+		session->dataset = datasets_find(metric, open->columns, &open->label[i]);
 	if (session->dataset != NULL)
 	{
 		session->state = SESSION_SEARCHING;
 		send_opened(session);
 		return;
 	}
-	session->dataset = datasets_open(metric, open->columns, label);
+	session->dataset = datasets_open(metric, open->columns,
+									 open->labels > 0 ? &open->label[0] : NULL);
 	if (session->dataset == NULL)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");

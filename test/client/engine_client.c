@@ -245,10 +245,10 @@ bool
 client_open_labelled(struct client *client, enum geonn_device_choice device,
 					 const char *subject, const char *version)
 {
-	struct geonn_open open = {.device = device,.labelled = 1};
+	struct geonn_open open = {.device = device,.labels = 1};
 
-	memcpy(open.label.subject, subject, strlen(subject));
-	memcpy(open.label.version, version, strlen(version));
+	memcpy(open.label[0].subject, subject, strlen(subject));
+	memcpy(open.label[0].version, version, strlen(version));
 	if (!client_hello(client))
 		return false;
 	client_send(client, GEONN_OPEN, &open);

@@ -205,7 +205,6 @@ $old->query_safe('ROLLBACK');
 
 # ---- other questions of the same table ----
 
-change('SELECT 1', 'before other questions');
 my %questions = (
 	'groups' => { arguments => "by => '{class}'", definition => definition('ref', 'r.class = o.class') },
 	'groups by two columns' => {
@@ -228,13 +227,24 @@ my %questions = (
 
 $node->safe_psql('postgres',
 	'CREATE TYPE named AS (obs_id integer, ref_id text, distance float8);'
-	  . 'CREATE TYPE located AS (obs_id integer, ref_id bigint, ref_lat float8, ref_lon float8)');
+	  . 'CREATE TYPE located AS (obs_id integer, ref_id bigint, ref_lat float8, ref_lon float8);'
+	  . 'CREATE TYPE metres AS (obs_id integer, distance float8)');
+
+# ids that would be sorted are left out where only distances are asked for
+my %distances = (
+	arguments  => q{options => '{"ref_id": "name"}', row_type => NULL::metres},
+	definition => definition('ref') =~ s/o\.id, r\.id, r\.distance/o.id, r.distance/r);
+
+change('UPDATE ref SET lat = lat + 1 WHERE id = 77', 'distances alone', %distances);
+joins('read', 'names are not had from references without them', %{ $questions{'ids of type text'} });
+change('UPDATE ref SET lat = lat - 1 WHERE id = 77', 'before other questions');
 foreach my $question (sort keys %questions)
 {
 	joins('read', "$question: they are read once", %{ $questions{$question} });
 	joins('kept', "$question: and kept", %{ $questions{$question} });
 }
 joins('kept', 'each question has its own');
+joins('kept', 'distances are had from references that are kept with their names', %distances);
 is( last_row("SELECT try_join('ref', \$\$geonn_nearest_sql('SELECT id, lat, lon FROM obs', 'SELECT id, lat, lon FROM ref')\$\$, \$\$"
 		  . definition('ref') . '$$)'),
 	'kept', 'a query of the same columns has the same');

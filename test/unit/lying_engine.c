@@ -294,7 +294,7 @@ answer(struct liar *liar, const union geonn_message *message)
 			opened.metric = liar->lie == LIE_METRIC ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
 			liar->present = message->open.columns;
 			if (liar->lie >= LIE_KEPT &&
-				message->open.labelled == (liar->lie != LIE_KEPT_UNASKED))
+				(message->open.labels > 0) == (liar->lie != LIE_KEPT_UNASKED))
 			{
 				give_kept(liar);
 				return true;
