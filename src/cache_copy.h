@@ -78,7 +78,8 @@ typedef struct GeonnCopy
 	CopyPart   *parts;			/* [count], by first_key */
 	uint32		next_number;
 	uint64		rows;
-	uint32	   *jumps;			/* see geonn_copy_find */
+	uint64	   *first_keys;		/* [count]; see geonn_copy_find */
+	uint32	   *jumps;
 } GeonnCopy;
 
 /* A copy without parts, of what this source reads. */
