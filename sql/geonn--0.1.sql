@@ -286,6 +286,7 @@ CREATE TABLE geonn_cache (
 	ties text NOT NULL,
 	invalid text NOT NULL,
 	options jsonb NOT NULL,
+	changed_since name,					-- column of obs, or NULL
 	schedule text						-- as geonn_schedule was given it
 );
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
@@ -328,6 +329,7 @@ CREATE UNLOGGED TABLE geonn_cache_seen (
 	rows bigint NOT NULL,				-- of the table
 	labels bytea[] NOT NULL,			-- of obs and ref; empty where there is none
 	seeds bigint[] NOT NULL,			-- of the copies' hashes
+	since timestamptz,					-- for changed_since: what is not older may be new
 	copied boolean NOT NULL,			-- are there copies?
 	futile integer NOT NULL,			-- copies in a row that were of no use
 	pause integer NOT NULL				-- runs until another one is made
@@ -358,6 +360,10 @@ ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 -- target			name of the table to make, with or without schema; NULL: the
 --					cache's name
 -- radius			metres: all references within it, instead of k
+-- changed_since	a column of obs of type timestamptz, which every INSERT and UPDATE
+--					sets to now() or later: a refresh reads only the rows that may be
+--					new by it.  Rows that are deleted are then noticed by full
+--					refreshes alone
 --
 -- Whoever calls it owns the table and the cache; refreshes run as the table's
 -- owner.  Returns the table.
@@ -372,18 +378,19 @@ CREATE FUNCTION geonn_cache_create(name text, obs regclass, ref regclass,
 								   invalid text DEFAULT 'skip',
 								   options jsonb DEFAULT '{}',
 								   target text DEFAULT NULL,
-								   radius double precision DEFAULT NULL)
+								   radius double precision DEFAULT NULL,
+								   changed_since name DEFAULT NULL)
 	RETURNS regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(text, regclass, regclass, integer, double precision, text,
 									   name[], boolean, boolean, text, text, jsonb, text,
-									   double precision) IS
+									   double precision, name) IS
 'makes a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes what a cache asks, or its name: changes has any of name, k, max_distance,
--- radius, metric, by, exclude_self, keep_unmatched, ties, invalid and options.  The
--- table's rows change with the next refresh.
+-- radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and
+-- changed_since.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name text, changes jsonb) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;

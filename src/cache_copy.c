@@ -266,6 +266,24 @@ geonn_copy_read(const CopyShape *shape, const char *bytes, CopyRow *row)
 	return bytes;
 }
 
+const char *
+geonn_copy_id(const CopyShape *shape, const char *bytes, Size *length)
+{
+	uint32		stored;
+
+	bytes += sizeof(bool) + 2 * sizeof(double);
+	if (shape->id.by_value)
+		*length = sizeof(Datum);
+	else if (shape->id.length > 0)
+		*length = shape->id.length;
+	else
+	{
+		memcpy(&stored, bytes, sizeof(stored));
+		*length = sizeof(stored) + stored;
+	}
+	return bytes;
+}
+
 /* ---- points of searches ---- */
 
 typedef struct Points
