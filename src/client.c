@@ -95,9 +95,10 @@ send_search(GeonnClient *client, int number)
 /* ---- the dataset ---- */
 
 static GeonnClient *
-make_client(const GeonnQuestion *question)
+make_client(const GeonnQuestion *question, const struct geonn_call *call)
 {
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
+	struct geonn_call message = *call;
 
 	client->context = CurrentMemoryContext;
 	client->question = *question;
@@ -120,13 +121,15 @@ make_client(const GeonnQuestion *question)
 	}
 	client->in_order = true;
 	geonn_client_reset_growth(client);
+	geonn_connection_send(client->connection, GEONN_CALL, &message);
 	return client;
 }
 
 GeonnClient *
-geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label)
+geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label,
+				  const struct geonn_call *call)
 {
-	GeonnClient *client = make_client(question);
+	GeonnClient *client = make_client(question, call);
 	struct geonn_open open = {
 		.device = question->device,
 		.metric = question->metric,
@@ -143,9 +146,10 @@ geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label
 }
 
 GeonnClient *
-geonn_client_attach(const GeonnQuestion *question, uint64 dataset)
+geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
+					const struct geonn_call *call)
 {
-	GeonnClient *client = make_client(question);
+	GeonnClient *client = make_client(question, call);
 	struct geonn_attach attach = {
 		.device = question->device,
 		.dataset = dataset
@@ -421,6 +425,7 @@ end_reading(GeonnClient *client)
 	if (slot->pair != slot->pairs)
 		geonn_connection_violation("counts that do not add up to its pairs");
 	client->reading = -1;
+	client->work.pairs += slot->pairs;
 	client->resuming = slot->partial ? number : -1;
 	slot->resumes = slot->partial;
 	slot->first = slot->partial ? slot->end - 1 : slot->end;
@@ -513,5 +518,17 @@ geonn_client_take_run(GeonnClient *client, GeonnRun *run)
 GeonnWork
 geonn_client_work(const GeonnClient *client)
 {
-	return client->work;
+	GeonnWork	work = client->work;
+
+	if (client->reading >= 0)
+		work.pairs += client->slots[client->reading].pair;
+	return work;
+}
+
+void
+geonn_client_tell(GeonnClient *client, const struct geonn_finished *finished)
+{
+	struct geonn_finished message = *finished;
+
+	geonn_connection_try_send(client->connection, GEONN_FINISHED, &message);
 }

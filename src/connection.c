@@ -185,6 +185,12 @@ geonn_connection_send(GeonnConnection *connection, int type, void *message)
 }
 
 void
+geonn_connection_try_send(GeonnConnection *connection, int type, void *message)
+{
+	(void) geonn_channel_send(connection->socket, type, message, -1);
+}
+
+void
 geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 						   int descriptor)
 {
@@ -326,6 +332,14 @@ geonn_connection_open(void)
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("the geonn engine ended before it answered"),
 			 errhint("The server log says why. The next statement starts the engine again.")));
+}
+
+GeonnConnection *
+geonn_connection_open_running(void)
+{
+	GeonnConnection *connection = geonn_connection_try();
+
+	return connection != NULL && greet(connection) ? connection : NULL;
 }
 
 GeonnConnection *

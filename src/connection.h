@@ -26,6 +26,9 @@ typedef struct GeonnConnection
 /* Connect to the engine, which is started if need be, and greet it. */
 extern GeonnConnection *geonn_connection_open(void);
 
+/* The same, but NULL where no engine runs: none is started. */
+extern GeonnConnection *geonn_connection_open_running(void);
+
 /*
  * Connect to an engine that runs, without a greeting.  Returns NULL, with
  * errno, where none listens.
@@ -35,7 +38,11 @@ extern GeonnConnection *geonn_connection_try(void);
 extern void geonn_connection_send(GeonnConnection *connection, int type,
 								  void *message);
 
-/* The same with a copy of this descriptor. */
+/* The same if it can be done at once; what comes of it is not told. */
+extern void geonn_connection_try_send(GeonnConnection *connection, int type,
+									  void *message);
+
+/* The same as the first with a copy of this descriptor. */
 extern void geonn_connection_send_file(GeonnConnection *connection, int type,
 									   void *message, int descriptor);
 

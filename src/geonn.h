@@ -33,6 +33,7 @@ extern int	geonn_transfer_memory_limit;	/* megabytes */
 extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
 extern int	geonn_kept_memory_limit;	/* megabytes; 0: no dataset is kept */
 extern int	geonn_log_keep;		/* runs of each cache */
+extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
 
 /* the names of geonn_device's and geonn_algorithm's values */
 extern const struct config_enum_entry geonn_device_options[];

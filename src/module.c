@@ -32,6 +32,7 @@ int			geonn_transfer_memory_limit = 1024;
 int			geonn_gpu_memory_limit = 0;
 int			geonn_kept_memory_limit = 1024;
 int			geonn_log_keep = 100;
+int			geonn_log_min_duration = -1;
 
 const struct config_enum_entry geonn_device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
@@ -112,6 +113,14 @@ _PG_init(void)
 							&geonn_log_keep,
 							100, 1, INT_MAX,
 							PGC_SUSET, 0,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.log_min_duration",
+							"Duration from which on a call of a join is logged, with its figures.",
+							"0 means that all are, -1 that none is.",
+							&geonn_log_min_duration,
+							-1, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("geonn");

@@ -98,13 +98,6 @@ set_text(Row *row, int column, const char *value)
 
 /* ---- geonn_status() ---- */
 
-static TimestampTz
-timestamp_from_unix(int64 microseconds)
-{
-	return microseconds -
-		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)) * USECS_PER_DAY;
-}
-
 static bool
 is_version_error(const union geonn_message *message,
 				 enum geonn_channel_status status)
@@ -196,7 +189,7 @@ ask_engine(GeonnConnection *connection, Row *row)
 			  Int64GetDatum(engine.transfer_memory_limit));
 	set_value(row, STATUS_KEPT_MEMORY, Int64GetDatum(engine.kept_memory));
 	set_value(row, STATUS_STARTED_AT,
-			  TimestampTzGetDatum(timestamp_from_unix(engine.started_at)));
+			  TimestampTzGetDatum(geonn_timestamp_from_unix(engine.started_at)));
 	set_text(row, STATUS_REASON, engine.no_gpu_reason);
 	return true;
 }

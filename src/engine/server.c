@@ -32,13 +32,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "datasets.h"
 #include "log.h"
 #include "session.h"
+#include "statistics.h"
 #include "thread_pool.h"
 
 #define EXIT_DEVICE_LOST 3
@@ -472,6 +472,7 @@ close_all(void)
 	scheduler_close();
 	handle_wake();
 	free_ended_sessions();
+	statistics_reset();
 	batch_memory_close();
 }
 
@@ -480,11 +481,10 @@ server_run(const struct server_options *options)
 {
 	struct geonn_ping ready = {.number = 0};
 	struct failure failure;
-	struct timespec now;
 
 	server.options = options;
-	clock_gettime(CLOCK_REALTIME, &now);
-	server.started_at = (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	server.started_at = unix_us();
+	statistics_reset();
 	batch_memory_open(options->devices, options->device_count);
 
 	server.epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -373,9 +373,9 @@ test_noise(const struct engine *engine)
 			static const int types[] = {
 				GEONN_HELLO, GEONN_STATUS, GEONN_OPEN, GEONN_ATTACH, GEONN_ALLOCATE,
 				GEONN_REFERENCES, GEONN_SEAL, GEONN_SEARCH, GEONN_WELCOME, GEONN_PING,
-				GEONN_LEAVE, GEONN_FILE
+				GEONN_LEAVE, GEONN_FILE, GEONN_LIST, GEONN_CALL, GEONN_FINISHED, GEONN_LISTED
 			};
-			int			type = types[random_bits() % 12];
+			int			type = types[random_bits() % 16];
 			size_t		size = geonn_message_size(type);
 			unsigned char *bytes = (unsigned char *) &noise;
 
