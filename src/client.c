@@ -68,7 +68,8 @@ await_answer(GeonnClient *client, uint16 type)
 {
 	client->awaited = type;
 	while (client->awaited != 0 || client->files_awaited != 0)
-		(void) geonn_client_take_message(client, true);
+		(void) geonn_client_take_message(client, type == GEONN_SEALED ? GEONN_WAIT_SEAL :
+										 GEONN_WAIT_ENGINE);
 }
 
 static void
@@ -263,7 +264,7 @@ geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
 	Slot	   *slot;
 
 	while (client->filling < 0 && !geonn_client_begin_filling(client))
-		(void) geonn_client_take_message(client, true);
+		(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
 
 	slot = &client->slots[client->filling];
 	if (client->in_order)
@@ -307,7 +308,7 @@ geonn_client_places(GeonnClient *client)
 {
 	if (client->filling < 0)
 	{
-		while (geonn_client_take_message(client, false))
+		while (geonn_client_take_message(client, GEONN_NO_WAIT))
 			;
 		if (!geonn_client_begin_filling(client))
 			return 0;
@@ -391,7 +392,7 @@ begin_reading(GeonnClient *client, bool wait)
 
 	for (;;)
 	{
-		while (geonn_client_take_message(client, false))
+		while (geonn_client_take_message(client, GEONN_NO_WAIT))
 			;
 		for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		{
@@ -405,7 +406,7 @@ begin_reading(GeonnClient *client, bool wait)
 		if ((!wait && client->resuming < 0) || client->searching == 0)
 			return false;
 		INSTR_TIME_SET_CURRENT(begun);
-		(void) geonn_client_take_message(client, true);
+		(void) geonn_client_take_message(client, GEONN_WAIT_SEARCH);
 		INSTR_TIME_SET_CURRENT(waited);
 		INSTR_TIME_SUBTRACT(waited, begun);
 		client->work.waiting += INSTR_TIME_GET_MILLISEC(waited);

@@ -15,6 +15,7 @@
 #include "utils/palloc.h"
 
 #include "common/channel.h"
+#include "geonn.h"
 
 typedef struct GeonnConnection
 {
@@ -47,11 +48,11 @@ extern void geonn_connection_send_file(GeonnConnection *connection, int type,
 									   void *message, int descriptor);
 
 /*
- * Receive one message; without wait, return false where none is there.  An
+ * Receive one message; without waiting, return false where none is there.  An
  * error that the engine sends is raised.  *descriptor is the caller's to
  * close, or -1.
  */
-extern bool geonn_connection_receive(GeonnConnection *connection, bool wait,
+extern bool geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 									 union geonn_message *message,
 									 int *descriptor);
 
@@ -60,6 +61,7 @@ extern bool geonn_connection_receive(GeonnConnection *connection, bool wait,
  * nothing but a cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first.
  */
 extern enum geonn_channel_status geonn_connection_await(GeonnConnection *connection,
+														GeonnWait wait,
 														TimestampTz deadline,
 														union geonn_message *message,
 														int *descriptor);

@@ -39,7 +39,20 @@ extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
 extern const struct config_enum_entry geonn_device_options[];
 extern const struct config_enum_entry geonn_algorithm_options[];
 
-/* what pg_stat_activity shows while a process waits for the engine */
-extern uint32 geonn_wait_event(void);
+/* what a process waits for */
+typedef enum GeonnWait
+{
+	GEONN_NO_WAIT,				/* it does not */
+	GEONN_WAIT_START,			/* an engine that is ready */
+	GEONN_WAIT_ENGINE,			/* an answer that takes the engine no time */
+	GEONN_WAIT_BATCH,			/* memory for a batch */
+	GEONN_WAIT_REFERENCES,		/* the engine has taken references */
+	GEONN_WAIT_SEAL,			/* it has put them in order */
+	GEONN_WAIT_SEARCH,			/* pairs */
+	GEONN_WAIT_SUPERVISOR		/* the supervisor's: something to do */
+} GeonnWait;
+
+/* the wait event that pg_stat_activity shows meanwhile */
+extern uint32 geonn_wait_event(GeonnWait wait);
 
 #endif							/* GEONN_H */

@@ -132,15 +132,27 @@ _PG_init(void)
 }
 
 uint32
-geonn_wait_event(void)
+geonn_wait_event(GeonnWait wait)
 {
 #if PG_VERSION_NUM >= 170000
-	static uint32 wait_event = 0;
+	static const char *const names[] = {
+		[GEONN_WAIT_START] = "GeonnEngineStart",
+		[GEONN_WAIT_ENGINE] = "GeonnEngine",
+		[GEONN_WAIT_BATCH] = "GeonnBatch",
+		[GEONN_WAIT_REFERENCES] = "GeonnReferences",
+		[GEONN_WAIT_SEAL] = "GeonnSeal",
+		[GEONN_WAIT_SEARCH] = "GeonnSearch",
+		[GEONN_WAIT_SUPERVISOR] = "GeonnSupervisor"
+	};
+	static uint32 events[lengthof(names)];
 
-	if (wait_event == 0)
-		wait_event = WaitEventExtensionNew("GeonnEngine");
-	return wait_event;
+	Assert(wait != GEONN_NO_WAIT);
+	if (events[wait] == 0)
+		events[wait] = WaitEventExtensionNew(names[wait]);
+	return events[wait];
 #else
+	Assert(wait != GEONN_NO_WAIT);
+	(void) wait;
 	return PG_WAIT_EXTENSION;
 #endif
 }

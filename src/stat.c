@@ -228,7 +228,7 @@ get_list(enum geonn_listing listing, Size entry_bytes, struct geonn_listed *list
 	if (connection != NULL)
 	{
 		geonn_connection_send(connection, GEONN_LIST, &list);
-		(void) geonn_connection_receive(connection, true, &message, &file);
+		(void) geonn_connection_receive(connection, GEONN_WAIT_ENGINE, &message, &file);
 		if (message.header.type != GEONN_LISTED || file < 0 ||
 			!geonn_file_is_sealed(file, &bytes) ||
 			bytes / entry_bytes != message.listed.entries || bytes % entry_bytes != 0)

@@ -119,7 +119,7 @@ expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
 	enum geonn_channel_status status;
 	int			descriptor;
 
-	status = geonn_connection_await(connection, deadline, message, &descriptor);
+	status = geonn_connection_await(connection, GEONN_WAIT_ENGINE, deadline, message, &descriptor);
 	if (descriptor >= 0)
 		close(descriptor);
 	if (status == GEONN_CHANNEL_OK && message->header.type == type)
@@ -297,7 +297,7 @@ receive_status(GeonnConnection *connection, uint16 type,
 {
 	int			descriptor;
 
-	(void) geonn_connection_receive(connection, true, message, &descriptor);
+	(void) geonn_connection_receive(connection, GEONN_WAIT_ENGINE, message, &descriptor);
 	if (descriptor >= 0)
 		close(descriptor);
 	if (message->header.type != type)
