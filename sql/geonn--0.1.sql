@@ -252,6 +252,9 @@ CREATE FUNCTION geonn_device_status(
 		OUT compute_capability text,	-- of a GPU
 		OUT memory_total bigint,		-- bytes
 		OUT memory_free bigint,			-- bytes
+		OUT utilization integer,		-- of a GPU: percent of the time
+		OUT temperature integer,		-- of a GPU: degrees Celsius
+		OUT power double precision,		-- of a GPU: watts
 		OUT batches bigint,		-- searched since the engine started
 		OUT reason text)		-- why it failed
 	RETURNS SETOF record

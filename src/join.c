@@ -308,6 +308,10 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	search->store = store;
 	if (geonn_search_prepare(search))
 	{
+		instr_time	begun;
+		instr_time	spent;
+
+		INSTR_TIME_SET_CURRENT(begun);
 		if (join->given != NULL)
 			(void) read_given(search, join->given->count);
 		else
@@ -315,6 +319,11 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 			begin_reading(search, GEONN_READ_AT_ONCE);
 			(void) geonn_reading_next(search->reading, 0);
 		}
+		INSTR_TIME_SET_CURRENT(spent);
+		INSTR_TIME_SUBTRACT(spent, begun);
+		/* pairs are stored meanwhile, but that is not waiting */
+		search->spent_reading = INSTR_TIME_GET_MILLISEC(spent) -
+			geonn_client_work(search->client).waiting;
 		geonn_client_finish(search->client);
 		while (take_pair(search, true, search->values, search->nulls))
 			store_row(search);

@@ -60,6 +60,9 @@ enum device_column
 	DEVICE_COMPUTE_CAPABILITY,
 	DEVICE_MEMORY_TOTAL,
 	DEVICE_MEMORY_FREE,
+	DEVICE_UTILIZATION,
+	DEVICE_TEMPERATURE,
+	DEVICE_POWER,
 	DEVICE_BATCHES,
 	DEVICE_REASON,
 	DEVICE_COLUMNS
@@ -68,11 +71,11 @@ enum device_column
 /* a row that is being made: every column is NULL until it is set */
 typedef struct Row
 {
-	Datum		values[STATUS_COLUMNS];
-	bool		nulls[STATUS_COLUMNS];
+	Datum		values[DEVICE_COLUMNS];
+	bool		nulls[DEVICE_COLUMNS];
 } Row;
 
-StaticAssertDecl((int) STATUS_COLUMNS >= (int) DEVICE_COLUMNS,
+StaticAssertDecl((int) DEVICE_COLUMNS >= (int) STATUS_COLUMNS,
 				 "a row is too short");
 
 static void
@@ -287,6 +290,12 @@ set_device(const struct geonn_device_status *device, Row *row)
 		set_value(row, DEVICE_MEMORY_TOTAL, Int64GetDatum(device->memory_total));
 		set_value(row, DEVICE_MEMORY_FREE, Int64GetDatum(device->memory_free));
 	}
+	if (device->utilization != GEONN_UNKNOWN)
+		set_value(row, DEVICE_UTILIZATION, Int32GetDatum(device->utilization));
+	if (device->temperature != GEONN_UNKNOWN)
+		set_value(row, DEVICE_TEMPERATURE, Int32GetDatum(device->temperature));
+	if (device->power != GEONN_UNKNOWN)
+		set_value(row, DEVICE_POWER, Float8GetDatum(device->power / 1000.0));
 	set_value(row, DEVICE_BATCHES, Int64GetDatum(device->batches));
 	set_text(row, DEVICE_REASON, device->reason);
 }
@@ -311,7 +320,7 @@ geonn_device_status(PG_FUNCTION_ARGS)
 	MemoryContext context;
 	MemoryContext former = CurrentMemoryContext;
 	GeonnConnection *connection;
-	struct geonn_status status = {0};
+	struct geonn_status status = {.gauges = 1};
 	union geonn_message message;
 	uint32		devices;
 

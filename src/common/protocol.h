@@ -118,6 +118,9 @@
 /* neighbours of one observation, but for ties */
 #define GEONN_NEIGHBOURS_MAX	1024
 
+/* a gauge of a device that nobody knows */
+#define GEONN_UNKNOWN			INT32_MIN
+
 /* devices of one engine: the CPU and its GPUs */
 #define GEONN_DEVICES_MAX		65
 
@@ -290,6 +293,8 @@ struct geonn_error
 struct geonn_status
 {
 	struct geonn_header header;
+	uint32_t	gauges;			/* 1: with those of GPUs, which may take a second */
+	uint32_t	unused;
 };
 
 struct geonn_engine_status
@@ -320,7 +325,10 @@ struct geonn_device_status
 	uint32_t	capability_major;	/* CUDA only, else 0 */
 	uint32_t	capability_minor;
 	uint32_t	threads;		/* CPU only, else 0 */
-	uint32_t	unused;
+	int32_t		utilization;	/* percent; these three GEONN_UNKNOWN where they
+								 * were not asked for, or nobody knows */
+	int32_t		temperature;	/* degrees Celsius */
+	int32_t		power;			/* milliwatts */
 	uint64_t	memory_total;	/* bytes */
 	uint64_t	memory_free;	/* bytes */
 	uint64_t	batches;		/* searched since the engine started */

@@ -202,7 +202,22 @@ session_welcome(struct session *session)
 static void
 handle_status(struct session *session, const union geonn_message *message)
 {
-	(void) message;
+	if (message->status.gauges > 1)
+	{
+		session_fail_protocol(session, "a status of nothing known");
+		return;
+	}
+	session->state = SESSION_MEASURING;
+	if (!message->status.gauges || !server_measure())
+		session_measured(session);
+}
+
+void
+session_measured(struct session *session)
+{
+	if (session->state != SESSION_MEASURING)
+		return;
+	session->state = SESSION_WELCOME;
 	if (!server_send_status(session->socket))
 		session_end(session);
 }

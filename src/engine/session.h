@@ -15,6 +15,7 @@ enum session_state
 	SESSION_CONNECTED,			/* nothing said yet */
 	SESSION_GREETED,			/* said hello, and waits for its welcome */
 	SESSION_WELCOME,			/* may ask for the status, open or attach */
+	SESSION_MEASURING,			/* waits for the status with gauges */
 	SESSION_COLLECTING,			/* sends references */
 	SESSION_SEALING,			/* waits for its dataset */
 	SESSION_SEARCHING,			/* sends observations */
@@ -62,6 +63,9 @@ extern void session_receive(struct session *session);
 
 /* Answer a client whose hello came before the devices were probed. */
 extern void session_welcome(struct session *session);
+
+/* Answer a client that waits for the status with gauges. */
+extern void session_measured(struct session *session);
 
 /* Pass on the result of a search that the scheduler finished. */
 extern void session_search_finished(struct search *search);
