@@ -1,6 +1,7 @@
 /*
  * watch_test.c
- *		What the engine tells of calls: those under way, and those that ended.
+ *		What the engine tells of calls, those under way and those that ended, and of
+ *		GPUs' gauges.
  *
  * Usage: watch_test ENGINE [cpu|cuda [SEED [sanitized]]]
  */
@@ -367,6 +368,75 @@ test_limit(const struct engine *engine)
 	list_free(&list);
 }
 
+static bool
+is_plausible(const struct geonn_device_status *device)
+{
+	bool		is_cpu = device->kind == GEONN_KIND_CPU;
+
+	printf("# device %u: %d %%, %d degrees, %d mW\n", device->number, device->utilization,
+		   device->temperature, device->power);
+	return (device->utilization == GEONN_UNKNOWN ||
+			(!is_cpu && device->utilization >= 0 && device->utilization <= 100)) &&
+		(device->temperature == GEONN_UNKNOWN ||
+		 (!is_cpu && device->temperature > 0 && device->temperature < 150)) &&
+		(device->power == GEONN_UNKNOWN ||
+		 (!is_cpu && device->power > 0 && device->power < 5000000));
+}
+
+/*
+ * Take the answer to a status; whether all devices have gauges that can be, or none.
+ */
+static bool
+take_status(struct client *client, bool gauges)
+{
+	uint32_t	devices;
+	bool		right = client_expect(client, GEONN_ENGINE_STATUS);
+
+	devices = right ? client->message.engine_status.devices : 0;
+	for (uint32_t i = 0; i < devices; i++)
+	{
+		const struct geonn_device_status *device = &client->message.device_status;
+
+		right = client_expect(client, GEONN_DEVICE_STATUS) && right;
+		right = right && (gauges ? is_plausible(device) : device->number == i);
+	}
+	return right && devices > 0;
+}
+
+/*
+ * Gauges come to those who ask for them, however many they are and whoever goes
+ * meanwhile, and the others do not wait.
+ */
+static void
+test_gauges(const struct engine *engine)
+{
+	struct geonn_status with = {.gauges = 1};
+	struct geonn_status without = {0};
+	struct client clients[6];
+	bool		right = true;
+
+	for (int i = 0; i < 6; i++)
+	{
+		client_connect(&clients[i], engine);
+		right = client_hello(&clients[i]) && right;
+		client_send(&clients[i], GEONN_STATUS, i % 2 == 0 ? &with : &without);
+	}
+	client_close(&clients[2]);
+	for (int i = 0; i < 6; i++)
+		right = (i == 2 || take_status(&clients[i], i % 2 == 0)) && right;
+	report("gauges come to those who ask for them", right);
+
+	/* and again on the same connection */
+	client_send(&clients[0], GEONN_STATUS, &without);
+	right = take_status(&clients[0], false);
+	client_send(&clients[0], GEONN_STATUS, &with);
+	right = take_status(&clients[0], true) && right;
+	report("as often as they do", right);
+	for (int i = 0; i < 6; i++)
+		if (i != 2)
+			client_close(&clients[i]);
+}
+
 int
 main(int argument_count, char **words)
 {
@@ -378,6 +448,7 @@ main(int argument_count, char **words)
 	test_calls(&engine);
 	test_failures(&engine);
 	test_limit(&engine);
+	test_gauges(&engine);
 	report("the engine ends as it should", engine_stop(&engine) == 0);
 	return summed_up();
 }
