@@ -325,8 +325,8 @@ struct geonn_device_status
 	uint32_t	capability_major;	/* CUDA only, else 0 */
 	uint32_t	capability_minor;
 	uint32_t	threads;		/* CPU only, else 0 */
-	int32_t		utilization;	/* percent; these three GEONN_UNKNOWN where they
-								 * were not asked for, or nobody knows */
+	int32_t		utilization;	/* percent; these three are what they were when
+								 * somebody last asked, or GEONN_UNKNOWN */
 	int32_t		temperature;	/* degrees Celsius */
 	int32_t		power;			/* milliwatts */
 	uint64_t	memory_total;	/* bytes */
