@@ -162,6 +162,7 @@ read_references(Search *search)
 	AttrNumber *attributes;
 	Oid			table;
 	struct geonn_label label;
+	struct geonn_call call;
 	bool		labelled;
 
 	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
@@ -178,7 +179,10 @@ read_references(Search *search)
 	labelled = geonn_kept_memory_limit > 0 && OidIsValid(table) &&
 		geonn_label_dataset(join->references, table, attributes, &join->question,
 							geonn_sink_needs_coordinates(&search->sink), &label);
-	search->client = geonn_client_open(&join->question, labelled ? &label : NULL);
+	call = geonn_call_message(&search->call, &join->label,
+							  join->given != NULL ? join->given->count :
+							  geonn_call_expected(join->observations));
+	search->client = geonn_client_open(&join->question, labelled ? &label : NULL, &call);
 	if (geonn_client_is_sealed(search->client))
 		use_kept_references(search);
 	else
@@ -194,14 +198,13 @@ read_references(Search *search)
 bool
 geonn_search_prepare(Search *search)
 {
-	instr_time	begun;
 	instr_time	spent;
 	bool		go_on;
 
-	INSTR_TIME_SET_CURRENT(begun);
+	geonn_call_begin(&search->call);
 	go_on = read_references(search);
 	INSTR_TIME_SET_CURRENT(spent);
-	INSTR_TIME_SUBTRACT(spent, begun);
+	INSTR_TIME_SUBTRACT(spent, search->call.begun);
 	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
 	return go_on;
 }

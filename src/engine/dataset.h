@@ -79,6 +79,9 @@ extern bool dataset_append(struct dataset *dataset,
 extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 						 struct failure *failure);
 
+/* Bytes of one reference, with its tag and the columns that the dataset has. */
+extern size_t dataset_row_bytes(const struct dataset *dataset);
+
 /* Bytes of host memory that its references take. */
 extern size_t dataset_bytes(const struct dataset *dataset);
 

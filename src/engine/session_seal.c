@@ -37,6 +37,7 @@ finish_seal(struct session *session)
 	if (session->keep)
 		datasets_keep(session->dataset, session->note);
 	session->state = SESSION_SEARCHING;
+	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
 	session_send(session, GEONN_SEALED, &message, -1);
 }
 
@@ -72,6 +73,7 @@ sort_dataset(struct session *session)
 			pthread_detach(thread);
 			session->state = SESSION_SEALING;
 			session->under_way++;
+			call_move(session->call, &session->phase, GEONN_PHASE_SORTING);
 			return;
 		}
 		free(sealing);
