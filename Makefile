@@ -186,10 +186,10 @@ build/cuda/%.o: cuda/%.cu build/flags
 
 # the driver is looked up at run time, so this starts on hosts without a GPU
 build/geonn-engine: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
-	$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ -lproj -lm
+	$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ -lproj -lm -ldl
 else
 build/geonn-engine: $(ENGINE_OBJECTS)
-	$(CC) -pthread -o $@ $^ -lproj -lm
+	$(CC) -pthread -o $@ $^ -lproj -lm -ldl
 endif
 
 all: build/geonn-engine engine-device
@@ -231,6 +231,13 @@ endif
 build/test/host_test: TEST_SOURCES = src/engine/host.c test/client/verdict.c
 build/test/host_test: src/engine/host.c src/engine/host.h test/client/verdict.c test/client/verdict.h
 
+# finds its NVML where it lies itself
+build/test/gauges_test: TEST_SOURCES = src/engine/gauges.c test/client/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
+build/test/gauges_test: src/engine/gauges.c src/engine/gauges.h test/client/verdict.c test/client/verdict.h build/test/libnvidia-ml.so.1
+build/test/libnvidia-ml.so.1: test/unit/fake_nvml.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $<
+
 DISTANCE_HEADERS = $(wildcard test/geodesy/*.h test/oracle/*.h test/client/random.h src/common/*.h)
 build/test/geodesy_test build/test/geodesy_margin_test: $(DISTANCE_HEADERS)
 build/test/spheroid_test: TEST_SOURCES = test/oracle/spheroid_oracle.c src/common/spheroid_distance.c -lproj
@@ -241,7 +248,7 @@ build/test/spheroid_margin_test: src/common/spheroid_distance.c $(DISTANCE_HEADE
 # the engine's tests and benchmarks are clients of it
 CLIENT_SOURCES := $(sort $(wildcard test/client/*.c)) src/common/channel.c
 NEAREST_SOURCES := $(sort $(wildcard test/engine/*.c)) $(CLIENT_SOURCES)
-NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test
+NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test build/test/watch_test
 $(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
 $(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/client/*.h src/common/*.h)
 SEARCH_SOURCES := $(sort $(wildcard test/search/*.c)) $(CLIENT_SOURCES) src/common/spheroid_distance.c
@@ -265,7 +272,7 @@ build/test/lying_engine: test/unit/lying_engine.c src/common/channel.c build/fla
 # what an incomplete upgrade leaves behind: an engine of another release
 build/test/geonn-engine-other-version: $(ENGINE_SOURCES) $(wildcard src/common/*.h src/engine/*.h) build/flags
 	@mkdir -p $(@D)
-	$(CC) $(ENGINE_CFLAGS) -O1 -DGEONN_VERSION='"0.0-other"' -o $@ $(ENGINE_SOURCES) -lproj -lm
+	$(CC) $(ENGINE_CFLAGS) -O1 -DGEONN_VERSION='"0.0-other"' -o $@ $(ENGINE_SOURCES) -lproj -lm -ldl
 
 # run by hand, and by make check, on a host with a GPU
 ifneq ($(NVCC),)
@@ -290,7 +297,7 @@ syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) $(wildcard test/engine/*.c) $(addprefix test/unit/,engine_test.c protocol_test.c lifetime_test.c recognition_test.c search_test.c sharing_test.c geodesy_margin_test.c spheroid_margin_test.c lying_engine.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) $(wildcard test/engine/*.c) $(addprefix test/unit/,engine_test.c protocol_test.c lifetime_test.c recognition_test.c watch_test.c gauges_test.c fake_nvml.c search_test.c sharing_test.c geodesy_margin_test.c spheroid_margin_test.c lying_engine.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"

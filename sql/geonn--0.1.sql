@@ -252,6 +252,9 @@ CREATE FUNCTION geonn_device_status(
 		OUT compute_capability text,	-- of a GPU
 		OUT memory_total bigint,		-- bytes
 		OUT memory_free bigint,			-- bytes
+		OUT utilization integer,		-- of a GPU: percent of the time
+		OUT temperature integer,		-- of a GPU: degrees Celsius
+		OUT power double precision,		-- of a GPU: watts
 		OUT batches bigint,		-- searched since the engine started
 		OUT reason text)		-- why it failed
 	RETURNS SETOF record
@@ -286,6 +289,7 @@ CREATE TABLE geonn_cache (
 	ties text NOT NULL,
 	invalid text NOT NULL,
 	options jsonb NOT NULL,
+	changed_since name,					-- column of obs, or NULL
 	schedule text						-- as geonn_schedule was given it
 );
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
@@ -328,6 +332,7 @@ CREATE UNLOGGED TABLE geonn_cache_seen (
 	rows bigint NOT NULL,				-- of the table
 	labels bytea[] NOT NULL,			-- of obs and ref; empty where there is none
 	seeds bigint[] NOT NULL,			-- of the copies' hashes
+	since timestamptz,					-- for changed_since: what is not older may be new
 	copied boolean NOT NULL,			-- are there copies?
 	futile integer NOT NULL,			-- copies in a row that were of no use
 	pause integer NOT NULL				-- runs until another one is made
@@ -358,6 +363,10 @@ ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 -- target			name of the table to make, with or without schema; NULL: the
 --					cache's name
 -- radius			metres: all references within it, instead of k
+-- changed_since	a column of obs of type timestamptz, which every INSERT and UPDATE
+--					sets to now() or later: a refresh reads only the rows that may be
+--					new by it.  Rows that are deleted are then noticed by full
+--					refreshes alone
 --
 -- Whoever calls it owns the table and the cache; refreshes run as the table's
 -- owner.  Returns the table.
@@ -372,18 +381,19 @@ CREATE FUNCTION geonn_cache_create(name text, obs regclass, ref regclass,
 								   invalid text DEFAULT 'skip',
 								   options jsonb DEFAULT '{}',
 								   target text DEFAULT NULL,
-								   radius double precision DEFAULT NULL)
+								   radius double precision DEFAULT NULL,
+								   changed_since name DEFAULT NULL)
 	RETURNS regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(text, regclass, regclass, integer, double precision, text,
 									   name[], boolean, boolean, text, text, jsonb, text,
-									   double precision) IS
+									   double precision, name) IS
 'makes a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes what a cache asks, or its name: changes has any of name, k, max_distance,
--- radius, metric, by, exclude_self, keep_unmatched, ties, invalid and options.  The
--- table's rows change with the next refresh.
+-- radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and
+-- changed_since.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name text, changes jsonb) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
@@ -464,3 +474,103 @@ CREATE VIEW geonn_cache_log AS
 	ORDER BY r.id;
 COMMENT ON VIEW geonn_cache_log IS 'the latest refreshes of each cache';
 GRANT SELECT ON geonn_cache_log TO PUBLIC;
+
+-- ---- watching ----
+
+-- Calls under way: one row for each call of a join, whichever processes work for it.
+-- Names and arguments of other users' calls are for members of pg_read_all_stats;
+-- those of calls in other databases are NULL.
+CREATE FUNCTION geonn_progress(
+		OUT pid integer,		-- of the process that is called
+		OUT sessions integer,	-- that it and its workers have with the engine
+		OUT datid oid,
+		OUT userid oid,
+		OUT function text,
+		OUT obs oid,			-- NULL for queries and arrays
+		OUT obs_name text,
+		OUT ref oid,
+		OUT ref_name text,
+		OUT arguments text,		-- those that do not have their defaults
+		OUT phase text,
+		OUT observations_done bigint,
+		OUT observations_expected bigint,	-- as estimated; NULL where nobody knows
+		OUT references_read bigint,
+		OUT device text,		-- that work for it, or did: CPU, GPU 1, ...
+		OUT started_at timestamptz)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE PARALLEL RESTRICTED
+	ROWS 10;
+COMMENT ON FUNCTION geonn_progress() IS
+'the rows of the view geonn_stat_progress';
+
+CREATE VIEW geonn_stat_progress AS
+	SELECT p.pid, p.sessions, p.datid, d.datname, p.userid, pg_get_userbyid(p.userid) AS usename,
+		   p.function, p.obs, p.obs_name, p.ref, p.ref_name, p.arguments, p.phase,
+		   p.observations_done, p.observations_expected, p.references_read, p.device,
+		   p.started_at
+	FROM geonn_progress() p LEFT JOIN pg_database d ON d.oid = p.datid;
+COMMENT ON VIEW geonn_stat_progress IS
+'calls of joins under way, and how far they are';
+GRANT SELECT ON geonn_stat_progress TO PUBLIC;
+
+-- Calls that have ended, since the engine started or the last reset: one row for each
+-- database, user, function, pair of relations and arguments.  Of 1,000 of them figures
+-- are kept, of those called last.  The times of the phases add up to the total.
+CREATE FUNCTION geonn_statistics(
+		OUT datid oid,
+		OUT userid oid,
+		OUT function text,
+		OUT obs oid,			-- NULL for queries and arrays
+		OUT obs_name text,
+		OUT ref oid,
+		OUT ref_name text,
+		OUT arguments text,		-- those that do not have their defaults
+		OUT calls bigint,
+		OUT failed bigint,		-- of these: cancelled, or ended by an error
+		OUT rows bigint,		-- returned
+		OUT observations bigint,			-- answered by the engine
+		OUT observations_skipped bigint,	-- for their NULLs or coordinates
+		OUT unmatched bigint,	-- other observations without a neighbour
+		OUT references_read bigint,
+		OUT references_skipped bigint,
+		OUT references_kept bigint,	-- calls that found them in the engine
+		OUT batches bigint,
+		OUT bytes bigint,		-- through batches, to and from the engine
+		OUT fallbacks bigint,	-- smaller batches, second attempts, CPU for GPU
+		OUT total_time double precision,	-- milliseconds
+		OUT reading_references_time double precision,
+		OUT sorting_references_time double precision,
+		OUT building_time double precision,
+		OUT searching_time double precision,
+		OUT waiting_time double precision,	-- for a device
+		OUT reading_observations_time double precision,
+		OUT last_error text,	-- of the engine
+		OUT last_error_at timestamptz,
+		OUT stats_since timestamptz)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE PARALLEL RESTRICTED
+	ROWS 100;
+COMMENT ON FUNCTION geonn_statistics() IS
+'the rows of the view geonn_stat';
+
+CREATE VIEW geonn_stat AS
+	SELECT s.datid, d.datname, s.userid, pg_get_userbyid(s.userid) AS usename, s.function,
+		   s.obs, s.obs_name, s.ref, s.ref_name, s.arguments, s.calls, s.failed, s.rows,
+		   s.observations, s.observations_skipped, s.unmatched, s.references_read,
+		   s.references_skipped, s.references_kept, s.batches, s.bytes, s.fallbacks,
+		   s.total_time, s.reading_references_time, s.sorting_references_time,
+		   s.building_time, s.searching_time, s.waiting_time, s.reading_observations_time,
+		   s.last_error, s.last_error_at, s.stats_since
+	FROM geonn_statistics() s LEFT JOIN pg_database d ON d.oid = s.datid;
+COMMENT ON VIEW geonn_stat IS
+'calls of joins that have ended: their rows, their times, their errors';
+GRANT SELECT ON geonn_stat TO PUBLIC;
+
+CREATE FUNCTION geonn_stat_reset() RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION geonn_stat_reset() IS
+'forget the figures of geonn_stat, those of all databases';
+REVOKE ALL ON FUNCTION geonn_stat_reset() FROM PUBLIC;

@@ -12,7 +12,7 @@ SELECT count(*), bool_and(state IS NOT NULL) AS known FROM geonn_status();
 SELECT device, kind, state, uuid, compute_capability, reason,
        name <> '' AS named, threads > 0 AS has_threads,
        memory_total > 0 AS has_memory, memory_free BETWEEN 0 AND memory_total AS plausible,
-       batches >= 0 AS counts
+       utilization, temperature, power, batches >= 0 AS counts
 FROM geonn_devices WHERE device = 0;
 SELECT count(*) AS strange FROM geonn_devices
 WHERE kind NOT IN ('cpu', 'cuda')
@@ -20,7 +20,8 @@ WHERE kind NOT IN ('cpu', 'cuda')
    OR (kind = 'cpu') <> (threads IS NOT NULL)
    OR (kind = 'cuda' AND state = 'ready' AND (compute_capability IS NULL OR uuid IS NULL))
    OR (state = 'failed') <> (reason IS NOT NULL)
-   OR (used AND state <> 'ready');
+   OR (used AND state <> 'ready')
+   OR utilization NOT BETWEEN 0 AND 100 OR temperature NOT BETWEEN 0 AND 150 OR power NOT BETWEEN 0 AND 5000;
 SELECT count(*) > 0 AS auto_has_a_device FROM geonn_devices WHERE used;
 
 SELECT state, supervisor_pid > 0 AS has_supervisor, engine_pid > 0 AS has_engine,

@@ -5,6 +5,7 @@
 #ifndef GEONN_CACHE_H
 #define GEONN_CACHE_H
 
+#include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 #include "utils/array.h"
@@ -34,6 +35,7 @@ typedef struct GeonnCache
 	text	   *ties;
 	text	   *invalid;
 	Jsonb	   *options;
+	char	   *changed_since;	/* column, or NULL */
 } GeonnCache;
 
 /* the columns of a target, in this order */
@@ -115,6 +117,13 @@ extern char *geonn_cache_call(const GeonnCache *cache, const char *alias);
 /* The target's columns: a row type for the join, or their definitions for SQL. */
 extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
 extern char *geonn_cache_definitions(const GeonnJoin *join);
+
+/* Raise an error unless the column changed_since, if there is one, is there and suits. */
+extern void geonn_cache_check_changed_since(const GeonnCache *cache);
+
+/* The observations that by changed_since are not older than this. */
+extern PointSource *geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source,
+											   TimestampTz since);
 
 /* ---- cache_target.c: the rows of a target ---- */
 

@@ -135,12 +135,14 @@ enum
 	CACHE_KEEP_UNMATCHED,
 	CACHE_TIES,
 	CACHE_INVALID,
-	CACHE_OPTIONS
+	CACHE_OPTIONS,
+	CACHE_CHANGED_SINCE
 };
 
 static const char cache_columns[] =
 "id, name, target::pg_catalog.oid, obs::pg_catalog.oid, ref::pg_catalog.oid, k, max_distance,"
-" radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options";
+" radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options,"
+" changed_since";
 
 static Datum
 column(HeapTuple row, int number, bool *is_null)
@@ -188,6 +190,8 @@ read_cache(Oid schema, HeapTuple row, MemoryContext context)
 	cache->ties = DatumGetTextPCopy(required(row, CACHE_TIES));
 	cache->invalid = DatumGetTextPCopy(required(row, CACHE_INVALID));
 	cache->options = DatumGetJsonbPCopy(required(row, CACHE_OPTIONS));
+	value = column(row, CACHE_CHANGED_SINCE, &is_null);
+	cache->changed_since = is_null ? NULL : pstrdup(NameStr(*DatumGetName(value)));
 	MemoryContextSwitchTo(former);
 	return cache;
 }

@@ -6,6 +6,9 @@
  * hashes of these parts' rows are put into a table, and the source is read again: a row
  * of such a part that is in the table is taken off it, and one that is not has come.  What is
  * left in the table in the end has gone.
+ *
+ * Where the source is only those rows that may have changed, they are kept, by their ids, and
+ * the whole copy is read instead.
  */
 #include "postgres.h"
 
@@ -25,6 +28,7 @@ typedef struct KnownRow
 {
 	RowHash		hash;
 	uint32		count;			/* rows that have not been found again */
+	uint64		added;			/* of an id: which of the added ones */
 	char		status;
 } KnownRow;
 
@@ -53,7 +57,7 @@ typedef struct Comparison
 	StringInfoData bytes;
 	Sum		   *sums;			/* [copy->count] */
 	bool	   *changed;		/* [copy->count] */
-	known_hash *known;
+	known_hash *known;			/* rows of changed parts; or ids of rows that were read */
 	CopyRow		row;			/* for what is not looked at */
 	CopyChanges *changes;
 	uint64		added_room;
@@ -276,9 +280,124 @@ find_changes(Comparison *comparison, const PointSource *source, const uint32 *pa
 	return true;
 }
 
-bool
-geonn_copy_compare(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
-				   Size memory, CopyChanges *changes)
+/* ---- some rows ---- */
+
+static RowHash
+hash_of_id(const Comparison *comparison, const char *bytes)
+{
+	const GeonnCopy *copy = comparison->copy;
+	Size		length;
+	const unsigned char *id = (const unsigned char *) geonn_copy_id(&copy->shape, bytes, &length);
+
+	return (RowHash)
+	{
+		{
+			hash_bytes_extended(id, (int) length, copy->seed[0]),
+				hash_bytes_extended(id, (int) length, copy->seed[1])
+		}
+	};
+}
+
+/* no row was added for an id */
+#define NOT_ADDED PG_UINT64_MAX
+
+/*
+ * A row that may have changed: take it for one that did, until the copy shows that it did
+ * not.
+ */
+static void
+take_some(void *state, const PointRow *row)
+{
+	Comparison *comparison = state;
+	const GeonnCopy *copy = comparison->copy;
+	bool		has = geonn_copy_has(&copy->shape, row);
+	PointRow	written = *row;
+	CopyChange	change = {0};
+	KnownRow   *known;
+	bool		found;
+	MemoryContext former;
+
+	if (row->id_is_null && !has)
+		return;
+	if (!has)
+		written.status = POINT_VALID;	/* its id is all that counts */
+	former = MemoryContextSwitchTo(comparison->row_context);
+	resetStringInfo(&comparison->bytes);
+	geonn_copy_write(copy, &written, &comparison->bytes, &change.place);
+	known = known_insert(comparison->known, hash_of_id(comparison, comparison->bytes.data), &found);
+	known->count = 1;
+	known->added = NOT_ADDED;
+	if (has)
+	{
+		known->added = comparison->changes->added_count;
+		change.part = geonn_copy_find(copy, change.place.key);
+		change.bytes = comparison->bytes.data;
+		change.length = comparison->bytes.len;
+		add_change(comparison, &comparison->changes->added, &comparison->changes->added_count,
+				   &comparison->added_room, &change);
+	}
+	MemoryContextSwitchTo(former);
+	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
+		MemoryContextReset(comparison->row_context);
+}
+
+/*
+ * A row of the copy: it has gone if its id was read, and is not as it was.
+ */
+static void
+look_for_id(Comparison *comparison, const CopyChange *row)
+{
+	CopyChanges *changes = comparison->changes;
+	KnownRow   *known = known_lookup(comparison->known, hash_of_id(comparison, row->bytes));
+	CopyChange *added;
+
+	if (known == NULL)
+		return;
+	added = known->added == NOT_ADDED ? NULL : &changes->added[known->added];
+	if (added != NULL && added->place.hash[0] == row->place.hash[0] &&
+		added->place.hash[1] == row->place.hash[1])
+		added->bytes = NULL;
+	else
+		add_change(comparison, &changes->gone, &changes->gone_count, &comparison->gone_room, row);
+}
+
+static void
+find_ids(void *state, uint32 part, const char *contents, Size length)
+{
+	for_each_row(state, part, contents, length, look_for_id);
+}
+
+static bool
+find_some(Comparison *comparison, const PointSource *source, InvalidPolicy invalid, uint32 *parts)
+{
+	CopyChanges *changes = comparison->changes;
+	uint64		count = 0;
+
+	comparison->known = known_create(CurrentMemoryContext, 1024, NULL);
+	geonn_read_points(source, invalid, take_some, comparison);
+	if (comparison->too_many)
+		return false;
+	for (uint32 i = 0; i < comparison->copy->count; i++)
+		parts[i] = i;
+	if (comparison->known->members > 0)
+		geonn_copy_read_parts(comparison->copy, parts, comparison->copy->count,
+							  GetActiveSnapshot(), find_ids, comparison);
+	for (uint64 i = 0; i < changes->added_count; i++)
+	{
+		if (changes->added[i].bytes != NULL)
+			changes->added[count++] = changes->added[i];
+	}
+	changes->added_count = count;
+	if (count > 0)
+		qsort(changes->added, count, sizeof(CopyChange), by_place);
+	return !comparison->too_many;
+}
+
+/* ---- both ---- */
+
+static bool
+find(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid, bool some,
+	 Size memory, CopyChanges *changes)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -302,10 +421,29 @@ geonn_copy_compare(const GeonnCopy *copy, const PointSource *source, InvalidPoli
 												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	comparison.changed = MemoryContextAllocExtended(context, copy->count * sizeof(bool),
 													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	geonn_read_points(source, invalid, add_to_sum, &comparison);
-	count = find_changed(&comparison, parts);
-	found = count == 0 || find_changes(&comparison, source, parts, count);
+	if (some)
+		found = find_some(&comparison, source, invalid, parts);
+	else
+	{
+		geonn_read_points(source, invalid, add_to_sum, &comparison);
+		count = find_changed(&comparison, parts);
+		found = count == 0 || find_changes(&comparison, source, parts, count);
+	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return found;
+}
+
+bool
+geonn_copy_compare(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
+				   Size memory, CopyChanges *changes)
+{
+	return find(copy, source, invalid, false, memory, changes);
+}
+
+bool
+geonn_copy_compare_some(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
+						Size memory, CopyChanges *changes)
+{
+	return find(copy, source, invalid, true, memory, changes);
 }

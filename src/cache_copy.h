@@ -78,7 +78,8 @@ typedef struct GeonnCopy
 	CopyPart   *parts;			/* [count], by first_key */
 	uint32		next_number;
 	uint64		rows;
-	uint32	   *jumps;			/* see geonn_copy_find */
+	uint64	   *first_keys;		/* [count]; see geonn_copy_find */
+	uint32	   *jumps;
 } GeonnCopy;
 
 /* A copy without parts, of what this source reads. */
@@ -109,6 +110,9 @@ extern const char *geonn_copy_read(const CopyShape *shape, const char *bytes, Co
 extern const GivenPoints *geonn_copy_points(const CopyShape *shape, uint64 count,
 											const void *source,
 											const char *(*bytes) (const void *source, uint64 number));
+
+/* Where the id is in such bytes, and how long it is. */
+extern const char *geonn_copy_id(const CopyShape *shape, const char *bytes, Size *length);
 
 /* Their place, of bytes with this length. */
 extern CopyPlace geonn_copy_place(const GeonnCopy *copy, const char *bytes, Size length);
@@ -177,6 +181,13 @@ typedef struct CopyChanges
  */
 extern bool geonn_copy_compare(const GeonnCopy *copy, const PointSource *source,
 							   InvalidPolicy invalid, Size memory, CopyChanges *changes);
+
+/*
+ * The same of a source that has only some of the rows, all those that changed among them.  A
+ * point of the copy has gone only if the source has its id.
+ */
+extern bool geonn_copy_compare_some(const GeonnCopy *copy, const PointSource *source,
+									InvalidPolicy invalid, Size memory, CopyChanges *changes);
 
 /* ---- cache_copy_build.c ---- */
 

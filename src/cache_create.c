@@ -42,7 +42,8 @@ enum
 	ARGUMENT_INVALID,
 	ARGUMENT_OPTIONS,
 	ARGUMENT_TARGET,
-	ARGUMENT_RADIUS
+	ARGUMENT_RADIUS,
+	ARGUMENT_CHANGED_SINCE
 };
 
 static void
@@ -97,6 +98,8 @@ read_arguments(FunctionCallInfo fcinfo)
 	cache->ties = PG_GETARG_TEXT_P(ARGUMENT_TIES);
 	cache->invalid = PG_GETARG_TEXT_P(ARGUMENT_INVALID);
 	cache->options = PG_GETARG_JSONB_P(ARGUMENT_OPTIONS);
+	if (!PG_ARGISNULL(ARGUMENT_CHANGED_SINCE))
+		cache->changed_since = pstrdup(NameStr(*PG_GETARG_NAME(ARGUMENT_CHANGED_SINCE)));
 
 	if (cache->within &&
 		(cache->k != 1 || !PG_ARGISNULL(ARGUMENT_MAX_DISTANCE) ||
@@ -157,14 +160,15 @@ static void
 enter(GeonnCache *cache)
 {
 	Oid			types[] = {TEXTOID, OIDOID, OIDOID, OIDOID, INT4OID, FLOAT8OID, FLOAT8OID, TEXTOID,
-	NAMEARRAYOID, BOOLOID, BOOLOID, TEXTOID, TEXTOID, JSONBOID};
+	NAMEARRAYOID, BOOLOID, BOOLOID, TEXTOID, TEXTOID, JSONBOID, NAMEOID};
 	Datum		values[] = {CStringGetTextDatum(cache->name), ObjectIdGetDatum(cache->target),
 		ObjectIdGetDatum(cache->obs), ObjectIdGetDatum(cache->ref), Int32GetDatum(cache->k),
 		Float8GetDatum(cache->distance), Float8GetDatum(cache->distance),
 		PointerGetDatum(cache->metric), PointerGetDatum(cache->by),
 		BoolGetDatum(cache->exclude_self), BoolGetDatum(cache->keep_unmatched),
-	PointerGetDatum(cache->ties), PointerGetDatum(cache->invalid), JsonbPGetDatum(cache->options)};
-	char		nulls[] = "              ";
+	PointerGetDatum(cache->ties), PointerGetDatum(cache->invalid), JsonbPGetDatum(cache->options),
+	CStringGetDatum(cache->changed_since)};
+	char		nulls[] = "               ";
 	bool		is_null;
 
 	if (cache->within)
@@ -175,10 +179,13 @@ enter(GeonnCache *cache)
 		nulls[6] = 'n';
 	if (cache->by == NULL)
 		nulls[8] = 'n';
+	if (cache->changed_since == NULL)
+		nulls[14] = 'n';
 	if (geonn_catalog_run(cache->schema,
 						  "INSERT INTO $S.geonn_cache (name, target, obs, ref, k, max_distance, radius,"
-						  " metric, by, exclude_self, keep_unmatched, ties, invalid, options)"
-						  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+						  " metric, by, exclude_self, keep_unmatched, ties, invalid, options,"
+						  " changed_since)"
+						  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
 						  " ON CONFLICT (name) DO NOTHING RETURNING id",
 						  NULL, lengthof(types), types, values, nulls) == 0)
 		raise_name_taken(cache->name);
@@ -202,6 +209,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	};
 	int64		run;
 
+	geonn_cache_check_changed_since(cache);
 	(void) geonn_cache_equality(join->observations->columns[COLUMN_ID].type);
 	SPI_connect();
 	run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
@@ -226,7 +234,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 						 " AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
 						 " FOR EACH STATEMENT EXECUTE FUNCTION %s.geonn_cache_changed()", table,
 						 quote_identifier(get_namespace_name(cache->schema))));
-	geonn_seen_end(cache, join, geonn_seen_now(join), result.rows, NULL);
+	geonn_seen_end(cache, join, geonn_seen_now(join), result.rows, NULL, 0);
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
 	PG_RETURN_OID(cache->target);
@@ -242,7 +250,7 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius, bool *has_name)
 {
 	static const char *const known[] = {
 		"name", "k", "max_distance", "radius", "metric", "by", "exclude_self",
-		"keep_unmatched", "ties", "invalid", "options"
+		"keep_unmatched", "ties", "invalid", "options", "changed_since"
 	};
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
@@ -269,7 +277,7 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius, bool *has_name)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						 errmsg("a cache has no \"%s\" that can be changed", key),
-						 errdetail("What can be changed is name, k, max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid and options.")));
+						 errdetail("What can be changed is name, k, max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and changed_since.")));
 		}
 		else if (token == WJB_VALUE && value.type != jbvNull)
 		{
@@ -318,7 +326,8 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 						  " radius = CASE WHEN $3 THEN NULL ELSE n.radius END,"
 						  " exclude_self = n.exclude_self, keep_unmatched = n.keep_unmatched,"
 						  " ties = CASE WHEN $4 THEN 'first' ELSE n.ties END,"
-						  " invalid = n.invalid, options = n.options"
+						  " invalid = n.invalid, options = n.options,"
+						  " changed_since = n.changed_since"
 						  " FROM (SELECT (pg_catalog.jsonb_populate_record(x, $2)).* FROM $S.geonn_cache x"
 						  " WHERE x.id = $1) n WHERE c.id = n.id RETURNING c.name",
 						  NULL, lengthof(types), types, values, NULL) != 1)
@@ -327,7 +336,9 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 											 &is_null));
 	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_seen WHERE cache = $1", NULL,
 							 1, types, values, NULL);
-	(void) geonn_cache_join(geonn_cache_find(schema, name));
+	cache = geonn_cache_find(schema, name);
+	(void) geonn_cache_join(cache);
+	geonn_cache_check_changed_since(cache);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -15,14 +15,19 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
 #include "cache_incremental.h"
 
-/* observations whose rows are compared with the table's at a time */
-#define OBSERVATIONS_A_BATCH	4096
+/*
+ * Observations, and rows, that are compared with the table's at a time: many, as ids that are
+ * asked for in their order are often near each other in the table.
+ */
+#define OBSERVATIONS_A_BATCH	65536
+#define ROWS_A_BATCH			262144
 
 typedef struct FoundRow
 {
@@ -54,7 +59,7 @@ typedef struct Comparison
 
 	/* the batch */
 	MemoryContext batch_context;
-	FoundObservation observations[OBSERVATIONS_A_BATCH];
+	FoundObservation *observations; /* [OBSERVATIONS_A_BATCH] */
 	int			count;
 	FoundRow   *rows;
 	uint32		row_count;
@@ -116,7 +121,7 @@ learn_gone(Comparison *comparison)
 	{
 		comparison->gone[i] = hash_of(comparison, id_of(comparison->increment,
 														changes->gone[i].bytes, NULL));
-		if (i % OBSERVATIONS_A_BATCH == 0)
+		if (i % 1024 == 0)
 			MemoryContextReset(comparison->batch_context);
 	}
 	MemoryContextSwitchTo(former);
@@ -141,7 +146,9 @@ prepare_table_rows(Comparison *comparison)
 {
 	Oid			type = get_array_type(comparison->columns[0]->atttypid);
 	char	   *statement = psprintf("SELECT n.number, t.ctid, t.obs_id, t.rank, t.ref_id, t.distance"
-									 " FROM pg_catalog.unnest($1) WITH ORDINALITY AS n(obs_id, number)"
+									 " FROM (SELECT obs_id, number"
+									 " FROM pg_catalog.unnest($1) WITH ORDINALITY AS u(obs_id, number)"
+									 " ORDER BY obs_id) AS n"
 									 " JOIN %s AS t ON t.obs_id %s n.obs_id",
 									 geonn_cache_target_name(comparison->increment->cache),
 									 geonn_cache_equality(comparison->columns[0]->atttypid));
@@ -190,14 +197,32 @@ compare_table_row(Comparison *comparison, HeapTuple tuple)
 		geonn_difference_add(comparison->difference, ROW_UPDATED, place, row->values, row->nulls);
 }
 
+/*
+ * Read them by the primary key, one id after the other: the planner, which has the number of
+ * ids and not that they are in order, would rather read the whole table for each batch.
+ */
+static void
+read_table_rows(Comparison *comparison, Datum ids)
+{
+	static const char *const settings[] = {"enable_hashjoin", "enable_mergejoin"};
+	int			level = NewGUCNestLevel();
+	int			result;
+
+	for (int i = 0; i < (int) lengthof(settings); i++)
+		(void) set_config_option(settings[i], "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+	result = SPI_execute_plan(comparison->table_rows, &ids, NULL, true, 0);
+	AtEOXact_GUC(true, level);
+	if (result < 0)
+		elog(ERROR, "could not read the table: %s", SPI_result_code_string(result));
+}
+
 static void
 compare_batch(Comparison *comparison)
 {
 	MemoryContext former = MemoryContextSwitchTo(comparison->batch_context);
 	Form_pg_attribute id = comparison->columns[0];
 	Datum	   *ids;
-	Datum		array;
-	int			result;
 
 	CHECK_FOR_INTERRUPTS();
 	if (comparison->count > 0)
@@ -205,11 +230,9 @@ compare_batch(Comparison *comparison)
 		ids = palloc(comparison->count * sizeof(Datum));
 		for (int i = 0; i < comparison->count; i++)
 			ids[i] = comparison->observations[i].id;
-		array = PointerGetDatum(construct_array(ids, comparison->count, id->atttypid, id->attlen,
-												id->attbyval, id->attalign));
-		result = SPI_execute_plan(comparison->table_rows, &array, NULL, true, 0);
-		if (result < 0)
-			elog(ERROR, "could not read the table: %s", SPI_result_code_string(result));
+		read_table_rows(comparison,
+						PointerGetDatum(construct_array(ids, comparison->count, id->atttypid,
+														id->attlen, id->attbyval, id->attalign)));
 		for (uint64 i = 0; i < SPI_processed; i++)
 			compare_table_row(comparison, SPI_tuptable->vals[i]);
 		SPI_freetuptable(SPI_tuptable);
@@ -233,7 +256,7 @@ add_observation(Comparison *comparison, const char *bytes, bool has_come)
 	FoundObservation *observation;
 	MemoryContext former;
 
-	if (comparison->count == OBSERVATIONS_A_BATCH)
+	if (comparison->count == OBSERVATIONS_A_BATCH || comparison->row_count >= ROWS_A_BATCH)
 		compare_batch(comparison);
 	former = MemoryContextSwitchTo(comparison->batch_context);
 	observation = &comparison->observations[comparison->count++];
@@ -361,6 +384,7 @@ geonn_increment_rows(const GeonnIncrement *increment, Work *work, uint64 count,
 		comparison->columns[i] = TupleDescAttr(increment->row_type, i);
 	comparison->id_type = lookup_type_cache(comparison->columns[0]->atttypid,
 											TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+	comparison->observations = palloc(OBSERVATIONS_A_BATCH * sizeof(FoundObservation));
 	comparison->row_room = OBSERVATIONS_A_BATCH;
 	comparison->rows = palloc(comparison->row_room * sizeof(FoundRow));
 	prepare_table_rows(comparison);

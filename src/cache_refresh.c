@@ -106,6 +106,7 @@ typedef struct Refresh
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLabels now;
+	TimestampTz oldest;			/* see geonn_seen_oldest */
 	GeonnSeen  *seen;
 	GeonnRunResult *result;
 } Refresh;
@@ -141,6 +142,24 @@ create_copy(const Refresh *refresh, CacheSide side)
 /* ---- by what has changed ---- */
 
 /*
+ * Compare all points of a side with its copy, or those that may be new.
+ */
+static bool
+compare(const Refresh *refresh, CacheSide side, GeonnCopy *copy, Size memory,
+		CopyChanges *changes)
+{
+	const PointSource *source = source_of(refresh, side);
+	InvalidPolicy policy = policy_of(refresh, side);
+
+	if (side == SIDE_OBSERVATIONS && refresh->cache->changed_since != NULL &&
+		refresh->seen->since != 0)
+		return geonn_copy_compare_some(copy, geonn_cache_changed_source(refresh->cache, source,
+																		refresh->seen->since),
+									   policy, memory, changes);
+	return geonn_copy_compare(copy, source, policy, memory, changes);
+}
+
+/*
  * The changes of one side; false: there are too many.
  */
 static bool
@@ -151,11 +170,12 @@ find_changes(const Refresh *refresh, CacheSide side, GeonnCopy *copy, CopyChange
 
 	geonn_copy_load(copy, GetActiveSnapshot());
 	*changes = (CopyChanges) {0};
-	return refresh->seen->same[side] ||
-		(geonn_copy_compare(copy, source_of(refresh, side), policy_of(refresh, side), memory,
-							changes) &&
-		 (refresh->mode == REFRESH_INCREMENTAL ||
-		  Max(changes->added_count, changes->gone_count) <= MOST_CHANGED * copy->rows));
+	if (refresh->seen->same[side])
+		return true;
+	if (!compare(refresh, side, copy, memory, changes))
+		return false;
+	return refresh->mode == REFRESH_INCREMENTAL ||
+		Max(changes->added_count, changes->gone_count) <= MOST_CHANGED * copy->rows;
 }
 
 /*
@@ -294,6 +314,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 							 GUC_ACTION_SAVE, true, 0, false);
 	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
+	refresh.oldest = geonn_seen_oldest(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	refresh.join = geonn_cache_join(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
@@ -301,7 +322,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	refresh.now = geonn_seen_now(refresh.join);
 	refresh.seen = geonn_seen_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen);
+	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen, refresh.oldest);
 	PopActiveSnapshot();
 	AtEOXact_GUC(false, level);
 	SetUserIdAndSecContext(user, security);

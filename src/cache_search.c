@@ -20,6 +20,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 #include "cache.h"
 #include "nearest.h"
@@ -201,4 +202,36 @@ geonn_cache_call(const GeonnCache *cache, const char *alias)
 	if (is_record)
 		appendStringInfo(&text, " (%s)", geonn_cache_definitions(geonn_cache_join(cache)));
 	return text.data;
+}
+
+/* ---- rows that may be new ---- */
+
+void
+geonn_cache_check_changed_since(const GeonnCache *cache)
+{
+	AttrNumber	number;
+
+	if (cache->changed_since == NULL)
+		return;
+	number = get_attnum(cache->obs, cache->changed_since);
+	if (number == InvalidAttrNumber || get_atttype(cache->obs, number) != TIMESTAMPTZOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("relation \"%s\" has no column \"%s\" of type %s",
+						get_rel_name(cache->obs), cache->changed_since,
+						format_type_be(TIMESTAMPTZOID)),
+				 errhint("changed_since names a column that every INSERT and UPDATE sets to now() or later.")));
+}
+
+PointSource *
+geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source, TimestampTz since)
+{
+	PointSource *changed = palloc(sizeof(PointSource));
+
+	geonn_cache_check_changed_since(cache);
+	*changed = *source;
+	changed->query = psprintf("%s WHERE %s >= '2000-01-01 00:00:00+00'::pg_catalog.timestamptz"
+							  " + '" INT64_FORMAT " microseconds'::pg_catalog.interval",
+							  source->query, quote_identifier(cache->changed_since), since);
+	return changed;
 }

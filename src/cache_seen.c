@@ -18,12 +18,14 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "cache_seen.h"
@@ -40,6 +42,7 @@ enum
 	SEEN_ROWS,
 	SEEN_LABELS,
 	SEEN_SEEDS,
+	SEEN_SINCE,
 	SEEN_COPIED,
 	SEEN_FUTILE,
 	SEEN_PAUSE
@@ -145,7 +148,7 @@ geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 
 	SPI_connect();
 	if (geonn_catalog_run(cache->schema,
-						  "SELECT signature, rows, labels, seeds, copied, futile, pause"
+						  "SELECT signature, rows, labels, seeds, since, copied, futile, pause"
 						  " FROM $S.geonn_cache_seen WHERE cache = $1 AND signature = $2 AND valid",
 						  snapshot, lengthof(types), types, values, NULL) > 0)
 	{
@@ -155,6 +158,7 @@ geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 		Datum	   *seeds = elements(SEEN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
 									 TYPALIGN_DOUBLE, CACHE_SIDES * 2);
 		bool		is_null;
+		Datum		since;
 
 		seen->exists = true;
 		seen->rows = DatumGetInt64(SPI_getbinval(row, type, SEEN_ROWS, &is_null));
@@ -164,6 +168,8 @@ geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 			seen->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
 			seen->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
 		}
+		since = SPI_getbinval(row, type, SEEN_SINCE, &is_null);
+		seen->since = is_null ? 0 : DatumGetTimestampTz(since);
 		seen->copied = DatumGetBool(SPI_getbinval(row, type, SEEN_COPIED, &is_null));
 		seen->futile = DatumGetInt32(SPI_getbinval(row, type, SEEN_FUTILE, &is_null));
 		seen->pause = DatumGetInt32(SPI_getbinval(row, type, SEEN_PAUSE, &is_null));
@@ -185,20 +191,42 @@ geonn_seen_begin(const GeonnCache *cache)
 		LockRelationOid(cache->target, ShareLock);
 		(void) geonn_catalog_run(cache->schema,
 								 "INSERT INTO $S.geonn_cache_seen"
-								 " VALUES ($1, false, '', 0, '{}', '{}', false, 0, 0)"
+								 " VALUES ($1, false, '', 0, '{}', '{}', NULL, false, 0, 0)"
 								 " ON CONFLICT (cache) DO NOTHING",
 								 NULL, 1, &type, &id, NULL);
 	}
 	SPI_finish();
 }
 
+TimestampTz
+geonn_seen_oldest(const GeonnCache *cache)
+{
+	TimestampTz oldest = 0;
+	bool		is_null = true;
+	Datum		value = (Datum) 0;
+
+	if (cache->changed_since == NULL || IsolationUsesXactSnapshot())
+		return 0;
+	SPI_connect();
+	if (geonn_catalog_run(cache->schema,
+						  "SELECT pg_catalog.min(xact_start) FROM pg_catalog.pg_stat_activity"
+						  " HAVING NOT EXISTS (SELECT FROM pg_catalog.pg_prepared_xacts)",
+						  NULL, 0, NULL, NULL, NULL) > 0)
+		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null);
+	if (!is_null)
+		oldest = DatumGetTimestampTz(value);
+	SPI_finish();
+	return oldest;
+}
+
 void
 geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
-			   const GeonnSeen *seen)
+			   const GeonnSeen *seen, TimestampTz since)
 {
 	static const GeonnSeen nothing = {0};
-	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID};
+	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID, TIMESTAMPTZOID};
 	Datum		values[lengthof(types)];
+	char		nulls[] = "         ";
 	Datum		labels[CACHE_SIDES];
 	Datum		seeds[CACHE_SIDES * 2];
 
@@ -221,10 +249,13 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 	values[5] = BoolGetDatum(seen->copied);
 	values[6] = Int32GetDatum(seen->futile);
 	values[7] = Int32GetDatum(seen->pause);
+	values[8] = TimestampTzGetDatum(since);
+	if (since == 0)
+		nulls[8] = 'n';
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_seen SET valid = true, signature = $2, rows = $3,"
-							 " labels = $4, seeds = $5, copied = $6, futile = $7, pause = $8"
+							 " labels = $4, seeds = $5, copied = $6, futile = $7, pause = $8, since = $9"
 							 " WHERE cache = $1",
-							 NULL, lengthof(types), types, values, NULL);
+							 NULL, lengthof(types), types, values, nulls);
 	SPI_finish();
 }

@@ -19,6 +19,7 @@ typedef struct GeonnSeen
 	bool		same[CACHE_SIDES];	/* nothing has changed since */
 	int64		rows;
 	uint64		seed[CACHE_SIDES][2];
+	TimestampTz since;			/* what changed_since has older is seen; 0: not known */
 	bool		copied;
 	int			futile;
 	int			pause;
@@ -42,6 +43,13 @@ extern void geonn_seen_begin(const GeonnCache *cache);
  * it read are there, or not (seen is NULL, or its copied is false).
  */
 extern void geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
-						   int64 rows, const GeonnSeen *seen);
+						   int64 rows, const GeonnSeen *seen, TimestampTz since);
+
+/*
+ * Before a snapshot is taken: rows that it does not see are by transactions that begin
+ * at this moment or later.  0: not known, as for prepared transactions and a snapshot
+ * that is there already.
+ */
+extern TimestampTz geonn_seen_oldest(const GeonnCache *cache);
 
 #endif							/* GEONN_CACHE_SEEN_H */

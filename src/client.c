@@ -68,7 +68,8 @@ await_answer(GeonnClient *client, uint16 type)
 {
 	client->awaited = type;
 	while (client->awaited != 0 || client->files_awaited != 0)
-		(void) geonn_client_take_message(client, true);
+		(void) geonn_client_take_message(client, type == GEONN_SEALED ? GEONN_WAIT_SEAL :
+										 GEONN_WAIT_ENGINE);
 }
 
 static void
@@ -95,9 +96,10 @@ send_search(GeonnClient *client, int number)
 /* ---- the dataset ---- */
 
 static GeonnClient *
-make_client(const GeonnQuestion *question)
+make_client(const GeonnQuestion *question, const struct geonn_call *call)
 {
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
+	struct geonn_call message = *call;
 
 	client->context = CurrentMemoryContext;
 	client->question = *question;
@@ -120,13 +122,15 @@ make_client(const GeonnQuestion *question)
 	}
 	client->in_order = true;
 	geonn_client_reset_growth(client);
+	geonn_connection_send(client->connection, GEONN_CALL, &message);
 	return client;
 }
 
 GeonnClient *
-geonn_client_open(const GeonnQuestion *question, const struct geonn_label *labels, int count)
+geonn_client_open(const GeonnQuestion *question, const struct geonn_label *labels, int count,
+				  const struct geonn_call *call)
 {
-	GeonnClient *client = make_client(question);
+	GeonnClient *client = make_client(question, call);
 	struct geonn_open open = {
 		.device = question->device,
 		.metric = question->metric,
@@ -144,9 +148,10 @@ geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label
 }
 
 GeonnClient *
-geonn_client_attach(const GeonnQuestion *question, uint64 dataset)
+geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
+					const struct geonn_call *call)
 {
-	GeonnClient *client = make_client(question);
+	GeonnClient *client = make_client(question, call);
 	struct geonn_attach attach = {
 		.device = question->device,
 		.dataset = dataset
@@ -266,7 +271,7 @@ geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
 	Slot	   *slot;
 
 	while (client->filling < 0 && !geonn_client_begin_filling(client))
-		(void) geonn_client_take_message(client, true);
+		(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
 
 	slot = &client->slots[client->filling];
 	if (client->in_order)
@@ -310,7 +315,7 @@ geonn_client_places(GeonnClient *client)
 {
 	if (client->filling < 0)
 	{
-		while (geonn_client_take_message(client, false))
+		while (geonn_client_take_message(client, GEONN_NO_WAIT))
 			;
 		if (!geonn_client_begin_filling(client))
 			return 0;
@@ -394,7 +399,7 @@ begin_reading(GeonnClient *client, bool wait)
 
 	for (;;)
 	{
-		while (geonn_client_take_message(client, false))
+		while (geonn_client_take_message(client, GEONN_NO_WAIT))
 			;
 		for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		{
@@ -408,7 +413,7 @@ begin_reading(GeonnClient *client, bool wait)
 		if ((!wait && client->resuming < 0) || client->searching == 0)
 			return false;
 		INSTR_TIME_SET_CURRENT(begun);
-		(void) geonn_client_take_message(client, true);
+		(void) geonn_client_take_message(client, GEONN_WAIT_SEARCH);
 		INSTR_TIME_SET_CURRENT(waited);
 		INSTR_TIME_SUBTRACT(waited, begun);
 		client->work.waiting += INSTR_TIME_GET_MILLISEC(waited);
@@ -428,6 +433,7 @@ end_reading(GeonnClient *client)
 	if (slot->pair != slot->pairs)
 		geonn_connection_violation("counts that do not add up to its pairs");
 	client->reading = -1;
+	client->work.pairs += slot->pairs;
 	client->resuming = slot->partial ? number : -1;
 	slot->resumes = slot->partial;
 	slot->first = slot->partial ? slot->end - 1 : slot->end;
@@ -520,5 +526,17 @@ geonn_client_take_run(GeonnClient *client, GeonnRun *run)
 GeonnWork
 geonn_client_work(const GeonnClient *client)
 {
-	return client->work;
+	GeonnWork	work = client->work;
+
+	if (client->reading >= 0)
+		work.pairs += client->slots[client->reading].pair;
+	return work;
+}
+
+void
+geonn_client_tell(GeonnClient *client, const struct geonn_finished *finished)
+{
+	struct geonn_finished message = *finished;
+
+	geonn_connection_try_send(client->connection, GEONN_FINISHED, &message);
 }

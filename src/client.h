@@ -5,7 +5,7 @@
  * First every reference is added and the dataset sealed, then observations
  * are added while pairs are taken:
  *
- *	client = geonn_client_open(question);
+ *	client = geonn_client_open(question, label, call);
  *	geonn_client_add_reference(client, ...) for each;
  *	geonn_client_seal(client);
  *	for each observation:
@@ -68,6 +68,7 @@ typedef struct GeonnPair
 typedef struct GeonnWork
 {
 	uint64		batches;		/* of observations */
+	uint64		pairs;			/* that were taken */
 	uint64		unmatched;		/* observations that have no neighbour */
 	uint64		devices;		/* bits by their number, that did */
 	uint32		algorithms;		/* bits by enum geonn_algorithm */
@@ -78,10 +79,11 @@ typedef struct GeonnWork
 /*
  * A client of a new dataset; or, where one is kept under one of these labels, of that
  * one, as if it was attached to.  There are at most GEONN_LABELS_MAX, and the first is
- * a new one's.
+ * a new one's.  The call is what it works for.
  */
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
-									  const struct geonn_label *labels, int count);
+									  const struct geonn_label *labels, int count,
+									  const struct geonn_call *call);
 
 /* Is the dataset sealed?  Then it has its references. */
 extern bool geonn_client_is_sealed(const GeonnClient *client);
@@ -99,7 +101,8 @@ extern const void *geonn_client_note(const GeonnClient *client);
  * A client of a dataset that another one has sealed, of the same metric and with
  * the same columns.
  */
-extern GeonnClient *geonn_client_attach(const GeonnQuestion *question, uint64 dataset);
+extern GeonnClient *geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
+										const struct geonn_call *call);
 
 /* Had the engine the same references already when they were sealed? */
 extern bool geonn_client_is_recognised(const GeonnClient *client);
@@ -184,5 +187,8 @@ typedef struct GeonnRun
 extern bool geonn_client_take_run(GeonnClient *client, GeonnRun *run);
 
 extern GeonnWork geonn_client_work(const GeonnClient *client);
+
+/* Tell the engine what the client's part of the call has come to; raises no error. */
+extern void geonn_client_tell(GeonnClient *client, const struct geonn_finished *finished);
 
 #endif							/* GEONN_CLIENT_H */

@@ -196,10 +196,10 @@ take_file(GeonnClient *client, const struct geonn_file *file, int descriptor)
 }
 
 /*
- * Take in one message.  Without wait, returns false where there is none.
+ * Take in one message.  Without waiting, returns false where there is none.
  */
 bool
-geonn_client_take_message(GeonnClient *client, bool wait)
+geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 {
 	union geonn_message message;
 	int			descriptor;
@@ -327,7 +327,7 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 	slot->state = SLOT_ALLOCATING;
 	geonn_connection_send(client->connection, GEONN_ALLOCATE, &allocate);
 	while (slot->state == SLOT_ALLOCATING)
-		(void) geonn_client_take_message(client, true);
+		(void) geonn_client_take_message(client, GEONN_WAIT_BATCH);
 
 	if (slot->start == NULL)
 		return false;

@@ -89,10 +89,10 @@ struct GeonnClient
 };
 
 /*
- * Take in one message of the engine's, which changes a slot's state.  Without wait,
+ * Take in one message of the engine's, which changes a slot's state.  Without waiting,
  * returns false where there is none.
  */
-extern bool geonn_client_take_message(GeonnClient *client, bool wait);
+extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);
 
 /* Pairs of the slot's present observation, as its turn comes. */
 extern uint32 geonn_client_present_count(const GeonnClient *client, const Slot *slot);

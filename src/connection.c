@@ -156,7 +156,7 @@ raise_lost(GeonnConnection *connection)
  * Wait for the socket, or until the deadline (0: none).
  */
 static void
-wait_for_socket(GeonnConnection *connection, int event, TimestampTz deadline)
+wait_for_socket(GeonnConnection *connection, int event, GeonnWait wait, TimestampTz deadline)
 {
 	long		timeout = -1;
 	int			events;
@@ -170,7 +170,7 @@ wait_for_socket(GeonnConnection *connection, int event, TimestampTz deadline)
 												  deadline);
 	}
 	events = WaitLatchOrSocket(MyLatch, event, connection->socket, timeout,
-							   geonn_wait_event());
+							   geonn_wait_event(wait));
 	if (events & WL_LATCH_SET)
 	{
 		ResetLatch(MyLatch);
@@ -185,6 +185,12 @@ geonn_connection_send(GeonnConnection *connection, int type, void *message)
 }
 
 void
+geonn_connection_try_send(GeonnConnection *connection, int type, void *message)
+{
+	(void) geonn_channel_send(connection->socket, type, message, -1);
+}
+
+void
 geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 						   int descriptor)
 {
@@ -195,7 +201,7 @@ geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 			case GEONN_CHANNEL_OK:
 				return;
 			case GEONN_CHANNEL_AGAIN:
-				wait_for_socket(connection, WL_SOCKET_WRITEABLE, 0);
+				wait_for_socket(connection, WL_SOCKET_WRITEABLE, GEONN_WAIT_ENGINE, 0);
 				break;
 			case GEONN_CHANNEL_CLOSED:
 				raise_lost(connection);
@@ -209,7 +215,7 @@ geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 }
 
 enum geonn_channel_status
-geonn_connection_await(GeonnConnection *connection, TimestampTz deadline,
+geonn_connection_await(GeonnConnection *connection, GeonnWait wait, TimestampTz deadline,
 					   union geonn_message *message, int *descriptor)
 {
 	for (;;)
@@ -221,19 +227,19 @@ geonn_connection_await(GeonnConnection *connection, TimestampTz deadline,
 			return status;
 		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
 			return status;
-		wait_for_socket(connection, WL_SOCKET_READABLE, deadline);
+		wait_for_socket(connection, WL_SOCKET_READABLE, wait, deadline);
 	}
 }
 
 bool
-geonn_connection_receive(GeonnConnection *connection, bool wait,
+geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 						 union geonn_message *message, int *descriptor)
 {
 	enum geonn_channel_status status;
 	int			reason;
 
-	status = wait ?
-		geonn_connection_await(connection, 0, message, descriptor) :
+	status = wait != GEONN_NO_WAIT ?
+		geonn_connection_await(connection, wait, 0, message, descriptor) :
 		geonn_channel_receive(connection->socket, message, descriptor);
 	reason = errno;
 
@@ -288,7 +294,7 @@ greet(GeonnConnection *connection)
 	if (geonn_channel_send(connection->socket, GEONN_HELLO, &hello,
 						   -1) != GEONN_CHANNEL_OK)
 		return false;
-	status = geonn_connection_await(connection, 0, &message, &descriptor);
+	status = geonn_connection_await(connection, GEONN_WAIT_START, 0, &message, &descriptor);
 	if (descriptor >= 0)
 		close(descriptor);
 
@@ -326,6 +332,14 @@ geonn_connection_open(void)
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("the geonn engine ended before it answered"),
 			 errhint("The server log says why. The next statement starts the engine again.")));
+}
+
+GeonnConnection *
+geonn_connection_open_running(void)
+{
+	GeonnConnection *connection = geonn_connection_try();
+
+	return connection != NULL && greet(connection) ? connection : NULL;
 }
 
 GeonnConnection *

@@ -15,6 +15,7 @@
 #include "utils/palloc.h"
 
 #include "common/channel.h"
+#include "geonn.h"
 
 typedef struct GeonnConnection
 {
@@ -26,6 +27,9 @@ typedef struct GeonnConnection
 /* Connect to the engine, which is started if need be, and greet it. */
 extern GeonnConnection *geonn_connection_open(void);
 
+/* The same, but NULL where no engine runs: none is started. */
+extern GeonnConnection *geonn_connection_open_running(void);
+
 /*
  * Connect to an engine that runs, without a greeting.  Returns NULL, with
  * errno, where none listens.
@@ -35,16 +39,20 @@ extern GeonnConnection *geonn_connection_try(void);
 extern void geonn_connection_send(GeonnConnection *connection, int type,
 								  void *message);
 
-/* The same with a copy of this descriptor. */
+/* The same if it can be done at once; what comes of it is not told. */
+extern void geonn_connection_try_send(GeonnConnection *connection, int type,
+									  void *message);
+
+/* The same as the first with a copy of this descriptor. */
 extern void geonn_connection_send_file(GeonnConnection *connection, int type,
 									   void *message, int descriptor);
 
 /*
- * Receive one message; without wait, return false where none is there.  An
+ * Receive one message; without waiting, return false where none is there.  An
  * error that the engine sends is raised.  *descriptor is the caller's to
  * close, or -1.
  */
-extern bool geonn_connection_receive(GeonnConnection *connection, bool wait,
+extern bool geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 									 union geonn_message *message,
 									 int *descriptor);
 
@@ -53,6 +61,7 @@ extern bool geonn_connection_receive(GeonnConnection *connection, bool wait,
  * nothing but a cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first.
  */
 extern enum geonn_channel_status geonn_connection_await(GeonnConnection *connection,
+														GeonnWait wait,
 														TimestampTz deadline,
 														union geonn_message *message,
 														int *descriptor);

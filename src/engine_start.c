@@ -188,7 +188,7 @@ wait_for_next_try(void)
 
 	event = WaitLatch(MyLatch,
 					  WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					  TRY_INTERVAL, geonn_wait_event());
+					  TRY_INTERVAL, geonn_wait_event(GEONN_WAIT_START));
 	if (event & WL_LATCH_SET)
 		ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();

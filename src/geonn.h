@@ -33,12 +33,26 @@ extern int	geonn_transfer_memory_limit;	/* megabytes */
 extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
 extern int	geonn_kept_memory_limit;	/* megabytes; 0: no dataset is kept */
 extern int	geonn_log_keep;		/* runs of each cache */
+extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
 
 /* the names of geonn_device's and geonn_algorithm's values */
 extern const struct config_enum_entry geonn_device_options[];
 extern const struct config_enum_entry geonn_algorithm_options[];
 
-/* what pg_stat_activity shows while a process waits for the engine */
-extern uint32 geonn_wait_event(void);
+/* what a process waits for */
+typedef enum GeonnWait
+{
+	GEONN_NO_WAIT,				/* it does not */
+	GEONN_WAIT_START,			/* an engine that is ready */
+	GEONN_WAIT_ENGINE,			/* an answer that takes the engine no time */
+	GEONN_WAIT_BATCH,			/* memory for a batch */
+	GEONN_WAIT_REFERENCES,		/* the engine has taken references */
+	GEONN_WAIT_SEAL,			/* it has put them in order */
+	GEONN_WAIT_SEARCH,			/* pairs */
+	GEONN_WAIT_SUPERVISOR		/* the supervisor's: something to do */
+} GeonnWait;
+
+/* the wait event that pg_stat_activity shows meanwhile */
+extern uint32 geonn_wait_event(GeonnWait wait);
 
 #endif							/* GEONN_H */

@@ -170,6 +170,7 @@ consume_observation(void *state, const PointRow *row)
 		search->without_group++;
 	if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
 	{
+		search->kept++;
 		geonn_sink_unmatched(&search->sink, result_id(search, row), row->id_is_null,
 							 row->latitude_is_null ? NULL : &row->latitude,
 							 row->longitude_is_null ? NULL : &row->longitude,
@@ -307,6 +308,10 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	search->store = store;
 	if (geonn_search_prepare(search))
 	{
+		instr_time	begun;
+		instr_time	spent;
+
+		INSTR_TIME_SET_CURRENT(begun);
 		if (join->given != NULL)
 			(void) read_given(search, join->given->count);
 		else
@@ -314,6 +319,11 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 			begin_reading(search, GEONN_READ_AT_ONCE);
 			(void) geonn_reading_next(search->reading, 0);
 		}
+		INSTR_TIME_SET_CURRENT(spent);
+		INSTR_TIME_SUBTRACT(spent, begun);
+		/* pairs are stored meanwhile, but that is not waiting */
+		search->spent_reading = INSTR_TIME_GET_MILLISEC(spent) -
+			geonn_client_work(search->client).waiting;
 		geonn_client_finish(search->client);
 		while (take_pair(search, true, search->values, search->nulls))
 			store_row(search);
@@ -340,6 +350,7 @@ take_part(Search *search)
 {
 	const GeonnJoin *join = search->join;
 	SharedSearch *shared = search->shared;
+	struct geonn_call call;
 
 	if (shared->dataset == 0)
 	{
@@ -351,7 +362,9 @@ take_part(Search *search)
 	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
 	geonn_search_set_question(search);
 	search->join->question.shared = true;
-	search->client = geonn_client_attach(&search->join->question, shared->dataset);
+	search->call = shared->call;
+	call = geonn_call_message(&search->call, &join->label, 0);
+	search->client = geonn_client_attach(&search->join->question, shared->dataset, &call);
 	geonn_search_attach_references(search);
 	search->reading = geonn_reading_attach(join->observations, observations_policy(join),
 										   shared_tables(shared), consume_observation, search);
@@ -507,6 +520,7 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
 	{
 		geonn_shared_tables_begin(shared_tables(shared), tables,
 								  join->observations->query_columns, GetActiveSnapshot());
+		shared->call = search->call;
 		shared->dataset = geonn_client_dataset(search->client);
 	}
 	MemoryContextSwitchTo(former);
@@ -561,12 +575,46 @@ geonn_search_report(const GeonnSearch *search)
 		report.work = geonn_client_work(search->client);
 	}
 	report.unmatched = report.work.unmatched + search->without_group;
+
+	/* what has come out of the engine and the store, but for what waits to be taken */
+	report.rows = report.work.pairs + search->kept - (search->run.end - search->run.next);
+	if (search->join->keep_unmatched)
+		report.rows += report.work.unmatched;
+	if (search->waiting != NULL)
+		report.rows -= search->stored;
 	return report;
+}
+
+void
+geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
+{
+	const GeonnJoin *join = search->join;
+
+	geonn_call_log(&search->call, &join->label, join->observations, join->references, report);
+}
+
+/*
+ * Let the engine know what it cannot count.
+ */
+static void
+tell_engine(const Search *search)
+{
+	GeonnReport report = geonn_search_report(search);
+	struct geonn_finished finished = {
+		.rows = report.rows,
+		.observations_skipped = report.observations_skipped,
+		.references_skipped = report.references_skipped,
+		.unmatched = report.unmatched
+	};
+
+	geonn_client_tell(search->client, &finished);
 }
 
 void
 geonn_search_end(GeonnSearch *search)
 {
+	if (search->client != NULL)
+		tell_engine(search);
 	if (search->reading != NULL)
 		geonn_reading_end(search->reading);
 	if (search->waiting != NULL)

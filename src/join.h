@@ -9,6 +9,7 @@
 
 #include "client.h"
 #include "columns.h"
+#include "common/protocol.h"
 #include "reader.h"
 #include "report.h"
 
@@ -33,6 +34,7 @@ typedef struct GeonnJoin
 	bool		exclude_self;
 	bool		keep_unmatched;
 	InvalidPolicy invalid;
+	struct geonn_call_label label;	/* for those who watch */
 
 	/*
 	 * The observations, where they are given.  Rows then have their number in place of
@@ -94,6 +96,12 @@ extern void geonn_search_tell(GeonnSearch *search, SharedSearch *shared);
 
 /* What it has done so far. */
 extern GeonnReport geonn_search_report(const GeonnSearch *search);
+
+/*
+ * Log the call that it began, with what its processes have done together, if calls of
+ * such a duration are to be logged.
+ */
+extern void geonn_search_log(const GeonnSearch *search, const GeonnReport *report);
 
 /* Let go of all that it holds, at any time. */
 extern void geonn_search_end(GeonnSearch *search);

@@ -179,6 +179,7 @@ read_references(Search *search)
 	Oid			table;
 	struct geonn_label labels[GEONN_LABELS_MAX];
 	int			count = 0;
+	struct geonn_call call;
 
 	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
 	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
@@ -195,7 +196,10 @@ read_references(Search *search)
 	if (geonn_kept_memory_limit > 0 && OidIsValid(table))
 		count = geonn_label_dataset(join->references, table, attributes, &join->question,
 									needed_detail(search), labels);
-	search->client = geonn_client_open(&join->question, labels, count);
+	call = geonn_call_message(&search->call, &join->label,
+							  join->given != NULL ? join->given->count :
+							  geonn_call_expected(join->observations));
+	search->client = geonn_client_open(&join->question, labels, count, &call);
 	if (geonn_client_is_sealed(search->client))
 		use_kept_references(search);
 	else
@@ -211,14 +215,13 @@ read_references(Search *search)
 bool
 geonn_search_prepare(Search *search)
 {
-	instr_time	begun;
 	instr_time	spent;
 	bool		go_on;
 
-	INSTR_TIME_SET_CURRENT(begun);
+	geonn_call_begin(&search->call);
 	go_on = read_references(search);
 	INSTR_TIME_SET_CURRENT(spent);
-	INSTR_TIME_SUBTRACT(spent, begun);
+	INSTR_TIME_SUBTRACT(spent, search->call.begun);
 	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
 	return go_on;
 }

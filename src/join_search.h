@@ -8,6 +8,7 @@
 #include "executor/tuptable.h"
 #include "port/atomics.h"
 
+#include "call.h"
 #include "common/protocol.h"
 #include "groups.h"
 #include "join.h"
@@ -17,6 +18,7 @@
 /* what processes that search together share */
 struct SharedSearch
 {
+	GeonnCall	call;
 	uint64		dataset;		/* 0: nothing is to be done about the observations */
 	pg_atomic_uint32 begun;		/* how many have begun to take part */
 	pg_atomic_uint32 ended;		/* and have read what there was for them */
@@ -26,6 +28,7 @@ struct SharedSearch
 struct GeonnSearch
 {
 	GeonnJoin  *join;
+	GeonnCall	call;			/* that it is part of */
 	MemoryContext context;		/* of all of it */
 	MemoryContext row_context;
 	GeonnSink	sink;
@@ -46,6 +49,7 @@ struct GeonnSearch
 	bool		references_kept;
 	bool		references_named;	/* their ids are of use */
 	uint64		without_group;	/* observations that were not sent for that */
+	uint64		kept;			/* rows of observations that were not sent */
 	double		preparing;		/* ms */
 	double		spent_reading;	/* ms */
 

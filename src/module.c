@@ -32,6 +32,7 @@ int			geonn_transfer_memory_limit = 1024;
 int			geonn_gpu_memory_limit = 0;
 int			geonn_kept_memory_limit = 1024;
 int			geonn_log_keep = 100;
+int			geonn_log_min_duration = -1;
 
 const struct config_enum_entry geonn_device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
@@ -114,6 +115,14 @@ _PG_init(void)
 							PGC_SUSET, 0,
 							NULL, NULL, NULL);
 
+	DefineCustomIntVariable("geonn.log_min_duration",
+							"Duration from which on a call of a join is logged, with its figures.",
+							"0 means that all are, -1 that none is.",
+							&geonn_log_min_duration,
+							-1, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
 	MarkGUCPrefixReserved("geonn");
 
 	geonn_plan_scans();
@@ -123,15 +132,27 @@ _PG_init(void)
 }
 
 uint32
-geonn_wait_event(void)
+geonn_wait_event(GeonnWait wait)
 {
 #if PG_VERSION_NUM >= 170000
-	static uint32 wait_event = 0;
+	static const char *const names[] = {
+		[GEONN_WAIT_START] = "GeonnEngineStart",
+		[GEONN_WAIT_ENGINE] = "GeonnEngine",
+		[GEONN_WAIT_BATCH] = "GeonnBatch",
+		[GEONN_WAIT_REFERENCES] = "GeonnReferences",
+		[GEONN_WAIT_SEAL] = "GeonnSeal",
+		[GEONN_WAIT_SEARCH] = "GeonnSearch",
+		[GEONN_WAIT_SUPERVISOR] = "GeonnSupervisor"
+	};
+	static uint32 events[lengthof(names)];
 
-	if (wait_event == 0)
-		wait_event = WaitEventExtensionNew("GeonnEngine");
-	return wait_event;
+	Assert(wait != GEONN_NO_WAIT);
+	if (events[wait] == 0)
+		events[wait] = WaitEventExtensionNew(names[wait]);
+	return events[wait];
 #else
+	Assert(wait != GEONN_NO_WAIT);
+	(void) wait;
 	return PG_WAIT_EXTENSION;
 #endif
 }

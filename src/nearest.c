@@ -17,8 +17,10 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 
+#include "call.h"
 #include "geonn.h"
 #include "join.h"
 #include "nearest.h"
@@ -207,6 +209,50 @@ read_arguments(FunctionCallInfo fcinfo, const ArgumentPlaces *places, GeonnJoin 
 	question->batch_rows = options->batch_rows;
 }
 
+static void
+add_argument(StringInfo text, const char *name, const char *value)
+{
+	appendStringInfo(text, "%s%s => %s", text->len > 0 ? ", " : "", name, value);
+}
+
+/*
+ * Label the join, with what is asked of it in words: all arguments that do not have their
+ * defaults, but for the relations, queries or arrays.
+ */
+static void
+describe(FunctionCallInfo fcinfo, const ArgumentPlaces *places, GeonnJoin *join)
+{
+	const GeonnQuestion *question = &join->question;
+	const char *options = JsonbToCString(NULL, &PG_GETARG_JSONB_P(places->options)->root, 0);
+	StringInfoData text;
+
+	initStringInfo(&text);
+	if (question->neighbours > 1)
+		add_argument(&text, "k", psprintf("%u", question->neighbours));
+	if (!isinf(question->max_distance))
+		add_argument(&text, places->k < 0 ? "radius" : "max_distance",
+					 float8out_internal(question->max_distance));
+	if (question->metric == GEONN_METRIC_SPHEROID)
+		add_argument(&text, "metric", "'spheroid'");
+	if (places->by >= 0 && !PG_ARGISNULL(places->by))
+		add_argument(&text, "by",
+					 quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT,
+															  PG_GETARG_DATUM(places->by))));
+	if (join->exclude_self)
+		add_argument(&text, "exclude_self", "true");
+	if (join->keep_unmatched)
+		add_argument(&text, "keep_unmatched", "true");
+	if (question->ties)
+		add_argument(&text, "ties", "'all'");
+	if (join->invalid == GEONN_INVALID_IS_ERROR)
+		add_argument(&text, "invalid", "'error'");
+	if (strcmp(options, "{}") != 0)
+		add_argument(&text, "options", quote_literal_cstr(options));
+	geonn_call_describe(&join->label,
+						join->observations == NULL ? InvalidOid : join->observations->relation,
+						join->references->relation, places->function, text.data);
+}
+
 static Oid
 read_relation(FunctionCallInfo fcinfo, const ArgumentPlaces *places, int number,
 			  const char *name)
@@ -353,10 +399,13 @@ GeonnJoin *
 geonn_read_join(FunctionCallInfo fcinfo)
 {
 	int			number = 0;
+	GeonnJoin  *join;
 
 	while (joins[number].function != fcinfo->flinfo->fn_addr)
 		number++;
-	return joins[number].read(fcinfo, joins[number].places);
+	join = joins[number].read(fcinfo, joins[number].places);
+	describe(fcinfo, joins[number].places, join);
+	return join;
 }
 
 /*
@@ -370,6 +419,7 @@ answer(FunctionCallInfo fcinfo)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	TupleDesc	row_type;
 	GeonnSearch *search;
+	GeonnReport report;
 
 	if (get_call_result_type(fcinfo, NULL, &row_type) != TYPEFUNC_COMPOSITE)
 		row_type = NULL;
@@ -378,6 +428,8 @@ answer(FunctionCallInfo fcinfo)
 	/* a record's descriptor is the executor's own, and the result's is freed */
 	InitMaterializedSRF(fcinfo, row_type == result->expectedDesc ? MAT_SRF_USE_EXPECTED_DESC : 0);
 	geonn_search_store(search, result->setResult);
+	report = geonn_search_report(search);
+	geonn_search_log(search, &report);
 	geonn_search_end(search);
 	return (Datum) 0;
 }

@@ -30,9 +30,11 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->observations += report->observations;
 	sum->observations_skipped += report->observations_skipped;
 	sum->unmatched += report->unmatched;
+	sum->rows += report->rows;
 	sum->preparing += report->preparing;
 	sum->reading += report->reading;
 	sum->work.batches += report->work.batches;
+	sum->work.pairs += report->work.pairs;
 	sum->work.devices |= report->work.devices;
 	sum->work.algorithms |= report->work.algorithms;
 	sum->work.building += report->work.building;
@@ -61,9 +63,8 @@ algorithm_name(int number)
 		number == GEONN_ALGORITHM_BRUTE ? "brute" : "none";
 }
 
-/* as geonn_devices numbers them */
-static const char *
-device_name(int number)
+const char *
+geonn_device_name(int number)
 {
 	return number == 0 ? "CPU" : psprintf("GPU %d", number);
 }
@@ -72,7 +73,7 @@ void
 geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 {
 	explain_bits(explain, "Algorithm", sum->work.algorithms, algorithm_name);
-	explain_bits(explain, "Devices", sum->work.devices, device_name);
+	explain_bits(explain, "Devices", sum->work.devices, geonn_device_name);
 	ExplainPropertyInteger("Batches", NULL, (int64) sum->work.batches, explain);
 	ExplainPropertyInteger("References Read", NULL, (int64) sum->references, explain);
 	ExplainPropertyInteger("References Skipped", NULL, (int64) sum->references_skipped, explain);

@@ -20,10 +20,14 @@ typedef struct GeonnReport
 	uint64		observations;	/* read */
 	uint64		observations_skipped;
 	uint64		unmatched;		/* of the others: without a neighbour */
+	uint64		rows;			/* of the result, as far as they were taken */
 	GeonnWork	work;
 	double		preparing;		/* ms for the references until they were sealed */
 	double		reading;		/* ms for the observations */
 } GeonnReport;
+
+/* A device's name as geonn_devices numbers it. */
+extern const char *geonn_device_name(int number);
 
 /* Add what another search by the same references has done. */
 extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);

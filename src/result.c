@@ -1,6 +1,6 @@
 /*
  * result.c
- *		Whether a function's result is what this module returns.
+ *		What functions that return rows of their own have in common.
  */
 #include "postgres.h"
 
@@ -17,4 +17,11 @@ geonn_require_columns(TupleDesc descriptor, int columns)
 					descriptor->natts, columns),
 			 errdetail("The extension's objects in this database are of another version, or were altered."),
 			 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
+}
+
+TimestampTz
+geonn_timestamp_from_unix(int64 microseconds)
+{
+	return microseconds -
+		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)) * USECS_PER_DAY;
 }

@@ -61,6 +61,7 @@ typedef struct JoinScanState
 	GeonnSearch *search;
 
 	GeonnReport sum;			/* of searches that have ended */
+	GeonnReport present;		/* of those of the present call that have ended */
 
 	/* below a Gather */
 	SharedScan *shared;			/* NULL: there are no others */
@@ -296,12 +297,27 @@ add_search(GeonnReport *sum, const GeonnSearch *search)
 	geonn_report_add(sum, &report);
 }
 
+/*
+ * The search that began the call is about to end, the last one of the call.
+ */
+static void
+log_call(JoinScanState *state, const GeonnSearch *search)
+{
+	geonn_search_log(search, &state->present);
+	memset(&state->present, 0, sizeof(state->present));
+}
+
 static void
 end_search(JoinScanState *state)
 {
 	add_search(&state->sum, state->search);
+	add_search(&state->present, state->search);
 	if (state->search != NULL)
+	{
+		if (state->prepared == NULL)
+			log_call(state, state->search);
 		geonn_search_end(state->search);
+	}
 	if (state->context != NULL)
 		MemoryContextDelete(state->context);
 	state->search = NULL;
@@ -312,8 +328,12 @@ static void
 end_preparation(JoinScanState *state)
 {
 	add_search(&state->sum, state->prepared);
+	add_search(&state->present, state->prepared);
 	if (state->prepared != NULL)
+	{
+		log_call(state, state->prepared);
 		geonn_search_end(state->prepared);
+	}
 	if (state->preparation != NULL)
 		MemoryContextDelete(state->preparation);
 	state->prepared = NULL;
@@ -415,7 +435,10 @@ take_reports(JoinScanState *state, SharedScan *shared)
 		state->processes = shared->processes;
 	}
 	for (int i = 1; i < shared->processes; i++)
+	{
 		geonn_report_add(&state->reports[i], &shared->reports[i]);
+		geonn_report_add(&state->present, &shared->reports[i]);
+	}
 	memset(shared->reports, 0, shared->processes * sizeof(GeonnReport));
 }
 

@@ -60,6 +60,9 @@ enum device_column
 	DEVICE_COMPUTE_CAPABILITY,
 	DEVICE_MEMORY_TOTAL,
 	DEVICE_MEMORY_FREE,
+	DEVICE_UTILIZATION,
+	DEVICE_TEMPERATURE,
+	DEVICE_POWER,
 	DEVICE_BATCHES,
 	DEVICE_REASON,
 	DEVICE_COLUMNS
@@ -68,11 +71,11 @@ enum device_column
 /* a row that is being made: every column is NULL until it is set */
 typedef struct Row
 {
-	Datum		values[STATUS_COLUMNS];
-	bool		nulls[STATUS_COLUMNS];
+	Datum		values[DEVICE_COLUMNS];
+	bool		nulls[DEVICE_COLUMNS];
 } Row;
 
-StaticAssertDecl((int) STATUS_COLUMNS >= (int) DEVICE_COLUMNS,
+StaticAssertDecl((int) DEVICE_COLUMNS >= (int) STATUS_COLUMNS,
 				 "a row is too short");
 
 static void
@@ -98,13 +101,6 @@ set_text(Row *row, int column, const char *value)
 
 /* ---- geonn_status() ---- */
 
-static TimestampTz
-timestamp_from_unix(int64 microseconds)
-{
-	return microseconds -
-		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)) * USECS_PER_DAY;
-}
-
 static bool
 is_version_error(const union geonn_message *message,
 				 enum geonn_channel_status status)
@@ -126,7 +122,7 @@ expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
 	enum geonn_channel_status status;
 	int			descriptor;
 
-	status = geonn_connection_await(connection, deadline, message, &descriptor);
+	status = geonn_connection_await(connection, GEONN_WAIT_ENGINE, deadline, message, &descriptor);
 	if (descriptor >= 0)
 		close(descriptor);
 	if (status == GEONN_CHANNEL_OK && message->header.type == type)
@@ -196,7 +192,7 @@ ask_engine(GeonnConnection *connection, Row *row)
 			  Int64GetDatum(engine.transfer_memory_limit));
 	set_value(row, STATUS_KEPT_MEMORY, Int64GetDatum(engine.kept_memory));
 	set_value(row, STATUS_STARTED_AT,
-			  TimestampTzGetDatum(timestamp_from_unix(engine.started_at)));
+			  TimestampTzGetDatum(geonn_timestamp_from_unix(engine.started_at)));
 	set_text(row, STATUS_REASON, engine.no_gpu_reason);
 	return true;
 }
@@ -294,6 +290,12 @@ set_device(const struct geonn_device_status *device, Row *row)
 		set_value(row, DEVICE_MEMORY_TOTAL, Int64GetDatum(device->memory_total));
 		set_value(row, DEVICE_MEMORY_FREE, Int64GetDatum(device->memory_free));
 	}
+	if (device->utilization != GEONN_UNKNOWN)
+		set_value(row, DEVICE_UTILIZATION, Int32GetDatum(device->utilization));
+	if (device->temperature != GEONN_UNKNOWN)
+		set_value(row, DEVICE_TEMPERATURE, Int32GetDatum(device->temperature));
+	if (device->power != GEONN_UNKNOWN)
+		set_value(row, DEVICE_POWER, Float8GetDatum(device->power / 1000.0));
 	set_value(row, DEVICE_BATCHES, Int64GetDatum(device->batches));
 	set_text(row, DEVICE_REASON, device->reason);
 }
@@ -304,7 +306,7 @@ receive_status(GeonnConnection *connection, uint16 type,
 {
 	int			descriptor;
 
-	(void) geonn_connection_receive(connection, true, message, &descriptor);
+	(void) geonn_connection_receive(connection, GEONN_WAIT_ENGINE, message, &descriptor);
 	if (descriptor >= 0)
 		close(descriptor);
 	if (message->header.type != type)
@@ -318,7 +320,7 @@ geonn_device_status(PG_FUNCTION_ARGS)
 	MemoryContext context;
 	MemoryContext former = CurrentMemoryContext;
 	GeonnConnection *connection;
-	struct geonn_status status = {0};
+	struct geonn_status status = {.gauges = 1};
 	union geonn_message message;
 	uint32		devices;
 

@@ -533,7 +533,7 @@ wait_for_events(Supervisor *supervisor, long timeout)
 
 	/* which of them it was is found out by trying each: none waits */
 	(void) WaitEventSetWait(supervisor->events, timeout, events,
-							lengthof(events), geonn_wait_event());
+							lengthof(events), geonn_wait_event(GEONN_WAIT_SUPERVISOR));
 	ResetLatch(MyLatch);
 }
 
@@ -593,7 +593,7 @@ wait_for_end(Supervisor *supervisor, int64 patience)
 			return false;
 		(void) WaitLatch(MyLatch,
 						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 Min(until - now, 100), geonn_wait_event());
+						 Min(until - now, 100), geonn_wait_event(GEONN_WAIT_SUPERVISOR));
 		ResetLatch(MyLatch);
 	}
 }
@@ -637,7 +637,7 @@ take_lock(bool wait)
 			return false;
 		(void) WaitLatch(MyLatch,
 						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 LOCK_POLL, geonn_wait_event());
+						 LOCK_POLL, geonn_wait_event(GEONN_WAIT_SUPERVISOR));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}

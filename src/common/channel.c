@@ -137,6 +137,10 @@ end_strings(union geonn_message *message)
 			END_STRING(message->device_status.uuid);
 			END_STRING(message->device_status.reason);
 			break;
+		case GEONN_CALL:
+			END_STRING(message->call.label.function);
+			END_STRING(message->call.label.arguments);
+			break;
 	}
 }
 

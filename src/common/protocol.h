@@ -70,7 +70,16 @@
  * against what was agreed before they are used, and a memfd's seals and size
  * before it is mapped.  What a file says is checked by those who read it.
  *
- * A session that only asks for the status says hello and then status.
+ * What a session works for, it may say between welcome and open or attach: a
+ * call, with a label of its own for those who watch.  Sessions of the same
+ * process and number belong to one call.  At its end each says finished, with
+ * what only it knows; a session that ends without that was cancelled, or failed.
+ * The engine keeps figures of the calls under way and, by their labels, of those
+ * that have ended; what a label's numbers and texts mean is the clients' business.
+ *
+ * A session that only asks says hello, and then status, or list: of calls under
+ * way, or of statistics.  A list comes as a sealed memfd, which has the entries
+ * one behind the other.
  *
  * The supervisor is connected to the engine by a socketpair of the same type,
  * the engine's descriptor 3: ping, pong and configure.
@@ -107,8 +116,15 @@
 #define GEONN_VERSION_BYTES		32
 #define GEONN_NOTE_BYTES		64
 
+/* bytes of a call's texts, with the zero byte that ends them */
+#define GEONN_FUNCTION_BYTES	32
+#define GEONN_ARGUMENTS_BYTES	256
+
 /* neighbours of one observation, but for ties */
 #define GEONN_NEIGHBOURS_MAX	1024
+
+/* a gauge of a device that nobody knows */
+#define GEONN_UNKNOWN			INT32_MIN
 
 /* devices of one engine: the CPU and its GPUs */
 #define GEONN_DEVICES_MAX		65
@@ -118,6 +134,8 @@ enum geonn_message_type
 	/* from a client */
 	GEONN_HELLO = 1,
 	GEONN_STATUS,
+	GEONN_LIST,
+	GEONN_CALL,
 	GEONN_OPEN,
 	GEONN_ATTACH,
 	GEONN_ALLOCATE,
@@ -125,11 +143,13 @@ enum geonn_message_type
 	GEONN_LEAVE,
 	GEONN_SEAL,
 	GEONN_SEARCH,
+	GEONN_FINISHED,
 
 	/* from the engine */
 	GEONN_WELCOME = 33,
 	GEONN_ENGINE_STATUS,
 	GEONN_DEVICE_STATUS,
+	GEONN_LISTED,
 	GEONN_OPENED,
 	GEONN_FILE,
 	GEONN_BATCH,
@@ -219,6 +239,32 @@ enum geonn_device_state
 	GEONN_DEVICE_FAILED			/* reason says why */
 };
 
+/* what a list is of */
+enum geonn_listing
+{
+	GEONN_LIST_CALLS,			/* struct geonn_call_status: those under way */
+	GEONN_LIST_STATISTICS,		/* struct geonn_statistics: those that ended */
+	GEONN_LIST_RESET			/* the same, which begin anew */
+};
+
+/*
+ * What a call is in at a moment: the last of these that one of its sessions or
+ * batches is in.
+ */
+enum geonn_phase
+{
+	GEONN_PHASE_OBSERVATIONS,	/* it has given the engine nothing to do: its client
+								 * reads observations, or works on pairs */
+	GEONN_PHASE_REFERENCES,		/* references arrive */
+	GEONN_PHASE_SORTING,		/* they are put in order, or compared with kept ones */
+	GEONN_PHASE_WAITING,		/* its batches wait for a device */
+	GEONN_PHASE_BUILDING,		/* a device builds what it needs of the references,
+								 * or waits for another one that does */
+	GEONN_PHASE_SEARCHING		/* a device searches */
+};
+
+#define GEONN_PHASES			6
+
 /* Starts every message.  Its layout, hello's and error's never change. */
 struct geonn_header
 {
@@ -252,6 +298,8 @@ struct geonn_error
 struct geonn_status
 {
 	struct geonn_header header;
+	uint32_t	gauges;			/* 1: with those of GPUs, which may take a second */
+	uint32_t	unused;
 };
 
 struct geonn_engine_status
@@ -282,13 +330,105 @@ struct geonn_device_status
 	uint32_t	capability_major;	/* CUDA only, else 0 */
 	uint32_t	capability_minor;
 	uint32_t	threads;		/* CPU only, else 0 */
-	uint32_t	unused;
+	int32_t		utilization;	/* percent; these three are what they were when
+								 * somebody last asked, or GEONN_UNKNOWN */
+	int32_t		temperature;	/* degrees Celsius */
+	int32_t		power;			/* milliwatts */
 	uint64_t	memory_total;	/* bytes */
 	uint64_t	memory_free;	/* bytes */
 	uint64_t	batches;		/* searched since the engine started */
 	char		name[128];
 	char		uuid[48];		/* CUDA only, else empty */
 	char		reason[256];	/* why it failed */
+};
+
+struct geonn_list
+{
+	struct geonn_header header;
+	uint32_t	listing;		/* enum geonn_listing */
+	uint32_t	unused;
+};
+
+/* carries a memfd, sealed against shrinking, growing and writing */
+struct geonn_listed
+{
+	struct geonn_header header;
+	uint64_t	entries;
+	int64_t		since;			/* when statistics began: microseconds since
+								 * 1970-01-01 UTC */
+};
+
+/*
+ * What clients tell those who watch: numbers of a database, a user and two
+ * tables, and texts.  Compared byte by byte: what is not used is zero.
+ */
+struct geonn_call_label
+{
+	uint32_t	database;
+	uint32_t	user;
+	uint32_t	observations;	/* 0: no table */
+	uint32_t	references;
+	char		function[GEONN_FUNCTION_BYTES];
+	char		arguments[GEONN_ARGUMENTS_BYTES];
+};
+
+struct geonn_call
+{
+	struct geonn_header header;
+	int32_t		pid;			/* of the process that is called */
+	uint32_t	unused;
+	uint64_t	number;			/* among that process's calls */
+	uint64_t	microseconds;	/* since it began, in reading references */
+	uint64_t	expected;		/* observations; 0: nobody knows */
+	struct geonn_call_label label;
+};
+
+/* what the session has done */
+struct geonn_finished
+{
+	struct geonn_header header;
+	uint64_t	rows;			/* of the result */
+	uint64_t	observations_skipped;
+	uint64_t	references_skipped;
+	uint64_t	unmatched;		/* other observations without a neighbour */
+};
+
+/* an entry of the list of calls under way */
+struct geonn_call_status
+{
+	struct geonn_call_label label;
+	int32_t		pid;
+	uint32_t	sessions;
+	uint32_t	phase;			/* enum geonn_phase */
+	uint32_t	unused;
+	uint64_t	devices;		/* bits by their number that work for it, or did; the last
+								 * one for all beyond */
+	uint64_t	references;
+	uint64_t	observations;	/* answered */
+	uint64_t	expected;		/* 0: nobody knows */
+	int64_t		started_at;		/* microseconds since 1970-01-01 UTC */
+};
+
+/* an entry of the statistics: the sums of all calls of a label */
+struct geonn_statistics
+{
+	struct geonn_call_label label;
+	uint64_t	calls;
+	uint64_t	failed;			/* of these: a session ended without finished */
+	uint64_t	rows;
+	uint64_t	observations;	/* answered */
+	uint64_t	observations_skipped;
+	uint64_t	unmatched;
+	uint64_t	references;		/* sent */
+	uint64_t	references_skipped;
+	uint64_t	kept;			/* calls that found theirs kept */
+	uint64_t	batches;
+	uint64_t	bytes;			/* through batches, both ways */
+	uint64_t	fallbacks;		/* batches smaller than asked for, or searched again for
+								 * want of memory, or by the CPU while a GPU fails */
+	uint64_t	microseconds[GEONN_PHASES];
+	int64_t		last_error_at;	/* microseconds since 1970-01-01 UTC; 0: none */
+	char		last_error[256];	/* the engine's; empty where it knows none */
 };
 
 /* compared byte by byte: what is not used is zero */
@@ -451,6 +591,9 @@ union geonn_message
 	struct geonn_status status;
 	struct geonn_engine_status engine_status;
 	struct geonn_device_status device_status;
+	struct geonn_list list;
+	struct geonn_listed listed;
+	struct geonn_call call;
 	struct geonn_open open;
 	struct geonn_attach attach;
 	struct geonn_opened opened;
@@ -462,6 +605,7 @@ union geonn_message
 	struct geonn_seal seal;
 	struct geonn_sealed sealed;
 	struct geonn_search search;
+	struct geonn_finished finished;
 	struct geonn_results results;
 	struct geonn_ping ping;		/* and pong */
 	struct geonn_configure configure;
@@ -479,6 +623,10 @@ geonn_message_size(int type)
 			return sizeof(struct geonn_hello);
 		case GEONN_STATUS:
 			return sizeof(struct geonn_status);
+		case GEONN_LIST:
+			return sizeof(struct geonn_list);
+		case GEONN_CALL:
+			return sizeof(struct geonn_call);
 		case GEONN_OPEN:
 			return sizeof(struct geonn_open);
 		case GEONN_ATTACH:
@@ -494,12 +642,16 @@ geonn_message_size(int type)
 			return sizeof(struct geonn_seal);
 		case GEONN_SEARCH:
 			return sizeof(struct geonn_search);
+		case GEONN_FINISHED:
+			return sizeof(struct geonn_finished);
 		case GEONN_WELCOME:
 			return sizeof(struct geonn_welcome);
 		case GEONN_ENGINE_STATUS:
 			return sizeof(struct geonn_engine_status);
 		case GEONN_DEVICE_STATUS:
 			return sizeof(struct geonn_device_status);
+		case GEONN_LISTED:
+			return sizeof(struct geonn_listed);
 		case GEONN_OPENED:
 			return sizeof(struct geonn_opened);
 		case GEONN_BATCH:

@@ -31,9 +31,8 @@ dataset_create(uint64_t id, enum geonn_metric metric, uint32_t columns)
 	return dataset;
 }
 
-/* bytes of one reference in memory */
-static size_t
-row_bytes(const struct dataset *dataset)
+size_t
+dataset_row_bytes(const struct dataset *dataset)
 {
 	return 2 * sizeof(double) + sizeof(int64_t) +
 		(dataset->columns & GEONN_COLUMN_GROUP ? sizeof(int32_t) : 0) +
@@ -74,7 +73,7 @@ reserve(struct dataset *dataset, size_t count, struct failure *failure)
 		 !resize_column(&dataset->identity, capacity * sizeof(int32_t))))
 		return fail(failure, GEONN_ERROR_MEMORY,
 					"not enough memory for %zu references: %zu bytes needed",
-					count, capacity * row_bytes(dataset));
+					count, capacity * dataset_row_bytes(dataset));
 	dataset->capacity = capacity;
 	return true;
 }
@@ -116,7 +115,7 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 size_t
 dataset_bytes(const struct dataset *dataset)
 {
-	size_t		bytes = dataset->count * row_bytes(dataset);
+	size_t		bytes = dataset->count * dataset_row_bytes(dataset);
 
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 		bytes += dataset->file_bytes[kind];

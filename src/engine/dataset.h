@@ -89,8 +89,8 @@ extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 
 /*
  * Take the hash of a dataset that is as it will be sealed.  Works on the thread pool, a
- * small one's on the calling thread alone; any thread may call it.  False, and it has none, where a file cannot be read, and
- * soon after *cancelled is set.
+ * small one's on the calling thread alone; any thread may call it.  False, and it has
+ * none, where a file cannot be read, and soon after *cancelled is set.
  */
 extern bool dataset_hash(struct dataset *dataset, const atomic_bool *cancelled);
 
@@ -103,6 +103,9 @@ extern bool dataset_is_alike(const struct dataset *dataset, const struct dataset
  */
 extern bool dataset_is_same(const struct dataset *dataset, const struct dataset *other,
 							const atomic_bool *cancelled);
+
+/* Bytes of one reference, with its tag and the columns that the dataset has. */
+extern size_t dataset_row_bytes(const struct dataset *dataset);
 
 /* Bytes of host memory that its references take, and its files. */
 extern size_t dataset_bytes(const struct dataset *dataset);

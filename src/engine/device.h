@@ -24,6 +24,7 @@
 #include "dataset.h"
 #include "failure.h"
 
+struct call;
 struct session;
 struct search_queue;
 struct device;
@@ -73,6 +74,7 @@ struct search
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch */
 	const atomic_bool *cancelled;	/* nobody waits for it any more */
+	struct call *call;			/* that it is for, or NULL */
 
 	/*
 	 * The result so far: observations first ... first + answered - 1 have
@@ -103,6 +105,7 @@ struct search
 	/* the scheduler's */
 	uint32_t	device;			/* number of the device that has, or had, it */
 	uint32_t	build_microseconds; /* that it took to build for it */
+	enum geonn_phase phase;		/* of its call that it is in */
 	struct search_queue *queue;
 	struct search *next;
 };

@@ -10,6 +10,8 @@
  *	main.c			options; ends with the supervisor
  *	server.c		event loop: clients, supervisor, signals
  *	session.c		one client's dataset and batches
+ *	calls.c			what sessions work for, and statistics.c
+ *	gauges.c		what GPUs say of themselves
  *	batch_memory.c	the shared memory of batches
  *	dataset.c		references
  *	scheduler.c		searches and devices brought together

@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "clock.h"
 #include "log.h"
 
@@ -119,6 +120,13 @@ scheduler_auto_uses(const struct device *device)
 }
 
 bool
+scheduler_fell_back(const struct search *search)
+{
+	return search->choice == GEONN_DEVICE_AUTO && scheduler.device_count > 1 &&
+		scheduler.threads[search->device].device->operations->kind == GEONN_KIND_CPU;
+}
+
+bool
 scheduler_can_serve(enum geonn_device_choice choice, struct failure *failure)
 {
 	for (int i = 0; i < scheduler.device_count; i++)
@@ -177,6 +185,7 @@ scheduler_set_gpu_memory_limit(uint64_t bytes)
 void
 scheduler_submit(struct search_queue *queue, struct search *search)
 {
+	call_move(search->call, &search->phase, GEONN_PHASE_WAITING);
 	pthread_mutex_lock(&scheduler.lock);
 	search->queue = queue;
 	search->next = NULL;
@@ -366,6 +375,7 @@ put_back(struct search *search)
 {
 	struct search_queue *queue = search->queue;
 
+	call_move(search->call, &search->phase, GEONN_PHASE_WAITING);
 	search->next = queue->first;
 	if (queue->first == NULL)
 		queue->last = search;
@@ -410,6 +420,7 @@ start_search(struct device *device, struct search *search)
 	{
 		int64_t		begun = now_us();
 
+		call_move(search->call, &search->phase, GEONN_PHASE_BUILDING);
 		begin_call(device, CALL_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
 		search->failed = !device->operations->build(device, search, &search->failure);
 		end_call(device);
@@ -418,6 +429,8 @@ start_search(struct device *device, struct search *search)
 	atomic_fetch_sub(&search->dataset->builders, 1);
 	if (search->failed || atomic_load(search->cancelled))
 		return false;
+	call_use_device(search->call, device->number);
+	call_move(search->call, &search->phase, GEONN_PHASE_SEARCHING);
 	begin_call(device, CALL_PATIENCE_MS);
 	device->operations->start(device, search);
 	end_call(device);

@@ -48,6 +48,9 @@ extern bool scheduler_can_serve(enum geonn_device_choice choice,
 /* Whether choice auto uses this device. */
 extern bool scheduler_auto_uses(const struct device *device);
 
+/* Whether the CPU answered a search that was for GPUs, which cannot be used. */
+extern bool scheduler_fell_back(const struct search *search);
+
 /*
  * Bytes that the engine may take on each GPU, beside what its driver takes; 0:
  * what is free.  It holds for what is allocated from then on.

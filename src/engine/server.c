@@ -32,13 +32,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "datasets.h"
+#include "gauges.h"
 #include "log.h"
 #include "session.h"
+#include "statistics.h"
 #include "thread_pool.h"
 
 #define EXIT_DEVICE_LOST 3
@@ -48,6 +49,9 @@
 
 /* how long to leave new connections waiting when descriptors have run out */
 #define ACCEPT_PAUSE_MS 100
+
+/* how long to wait for GPUs' gauges, which are unknown then */
+#define MEASURE_PATIENCE_MS 500
 
 /* what epoll says is ready: one of these, or a session */
 enum source
@@ -69,6 +73,7 @@ static struct
 	int			signals;
 	int64_t		accept_at_ms;	/* 0, or when to watch the listener again */
 	bool		out_of_descriptors; /* said so, until a client is accepted */
+	int64_t		measured_by_ms; /* 0, or when sessions get gauges, read or not */
 	bool		stuck;			/* a device is; pings are not answered */
 	bool		welcomed;		/* clients need not wait for probes any more */
 	bool		stopping;
@@ -136,6 +141,7 @@ send_device_status(int socket, struct device *device)
 {
 	bool		usable = atomic_load(&device->usable);
 	bool		is_cpu = device->operations->kind == GEONN_KIND_CPU;
+	struct gauges gauges = gauges_of(device->number);
 	struct geonn_device_status status = {
 		.number = (uint32_t) device->number,
 		.kind = device->operations->kind,
@@ -144,6 +150,9 @@ send_device_status(int socket, struct device *device)
 		.capability_major = device->capability_major,
 		.capability_minor = device->capability_minor,
 		.threads = is_cpu ? thread_pool_threads() : 0,
+		.utilization = gauges.utilization,
+		.temperature = gauges.temperature,
+		.power = gauges.power,
 		.memory_total = device->memory_total,
 		.memory_free = usable ? device->operations->memory_free(device) : 0,
 		.batches = atomic_load(&device->batches)
@@ -190,6 +199,31 @@ server_send_status(int socket)
 		if (!send_device_status(socket, &options->devices[i]))
 			return false;
 	return true;
+}
+
+bool
+server_measure(void)
+{
+	if (!gauges_begin_reading(server.options->devices, server.options->device_count,
+							  server_wake))
+		return false;
+	if (server.measured_by_ms == 0)
+		server.measured_by_ms = now_ms() + MEASURE_PATIENCE_MS;
+	return true;
+}
+
+/*
+ * Answer those who wait for gauges, once they are read or have had their time.
+ */
+static void
+give_gauges(void)
+{
+	if (server.measured_by_ms == 0 ||
+		!(gauges_are_read() || now_ms() >= server.measured_by_ms))
+		return;
+	server.measured_by_ms = 0;
+	for (struct session *session = server.sessions; session != NULL; session = session->next)
+		session_measured(session);
 }
 
 static bool
@@ -440,6 +474,12 @@ time_to_wait(void)
 {
 	if (server.accept_at_ms != 0)
 		return ACCEPT_PAUSE_MS;
+	if (server.measured_by_ms != 0)
+	{
+		int64_t		left = server.measured_by_ms - now_ms();
+
+		return left > 0 ? (int) left : 0;
+	}
 	return server.welcomed ? -1 : scheduler_ready_within_ms();
 }
 
@@ -457,6 +497,7 @@ serve(void)
 		/* not before: an event of this round may belong to one of them */
 		free_ended_sessions();
 		welcome_clients();
+		give_gauges();
 		if (server.accept_at_ms != 0 && now_ms() >= server.accept_at_ms &&
 			watch(server.listener, &source_marks[SOURCE_LISTENER]))
 			server.accept_at_ms = 0;
@@ -472,6 +513,7 @@ close_all(void)
 	scheduler_close();
 	handle_wake();
 	free_ended_sessions();
+	statistics_reset();
 	batch_memory_close();
 }
 
@@ -480,11 +522,10 @@ server_run(const struct server_options *options)
 {
 	struct geonn_ping ready = {.number = 0};
 	struct failure failure;
-	struct timespec now;
 
 	server.options = options;
-	clock_gettime(CLOCK_REALTIME, &now);
-	server.started_at = (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	server.started_at = unix_us();
+	statistics_reset();
 	batch_memory_open(options->devices, options->device_count);
 
 	server.epoll = epoll_create1(EPOLL_CLOEXEC);

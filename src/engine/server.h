@@ -25,7 +25,13 @@ extern int	server_run(const struct server_options *options);
 /* Let the event loop look at scheduler and sealing threads; any thread. */
 extern void server_wake(void);
 
-/* Send the engine's status and one message for each device. */
+/*
+ * Begin to read GPUs' gauges for sessions that wait for them; session_measured is called
+ * for each, soon.  False: they cannot be read.
+ */
+extern bool server_measure(void);
+
+/* Send the engine's status and one message for each device, with their last gauges. */
 extern bool server_send_status(int socket);
 
 /*

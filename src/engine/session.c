@@ -62,8 +62,14 @@ session_is_open(const struct session *session)
 void
 session_send(struct session *session, int type, void *message, int descriptor)
 {
-	if (session->state != SESSION_ENDED &&
-		geonn_channel_send(session->socket, type, message, descriptor) != GEONN_CHANNEL_OK)
+	enum geonn_channel_status status;
+
+	if (session->state == SESSION_ENDED)
+		return;
+	status = geonn_channel_send(session->socket, type, message, descriptor);
+	if (status == GEONN_CHANNEL_CLOSED)
+		session_take_last_words(session);
+	if (status != GEONN_CHANNEL_OK)
 		session_end(session);
 }
 
@@ -75,6 +81,7 @@ session_fail(struct session *session, const struct failure *failure)
 	memcpy(error.message, failure->message, sizeof(error.message));
 	memcpy(error.detail, failure->detail, sizeof(error.detail));
 	memcpy(error.hint, failure->hint, sizeof(error.hint));
+	call_fail(session->call, failure->message);
 	session_send(session, GEONN_ERROR, &error, -1);
 	session_end(session);
 }
@@ -97,6 +104,8 @@ session_end(struct session *session)
 	close(session->socket);
 	session->socket = -1;
 	atomic_store(&session->cancelled, true);
+	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
+	call_leave(session->call, session->has_finished ? &session->finished : NULL);
 	scheduler_drop(&session->queue);
 	server_wake();
 }
@@ -117,6 +126,7 @@ session_free_if_idle(struct session *session)
 		}
 	if (session->dataset != NULL)
 		datasets_release(session->dataset);
+	call_release(session->call);
 	free(session);
 	return true;
 }
@@ -192,7 +202,22 @@ session_welcome(struct session *session)
 static void
 handle_status(struct session *session, const union geonn_message *message)
 {
-	(void) message;
+	if (message->status.gauges > 1)
+	{
+		session_fail_protocol(session, "a status of nothing known");
+		return;
+	}
+	session->state = SESSION_MEASURING;
+	if (!message->status.gauges || !server_measure())
+		session_measured(session);
+}
+
+void
+session_measured(struct session *session)
+{
+	if (session->state != SESSION_MEASURING)
+		return;
+	session->state = SESSION_WELCOME;
 	if (!server_send_status(session->socket))
 		session_end(session);
 }
@@ -246,6 +271,16 @@ send_opened(struct session *session)
 	}
 }
 
+/*
+ * There are no references to send.
+ */
+static void
+found_references(struct session *session, bool kept)
+{
+	call_found_references(session->call, session->dataset->count, kept);
+	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
+}
+
 static void
 handle_open(struct session *session, const union geonn_message *message)
 {
@@ -266,6 +301,7 @@ handle_open(struct session *session, const union geonn_message *message)
 	if (session->dataset != NULL)
 	{
 		session->state = SESSION_SEARCHING;
+		found_references(session, true);
 		send_opened(session);
 		return;
 	}
@@ -295,6 +331,7 @@ handle_attach(struct session *session, const union geonn_message *message)
 		return;
 	}
 	session->state = SESSION_SEARCHING;
+	found_references(session, false);
 	send_opened(session);
 }
 
@@ -340,6 +377,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		/* it can do its work with those that it has */
 		batch.rows = 0;
 		batch.room = 0;
+		call_fall_back(session->call);
 		session_send(session, GEONN_BATCH, &batch, -1);
 		return;
 	}
@@ -348,6 +386,8 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		session_fail(session, &failure);
 		return;
 	}
+	if (batch.rows < allocate->rows || batch.room < allocate->room)
+		call_fall_back(session->call);
 	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
 					   session->dataset->columns, &slot->columns);
 	session_send(session, GEONN_BATCH, &batch, slot->memory->descriptor);
@@ -367,10 +407,14 @@ handle_references(struct session *session, const union geonn_message *message)
 	do
 		appended = dataset_append(session->dataset, &slot->columns, references->rows, &failure);
 	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room());
-	if (appended)
-		session_send(session, GEONN_RELEASED, &released, -1);
-	else
+	if (!appended)
+	{
 		session_fail(session, &failure);
+		return;
+	}
+	call_add_references(session->call, references->rows,
+						references->rows * dataset_row_bytes(session->dataset));
+	session_send(session, GEONN_RELEASED, &released, -1);
 }
 
 /*
@@ -408,7 +452,11 @@ send_results(struct session *session, const struct search *search)
 		.algorithm = search->question.algorithm,
 		.build_microseconds = search->build_microseconds
 	};
+	uint64_t	counts = search->one_each ? 0 : search->answered + search->cutoff.present;
 
+	call_add_answers(session->call, search->answered,
+					 search->pairs * (sizeof(int64_t) + sizeof(double)) +
+					 counts * sizeof(uint32_t));
 	session_send(session, GEONN_RESULTS, &results, -1);
 }
 
@@ -426,6 +474,13 @@ question_of(const struct session *session, const struct geonn_search *request)
 		question.algorithm = session->dataset->count <= BRUTE_REFERENCES ?
 			GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 	return question;
+}
+
+/* of an observation in a batch */
+static uint64_t
+observation_bytes(const struct dataset *dataset)
+{
+	return dataset_row_bytes(dataset) - sizeof(int64_t);	/* a reference has a tag */
 }
 
 static bool
@@ -492,6 +547,9 @@ handle_search(struct session *session, const union geonn_message *message)
 	search->cutoff = slot->cutoff = cutoff;
 	search->pairs_each = pairs_each;
 	search->cancelled = &session->cancelled;
+	search->call = session->call;
+	if (request->first == 0 && !(request->flags & GEONN_SEARCH_RESUME))
+		call_add_batch(session->call, search->rows * observation_bytes(session->dataset));
 
 	if (session->dataset->count == 0)
 	{
@@ -524,6 +582,7 @@ search_again(struct session *session, struct search *search)
 	search->begun = 0;
 	search->cutoff = session->slots[search->slot].cutoff;
 	search->failed = false;
+	call_fall_back(session->call);
 	scheduler_submit(&session->queue, search);
 	return true;
 }
@@ -537,12 +596,17 @@ session_search_finished(struct search *search)
 		return;
 	session->slots[search->slot].busy = false;
 	session->under_way--;
+	call_move(session->call, &search->phase, GEONN_PHASE_OBSERVATIONS);
 	if (session->state == SESSION_ENDED)
 		return;
 	if (search->failed)
+	{
 		session_fail(session, &search->failure);
-	else
-		send_results(session, search);
+		return;
+	}
+	if (scheduler_fell_back(search))
+		call_fall_back(session->call);
+	send_results(session, search);
 }
 
 /*
@@ -556,13 +620,16 @@ static const struct
 }			message_handlers[] = {
 	{GEONN_HELLO, 1 << SESSION_CONNECTED, handle_hello},
 	{GEONN_STATUS, 1 << SESSION_WELCOME, handle_status},
+	{GEONN_LIST, 1 << SESSION_WELCOME, session_list},
+	{GEONN_CALL, 1 << SESSION_WELCOME, session_call},
 	{GEONN_OPEN, 1 << SESSION_WELCOME, handle_open},
 	{GEONN_ATTACH, 1 << SESSION_WELCOME, handle_attach},
 	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
 	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
 	{GEONN_LEAVE, 1 << SESSION_COLLECTING, handle_leave},
 	{GEONN_SEAL, 1 << SESSION_COLLECTING, session_seal},
-	{GEONN_SEARCH, 1 << SESSION_SEARCHING, handle_search}
+	{GEONN_SEARCH, 1 << SESSION_SEARCHING, handle_search},
+	{GEONN_FINISHED, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, session_finished}
 };
 
 static void
@@ -619,6 +686,7 @@ session_receive(struct session *session)
 				break;
 			case GEONN_CHANNEL_CLOSED:
 				session->client_left = true;
+				session_take_last_words(session);
 				session_end(session);
 				break;
 			case GEONN_CHANNEL_FAILED:

@@ -7,6 +7,7 @@
 
 #include "../common/channel.h"
 #include "batch_memory.h"
+#include "calls.h"
 #include "scheduler.h"
 
 enum session_state
@@ -14,6 +15,7 @@ enum session_state
 	SESSION_CONNECTED,			/* nothing said yet */
 	SESSION_GREETED,			/* said hello, and waits for its welcome */
 	SESSION_WELCOME,			/* may ask for the status, open or attach */
+	SESSION_MEASURING,			/* waits for the status with gauges */
 	SESSION_COLLECTING,			/* sends references */
 	SESSION_SEALING,			/* waits for its dataset */
 	SESSION_SEARCHING,			/* sends observations */
@@ -37,6 +39,10 @@ struct session
 	enum session_state state;
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* a use of it, from open or attach on */
+	struct call *call;			/* that it works for; NULL: nobody said */
+	enum geonn_phase phase;		/* of its references */
+	bool		has_finished;
+	struct geonn_finished finished; /* what it said then */
 	int			received;		/* descriptor that came with the present message,
 								 * or -1 */
 	struct slot slots[GEONN_RING_SLOTS];
@@ -56,6 +62,9 @@ extern void session_receive(struct session *session);
 /* Answer a client whose hello came before the devices were probed. */
 extern void session_welcome(struct session *session);
 
+/* Answer a client that waits for the status with gauges. */
+extern void session_measured(struct session *session);
+
 /* Pass on the result of a search that the scheduler finished. */
 extern void session_search_finished(struct search *search);
 
@@ -64,6 +73,14 @@ extern void session_seal(struct session *session, const union geonn_message *mes
 
 /* Pass on what sealing threads finished. */
 extern void session_collect_sealed(void);
+
+/* The call that it works for; that it has finished; and what it wants to know of calls. */
+extern void session_call(struct session *session, const union geonn_message *message);
+extern void session_finished(struct session *session, const union geonn_message *message);
+extern void session_list(struct session *session, const union geonn_message *message);
+
+/* The client has closed its end: see whether it said that it has finished before. */
+extern void session_take_last_words(struct session *session);
 
 /* Send a message (and a copy of the descriptor, or -1), or end the session. */
 extern void session_send(struct session *session, int type, void *message,

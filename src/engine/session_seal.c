@@ -54,6 +54,7 @@ finish_seal(struct session *session, bool recognised)
 	session->dataset->sealed = true;
 	datasets_keep(session->dataset);
 	session->state = SESSION_SEARCHING;
+	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
 	session_send(session, GEONN_SEALED, &message, -1);
 }
 
@@ -133,6 +134,7 @@ begin_step(struct session *session, const struct sealing *wanted)
 	pthread_detach(thread);
 	session->state = SESSION_SEALING;
 	session->under_way++;
+	call_move(session->call, &session->phase, GEONN_PHASE_SORTING);
 	return true;
 }
 

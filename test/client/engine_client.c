@@ -196,13 +196,21 @@ client_expect(struct client *client, int type)
 	return client_receive(client, ANSWER_TIMEOUT_MS) == type;
 }
 
-static bool
+bool
 client_hello(struct client *client)
 {
 	struct geonn_hello hello = {.release = GEONN_VERSION};
+	struct geonn_call call;
 
 	client_send(client, GEONN_HELLO, &hello);
-	return client_expect(client, GEONN_WELCOME);
+	if (!client_expect(client, GEONN_WELCOME))
+		return false;
+	if (client->call != NULL)
+	{
+		call = *client->call;
+		client_send(client, GEONN_CALL, &call);
+	}
+	return true;
 }
 
 static bool

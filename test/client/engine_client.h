@@ -101,6 +101,7 @@ struct client
 	uint64_t	references;		/* of a sealed dataset */
 	bool		sealed;			/* it had them when it was opened */
 	uint8_t		note[GEONN_NOTE_BYTES]; /* of a kept one */
+	const struct geonn_call *call;	/* that it works for, said after its hello, or NULL */
 	bool		keep;			/* the dataset that is sent next, with this note */
 	int			files[GEONN_FILE_KINDS];	/* that were left with it, or -1 */
 	struct client_slot slots[GEONN_RING_SLOTS];
@@ -133,6 +134,9 @@ extern int	client_receive(struct client *client, int timeout_ms);
 
 /* client_receive, and whether the type is this one */
 extern bool client_expect(struct client *client, int type);
+
+/* hello, and the call if there is one */
+extern bool client_hello(struct client *client);
 
 /* hello, and open a new dataset of this metric with these columns */
 extern bool client_create(struct client *client, enum geonn_device_choice device,

@@ -77,6 +77,19 @@ foreach my $lie (
 	isnt($status, 0, "$lie: the statement fails");
 	like($error, qr/ERROR:  the geonn engine sent/, "$lie: and its error tells who is to blame");
 }
+
+# So are lists of calls, for those who watch.
+my $watch = 'SELECT pid, sessions, phase FROM geonn_stat_progress';
+have_it_tell('none');
+is($node->safe_psql('postgres', $watch), '1|0|reading observations', 'without a lie its list is taken');
+foreach my $lie (qw(list_none list_open list_short list_odd list_phase list_label))
+{
+	have_it_tell($lie);
+	my ($status, $out, $error) = $node->psql('postgres', $watch);
+	isnt($status, 0, "$lie: the statement fails");
+	like($error, qr/ERROR:  the geonn engine sent/, "$lie: and its error tells who is to blame");
+}
+
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
 	$start_time, 'no process of the server has died of it');
 

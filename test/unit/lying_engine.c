@@ -9,7 +9,8 @@
  *
  * The lies from "kept" on are about a dataset that it says to have kept: three
  * references with ids of type text, the first of them "kept", and groups; "kept"
- * itself is told as it should be.  A number after the lie is the hash that all
+ * itself is told as it should be.  Those from "list" on are about the list of calls
+ * under way, which has one of nobody.  A number after the lie is the hash that all
  * slots of the table of groups have.
  */
 #ifndef _GNU_SOURCE
@@ -70,6 +71,12 @@ enum lie
 	LIE_KEPT_TABLE,				/* more slots of groups than the file has */
 	LIE_KEPT_SLOTS,				/* no power of two of them */
 	LIE_KEPT_KEYS,				/* groups whose keys are nowhere */
+	LIE_LIST_NONE,				/* a list without a file */
+	LIE_LIST_OPEN,				/* one in a file that can be changed */
+	LIE_LIST_SHORT,				/* of fewer entries than it says */
+	LIE_LIST_ODD,				/* of some entries and a bit */
+	LIE_LIST_PHASE,				/* of a call in a phase that there is not */
+	LIE_LIST_LABEL,				/* with a text that does not end */
 	LIE_NAMES
 };
 
@@ -79,7 +86,8 @@ static const char *const lie_names[LIE_NAMES] = {
 	"first", "count_large", "count_small", "count_two", "flags", "one_each",
 	"partial", "type", "noise", "silent_end", "kept", "kept_unasked",
 	"kept_no_file", "kept_pipe", "kept_open", "kept_records", "kept_place",
-	"kept_external", "kept_long", "kept_table", "kept_slots", "kept_keys"
+	"kept_external", "kept_long", "kept_table", "kept_slots", "kept_keys",
+	"list_none", "list_open", "list_short", "list_odd", "list_phase", "list_label"
 };
 
 struct liar
@@ -273,6 +281,31 @@ give_kept(struct liar *liar)
 }
 
 /*
+ * A list of one call, or of no statistics.
+ */
+static void
+give_list(struct liar *liar, uint32_t listing)
+{
+	struct geonn_call_status calls[2] = {{.pid = 1}};
+	struct geonn_listed listed = {.entries = listing == GEONN_LIST_CALLS};
+	size_t		bytes = listed.entries * sizeof(calls[0]) + (liar->lie == LIE_LIST_ODD);
+	int			file = memfd_create("lying list", MFD_ALLOW_SEALING);
+
+	if (liar->lie == LIE_LIST_PHASE)
+		calls[0].phase = GEONN_PHASES;
+	if (liar->lie == LIE_LIST_LABEL)
+		memset(&calls[0].label, 'a', sizeof(calls[0].label));
+	listed.entries += liar->lie == LIE_LIST_SHORT;
+	if (write(file, calls, bytes) != (ssize_t) bytes)
+		exit(EXIT_FAILURE);
+	if (liar->lie != LIE_LIST_OPEN)
+		fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+	geonn_channel_send(liar->socket, GEONN_LISTED, &listed,
+					   liar->lie == LIE_LIST_NONE ? -1 : file);
+	close(file);
+}
+
+/*
  * Answer a message; false ends the connection.
  */
 static bool
@@ -289,6 +322,12 @@ answer(struct liar *liar, const union geonn_message *message)
 	{
 		case GEONN_HELLO:
 			geonn_channel_send(liar->socket, GEONN_WELCOME, &welcome, -1);
+			return true;
+		case GEONN_CALL:
+		case GEONN_FINISHED:
+			return true;
+		case GEONN_LIST:
+			give_list(liar, message->list.listing);
 			return true;
 		case GEONN_OPEN:
 			opened.metric = liar->lie == LIE_METRIC ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;

@@ -37,6 +37,7 @@ test_abuse(const struct engine *engine)
 {
 	struct geonn_hello hello = {.release = "0.0-other"};
 	struct geonn_seal seal = {0};
+	struct geonn_status status = {.gauges = 2};
 	struct geonn_open open = {.device = 77};
 	struct geonn_allocate allocate = {.slot = 9,.rows = 10,.room = 10};
 	struct geonn_references references = {.slot = 0,.rows = 10};
@@ -67,6 +68,11 @@ test_abuse(const struct engine *engine)
 	client_connect(&client, engine);
 	client_send(&client, GEONN_SEAL, &seal);
 	right = refused(&client, GEONN_ERROR_PROTOCOL);
+
+	client_connect(&client, engine);
+	right = right && client_hello(&client);
+	client_send(&client, GEONN_STATUS, &status);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
 
 	client_connect(&client, engine);
 	right = right && client_open(&client, request.device, 0);
@@ -373,9 +379,9 @@ test_noise(const struct engine *engine)
 			static const int types[] = {
 				GEONN_HELLO, GEONN_STATUS, GEONN_OPEN, GEONN_ATTACH, GEONN_ALLOCATE,
 				GEONN_REFERENCES, GEONN_SEAL, GEONN_SEARCH, GEONN_WELCOME, GEONN_PING,
-				GEONN_LEAVE, GEONN_FILE
+				GEONN_LEAVE, GEONN_FILE, GEONN_LIST, GEONN_CALL, GEONN_FINISHED, GEONN_LISTED
 			};
-			int			type = types[random_bits() % 12];
+			int			type = types[random_bits() % 16];
 			size_t		size = geonn_message_size(type);
 			unsigned char *bytes = (unsigned char *) &noise;
 

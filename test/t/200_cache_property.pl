@@ -1,0 +1,148 @@
+
+# A table that is refreshed by what has changed is what a search for everything
+# returns: at each of some hundred steps, in which points come, move, go, change
+# their groups, become invalid and are left alone, for caches that ask all kinds of
+# questions.
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $steps = $ENV{GEONN_CACHE_STEPS} // 200;
+my $seed = $ENV{GEONN_CACHE_SEED} // int(rand(1_000_000));
+
+# the arguments of each cache, as a call of the search has them
+my %call = (
+	nearest => q{geonn_nearest('obs', 'ref'},
+	five => q{geonn_nearest('obs', 'ref', k => 5},
+	tied => q{geonn_nearest('obs', 'ref', ties => 'all'},
+	five_tied => q{geonn_nearest('obs', 'ref', k => 5, ties => 'all', max_distance => 3e6},
+	kept => q{geonn_nearest('obs', 'ref', k => 5, max_distance => 1e6, keep_unmatched => true},
+	near => q{geonn_within('obs', 'ref', radius => 1.2e6},
+	near_kept => q{geonn_within('obs', 'ref', radius => 5e5, keep_unmatched => true, by => '{zone}'},
+	zoned => q{geonn_nearest('obs', 'ref', k => 2, by => '{zone}'},
+	zoned_kept => q{geonn_nearest('obs', 'ref', by => '{zone}', keep_unmatched => true, ties => 'all'},
+	spheroid => q{geonn_nearest('obs', 'ref', metric => 'spheroid'},
+	spheroid_zoned => q{geonn_nearest('obs', 'ref', k => 5, metric => 'spheroid', by => '{zone}'},
+	others => q{geonn_nearest('obs', 'obs', k => 2, exclude_self => true},
+	named => q{geonn_nearest('obs_named', 'ref_named', k => 3, by => '{zone}', keep_unmatched => true},
+);
+
+# geonn_cache_create takes a radius by its name, and the rest like both
+sub create_sql
+{
+	my ($name) = @_;
+	my ($arguments) = $call{$name} =~ /\((.*)/;
+
+	return "SELECT geonn_cache_create('$name', $arguments);\n";
+}
+
+# a point: often on a coarse grid, so that there are ties and points at one place; sometimes
+# at an edge of the map
+my $place = q{CASE WHEN random() < 0.4
+		THEN round((random() * 16 - 8)::numeric) * 10 ELSE random() * 180 - 90 END,
+	CASE WHEN random() < 0.4 THEN round((random() * 36 - 18)::numeric) * 10
+		WHEN random() < 0.1 THEN 180 ELSE random() * 360 - 180 END};
+my $zone = q{(ARRAY['north', 'south', 'east', NULL])[1 + floor(random() * 4)::int]};
+
+my @changes = (
+	# references
+	"UPDATE ref SET (lat, lon) = (SELECT $place WHERE ref.id IS NOT NULL) WHERE random() < 0.02",
+	"UPDATE ref SET (lat, lon) = (SELECT $place WHERE ref.id IS NOT NULL) WHERE random() < 0.02",
+	"UPDATE ref SET lat = lat + 0.0001 WHERE random() < 0.05",
+	"UPDATE ref SET (lat, lon) = (SELECT $place WHERE ref.id IS NOT NULL) WHERE random() < 0.4",
+	"INSERT INTO ref SELECT nextval('ids'), $place, $zone FROM generate_series(1, 3)",
+	"DELETE FROM ref WHERE random() < 0.02",
+	"UPDATE ref SET zone = $zone WHERE random() < 0.02",
+	"UPDATE ref SET lat = NULL WHERE random() < 0.01",
+	"UPDATE ref SET lat = 'NaN' WHERE random() < 0.01",
+	"UPDATE ref SET id = nextval('ids') WHERE random() < 0.02",
+	# observations
+	"UPDATE obs SET (lat, lon) = (SELECT $place WHERE obs.id IS NOT NULL) WHERE random() < 0.02",
+	"UPDATE obs SET (lat, lon) = (SELECT $place WHERE obs.id IS NOT NULL) WHERE random() < 0.3",
+	"INSERT INTO obs SELECT nextval('ids'), $place, $zone FROM generate_series(1, 20)",
+	"DELETE FROM obs WHERE random() < 0.02",
+	"UPDATE obs SET zone = $zone WHERE random() < 0.02",
+	"UPDATE obs SET lon = 999 WHERE random() < 0.01",
+	"UPDATE obs SET lat = NULL WHERE random() < 0.01",
+	"UPDATE obs SET id = nextval('ids') WHERE random() < 0.02",
+	"UPDATE obs SET lat = 0, lon = 0 WHERE random() < 0.05",
+	# nothing new
+	"UPDATE obs SET lat = lat WHERE random() < 0.1",
+	"UPDATE ref SET lat = lat",
+	"VACUUM obs",
+	"VACUUM ref",
+	"SELECT 1",
+	# somebody else changes a table
+	"UPDATE five SET distance = distance + 1 WHERE random() < 0.01",
+	"DELETE FROM kept WHERE random() < 0.01",
+	"TRUNCATE nearest");
+
+# rarely
+my @upheavals = (
+	"DELETE FROM ref",
+	"TRUNCATE obs",
+	"UPDATE ref SET zone = 'north'",
+	"ALTER TABLE obs ADD COLUMN IF NOT EXISTS note text",
+	"SELECT geonn_cache_alter('five', '{\"k\": 4}'); SELECT geonn_cache_alter('five', '{\"k\": 5}')");
+
+srand($seed);
+note "seed $seed: GEONN_CACHE_SEED=$seed GEONN_CACHE_STEPS=$steps repeats this";
+
+my $node = new_server('caches', preload => 1, conf => "autovacuum = off\nclient_min_messages = error");
+
+sub pick
+{
+	return $_[rand @_];
+}
+
+my $fill = "INSERT INTO obs SELECT nextval('ids'), $place, $zone FROM generate_series(1, 1000);
+	INSERT INTO ref SELECT nextval('ids'), $place, $zone FROM generate_series(1, 150);\n";
+
+my $script = qq{
+	SELECT setseed(@{[rand]});
+	CREATE SEQUENCE ids;
+	CREATE TABLE obs (id bigint PRIMARY KEY, lat double precision, lon double precision, zone text);
+	CREATE TABLE ref (LIKE obs INCLUDING ALL);
+	CREATE VIEW obs_named AS SELECT 'observation ' || id AS id, lat, lon, zone FROM obs;
+	CREATE VIEW ref_named AS SELECT md5(id::text)::uuid AS id, lat, lon, zone FROM ref;
+	$fill
+};
+
+$script .= create_sql($_) foreach sort keys %call;
+foreach my $step (1 .. $steps)
+{
+	$script .= pick(@changes) . ";\n" foreach 0 .. rand 2;
+	$script .= pick(@upheavals) . ";\n$fill" if rand() < 0.02;
+	foreach my $name (sort keys %call)
+	{
+		# mostly by what has changed; and some do not see each step
+		my $mode = pick(qw(incremental incremental incremental auto auto full));
+
+		next if rand() < 0.1;
+		$script .= "CALL geonn_refresh('$name', '$mode');
+			WITH now AS MATERIALIZED (SELECT n.obs_id, n.rank, n.ref_id, n.distance
+				FROM $call{$name}, row_type => NULL::$name) n)
+			SELECT 'step $step, $name, $mode: ' || count(*) || ' differences' FROM (
+				(TABLE $name EXCEPT ALL TABLE now) UNION ALL (TABLE now EXCEPT ALL TABLE $name)) d
+			HAVING count(*) > 0;\n";
+	}
+}
+$script .= "SELECT 'done';\n";
+$script .= "SELECT mode || ' ' || count(*) FROM geonn_cache_log GROUP BY mode ORDER BY mode;\n";
+
+my ($out, $err) = ('', '');
+my $status = $node->psql('postgres', "SET geonn.log_keep = 100000;\n$script",
+	stdout => \$out, stderr => \$err, on_error_stop => 1);
+
+is($status, 0, 'every statement succeeds') or diag(substr($err, 0, 2000));
+my @differences = grep { /difference/ } split /\n/, $out;
+is(scalar @differences, 0, "the tables of all caches are what a search returns, after each of $steps steps")
+  or diag("seed $seed\n" . join("\n", @differences[0 .. ($#differences < 20 ? $#differences : 20)]));
+like($out, qr/^done$/m, 'all steps were made');
+note $out =~ /^done\n(.*)/ms ? $1 : '';
+like($out, qr/^incremental \d{3}/m, 'most of them by what had changed');
+
+done_testing();
