@@ -54,6 +54,9 @@ typedef enum TargetColumn
 /* The schema of the extension that the called function belongs to. */
 extern Oid	geonn_cache_schema(FunctionCallInfo fcinfo);
 
+/* Find names in pg_catalog alone, until the settings' nest level ends. */
+extern void geonn_set_search_path(void);
+
 /*
  * Run a statement on the extension's own tables, with their owner's privileges; $S in it is
  * the extension's schema.  The types of values are given; nulls may be NULL.

@@ -18,6 +18,7 @@
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -91,6 +92,13 @@ owner_of(Oid relation)
 	return owner;
 }
 
+void
+geonn_set_search_path(void)
+{
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
 uint64
 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
 				  const Oid *types, const Datum *values, const char *nulls)
@@ -99,7 +107,10 @@ geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int coun
 	Oid			user;
 	int			context;
 	int			result;
+	int			level = NewGUCNestLevel();
 
+	/* nobody else's operators and functions */
+	geonn_set_search_path();
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(owner_of(cache_table(schema)),
 						   context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
@@ -113,6 +124,7 @@ geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int coun
 		elog(ERROR, "could not run \"%s\": %s", statement, SPI_result_code_string(result));
 	SPI_freeplan(plan);
 	SetUserIdAndSecContext(user, context);
+	AtEOXact_GUC(true, level);
 	return SPI_processed;
 }
 

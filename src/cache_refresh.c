@@ -310,8 +310,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(cache->owner, security | SECURITY_RESTRICTED_OPERATION);
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	geonn_set_search_path();
 	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 	refresh.oldest = geonn_seen_oldest(cache);
