@@ -143,6 +143,6 @@ is(scalar @differences, 0, "the tables of all caches are what a search returns, 
   or diag("seed $seed\n" . join("\n", @differences[0 .. ($#differences < 20 ? $#differences : 20)]));
 like($out, qr/^done$/m, 'all steps were made');
 note $out =~ /^done\n(.*)/ms ? $1 : '';
-like($out, qr/^incremental \d{3}/m, 'most of them by what had changed');
+cmp_ok($out =~ /^incremental (\d+)/m ? $1 : 0, '>', 3 * $steps, 'many of them by what had changed');
 
 done_testing();
