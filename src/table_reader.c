@@ -21,7 +21,8 @@
  * wanted are never looked at, and no value is detoasted.
  *
  * A table of another access method, or under a snapshot that is not MVCC, is read
- * row by row.
+ * row by row.  It is the heap's if its routines are the very ones of the heap, under
+ * whatever name: only these make the scans that are looked into here.
  */
 #include "postgres.h"
 
