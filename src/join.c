@@ -554,6 +554,7 @@ geonn_search_report(const GeonnSearch *search)
 		search->counts;
 	GeonnReport report = {
 		.references_kept = search->references_kept,
+		.reference_workers = search->reference_workers,
 		.preparing = search->preparing,
 		.reading = search->spent_reading
 	};

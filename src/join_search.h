@@ -47,6 +47,7 @@ struct GeonnSearch
 	/* for the report */
 	uint64		reference_counts[POINT_STATUSES];
 	bool		references_kept;
+	int			reference_workers;	/* that helped to read them */
 	uint64		without_group;	/* observations that were not sent for that */
 	uint64		kept;			/* rows of observations that were not sent */
 	double		preparing;		/* ms */

@@ -15,6 +15,7 @@ typedef struct GeonnReport
 	uint64		references;		/* in the dataset */
 	uint64		references_skipped; /* for their NULLs or coordinates */
 	bool		references_kept;	/* they were in the engine already */
+	int			reference_workers;	/* that helped to read them, at most */
 	uint64		observations;	/* read */
 	uint64		observations_skipped;
 	uint64		unmatched;		/* of the others: without a neighbour */

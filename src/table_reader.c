@@ -403,6 +403,13 @@ geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
 	return 1;
 }
 
+uint64
+geonn_table_reader_place(const TableReader *reader)
+{
+	return (uint64) reader->number << 32 |
+		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
+}
+
 void
 geonn_table_reader_end(TableReader *reader)
 {
