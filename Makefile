@@ -216,7 +216,7 @@ uninstall-engine:
 # ---- tests, demo, benchmarks ----
 
 UNIT_TESTS := $(patsubst test/unit/%.c,build/test/%,$(sort $(wildcard test/unit/*_test.c)))
-TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version build/test/lying_engine
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version build/test/lying_engine build/test/other_heap.so
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc/common
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
@@ -268,6 +268,11 @@ build/test/nearest_oracle: test/oracle/nearest_oracle.c build/flags
 build/test/lying_engine: test/unit/lying_engine.c src/common/channel.c build/flags
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^)
+
+# a table access method, to see that the module knows it from the heap
+build/test/other_heap.so: test/unit/other_heap.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(CFLAGS_SL) $(CPPFLAGS) -shared $(DEPENDENCIES) -o $@ $<
 
 # what an incomplete upgrade leaves behind: an engine of another release
 build/test/geonn-engine-other-version: $(ENGINE_SOURCES) $(wildcard src/common/*.h src/engine/*.h) build/flags

@@ -254,6 +254,31 @@ follows_last(const GeonnClient *client, int64 tag, double latitude,
 	return longitude >= client->last_longitude;
 }
 
+/*
+ * Another reference comes.
+ */
+static inline void
+note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, double longitude)
+{
+	if (!client->in_order)
+		return;
+	client->in_order = is_first || follows_last(client, tag, latitude, longitude);
+	client->last_tag = tag;
+	client->last_latitude = latitude;
+	client->last_longitude = longitude;
+}
+
+/*
+ * The slot to add references to.
+ */
+static Slot *
+slot_for_references(GeonnClient *client)
+{
+	while (client->filling < 0 && !geonn_client_begin_filling(client))
+		(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
+	return &client->slots[client->filling];
+}
+
 /* the columns of the row that is being added, where there are any */
 static inline void
 set_columns(const GeonnClient *client, Slot *slot, int32 group, int32 identity)
@@ -268,26 +293,40 @@ void
 geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
 						   double longitude, int32 group, int32 identity)
 {
-	Slot	   *slot;
+	Slot	   *slot = slot_for_references(client);
 
-	while (client->filling < 0 && !geonn_client_begin_filling(client))
-		(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
-
-	slot = &client->slots[client->filling];
-	if (client->in_order)
-	{
-		if (client->references + slot->rows > 0)
-			client->in_order = follows_last(client, tag, latitude, longitude);
-		client->last_tag = tag;
-		client->last_latitude = latitude;
-		client->last_longitude = longitude;
-	}
+	note_order(client, client->references + slot->rows == 0, tag, latitude, longitude);
 	slot->columns.latitude[slot->rows] = latitude;
 	slot->columns.longitude[slot->rows] = longitude;
 	slot->columns.tag[slot->rows] = tag;
 	set_columns(client, slot, group, identity);
 	if (++slot->rows == slot->target)
 		send_references(client);
+}
+
+void
+geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
+							const double *latitudes, const double *longitudes)
+{
+	while (rows > 0)
+	{
+		Slot	   *slot = slot_for_references(client);
+		uint32		taken = Min(rows, slot->target - slot->rows);
+		bool		is_first = client->references + slot->rows == 0;
+
+		for (uint32 i = 0; i < taken && client->in_order; i++)
+			note_order(client, is_first && i == 0, tags[i], latitudes[i], longitudes[i]);
+		memcpy(slot->columns.tag + slot->rows, tags, taken * sizeof(int64));
+		memcpy(slot->columns.latitude + slot->rows, latitudes, taken * sizeof(double));
+		memcpy(slot->columns.longitude + slot->rows, longitudes, taken * sizeof(double));
+		slot->rows += taken;
+		if (slot->rows == slot->target)
+			send_references(client);
+		tags += taken;
+		latitudes += taken;
+		longitudes += taken;
+		rows -= taken;
+	}
 }
 
 uint64

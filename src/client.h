@@ -129,6 +129,10 @@ extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const c
 extern void geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
 									   double longitude, int32 group, int32 identity);
 
+/* The same for so many at once, where there are no columns. */
+extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
+										const double *latitudes, const double *longitudes);
+
 /*
  * Their order is that in which they came, or else by (tag, latitude,
  * longitude).  Returns how many references there are.

@@ -555,6 +555,7 @@ geonn_search_report(const GeonnSearch *search)
 	GeonnReport report = {
 		.references_kept = search->references_kept,
 		.references_named = search->references_named,
+		.reference_workers = search->reference_workers,
 		.preparing = search->preparing,
 		.reading = search->spent_reading
 	};

@@ -4,7 +4,8 @@
  *
  * Whether the caller may read them is asked in any case.  Then a table's state
  * is looked up among the datasets that the engine keeps (kept_dataset.c); what
- * is not found there is read.
+ * is not found there is read, by parallel workers where it is large
+ * (parallel_reader.c).
  */
 #include "postgres.h"
 
@@ -15,6 +16,7 @@
 #include "geonn.h"
 #include "join_search.h"
 #include "kept_dataset.h"
+#include "parallel_reader.h"
 #include "value.h"
 
 /* rows between two resets of the memory that comparing ids and keys uses */
@@ -34,7 +36,6 @@ consume_reference(void *state, const PointRow *row)
 	MemoryContext former;
 	int32		group = 0;
 
-	search->reference_counts[row->status]++;
 	if (row->status != POINT_VALID)
 		return;
 	geonn_search_begin_row(search);
@@ -44,6 +45,19 @@ consume_reference(void *state, const PointRow *row)
 	if (group != GEONN_NO_GROUP)
 		geonn_references_add(search->references, search->client, row, group);
 	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Take in valid references that have nothing but ids and coordinates.
+ */
+static void
+consume_references(void *state, uint32 rows, const Datum *ids, const double *latitudes,
+				   const double *longitudes)
+{
+	Search	   *search = state;
+
+	geonn_references_add_block(search->references, search->client, rows, ids, latitudes,
+							   longitudes);
 }
 
 /*
@@ -99,20 +113,66 @@ geonn_search_attach_references(Search *search)
 												 search->client);
 }
 
+static void
+ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_unused())
+{
+}
+
 /*
- * Have all references consumed.
+ * Tell what reading the references one by one would have told of rows that are no points.
  */
 static void
-read_references_once(Search *search)
+tell_of_references(Search *search)
 {
 	const GeonnJoin *join = search->join;
-	const GivenPoints *given = join->given_references;
+	const uint64 *counts = search->reference_counts;
 
-	if (given == NULL)
+	if (join->invalid == GEONN_INVALID_IS_ERROR &&
+		counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] + counts[POINT_LONGITUDE_OUT] > 0)
+		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
+	geonn_tell_of_rows(join->references, join->invalid, counts);
+}
+
+/*
+ * Read the references, from one table alone (is_plain: then a plan that the executor
+ * would run in parallel is of no use) or from anything.
+ */
+static void
+read_all(Search *search, bool is_plain)
+{
+	const GeonnJoin *join = search->join;
+	PointReading *reading = geonn_reading_begin(join->references, join->invalid,
+												is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE,
+												consume_reference, search);
+	PointBlockConsumer consume_block = NULL;
+
+	if (search->groups == NULL && geonn_references_take_blocks(search->references))
+		consume_block = consume_references;
+	search->reference_workers = geonn_read_in_parallel(join->references,
+													   geonn_reading_tables(reading),
+													   consume_reference, consume_block, search,
+													   search->reference_counts);
+	if (search->reference_workers > 0)
 	{
-		geonn_read_points(join->references, join->invalid, consume_reference, search);
+		geonn_reading_end(reading);
+		tell_of_references(search);
 		return;
 	}
+	if (consume_block != NULL)
+		geonn_reading_in_blocks(reading, consume_block);
+	(void) geonn_reading_next(reading, 0);
+	memcpy(search->reference_counts, geonn_reading_counts(reading),
+		   sizeof(search->reference_counts));
+}
+
+/*
+ * Take in references that are given, all of them points.
+ */
+static void
+consume_given(Search *search)
+{
+	const GivenPoints *given = search->join->given_references;
+
 	for (uint64 i = 0; i < given->count; i++)
 	{
 		PointRow	row = {.status = POINT_VALID};
@@ -121,13 +181,15 @@ read_references_once(Search *search)
 		given->point(given->state, i, &row);
 		consume_reference(search, &row);
 	}
+	search->reference_counts[POINT_VALID] = given->count;
 }
 
 /*
- * Read the references into a new dataset; if it has a label, it is to be kept.
+ * Read the references into a new dataset; is_plain: from one table alone; labelled: it is
+ * to be kept.
  */
 static void
-send_references(Search *search, bool labelled)
+send_references(Search *search, bool is_plain, bool labelled)
 {
 	const GeonnJoin *join = search->join;
 
@@ -135,7 +197,10 @@ send_references(Search *search, bool labelled)
 		search->groups = geonn_groups_create(join->observations, join->references);
 	search->references = geonn_references_create(join->references, needed_detail(search),
 												 join->exclude_self ? join->observations : NULL);
-	read_references_once(search);
+	if (join->given_references != NULL)
+		consume_given(search);
+	else
+		read_all(search, is_plain);
 	if (search->groups != NULL)
 		geonn_groups_seal(search->groups, search->client);
 	if (labelled)
@@ -144,27 +209,17 @@ send_references(Search *search, bool labelled)
 	(void) geonn_references_seal(search->references, search->client, labelled);
 }
 
-static void
-ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_unused())
-{
-}
-
 /*
- * The client has a kept dataset: tell what reading the references would have told.
+ * The client has a kept dataset.
  */
 static void
 use_kept_references(Search *search)
 {
-	const GeonnJoin *join = search->join;
-	uint64	   *counts = search->reference_counts;
-
 	search->references_kept = true;
-	memcpy(counts, geonn_client_note(search->client), sizeof(search->reference_counts));
+	memcpy(search->reference_counts, geonn_client_note(search->client),
+		   sizeof(search->reference_counts));
 	geonn_search_attach_references(search);
-	if (join->invalid == GEONN_INVALID_IS_ERROR &&
-		counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] + counts[POINT_LONGITUDE_OUT] > 0)
-		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
-	geonn_tell_of_rows(join->references, join->invalid, counts);
+	tell_of_references(search);
 }
 
 /*
@@ -203,7 +258,7 @@ read_references(Search *search)
 	if (geonn_client_is_sealed(search->client))
 		use_kept_references(search);
 	else
-		send_references(search, count > 0);
+		send_references(search, OidIsValid(table), count > 0);
 	return geonn_client_references(search->client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);

@@ -48,6 +48,7 @@ struct GeonnSearch
 	uint64		reference_counts[POINT_STATUSES];
 	bool		references_kept;
 	bool		references_named;	/* their ids are of use */
+	int			reference_workers;	/* that helped to read them */
 	uint64		without_group;	/* observations that were not sent for that */
 	uint64		kept;			/* rows of observations that were not sent */
 	double		preparing;		/* ms */

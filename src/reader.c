@@ -417,6 +417,12 @@ geonn_reading_attach(const PointSource *source, InvalidPolicy invalid, SharedTab
 	return reading;
 }
 
+uint64
+geonn_reading_place(const PointReading *reading)
+{
+	return geonn_table_reader_place(reading->tables);
+}
+
 const uint64 *
 geonn_reading_counts(const PointReading *reading)
 {

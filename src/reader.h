@@ -44,7 +44,7 @@ typedef struct PointReading PointReading;
 /* how rows are going to be read */
 typedef enum ReadingManner
 {
-	GEONN_READ_IN_PARTS,
+	GEONN_READ_IN_PARTS,		/* or as a whole, but a parallel plan is not wanted */
 	GEONN_READ_AT_ONCE,			/* so that parallel workers are of use */
 	GEONN_READ_SHARED			/* from the tables, by others */
 } ReadingManner;
@@ -69,6 +69,9 @@ extern List *geonn_reading_tables(const PointReading *reading);
 extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPolicy invalid,
 										  SharedTables *tables, PointConsumer consume,
 										  void *state);
+
+/* Where the present row or block comes from, as geonn_table_reader_place; if it reads tables. */
+extern uint64 geonn_reading_place(const PointReading *reading);
 
 /* Rows that were read, by PointStatus. */
 extern const uint64 *geonn_reading_counts(const PointReading *reading);

@@ -59,6 +59,9 @@ enum
 
 #define SORT_KEYS SORT_LONGITUDE
 
+/* ids that are made tags at a time */
+#define TAGS_AT_ONCE 512
+
 typedef struct Record
 {
 	Datum		id;				/* or where its bytes are, where it is no value */
@@ -226,6 +229,15 @@ geonn_references_attach(const PointSource *source, ReferenceDetail detail,
 	return references;
 }
 
+/*
+ * The tag of a reference that is not sorted here.
+ */
+static inline int64
+tag_of(const GeonnReferences *references, Datum id)
+{
+	return references->detail == REFERENCE_DISTANCE ? 0 : geonn_integer(references->type, id);
+}
+
 void
 geonn_references_add(GeonnReferences *references, GeonnClient *client, const PointRow *row,
 					 int32 group)
@@ -234,10 +246,8 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 
 	if (references->record_bytes == 0)
 	{
-		int64		tag = references->detail == REFERENCE_DISTANCE ? 0 :
-			geonn_integer(references->type, row->id);
-
-		geonn_client_add_reference(client, tag, row->latitude, row->longitude, group, 0);
+		geonn_client_add_reference(client, tag_of(references, row->id), row->latitude,
+								   row->longitude, group, 0);
 		return;
 	}
 	ExecClearTuple(slot);
@@ -248,6 +258,28 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	slot->tts_values[SORT_GROUP - 1] = Int32GetDatum(group);
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(references->sort, slot);
+}
+
+bool
+geonn_references_take_blocks(const GeonnReferences *references)
+{
+	return references->record_bytes == 0;
+}
+
+void
+geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uint32 rows,
+						   const Datum *ids, const double *latitudes, const double *longitudes)
+{
+	int64		tags[TAGS_AT_ONCE];
+
+	for (uint32 first = 0; first < rows; first += TAGS_AT_ONCE)
+	{
+		uint32		count = Min(rows - first, TAGS_AT_ONCE);
+
+		for (uint32 i = 0; i < count; i++)
+			tags[i] = tag_of(references, ids[first + i]);
+		geonn_client_add_references(client, count, tags, latitudes + first, longitudes + first);
+	}
 }
 
 /*

@@ -47,6 +47,17 @@ extern void geonn_references_add(GeonnReferences *references, GeonnClient *clien
 								 const PointRow *row, int32 group);
 
 /*
+ * Can they be taken in as blocks (PointBlockConsumer), where there are no groups?  Then
+ * nothing but their ids and coordinates is needed of them.
+ */
+extern bool geonn_references_take_blocks(const GeonnReferences *references);
+
+/* Take in so many valid rows at once. */
+extern void geonn_references_add_block(GeonnReferences *references, GeonnClient *client,
+									   uint32 rows, const Datum *ids, const double *latitudes,
+									   const double *longitudes);
+
+/*
  * There are no more: see that all are in the dataset, in their order, and seal
  * it.  Returns how many there are.  labelled: the dataset need not be found by its
  * contents.

@@ -27,6 +27,7 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->references_kept |= report->references_kept;
 	sum->references_recognised |= report->references_recognised;
 	sum->references_named |= report->references_named;
+	sum->reference_workers = Max(sum->reference_workers, report->reference_workers);
 	sum->observations += report->observations;
 	sum->observations_skipped += report->observations_skipped;
 	sum->unmatched += report->unmatched;
@@ -77,6 +78,8 @@ geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 	ExplainPropertyInteger("Batches", NULL, (int64) sum->work.batches, explain);
 	ExplainPropertyInteger("References Read", NULL, (int64) sum->references, explain);
 	ExplainPropertyInteger("References Skipped", NULL, (int64) sum->references_skipped, explain);
+	if (sum->reference_workers > 0)
+		ExplainPropertyInteger("Reference Workers", NULL, sum->reference_workers, explain);
 	ExplainPropertyInteger("Observations Skipped", NULL, (int64) sum->observations_skipped,
 						   explain);
 	ExplainPropertyInteger("Observations Unmatched", NULL, (int64) sum->unmatched, explain);

@@ -17,6 +17,7 @@ typedef struct GeonnReport
 	bool		references_kept;	/* they were in the engine already, and not read */
 	bool		references_recognised;	/* they were, as it was seen when they were read */
 	bool		references_named;	/* their ids are of use */
+	int			reference_workers;	/* that helped to read them, at most */
 	uint64		observations;	/* read */
 	uint64		observations_skipped;
 	uint64		unmatched;		/* of the others: without a neighbour */

@@ -21,7 +21,8 @@
  * wanted are never looked at, and no value is detoasted.
  *
  * A table of another access method, or under a snapshot that is not MVCC, is read
- * row by row.
+ * row by row.  It is the heap's if its routines are the very ones of the heap, under
+ * whatever name: only these make the scans that are looked into here.
  */
 #include "postgres.h"
 
@@ -400,6 +401,13 @@ geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
 	reader->some_null = true;
 	take_slot(reader, reader->values, reader->nulls);
 	return 1;
+}
+
+uint64
+geonn_table_reader_place(const TableReader *reader)
+{
+	return (uint64) reader->number << 32 |
+		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
 }
 
 void

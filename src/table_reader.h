@@ -45,6 +45,13 @@ extern TableReader *geonn_table_reader_attach(SharedTables *shared);
  */
 extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls);
 
+/*
+ * Where the rows are that came last: a number for each page, by table and block.  One
+ * process reads pages in the order of these numbers, save where a scan began in the
+ * middle of a table.
+ */
+extern uint64 geonn_table_reader_place(const TableReader *reader);
+
 /* Read no more. */
 extern void geonn_table_reader_end(TableReader *reader);
 

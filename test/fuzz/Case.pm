@@ -73,6 +73,8 @@ my @settings = (
 	"SET LOCAL work_mem = '64kB';",
 	"SET LOCAL geonn.algorithm = 'brute';",
 	"SET LOCAL geonn.algorithm = 'index';",
+	"SET LOCAL min_parallel_table_scan_size = 0;",
+	"SET LOCAL min_parallel_table_scan_size = 0; SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0;",
 	q{SELECT set_config(name, 'on', true) FROM pg_settings
 	WHERE name IN ('force_parallel_mode', 'debug_parallel_query');});
 

@@ -1,5 +1,6 @@
 
-# Where PostgreSQL has no background worker to spare, the error says what to do.
+# Where PostgreSQL has no background worker to spare, the error says what to do; and where
+# it has one for geonn, but none for a parallel plan, the leader does all.
 
 use strict;
 use warnings;
@@ -26,5 +27,18 @@ $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'geonn'\nmax_worker_processes = 2\n");
 $node->restart;
 is($node->safe_psql('postgres', $small_search), '1:7 2:8 3:9', 'preloaded, geonn has its worker');
+
+my $parallel = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;\n";
+$node->safe_psql('postgres', 'ALTER TABLE few_obs SET (parallel_workers = 2)');
+
+foreach my $participation (qw(on off))
+{
+	my $settings = "${parallel}SET parallel_leader_participation = $participation;\n";
+	my $plan = $node->safe_psql('postgres', "${settings}EXPLAIN (ANALYZE) $small_search");
+
+	like($plan, qr/Workers Planned: [1-9]\s+Workers Launched: 0\n/, 'a parallel plan is run without workers');
+	like($plan, qr/Leader: batches: 1, observations: 3,/, 'its leader does all');
+	is($node->safe_psql('postgres', $settings . $small_search), '1:7 2:8 3:9', 'and gives the rows');
+}
 
 done_testing();

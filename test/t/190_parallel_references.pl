@@ -1,0 +1,71 @@
+
+# Parallel workers that read references end with their statement, when it is cancelled at
+# any moment, and the statement fails when one of them is ended.
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $seed = $ENV{SEED} // int(rand(1e9));
+my $node = new_server('parallel_references', preload => 1,
+	conf => "autovacuum = off\nmax_parallel_workers_per_gather = 2\nmin_parallel_table_scan_size = 0");
+
+srand($seed);
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE many_ref AS SELECT i AS id, (i * 7919::bigint % 1800) / 10.0::float8 - 90 AS lat, (i * 10473::bigint % 3600) / 10.0::float8 - 180 AS lon
+	FROM generate_series(1, 1000000) i;
+});
+
+my $join = "SELECT count(*), sum(ref_id), sum(distance) FROM geonn_nearest('few_obs', 'many_ref', k => 5)";
+my $expected = $node->safe_psql('postgres', "SET max_parallel_workers_per_gather = 0; $join");
+
+like($node->safe_psql('postgres', "EXPLAIN (ANALYZE) $join"), qr/Reference Workers: 2/, 'workers read the references');
+is($node->safe_psql('postgres', $join), $expected, 'the rows are those of one reader');
+
+sub no_worker_left
+{
+	wait_until(
+		sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'") eq '0' },
+		'no worker is left', 5);
+}
+
+# one session, so that what a cancelled statement leaves behind would be found by the next
+my $cancelled = 0;
+my $answers = 0;
+my $wrong = 0;
+my $sql = join('', map { sprintf("SET statement_timeout = %d;\n%s;\n", 2 + rand(300), $join) } (1 .. 60));
+my (undef, $out, $error) = $node->psql('postgres', "$sql\nSET statement_timeout = 0;\n$join;", on_error_stop => 0);
+
+foreach my $line (split /\n/, $out)
+{
+	$answers++;
+	$wrong++ if $line ne $expected;
+}
+$cancelled++ while $error =~ /canceling statement due to statement timeout/g;
+note("seed $seed: $cancelled of 60 statements were cancelled");
+is($wrong, 0, "cancelled at any moment, seed $seed: no wrong answer");
+cmp_ok($cancelled, '>', 0, 'some statements were cancelled');
+# a timeout can also end the SET after it
+cmp_ok($cancelled + $answers, '>=', 61, 'all others were answered');
+no_worker_left();
+wait_until(sub { status($node, 'sessions') == 0 }, 'no session of the engine is left', 5);
+
+# ended by an administrator: the reader goes on until one of its workers is
+my $reader = start_sql($node, "$join;\n" x 200);
+my $ended = 0;
+for (my $tries = 0; $tries < 2000 && !$ended; $tries++)
+{
+	$ended = $node->safe_psql('postgres',
+		"SELECT count(*) FROM (SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1) e WHERE ended");
+}
+(undef, $out, $error) = finish_sql($reader);
+is($ended, 1, 'a worker was ended');
+like($error, qr/terminating .* due to administrator command/, 'the statement says so');
+is(scalar(grep { $_ ne $expected } split /\n/, $out), 0, 'statements before gave the right rows');
+no_worker_left();
+is($node->safe_psql('postgres', $join), $expected, 'and so does the next one');
+
+done_testing();
