@@ -6,6 +6,7 @@
 #   make check-gpu   on a host with a GPU: every test of the GPUs' code, and
 #                    compute-sanitizer on it; needs no PostgreSQL server
 #   make demo        cities and airports on a throw-away server
+#   make demo-moving aircraft that fly, and maps of where each is the nearest
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
 #   make clean       stops the demo's server, removes all that was built
@@ -28,7 +29,7 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ifneq ($(filter check demo bench-sql,$(MAKECMDGOALS)),)
+ifneq ($(filter check demo demo-moving bench-sql,$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
@@ -50,6 +51,13 @@ demo:
 	+@test/install
 	@test/demo/run
 
+demo-moving:
+	@test/install-dependencies moving
+	@echo "building"
+	@$(BUILD) all
+	+@test/install
+	@test/demo/moving/run
+
 bench-sql:
 	@test/install-dependencies postgis
 	@echo "building"
@@ -57,7 +65,7 @@ bench-sql:
 	+@test/install
 	@test/bench/sql
 
-$(filter-out check demo bench-sql,$(MAKECMDGOALS)):
+$(filter-out check demo demo-moving bench-sql,$(MAKECMDGOALS)):
 	@$(BUILD) $@
 
 else ifeq ($(PGXS),)
