@@ -57,6 +57,9 @@ extern Oid	geonn_cache_schema(FunctionCallInfo fcinfo);
 /* Find names in pg_catalog alone, until the settings' nest level ends. */
 extern void geonn_set_search_path(void);
 
+/* Have statements planned to look rows up one by one, for as long. */
+extern void geonn_plan_by_index(void);
+
 /*
  * Run a statement on the extension's own tables, with their owner's privileges; $S in it is
  * the extension's schema.  The types of values are given; nulls may be NULL.

@@ -99,6 +99,16 @@ geonn_set_search_path(void)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
+void
+geonn_plan_by_index(void)
+{
+	static const char *const settings[] = {"enable_hashjoin", "enable_mergejoin", "enable_seqscan"};
+
+	for (int i = 0; i < (int) lengthof(settings); i++)
+		(void) set_config_option(settings[i], "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+}
+
 uint64
 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
 				  const Oid *types, const Datum *values, const char *nulls)
@@ -109,8 +119,9 @@ geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int coun
 	int			result;
 	int			level = NewGUCNestLevel();
 
-	/* nobody else's operators and functions */
+	/* nobody else's operators and functions; and by indexes, whatever is known of the tables */
 	geonn_set_search_path();
+	geonn_plan_by_index();
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(owner_of(cache_table(schema)),
 						   context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);

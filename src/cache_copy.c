@@ -436,18 +436,20 @@ read_some_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count, Snapsh
 	values[2] = PointerGetDatum(construct_array(numbers, (int) count, INT4OID, sizeof(int32), true,
 												TYPALIGN_INT));
 	if (geonn_catalog_run(copy->cache->schema,
-						  "SELECT p.contents FROM pg_catalog.unnest($3) WITH ORDINALITY AS n(number, place)"
-						  " JOIN $S.geonn_cache_part p"
-						  " ON p.cache = $1 AND p.side = $2 AND p.number = n.number"
-						  " ORDER BY n.place",
+						  "SELECT (SELECT p.contents FROM $S.geonn_cache_part p"
+						  " WHERE p.cache = $1 AND p.side = $2 AND p.number = n.number)"
+						  " FROM pg_catalog.unnest($3) AS n(number)",
 						  snapshot, lengthof(types), types, values, NULL) != count)
 		elog(ERROR, "parts of cache %d are missing", copy->cache->id);
 	for (uint32 i = 0; i < count; i++)
 	{
 		bool		is_null;
-		bytea	   *contents = DatumGetByteaPP(SPI_getbinval(SPI_tuptable->vals[i],
-															 SPI_tuptable->tupdesc, 1, &is_null));
+		Datum		value = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null);
+		bytea	   *contents;
 
+		if (is_null)
+			elog(ERROR, "part %u of cache %d is missing", parts[i], copy->cache->id);
+		contents = DatumGetByteaPP(value);
 		consume(state, parts[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
 	}
 	SPI_finish();

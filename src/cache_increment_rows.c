@@ -149,7 +149,8 @@ prepare_table_rows(Comparison *comparison)
 									 " FROM (SELECT obs_id, number"
 									 " FROM pg_catalog.unnest($1) WITH ORDINALITY AS u(obs_id, number)"
 									 " ORDER BY obs_id) AS n"
-									 " JOIN %s AS t ON t.obs_id %s n.obs_id",
+									 " CROSS JOIN LATERAL (SELECT t.ctid, t.obs_id, t.rank, t.ref_id, t.distance"
+									 " FROM %s AS t WHERE t.obs_id %s n.obs_id OFFSET 0) AS t",
 									 geonn_cache_target_name(comparison->increment->cache),
 									 geonn_cache_equality(comparison->columns[0]->atttypid));
 
@@ -204,13 +205,10 @@ compare_table_row(Comparison *comparison, HeapTuple tuple)
 static void
 read_table_rows(Comparison *comparison, Datum ids)
 {
-	static const char *const settings[] = {"enable_hashjoin", "enable_mergejoin"};
 	int			level = NewGUCNestLevel();
 	int			result;
 
-	for (int i = 0; i < (int) lengthof(settings); i++)
-		(void) set_config_option(settings[i], "off", PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+	geonn_plan_by_index();
 	result = SPI_execute_plan(comparison->table_rows, &ids, NULL, true, 0);
 	AtEOXact_GUC(true, level);
 	if (result < 0)
