@@ -420,7 +420,9 @@ geonn_copy_load(GeonnCopy *copy, Snapshot snapshot)
 /* ---- parts ---- */
 
 /*
- * The parts of one statement, which come in any order.
+ * The parts of one statement.  Each is looked up by the primary key, whatever the planner thinks
+ * that there is: a join would be one with all parts, as long as nobody has analyzed the table
+ * since it was filled.
  */
 static void
 read_some_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot snapshot,
@@ -435,19 +437,22 @@ read_some_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count, Snapsh
 		numbers[i] = Int32GetDatum((int32) copy->parts[parts[i]].number);
 	values[2] = PointerGetDatum(construct_array(numbers, (int) count, INT4OID, sizeof(int32), true,
 												TYPALIGN_INT));
-	if (geonn_catalog_run(copy->cache->schema,
-						  "SELECT p.contents FROM pg_catalog.unnest($3) WITH ORDINALITY AS n(number, place)"
-						  " JOIN $S.geonn_cache_part p"
-						  " ON p.cache = $1 AND p.side = $2 AND p.number = n.number"
-						  " ORDER BY n.place",
-						  snapshot, lengthof(types), types, values, NULL) != count)
-		elog(ERROR, "parts of cache %d are missing", copy->cache->id);
+	(void) geonn_catalog_run(copy->cache->schema,
+							 "SELECT (SELECT p.contents FROM $S.geonn_cache_part p"
+							 " WHERE p.cache = $1 AND p.side = $2 AND p.number = n.number)"
+							 " FROM pg_catalog.unnest($3) WITH ORDINALITY AS n(number, place)"
+							 " ORDER BY n.place",
+							 snapshot, lengthof(types), types, values, NULL);
 	for (uint32 i = 0; i < count; i++)
 	{
 		bool		is_null;
-		bytea	   *contents = DatumGetByteaPP(SPI_getbinval(SPI_tuptable->vals[i],
-															 SPI_tuptable->tupdesc, 1, &is_null));
+		Datum		value = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null);
+		bytea	   *contents;
 
+		if (is_null)
+			elog(ERROR, "part %u of cache %d is missing", copy->parts[parts[i]].number,
+				 copy->cache->id);
+		contents = DatumGetByteaPP(value);
 		consume(state, parts[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
 	}
 	SPI_finish();
