@@ -420,7 +420,9 @@ geonn_copy_load(GeonnCopy *copy, Snapshot snapshot)
 /* ---- parts ---- */
 
 /*
- * The parts of one statement, which come in any order.
+ * The parts of one statement.  Each is looked up by the primary key, whatever the planner thinks
+ * that there is: a join would be one with all parts, as long as nobody has analyzed the table
+ * since it was filled.
  */
 static void
 read_some_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot snapshot,
@@ -448,7 +450,8 @@ read_some_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count, Snapsh
 		bytea	   *contents;
 
 		if (is_null)
-			elog(ERROR, "part %u of cache %d is missing", parts[i], copy->cache->id);
+			elog(ERROR, "part %u of cache %d is missing", copy->parts[parts[i]].number,
+				 copy->cache->id);
 		contents = DatumGetByteaPP(value);
 		consume(state, parts[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
 	}

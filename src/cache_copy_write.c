@@ -51,6 +51,7 @@ struct CopyWriter
 	StringInfoData contents;
 	double	   *latitude;		/* of its placed rows */
 	double	   *longitude;
+	struct geonn_vector *vectors;
 	uint32		placed;
 	uint32		placed_room;
 
@@ -126,15 +127,6 @@ make_bytea(const char *bytes, Size length)
 
 /* ---- parts ---- */
 
-static double
-distance(const GeonnCopy *copy, double latitude1, double longitude1, double latitude2,
-		 double longitude2)
-{
-	return copy->metric == GEONN_METRIC_SPHEROID ?
-		geonn_spheroid_distance(latitude1, longitude1, latitude2, longitude2) :
-		geonn_distance_degrees(latitude1, longitude1, latitude2, longitude2);
-}
-
 /*
  * A ball around the part's points: any centre would do, one among them makes it small.
  */
@@ -142,30 +134,29 @@ static void
 find_ball(CopyWriter *writer)
 {
 	CopyPart   *part = &writer->part;
-	double		x = 0;
-	double		y = 0;
-	double		z = 0;
+	struct geonn_vector centre = {0, 0, 0};
 
 	part->radius = -1;
 	part->latitude = part->longitude = 0;
 	for (uint32 i = 0; i < writer->placed; i++)
 	{
-		double		latitude = writer->latitude[i] * (M_PI / 180);
-		double		longitude = writer->longitude[i] * (M_PI / 180);
+		struct geonn_vector *at = &writer->vectors[i];
 
-		x += cos(latitude) * cos(longitude);
-		y += cos(latitude) * sin(longitude);
-		z += sin(latitude);
+		*at = geonn_unit_vector(writer->latitude[i], writer->longitude[i]);
+		centre.x += at->x;
+		centre.y += at->y;
+		centre.z += at->z;
 	}
-	if (writer->placed > 0)
-	{
-		part->latitude = Max(-90, Min(90, atan2(z, hypot(x, y)) * (180 / M_PI)));
-		part->longitude = Max(-180, Min(180, atan2(y, x) * (180 / M_PI)));
-	}
+	if (writer->placed == 0)
+		return;
+	part->latitude = Max(-90, Min(90, atan2(centre.z, hypot(centre.x, centre.y)) * (180 / M_PI)));
+	part->longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
+	centre = geonn_unit_vector(part->latitude, part->longitude);
 	for (uint32 i = 0; i < writer->placed; i++)
-		part->radius = Max(part->radius,
-						   distance(writer->copy, part->latitude, part->longitude,
-									writer->latitude[i], writer->longitude[i]));
+		part->radius = Max(part->radius, writer->copy->metric == GEONN_METRIC_SPHEROID ?
+						   geonn_spheroid_distance(part->latitude, part->longitude,
+												   writer->latitude[i], writer->longitude[i]) :
+						   geonn_distance_of(centre, writer->vectors[i]));
 }
 
 static void
@@ -228,6 +219,7 @@ geonn_copy_writer_begin(GeonnCopy *copy, bool anew)
 	writer->placed_room = ROWS_A_PART;
 	writer->latitude = palloc(ROWS_A_PART * sizeof(double));
 	writer->longitude = palloc(ROWS_A_PART * sizeof(double));
+	writer->vectors = palloc(ROWS_A_PART * sizeof(struct geonn_vector));
 	if (anew)
 	{
 		geonn_copy_delete(copy->cache, copy->side);
@@ -275,6 +267,8 @@ geonn_copy_add(CopyWriter *writer, const CopyPlace *place, float bound, const ch
 		writer->placed_room *= 2;
 		writer->latitude = repalloc_huge(writer->latitude, writer->placed_room * sizeof(double));
 		writer->longitude = repalloc_huge(writer->longitude, writer->placed_room * sizeof(double));
+		writer->vectors = repalloc_huge(writer->vectors,
+										writer->placed_room * sizeof(struct geonn_vector));
 	}
 	memcpy(&writer->latitude[writer->placed], bytes + sizeof(placed), sizeof(double));
 	memcpy(&writer->longitude[writer->placed++], bytes + sizeof(placed) + sizeof(double),
