@@ -336,6 +336,8 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 											 &is_null));
 	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_seen WHERE cache = $1", NULL,
 							 1, types, values, NULL);
+	if (strcmp(name, cache->name) != 0)
+		geonn_cache_rename_jobs(cache, name);
 	cache = geonn_cache_find(schema, name);
 	(void) geonn_cache_join(cache);
 	geonn_cache_check_changed_since(cache);
@@ -366,6 +368,7 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 	SPI_connect();
 	for (int i = 0; i < (int) lengthof(statements); i++)
 		(void) geonn_catalog_run(cache->schema, statements[i], NULL, 1, &type, &id, NULL);
+	(void) geonn_cache_unschedule(cache);
 	if (OidIsValid(cache->owner))
 		run_command(psprintf(keep_table ? "DROP TRIGGER IF EXISTS geonn_cache_changed ON %s" :
 							 "DROP TABLE %s", geonn_cache_target_name(cache)));
