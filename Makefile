@@ -38,7 +38,7 @@ ifneq ($(filter check demo demo-moving bench-sql,$(MAKECMDGOALS)),)
 BUILD = $(MAKE) --no-print-directory -s
 
 check:
-	@test/install-dependencies postgis
+	@test/install-dependencies postgis cron
 	@echo "building"
 	@$(BUILD) all test-programs bench
 	+@test/install
