@@ -14,7 +14,9 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/xact.h"
+#include "catalog/pg_constraint.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -75,11 +77,15 @@ read_mode(FunctionCallInfo fcinfo, int number)
 /* ---- the work ---- */
 
 /*
- * The table must still have the columns that were made, for ids of these types.
+ * The table must still have the columns that were made, for ids of these types, and the key by
+ * which its rows are told apart.
  */
 static void
 check_target(const GeonnCache *cache, TupleDesc row_type)
 {
+	Bitmapset  *key = NULL;
+	Oid			constraint;
+
 	(void) geonn_cache_target_name(cache);
 	for (int i = 0; i < TARGET_COLUMNS; i++)
 	{
@@ -95,7 +101,15 @@ check_target(const GeonnCache *cache, TupleDesc row_type)
 							NameStr(expected->attname), format_type_be(expected->atttypid)),
 					 errdetail("It was altered, or the ids of a relation were, after the cache was made."),
 					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
+		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
+			key = bms_add_member(key, number - FirstLowInvalidHeapAttributeNumber);
 	}
+	if (!bms_equal(get_primary_key_attnos(cache->target, false, &constraint), key))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the table of cache \"%s\" has no primary key (obs_id, rank)", cache->name),
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank).",
+						 geonn_cache_target_name(cache))));
 }
 
 /* a refresh at work */
