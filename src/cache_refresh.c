@@ -21,6 +21,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -31,6 +32,7 @@
 
 #include "cache_incremental.h"
 #include "cache_seen.h"
+#include "estimate.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
 PG_FUNCTION_INFO_V1(geonn_refresh_all);
@@ -309,6 +311,32 @@ refresh_rows(Refresh *refresh)
 }
 
 /*
+ * Lock what is going to be read as a SELECT does, which has its snapshot afterwards: an older one
+ * sees nothing of a table that somebody emptied and filled anew meanwhile.  To plan a
+ * query is to lock the tables of a view, too.
+ */
+static void
+lock_relations(const GeonnCache *cache)
+{
+	const Oid	sources[] = {cache->obs, cache->ref};
+
+	LockRelationOid(cache->target, AccessShareLock);
+	(void) geonn_cache_target_name(cache);
+	SPI_connect();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int i = 0; i < (int) lengthof(sources); i++)
+	{
+		char	   *name = geonn_relation_name(sources[i]);
+
+		if (name != NULL &&
+			SPI_execute(psprintf("SELECT FROM %s LIMIT 0", name), true, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not read %s", name);
+	}
+	PopActiveSnapshot();
+	SPI_finish();
+}
+
+/*
  * Do the work, with the owner's privileges.
  */
 static void
@@ -327,6 +355,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	geonn_set_search_path();
 	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
+	lock_relations(cache);
 	refresh.oldest = geonn_seen_oldest(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	refresh.join = geonn_cache_join(cache);
