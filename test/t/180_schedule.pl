@@ -177,7 +177,7 @@ query(q{
 	CREATE TABLE station AS TABLE ref;
 	SELECT geonn_cache_create('nearest_station', 'ping', 'station');
 });
-my @shown = grep { /geonn_schedule/ } Geonn::slurp($ENV{GEONN_README}) =~ /^```\n(.*?)^```$/msg;
+my @shown = grep { /SELECT geonn_schedule/ } Geonn::slurp($ENV{GEONN_README}) =~ /^```\w*\n(.*?)^```$/msg;
 is(scalar(@shown), 2, 'the README has two examples of schedules');
 foreach my $shown (@shown)
 {
