@@ -39,7 +39,7 @@ ifneq ($(filter check demo demo-moving bench-sql bench-caches,$(MAKECMDGOALS)),)
 BUILD = $(MAKE) --no-print-directory -s
 
 check:
-	@test/install-dependencies postgis
+	@test/install-dependencies postgis cron
 	@echo "building"
 	@$(BUILD) all test-programs bench
 	+@test/install

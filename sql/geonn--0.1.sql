@@ -431,6 +431,40 @@ CREATE FUNCTION geonn_cache_changed() RETURNS trigger
 COMMENT ON FUNCTION geonn_cache_changed() IS
 'has the next refresh of a cache look at all rows of its table';
 
+-- Has pg_cron refresh a cache: schedule is one of cron's, as '*/5 * * * *', or, from
+-- pg_cron 1.5 on, '30 seconds'.  A schedule takes the place of the former one.
+-- The job runs as the owner of the cache's table, and it is the owner who needs
+-- USAGE on schema cron.  Returns pg_cron's number of the job.
+CREATE FUNCTION geonn_schedule(name text, schedule text) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION geonn_schedule(text, text) IS
+'has pg_cron refresh a cache';
+
+-- Ends that.  Returns whether there was a schedule.
+CREATE FUNCTION geonn_unschedule(name text) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION geonn_unschedule(text) IS
+'has pg_cron refresh a cache no more';
+
+-- The first start after that time by a schedule of pg_cron; of one in seconds, the
+-- latest that it can be.  NULL for '@reboot', and where there is none within 40 years.
+CREATE FUNCTION geonn_next_start(schedule text, after timestamptz DEFAULT now(),
+								 time_zone text DEFAULT 'GMT')
+	RETURNS timestamptz
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION geonn_next_start(text, timestamptz, text) IS
+'when a schedule of pg_cron is due';
+
+-- For the view geonn_caches: of the job that pg_cron has, which may be inactive or gone.
+CREATE FUNCTION geonn_cache_next_start(cache integer, name text, owner oid) RETURNS timestamptz
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION geonn_cache_next_start(integer, text, oid) IS
+'when pg_cron refreshes a cache next';
+
 -- The caches of roles that the current user is a member of; to pg_read_all_stats
 -- all of them.
 CREATE VIEW geonn_caches AS
@@ -447,7 +481,8 @@ CREATE VIEW geonn_caches AS
 		r.error, r.mode,
 		r.rows, r.inserted + r.updated + r.deleted AS rows_changed,
 		coalesce(n.runs, 0) AS runs, coalesce(n.failures, 0) AS failures,
-		c.schedule
+		c.schedule,
+		geonn_cache_next_start(c.id, c.name, t.relowner) AS next_start
 	FROM geonn_cache c
 		LEFT JOIN pg_catalog.pg_class t ON t.oid = c.target
 		LEFT JOIN geonn_cache_total n ON n.cache = c.id

@@ -61,10 +61,17 @@ extern void geonn_set_search_path(void);
 extern void geonn_plan_by_index(void);
 
 /*
- * Run a statement on the extension's own tables, with their owner's privileges; $S in it is
- * the extension's schema.  The types of values are given; nulls may be NULL.
- * Reads with the given snapshot where there is one, else sees the latest.  Returns
- * the rows that were read or changed; those read are in SPI_tuptable.
+ * Run a statement with a role's privileges, for which unqualified names are those of pg_catalog.  The
+ * types of values are given; nulls may be NULL.  Reads with the given snapshot where there
+ * is one, else sees the latest.  Returns the rows that were read or changed; those read
+ * are in SPI_tuptable.
+ */
+extern uint64 geonn_run_as(Oid role, const char *statement, Snapshot snapshot,
+						   int count, const Oid *types, const Datum *values, const char *nulls);
+
+/*
+ * The same on the extension's own tables, with their owner's privileges; $S in it is the
+ * extension's schema.
  */
 extern uint64 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot,
 								int count, const Oid *types, const Datum *values,
@@ -108,6 +115,14 @@ typedef struct GeonnRunResult
 extern int64 geonn_cache_log_start(const GeonnCache *cache);
 extern void geonn_cache_log_finish(const GeonnCache *cache, int64 run,
 								   const GeonnRunResult *result);
+
+/* ---- cache_schedule.c: refreshes by pg_cron ---- */
+
+/* Remove the cache's jobs, where pg_cron is at hand.  Returns how many there were. */
+extern int	geonn_cache_unschedule(const GeonnCache *cache);
+
+/* Have its jobs refresh the cache by its new name. */
+extern void geonn_cache_rename_jobs(const GeonnCache *cache, const char *name);
 
 /* ---- cache_search.c: what a cache asks ---- */
 

@@ -4,8 +4,9 @@
  *
  * The tables belong to the extension's owner and are nobody else's to read or write:
  * users have the views.  So statements on them run with their owner's privileges, and
- * what they are about is checked here: a cache is its target's owner's, as an
- * index is, and may be had by the members of that role.
+ * with no operators but PostgreSQL's own in reach; what they are about is checked
+ * here: a cache is its target's owner's, as an index is, and may be had by the
+ * members of that role.
  */
 #include "postgres.h"
 
@@ -110,8 +111,8 @@ geonn_plan_by_index(void)
 }
 
 uint64
-geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
-				  const Oid *types, const Datum *values, const char *nulls)
+geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
+			 const Oid *types, const Datum *values, const char *nulls)
 {
 	SPIPlanPtr	plan;
 	Oid			user;
@@ -123,9 +124,8 @@ geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int coun
 	geonn_set_search_path();
 	geonn_plan_by_index();
 	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(owner_of(cache_table(schema)),
-						   context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	plan = SPI_prepare(with_schema(statement, schema), count, unconstify(Oid *, types));
+	SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	plan = SPI_prepare(statement, count, unconstify(Oid *, types));
 	if (plan == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
 	result = SPI_execute_snapshot(plan, unconstify(Datum *, values), nulls,
@@ -137,6 +137,14 @@ geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int coun
 	SetUserIdAndSecContext(user, context);
 	AtEOXact_GUC(true, level);
 	return SPI_processed;
+}
+
+uint64
+geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
+				  const Oid *types, const Datum *values, const char *nulls)
+{
+	return geonn_run_as(owner_of(cache_table(schema)), with_schema(statement, schema), snapshot,
+						count, types, values, nulls);
 }
 
 /* ---- caches ---- */

@@ -66,6 +66,25 @@ require(FunctionCallInfo fcinfo, int number, const char *name)
 				 errmsg("argument \"%s\" of geonn_cache_create is NULL", name)));
 }
 
+pg_attribute_noreturn()
+static void
+raise_radius(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("radius is given together with k, max_distance or ties"),
+			 errdetail("A cache has all references within radius, or the k nearest ones.")));
+}
+
+static void
+check_name(const char *name)
+{
+	if (name[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("the name of a cache is empty")));
+}
+
 static GeonnCache *
 read_arguments(FunctionCallInfo fcinfo)
 {
@@ -104,14 +123,8 @@ read_arguments(FunctionCallInfo fcinfo)
 	if (cache->within &&
 		(cache->k != 1 || !PG_ARGISNULL(ARGUMENT_MAX_DISTANCE) ||
 		 strcmp(text_to_cstring(cache->ties), "first") != 0))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("radius is given together with k, max_distance or ties"),
-				 errdetail("A cache has all references within radius, or the k nearest ones.")));
-	if (cache->name[0] == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("the name of a cache is empty")));
+		raise_radius();
+	check_name(cache->name);
 	return cache;
 }
 
@@ -279,6 +292,13 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius, bool *has_name)
 						 errmsg("a cache has no \"%s\" that can be changed", key),
 						 errdetail("What can be changed is name, k, max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and changed_since.")));
 		}
+		else if (token == WJB_VALUE && value.type == jbvNull &&
+				 strcmp(key, "max_distance") != 0 && strcmp(key, "by") != 0 &&
+				 strcmp(key, "changed_since") != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("\"%s\" of a cache cannot be null", key),
+					 errdetail("Null can be given for max_distance, by and changed_since.")));
 		else if (token == WJB_VALUE && value.type != jbvNull)
 		{
 			*has_k |= strcmp(key, "k") == 0;
@@ -328,14 +348,21 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 						  " ties = CASE WHEN $4 THEN 'first' ELSE n.ties END,"
 						  " invalid = n.invalid, options = n.options,"
 						  " changed_since = n.changed_since"
-						  " FROM (SELECT (pg_catalog.jsonb_populate_record(x, $2)).* FROM $S.geonn_cache x"
-						  " WHERE x.id = $1) n WHERE c.id = n.id RETURNING c.name",
+						  " FROM (SELECT (pg_catalog.jsonb_populate_record(x, $2)).*, x.name AS former"
+						  " FROM $S.geonn_cache x WHERE x.id = $1) n WHERE c.id = n.id"
+						  " RETURNING c.name, n.former, c.radius IS NOT NULL AND"
+						  " ($2 ->> 'max_distance' IS NOT NULL OR COALESCE($2 ->> 'ties', '') NOT IN ('', 'first'))",
 						  NULL, lengthof(types), types, values, NULL) != 1)
 		elog(ERROR, "cache %d is not there", cache->id);
-	name = TextDatumGetCString(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-											 &is_null));
+	name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	cache->name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
+	if (DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3, &is_null)))
+		raise_radius();
+	check_name(name);
 	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_seen WHERE cache = $1", NULL,
 							 1, types, values, NULL);
+	if (strcmp(name, cache->name) != 0)
+		geonn_cache_rename_jobs(cache, name);
 	cache = geonn_cache_find(schema, name);
 	(void) geonn_cache_join(cache);
 	geonn_cache_check_changed_since(cache);
@@ -366,6 +393,7 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 	SPI_connect();
 	for (int i = 0; i < (int) lengthof(statements); i++)
 		(void) geonn_catalog_run(cache->schema, statements[i], NULL, 1, &type, &id, NULL);
+	(void) geonn_cache_unschedule(cache);
 	if (OidIsValid(cache->owner))
 		run_command(psprintf(keep_table ? "DROP TRIGGER IF EXISTS geonn_cache_changed ON %s" :
 							 "DROP TABLE %s", geonn_cache_target_name(cache)));

@@ -14,11 +14,14 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/xact.h"
+#include "catalog/pg_constraint.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -29,6 +32,7 @@
 
 #include "cache_incremental.h"
 #include "cache_seen.h"
+#include "estimate.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
 PG_FUNCTION_INFO_V1(geonn_refresh_all);
@@ -75,11 +79,15 @@ read_mode(FunctionCallInfo fcinfo, int number)
 /* ---- the work ---- */
 
 /*
- * The table must still have the columns that were made, for ids of these types.
+ * The table must still have the columns that were made, for ids of these types, and the key by
+ * which its rows are told apart.
  */
 static void
 check_target(const GeonnCache *cache, TupleDesc row_type)
 {
+	Bitmapset  *key = NULL;
+	Oid			constraint;
+
 	(void) geonn_cache_target_name(cache);
 	for (int i = 0; i < TARGET_COLUMNS; i++)
 	{
@@ -95,7 +103,15 @@ check_target(const GeonnCache *cache, TupleDesc row_type)
 							NameStr(expected->attname), format_type_be(expected->atttypid)),
 					 errdetail("It was altered, or the ids of a relation were, after the cache was made."),
 					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
+		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
+			key = bms_add_member(key, number - FirstLowInvalidHeapAttributeNumber);
 	}
+	if (!bms_equal(get_primary_key_attnos(cache->target, false, &constraint), key))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the table of cache \"%s\" has no primary key (obs_id, rank)", cache->name),
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank).",
+						 geonn_cache_target_name(cache))));
 }
 
 /* a refresh at work */
@@ -295,6 +311,32 @@ refresh_rows(Refresh *refresh)
 }
 
 /*
+ * Lock what is going to be read as a SELECT does, which has its snapshot afterwards: an older one
+ * sees nothing of a table that somebody emptied and filled anew meanwhile.  To plan a
+ * query is to lock the tables of a view, too.
+ */
+static void
+lock_relations(const GeonnCache *cache)
+{
+	const Oid	sources[] = {cache->obs, cache->ref};
+
+	LockRelationOid(cache->target, AccessShareLock);
+	(void) geonn_cache_target_name(cache);
+	SPI_connect();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int i = 0; i < (int) lengthof(sources); i++)
+	{
+		char	   *name = geonn_relation_name(sources[i]);
+
+		if (name != NULL &&
+			SPI_execute(psprintf("SELECT FROM %s LIMIT 0", name), true, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not read %s", name);
+	}
+	PopActiveSnapshot();
+	SPI_finish();
+}
+
+/*
  * Do the work, with the owner's privileges.
  */
 static void
@@ -313,6 +355,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	geonn_set_search_path();
 	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
+	lock_relations(cache);
 	refresh.oldest = geonn_seen_oldest(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	refresh.join = geonn_cache_join(cache);

@@ -49,6 +49,16 @@ add_argument(Arguments *arguments, Datum value, bool is_null)
 	argument->isnull = is_null;
 }
 
+static void
+check_relation(const GeonnCache *cache, Oid relation, const char *argument)
+{
+	if (get_rel_name(relation) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the relation that cache \"%s\" has as %s was dropped", cache->name, argument),
+				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
+}
+
 GeonnJoin *
 geonn_cache_join(const GeonnCache *cache)
 {
@@ -59,6 +69,8 @@ geonn_cache_join(const GeonnCache *cache)
 	};
 	Arguments	arguments = {.call = call};
 
+	check_relation(cache, cache->obs, "obs");
+	check_relation(cache, cache->ref, "ref");
 	InitFunctionCallInfoData(*call, &function, 12, InvalidOid, NULL, NULL);
 	add_argument(&arguments, ObjectIdGetDatum(cache->obs), false);
 	add_argument(&arguments, ObjectIdGetDatum(cache->ref), false);

@@ -14,17 +14,22 @@
  *	   meanwhile is missed.  Where there is none when it begins it makes one first,
  *	   in a transaction of its own, in which it also waits for those that have
  *	   changed the table and not committed: their triggers did not see the row.
- *	 - Its signature is what was asked, and the types and the functions that compare them.
+ *	 - Its signature is what was asked, the types and the functions that compare them, and what
+ *	   tells that the table was written anew or has got other columns, which fires no triggers.
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
@@ -102,6 +107,20 @@ sign_column(StringInfo text, const PointColumn *column)
 					 column->base_type, column->collation, type->cmp_proc, type->eq_opr);
 }
 
+static void
+sign_target(StringInfo text, Oid target, TupleDesc row_type)
+{
+	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(target));
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for relation %u", target);
+	appendStringInfo(text, " %u", ((Form_pg_class) GETSTRUCT(row))->relfilenode);
+	ReleaseSysCache(row);
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		appendStringInfo(text, " %d",
+						 get_attnum(target, NameStr(TupleDescAttr(row_type, i)->attname)));
+}
+
 static char *
 signature_of(const GeonnCache *cache, const GeonnJoin *join)
 {
@@ -116,6 +135,7 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join)
 		for (int i = 0; i < sides[side]->by_count; i++)
 			sign_column(&text, &sides[side]->by[i]);
 	}
+	sign_target(&text, cache->target, geonn_cache_row_type(join));
 	return text.data;
 }
 
