@@ -9,6 +9,7 @@
 #   make demo-moving aircraft that fly, and maps of where each is the nearest
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
+#   make bench-caches  the same for tables of neighbours that are kept up to date
 #   make clean       stops the demo's server, removes all that was built
 #
 # Variables:
@@ -29,7 +30,7 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ifneq ($(filter check demo demo-moving bench-sql,$(MAKECMDGOALS)),)
+ifneq ($(filter check demo demo-moving bench-sql bench-caches,$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
@@ -65,7 +66,14 @@ bench-sql:
 	+@test/install
 	@test/bench/sql
 
-$(filter-out check demo demo-moving bench-sql,$(MAKECMDGOALS)):
+bench-caches:
+	@test/install-dependencies
+	@echo "building"
+	@$(BUILD) all
+	+@test/install
+	@test/bench/caches
+
+$(filter-out check demo demo-moving bench-sql bench-caches,$(MAKECMDGOALS)):
 	@$(BUILD) $@
 
 else ifeq ($(PGXS),)

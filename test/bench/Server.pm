@@ -1,5 +1,5 @@
 
-# Server: the server that test/bench/sql measures, and SQL on it.
+# Server: the server that test/bench/sql and test/bench/caches measure, and SQL on it.
 #
 # It is one of its own, in a scratch folder, or one that runs already.  All that
 # is made there is in the schema geonn_bench.  What was started and made is gone
@@ -16,8 +16,8 @@ use File::Temp qw(tempdir);
 use POSIX qw(floor);
 
 our @EXPORT = qw(
-  start_server create_schema extension_can_be_had
-  start_sql finish_sql sql
+  start_server create_schema extension_can_be_had before_the_end
+  start_sql sql start_client finish_client
   cores memory_bytes slurp);
 
 # what every session begins with
@@ -29,16 +29,16 @@ SET jit = off;
 SET client_connection_check_interval = '1s';
 SQL
 
-my $psql = 'psql';
 my @as_server_user;
 my ($scratch, $bin);
 my $has_schema = 0;
+my $last_sql = '';
 my $owner = $$;
 my %children;
 
 # ---- SQL ----
 
-# Start SQL in a psql of its own; finish_sql waits for its end.
+# Start SQL in a psql of its own; finish_client waits for its end.
 sub start_sql
 {
 	my ($sql) = @_;
@@ -46,27 +46,13 @@ sub start_sql
 
 	print $file "$session$sql";
 	close($file) or die "could not write $file: $!\n";
-	my ($process, $pipe) = start_program($psql, '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', "$file");
-	$children{$process} = 1;
-	return { pipe => $pipe, process => $process, file => $file };
-}
-
-# What it said; dies of an error.
-sub finish_sql
-{
-	my ($run) = @_;
-	my ($said, $status) = finish_program($run->{pipe});
-
-	delete $children{ $run->{process} };
-	$said =~ s/^psql:\S+ //mg;
-	chomp($said);
-	die "$said\n" if $status != 0;
-	return $said;
+	my $run = start_client('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', "$file");
+	return { %$run, file => $file };
 }
 
 sub sql
 {
-	return finish_sql(start_sql($_[0]));
+	return finish_client(start_sql($_[0]));
 }
 
 # ---- programs ----
@@ -84,6 +70,29 @@ sub start_program
 		POSIX::_exit(127);
 	}
 	return ($process, $pipe);
+}
+
+# Start a program that connects to the server; finish_client waits for its end.
+sub start_client
+{
+	my ($program, @arguments) = @_;
+	my ($process, $pipe) = start_program(defined $bin ? "$bin/$program" : $program, @arguments);
+
+	$children{$process} = 1;
+	return { pipe => $pipe, process => $process };
+}
+
+# What it said; dies of an error.
+sub finish_client
+{
+	my ($run) = @_;
+	my ($said, $status) = finish_program($run->{pipe});
+
+	delete $children{ $run->{process} };
+	$said =~ s/^psql:\S+ //mg;
+	chomp($said);
+	die "$said\n" if $status != 0;
+	return $said;
 }
 
 # (what it said, its exit status)
@@ -142,7 +151,6 @@ sub start_server
 
 	chomp($bin = do { no warnings 'exec'; `$pg_config --bindir` } // '');
 	die "could not run $pg_config: set PG_CONFIG\n" if $bin eq '';
-	$psql = "$bin/psql";
 	$scratch = tempdir('geonn-bench.XXXXXX', TMPDIR => 1);
 
 	# root may not run a server: the user postgres does
@@ -192,6 +200,13 @@ sub create_schema
 	return;
 }
 
+# Have SQL run before the schema is dropped, for what is elsewhere.
+sub before_the_end
+{
+	$last_sql .= "$_[0]\n";
+	return;
+}
+
 sub extension_can_be_had
 {
 	my ($name) = @_;
@@ -215,7 +230,7 @@ END
 		}
 		elsif ($has_schema)
 		{
-			eval { sql('SET client_min_messages = error; DROP SCHEMA geonn_bench CASCADE'); 1 }
+			eval { sql("SET client_min_messages = error;\n${last_sql}DROP SCHEMA geonn_bench CASCADE"); 1 }
 			  or print STDERR "the schema geonn_bench is still there: $@";
 		}
 	}
