@@ -136,12 +136,16 @@ typedef struct CopyWriter CopyWriter;
 
 /*
  * Begin to write a copy anew, or with replaced rows of one that is there: the parts of
- * the copy that are not written again are kept by geonn_copy_keep.
+ * the copy that are not written again stay as they are.
  */
 extern CopyWriter *geonn_copy_writer_begin(GeonnCopy *copy, bool anew);
 
 /* The rows that follow are in place of those of this part, which had these keys. */
 extern void geonn_copy_replace(CopyWriter *writer, uint32 part);
+
+/* This part has the same rows as before, but with these bounds, of which bound is the greatest. */
+extern void geonn_copy_rebound(CopyWriter *writer, uint32 part, const char *contents, Size length,
+							   float bound);
 
 /* Another row, with its bound; those of a part in the order of their keys. */
 extern void geonn_copy_add(CopyWriter *writer, const CopyPlace *place, float bound,

@@ -171,21 +171,26 @@ add_entry(CopyWriter *writer, const CopyPart *part)
 }
 
 static void
-end_part(CopyWriter *writer)
+write_part(CopyWriter *writer, const CopyPart *part, const char *contents, Size length)
 {
 	MemoryContext former;
 
-	if (!writer->open)
-		return;
-	find_ball(writer);
-	add_entry(writer, &writer->part);
+	add_entry(writer, part);
 	former = MemoryContextSwitchTo(writer->waiting);
-	writer->numbers[writer->waiting_count] = Int32GetDatum((int32) writer->part.number);
-	writer->values[writer->waiting_count++] =
-		PointerGetDatum(make_bytea(writer->contents.data, writer->contents.len));
+	writer->numbers[writer->waiting_count] = Int32GetDatum((int32) part->number);
+	writer->values[writer->waiting_count++] = PointerGetDatum(make_bytea(contents, length));
 	MemoryContextSwitchTo(former);
 	if (writer->waiting_count == PARTS_A_WRITING)
 		write_waiting(writer);
+}
+
+static void
+end_part(CopyWriter *writer)
+{
+	if (!writer->open)
+		return;
+	find_ball(writer);
+	write_part(writer, &writer->part, writer->contents.data, writer->contents.len);
 	writer->open = false;
 }
 
@@ -229,14 +234,34 @@ geonn_copy_writer_begin(GeonnCopy *copy, bool anew)
 	return writer;
 }
 
-void
-geonn_copy_replace(CopyWriter *writer, uint32 part)
+/*
+ * The parts before this one stay as they are.
+ */
+static void
+pass_to(CopyWriter *writer, uint32 part)
 {
 	end_part(writer);
 	while (writer->next_old < part)
 		add_entry(writer, &writer->copy->parts[writer->next_old++]);
 	writer->next_old++;
+}
+
+void
+geonn_copy_replace(CopyWriter *writer, uint32 part)
+{
+	pass_to(writer, part);
 	begin_part(writer, writer->copy->parts[part].first_key, writer->copy->parts[part].number);
+}
+
+void
+geonn_copy_rebound(CopyWriter *writer, uint32 part, const char *contents, Size length, float bound)
+{
+	CopyPart	entry = writer->copy->parts[part];
+
+	CHECK_FOR_INTERRUPTS();
+	pass_to(writer, part);
+	entry.bound = bound;
+	write_part(writer, &entry, contents, length);
 }
 
 void

@@ -3,7 +3,8 @@
  *		A cache's copies are brought up to date with what has changed.
  *
  * The parts in which something has changed are read, put together anew and written: without
- * points that have gone, with those that have come, and with new bounds.
+ * points that have gone, with those that have come, and with new bounds.  Most of them, where few
+ * references have moved, have nothing but new bounds.
  */
 #include "postgres.h"
 
@@ -67,6 +68,18 @@ add_row(Mending *mending, const CopyPlace *place, float bound, const char *bytes
 }
 
 /*
+ * The bound of a row that the part has had, whose bound was this one.
+ */
+static float
+bound_now(Mending *mending, uint32 part, uint32 number, float bound)
+{
+	if (mending->bound < mending->bound_count && mending->bounds[mending->bound].part == part &&
+		mending->bounds[mending->bound].row == (int32) number)
+		return mending->bounds[mending->bound++].bound;
+	return bound;
+}
+
+/*
  * A row that the part has had.
  */
 static void
@@ -81,20 +94,51 @@ take_row(Mending *mending, uint32 part, uint32 number, float bound, const char *
 		mending->gone++;
 		return;
 	}
-	if (mending->bound < mending->bound_count && mending->bounds[mending->bound].part == part &&
-		mending->bounds[mending->bound].row == (int32) number)
-		bound = mending->bounds[mending->bound++].bound;
 	place = geonn_copy_place(mending->copy, bytes, length);
-	add_row(mending, &place, bound, bytes, length);
+	add_row(mending, &place, bound_now(mending, part, number, bound), bytes, length);
+}
+
+/*
+ * Do all rows of the part stay, and no others come?
+ */
+static bool
+has_same_rows(const Mending *mending, uint32 part)
+{
+	const CopyChanges *changes = mending->changes;
+
+	return (mending->gone == changes->gone_count || changes->gone[mending->gone].part != part) &&
+		(mending->added == changes->added_count || changes->added[mending->added].part != part);
 }
 
 static void
-mend_part(void *state, uint32 part, const char *contents, Size length)
+mend_bounds(Mending *mending, uint32 part, const char *contents, Size length)
 {
-	Mending    *mending = state;
+	char	   *mended = palloc(length);
+	const char *next = contents;
+	float		greatest = -1;
+
+	memcpy(mended, contents, length);
+	for (uint32 number = 0; next < contents + length; number++)
+	{
+		float		bound;
+
+		memcpy(&bound, next, sizeof(bound));
+		bound = bound_now(mending, part, number, bound);
+		memcpy(mended + (next - contents), &bound, sizeof(bound));
+		greatest = Max(greatest, bound);
+		next = geonn_copy_read(&mending->copy->shape, next + sizeof(bound), &mending->row);
+	}
+	geonn_copy_rebound(mending->writer, part, mended, length, greatest);
+}
+
+/*
+ * Put it together from its rows that stay and those that come.
+ */
+static void
+mend_rows(Mending *mending, uint32 part, const char *contents, Size length)
+{
 	const CopyChanges *changes = mending->changes;
 	const char *end = contents + length;
-	MemoryContext former = MemoryContextSwitchTo(mending->part_context);
 
 	mending->count = 0;
 	for (uint32 number = 0; contents < end; number++)
@@ -120,6 +164,18 @@ mend_part(void *state, uint32 part, const char *contents, Size length)
 	for (uint64 i = 0; i < mending->count; i++)
 		geonn_copy_add(mending->writer, &mending->rows[i].place, mending->rows[i].bound,
 					   mending->rows[i].bytes, mending->rows[i].length);
+}
+
+static void
+mend_part(void *state, uint32 part, const char *contents, Size length)
+{
+	Mending    *mending = state;
+	MemoryContext former = MemoryContextSwitchTo(mending->part_context);
+
+	if (has_same_rows(mending, part))
+		mend_bounds(mending, part, contents, length);
+	else
+		mend_rows(mending, part, contents, length);
 	MemoryContextSwitchTo(former);
 	MemoryContextReset(mending->part_context);
 }
