@@ -350,6 +350,8 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	Oid			user;
 	int			security;
 
+	/* a table that was dropped has no owner */
+	(void) geonn_cache_target_name(cache);
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(cache->owner, security | SECURITY_RESTRICTED_OPERATION);
 	geonn_set_search_path();
