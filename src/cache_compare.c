@@ -43,6 +43,9 @@ typedef struct KnownRow
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
+/* points that are added to sums at a time */
+#define PLACES_AT_ONCE	64
+
 typedef struct Sum
 {
 	uint64		hash[2];
@@ -56,6 +59,8 @@ typedef struct Comparison
 	MemoryContext row_context;
 	StringInfoData bytes;
 	Sum		   *sums;			/* [copy->count] */
+	CopyPlace	waiting[PLACES_AT_ONCE];	/* that are to be added to them */
+	int			waiting_count;
 	bool	   *changed;		/* [copy->count] */
 	known_hash *known;			/* rows of changed parts; or ids of rows that were read */
 	CopyRow		row;			/* for what is not looked at */
@@ -68,23 +73,48 @@ typedef struct Comparison
 
 /* ---- sums ---- */
 
+/*
+ * Add the points that wait to the sums of their parts.  Where each of the three arrays
+ * is looked at next is known beforehand, and none of them is likely to be in a cache.
+ */
+static void
+add_waiting(Comparison *comparison)
+{
+	const GeonnCopy *copy = comparison->copy;
+	uint32		part[PLACES_AT_ONCE];
+
+	for (int i = 0; i < comparison->waiting_count; i++)
+		geonn_copy_prefetch(copy, comparison->waiting[i].key);
+	for (int i = 0; i < comparison->waiting_count; i++)
+	{
+		part[i] = geonn_copy_find(copy, comparison->waiting[i].key);
+		__builtin_prefetch(&comparison->sums[part[i]], 1);
+	}
+	for (int i = 0; i < comparison->waiting_count; i++)
+	{
+		Sum		   *sum = &comparison->sums[part[i]];
+
+		sum->hash[0] += comparison->waiting[i].hash[0];
+		sum->hash[1] += comparison->waiting[i].hash[1];
+		sum->rows++;
+	}
+	comparison->waiting_count = 0;
+}
+
 static void
 add_to_sum(void *state, const PointRow *row)
 {
 	Comparison *comparison = state;
 	MemoryContext former;
-	CopyPlace	place;
-	Sum		   *sum;
 
 	if (!geonn_copy_has(&comparison->copy->shape, row))
 		return;
 	former = MemoryContextSwitchTo(comparison->row_context);
 	resetStringInfo(&comparison->bytes);
-	geonn_copy_write(comparison->copy, row, &comparison->bytes, &place);
-	sum = &comparison->sums[geonn_copy_find(comparison->copy, place.key)];
-	sum->hash[0] += place.hash[0];
-	sum->hash[1] += place.hash[1];
-	sum->rows++;
+	geonn_copy_write(comparison->copy, row, &comparison->bytes,
+					 &comparison->waiting[comparison->waiting_count++]);
+	if (comparison->waiting_count == PLACES_AT_ONCE)
+		add_waiting(comparison);
 	MemoryContextSwitchTo(former);
 	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
 		MemoryContextReset(comparison->row_context);
@@ -426,6 +456,7 @@ find(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid, bo
 	else
 	{
 		geonn_read_points(source, invalid, add_to_sum, &comparison);
+		add_waiting(&comparison);
 		count = find_changed(&comparison, parts);
 		found = count == 0 || find_changes(&comparison, source, parts, count);
 	}

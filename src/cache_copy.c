@@ -359,6 +359,12 @@ geonn_copy_find(const GeonnCopy *copy, uint64 key)
 	return low;
 }
 
+void
+geonn_copy_prefetch(const GeonnCopy *copy, uint64 key)
+{
+	__builtin_prefetch(&copy->first_keys[copy->jumps[key >> (64 - JUMP_BITS)]]);
+}
+
 static void
 make_jumps(GeonnCopy *copy)
 {

@@ -120,6 +120,9 @@ extern CopyPlace geonn_copy_place(const GeonnCopy *copy, const char *bytes, Size
 /* The number, from 0 on, of the part that has this key. */
 extern uint32 geonn_copy_find(const GeonnCopy *copy, uint64 key);
 
+/* It is going to be asked for soon. */
+extern void geonn_copy_prefetch(const GeonnCopy *copy, uint64 key);
+
 /*
  * Contents of parts: each row is its bound (float) and its bytes, one after the other.
  * Calls back for each of these parts (indexes in copy->parts, ascending), in a memory
