@@ -54,7 +54,7 @@ typedef struct Sum
 
 typedef struct Comparison
 {
-	const GeonnCopy *copy;
+	GeonnCopy  *copy;
 	MemoryContext context;		/* of what is found */
 	MemoryContext row_context;
 	StringInfoData bytes;
@@ -290,7 +290,7 @@ by_place(const void *first, const void *second)
 static bool
 find_changes(Comparison *comparison, const PointSource *source, const uint32 *parts, uint32 count)
 {
-	const GeonnCopy *copy = comparison->copy;
+	GeonnCopy  *copy = comparison->copy;
 	CopyChanges *changes = comparison->changes;
 	uint64		rows = 0;
 
@@ -426,7 +426,7 @@ find_some(Comparison *comparison, const PointSource *source, InvalidPolicy inval
 /* ---- both ---- */
 
 static bool
-find(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid, bool some,
+find(GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid, bool some,
 	 Size memory, CopyChanges *changes)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
@@ -466,14 +466,14 @@ find(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid, bo
 }
 
 bool
-geonn_copy_compare(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
+geonn_copy_compare(GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
 				   Size memory, CopyChanges *changes)
 {
 	return find(copy, source, invalid, false, memory, changes);
 }
 
 bool
-geonn_copy_compare_some(const GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
+geonn_copy_compare_some(GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
 						Size memory, CopyChanges *changes)
 {
 	return find(copy, source, invalid, true, memory, changes);

@@ -74,6 +74,8 @@ geonn_copy_create(const GeonnCache *cache, CacheSide side, const PointSource *so
 	GeonnCopy  *copy = palloc0(sizeof(GeonnCopy));
 
 	copy->cache = cache;
+	copy->context = CurrentMemoryContext;
+	copy->keep_room = (Size) maintenance_work_mem * 1024 / 2;
 	copy->side = side;
 	copy->metric = metric;
 	copy->seed[0] = seed[0];
@@ -426,12 +428,28 @@ geonn_copy_load(GeonnCopy *copy, Snapshot snapshot)
 /* ---- parts ---- */
 
 /*
+ * Parts are often read twice, to be looked at and to be put together anew: those that there is
+ * room for are kept.
+ */
+static void
+keep(GeonnCopy *copy, uint32 part, const bytea *contents)
+{
+	Size		size = VARSIZE_ANY(contents);
+
+	if (size > copy->keep_room)
+		return;
+	copy->keep_room -= size;
+	copy->kept[part] = MemoryContextAlloc(copy->context, size);
+	memcpy(copy->kept[part], contents, size);
+}
+
+/*
  * The parts of one statement.  Each is looked up by the primary key, whatever the planner thinks
  * that there is: a join would be one with all parts, as long as nobody has analyzed the table
  * since it was filled.
  */
 static void
-read_some_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot snapshot,
+read_some_parts(GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot snapshot,
 				CopyPartConsumer consume, void *state)
 {
 	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID};
@@ -459,21 +477,34 @@ read_some_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count, Snapsh
 			elog(ERROR, "part %u of cache %d is missing", copy->parts[parts[i]].number,
 				 copy->cache->id);
 		contents = DatumGetByteaPP(value);
+		keep(copy, parts[i], contents);
 		consume(state, parts[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
 	}
 	SPI_finish();
 }
 
 void
-geonn_copy_read_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot snapshot,
+geonn_copy_read_parts(GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot snapshot,
 					  CopyPartConsumer consume, void *state)
 {
+	if (copy->kept == NULL)
+		copy->kept = MemoryContextAllocExtended(copy->context, copy->count * sizeof(bytea *),
+												MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	while (count > 0)
 	{
-		uint32		some = Min(count, PARTS_A_READING);
+		uint32		some = 0;
 
 		CHECK_FOR_INTERRUPTS();
-		read_some_parts(copy, parts, some, snapshot, consume, state);
+		while (some < Min(count, PARTS_A_READING) && copy->kept[parts[some]] == NULL)
+			some++;
+		if (some > 0)
+			read_some_parts(copy, parts, some, snapshot, consume, state);
+		else
+		{
+			const bytea *contents = copy->kept[parts[some++]];
+
+			consume(state, parts[0], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
+		}
 		parts += some;
 		count -= some;
 	}

@@ -78,6 +78,9 @@ typedef struct GeonnCopy
 	CopyPart   *parts;			/* [count], by first_key */
 	uint32		next_number;
 	uint64		rows;
+	MemoryContext context;		/* of what belongs to it */
+	bytea	  **kept;			/* [count]: contents that were read, or NULL */
+	Size		keep_room;		/* bytes that more of them may take */
 	uint64	   *first_keys;		/* [count]; see geonn_copy_find */
 	uint32	   *jumps;
 } GeonnCopy;
@@ -129,7 +132,7 @@ extern void geonn_copy_prefetch(const GeonnCopy *copy, uint64 key);
  * context that goes soon.
  */
 typedef void (*CopyPartConsumer) (void *state, uint32 part, const char *contents, Size length);
-extern void geonn_copy_read_parts(const GeonnCopy *copy, const uint32 *parts, uint32 count,
+extern void geonn_copy_read_parts(GeonnCopy *copy, const uint32 *parts, uint32 count,
 								  Snapshot snapshot, CopyPartConsumer consume, void *state);
 
 /* ---- cache_copy_write.c ---- */
@@ -186,14 +189,14 @@ typedef struct CopyChanges
  * where more has changed than fits into so many bytes of memory, and then finds
  * nothing.  What is found is in the current memory context.
  */
-extern bool geonn_copy_compare(const GeonnCopy *copy, const PointSource *source,
+extern bool geonn_copy_compare(GeonnCopy *copy, const PointSource *source,
 							   InvalidPolicy invalid, Size memory, CopyChanges *changes);
 
 /*
  * The same of a source that has only some of the rows, all those that changed among them.  A
  * point of the copy has gone only if the source has its id.
  */
-extern bool geonn_copy_compare_some(const GeonnCopy *copy, const PointSource *source,
+extern bool geonn_copy_compare_some(GeonnCopy *copy, const PointSource *source,
 									InvalidPolicy invalid, Size memory, CopyChanges *changes);
 
 /* ---- cache_copy_build.c ---- */
