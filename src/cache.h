@@ -155,9 +155,9 @@ extern char *geonn_cache_equality(Oid type);
 extern char *geonn_cache_target_name(const GeonnCache *cache);
 
 /* Raise the error of an observation's id that is there twice; or that of the error at hand, if it is one. */
-pg_attribute_noreturn()
+__attribute__((noreturn))
 extern void geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id);
-pg_attribute_noreturn()
+__attribute__((noreturn))
 extern void geonn_cache_rethrow(const GeonnCache *cache, MemoryContext context);
 
 /* Fill a new table, which nobody else sees yet.  Returns how many rows there are. */

@@ -66,7 +66,7 @@ require(FunctionCallInfo fcinfo, int number, const char *name)
 				 errmsg("argument \"%s\" of geonn_cache_create is NULL", name)));
 }
 
-pg_attribute_noreturn()
+__attribute__((noreturn))
 static void
 raise_radius(void)
 {

@@ -85,7 +85,7 @@ geonn_cache_equality(Oid type)
 
 /* ---- ids that are there twice ---- */
 
-pg_attribute_noreturn()
+__attribute__((noreturn))
 static void
 raise_duplicate(const GeonnCache *cache, const char *detail)
 {
