@@ -313,6 +313,7 @@ search_again(Comparison *comparison, Work *work, uint64 count)
 	const GeonnIncrement *increment = comparison->increment;
 	GeonnJoin	join = *increment->join;
 	GeonnSearch *search;
+	GeonnReport report;
 	FoundObservation *observation = NULL;
 	Work	   *present = NULL;
 	Datum		values[TARGET_COLUMNS];
@@ -337,6 +338,8 @@ search_again(Comparison *comparison, Work *work, uint64 count)
 			present->bound = geonn_copy_bound(&join.question, observation->count,
 											  DatumGetFloat8(values[TARGET_DISTANCE]));
 	}
+	report = geonn_search_report(search);
+	geonn_search_log(search, &report);
 	geonn_search_end(search);
 }
 

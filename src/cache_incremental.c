@@ -103,6 +103,7 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool b
 	GeonnJoin	join = {
 		.observations = &observations,
 		.references = &references,
+		.label = increment->join->label,
 		.question = increment->join->question,
 		.invalid = GEONN_INVALID_COUNTED,
 		.given = given,

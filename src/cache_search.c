@@ -68,6 +68,7 @@ geonn_cache_join(const GeonnCache *cache)
 		.fn_mcxt = CurrentMemoryContext
 	};
 	Arguments	arguments = {.call = call};
+	GeonnJoin  *join;
 
 	check_relation(cache, cache->obs, "obs");
 	check_relation(cache, cache->ref, "ref");
@@ -85,7 +86,9 @@ geonn_cache_join(const GeonnCache *cache)
 		add_argument(&arguments, PointerGetDatum(cache->ties), false);
 	add_argument(&arguments, PointerGetDatum(cache->invalid), false);
 	add_argument(&arguments, JsonbPGetDatum(cache->options), false);
-	return geonn_read_join(call);
+	join = geonn_read_join(call);
+	strlcpy(join->label.function, "geonn_refresh", sizeof(join->label.function));
+	return join;
 }
 
 /* ---- the target's columns ---- */

@@ -153,6 +153,7 @@ geonn_target_fill(const GeonnCache *cache)
 	GeonnJoin  *join = geonn_cache_join(cache);
 	TupleDesc	type = geonn_cache_row_type(join);
 	GeonnSearch *search = geonn_search_begin(join, type);
+	GeonnReport report;
 	Datum		values[TARGET_COLUMNS];
 	bool		nulls[TARGET_COLUMNS];
 	bool		by_value[TARGET_COLUMNS];
@@ -185,6 +186,8 @@ geonn_target_fill(const GeonnCache *cache)
 	}
 	if (filling->count > 0)
 		flush(filling);
+	report = geonn_search_report(search);
+	geonn_search_log(search, &report);
 	geonn_search_end(search);
 	table_finish_bulk_insert(filling->table, TABLE_INSERT_SKIP_FSM);
 	for (int i = 0; i < ROWS_A_FILL; i++)
