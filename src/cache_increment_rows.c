@@ -149,8 +149,7 @@ prepare_table_rows(Comparison *comparison)
 									 " FROM (SELECT obs_id, number"
 									 " FROM pg_catalog.unnest($1) WITH ORDINALITY AS u(obs_id, number)"
 									 " ORDER BY obs_id) AS n"
-									 " CROSS JOIN LATERAL (SELECT t.ctid, t.obs_id, t.rank, t.ref_id, t.distance"
-									 " FROM %s AS t WHERE t.obs_id %s n.obs_id OFFSET 0) AS t",
+									 " JOIN %s AS t ON t.obs_id %s n.obs_id",
 									 geonn_cache_target_name(comparison->increment->cache),
 									 geonn_cache_equality(comparison->columns[0]->atttypid));
 

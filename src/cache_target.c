@@ -488,13 +488,18 @@ write_batch(const GeonnDifference *difference, Batch *batch, MemoryContext memor
 static void
 write_rows(GeonnDifference *difference, RowChange change, int64 *changed)
 {
-	Batch	   *batch = create_batch(difference, change);
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(difference->type, &TTSOpsMinimalTuple);
-	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "geonn batch",
-												 ALLOCSET_DEFAULT_SIZES);
-	MemoryContext rows = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
-											   ALLOCSET_DEFAULT_SIZES);
+	Batch	   *batch;
+	TupleTableSlot *slot;
+	MemoryContext memory;
+	MemoryContext rows;
 
+	*changed = 0;
+	if (difference->counts[change] == 0)
+		return;
+	batch = create_batch(difference, change);
+	slot = MakeSingleTupleTableSlot(difference->type, &TTSOpsMinimalTuple);
+	memory = AllocSetContextCreate(CurrentMemoryContext, "geonn batch", ALLOCSET_DEFAULT_SIZES);
+	rows = AllocSetContextCreate(CurrentMemoryContext, "geonn rows", ALLOCSET_DEFAULT_SIZES);
 	tuplestore_rescan(difference->store);
 	while (tuplestore_gettupleslot(difference->store, true, false, slot))
 	{
