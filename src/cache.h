@@ -54,6 +54,9 @@ typedef enum TargetColumn
 /* The schema of the extension that the called function belongs to. */
 extern Oid	geonn_cache_schema(FunctionCallInfo fcinfo);
 
+/* A relation's owner, or InvalidOid where there is none. */
+extern Oid	geonn_relation_owner(Oid relation);
+
 /* Find names in pg_catalog alone, until the settings' nest level ends. */
 extern void geonn_set_search_path(void);
 

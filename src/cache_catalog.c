@@ -76,11 +76,8 @@ cache_table(Oid schema)
 	return relation;
 }
 
-/*
- * A relation's owner, or InvalidOid where it was dropped.
- */
-static Oid
-owner_of(Oid relation)
+Oid
+geonn_relation_owner(Oid relation)
 {
 	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
 	Oid			owner = InvalidOid;
@@ -143,7 +140,7 @@ uint64
 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
 				  const Oid *types, const Datum *values, const char *nulls)
 {
-	return geonn_run_as(owner_of(cache_table(schema)), with_schema(statement, schema), snapshot,
+	return geonn_run_as(geonn_relation_owner(cache_table(schema)), with_schema(statement, schema), snapshot,
 						count, types, values, nulls);
 }
 
@@ -204,7 +201,7 @@ read_cache(Oid schema, HeapTuple row, MemoryContext context)
 	cache->id = DatumGetInt32(required(row, CACHE_ID));
 	cache->name = TextDatumGetCString(required(row, CACHE_NAME));
 	cache->target = DatumGetObjectId(required(row, CACHE_TARGET));
-	cache->owner = owner_of(cache->target);
+	cache->owner = geonn_relation_owner(cache->target);
 	cache->obs = DatumGetObjectId(required(row, CACHE_OBS));
 	cache->ref = DatumGetObjectId(required(row, CACHE_REF));
 	value = column(row, CACHE_K, &is_null);
@@ -263,7 +260,7 @@ geonn_cache_names(Oid schema)
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		HeapTuple	row = SPI_tuptable->vals[i];
-		Oid			owner = owner_of(DatumGetObjectId(required(row, 2)));
+		Oid			owner = geonn_relation_owner(DatumGetObjectId(required(row, 2)));
 
 		if (OidIsValid(owner) && has_privs_of_role(GetUserId(), owner))
 		{

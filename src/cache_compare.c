@@ -71,6 +71,29 @@ typedef struct Comparison
 	bool		too_many;
 } Comparison;
 
+/* ---- rows that are read ---- */
+
+/*
+ * Write a row's bytes, with memory that lives until end_row.
+ */
+static void
+begin_row(Comparison *comparison, const PointRow *row, CopyPlace *place)
+{
+	MemoryContext former = MemoryContextSwitchTo(comparison->row_context);
+
+	resetStringInfo(&comparison->bytes);
+	geonn_copy_write(comparison->copy, row, &comparison->bytes, place);
+	MemoryContextSwitchTo(former);
+}
+
+/* few rows have used any */
+static void
+end_row(Comparison *comparison)
+{
+	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
+		MemoryContextReset(comparison->row_context);
+}
+
 /* ---- sums ---- */
 
 /*
@@ -105,19 +128,13 @@ static void
 add_to_sum(void *state, const PointRow *row)
 {
 	Comparison *comparison = state;
-	MemoryContext former;
 
 	if (!geonn_copy_has(&comparison->copy->shape, row))
 		return;
-	former = MemoryContextSwitchTo(comparison->row_context);
-	resetStringInfo(&comparison->bytes);
-	geonn_copy_write(comparison->copy, row, &comparison->bytes,
-					 &comparison->waiting[comparison->waiting_count++]);
+	begin_row(comparison, row, &comparison->waiting[comparison->waiting_count++]);
 	if (comparison->waiting_count == PLACES_AT_ONCE)
 		add_waiting(comparison);
-	MemoryContextSwitchTo(former);
-	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
-		MemoryContextReset(comparison->row_context);
+	end_row(comparison);
 }
 
 /*
@@ -151,22 +168,20 @@ static void
 for_each_row(Comparison *comparison, uint32 part, const char *contents, Size length,
 			 void (*visit) (Comparison *comparison, const CopyChange *row))
 {
+	const GeonnCopy *copy = comparison->copy;
 	const char *end = contents + length;
-	uint32		number = 0;
+	MemoryContext former = MemoryContextSwitchTo(comparison->row_context);
+	CopyChange	row = {.part = part};
+	float		bound;
 
-	while (contents < end)
+	for (; geonn_copy_next(&copy->shape, &contents, end, &comparison->row, &bound, &row.bytes,
+						   &row.length); row.row++)
 	{
-		MemoryContext former = MemoryContextSwitchTo(comparison->row_context);
-		CopyChange	row = {.part = part,.row = number++};
-
-		row.bytes = contents + sizeof(float);
-		contents = geonn_copy_read(&comparison->copy->shape, row.bytes, &comparison->row);
-		row.length = contents - row.bytes;
-		row.place = geonn_copy_place(comparison->copy, row.bytes, row.length);
-		MemoryContextSwitchTo(former);
+		row.place = geonn_copy_place(copy, row.bytes, row.length);
 		visit(comparison, &row);
 		MemoryContextReset(comparison->row_context);
 	}
+	MemoryContextSwitchTo(former);
 }
 
 static void
@@ -231,30 +246,32 @@ add_change(Comparison *comparison, CopyChange **changes, uint64 *count, uint64 *
 	(*changes)[(*count)++].bytes = bytes;
 }
 
+/*
+ * Add the row at hand, whose part change has, to those that have come.
+ */
+static void
+add_row(Comparison *comparison, CopyChange *change)
+{
+	CopyChanges *changes = comparison->changes;
+
+	change->bytes = comparison->bytes.data;
+	change->length = comparison->bytes.len;
+	add_change(comparison, &changes->added, &changes->added_count, &comparison->added_room, change);
+}
+
 static void
 look_for_row(void *state, const PointRow *row)
 {
 	Comparison *comparison = state;
-	const GeonnCopy *copy = comparison->copy;
 	CopyChange	change = {0};
-	MemoryContext former;
 
-	if (!geonn_copy_has(&copy->shape, row))
+	if (!geonn_copy_has(&comparison->copy->shape, row))
 		return;
-	former = MemoryContextSwitchTo(comparison->row_context);
-	resetStringInfo(&comparison->bytes);
-	geonn_copy_write(copy, row, &comparison->bytes, &change.place);
-	change.part = geonn_copy_find(copy, change.place.key);
+	begin_row(comparison, row, &change.place);
+	change.part = geonn_copy_find(comparison->copy, change.place.key);
 	if (comparison->changed[change.part] && !take_off(comparison, &change.place))
-	{
-		change.bytes = comparison->bytes.data;
-		change.length = comparison->bytes.len;
-		add_change(comparison, &comparison->changes->added, &comparison->changes->added_count,
-				   &comparison->added_room, &change);
-	}
-	MemoryContextSwitchTo(former);
-	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
-		MemoryContextReset(comparison->row_context);
+		add_row(comparison, &change);
+	end_row(comparison);
 }
 
 static void
@@ -345,15 +362,12 @@ take_some(void *state, const PointRow *row)
 	CopyChange	change = {0};
 	KnownRow   *known;
 	bool		found;
-	MemoryContext former;
 
 	if (row->id_is_null && !has)
 		return;
 	if (!has)
 		written.status = POINT_VALID;	/* its id is all that counts */
-	former = MemoryContextSwitchTo(comparison->row_context);
-	resetStringInfo(&comparison->bytes);
-	geonn_copy_write(copy, &written, &comparison->bytes, &change.place);
+	begin_row(comparison, &written, &change.place);
 	known = known_insert(comparison->known, hash_of_id(comparison, comparison->bytes.data), &found);
 	known->count = 1;
 	known->added = NOT_ADDED;
@@ -361,14 +375,9 @@ take_some(void *state, const PointRow *row)
 	{
 		known->added = comparison->changes->added_count;
 		change.part = geonn_copy_find(copy, change.place.key);
-		change.bytes = comparison->bytes.data;
-		change.length = comparison->bytes.len;
-		add_change(comparison, &comparison->changes->added, &comparison->changes->added_count,
-				   &comparison->added_room, &change);
+		add_row(comparison, &change);
 	}
-	MemoryContextSwitchTo(former);
-	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
-		MemoryContextReset(comparison->row_context);
+	end_row(comparison);
 }
 
 /*
@@ -445,8 +454,7 @@ find(GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid, bool som
 	*changes = (CopyChanges) {0};
 	comparison.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&comparison.bytes);
-	comparison.row.by = palloc(copy->shape.by_count * sizeof(Datum));
-	comparison.row.by_is_null = palloc(copy->shape.by_count * sizeof(bool));
+	comparison.row = geonn_copy_row(&copy->shape);
 	comparison.sums = MemoryContextAllocExtended(context, copy->count * sizeof(Sum),
 												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	comparison.changed = MemoryContextAllocExtended(context, copy->count * sizeof(bool),

@@ -41,9 +41,6 @@
 
 #include "cache_copy.h"
 
-/* directory entries in one row of geonn_cache_directory */
-#define PARTS_A_ROW		1024
-
 /* parts that are read by one statement */
 #define PARTS_A_READING	1024
 
@@ -185,7 +182,8 @@ cell(double share)
 {
 	double		number = share * 4294967296.0;
 
-	return number <= 0 ? 0 : number >= 4294967295.0 ? PG_UINT32_MAX : (uint32) number;
+	/* what is not a number is nowhere */
+	return !(number > 0) ? 0 : number >= 4294967295.0 ? PG_UINT32_MAX : (uint32) number;
 }
 
 static uint64
@@ -249,6 +247,16 @@ geonn_copy_write(const GeonnCopy *copy, const PointRow *row, StringInfo bytes, C
 	*place = geonn_copy_place(copy, bytes->data + start, bytes->len - start);
 }
 
+CopyRow
+geonn_copy_row(const CopyShape *shape)
+{
+	return (CopyRow)
+	{
+		.by = palloc(shape->by_count * sizeof(Datum)),
+			.by_is_null = palloc(shape->by_count * sizeof(bool))
+	};
+}
+
 const char *
 geonn_copy_read(const CopyShape *shape, const char *bytes, CopyRow *row)
 {
@@ -284,6 +292,19 @@ geonn_copy_id(const CopyShape *shape, const char *bytes, Size *length)
 		*length = sizeof(stored) + stored;
 	}
 	return bytes;
+}
+
+bool
+geonn_copy_next(const CopyShape *shape, const char **contents, const char *end, CopyRow *row,
+				float *bound, const char **bytes, Size *length)
+{
+	if (*contents >= end)
+		return false;
+	memcpy(bound, *contents, sizeof(*bound));
+	*bytes = *contents + sizeof(*bound);
+	*contents = geonn_copy_read(shape, *bytes, row);
+	*length = *contents - *bytes;
+	return true;
 }
 
 /* ---- points of searches ---- */
@@ -326,8 +347,7 @@ geonn_copy_points(const CopyShape *shape, uint64 count, const void *source,
 		count, give_point, points
 	};
 	points->shape = shape;
-	points->row.by = palloc(shape->by_count * sizeof(Datum));
-	points->row.by_is_null = palloc(shape->by_count * sizeof(bool));
+	points->row = geonn_copy_row(shape);
 	points->context = AllocSetContextCreate(CurrentMemoryContext, "geonn point",
 											ALLOCSET_SMALL_SIZES);
 	points->source = source;

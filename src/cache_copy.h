@@ -9,6 +9,9 @@
 
 #include "cache.h"
 
+/* entries of the directory in one row of geonn_cache_directory */
+#define PARTS_A_ROW		1024
+
 /* the two sides of a cache */
 typedef enum CacheSide
 {
@@ -47,7 +50,6 @@ typedef struct CopyRow
 	bool		placed;			/* it has coordinates */
 	double		latitude;
 	double		longitude;
-	float		bound;			/* metres: how far its neighbours reach at most */
 	Datum		id;
 	Datum	   *by;				/* [by_count] */
 	bool	   *by_is_null;
@@ -100,6 +102,9 @@ extern bool geonn_copy_has(const CopyShape *shape, const PointRow *row);
 extern void geonn_copy_write(const GeonnCopy *copy, const PointRow *row, StringInfo bytes,
 							 CopyPlace *place);
 
+/* A row to read into, with room for its by columns in the current memory context. */
+extern CopyRow geonn_copy_row(const CopyShape *shape);
+
 /*
  * The row of such bytes; returns what follows them.  Values point into them or are
  * allocated; row->by and row->by_is_null are the caller's.
@@ -116,6 +121,13 @@ extern const GivenPoints *geonn_copy_points(const CopyShape *shape, uint64 count
 
 /* Where the id is in such bytes, and how long it is. */
 extern const char *geonn_copy_id(const CopyShape *shape, const char *bytes, Size *length);
+
+/*
+ * The next row of a part's contents, which end there: its bound, and where its bytes are.  False
+ * at the end.
+ */
+extern bool geonn_copy_next(const CopyShape *shape, const char **contents, const char *end,
+							CopyRow *row, float *bound, const char **bytes, Size *length);
 
 /* Their place, of bytes with this length. */
 extern CopyPlace geonn_copy_place(const GeonnCopy *copy, const char *bytes, Size length);

@@ -41,7 +41,6 @@ typedef struct Building
 	MemoryContext row_context;
 	uint64		rows;
 	uint64		placed;
-	CopyRow		row;			/* the latest one that the search was given */
 	float	   *bounds;			/* [placed] */
 } Building;
 
@@ -126,25 +125,20 @@ geonn_copy_bound(const GeonnQuestion *question, uint64 rows, double distance)
 	return bound < reach ? nextafterf(bound, INFINITY) : bound;
 }
 
-static void
-give_point(void *state, uint64 number pg_attribute_unused(), PointRow *row)
+/*
+ * They are asked for in the order in which they are sorted.
+ */
+static const char *
+bytes_of_sorted(const void *source, uint64 number pg_attribute_unused())
 {
-	Building   *building = state;
-	MemoryContext former = MemoryContextSwitchTo(building->row_context);
+	Building   *building = unconstify(Building *, (const Building *) source);
 	CopyPlace	place;
 	const char *bytes;
 	Size		length;
 
-	MemoryContextReset(building->row_context);
 	if (!next_row(building, &place, &bytes, &length))
 		elog(ERROR, "sorted points are missing");
-	(void) geonn_copy_read(&building->copy->shape, bytes, &building->row);
-	row->id = building->row.id;
-	row->latitude = building->row.latitude;
-	row->longitude = building->row.longitude;
-	row->by = building->row.by;
-	row->by_is_null = building->row.by_is_null;
-	MemoryContextSwitchTo(former);
+	return bytes;
 }
 
 /*
@@ -154,7 +148,6 @@ give_point(void *state, uint64 number pg_attribute_unused(), PointRow *row)
 static void
 find_bounds(Building *building, GeonnJoin *join)
 {
-	const GivenPoints given = {building->placed, give_point, building};
 	GeonnJoin	numbered = *join;
 	TupleDesc	type = CreateTemplateTupleDesc(3);
 	GeonnSearch *search;
@@ -166,7 +159,8 @@ find_bounds(Building *building, GeonnJoin *join)
 	TupleDescInitEntry(type, 3, "distance", FLOAT8OID, -1, 0);
 	for (uint64 i = 0; i < building->placed; i++)
 		building->bounds[i] = geonn_copy_bound(&join->question, 0, 0);
-	numbered.given = &given;
+	numbered.given = geonn_copy_points(&building->copy->shape, building->placed, building,
+									   bytes_of_sorted);
 	numbered.keep_unmatched = false;
 	numbered.invalid = GEONN_INVALID_COUNTED;
 	search = geonn_search_begin(&numbered, type);
@@ -213,8 +207,6 @@ geonn_copy_build(GeonnCopy *copy, const PointSource *source, GeonnJoin *join)
 	building->write_slot = MakeSingleTupleTableSlot(type, &TTSOpsVirtual);
 	building->read_slot = MakeSingleTupleTableSlot(type, &TTSOpsMinimalTuple);
 	building->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
-	building->row.by = palloc(copy->shape.by_count * sizeof(Datum));
-	building->row.by_is_null = palloc(copy->shape.by_count * sizeof(bool));
 	initStringInfo(&building->bytes);
 	memset(building->write_slot->tts_isnull, 0, SORTED_COLUMNS * sizeof(bool));
 

@@ -29,9 +29,6 @@
 /* parts that are written by one statement */
 #define PARTS_A_WRITING	256
 
-/* as in cache_copy.c */
-#define PARTS_A_ROW		1024
-
 struct CopyWriter
 {
 	GeonnCopy  *copy;

@@ -115,18 +115,18 @@ mend_bounds(Mending *mending, uint32 part, const char *contents, Size length)
 {
 	char	   *mended = palloc(length);
 	const char *next = contents;
+	const char *bytes;
+	Size		row_length;
+	float		bound;
 	float		greatest = -1;
 
 	memcpy(mended, contents, length);
-	for (uint32 number = 0; next < contents + length; number++)
+	for (uint32 number = 0; geonn_copy_next(&mending->copy->shape, &next, contents + length,
+											&mending->row, &bound, &bytes, &row_length); number++)
 	{
-		float		bound;
-
-		memcpy(&bound, next, sizeof(bound));
 		bound = bound_now(mending, part, number, bound);
-		memcpy(mended + (next - contents), &bound, sizeof(bound));
+		memcpy(mended + (bytes - contents) - sizeof(bound), &bound, sizeof(bound));
 		greatest = Max(greatest, bound);
-		next = geonn_copy_read(&mending->copy->shape, next + sizeof(bound), &mending->row);
 	}
 	geonn_copy_rebound(mending->writer, part, mended, length, greatest);
 }
@@ -139,17 +139,14 @@ mend_rows(Mending *mending, uint32 part, const char *contents, Size length)
 {
 	const CopyChanges *changes = mending->changes;
 	const char *end = contents + length;
+	const char *bytes;
+	Size		row_length;
+	float		bound;
 
 	mending->count = 0;
-	for (uint32 number = 0; contents < end; number++)
-	{
-		const char *bytes = contents + sizeof(float);
-		float		bound;
-
-		memcpy(&bound, contents, sizeof(bound));
-		contents = geonn_copy_read(&mending->copy->shape, bytes, &mending->row);
-		take_row(mending, part, number, bound, bytes, contents - bytes);
-	}
+	for (uint32 number = 0; geonn_copy_next(&mending->copy->shape, &contents, end, &mending->row,
+											&bound, &bytes, &row_length); number++)
+		take_row(mending, part, number, bound, bytes, row_length);
 	for (; mending->added < changes->added_count && changes->added[mending->added].part == part;
 		 mending->added++)
 	{
@@ -228,8 +225,7 @@ mend(GeonnCopy *copy, const CopyChanges *changes, const Work *bounds, uint64 bou
 	if (count > 0)
 	{
 		mending.rows = palloc(mending.room * sizeof(PartRow));
-		mending.row.by = palloc(copy->shape.by_count * sizeof(Datum));
-		mending.row.by_is_null = palloc(copy->shape.by_count * sizeof(bool));
+		mending.row = geonn_copy_row(&copy->shape);
 		mending.writer = geonn_copy_writer_begin(copy, false);
 		mending.part_context = AllocSetContextCreate(context, "geonn part", ALLOCSET_DEFAULT_SIZES);
 		geonn_copy_read_parts(copy, parts, count, GetActiveSnapshot(), mend_part, &mending);

@@ -97,10 +97,8 @@ static Datum
 id_of(const GeonnIncrement *increment, const char *bytes, bool *placed)
 {
 	const CopyShape *shape = &increment->observations->shape;
-	CopyRow		row;
+	CopyRow		row = geonn_copy_row(shape);
 
-	row.by = palloc(shape->by_count * sizeof(Datum));
-	row.by_is_null = palloc(shape->by_count * sizeof(bool));
 	(void) geonn_copy_read(shape, bytes, &row);
 	if (placed != NULL)
 		*placed = row.placed;

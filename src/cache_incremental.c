@@ -231,19 +231,17 @@ has_gone(Refresh *refresh, uint32 part, uint32 row)
 static bool
 next_row(Refresh *refresh, const char **contents, const char *end, Work *row)
 {
-	const GeonnCopy *copy = refresh->increment->observations;
-	MemoryContext former;
+	MemoryContext former = MemoryContextSwitchTo(refresh->row_context);
+	Size		length;
+	bool		found;
 
-	if (*contents >= end)
-		return false;
-	former = MemoryContextSwitchTo(refresh->row_context);
 	MemoryContextReset(refresh->row_context);
-	memcpy(&row->bound, *contents, sizeof(row->bound));
-	row->bytes = *contents + sizeof(row->bound);
-	*contents = geonn_copy_read(&copy->shape, row->bytes, &refresh->row);
-	row->length = (uint32) (*contents - row->bytes);
+	found = geonn_copy_next(&refresh->increment->observations->shape, contents, end, &refresh->row,
+							&row->bound, &row->bytes, &length);
+	if (found)
+		row->length = (uint32) length;
 	MemoryContextSwitchTo(former);
-	return true;
+	return found;
 }
 
 static void
@@ -382,8 +380,7 @@ geonn_increment(const GeonnIncrement *increment, double most, GeonnDifference *d
 	bool		found;
 
 	refresh.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
-	refresh.row.by = palloc(increment->observations->shape.by_count * sizeof(Datum));
-	refresh.row.by_is_null = palloc(increment->observations->shape.by_count * sizeof(bool));
+	refresh.row = geonn_copy_row(&increment->observations->shape);
 	found = find_work(&refresh, most);
 	if (found)
 	{

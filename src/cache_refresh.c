@@ -140,10 +140,8 @@ source_of(const Refresh *refresh, CacheSide side)
 static InvalidPolicy
 policy_of(const Refresh *refresh, CacheSide side)
 {
-	const GeonnJoin *join = refresh->join;
-
-	return side == SIDE_OBSERVATIONS && join->keep_unmatched &&
-		join->invalid == GEONN_INVALID_SKIPPED ? GEONN_INVALID_KEPT : join->invalid;
+	return side == SIDE_OBSERVATIONS ? geonn_observations_policy(refresh->join) :
+		refresh->join->invalid;
 }
 
 static GeonnCopy *
@@ -400,22 +398,33 @@ skip(const GeonnCache *cache)
 }
 
 /*
- * Try the work.  Returns the error that it ended with, or NULL.
+ * Do the work of a run that has begun, and note its result.
+ */
+static void
+run_refresh(const GeonnCache *cache, RefreshMode mode, int64 run)
+{
+	GeonnRunResult result = {0};
+
+	refresh_as_owner(cache, mode, &result);
+	geonn_cache_log_finish(cache, run, &result);
+}
+
+/*
+ * Do this, of which a failure takes nothing back but itself.  Returns the error, or NULL.
  */
 static ErrorData *
-try_refresh(const GeonnCache *cache, RefreshMode mode, int64 run)
+attempt(void (*work) (const GeonnCache *cache, RefreshMode mode, int64 run),
+		const GeonnCache *cache, RefreshMode mode, int64 run)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	ErrorData  *volatile error = NULL;
-	GeonnRunResult result = {0};
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		refresh_as_owner(cache, mode, &result);
-		geonn_cache_log_finish(cache, run, &result);
+		work(cache, mode, run);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -457,7 +466,7 @@ refresh_alone(const GeonnCache *cache, RefreshMode mode)
 
 		geonn_seen_begin(cache);
 		SPI_commit();
-		error = try_refresh(cache, mode, run);
+		error = attempt(run_refresh, cache, mode, run);
 		if (error != NULL)
 			log_failure(cache, run, error);
 		SPI_commit();
@@ -485,14 +494,21 @@ refresh_cache(const GeonnCache *cache, RefreshMode mode, bool atomic)
 		return refresh_alone(cache, mode);
 	else
 	{
-		GeonnRunResult result = {0};
 		int64		run = geonn_cache_log_start(cache);
 
 		geonn_seen_begin(cache);
-		refresh_as_owner(cache, mode, &result);
-		geonn_cache_log_finish(cache, run, &result);
+		run_refresh(cache, mode, run);
 	}
 	return NULL;
+}
+
+/*
+ * The same within the caller's transaction.
+ */
+static void
+refresh_atomically(const GeonnCache *cache, RefreshMode mode, int64 run pg_attribute_unused())
+{
+	(void) refresh_cache(cache, mode, true);
 }
 
 /*
@@ -527,43 +543,13 @@ geonn_refresh(PG_FUNCTION_ARGS)
 }
 
 /*
- * Within the caller's transaction, of which a failure takes nothing back but this.  Returns the
- * error, or NULL.
- */
-static ErrorData *
-refresh_within(const GeonnCache *cache, RefreshMode mode)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		(void) refresh_cache(cache, mode, true);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return error;
-}
-
-/*
  * One cache of all: its failure is told of, and others go on.
  */
 static void
 refresh_one(const GeonnCache *cache, RefreshMode mode, bool atomic)
 {
-	ErrorData  *error = atomic ? refresh_within(cache, mode) : refresh_cache(cache, mode, false);
+	ErrorData  *error = atomic ? attempt(refresh_atomically, cache, mode, 0) :
+		refresh_cache(cache, mode, false);
 
 	if (error == NULL)
 		return;

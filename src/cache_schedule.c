@@ -78,19 +78,11 @@ is_database_of_cron(void)
 static Oid
 cron_owner(void)
 {
-	Oid			owner = InvalidOid;
 	Oid			schema = get_namespace_oid("cron", true);
-	HeapTuple	row;
 
 	if (!OidIsValid(get_extension_oid("pg_cron", true)) || !OidIsValid(schema))
 		return InvalidOid;
-	row = SearchSysCache1(RELOID, ObjectIdGetDatum(get_relname_relid("job", schema)));
-	if (HeapTupleIsValid(row))
-	{
-		owner = ((Form_pg_class) GETSTRUCT(row))->relowner;
-		ReleaseSysCache(row);
-	}
-	return owner;
+	return geonn_relation_owner(get_relname_relid("job", schema));
 }
 
 static char *

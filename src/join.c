@@ -233,11 +233,8 @@ geonn_search_check_given(const GeonnJoin *join)
 	}
 }
 
-/*
- * What to do about the observations' invalid coordinates.
- */
-static InvalidPolicy
-observations_policy(const GeonnJoin *join)
+InvalidPolicy
+geonn_observations_policy(const GeonnJoin *join)
 {
 	return join->keep_unmatched && join->invalid == GEONN_INVALID_SKIPPED ? GEONN_INVALID_KEPT :
 		join->invalid;
@@ -294,7 +291,7 @@ begin_reading(Search *search, ReadingManner manner)
 {
 	const GeonnJoin *join = search->join;
 
-	search->reading = geonn_reading_begin(join->observations, observations_policy(join), manner,
+	search->reading = geonn_reading_begin(join->observations, geonn_observations_policy(join), manner,
 										  consume_observation, search);
 	read_in_blocks(search);
 }
@@ -366,7 +363,7 @@ take_part(Search *search)
 	call = geonn_call_message(&search->call, &join->label, 0);
 	search->client = geonn_client_attach(&search->join->question, shared->dataset, &call);
 	geonn_search_attach_references(search);
-	search->reading = geonn_reading_attach(join->observations, observations_policy(join),
+	search->reading = geonn_reading_attach(join->observations, geonn_observations_policy(join),
 										   shared_tables(shared), consume_observation, search);
 	read_in_blocks(search);
 }
@@ -544,7 +541,7 @@ geonn_search_tell(GeonnSearch *search, SharedSearch *shared)
 		return;
 	for (int i = 0; i < POINT_STATUSES; i++)
 		counts[i] = pg_atomic_read_u64(&shared->counts[i]);
-	geonn_tell_of_rows(join->observations, observations_policy(join), counts);
+	geonn_tell_of_rows(join->observations, geonn_observations_policy(join), counts);
 }
 
 GeonnReport

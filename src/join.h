@@ -46,6 +46,9 @@ typedef struct GeonnJoin
 	const GivenPoints *given_references;
 } GeonnJoin;
 
+/* What to do about the observations' invalid coordinates. */
+extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
+
 /*
  * A join under way, in a memory context of its own below the current one.  Its
  * rows are of this type (NULL: not composite), which is checked against the
