@@ -2,14 +2,22 @@
 #
 #   make             builds both; says whether the engine has the CUDA device
 #   make install     puts them into the PostgreSQL that PG_CONFIG names
-#   make check       installs, runs every test, ends with "N passed, N failed"
+#   make check       installs, runs the tests, ends with "N passed, N failed"
+#   make check-long  the same in their long forms, which take hours
+#   make check-versions  builds and tests with PostgreSQL 16, 17 and 18
+#   make check-package   builds, installs, uses and purges Debian's packages
 #   make check-gpu   on a host with a GPU: every test of the GPUs' code, and
 #                    compute-sanitizer on it; needs no PostgreSQL server
+#   make check-sanitizers  the engine's tests under the compiler's sanitizers,
+#                    or those that SANITIZED names
+#   make cppcheck, make analyser  what these find in the sources
 #   make demo        cities and airports on a throw-away server
 #   make demo-moving aircraft that fly, and maps of where each is the nearest
+#   make fuzz        fuzzes the protocol, each side for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
 #   make bench-caches  the same for tables of neighbours that are kept up to date
+#   make dist        archives of the last commit, in build/dist
 #   make clean       stops the demo's server, removes all that was built
 #
 # Variables:
@@ -17,6 +25,7 @@
 #   NVCC=/path       the CUDA compiler; NVCC= builds for the CPU alone
 #   CUDA_ARCH="80 90"  GPU architectures (90 stands for compute capability 9.0)
 #   CC=clang         another C compiler
+#   FUZZ_SECONDS=60  how long make fuzz fuzzes each side; an hour unless said
 #   WERROR=          let a compiler newer than this code have its warnings
 
 ifneq ($(shell uname -s),Linux)
@@ -30,7 +39,7 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ifneq ($(filter check demo demo-moving bench-sql bench-caches,$(MAKECMDGOALS)),)
+ifneq ($(filter check check-long check-versions check-package demo demo-moving bench-sql bench-caches dist,$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
@@ -38,12 +47,25 @@ ifneq ($(filter check demo demo-moving bench-sql bench-caches,$(MAKECMDGOALS)),)
 .PHONY: $(MAKECMDGOALS)
 BUILD = $(MAKE) --no-print-directory -s
 
-check:
-	@test/install-dependencies postgis cron
+check check-long:
+	@test/install-dependencies postgis cron fuzz cppcheck $(if $(filter check-long,$@),valgrind)
 	@echo "building"
-	@$(BUILD) all test-programs bench
+	@$(BUILD) all test-programs bench fuzzers
 	+@test/install
-	@test/check
+	@test/check $(if $(filter check-long,$@),--long)
+
+check-versions:
+	@test/versions
+
+check-package:
+	@test/package
+
+# a release as it is published: the last commit
+RELEASE = geonn-$(shell sed -n 's/^\t"version": "\(.*\)",/\1/p' META.json)
+dist:
+	@mkdir -p build/dist
+	git archive --prefix=$(RELEASE)/ -o build/dist/$(RELEASE).tar.gz HEAD
+	git archive --prefix=$(RELEASE)/ -o build/dist/$(RELEASE).zip HEAD
 
 demo:
 	@test/install-dependencies
@@ -73,7 +95,7 @@ bench-caches:
 	+@test/install
 	@test/bench/caches
 
-$(filter-out check demo demo-moving bench-sql bench-caches,$(MAKECMDGOALS)):
+$(filter-out check check-long check-versions check-package demo demo-moving bench-sql bench-caches dist,$(MAKECMDGOALS)):
 	@$(BUILD) $@
 
 else ifeq ($(PGXS),)
@@ -115,6 +137,11 @@ include $(PGXS)
 
 ifneq ($(filter 8.% 9.% 10 11 12 13 14,$(MAJORVERSION)),)
 $(error geonn needs PostgreSQL 15 or newer, and $(PG_CONFIG) belongs to $(VERSION))
+endif
+
+PLATFORM_ERROR := $(shell $(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only -x c src/common/platform.h 2>&1 | sed -n 's/.*error: .*"\(.*\)"/\1/p')
+ifneq ($(PLATFORM_ERROR),)
+$(error $(PLATFORM_ERROR), and $(CC) compiles for something else)
 endif
 
 ifneq ($(shell $(CC) $(CPPFLAGS) -fsyntax-only -include geodesic.h -x c /dev/null 2>&1),)
@@ -232,7 +259,7 @@ uninstall-engine:
 # ---- tests, demo, benchmarks ----
 
 UNIT_TESTS := $(patsubst test/unit/%.c,build/test/%,$(sort $(wildcard test/unit/*_test.c)))
-TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version build/test/lying_engine build/test/other_heap.so
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version build/test/lying_engine build/test/other_heap.so build/test/geonn-engine-faults
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc/common
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
@@ -246,6 +273,9 @@ endif
 
 build/test/host_test: TEST_SOURCES = src/engine/host.c test/client/verdict.c
 build/test/host_test: src/engine/host.c src/engine/host.h test/client/verdict.c test/client/verdict.h
+
+build/test/siphash_test: TEST_SOURCES = test/client/verdict.c
+build/test/siphash_test: test/client/verdict.c test/client/verdict.h
 
 # finds its NVML where it lies itself
 build/test/gauges_test: TEST_SOURCES = src/engine/gauges.c test/client/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
@@ -264,7 +294,9 @@ build/test/spheroid_margin_test: src/common/spheroid_distance.c $(DISTANCE_HEADE
 # the engine's tests and benchmarks are clients of it
 CLIENT_SOURCES := $(sort $(wildcard test/client/*.c)) src/common/channel.c
 NEAREST_SOURCES := $(sort $(wildcard test/engine/*.c)) $(CLIENT_SOURCES)
-NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test build/test/watch_test
+build/test/stranger_test: TEST_SOURCES = $(CLIENT_SOURCES)
+build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/client/*.h src/common/*.h)
+NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test build/test/watch_test build/test/faults_test
 $(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
 $(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/client/*.h src/common/*.h)
 SEARCH_SOURCES := $(sort $(wildcard test/search/*.c)) $(CLIENT_SOURCES) src/common/spheroid_distance.c
@@ -295,6 +327,26 @@ build/test/geonn-engine-other-version: $(ENGINE_SOURCES) $(wildcard src/common/*
 	@mkdir -p $(@D)
 	$(CC) $(ENGINE_CFLAGS) -O1 -DGEONN_VERSION='"0.0-other"' -o $@ $(ENGINE_SOURCES) -lproj -lm -ldl
 
+# the engine, from the same object files, but with the calls that test/faults
+# has something in place of going there; those of libraries do not
+FAULT_OBJECTS := $(patsubst test/faults/%.c,build/test/faults/%.o,$(sort $(wildcard test/faults/*.c)))
+ifneq ($(NVCC),)
+FAULT_OBJECTS += $(patsubst test/faults/%.cu,build/test/faults/%.o,$(sort $(wildcard test/faults/*.cu)))
+FAULT_LINK = $(NVCC) -cudart static -Xcompiler -pthread
+else
+FAULT_LINK = $(CC) -pthread
+endif
+build/test/faults/%.o: test/faults/%.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/test/faults/%.o: test/faults/%.cu build/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/test/faults/engine.o: $(FAULT_OBJECTS) $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
+	$(LD) -r $(shell nm $(FAULT_OBJECTS) | sed -n 's/.* T __wrap_/--wrap=/p') -o $@ $^
+build/test/geonn-engine-faults: build/test/faults/engine.o
+	$(FAULT_LINK) -o $@ $^ -lproj -lm -ldl
+
 # run by hand, and by make check, on a host with a GPU
 ifneq ($(NVCC),)
 TEST_PROGRAMS += $(patsubst test/unit/%.cu,build/test/%,$(sort $(wildcard test/unit/*.cu)))
@@ -312,16 +364,83 @@ test-programs: $(TEST_PROGRAMS)
 check-gpu: all test-programs
 	@test/check-gpu
 
+# ---- fuzzers of the protocol, by clang's libFuzzer ----
+
+# where there is a clang that has it; the package of compiler-rt brings it
+FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
+FUZZ_SECONDS = 3600
+FUZZ_SANITIZE = address,undefined,float-cast-overflow
+FUZZ_CFLAGS = -std=gnu11 -O1 -g -pthread -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS) $(PRECISION)
+FUZZ_CC = $(FUZZ_CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,$(FUZZ_SANITIZE)
+FUZZ_LINK = $(FUZZ_CLANG) -pthread -fsanitize=fuzzer,$(FUZZ_SANITIZE)
+FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer
+
+ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/client/engine_client.c \
+	$(addprefix test/fuzz/protocol/,steps.c scribble.c hostile_client.c engine_fuzzer.c)
+
+build/fuzz/%.o: %.c build/flags
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(DEPENDENCIES) -c -o $@ $<
+build/fuzz/engine_fuzzer: $(ENGINE_FUZZER_SOURCES:%.c=build/fuzz/%.o)
+	$(FUZZ_LINK) -o $@ $^ -lproj -lm -ldl
+
+# of the module what talks to the engine; and of the server what that calls there
+CLIENT_FUZZER_SOURCES = $(addprefix src/,client.c client_slots.c admission.c connection.c memory_file.c references.c groups.c common/channel.c) \
+	$(addprefix test/fuzz/protocol/,steps.c scribble.c backend_shim.c hostile_engine.c client_fuzzer.c)
+
+build/fuzz/module/%.o: %.c build/flags
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(CPPFLAGS) -Isrc $(DEPENDENCIES) -c -o $@ $<
+build/fuzz/client_fuzzer: $(CLIENT_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
+	$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
+
+.PHONY: fuzz fuzzers
+ifneq ($(and $(FUZZ_CLANG),$(shell echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(FUZZ_LINK) -o /dev/null -x c - 2>/dev/null && echo yes)),)
+fuzzers: $(FUZZERS)
+else
+fuzzers:
+	@echo "the fuzzers of the protocol are not built: there is no clang with libFuzzer"
+endif
+fuzz: fuzzers
+	test/fuzz/protocol/run build/fuzz $(FUZZ_SECONDS)
+
+# The engine and its clients, built once more for each of gcc's sanitizers in a
+# tree of links of its own.
+SANITIZE_asan = address,undefined -fno-sanitize-recover=all
+SANITIZE_tsan = thread
+SANITIZED_TESTS = engine protocol lifetime recognition watch sharing search
+.PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
+$(addprefix sanitized-,asan tsan): sanitized-%:
+	@mkdir -p build/$*
+	@ln -sfn $(addprefix ../../,Makefile geonn.control sql src test) build/$*
+	@$(MAKE) -s -C build/$* NVCC= CC='gcc -fsanitize=$(SANITIZE_$*)' build/geonn-engine $(SANITIZED_TESTS:%=build/test/%_test)
+check-sanitizers: sanitized-asan sanitized-tsan
+	@test/sanitizers $(SANITIZED)
+
 # What the other compiler warns of; gcc warns while it builds.
 .PHONY: syntax clang-syntax
 syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) $(wildcard test/engine/*.c) $(addprefix test/unit/,engine_test.c protocol_test.c lifetime_test.c recognition_test.c watch_test.c gauges_test.c fake_nvml.c search_test.c sharing_test.c geodesy_margin_test.c spheroid_margin_test.c lying_engine.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) $(wildcard test/engine/*.c) $(addprefix test/unit/,engine_test.c protocol_test.c lifetime_test.c recognition_test.c watch_test.c stranger_test.c faults_test.c gauges_test.c siphash_test.c fake_nvml.c search_test.c sharing_test.c geodesy_margin_test.c spheroid_margin_test.c lying_engine.c) $(wildcard test/faults/*.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"
+
+# What is found without running anything: two at a time, as each takes minutes.
+# The server's assertions tell the analyser what cannot be.
+# cppcheck guesses which functions set what they are given, and the others know.
+.PHONY: cppcheck analyser
+cppcheck:
+	@cppcheck --quiet --std=c11 --enable=warning,performance --suppress=uninitvar --inline-suppr --error-exitcode=1 \
+		--include=test/unit/cppcheck.h -I src -I src/common src src/engine src/common $(wildcard test/client test/engine test/search test/unit)
+	@echo "ok - cppcheck has nothing to say"
+ANALYSE = $(or $(CLANG),clang) --analyze -Xclang -analyzer-output=text -Xclang -analyzer-werror -o /dev/null
+analyser:
+	@printf '%s\n' $(MODULE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) $(CPPFLAGS) -DUSE_ASSERT_CHECKING
+	@printf '%s\n' $(ENGINE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) -std=gnu11
+	@echo "ok - the analyser has nothing to say"
 
 .PHONY: stop-demo
 stop-demo:
@@ -370,6 +489,6 @@ build/bench/geonn-bench: $(BENCH_OBJECTS) build/engine/common/channel.o
 	$(CC) -pthread -o $@ $^ $(BENCH_LIBS) -lm
 endif
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find build -path build/valgrind -prune -o -name "*.d" -print 2>/dev/null)
 
 endif

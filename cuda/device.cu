@@ -183,7 +183,12 @@ begin_piece(struct device *device, struct lane *lane, const struct piece_operati
 			return;
 		}
 	}
-	piece->place(device, lane, rows, lane->memory);
+	if (piece->place(device, lane, rows, lane->memory) <= lane->bytes)
+		return;
+	/* it could not find out what it needs, then or now */
+	lane->search->failed = true;
+	cuda_fail(device, &lane->search->failure, cudaErrorUnknown);
+	lane->state = LANE_ENDING;
 }
 
 static const struct piece_operations *

@@ -160,6 +160,8 @@ allocate(struct device *device, size_t bytes, bool for_dataset, const char *purp
 	}
 	if (error != cudaErrorMemoryAllocation)
 	{
+		if (memory != NULL)
+			cudaFreeAsync(memory, cuda->building);
 		cuda_fail(device, failure, error);
 		return NULL;
 	}

@@ -123,7 +123,8 @@ struct neighbours
 
 /*
  * neighbours_sort.cu: enqueue the making of vectors, and the sorting of
- * observations along the references' curve.
+ * observations along the references' curve.  What a sort takes is INDEX_NO_ROOM
+ * where CUDA does not say.
  */
 extern size_t neighbours_sort_bytes(uint32_t rows);
 extern cudaError_t neighbours_sort(const struct neighbours *search);

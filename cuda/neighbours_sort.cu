@@ -49,10 +49,9 @@ neighbours_sort_bytes(uint32_t rows)
 {
 	size_t		bytes = 0;
 
-	/* its answer depends on the number alone, and can't fail */
-	cub::DeviceRadixSort::SortPairs(NULL, bytes, (const uint64_t *) NULL, (uint64_t *) NULL,
-									(const uint32_t *) NULL, (uint32_t *) NULL, rows);
-	return bytes;
+	return cub::DeviceRadixSort::SortPairs(NULL, bytes, (const uint64_t *) NULL, (uint64_t *) NULL,
+										   (const uint32_t *) NULL, (uint32_t *) NULL,
+										   rows) == cudaSuccess ? bytes : INDEX_NO_ROOM;
 }
 
 cudaError_t
@@ -113,32 +112,34 @@ enqueue_entry_sort(void *scratch, size_t *bytes,
 }
 
 /*
- * Lay the room out for so many entries; returns the bytes that it takes.
+ * Lay the room out for so many entries; *bytes is what it takes.
  */
-static size_t
-place_entry_room(void *memory, uint32_t entries, struct entry_room *room)
+static cudaError_t
+place_entry_room(void *memory, uint32_t entries, struct entry_room *room, size_t *bytes)
 {
 	cub::DoubleBuffer<struct neighbours_entry> no_entries;
 	cub::DoubleBuffer<uint32_t> no_references;
-	size_t		offset = 0;
+	cudaError_t error;
 
-	/* its answer depends on the number alone, and can't fail */
 	room->scratch_bytes = 0;
-	enqueue_entry_sort(NULL, &room->scratch_bytes, &no_entries, &no_references, entries,
-					   UINT32_MAX, 0);
+	if ((error = enqueue_entry_sort(NULL, &room->scratch_bytes, &no_entries, &no_references,
+									entries, UINT32_MAX, 0)) != cudaSuccess)
+		return error;
+	*bytes = 0;
 	room->entry = (struct neighbours_entry *)
-		next_column(memory, &offset, entries * sizeof(struct neighbours_entry));
-	room->reference = (uint32_t *) next_column(memory, &offset, entries * sizeof(uint32_t));
-	room->scratch = next_column(memory, &offset, room->scratch_bytes);
-	return offset;
+		next_column(memory, bytes, entries * sizeof(struct neighbours_entry));
+	room->reference = (uint32_t *) next_column(memory, bytes, entries * sizeof(uint32_t));
+	room->scratch = next_column(memory, bytes, room->scratch_bytes);
+	return cudaSuccess;
 }
 
 size_t
 neighbours_entry_sort_bytes(uint32_t entries)
 {
 	struct entry_room room;
+	size_t		bytes;
 
-	return place_entry_room(NULL, entries, &room);
+	return place_entry_room(NULL, entries, &room, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
 }
 
 /*
@@ -151,11 +152,14 @@ cudaError_t
 neighbours_sort_entries(struct neighbours *search, uint32_t entries)
 {
 	struct entry_room room;
+	size_t		bytes;
 	cudaError_t error;
 
 	if (entries == 0)
 		return cudaSuccess;
-	place_entry_room(search->entry_sort_room, search->entry_room, &room);
+	if ((error = place_entry_room(search->entry_sort_room, search->entry_room, &room,
+								  &bytes)) != cudaSuccess)
+		return error;
 
 	cub::DoubleBuffer<struct neighbours_entry> sorted(search->entry, room.entry);
 	cub::DoubleBuffer<uint32_t> references(search->entry_reference, room.reference);

@@ -228,6 +228,7 @@ CREATE FUNCTION geonn_status(
 		OUT version text,		-- of the engine
 		OUT devices integer,	-- that geonn.device = auto uses
 		OUT sessions integer,	-- statements at work
+		OUT sessions_waiting integer,	-- statements that wait for others to end
 		OUT datasets integer,	-- sets of references held
 		OUT datasets_kept integer,	-- of these: also when no statement uses them
 		OUT searches integer,	-- batches waiting or being searched
@@ -574,6 +575,7 @@ CREATE FUNCTION geonn_statistics(
 		OUT bytes bigint,		-- through batches, to and from the engine
 		OUT fallbacks bigint,	-- smaller batches, second attempts, CPU for GPU
 		OUT total_time double precision,	-- milliseconds
+		OUT queued_time double precision,	-- waiting for a session
 		OUT reading_references_time double precision,
 		OUT sorting_references_time double precision,
 		OUT building_time double precision,
@@ -595,7 +597,7 @@ CREATE VIEW geonn_stat AS
 		   s.obs, s.obs_name, s.ref, s.ref_name, s.arguments, s.calls, s.failed, s.rows,
 		   s.observations, s.observations_skipped, s.unmatched, s.references_read,
 		   s.references_skipped, s.references_kept, s.batches, s.bytes, s.fallbacks,
-		   s.total_time, s.reading_references_time, s.sorting_references_time,
+		   s.total_time, s.queued_time, s.reading_references_time, s.sorting_references_time,
 		   s.building_time, s.searching_time, s.waiting_time, s.reading_observations_time,
 		   s.last_error, s.last_error_at, s.stats_since
 	FROM geonn_statistics() s LEFT JOIN pg_database d ON d.oid = s.datid;

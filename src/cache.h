@@ -54,6 +54,9 @@ typedef enum TargetColumn
 /* The schema of the extension that the called function belongs to. */
 extern Oid	geonn_cache_schema(FunctionCallInfo fcinfo);
 
+/* Raises an error on a standby, where no cache can be changed or refreshed. */
+extern void geonn_cache_check_primary(void);
+
 /* A relation's owner, or InvalidOid where there is none. */
 extern Oid	geonn_relation_owner(Oid relation);
 
@@ -81,8 +84,9 @@ extern uint64 geonn_catalog_run(Oid schema, const char *statement, Snapshot snap
 								const char *nulls);
 
 /*
- * The cache of this name, in the current memory context.  Raises an error where there
- * is none, and where the current user is not a member of the role that owns it.
+ * The cache of this name, in the current memory context, to be changed or refreshed.
+ * Raises an error where there is none, where the current user is not a member of the role
+ * that owns it, and on a standby.
  */
 extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
 

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -33,6 +34,17 @@ Oid
 geonn_cache_schema(FunctionCallInfo fcinfo)
 {
 	return get_func_namespace(fcinfo->flinfo->fn_oid);
+}
+
+void
+geonn_cache_check_primary(void)
+{
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("caches cannot be changed or refreshed during recovery"),
+				 errdetail("This server is a standby, and follows what its primary does."),
+				 errhint("Call it on the primary: the rows come here from there.")));
 }
 
 /* ---- statements ---- */
@@ -232,6 +244,7 @@ geonn_cache_find(Oid schema, const char *name)
 	Datum		value = CStringGetTextDatum(name);
 	GeonnCache *cache;
 
+	geonn_cache_check_primary();
 	SPI_connect();
 	if (geonn_catalog_run(schema, psprintf("SELECT %s FROM $S.geonn_cache WHERE name = $1",
 										   cache_columns), NULL, 1, &type, &value, NULL) == 0)

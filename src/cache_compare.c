@@ -12,12 +12,12 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "cache_copy.h"
+#include "common/siphash.h"
 
 typedef struct RowHash
 {
@@ -334,15 +334,11 @@ hash_of_id(const Comparison *comparison, const char *bytes)
 {
 	const GeonnCopy *copy = comparison->copy;
 	Size		length;
-	const unsigned char *id = (const unsigned char *) geonn_copy_id(&copy->shape, bytes, &length);
+	const char *id = geonn_copy_id(&copy->shape, bytes, &length);
+	RowHash		hash;
 
-	return (RowHash)
-	{
-		{
-			hash_bytes_extended(id, (int) length, copy->seed[0]),
-				hash_bytes_extended(id, (int) length, copy->seed[1])
-		}
-	};
+	geonn_siphash(copy->seed, id, length, hash.hash);
+	return hash;
 }
 
 /* no row was added for an id */

@@ -20,11 +20,11 @@
  *	   the same the part has not changed.  So what has changed is found by one
  *	   scan of a table in no particular order, with memory for the directory
  *	   alone.  Sums and hashes have 128 bits and depend on a secret seed of the
- *	   copy; two states of a part have the same one by an accident that has
+ *	   copy, the hash's key; two states of a part have the same one by an accident that has
  *	   to be waited for longer than for any other fault of a machine, as with the sums
  *	   that file systems and version control trust;
  *	 - a ball around all its points, and the greatest of their bounds, by which
- *	   cache_affected.c passes over what changes of the references cannot reach.
+ *	   cache_incremental.c passes over what changes of the references cannot reach.
  *
  * A point's bound is how far its neighbours reach: the distance of the last of its k
  * nearest, or the greatest distance that was asked for where it has fewer.
@@ -32,7 +32,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -40,6 +39,7 @@
 #include "utils/memutils.h"
 
 #include "cache_copy.h"
+#include "common/siphash.h"
 
 /* parts that are read by one statement */
 #define PARTS_A_READING	1024
@@ -201,13 +201,11 @@ key_of(double latitude, double longitude, uint64 hash)
 CopyPlace
 geonn_copy_place(const GeonnCopy *copy, const char *bytes, Size length)
 {
-	const unsigned char *start = (const unsigned char *) bytes;
 	CopyPlace	place;
 	bool		placed;
 	double		coordinates[2];
 
-	place.hash[0] = hash_bytes_extended(start, (int) length, copy->seed[0]);
-	place.hash[1] = hash_bytes_extended(start, (int) length, copy->seed[1]);
+	geonn_siphash(copy->seed, bytes, length, place.hash);
 	memcpy(&placed, bytes, sizeof(placed));
 	memcpy(coordinates, bytes + sizeof(placed), sizeof(coordinates));
 	place.key = placed ? key_of(coordinates[0], coordinates[1], place.hash[0]) : UNPLACED_KEY;
@@ -235,8 +233,10 @@ geonn_copy_write(const GeonnCopy *copy, const PointRow *row, StringInfo bytes, C
 				 errmsg("an observation without an id cannot be kept in the table of cache \"%s\"",
 						copy->cache->name),
 				 errdetail("With keep_unmatched all rows are kept, by their ids.")));
-	appendBinaryStringInfo(bytes, (char *) &placed, sizeof(placed));
-	appendBinaryStringInfo(bytes, (char *) coordinates, sizeof(coordinates));
+	enlargeStringInfo(bytes, sizeof(placed) + sizeof(coordinates));
+	memcpy(bytes->data + start, &placed, sizeof(placed));
+	memcpy(bytes->data + start + sizeof(placed), coordinates, sizeof(coordinates));
+	bytes->len += sizeof(placed) + sizeof(coordinates);
 	write_value(bytes, shape->id, row->id);
 	for (int i = 0; i < shape->by_count; i++)
 	{

@@ -57,6 +57,8 @@ struct CopyWriter
 	Datum		numbers[PARTS_A_WRITING];
 	Datum		values[PARTS_A_WRITING];
 	int			waiting_count;
+	bool		waiting_there;	/* in place of those with their numbers */
+	uint32		first_new;		/* parts with lesser numbers are there */
 };
 
 static const char *const tables[] = {"geonn_cache_part", "geonn_cache_directory"};
@@ -78,11 +80,22 @@ geonn_copy_delete(const GeonnCache *cache, CacheSide side)
 
 /* ---- tables ---- */
 
+/* statements that write so many rows, of a table: new ones, and those that are there already */
+static const char *const writing[] = {
+	"INSERT INTO $S.%s (cache, side, number, contents)"
+	" SELECT $1, $2, n.number, n.contents FROM ROWS FROM"
+	" (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n(number, contents)",
+	"UPDATE $S.%s AS t SET contents = n.contents FROM ROWS FROM"
+	" (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n(number, contents)"
+	" WHERE t.cache = $1 AND t.side = $2 AND t.number = n.number"
+};
+
 /*
- * Rows of a table of this side, new ones or in place of those with their numbers.
+ * Rows of a table of this side.
  */
 static void
-write_rows(const GeonnCopy *copy, const char *table, Datum *numbers, Datum *contents, int count)
+write_rows(const GeonnCopy *copy, const char *table, bool are_there, Datum *numbers,
+		   Datum *contents, int count)
 {
 	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID, BYTEAARRAYOID};
 	Datum		values[] = {Int32GetDatum(copy->cache->id), Int16GetDatum(copy->side), (Datum) 0, (Datum) 0};
@@ -92,13 +105,9 @@ write_rows(const GeonnCopy *copy, const char *table, Datum *numbers, Datum *cont
 												TYPALIGN_INT));
 	values[3] = PointerGetDatum(construct_array(contents, count, BYTEAOID, -1, false,
 												TYPALIGN_INT));
-	(void) geonn_catalog_run(copy->cache->schema,
-							 psprintf("INSERT INTO $S.%s AS t (cache, side, number, contents)"
-									  " SELECT $1, $2, n.number, n.contents FROM ROWS FROM"
-									  " (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n(number, contents)"
-									  " ON CONFLICT (cache, side, number)"
-									  " DO UPDATE SET contents = excluded.contents", table),
-							 NULL, lengthof(types), types, values, NULL);
+	if (geonn_catalog_run(copy->cache->schema, psprintf(writing[are_there], table), NULL,
+						  lengthof(types), types, values, NULL) != (uint64) count)
+		elog(ERROR, "rows of table %s of cache %d are missing", table, copy->cache->id);
 	SPI_finish();
 }
 
@@ -106,8 +115,8 @@ static void
 write_waiting(CopyWriter *writer)
 {
 	if (writer->waiting_count > 0)
-		write_rows(writer->copy, "geonn_cache_part", writer->numbers, writer->values,
-				   writer->waiting_count);
+		write_rows(writer->copy, "geonn_cache_part", writer->waiting_there, writer->numbers,
+				   writer->values, writer->waiting_count);
 	writer->waiting_count = 0;
 	MemoryContextReset(writer->waiting);
 }
@@ -170,9 +179,13 @@ add_entry(CopyWriter *writer, const CopyPart *part)
 static void
 write_part(CopyWriter *writer, const CopyPart *part, const char *contents, Size length)
 {
+	bool		is_there = part->number < writer->first_new;
 	MemoryContext former;
 
 	add_entry(writer, part);
+	if (writer->waiting_there != is_there)
+		write_waiting(writer);
+	writer->waiting_there = is_there;
 	former = MemoryContextSwitchTo(writer->waiting);
 	writer->numbers[writer->waiting_count] = Int32GetDatum((int32) part->number);
 	writer->values[writer->waiting_count++] = PointerGetDatum(make_bytea(contents, length));
@@ -228,6 +241,8 @@ geonn_copy_writer_begin(GeonnCopy *copy, bool anew)
 		copy->next_number = 0;
 		begin_part(writer, 0, copy->next_number++);
 	}
+	else
+		writer->first_new = copy->next_number;
 	return writer;
 }
 
@@ -324,7 +339,8 @@ write_directory(CopyWriter *writer)
 			continue;
 		contents = PointerGetDatum(make_bytea((char *) (writer->parts + first),
 											  count * sizeof(CopyPart)));
-		write_rows(writer->copy, "geonn_cache_directory", &number, &contents, 1);
+		write_rows(writer->copy, "geonn_cache_directory",
+				   !writer->anew && first < writer->copy->count, &number, &contents, 1);
 		pfree(DatumGetPointer(contents));
 	}
 }

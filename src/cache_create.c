@@ -101,6 +101,7 @@ read_arguments(FunctionCallInfo fcinfo)
 		if (names[i] != NULL)
 			require(fcinfo, i, names[i]);
 	}
+	geonn_cache_check_primary();
 	cache->schema = geonn_cache_schema(fcinfo);
 	cache->name = text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_NAME));
 	cache->obs = PG_GETARG_OID(ARGUMENT_OBS);
@@ -172,6 +173,7 @@ new_table(FunctionCallInfo fcinfo, const GeonnCache *cache, Oid *schema)
 static void
 enter(GeonnCache *cache)
 {
+	NameData	changed_since;	/* whose bytes are all read */
 	Oid			types[] = {TEXTOID, OIDOID, OIDOID, OIDOID, INT4OID, FLOAT8OID, FLOAT8OID, TEXTOID,
 	NAMEARRAYOID, BOOLOID, BOOLOID, TEXTOID, TEXTOID, JSONBOID, NAMEOID};
 	Datum		values[] = {CStringGetTextDatum(cache->name), ObjectIdGetDatum(cache->target),
@@ -180,7 +182,7 @@ enter(GeonnCache *cache)
 		PointerGetDatum(cache->metric), PointerGetDatum(cache->by),
 		BoolGetDatum(cache->exclude_self), BoolGetDatum(cache->keep_unmatched),
 	PointerGetDatum(cache->ties), PointerGetDatum(cache->invalid), JsonbPGetDatum(cache->options),
-	CStringGetDatum(cache->changed_since)};
+	NameGetDatum(&changed_since)};
 	char		nulls[] = "               ";
 	bool		is_null;
 
@@ -194,6 +196,8 @@ enter(GeonnCache *cache)
 		nulls[8] = 'n';
 	if (cache->changed_since == NULL)
 		nulls[14] = 'n';
+	else
+		namestrcpy(&changed_since, cache->changed_since);
 	if (geonn_catalog_run(cache->schema,
 						  "INSERT INTO $S.geonn_cache (name, target, obs, ref, k, max_distance, radius,"
 						  " metric, by, exclude_self, keep_unmatched, ties, invalid, options,"
@@ -279,6 +283,7 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius, bool *has_name)
 	iterator = JsonbIteratorInit(&changes->root);
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
 	{
+		Assert(key != NULL || token != WJB_VALUE);	/* keys come before values */
 		if (token == WJB_KEY)
 		{
 			bool		is_known = false;

@@ -3,7 +3,7 @@
  *		The rows of observations that are searched for again, against the table's.
  *
  * As the rows of an observation are complete they join a batch; the table's rows of all of a
- * batch's ids are read by one statement, and compared rank by rank.  An id that is
+ * batch's ids are read, and compared rank by rank.  An id that is
  * there twice shows when the table has rows of one that has come though none with its id has
  * gone, or when a row of the table turns up for two.
  */
@@ -12,22 +12,19 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/typcache.h"
 
 #include "cache_incremental.h"
+#include "cache_target_rows.h"
 
 /*
- * Observations, and rows, that are compared with the table's at a time: many, as ids that are
- * asked for in their order are often near each other in the table.
+ * Observations, and rows, that are compared with the table's at a time: many, as the whole
+ * table may be read for them.
  */
-#define OBSERVATIONS_A_BATCH	65536
-#define ROWS_A_BATCH			262144
+#define OBSERVATIONS_A_BATCH	1048576
+#define ROWS_A_BATCH			1048576
+#define INITIAL_ROOM			1024
 
 typedef struct FoundRow
 {
@@ -48,9 +45,8 @@ typedef struct Comparison
 {
 	const GeonnIncrement *increment;
 	GeonnDifference *difference;
-	SPIPlanPtr	table_rows;
+	TargetRows *table_rows;
 	Form_pg_attribute columns[TARGET_COLUMNS];
-	TypeCacheEntry *id_type;
 	uint64	   *gone;			/* hashes of the ids that have gone, sorted */
 	uint64		gone_count;
 	PlaceSet	handled;		/* rows of the table */
@@ -59,27 +55,15 @@ typedef struct Comparison
 
 	/* the batch */
 	MemoryContext batch_context;
-	FoundObservation *observations; /* [OBSERVATIONS_A_BATCH] */
-	int			count;
+	FoundObservation *observations;
+	uint32		count;
+	uint32		room;
 	FoundRow   *rows;
 	uint32		row_count;
 	uint32		row_room;
 } Comparison;
 
 /* ---- ids that have gone ---- */
-
-/*
- * Equal ids have equal hashes, where their type knows any.
- */
-static uint64
-hash_of(const Comparison *comparison, Datum id)
-{
-	if (!OidIsValid(comparison->id_type->hash_extended_proc))
-		return 0;
-	return DatumGetUInt64(FunctionCall2Coll(&comparison->id_type->hash_extended_proc_finfo,
-											comparison->columns[0]->attcollation,
-											id, Int64GetDatum(0)));
-}
 
 static int
 by_value(const void *first, const void *second)
@@ -94,14 +78,12 @@ by_value(const void *first, const void *second)
  * The id of such bytes, in the current memory context.
  */
 static Datum
-id_of(const GeonnIncrement *increment, const char *bytes, bool *placed)
+id_of(const GeonnIncrement *increment, const char *bytes)
 {
 	const CopyShape *shape = &increment->observations->shape;
 	CopyRow		row = geonn_copy_row(shape);
 
 	(void) geonn_copy_read(shape, bytes, &row);
-	if (placed != NULL)
-		*placed = row.placed;
 	return row.id;
 }
 
@@ -117,8 +99,9 @@ learn_gone(Comparison *comparison)
 	former = MemoryContextSwitchTo(comparison->batch_context);
 	for (uint64 i = 0; i < changes->gone_count; i++)
 	{
-		comparison->gone[i] = hash_of(comparison, id_of(comparison->increment,
-														changes->gone[i].bytes, NULL));
+		comparison->gone[i] = geonn_target_rows_hash(comparison->table_rows,
+													 id_of(comparison->increment,
+														   changes->gone[i].bytes));
 		if (i % 1024 == 0)
 			MemoryContextReset(comparison->batch_context);
 	}
@@ -131,7 +114,7 @@ learn_gone(Comparison *comparison)
 static bool
 has_gone(const Comparison *comparison, Datum id)
 {
-	uint64		hash = hash_of(comparison, id);
+	uint64		hash = geonn_target_rows_hash(comparison->table_rows, id);
 
 	return comparison->gone_count > 0 &&
 		bsearch(&hash, comparison->gone, comparison->gone_count, sizeof(uint64), by_value) != NULL;
@@ -139,42 +122,20 @@ has_gone(const Comparison *comparison, Datum id)
 
 /* ---- a batch ---- */
 
-static void
-prepare_table_rows(Comparison *comparison)
-{
-	Oid			type = get_array_type(comparison->columns[0]->atttypid);
-	char	   *statement = psprintf("SELECT n.number, t.ctid, t.obs_id, t.rank, t.ref_id, t.distance"
-									 " FROM (SELECT obs_id, number"
-									 " FROM pg_catalog.unnest($1) WITH ORDINALITY AS u(obs_id, number)"
-									 " ORDER BY obs_id) AS n"
-									 " JOIN %s AS t ON t.obs_id %s n.obs_id",
-									 geonn_cache_target_name(comparison->increment->cache),
-									 geonn_cache_equality(comparison->columns[0]->atttypid));
-
-	comparison->table_rows = SPI_prepare(statement, 1, &type);
-	if (comparison->table_rows == NULL)
-		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
-}
-
 /*
  * A row that the table has.
  */
 static void
-compare_table_row(Comparison *comparison, HeapTuple tuple)
+compare_table_row(void *state, uint32 number, ItemPointer place, const Datum *values,
+				  const bool *nulls)
 {
-	Datum		values[2 + TARGET_COLUMNS];
-	bool		nulls[2 + TARGET_COLUMNS];
-	FoundObservation *observation;
-	ItemPointer place;
+	Comparison *comparison = state;
+	FoundObservation *observation = &comparison->observations[number];
 	int32		rank;
 	FoundRow   *row;
-	MemoryContext former;
+	MemoryContext former = MemoryContextSwitchTo(comparison->context);
 	bool		is_first;
 
-	heap_deform_tuple(tuple, SPI_tuptable->tupdesc, values, nulls);
-	observation = &comparison->observations[DatumGetInt64(values[0]) - 1];
-	place = (ItemPointer) DatumGetPointer(values[1]);
-	former = MemoryContextSwitchTo(comparison->context);
 	is_first = geonn_place_add(&comparison->handled, place);
 	MemoryContextSwitchTo(former);
 	if (!is_first && comparison->forgiving)
@@ -182,7 +143,7 @@ compare_table_row(Comparison *comparison, HeapTuple tuple)
 	if (!is_first || !observation->may_be_there)
 		geonn_cache_raise_duplicate(comparison->increment->cache,
 									comparison->columns[0]->atttypid, observation->id);
-	rank = DatumGetInt32(values[2 + TARGET_RANK]);
+	rank = DatumGetInt32(values[TARGET_RANK]);
 	if (rank < 1 || (uint32) rank > observation->count)
 	{
 		geonn_difference_add(comparison->difference, ROW_DELETED, place, NULL, NULL);
@@ -190,48 +151,23 @@ compare_table_row(Comparison *comparison, HeapTuple tuple)
 	}
 	row = &comparison->rows[observation->first + rank - 1];
 	row->in_table = true;
-	if (!geonn_same_rows(comparison->increment->row_type, values + 2, nulls + 2,
+	if (!geonn_same_rows(comparison->increment->row_type, values, nulls,
 						 row->values, row->nulls))
 		geonn_difference_add(comparison->difference, ROW_UPDATED, place, row->values, row->nulls);
-}
-
-/*
- * Read them by the primary key, one id after the other: the planner, which has the number of
- * ids and not that they are in order, would rather read the whole table for each batch.
- */
-static void
-read_table_rows(Comparison *comparison, Datum ids)
-{
-	int			level = NewGUCNestLevel();
-	int			result;
-
-	geonn_plan_by_index();
-	result = SPI_execute_plan(comparison->table_rows, &ids, NULL, true, 0);
-	AtEOXact_GUC(true, level);
-	if (result < 0)
-		elog(ERROR, "could not read the table: %s", SPI_result_code_string(result));
 }
 
 static void
 compare_batch(Comparison *comparison)
 {
 	MemoryContext former = MemoryContextSwitchTo(comparison->batch_context);
-	Form_pg_attribute id = comparison->columns[0];
-	Datum	   *ids;
+	Datum	   *ids = MemoryContextAllocHuge(comparison->batch_context,
+											 Max(comparison->count, 1) * sizeof(Datum));
 
 	CHECK_FOR_INTERRUPTS();
-	if (comparison->count > 0)
-	{
-		ids = palloc(comparison->count * sizeof(Datum));
-		for (int i = 0; i < comparison->count; i++)
-			ids[i] = comparison->observations[i].id;
-		read_table_rows(comparison,
-						PointerGetDatum(construct_array(ids, comparison->count, id->atttypid,
-														id->attlen, id->attbyval, id->attalign)));
-		for (uint64 i = 0; i < SPI_processed; i++)
-			compare_table_row(comparison, SPI_tuptable->vals[i]);
-		SPI_freetuptable(SPI_tuptable);
-	}
+	for (uint32 i = 0; i < comparison->count; i++)
+		ids[i] = comparison->observations[i].id;
+	geonn_target_rows_of(comparison->table_rows, ids, comparison->count, compare_table_row,
+						 comparison);
 	for (uint32 i = 0; i < comparison->row_count; i++)
 	{
 		FoundRow   *row = &comparison->rows[i];
@@ -253,9 +189,15 @@ add_observation(Comparison *comparison, const char *bytes, bool has_come)
 
 	if (comparison->count == OBSERVATIONS_A_BATCH || comparison->row_count >= ROWS_A_BATCH)
 		compare_batch(comparison);
+	if (comparison->count == comparison->room)
+	{
+		comparison->room *= 2;
+		comparison->observations = repalloc_huge(comparison->observations,
+												 comparison->room * sizeof(FoundObservation));
+	}
 	former = MemoryContextSwitchTo(comparison->batch_context);
 	observation = &comparison->observations[comparison->count++];
-	observation->id = id_of(comparison->increment, bytes, NULL);
+	observation->id = id_of(comparison->increment, bytes);
 	observation->may_be_there = !has_come || has_gone(comparison, observation->id);
 	observation->first = comparison->row_count;
 	observation->count = 0;
@@ -330,6 +272,7 @@ search_again(Comparison *comparison, Work *work, uint64 count)
 			observation = add_observation(comparison, present->bytes, present->row < 0);
 			present->bound = geonn_copy_bound(&join.question, 0, 0);
 		}
+		Assert(observation != NULL);
 		add_row(comparison, observation, values, nulls);
 		if (!nulls[TARGET_DISTANCE])
 			present->bound = geonn_copy_bound(&join.question, observation->count,
@@ -380,12 +323,11 @@ geonn_increment_rows(const GeonnIncrement *increment, Work *work, uint64 count,
 													  ALLOCSET_DEFAULT_SIZES);
 	for (int i = 0; i < TARGET_COLUMNS; i++)
 		comparison->columns[i] = TupleDescAttr(increment->row_type, i);
-	comparison->id_type = lookup_type_cache(comparison->columns[0]->atttypid,
-											TYPECACHE_HASH_EXTENDED_PROC_FINFO);
-	comparison->observations = palloc(OBSERVATIONS_A_BATCH * sizeof(FoundObservation));
-	comparison->row_room = OBSERVATIONS_A_BATCH;
+	comparison->room = INITIAL_ROOM;
+	comparison->observations = palloc(comparison->room * sizeof(FoundObservation));
+	comparison->row_room = INITIAL_ROOM;
 	comparison->rows = palloc(comparison->row_room * sizeof(FoundRow));
-	prepare_table_rows(comparison);
+	comparison->table_rows = geonn_target_rows_create(increment->cache, increment->row_type);
 	learn_gone(comparison);
 
 	if (count > 0)

@@ -37,6 +37,7 @@
 #include "utils/timestamp.h"
 
 #include "cache.h"
+#include "compat.h"
 #include "cron_time.h"
 
 PG_FUNCTION_INFO_V1(geonn_schedule);
@@ -312,11 +313,7 @@ require_version(const CronSchedule *schedule, const char *text)
 static bool
 may_use_schema(Oid role, Oid schema)
 {
-#if PG_VERSION_NUM >= 160000
 	return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
-#else
-	return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
-#endif
 }
 
 static bool

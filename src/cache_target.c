@@ -8,9 +8,9 @@
  * work as ever, and the WAL has the differences alone.
  *
  * Differences are collected first and written last.  They wait in a tuplestore,
- * which spills to disk, and are written in batches, each a statement that has the
- * batch as arrays.  Rows are compared by their bytes: values that are equal but
- * not the same, as citext has them, differ.
+ * which spills to disk, and one statement for each kind reads them from there as from
+ * a table.  Rows are compared by their bytes: values that are equal but not the same,
+ * as citext has them, differ.
  */
 #include "postgres.h"
 
@@ -27,11 +27,13 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "tcop/dest.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/queryenvironment.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
@@ -39,9 +41,8 @@
 
 #include "cache.h"
 
-/* rows that are written at a time: into a new table, and of differences */
+/* rows that are written into a new table at a time */
 #define ROWS_A_FILL		1000
-#define ROWS_A_BATCH	8192
 
 PG_FUNCTION_INFO_V1(geonn_cache_changed);
 
@@ -200,18 +201,55 @@ geonn_target_fill(const GeonnCache *cache)
 
 /* ---- differences ---- */
 
-/* a difference: RowChange, the place of the row, and its values */
-#define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 2)
+/* a difference: the place of the row, and its values */
+#define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 1)
+
+/*
+ * What is kept of a difference, and the statement that writes all of a kind.  A scan by place
+ * does not look again at the place of a row that somebody has changed meanwhile, when
+ * he has committed: the second condition does, and such a row is passed over.
+ */
+static const struct
+{
+	int			first;			/* of a difference's columns, */
+	int			count;			/* and how many */
+	const char *statement;		/* of the table's name */
+}			kinds[ROW_CHANGES] = {
+	[ROW_DELETED] = {0, 1, "DELETE FROM %s AS t USING difference AS n"
+	" WHERE t.ctid = n.place AND (t.ctid = n.place) IS TRUE"},
+	[ROW_UPDATED] = {0, 5, "UPDATE %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
+		" distance = n.distance FROM difference AS n"
+	" WHERE t.ctid = n.place AND (t.ctid = n.place) IS TRUE"},
+	[ROW_INSERTED] = {1, 4, "INSERT INTO %s (obs_id, rank, ref_id, distance)"
+	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"}
+};
 
 struct GeonnDifference
 {
 	const GeonnCache *cache;
 	TupleDesc	row_type;
-	TupleDesc	type;
-	Tuplestorestate *store;
+	TupleDesc	types[ROW_CHANGES];
+	Tuplestorestate *stores[ROW_CHANGES];
 	int64		counts[ROW_CHANGES];
 	MemoryContext context;
 };
+
+static TupleDesc
+type_of_kind(TupleDesc row_type, RowChange change)
+{
+	TupleDesc	type = CreateTemplateTupleDesc(kinds[change].count);
+
+	for (int i = 0; i < kinds[change].count; i++)
+	{
+		int			column = kinds[change].first + i;
+
+		if (column == 0)
+			TupleDescInitEntry(type, 1, "place", TIDOID, -1, 0);
+		else
+			TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) column);
+	}
+	return type;
+}
 
 GeonnDifference *
 geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
@@ -220,12 +258,12 @@ geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
 
 	difference->cache = cache;
 	difference->row_type = row_type;
-	difference->type = CreateTemplateTupleDesc(DIFFERENCE_COLUMNS);
-	TupleDescInitEntry(difference->type, 1, "change", INT4OID, -1, 0);
-	TupleDescInitEntry(difference->type, 2, "place", TIDOID, -1, 0);
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-		TupleDescCopyEntry(difference->type, (AttrNumber) (i + 3), row_type, (AttrNumber) (i + 1));
-	difference->store = tuplestore_begin_heap(false, false, maintenance_work_mem);
+	for (int i = 0; i < ROW_CHANGES; i++)
+	{
+		difference->types[i] = type_of_kind(row_type, i);
+		difference->stores[i] = tuplestore_begin_heap(false, false,
+													  maintenance_work_mem / ROW_CHANGES);
+	}
 	difference->context = CurrentMemoryContext;
 	return difference;
 }
@@ -235,21 +273,17 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 					 const Datum *values, const bool *nulls)
 {
 	MemoryContext former = MemoryContextSwitchTo(difference->context);
-	Datum		row[DIFFERENCE_COLUMNS];
-	bool		row_nulls[DIFFERENCE_COLUMNS];
+	Datum		row[DIFFERENCE_COLUMNS] = {PointerGetDatum(place)};
+	bool		row_nulls[DIFFERENCE_COLUMNS] = {false};
+	int			first = kinds[change].first;
 
-	row[0] = Int32GetDatum(change);
-	row_nulls[0] = false;
-	row[1] = PointerGetDatum(place);
-	row_nulls[1] = place == NULL;
-	if (change == ROW_DELETED)
-		memset(row_nulls + 2, true, TARGET_COLUMNS * sizeof(bool));
-	else
+	if (change != ROW_DELETED)
 	{
-		memcpy(row + 2, values, TARGET_COLUMNS * sizeof(Datum));
-		memcpy(row_nulls + 2, nulls, TARGET_COLUMNS * sizeof(bool));
+		memcpy(row + 1, values, TARGET_COLUMNS * sizeof(Datum));
+		memcpy(row_nulls + 1, nulls, TARGET_COLUMNS * sizeof(bool));
 	}
-	tuplestore_putvalues(difference->store, difference->type, row, row_nulls);
+	tuplestore_putvalues(difference->stores[change], difference->types[change],
+						 row + first, row_nulls + first);
 	difference->counts[change]++;
 	MemoryContextSwitchTo(former);
 }
@@ -395,141 +429,59 @@ geonn_difference_find(GeonnDifference *difference)
 
 /* ---- writing ---- */
 
-/* the statements that write them; each takes arrays of some of the difference's columns */
-static const struct
+/*
+ * Plan a statement so that it goes from one place of the table to the next: the planner would
+ * rather read all of it, as it thinks of a disk.  The triggers that it fires are planned
+ * as ever.
+ */
+static CachedPlan *
+plan_by_place(SPIPlanPtr statement)
 {
-	const char *statement;		/* of the table's name */
-	int			first;			/* column of the difference that it takes, */
-	int			count;			/* and how many */
-}			statements[ROW_CHANGES] = {
-	[ROW_DELETED] = {"DELETE FROM %s AS t USING pg_catalog.unnest($1) AS n(place)"
-	" WHERE t.ctid = n.place", 1, 1},
-	[ROW_UPDATED] = {"UPDATE %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
-		" distance = n.distance FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2),"
-		" pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5))"
-	" AS n(place, obs_id, rank, ref_id, distance) WHERE t.ctid = n.place", 1, 5},
-	[ROW_INSERTED] = {"INSERT INTO %s (obs_id, rank, ref_id, distance) SELECT * FROM ROWS FROM"
-		" (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3),"
-	" pg_catalog.unnest($4)) AS n", 2, 4}
-};
+	int			level = NewGUCNestLevel();
+	CachedPlan *plan;
 
-typedef struct Batch
-{
-	SPIPlanPtr	plan;
-	int			first;
-	int			columns;
-	int			rows;
-	Datum	   *values[DIFFERENCE_COLUMNS]; /* [ROWS_A_BATCH] */
-	bool	   *nulls[DIFFERENCE_COLUMNS];
-	int64		changed;
-} Batch;
-
-static Batch *
-create_batch(const GeonnDifference *difference, RowChange change)
-{
-	Batch	   *batch = palloc0(sizeof(Batch));
-	Oid			types[DIFFERENCE_COLUMNS];
-	char	   *statement = psprintf(statements[change].statement,
-									 geonn_cache_target_name(difference->cache));
-
-	batch->first = statements[change].first;
-	batch->columns = statements[change].count;
-	for (int i = 0; i < batch->columns; i++)
-	{
-		Oid			type = TupleDescAttr(difference->type, batch->first + i)->atttypid;
-
-		types[i] = get_array_type(type);
-		if (!OidIsValid(types[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("type %s has no array type", format_type_be(type)),
-					 errdetail("A cache needs one to write ids of this type.")));
-		batch->values[i] = palloc(ROWS_A_BATCH * sizeof(Datum));
-		batch->nulls[i] = palloc(ROWS_A_BATCH * sizeof(bool));
-	}
-	batch->plan = SPI_prepare(statement, batch->columns, types);
-	if (batch->plan == NULL)
-		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
-	return batch;
-}
-
-static void
-write_batch(const GeonnDifference *difference, Batch *batch, MemoryContext memory)
-{
-	MemoryContext former = MemoryContextSwitchTo(memory);
-	Datum		arrays[DIFFERENCE_COLUMNS];
-	int			result;
-
-	for (int i = 0; i < batch->columns; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(difference->type, batch->first + i);
-		int16		length;
-		bool		by_value;
-		char		alignment;
-		int			lower = 1;
-
-		get_typlenbyvalalign(column->atttypid, &length, &by_value, &alignment);
-		arrays[i] = PointerGetDatum(construct_md_array(batch->values[i], batch->nulls[i], 1,
-													   &batch->rows, &lower, column->atttypid,
-													   length, by_value, alignment));
-	}
-	result = SPI_execute_plan(batch->plan, arrays, NULL, false, 0);
-	if (result < 0)
-		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
-	batch->changed += (int64) SPI_processed;
-	batch->rows = 0;
-	MemoryContextSwitchTo(former);
-	MemoryContextReset(memory);
+	geonn_plan_by_index();
+	plan = SPI_plan_get_cached_plan(statement);
+	AtEOXact_GUC(true, level);
+	return plan;
 }
 
 /*
- * Write the differences of one kind.  A row that is not as it was read is not changed.
+ * Write the differences of one kind, which the statement reads as a relation.  A row that is
+ * not as it was read is not changed.
  */
 static void
-write_rows(GeonnDifference *difference, RowChange change, int64 *changed)
+write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 {
-	Batch	   *batch;
-	TupleTableSlot *slot;
-	MemoryContext memory;
-	MemoryContext rows;
+	EphemeralNamedRelationData relation = {
+		.md = {
+			.name = "difference",
+			.tupdesc = difference->types[change],
+			.enrtype = ENR_NAMED_TUPLESTORE,
+			.enrtuples = (double) difference->counts[change]
+		},
+		.reldata = difference->stores[change]
+	};
+	char	   *statement = psprintf(kinds[change].statement,
+									 geonn_cache_target_name(difference->cache));
+	SPIPlanPtr	prepared;
+	CachedPlan *plan;
+	int			result;
 
 	*changed = 0;
 	if (difference->counts[change] == 0)
 		return;
-	batch = create_batch(difference, change);
-	slot = MakeSingleTupleTableSlot(difference->type, &TTSOpsMinimalTuple);
-	memory = AllocSetContextCreate(CurrentMemoryContext, "geonn batch", ALLOCSET_DEFAULT_SIZES);
-	rows = AllocSetContextCreate(CurrentMemoryContext, "geonn rows", ALLOCSET_DEFAULT_SIZES);
-	tuplestore_rescan(difference->store);
-	while (tuplestore_gettupleslot(difference->store, true, false, slot))
-	{
-		MemoryContext former;
-
-		slot_getallattrs(slot);
-		if (DatumGetInt32(slot->tts_values[0]) != (int32) change)
-			continue;
-		former = MemoryContextSwitchTo(rows);
-		for (int i = 0; i < batch->columns; i++)
-		{
-			Form_pg_attribute column = TupleDescAttr(difference->type, batch->first + i);
-
-			batch->nulls[i][batch->rows] = slot->tts_isnull[batch->first + i];
-			batch->values[i][batch->rows] = slot->tts_isnull[batch->first + i] ? (Datum) 0 :
-				datumCopy(slot->tts_values[batch->first + i], column->attbyval, column->attlen);
-		}
-		MemoryContextSwitchTo(former);
-		if (++batch->rows == ROWS_A_BATCH)
-		{
-			write_batch(difference, batch, memory);
-			MemoryContextReset(rows);
-		}
-	}
-	if (batch->rows > 0)
-		write_batch(difference, batch, memory);
-	ExecDropSingleTupleTableSlot(slot);
-	MemoryContextDelete(memory);
-	MemoryContextDelete(rows);
-	*changed = batch->changed;
+	SPI_register_relation(&relation);
+	prepared = SPI_prepare(statement, 0, NULL);
+	if (prepared == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
+	plan = plan_by_place(prepared);
+	result = SPI_execute_plan(prepared, NULL, NULL, false, 0);
+	if (result < 0)
+		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
+	ReleaseCachedPlan(plan, NULL);
+	SPI_unregister_relation(relation.md.name);
+	*changed = (int64) SPI_processed;
 	if (*changed != difference->counts[change])
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),

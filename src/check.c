@@ -17,6 +17,7 @@
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
 
+#include "compat.h"
 #include "reader.h"
 #include "result.h"
 
@@ -166,13 +167,8 @@ count_equal_ids(Check *check, const PointColumn *id, TypeCacheEntry *type)
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextSwitchTo(contexts[i % 2]);
 		MemoryContextReset(CurrentMemoryContext);
-#if PG_VERSION_NUM >= 160000
-		if (!tuplesort_getdatum(check->ids, true, true, &value, &is_null, NULL))
+		if (!geonn_tuplesort_getdatum(check->ids, &value, &is_null))
 			break;
-#else
-		if (!tuplesort_getdatum(check->ids, true, &value, &is_null, NULL))
-			break;
-#endif
 		if (i > 0 && DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, id->collation,
 													 previous, value)) == 0)
 			equal++;

@@ -349,6 +349,20 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 
 /* ---- observations ---- */
 
+/*
+ * Is there an observation whose pairs will come, or are there?
+ */
+static bool
+is_at_work(const GeonnClient *client)
+{
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+	{
+		if (client->slots[i].state == SLOT_SEARCHING || client->slots[i].state == SLOT_ANSWERED)
+			return true;
+	}
+	return false;
+}
+
 uint32
 geonn_client_places(GeonnClient *client)
 {
@@ -357,7 +371,12 @@ geonn_client_places(GeonnClient *client)
 		while (geonn_client_take_message(client, GEONN_NO_WAIT))
 			;
 		if (!geonn_client_begin_filling(client))
+		{
+			/* whoever takes pairs to make room would do so forever */
+			if (!is_at_work(client))
+				geonn_connection_violation("no batch to go on with");
 			return 0;
+		}
 	}
 	return client->slots[client->filling].target - client->slots[client->filling].rows;
 }

@@ -12,6 +12,7 @@
 
 #include "utils/memutils.h"
 
+#include "admission.h"
 #include "client_slots.h"
 
 /*
@@ -97,21 +98,21 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 
 /*
  * Pairs of the slot's present observation, as its turn comes: a count is read
- * once.
+ * once, and what came of it before in parts counts, too.
  */
 uint32
 geonn_client_present_count(const GeonnClient *client, const Slot *slot)
 {
-	uint32		count;
+	const GeonnQuestion *question = &client->question;
+	uint32		count = 1;
 
-	if (slot->one_each)
-		return 1;
-	count = slot->columns.count[slot->observation];
+	if (!slot->one_each)
+		count = ((const volatile uint32 *) slot->columns.count)[slot->observation];
 	if (count > slot->pairs - slot->pair)
 		geonn_connection_violation("more pairs than its batch has");
 	if (slot->rank + count > client->references ||
-		(count > client->question.neighbours && client->question.neighbours > 0 &&
-		 !client->question.ties))
+		(question->neighbours > 0 && !question->ties &&
+		 slot->rank + count > question->neighbours))
 		geonn_connection_violation("more neighbours than it was asked for");
 	return count;
 }
@@ -229,6 +230,12 @@ geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 			break;
 		case GEONN_RESULTS:
 			take_results(client, &message.results);
+			break;
+		case GEONN_QUEUED:
+			if (client->awaited != GEONN_OPENED || client->queued)
+				geonn_connection_violation("that a session waits which does not, or does already");
+			client->queued = true;
+			geonn_await_admission(client->connection, &message.queued);
 			break;
 		case GEONN_OPENED:
 		case GEONN_SEALED:

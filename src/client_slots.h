@@ -76,6 +76,7 @@ struct GeonnClient
 
 	/* the answer to open, attach or seal */
 	uint16		awaited;		/* message type, 0 once it has come */
+	bool		queued;			/* it has been told that it has to wait for others */
 	uint64		sealed_references;
 	bool		recognised;		/* the dataset is one that was kept */
 

@@ -94,6 +94,8 @@ raise_engine_error(const GeonnConnection *connection,
 {
 	int			sqlstate = ERRCODE_INTERNAL_ERROR;
 
+	if (error->message[0] == '\0')
+		geonn_connection_violation("an error that says nothing");
 	switch (error->code)
 	{
 		case GEONN_ERROR_VERSION:
@@ -153,9 +155,10 @@ raise_lost(GeonnConnection *connection)
 /* ---- messages ---- */
 
 /*
- * Wait for the socket, or until the deadline (0: none).
+ * Wait for the socket, or until the deadline (0: none).  Returns whether the socket is
+ * ready.
  */
-static void
+static bool
 wait_for_socket(GeonnConnection *connection, int event, GeonnWait wait, TimestampTz deadline)
 {
 	long		timeout = -1;
@@ -176,6 +179,18 @@ wait_for_socket(GeonnConnection *connection, int event, GeonnWait wait, Timestam
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
+	return (events & WL_SOCKET_MASK) != 0;
+}
+
+bool
+geonn_connection_wait(GeonnConnection *connection, GeonnWait wait, TimestampTz deadline)
+{
+	while (!wait_for_socket(connection, WL_SOCKET_READABLE, wait, deadline))
+	{
+		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
+			return false;
+	}
+	return true;
 }
 
 void
@@ -201,7 +216,7 @@ geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 			case GEONN_CHANNEL_OK:
 				return;
 			case GEONN_CHANNEL_AGAIN:
-				wait_for_socket(connection, WL_SOCKET_WRITEABLE, GEONN_WAIT_ENGINE, 0);
+				(void) wait_for_socket(connection, WL_SOCKET_WRITEABLE, GEONN_WAIT_ENGINE, 0);
 				break;
 			case GEONN_CHANNEL_CLOSED:
 				raise_lost(connection);
@@ -227,7 +242,7 @@ geonn_connection_await(GeonnConnection *connection, GeonnWait wait, TimestampTz 
 			return status;
 		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
 			return status;
-		wait_for_socket(connection, WL_SOCKET_READABLE, wait, deadline);
+		(void) wait_for_socket(connection, WL_SOCKET_READABLE, wait, deadline);
 	}
 }
 

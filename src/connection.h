@@ -57,6 +57,13 @@ extern bool geonn_connection_receive(GeonnConnection *connection, GeonnWait wait
 									 int *descriptor);
 
 /*
+ * Wait until there is a message, or the connection has ended; false: the deadline (0:
+ * none) came first.
+ */
+extern bool geonn_connection_wait(GeonnConnection *connection, GeonnWait wait,
+								  TimestampTz deadline);
+
+/*
  * Receive one message before the deadline (0: whenever it comes); raises
  * nothing but a cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first.
  */

@@ -129,6 +129,7 @@ read_range(const char **next, const CronField *field, uint64 *bits)
 	}
 	if (first < field->low || last > field->high || first > last || step < 1)
 		return false;
+	Assert(first >= 0 && last < 64);
 	for (int i = first; i <= last; i += step)
 		*bits |= UINT64CONST(1) << i;
 	return true;

@@ -11,12 +11,10 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
-#if PG_VERSION_NUM >= 160000
-#include "varatt.h"
-#endif
 
 #include "common/geodesy.h"
 #include "common/spheroid_distance.h"
+#include "compat.h"
 
 PG_FUNCTION_INFO_V1(geonn_distance);
 

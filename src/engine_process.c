@@ -176,6 +176,7 @@ run(EngineProcess *process, Launch *launch, const char *program,
 	char		transfer_memory_limit[32];
 	char		gpu_memory_limit[32];
 	char		kept_memory_limit[32];
+	char		max_sessions[16];
 	char	   *const arguments[] = {
 		unconstify(char *, program),
 		"--socket", GEONN_SOCKET_FILE,
@@ -183,6 +184,7 @@ run(EngineProcess *process, Launch *launch, const char *program,
 		"--transfer-memory-limit", transfer_memory_limit,
 		"--gpu-memory-limit", gpu_memory_limit,
 		"--kept-memory-limit", kept_memory_limit,
+		"--max-sessions", max_sessions,
 		NULL
 	};
 	pid_t		supervisor = getpid();
@@ -198,6 +200,7 @@ run(EngineProcess *process, Launch *launch, const char *program,
 			 (int64) geonn_gpu_memory_limit * 1024 * 1024);
 	snprintf(kept_memory_limit, sizeof(kept_memory_limit), INT64_FORMAT,
 			 (int64) geonn_kept_memory_limit * 1024 * 1024);
+	snprintf(max_sessions, sizeof(max_sessions), "%d", Max(geonn_max_sessions, 0));
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &former);

@@ -57,6 +57,9 @@ typedef struct Waiting
 
 	/* the failed attempt that it woke that supervisor for */
 	uint64		woken_after;
+
+	/* the engine that this backend saw end, 0 for none */
+	pid_t		ended;
 } Waiting;
 
 static void
@@ -164,11 +167,13 @@ consult_supervisor(Waiting *waiting)
 
 	/*
 	 * An attempt that had already failed, or had come to run, is not the one
-	 * to wait for; one that is on its way is.
+	 * to wait for; one that is on its way is.  That it has failed may be known
+	 * here before it is there.
 	 */
 	if (waiting->first_attempt == 0)
 		waiting->first_attempt = report.attempt +
-			(report.state == ENGINE_STATE_STARTING ? 0 : 1);
+			(report.state == ENGINE_STATE_STARTING &&
+			 (waiting->ended == 0 || report.engine_pid != waiting->ended) ? 0 : 1);
 
 	if (report.state != ENGINE_STATE_FAILED)
 		return;
@@ -198,7 +203,7 @@ int
 geonn_engine_connect(pid_t *engine_pid)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	Waiting		waiting = {.launch_file = -1};
+	Waiting		waiting = {.launch_file = -1,.ended = *engine_pid};
 	bool		first_try = true;
 
 	for (;;)

@@ -9,7 +9,8 @@
 
 /*
  * Returns a connected socket, or raises an error that says why there is no
- * engine.
+ * engine.  *engine_pid is the process of one that this backend has seen end, or
+ * 0, and then that of the engine.
  */
 extern int	geonn_engine_connect(pid_t *engine_pid);
 

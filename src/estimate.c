@@ -40,6 +40,7 @@
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
+#include "compat.h"
 #include "estimate.h"
 #include "query.h"
 
@@ -112,11 +113,7 @@ add_not_null(StringInfo query, Oid relation, const char *const *names)
 static bool
 may_use_schema(Oid schema)
 {
-#if PG_VERSION_NUM >= 160000
 	return object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
-#else
-	return pg_namespace_aclcheck(schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
-#endif
 }
 
 char *
@@ -168,11 +165,7 @@ relation_query(Oid oid, bool all_rows)
 static bool
 may_read(PlannedStmt *plan)
 {
-#if PG_VERSION_NUM >= 160000
-	return ExecCheckPermissions(plan->rtable, plan->permInfos, false);
-#else
-	return ExecCheckRTPerms(plan->rtable, false);
-#endif
+	return geonn_may_read_tables(plan);
 }
 
 /*

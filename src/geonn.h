@@ -25,6 +25,7 @@
 #define GEONN_ENGINE_PROGRAM "geonn-engine"
 
 /* settings, defined in module.c */
+extern int	geonn_admission_timeout;	/* milliseconds; 0: no limit */
 extern int	geonn_device;		/* enum geonn_device_choice */
 extern int	geonn_algorithm;	/* enum geonn_algorithm */
 extern int	geonn_cpu_threads;	/* 0: one for each core */
@@ -34,6 +35,7 @@ extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
 extern int	geonn_kept_memory_limit;	/* megabytes; 0: no dataset is kept */
 extern int	geonn_log_keep;		/* runs of each cache */
 extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
+extern int	geonn_max_sessions; /* processes that have some; -1: no limit */
 
 /* the names of geonn_device's and geonn_algorithm's values */
 extern const struct config_enum_entry geonn_device_options[];
@@ -44,6 +46,7 @@ typedef enum GeonnWait
 {
 	GEONN_NO_WAIT,				/* it does not */
 	GEONN_WAIT_START,			/* an engine that is ready */
+	GEONN_WAIT_ADMISSION,		/* others that have sessions end */
 	GEONN_WAIT_ENGINE,			/* an answer that takes the engine no time */
 	GEONN_WAIT_BATCH,			/* memory for a batch */
 	GEONN_WAIT_REFERENCES,		/* the engine has taken references */

@@ -97,6 +97,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "compat.h"
 #include "geonn.h"
 #include "kept_dataset.h"
 
@@ -111,13 +112,6 @@ typedef struct Version
 
 StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room for a version");
 
-/* three OIDs */
-#if PG_VERSION_NUM >= 160000
-#define FILE_OF(table) ((table)->rd_locator)
-#else
-#define FILE_OF(table) ((table)->rd_node)
-#endif
-
 /* a table larger than this share of shared buffers does not fill them (as heapam.c) */
 #define BUFFERS_SHARE	4
 
@@ -129,10 +123,8 @@ StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room fo
 static bool
 shows_changes(Relation table, Snapshot snapshot)
 {
-#if PG_VERSION_NUM < 170000
 	if (OldSnapshotThresholdActive())
 		return false;
-#endif
 	return (table->rd_rel->relkind == RELKIND_RELATION ||
 			table->rd_rel->relkind == RELKIND_MATVIEW) &&
 		table->rd_tableam == GetHeapamTableAmRoutine() &&
@@ -196,7 +188,7 @@ read_version(Relation table, Version *version)
 
 		/* most pages are in the buffer after the last one's: looking them up takes longer */
 		if (buffer == NBuffers ||
-			!ReadRecentBuffer(FILE_OF(table), MAIN_FORKNUM, block, ++buffer))
+			!ReadRecentBuffer(table->rd_locator, MAIN_FORKNUM, block, ++buffer))
 			buffer = ReadBufferExtended(table, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		is_new = PageIsNew(BufferGetPage(buffer));
@@ -281,7 +273,7 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 	add_number(&subject, MyDatabaseId);
 	add_number(&subject, RelationGetRelid(table));
 	add_number(&subject, description_of(RelationGetRelid(table)));
-	add_bytes(&subject, &FILE_OF(table), sizeof(FILE_OF(table)));
+	add_bytes(&subject, &table->rd_locator, sizeof(table->rd_locator));
 	add_number(&subject, (uint32) question->metric);
 	add_number(&subject, question->columns);
 	add_number(&subject, (uint32) detail);

@@ -17,11 +17,9 @@
 #include <unistd.h>
 
 #include "utils/memutils.h"
-#if PG_VERSION_NUM >= 160000
-#include "varatt.h"
-#endif
 
 #include "common/channel.h"
+#include "compat.h"
 #include "memory_file.h"
 
 /* bytes that are collected for one write() */

@@ -12,18 +12,16 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
+#include "compat.h"
 #include "geonn.h"
 #include "scan.h"
 #include "supervisor.h"
 
-#if PG_VERSION_NUM >= 180000
 PG_MODULE_MAGIC_EXT(.name = "geonn",.version = GEONN_VERSION);
-#else
-PG_MODULE_MAGIC;
-#endif
 
 extern PGDLLEXPORT void _PG_init(void);
 
+int			geonn_admission_timeout = 0;
 int			geonn_device = GEONN_DEVICE_AUTO;
 int			geonn_algorithm = GEONN_ALGORITHM_AUTO;
 int			geonn_cpu_threads = 0;
@@ -33,6 +31,7 @@ int			geonn_gpu_memory_limit = 0;
 int			geonn_kept_memory_limit = 1024;
 int			geonn_log_keep = 100;
 int			geonn_log_min_duration = -1;
+int			geonn_max_sessions = -1;
 
 const struct config_enum_entry geonn_device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
@@ -48,9 +47,30 @@ const struct config_enum_entry geonn_algorithm_options[] = {
 	{NULL, 0, false}
 };
 
+/*
+ * Of 0 sessions nobody would get one.
+ */
+static bool
+check_max_sessions(int *value, void **extra pg_attribute_unused(),
+				   GucSource source pg_attribute_unused())
+{
+	if (*value != 0)
+		return true;
+	GUC_check_errdetail("It is 1 or more, or -1 for no limit.");
+	return false;
+}
+
 void
 _PG_init(void)
 {
+	DefineCustomIntVariable("geonn.admission_timeout",
+							"Time that a statement waits for others where geonn.max_sessions is reached.",
+							"0 means that it waits until one of them has ended.",
+							&geonn_admission_timeout,
+							0, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
 	DefineCustomEnumVariable("geonn.device",
 							 "Device that this session's searches run on.",
 							 "auto uses the GPUs if there are any, else the CPU.",
@@ -123,6 +143,14 @@ _PG_init(void)
 							PGC_SUSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
+	DefineCustomIntVariable("geonn.max_sessions",
+							"Server processes that have sessions with the engine at a time; others wait.",
+							"-1 means no limit.  Parallel workers count with their leader.",
+							&geonn_max_sessions,
+							-1, -1, INT_MAX,
+							PGC_SIGHUP, 0,
+							check_max_sessions, NULL, NULL);
+
 	MarkGUCPrefixReserved("geonn");
 
 	geonn_plan_scans();
@@ -134,9 +162,9 @@ _PG_init(void)
 uint32
 geonn_wait_event(GeonnWait wait)
 {
-#if PG_VERSION_NUM >= 170000
 	static const char *const names[] = {
 		[GEONN_WAIT_START] = "GeonnEngineStart",
+		[GEONN_WAIT_ADMISSION] = "GeonnAdmission",
 		[GEONN_WAIT_ENGINE] = "GeonnEngine",
 		[GEONN_WAIT_BATCH] = "GeonnBatch",
 		[GEONN_WAIT_REFERENCES] = "GeonnReferences",
@@ -150,9 +178,4 @@ geonn_wait_event(GeonnWait wait)
 	if (events[wait] == 0)
 		events[wait] = WaitEventExtensionNew(names[wait]);
 	return events[wait];
-#else
-	Assert(wait != GEONN_NO_WAIT);
-	(void) wait;
-	return PG_WAIT_EXTENSION;
-#endif
 }

@@ -270,7 +270,10 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 			rule = find_rule(scope, pnstrdup(value.val.string.val,
 											 value.val.string.len));
 		else if (token == WJB_VALUE)
+		{
+			Assert(rule != NULL);	/* keys come before values */
 			parse_option(rule, &value, options);
+		}
 	}
 
 	check_names(&options->observation, "obs_");

@@ -34,6 +34,7 @@
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
+#include "compat.h"
 #include "query.h"
 #include "reader.h"
 #include "table_reader.h"
@@ -517,11 +518,7 @@ run_query(PointReading *reading, uint64 rows)
 {
 	uint64		before = reading->receiver.rows;
 
-#if PG_VERSION_NUM >= 180000
-	ExecutorRun(reading->description, ForwardScanDirection, rows);
-#else
-	ExecutorRun(reading->description, ForwardScanDirection, rows, rows == 0);
-#endif
+	geonn_executor_run(reading->description, rows);
 	return rows > 0 && reading->receiver.rows - before == rows;
 }
 

@@ -9,14 +9,11 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#include "commands/explain_state.h"
-#endif
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 
 #include "common/protocol.h"
+#include "compat.h"
 #include "report.h"
 
 void

@@ -25,10 +25,6 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#include "commands/explain_state.h"
-#endif
 #include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -37,6 +33,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "nearest.h"
 #include "report.h"
 #include "scan.h"
@@ -117,11 +114,7 @@ check_execute(Oid function)
 {
 	AclResult	result;
 
-#if PG_VERSION_NUM >= 160000
 	result = object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE);
-#else
-	result = pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE);
-#endif
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
 	InvokeFunctionExecuteHook(function);

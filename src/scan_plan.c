@@ -39,6 +39,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "compat.h"
 #include "estimate.h"
 #include "nearest.h"
 #include "query.h"
@@ -74,9 +75,7 @@ needed_columns(RelOptInfo *rel)
 
 		if (column->varno != (int) rel->relid)
 			continue;
-#if PG_VERSION_NUM >= 160000
-		column->varnullingrels = NULL;
-#endif
+		geonn_forget_outer_joins(column);
 		columns = list_append_unique(columns, column);
 	}
 	return columns;

@@ -84,6 +84,7 @@ enum statistics_column
 	STATISTICS_BYTES,
 	STATISTICS_FALLBACKS,
 	STATISTICS_TOTAL_TIME,
+	STATISTICS_QUEUED_TIME,
 	STATISTICS_REFERENCES_TIME,
 	STATISTICS_SORTING_TIME,
 	STATISTICS_BUILDING_TIME,
@@ -108,6 +109,7 @@ StaticAssertDecl((int) STATISTICS_COLUMNS >= (int) PROGRESS_COLUMNS,
 
 static const char *const phase_names[GEONN_PHASES] = {
 	[GEONN_PHASE_OBSERVATIONS] = "reading observations",
+	[GEONN_PHASE_QUEUED] = "waiting for a session",
 	[GEONN_PHASE_REFERENCES] = "reading references",
 	[GEONN_PHASE_SORTING] = "sorting references",
 	[GEONN_PHASE_WAITING] = "waiting for a device",
@@ -322,6 +324,7 @@ set_times(Row *row, const uint64 *microseconds)
 	for (int phase = 0; phase < GEONN_PHASES; phase++)
 		total += microseconds[phase];
 	set_time(row, STATISTICS_TOTAL_TIME, total);
+	set_time(row, STATISTICS_QUEUED_TIME, microseconds[GEONN_PHASE_QUEUED]);
 	set_time(row, STATISTICS_REFERENCES_TIME, microseconds[GEONN_PHASE_REFERENCES]);
 	set_time(row, STATISTICS_SORTING_TIME, microseconds[GEONN_PHASE_SORTING]);
 	set_time(row, STATISTICS_BUILDING_TIME, microseconds[GEONN_PHASE_BUILDING]);

@@ -47,6 +47,7 @@
 #include "utils/memutils.h"
 
 #include "common/channel.h"
+#include "compat.h"
 #include "engine_process.h"
 #include "geonn.h"
 #include "state.h"
@@ -346,6 +347,7 @@ send_settings(Supervisor *supervisor)
 {
 	struct geonn_configure configure = {
 		.cpu_threads = (uint32) geonn_cpu_threads,
+		.max_sessions = (uint32) Max(geonn_max_sessions, 0),
 		.transfer_memory_limit =
 		(uint64) geonn_transfer_memory_limit * 1024 * 1024,
 		.gpu_memory_limit = (uint64) geonn_gpu_memory_limit * 1024 * 1024,
@@ -513,12 +515,7 @@ wait_for_events(Supervisor *supervisor, long timeout)
 
 	if (supervisor->events == NULL)
 	{
-#if PG_VERSION_NUM >= 170000
-		supervisor->events = CreateWaitEventSet(NULL, lengthof(events));
-#else
-		supervisor->events = CreateWaitEventSet(TopMemoryContext,
-												lengthof(events));
-#endif
+		supervisor->events = geonn_create_wait_event_set(lengthof(events));
 		AddWaitEventToSet(supervisor->events, WL_LATCH_SET, PGINVALID_SOCKET,
 						  MyLatch, NULL);
 		AddWaitEventToSet(supervisor->events, WL_EXIT_ON_PM_DEATH,

@@ -37,6 +37,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "compat.h"
 #include "table_reader.h"
 
 typedef struct FixedColumn
@@ -81,6 +82,7 @@ struct TableReader
 	bool		by_page;
 	HeapTupleData tuple;		/* that the slot deforms */
 
+	int			first;			/* of the scan's tuples of a page that the rows are of */
 	Datum	   *values;			/* [MaxHeapTuplesPerPage][columns] */
 	bool	   *nulls;			/* likewise; rows from their offsets leave them false */
 	bool		some_null;		/* they may be true */
@@ -302,11 +304,25 @@ count_rows(Relation relation, int rows)
 {
 	if (!pgstat_should_count_relation(relation))
 		return;
-#if PG_VERSION_NUM >= 160000
-	relation->pgstat_info->counts.tuples_returned += rows;
-#else
-	relation->pgstat_info->t_counts.t_tuples_returned += rows;
-#endif
+	geonn_rows_read(relation) += rows;
+}
+
+/*
+ * Put one of the page's visible tuples into the slot.
+ */
+static void
+store_tuple(TableReader *reader, int index)
+{
+	HeapScanDesc scan = (HeapScanDesc) reader->scan;
+	Page		page = BufferGetPage(scan->rs_cbuf);
+	OffsetNumber number = scan->rs_vistuples[index];
+	ItemId		item = PageGetItemId(page, number);
+
+	reader->tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	reader->tuple.t_len = ItemIdGetLength(item);
+	reader->tuple.t_tableOid = RelationGetRelid(scan->rs_base.rs_rd);
+	ItemPointerSet(&reader->tuple.t_self, BufferGetBlockNumber(scan->rs_cbuf), number);
+	ExecStoreBufferHeapTuple(&reader->tuple, reader->slot, scan->rs_cbuf);
 }
 
 /*
@@ -325,8 +341,7 @@ take_page(TableReader *reader)
 	reader->some_null = false;
 	for (int i = 0; i < rows; i++)
 	{
-		OffsetNumber number = scan->rs_vistuples[first + i];
-		ItemId		item = PageGetItemId(page, number);
+		ItemId		item = PageGetItemId(page, scan->rs_vistuples[first + i]);
 		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
 		Datum	   *values = reader->values + i * reader->columns;
 
@@ -343,13 +358,10 @@ take_page(TableReader *reader)
 			continue;
 		}
 		reader->some_null = true;
-		reader->tuple.t_data = tuple;
-		reader->tuple.t_len = ItemIdGetLength(item);
-		reader->tuple.t_tableOid = RelationGetRelid(scan->rs_base.rs_rd);
-		ItemPointerSet(&reader->tuple.t_self, BufferGetBlockNumber(scan->rs_cbuf), number);
-		ExecStoreBufferHeapTuple(&reader->tuple, reader->slot, scan->rs_cbuf);
+		store_tuple(reader, first + i);
 		take_slot(reader, values, reader->nulls + i * reader->columns);
 	}
+	reader->first = first;
 	scan->rs_cindex = scan->rs_ntuples - 1;
 	count_rows(scan->rs_base.rs_rd, rows - 1);
 	return rows;
@@ -408,6 +420,14 @@ geonn_table_reader_place(const TableReader *reader)
 {
 	return (uint64) reader->number << 32 |
 		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
+}
+
+TupleTableSlot *
+geonn_table_reader_slot(TableReader *reader, int row)
+{
+	if (reader->by_page)
+		store_tuple(reader, reader->first + row);
+	return reader->slot;
 }
 
 void

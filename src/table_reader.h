@@ -52,6 +52,9 @@ extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **n
  */
 extern uint64 geonn_table_reader_place(const TableReader *reader);
 
+/* One of the rows that came last, counted from 0 on, with all of its columns and its place. */
+extern TupleTableSlot *geonn_table_reader_slot(TableReader *reader, int row);
+
 /* Read no more. */
 extern void geonn_table_reader_end(TableReader *reader);
 

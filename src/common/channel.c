@@ -34,12 +34,9 @@ geonn_channel_connect(const char *path, pid_t *peer)
 	descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (descriptor < 0)
 		return -1;
-	if (connect(descriptor, (struct sockaddr *) &address, sizeof(address)) == 0)
-	{
-		if (geonn_channel_peer_is_own_user(descriptor, peer))
-			return descriptor;
-		errno = EACCES;
-	}
+	if (connect(descriptor, (struct sockaddr *) &address, sizeof(address)) == 0 &&
+		geonn_channel_peer_is_own_user(descriptor, peer))
+		return descriptor;
 	reason = errno;
 	close(descriptor);
 	errno = reason;
@@ -55,7 +52,10 @@ geonn_channel_peer_is_own_user(int socket, pid_t *peer)
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
 		return false;
 	*peer = credentials.pid;
-	return credentials.uid == geteuid();
+	if (credentials.uid == geteuid())
+		return true;
+	errno = EACCES;
+	return false;
 }
 
 enum geonn_channel_status
@@ -228,10 +228,16 @@ geonn_channel_receive(int socket, union geonn_message *message, int *descriptor)
 			return GEONN_CHANNEL_CLOSED;
 		return GEONN_CHANNEL_FAILED;
 	}
-	if (length == 0)
-		return GEONN_CHANNEL_CLOSED;
 
 	*descriptor = take_descriptor(&envelope);
+	if (length == 0)
+	{
+		/* the end; or an empty message, with which a descriptor can come */
+		if (*descriptor >= 0)
+			close(*descriptor);
+		*descriptor = -1;
+		return GEONN_CHANNEL_CLOSED;
+	}
 	if (envelope.msg_flags & MSG_CTRUNC && *descriptor < 0)
 	{
 		/* this process has no room for the descriptor that came */

@@ -33,7 +33,7 @@ extern int	geonn_channel_connect(const char *path, pid_t *peer);
 
 /*
  * Whether the process at the other end runs as this process's user; *peer is
- * its id.
+ * its id.  If not, errno says why.
  */
 extern bool geonn_channel_peer_is_own_user(int socket, pid_t *peer);
 

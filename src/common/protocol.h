@@ -15,6 +15,7 @@
  *	hello ->				versions; the engine answers welcome, or error
  *	<- welcome				once its devices have been probed
  *	open ->					a new dataset (or attach -> to one that exists)
+ *	<- queued				only where it has to wait for others to end
  *	<- opened
  *	<- file (+ memfd)		each file that was left with the dataset
  *	allocate ->				ask for the batch of a slot; again to get a larger
@@ -77,6 +78,11 @@
  * The engine keeps figures of the calls under way and, by their labels, of those
  * that have ended; what a label's numbers and texts mean is the clients' business.
  *
+ * There may be a limit of processes that are called and have sessions at a time
+ * (geonn_configure).  Who opens a dataset beyond it is told that he is queued,
+ * and opened comes in his turn.  Who must not wait any longer, since others wait
+ * for him, says urge, and is let in.
+ *
  * A session that only asks says hello, and then status, or list: of calls under
  * way, or of statistics.  A list comes as a sealed memfd, which has the entries
  * one behind the other.
@@ -91,10 +97,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "platform.h"
 #include "version.h"
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
-#define GEONN_PROTOCOL_VERSION	4
+#define GEONN_PROTOCOL_VERSION	5
 
 /* the descriptor at which the engine finds its supervisor */
 #define GEONN_SUPERVISOR_DESCRIPTOR 3
@@ -120,6 +127,9 @@
 #define GEONN_FUNCTION_BYTES	32
 #define GEONN_ARGUMENTS_BYTES	256
 
+/* bytes of a file that stays with a dataset: more than any system has */
+#define GEONN_FILE_BYTES_MAX	(UINT64_C(1) << 50)
+
 /* neighbours of one observation, but for ties */
 #define GEONN_NEIGHBOURS_MAX	1024
 
@@ -144,6 +154,7 @@ enum geonn_message_type
 	GEONN_SEAL,
 	GEONN_SEARCH,
 	GEONN_FINISHED,
+	GEONN_URGE,
 
 	/* from the engine */
 	GEONN_WELCOME = 33,
@@ -156,7 +167,8 @@ enum geonn_message_type
 	GEONN_RELEASED,
 	GEONN_SEALED,
 	GEONN_RESULTS,
-	GEONN_ERROR,
+	GEONN_ERROR,				/* its number never changes */
+	GEONN_QUEUED,
 
 	/* between supervisor and engine */
 	GEONN_PING = 65,
@@ -255,6 +267,7 @@ enum geonn_phase
 {
 	GEONN_PHASE_OBSERVATIONS,	/* it has given the engine nothing to do: its client
 								 * reads observations, or works on pairs */
+	GEONN_PHASE_QUEUED,			/* it waits for others to end */
 	GEONN_PHASE_REFERENCES,		/* references arrive */
 	GEONN_PHASE_SORTING,		/* they are put in order, or compared with kept ones */
 	GEONN_PHASE_WAITING,		/* its batches wait for a device */
@@ -263,7 +276,7 @@ enum geonn_phase
 	GEONN_PHASE_SEARCHING		/* a device searches */
 };
 
-#define GEONN_PHASES			6
+#define GEONN_PHASES			7
 
 /* Starts every message.  Its layout, hello's and error's never change. */
 struct geonn_header
@@ -311,7 +324,7 @@ struct geonn_engine_status
 	uint32_t	datasets;		/* those kept included */
 	uint32_t	searches;		/* waiting or running */
 	uint32_t	kept;			/* datasets that stay when nobody has them */
-	uint32_t	unused;
+	uint32_t	queued;			/* sessions that wait for others to end */
 	uint64_t	kept_memory;	/* bytes that those take on the host */
 	uint64_t	transfer_memory;	/* bytes of batches, pooled ones included */
 	uint64_t	transfer_memory_limit;	/* bytes */
@@ -448,6 +461,18 @@ struct geonn_open
 	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
 };
 
+struct geonn_queued
+{
+	struct geonn_header header;
+	uint32_t	limit;			/* of processes that have sessions */
+	uint32_t	ahead;			/* sessions that were queued before */
+};
+
+struct geonn_urge
+{
+	struct geonn_header header;
+};
+
 struct geonn_attach
 {
 	struct geonn_header header;
@@ -576,7 +601,7 @@ struct geonn_configure
 {
 	struct geonn_header header;
 	uint32_t	cpu_threads;	/* 0: one for each core */
-	uint32_t	unused;
+	uint32_t	max_sessions;	/* processes that have some; 0: no limit */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: what is free */
 	uint64_t	kept_memory_limit;	/* bytes; 0: no dataset is kept */
@@ -595,6 +620,8 @@ union geonn_message
 	struct geonn_listed listed;
 	struct geonn_call call;
 	struct geonn_open open;
+	struct geonn_queued queued;
+	struct geonn_urge urge;
 	struct geonn_attach attach;
 	struct geonn_opened opened;
 	struct geonn_file file;		/* and leave */
@@ -644,6 +671,8 @@ geonn_message_size(int type)
 			return sizeof(struct geonn_search);
 		case GEONN_FINISHED:
 			return sizeof(struct geonn_finished);
+		case GEONN_URGE:
+			return sizeof(struct geonn_urge);
 		case GEONN_WELCOME:
 			return sizeof(struct geonn_welcome);
 		case GEONN_ENGINE_STATUS:
@@ -664,6 +693,8 @@ geonn_message_size(int type)
 			return sizeof(struct geonn_results);
 		case GEONN_ERROR:
 			return sizeof(struct geonn_error);
+		case GEONN_QUEUED:
+			return sizeof(struct geonn_queued);
 		case GEONN_PING:
 		case GEONN_PONG:
 			return sizeof(struct geonn_ping);

@@ -28,9 +28,10 @@
  *
  * The converse does not hold: around 45 degrees, two latitudes that are
  * adjacent float64 are closer than the vector's coordinates can tell, and can
- * have the same vector, while their geodesics differ in the last bits.  So whoever treats coincident references as one must compare
- * canonical coordinates, never vectors.  Points with equal vectors are within
- * 10 e of each other (Vector, below), hence within 8 nm.
+ * have the same vector, while their geodesics differ in the last bits.  So
+ * whoever treats coincident references as one must compare canonical
+ * coordinates, never vectors.  Points with equal vectors are within 10 e of
+ * each other (Vector, below), hence within 8 nm.
  *
  *
  * Bounds

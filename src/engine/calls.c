@@ -88,6 +88,12 @@ calls_join(const struct geonn_call *message)
 	return call;
 }
 
+int32_t
+call_pid(const struct call *call)
+{
+	return call->status.pid;
+}
+
 /* the lock is held */
 static enum geonn_phase
 present_phase(const struct call *call)

@@ -20,7 +20,7 @@ cpu_curve_initialize(void)
 	const uint32_t mask = (1u << CPU_CURVE_STEP) - 1;
 
 	for (uint32_t lies = 0; lies < 4; lies++)
-		for (uint32_t cell = 0; cell < 1u << 2 * CPU_CURVE_STEP; cell++)
+		for (uint32_t cell = 0; cell < (1u << 2 * CPU_CURVE_STEP); cell++)
 		{
 			uint32_t	column = cell >> CPU_CURVE_STEP;
 			uint32_t	row = cell & mask;

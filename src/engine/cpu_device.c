@@ -67,12 +67,12 @@ read_processor_name(char *name, size_t size)
 static bool
 cpu_device_probe(struct device *device, struct failure *failure)
 {
-	struct cpu_device *cpu = calloc(1, sizeof(*cpu));
+	/* there is one CPU, and without it the engine would be of no use */
+	static struct cpu_device cpu;
 	struct sysinfo system;
 
-	if (cpu == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to start the CPU device");
-	device->private_data = cpu;
+	(void) failure;
+	device->private_data = &cpu;
 	device->lanes = 1;
 	read_processor_name(device->name, sizeof(device->name));
 	cpu_curve_initialize();
@@ -218,9 +218,7 @@ cpu_device_close(struct device *device)
 	struct cpu_device *cpu = device->private_data;
 
 	thread_pool_close();
-	if (cpu != NULL)
-		cpu_release(cpu->room.memory, cpu->room.bytes);
-	free(cpu);
+	cpu_release(cpu->room.memory, cpu->room.bytes);
 }
 
 const struct device_operations cpu_device_operations = {

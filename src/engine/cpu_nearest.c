@@ -243,14 +243,15 @@ home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first)
 }
 
 /*
- * Begin with some observations of a piece: `filled` of them, the last ones
- * repeated, each at its home leaf.
+ * Begin with some observations of a piece, one or more: `filled` of them, the
+ * last ones repeated, each at its home leaf.
  */
 static void
 begin_group(struct group *group, struct cpu_nearest_piece *piece, size_t first,
 			uint32_t count, double widest)
 {
 	uint32_t	home = 0;
+	uint32_t	i = 0;
 
 	group->piece = piece;
 	group->index = piece->index;
@@ -259,7 +260,7 @@ begin_group(struct group *group, struct cpu_nearest_piece *piece, size_t first,
 	group->ambiguous = 0;
 	group->found = 0;
 	group->listed = 0;
-	for (uint32_t i = 0; i < group->filled; i++)
+	do
 	{
 		size_t		at = first + (i < count ? i : count - 1);
 		struct geonn_vector from = piece->from[piece->row[at]];
@@ -272,8 +273,8 @@ begin_group(struct group *group, struct cpu_nearest_piece *piece, size_t first,
 		home = home_leaf(piece->index,
 						 piece->key[at] << 2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS), home);
 		group->home[i] = home;
-	}
-	for (uint32_t i = 0; i < count; i++)
+	} while (++i < group->filled);
+	for (i = 0; i < count && i < group->filled; i++)
 		look_through(group, group->home[i], i);
 }
 

@@ -40,8 +40,11 @@
 #define PREPARE_ROWS 4096
 #define SEARCH_ROWS_MAX 2048
 
-/* pieces that each thread should have of a search */
+/* pieces that each thread should have of a search, but for those that are over before
+ * another thread is awake */
 #define PIECES_PER_THREAD 4
+#define SEARCH_ROWS_MIN 32
+#define BRUTE_PAIRS_MIN ((size_t) 1 << 15)
 
 /* positions that a group of observations should be spread over, at most */
 #define GROUP_POSITIONS 1024
@@ -292,8 +295,9 @@ static uint32_t
 list_rows(struct turn *turn, uint32_t pace)
 {
 	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
-	uint32_t	most = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX ?
-		SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
+	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	size_t		least = by_index ? SEARCH_ROWS_MIN : BRUTE_PAIRS_MIN / turn->search->dataset->count;
+	uint32_t	most = by_index ? SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
 	uint32_t	left = turn->begun;
 
 	turn->rows = turn->begun;
@@ -310,6 +314,8 @@ list_rows(struct turn *turn, uint32_t pace)
 		turn->rows = left < pace ? left : pace;
 	}
 	turn->piece_rows = (uint32_t) ((turn->rows + pieces - 1) / pieces);
+	if (turn->piece_rows < least)
+		turn->piece_rows = (uint32_t) least;
 	if (turn->piece_rows > most)
 		turn->piece_rows = most;
 	return left - turn->rows;

@@ -106,6 +106,8 @@ struct search
 	uint32_t	device;			/* number of the device that has, or had, it */
 	uint32_t	build_microseconds; /* that it took to build for it */
 	enum geonn_phase phase;		/* of its call that it is in */
+	int64_t		taken_us;		/* when its turn began */
+	int64_t		expected_us;	/* that its turn was expected to take */
 	struct search_queue *queue;
 	struct search *next;
 };

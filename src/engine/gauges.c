@@ -149,6 +149,7 @@ static void *
 reading_main(void *argument)
 {
 	struct gauges gauges[GEONN_DEVICES_MAX];
+	void		(*changed) (void) = state.changed;	/* the next reading may set it again */
 
 	(void) argument;
 	for (int i = 0; i < state.device_count; i++)
@@ -166,7 +167,7 @@ reading_main(void *argument)
 	memcpy(state.gauges, gauges, (size_t) state.device_count * sizeof(*gauges));
 	state.under_way = false;
 	pthread_mutex_unlock(&state.lock);
-	state.changed();
+	changed();
 	return NULL;
 }
 

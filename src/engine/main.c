@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "../common/channel.h"
+#include "admission.h"
 #include "batch_memory.h"
 #include "cpu_path.h"
 #include "datasets.h"
@@ -63,6 +64,8 @@ static const char usage[] =
 "                                  means what is free\n"
 "  --kept-memory-limit BYTES       memory for datasets that nobody uses now; 0,\n"
 	"                                  the default, means that none is kept\n"
+"  --max-sessions N                processes that may have sessions at a time; 0, the\n"
+"                                  default, means any number\n"
 "  --version                       print the version\n"
 "  --help                          print this\n";
 
@@ -74,6 +77,7 @@ struct arguments
 	unsigned long long transfer_memory_limit;
 	unsigned long long gpu_memory_limit;
 	unsigned long long kept_memory_limit;
+	uint32_t	max_sessions;
 };
 
 /*
@@ -103,6 +107,7 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 		{"transfer-memory-limit", required_argument, NULL, 'm'},
 		{"gpu-memory-limit", required_argument, NULL, 'g'},
 		{"kept-memory-limit", required_argument, NULL, 'k'},
+		{"max-sessions", required_argument, NULL, 'n'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0}
@@ -155,6 +160,15 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 					return EXIT_FAILURE;
 				}
 				arguments->kept_memory_limit = number;
+				break;
+			case 'n':
+				if (!parse_number(optarg, INT32_MAX, &number))
+				{
+					log_line(LOG_ERROR, "--max-sessions takes a number from 0 to %d, not \"%s\"",
+							 INT32_MAX, optarg);
+					return EXIT_FAILURE;
+				}
+				arguments->max_sessions = (uint32_t) number;
 				break;
 			case 'V':
 				puts("geonn-engine " GEONN_VERSION);
@@ -256,6 +270,7 @@ main(int argument_count, char **words)
 		return EXIT_FAILURE;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);	/* a limit on files is one on memfds */
 	options.supervised = has_supervisor();
 	if (options.supervised && !follow_supervisor())
 		return EXIT_FAILURE;
@@ -265,6 +280,7 @@ main(int argument_count, char **words)
 	batch_memory_set_limit(arguments.transfer_memory_limit);
 	scheduler_set_gpu_memory_limit(arguments.gpu_memory_limit);
 	datasets_set_kept_limit(arguments.kept_memory_limit);
+	admission_set_limit(arguments.max_sessions);
 
 	gpus = cuda_device_count(&options.no_gpu);
 	if (gpus > GEONN_DEVICES_MAX - 1)

@@ -2,10 +2,21 @@
  * scheduler.c
  *		Which device works on which search next.
  *
- * Every session has a queue of searches; queues with something in them form a
- * ring.  A device that is free takes the first search of the first queue that
- * it may serve, and that queue goes to the end of the ring: sessions get their
- * turns batch by batch, and batches go to whichever device is free.
+ * Every session has a queue of searches; queues with something in them stand in
+ * line.  A device that is free takes the first search of the first queue that it
+ * may serve: sessions get their turns batch by batch, and batches go to whichever
+ * device is free.
+ *
+ * Turns are not alike: ten observations take microseconds, a large batch some 50 ms.
+ * So that a small search does not wait until each large one has had a turn, the line
+ * is in the order of the device time that sessions will have had after their next
+ * turn, if that takes what their last one did.  A session that comes, or comes again,
+ * has had as much as it would have had by even shares, as the scheduler's clock says:
+ * for each turn that goes on by the turn's time divided by the number of queues.  So
+ * nobody can save time up, and nobody waits for ever, however many come after him:
+ * when the clock has reached his place, they are behind it, and that takes no longer
+ * than if each of the others had two turns like his.  Long turns count as TURN_MOST_US,
+ * so that it is never more than two turns of each, or twice that time.
  *
  * Each device has one thread, device_main below.  It probes the device and
  * then repeats: fill the device's lanes with searches, building what a dataset
@@ -19,7 +30,7 @@
  * supervisor's pings when one is overdue, and the supervisor starts another
  * engine.  A probe that hangs costs no more than a wait: the others serve.
  *
- * One lock guards the ring, the list and the requests to discard datasets;
+ * One lock guards the line, the list and the requests to discard datasets;
  * nothing slow happens under it.  The server's thread never waits for a
  * device, and a device never waits for the server.
  */
@@ -39,6 +50,10 @@
 /* how long a call into a device may take; a build as many microseconds more
  * as it has references, and half of it to wait for another device's build */
 #define CALL_PATIENCE_MS 60000
+
+/* what a turn counts as at most.  Who had a longer one, as an index had to be built or the
+ * host is busy, is not to wait until all others have had as much. */
+#define TURN_MOST_US 25000
 
 /* one device's request to discard its part of a dataset */
 struct discard
@@ -69,8 +84,9 @@ static struct
 	/* guarded by lock */
 	struct device_thread threads[GEONN_DEVICES_MAX];
 	int			probed;
-	struct search_queue *first_queue;
-	struct search_queue *last_queue;
+	struct search_queue *first_queue;	/* in the order of served_us + last_us */
+	int			queues;
+	int64_t		clock_us;
 	struct search *first_finished;
 	struct search *last_finished;
 	struct device *lost;
@@ -137,32 +153,81 @@ scheduler_can_serve(enum geonn_device_choice choice, struct failure *failure)
 				choice == GEONN_DEVICE_CUDA ? "no GPU can be used" : "no device can be used");
 }
 
+/*
+ * Put a queue into its place in the line: behind all that will have had as much.
+ */
 static void
-append_queue(struct search_queue *queue)
+insert_queue(struct search_queue *queue)
 {
-	queue->next = NULL;
+	struct search_queue **link = &scheduler.first_queue;
+
+	while (*link != NULL &&
+		   (*link)->served_us + (*link)->last_us <= queue->served_us + queue->last_us)
+		link = &(*link)->next;
+	queue->next = *link;
 	queue->waiting = true;
-	if (scheduler.last_queue != NULL)
-		scheduler.last_queue->next = queue;
-	else
-		scheduler.first_queue = queue;
-	scheduler.last_queue = queue;
+	*link = queue;
+	scheduler.queues++;
 }
 
 static void
 remove_queue(struct search_queue *queue)
 {
-	struct search_queue *before = NULL;
+	struct search_queue **link = &scheduler.first_queue;
 
-	for (struct search_queue *at = scheduler.first_queue; at != queue; at = at->next)
-		before = at;
-	if (before != NULL)
-		before->next = queue->next;
-	else
-		scheduler.first_queue = queue->next;
-	if (scheduler.last_queue == queue)
-		scheduler.last_queue = before;
+	while (*link != queue)
+		link = &(*link)->next;
+	*link = queue->next;
 	queue->waiting = false;
+	scheduler.queues--;
+}
+
+/*
+ * A queue that was empty gets a search.
+ */
+static void
+begin_waiting(struct search_queue *queue)
+{
+	if (queue->served_us < scheduler.clock_us)
+		queue->served_us = scheduler.clock_us;
+	insert_queue(queue);
+}
+
+/*
+ * A search's turn begins: until it ends its queue has had what that is expected to
+ * take, so that other devices find the queue's next search in its place.
+ */
+static void
+begin_turn(struct search *search)
+{
+	struct search_queue *queue = search->queue;
+
+	if (scheduler.clock_us < queue->served_us)
+		scheduler.clock_us = queue->served_us;
+	search->taken_us = now_us();
+	search->expected_us = queue->last_us;
+	queue->served_us += queue->last_us;
+}
+
+/*
+ * A search's turn ends: count what it took.
+ */
+static void
+end_turn(const struct search *search)
+{
+	struct search_queue *queue = search->queue;
+	int64_t		took_us = now_us() - search->taken_us;
+	bool		waiting = queue->waiting;
+
+	if (took_us > TURN_MOST_US)
+		took_us = TURN_MOST_US;
+	if (waiting)
+		remove_queue(queue);
+	scheduler.clock_us += took_us / (scheduler.queues + 1);
+	queue->served_us += took_us - search->expected_us;
+	queue->last_us = took_us;
+	if (waiting)
+		insert_queue(queue);
 }
 
 static void
@@ -195,7 +260,7 @@ scheduler_submit(struct search_queue *queue, struct search *search)
 		queue->first = search;
 	queue->last = search;
 	if (!queue->waiting)
-		append_queue(queue);
+		begin_waiting(queue);
 	pthread_cond_broadcast(&scheduler.work);
 	pthread_mutex_unlock(&scheduler.lock);
 }
@@ -342,7 +407,7 @@ is_built_elsewhere(const struct device *device, const struct dataset *dataset)
 }
 
 /*
- * The next search for this device, taken out of the ring; one that makes it
+ * The next search for this device, taken out of the line; one that makes it
  * wait for another device only where `may_wait`.  The device counts among its
  * dataset's builders from now on.  The lock is held.
  */
@@ -357,9 +422,10 @@ take_search(struct device *device, bool may_wait)
 			(!may_wait && is_built_elsewhere(device, search->dataset)))
 			continue;
 		remove_queue(queue);
+		begin_turn(search);
 		queue->first = search->next;
 		if (queue->first != NULL)
-			append_queue(queue);
+			insert_queue(queue);
 		atomic_fetch_add(&search->dataset->builders, 1);
 		return search;
 	}
@@ -368,7 +434,7 @@ take_search(struct device *device, bool may_wait)
 
 /*
  * A search whose turn ended goes to the head of its own queue, and the queue
- * to the end of the ring.  The lock is held.
+ * to its place in the line.  The lock is held.
  */
 static void
 put_back(struct search *search)
@@ -381,7 +447,7 @@ put_back(struct search *search)
 		queue->last = search;
 	queue->first = search;
 	if (!queue->waiting)
-		append_queue(queue);
+		insert_queue(queue);
 }
 
 static void
@@ -509,6 +575,7 @@ serve(struct device_thread *thread)
 		if (progress == DEVICE_FINISHED)
 			atomic_fetch_add(&device->batches, 1);
 		pthread_mutex_lock(&scheduler.lock);
+		end_turn(ended);
 		if (progress == DEVICE_YIELDED && !atomic_load(ended->cancelled))
 			put_back(ended);
 		else

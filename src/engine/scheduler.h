@@ -12,8 +12,10 @@ struct search_queue
 {
 	struct search *first;
 	struct search *last;
-	struct search_queue *next;	/* in the ring of queues that are not empty */
-	bool		waiting;		/* in that ring */
+	struct search_queue *next;	/* in the line of queues that are not empty */
+	bool		waiting;		/* in that line */
+	int64_t		served_us;		/* device time that it has had, on the scheduler's clock */
+	int64_t		last_us;		/* that its last turn took */
 };
 
 /*

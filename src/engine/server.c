@@ -34,6 +34,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "clock.h"
 #include "datasets.h"
 #include "gauges.h"
@@ -178,6 +179,7 @@ server_send_status(int socket)
 		.devices = (uint32_t) options->device_count,
 		.datasets = datasets_count(),
 		.kept = datasets_kept(),
+		.queued = admission_waiting(),
 		.kept_memory = datasets_kept_memory(),
 		.transfer_memory = batch_memory_in_use(),
 		.transfer_memory_limit = batch_memory_limit(),
@@ -232,6 +234,12 @@ watch(int descriptor, void *mark)
 	struct epoll_event event = {.events = EPOLLIN,.data.ptr = mark};
 
 	return epoll_ctl(server.epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void
+server_unwatch(int socket)
+{
+	epoll_ctl(server.epoll, EPOLL_CTL_DEL, socket, NULL);
 }
 
 /*
@@ -300,7 +308,7 @@ handle_listener(void)
 	{
 		int			socket = accept4(server.listener, NULL, NULL,
 									 SOCK_CLOEXEC | SOCK_NONBLOCK);
-		struct session *session;
+		struct session *session = NULL;
 		pid_t		peer;
 
 		if (socket < 0)
@@ -317,10 +325,10 @@ handle_listener(void)
 			return;
 		}
 		server.out_of_descriptors = false;
-		session = geonn_channel_peer_is_own_user(socket, &peer) ?
-			session_create(socket) : NULL;
-		if (session == NULL || !watch(socket, session))
+		if (!geonn_channel_peer_is_own_user(socket, &peer) ||
+			(session = session_create(socket)) == NULL || !watch(socket, session))
 		{
+			log_line(LOG_WARNING, "could not take a client on: %s", strerror(errno));
 			close(socket);
 			free(session);
 			continue;
@@ -374,6 +382,7 @@ handle_supervisor(void)
 				break;
 			case GEONN_CONFIGURE:
 				thread_pool_set_threads(message.configure.cpu_threads);
+				admission_set_limit(message.configure.max_sessions);
 				batch_memory_set_limit(message.configure.transfer_memory_limit);
 				scheduler_set_gpu_memory_limit(message.configure.gpu_memory_limit);
 				datasets_set_kept_limit(message.configure.kept_memory_limit);
@@ -467,6 +476,18 @@ welcome_clients(void)
 }
 
 /*
+ * Let those in line have the places that have become free.
+ */
+static void
+admit_sessions(void)
+{
+	struct session *session;
+
+	while ((session = admission_next()) != NULL)
+		session_admitted(session);
+}
+
+/*
  * Milliseconds until something has to be done without an event, or -1.
  */
 static int
@@ -497,6 +518,7 @@ serve(void)
 		/* not before: an event of this round may belong to one of them */
 		free_ended_sessions();
 		welcome_clients();
+		admit_sessions();
 		give_gauges();
 		if (server.accept_at_ms != 0 && now_ms() >= server.accept_at_ms &&
 			watch(server.listener, &source_marks[SOURCE_LISTENER]))

@@ -26,6 +26,13 @@ extern int	server_run(const struct server_options *options);
 extern void server_wake(void);
 
 /*
+ * A session is about to close its socket.  Closing alone would not end the events:
+ * somebody who looks at this process's descriptors at that moment keeps it open for
+ * another one, and the session may be freed before.
+ */
+extern void server_unwatch(int socket);
+
+/*
  * Begin to read GPUs' gauges for sessions that wait for them; session_measured is called
  * for each, soon.  False: they cannot be read.
  */

@@ -8,8 +8,8 @@
  * anything.
  *
  * Everything here runs on the server's thread and never waits.  References are
- * copied from their batch at once; session_seal.c seals the dataset.  Searches go
- * to the scheduler.
+ * copied from their batch at once; session_open.c has the dataset opened, and
+ * session_seal.c sealed.  Searches go to the scheduler.
  *
  * When the client's end of the socket closes, because it is done or because
  * its statement was cancelled or its process died, the session ends: it drops
@@ -23,11 +23,14 @@
 
 #include "session.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "datasets.h"
+#include "log.h"
 #include "server.h"
 
 #define MESSAGES_AT_A_TIME 64
@@ -69,6 +72,9 @@ session_send(struct session *session, int type, void *message, int descriptor)
 	status = geonn_channel_send(session->socket, type, message, descriptor);
 	if (status == GEONN_CHANNEL_CLOSED)
 		session_take_last_words(session);
+	else if (status != GEONN_CHANNEL_OK)
+		log_line(LOG_WARNING, "could not send to a client, its session ends: %s",
+				 status == GEONN_CHANNEL_AGAIN ? "it does not read" : strerror(errno));
 	if (status != GEONN_CHANNEL_OK)
 		session_end(session);
 }
@@ -81,6 +87,8 @@ session_fail(struct session *session, const struct failure *failure)
 	memcpy(error.message, failure->message, sizeof(error.message));
 	memcpy(error.detail, failure->detail, sizeof(error.detail));
 	memcpy(error.hint, failure->hint, sizeof(error.hint));
+	if (failure->code == GEONN_ERROR_MEMORY && failure->hint[0] == '\0')
+		snprintf(error.hint, sizeof(error.hint), "Run fewer searches at a time, or give the engine more memory: it takes what the host and the limits on the server's processes leave it.");
 	call_fail(session->call, failure->message);
 	session_send(session, GEONN_ERROR, &error, -1);
 	session_end(session);
@@ -101,11 +109,13 @@ session_end(struct session *session)
 	if (session->state == SESSION_ENDED)
 		return;
 	session->state = SESSION_ENDED;
+	server_unwatch(session->socket);
 	close(session->socket);
 	session->socket = -1;
 	atomic_store(&session->cancelled, true);
 	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
 	call_leave(session->call, session->has_finished ? &session->finished : NULL);
+	admission_leave(&session->admission);
 	scheduler_drop(&session->queue);
 	server_wake();
 }
@@ -222,119 +232,6 @@ session_measured(struct session *session)
 		session_end(session);
 }
 
-/*
- * Remember the choice of devices, if one of them can serve it.
- */
-static bool
-choose_device(struct session *session, uint32_t choice)
-{
-	struct failure failure;
-
-	if (choice > GEONN_DEVICE_CUDA)
-	{
-		session_fail_protocol(session, "unknown choice of devices");
-		return false;
-	}
-	session->choice = (enum geonn_device_choice) choice;
-	if (server_can_serve(session->choice, &failure))
-		return true;
-	session_fail(session, &failure);
-	return false;
-}
-
-/*
- * Tell the client which dataset it has, and hand out its files.
- */
-static void
-send_opened(struct session *session)
-{
-	const struct dataset *dataset = session->dataset;
-	struct geonn_opened opened = {
-		.dataset = dataset->id,
-		.references = dataset->count,
-		.metric = dataset->metric,
-		.columns = dataset->columns,
-		.sealed = dataset->sealed
-	};
-
-	memcpy(opened.note, dataset->note, sizeof(opened.note));
-	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
-		if (dataset->files[kind] >= 0)
-			opened.files |= 1u << kind;
-	session_send(session, GEONN_OPENED, &opened, -1);
-	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
-	{
-		struct geonn_file file = {.kind = (uint32_t) kind};
-
-		if (dataset->files[kind] >= 0)
-			session_send(session, GEONN_FILE, &file, dataset->files[kind]);
-	}
-}
-
-/*
- * There are no references to send.
- */
-static void
-found_references(struct session *session, bool kept)
-{
-	call_found_references(session->call, session->dataset->count, kept);
-	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
-}
-
-static void
-handle_open(struct session *session, const union geonn_message *message)
-{
-	const struct geonn_open *open = &message->open;
-	enum geonn_metric metric = (enum geonn_metric) open->metric;
-	struct failure failure;
-
-	if (open->metric > GEONN_METRIC_SPHEROID || open->columns & ~GEONN_COLUMNS_ALL ||
-		open->labels > GEONN_LABELS_MAX)
-	{
-		session_fail_protocol(session, "unknown metric or columns, or too many labels");
-		return;
-	}
-	if (!choose_device(session, open->device))
-		return;
-	for (uint32_t i = 0; i < open->labels && session->dataset == NULL; i++)
-		session->dataset = datasets_find(metric, open->columns, &open->label[i]);
-	if (session->dataset != NULL)
-	{
-		session->state = SESSION_SEARCHING;
-		found_references(session, true);
-		send_opened(session);
-		return;
-	}
-	session->dataset = datasets_open(metric, open->columns,
-									 open->labels > 0 ? &open->label[0] : NULL);
-	if (session->dataset == NULL)
-	{
-		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
-		session_fail(session, &failure);
-		return;
-	}
-	session->state = SESSION_COLLECTING;
-	send_opened(session);
-}
-
-static void
-handle_attach(struct session *session, const union geonn_message *message)
-{
-	const struct geonn_attach *attach = &message->attach;
-
-	if (!choose_device(session, attach->device))
-		return;
-	session->dataset = datasets_attach(attach->dataset);
-	if (session->dataset == NULL)
-	{
-		session_fail_protocol(session, "no such dataset to attach to");
-		return;
-	}
-	session->state = SESSION_SEARCHING;
-	found_references(session, false);
-	send_opened(session);
-}
-
 static bool
 has_batch(const struct session *session)
 {
@@ -430,6 +327,8 @@ handle_leave(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "a file of no kind, or one too many");
 	else if (session->received < 0 || !geonn_file_is_sealed(session->received, &bytes))
 		session_fail_protocol(session, "a file that is not sealed");
+	else if (bytes > GEONN_FILE_BYTES_MAX)
+		session_fail_protocol(session, "a file with more bytes than there can be");
 	else
 	{
 		session->dataset->files[kind] = session->received;
@@ -622,8 +521,9 @@ static const struct
 	{GEONN_STATUS, 1 << SESSION_WELCOME, handle_status},
 	{GEONN_LIST, 1 << SESSION_WELCOME, session_list},
 	{GEONN_CALL, 1 << SESSION_WELCOME, session_call},
-	{GEONN_OPEN, 1 << SESSION_WELCOME, handle_open},
-	{GEONN_ATTACH, 1 << SESSION_WELCOME, handle_attach},
+	{GEONN_OPEN, 1 << SESSION_WELCOME, session_open},
+	{GEONN_URGE, 1 << SESSION_QUEUED | 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, session_urge},
+	{GEONN_ATTACH, 1 << SESSION_WELCOME, session_attach},
 	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
 	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
 	{GEONN_LEAVE, 1 << SESSION_COLLECTING, handle_leave},
@@ -643,6 +543,21 @@ handle_message(struct session *session, const union geonn_message *message)
 			return;
 		}
 	session_fail_protocol(session, "message out of turn");
+}
+
+/*
+ * What the client sent could not be taken, for want of memory or descriptors.
+ */
+static void
+fail_receiving(struct session *session)
+{
+	int			reason = errno;
+	struct failure failure;
+
+	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
+	fail_detail(&failure, "%s", strerror(reason));
+	fail_hint(&failure, "Check the operating system's limits on memory and open files.");
+	session_fail(session, &failure);
 }
 
 /*
@@ -690,7 +605,7 @@ session_receive(struct session *session)
 				session_end(session);
 				break;
 			case GEONN_CHANNEL_FAILED:
-				session_end(session);
+				fail_receiving(session);
 				break;
 		}
 		close_received(session);

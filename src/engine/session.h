@@ -6,6 +6,7 @@
 #define GEONN_SESSION_H
 
 #include "../common/channel.h"
+#include "admission.h"
 #include "batch_memory.h"
 #include "calls.h"
 #include "scheduler.h"
@@ -16,6 +17,7 @@ enum session_state
 	SESSION_GREETED,			/* said hello, and waits for its welcome */
 	SESSION_WELCOME,			/* may ask for the status, open or attach */
 	SESSION_MEASURING,			/* waits for the status with gauges */
+	SESSION_QUEUED,				/* waits for others to end */
 	SESSION_COLLECTING,			/* sends references */
 	SESSION_SEALING,			/* waits for its dataset */
 	SESSION_SEARCHING,			/* sends observations */
@@ -41,6 +43,8 @@ struct session
 	struct dataset *dataset;	/* a use of it, from open or attach on */
 	struct call *call;			/* that it works for; NULL: nobody said */
 	enum geonn_phase phase;		/* of its references */
+	struct admission admission;
+	struct geonn_open open;		/* what it asked for, from open on */
 	bool		has_finished;
 	struct geonn_finished finished; /* what it said then */
 	int			received;		/* descriptor that came with the present message,
@@ -67,6 +71,12 @@ extern void session_measured(struct session *session);
 
 /* Pass on the result of a search that the scheduler finished. */
 extern void session_search_finished(struct search *search);
+
+/* Open a dataset, in its turn; it is its turn now, or has to be; attach to a dataset. */
+extern void session_open(struct session *session, const union geonn_message *message);
+extern void session_admitted(struct session *session);
+extern void session_urge(struct session *session, const union geonn_message *message);
+extern void session_attach(struct session *session, const union geonn_message *message);
 
 /* There are no more references. */
 extern void session_seal(struct session *session, const union geonn_message *message);

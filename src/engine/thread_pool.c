@@ -141,10 +141,12 @@ end_turn(void)
 static void
 run_job(thread_pool_piece piece, void *context, size_t first, size_t end)
 {
+	size_t		pieces = end - first;
 	size_t		helpers = thread_pool_threads() - 1;
 
-	if (helpers > end - first)
-		helpers = end - first;
+	/* the caller takes a piece, too: nobody is woken for a single one */
+	if (helpers >= pieces)
+		helpers = pieces > 0 ? pieces - 1 : 0;
 
 	pthread_mutex_lock(&pool.lock);
 	begin_turn();

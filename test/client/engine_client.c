@@ -49,8 +49,8 @@ engine_start(struct engine *engine, const char *program, const char *option,
 	engine_start_with(engine, program, words);
 }
 
-void
-engine_start_with(struct engine *engine, const char *program, const char *const *words)
+bool
+engine_try_start(struct engine *engine, const char *program, const char *const *words)
 {
 	static int	started;
 	const char *command[16] = {"geonn-engine", "--socket", engine->socket_path};
@@ -83,13 +83,18 @@ engine_start_with(struct engine *engine, const char *program, const char *const 
 
 	/* pong 0 unasked: it listens */
 	wait = (struct pollfd) {.fd = engine->supervisor,.events = POLLIN};
-	if (poll(&wait, 1, START_TIMEOUT_MS) != 1 ||
-		geonn_channel_receive(engine->supervisor, &message, &descriptor) != GEONN_CHANNEL_OK ||
-		message.header.type != GEONN_PONG)
-	{
-		fprintf(stderr, "%s did not start\n", program);
-		exit(EXIT_FAILURE);
-	}
+	return poll(&wait, 1, START_TIMEOUT_MS) == 1 &&
+		geonn_channel_receive(engine->supervisor, &message, &descriptor) == GEONN_CHANNEL_OK &&
+		message.header.type == GEONN_PONG;
+}
+
+void
+engine_start_with(struct engine *engine, const char *program, const char *const *words)
+{
+	if (engine_try_start(engine, program, words))
+		return;
+	fprintf(stderr, "%s did not start\n", program);
+	exit(EXIT_FAILURE);
 }
 
 int
@@ -103,8 +108,8 @@ engine_stop(struct engine *engine)
 	return status;
 }
 
-void
-client_connect(struct client *client, const struct engine *engine)
+bool
+client_try_connect(struct client *client, const struct engine *engine)
 {
 	pid_t		peer;
 
@@ -113,7 +118,13 @@ client_connect(struct client *client, const struct engine *engine)
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 		client->files[kind] = -1;
 	client->socket = geonn_channel_connect(engine->socket_path, &peer);
-	if (client->socket < 0)
+	return client->socket >= 0;
+}
+
+void
+client_connect(struct client *client, const struct engine *engine)
+{
+	if (!client_try_connect(client, engine))
 		give_up("connect");
 }
 
@@ -168,6 +179,7 @@ client_receive(struct client *client, int timeout_ms)
 {
 	struct pollfd wait = {.fd = client->socket,.events = POLLIN};
 	int			ends = 0;
+	int			ready;
 
 	for (;;)
 	{
@@ -185,7 +197,10 @@ client_receive(struct client *client, int timeout_ms)
 			default:
 				return 0;
 		}
-		if (poll(&wait, 1, timeout_ms) != 1)
+		do
+			ready = poll(&wait, 1, timeout_ms);
+		while (ready < 0 && errno == EINTR);
+		if (ready != 1)
 			return -1;
 	}
 }

@@ -117,11 +117,21 @@ extern void engine_start(struct engine *engine, const char *program,
 extern void engine_start_with(struct engine *engine, const char *program,
 							  const char *const *words);
 
+/*
+ * The same, and whether it started; if not, it has ended or is about to, and
+ * engine_stop has its exit status all the same.
+ */
+extern bool engine_try_start(struct engine *engine, const char *program,
+							 const char *const *words);
+
 /* Close the supervisor's channel and wait for the engine's exit status. */
 extern int	engine_stop(struct engine *engine);
 
 /* Connect; the client has said nothing yet. */
 extern void client_connect(struct client *client, const struct engine *engine);
+
+/* The same, and whether somebody listens; if not, there is nothing to close. */
+extern bool client_try_connect(struct client *client, const struct engine *engine);
 extern void client_close(struct client *client);
 
 extern void client_send(struct client *client, int type, void *message);

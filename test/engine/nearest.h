@@ -20,7 +20,7 @@ struct request
 	const char *engine_program;
 	enum geonn_device_choice device;
 	uint64_t	seed;			/* of all points below */
-	bool		sanitized;		/* the engine runs under compute-sanitizer */
+	bool		sanitized;		/* the engine runs under a sanitizer */
 };
 
 extern struct request request;

@@ -37,7 +37,7 @@ static int	engine_count;
 static struct setup setups[SETUPS_MAX];
 static int	setup_count;
 static uint64_t seed;
-static bool sanitized;
+static enum extent extent;
 
 /*
  * Start another engine, with words of its command line that NULL ends.
@@ -115,7 +115,7 @@ add_gpus(const char *program)
 		exit(EXIT_FAILURE);
 	}
 	add_setup(engine, GEONN_DEVICE_CUDA, status.devices > 2 ? "all GPUs" : "the GPU");
-	if (sanitized)
+	if (extent == EXTENT_SANITIZED)
 		return;
 	add_setup(engine, GEONN_DEVICE_CPU, "the CPU beside GPUs");
 	if (status.devices > 2)
@@ -136,10 +136,10 @@ add_gpus(const char *program)
 }
 
 void
-compare_start(const char *program, bool gpu, uint64_t seed_wanted, bool sanitized_wanted)
+compare_start(const char *program, bool gpu, uint64_t seed_wanted, enum extent extent_wanted)
 {
 	seed = seed_wanted;
-	sanitized = sanitized_wanted;
+	extent = extent_wanted;
 	if (gpu)
 		add_gpus(program);
 	else
@@ -403,11 +403,11 @@ draw_shape(const struct test_case *test, const struct client_question *question)
 
 	for (size_t i = 0; i < test->observations.count; i++)
 		pairs += definition_answer(&test->definition, i % test->definition.observations, question);
-	while (test->observations.count / shape.rows > (sanitized ? 8 : 100))
+	while (test->observations.count / shape.rows > (extent == EXTENT_SANITIZED ? 8 : 100))
 		shape.rows *= 8;
 	if (shape.room == 0)
 		shape.room = shape.rows;
-	while (pairs / shape.room > (sanitized ? 8 : 150))
+	while (pairs / shape.room > (extent == EXTENT_SANITIZED ? 8 : 150))
 		shape.room *= 8;
 	return shape;
 }
@@ -415,7 +415,7 @@ draw_shape(const struct test_case *test, const struct client_question *question)
 bool
 question_right(struct test_case *test, struct client_question question)
 {
-	int			skipped = sanitized ? GEONN_ALGORITHM_INDEX + random_below(2) : -1;
+	int			skipped = extent != EXTENT_ALL ? GEONN_ALGORITHM_INDEX + random_below(2) : -1;
 	bool		right = true;
 
 	for (int setup = 0; setup < setup_count; setup++)
@@ -468,7 +468,7 @@ too_deep(const struct test_case *test, double max_distance)
 static bool
 is_left_out(void)
 {
-	return sanitized && random_below(4) != 0;
+	return extent != EXTENT_ALL && random_below(4) != 0;
 }
 
 bool

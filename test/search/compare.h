@@ -10,6 +10,14 @@
 /* engines, each in its own way, and devices of theirs */
 #define SETUPS_MAX 4
 
+/* how much to ask */
+enum extent
+{
+	EXTENT_ALL,
+	EXTENT_SHORT,				/* some of the questions of each case */
+	EXTENT_SANITIZED			/* few, of small cases: sanitizers are slow */
+};
+
 /*
  * What is compared: the caller fills in the first part, finish_case() the
  * rest.
@@ -41,7 +49,7 @@ struct shape
  * Start the engines: one for each CPU path that the processor has, or the
  * GPUs.  The seed is for complaints.
  */
-extern void compare_start(const char *program, bool gpu, uint64_t seed, bool sanitized);
+extern void compare_start(const char *program, bool gpu, uint64_t seed, enum extent extent);
 
 /* Stop them; whether all that was reported holds. */
 extern bool compare_finish(void);

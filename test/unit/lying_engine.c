@@ -59,6 +59,8 @@ enum lie
 	LIE_TYPE,					/* a message for the engine */
 	LIE_NOISE,					/* no message at all */
 	LIE_SILENT_END,				/* the end of the connection */
+	LIE_QUEUED_TWICE,			/* a session waits that does already */
+	LIE_QUEUED_LATE,			/* one that has been let in */
 	LIE_KEPT,					/* none */
 	LIE_KEPT_UNASKED,			/* for a dataset without a label */
 	LIE_KEPT_NO_FILE,			/* no file comes with it */
@@ -84,7 +86,7 @@ static const char *const lie_names[LIE_NAMES] = {
 	"none", "unsealed", "short", "no_memory", "rows", "slot", "other_slot",
 	"metric", "columns", "references", "files", "file", "sealed", "dataset", "pairs", "observations", "no_observations",
 	"first", "count_large", "count_small", "count_two", "flags", "one_each",
-	"partial", "type", "noise", "silent_end", "kept", "kept_unasked",
+	"partial", "type", "noise", "silent_end", "queued_twice", "queued_late", "kept", "kept_unasked",
 	"kept_no_file", "kept_pipe", "kept_open", "kept_records", "kept_place",
 	"kept_external", "kept_long", "kept_table", "kept_slots", "kept_keys",
 	"list_none", "list_open", "list_short", "list_odd", "list_phase", "list_label"
@@ -254,7 +256,9 @@ give_kept(struct liar *liar)
 	{
 		uint32_t	length;
 		char		text[4];
-	}			values[3] = {{8 * 4, "kept"}, {8 * 4, "also"}, {8 * 4, "more"}};
+	}			values[3] = {
+		{8 * 4, {'k', 'e', 'p', 't'}}, {8 * 4, {'a', 'l', 's', 'o'}}, {8 * 4, {'m', 'o', 'r', 'e'}}
+	};
 	struct table table = {
 		.slots = {{liar->hash, 0, 1 << 20}, {liar->hash, 1, 1 << 20}},
 		.count = 2
@@ -312,6 +316,7 @@ static bool
 answer(struct liar *liar, const union geonn_message *message)
 {
 	struct geonn_welcome welcome = {.release = GEONN_VERSION};
+	struct geonn_queued queued = {.limit = 1};
 	struct geonn_opened opened = {.dataset = 1};
 	struct geonn_released released = {.slot = message->references.slot};
 	struct geonn_sealed sealed = {.references = liar->references,.dataset = opened.dataset};
@@ -341,7 +346,11 @@ answer(struct liar *liar, const union geonn_message *message)
 			opened.columns = liar->present ^ (liar->lie == LIE_COLUMNS ? GEONN_COLUMN_GROUP : 0);
 			opened.references = liar->lie == LIE_REFERENCES;
 			opened.files = liar->lie == LIE_FILES;
+			for (int i = 0; i < 2 && liar->lie == LIE_QUEUED_TWICE; i++)
+				geonn_channel_send(liar->socket, GEONN_QUEUED, &queued, -1);
 			geonn_channel_send(liar->socket, GEONN_OPENED, &opened, -1);
+			if (liar->lie == LIE_QUEUED_LATE)
+				geonn_channel_send(liar->socket, GEONN_QUEUED, &queued, -1);
 			return true;
 		case GEONN_ALLOCATE:
 			give_batch(liar, &message->allocate);

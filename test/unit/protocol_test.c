@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ test_abuse(const struct engine *engine)
 {
 	struct geonn_hello hello = {.release = "0.0-other"};
 	struct geonn_seal seal = {0};
+	struct geonn_urge urge = {0};
 	struct geonn_status status = {.gauges = 2};
 	struct geonn_open open = {.device = 77};
 	struct geonn_allocate allocate = {.slot = 9,.rows = 10,.room = 10};
@@ -77,6 +79,11 @@ test_abuse(const struct engine *engine)
 	client_connect(&client, engine);
 	right = right && client_open(&client, request.device, 0);
 	client_send(&client, GEONN_SEARCH, &search);
+	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
+
+	client_connect(&client, engine);
+	right = right && client_hello(&client);
+	client_send(&client, GEONN_URGE, &urge);
 	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
 
 	client_connect(&client, engine);
@@ -274,6 +281,19 @@ test_abuse_of_questions(const struct engine *engine)
 }
 
 /*
+ * A sealed file that says it has as many bytes as a file can have, and has none.
+ */
+static int
+empty_giant(void)
+{
+	int			descriptor = memfd_create("giant", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (ftruncate(descriptor, INT64_MAX) == 0)
+		fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+	return descriptor;
+}
+
+/*
  * Files that cannot stay with a dataset.
  */
 static void
@@ -294,6 +314,7 @@ test_abuse_of_files(const struct engine *engine)
 		{"one that can be written", GEONN_FILE_RECORDS, text_file("text", F_SEAL_SHRINK | F_SEAL_GROW)},
 		{"one that can shrink", GEONN_FILE_RECORDS, text_file("text", F_SEAL_WRITE | F_SEAL_GROW)},
 		{"one that can grow", GEONN_FILE_RECORDS, text_file("text", F_SEAL_WRITE | F_SEAL_SHRINK)},
+		{"one whose sum with two others is small again", GEONN_FILE_RECORDS, empty_giant()},
 		{"a file with a name", GEONN_FILE_RECORDS, open(request.engine_program, O_RDONLY | O_CLOEXEC)},
 		{"a pipe", GEONN_FILE_RECORDS, pipe(pipes) == 0 ? pipes[0] : -1}
 	};
@@ -379,9 +400,10 @@ test_noise(const struct engine *engine)
 			static const int types[] = {
 				GEONN_HELLO, GEONN_STATUS, GEONN_OPEN, GEONN_ATTACH, GEONN_ALLOCATE,
 				GEONN_REFERENCES, GEONN_SEAL, GEONN_SEARCH, GEONN_WELCOME, GEONN_PING,
-				GEONN_LEAVE, GEONN_FILE, GEONN_LIST, GEONN_CALL, GEONN_FINISHED, GEONN_LISTED
+				GEONN_LEAVE, GEONN_FILE, GEONN_LIST, GEONN_CALL, GEONN_FINISHED, GEONN_LISTED,
+				GEONN_URGE, GEONN_QUEUED
 			};
-			int			type = types[random_bits() % 16];
+			int			type = types[random_bits() % (sizeof(types) / sizeof(types[0]))];
 			size_t		size = geonn_message_size(type);
 			unsigned char *bytes = (unsigned char *) &noise;
 

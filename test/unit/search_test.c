@@ -3,10 +3,11 @@
  *		Every device, algorithm, CPU path, batch size and number of threads
  *		gives the same bytes: those of the definition.
  *
- * Usage: search_test ENGINE [cpu|cuda [SEED [sanitized]]]
+ * Usage: search_test ENGINE [cpu|cuda [SEED [short|sanitized]]]
  *
- * With cuda, the GPUs are compared and the CPU beside them.  "sanitized" asks
- * less, and the GPUs alone: compute-sanitizer is slow.
+ * With cuda, the GPUs are compared and the CPU beside them.  "short" asks some
+ * of the questions of each case; "sanitized" too, and leaves out what is large
+ * or has several processes, and the CPU beside GPUs: sanitizers are slow.
  *
  * nearest_oracle and geodesy_test hold the distances themselves against a
  * higher precision.
@@ -27,13 +28,13 @@
 #include "../client/random.h"
 #include "../search/compare.h"
 
-/* at most, under compute-sanitizer */
+/* at most, under a sanitizer */
 #define SANITIZED_REFERENCES 300
 #define SANITIZED_OBSERVATIONS 70
 
 static uint64_t seed = 20240229;
 static bool gpu;
-static bool sanitized;
+static enum extent extent;
 
 /*
  * Begin a case, with random numbers that no other case has an influence on.
@@ -49,9 +50,9 @@ begin_case(const char *name, enum geonn_metric metric, size_t references,
 	points_seed(random_state);
 	compare_seed(random_state);
 	snprintf(test.name, sizeof(test.name), "%s", name);
-	if (sanitized && references > SANITIZED_REFERENCES)
+	if (extent == EXTENT_SANITIZED && references > SANITIZED_REFERENCES)
 		references = SANITIZED_REFERENCES;
-	if (sanitized && observations > SANITIZED_OBSERVATIONS)
+	if (extent == EXTENT_SANITIZED && observations > SANITIZED_OBSERVATIONS)
 		observations = SANITIZED_OBSERVATIONS;
 	test.references = points_create(references, places);
 	test.observations = points_about(&test.references, observations, far);
@@ -102,7 +103,7 @@ test_sizes(void)
 		char		name[80];
 		struct test_case test;
 
-		if (sanitized && counts[i] > SANITIZED_REFERENCES)
+		if (extent == EXTENT_SANITIZED && counts[i] > SANITIZED_REFERENCES)
 			break;
 		snprintf(name, sizeof(name), "%zu references", counts[i]);
 		test = begin_case(name, GEONN_METRIC_SPHERE, counts[i],
@@ -386,7 +387,7 @@ every_shape_right(struct test_case *test)
 
 				for (size_t shape = 0; shape < 2; shape++)
 				{
-					if (sanitized && random_below(4) != 0)
+					if (extent != EXTENT_ALL && random_below(4) != 0)
 						continue;
 					questions[i].algorithm = random_below(2) ? GEONN_ALGORITHM_INDEX : GEONN_ALGORITHM_BRUTE;
 					right = ask_right(test, setup, &questions[i], &shapes[shape]) && right;
@@ -434,7 +435,7 @@ test_many(void)
 {
 	static const enum places places[] = {PLACES_UNIFORM, PLACES_CITIES, PLACES_TRACK};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (size_t i = 0; i < (extent == EXTENT_ALL ? sizeof(places) / sizeof(places[0]) : 1); i++)
 	{
 		char		name[80];
 		struct test_case test;
@@ -471,7 +472,7 @@ test_large_batches(void)
 {
 	static const enum places places[] = {PLACES_UNIFORM, PLACES_CITIES, PLACES_TRACK};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (size_t i = 0; i < (extent == EXTENT_ALL ? sizeof(places) / sizeof(places[0]) : 1); i++)
 	{
 		char		name[80];
 		struct test_case test;
@@ -595,17 +596,20 @@ main(int argument_count, char **words)
 {
 	if (argument_count < 2)
 	{
-		fprintf(stderr, "usage: %s ENGINE [cpu|cuda [SEED [sanitized]]]\n", words[0]);
+		fprintf(stderr, "usage: %s ENGINE [cpu|cuda [SEED [short|sanitized]]]\n", words[0]);
 		return EXIT_FAILURE;
 	}
 	gpu = argument_count > 2 && strcmp(words[2], "cuda") == 0;
 	if (argument_count > 3)
 		seed = strtoull(words[3], NULL, 10);
-	sanitized = argument_count > 4 && strcmp(words[4], "sanitized") == 0;
+	if (argument_count > 4 && strcmp(words[4], "short") == 0)
+		extent = EXTENT_SHORT;
+	if (argument_count > 4 && strcmp(words[4], "sanitized") == 0)
+		extent = EXTENT_SANITIZED;
 	random_state = seed;
 	printf("# seed %llu\n", (unsigned long long) seed);
 
-	compare_start(words[1], gpu, seed, sanitized);
+	compare_start(words[1], gpu, seed, extent);
 	test_places();
 	test_far_observations();
 	test_sizes();
@@ -619,7 +623,7 @@ main(int argument_count, char **words)
 	test_spheroid_always_differs();
 	test_bad_places();
 	test_shapes();
-	if (!sanitized)
+	if (extent != EXTENT_SANITIZED)
 	{
 		test_many();
 		test_large_batches();

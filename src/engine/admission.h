@@ -1,0 +1,53 @@
+/*
+ * admission.h
+ *		Which sessions may work, where there is a limit, and the line of those that wait.
+ */
+#ifndef GEONN_ADMISSION_H
+#define GEONN_ADMISSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session;
+
+enum admission_state
+{
+	ADMISSION_NONE,
+	ADMISSION_WAITING,			/* in line */
+	ADMISSION_GIVEN
+};
+
+/* a session's part in it; zero it before first use */
+struct admission
+{
+	struct session *session;
+	int32_t		pid;			/* of the process that is called */
+	enum admission_state state;
+	bool		counts;			/* of its process's sessions, the one with the place */
+	struct admission *next;		/* in line, or among those that are admitted */
+};
+
+/* How many processes may have sessions at a time; 0: any number. */
+extern void admission_set_limit(uint32_t limit);
+extern uint32_t admission_limit(void);
+
+/*
+ * A session comes that works for this process.  Returns whether it may begin; else it
+ * stands in line until admission_next returns it, it is urgent, or it leaves.
+ */
+extern bool admission_enter(struct admission *admission, struct session *session, int32_t pid);
+
+/* It stands in line, and must not wait: it may begin. */
+extern void admission_urge(struct admission *admission);
+
+/* The session has ended, whether it waited, was admitted or never came. */
+extern void admission_leave(struct admission *admission);
+
+/* The next session in line for which there is a place now, and may begin; or NULL. */
+extern struct session *admission_next(void);
+
+/* How many wait before this one, which does, too; and how many in all. */
+extern uint32_t admission_ahead(const struct admission *admission);
+extern uint32_t admission_waiting(void);
+
+#endif							/* GEONN_ADMISSION_H */

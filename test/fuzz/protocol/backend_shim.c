@@ -1,0 +1,534 @@
+/*
+ * backend_shim.c
+ *		As much of a PostgreSQL backend as the module's client of the engine calls.
+ *
+ * The client's sources are compiled with PostgreSQL's own headers and linked with these
+ * functions in place of its own.  They do what the client relies on: an error leaves
+ * the statement and ends its memory contexts, whose callbacks release what is not
+ * memory; each allocation is one of malloc's, so that the address sanitizer knows where
+ * it ends.  A wait is the engine's turn, in the same thread, so that a script has the
+ * same outcome each time.  Functions that the client calls only where it makes
+ * references, which is not tried here, are left out; the linker is told so.
+ *
+ * There are two types: integer, and text, which stands for all that is not passed by
+ * value.
+ */
+#include "postgres.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/memnodes.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "backend_shim.h"
+#include "compat.h"
+#include "engine_start.h"
+#include "geonn.h"
+
+#undef fprintf
+#undef vsnprintf
+
+/* more than any sound statement of a script needs */
+#define ALLOCATION_MOST ((Size) 1 << 28)
+
+/* functions by their numbers */
+#define FUNCTION_HASH	1
+#define FUNCTION_EQUAL	2
+#define FUNCTION_COMPARE 3
+
+typedef struct Allocation
+{
+	struct Allocation *next;
+	struct Allocation *before;
+	MemoryContext context;
+	Size		size;
+} Allocation;
+
+typedef struct Context
+{
+	MemoryContextData data;
+	Allocation	allocations;	/* the head of a ring */
+} Context;
+
+MemoryContext CurrentMemoryContext;
+volatile sig_atomic_t InterruptPending;
+struct Latch *MyLatch;
+int			max_files_per_process = 1000;
+int			MyProcPid = 1;
+int			DeadlockTimeout = 1000;
+int			geonn_admission_timeout;
+
+static sigjmp_buf *error_exit;
+static char error_text[4096];
+static int	external_files;
+static TimestampTz clock_now;
+static bool lock_wanted;
+
+/* ---- errors ---- */
+
+bool
+errstart(int level, const char *domain)
+{
+	(void) domain;
+	return level >= ERROR;
+}
+
+bool
+errstart_cold(int level, const char *domain)
+{
+	return errstart(level, domain);
+}
+
+void
+errfinish(const char *file, int line, const char *function)
+{
+	(void) file;
+	(void) line;
+	(void) function;
+	siglongjmp(*error_exit, 1);
+}
+
+int
+errcode(int sqlstate)
+{
+	(void) sqlstate;
+	return 0;
+}
+
+/* all texts are made, so that what they are made of is read */
+#define MAKE_TEXT(text) \
+	do { \
+		va_list		arguments; \
+		va_start(arguments, format); \
+		vsnprintf(text, sizeof(text), format, arguments); \
+		va_end(arguments); \
+	} while (0)
+
+int
+errmsg(const char *format,...)
+{
+	MAKE_TEXT(error_text);
+	return 0;
+}
+
+int
+errmsg_internal(const char *format,...)
+{
+	MAKE_TEXT(error_text);
+	return 0;
+}
+
+int
+errdetail(const char *format,...)
+{
+	char		text[4096];
+
+	MAKE_TEXT(text);
+	return 0;
+}
+
+int
+errhint(const char *format,...)
+{
+	char		text[4096];
+
+	MAKE_TEXT(text);
+	return 0;
+}
+
+const char *
+backend_error(void)
+{
+	return error_text;
+}
+
+/* ---- memory ---- */
+
+static void *
+allocate(MemoryContext context, Size size)
+{
+	Allocation *allocation = size < ALLOCATION_MOST ?
+		malloc(sizeof(Allocation) + size) : NULL;
+	Allocation *head = &((Context *) context)->allocations;
+
+	if (allocation == NULL)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	allocation->context = context;
+	allocation->size = size;
+	allocation->next = head->next;
+	allocation->before = head;
+	head->next->before = allocation;
+	head->next = allocation;
+	context->mem_allocated += size;
+	return allocation + 1;
+}
+
+void
+pfree(void *pointer)
+{
+	Allocation *allocation = (Allocation *) pointer - 1;
+
+	allocation->next->before = allocation->before;
+	allocation->before->next = allocation->next;
+	allocation->context->mem_allocated -= allocation->size;
+	free(allocation);
+}
+
+void *
+palloc(Size size)
+{
+	return allocate(CurrentMemoryContext, size);
+}
+
+void *
+MemoryContextAllocZero(MemoryContext context, Size size)
+{
+	return memset(allocate(context, size), 0, size);
+}
+
+void *
+palloc0(Size size)
+{
+	return MemoryContextAllocZero(CurrentMemoryContext, size);
+}
+
+void *
+MemoryContextAllocHuge(MemoryContext context, Size size)
+{
+	return allocate(context, size);
+}
+
+MemoryContext
+AllocSetContextCreateInternal(MemoryContext parent, const char *name, Size least, Size first,
+							  Size most)
+{
+	Context    *context = calloc(1, sizeof(Context));
+
+	(void) least;
+	(void) first;
+	(void) most;
+	context->data.name = name;
+	context->data.parent = parent;
+	context->allocations.next = context->allocations.before = &context->allocations;
+	if (parent != NULL)
+	{
+		context->data.nextchild = parent->firstchild;
+		parent->firstchild = &context->data;
+	}
+	return &context->data;
+}
+
+void
+MemoryContextReset(MemoryContext context)
+{
+	Allocation *head = &((Context *) context)->allocations;
+
+	while (context->firstchild != NULL)
+		MemoryContextDelete(context->firstchild);
+	while (context->reset_cbs != NULL)
+	{
+		MemoryContextCallback *callback = context->reset_cbs;
+
+		context->reset_cbs = callback->next;
+		callback->func(callback->arg);
+	}
+	while (head->next != head)
+		pfree(head->next + 1);
+}
+
+void
+MemoryContextDelete(MemoryContext context)
+{
+	MemoryContextReset(context);
+	if (context->parent != NULL)
+	{
+		MemoryContext *link = &context->parent->firstchild;
+
+		while (*link != context)
+			link = &(*link)->nextchild;
+		*link = context->nextchild;
+	}
+	free(context);
+}
+
+void
+MemoryContextRegisterResetCallback(MemoryContext context, MemoryContextCallback *callback)
+{
+	callback->next = context->reset_cbs;
+	context->reset_cbs = callback;
+}
+
+Size
+MemoryContextMemAllocated(MemoryContext context, bool recurse)
+{
+	(void) recurse;
+	return context->mem_allocated;
+}
+
+/* ---- waits ---- */
+
+bool
+AcquireExternalFD(void)
+{
+	external_files++;
+	return true;
+}
+
+void
+ReleaseExternalFD(void)
+{
+	external_files--;
+}
+
+void
+ProcessInterrupts(void)
+{
+	InterruptPending = false;
+	ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED), errmsg("canceled")));
+}
+
+void
+backend_cancel(void)
+{
+	InterruptPending = true;
+}
+
+int
+WaitLatchOrSocket(Latch *latch, int events, pgsocket socket, long timeout, uint32 wait_event)
+{
+	struct pollfd wait = {.fd = socket,.events = events & WL_SOCKET_READABLE ? POLLIN : POLLOUT};
+
+	(void) latch;
+	(void) timeout;
+	(void) wait_event;
+	engine_turn();
+	return WL_LATCH_SET | (poll(&wait, 1, 0) == 1 ? events & WL_SOCKET_MASK : 0);
+}
+
+void
+ResetLatch(Latch *latch)
+{
+	(void) latch;
+}
+
+uint32
+geonn_wait_event(GeonnWait wait)
+{
+	return (uint32) wait;
+}
+
+int
+geonn_engine_connect(pid_t *engine_pid)
+{
+	*engine_pid = 1;
+	return engine_connect();
+}
+
+/* it goes on whenever somebody looks at it */
+TimestampTz
+GetCurrentTimestamp(void)
+{
+	return clock_now += 500000;
+}
+
+long
+TimestampDifferenceMilliseconds(TimestampTz from, TimestampTz to)
+{
+	return from < to ? (long) ((to - from) / 1000) : 0;
+}
+
+/* ---- locks ---- */
+
+/*
+ * Another process wants the lock that this one has, every other time.
+ */
+LockData *
+GetLockStatusData(void)
+{
+	LockData   *data = palloc0(sizeof(LockData));
+
+	data->nelements = 2;
+	data->locks = palloc0(2 * sizeof(LockInstanceData));
+	data->locks[0].leaderPid = MyProcPid;
+	data->locks[0].holdMask = LOCKBIT_ON(ShareLock);
+	data->locks[1].leaderPid = MyProcPid + 1;
+	data->locks[1].waitLockMode = lock_wanted ? ShareLock : NoLock;
+	lock_wanted = !lock_wanted;
+	return data;
+}
+
+bool
+DoLockModesConflict(LOCKMODE one, LOCKMODE other)
+{
+	return one == other;
+}
+
+/* ---- types ---- */
+
+/*
+ * All keys have the hash that groups.c makes 0 of, so that a hostile engine needs no luck
+ * to have keys compared.
+ */
+static Datum
+hash_any(PG_FUNCTION_ARGS)
+{
+	(void) fcinfo;
+	return UInt32GetDatum(0u - 0x9e3779b9u);
+}
+
+static Datum
+equal_integers(PG_FUNCTION_ARGS)
+{
+	return BoolGetDatum(PG_GETARG_INT32(0) == PG_GETARG_INT32(1));
+}
+
+static Datum
+compare_integers(PG_FUNCTION_ARGS)
+{
+	int32		a = PG_GETARG_INT32(0);
+	int32		b = PG_GETARG_INT32(1);
+
+	return Int32GetDatum((a > b) - (a < b));
+}
+
+static int
+compare_bytes(Datum a, Datum b)
+{
+	const char *left = DatumGetPointer(a);
+	const char *right = DatumGetPointer(b);
+	Size		common = Min(VARSIZE_ANY_EXHDR(left), VARSIZE_ANY_EXHDR(right));
+	int			order = memcmp(VARDATA_ANY(left), VARDATA_ANY(right), common);
+
+	return order != 0 ? order :
+		(VARSIZE_ANY_EXHDR(left) > common) - (VARSIZE_ANY_EXHDR(right) > common);
+}
+
+static Datum
+equal_texts(PG_FUNCTION_ARGS)
+{
+	return BoolGetDatum(compare_bytes(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) == 0);
+}
+
+static Datum
+compare_texts(PG_FUNCTION_ARGS)
+{
+	return Int32GetDatum(compare_bytes(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
+}
+
+TypeCacheEntry *
+lookup_type_cache(Oid type, int flags)
+{
+	static TypeCacheEntry entries[2];
+	TypeCacheEntry *entry = &entries[type == TEXTOID];
+
+	(void) flags;
+	entry->type_id = entry->btree_opintype = type;
+	entry->lt_opr = entry->btree_opf = 1;
+	entry->hash_proc_finfo.fn_oid = FUNCTION_HASH;
+	entry->hash_proc_finfo.fn_addr = hash_any;
+	entry->eq_opr_finfo.fn_oid = FUNCTION_EQUAL;
+	entry->eq_opr_finfo.fn_addr = type == TEXTOID ? equal_texts : equal_integers;
+	entry->cmp_proc_finfo.fn_oid = FUNCTION_COMPARE;
+	entry->cmp_proc_finfo.fn_addr = type == TEXTOID ? compare_texts : compare_integers;
+	return entry;
+}
+
+Oid
+get_opfamily_proc(Oid family, Oid left, Oid right, int16 number)
+{
+	(void) family;
+	(void) right;
+	(void) number;
+	return left;				/* for fmgr_info: the comparison of this type */
+}
+
+void
+fmgr_info(Oid function, FmgrInfo *information)
+{
+	*information = lookup_type_cache(function, 0)->cmp_proc_finfo;
+}
+
+void
+fmgr_info_copy(FmgrInfo *copy, FmgrInfo *information, MemoryContext context)
+{
+	(void) context;
+	*copy = *information;
+}
+
+Datum
+FunctionCall1Coll(FmgrInfo *function, Oid collation, Datum first)
+{
+	LOCAL_FCINFO(call, 1);
+
+	InitFunctionCallInfoData(*call, function, 1, collation, NULL, NULL);
+	call->args[0].value = first;
+	call->args[0].isnull = false;
+	return FunctionCallInvoke(call);
+}
+
+Datum
+FunctionCall2Coll(FmgrInfo *function, Oid collation, Datum first, Datum second)
+{
+	LOCAL_FCINFO(call, 2);
+
+	InitFunctionCallInfoData(*call, function, 2, collation, NULL, NULL);
+	call->args[0].value = first;
+	call->args[0].isnull = false;
+	call->args[1].value = second;
+	call->args[1].isnull = false;
+	return FunctionCallInvoke(call);
+}
+
+void
+get_typlenbyval(Oid type, int16 *length, bool *by_value)
+{
+	*length = type == TEXTOID ? -1 : 4;
+	*by_value = type != TEXTOID;
+}
+
+struct varlena *
+pg_detoast_datum_copy(struct varlena *value)
+{
+	return memcpy(palloc(VARSIZE(value)), value, VARSIZE(value));
+}
+
+/* ---- a statement ---- */
+
+bool
+backend_run(void (*statement) (void *argument), void *argument)
+{
+	MemoryContext context = AllocSetContextCreateInternal(NULL, "statement", 0, 0, 0);
+	sigjmp_buf	here;
+	bool		raised;
+
+	error_exit = &here;
+	error_text[0] = '\0';
+	InterruptPending = false;
+	clock_now = 0;
+	lock_wanted = false;
+	CurrentMemoryContext = context;
+	raised = sigsetjmp(here, 0) != 0;
+	if (!raised)
+		statement(argument);
+	MemoryContextDelete(context);
+	if (external_files != 0)
+	{
+		fprintf(stderr, "broken: %d descriptors are not given back\n", external_files);
+		abort();
+	}
+	return !raised;
+}

@@ -1,0 +1,343 @@
+/*
+ * client_fuzzer.c
+ *		A hostile engine of the module, under libFuzzer.
+ *
+ * What the module has to talk to the engine (connection.c, client.c, client_slots.c,
+ * admission.c, and of what it reads in a kept dataset's files references.c, groups.c and
+ * memory_file.c) runs outside of PostgreSQL, on backend_shim.c.  The first step
+ * of a script says what the client wants; the others are hostile_engine.c's.
+ *
+ * The client goes through a join as join.c does.  It has to come to its end or to
+ * an error, to give no pair of another observation than those that were added, and none
+ * out of rank, and to leave no descriptor and no mapping behind.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+
+#include "backend_shim.h"
+#include "client.h"
+#include "compat.h"
+#include "geonn.h"
+#include "groups.h"
+#include "hostile_engine.h"
+#include "references.h"
+
+extern int	LLVMFuzzerInitialize(int *argument_count, char ***words);
+extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define STEPS_MAX		96
+#define DESCRIPTORS		256
+
+const uint8_t steps_conversation[] = {
+	LIE_ANSWER, LIE_QUEUED, LIE_SILENT, LIE_ANSWER, LIE_ANSWER, LIE_ANSWER, LIE_ANSWER, LIE_ANSWER,
+	LIE_ANSWER, LIE_MEMORY, LIE_ANSWER, LIE_SCRIBBLE, LIE_ANSWER, LIE_ANSWER_LAST
+};
+const size_t steps_conversation_length = sizeof(steps_conversation);
+
+/* how the client reads what an engine said, so that nobody leaves that out */
+static volatile uint64 sum;
+
+/* what is wanted */
+typedef struct Wish
+{
+	GeonnQuestion question;
+	int			labels;
+	bool		attaches;
+	bool		keeps;
+	bool		takes_runs;
+	uint64		references;
+	uint64		observations;
+	Oid			type;			/* of ids */
+} Wish;
+
+static const uint32 many[] = {0, 1, 3, 10, 300, 5000};
+
+static Wish
+read_wish(const struct step *step)
+{
+	static const uint32 neighbours[] = {1, 0, 2, 7, 100};
+	static const uint32 batch_rows[] = {0, 0, 1, 5, 300};
+	Wish		wish = {
+		.question = {
+			.columns = step->numbers[0] % 4,
+			.neighbours = neighbours[step->numbers[0] / 4 % lengthof(neighbours)],
+			.ties = step->numbers[0] / 32 % 4 == 3,
+			.metric = (int) (step->numbers[0] / 128 % 2),
+			.unmatched = step->numbers[0] / 256 % 2,
+			.batch_rows = batch_rows[step->numbers[0] / 512 % lengthof(batch_rows)],
+			.shared = step->numbers[0] / 4096 % 2,
+			.max_distance = HUGE_VAL
+		},
+		.labels = step->who % (GEONN_LABELS_MAX + 1),
+		.attaches = step->slot % 4 == 3,
+		.keeps = step->slot / 4 % 2,
+		.takes_runs = step->slot / 8 % 2,
+		.references = many[step->numbers[1] % lengthof(many)],
+		.observations = many[step->numbers[1] / 8 % lengthof(many)],
+		.type = step->slot / 16 % 2 ? TEXTOID : INT4OID
+	};
+
+	wish.question.id_by_value = wish.type != TEXTOID;
+	wish.question.id_length = wish.type == TEXTOID ? -1 : 4;
+	return wish;
+}
+
+/* ---- the client ---- */
+
+typedef struct HostileJoin
+{
+	Wish		wish;
+	GeonnClient *client;
+	GeonnReferences *references;
+	GeonnGroups *groups;
+	uint64		added;			/* observations */
+	uint64		rank;			/* of the last pair */
+	uint64		last;			/* its observation */
+} HostileJoin;
+
+static Datum
+make_id(Oid type, uint64 number)
+{
+	struct varlena *text;
+
+	if (type != TEXTOID)
+		return UInt32GetDatum((uint32) number);
+	text = palloc(VARHDRSZ + sizeof(number));
+	SET_VARSIZE(text, VARHDRSZ + sizeof(number));
+	memcpy(VARDATA(text), &number, sizeof(number));
+	return PointerGetDatum(text);
+}
+
+static uint64
+read_id(Oid type, Datum id)
+{
+	uint64		number;
+
+	if (type != TEXTOID)
+		return DatumGetUInt32(id);
+	memcpy(&number, VARDATA_ANY(DatumGetPointer(id)), sizeof(number));
+	return number;
+}
+
+/*
+ * All bytes of the reference that a pair names, where it can be asked for.
+ */
+static void
+look_at_reference(const HostileJoin *join, int64 tag)
+{
+	double		latitude;
+	double		longitude;
+	const struct varlena *id;
+
+	sum += (uint64) tag;
+	if (join->references == NULL)
+		return;
+	id = (const struct varlena *) DatumGetPointer(geonn_reference_id(join->references, tag));
+	for (Size i = 0; i < VARSIZE(id); i++)
+		sum += ((const unsigned char *) id)[i];
+	geonn_reference_coordinates(join->references, tag, &latitude, &longitude);
+	sum += latitude > longitude;
+}
+
+static void
+look_at_observation(const HostileJoin *join, Datum id)
+{
+	if (read_id(join->wish.type, id) >= join->added)
+		steps_broken("pairs are of observations that were added");
+}
+
+static bool
+take_pair(HostileJoin *join, bool wait)
+{
+	GeonnPair	pair;
+	GeonnRun	run;
+	uint64		observation;
+
+	CHECK_FOR_INTERRUPTS();
+	if (join->wish.takes_runs && geonn_client_take_run(join->client, &run))
+	{
+		for (; run.next < run.end; run.next++)
+		{
+			look_at_observation(join, run.observation_id[run.next]);
+			look_at_reference(join, run.reference[run.next]);
+			sum += run.distance[run.next] > run.observation_latitude[run.next];
+		}
+		return true;
+	}
+	if (!geonn_client_next_pair(join->client, wait, &pair))
+		return false;
+	look_at_observation(join, pair.observation_id);
+	observation = read_id(join->wish.type, pair.observation_id);
+	if (pair.matched)
+	{
+		const GeonnQuestion *question = &join->wish.question;
+
+		if (pair.rank != (observation == join->last ? join->rank : 0) + 1)
+			steps_broken("the pairs of an observation come one after the other, by rank");
+		if (pair.rank > geonn_client_references(join->client) ||
+			(question->neighbours > 0 && !question->ties && pair.rank > question->neighbours))
+			steps_broken("there are no more pairs than were asked for");
+		look_at_reference(join, pair.reference);
+	}
+	join->rank = pair.matched ? pair.rank : 0;
+	join->last = observation;
+	return true;
+}
+
+static void
+drain(HostileJoin *join, bool wait)
+{
+	while (take_pair(join, wait))
+		wait = false;
+}
+
+/* what sources say of their columns, as far as anybody asks */
+static PointSource *
+make_source(Oid type)
+{
+	PointSource *source = palloc0(sizeof(PointSource));
+
+	source->title = "relation \"hostile\"";
+	source->columns[COLUMN_ID] = (PointColumn) {
+		.name = "id",
+		.type = type,
+		.base_type = type
+	};
+	source->by_count = 1;
+	source->by = palloc0(sizeof(PointColumn));
+	source->by[0] = (PointColumn) {
+		.name = "class",
+		.type = INT4OID,
+		.base_type = INT4OID
+	};
+	return source;
+}
+
+/*
+ * Send references, or take those that there are.
+ */
+static void
+have_references(HostileJoin *join)
+{
+	const Wish *wish = &join->wish;
+	PointSource *source = make_source(TEXTOID);
+	char		note[GEONN_NOTE_BYTES] = "note";
+
+	if (geonn_client_is_sealed(join->client))
+	{
+		join->references = geonn_references_attach(source, REFERENCE_COORDINATES, source,
+												   join->client);
+		if (wish->question.columns & GEONN_COLUMN_GROUP)
+			join->groups = geonn_groups_attach(source, source, join->client);
+		sum += *(const unsigned char *) geonn_client_note(join->client);
+		return;
+	}
+	if (wish->labels > 0 && wish->keeps)
+		geonn_client_keep(join->client, note, sizeof(note));
+	for (uint64 i = 0; i < wish->references; i++)
+		geonn_client_add_reference(join->client, (int64) i, 1, 1, 0, 0);
+	(void) geonn_client_seal(join->client, true);
+}
+
+static void
+join_all(void *argument)
+{
+	HostileJoin	   *join = argument;
+	const Wish *wish = &join->wish;
+	struct geonn_label labels[GEONN_LABELS_MAX] = {0};
+	struct geonn_call call = {.pid = 1};
+	struct geonn_finished finished = {0};
+
+	join->client = wish->attaches ? geonn_client_attach(&wish->question, 7, &call) :
+		geonn_client_open(&wish->question, labels, wish->labels, &call);
+	have_references(join);
+	for (uint64 i = 0; i < wish->observations; i++)
+	{
+		bool		is_null = false;
+		Datum		key = Int32GetDatum((int32) i);
+		int32		group = join->groups != NULL ?
+			geonn_groups_find(join->groups, &key, &is_null) : 0;
+		int32		identity = join->references != NULL ?
+			geonn_reference_identity(join->references, make_id(TEXTOID, i)) : -1;
+
+		while (geonn_client_places(join->client) == 0)
+			drain(join, true);
+		join->added++;
+		if (geonn_client_add_observation(join->client, make_id(wish->type, i), 1, 1, group,
+										 identity))
+			drain(join, false);
+	}
+	geonn_client_finish(join->client);
+	while (take_pair(join, true))
+		;
+	sum += geonn_client_work(join->client).pairs;
+	geonn_client_tell(join->client, &finished);
+}
+
+/* ---- what has to hold ---- */
+
+static int
+open_descriptors(void)
+{
+	int			count = 0;
+
+	for (int i = 0; i < DESCRIPTORS; i++)
+		count += fcntl(i, F_GETFD) >= 0;
+	return count;
+}
+
+/*
+ * Mappings of files that peers make.
+ */
+static int
+shared_mappings(void)
+{
+	FILE	   *maps = fopen("/proc/self/maps", "r");
+	char		line[512];
+	int			count = 0;
+
+	while (fgets(line, sizeof(line), maps) != NULL)
+		count += strstr(line, "/memfd:") != NULL;
+	fclose(maps);
+	return count;
+}
+
+int
+LLVMFuzzerInitialize(int *argument_count, char ***words)
+{
+	(void) argument_count;
+	(void) words;
+	signal(SIGPIPE, SIG_IGN);
+	return 0;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int	descriptors;
+	struct step first;
+	HostileJoin		join = {.last = PG_UINT64_MAX};
+
+	if (steps_count(size) < 1 || steps_count(size) > STEPS_MAX)
+		return -1;
+	if (descriptors == 0)
+		descriptors = open_descriptors();
+	first = steps_get(data, 0);
+	join.wish = read_wish(&first);
+	geonn_admission_timeout = first.how % 2 ? 2000 : 0;
+	hostile_engine_begin(data, size);
+	if (!backend_run(join_all, &join) && backend_error()[0] == '\0')
+		steps_broken("an error says what it is");
+	hostile_engine_end();
+	if (open_descriptors() != descriptors)
+		steps_broken("a statement leaves no descriptor behind");
+	if (shared_mappings() != 0)
+		steps_broken("a statement leaves no mapping behind");
+	return 0;
+}
