@@ -15,7 +15,7 @@ CREATE TABLE part (id bigint, lat float8, lon float8, PRIMARY KEY (id, lat));
 SELECT * FROM geonn_describe('part');
 
 SELECT * FROM geonn_describe(NULL);
-SELECT * FROM geonn_describe('pg_database');
+SELECT * FROM geonn_describe('pg_tablespace');
 SELECT * FROM geonn_describe('station_pkey');
 SELECT * FROM geonn_describe('missing');
 CREATE TABLE ambiguous (id bigint, lat float8, lon float8, longitude float8);

@@ -305,7 +305,7 @@ CREATE FUNCTION report(query text) RETURNS TABLE (property text, value text) LAN
 DECLARE
     plan jsonb;
 BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, FORMAT JSON) ' || query INTO plan;
+    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, BUFFERS OFF, FORMAT JSON) ' || query INTO plan;
     plan := jsonb_path_query_first(plan, 'strict $.** ? (@."Custom Plan Provider" == "geonn join")');
     RETURN QUERY SELECT key, CASE
         WHEN key ~ 'Time|^Devices$' THEN (jsonb_typeof(p.value) IN ('number', 'array'))::text

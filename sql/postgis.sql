@@ -229,7 +229,7 @@ UPDATE wrong_geom SET id = 2 WHERE id IS NULL;
 SELECT * FROM geonn_check('wrong_geom');
 -- one of 2 MB
 ALTER TABLE wrong_geom ALTER place SET STORAGE EXTERNAL;
-UPDATE wrong_geom SET place = ST_Buffer(ST_Point(13, 52, 4326), 1, 32768) WHERE id = 2;
+UPDATE wrong_geom SET place = ST_Segmentize(ST_MakeEnvelope(12, 51, 14, 53, 4326), 0.00005) WHERE id = 2;
 SELECT pg_column_size(place) > 2000000 AS large FROM wrong_geom WHERE id = 2;
 SELECT * FROM geonn_nearest('wrong_geom', 'airport');
 CREATE VIEW right_geom AS SELECT * FROM wrong_geom WHERE GeometryType(place) = 'POINT' AND ST_SRID(place) = 4326;
@@ -340,6 +340,40 @@ RESET client_min_messages;
 CREATE TABLE again AS SELECT 1 AS id, "Geo Data".ST_Point(13, 52, 4326) AS place;
 SELECT * FROM geonn_describe('again');
 SELECT * FROM geonn_nearest('again', 'airport');
+
+-- values that PostGIS never makes: points that end early, or whose flags lie about what
+-- follows, as a broken page or a wrong cast could have them
+CREATE FUNCTION raw(bytea, bytea DEFAULT '') RETURNS "Geo Data".geometry LANGUAGE internal IMMUTABLE STRICT AS 'byteacat';
+CREATE TABLE broken (id integer, place "Geo Data".geometry);
+DO $$
+DECLARE
+    -- SRID 4326, flags, type 1, 1 point, longitude, latitude
+    sound bytea := '\x0010e60001000000010000000000000000002a400000000000004a40';
+    told text[];
+    value bytea;
+    flags integer;
+    message text;
+BEGIN
+    -- Z, M, a box, geodetic, extended, of version 2, and combined
+    FOREACH flags IN ARRAY '{0,1,2,4,8,12,16,64,80,92,255}'::integer[] LOOP
+        FOR bytes IN 0..length(sound) LOOP
+            value := substr(CASE WHEN bytes < 4 THEN sound ELSE set_byte(sound, 3, flags) END, 1, bytes);
+            UPDATE postgis.broken SET place = postgis.raw(value);
+            INSERT INTO postgis.broken SELECT 1, postgis.raw(value) WHERE NOT EXISTS (SELECT FROM postgis.broken);
+            BEGIN
+                PERFORM geonn_nearest('postgis.broken', 'postgis.airport');
+                IF bytes < length(sound) THEN
+                    told := array_append(told, 'an answer');
+                END IF;
+            EXCEPTION WHEN data_exception OR data_corrupted THEN
+                told := array_append(told, regexp_replace(sqlerrm, '[0-9]+', 'N', 'g'));
+            END;
+        END LOOP;
+    END LOOP;
+    FOR message IN SELECT DISTINCT unnest FROM unnest(told) LOOP
+        RAISE NOTICE '%', message;
+    END LOOP;
+END $$;
 
 SET client_min_messages = warning;
 DROP EXTENSION postgis CASCADE;

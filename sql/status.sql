@@ -38,7 +38,7 @@ INSERT INTO point SELECT i, i % 90, i % 180 FROM generate_series(1, 10000) i;
 SELECT sum(batches) AS batches FROM geonn_devices \gset
 SELECT count(*) FROM geonn_nearest('point', 'point');
 SELECT sum(batches) > :batches AS more FROM geonn_devices;
-SELECT sessions, datasets - datasets_kept AS datasets, searches,
+SELECT sessions, sessions_waiting AS waiting, datasets - datasets_kept AS datasets, searches,
        transfer_memory BETWEEN 0 AND transfer_memory_limit AS within,
        (kept_memory > 0) = (datasets_kept > 0) AS kept
 FROM geonn_status();

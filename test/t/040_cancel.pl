@@ -1,5 +1,7 @@
 
 # A search of minutes ends at once when it is cancelled or its time is over.
+#
+# alone: it looks at milliseconds
 
 use strict;
 use warnings;

@@ -2,6 +2,8 @@
 # Random tables and random arguments get the answers that brute force in SQL
 # has.  The seed is the environment's SEED, else another one each day; more
 # cases, and one case alone, are test/fuzz/run's to do.
+#
+# short form: 500 of 10000 cases
 
 use strict;
 use warnings;
@@ -11,7 +13,7 @@ use Geonn;
 use Test::More;
 
 my $seed = $ENV{SEED} // int(time / 86400);
-my $cases = 500;
+my $cases = $ENV{GEONN_LONG} ? 10000 : 500;
 
 # a database where the order of text is not that of its bytes, if ICU is there
 my $node = new_server('fuzz', preload => 1);

@@ -1,8 +1,10 @@
 
 # A table that is refreshed by what has changed is what a search for everything
-# returns: at each of some hundred steps, in which points come, move, go, change
+# returns: at each of many steps, in which points come, move, go, change
 # their groups, become invalid and are left alone, for caches that ask all kinds of
 # questions.
+#
+# short form: 40 of 200 steps
 
 use strict;
 use warnings;
@@ -10,7 +12,7 @@ use warnings;
 use Geonn;
 use Test::More;
 
-my $steps = $ENV{GEONN_CACHE_STEPS} // 200;
+my $steps = $ENV{GEONN_CACHE_STEPS} // ($ENV{GEONN_LONG} ? 200 : 40);
 my $seed = $ENV{GEONN_CACHE_SEED} // int(rand(1_000_000));
 
 # the arguments of each cache, as a call of the search has them
