@@ -290,14 +290,19 @@ COMMIT;
 RESET client_min_messages;
 
 -- what EXPLAIN ANALYZE tells: devices depend on the machine, and which process did
--- what is chance
+-- what, in batches of its own, is chance
 CREATE FUNCTION analysis(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
+    shared boolean := false;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
         CONTINUE WHEN line ~ 'Devices:|Memory:';
         line := regexp_replace(line, '(actual rows=[0-9]+)\.00', '\1');
+        shared := shared OR line ~ 'Workers Launched: [1-9]';
+        IF shared THEN
+            line := regexp_replace(line, 'Batches: \d+', 'Batches: some');
+        END IF;
         RETURN NEXT regexp_replace(line, '((Leader|Worker \d): batches:) \d+, observations: \d+', '\1 some, observations: some');
     END LOOP;
 END $$;
