@@ -86,7 +86,12 @@ row('the configuration is loaded again',
 # what restarts the server
 
 row('kill -KILL of its backend', sub { kill('KILL', backend()) }, restarts => 1);
-row('kill -KILL of the supervisor', sub { kill('KILL', supervisor($_[1])) },
+row('kill -KILL of the supervisor',
+	sub {
+		my $backend = backend();
+		kill('KILL', supervisor($_[1]));
+		wait_until(sub { !kill(0, $backend) }, 'PostgreSQL ends its backend, too');
+	},
 	restarts => 1,
 	either => 'error or ends');
 
