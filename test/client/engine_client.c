@@ -8,6 +8,7 @@
 
 #include "engine_client.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -172,6 +173,28 @@ text_file(const char *text, int seals)
 		fcntl(descriptor, F_ADD_SEALS, seals) != 0)
 		give_up("memfd");
 	return descriptor;
+}
+
+int
+descriptors_of(pid_t process, const char *name, bool named)
+{
+	char		path[64];
+	DIR		   *folder;
+	struct dirent *entry;
+	int			count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int) process);
+	folder = opendir(path);
+	while (folder != NULL && (entry = readdir(folder)) != NULL)
+	{
+		char		target[64] = "";
+
+		count += readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0 &&
+			(strstr(target, name) != NULL) == named;
+	}
+	if (folder != NULL)
+		closedir(folder);
+	return count;
 }
 
 int

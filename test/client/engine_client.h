@@ -170,6 +170,9 @@ extern void client_leave(struct client *client, uint32_t kind, int descriptor);
 /* A memfd with this text, with these seals; the caller's to close. */
 extern int	text_file(const char *text, int seals);
 
+/* Descriptors of a process whose files have this in their names, or have it not. */
+extern int	descriptors_of(pid_t process, const char *name, bool named);
+
 /* Allocate a slot's batch and map it. */
 extern bool client_allocate(struct client *client, uint32_t slot, uint32_t rows,
 							uint32_t room);

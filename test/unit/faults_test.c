@@ -19,7 +19,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -218,28 +217,6 @@ struct remains
 	uint64_t	gpu_memory_free;
 };
 
-static int
-descriptors_of(pid_t process)
-{
-	char		path[64];
-	DIR		   *descriptors;
-	struct dirent *entry;
-	int			count = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int) process);
-	descriptors = opendir(path);
-	while (descriptors != NULL && (entry = readdir(descriptors)) != NULL)
-	{
-		char		target[64] = "";
-
-		count += readlinkat(dirfd(descriptors), entry->d_name, target, sizeof(target) - 1) > 0 &&
-			strstr(target, "geonn batch") == NULL;
-	}
-	if (descriptors != NULL)
-		closedir(descriptors);
-	return count;
-}
-
 /*
  * Of an engine that has nothing to do; it may take a moment to notice that.
  */
@@ -260,7 +237,7 @@ remains(void)
 	found.descriptors = INT_MAX;
 	for (int i = 0; i < 5; i++)
 	{
-		int			descriptors = descriptors_of(engine.pid);
+		int			descriptors = descriptors_of(engine.pid, "geonn batch", false);
 
 		found.descriptors = descriptors < found.descriptors ? descriptors : found.descriptors;
 		usleep(5000);

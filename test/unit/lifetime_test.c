@@ -13,7 +13,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -107,23 +106,7 @@ has_text(int descriptor, const char *text)
 static int
 text_files_of(pid_t process)
 {
-	char		path[64];
-	DIR		   *folder;
-	struct dirent *entry;
-	int			count = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int) process);
-	folder = opendir(path);
-	while (folder != NULL && (entry = readdir(folder)) != NULL)
-	{
-		char		target[64] = "";
-
-		count += readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0 &&
-			strstr(target, "memfd:text") != NULL;
-	}
-	if (folder != NULL)
-		closedir(folder);
-	return count;
+	return descriptors_of(process, "memfd:text", true);
 }
 
 static void
