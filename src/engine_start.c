@@ -156,7 +156,7 @@ launch_supervisor(Waiting *waiting)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("geonn does not work in single-user mode"),
-				 errdetail("It needs a background worker, and there are none in this mode."),
+				 errdetail("It needs a background worker, and this mode starts none."),
 				 errhint("Start the server in the usual way.")));
 	if (waiting->launches == LAUNCHES_MAX)
 		ereport(ERROR,

@@ -75,7 +75,7 @@ _PG_init(void)
 
 	DefineCustomEnumVariable("geonn.device",
 							 "Device that this session's searches run on.",
-							 "auto uses the GPUs if there are any, else the CPU.",
+							 "auto uses the GPUs of this host, or the CPU where it has none.",
 							 &geonn_device,
 							 GEONN_DEVICE_AUTO, geonn_device_options,
 							 PGC_USERSET, 0,
