@@ -228,12 +228,12 @@ build/cuda/%.o: cuda/%.cu build/flags
 	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # the driver is looked up at run time, so this starts on hosts without a GPU
-build/geonn-engine: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
-	$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ -lproj -lm -ldl
+ENGINE_LINK = $(NVCC) -cudart static -Xcompiler -pthread
 else
-build/geonn-engine: $(ENGINE_OBJECTS)
-	$(CC) -pthread -o $@ $^ -lproj -lm -ldl
+ENGINE_LINK = $(CC) -pthread
 endif
+build/geonn-engine: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
+	$(ENGINE_LINK) -o $@ $^ -lproj -lm -ldl
 
 all: build/geonn-engine engine-device
 
@@ -259,7 +259,8 @@ uninstall-engine:
 # ---- tests, demo, benchmarks ----
 
 UNIT_TESTS := $(patsubst test/unit/%.c,build/test/%,$(sort $(wildcard test/unit/*_test.c)))
-TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle build/test/geonn-engine-other-version build/test/lying_engine build/test/other_heap.so build/test/geonn-engine-faults
+OTHER_RELEASES = $(foreach release,older newer,build/test/geonn-$(release).so build/test/geonn-engine-$(release))
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/other_heap.so build/test/geonn-engine-faults
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc/common
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
@@ -322,19 +323,30 @@ build/test/other_heap.so: test/unit/other_heap.c build/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(CFLAGS_SL) $(CPPFLAGS) -shared $(DEPENDENCIES) -o $@ $<
 
-# what an incomplete upgrade leaves behind: an engine of another release
-build/test/geonn-engine-other-version: $(ENGINE_SOURCES) $(wildcard src/common/*.h src/engine/*.h) build/flags
-	@mkdir -p $(@D)
-	$(CC) $(ENGINE_CFLAGS) -O1 -DGEONN_VERSION='"0.0-other"' -o $@ $(ENGINE_SOURCES) -lproj -lm -ldl
+# Other releases, for upgrades that stop half-way: of one the version alone is another,
+# of one the protocol, too.  Of their sources only these say which they are of.
+OTHER_older = -DGEONN_VERSION='"0.0-older"'
+OTHER_newer = -DGEONN_VERSION='"0.9-newer"' -DGEONN_PROTOCOL_VERSION=99
+VERSION_SOURCES := $(shell grep -lE 'GEONN_(PROTOCOL_)?VERSION\>' src/*.c src/engine/*.c src/common/*.c)
+define OTHER_RELEASE_RULE
+build/test/$(1)/module/%.o: src/%.c build/flags
+	@mkdir -p $$(@D)
+	$$(COMPILE.c) $$(OTHER_$(1)) $$(DEPENDENCIES) -o $$@ $$<
+build/test/$(1)/engine/%.o: src/%.c build/flags
+	@mkdir -p $$(@D)
+	$$(CC) $$(ENGINE_CFLAGS) $$(OTHER_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
+build/test/geonn-$(1).so: $$(foreach object,$$(OBJS),$$(if $$(filter $$(object:build/module/%.o=src/%.c),$$(VERSION_SOURCES)),$$(object:build/%=build/test/$(1)/%),$$(object)))
+	$$(CC) $$(CFLAGS) -shared -o $$@ $$^ $$(LDFLAGS) $$(LDFLAGS_SL) $$(SHLIB_LINK)
+build/test/geonn-engine-$(1): $$(foreach object,$$(ENGINE_OBJECTS),$$(if $$(filter $$(object:build/engine/%.o=src/%.c),$$(VERSION_SOURCES)),$$(object:build/%=build/test/$(1)/%),$$(object))) $$(CUDA_OBJECTS)
+	$$(ENGINE_LINK) -o $$@ $$^ -lproj -lm -ldl
+endef
+$(foreach release,older newer,$(eval $(call OTHER_RELEASE_RULE,$(release))))
 
 # the engine, from the same object files, but with the calls that test/faults
 # has something in place of going there; those of libraries do not
 FAULT_OBJECTS := $(patsubst test/faults/%.c,build/test/faults/%.o,$(sort $(wildcard test/faults/*.c)))
 ifneq ($(NVCC),)
 FAULT_OBJECTS += $(patsubst test/faults/%.cu,build/test/faults/%.o,$(sort $(wildcard test/faults/*.cu)))
-FAULT_LINK = $(NVCC) -cudart static -Xcompiler -pthread
-else
-FAULT_LINK = $(CC) -pthread
 endif
 build/test/faults/%.o: test/faults/%.c build/flags
 	@mkdir -p $(@D)
@@ -345,7 +357,7 @@ build/test/faults/%.o: test/faults/%.cu build/flags
 build/test/faults/engine.o: $(FAULT_OBJECTS) $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
 	$(LD) -r $(shell nm $(FAULT_OBJECTS) | sed -n 's/.* T __wrap_/--wrap=/p') -o $@ $^
 build/test/geonn-engine-faults: build/test/faults/engine.o
-	$(FAULT_LINK) -o $@ $^ -lproj -lm -ldl
+	$(ENGINE_LINK) -o $@ $^ -lproj -lm -ldl
 
 # run by hand, and by make check, on a host with a GPU
 ifneq ($(NVCC),)

@@ -48,6 +48,46 @@ SELECT * FROM geonn_check('many') \gx
 SELECT count(*) - count(DISTINCT (lat, lon)) AS duplicate_coordinates, count(*) - count(DISTINCT id) AS duplicate_ids FROM many;
 RESET work_mem;
 
+-- the extent is that of valid rows, with longitudes as they are stored
+SELECT latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('mixed');
+SELECT min(lat), max(lat), min(lon), max(lon) FROM mixed
+WHERE lat BETWEEN -90 AND 90 AND lon BETWEEN -180 AND 360;
+SELECT latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('place');
+
+-- Coordinates that are swapped: a warning where that shows.  The table of Europe shows it by its
+-- extent alone, as one of Africa has the same.
+CREATE TABLE europe AS SELECT i AS id, 36 + i % 35 AS lat, -10 + i % 51 AS lon FROM generate_series(1, 1785) i;
+CREATE VIEW europe_swapped AS SELECT id, lon AS lat, lat AS lon FROM europe;
+CREATE TABLE world AS SELECT i AS id, -90 + i % 181 AS lat, -180 + i % 361 AS lon FROM generate_series(1, 5000) i;
+CREATE VIEW world_swapped AS SELECT id AS key, lon AS lat, lat AS lon FROM world;
+CREATE TABLE asia (id integer, at point);
+INSERT INTO asia VALUES (1, '(35.7, 139.7)'), (2, '(31.2, 121.5)'), (3, '(1.3, 103.8)'), (4, NULL);
+CREATE VIEW swapped_back AS SELECT id, point(at[1], at[0]) AS at FROM asia;
+SELECT latitude_out_of_range, latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('europe');
+SELECT latitude_out_of_range, latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('europe_swapped');
+SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('world');
+SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('world_swapped', '{"id": "key"}');
+SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('world_swapped', '{"id": "key", "lat": "lon", "lon": "lat"}');
+SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('asia');
+SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('swapped_back');
+-- a few rows that are wrong are no swap, and neither are rows that are wrong either way
+INSERT INTO europe VALUES (0, 100, 10), (-1, -100, 10);
+SELECT latitude_out_of_range FROM geonn_check('europe');
+INSERT INTO asia VALUES (5, '(139.7, 139.7)');
+SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('asia');
+-- options that name them the wrong way round
+CREATE TABLE named (id integer, "X" float8, "Y" float8, start_lon float8, start_latitude float8, "a ""b"" lon" float8, "a ""b"" lat" float8);
+INSERT INTO named SELECT id, lon, lat, lon, lat, lon, lat FROM europe WHERE id > 0;
+SELECT latitude_min FROM geonn_check('named', '{"lat": "Y", "lon": "X"}');
+SELECT latitude_min FROM geonn_check('named', '{"lat": "X", "lon": "Y"}');
+SELECT latitude_min FROM geonn_check('named', '{"lat": "start_lon", "lon": "start_latitude"}');
+SELECT latitude_min FROM geonn_check('named', '{"lat": "start_latitude", "lon": "start_lon"}');
+SELECT latitude_min FROM geonn_check('named', '{"id": "id", "lat": "a \"b\" lon", "lon": "a \"b\" lat"}');
+SELECT latitude_min FROM geonn_check('named', '{"id": "id", "lat": "a \"b\" lat", "lon": "a \"b\" lon"}');
+-- but where only they fit
+UPDATE named SET "X" = 20, "Y" = 120 WHERE id = 1;
+SELECT latitude_max, longitude_max FROM geonn_check('named', '{"lat": "X", "lon": "Y"}');
+
 -- columns by options; views; nothing at all
 CREATE VIEW renamed AS SELECT id AS name, lat AS y, lon AS x, id AS id FROM mixed;
 SELECT rows, zero_zero, duplicate_ids FROM geonn_check('renamed', '{"id": "name", "lat": "y", "lon": "x"}');

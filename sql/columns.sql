@@ -57,6 +57,57 @@ CREATE TABLE no_longitude (id bigint, lat float8, x float8);
 CREATE TABLE no_columns ();
 SELECT * FROM geonn_nearest('no_id', 'spelling_1');
 SELECT * FROM geonn_nearest('no_id_two_keys', 'spelling_1');
+-- how to come by an id, where one may add a column and where not
+CREATE TABLE "No ""id""" (lat float8, lon float8);
+CREATE TABLE parted (lat float8, lon float8) PARTITION BY RANGE (lat);
+CREATE TABLE part PARTITION OF parted DEFAULT;
+CREATE TABLE parent (lat float8, lon float8);
+CREATE TABLE child () INHERITS (parent);
+CREATE TYPE coordinates AS (lat float8, lon float8);
+CREATE TABLE typed OF coordinates;
+CREATE VIEW view_no_id AS SELECT lat, lon FROM no_id;
+CREATE MATERIALIZED VIEW copy_no_id AS SELECT lat, lon FROM no_id;
+SELECT * FROM geonn_nearest('"No ""id"""', 'spelling_1');
+SELECT * FROM geonn_nearest('parted', 'spelling_1');
+SELECT * FROM geonn_nearest('part', 'spelling_1');
+SELECT * FROM geonn_nearest('parent', 'spelling_1');
+SELECT * FROM geonn_nearest('child', 'spelling_1');
+SELECT * FROM geonn_nearest('typed', 'spelling_1');
+SELECT * FROM geonn_nearest('view_no_id', 'spelling_1');
+SELECT * FROM geonn_nearest('copy_no_id', 'spelling_1');
+CREATE ROLE regress_geonn_columns;
+GRANT USAGE ON SCHEMA columns TO regress_geonn_columns;
+GRANT SELECT ON no_id TO regress_geonn_columns;
+SET ROLE regress_geonn_columns;
+SELECT * FROM geonn_nearest('no_id', 'spelling_1');
+RESET ROLE;
+-- and what the HINT has works as it is
+CREATE FUNCTION hint(relation regclass) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    hint text;
+BEGIN
+    PERFORM * FROM geonn_nearest(relation, 'spelling_1');
+    RETURN NULL;
+EXCEPTION WHEN undefined_column THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    RETURN hint;
+END $$;
+BEGIN;
+INSERT INTO no_id VALUES (3, 10, 10), (4, 20, 20);
+INSERT INTO "No ""id""" VALUES (10, 10), (20, 20);
+INSERT INTO parted VALUES (10, 10), (20, 20);
+INSERT INTO parent VALUES (10, 10);
+INSERT INTO child VALUES (20, 20);
+INSERT INTO typed VALUES (10, 10), (20, 20);
+SET client_min_messages = warning;
+SELECT format('%s SELECT count(DISTINCT obs_id) FROM geonn_nearest(%L, ''spelling_1''); DROP VIEW IF EXISTS my_points;',
+              substring(hint(relation), '(?:add one|numbers them): (.*)'),
+              CASE WHEN hint(relation) LIKE '%CREATE VIEW my_points%' THEN 'my_points' ELSE relation::text END)
+FROM unnest('{view_no_id,part,typed,parent,parted,no_id,"\"No \"\"id\"\"\""}'::regclass[]) AS relation \gexec
+ROLLBACK;
+DROP FUNCTION hint;
+DROP OWNED BY regress_geonn_columns;
+DROP ROLE regress_geonn_columns;
 SELECT * FROM geonn_nearest('spelling_1', 'no_latitude');
 SELECT * FROM geonn_nearest('no_longitude', 'no_id');
 SELECT * FROM geonn_nearest('no_columns', 'no_columns');

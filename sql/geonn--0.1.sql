@@ -237,7 +237,11 @@ COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass) IS
 -- may name columns by id, lat, lon and geog; else they are found as for
 -- geonn_nearest.  duplicate_coordinates and duplicate_ids count the rows beyond
 -- the first of each place and id; the latter is NULL where the ids' type has no
--- order.
+-- order.  The extents are those of the rows whose coordinates are valid, NULL where
+-- none are: coordinates that are swapped and in range, as all of Europe's are, show
+-- there and nowhere else.  A warning says that they may be swapped where all would be
+-- valid the other way round and, besides, latitudes are out of range, or options name
+-- a column that is called like a longitude as the latitude, and the other way round.
 CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
 							OUT rows bigint,
 							OUT null_ids bigint,
@@ -248,12 +252,16 @@ CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DE
 							OUT zero_zero bigint,				-- both are 0
 							OUT longitude_over_180 bigint,		-- up to 360
 							OUT duplicate_coordinates bigint,
-							OUT duplicate_ids bigint)
+							OUT duplicate_ids bigint,
+							OUT latitude_min double precision,
+							OUT latitude_max double precision,
+							OUT longitude_min double precision,
+							OUT longitude_max double precision)
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE STRICT PARALLEL RESTRICTED
 	COST 10000;
 COMMENT ON FUNCTION geonn_check(pg_catalog.regclass, pg_catalog.jsonb) IS
-'counts of what a join would leave out of a relation, or may surprise by';
+'counts of what a join would leave out of a relation, or may surprise by, and its extent';
 
 -- How the engine is.  Starts nothing, and takes about a second at most.
 CREATE FUNCTION geonn_status(

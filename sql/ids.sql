@@ -331,15 +331,16 @@ EXCEPTION WHEN datatype_mismatch THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
     RETURN hint;
 END $$;
-SELECT split_part(hint($$SELECT * FROM geonn_nearest('by_uuid', 'by_length')$$), ';', 1) \gexec
+SELECT hint($$SELECT * FROM geonn_nearest('by_uuid', 'by_length')$$) AS hint \gset
+SELECT $$SELECT * FROM geonn_nearest('by_uuid', 'by_length', row_type => NULL::record) $$ || substring(:'hint', 'write (.*) behind') \gexec
+SELECT substring(:'hint', 'CREATE TYPE [^;]*') \gexec
 SELECT * FROM geonn_nearest('by_uuid', 'by_length', row_type => NULL::my_pair);
 DROP TYPE my_pair;
-SELECT split_part(hint($$
+SELECT $$SELECT * FROM geonn_nearest('by_precision', 'by_smallint', row_type => NULL::record) $$ || substring(hint($$
     SELECT * FROM geonn_nearest('by_precision', 'by_smallint', row_type => NULL::record)
-        AS n (rank real, ref_id boolean, obs_id size, bearing integer)$$), ';', 1) \gexec
-\d my_pair
-SELECT rank, ref_id, obs_id FROM geonn_nearest('by_precision', 'by_smallint', row_type => NULL::my_pair);
-DROP TYPE my_pair;
+        AS n (rank real, ref_id boolean, obs_id size, bearing integer)$$), 'Write (.*) behind') \gexec
+SELECT $$SELECT * FROM geonn_nearest('by_uuid', 'by_length', row_type => NULL::record) $$
+    || substring(hint($$SELECT geonn_nearest('by_uuid', 'by_length', row_type => 'one'::text)$$), 'write (.*) behind') \gexec
 
 -- all columns of a row_type; coordinates as they are stored, ranks as asked for
 CREATE TYPE everything AS (obs_id integer, ref_id text, distance float8, rank integer,

@@ -247,6 +247,18 @@ SELECT * FROM geonn_within_sql('TABLE city', 'SELECT id, lat, no_such_column AS 
 SELECT * FROM geonn_nearest_sql('SELECT id, lat, lon FROM city WHERE lat / (id - 2) > 0', 'TABLE airport');
 SELECT * FROM geonn_nearest_sql('TABLE city', 'SELECT id, lat, (country || ''x'')::float8 AS lon FROM airport');
 
+-- a table where a query is meant
+SELECT * FROM geonn_nearest_sql('city', 'TABLE airport');
+SELECT * FROM geonn_nearest_sql('TABLE city', '
+  queries."airport"');
+SELECT * FROM geonn_nearest_sql('city WHERE id = 1', 'TABLE airport');
+SELECT * FROM geonn_nearest_sql('city;', 'TABLE airport');
+SELECT * FROM geonn_nearest_sql('(city)', 'TABLE airport');
+SELECT * FROM geonn_nearest_sql('"GPS Pings"', 'TABLE airport');
+DO $$BEGIN PERFORM * FROM geonn_within_sql('City', 'TABLE airport', 1); END$$;
+-- which the HINT mends
+SELECT count(*) FROM geonn_nearest_sql('TABLE city', 'TABLE queries.airport');
+
 -- only one SELECT that changes nothing
 SELECT * FROM geonn_nearest_sql('', 'TABLE airport');
 SELECT * FROM geonn_nearest_sql('TABLE city', ' -- nothing');

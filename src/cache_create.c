@@ -345,7 +345,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 						  NULL, 2, types, values, NULL) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("there is a cache of the new name already")));
+				 errmsg("a cache of the new name already exists")));
 	if (geonn_catalog_run(schema,
 						  "UPDATE $S.geonn_cache c SET name = n.name, metric = n.metric, by = n.by,"
 						  " k = CASE WHEN $4 THEN NULL ELSE n.k END,"

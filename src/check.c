@@ -4,19 +4,31 @@
  *
  * All rows are read as a join reads them.  Duplicates are found by sorting, so
  * that memory does not grow with the relation.
+ *
+ * Latitude and longitude that are swapped are valid, too, in much of the world:
+ * each point of Europe or Africa is one of Africa or Europe then.  So a table
+ * whose points would be valid either way is no reason for a warning, and the
+ * extents of both are in the result for the user to see.  The warning comes where
+ * all points would be valid when swapped and something speaks for it: more than
+ * a few latitudes are out of range now, or the column that options name as the
+ * latitude has the name of a longitude, and the other way round.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/float.h"
+#include "utils/json.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
 
+#include "common/geodesy.h"
 #include "compat.h"
 #include "reader.h"
 #include "result.h"
@@ -36,12 +48,30 @@ enum
 	CHECK_LONGITUDE_OVER_180,
 	CHECK_DUPLICATE_COORDINATES,
 	CHECK_DUPLICATE_IDS,
+	CHECK_COUNTS,				/* so many; and extents */
+	CHECK_LATITUDE_MIN = CHECK_COUNTS,
+	CHECK_LATITUDE_MAX,
+	CHECK_LONGITUDE_MIN,
+	CHECK_LONGITUDE_MAX,
 	CHECK_COLUMNS
 };
 
+/* one latitude out of range in fewer rows speaks for a swap */
+#define SWAPPED_ROWS	100
+
+/* the lowest and the highest of a coordinate; none: lowest > highest */
+typedef struct Extent
+{
+	double		lowest;
+	double		highest;
+} Extent;
+
 typedef struct Check
 {
-	int64		counts[CHECK_COLUMNS];
+	int64		counts[CHECK_COUNTS];
+	Extent		latitude;		/* of valid points */
+	Extent		longitude;
+	bool		fits_swapped;	/* all points would be valid with the two swapped */
 	Tuplesortstate *places;		/* (latitude, longitude) of valid points */
 	TupleTableSlot *place;
 	Tuplesortstate *ids;		/* NULL: their type has no order */
@@ -85,6 +115,13 @@ put_place(Check *check, double latitude, double longitude)
 }
 
 static void
+extend(Extent *extent, double coordinate)
+{
+	extent->lowest = Min(extent->lowest, coordinate);
+	extent->highest = Max(extent->highest, coordinate);
+}
+
+static void
 consume_row(void *state, const PointRow *row)
 {
 	Check	   *check = state;
@@ -108,8 +145,12 @@ consume_row(void *state, const PointRow *row)
 		check->counts[CHECK_LATITUDE_OUT_OF_RANGE]++;
 	else if (status == POINT_LONGITUDE_OUT)
 		check->counts[CHECK_LONGITUDE_OUT_OF_RANGE]++;
+	if (status != POINT_NOT_FINITE && !geonn_coordinates_valid(row->longitude, row->latitude))
+		check->fits_swapped = false;
 	if (status != POINT_VALID)
 		return;
+	extend(&check->latitude, row->latitude);
+	extend(&check->longitude, row->longitude);
 	if (row->latitude == 0 && row->longitude == 0)
 		check->counts[CHECK_ZERO_ZERO]++;
 	if (row->longitude > 180)
@@ -179,6 +220,81 @@ count_equal_ids(Check *check, const PointColumn *id, TypeCacheEntry *type)
 	return equal;
 }
 
+/* ---- swapped coordinates ---- */
+
+/*
+ * Is the column called like this coordinate, and not like the other one?
+ */
+static bool
+is_called(const PointColumn *column, const char *axis, const char *part, const char *other)
+{
+	return pg_strcasecmp(column->name, axis) == 0 ||
+		(strcasestr(column->name, part) != NULL && strcasestr(column->name, other) == NULL);
+}
+
+static bool
+has_swapped_names(const PointSource *source)
+{
+	return source->point_kind == GEONN_POINT_NONE &&
+		is_called(&source->columns[COLUMN_LATITUDE], "x", "lon", "lat") &&
+		is_called(&source->columns[COLUMN_LONGITUDE], "y", "lat", "lon");
+}
+
+/*
+ * The option that names a column, behind those that are there.
+ */
+static void
+add_option(StringInfo options, const char *option, const char *name)
+{
+	appendStringInfo(options, "%s\"%s\": ", options->len > 1 ? ", " : "", option);
+	escape_json(options, name);
+}
+
+/*
+ * The options of this function that have latitude and longitude swapped.
+ */
+static char *
+swapping_options(const PointSource *source)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+	StringInfoData options;
+
+	initStringInfo(&options);
+	appendStringInfoChar(&options, '{');
+	if (strcmp(id->reason, "options") == 0)
+		add_option(&options, "id", id->name);
+	add_option(&options, "lat", source->columns[COLUMN_LONGITUDE].name);
+	add_option(&options, "lon", source->columns[COLUMN_LATITUDE].name);
+	appendStringInfoChar(&options, '}');
+	return quote_literal_cstr(options.data);
+}
+
+static void
+warn_of_swap(const PointSource *source, const Check *check)
+{
+	int64		out_of_range = check->counts[CHECK_LATITUDE_OUT_OF_RANGE];
+	int64		points = check->counts[CHECK_ROWS] - check->counts[CHECK_NULL_COORDINATES] -
+		check->counts[CHECK_NOT_FINITE];
+	bool		by_names = has_swapped_names(source);
+
+	if (points == 0 || !check->fits_swapped ||
+		!(by_names || out_of_range > points / SWAPPED_ROWS))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("latitude and longitude of %s may be swapped", source->title),
+			 by_names ?
+			 errdetail("Column \"%s\" is read as the latitude, and column \"%s\" as the longitude.",
+					   source->columns[COLUMN_LATITUDE].name,
+					   source->columns[COLUMN_LONGITUDE].name) :
+			 errdetail("Of %lld rows with coordinates the latitude of %lld is out of range; with the two swapped, none would be.",
+					   (long long) points, (long long) out_of_range),
+			 source->point_kind != GEONN_POINT_NONE ?
+			 errhint("If they are, use a view that swaps them, as ST_FlipCoordinates does.") :
+			 errhint("If they are, name the columns the other way round, here by options => %s, in joins by obs_lat and obs_lon, or ref_lat and ref_lon.",
+					 swapping_options(source))));
+}
+
 Datum
 geonn_check(PG_FUNCTION_ARGS)
 {
@@ -186,7 +302,11 @@ geonn_check(PG_FUNCTION_ARGS)
 	PointSource *source;
 	TypeCacheEntry *type;
 	TupleDesc	descriptor;
-	Check		check = {0};
+	Check		check = {
+		.latitude = {get_float8_infinity(), -get_float8_infinity()},
+		.longitude = {get_float8_infinity(), -get_float8_infinity()},
+		.fits_swapped = true
+	};
 	Datum		values[CHECK_COLUMNS];
 	bool		nulls[CHECK_COLUMNS] = {false};
 
@@ -211,7 +331,14 @@ geonn_check(PG_FUNCTION_ARGS)
 	if (check.ids != NULL)
 		check.counts[CHECK_DUPLICATE_IDS] = count_equal_ids(&check, &source->columns[COLUMN_ID],
 															type);
-	for (int i = 0; i < CHECK_COLUMNS; i++)
+	for (int i = 0; i < CHECK_COUNTS; i++)
 		values[i] = Int64GetDatum(check.counts[i]);
+	for (int i = CHECK_COUNTS; i < CHECK_COLUMNS; i++)
+		nulls[i] = check.latitude.lowest > check.latitude.highest;
+	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check.latitude.lowest);
+	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check.latitude.highest);
+	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check.longitude.lowest);
+	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check.longitude.highest);
+	warn_of_swap(source, &check);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
 }

@@ -159,7 +159,7 @@ take_opened(GeonnClient *client, const struct geonn_opened *opened)
 		opened->columns != client->question.columns)
 		geonn_connection_violation("another kind of dataset than it was asked for");
 	if (client->sealed ? !opened->sealed : opened->sealed && !client->labelled)
-		geonn_connection_violation("a dataset that is new where it must not be, or old");
+		geonn_connection_violation("a new dataset in place of a known one, or the other way round");
 	client->sealed = opened->sealed != 0;
 	if (opened->references > (client->sealed ? GEONN_REFERENCES_MAX : 0) ||
 		(opened->files >> (client->sealed ? GEONN_FILE_KINDS : 0)) != 0)
@@ -190,7 +190,7 @@ take_file(GeonnClient *client, const struct geonn_file *file, int descriptor)
 	{
 		if (descriptor >= 0)
 			close(descriptor);
-		geonn_connection_violation("a file that nobody waits for, or none");
+		geonn_connection_violation("a file out of turn, or none");
 	}
 	client->files_awaited &= ~(1u << file->kind);
 	client->files[file->kind] = descriptor;
@@ -233,14 +233,14 @@ geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 			break;
 		case GEONN_QUEUED:
 			if (client->awaited != GEONN_OPENED || client->queued)
-				geonn_connection_violation("that a session waits which does not, or does already");
+				geonn_connection_violation("\"queued\" out of turn");
 			client->queued = true;
 			geonn_await_admission(client->connection, &message.queued);
 			break;
 		case GEONN_OPENED:
 		case GEONN_SEALED:
 			if (message.header.type != client->awaited)
-				geonn_connection_violation("an answer that nobody asked for");
+				geonn_connection_violation("an answer out of turn");
 			client->awaited = 0;
 			if (message.header.type == GEONN_SEALED)
 				take_sealed(client, &message.sealed);

@@ -25,10 +25,13 @@
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
+#include "compat.h"
 #include "columns.h"
 #include "query.h"
 #include "result.h"
@@ -166,9 +169,49 @@ names_hint(const PointSource *source)
 	return OidIsValid(source->relation) ? RELATION_HINT : QUERY_HINT;
 }
 
+/*
+ * May the current user add a column to this relation?
+ */
+static bool
+may_add_column(Oid relation, Form_pg_class form)
+{
+	return (form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE) &&
+		!form->relispartition && !OidIsValid(form->reloftype) &&
+		object_ownercheck(RelationRelationId, relation, GetUserId());
+}
+
+/*
+ * How to come by an id.  A column of partitions and children is no identity before
+ * PostgreSQL 17.
+ */
+static const char *
+id_hint(const PointSource *source)
+{
+	HeapTuple	tuple;
+	Form_pg_class form;
+	const char *hint;
+
+	if (!OidIsValid(source->relation))
+		return "Name its columns id, lat and lon, as in SELECT code AS id, lat, lon or SELECT row_number() OVER () AS id, lat, lon; or name the columns in the argument options.";
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(source->relation));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", source->relation);
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	if (may_add_column(source->relation, form))
+		hint = psprintf("Name the column that identifies its rows in the argument options; or add one: ALTER TABLE %s ADD id %s;",
+						source->quoted_name,
+						form->relkind == RELKIND_PARTITIONED_TABLE || form->relhassubclass ?
+						"bigserial" : "bigint GENERATED ALWAYS AS IDENTITY");
+	else
+		hint = psprintf("Name the column that identifies its rows in the argument options; or use a view that numbers them: CREATE VIEW my_points AS SELECT row_number() OVER () AS id, * FROM %s;",
+						source->quoted_name);
+	ReleaseSysCache(tuple);
+	return hint;
+}
+
 static void
 raise_missing(const PointSource *source, TupleDesc descriptor, const char *what,
-			  const char *expected, int key_columns)
+			  const char *expected, int key_columns, const char *hint)
 {
 	StringInfoData detail;
 
@@ -184,7 +227,7 @@ raise_missing(const PointSource *source, TupleDesc descriptor, const char *what,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("%s has no %s", source->title, what),
 			 errdetail_internal("%s", detail.data),
-			 errhint("%s", names_hint(source))));
+			 errhint("%s", hint)));
 }
 
 static void
@@ -326,7 +369,7 @@ find_id(PointSource *source, TupleDesc descriptor, const char *named)
 	if (chosen == NULL)
 		raise_missing(source, descriptor, "id column",
 					  OidIsValid(source->relation) ? rules[COLUMN_ID].expected_names : "a column id",
-					  key_columns);
+					  key_columns, id_hint(source));
 	choose_column(source, COLUMN_ID, chosen, "column name");
 }
 
@@ -367,13 +410,13 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 		raise_missing(source, descriptor, "coordinate columns",
 					  psprintf("%s with %s, or for %s", rules[COLUMN_LATITUDE].expected_names,
 							   rules[COLUMN_LONGITUDE].expected_names,
-							   rules[COLUMN_POINT].expected_names), 0);
+							   rules[COLUMN_POINT].expected_names), 0, names_hint(source));
 	else if (latitude == NULL)
 		raise_missing(source, descriptor, "latitude column",
-					  rules[COLUMN_LATITUDE].expected_names, 0);
+					  rules[COLUMN_LATITUDE].expected_names, 0, names_hint(source));
 	else
 		raise_missing(source, descriptor, "longitude column",
-					  rules[COLUMN_LONGITUDE].expected_names, 0);
+					  rules[COLUMN_LONGITUDE].expected_names, 0, names_hint(source));
 }
 
 static void

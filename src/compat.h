@@ -37,6 +37,7 @@
 #define object_aclcheck(catalog, object, role, mode) \
 	((catalog) == NamespaceRelationId ? pg_namespace_aclcheck(object, role, mode) : \
 	 pg_proc_aclcheck(object, role, mode))
+#define object_ownercheck(catalog, relation, role) pg_class_ownercheck(relation, role)
 #define geonn_may_read_tables(plan) ExecCheckRTPerms((plan)->rtable, false)
 
 /* a Datum that is the caller's own copy */

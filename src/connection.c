@@ -19,6 +19,7 @@
 
 #include "connection.h"
 #include "engine_start.h"
+#include "engine_version.h"
 #include "geonn.h"
 
 static void
@@ -63,31 +64,6 @@ geonn_connection_violation(const char *what)
 			 errhint("Please report it with the server log of this time.")));
 }
 
-/*
- * The engine is of another version: its release where it told that, else what
- * the versions of the protocol tell about which side is older.
- */
-static void
-raise_version(const GeonnConnection *connection, int engine_protocol,
-			  const char *engine_release)
-{
-	bool		engine_is_older = engine_protocol < GEONN_PROTOCOL_VERSION;
-
-	if (engine_release == NULL || engine_release[0] == '\0')
-		engine_release = "unknown";
-	else if (engine_protocol == GEONN_PROTOCOL_VERSION)
-		engine_is_older = strverscmp(engine_release, GEONN_VERSION) < 0;
-
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("geonn engine is version %s, this session's module is version %s",
-					engine_release, GEONN_VERSION),
-			 engine_is_older ?
-			 errhint("The engine is from before an upgrade. End it with \"kill %d\"; the next statement starts the one that is installed.",
-					 (int) connection->engine_pid) :
-			 errhint("This session's module is from before an upgrade. Connect again; where geonn is in shared_preload_libraries, restart the server.")));
-}
-
 static void
 raise_engine_error(const GeonnConnection *connection,
 				   const struct geonn_error *error)
@@ -99,7 +75,7 @@ raise_engine_error(const GeonnConnection *connection,
 	switch (error->code)
 	{
 		case GEONN_ERROR_VERSION:
-			raise_version(connection, error->header.version, error->detail);
+			geonn_raise_other_version(error->detail, connection->engine_pid);
 			break;
 		case GEONN_ERROR_MEMORY:
 			sqlstate = ERRCODE_OUT_OF_MEMORY;
@@ -277,7 +253,7 @@ geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 			raise_lost(connection);
 			break;
 		case GEONN_CHANNEL_OTHER_VERSION:
-			raise_version(connection, message->header.version, NULL);
+			geonn_raise_other_version("", connection->engine_pid);
 			break;
 		case GEONN_CHANNEL_MALFORMED:
 			geonn_connection_violation("a message that is not one");
@@ -319,13 +295,12 @@ greet(GeonnConnection *connection)
 		message.header.type == GEONN_ERROR)
 		raise_engine_error(connection, &message.error);
 	if (status == GEONN_CHANNEL_OTHER_VERSION)
-		raise_version(connection, message.header.version, NULL);
+		geonn_raise_other_version("", connection->engine_pid);
 	if (status != GEONN_CHANNEL_OK || message.header.type != GEONN_WELCOME)
 		geonn_connection_violation("something else than a welcome");
 
 	if (strcmp(message.welcome.release, GEONN_VERSION) != 0)
-		raise_version(connection, message.header.version,
-					  message.welcome.release);
+		geonn_raise_other_version(message.welcome.release, connection->engine_pid);
 	return true;
 }
 

@@ -204,7 +204,7 @@ read_shorthand(const char *word, CronSchedule *schedule)
 		if (strcmp(word, shorthands[i].word) == 0)
 			return geonn_cron_read(shorthands[i].schedule, schedule);
 	}
-	return pstrdup("Of words there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @reboot and @restart.");
+	return pstrdup("The words of a schedule are @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @reboot and @restart.");
 }
 
 char *

@@ -19,6 +19,7 @@
 
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "replication/logicallauncher.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/timestamp.h"
@@ -114,6 +115,29 @@ take_launch_lock(Waiting *waiting)
 }
 
 /*
+ * PostgreSQL's launcher of logical replication takes the first background worker,
+ * the libraries that are preloaded the next; only what they leave is given and
+ * taken while the server runs.
+ */
+static void
+raise_no_worker(void)
+{
+	int			launcher = max_logical_replication_workers > 0 ? 1 : 0;
+	bool		none_left = geonn_preloaded || max_worker_processes <= launcher;
+	int			enough = Max(max_worker_processes, launcher) + 1;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+			 errmsg("could not register the geonn supervisor as a background worker"),
+			 errdetail("All background workers that max_worker_processes (%d) allows are in use.",
+					   max_worker_processes),
+			 none_left ?
+			 errhint("Set max_worker_processes to %d or more and restart the server.", enough) :
+			 errhint("Run the statement again when another background worker has ended. To have one kept for geonn, set max_worker_processes to %d or more, add geonn to shared_preload_libraries, and restart the server.",
+					 enough)));
+}
+
+/*
  * There is no supervisor: have one launched, unless one that was is about to
  * start.
  */
@@ -132,7 +156,7 @@ launch_supervisor(Waiting *waiting)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("geonn does not work in single-user mode"),
-				 errdetail("It needs a background worker, and there are none in this mode."),
+				 errdetail("It needs a background worker, and this mode starts none."),
 				 errhint("Start the server in the usual way.")));
 	if (waiting->launches == LAUNCHES_MAX)
 		ereport(ERROR,
@@ -144,13 +168,7 @@ launch_supervisor(Waiting *waiting)
 	waiting->launched = geonn_supervisor_launch();
 	waiting->launches++;
 	if (waiting->launched == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-				 errmsg("could not register the geonn supervisor as a background worker"),
-				 errdetail("All background workers that max_worker_processes (%d) allows are in use.",
-						   max_worker_processes),
-				 errhint("Set max_worker_processes to %d or more and restart the server, or add geonn to shared_preload_libraries, so that it has its worker from the start.",
-						 max_worker_processes + 1)));
+		raise_no_worker();
 }
 
 /*

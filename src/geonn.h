@@ -24,6 +24,9 @@
 /* the program, beside the module in PostgreSQL's library directory */
 #define GEONN_ENGINE_PROGRAM "geonn-engine"
 
+/* whether this process has the module from the server's start */
+extern bool geonn_preloaded;
+
 /* settings, defined in module.c */
 extern int	geonn_admission_timeout;	/* milliseconds; 0: no limit */
 extern int	geonn_device;		/* enum geonn_device_choice */

@@ -21,6 +21,8 @@ PG_MODULE_MAGIC_EXT(.name = "geonn",.version = GEONN_VERSION);
 
 extern PGDLLEXPORT void _PG_init(void);
 
+bool		geonn_preloaded = false;
+
 int			geonn_admission_timeout = 0;
 int			geonn_device = GEONN_DEVICE_AUTO;
 int			geonn_algorithm = GEONN_ALGORITHM_AUTO;
@@ -73,7 +75,7 @@ _PG_init(void)
 
 	DefineCustomEnumVariable("geonn.device",
 							 "Device that this session's searches run on.",
-							 "auto uses the GPUs if there are any, else the CPU.",
+							 "auto uses the GPUs of this host, or the CPU where it has none.",
 							 &geonn_device,
 							 GEONN_DEVICE_AUTO, geonn_device_options,
 							 PGC_USERSET, 0,
@@ -155,7 +157,8 @@ _PG_init(void)
 
 	geonn_plan_scans();
 
-	if (process_shared_preload_libraries_in_progress)
+	geonn_preloaded = process_shared_preload_libraries_in_progress;
+	if (geonn_preloaded)
 		geonn_supervisor_register();
 }
 

@@ -6,23 +6,52 @@
 
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/varlena.h"
 
 #include "query.h"
+
+/*
+ * A text that does not begin as a statement does: if it is a name alone, it is
+ * meant as a table.
+ */
+static void
+hint_at_statements(const char *query)
+{
+	List	   *names = NIL;
+	ListCell   *cell;
+	StringInfoData table;
+
+	if (strpbrk(query, ";(),'") != NULL ||
+		!SplitIdentifierString(pstrdup(query), '.', &names) || names == NIL)
+	{
+		errhint("Give one SELECT, as in 'SELECT id, lat, lon FROM city', or TABLE and a name, as in 'TABLE city'.");
+		return;
+	}
+	initStringInfo(&table);
+	foreach(cell, names)
+		appendStringInfo(&table, "%s%s", table.len > 0 ? "." : "", quote_identifier(lfirst(cell)));
+	errhint("For a table or view, write TABLE %s, or call geonn_nearest or geonn_within with its name.",
+			table.data);
+}
 
 /*
  * A position in the text of a query is none in the calling statement.
  */
 static void
-move_error_position(void *argument)
+explain_query(void *argument)
 {
+	const char *query = argument;
 	int			position = geterrposition();
 
-	if (position > 0)
-	{
-		errposition(0);
-		internalerrposition(position);
-		internalerrquery(argument);
-	}
+	if (position <= 0)
+		return;
+	if (geterrcode() == ERRCODE_SYNTAX_ERROR &&
+		strspn(query, " \t\n\r\f") == (size_t) position - 1)
+		hint_at_statements(query);
+	errposition(0);
+	internalerrposition(position);
+	internalerrquery(query);
 }
 
 PlannedStmt *
@@ -30,7 +59,7 @@ geonn_plan_query(const char *query, const char *title, int options)
 {
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
-		.callback = move_error_position,
+		.callback = explain_query,
 		.arg = unconstify(char *, query)
 	};
 	List	   *parsed;

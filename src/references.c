@@ -137,7 +137,7 @@ find_comparison(const PointSource *observations, const PointSource *source)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("exclude_self cannot compare ids of type %s with ids of type %s",
 						format_type_be(observation->type), format_type_be(reference->type)),
-				 errdetail("They are the ids of %s and of %s, and there is no btree comparison of the two types.",
+				 errdetail("They are the ids of %s and of %s, and no btree operator compares the two types.",
 						   observations->title, source->title),
 				 errhint("Cast one of them in a view, or use exclude_self => false.")));
 	fmgr_info(function, compare);

@@ -77,30 +77,37 @@ suitable_type(const PointColumn *id)
 }
 
 /*
- * CREATE TYPE for the columns of this row type, with types that suit.
+ * These columns of a row type, with types that suit.
  */
 static char *
-suitable_row_type(TupleDesc descriptor, const SinkColumn *columns, const char *ordinal,
-				  const PointColumn *const ids[2])
+suitable_columns(const SinkColumn *columns, int count, const char *ordinal,
+				 const PointColumn *const ids[2])
 {
-	StringInfoData command;
-	const char *separator = "";
+	StringInfoData list;
 
-	initStringInfo(&command);
-	appendStringInfoString(&command, "CREATE TYPE my_pair AS (");
-	for (int i = 0; i < descriptor->natts; i++)
+	initStringInfo(&list);
+	for (int i = 0; i < count; i++)
 	{
 		SinkColumn	column = columns[i];
 
 		if (column == SINK_NOTHING)
 			continue;
-		appendStringInfo(&command, "%s%s %s", separator, column_name(column, ordinal),
+		appendStringInfo(&list, "%s%s %s", list.len > 0 ? ", " : "",
+						 column_name(column, ordinal),
 						 column <= SINK_REFERENCE_ID ? suitable_type(ids[column]) :
 						 column == SINK_RANK ? "bigint" : "double precision");
-		separator = ", ";
 	}
-	appendStringInfoString(&command, ");");
-	return command.data;
+	return list.data;
+}
+
+/*
+ * The two ways to have rows of these columns.
+ */
+static int
+row_type_hint(const char *columns)
+{
+	return errhint("In FROM, pass row_type => NULL::record and write AS t(%s) behind the call; or CREATE TYPE my_pair AS (%s); and pass row_type => NULL::my_pair.",
+				   columns, columns);
 }
 
 /*
@@ -131,6 +138,7 @@ check_type(TupleDesc descriptor, int number, const SinkColumn *columns, const ch
 	Form_pg_attribute attribute = TupleDescAttr(descriptor, number);
 	SinkColumn	column = columns[number];
 	const char *expected = "double precision";
+	const char *suitable;
 	bool		fits = attribute->atttypid == FLOAT8OID;
 
 	if (column == SINK_NOTHING)
@@ -149,6 +157,7 @@ check_type(TupleDesc descriptor, int number, const SinkColumn *columns, const ch
 	}
 	if (fits)
 		return;
+	suitable = suitable_columns(columns, descriptor->natts, ordinal, ids);
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("column %s of the row type %s has type %s, and its values are of type %s",
@@ -157,8 +166,8 @@ check_type(TupleDesc descriptor, int number, const SinkColumn *columns, const ch
 			 column > SINK_REFERENCE_ID ? 0 : ids[column]->attribute == 0 ?
 			 errdetail("They are the numbers of the points.") :
 			 errdetail("They are the values of the id column \"%s\".", ids[column]->name),
-			 errhint("%s then pass row_type => NULL::my_pair.",
-					 suitable_row_type(descriptor, columns, ordinal, ids))));
+			 descriptor->tdtypeid == RECORDOID ?
+			 errhint("Write AS t(%s) behind the call.", suitable) : row_type_hint(suitable)));
 }
 
 void
@@ -166,6 +175,9 @@ geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *ordinal,
 				 const PointColumn *observation_id, const PointColumn *reference_id,
 				 int metric)
 {
+	static const SinkColumn usual[] = {
+		SINK_OBSERVATION_ID, SINK_REFERENCE_ID, SINK_DISTANCE
+	};
 	const PointColumn *const ids[2] = {observation_id, reference_id};
 
 	if (descriptor == NULL)
@@ -174,7 +186,7 @@ geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *ordinal,
 				 errmsg("row_type is not of a composite type"),
 				 errdetail("Its columns say what the result has: any of %s.",
 						   known_columns(ordinal)),
-				 errhint("CREATE TYPE my_pair AS (obs_id bigint, ref_id bigint, distance double precision); then row_type => NULL::my_pair.")));
+				 row_type_hint(suitable_columns(usual, lengthof(usual), ordinal, ids))));
 
 	memset(sink, 0, sizeof(*sink));
 	sink->metric = metric;

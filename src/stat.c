@@ -187,7 +187,7 @@ check_label(const struct geonn_call_label *label)
 		!pg_is_ascii(label->function) ||
 		(label->database == MyDatabaseId &&
 		 !pg_verifymbstr(label->arguments, strlen(label->arguments), true)))
-		geonn_connection_violation("a label that nobody gave it");
+		geonn_connection_violation("a label that no session has given it");
 }
 
 /* ---- lists ---- */
@@ -293,7 +293,7 @@ geonn_progress(PG_FUNCTION_ARGS)
 		memset(row.nulls, true, sizeof(row.nulls));
 		check_label(&call->label);
 		if (call->phase >= GEONN_PHASES)
-			geonn_connection_violation("a call in a phase that there is not");
+			geonn_connection_violation("a call in an unknown phase");
 		set_value(&row, PROGRESS_PID, Int32GetDatum(call->pid));
 		set_value(&row, PROGRESS_SESSIONS, Int32GetDatum(call->sessions));
 		set_label(&row, PROGRESS_LABEL, &call->label);

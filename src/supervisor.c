@@ -82,6 +82,7 @@ typedef struct Supervisor
 	int64		started_at;		/* of the present process */
 	bool		was_ready;		/* the present process has been */
 	bool		was_silent;		/* it was killed because it did not answer */
+	bool		was_foreign;	/* it was killed as of another version */
 	int64		retry_at;		/* while absent */
 	int64		kill_at;		/* while ending; 0 once killed */
 	int			failures;		/* ends after a short life, in a row */
@@ -277,6 +278,7 @@ start_engine(Supervisor *supervisor)
 	supervisor->started_at = now_milliseconds();
 	supervisor->was_ready = false;
 	supervisor->was_silent = false;
+	supervisor->was_foreign = false;
 
 	/* its first pong, number 0, comes unasked when it listens */
 	supervisor->ping = 0;
@@ -285,6 +287,44 @@ start_engine(Supervisor *supervisor)
 	supervisor->settings_unsent = false;
 	drop_events(supervisor);
 	publish(supervisor, ENGINE_STATE_STARTING);
+}
+
+/*
+ * What statements are told: of an engine that this supervisor cannot talk to.
+ */
+static void
+explain_other_version(EngineReport *report)
+{
+	snprintf(report->message, sizeof(report->message),
+			 "the installed geonn engine is of another version than its supervisor");
+	snprintf(report->detail, sizeof(report->detail),
+			 "The supervisor is version %s and cannot talk to that engine.", GEONN_VERSION);
+	if (geonn_preloaded)
+		snprintf(report->hint, sizeof(report->hint),
+				 "Restart the server: as geonn is in shared_preload_libraries, the supervisor has the module of the server's start.");
+	else
+		snprintf(report->hint, sizeof(report->hint),
+				 "End the supervisor with \"kill %d\"; the next statement starts the installed one. If this error comes again, install geonn again.",
+				 MyProcPid);
+}
+
+/*
+ * And of any other that has ended.
+ */
+static void
+explain_end(EngineReport *report, int64 lived, bool was_silent, const char *how)
+{
+	snprintf(report->message, sizeof(report->message),
+			 "the geonn engine %s", how);
+	if (was_silent)
+		snprintf(report->detail, sizeof(report->detail),
+				 "It had not answered for %d s.", geonn_engine_timeout);
+	else
+		snprintf(report->detail, sizeof(report->detail),
+				 "It had run for " INT64_FORMAT ".%03d s.",
+				 lived / 1000, (int) (lived % 1000));
+	snprintf(report->hint, sizeof(report->hint),
+			 "The server log has the engine's own messages. The next statement starts it again.");
 }
 
 /*
@@ -299,23 +339,16 @@ note_end(Supervisor *supervisor, pid_t pid, const char *how)
 	ereport(LOG,
 			(errmsg("geonn engine (PID %d) %s", (int) pid, how)));
 
-	snprintf(report->message, sizeof(report->message),
-			 "the geonn engine %s", how);
-	if (supervisor->was_silent)
-		snprintf(report->detail, sizeof(report->detail),
-				 "It had not answered for %d s.", geonn_engine_timeout);
+	if (supervisor->was_foreign)
+		explain_other_version(report);
 	else
-		snprintf(report->detail, sizeof(report->detail),
-				 "It had run for " INT64_FORMAT ".%03d s.",
-				 lived / 1000, (int) (lived % 1000));
-	snprintf(report->hint, sizeof(report->hint),
-			 "The server log has the engine's own messages. The next statement starts it again.");
+		explain_end(report, lived, supervisor->was_silent, how);
 
 	supervisor->phase = PHASE_ABSENT;
 	drop_events(supervisor);
 	if (supervisor->was_ready && lived >= SHORT_LIFE)
 		supervisor->failures = 0;
-	plan_retry(supervisor, true);
+	plan_retry(supervisor, !supervisor->was_foreign);
 }
 
 static void
@@ -415,10 +448,10 @@ read_channel(Supervisor *supervisor)
 			case GEONN_CHANNEL_MALFORMED:
 			case GEONN_CHANNEL_OTHER_VERSION:
 			case GEONN_CHANNEL_FAILED:
+				supervisor->was_foreign = status == GEONN_CHANNEL_OTHER_VERSION;
 				ereport(LOG,
 						(errmsg("geonn engine (PID %d) sent a message that its supervisor does not know",
-								(int) supervisor->engine.pid),
-						 errhint("After an upgrade of geonn that is in shared_preload_libraries, restart the server.")));
+								(int) supervisor->engine.pid)));
 				engine_process_close_channel(&supervisor->engine);
 				drop_events(supervisor);
 				kill_engine(supervisor);

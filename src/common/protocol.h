@@ -101,7 +101,9 @@
 #include "version.h"
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
+#ifndef GEONN_PROTOCOL_VERSION
 #define GEONN_PROTOCOL_VERSION	5
+#endif
 
 /* the descriptor at which the engine finds its supervisor */
 #define GEONN_SUPERVISOR_DESCRIPTOR 3

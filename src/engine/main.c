@@ -62,7 +62,7 @@ static const char usage[] =
 "  --transfer-memory-limit BYTES   memory that all batches together may take\n"
 "  --gpu-memory-limit BYTES        memory to take on each GPU; 0, the default,\n"
 "                                  means what is free\n"
-"  --kept-memory-limit BYTES       memory for datasets that nobody uses now; 0,\n"
+"  --kept-memory-limit BYTES       memory for datasets that no session uses; 0,\n"
 	"                                  the default, means that none is kept\n"
 "  --max-sessions N                processes that may have sessions at a time; 0, the\n"
 "                                  default, means any number\n"

@@ -63,14 +63,19 @@ my $error = error_after(
 	'other version',
 	sub {
 		unlink($program);
-		copy("$ENV{GEONN_BUILD}/geonn-engine-other-version", $program);
+		copy("$ENV{GEONN_BUILD}/geonn-engine-older", $program);
 		chmod(0755, $program);
 	});
 like($error, qr/version/, 'other version: the error says so');
-like($error, qr/0\.0-other/, 'other version: and which');
-like($error, qr/HINT:.*"kill \d+"/, 'other version: and the hint how to end it');
+like($error, qr/0\.0-older/, 'other version: and which');
+like($error, qr/HINT:.*install geonn again/, 'other version: and the hint to install both in one');
+unlink($program);
+copy("$ENV{GEONN_BUILD}/geonn-engine", $program);
+chmod(0755, $program);
+(undef, undef, $error) = $node->psql('postgres', $small_search);
+like($error, qr/HINT:.*"kill \d+"/, 'other version: and then how to end what runs');
 kill('TERM', $1) if $error =~ /"kill (\d+)"/;
-works_again('other version');
+is($node->safe_psql('postgres', $small_search), '1:7 2:8 3:9', 'other version: which helps');
 
 error_after(
 	'not a program',

@@ -10,25 +10,75 @@ use Test::More;
 
 my $node = new_server('exhausted', conf => 'max_worker_processes = 0');
 
-foreach my $workers (0, 1)
+# Do what the HINT of a search's error says of settings, restart, and search again.
+sub works_after_hint
 {
-	# the logical replication launcher takes the only one
-	$node->append_conf('postgresql.conf', "max_worker_processes = $workers");
-	$node->restart;
+	my ($name, $hint) = @_;
 	my ($status, undef, $error) = $node->psql('postgres', $small_search);
-	isnt($status, 0, "max_worker_processes = $workers: a search fails");
-	like($error, qr/HINT:.*max_worker_processes/s, "max_worker_processes = $workers: the hint names the setting");
+
+	isnt($status, 0, "$name: a search fails");
+	like($error, $hint, "$name: the hint says what helps here");
 	note($error);
-	is($node->safe_psql('postgres', 'SELECT engine_pid IS NULL FROM geonn_status()'),
-		't', "max_worker_processes = $workers: geonn_status() works");
+	is($node->safe_psql('postgres', 'SELECT engine_pid IS NULL FROM geonn_status()'), 't', "$name: geonn_status() works");
+
+	$node->append_conf('postgresql.conf', "max_worker_processes = $1") if $error =~ /max_worker_processes to (\d+)/;
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'geonn'") if $error =~ /add geonn to shared_preload_libraries/;
+	$node->restart;
+	is($node->safe_psql('postgres', $small_search), '1:7 2:8 3:9', "$name: which it does");
 }
 
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'geonn'\nmax_worker_processes = 2\n");
+# the launcher of logical replication takes the first one, if it is wanted
+foreach my $preload ('', 'geonn')
+{
+	foreach my $launcher (0, 1)
+	{
+		foreach my $workers (0 .. $launcher)
+		{
+			$node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\n"
+				. "max_worker_processes = $workers\nmax_logical_replication_workers = $launcher");
+			$node->restart;
+			works_after_hint("max_worker_processes = $workers, launcher $launcher, preloaded '$preload'",
+				qr/HINT:  Set max_worker_processes to @{[ $launcher + 1 ]} or more and restart the server\.$/m);
+		}
+	}
+}
+
+# others have them all for a while
+my $parallel = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;\n";
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\nmax_worker_processes = 2\n");
+$node->restart;
+$node->safe_psql('postgres', q{
+	CREATE TABLE busy AS SELECT 1 AS a FROM generate_series(1, 1000);
+	ALTER TABLE busy SET (parallel_workers = 2);
+	CREATE FUNCTION work(integer) RETURNS bool PARALLEL SAFE COST 10000 LANGUAGE plpgsql
+		AS 'BEGIN PERFORM pg_sleep(600); RETURN true; END'});
+
+sub start_busy
+{
+	my $run = start_sql($node, "${parallel}SET parallel_leader_participation = off; SELECT count(*) FROM busy WHERE work(a);");
+
+	wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) == 1 },
+		'a parallel query has the last worker');
+	return $run;
+}
+
+my $busy = start_busy();
+my (undef, undef, $error) = $node->psql('postgres', $small_search);
+like($error, qr/HINT:  Run the statement again when another background worker has ended\./, 'others: the hint says to wait');
+$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%work(a)%' AND backend_type = 'client backend' AND pid <> pg_backend_pid()});
+finish_sql($busy);
+is($node->safe_psql('postgres', $small_search), '1:7 2:8 3:9', 'others: and then it works');
+
+$node->restart;
+$busy = start_busy();
+works_after_hint('others have all workers', qr/set max_worker_processes to 3 or more, add geonn to shared_preload_libraries, and restart the server\.$/m);
+finish_sql($busy);
+
+# preloaded, geonn keeps its worker whatever parallel queries take
+$node->append_conf('postgresql.conf', "max_worker_processes = 2\n");
 $node->restart;
 is($node->safe_psql('postgres', $small_search), '1:7 2:8 3:9', 'preloaded, geonn has its worker');
 
-my $parallel = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;\n";
 $node->safe_psql('postgres', 'ALTER TABLE few_obs SET (parallel_workers = 2)');
 
 foreach my $participation (qw(on off))

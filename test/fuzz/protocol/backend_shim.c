@@ -37,6 +37,7 @@
 #include "backend_shim.h"
 #include "compat.h"
 #include "engine_start.h"
+#include "engine_version.h"
 #include "geonn.h"
 
 #undef fprintf
@@ -336,6 +337,13 @@ geonn_engine_connect(pid_t *engine_pid)
 {
 	*engine_pid = 1;
 	return engine_connect();
+}
+
+void
+geonn_raise_other_version(const char *release, pid_t engine)
+{
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("engine %d is version %s", (int) engine, release)));
 }
 
 /* it goes on whenever somebody looks at it */

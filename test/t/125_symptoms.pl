@@ -1,0 +1,65 @@
+
+# The README's "Errors by symptom": what a statement says in these cases begins an entry
+# there, and what the entry says to do mends it.
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $node = new_server('symptoms');
+my ($entries) = Geonn::slurp($ENV{GEONN_README}) =~ /^## Errors by symptom\n(.*?)^## /ms;
+$entries =~ s/\s+/ /g;
+# the bold beginnings of entries
+my @symptoms = map { /`([^`]+)`/g } $entries =~ /\*\*(.+?)\*\*/g;
+
+$node->safe_psql('postgres', q{
+	CREATE SCHEMA "My";
+	CREATE TABLE "My"."GPS Pings" AS TABLE few_obs;
+	CREATE TABLE no_id AS SELECT lat, lon FROM few_obs;
+	CREATE TABLE text_id AS SELECT id::text, lat, lon FROM few_obs;
+	CREATE TABLE kind_obs AS SELECT *, 'a' AS kind FROM few_obs;
+	CREATE TABLE kind_ref AS SELECT *, 'a' AS kind FROM few_ref;
+});
+
+# what is wrong, what mends it: from tables, or from what the statement's error has as
+# its HINT
+my @cases = (
+	[ q{SELECT * FROM geonn_nearest('My.GPS Pings', 'few_ref')}, q{SELECT * FROM geonn_nearest('"My"."GPS Pings"', 'few_ref')} ],
+	[ q{SELECT * FROM geonn_nearest('"My.GPS Pings"', 'few_ref')}, q{SELECT * FROM geonn_nearest('"My"."GPS Pings"', 'few_ref')} ],
+	[ q{SELECT * FROM geonn_nearest('My.Pings', 'few_ref')}, q{SELECT * FROM geonn_nearest('"My"."GPS Pings"', 'few_ref')} ],
+	[ q{SELECT * FROM geonn_nearest('SELECT * FROM few_obs', 'few_ref')},
+		q{SELECT * FROM geonn_nearest_sql('SELECT * FROM few_obs', 'TABLE few_ref')} ],
+	[ q{SELECT * FROM geonn_nearest_sql('few_obs', 'TABLE few_ref')}, q{SELECT * FROM geonn_nearest_sql('TABLE few_obs', 'TABLE few_ref')} ],
+	[ q{SELECT * FROM geonn_nearest('few_obs', 'few_ref', max_dist => 1e7)},
+		q{SELECT * FROM geonn_nearest('few_obs', 'few_ref', max_distance => 1e7)} ],
+	[ q{SELECT * FROM geonn_within('few_obs', 'few_ref')}, q{SELECT * FROM geonn_within('few_obs', 'few_ref', radius => 1e6)} ],
+	[ q{SELECT * FROM geonn_nearest('kind_obs', 'kind_ref', by => 'kind')},
+		q{SELECT * FROM geonn_nearest('kind_obs', 'kind_ref', by => '{kind}')} ],
+	[ q{SELECT * FROM geonn_nearest('no_id', 'few_ref')},
+		sub { $_[0] =~ /add one: (.*;)/ ? "$1 SELECT * FROM geonn_nearest('no_id', 'few_ref')" : undef } ],
+	[ q{SELECT * FROM geonn_nearest('text_id', 'few_ref')},
+		sub { $_[0] =~ /write (AS t\(.*?\)) behind/ ? "SELECT * FROM geonn_nearest('text_id', 'few_ref', row_type => NULL::record) $1" : undef } ],
+	[ q{SELECT * FROM geonn_nearest('text_id', 'few_ref')},
+		sub { $_[0] =~ /(CREATE TYPE .*?;)/ ? "$1 SELECT * FROM geonn_nearest('text_id', 'few_ref', row_type => NULL::my_pair)" : undef } ],
+	[ q{SELECT geonn_cache_create('kept', 'few_obs', 'few_ref'); DROP EXTENSION geonn},
+		q{SELECT geonn_cache_drop(name) FROM geonn_caches; DROP EXTENSION geonn; CREATE EXTENSION geonn; SELECT 1, 2, 3} ],
+);
+
+foreach my $case (@cases)
+{
+	my ($wrong, $right) = @$case;
+	my ($status, $out, $error) = $node->psql('postgres', $wrong);
+	my ($said) = $error =~ /ERROR:  (.*)/;
+
+	isnt($status, 0, "fails: $wrong");
+	ok((grep { my $symptom = join('.*', map { quotemeta } split /…/, $_); $said =~ /$symptom/ } @symptoms), 'the README has it')
+	  or diag($error);
+	$right = $right->($error =~ /^HINT:  (.*)/m) if ref $right;
+	($status, $out, $error) = $node->psql('postgres', $right // 'no statement in the HINT');
+	is($status, 0, "and works so: " . ($right // '')) or diag($error);
+	like($out, qr/^[^|\n]+\|[^|\n]+\|[^|\n]+$/m, 'with rows');
+}
+
+done_testing();
