@@ -79,9 +79,10 @@
  * that have ended; what a label's numbers and texts mean is the clients' business.
  *
  * There may be a limit of processes that are called and have sessions at a time
- * (geonn_configure).  Who opens a dataset beyond it is told that he is queued,
- * and opened comes in his turn.  Who must not wait any longer, since others wait
- * for him, says urge, and is let in.
+ * (geonn_configure).  A client that opens a dataset beyond it is told that it is queued,
+ * and opened comes in its turn.  Where all processes that have sessions wait for clients
+ * that are queued, a client that they wait for says urge, and again while that lasts: then
+ * it is let in, stays queued, or gets an error.
  *
  * A session that only asks says hello, and then status, or list: of calls under
  * way, or of statistics.  A list comes as a sealed memfd, which has the entries
@@ -236,7 +237,8 @@ enum geonn_error_code
 	GEONN_ERROR_MEMORY,			/* host or device memory is short */
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings */
 	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
-	GEONN_ERROR_DEVICE			/* a device failed while it worked */
+	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
+	GEONN_ERROR_DEADLOCK		/* all that have places wait for the line */
 };
 
 enum geonn_device_kind
