@@ -2,62 +2,111 @@
  * admission.c
  *		Waiting for others to end, where there is a limit of sessions with the engine.
  *
- * The engine has the line of those who wait (admission.c in src/engine/, with the essay).
- * What it cannot know is who waits for this process: for a lock that it holds, maybe on a
- * table that a statement at work is about to read.  Such a circle goes through the engine,
- * so PostgreSQL's deadlock detector does not see it.  But each circle that this process is
- * part of has somebody who waits for a lock of its.  So after deadlock_timeout, and then
- * again and again, it looks whether there is anybody like that, and if so it does not wait
- * any longer.
+ * The engine has the line of those that wait (admission.c in src/engine/, with the essay).
+ * What it cannot know is which process waits for a lock of which other.  A process that has a
+ * place may wait for a lock that a process in line holds, and that one waits for the place:
+ * a circle that goes through the engine, so PostgreSQL's deadlock detector does not see it.
+ *
+ * A process in line waits for any one place, so no circle holds it up while a single process
+ * that has one can go on.  It asks the engine after deadlock_timeout, and then again and
+ * again, which processes have places and which stand in line, and PostgreSQL which processes
+ * keep each of the former waiting, directly or through others.  Only where all of these ways
+ * lead to processes in line, and one of them leads here, does it tell the engine, which
+ * lends a place or ends this session (admission_urge).
+ *
+ * The answers are of different moments, so a circle may be seen that has just been broken.
+ * Nothing is lost by that: the engine lends one place at a time, and ends a session only
+ * where the circle is seen twice and no process has come or gone between.
  */
 #include "postgres.h"
 
+#include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/lock.h"
+#include "nodes/pg_list.h"
 #include "storage/proc.h"
+#include "utils/array.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "admission.h"
+#include "engine_list.h"
 #include "geonn.h"
 
 /*
- * Does this process, or a worker of its, hold a lock that keeps the other one waiting?
+ * Add the processes that keep this one, or a worker of it, waiting for a lock.
  */
-static bool
-blocks(const LockInstanceData *held, const LockInstanceData *other)
+static List *
+add_blockers(List *processes, int process)
 {
-	if (held->leaderPid != MyProcPid || other->leaderPid == MyProcPid ||
-		memcmp(&held->locktag, &other->locktag, sizeof(LOCKTAG)) != 0)
-		return false;
-	for (LOCKMODE mode = 1; mode <= MaxLockMode; mode++)
-	{
-		if ((held->holdMask & LOCKBIT_ON(mode)) != 0 &&
-			DoLockModesConflict(mode, other->waitLockMode))
-			return true;
-	}
-	return false;
+	ArrayType  *blockers = DatumGetArrayTypeP(DirectFunctionCall1(pg_blocking_pids,
+																  Int32GetDatum(process)));
+	const int32 *numbers = (const int32 *) ARR_DATA_PTR(blockers);
+	int			count = ArrayGetNItems(ARR_NDIM(blockers), ARR_DIMS(blockers));
+
+	for (int i = 0; i < count; i++)
+		processes = list_append_unique_int(processes, numbers[i]);
+	return processes;
 }
 
 /*
- * Does anybody wait for a lock that this process holds?
+ * Does this process wait for one in line, directly or through others?  Sets *for_this where
+ * one of those is the present process.
  */
 static bool
-others_wait(void)
+waits_for_line(int process, const List *line, bool *for_this)
+{
+	List	   *reached = list_make1_int(process);
+	bool		found = false;
+
+	for (int i = 0; i < list_length(reached); i++)
+	{
+		int			next = list_nth_int(reached, i);
+
+		if (!list_member_int(line, next))
+			reached = add_blockers(reached, next);
+		else
+		{
+			found = true;
+			*for_this = *for_this || next == MyProcPid;
+		}
+	}
+	return found;
+}
+
+/*
+ * Does each process that has a place wait for processes in line, and one of them for this one?
+ */
+static bool
+find_circle(void)
+{
+	struct geonn_listed listed = {0};
+	struct geonn_call_status *calls = geonn_engine_list(GEONN_LIST_CALLS, sizeof(*calls), &listed);
+	List	   *line = NIL;
+	bool		for_this = false;
+
+	for (uint64 i = 0; i < listed.entries; i++)
+	{
+		if (calls[i].phase == GEONN_PHASE_QUEUED)
+			line = list_append_unique_int(line, calls[i].pid);
+	}
+	for (uint64 i = 0; i < listed.entries; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (calls[i].phase != GEONN_PHASE_QUEUED && !waits_for_line(calls[i].pid, line, &for_this))
+			return false;
+	}
+	return for_this;
+}
+
+static bool
+is_in_circle(void)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn locks",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	LockData   *all = GetLockStatusData();
-	bool		found = false;
+	bool		found = find_circle();
 
-	for (int i = 0; i < all->nelements && !found; i++)
-	{
-		if (all->locks[i].waitLockMode == NoLock)
-			continue;
-		for (int held = 0; held < all->nelements && !found; held++)
-			found = blocks(&all->locks[held], &all->locks[i]);
-	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return found;
@@ -75,6 +124,20 @@ raise_timeout(const struct geonn_queued *queued)
 			 errhint("Run fewer searches at a time, close cursors that are not read, or raise geonn.max_sessions or geonn.admission_timeout.")));
 }
 
+/*
+ * As PostgreSQL logs those that wait for locks.
+ */
+static void
+log_waiting(const struct geonn_queued *queued)
+{
+	ereport(LOG,
+			(errmsg("process %d still waits for a session with the geonn engine after %d ms",
+					MyProcPid, DeadlockTimeout),
+			 errdetail("All %u that geonn.max_sessions allows were at work, and %u more waited before this one.",
+					   queued->limit, queued->ahead),
+			 errhint("geonn_stat_progress shows which processes have sessions; geonn.admission_timeout limits the wait.")));
+}
+
 void
 geonn_await_admission(GeonnConnection *connection, const struct geonn_queued *queued)
 {
@@ -82,6 +145,7 @@ geonn_await_admission(GeonnConnection *connection, const struct geonn_queued *qu
 	TimestampTz timeout_at = geonn_admission_timeout > 0 ?
 		TimestampTzPlusMilliseconds(begun, geonn_admission_timeout) : DT_NOEND;
 	TimestampTz look_at = TimestampTzPlusMilliseconds(begun, DeadlockTimeout);
+	bool		log_wait = log_lock_waits;
 
 	while (!geonn_connection_wait(connection, GEONN_WAIT_ADMISSION, Min(timeout_at, look_at)))
 	{
@@ -89,8 +153,11 @@ geonn_await_admission(GeonnConnection *connection, const struct geonn_queued *qu
 
 		if (GetCurrentTimestamp() >= timeout_at)
 			raise_timeout(queued);
-		look_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), DeadlockTimeout);
-		if (others_wait())
+		if (log_wait)
+			log_waiting(queued);
+		log_wait = false;
+		if (is_in_circle())
 			geonn_connection_send(connection, GEONN_URGE, &urge);
+		look_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), DeadlockTimeout);
 	}
 }

@@ -13,8 +13,6 @@
  */
 #include "postgres.h"
 
-#include <unistd.h>
-
 #include "catalog/pg_authid.h"
 #include "common/string.h"
 #include "fmgr.h"
@@ -22,14 +20,13 @@
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "storage/fd.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "connection.h"
+#include "engine_list.h"
 #include "geonn.h"
 #include "report.h"
 #include "result.h"
@@ -190,74 +187,6 @@ check_label(const struct geonn_call_label *label)
 		geonn_connection_violation("a label that no session has given it");
 }
 
-/* ---- lists ---- */
-
-/*
- * Read so many bytes of a list that has been handed over.
- */
-static bool
-read_all(int file, char *place, Size bytes)
-{
-	Size		done = 0;
-
-	while (done < bytes)
-	{
-		ssize_t		got = pread(file, place + done, bytes - done, done);
-
-		if (got <= 0)
-			return false;
-		done += got;
-	}
-	return true;
-}
-
-/*
- * The list's entries, of so many bytes each, in the current memory context; NULL where
- * there is no engine.
- */
-static void *
-get_list(enum geonn_listing listing, Size entry_bytes, struct geonn_listed *listed)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn list",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
-	GeonnConnection *connection = geonn_connection_open_running();
-	struct geonn_list list = {.listing = listing};
-	union geonn_message message;
-	void	   *entries = NULL;
-	uint64		bytes;
-	int			file;
-
-	MemoryContextSwitchTo(former);
-	if (connection != NULL)
-	{
-		geonn_connection_send(connection, GEONN_LIST, &list);
-		(void) geonn_connection_receive(connection, GEONN_WAIT_ENGINE, &message, &file);
-		if (message.header.type != GEONN_LISTED || file < 0 ||
-			!geonn_file_is_sealed(file, &bytes) ||
-			bytes / entry_bytes != message.listed.entries || bytes % entry_bytes != 0)
-		{
-			if (file >= 0)
-				close(file);
-			geonn_connection_violation("something else than a list");
-		}
-		*listed = message.listed;
-		entries = MemoryContextAllocExtended(former, Max(bytes, 1),
-											 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-		if (entries == NULL || !read_all(file, entries, bytes))
-		{
-			close(file);
-			ereport(ERROR,
-					(errcode(ERRCODE_OUT_OF_MEMORY),
-					 errmsg("could not read a list of %llu bytes from the geonn engine",
-							(unsigned long long) bytes)));
-		}
-		close(file);
-	}
-	MemoryContextDelete(context);
-	return entries;
-}
-
 /* ---- geonn_stat_progress ---- */
 
 static void
@@ -284,7 +213,7 @@ geonn_progress(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	geonn_require_columns(result->setDesc, PROGRESS_COLUMNS);
-	calls = get_list(GEONN_LIST_CALLS, sizeof(*calls), &listed);
+	calls = geonn_engine_list(GEONN_LIST_CALLS, sizeof(*calls), &listed);
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
 		const struct geonn_call_status *call = &calls[i];
@@ -361,7 +290,7 @@ geonn_statistics(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	geonn_require_columns(result->setDesc, STATISTICS_COLUMNS);
-	sums = get_list(GEONN_LIST_STATISTICS, sizeof(*sums), &listed);
+	sums = geonn_engine_list(GEONN_LIST_STATISTICS, sizeof(*sums), &listed);
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
 		const struct geonn_statistics *sum = &sums[i];
@@ -396,6 +325,6 @@ geonn_stat_reset(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	struct geonn_listed listed;
 
-	(void) get_list(GEONN_LIST_RESET, sizeof(struct geonn_statistics), &listed);
+	(void) geonn_engine_list(GEONN_LIST_RESET, sizeof(struct geonn_statistics), &listed);
 	PG_RETURN_VOID();
 }

@@ -20,6 +20,7 @@
  *	<- file (+ memfd)		each file that was left with the dataset
  *	allocate ->				ask for the batch of a slot; again to get a larger
  *	<- batch (+ memfd)		one, while the slot is idle
+ *	return ->				the batch of an idle slot is the engine's again
  *	references ->			rows of the batch are references: latitude,
  *	<- released				longitude, tag, and group and identity where the
  *							dataset has them.  The engine has copied them.
@@ -79,9 +80,10 @@
  * that have ended; what a label's numbers and texts mean is the clients' business.
  *
  * There may be a limit of processes that are called and have sessions at a time
- * (geonn_configure).  Who opens a dataset beyond it is told that he is queued,
- * and opened comes in his turn.  Who must not wait any longer, since others wait
- * for him, says urge, and is let in.
+ * (geonn_configure).  A client that opens a dataset beyond it is told that it is queued,
+ * and opened comes in its turn.  Where all processes that have sessions wait for clients
+ * that are queued, a client that they wait for says urge, and again while that lasts: then
+ * it is let in, stays queued, or gets an error.
  *
  * A session that only asks says hello, and then status, or list: of calls under
  * way, or of statistics.  A list comes as a sealed memfd, which has the entries
@@ -102,7 +104,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	5
+#define GEONN_PROTOCOL_VERSION	6
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -157,6 +159,7 @@ enum geonn_message_type
 	GEONN_SEARCH,
 	GEONN_FINISHED,
 	GEONN_URGE,
+	GEONN_RETURN,
 
 	/* from the engine */
 	GEONN_WELCOME = 33,
@@ -238,7 +241,8 @@ enum geonn_error_code
 	GEONN_ERROR_MEMORY,			/* host or device memory is short */
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings */
 	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
-	GEONN_ERROR_DEVICE			/* a device failed while it worked */
+	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
+	GEONN_ERROR_DEADLOCK		/* all that have places wait for the line */
 };
 
 enum geonn_device_kind
@@ -391,7 +395,7 @@ struct geonn_call
 {
 	struct geonn_header header;
 	int32_t		pid;			/* of the process that is called */
-	uint32_t	unused;
+	uint32_t	role;			/* that it has logged in as: a number, or 0 */
 	uint64_t	number;			/* among that process's calls */
 	uint64_t	microseconds;	/* since it began, in reading references */
 	uint64_t	expected;		/* observations; 0: nobody knows */
@@ -515,8 +519,8 @@ struct geonn_allocate
 
 /*
  * Carries the memfd of the slot's new batch.  rows and room are what was
- * asked for, or less where transfer memory is short, or 0 and no memfd where
- * there is none and the session has other batches.  The slot's former batch,
+ * asked for, or less where the process's share of the transfer memory is short, or 0
+ * and no memfd where there is none and the session has other batches.  The slot's former batch,
  * which the client must have unmapped before it asked, is the engine's again.
  */
 struct geonn_batch
@@ -525,6 +529,14 @@ struct geonn_batch
 	uint32_t	slot;
 	uint32_t	rows;
 	uint32_t	room;
+	uint32_t	unused;
+};
+
+/* the batch of an idle slot, which the client has unmapped and will not use again */
+struct geonn_return
+{
+	struct geonn_header header;
+	uint32_t	slot;
 	uint32_t	unused;
 };
 
@@ -629,6 +641,7 @@ union geonn_message
 	struct geonn_file file;		/* and leave */
 	struct geonn_allocate allocate;
 	struct geonn_batch batch;
+	struct geonn_return give_back;
 	struct geonn_references references;
 	struct geonn_released released;
 	struct geonn_seal seal;
@@ -662,6 +675,8 @@ geonn_message_size(int type)
 			return sizeof(struct geonn_attach);
 		case GEONN_ALLOCATE:
 			return sizeof(struct geonn_allocate);
+		case GEONN_RETURN:
+			return sizeof(struct geonn_return);
 		case GEONN_REFERENCES:
 			return sizeof(struct geonn_references);
 		case GEONN_LEAVE:

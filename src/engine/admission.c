@@ -9,21 +9,29 @@
  * calls.c has: the end of a connection, however its process ended, gives its place to
  * the next in line, or takes it out of the line.
  *
- * Nobody may wait for a place that is not given up until he goes on:
+ * No process may wait for a place that is only given up after it has gone on:
  *
  *	- What counts is not sessions but the processes that are called.  One that has a
  *	  session gets any number of others at once: for two joins of one statement, for
  *	  a function that a view calls, for a second cursor.  So a process in line has no
  *	  place.
- *	- Parallel workers attach to a dataset of their leader's, who has a place, and who
- *	  waits for them.  Who attaches is always admitted.
- *	- A process in line may hold locks of PostgreSQL's, for which one with a place may
+ *	- Parallel workers attach to a dataset of their leader's, which has a place and
+ *	  waits for them.  A session that attaches is always admitted.
+ *	- A process in line may hold locks of PostgreSQL's, for which those with places
  *	  wait, directly or through others.  Only PostgreSQL knows of these, so the module
- *	  looks for it (admission.c there), and says that it is urgent: then it is let in
- *	  beyond the limit.
+ *	  looks for it (admission.c there).  A wait for a lock alone gives no place, since any
+ *	  role can have one session wait for another.  Where all processes that have places
+ *	  wait for processes in line, no place becomes free: then the process that they wait
+ *	  for says that it is urgent.
  *
- * What nobody can know of is who waits outside the server: a function that asks by
- * another connection, an application that reads one cursor while it waits for another.
+ * An urgent session is let in beyond the limit, on a place that is lent, since those that have
+ * places do no work: its statement fails for nothing that it did.  One place is lent at a time.
+ * Where the process that has it waits for the line again, another session that is
+ * urgent twice, with no session admitted or gone between, is ended as a deadlock: so the
+ * limit is passed by one process at most, and no circle lasts.
+ *
+ * A wait outside the server cannot be known here: a function that asks by another
+ * connection, an application that reads one cursor while it waits for another.
  * Therefore the waiting can have a limit, geonn.admission_timeout.
  *
  * All of this is the server thread's alone.
@@ -37,10 +45,13 @@ static struct
 	uint32_t	limit;			/* 0: none */
 	uint32_t	taken;			/* places: those admitted that count */
 	uint32_t	waiting;
+	uint64_t	changes;		/* sessions that were admitted, or ended that were or were urgent; from 1 on */
 	struct admission *admitted; /* in no order */
 	struct admission *first;	/* in line */
 	struct admission *last;
-}			state;
+}			state = {
+	.changes = 1
+};
 
 void
 admission_set_limit(uint32_t limit)
@@ -79,6 +90,7 @@ give(struct admission *admission)
 	admission->state = ADMISSION_GIVEN;
 	admission->next = state.admitted;
 	state.admitted = admission;
+	state.changes++;
 }
 
 static void
@@ -102,6 +114,7 @@ admission_enter(struct admission *admission, struct session *session, int32_t pi
 {
 	admission->session = session;
 	admission->pid = pid;
+	admission->refused_at = 0;
 
 	/* a place that has just become free is for those in line */
 	if ((state.first == NULL && has_room()) || admitted_of(pid) != NULL)
@@ -120,11 +133,20 @@ admission_enter(struct admission *admission, struct session *session, int32_t pi
 	return false;
 }
 
-void
+enum admission_urgency
 admission_urge(struct admission *admission)
 {
-	remove_from_line(admission);
-	give(admission);
+	/* one place may be lent, beyond the limit */
+	if (has_room() || state.taken == state.limit)
+	{
+		remove_from_line(admission);
+		give(admission);
+		return ADMISSION_LET_IN;
+	}
+	if (admission->refused_at == state.changes)
+		return ADMISSION_DEADLOCK;
+	admission->refused_at = state.changes;
+	return ADMISSION_REFUSED;
 }
 
 void
@@ -132,6 +154,9 @@ admission_leave(struct admission *admission)
 {
 	struct admission **link = &state.admitted;
 
+	/* others that come to the line and go break no circle, nor keep one from being seen */
+	if (admission->state == ADMISSION_GIVEN || admission->refused_at != 0)
+		state.changes++;
 	if (admission->state == ADMISSION_WAITING)
 		remove_from_line(admission);
 	if (admission->state == ADMISSION_GIVEN)
@@ -150,6 +175,7 @@ admission_leave(struct admission *admission)
 		}
 	}
 	admission->state = ADMISSION_NONE;
+	admission->refused_at = 0;
 }
 
 struct session *

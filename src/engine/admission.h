@@ -24,6 +24,7 @@ struct admission
 	int32_t		pid;			/* of the process that is called */
 	enum admission_state state;
 	bool		counts;			/* of its process's sessions, the one with the place */
+	uint64_t	refused_at;		/* state.changes when it was urgent in vain; 0: never */
 	struct admission *next;		/* in line, or among those that are admitted */
 };
 
@@ -33,12 +34,19 @@ extern uint32_t admission_limit(void);
 
 /*
  * A session comes that works for this process.  Returns whether it may begin; else it
- * stands in line until admission_next returns it, it is urgent, or it leaves.
+ * stands in line until admission_next returns it, admission_urge lets it in, or it leaves.
  */
 extern bool admission_enter(struct admission *admission, struct session *session, int32_t pid);
 
-/* It stands in line, and must not wait: it may begin. */
-extern void admission_urge(struct admission *admission);
+enum admission_urgency
+{
+	ADMISSION_LET_IN,			/* it may begin */
+	ADMISSION_REFUSED,			/* it stands in line as before */
+	ADMISSION_DEADLOCK			/* it was refused before, and nothing has changed: end it */
+};
+
+/* It stands in line, and all that have places wait for the line, one of them for it. */
+extern enum admission_urgency admission_urge(struct admission *admission);
 
 /* The session has ended, whether it waited, was admitted or never came. */
 extern void admission_leave(struct admission *admission);

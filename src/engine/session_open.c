@@ -139,11 +139,27 @@ session_admitted(struct session *session)
 void
 session_urge(struct session *session, const union geonn_message *message)
 {
+	struct failure failure;
+
 	(void) message;
 	if (session->state != SESSION_QUEUED)
 		return;					/* it was let in meanwhile */
-	admission_urge(&session->admission);
-	session_admitted(session);
+	switch (admission_urge(&session->admission))
+	{
+		case ADMISSION_LET_IN:
+			session_admitted(session);
+			break;
+		case ADMISSION_REFUSED:
+			break;
+		case ADMISSION_DEADLOCK:
+			fail(&failure, GEONN_ERROR_DEADLOCK,
+				 "deadlock detected between sessions with the geonn engine and locks");
+			fail_detail(&failure, "All processes that have the %u sessions of geonn.max_sessions wait for locks of processes that wait for a session, and one more has been lent.",
+						admission_limit());
+			fail_hint(&failure, "Run the transaction again, take locks after the search, or raise geonn.max_sessions.");
+			session_fail(session, &failure);
+			break;
+	}
 }
 
 void

@@ -1,6 +1,7 @@
 
 # A limit of sessions: so many processes work with the engine, others wait in line, are
-# seen there, and come in their order; no wait is for ever, and none is for oneself.
+# seen there, and come in their order; no process waits for itself, nor do all of them for
+# one in line, and no lock is a way past the limit.
 
 use strict;
 use warnings;
@@ -131,7 +132,19 @@ is(sql("$timeout SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET m
 	SELECT count(*) FROM geonn_nearest('some_obs', 'few_ref')"), 50000, 'and a leader with its workers');
 is(status($node, 'sessions'), 0, 'and then it is free again');
 
-# ---- nor for one who waits for his locks ----
+# ---- locks ----
+
+# what a session that has this advisory lock does
+sub locked
+{
+	my ($lock, $sql) = @_;
+	return "BEGIN; SELECT FROM pg_advisory_xact_lock($lock); $sql; COMMIT";
+}
+
+sub locks_waited_for
+{
+	return sql("SELECT count(*) FROM pg_locks WHERE NOT granted");
+}
 
 my $owner = start_sql($node, "SET application_name = 'owner'; BEGIN; LOCK TABLE some_obs IN ACCESS EXCLUSIVE MODE;
 	SELECT pg_sleep(1.5); $small_search; COMMIT;");
@@ -139,9 +152,67 @@ wait_until(sub { sql("SELECT count(*) FROM pg_locks WHERE relation = 'some_obs':
 	'a table is locked');
 my $reader = start_holder('reader', 'SELECT count(*) FROM some_obs');
 ($status, $out) = (finish_sql($owner))[0, 1];
-is("$status $out", "0 \n1:7 2:8 3:9", 'who has a lock that one with a place waits for is let in');
+is("$status $out", "0 \n1:7 2:8 3:9", 'a session in line is let in where the only one with a place waits for its lock');
 ($status, $out) = (finish_sql($reader))[0, 1];
 is("$status $out", "0 1\n50000\n1:7 2:8 3:9", 'and both go on');
+
+# the wait of another session is no way in
+$holder = start_holder('holder');
+my $locker = start_waiter('locker', locked(1, $small_search));
+my $friend = start_sql($node, locked(1, 'SELECT') . ';');
+wait_until(sub { locks_waited_for() == 1 }, 'a session waits for a lock of one in line');
+sleep(3);
+is(status($node, 'sessions, sessions_waiting'), '1|1', 'which is not let in for that');
+end_backend('holder');
+finish_sql($holder);
+is((finish_sql($locker))[1], '1:7 2:8 3:9', 'before the place is free');
+is((finish_sql($friend))[0], 0, 'and then both go on');
+
+# nor is that of one with a place, while another can go on
+set_limit(2);
+$holder = start_holder('holder');
+$reader = start_holder('reader', 'SELECT FROM pg_sleep(1); SELECT FROM pg_advisory_xact_lock(1)');
+$locker = start_waiter('locker', locked(1, $small_search));
+wait_until(sub { locks_waited_for() == 1 }, 'one of two that have places waits for one in line');
+sleep(3);
+is(status($node, 'sessions, sessions_waiting'), '2|1', 'which is not let in while the other can go on');
+end_backend('holder');
+finish_sql($holder);
+is((finish_sql($locker))[1], '1:7 2:8 3:9', 'and has its place when that one ends');
+is((finish_sql($reader))[0], 0, 'and then all go on');
+set_limit(1);
+
+# a circle through a process that has no session
+$reader = start_holder('reader', 'SELECT FROM pg_sleep(1); SELECT FROM pg_advisory_xact_lock(2)');
+$locker = start_waiter('locker', locked(1, $small_search));
+$friend = start_sql($node, locked(2, 'SELECT FROM pg_advisory_xact_lock(1)') . ';');
+is((finish_sql($locker))[1], '1:7 2:8 3:9', 'a session in line is let in where that one waits for its lock through others');
+is(join(' ', map { (finish_sql($_))[0] } $friend, $reader), '0 0', 'and all go on');
+
+# one place is lent, not two
+$reader = start_holder('reader', 'SELECT FROM pg_sleep(1.5); SELECT FROM pg_advisory_xact_lock(1)');
+$locker = start_waiter('locker', "\\set VERBOSITY verbose\n" . locked(2, $small_search));
+my $borrower = start_waiter('borrower', locked(1, "DECLARE held CURSOR FOR SELECT obs_id FROM geonn_nearest('few_obs', 'few_ref'); FETCH held;
+	SELECT FROM pg_advisory_xact_lock(2); SELECT count(*) FROM few_obs"));
+wait_until(sub { status($node, 'sessions, sessions_waiting') eq '2|1' }, 'a place is lent to one of two in line');
+($status, $out, $err) = finish_sql($locker);
+isnt($status, 0, 'the other, when that one waits for it as well, has an error');
+like($err, qr/40P01: deadlock detected between sessions with the geonn engine and locks\nDETAIL:  All processes that have the 1 sessions of geonn.max_sessions wait for locks of processes that wait for a session, and one more has been lent\.\nHINT:  Run the transaction again/,
+	'a deadlock, which says what to do');
+is((finish_sql($borrower))[1], "1\n3", 'and the one with the lent place goes on');
+is((finish_sql($reader))[0], 0, 'and so do all others');
+is(status($node, 'sessions, sessions_waiting'), '0|0', 'and then all is free');
+
+# a wait is no secret
+sql("ALTER SYSTEM SET log_lock_waits = on");
+$node->reload;
+$holder = start_holder('holder');
+$from = -s $node->logfile;
+$first = start_waiter('first', $small_search);
+wait_until(sub { Geonn::slurp($node->logfile) =~ /LOG:  process \d+ still waits for a session with the geonn engine after 500 ms/ },
+	'log_lock_waits has waits for a session logged');
+end_backend('holder');
+finish_sql($_) foreach $holder, $first;
 
 # ---- another limit ----
 

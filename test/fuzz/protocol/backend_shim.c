@@ -27,8 +27,9 @@
 #include "nodes/memnodes.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "storage/lock.h"
 #include "storage/proc.h"
+#include "utils/array.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -36,6 +37,7 @@
 
 #include "backend_shim.h"
 #include "compat.h"
+#include "engine_list.h"
 #include "engine_start.h"
 #include "engine_version.h"
 #include "geonn.h"
@@ -71,6 +73,7 @@ struct Latch *MyLatch;
 int			max_files_per_process = 1000;
 int			MyProcPid = 1;
 int			DeadlockTimeout = 1000;
+bool		log_lock_waits;
 int			geonn_admission_timeout;
 
 static sigjmp_buf *error_exit;
@@ -362,27 +365,78 @@ TimestampDifferenceMilliseconds(TimestampTz from, TimestampTz to)
 /* ---- locks ---- */
 
 /*
- * Another process wants the lock that this one has, every other time.
+ * Another process has a session, and waits for this one, which stands in line, every other
+ * time.
  */
-LockData *
-GetLockStatusData(void)
+void *
+geonn_engine_list(enum geonn_listing listing, Size entry_bytes, struct geonn_listed *listed)
 {
-	LockData   *data = palloc0(sizeof(LockData));
+	struct geonn_call_status *calls = palloc0(2 * sizeof(*calls));
 
-	data->nelements = 2;
-	data->locks = palloc0(2 * sizeof(LockInstanceData));
-	data->locks[0].leaderPid = MyProcPid;
-	data->locks[0].holdMask = LOCKBIT_ON(ShareLock);
-	data->locks[1].leaderPid = MyProcPid + 1;
-	data->locks[1].waitLockMode = lock_wanted ? ShareLock : NoLock;
-	lock_wanted = !lock_wanted;
-	return data;
+	if (listing != GEONN_LIST_CALLS || entry_bytes != sizeof(*calls))
+		abort();
+	calls[0].pid = MyProcPid + 1;
+	calls[1].pid = MyProcPid;
+	calls[1].phase = GEONN_PHASE_QUEUED;
+	listed->entries = 2;
+	return calls;
 }
 
-bool
-DoLockModesConflict(LOCKMODE one, LOCKMODE other)
+Datum
+pg_blocking_pids(PG_FUNCTION_ARGS)
 {
-	return one == other;
+	ArrayType  *blockers = palloc0(ARR_OVERHEAD_NONULLS(1) + sizeof(int32));
+
+	SET_VARSIZE(blockers, ARR_OVERHEAD_NONULLS(1) + sizeof(int32));
+	blockers->ndim = 1;
+	ARR_DIMS(blockers)[0] = lock_wanted && PG_GETARG_INT32(0) != MyProcPid ? 1 : 0;
+	*(int32 *) ARR_DATA_PTR(blockers) = MyProcPid;
+	lock_wanted = !lock_wanted;
+	return PointerGetDatum(blockers);
+}
+
+/* ---- lists of numbers ---- */
+
+bool
+list_member_int(const List *list, int number)
+{
+	for (int i = 0; i < list_length(list); i++)
+	{
+		if (list->elements[i].int_value == number)
+			return true;
+	}
+	return false;
+}
+
+List *
+list_append_unique_int(List *list, int number)
+{
+	List	   *longer;
+
+	if (list_member_int(list, number))
+		return list;
+	longer = palloc0(sizeof(List));
+	longer->type = T_IntList;
+	longer->length = longer->max_length = list_length(list) + 1;
+	longer->elements = palloc0(longer->length * sizeof(ListCell));
+	for (int i = 0; i < list_length(list); i++)
+		longer->elements[i] = list->elements[i];
+	longer->elements[longer->length - 1].int_value = number;
+	return longer;
+}
+
+List *
+list_make1_impl(NodeTag tag, ListCell first)
+{
+	if (tag != T_IntList)
+		abort();
+	return list_append_unique_int(NIL, first.int_value);
+}
+
+int
+ArrayGetNItems(int dimensions, const int *lengths)
+{
+	return dimensions == 1 ? lengths[0] : 0;
 }
 
 /* ---- types ---- */
@@ -478,6 +532,14 @@ fmgr_info_copy(FmgrInfo *copy, FmgrInfo *information, MemoryContext context)
 }
 
 Datum
+DirectFunctionCall1Coll(PGFunction function, Oid collation, Datum first)
+{
+	FmgrInfo	info = {.fn_addr = function};
+
+	return FunctionCall1Coll(&info, collation, first);
+}
+
+Datum
 FunctionCall1Coll(FmgrInfo *function, Oid collation, Datum first)
 {
 	LOCAL_FCINFO(call, 1);
@@ -506,6 +568,12 @@ get_typlenbyval(Oid type, int16 *length, bool *by_value)
 {
 	*length = type == TEXTOID ? -1 : 4;
 	*by_value = type != TEXTOID;
+}
+
+struct varlena *
+pg_detoast_datum(struct varlena *value)
+{
+	return value;
 }
 
 struct varlena *
