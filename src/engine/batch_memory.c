@@ -219,7 +219,7 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 				return memory;
 			fail(failure, GEONN_ERROR_MEMORY,
 				 "not enough memory for a batch: %zu bytes needed", bytes);
-			fail_detail(failure, "%s", strerror(errno));
+			fail_reason(failure, errno);
 		}
 		else
 		{

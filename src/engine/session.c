@@ -267,8 +267,14 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
 	others = has_batch(session);
-	slot->memory = batch_memory_acquire(&batch.rows, &batch.room,
-										session->dataset->columns, !others, &failure);
+	do
+	{
+		batch.rows = allocate->rows;
+		batch.room = allocate->room;
+		slot->memory = batch_memory_acquire(&batch.rows, &batch.room,
+											session->dataset->columns, !others, &failure);
+	} while (slot->memory == NULL && failure.code == GEONN_ERROR_MEMORY &&
+			 (!others || failure.reason == EMFILE) && datasets_make_room(&failure));
 	if (slot->memory == NULL && others)
 	{
 		/* it can do its work with those that it has */
@@ -285,6 +291,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	}
 	if (batch.rows < allocate->rows || batch.room < allocate->room)
 		call_fall_back(session->call);
+	datasets_note_descriptor(slot->memory->descriptor);
 	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
 					   session->dataset->columns, &slot->columns);
 	session_send(session, GEONN_BATCH, &batch, slot->memory->descriptor);
@@ -303,7 +310,7 @@ handle_references(struct session *session, const union geonn_message *message)
 		return;
 	do
 		appended = dataset_append(session->dataset, &slot->columns, references->rows, &failure);
-	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room());
+	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room(&failure));
 	if (!appended)
 	{
 		session_fail(session, &failure);
@@ -331,6 +338,7 @@ handle_leave(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "a file with more bytes than there can be");
 	else
 	{
+		datasets_note_descriptor(session->received);
 		session->dataset->files[kind] = session->received;
 		session->dataset->file_bytes[kind] = bytes;
 		session->received = -1;
@@ -473,8 +481,11 @@ static bool
 search_again(struct session *session, struct search *search)
 {
 	if ((search->failure.code != GEONN_ERROR_MEMORY &&
-		 search->failure.code != GEONN_ERROR_LIMIT) || !datasets_make_room())
+		 search->failure.code != GEONN_ERROR_LIMIT) ||
+		!(datasets_make_room(&search->failure) ||
+		  (!search->wants_memory && scheduler_is_discarding())))
 		return false;
+	search->wants_memory = true;
 	search->answered = 0;
 	search->pairs = 0;
 	search->one_each = false;
@@ -495,6 +506,7 @@ session_search_finished(struct search *search)
 		return;
 	session->slots[search->slot].busy = false;
 	session->under_way--;
+	datasets_account(search->dataset);
 	call_move(session->call, &search->phase, GEONN_PHASE_OBSERVATIONS);
 	if (session->state == SESSION_ENDED)
 		return;
@@ -555,8 +567,8 @@ fail_receiving(struct session *session)
 	struct failure failure;
 
 	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
-	fail_detail(&failure, "%s", strerror(reason));
-	fail_hint(&failure, "Check the operating system's limits on memory and open files.");
+	fail_reason(&failure, reason);
+	(void) datasets_make_room(&failure);	/* for the next one: this descriptor is lost */
 	session_fail(session, &failure);
 }
 
