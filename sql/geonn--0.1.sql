@@ -278,6 +278,7 @@ CREATE FUNCTION geonn_status(
 		OUT transfer_memory bigint,			-- bytes shared with sessions
 		OUT transfer_memory_limit bigint,	-- bytes
 		OUT kept_memory bigint,	-- bytes that kept datasets take
+		OUT base_memory bigint,	-- bytes that the engine takes without statements and datasets
 		OUT started_at pg_catalog.timestamptz,
 		OUT reason pg_catalog.text)	-- why it is not running, or why on no GPU
 	AS 'MODULE_PATHNAME' LANGUAGE C

@@ -35,6 +35,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
@@ -136,7 +137,9 @@ geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label
 		.device = question->device,
 		.metric = question->metric,
 		.columns = question->columns,
-		.labels = count
+		.labels = count,
+		/* the user that reads the references: no other one learns that they are the same */
+		.scope = (uint64) MyDatabaseId << 32 | GetUserId()
 	};
 
 	Assert(count <= GEONN_LABELS_MAX);

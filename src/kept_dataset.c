@@ -72,8 +72,13 @@
  * are set ahead of snapshots, or with old_snapshot_threshold, which lets them be
  * set regardless of old snapshots.
  *
- * What has no label is read.  The engine keeps it, too, and finds it again by its
- * contents, so that its index need not be built anew (engine/dataset_contents.c).
+ * What has no label is read.  The engine keeps it, too, unless it is small, and finds it
+ * again by its contents, for the same user of the same database, so that its index need not be
+ * built anew (engine/dataset_contents.c).
+ *
+ * A label is the same for all users, since a session that asks for it has been checked for
+ * the privilege to read the table's rows, all of them and all of these columns.  From a dataset
+ * that it finds, the session learns that another one has searched this version of the table.
  *
  * Under SERIALIZABLE the table is locked as its scan would lock it.  There are no
  * conflicts to look for in its tuples: nobody has written to an all-visible page

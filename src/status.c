@@ -44,6 +44,7 @@ enum status_column
 	STATUS_TRANSFER_MEMORY,
 	STATUS_TRANSFER_MEMORY_LIMIT,
 	STATUS_KEPT_MEMORY,
+	STATUS_BASE_MEMORY,
 	STATUS_STARTED_AT,
 	STATUS_REASON,
 	STATUS_COLUMNS
@@ -72,11 +73,11 @@ enum device_column
 /* a row that is being made: every column is NULL until it is set */
 typedef struct Row
 {
-	Datum		values[DEVICE_COLUMNS];
-	bool		nulls[DEVICE_COLUMNS];
+	Datum		values[STATUS_COLUMNS];
+	bool		nulls[STATUS_COLUMNS];
 } Row;
 
-StaticAssertDecl((int) DEVICE_COLUMNS >= (int) STATUS_COLUMNS,
+StaticAssertDecl((int) STATUS_COLUMNS >= (int) DEVICE_COLUMNS,
 				 "a row is too short");
 
 static void
@@ -193,6 +194,7 @@ ask_engine(GeonnConnection *connection, Row *row)
 	set_value(row, STATUS_TRANSFER_MEMORY_LIMIT,
 			  Int64GetDatum(engine.transfer_memory_limit));
 	set_value(row, STATUS_KEPT_MEMORY, Int64GetDatum(engine.kept_memory));
+	set_value(row, STATUS_BASE_MEMORY, Int64GetDatum(engine.base_memory));
 	set_value(row, STATUS_STARTED_AT,
 			  TimestampTzGetDatum(geonn_timestamp_from_unix(engine.started_at)));
 	set_text(row, STATUS_REASON, engine.no_gpu_reason);

@@ -43,10 +43,12 @@
  * results say "partial", and a search with "resume" from that observation on
  * brings the next part.
  *
- * A dataset stays in the engine when nobody has it any more, until its memory is
- * needed: geonn_configure has the limit.  Who sends the same references again, with
- * the same files, gets that one when he seals his.  Who opened his with a label, and
- * says so when he seals it, has it found by that, too: who opens a dataset with the
+ * A dataset stays in the engine when no session has it any more, until its memory is
+ * needed: geonn_configure has the limit.  A session that sends the same references again,
+ * with the same files, gets that one when it seals its own, where both opened theirs with
+ * the same scope; few references are sent sooner than found, and do not stay.  A session
+ * that opened its dataset with a label, and says so when it seals it, has it found by that,
+ * too: a session of any scope that opens a dataset with the
  * same label gets it, sealed, with the note that was left with it.  A label says what
  * the references are of, the subject, and which state of that they are, the
  * version; of a subject one version is kept.  Who could do with any of several datasets
@@ -104,7 +106,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	6
+#define GEONN_PROTOCOL_VERSION	7
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -332,6 +334,7 @@ struct geonn_engine_status
 	uint32_t	kept;			/* datasets that stay when nobody has them */
 	uint32_t	queued;			/* sessions that wait for others to end */
 	uint64_t	kept_memory;	/* bytes that those take on the host */
+	uint64_t	base_memory;	/* bytes that the engine took before its first session */
 	uint64_t	transfer_memory;	/* bytes of batches, pooled ones included */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	int64_t		started_at;		/* microseconds since 1970-01-01 UTC */
@@ -464,6 +467,7 @@ struct geonn_open
 	uint32_t	metric;			/* enum geonn_metric */
 	uint32_t	columns;		/* GEONN_COLUMN_... */
 	uint32_t	labels;			/* how many there are */
+	uint64_t	scope;			/* its references may be recognised as those of the same one */
 	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
 };
 

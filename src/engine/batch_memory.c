@@ -226,7 +226,7 @@ find_memory(size_t bytes, struct failure *failure)
 		return memory;
 	fail(failure, GEONN_ERROR_MEMORY,
 		 "not enough memory for a batch: %zu bytes needed", bytes);
-	fail_detail(failure, "%s", strerror(errno));
+	fail_reason(failure, errno);
 	return NULL;
 }
 

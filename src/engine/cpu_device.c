@@ -128,7 +128,7 @@ prepare_piece(void *context, size_t number)
  * What brute force needs: the references' vectors in their order.
  */
 static bool
-build_references(struct cpu_built *built, const struct dataset *dataset,
+build_references(struct cpu_built *built, struct dataset *dataset,
 				 const atomic_bool *cancelled, struct failure *failure)
 {
 	struct cpu_references *references = &built->references;
@@ -147,7 +147,10 @@ build_references(struct cpu_built *built, const struct dataset *dataset,
 	thread_pool_run(prepare_piece, &preparation,
 					(padded + PREPARE_PIECE - 1) / PREPARE_PIECE);
 	if (!atomic_load(cancelled))
+	{
+		atomic_fetch_add(&dataset->built_bytes, built->references_bytes);
 		return true;
+	}
 	cpu_release(references->x, built->references_bytes);
 	references->x = NULL;
 	return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
@@ -170,7 +173,12 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 		return built->references.x != NULL ||
 			build_references(built, dataset, search->cancelled, failure);
 	if (built->index == NULL)
+	{
 		built->index = cpu_index_build(dataset, search->cancelled, failure);
+		if (built->index != NULL)
+			atomic_fetch_add(&dataset->built_bytes,
+							 built->index->bytes + built->index->box_bytes);
+	}
 	return built->index != NULL;
 }
 

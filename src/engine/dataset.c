@@ -8,13 +8,15 @@
  */
 #include "dataset.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../common/geodesy.h"
 
-#define FIRST_CAPACITY	4096
+#define FIRST_CAPACITY	256
+#define PAGE_BYTES		4096
 
 struct dataset *
 dataset_create(uint64_t id, enum geonn_metric metric, uint32_t columns)
@@ -112,6 +114,30 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	return true;
 }
 
+/*
+ * A column with just these bytes, or the one that it was where that fails.
+ */
+static void *
+fit_column(void *column, size_t bytes)
+{
+	void	   *fitted = column != NULL ? realloc(column, bytes) : NULL;
+
+	return fitted != NULL ? fitted : column;
+}
+
+void
+dataset_fit(struct dataset *dataset)
+{
+	if (dataset->count == 0 || dataset->count == dataset->capacity)
+		return;
+	dataset->latitude = fit_column(dataset->latitude, dataset->count * sizeof(double));
+	dataset->longitude = fit_column(dataset->longitude, dataset->count * sizeof(double));
+	dataset->tag = fit_column(dataset->tag, dataset->count * sizeof(int64_t));
+	dataset->group = fit_column(dataset->group, dataset->count * sizeof(int32_t));
+	dataset->identity = fit_column(dataset->identity, dataset->count * sizeof(int32_t));
+	dataset->capacity = dataset->count;
+}
+
 size_t
 dataset_bytes(const struct dataset *dataset)
 {
@@ -120,6 +146,28 @@ dataset_bytes(const struct dataset *dataset)
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 		bytes += dataset->file_bytes[kind];
 	return bytes;
+}
+
+size_t
+dataset_memory(const struct dataset *dataset)
+{
+	size_t		bytes = malloc_usable_size(dataset->latitude) +
+		malloc_usable_size(dataset->longitude) + malloc_usable_size(dataset->tag) +
+		malloc_usable_size(dataset->group) + malloc_usable_size(dataset->identity);
+
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		bytes += geonn_align(dataset->file_bytes[kind], PAGE_BYTES);
+	return bytes + atomic_load(&dataset->built_bytes) + sizeof(*dataset);
+}
+
+uint32_t
+dataset_descriptors(const struct dataset *dataset)
+{
+	uint32_t	count = 0;
+
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		count += dataset->files[kind] >= 0;
+	return count;
 }
 
 void

@@ -16,9 +16,19 @@
 /* looking at all bytes of a dataset that has so few is done before a thread begins */
 #define DATASET_SMALL_BYTES ((size_t) 256 * 1024)
 
+/* what datasets are found by */
+enum dataset_table
+{
+	DATASET_BY_ID,
+	DATASET_BY_SUBJECT,			/* of its label; those that are kept */
+	DATASET_BY_CONTENTS,		/* those that are kept and hashed */
+	DATASET_TABLES
+};
+
 struct dataset
 {
 	uint64_t	id;				/* never used twice by one engine */
+	uint64_t	scope;			/* of the sessions that may have it recognised */
 	enum geonn_metric metric;
 	uint32_t	columns;		/* GEONN_COLUMN_...: which it has */
 
@@ -39,7 +49,6 @@ struct dataset
 	bool		sealed;
 	int			files[GEONN_FILE_KINDS];	/* of its clients; -1: there is none */
 	uint64_t	file_bytes[GEONN_FILE_KINDS];
-	struct dataset *next;		/* in the list of datasets.c */
 
 	/* of dataset_contents.c */
 	bool		hashed;
@@ -51,6 +60,11 @@ struct dataset
 	size_t		kept_bytes;		/* that it takes then */
 	struct geonn_label label;
 	uint8_t		note[GEONN_NOTE_BYTES];
+	struct dataset *next[DATASET_TABLES];	/* in the chain of each hash table */
+	struct dataset *newer;		/* in the order of use, while it is kept */
+	struct dataset *older;
+
+	atomic_uint_fast64_t built_bytes;	/* of host memory that devices took for it */
 
 	/*
 	 * What each device made of it.  Each is its device thread's to change; how
@@ -94,6 +108,9 @@ extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
  */
 extern bool dataset_hash(struct dataset *dataset, const atomic_bool *cancelled);
 
+/* The hash that it takes of bytes. */
+extern uint64_t dataset_hash_bytes(const void *bytes, size_t length, uint64_t seed);
+
 /* Are two datasets alike in all but perhaps their contents, and these in their hashes? */
 extern bool dataset_is_alike(const struct dataset *dataset, const struct dataset *other);
 
@@ -107,8 +124,17 @@ extern bool dataset_is_same(const struct dataset *dataset, const struct dataset 
 /* Bytes of one reference, with its tag and the columns that the dataset has. */
 extern size_t dataset_row_bytes(const struct dataset *dataset);
 
-/* Bytes of host memory that its references take, and its files. */
+/* Bytes of its references, and of its files. */
 extern size_t dataset_bytes(const struct dataset *dataset);
+
+/* Give back the room that its columns have beyond its references. */
+extern void dataset_fit(struct dataset *dataset);
+
+/* Bytes of host memory that it takes, with what devices have built of it there. */
+extern size_t dataset_memory(const struct dataset *dataset);
+
+/* How many descriptors its files take. */
+extern uint32_t dataset_descriptors(const struct dataset *dataset);
 
 /* Free all but the dataset itself, which devices still have to let go of. */
 extern void dataset_free_references(struct dataset *dataset);

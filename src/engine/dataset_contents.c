@@ -18,9 +18,10 @@
  * All columns stay in the host's memory as long as the dataset does, whichever
  * devices have built from it, and files are sealed against changes.
  *
- * Clients get nothing of each other's by this: whose dataset is replaced has sent
- * every byte of it himself.  What he may learn, from the time it takes, is that
- * somebody has searched the very same references before.
+ * Clients get nothing of each other's by this: a client whose dataset is replaced has sent
+ * every byte of it itself.  It could still learn, from the time that this takes, that
+ * another one has searched the same references before, so only datasets of
+ * one scope, a user in a database, are compared (datasets.c).
  *
  * Both steps are jobs of the thread pool, but for small datasets, in pieces as
  * dataset_sort.c's.  Files are read, not mapped, so that no file that a client has made can end the engine.
@@ -164,8 +165,8 @@ mix(uint64_t state, uint64_t word)
 /*
  * Four words at a time, so that multiplications need not wait for each other.
  */
-static uint64_t
-hash_bytes(const void *bytes, size_t length, uint64_t seed)
+uint64_t
+dataset_hash_bytes(const void *bytes, size_t length, uint64_t seed)
 {
 	const char *next = bytes;
 	uint64_t	state[4] = {seed, seed + 1, seed + 2, seed + 3};
@@ -199,7 +200,7 @@ hash_piece(void *context, size_t number)
 	if (bytes == NULL)
 		atomic_store(&reading->failed, true);
 	else
-		atomic_fetch_add(&reading->hash, hash_bytes(bytes, length, number + 1));
+		atomic_fetch_add(&reading->hash, dataset_hash_bytes(bytes, length, number + 1));
 }
 
 bool

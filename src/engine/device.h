@@ -105,6 +105,8 @@ struct search
 	/* the scheduler's */
 	uint32_t	device;			/* number of the device that has, or had, it */
 	uint32_t	build_microseconds; /* that it took to build for it */
+	bool		wants_memory;	/* it found memory short before: the device first lets go of
+								 * all datasets that it may */
 	enum geonn_phase phase;		/* of its call that it is in */
 	int64_t		taken_us;		/* when its turn began */
 	int64_t		expected_us;	/* that its turn was expected to take */

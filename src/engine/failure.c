@@ -4,6 +4,7 @@
  */
 #include "failure.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,4 +40,15 @@ fail_hint(struct failure *failure, const char *format,...)
 	va_start(arguments, format);
 	vsnprintf(failure->hint, sizeof(failure->hint), format, arguments);
 	va_end(arguments);
+}
+
+void
+fail_reason(struct failure *failure, int reason)
+{
+	failure->reason = reason;
+	fail_detail(failure, "%s", strerror(reason));
+	if (reason == EMFILE)
+		fail_hint(failure, "Run fewer searches at a time, or raise the limit on open files of the server's processes: LimitNOFILE of its systemd unit, or \"ulimit -n\" before it starts.");
+	else if (reason == ENFILE)
+		fail_hint(failure, "Run fewer searches at a time, or raise the limit on open files of the whole system, fs.file-max.");
 }

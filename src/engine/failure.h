@@ -15,6 +15,7 @@
 struct failure
 {
 	enum geonn_error_code code;
+	int			reason;			/* errno of what the system refused, or 0 */
 	char		message[256];
 	char		detail[256];	/* the driver's or the system's own words */
 	char		hint[256];
@@ -33,5 +34,8 @@ extern void fail_detail(struct failure *failure, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 extern void fail_hint(struct failure *failure, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
+
+/* the detail, and the hint if one is known, of what the system refused: errno's value */
+extern void fail_reason(struct failure *failure, int reason);
 
 #endif							/* GEONN_FAILURE_H */

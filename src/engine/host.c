@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 
@@ -235,4 +236,19 @@ host_memory_free(void)
 		}
 	fclose(file);
 	return free_bytes;
+}
+
+uint64_t
+host_memory_resident(void)
+{
+	FILE	   *file = fopen("/proc/self/statm", "r");
+	unsigned long long size;
+	unsigned long long resident;
+	bool		is_known;
+
+	if (file == NULL)
+		return 0;
+	is_known = fscanf(file, "%llu %llu", &size, &resident) == 2;
+	fclose(file);
+	return is_known ? (uint64_t) resident * (uint64_t) sysconf(_SC_PAGESIZE) : 0;
 }

@@ -28,4 +28,7 @@ extern uint64_t host_memory_free(void);
 extern unsigned host_group_cores(const char *root, const char *path);
 extern uint64_t host_group_memory_free(const char *root, const char *path);
 
+/* Bytes that this process takes at the moment; 0 where the kernel does not say. */
+extern uint64_t host_memory_resident(void);
+
 #endif							/* GEONN_HOST_H */

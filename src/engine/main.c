@@ -28,6 +28,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +49,9 @@
 #include "scheduler.h"
 #include "server.h"
 #include "thread_pool.h"
+
+/* blocks that the C library has from the system one by one */
+#define LARGE_BLOCK_BYTES (64 * 1024)
 
 static const char usage[] =
 "geonn-engine searches nearest neighbours for the PostgreSQL extension geonn,\n"
@@ -248,6 +254,20 @@ raise_descriptor_limit(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		datasets_set_descriptors(limit.rlim_cur);
+}
+
+/*
+ * Give large blocks back to the system when they are freed.  The C library would do so at
+ * first, but keep larger and larger ones once it has seen some freed.
+ */
+static void
+return_freed_memory(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
+#endif
 }
 
 int
@@ -276,6 +296,7 @@ main(int argument_count, char **words)
 		return EXIT_FAILURE;
 	be_expendable();
 	raise_descriptor_limit();
+	return_freed_memory();
 	thread_pool_set_threads((unsigned) arguments.cpu_threads);
 	batch_memory_set_limit(arguments.transfer_memory_limit);
 	scheduler_set_gpu_memory_limit(arguments.gpu_memory_limit);

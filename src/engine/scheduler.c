@@ -397,6 +397,40 @@ scheduler_discard(struct dataset *dataset)
 		dataset_free(dataset);
 }
 
+bool
+scheduler_is_discarding(void)
+{
+	bool		discarding = false;
+
+	pthread_mutex_lock(&scheduler.lock);
+	for (int i = 0; i < scheduler.device_count; i++)
+		discarding = discarding || scheduler.threads[i].discards != NULL;
+	pthread_mutex_unlock(&scheduler.lock);
+	return discarding;
+}
+
+/*
+ * What a device discards before it goes on: one dataset's part, so that searches need not
+ * wait for thousands, or all where the search that it has taken found memory short.  The lock
+ * is held.
+ */
+static struct discard *
+take_discards(struct device_thread *thread, const struct search *taken)
+{
+	struct discard *discards = thread->discards;
+
+	if (discards == NULL)
+		return NULL;
+	if (taken != NULL && taken->wants_memory)
+	{
+		thread->discards = NULL;
+		return discards;
+	}
+	thread->discards = discards->next;
+	discards->next = NULL;
+	return discards;
+}
+
 /*
  * Whether this device would have to wait for another one to begin a search.
  */
@@ -536,13 +570,12 @@ serve(struct device_thread *thread)
 		pthread_mutex_lock(&scheduler.lock);
 		for (;;)
 		{
-			discards = thread->discards;
-			thread->discards = NULL;
 			if (!scheduler.closing && under_way < device->lanes)
 				taken = take_search(device, false);
 			/* with nothing else to do it may wait for another device */
 			if (!scheduler.closing && taken == NULL && under_way == 0)
 				taken = take_search(device, true);
+			discards = take_discards(thread, taken);
 			if (taken != NULL || discards != NULL || under_way > 0 || scheduler.closing)
 				break;
 			pthread_cond_wait(&scheduler.work, &scheduler.lock);

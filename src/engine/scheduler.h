@@ -74,8 +74,11 @@ extern struct search *scheduler_collect(void);
 /* A device that was ready and is lost, or NULL. */
 extern struct device *scheduler_lost_device(void);
 
-/* Let every device discard what it made of a dataset, and free it. */
+/* Let every device discard what it made of a dataset, and free it; any thread. */
 extern void scheduler_discard(struct dataset *dataset);
+
+/* Whether a device still has something to discard. */
+extern bool scheduler_is_discarding(void);
 
 /* End the device threads, once they are done with what they have started. */
 extern void scheduler_close(void);

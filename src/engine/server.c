@@ -37,7 +37,9 @@
 #include "admission.h"
 #include "clock.h"
 #include "datasets.h"
+#include "disposal.h"
 #include "gauges.h"
+#include "host.h"
 #include "log.h"
 #include "session.h"
 #include "statistics.h"
@@ -68,6 +70,7 @@ static struct
 {
 	const struct server_options *options;
 	int64_t		started_at;		/* microseconds since 1970 */
+	uint64_t	base_memory;	/* resident before the first session */
 	int			epoll;
 	int			wake;			/* eventfd; -1 until there is one */
 	int			listener;
@@ -181,6 +184,7 @@ server_send_status(int socket)
 		.kept = datasets_kept(),
 		.queued = admission_waiting(),
 		.kept_memory = datasets_kept_memory(),
+		.base_memory = server.base_memory,
 		.transfer_memory = batch_memory_in_use(),
 		.transfer_memory_limit = batch_memory_limit(),
 		.started_at = server.started_at,
@@ -301,6 +305,29 @@ take_signals(void)
 	return server.signals >= 0;
 }
 
+/*
+ * No client can be accepted now: have kept datasets make room, or leave clients waiting for a
+ * while.  Returns whether to try again at once.
+ */
+static bool
+make_room_for_client(int reason)
+{
+	struct failure failure;
+
+	if (reason != EMFILE && reason != ENFILE && reason != ENOMEM)
+		return false;
+	fail(&failure, GEONN_ERROR_MEMORY, "could not accept a client");
+	fail_reason(&failure, reason);
+	if (datasets_make_room(&failure))
+		return true;
+	if (!server.out_of_descriptors)
+		log_line(LOG_WARNING, "could not accept a client, trying again: %s", strerror(reason));
+	server.out_of_descriptors = true;
+	epoll_ctl(server.epoll, EPOLL_CTL_DEL, server.listener, NULL);
+	server.accept_at_ms = now_ms() + ACCEPT_PAUSE_MS;
+	return false;
+}
+
 static void
 handle_listener(void)
 {
@@ -313,18 +340,12 @@ handle_listener(void)
 
 		if (socket < 0)
 		{
-			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-			{
-				if (!server.out_of_descriptors)
-					log_line(LOG_WARNING, "could not accept a client, trying again: %s",
-							 strerror(errno));
-				server.out_of_descriptors = true;
-				epoll_ctl(server.epoll, EPOLL_CTL_DEL, server.listener, NULL);
-				server.accept_at_ms = now_ms() + ACCEPT_PAUSE_MS;
-			}
+			if (make_room_for_client(errno))
+				continue;
 			return;
 		}
 		server.out_of_descriptors = false;
+		datasets_note_descriptor(socket);
 		if (!geonn_channel_peer_is_own_user(socket, &peer) ||
 			(session = session_create(socket)) == NULL || !watch(socket, session))
 		{
@@ -471,6 +492,7 @@ welcome_clients(void)
 	if (server.welcomed || !scheduler_ready())
 		return;
 	server.welcomed = true;
+	server.base_memory = host_memory_resident();
 	for (struct session *session = server.sessions; session != NULL; session = session->next)
 		session_welcome(session);
 }
@@ -532,6 +554,7 @@ close_all(void)
 	for (struct session *session = server.sessions; session != NULL; session = session->next)
 		session_end(session);
 	datasets_set_kept_limit(0);
+	disposal_close();
 	scheduler_close();
 	handle_wake();
 	free_ended_sessions();
@@ -564,6 +587,7 @@ server_run(const struct server_options *options)
 		log_line(LOG_ERROR, "%s: %s", failure.message, failure.detail);
 		return EXIT_FAILURE;
 	}
+	disposal_open();
 	if (!watch(server.listener, &source_marks[SOURCE_LISTENER]) ||
 		!watch(server.wake, &source_marks[SOURCE_WAKE]) ||
 		!watch(server.signals, &source_marks[SOURCE_SIGNAL]) ||

@@ -272,7 +272,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	};
 	struct slot *slot = idle_slot(session, allocate->slot);
 	struct geonn_batch_columns columns;
-	struct failure failure;
+	struct failure failure = {0};
 	bool		others;			/* the session has other batches */
 
 	if (slot == NULL)
@@ -289,8 +289,14 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
 	others = has_batch(session);
-	slot->memory = batch_memory_acquire(&batch.rows, &batch.room, session->dataset->columns,
-										session->share, !others, &failure);
+	do
+	{
+		batch.rows = allocate->rows;
+		batch.room = allocate->room;
+		slot->memory = batch_memory_acquire(&batch.rows, &batch.room, session->dataset->columns,
+											session->share, !others, &failure);
+	} while (slot->memory == NULL && failure.code == GEONN_ERROR_MEMORY &&
+			 (!others || failure.reason == EMFILE) && datasets_make_room(&failure));
 	if (slot->memory == NULL && others)
 	{
 		/* it can do its work with those that it has */
@@ -307,6 +313,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	}
 	if (batch.rows < allocate->rows || batch.room < allocate->room)
 		call_fall_back(session->call);
+	datasets_note_descriptor(slot->memory->descriptor);
 	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
 					   session->dataset->columns, &slot->columns);
 	session_send(session, GEONN_BATCH, &batch, slot->memory->descriptor);
@@ -344,7 +351,7 @@ handle_references(struct session *session, const union geonn_message *message)
 		return;
 	do
 		appended = dataset_append(session->dataset, &slot->columns, references->rows, &failure);
-	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room());
+	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room(&failure));
 	if (!appended)
 	{
 		session_fail(session, &failure);
@@ -372,6 +379,7 @@ handle_leave(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "a file with more bytes than there can be");
 	else
 	{
+		datasets_note_descriptor(session->received);
 		session->dataset->files[kind] = session->received;
 		session->dataset->file_bytes[kind] = bytes;
 		session->received = -1;
@@ -514,8 +522,11 @@ static bool
 search_again(struct session *session, struct search *search)
 {
 	if ((search->failure.code != GEONN_ERROR_MEMORY &&
-		 search->failure.code != GEONN_ERROR_LIMIT) || !datasets_make_room())
+		 search->failure.code != GEONN_ERROR_LIMIT) ||
+		!(datasets_make_room(&search->failure) ||
+		  (!search->wants_memory && scheduler_is_discarding())))
 		return false;
+	search->wants_memory = true;
 	search->answered = 0;
 	search->pairs = 0;
 	search->one_each = false;
@@ -536,6 +547,7 @@ session_search_finished(struct search *search)
 		return;
 	session->slots[search->slot].busy = false;
 	session->under_way--;
+	datasets_account(search->dataset);
 	call_move(session->call, &search->phase, GEONN_PHASE_OBSERVATIONS);
 	if (session->state == SESSION_ENDED)
 		return;
@@ -597,8 +609,8 @@ fail_receiving(struct session *session)
 	struct failure failure;
 
 	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
-	fail_detail(&failure, "%s", strerror(reason));
-	fail_hint(&failure, "Check the operating system's limits on memory and open files.");
+	fail_reason(&failure, reason);
+	(void) datasets_make_room(&failure);	/* for the next one: this descriptor is lost */
 	session_fail(session, &failure);
 }
 

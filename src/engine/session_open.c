@@ -88,8 +88,7 @@ open_dataset(struct session *session)
 		send_opened(session);
 		return;
 	}
-	session->dataset = datasets_open(metric, open->columns,
-									 open->labels > 0 ? &open->label[0] : NULL);
+	session->dataset = datasets_open(open);
 	if (session->dataset == NULL)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");

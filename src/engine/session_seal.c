@@ -66,12 +66,7 @@ replace_dataset(struct session *session, struct dataset *same)
 {
 	struct dataset *dataset = session->dataset;
 
-	if (dataset->labelled)
-	{
-		same->labelled = true;
-		same->label = dataset->label;
-		memcpy(same->note, dataset->note, sizeof(same->note));
-	}
+	datasets_take_label(same, dataset);
 	session->dataset = same;
 	datasets_release(dataset);
 }
@@ -146,7 +141,8 @@ prepare_dataset(struct session *session, bool sorts)
 {
 	const struct sealing first = {
 		.sorts = sorts,
-		.hashes = datasets_can_keep(session->dataset)
+		.hashes = datasets_can_keep(session->dataset) &&
+		datasets_can_recognise(session->dataset)
 	};
 	struct failure failure;
 
@@ -189,6 +185,7 @@ session_seal(struct session *session, const union geonn_message *message)
 	}
 	dataset->labelled = seal->keep;
 	memcpy(dataset->note, seal->note, sizeof(dataset->note));
+	dataset_fit(dataset);
 	prepare_dataset(session, seal->order_by_tag);
 }
 
@@ -202,7 +199,8 @@ end_step(struct session *session, const struct sealing *sealing)
 	{
 		if (sealing->done)
 			compare_dataset(session);
-		else if (sealing->failure.code == GEONN_ERROR_MEMORY && datasets_make_room())
+		else if (sealing->failure.code == GEONN_ERROR_MEMORY &&
+				 datasets_make_room(&sealing->failure))
 			prepare_dataset(session, true);
 		else
 			session_fail(session, &sealing->failure);

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "datasets.h"
 #include "statistics.h"
 
 /* how long a client can have been at work before it says so: a year */
@@ -126,14 +127,16 @@ session_list(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "a list of nothing known");
 		return;
 	}
-	file = write_list(listing, &listed.entries);
-	if (file < 0)
+	while ((file = write_list(listing, &listed.entries)) < 0)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a list");
-		fail_detail(&failure, "%s", strerror(errno));
+		fail_reason(&failure, errno);
+		if (datasets_make_room(&failure))
+			continue;
 		session_fail(session, &failure);
 		return;
 	}
+	datasets_note_descriptor(file);
 	if (listing == GEONN_LIST_RESET)
 		statistics_reset();
 	session_send(session, GEONN_LISTED, &listed, file);

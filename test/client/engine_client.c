@@ -279,7 +279,7 @@ bool
 client_create(struct client *client, enum geonn_device_choice device,
 			  enum geonn_metric metric, uint32_t columns)
 {
-	struct geonn_open open = {.device = device,.metric = metric,.columns = columns};
+	struct geonn_open open = {.device = device,.metric = metric,.columns = columns,.scope = client->scope};
 
 	if (!client_hello(client))
 		return false;
@@ -291,7 +291,7 @@ bool
 client_open_labelled(struct client *client, enum geonn_device_choice device,
 					 const char *subject, const char *version)
 {
-	struct geonn_open open = {.device = device,.labels = 1};
+	struct geonn_open open = {.device = device,.labels = 1,.scope = client->scope};
 
 	memcpy(open.label[0].subject, subject, strlen(subject));
 	memcpy(open.label[0].version, version, strlen(version));

@@ -102,6 +102,7 @@ struct client
 	bool		sealed;			/* it had them when it was opened */
 	uint8_t		note[GEONN_NOTE_BYTES]; /* of a kept one */
 	const struct geonn_call *call;	/* that it works for, said after its hello, or NULL */
+	uint64_t	scope;			/* that the dataset is opened with */
 	bool		keep;			/* the dataset that is sent next, with this note */
 	int			files[GEONN_FILE_KINDS];	/* that were left with it, or -1 */
 	struct client_slot slots[GEONN_RING_SLOTS];

@@ -214,8 +214,8 @@ test_kept(void)
 	struct answer answers[1000];
 	bool		right;
 
-	/* a dataset of 1,000 references takes some 58 kB, one of 500 some 29 kB */
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", "100000");
+	/* a dataset of 1,000 references takes some 68 kB, one of 500 some 39 kB */
+	engine_start(&engine, request.engine_program, "--kept-memory-limit", "125000");
 	report("a dataset is kept under its label",
 		   is_sent(&engine, &points, "a", "1") && is_kept(&engine, &points, "a", "1") &&
 		   is_kept(&engine, &points, "a", "1"));
@@ -228,7 +228,7 @@ test_kept(void)
 	report("the least recently used one leaves when its memory is needed",
 		   right && is_kept(&engine, &others, "c", "1") && is_sent(&engine, &points, "a", "1") &&
 		   engine_status(&engine, &status, NULL, 0) && status.kept == 2 &&
-		   status.kept_memory > 80000 && status.kept_memory <= 100000);
+		   status.kept_memory > 95000 && status.kept_memory <= 125000);
 
 	/* while it is searched it can still leave, and stays for that */
 	client_connect(&client, &engine);

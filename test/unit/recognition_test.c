@@ -18,7 +18,7 @@
 
 /* more than one piece of each column (dataset_contents.c), and a small dataset */
 #define REFERENCES 40000
-#define FEW_REFERENCES 500
+#define FEW_REFERENCES 1500
 
 #define SEALED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
