@@ -425,8 +425,8 @@ CREATE PROCEDURE geonn_refresh_all(mode text DEFAULT 'auto')
 COMMENT ON PROCEDURE geonn_refresh_all(text) IS
 'brings the tables of all caches of the current user up to date';
 
--- Of the tables' triggers: somebody else has changed the rows, so that the next
--- refresh looks at all of them.
+-- Of the tables' triggers: rows were changed, and not by the refresh, so that the next
+-- one looks at all of them.
 CREATE FUNCTION geonn_cache_changed() RETURNS trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_changed() IS

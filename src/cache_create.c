@@ -20,6 +20,7 @@
 #include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
+#include "cache_changed.h"
 #include "cache_seen.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
@@ -247,10 +248,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 		geonn_cache_rethrow(cache, context);
 	}
 	PG_END_TRY();
-	run_command(psprintf("CREATE TRIGGER geonn_cache_changed"
-						 " AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
-						 " FOR EACH STATEMENT EXECUTE FUNCTION %s.geonn_cache_changed()", table,
-						 quote_identifier(get_namespace_name(cache->schema))));
+	run_command(geonn_changes_triggers(cache));
 	geonn_seen_end(cache, join, geonn_seen_now(join), result.rows, NULL, 0);
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
@@ -400,8 +398,9 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 		(void) geonn_catalog_run(cache->schema, statements[i], NULL, 1, &type, &id, NULL);
 	(void) geonn_cache_unschedule(cache);
 	if (OidIsValid(cache->owner))
-		run_command(psprintf(keep_table ? "DROP TRIGGER IF EXISTS geonn_cache_changed ON %s" :
-							 "DROP TABLE %s", geonn_cache_target_name(cache)));
+		run_command(psprintf(keep_table ? "DROP TRIGGER IF EXISTS geonn_cache_changed ON %1$s;"
+							 " DROP TRIGGER IF EXISTS geonn_cache_truncated ON %1$s" :
+							 "DROP TABLE %1$s", geonn_cache_target_name(cache)));
 	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -295,7 +295,7 @@ refresh_rows(Refresh *refresh)
 	if (refresh->mode == REFRESH_FULL)
 		refresh_fully(refresh, "asked for", false);
 	else if (!seen->exists)
-		refresh_fully(refresh, "what the table was made of is not known", false);
+		refresh_fully(refresh, seen->reason, false);
 	else if (seen->same[SIDE_OBSERVATIONS] && seen->same[SIDE_REFERENCES])
 	{
 		refresh->result->mode = "unchanged";

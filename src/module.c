@@ -12,6 +12,7 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
+#include "cache_changed.h"
 #include "compat.h"
 #include "geonn.h"
 #include "scan.h"
@@ -154,6 +155,7 @@ _PG_init(void)
 	MarkGUCPrefixReserved("geonn");
 
 	geonn_plan_scans();
+	geonn_own_statements();
 
 	if (process_shared_preload_libraries_in_progress)
 		geonn_supervisor_register();
