@@ -432,6 +432,16 @@ CREATE FUNCTION geonn_cache_changed() RETURNS trigger
 COMMENT ON FUNCTION geonn_cache_changed() IS
 'has the next refresh of a cache look at all rows of its table';
 
+-- A cache goes with its table, whichever command drops that.
+CREATE FUNCTION geonn_cache_dropped() RETURNS event_trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION geonn_cache_dropped() IS
+'drops the caches whose tables were dropped';
+CREATE EVENT TRIGGER geonn_cache_dropped ON sql_drop EXECUTE FUNCTION geonn_cache_dropped();
+ALTER EVENT TRIGGER geonn_cache_dropped ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER geonn_cache_dropped IS
+'drops the caches whose tables were dropped';
+
 -- Has pg_cron refresh a cache: schedule is one of cron's, as '*/5 * * * *', or, from
 -- pg_cron 1.5 on, '30 seconds'.  A schedule takes the place of the former one.
 -- The job runs as the owner of the cache's table, and it is the owner who needs

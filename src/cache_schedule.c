@@ -374,9 +374,7 @@ store_schedule(const GeonnCache *cache, const char *schedule)
 						  " WHERE c.id = f.id AND c.name = $2"
 						  " RETURNING f.schedule IS DISTINCT FROM $3",
 						  NULL, lengthof(types), types, values, nulls) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("cache \"%s\" was renamed or dropped meanwhile", cache->name)));
+		geonn_cache_raise_gone(cache);
 	return DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
 }
 
@@ -399,6 +397,7 @@ geonn_schedule(PG_FUNCTION_ARGS)
 				 errmsg("invalid schedule: \"%s\"", words),
 				 errdetail_internal("%s", fault),
 				 errhint("A schedule is one of cron, as \"*/5 * * * *\" is for every five minutes.")));
+	geonn_cache_hold(cache, AccessShareLock);
 	(void) geonn_cache_target_name(cache);
 	SPI_connect();
 	require_cron(cache, words);
@@ -423,6 +422,7 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	bool		changed;
 
+	geonn_cache_hold(cache, AccessShareLock);
 	SPI_connect();
 	changed = store_schedule(cache, NULL);
 	changed |= geonn_cache_unschedule(cache) > 0;
