@@ -475,12 +475,22 @@ CREATE PROCEDURE geonn_refresh_all(mode pg_catalog.text DEFAULT 'auto'::pg_catal
 COMMENT ON PROCEDURE geonn_refresh_all(pg_catalog.text) IS
 'brings the tables of all caches of the current user up to date';
 
--- Of the tables' triggers: somebody else has changed the rows, so that the next
--- refresh looks at all of them.
+-- Of the tables' triggers: rows were changed, and not by the refresh, so that the next
+-- one looks at all of them.
 CREATE FUNCTION geonn_cache_changed() RETURNS pg_catalog.trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_changed() IS
 'has the next refresh of a cache look at all rows of its table';
+
+-- A cache goes with its table, whichever command drops that.
+CREATE FUNCTION geonn_cache_dropped() RETURNS pg_catalog.event_trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION geonn_cache_dropped() IS
+'drops the caches whose tables were dropped';
+CREATE EVENT TRIGGER geonn_cache_dropped ON sql_drop EXECUTE FUNCTION geonn_cache_dropped();
+ALTER EVENT TRIGGER geonn_cache_dropped ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER geonn_cache_dropped IS
+'drops the caches whose tables were dropped';
 
 -- Has pg_cron refresh a cache: schedule is one of cron's, as '*/5 * * * *', or, from
 -- pg_cron 1.5 on, '30 seconds'.  A schedule takes the place of the former one.

@@ -8,6 +8,7 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
 #include "utils/array.h"
 #include "utils/jsonb.h"
 #include "utils/snapshot.h"
@@ -20,7 +21,7 @@ typedef struct GeonnCache
 	Oid			schema;			/* of the extension */
 	int32		id;				/* 0: not there yet */
 	char	   *name;
-	Oid			owner;			/* of the target */
+	Oid			owner;			/* of the target, or InvalidOid */
 	Oid			target;
 	Oid			obs;
 	Oid			ref;
@@ -66,6 +67,9 @@ extern void geonn_set_search_path(void);
 /* Have statements planned to look rows up one by one, for as long. */
 extern void geonn_plan_by_index(void);
 
+/* Run a command as it is, with SPI connected. */
+extern void geonn_run_command(const char *command);
+
 /*
  * Run a statement with a role's privileges, for which unqualified names are those of pg_catalog.  The
  * types of values are given; nulls may be NULL.  Reads with the given snapshot where there
@@ -84,11 +88,41 @@ extern uint64 geonn_catalog_run(Oid schema, const char *statement, Snapshot snap
 								const char *nulls);
 
 /*
+ * Go on as the owner of the cache's table, which geonn_cache_hold has locked, in a
+ * security-restricted operation with a search_path of pg_catalog; and be who called it again.
+ * An error undoes it with its (sub)transaction.
+ */
+typedef struct GeonnIdentity
+{
+	Oid			user;
+	int			context;
+	int			level;			/* of settings */
+} GeonnIdentity;
+
+extern GeonnIdentity geonn_become_owner(const GeonnCache *cache);
+extern void geonn_become_former(GeonnIdentity former);
+
+/*
  * The cache of this name, in the current memory context, to be changed or refreshed.
  * Raises an error where there is none, where the current user is not a member of the role
- * that owns it, and on a standby.
+ * that owns it, and on a standby.  A cache without a table belongs to the extension's owner.
  */
 extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
+
+/*
+ * The same cache as it is by now; called when it is locked.  Raises an error where its name
+ * is another's, or nobody's.
+ */
+extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
+pg_attribute_noreturn()
+extern void geonn_cache_raise_gone(const GeonnCache *cache);
+
+/*
+ * Lock the cache's table until the transaction ends, so that it keeps its owner.  Raises an
+ * error where the owner is not the one that the cache was found with, and where the current
+ * user has that role's privileges no more.
+ */
+extern void geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode);
 
 /* The names of all caches whose owner the current user is a member of. */
 extern List *geonn_cache_names(Oid schema);
@@ -122,6 +156,11 @@ typedef struct GeonnRunResult
 extern int64 geonn_cache_log_start(const GeonnCache *cache);
 extern void geonn_cache_log_finish(const GeonnCache *cache, int64 run,
 								   const GeonnRunResult *result);
+
+/* ---- cache_drop.c ---- */
+
+/* Delete all that the extension's tables have of a cache, with that snapshot or NULL. */
+extern void geonn_cache_forget(const GeonnCache *cache, Snapshot snapshot);
 
 /* ---- cache_schedule.c: refreshes by pg_cron ---- */
 

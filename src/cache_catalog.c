@@ -121,6 +121,15 @@ geonn_plan_by_index(void)
 								 GUC_ACTION_SAVE, true, 0, false);
 }
 
+void
+geonn_run_command(const char *command)
+{
+	int			result = SPI_execute(command, false, 0);
+
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", command, SPI_result_code_string(result));
+}
+
 uint64
 geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
 			 const Oid *types, const Datum *values, const char *nulls)
@@ -148,6 +157,28 @@ geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
 	SetUserIdAndSecContext(user, context);
 	AtEOXact_GUC(true, level);
 	return SPI_processed;
+}
+
+GeonnIdentity
+geonn_become_owner(const GeonnCache *cache)
+{
+	GeonnIdentity former = {.level = NewGUCNestLevel()};
+
+	/* a table that was dropped has no owner */
+	(void) geonn_cache_target_name(cache);
+	GetUserIdAndSecContext(&former.user, &former.context);
+	SetUserIdAndSecContext(cache->owner, former.context | SECURITY_RESTRICTED_OPERATION);
+	geonn_set_search_path();
+	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return former;
+}
+
+void
+geonn_become_former(GeonnIdentity former)
+{
+	AtEOXact_GUC(false, former.level);
+	SetUserIdAndSecContext(former.user, former.context);
 }
 
 uint64
@@ -238,6 +269,22 @@ read_cache(Oid schema, HeapTuple row, MemoryContext context)
 	return cache;
 }
 
+/*
+ * A cache is for the members of the role that owns its table.  One without a table is for
+ * those of the extension's owner.
+ */
+static void
+check_role(const GeonnCache *cache)
+{
+	Oid			role = OidIsValid(cache->owner) ? cache->owner :
+		geonn_relation_owner(cache_table(cache->schema));
+
+	if (!has_privs_of_role(GetUserId(), role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of cache \"%s\"", cache->name)));
+}
+
 GeonnCache *
 geonn_cache_find(Oid schema, const char *name)
 {
@@ -256,11 +303,49 @@ geonn_cache_find(Oid schema, const char *name)
 				 errhint("The view geonn_caches lists caches; geonn_cache_create makes one.")));
 	cache = read_cache(schema, SPI_tuptable->vals[0], context);
 	SPI_finish();
-	if (OidIsValid(cache->owner) && !has_privs_of_role(GetUserId(), cache->owner))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be owner of cache \"%s\"", name)));
+	check_role(cache);
 	return cache;
+}
+
+void
+geonn_cache_raise_gone(const GeonnCache *cache)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("cache \"%s\" was renamed or dropped meanwhile", cache->name)));
+}
+
+GeonnCache *
+geonn_cache_find_again(const GeonnCache *cache)
+{
+	GeonnCache *found = geonn_cache_find(cache->schema, cache->name);
+
+	if (found->id != cache->id)
+		geonn_cache_raise_gone(cache);
+	return found;
+}
+
+/*
+ * To give a table to another role takes a lock that conflicts with any other.
+ */
+void
+geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
+{
+	Oid			owner;
+
+	LockRelationOid(cache->target, mode);
+	owner = geonn_relation_owner(cache->target);
+	if (owner != cache->owner)
+	{
+		(void) geonn_cache_target_name(cache);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the owner of cache \"%s\" changed meanwhile", cache->name),
+				 errdetail("Its table belonged to role \"%s\" and now belongs to role \"%s\".",
+						   GetUserNameFromId(cache->owner, true), GetUserNameFromId(owner, true)),
+				 errhint("Run the same command again, if you have the privileges of the new owner.")));
+	}
+	check_role(cache);
 }
 
 List *
@@ -374,7 +459,9 @@ count_run(const GeonnCache *cache, const GeonnRunResult *result)
 
 	if (strcmp(result->status, "skipped") != 0)
 		(void) geonn_catalog_run(cache->schema,
-								 "INSERT INTO $S.geonn_cache_total AS t VALUES ($1, $2, $3)"
+								 "INSERT INTO $S.geonn_cache_total AS t SELECT $1, $2, $3"
+								 " WHERE EXISTS (SELECT FROM $S.geonn_cache c"
+								 " WHERE c.id OPERATOR(pg_catalog.=) $1)"
 								 " ON CONFLICT (cache) DO UPDATE SET"
 								 " runs = t.runs OPERATOR(pg_catalog.+) excluded.runs,"
 								 " failures = t.failures OPERATOR(pg_catalog.+) excluded.failures",

@@ -1,6 +1,6 @@
 /*
  * cache_create.c
- *		Caches are made, altered and dropped.
+ *		Caches are made and altered.
  *
  * A cache's table is an ordinary one, which belongs to whoever made the cache; a
  * trigger on it notices when somebody else changes its rows.  All of it is one
@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -17,14 +19,15 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
+#include "cache_changed.h"
 #include "cache_seen.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
-PG_FUNCTION_INFO_V1(geonn_cache_drop);
 
 /* the arguments of geonn_cache_create */
 enum
@@ -45,15 +48,6 @@ enum
 	ARGUMENT_RADIUS,
 	ARGUMENT_CHANGED_SINCE
 };
-
-static void
-run_command(const char *command)
-{
-	int			result = SPI_execute(command, false, 0);
-
-	if (result < 0)
-		elog(ERROR, "could not run \"%s\": %s", command, SPI_result_code_string(result));
-}
 
 /* ---- create ---- */
 
@@ -210,6 +204,26 @@ enter(GeonnCache *cache)
 											&is_null));
 }
 
+/*
+ * The table that this command has made.  Its schema may have been renamed meanwhile, and its
+ * name be another's.
+ */
+static Oid
+made_table(const char *name)
+{
+	RangeVar   *range = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name)));
+	Relation	table = table_openrv(range, AccessShareLock);
+	Oid			target = RelationGetRelid(table);
+
+	if (table->rd_createSubid != GetCurrentSubTransactionId())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s is not the one that was made for the cache", name),
+				 errhint("Its schema was renamed meanwhile: run the same command again.")));
+	table_close(table, NoLock);
+	return target;
+}
+
 Datum
 geonn_cache_create(PG_FUNCTION_ARGS)
 {
@@ -229,28 +243,25 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	geonn_cache_check_changed_since(cache);
 	(void) geonn_cache_equality(join->observations->columns[COLUMN_ID].type);
 	SPI_connect();
-	run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
+	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
 						 geonn_cache_definitions(join)));
-	cache->target = RangeVarGetRelid(makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(table))),
-									 NoLock, false);
-	cache->owner = GetUserId();
+	cache->target = made_table(table);
+	cache->owner = geonn_relation_owner(cache->target);
 	enter(cache);
 	run = geonn_cache_log_start(cache);
 	result.rows = result.inserted = (int64) geonn_target_fill(cache);
 	geonn_seen_begin(cache);
 	PG_TRY();
 	{
-		run_command(psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)", table));
+		geonn_run_command(psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)",
+							 geonn_cache_target_name(cache)));
 	}
 	PG_CATCH();
 	{
 		geonn_cache_rethrow(cache, context);
 	}
 	PG_END_TRY();
-	run_command(psprintf("CREATE TRIGGER geonn_cache_changed"
-						 " AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
-						 " FOR EACH STATEMENT EXECUTE FUNCTION %s.geonn_cache_changed()", table,
-						 quote_identifier(get_namespace_name(cache->schema))));
+	geonn_run_command(geonn_changes_triggers(cache));
 	geonn_seen_end(cache, join, geonn_seen_now(join), result.rows, NULL, 0);
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
@@ -330,9 +341,12 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	bool		has_name;
 	char	   *name;
 	bool		is_null;
+	GeonnIdentity former;
 
 	check_changes(PG_GETARG_JSONB_P(1), &has_k, &has_radius, &has_name);
 	(void) geonn_cache_lock(cache, true, false);
+	cache = geonn_cache_find_again(cache);
+	geonn_cache_hold(cache, AccessShareLock);
 	SPI_connect();
 	values[0] = Int32GetDatum(cache->id);
 	values[1] = PG_GETARG_DATUM(1);
@@ -375,39 +389,11 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	if (strcmp(name, cache->name) != 0)
 		geonn_cache_rename_jobs(cache, name);
 	cache = geonn_cache_find(schema, name);
+	/* views of others have functions, which the planner may call */
+	former = geonn_become_owner(cache);
 	(void) geonn_cache_join(cache);
 	geonn_cache_check_changed_since(cache);
-	SPI_finish();
-	PG_RETURN_VOID();
-}
-
-/* ---- drop ---- */
-
-Datum
-geonn_cache_drop(PG_FUNCTION_ARGS)
-{
-	static const char *const statements[] = {
-		"DELETE FROM $S.geonn_cache WHERE id OPERATOR(pg_catalog.=) $1",
-		"DELETE FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1",
-		"DELETE FROM $S.geonn_cache_total WHERE cache OPERATOR(pg_catalog.=) $1",
-		"DELETE FROM $S.geonn_cache_seen WHERE cache OPERATOR(pg_catalog.=) $1",
-		"DELETE FROM $S.geonn_cache_part WHERE cache OPERATOR(pg_catalog.=) $1",
-		"DELETE FROM $S.geonn_cache_directory WHERE cache OPERATOR(pg_catalog.=) $1"
-	};
-	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
-										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	bool		keep_table = PG_GETARG_BOOL(1);
-	Oid			type = INT4OID;
-	Datum		id = Int32GetDatum(cache->id);
-
-	(void) geonn_cache_lock(cache, true, false);
-	SPI_connect();
-	for (int i = 0; i < (int) lengthof(statements); i++)
-		(void) geonn_catalog_run(cache->schema, statements[i], NULL, 1, &type, &id, NULL);
-	(void) geonn_cache_unschedule(cache);
-	if (OidIsValid(cache->owner))
-		run_command(psprintf(keep_table ? "DROP TRIGGER IF EXISTS geonn_cache_changed ON %s" :
-							 "DROP TABLE %s", geonn_cache_target_name(cache)));
+	geonn_become_former(former);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

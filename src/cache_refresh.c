@@ -8,9 +8,14 @@
  * that one, and a failure leaves nothing, as failures there do.
  *
  * One process works at a cache at a time: it has a lock, for as long as it works, and
- * who finds it taken says by whom and does nothing.  All that the run reads, it reads
+ * another one that finds it taken says by which and does nothing.  The definition is read
+ * again under that lock.  All that the run reads, it reads
  * with one snapshot, as the owner of the table and in a security-restricted
- * operation, as REFRESH MATERIALIZED VIEW does.  Writing comes last.
+ * operation, as REFRESH MATERIALIZED VIEW does.  Who that is, it finds out when it has
+ * a lock on the table, with which the table cannot be given away.  Writing comes last.
+ *
+ * geonn_refresh_all goes on after any error of one cache, and stops where the whole statement is
+ * cancelled.  Each step of a run is therefore a subtransaction, or a commit that may fail.
  */
 #include "postgres.h"
 
@@ -295,7 +300,7 @@ refresh_rows(Refresh *refresh)
 	if (refresh->mode == REFRESH_FULL)
 		refresh_fully(refresh, "asked for", false);
 	else if (!seen->exists)
-		refresh_fully(refresh, "what the table was made of is not known", false);
+		refresh_fully(refresh, seen->reason, false);
 	else if (seen->same[SIDE_OBSERVATIONS] && seen->same[SIDE_REFERENCES])
 	{
 		refresh->result->mode = "unchanged";
@@ -310,7 +315,7 @@ refresh_rows(Refresh *refresh)
 
 /*
  * Lock what is going to be read as a SELECT does, which has its snapshot afterwards: an older one
- * sees nothing of a table that somebody emptied and filled anew meanwhile.  To plan a
+ * sees nothing of a table that was emptied and filled anew meanwhile.  To plan a
  * query is to lock the tables of a view, too.
  */
 static void
@@ -318,8 +323,6 @@ lock_relations(const GeonnCache *cache)
 {
 	const Oid	sources[] = {cache->obs, cache->ref};
 
-	LockRelationOid(cache->target, AccessShareLock);
-	(void) geonn_cache_target_name(cache);
 	SPI_connect();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (int i = 0; i < (int) lengthof(sources); i++)
@@ -335,7 +338,8 @@ lock_relations(const GeonnCache *cache)
 }
 
 /*
- * Do the work, with the owner's privileges.
+ * Do the work, with the owner's privileges: those of the owner at this moment, who stays it
+ * until the transaction ends.
  */
 static void
 refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *result)
@@ -344,17 +348,10 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
 	Refresh		refresh = {.cache = cache,.mode = mode,.result = result};
-	int			level = NewGUCNestLevel();
-	Oid			user;
-	int			security;
+	GeonnIdentity caller;
 
-	/* a table that was dropped has no owner */
-	(void) geonn_cache_target_name(cache);
-	GetUserIdAndSecContext(&user, &security);
-	SetUserIdAndSecContext(cache->owner, security | SECURITY_RESTRICTED_OPERATION);
-	geonn_set_search_path();
-	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	geonn_cache_hold(cache, AccessShareLock);
+	caller = geonn_become_owner(cache);
 	lock_relations(cache);
 	refresh.oldest = geonn_seen_oldest(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -366,8 +363,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	refresh_rows(&refresh);
 	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen, refresh.oldest);
 	PopActiveSnapshot();
-	AtEOXact_GUC(false, level);
-	SetUserIdAndSecContext(user, security);
+	geonn_become_former(caller);
 	result->status = "succeeded";
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
@@ -397,24 +393,92 @@ skip(const GeonnCache *cache)
 						cache->name, pid)));
 }
 
+/* the refresh of one cache, which is found by its name when it begins */
+typedef struct Run
+{
+	Oid			schema;
+	char	   *name;
+	RefreshMode mode;
+	bool		alone;			/* in transactions of its own; the lock is the session's */
+	GeonnCache *cache;			/* NULL: not locked, or no longer */
+	int64		id;				/* in the log */
+	const ErrorData *error;		/* that it ended with, or NULL */
+} Run;
+
+/*
+ * Lock the cache and note that the run has begun, unless another process is at it.
+ */
+static void
+begin_run(Run *run)
+{
+	GeonnCache *cache = geonn_cache_find(run->schema, run->name);
+
+	if (!geonn_cache_lock(cache, false, run->alone))
+	{
+		skip(cache);
+		return;
+	}
+	run->cache = cache;
+	run->cache = geonn_cache_find_again(cache);
+	run->id = geonn_cache_log_start(run->cache);
+	geonn_seen_begin(run->cache);
+}
+
 /*
  * Do the work of a run that has begun, and note its result.
  */
 static void
-run_refresh(const GeonnCache *cache, RefreshMode mode, int64 run)
+work(Run *run)
 {
 	GeonnRunResult result = {0};
 
-	refresh_as_owner(cache, mode, &result);
-	geonn_cache_log_finish(cache, run, &result);
+	refresh_as_owner(run->cache, run->mode, &result);
+	geonn_cache_log_finish(run->cache, run->id, &result);
+}
+
+static void
+log_failure(Run *run)
+{
+	GeonnRunResult result = {
+		.status = "failed",
+		.error = run->error->message
+	};
+
+	geonn_cache_log_finish(run->cache, run->id, &result);
+}
+
+/*
+ * All of it within the caller's transaction.
+ */
+static void
+refresh_within(Run *run)
+{
+	begin_run(run);
+	if (run->cache != NULL)
+		work(run);
+}
+
+/*
+ * The error at hand.  Names of functions in errors of parallel workers do not live long.
+ */
+static ErrorData *
+take_error(MemoryContext context)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	error->filename = error->filename == NULL ? NULL : pstrdup(error->filename);
+	error->funcname = error->funcname == NULL ? NULL : pstrdup(error->funcname);
+	FlushErrorState();
+	return error;
 }
 
 /*
  * Do this, of which a failure takes nothing back but itself.  Returns the error, or NULL.
  */
 static ErrorData *
-attempt(void (*work) (const GeonnCache *cache, RefreshMode mode, int64 run),
-		const GeonnCache *cache, RefreshMode mode, int64 run)
+attempt(void (*step) (Run *run), Run *run)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -424,14 +488,12 @@ attempt(void (*work) (const GeonnCache *cache, RefreshMode mode, int64 run),
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		work(cache, mode, run);
+		step(run);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
+		error = take_error(context);
 		RollbackAndReleaseCurrentSubTransaction();
 	}
 	PG_END_TRY();
@@ -440,75 +502,72 @@ attempt(void (*work) (const GeonnCache *cache, RefreshMode mode, int64 run),
 	return error;
 }
 
-static void
-log_failure(const GeonnCache *cache, int64 run, const ErrorData *error)
+/*
+ * Returns the error where the transaction could not be committed, or NULL.  Either way
+ * the next one has begun.
+ */
+static ErrorData *
+commit(void)
 {
-	GeonnRunResult result = {
-		.status = "failed",
-		.error = error->message
-	};
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *volatile error = NULL;
 
-	geonn_cache_log_finish(cache, run, &result);
+	PG_TRY();
+	{
+		SPI_commit();
+	}
+	PG_CATCH();
+	{
+		error = take_error(context);
+	}
+	PG_END_TRY();
+	return error;
+}
+
+static ErrorData *
+attempt_and_commit(void (*step) (Run *run), Run *run)
+{
+	ErrorData  *error = attempt(step, run);
+
+	return error == NULL ? commit() : error;
 }
 
 /*
- * In transactions of its own; the lock is the session's.  Returns the error that it ended
- * with, or NULL.
+ * In transactions of its own.  Returns the error that it ended with, or NULL.
  */
 static ErrorData *
-refresh_alone(const GeonnCache *cache, RefreshMode mode)
+run_steps(Run *run)
+{
+	ErrorData  *error = attempt_and_commit(begin_run, run);
+
+	if (error != NULL || run->cache == NULL)
+		return error;
+	error = attempt_and_commit(work, run);
+	run->error = error;
+	if (error != NULL)
+		(void) attempt_and_commit(log_failure, run);
+	return error;
+}
+
+static ErrorData *
+refresh_alone(Run *run)
 {
 	ErrorData  *volatile error = NULL;
 
 	PG_TRY();
 	{
-		int64		run = geonn_cache_log_start(cache);
-
-		geonn_seen_begin(cache);
-		SPI_commit();
-		error = attempt(run_refresh, cache, mode, run);
-		if (error != NULL)
-			log_failure(cache, run, error);
-		SPI_commit();
+		error = run_steps(run);
 	}
 	PG_CATCH();
 	{
-		geonn_cache_unlock(cache);
+		if (run->cache != NULL)
+			geonn_cache_unlock(run->cache);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	geonn_cache_unlock(cache);
+	if (run->cache != NULL)
+		geonn_cache_unlock(run->cache);
 	return error;
-}
-
-/*
- * Refresh it, unless somebody else does.  Returns an error that is in the log, and raises
- * others.
- */
-static ErrorData *
-refresh_cache(const GeonnCache *cache, RefreshMode mode, bool atomic)
-{
-	if (!geonn_cache_lock(cache, false, !atomic))
-		skip(cache);
-	else if (!atomic)
-		return refresh_alone(cache, mode);
-	else
-	{
-		int64		run = geonn_cache_log_start(cache);
-
-		geonn_seen_begin(cache);
-		run_refresh(cache, mode, run);
-	}
-	return NULL;
-}
-
-/*
- * The same within the caller's transaction.
- */
-static void
-refresh_atomically(const GeonnCache *cache, RefreshMode mode, int64 run pg_attribute_unused())
-{
-	(void) refresh_cache(cache, mode, true);
 }
 
 /*
@@ -524,40 +583,57 @@ is_atomic(FunctionCallInfo fcinfo)
 Datum
 geonn_refresh(PG_FUNCTION_ARGS)
 {
-	bool		atomic = is_atomic(fcinfo);
-	RefreshMode mode = read_mode(fcinfo, 1);
+	Run			run = {
+		.schema = geonn_cache_schema(fcinfo),
+		.mode = read_mode(fcinfo, 1),
+		.alone = !is_atomic(fcinfo)
+	};
 	ErrorData  *error;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("argument \"name\" of geonn_refresh is NULL")));
-	SPI_connect_ext(atomic ? 0 : SPI_OPT_NONATOMIC);
-	error = refresh_cache(geonn_cache_find(geonn_cache_schema(fcinfo),
-										   text_to_cstring(PG_GETARG_TEXT_PP(0))),
-						  mode, atomic);
-	if (error != NULL)
+	SPI_connect_ext(run.alone ? SPI_OPT_NONATOMIC : 0);
+	run.name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	if (!run.alone)
+		refresh_within(&run);
+	else if ((error = refresh_alone(&run)) != NULL)
 		ReThrowError(error);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
 
+/* ---- all caches ---- */
+
 /*
- * One cache of all: its failure is told of, and others go on.
+ * Was the whole statement cancelled, by a client, pg_cancel_backend or statement_timeout?  Code of a
+ * cache's owner can raise an error with the same SQLSTATE, but not from that function of
+ * PostgreSQL's.
+ */
+static bool
+is_cancel(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_QUERY_CANCELED && error->funcname != NULL &&
+		strcmp(error->funcname, "ProcessInterrupts") == 0;
+}
+
+/*
+ * One cache of all: its failure is told of, and others go on.  So they do where it is a lock
+ * that was waited for in vain (lock_timeout, a deadlock): the next one waits for another lock.
  */
 static void
-refresh_one(const GeonnCache *cache, RefreshMode mode, bool atomic)
+refresh_one(Run *run)
 {
-	ErrorData  *error = atomic ? attempt(refresh_atomically, cache, mode, 0) :
-		refresh_cache(cache, mode, false);
+	ErrorData  *error = run->alone ? refresh_alone(run) : attempt(refresh_within, run);
 
 	if (error == NULL)
 		return;
-	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+	if (is_cancel(error))
 		ReThrowError(error);
 	ereport(WARNING,
 			(errcode(error->sqlerrcode),
-			 errmsg("cache \"%s\" was not refreshed: %s", cache->name, error->message),
+			 errmsg("cache \"%s\" was not refreshed: %s", run->name, error->message),
 			 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0,
 			 error->hint != NULL ? errhint("%s", error->hint) : 0));
 }
@@ -565,16 +641,23 @@ refresh_one(const GeonnCache *cache, RefreshMode mode, bool atomic)
 Datum
 geonn_refresh_all(PG_FUNCTION_ARGS)
 {
-	bool		atomic = is_atomic(fcinfo);
-	RefreshMode mode = read_mode(fcinfo, 0);
-	Oid			schema = geonn_cache_schema(fcinfo);
+	Run			common = {
+		.schema = geonn_cache_schema(fcinfo),
+		.mode = read_mode(fcinfo, 0),
+		.alone = !is_atomic(fcinfo)
+	};
 	List	   *names;
 	ListCell   *cell;
 
-	SPI_connect_ext(atomic ? 0 : SPI_OPT_NONATOMIC);
-	names = geonn_cache_names(schema);
+	SPI_connect_ext(common.alone ? SPI_OPT_NONATOMIC : 0);
+	names = geonn_cache_names(common.schema);
 	foreach(cell, names)
-		refresh_one(geonn_cache_find(schema, lfirst(cell)), mode, atomic);
+	{
+		Run			run = common;
+
+		run.name = lfirst(cell);
+		refresh_one(&run);
+	}
 	SPI_finish();
 	PG_RETURN_VOID();
 }

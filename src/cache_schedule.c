@@ -394,9 +394,7 @@ store_schedule(const GeonnCache *cache, const char *schedule)
 						  " WHERE c.id OPERATOR(pg_catalog.=) f.id AND c.name OPERATOR(pg_catalog.=) $2"
 						  " RETURNING f.schedule",
 						  NULL, lengthof(types), types, values, nulls) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("cache \"%s\" was renamed or dropped meanwhile", cache->name)));
+		geonn_cache_raise_gone(cache);
 	former = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	if (former == NULL || schedule == NULL)
 		return former != schedule;
@@ -422,6 +420,7 @@ geonn_schedule(PG_FUNCTION_ARGS)
 				 errmsg("invalid schedule: \"%s\"", words),
 				 errdetail_internal("%s", fault),
 				 errhint("A schedule is one of cron, as \"*/5 * * * *\" is for every five minutes.")));
+	geonn_cache_hold(cache, AccessShareLock);
 	(void) geonn_cache_target_name(cache);
 	SPI_connect();
 	require_cron(cache, words);
@@ -446,6 +445,7 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	bool		changed;
 
+	geonn_cache_hold(cache, AccessShareLock);
 	SPI_connect();
 	changed = store_schedule(cache, NULL);
 	changed |= geonn_cache_unschedule(cache) > 0;

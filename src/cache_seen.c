@@ -9,13 +9,14 @@
  *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted
  *	   and in a restored database, where the cache's table may be older or newer.  So
  *	   labels, too, never outlive a time of recovery.
- *	 - Whoever else changes the cache's table deletes the row by its trigger.  The refresh
- *	   changes the row when it is done, and never makes one then, so a row that was deleted
- *	   meanwhile is missed.  Where there is none when it begins it makes one first,
+ *	 - All else that changes the cache's table deletes the row by triggers (cache_changed.c).
+ *	   The refresh changes the row when it is done, and never makes one then, so a row that
+ *	   was deleted meanwhile is missed.  Where there is none when it begins it makes one first,
  *	   in a transaction of its own, in which it also waits for those that have
  *	   changed the table and not committed: their triggers did not see the row.
- *	 - Its signature is what was asked, the types and the functions that compare them, and what
- *	   tells that the table was written anew or has got other columns, which fires no triggers.
+ *	 - Its signature is what was asked, the types and the functions that compare them, what
+ *	   tells that the table was written anew or has got other columns, which fires no triggers,
+ *	   and which triggers it has.
  */
 #include "postgres.h"
 
@@ -33,6 +34,7 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "cache_changed.h"
 #include "cache_seen.h"
 #include "geonn.h"
 #include "kept_dataset.h"
@@ -121,8 +123,11 @@ sign_target(StringInfo text, Oid target, TupleDesc row_type)
 						 get_attnum(target, NameStr(TupleDescAttr(row_type, i)->attname)));
 }
 
+/*
+ * Says as well whether changes of the table by others are noticed.
+ */
 static char *
-signature_of(const GeonnCache *cache, const GeonnJoin *join)
+signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 {
 	const PointSource *const sides[] = {join->observations, join->references};
 	StringInfoData text;
@@ -136,6 +141,7 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join)
 			sign_column(&text, &sides[side]->by[i]);
 	}
 	sign_target(&text, cache->target, geonn_cache_row_type(join));
+	*noticed = geonn_changes_sign(&text, cache);
 	return text.data;
 }
 
@@ -163,11 +169,16 @@ GeonnSeen *
 geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, Snapshot snapshot)
 {
 	GeonnSeen  *seen = palloc0(sizeof(GeonnSeen));
+	bool		noticed;
 	Oid			types[] = {INT4OID, TEXTOID};
-	Datum		values[] = {Int32GetDatum(cache->id), CStringGetTextDatum(signature_of(cache, join))};
+	Datum		values[] = {
+		Int32GetDatum(cache->id), CStringGetTextDatum(signature_of(cache, join, &noticed))
+	};
 
+	seen->reason = noticed ? "what the table was made of is not known" :
+		"triggers of the table are missing or not enabled ALWAYS";
 	SPI_connect();
-	if (geonn_catalog_run(cache->schema,
+	if (noticed && geonn_catalog_run(cache->schema,
 						  "SELECT signature, rows, labels, seeds, since, copied, futile, pause"
 						  " FROM $S.geonn_cache_seen WHERE cache OPERATOR(pg_catalog.=) $1"
 						  " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
@@ -216,6 +227,7 @@ geonn_seen_begin(const GeonnCache *cache)
 								 " '{}'::pg_catalog.bytea[], '{}'::bigint[], NULL, false, 0, 0)"
 								 " ON CONFLICT (cache) DO NOTHING",
 								 NULL, 1, &type, &id, NULL);
+		geonn_changes_forget();
 	}
 	SPI_finish();
 }
@@ -251,6 +263,7 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 	char		nulls[] = "         ";
 	Datum		labels[CACHE_SIDES];
 	Datum		seeds[CACHE_SIDES * 2];
+	bool		noticed;
 
 	if (seen == NULL)
 		seen = &nothing;
@@ -262,7 +275,7 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 	}
 	SPI_connect();
 	values[0] = Int32GetDatum(cache->id);
-	values[1] = CStringGetTextDatum(signature_of(cache, join));
+	values[1] = CStringGetTextDatum(signature_of(cache, join, &noticed));
 	values[2] = Int64GetDatum(rows);
 	values[3] = PointerGetDatum(construct_array(labels, CACHE_SIDES, BYTEAOID, -1, false,
 												TYPALIGN_INT));

@@ -16,6 +16,7 @@ typedef struct GeonnLabels
 typedef struct GeonnSeen
 {
 	bool		exists;			/* what follows is known, and the table is as it was left */
+	const char *reason;			/* why it does not exist */
 	bool		same[CACHE_SIDES];	/* nothing has changed since */
 	int64		rows;
 	uint64		seed[CACHE_SIDES][2];

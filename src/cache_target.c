@@ -23,7 +23,6 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
-#include "commands/trigger.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "tcop/dest.h"
@@ -39,15 +38,10 @@
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
-#include "cache.h"
+#include "cache_changed.h"
 
 /* rows that are written into a new table at a time */
 #define ROWS_A_FILL		1000
-
-PG_FUNCTION_INFO_V1(geonn_cache_changed);
-
-/* the target that this backend is writing to */
-static Oid	written_target = InvalidOid;
 
 /* ---- names ---- */
 
@@ -476,7 +470,7 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 	if (prepared == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
 	plan = plan_by_place(prepared);
-	result = SPI_execute_plan(prepared, NULL, NULL, false, 0);
+	result = geonn_changes_execute(difference->cache, prepared, plan);
 	if (result < 0)
 		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
 	ReleaseCachedPlan(plan, NULL);
@@ -493,11 +487,9 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 void
 geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 {
-	Oid			former = written_target;
 	MemoryContext context;
 
 	SPI_connect();
-	written_target = difference->cache->target;
 	context = CurrentMemoryContext;
 	PG_TRY();
 	{
@@ -507,38 +499,9 @@ geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 	}
 	PG_CATCH();
 	{
-		written_target = former;
 		geonn_cache_rethrow(difference->cache, context);
 	}
 	PG_END_TRY();
-	written_target = former;
 	result->counted = true;
 	SPI_finish();
-}
-
-/* ---- changes by others ---- */
-
-Datum
-geonn_cache_changed(PG_FUNCTION_ARGS)
-{
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	Oid			type = OIDOID;
-	Datum		target;
-
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("geonn_cache_changed was not called as a trigger")));
-	target = ObjectIdGetDatum(RelationGetRelid(trigger->tg_relation));
-	if (DatumGetObjectId(target) != written_target)
-	{
-		SPI_connect();
-		(void) geonn_catalog_run(geonn_cache_schema(fcinfo),
-								 "DELETE FROM $S.geonn_cache_seen s USING $S.geonn_cache c"
-								 " WHERE s.cache OPERATOR(pg_catalog.=) c.id"
-								 " AND c.target::pg_catalog.oid OPERATOR(pg_catalog.=) $1",
-								 NULL, 1, &type, &target, NULL);
-		SPI_finish();
-	}
-	return PointerGetDatum(NULL);
 }

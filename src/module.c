@@ -12,6 +12,7 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
+#include "cache_changed.h"
 #include "compat.h"
 #include "geonn.h"
 #include "scan.h"
@@ -165,6 +166,7 @@ _PG_init(void)
 	MarkGUCPrefixReserved("geonn");
 
 	geonn_plan_scans();
+	geonn_own_statements();
 
 	geonn_preloaded = process_shared_preload_libraries_in_progress;
 	if (geonn_preloaded)

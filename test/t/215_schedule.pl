@@ -152,6 +152,20 @@ is(query('SELECT count(*), count(DISTINCT jobname), count(DISTINCT command) FROM
 query(qq{SELECT geonn_cache_drop('$long' || n) FROM generate_series(1, 2) n});
 is(query($jobs), '', 'a cache that is dropped takes its job along');
 
+query(q{
+	SELECT geonn_cache_create('soon gone', 'obs', 'ref');
+	SELECT geonn_schedule('soon gone', '@daily');
+	DROP TABLE "soon gone";
+});
+is(query($jobs), '', 'and so does one whose table is dropped');
+query(q{
+	SET ROLE keeper;
+	SELECT geonn_cache_create('soon gone', 'obs', 'ref');
+	SELECT geonn_schedule('soon gone', '@daily');
+	DROP TABLE "soon gone";
+});
+is(query($jobs), '', 'by its owner, too, who may not change the jobs of others');
+
 query(q{SELECT geonn_schedule('nearest', '@daily'); ALTER TABLE near OWNER TO keeper});
 is(query('SELECT schedule, next_start FROM geonn_caches WHERE name = \'nearest\''), '@daily|',
 	'a table that is given to another owner leaves the job behind');

@@ -60,6 +60,8 @@ $node->safe_psql('postgres', q{
 			WHERE m.classid = 'pg_class'::regclass AND i.indrelid = m.objid),
 		'triggers', (SELECT jsonb_agg(pg_get_triggerdef(t.oid) ORDER BY t.tgname) FROM pg_trigger t
 			WHERE m.classid = 'pg_class'::regclass AND t.tgrelid = m.objid AND NOT t.tgisinternal),
+		'event trigger', (SELECT jsonb_build_array(evtevent, evtenabled, evttags, evtfoid::regprocedure)
+			FROM pg_event_trigger t WHERE m.classid = 'pg_event_trigger'::regclass AND t.oid = m.objid),
 		'policies', (SELECT jsonb_agg(jsonb_build_array(p.polname, p.polcmd, p.polroles::regrole[],
 				pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)) ORDER BY p.polname)
 			FROM pg_policy p WHERE m.classid = 'pg_class'::regclass AND p.polrelid = m.objid),
