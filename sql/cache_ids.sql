@@ -3,6 +3,9 @@
 -- definition in SQL says, also where ids are equal and have other bytes.
 \set VERBOSITY terse
 SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS geonn;
+CREATE SCHEMA cache_ids;
+SET search_path = cache_ids, public;
 
 CREATE TYPE size AS ENUM ('small', 'medium', 'large', 'enormous');
 CREATE TYPE pair_of_numbers AS (a integer, b numeric);
@@ -220,6 +223,38 @@ CALL geonn_refresh('stamps', 'incremental');
 SELECT obs_id, ref_id FROM stamps WHERE obs_id = 7;
 SELECT geonn_cache_drop('stamps');
 
+-- functions and operators planted beside the extension's and the type's are not called
+CREATE DOMAIN planted_id AS citext;
+CREATE TABLE planted_obs (id planted_id, lat float8, lon float8);
+INSERT INTO planted_obs SELECT 'id ' || i, i, i FROM generate_series(1, 50) i;
+SELECT geonn_cache_create('planted', 'planted_obs', 'planted_obs') IS NOT NULL AS created;
+CREATE FUNCTION trap(planted_id, planted_id) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE EXCEPTION 'the trap for an operator was called';
+END $$;
+DO $$
+DECLARE
+	extension_schema name = (SELECT pronamespace::regnamespace FROM pg_proc WHERE proname = 'geonn_refresh_all');
+	type_schema name = (SELECT typnamespace::regnamespace FROM pg_type WHERE typname = 'citext');
+BEGIN
+	EXECUTE format('CREATE OPERATOR %I.= (FUNCTION = trap, LEFTARG = planted_id, RIGHTARG = planted_id, MERGES, HASHES)', type_schema);
+	EXECUTE format($create$
+		CREATE FUNCTION %I.geonn_nearest(obs integer, ref integer, k integer, metric text, exclude_self boolean,
+			keep_unmatched boolean, ties text, invalid text, options jsonb, row_type anyelement)
+		RETURNS SETOF anyelement LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $trap$the trap for a function was called$trap$; END'
+		$create$, extension_schema);
+END $$;
+CALL geonn_refresh('planted', 'full');
+DELETE FROM planted_obs WHERE lat = 7;
+UPDATE planted_obs SET lat = 9 WHERE lat = 8;
+CALL geonn_refresh('planted', 'incremental');
+UPDATE planted_obs SET lat = 10 WHERE lat < 30;
+CALL geonn_refresh('planted', 'incremental');
+CALL geonn_refresh('planted', 'full');
+SELECT count(*), sum((distance = 0)::integer) FROM planted;
+SELECT geonn_cache_drop('planted');
+DROP FUNCTION geonn_nearest(integer, integer, integer, text, boolean, boolean, text, text, jsonb, anyelement);
+
 -- what cannot be
 \set VERBOSITY default
 \set SHOW_CONTEXT never
@@ -259,3 +294,5 @@ UPDATE alike SET id = id + 10 WHERE id = 3;
 CALL geonn_refresh('alikes', 'incremental');
 TABLE alikes ORDER BY obs_id;
 SELECT geonn_cache_drop('alikes');
+
+DROP SCHEMA cache_ids CASCADE;

@@ -72,8 +72,8 @@ geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type)
 /* ---- by the primary key ---- */
 
 /*
- * The primary key's index, if ids can be looked up in it now: not where somebody made a key of
- * its columns in another order, or so lately that it may lack rows which this
+ * The primary key's index, if ids can be looked up in it now: not where the key was made anew
+ * with its columns in another order, or so lately that it may lack rows which this
  * transaction sees.
  */
 static Relation
