@@ -62,10 +62,11 @@ COMMENT ON FUNCTION geonn_points_support(pg_catalog.internal) IS
 'planner support for geonn_nearest_points';
 
 -- For each observation its k nearest references: the first in the order
--- (distance, reference id, latitude, longitude), the distance in metres being
--- what geonn_distance gives, and ids in the btree order of their type and
--- collation.  Rows of one observation are adjacent and in this order, the
--- observations in none.
+-- (distance, reference id, latitude, longitude, bytes), the distance in metres
+-- being what geonn_distance gives, ids in the btree order of their type and
+-- collation, and bytes in that of ROW(latitude, longitude, id) by
+-- OPERATOR(pg_catalog.*<), with coordinates as double precision.  Rows of one
+-- observation are adjacent and in this order, the observations in none.
 --
 -- obs, ref			tables, partitioned tables, views, materialized views or
 --					foreign tables; geonn_describe tells which of their columns are

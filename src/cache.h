@@ -175,15 +175,15 @@ extern void geonn_cache_rename_jobs(const GeonnCache *cache, const char *name);
 /* The join; its sources are looked up and locked as a SELECT does. */
 extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);
 
-/*
- * The call that returns the target's columns, as an item of SQL's FROM with this
- * alias.
- */
-extern char *geonn_cache_call(const GeonnCache *cache, const char *alias);
-
 /* The target's columns: a row type for the join, or their definitions for SQL. */
 extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
 extern char *geonn_cache_definitions(const GeonnJoin *join);
+
+/* Their numbers in a target, [TARGET_COLUMNS]. */
+extern void geonn_target_attributes(Oid target, AttrNumber *attributes);
+
+/* Raise an error unless observations' ids can be those of a target's primary key. */
+extern void geonn_cache_check_ids(const GeonnJoin *join);
 
 /* Raise an error unless the column changed_since, if there is one, is there and suits. */
 extern void geonn_cache_check_changed_since(const GeonnCache *cache);
@@ -194,17 +194,14 @@ extern PointSource *geonn_cache_changed_source(const GeonnCache *cache, const Po
 
 /* ---- cache_target.c: the rows of a target ---- */
 
-/* OPERATOR(pg_catalog.=), for SQL: by which values of this type are equal. */
-extern char *geonn_cache_equality(Oid type);
-
 /* A target's name with its schema, for SQL. */
 extern char *geonn_cache_target_name(const GeonnCache *cache);
 
-/* Raise the error of an observation's id that is there twice; or that of the error at hand, if it is one. */
+/* Raise the error of an observation's id that is there twice, or is NULL. */
 __attribute__((noreturn))
 extern void geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id);
 __attribute__((noreturn))
-extern void geonn_cache_rethrow(const GeonnCache *cache, MemoryContext context);
+extern void geonn_cache_raise_null(const GeonnCache *cache);
 
 /* Fill a new table, which nobody else sees yet.  Returns how many rows there are. */
 extern uint64 geonn_target_fill(const GeonnCache *cache);
@@ -247,10 +244,13 @@ typedef struct PlaceSet
 extern bool geonn_place_add(PlaceSet *set, ItemPointer place);
 
 /*
- * Compare all rows with those of a search, with the active snapshot.  Returns
+ * Compare all rows with those that the search returns, with the active snapshot.  Returns
  * how many there will be.
  */
-extern int64 geonn_difference_find(GeonnDifference *difference);
+extern int64 geonn_difference_find(GeonnDifference *difference, const GeonnJoin *join);
+
+/* Raise the error of an id that is twice among the new rows, if one is. */
+extern void geonn_difference_check(GeonnDifference *difference);
 
 /* Write them, and count them into the result. */
 extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);

@@ -228,11 +228,7 @@ geonn_copy_write(const GeonnCopy *copy, const PointRow *row, StringInfo bytes, C
 		coordinates[1] = row->longitude;
 	}
 	else if (row->id_is_null)
-		ereport(ERROR,
-				(errcode(ERRCODE_NOT_NULL_VIOLATION),
-				 errmsg("an observation without an id cannot be kept in the table of cache \"%s\"",
-						copy->cache->name),
-				 errdetail("With keep_unmatched all rows are kept, by their ids.")));
+		geonn_cache_raise_null(copy->cache);
 	enlargeStringInfo(bytes, sizeof(placed) + sizeof(coordinates));
 	memcpy(bytes->data + start, &placed, sizeof(placed));
 	memcpy(bytes->data + start + sizeof(placed), coordinates, sizeof(coordinates));

@@ -20,11 +20,13 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
 #include "cache_changed.h"
 #include "cache_seen.h"
+#include "cache_sorted_rows.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
@@ -224,12 +226,65 @@ made_table(const char *name)
 	return target;
 }
 
+/*
+ * Name an id that is there twice, for which the key could not be made.  The table's rows
+ * are newer than the function's snapshot.
+ */
+static void
+find_duplicate(const GeonnCache *cache, TupleDesc row_type)
+{
+	SortedRows *rows = geonn_sorted_rows_create(row_type, maintenance_work_mem);
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	geonn_sorted_rows_add_table(rows, cache->target);
+	PopActiveSnapshot();
+	geonn_sorted_rows_check(rows, cache);
+	geonn_sorted_rows_end(rows);
+}
+
+/*
+ * Give the filled table its key.  That is tried within a subtransaction, after which the
+ * table can be looked at where there are ids that are not unique.
+ */
+static void
+add_key(const GeonnCache *cache, TupleDesc row_type)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		geonn_run_command(psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)",
+								   geonn_cache_target_name(cache)));
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
+			find_duplicate(cache, row_type);
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+}
+
 Datum
 geonn_cache_create(PG_FUNCTION_ARGS)
 {
 	GeonnCache *cache = read_arguments(fcinfo);
 	GeonnJoin  *join = geonn_cache_join(cache);
-	MemoryContext context = CurrentMemoryContext;
 	Oid			schema;
 	char	   *table = new_table(fcinfo, cache, &schema);
 	GeonnRunResult result = {
@@ -241,7 +296,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	int64		run;
 
 	geonn_cache_check_changed_since(cache);
-	(void) geonn_cache_equality(join->observations->columns[COLUMN_ID].type);
+	geonn_cache_check_ids(join);
 	SPI_connect();
 	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
 						 geonn_cache_definitions(join)));
@@ -251,16 +306,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	run = geonn_cache_log_start(cache);
 	result.rows = result.inserted = (int64) geonn_target_fill(cache);
 	geonn_seen_begin(cache);
-	PG_TRY();
-	{
-		geonn_run_command(psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)",
-							 geonn_cache_target_name(cache)));
-	}
-	PG_CATCH();
-	{
-		geonn_cache_rethrow(cache, context);
-	}
-	PG_END_TRY();
+	add_key(cache, geonn_cache_row_type(join));
 	geonn_run_command(geonn_changes_triggers(cache));
 	geonn_seen_end(cache, join, geonn_seen_now(join), result.rows, NULL, 0);
 	geonn_cache_log_finish(cache, run, &result);

@@ -10,12 +10,12 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
 #include "cache_incremental.h"
+#include "cache_sorted_rows.h"
 #include "cache_target_rows.h"
 
 /*
@@ -47,8 +47,9 @@ typedef struct Comparison
 	GeonnDifference *difference;
 	TargetRows *table_rows;
 	Form_pg_attribute columns[TARGET_COLUMNS];
-	uint64	   *gone;			/* hashes of the ids that have gone, sorted */
+	Datum	   *gone;			/* ids that have gone, in their order */
 	uint64		gone_count;
+	SortSupportData order;		/* of ids */
 	PlaceSet	handled;		/* rows of the table */
 	bool		forgiving;		/* those that were handled already are passed over */
 	MemoryContext context;
@@ -66,12 +67,10 @@ typedef struct Comparison
 /* ---- ids that have gone ---- */
 
 static int
-by_value(const void *first, const void *second)
+by_id(const void *first, const void *second, void *order)
 {
-	uint64		a = *(const uint64 *) first;
-	uint64		b = *(const uint64 *) second;
-
-	return a < b ? -1 : a > b;
+	return ApplySortComparator(*(const Datum *) first, false, *(const Datum *) second, false,
+							   order);
 }
 
 /*
@@ -91,33 +90,35 @@ static void
 learn_gone(Comparison *comparison)
 {
 	const CopyChanges *changes = &comparison->increment->observation_changes;
-	MemoryContext former;
 
 	comparison->gone_count = changes->gone_count;
 	comparison->gone = MemoryContextAllocHuge(comparison->context,
-											  Max(changes->gone_count, 1) * sizeof(uint64));
-	former = MemoryContextSwitchTo(comparison->batch_context);
+											  Max(changes->gone_count, 1) * sizeof(Datum));
+	geonn_order_of_column(comparison->columns[TARGET_OBSERVATION_ID], &comparison->order);
 	for (uint64 i = 0; i < changes->gone_count; i++)
-	{
-		comparison->gone[i] = geonn_target_rows_hash(comparison->table_rows,
-													 id_of(comparison->increment,
-														   changes->gone[i].bytes));
-		if (i % 1024 == 0)
-			MemoryContextReset(comparison->batch_context);
-	}
-	MemoryContextSwitchTo(former);
-	MemoryContextReset(comparison->batch_context);
+		comparison->gone[i] = id_of(comparison->increment, changes->gone[i].bytes);
 	if (changes->gone_count > 0)
-		qsort(comparison->gone, comparison->gone_count, sizeof(uint64), by_value);
+		qsort_arg(comparison->gone, comparison->gone_count, sizeof(Datum), by_id,
+				  &comparison->order);
 }
 
 static bool
-has_gone(const Comparison *comparison, Datum id)
+has_gone(Comparison *comparison, Datum id)
 {
-	uint64		hash = geonn_target_rows_hash(comparison->table_rows, id);
+	uint64		low = 0;
+	uint64		high = comparison->gone_count;
 
-	return comparison->gone_count > 0 &&
-		bsearch(&hash, comparison->gone, comparison->gone_count, sizeof(uint64), by_value) != NULL;
+	while (low < high)
+	{
+		uint64		middle = low + (high - low) / 2;
+
+		if (by_id(&comparison->gone[middle], &id, &comparison->order) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < comparison->gone_count &&
+		by_id(&comparison->gone[low], &id, &comparison->order) == 0;
 }
 
 /* ---- a batch ---- */
@@ -314,8 +315,6 @@ geonn_increment_rows(const GeonnIncrement *increment, Work *work, uint64 count,
 	Comparison *comparison = palloc0(sizeof(Comparison));
 	const CopyChanges *changes = &increment->observation_changes;
 
-	SPI_connect();
-	MemoryContextSwitchTo(context);
 	comparison->increment = increment;
 	comparison->difference = difference;
 	comparison->context = context;
@@ -338,7 +337,6 @@ geonn_increment_rows(const GeonnIncrement *increment, Work *work, uint64 count,
 	for (uint64 i = 0; i < changes->gone_count; i++)
 		(void) add_observation(comparison, changes->gone[i].bytes, false);
 	compare_batch(comparison);
-	SPI_finish();
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 }

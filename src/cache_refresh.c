@@ -38,6 +38,7 @@
 #include "cache_incremental.h"
 #include "cache_seen.h"
 #include "estimate.h"
+#include "value.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
 PG_FUNCTION_INFO_V1(geonn_refresh_all);
@@ -161,6 +162,18 @@ create_copy(const Refresh *refresh, CacheSide side)
 /* ---- by what has changed ---- */
 
 /*
+ * Can rows that may be new be told from the copy by the bytes of their ids?  Not where an id
+ * can get other bytes and be the same.
+ */
+static bool
+ids_tell(const PointSource *source)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+
+	return geonn_equal_is_same(id->base_type, id->collation);
+}
+
+/*
  * Compare all points of a side with its copy, or those that may be new.
  */
 static bool
@@ -171,7 +184,7 @@ compare(const Refresh *refresh, CacheSide side, GeonnCopy *copy, Size memory,
 	InvalidPolicy policy = policy_of(refresh, side);
 
 	if (side == SIDE_OBSERVATIONS && refresh->cache->changed_since != NULL &&
-		refresh->seen->since != 0)
+		refresh->seen->since != 0 && ids_tell(source))
 		return geonn_copy_compare_some(copy, geonn_cache_changed_source(refresh->cache, source,
 																		refresh->seen->since),
 									   policy, memory, changes);
@@ -220,6 +233,7 @@ refresh_by_changes(Refresh *refresh)
 		!geonn_increment(&increment, refresh->mode == REFRESH_INCREMENTAL ? 1 : MOST_SEARCHED,
 						 difference, &result->searched))
 		return false;
+	geonn_difference_check(difference);
 	geonn_difference_write(difference, result);
 	result->mode = increment.reference_changes.added_count + increment.reference_changes.gone_count +
 		increment.observation_changes.added_count + increment.observation_changes.gone_count == 0 ?
@@ -285,7 +299,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_futile)
 	result->mode = "full";
 	result->reason = reason;
 	result->searched = -1;
-	result->rows = geonn_difference_find(difference);
+	result->rows = geonn_difference_find(difference, refresh->join);
 	see_to_copies(refresh, was_futile);
 	geonn_difference_write(difference, result);
 }

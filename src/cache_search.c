@@ -1,6 +1,6 @@
 /*
  * cache_search.c
- *		What a cache asks: as a join, and as a call in SQL.
+ *		What a cache asks: as a join, and the columns that its table has for it.
  *
  * A cache's arguments are those of geonn_nearest or geonn_within, and are read and
  * checked by the same code, when the cache is made as well as in each refresh.
@@ -9,18 +9,16 @@
 
 #include <math.h>
 
-#include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
-#include "utils/float.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
+#include "utils/typcache.h"
 
 #include "cache.h"
 #include "nearest.h"
@@ -123,6 +121,29 @@ geonn_cache_row_type(const GeonnJoin *join)
 	return BlessTupleDesc(type);
 }
 
+void
+geonn_target_attributes(Oid target, AttrNumber *attributes)
+{
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		attributes[i] = get_attnum(target, target_names[i]);
+}
+
+void
+geonn_cache_check_ids(const GeonnJoin *join)
+{
+	const PointColumn *id = id_column(join, TARGET_OBSERVATION_ID);
+	TypeCacheEntry *type = lookup_type_cache(id->base_type,
+											 TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
+
+	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->cmp_proc))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("id column \"%s\" of %s has type %s, which has no order", id->name,
+						join->observations->title, format_type_be(id->type)),
+				 errdetail("The primary key of a cache's table, (obs_id, rank), is in the btree order of the type."),
+				 errhint("Use a column of another type as id, by obs_id in options or in a view.")));
+}
+
 static char *
 qualified_collation(Oid collation)
 {
@@ -157,65 +178,6 @@ geonn_cache_definitions(const GeonnJoin *join)
 		if (OidIsValid(column->attcollation) && column->attcollation != DEFAULT_COLLATION_OID)
 			appendStringInfo(&text, " COLLATE %s", qualified_collation(column->attcollation));
 	}
-	return text.data;
-}
-
-/* ---- a call ---- */
-
-/*
- * The row type argument: the target's own, or, where columns were added to it, a list of
- * those that are wanted.
- */
-static char *
-row_type_argument(const GeonnCache *cache, bool *is_record)
-{
-	Relation	target = relation_open(cache->target, AccessShareLock);
-	char	   *type;
-
-	*is_record = RelationGetDescr(target)->natts != TARGET_COLUMNS;
-	type = *is_record ? pstrdup("pg_catalog.record") :
-		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target)),
-								   RelationGetRelationName(target));
-	relation_close(target, NoLock);
-	return type;
-}
-
-static char *
-quoted(PGFunction output, Datum value)
-{
-	return quote_literal_cstr(DatumGetCString(DirectFunctionCall1(output, value)));
-}
-
-char *
-geonn_cache_call(const GeonnCache *cache, const char *alias)
-{
-	bool		is_record;
-	char	   *type = row_type_argument(cache, &is_record);
-	StringInfoData text;
-
-	initStringInfo(&text);
-	appendStringInfo(&text, "%s.%s(%u, %u, metric => %s, exclude_self => %s, keep_unmatched => %s,"
-					 " invalid => %s, options => %s, row_type => NULL::%s",
-					 quote_identifier(get_namespace_name(cache->schema)),
-					 cache->within ? "geonn_within" : "geonn_nearest", cache->obs, cache->ref,
-					 quote_literal_cstr(text_to_cstring(cache->metric)),
-					 cache->exclude_self ? "true" : "false",
-					 cache->keep_unmatched ? "true" : "false",
-					 quote_literal_cstr(text_to_cstring(cache->invalid)),
-					 quoted(jsonb_out, JsonbPGetDatum(cache->options)), type);
-	if (!cache->within)
-		appendStringInfo(&text, ", k => %d, ties => %s", cache->k,
-						 quote_literal_cstr(text_to_cstring(cache->ties)));
-	if (cache->has_distance)
-		appendStringInfo(&text, ", %s => '%.17g'", cache->within ? "radius" : "max_distance",
-						 cache->distance);
-	if (cache->by != NULL)
-		appendStringInfo(&text, ", by => %s",
-						 quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT,
-																  PointerGetDatum(cache->by))));
-	appendStringInfo(&text, ") AS %s", alias);
-	if (is_record)
-		appendStringInfo(&text, " (%s)", geonn_cache_definitions(geonn_cache_join(cache)));
 	return text.data;
 }
 

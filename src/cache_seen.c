@@ -29,6 +29,8 @@
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -99,6 +101,30 @@ is_same(const bytea *now, Datum then)
 
 /* ---- the signature ---- */
 
+/*
+ * A text as it is, or "-" for NULL.
+ */
+static void
+sign_text(StringInfo text, const char *value)
+{
+	appendStringInfo(text, " %s", value == NULL ? "-" : quote_literal_cstr(value));
+}
+
+static void
+sign_question(StringInfo text, const GeonnCache *cache)
+{
+	appendStringInfo(text, "%u %u %s %d %.17g %d %d", cache->obs, cache->ref,
+					 cache->within ? "within" : "nearest", cache->k,
+					 cache->has_distance ? cache->distance : -1, cache->exclude_self,
+					 cache->keep_unmatched);
+	sign_text(text, text_to_cstring(cache->metric));
+	sign_text(text, cache->by == NULL ? NULL :
+			  OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(cache->by)));
+	sign_text(text, text_to_cstring(cache->ties));
+	sign_text(text, text_to_cstring(cache->invalid));
+	sign_text(text, JsonbToCString(NULL, &cache->options->root, VARSIZE(cache->options)));
+}
+
 static void
 sign_column(StringInfo text, const PointColumn *column)
 {
@@ -133,7 +159,8 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 	StringInfoData text;
 
 	initStringInfo(&text);
-	appendStringInfo(&text, "%d %s %s", COPY_FORMAT, GEONN_VERSION, geonn_cache_call(cache, "n"));
+	appendStringInfo(&text, "%d %s ", COPY_FORMAT, GEONN_VERSION);
+	sign_question(&text, cache);
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
 		sign_column(&text, &sides[side]->columns[COLUMN_ID]);

@@ -7,10 +7,14 @@
  * readers see the former rows until the end, triggers, publications and foreign keys
  * work as ever, and the WAL has the differences alone.
  *
+ * Where all rows are compared, those that the search returns and those of the table are
+ * sorted by the primary key, (obs_id, rank), and merged: what only one of them has was
+ * inserted or deleted.  Rows with the same key are compared by their bytes: values that
+ * are equal but not the same, as citext has them, differ.
+ *
  * Differences are collected first and written last.  They wait in a tuplestore,
  * which spills to disk, and one statement for each kind reads them from there as from
- * a table.  Rows are compared by their bytes: values that are equal but not the same,
- * as citext has them, differ.
+ * a table.
  */
 #include "postgres.h"
 
@@ -19,13 +23,11 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "tcop/dest.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/guc.h"
@@ -34,14 +36,19 @@
 #include "utils/plancache.h"
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/tuplestore.h"
-#include "utils/typcache.h"
 
 #include "cache_changed.h"
+#include "cache_sorted_rows.h"
 
 /* rows that are written into a new table at a time */
 #define ROWS_A_FILL		1000
+
+/* rows between two resets of the memory that comparing ids uses */
+#define ROWS_A_RESET	256
+
+/* of maintenance_work_mem: a share for each kind of difference, two for all rows */
+#define SHARES			(ROW_CHANGES + 2)
 
 /* ---- names ---- */
 
@@ -58,39 +65,14 @@ geonn_cache_target_name(const GeonnCache *cache)
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(cache->target)), name);
 }
 
-char *
-geonn_cache_equality(Oid type)
+/* ---- ids that cannot be a key's ---- */
+
+static const char *
+name_of_observations(const GeonnCache *cache)
 {
-	Oid			equality = lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr;
-	HeapTuple	row = SearchSysCache1(OPEROID, ObjectIdGetDatum(equality));
-	Form_pg_operator form;
-	char	   *name;
+	char	   *name = get_rel_name(cache->obs);
 
-	if (!HeapTupleIsValid(row))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("type %s has no equality", format_type_be(type)),
-				 errdetail("The primary key of a cache's table needs it.")));
-	form = (Form_pg_operator) GETSTRUCT(row);
-	name = psprintf("OPERATOR(%s.%s)", quote_identifier(get_namespace_name(form->oprnamespace)),
-					NameStr(form->oprname));
-	ReleaseSysCache(row);
-	return name;
-}
-
-/* ---- ids that are there twice ---- */
-
-__attribute__((noreturn))
-static void
-raise_duplicate(const GeonnCache *cache, const char *detail)
-{
-	char	   *obs = get_rel_name(cache->obs);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("ids of relation \"%s\" are not unique", obs != NULL ? obs : "obs"),
-			 errdetail("%s", detail),
-			 errhint("The table of cache \"%s\" has the primary key (obs_id, rank).", cache->name)));
+	return name != NULL ? name : "obs";
 }
 
 void
@@ -100,21 +82,23 @@ geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id)
 	bool		is_varlena;
 
 	getTypeOutputInfo(type, &output, &is_varlena);
-	raise_duplicate(cache, psprintf("Id %s is there more than once.",
-									OidOutputFunctionCall(output, id)));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("ids of relation \"%s\" are not unique", name_of_observations(cache)),
+			 errdetail("Id %s is there more than once.", OidOutputFunctionCall(output, id)),
+			 errhint("Name another column as obs_id in options, or give cache \"%s\" a view that has each id once.",
+					 cache->name)));
 }
 
 void
-geonn_cache_rethrow(const GeonnCache *cache, MemoryContext context)
+geonn_cache_raise_null(const GeonnCache *cache)
 {
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(context);
-	error = CopyErrorData();
-	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION || error->detail == NULL)
-		PG_RE_THROW();
-	FlushErrorState();
-	raise_duplicate(cache, error->detail);
+	ereport(ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("an id of relation \"%s\" is NULL", name_of_observations(cache)),
+			 errdetail("Cache \"%s\" has keep_unmatched, so it keeps all rows of the relation, each by its id.",
+					   cache->name),
+			 errhint("Give such rows an id, leave them out in a view, name another column as obs_id in options, or do without keep_unmatched.")));
 }
 
 /* ---- the first fill ---- */
@@ -164,6 +148,8 @@ geonn_target_fill(const GeonnCache *cache)
 		TupleTableSlot *slot = filling->slots[filling->count++];
 		MemoryContext former = MemoryContextSwitchTo(rows);
 
+		if (nulls[TARGET_OBSERVATION_ID])
+			geonn_cache_raise_null(cache);
 		for (int i = 0; i < TARGET_COLUMNS; i++)
 		{
 			slot->tts_isnull[i] = nulls[i];
@@ -210,10 +196,12 @@ static const struct
 	const char *statement;		/* of the table's name */
 }			kinds[ROW_CHANGES] = {
 	[ROW_DELETED] = {0, 1, "DELETE FROM %s AS t USING difference AS n"
-	" WHERE t.ctid = n.place AND (t.ctid = n.place) IS TRUE"},
+	" WHERE t.ctid OPERATOR(pg_catalog.=) n.place"
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.place) IS TRUE"},
 	[ROW_UPDATED] = {0, 5, "UPDATE %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
 		" distance = n.distance FROM difference AS n"
-	" WHERE t.ctid = n.place AND (t.ctid = n.place) IS TRUE"},
+	" WHERE t.ctid OPERATOR(pg_catalog.=) n.place"
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.place) IS TRUE"},
 	[ROW_INSERTED] = {1, 4, "INSERT INTO %s (obs_id, rank, ref_id, distance)"
 	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"}
 };
@@ -256,7 +244,7 @@ geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
 	{
 		difference->types[i] = type_of_kind(row_type, i);
 		difference->stores[i] = tuplestore_begin_heap(false, false,
-													  maintenance_work_mem / ROW_CHANGES);
+													  maintenance_work_mem / SHARES);
 	}
 	difference->context = CurrentMemoryContext;
 	return difference;
@@ -324,101 +312,117 @@ geonn_place_add(PlaceSet *set, ItemPointer place)
 
 /* ---- comparing all rows ---- */
 
-/* columns of the query that compares */
-enum
+/*
+ * What the search returns now.
+ */
+static SortedRows *
+sort_search(const GeonnDifference *difference, const GeonnJoin *join)
 {
-	COMPARED_PLACE,
-	COMPARED_TARGET,
-	COMPARED_SEARCH = COMPARED_TARGET + TARGET_COLUMNS,
-	COMPARED_COLUMNS = COMPARED_SEARCH + TARGET_COLUMNS
-};
+	SortedRows *rows = geonn_sorted_rows_create(difference->row_type,
+												maintenance_work_mem / SHARES);
+	GeonnJoin	asked = *join;
+	GeonnSearch *search = geonn_search_begin(&asked, difference->row_type);
+	GeonnReport report;
+	Datum		values[TARGET_COLUMNS];
+	bool		nulls[TARGET_COLUMNS];
 
-typedef struct Comparer
+	while (geonn_search_next(search, values, nulls))
+	{
+		if (nulls[TARGET_OBSERVATION_ID])
+			geonn_cache_raise_null(difference->cache);
+		geonn_sorted_rows_add(rows, NULL, values, nulls);
+	}
+	report = geonn_search_report(search);
+	geonn_search_log(search, &report);
+	geonn_search_end(search);
+	return rows;
+}
+
+static SortedRows *
+sort_table(const GeonnDifference *difference)
 {
-	DestReceiver receiver;		/* first */
-	GeonnDifference *difference;
-	MemoryContext context;
-	PlaceSet	seen;			/* rows of the target that equal one of the search */
-	int64		rows;
-} Comparer;
+	SortedRows *rows = geonn_sorted_rows_create(difference->row_type,
+												maintenance_work_mem / SHARES);
+
+	geonn_sorted_rows_add_table(rows, difference->cache->target);
+	return rows;
+}
 
 static bool
-compare_row(TupleTableSlot *slot, DestReceiver *receiver)
+next_found(const GeonnDifference *difference, SortedRows *found)
 {
-	Comparer   *comparer = (Comparer *) receiver;
-	TupleDesc	row_type = comparer->difference->row_type;
-	MemoryContext former;
-	ItemPointer place;
-	const Datum *target;
-	const Datum *found;
-	const bool *target_nulls;
-	const bool *found_nulls;
-
-	slot_getallattrs(slot);
-	place = (ItemPointer) DatumGetPointer(slot->tts_values[COMPARED_PLACE]);
-	target = slot->tts_values + COMPARED_TARGET;
-	target_nulls = slot->tts_isnull + COMPARED_TARGET;
-	found = slot->tts_values + COMPARED_SEARCH;
-	found_nulls = slot->tts_isnull + COMPARED_SEARCH;
-	if (found_nulls[TARGET_RANK])
-	{
-		geonn_difference_add(comparer->difference, ROW_DELETED, place, NULL, NULL);
-		return true;
-	}
-	comparer->rows++;
-	if (slot->tts_isnull[COMPARED_PLACE])
-	{
-		geonn_difference_add(comparer->difference, ROW_INSERTED, NULL, found, found_nulls);
-		return true;
-	}
-	former = MemoryContextSwitchTo(comparer->context);
-	if (!geonn_place_add(&comparer->seen, place))
-		geonn_cache_raise_duplicate(comparer->difference->cache,
-									TupleDescAttr(row_type, TARGET_OBSERVATION_ID)->atttypid,
-									found[TARGET_OBSERVATION_ID]);
-	MemoryContextSwitchTo(former);
-	if (!geonn_same_rows(row_type, target, target_nulls, found, found_nulls))
-		geonn_difference_add(comparer->difference, ROW_UPDATED, place, found, found_nulls);
+	if (!geonn_sorted_rows_next(found))
+		return false;
+	if (found->repeated)
+		geonn_cache_raise_duplicate(difference->cache,
+									TupleDescAttr(difference->row_type,
+												  TARGET_OBSERVATION_ID)->atttypid,
+									found->values[TARGET_OBSERVATION_ID]);
 	return true;
 }
 
-static void
-compare_startup(DestReceiver *receiver pg_attribute_unused(),
-				int operation pg_attribute_unused(),
-				TupleDesc descriptor pg_attribute_unused())
-{
-}
-
-static void
-compare_nothing(DestReceiver *receiver pg_attribute_unused())
-{
-}
-
 int64
-geonn_difference_find(GeonnDifference *difference)
+geonn_difference_find(GeonnDifference *difference, const GeonnJoin *join)
 {
-	const GeonnCache *cache = difference->cache;
-	Comparer	comparer = {
-		.receiver = {compare_row, compare_startup, compare_nothing, compare_nothing, DestTuplestore},
-		.difference = difference,
-		.context = CurrentMemoryContext
-	};
-	SPIExecuteOptions options = {.read_only = true,.dest = &comparer.receiver};
-	int			result;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
+												  ALLOCSET_SMALL_SIZES);
+	SortedRows *found = sort_search(difference, join);
+	SortedRows *table = sort_table(difference);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	bool		has_found = next_found(difference, found);
+	bool		has_table = geonn_sorted_rows_next(table);
+	int64		rows = 0;
 
-	SPI_connect();
-	result = SPI_execute_extended(psprintf("SELECT t.ctid, t.obs_id, t.rank, t.ref_id, t.distance,"
-										   " n.obs_id, n.rank, n.ref_id, n.distance"
-										   " FROM %s AS t FULL JOIN %s"
-										   " ON t.obs_id %s n.obs_id AND t.rank = n.rank",
-										   geonn_cache_target_name(cache),
-										   geonn_cache_call(cache, "n"),
-										   geonn_cache_equality(TupleDescAttr(difference->row_type, 0)->atttypid)),
-								  &options);
-	if (result < 0)
-		elog(ERROR, "could not compare: %s", SPI_result_code_string(result));
-	SPI_finish();
-	return comparer.rows;
+	for (uint64 steps = 1; has_found || has_table; steps++)
+	{
+		int			order = !has_found ? 1 : !has_table ? -1 :
+			geonn_sorted_rows_compare(found, table);
+
+		CHECK_FOR_INTERRUPTS();
+		if (steps % ROWS_A_RESET == 0)
+			MemoryContextReset(context);
+		if (order > 0)
+			geonn_difference_add(difference, ROW_DELETED, table->place, NULL, NULL);
+		else if (order < 0)
+			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
+		else if (!geonn_same_rows(difference->row_type, table->values, table->nulls,
+								  found->values, found->nulls))
+			geonn_difference_add(difference, ROW_UPDATED, table->place, found->values,
+								 found->nulls);
+		rows += order <= 0;
+		if (order <= 0)
+			has_found = next_found(difference, found);
+		if (order >= 0)
+			has_table = geonn_sorted_rows_next(table);
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+	geonn_sorted_rows_end(found);
+	geonn_sorted_rows_end(table);
+	return rows;
+}
+
+void
+geonn_difference_check(GeonnDifference *difference)
+{
+	Tuplestorestate *store = difference->stores[ROW_INSERTED];
+	SortedRows *rows;
+	TupleTableSlot *slot;
+
+	if (difference->counts[ROW_INSERTED] < 2)
+		return;
+	rows = geonn_sorted_rows_create(difference->row_type, maintenance_work_mem / SHARES);
+	slot = MakeSingleTupleTableSlot(difference->types[ROW_INSERTED], &TTSOpsMinimalTuple);
+	tuplestore_rescan(store);
+	while (tuplestore_gettupleslot(store, true, false, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		geonn_sorted_rows_add(rows, NULL, slot->tts_values, slot->tts_isnull);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	geonn_sorted_rows_check(rows, difference->cache);
+	geonn_sorted_rows_end(rows);
 }
 
 /* ---- writing ---- */
@@ -487,21 +491,10 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 void
 geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 {
-	MemoryContext context;
-
 	SPI_connect();
-	context = CurrentMemoryContext;
-	PG_TRY();
-	{
-		write_rows(difference, ROW_DELETED, &result->deleted);
-		write_rows(difference, ROW_UPDATED, &result->updated);
-		write_rows(difference, ROW_INSERTED, &result->inserted);
-	}
-	PG_CATCH();
-	{
-		geonn_cache_rethrow(difference->cache, context);
-	}
-	PG_END_TRY();
+	write_rows(difference, ROW_DELETED, &result->deleted);
+	write_rows(difference, ROW_UPDATED, &result->updated);
+	write_rows(difference, ROW_INSERTED, &result->inserted);
 	result->counted = true;
 	SPI_finish();
 }

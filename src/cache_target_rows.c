@@ -2,32 +2,42 @@
  * cache_target_rows.c
  *		The rows that a cache's table has for some observations.
  *
- * The rows of a few are looked up by the primary key.  For many the whole table is read, page
- * by page, and each row's id is looked for among theirs: one lookup takes as long as
- * reading about a page of rows, so many are more than the table has pages.  The ids
+ * The rows of a few are looked up by the primary key, one id after the other in the key's
+ * order, so that a page that has rows of several is read once.  For many the whole table is
+ * read, page by page, and each row's id is looked for among theirs: one lookup takes as long
+ * as reading about a page of rows, so many are more than the table has pages.  The ids
  * are in a table of hashes, with one bit for each of some more hashes before
  * it, which is small enough for the processor's cache and tells of nearly all other rows.
+ *
+ * Both go through the access methods, and compare ids by the functions of the type's
+ * operator class: a statement would look for an operator by its name.
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
 #include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
-#include "utils/array.h"
-#include "utils/guc.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
+#include "cache_sorted_rows.h"
 #include "cache_target_rows.h"
+#include "compat.h"
 #include "table_reader.h"
-
-/* ids that are looked up by one statement */
-#define IDS_A_STATEMENT	65536
+#include "value.h"
 
 /* bits of the filter for each observation */
 #define BITS_AN_ID		16
@@ -38,15 +48,14 @@ struct TargetRows
 	Form_pg_attribute id;
 	TypeCacheEntry *id_type;
 	int			id_bits;		/* of an id that is a number, equal if its bits are; else 0 */
-	SPIPlanPtr	by_key;
+	bool		same_bytes;		/* ids are equal only if their bytes are */
+	AttrNumber	attributes[TARGET_COLUMNS];
 };
 
 TargetRows *
 geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type)
 {
 	TargetRows *rows = palloc0(sizeof(TargetRows));
-	Oid			array_type;
-	char	   *statement;
 
 	rows->cache = cache;
 	rows->id = TupleDescAttr(row_type, TARGET_OBSERVATION_ID);
@@ -55,18 +64,109 @@ geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type)
 	if (rows->id->atttypid == INT2OID || rows->id->atttypid == INT4OID ||
 		rows->id->atttypid == INT8OID || rows->id->atttypid == OIDOID)
 		rows->id_bits = rows->id->attlen * BITS_PER_BYTE;
-	array_type = get_array_type(rows->id->atttypid);
-	statement = psprintf("SELECT n.number, t.ctid, t.obs_id, t.rank, t.ref_id, t.distance"
-						 " FROM (SELECT obs_id, number"
-						 " FROM pg_catalog.unnest($1) WITH ORDINALITY AS u(obs_id, number)"
-						 " ORDER BY obs_id) AS n"
-						 " JOIN %s AS t ON t.obs_id %s n.obs_id",
-						 geonn_cache_target_name(cache), geonn_cache_equality(rows->id->atttypid));
-	rows->by_key = SPI_prepare(statement, 1, &array_type);
-	if (rows->by_key == NULL)
-		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
+	rows->same_bytes = geonn_equal_is_same(getBaseType(rows->id->atttypid),
+										   rows->id->attcollation);
+	geonn_target_attributes(cache->target, rows->attributes);
 	return rows;
 }
+
+/* ---- by the primary key ---- */
+
+/*
+ * The primary key's index, if ids can be looked up in it now: not where the key was made anew
+ * with its columns in another order, or so lately that it may lack rows which this
+ * transaction sees.
+ */
+static Relation
+open_key(const TargetRows *rows)
+{
+	Oid			constraint;
+	Relation	index;
+
+	bms_free(get_primary_key_attnos(rows->cache->target, false, &constraint));
+	index = index_open(get_constraint_index(constraint), AccessShareLock);
+	if (index->rd_index->indkey.values[0] == rows->attributes[TARGET_OBSERVATION_ID] &&
+		index->rd_index->indisvalid &&
+		(!index->rd_index->indcheckxmin ||
+		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   TransactionXmin)))
+		return index;
+	index_close(index, NoLock);
+	return NULL;
+}
+
+typedef struct Lookup
+{
+	const Datum *ids;
+	SortSupportData order;
+} Lookup;
+
+static int
+by_id(const void *first, const void *second, void *state)
+{
+	Lookup	   *lookup = state;
+
+	return ApplySortComparator(lookup->ids[*(const uint32 *) first], false,
+							   lookup->ids[*(const uint32 *) second], false, &lookup->order);
+}
+
+/*
+ * Their numbers, in the order of ids.
+ */
+static uint32 *
+order_ids(const TargetRows *rows, const Datum *ids, uint32 count)
+{
+	uint32	   *numbers = MemoryContextAllocHuge(CurrentMemoryContext, count * sizeof(uint32));
+	Lookup		lookup = {.ids = ids};
+
+	for (uint32 i = 0; i < count; i++)
+		numbers[i] = i;
+	geonn_order_of_column(rows->id, &lookup.order);
+	qsort_arg(numbers, count, sizeof(uint32), by_id, &lookup);
+	return numbers;
+}
+
+static void
+take_slot(const TargetRows *rows, TupleTableSlot *slot, Datum *values, bool *nulls)
+{
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		values[i] = slot_getattr(slot, rows->attributes[i], &nulls[i]);
+}
+
+static void
+read_by_key(const TargetRows *rows, Relation table, Relation index, const Datum *ids, uint32 count,
+			TargetRowConsumer consume, void *state)
+{
+	uint32	   *numbers = order_ids(rows, ids, count);
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	IndexScanDesc scan = geonn_index_beginscan(table, index, GetActiveSnapshot(), 1);
+	Oid			type = index->rd_opcintype[0];
+	Oid			equality = get_opfamily_member(index->rd_opfamily[0], type, type,
+											   BTEqualStrategyNumber);
+
+	for (uint32 i = 0; i < count; i++)
+	{
+		ScanKeyData key;
+
+		CHECK_FOR_INTERRUPTS();
+		ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid,
+							   index->rd_indcollation[0], get_opcode(equality), ids[numbers[i]]);
+		index_rescan(scan, &key, 1, NULL, 0);
+		while (index_getnext_slot(scan, ForwardScanDirection, slot))
+		{
+			Datum		values[TARGET_COLUMNS];
+			bool		nulls[TARGET_COLUMNS];
+
+			take_slot(rows, slot, values, nulls);
+			consume(state, numbers[i], &slot->tts_tid, values, nulls);
+		}
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	pfree(numbers);
+}
+
+/* ---- all rows of the table ---- */
 
 /*
  * Most ids are numbers, and calling their type's function for each of a table's rows takes
@@ -82,52 +182,11 @@ hash_of(const TargetRows *rows, Datum id)
 
 		return hash ^ hash >> 32;
 	}
-	if (!OidIsValid(rows->id_type->hash_extended_proc))
-		return 0;
-	return DatumGetUInt64(FunctionCall2Coll(&rows->id_type->hash_extended_proc_finfo,
-											rows->id->attcollation, id, Int64GetDatum(0)));
+	if (OidIsValid(rows->id_type->hash_extended_proc))
+		return DatumGetUInt64(FunctionCall2Coll(&rows->id_type->hash_extended_proc_finfo,
+												rows->id->attcollation, id, Int64GetDatum(0)));
+	return rows->same_bytes ? datum_image_hash(id, rows->id->attbyval, rows->id->attlen) : 0;
 }
-
-uint64
-geonn_target_rows_hash(const TargetRows *rows, Datum id)
-{
-	return hash_of(rows, id);
-}
-
-/* ---- by the primary key ---- */
-
-/*
- * One id after the other: the planner, which has the number of ids and not that they are in
- * order, would rather read the whole table.  first is the number of the first id.
- */
-static void
-read_by_key(TargetRows *rows, const Datum *ids, uint32 first, uint32 count,
-			TargetRowConsumer consume, void *state)
-{
-	int			level = NewGUCNestLevel();
-	Datum		array = PointerGetDatum(construct_array(unconstify(Datum *, ids + first), (int) count,
-														rows->id->atttypid, rows->id->attlen,
-														rows->id->attbyval, rows->id->attalign));
-	int			result;
-
-	geonn_plan_by_index();
-	result = SPI_execute_plan(rows->by_key, &array, NULL, true, 0);
-	AtEOXact_GUC(true, level);
-	if (result < 0)
-		elog(ERROR, "could not read the table: %s", SPI_result_code_string(result));
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		Datum		values[2 + TARGET_COLUMNS];
-		bool		nulls[2 + TARGET_COLUMNS];
-
-		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, values, nulls);
-		consume(state, first + (uint32) DatumGetInt64(values[0]) - 1,
-				(ItemPointer) DatumGetPointer(values[1]), values + 2, nulls + 2);
-	}
-	SPI_freetuptable(SPI_tuptable);
-}
-
-/* ---- all rows of the table ---- */
 
 typedef struct IdTable
 {
@@ -159,7 +218,7 @@ make_id_table(const TargetRows *rows, const Datum *ids, uint32 count)
 											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 i = 0; i < count; i++)
 	{
-		uint64		hash = geonn_target_rows_hash(rows, ids[i]);
+		uint64		hash = hash_of(rows, ids[i]);
 		uint64		bit = hash & table.filter_mask;
 		uint64		place = hash & table.mask;
 
@@ -189,14 +248,13 @@ find_hash(const IdTable *table, uint64 hash, uint64 *place)
  */
 static void
 match_row(const IdTable *table, uint64 hash, uint64 first, TupleTableSlot *slot,
-		  const AttrNumber *attributes, TargetRowConsumer consume, void *state)
+		  TargetRowConsumer consume, void *state)
 {
 	const TargetRows *rows = table->rows;
 	Datum		values[TARGET_COLUMNS];
 	bool		nulls[TARGET_COLUMNS];
 
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-		values[i] = slot_getattr(slot, attributes[i], &nulls[i]);
+	take_slot(rows, slot, values, nulls);
 	for (uint64 i = first; find_hash(table, hash, &i); i = (i + 1) & table->mask)
 	{
 		uint32		number = table->numbers[i] - 1;
@@ -211,17 +269,13 @@ static void
 read_all(TargetRows *rows, Relation relation, const Datum *ids, uint32 count,
 		 TargetRowConsumer consume, void *state)
 {
-	static const char *const names[TARGET_COLUMNS] = {"obs_id", "rank", "ref_id", "distance"};
 	IdTable		table = make_id_table(rows, ids, count);
-	AttrNumber	attributes[TARGET_COLUMNS];
-	PlainTable	only_ids = {relation, attributes};
+	PlainTable	only_ids = {relation, &rows->attributes[TARGET_OBSERVATION_ID]};
 	TableReader *reader;
 	Datum	   *values;
 	bool	   *nulls;
 	int			found;
 
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-		attributes[i] = get_attnum(RelationGetRelid(relation), names[i]);
 	reader = geonn_table_reader_begin(list_make1(&only_ids), 1, GetActiveSnapshot());
 	while ((found = geonn_table_reader_next(reader, &values, &nulls)) > 0)
 	{
@@ -234,8 +288,7 @@ read_all(TargetRows *rows, Relation relation, const Datum *ids, uint32 count,
 
 			if (!nulls[i] && (table.filter[bit / 64] >> bit % 64 & 1) &&
 				find_hash(&table, hash, &place))
-				match_row(&table, hash, place, geonn_table_reader_slot(reader, i), attributes,
-						  consume, state);
+				match_row(&table, hash, place, geonn_table_reader_slot(reader, i), consume, state);
 		}
 	}
 	geonn_table_reader_end(reader);
@@ -249,14 +302,14 @@ geonn_target_rows_of(TargetRows *rows, const Datum *ids, uint32 count,
 					 TargetRowConsumer consume, void *state)
 {
 	Relation	relation = table_open(rows->cache->target, AccessShareLock);
+	Relation	index = count > RelationGetNumberOfBlocks(relation) ? NULL : open_key(rows);
 
-	if (count > RelationGetNumberOfBlocks(relation) &&
-		OidIsValid(rows->id_type->hash_extended_proc))
+	if (index == NULL)
 		read_all(rows, relation, ids, count, consume, state);
 	else
 	{
-		for (uint32 first = 0; first < count; first += IDS_A_STATEMENT)
-			read_by_key(rows, ids, first, Min(count - first, IDS_A_STATEMENT), consume, state);
+		read_by_key(rows, relation, index, ids, count, consume, state);
+		index_close(index, NoLock);
 	}
 	table_close(relation, NoLock);
 }

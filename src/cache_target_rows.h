@@ -9,11 +9,8 @@
 
 typedef struct TargetRows TargetRows;
 
-/* Get ready to read them; needs SPI, and lives as long as the current memory context. */
+/* Get ready to read them; lives as long as the current memory context. */
 extern TargetRows *geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type);
-
-/* Equal ids of observations have equal hashes; 0 where their type knows none. */
-extern uint64 geonn_target_rows_hash(const TargetRows *rows, Datum id);
 
 /*
  * Calls back for each row of these observations that the active snapshot sees, in any order: with the

@@ -94,7 +94,14 @@
 #define geonn_executor_run(query, rows) \
 	ExecutorRun(query, ForwardScanDirection, rows, (rows) == 0)
 
+/* look rows of a table up in an index, by so many keys */
+#define geonn_index_beginscan(table, index, snapshot, keys) \
+	index_beginscan(table, index, snapshot, keys, 0)
+
 #else
+
+#define geonn_index_beginscan(table, index, snapshot, keys) \
+	index_beginscan(table, index, snapshot, NULL, keys, 0)
 
 #define geonn_executor_run(query, rows) ExecutorRun(query, ForwardScanDirection, rows)
 

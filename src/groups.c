@@ -7,6 +7,9 @@
  * from 0 on, and observations look theirs up: one that is not there has no
  * candidate, and so has one with a NULL, which equals nothing.  Keys are
  * compared by the default equality of their type and the references' collation.
+ * A type that has no hash function, as money and bit varying, is hashed by its bytes,
+ * where equal values have the same; else all of its values have one hash, and a key is
+ * compared with all that are there.
  *
  * When all references have come, the table is written to a file that stays with
  * their dataset, and from then on keys are looked up there, by this process as by
@@ -57,7 +60,8 @@ typedef struct GroupEntry
 
 typedef struct GroupColumn
 {
-	FmgrInfo   *hash;
+	FmgrInfo   *hash;			/* or NULL: the type has none */
+	bool		same_bytes;		/* values are equal only if their bytes are */
 	FmgrInfo   *equal;
 	Oid			collation;
 	bool		by_value;
@@ -82,18 +86,20 @@ struct GeonnGroups
 };
 
 static uint32
+value_hash(const GroupColumn *column, Datum value)
+{
+	if (column->hash != NULL)
+		return DatumGetUInt32(FunctionCall1Coll(column->hash, column->collation, value));
+	return column->same_bytes ? datum_image_hash(value, column->by_value, column->length) : 0;
+}
+
+static uint32
 key_hash(const GeonnGroups *groups, const Datum *key)
 {
 	uint32		hash = 0;
 
 	for (int i = 0; i < groups->by_count; i++)
-	{
-		const GroupColumn *column = &groups->columns[i];
-		uint32		value = DatumGetUInt32(FunctionCall1Coll(column->hash, column->collation,
-															 key[i]));
-
-		hash = hash_combine(hash, value);
-	}
+		hash = hash_combine(hash, value_hash(&groups->columns[i], key[i]));
 	return murmurhash32(hash);
 }
 
@@ -142,13 +148,14 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 
 	type = lookup_type_cache(reference->base_type,
 							 TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR_FINFO);
-	if (!OidIsValid(type->hash_proc_finfo.fn_oid) || !OidIsValid(type->eq_opr_finfo.fn_oid))
+	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("column \"%s\" of the argument by has type %s, which cannot be hashed",
+				 errmsg("column \"%s\" of the argument by has type %s, which has no equality",
 						reference->name, format_type_be(reference->type)),
-				 errhint("Cast it to a type that can, such as text, in a view.")));
-	column->hash = &type->hash_proc_finfo;
+				 errhint("Cast it to a type that has one, such as text, in a view.")));
+	column->hash = OidIsValid(type->hash_proc_finfo.fn_oid) ? &type->hash_proc_finfo : NULL;
+	column->same_bytes = geonn_equal_is_same(reference->base_type, reference->collation);
 	column->equal = &type->eq_opr_finfo;
 	column->collation = reference->collation;
 	get_typlenbyval(reference->base_type, &column->length, &column->by_value);

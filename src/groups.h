@@ -18,7 +18,7 @@ typedef struct GeonnGroups GeonnGroups;
  * No groups yet, in the current memory context, which they live as long as; what they take is
  * added to the memory of their references.
  * Raises an error unless both sources have by columns of the same types, which
- * can be hashed.
+ * have an equality.
  */
 extern GeonnGroups *geonn_groups_create(const PointSource *observations,
 										const PointSource *references,

@@ -4,8 +4,15 @@
  *
  * Where distances are equal the first reference wins in the order of ids (by
  * the btree order of their type and the column's collation), then of latitude,
- * then of longitude.  The engine knows references by 64-bit tags and takes them
- * in that order.
+ * then of longitude, then of bytes: 0 before -0, and ids as PostgreSQL's operator
+ * *< compares records.  So the order is total, also where ids are equal and their
+ * bytes are not, as of numeric 2.0 and 2.00: references that it does not tell
+ * apart give the same rows, however a table has them stored.  In SQL it is
+ *
+ *	ORDER BY id, lat, lon, ROW(lat, lon, id) USING OPERATOR(pg_catalog.*<)
+ *
+ * with latitude and longitude as float8.  The engine knows references by 64-bit tags
+ * and takes them in that order.
  *
  * An integer id is its own tag, and the engine sorts, if they do not come in
  * order.  All else PostgreSQL sorts: ids of other types, references whose
@@ -29,13 +36,19 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
+#include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -54,11 +67,13 @@ enum
 	SORT_ID = 1,
 	SORT_LATITUDE,
 	SORT_LONGITUDE,
+	SORT_SIGNS,					/* of the coordinates: what tells -0 from 0 */
+	SORT_IMAGE,					/* the id in a record, or NULL where equal ids have the same bytes */
 	SORT_GROUP,
 	SORT_COLUMNS = SORT_GROUP
 };
 
-#define SORT_KEYS SORT_LONGITUDE
+#define SORT_KEYS SORT_IMAGE
 
 /* ids that are made tags at a time */
 #define TAGS_AT_ONCE 512
@@ -90,6 +105,7 @@ struct GeonnReferences
 	Tuplesortstate *sort;		/* of references that are read here */
 	TupleTableSlot *row;		/* into the sort */
 	TupleTableSlot *slot;		/* out of it */
+	TupleDesc	image_type;		/* a record with an id; NULL: equal ids have the same bytes */
 	uint64		count;
 	size_t		record_bytes;	/* 0: nothing is sorted here */
 	MemoryFile *records;
@@ -147,25 +163,47 @@ find_comparison(const PointSource *observations, const PointSource *source)
 }
 
 /*
+ * The operator *< of records, which compares their bytes.
+ */
+static Oid
+image_order(void)
+{
+	return OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("*<")),
+							RECORDOID, RECORDOID);
+}
+
+/*
  * Prepare to sort.
  */
 static void
 begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 {
-	AttrNumber	keys[SORT_KEYS] = {SORT_ID, SORT_LATITUDE, SORT_LONGITUDE};
+	AttrNumber	keys[SORT_KEYS] = {SORT_ID, SORT_LATITUDE, SORT_LONGITUDE, SORT_SIGNS, SORT_IMAGE};
 	Oid			before = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR)->lt_opr;
-	Oid			operators[SORT_KEYS] = {type->lt_opr, before, before};
-	Oid			collations[SORT_KEYS] = {references->collation, InvalidOid, InvalidOid};
-	bool		nulls_first[SORT_KEYS] = {false, false, false};
+	Oid			operators[SORT_KEYS] = {type->lt_opr, before, before, Int4LessOperator,
+	image_order()};
+	Oid			collations[SORT_KEYS] = {references->collation};
+	bool		nulls_first[SORT_KEYS] = {false};
 	TupleDesc	descriptor = CreateTemplateTupleDesc(SORT_COLUMNS);
+	bool		has_image = !geonn_equal_is_same(references->type, references->collation);
 
 	TupleDescInitEntry(descriptor, SORT_ID, "id", references->type, -1, 0);
 	TupleDescInitEntryCollation(descriptor, SORT_ID, references->collation);
 	TupleDescInitEntry(descriptor, SORT_LATITUDE, "latitude", FLOAT8OID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_LONGITUDE, "longitude", FLOAT8OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_SIGNS, "signs", INT4OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_IMAGE, "image", RECORDOID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_GROUP, "group", INT4OID, -1, 0);
+	if (has_image)
+	{
+		references->image_type = CreateTemplateTupleDesc(1);
+		TupleDescInitEntry(references->image_type, 1, "id", references->type, -1, 0);
+		TupleDescInitEntryCollation(references->image_type, 1, references->collation);
+		BlessTupleDesc(references->image_type);
+	}
 
-	references->sort = tuplesort_begin_heap(descriptor, SORT_KEYS, keys, operators, collations,
+	references->sort = tuplesort_begin_heap(descriptor, has_image ? SORT_KEYS : SORT_KEYS - 1,
+											keys, operators, collations,
 											nulls_first, work_mem, NULL, TUPLESORT_NONE);
 	references->row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
 	references->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
@@ -264,6 +302,18 @@ tag_of(const GeonnReferences *references, Datum id)
 	return references->detail == REFERENCE_DISTANCE ? 0 : geonn_integer(references->type, id);
 }
 
+/*
+ * A record with an id, to compare its bytes.
+ */
+static Datum
+image_of(const GeonnReferences *references, Datum id)
+{
+	bool		is_null = false;
+
+	return heap_copy_tuple_as_datum(heap_form_tuple(references->image_type, &id, &is_null),
+									references->image_type);
+}
+
 void
 geonn_references_add(GeonnReferences *references, GeonnClient *client, const PointRow *row,
 					 int32 group)
@@ -283,7 +333,12 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	slot->tts_values[SORT_ID - 1] = row->id;
 	slot->tts_values[SORT_LATITUDE - 1] = Float8GetDatum(row->latitude);
 	slot->tts_values[SORT_LONGITUDE - 1] = Float8GetDatum(row->longitude);
+	slot->tts_values[SORT_SIGNS - 1] = Int32GetDatum((signbit(row->latitude) != 0) << 1 |
+													 (signbit(row->longitude) != 0));
 	slot->tts_values[SORT_GROUP - 1] = Int32GetDatum(group);
+	slot->tts_isnull[SORT_IMAGE - 1] = references->image_type == NULL;
+	if (references->image_type != NULL)
+		slot->tts_values[SORT_IMAGE - 1] = image_of(references, row->id);
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(references->sort, slot);
 }

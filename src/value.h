@@ -20,6 +20,12 @@ geonn_copy_value(Datum value, bool by_value, int16 length)
 		datumCopy(value, by_value, length);
 }
 
+/*
+ * Have values of this type the same bytes wherever they are equal, by its btree order and
+ * this collation?  False where that is not known.
+ */
+extern bool geonn_equal_is_same(Oid type, Oid collation);
+
 /* how many bytes an integer type has, 0 for another type */
 static inline int
 geonn_integer_width(Oid type)

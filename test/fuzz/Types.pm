@@ -20,6 +20,9 @@ our @EXPORT = qw($create_types quoted id_type id_type_comparable_with id_types_e
 our $create_types = <<'SQL';
 CREATE TYPE size AS ENUM ('small', 'medium', 'Large', 'enormous');
 CREATE TYPE pair_of_them AS (a integer, b text);
+CREATE TYPE pair_of_numbers AS (a numeric, b float8);
+CREATE DOMAIN pair_domain AS pair_of_numbers CHECK ((VALUE).a > 0);
+CREATE DOMAIN list_domain AS integer[];
 CREATE DOMAIN number_domain AS integer CHECK (VALUE > -1000000);
 CREATE DOMAIN domain_of_domain AS number_domain;
 CREATE DOMAIN text_domain AS text COLLATE "C";
@@ -86,7 +89,6 @@ sub integers
 #   collation   as SQL has it, where the column is given one
 #   value       of a number from 0: the text of a value
 #   distinct    different numbers give different ids
-#   no_hash     the type cannot be hashed
 #   family      ids of types of one family can be compared (else those of one
 #               type), by the same collation
 my @id_types = (
@@ -194,11 +196,20 @@ my @id_types = (
 	{ type => 'cidr', result => ['inet'], value => one_of('10.0.0.0/8', '10.0.0.0/24', '::/0', '0.0.0.0/0') },
 	{ type => 'inet', value => one_of('10.0.0.1', '10.0.0.1/24', '::1', '192.168.0.0/16', '9.9.9.9') },
 	{ type => 'oid', value => sub { $_[0] == 0 ? 4294967295 : $_[0] }, distinct => 1 },
-	{ type => 'bit varying', value => one_of('', '0', '00', '1', '101'), no_hash => 1 },
-	{ type => 'money', value => one_of('1.00', '-2.50', '12'), no_hash => 1 },
+	{ type => 'bit varying', value => one_of('', '0', '00', '1', '101') },
+	{ type => 'money', value => one_of('1.00', '-2.50', '12') },
 	{ type => 'jsonb', value => one_of('1', '1.0', '"a"', 'null', '{"a": 1}', '{"a": 1.00}', '[]') },
 	{ type => 'int4range', value => one_of('empty', '[1,3)', '[1,2]', '(,)', '[0,1)') },
-	{ type => 'numrange', value => one_of('empty', '[1,3)', '[1.0,3.00)', '(,5)') });
+	{ type => 'numrange', value => one_of('empty', '[1,3)', '[1.0,3.00)', '(,5)') },
+	{ type => 'nummultirange', value => one_of('{}', '{[1,3)}', '{[1.0,3.00)}', '{[0,1],(2,3)}') },
+	{ type => 'numeric[]', value => one_of('{}', '{1}', '{1.0}', '{1.00,2}', '{1,2.0}', '{NULL}') },
+	{ type => 'pair_of_them', value => one_of('(1,a)', '(1,)', '(2,b)', '(,)', '(1,A)') },
+	{ type => 'pair_of_numbers', value => one_of('(1,1)', '(1,1.0)', '(1.0,1)', '(,2)', '(,2.0)', '(0,-0)') },
+	{ type => 'pair_domain', value => one_of('(1,1)', '(1,1.0)', '(1.0,1)', '(2,)') },
+	{ type => 'pair_of_numbers[]', value => one_of('{}', '{"(1,1)"}', '{"(1.0,1)"}', '{"(1,)","(2,2)"}') },
+	{ type => 'list_domain', value => one_of('{}', '{1}', '{1,2}', '{0}') },
+	{ type => 'bpchar', value => one_of('a', 'a ', 'a  ', 'b', '') },
+	{ type => 'tsvector', value => one_of('', 'a', 'a b', 'b:1') });
 
 # by types, with few values each
 my @by_types = (
@@ -241,7 +252,14 @@ my @by_types = (
 	[ 'oid', 1, 4294967295 ],
 	[ 'xid', 3, 4 ],
 	[ 'int4range', '[1,3)', '[1,2]', 'empty' ],
-	[ 'numrange', '[1,3)', '[1.0,3.00)', 'empty' ]);
+	[ 'numrange', '[1,3)', '[1.0,3.00)', 'empty' ],
+	[ 'pair_of_numbers', '(1,1)', '(1.0,1)', '(1,0)', '(,0)' ],
+	[ 'list_domain', '{1}', '{2}', '{}' ],
+	[ 'bit varying', '', '0', '00', '1' ],
+	[ 'bit(3)', '000', '101' ],
+	[ 'money', '1.00', '-2.50', '0' ],
+	[ 'money[]', '{1.00}', '{1.00,2.00}', '{}' ],
+	[ 'tsvector', 'a', 'b', 'a b' ]);
 
 # a text as an SQL literal
 sub quoted

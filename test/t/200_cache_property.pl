@@ -1,8 +1,9 @@
 
 # A table that is refreshed by what has changed is what a search for everything
-# returns: at each of many steps, in which points come, move, go, change
-# their groups, become invalid and are left alone, for caches that ask all kinds of
-# questions.
+# returns, to the byte: at each of many steps, in which points come, move, go, change
+# their groups, become invalid, are stored in another order and are left alone, for caches
+# that ask all kinds of questions, with ids of many types: arrays, composites, domains over
+# these, and such as are equal and have other bytes.
 #
 # short form: 40 of 200 steps
 
@@ -29,6 +30,13 @@ my %call = (
 	spheroid => q{geonn_nearest('obs', 'ref', metric => 'spheroid'},
 	spheroid_zoned => q{geonn_nearest('obs', 'ref', k => 5, metric => 'spheroid', by => '{zone}'},
 	others => q{geonn_nearest('obs', 'obs', k => 2, exclude_self => true},
+	listed => q{geonn_nearest('obs_listed', 'ref_listed', k => 3, keep_unmatched => true},
+	paired => q{geonn_nearest('obs_paired', 'ref_paired', k => 2, by => '{zone}'},
+	paired_domain => q{geonn_within('obs_paired_domain', 'ref', radius => 8e5},
+	ranges => q{geonn_nearest('obs_range', 'ref_range', k => 2},
+	alike => q{geonn_nearest('obs_alike', 'ref_alike', k => 3},
+	alike_tied => q{geonn_nearest('obs_alike', 'ref_alike', ties => 'all', keep_unmatched => true},
+	alike_pairs => q{geonn_nearest('obs_alike_pair', 'ref_alike_pair', k => 2, by => '{price}'},
 	named => q{geonn_nearest('obs_named', 'ref_named', k => 3, by => '{zone}', keep_unmatched => true},
 );
 
@@ -88,6 +96,9 @@ my @upheavals = (
 	"TRUNCATE obs",
 	"UPDATE ref SET zone = 'north'",
 	"ALTER TABLE obs ADD COLUMN IF NOT EXISTS note text",
+	# the same rows in another order
+	"CREATE TEMP TABLE other AS TABLE ref; TRUNCATE ref; INSERT INTO ref SELECT * FROM other ORDER BY random(); DROP TABLE other",
+	"CREATE TEMP TABLE other AS TABLE ref; TRUNCATE ref; INSERT INTO ref SELECT * FROM other ORDER BY id DESC; DROP TABLE other",
 	"SELECT geonn_cache_alter('five', '{\"k\": 4}'); SELECT geonn_cache_alter('five', '{\"k\": 5}')");
 
 srand($seed);
@@ -110,6 +121,22 @@ my $script = qq{
 	CREATE TABLE ref (LIKE obs INCLUDING ALL);
 	CREATE VIEW obs_named AS SELECT 'observation ' || id AS id, lat, lon, zone FROM obs;
 	CREATE VIEW ref_named AS SELECT md5(id::text)::uuid AS id, lat, lon, zone FROM ref;
+	CREATE TYPE pair AS (a numeric, b text);
+	CREATE DOMAIN pair_domain AS pair CHECK ((VALUE).a > 0);
+	CREATE VIEW obs_listed AS SELECT ARRAY[id % 10, id] AS id, lat, lon FROM obs;
+	CREATE VIEW ref_listed AS SELECT ARRAY['reference', id::text] AS id, lat, lon FROM ref;
+	CREATE VIEW obs_paired AS SELECT ROW(id, 'x')::pair AS id, lat, lon, zone FROM obs;
+	CREATE VIEW ref_paired AS SELECT ROW(id % 20, id)::pair AS id, lat, lon, zone FROM ref;
+	CREATE VIEW obs_paired_domain AS SELECT ROW(id, NULL)::pair::pair_domain AS id, lat, lon FROM obs;
+	CREATE VIEW obs_range AS SELECT int8range(id, 2 * id) AS id, lat, lon FROM obs;
+	CREATE VIEW ref_range AS SELECT nummultirange(numrange(id, id + 1)) AS id, lat, lon FROM ref;
+	-- equal ids of references with other bytes, and ids of observations that get others
+	CREATE VIEW obs_alike AS SELECT round(id, length(coalesce(zone, ''))) AS id, lat, lon FROM obs;
+	CREATE VIEW ref_alike AS SELECT round(id / 8, (id % 8)::integer) AS id, lat, lon FROM ref;
+	CREATE VIEW obs_alike_pair AS SELECT ROW(o.id, 'x')::pair AS id, lat, lon, length(zone)::money AS price
+	FROM (SELECT round(id, length(coalesce(zone, ''))) AS id, lat, lon, zone FROM obs) o;
+	CREATE VIEW ref_alike_pair AS SELECT ROW(round(id / 8, (id % 8)::integer), 'y')::pair AS id, lat, lon,
+		length(zone)::money AS price FROM ref;
 	$fill
 };
 
@@ -127,9 +154,9 @@ foreach my $step (1 .. $steps)
 		$script .= "CALL geonn_refresh('$name', '$mode');
 			WITH now AS MATERIALIZED (SELECT n.obs_id, n.rank, n.ref_id, n.distance
 				FROM $call{$name}, row_type => NULL::$name) n)
-			SELECT 'step $step, $name, $mode: ' || count(*) || ' differences' FROM (
-				(TABLE $name EXCEPT ALL TABLE now) UNION ALL (TABLE now EXCEPT ALL TABLE $name)) d
-			HAVING count(*) > 0;\n";
+			SELECT 'step $step, $name, $mode: ' || count(*) || ' differences'
+			FROM (SELECT obs_id, rank, t FROM $name t) t FULL JOIN now n ON t.obs_id = n.obs_id AND t.rank = n.rank
+			WHERE t.t OPERATOR(pg_catalog.*<>) n HAVING count(*) > 0;\n";
 	}
 }
 $script .= "SELECT 'done';\n";
