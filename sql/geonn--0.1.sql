@@ -1,5 +1,36 @@
 \echo Use "CREATE EXTENSION geonn" to load this file. \quit
 
+-- How names are found.  PostgreSQL runs this script as a superuser, with a search_path
+-- of the extension's schema and then pg_temp; pg_catalog is searched before both.  Other roles may
+-- be able to create objects in that schema, beforehand and later.  So:
+--
+--	 - Functions, operators, types and relations of PostgreSQL's are qualified by pg_catalog, operators
+--	   as OPERATOR(pg_catalog.=): among functions and operators a better match of another
+--	   schema would win.  Constructs that look up an operator by its bare name are not used
+--	   here: IN, CASE x WHEN, BETWEEN, NULLIF, IS DISTINCT FROM, USING.  Literals and the
+--	   arguments of functions have exactly the types that are declared.  Types that
+--	   SQL's grammar has words for (bigint, boolean, double precision, integer, smallint) are
+--	   PostgreSQL's whatever the search_path.
+--	 - The extension's own objects stand without a schema, since the extension can be
+--	   moved to another one.  Each is made here by a CREATE without OR REPLACE or IF NOT EXISTS,
+--	   which fails where an object of that name (of a function: with these arguments) is in the
+--	   schema already.  What is made here is not committed yet, so no other session
+--	   can rename or replace it meanwhile.  pg_temp comes last for relations and types, and is
+--	   never searched for functions and operators.
+--	 - Calls of the extension's own functions, and names of them without a call, have
+--	   exactly the declared types of all arguments.  An exact match wins against all
+--	   others; a planted function that takes the same arguments and more with defaults makes the
+--	   call ambiguous, and CREATE EXTENSION fails before anything has run.
+--
+-- Views, defaults and other expressions are stored with the objects' OIDs, so later objects
+-- are of no concern to them.
+
+-- A warning where roles that are not superusers may create objects beside the extension's.
+CREATE FUNCTION geonn_warn_of_creators() RETURNS pg_catalog.void
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+SELECT geonn_warn_of_creators();
+DROP FUNCTION geonn_warn_of_creators();
+
 CREATE TYPE geonn_pair AS (
 	obs_id bigint,
 	ref_id bigint,
@@ -17,17 +48,17 @@ COMMENT ON TYPE geonn_point_pair IS
 'the number of a point, its neighbour, and the metres between them';
 
 -- What the planner asks about the joins below.
-CREATE FUNCTION geonn_nearest_support(internal) RETURNS internal
+CREATE FUNCTION geonn_nearest_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-COMMENT ON FUNCTION geonn_nearest_support(internal) IS
+COMMENT ON FUNCTION geonn_nearest_support(pg_catalog.internal) IS
 'planner support for geonn_nearest and geonn_nearest_sql';
-CREATE FUNCTION geonn_within_support(internal) RETURNS internal
+CREATE FUNCTION geonn_within_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-COMMENT ON FUNCTION geonn_within_support(internal) IS
+COMMENT ON FUNCTION geonn_within_support(pg_catalog.internal) IS
 'planner support for geonn_within and geonn_within_sql';
-CREATE FUNCTION geonn_points_support(internal) RETURNS internal
+CREATE FUNCTION geonn_points_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-COMMENT ON FUNCTION geonn_points_support(internal) IS
+COMMENT ON FUNCTION geonn_points_support(pg_catalog.internal) IS
 'planner support for geonn_nearest_points';
 
 -- For each observation its k nearest references: the first in the order
@@ -64,84 +95,88 @@ COMMENT ON FUNCTION geonn_points_support(internal) IS
 -- Rows with a NULL id or coordinate are no candidates.  Where ref has no candidate
 -- obs is not read, unless its rows are kept.  The rows are the same on all
 -- devices and by all algorithms.
-CREATE FUNCTION geonn_nearest(obs regclass, ref regclass,
+CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							  k integer DEFAULT 1,
 							  max_distance double precision DEFAULT NULL,
-							  metric text DEFAULT 'sphere',
-							  by name[] DEFAULT NULL,
+							  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+							  by pg_catalog.name[] DEFAULT NULL,
 							  exclude_self boolean DEFAULT false,
 							  keep_unmatched boolean DEFAULT false,
-							  ties text DEFAULT 'first',
-							  invalid text DEFAULT 'skip',
-							  options jsonb DEFAULT '{}',
-							  row_type anyelement DEFAULT NULL::geonn_pair)
-	RETURNS SETOF anyelement
+							  ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
+							  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+							  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							  row_type pg_catalog.anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF pg_catalog.anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
 	SUPPORT geonn_nearest_support;
-COMMENT ON FUNCTION geonn_nearest(regclass, regclass, integer, double precision, text, name[],
-								  boolean, boolean, text, text, jsonb, anyelement) IS
+COMMENT ON FUNCTION geonn_nearest(pg_catalog.regclass, pg_catalog.regclass, integer,
+	double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of obs the nearest rows of ref, with the distance in metres';
 
 -- The same for what two queries return: one SELECT each, with columns id, lat
 -- and lon, or id and a point, and those of the argument by.
-CREATE FUNCTION geonn_nearest_sql(obs_sql text, ref_sql text,
+CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								  k integer DEFAULT 1,
 								  max_distance double precision DEFAULT NULL,
-								  metric text DEFAULT 'sphere',
-								  by name[] DEFAULT NULL,
+								  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+								  by pg_catalog.name[] DEFAULT NULL,
 								  exclude_self boolean DEFAULT false,
 								  keep_unmatched boolean DEFAULT false,
-								  ties text DEFAULT 'first',
-								  invalid text DEFAULT 'skip',
-								  options jsonb DEFAULT '{}',
-								  row_type anyelement DEFAULT NULL::geonn_pair)
-	RETURNS SETOF anyelement
+								  ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
+								  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+								  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+								  row_type pg_catalog.anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF pg_catalog.anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
 	SUPPORT geonn_nearest_support;
-COMMENT ON FUNCTION geonn_nearest_sql(text, text, integer, double precision, text, name[],
-									  boolean, boolean, text, text, jsonb, anyelement) IS
+COMMENT ON FUNCTION geonn_nearest_sql(pg_catalog.text, pg_catalog.text, integer, double precision,
+	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text,
+	pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of one query the nearest rows of another, with the distance in metres';
 
 -- Every pair of an observation and a reference that are at most radius metres
 -- apart; arguments and rows as those of geonn_nearest.
-CREATE FUNCTION geonn_within(obs regclass, ref regclass,
+CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							 radius double precision,
-							 metric text DEFAULT 'sphere',
-							 by name[] DEFAULT NULL,
+							 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+							 by pg_catalog.name[] DEFAULT NULL,
 							 exclude_self boolean DEFAULT false,
 							 keep_unmatched boolean DEFAULT false,
-							 invalid text DEFAULT 'skip',
-							 options jsonb DEFAULT '{}',
-							 row_type anyelement DEFAULT NULL::geonn_pair)
-	RETURNS SETOF anyelement
+							 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+							 options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							 row_type pg_catalog.anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF pg_catalog.anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
 	SUPPORT geonn_within_support;
-COMMENT ON FUNCTION geonn_within(regclass, regclass, double precision, text, name[], boolean,
-								 boolean, text, jsonb, anyelement) IS
+COMMENT ON FUNCTION geonn_within(pg_catalog.regclass, pg_catalog.regclass, double precision,
+	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.jsonb,
+	pg_catalog.anyelement) IS
 'every pair of rows of obs and ref that are within a radius in metres';
 
-CREATE FUNCTION geonn_within_sql(obs_sql text, ref_sql text,
+CREATE FUNCTION geonn_within_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								 radius double precision,
-								 metric text DEFAULT 'sphere',
-								 by name[] DEFAULT NULL,
+								 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+								 by pg_catalog.name[] DEFAULT NULL,
 								 exclude_self boolean DEFAULT false,
 								 keep_unmatched boolean DEFAULT false,
-								 invalid text DEFAULT 'skip',
-								 options jsonb DEFAULT '{}',
-								 row_type anyelement DEFAULT NULL::geonn_pair)
-	RETURNS SETOF anyelement
+								 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+								 options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+								 row_type pg_catalog.anyelement DEFAULT NULL::geonn_pair)
+	RETURNS SETOF pg_catalog.anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
 	SUPPORT geonn_within_support;
-COMMENT ON FUNCTION geonn_within_sql(text, text, double precision, text, name[], boolean,
-									 boolean, text, jsonb, anyelement) IS
+COMMENT ON FUNCTION geonn_within_sql(pg_catalog.text, pg_catalog.text, double precision,
+	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.jsonb,
+	pg_catalog.anyelement) IS
 'every pair of rows of two queries that are within a radius in metres';
 
 -- The nearest references of points that are given as two arrays, of latitudes
@@ -149,23 +184,23 @@ COMMENT ON FUNCTION geonn_within_sql(text, text, double precision, text, name[],
 -- have the columns ord, ref_id, distance, rank, obs_lat, obs_lon, ref_lat,
 -- ref_lon and bearing.
 CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precision[],
-									 ref regclass,
+									 ref pg_catalog.regclass,
 									 k integer DEFAULT 1,
 									 max_distance double precision DEFAULT NULL,
-									 metric text DEFAULT 'sphere',
+									 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 									 keep_unmatched boolean DEFAULT false,
-									 ties text DEFAULT 'first',
-									 invalid text DEFAULT 'skip',
-									 options jsonb DEFAULT '{}',
-									 row_type anyelement DEFAULT NULL::geonn_point_pair)
-	RETURNS SETOF anyelement
+									 ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
+									 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+									 options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+									 row_type pg_catalog.anyelement DEFAULT NULL::geonn_point_pair)
+	RETURNS SETOF pg_catalog.anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 100
 	SUPPORT geonn_points_support;
-COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[], regclass,
-										 integer, double precision, text, boolean, text, text,
-										 jsonb, anyelement) IS
+COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[],
+	pg_catalog.regclass, integer, double precision, pg_catalog.text, boolean, pg_catalog.text,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each of the points in two arrays the nearest rows of ref';
 
 -- Metres between two points given in degrees: with the metric 'sphere' along
@@ -175,27 +210,27 @@ COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[],
 -- so is another metric.
 CREATE FUNCTION geonn_distance(lat1 double precision, lon1 double precision,
 							   lat2 double precision, lon2 double precision,
-							   metric text DEFAULT 'sphere')
+							   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text)
 	RETURNS double precision
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	IMMUTABLE STRICT PARALLEL SAFE
 	COST 10;
-COMMENT ON FUNCTION geonn_distance(double precision, double precision,
-								   double precision, double precision, text) IS
+COMMENT ON FUNCTION geonn_distance(double precision, double precision, double precision,
+	double precision, pg_catalog.text) IS
 'metres between two points of latitude and longitude in degrees';
 
 -- The columns that geonn_nearest uses of a relation, or the error that it
 -- raises where it cannot tell.
-CREATE FUNCTION geonn_describe(rel regclass,
-							   OUT role text,		-- id, latitude, longitude
-							   OUT column_name name,
-							   OUT type regtype,
-							   OUT reason text)		-- why it was chosen
-	RETURNS SETOF record
+CREATE FUNCTION geonn_describe(rel pg_catalog.regclass,
+							   OUT role pg_catalog.text,	-- id, latitude, longitude
+							   OUT column_name pg_catalog.name,
+							   OUT type pg_catalog.regtype,
+							   OUT reason pg_catalog.text)	-- why it was chosen
+	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE STRICT PARALLEL SAFE
 	ROWS 3;
-COMMENT ON FUNCTION geonn_describe(regclass) IS
+COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass) IS
 'which columns of a relation are its id and its coordinates, and why';
 
 -- What to know of a relation's points before a join: counts of rows.  options
@@ -203,7 +238,7 @@ COMMENT ON FUNCTION geonn_describe(regclass) IS
 -- geonn_nearest.  duplicate_coordinates and duplicate_ids count the rows beyond
 -- the first of each place and id; the latter is NULL where the ids' type has no
 -- order.
-CREATE FUNCTION geonn_check(rel regclass, options jsonb DEFAULT '{}',
+CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
 							OUT rows bigint,
 							OUT null_ids bigint,
 							OUT null_coordinates bigint,
@@ -217,15 +252,15 @@ CREATE FUNCTION geonn_check(rel regclass, options jsonb DEFAULT '{}',
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE STRICT PARALLEL RESTRICTED
 	COST 10000;
-COMMENT ON FUNCTION geonn_check(regclass, jsonb) IS
+COMMENT ON FUNCTION geonn_check(pg_catalog.regclass, pg_catalog.jsonb) IS
 'counts of what a join would leave out of a relation, or may surprise by';
 
 -- How the engine is.  Starts nothing, and takes about a second at most.
 CREATE FUNCTION geonn_status(
-		OUT state text,			-- stopped, starting, running, not answering, failed
+		OUT state pg_catalog.text,	-- stopped, starting, running, not answering, failed
 		OUT supervisor_pid integer,
 		OUT engine_pid integer,
-		OUT version text,		-- of the engine
+		OUT version pg_catalog.text,	-- of the engine
 		OUT devices integer,	-- that geonn.device = auto uses
 		OUT sessions integer,	-- statements at work
 		OUT sessions_waiting integer,	-- statements that wait for others to end
@@ -235,8 +270,8 @@ CREATE FUNCTION geonn_status(
 		OUT transfer_memory bigint,			-- bytes shared with sessions
 		OUT transfer_memory_limit bigint,	-- bytes
 		OUT kept_memory bigint,	-- bytes that kept datasets take
-		OUT started_at timestamptz,
-		OUT reason text)		-- why it is not running, or why on no GPU
+		OUT started_at pg_catalog.timestamptz,
+		OUT reason pg_catalog.text)	-- why it is not running, or why on no GPU
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION geonn_status() IS
@@ -244,21 +279,21 @@ COMMENT ON FUNCTION geonn_status() IS
 
 CREATE FUNCTION geonn_device_status(
 		OUT device integer,		-- 0 is the CPU
-		OUT kind text,			-- cpu, cuda
-		OUT name text,
-		OUT uuid text,			-- of a GPU
-		OUT state text,			-- ready, failed
+		OUT kind pg_catalog.text,	-- cpu, cuda
+		OUT name pg_catalog.text,
+		OUT uuid pg_catalog.text,	-- of a GPU
+		OUT state pg_catalog.text,	-- ready, failed
 		OUT used boolean,		-- where geonn.device = auto
 		OUT threads integer,	-- of the CPU
-		OUT compute_capability text,	-- of a GPU
+		OUT compute_capability pg_catalog.text,	-- of a GPU
 		OUT memory_total bigint,		-- bytes
 		OUT memory_free bigint,			-- bytes
 		OUT utilization integer,		-- of a GPU: percent of the time
 		OUT temperature integer,		-- of a GPU: degrees Celsius
 		OUT power double precision,		-- of a GPU: watts
 		OUT batches bigint,		-- searched since the engine started
-		OUT reason text)		-- why it failed
-	RETURNS SETOF record
+		OUT reason pg_catalog.text)	-- why it failed
+	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED
 	ROWS 2;
@@ -275,44 +310,49 @@ GRANT SELECT ON geonn_devices TO PUBLIC;
 -- What caches there are.  Users read the view geonn_caches.
 CREATE SEQUENCE geonn_cache_id AS integer;
 CREATE TABLE geonn_cache (
-	id integer PRIMARY KEY DEFAULT nextval('geonn_cache_id'),
-	name text NOT NULL UNIQUE,
-	target regclass NOT NULL UNIQUE,	-- the table with the neighbours; its owner is the cache's
-	obs regclass NOT NULL,
-	ref regclass NOT NULL,
+	id integer PRIMARY KEY DEFAULT pg_catalog.nextval('geonn_cache_id'::pg_catalog.regclass),
+	name pg_catalog.text NOT NULL UNIQUE,
+	target pg_catalog.regclass NOT NULL UNIQUE,	-- the table with the neighbours; its owner is the cache's
+	obs pg_catalog.regclass NOT NULL,
+	ref pg_catalog.regclass NOT NULL,
 	k integer,							-- NULL: all within radius
 	max_distance double precision,
 	radius double precision,
-	metric text NOT NULL,
-	by name[],
+	metric pg_catalog.text NOT NULL,
+	by pg_catalog.name[],
 	exclude_self boolean NOT NULL,
 	keep_unmatched boolean NOT NULL,
-	ties text NOT NULL,
-	invalid text NOT NULL,
-	options jsonb NOT NULL,
-	changed_since name,					-- column of obs, or NULL
-	schedule text						-- as geonn_schedule was given it
+	ties pg_catalog.text NOT NULL,
+	invalid pg_catalog.text NOT NULL,
+	options pg_catalog.jsonb NOT NULL,
+	changed_since pg_catalog.name,	-- column of obs, or NULL
+	schedule pg_catalog.text	-- as geonn_schedule was given it
 );
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
-SELECT pg_catalog.pg_extension_config_dump('geonn_cache', '');
-SELECT pg_catalog.pg_extension_config_dump('geonn_cache_id', '');
+-- pg_dump writes the OID of a relation that is gone as a number, and where that is restored the number may
+-- be another relation's: such caches stay behind.
+SELECT pg_catalog.pg_extension_config_dump('geonn_cache'::pg_catalog.regclass,
+	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) target::pg_catalog.oid)
+	AND EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) obs::pg_catalog.oid)
+	AND EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) ref::pg_catalog.oid)'::pg_catalog.text);
+SELECT pg_catalog.pg_extension_config_dump('geonn_cache_id'::pg_catalog.regclass, ''::pg_catalog.text);
 
 -- Runs of geonn_refresh, geonn.log_keep of each cache.
 CREATE TABLE geonn_cache_run (
 	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	cache integer NOT NULL,
-	started timestamptz NOT NULL,
-	finished timestamptz,
-	status text NOT NULL,				-- running, succeeded, failed, skipped
+	started pg_catalog.timestamptz NOT NULL,
+	finished pg_catalog.timestamptz,
+	status pg_catalog.text NOT NULL,	-- running, succeeded, failed, skipped
 	pid integer NOT NULL,
-	mode text,							-- fill, full, incremental, unchanged
-	reason text,						-- of the mode
+	mode pg_catalog.text,	-- fill, full, incremental, unchanged
+	reason pg_catalog.text,	-- of the mode
 	searched bigint,					-- observations, where they were counted
 	rows bigint,						-- of the table, afterwards
 	inserted bigint,
 	updated bigint,
 	deleted bigint,
-	error text
+	error pg_catalog.text
 );
 CREATE INDEX ON geonn_cache_run (cache, id);
 COMMENT ON TABLE geonn_cache_run IS 'the latest runs of geonn_refresh';
@@ -329,11 +369,11 @@ CREATE TABLE geonn_cache_total (
 CREATE UNLOGGED TABLE geonn_cache_seen (
 	cache integer PRIMARY KEY,
 	valid boolean NOT NULL,				-- else the first run has yet to end
-	signature text NOT NULL,			-- what the cache asked, of which types
+	signature pg_catalog.text NOT NULL,	-- what the cache asked, of which types
 	rows bigint NOT NULL,				-- of the table
-	labels bytea[] NOT NULL,			-- of obs and ref; empty where there is none
+	labels pg_catalog.bytea[] NOT NULL,	-- of obs and ref; empty where there is none
 	seeds bigint[] NOT NULL,			-- of the copies' hashes
-	since timestamptz,					-- for changed_since: what is not older may be new
+	since pg_catalog.timestamptz,	-- for changed_since: what is not older may be new
 	copied boolean NOT NULL,			-- are there copies?
 	futile integer NOT NULL,			-- copies in a row that were of no use
 	pause integer NOT NULL				-- runs until another one is made
@@ -342,7 +382,7 @@ CREATE UNLOGGED TABLE geonn_cache_part (
 	cache integer,
 	side smallint,						-- 0: obs, 1: ref
 	number integer,
-	contents bytea NOT NULL,
+	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE geonn_cache_part ALTER contents SET STORAGE EXTERNAL;
@@ -350,7 +390,7 @@ CREATE UNLOGGED TABLE geonn_cache_directory (
 	cache integer,
 	side smallint,
 	number integer,
-	contents bytea NOT NULL,
+	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
 );
 ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
@@ -371,41 +411,42 @@ ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 --
 -- Whoever calls it owns the table and the cache; refreshes run as the table's
 -- owner.  Returns the table.
-CREATE FUNCTION geonn_cache_create(name text, obs regclass, ref regclass,
+CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass, ref pg_catalog.regclass,
 								   k integer DEFAULT 1,
 								   max_distance double precision DEFAULT NULL,
-								   metric text DEFAULT 'sphere',
-								   by name[] DEFAULT NULL,
+								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+								   by pg_catalog.name[] DEFAULT NULL,
 								   exclude_self boolean DEFAULT false,
 								   keep_unmatched boolean DEFAULT false,
-								   ties text DEFAULT 'first',
-								   invalid text DEFAULT 'skip',
-								   options jsonb DEFAULT '{}',
-								   target text DEFAULT NULL,
+								   ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
+								   invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+								   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+								   target pg_catalog.text DEFAULT NULL,
 								   radius double precision DEFAULT NULL,
-								   changed_since name DEFAULT NULL)
-	RETURNS regclass
+								   changed_since pg_catalog.name DEFAULT NULL)
+	RETURNS pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_cache_create(text, regclass, regclass, integer, double precision, text,
-									   name[], boolean, boolean, text, text, jsonb, text,
-									   double precision, name) IS
+COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
+	integer, double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean,
+	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, double precision,
+	pg_catalog.name) IS
 'makes a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes what a cache asks, or its name: changes has any of name, k, max_distance,
 -- radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and
 -- changed_since.  The table's rows change with the next refresh.
-CREATE FUNCTION geonn_cache_alter(name text, changes jsonb) RETURNS void
+CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_cache_alter(text, jsonb) IS
+COMMENT ON FUNCTION geonn_cache_alter(pg_catalog.text, pg_catalog.jsonb) IS
 'changes what a cache asks, or its name';
 
 -- Drops a cache with its table and its schedule; or keeps the table as it is.
-CREATE FUNCTION geonn_cache_drop(name text, keep_table boolean DEFAULT false) RETURNS void
+CREATE FUNCTION geonn_cache_drop(name pg_catalog.text, keep_table boolean DEFAULT false) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_cache_drop(text, boolean) IS
+COMMENT ON FUNCTION geonn_cache_drop(pg_catalog.text, boolean) IS
 'drops a cache and its table';
 
 -- Makes a cache's table what a search would return now.  mode is 'full': search
@@ -413,21 +454,21 @@ COMMENT ON FUNCTION geonn_cache_drop(text, boolean) IS
 -- changed, if there is a copy of what the last run saw; or 'auto', whichever is
 -- less work.  Writes the rows that differ, and no others.  Called outside a
 -- transaction block it keeps a record of failures, too.
-CREATE PROCEDURE geonn_refresh(name text, mode text DEFAULT 'auto')
+CREATE PROCEDURE geonn_refresh(name pg_catalog.text, mode pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	AS 'MODULE_PATHNAME' LANGUAGE C;
-COMMENT ON PROCEDURE geonn_refresh(text, text) IS
+COMMENT ON PROCEDURE geonn_refresh(pg_catalog.text, pg_catalog.text) IS
 'brings the table of a cache up to date';
 
 -- The same for all caches of the current user, one after the other; a failure of
 -- one is a warning.
-CREATE PROCEDURE geonn_refresh_all(mode text DEFAULT 'auto')
+CREATE PROCEDURE geonn_refresh_all(mode pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	AS 'MODULE_PATHNAME' LANGUAGE C;
-COMMENT ON PROCEDURE geonn_refresh_all(text) IS
+COMMENT ON PROCEDURE geonn_refresh_all(pg_catalog.text) IS
 'brings the tables of all caches of the current user up to date';
 
 -- Of the tables' triggers: somebody else has changed the rows, so that the next
 -- refresh looks at all of them.
-CREATE FUNCTION geonn_cache_changed() RETURNS trigger
+CREATE FUNCTION geonn_cache_changed() RETURNS pg_catalog.trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_changed() IS
 'has the next refresh of a cache look at all rows of its table';
@@ -436,77 +477,94 @@ COMMENT ON FUNCTION geonn_cache_changed() IS
 -- pg_cron 1.5 on, '30 seconds'.  A schedule takes the place of the former one.
 -- The job runs as the owner of the cache's table, and it is the owner who needs
 -- USAGE on schema cron.  Returns pg_cron's number of the job.
-CREATE FUNCTION geonn_schedule(name text, schedule text) RETURNS bigint
+CREATE FUNCTION geonn_schedule(name pg_catalog.text, schedule pg_catalog.text) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_schedule(text, text) IS
+COMMENT ON FUNCTION geonn_schedule(pg_catalog.text, pg_catalog.text) IS
 'has pg_cron refresh a cache';
 
 -- Ends that.  Returns whether there was a schedule.
-CREATE FUNCTION geonn_unschedule(name text) RETURNS boolean
+CREATE FUNCTION geonn_unschedule(name pg_catalog.text) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_unschedule(text) IS
+COMMENT ON FUNCTION geonn_unschedule(pg_catalog.text) IS
 'has pg_cron refresh a cache no more';
 
 -- The first start after that time by a schedule of pg_cron; of one in seconds, the
 -- latest that it can be.  NULL for '@reboot', and where there is none within 40 years.
-CREATE FUNCTION geonn_next_start(schedule text, after timestamptz DEFAULT now(),
-								 time_zone text DEFAULT 'GMT')
-	RETURNS timestamptz
+CREATE FUNCTION geonn_next_start(schedule pg_catalog.text,
+								 after pg_catalog.timestamptz DEFAULT pg_catalog.now(),
+								 time_zone pg_catalog.text DEFAULT 'GMT'::pg_catalog.text)
+	RETURNS pg_catalog.timestamptz
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION geonn_next_start(text, timestamptz, text) IS
+COMMENT ON FUNCTION geonn_next_start(pg_catalog.text, pg_catalog.timestamptz, pg_catalog.text) IS
 'when a schedule of pg_cron is due';
 
--- For the view geonn_caches: of the job that pg_cron has, which may be inactive or gone.
-CREATE FUNCTION geonn_cache_next_start(cache integer, name text, owner oid) RETURNS timestamptz
+-- When pg_cron refreshes the cache of this number next, by the job that it has, which may
+-- be inactive or gone.  NULL for those to whom the view geonn_caches does not show the cache.
+CREATE FUNCTION geonn_cache_next_start(cache integer) RETURNS pg_catalog.timestamptz
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_cache_next_start(integer, text, oid) IS
+COMMENT ON FUNCTION geonn_cache_next_start(integer) IS
 'when pg_cron refreshes a cache next';
 
+-- Nothing but the owner and the views below reaches these tables, not even by membership in
+-- pg_read_all_data and pg_write_all_data: row-level security without a policy leaves them empty
+-- and refuses new rows.
+ALTER TABLE geonn_cache ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_run ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_total ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_seen ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_part ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_directory ENABLE ROW LEVEL SECURITY;
+
 -- The caches of roles that the current user is a member of; to pg_read_all_stats
--- all of them.
-CREATE VIEW geonn_caches AS
+-- all of them.  One whose table is gone is its extension's owner's.  As security barriers these views
+-- show their rows to no function of the query's before they have passed the condition.
+CREATE VIEW geonn_caches WITH (security_barrier) AS
 	SELECT c.name, c.target, pg_catalog.pg_get_userbyid(t.relowner) AS owner, c.obs, c.ref,
 		r.started AS last_start,
 		r.finished AS last_finish,
 		-- a process that ended without a word has left its row as it was
-		CASE WHEN r.status = 'running' AND NOT EXISTS (
+		CASE WHEN r.status OPERATOR(pg_catalog.=) 'running'::pg_catalog.text AND NOT EXISTS (
 				SELECT FROM pg_catalog.pg_locks l
-				WHERE l.locktype = 'object' AND l.granted AND l.pid = r.pid
-				AND l.classid = 'geonn_cache'::pg_catalog.regclass
-				AND l.objid = c.id::pg_catalog.oid)
-			THEN 'interrupted' ELSE r.status END AS status,
-		r.error, r.mode,
-		r.rows, r.inserted + r.updated + r.deleted AS rows_changed,
-		coalesce(n.runs, 0) AS runs, coalesce(n.failures, 0) AS failures,
+				WHERE l.locktype OPERATOR(pg_catalog.=) 'object'::pg_catalog.text
+				AND l.granted AND l.pid OPERATOR(pg_catalog.=) r.pid
+				AND l.classid OPERATOR(pg_catalog.=) e.oid
+				AND l.objid OPERATOR(pg_catalog.=) c.id::pg_catalog.oid)
+			THEN 'interrupted'::pg_catalog.text ELSE r.status END AS status,
+		r.error, r.mode, r.rows,
+		r.inserted OPERATOR(pg_catalog.+) r.updated OPERATOR(pg_catalog.+) r.deleted AS rows_changed,
+		COALESCE(n.runs, 0::bigint) AS runs, COALESCE(n.failures, 0::bigint) AS failures,
 		c.schedule,
-		geonn_cache_next_start(c.id, c.name, t.relowner) AS next_start
+		geonn_cache_next_start(c.id) AS next_start
 	FROM geonn_cache c
-		LEFT JOIN pg_catalog.pg_class t ON t.oid = c.target
-		LEFT JOIN geonn_cache_total n ON n.cache = c.id
+		JOIN pg_catalog.pg_class e
+			ON e.oid OPERATOR(pg_catalog.=) 'geonn_cache'::pg_catalog.regclass::pg_catalog.oid
+		LEFT JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) c.target::pg_catalog.oid
+		LEFT JOIN geonn_cache_total n ON n.cache OPERATOR(pg_catalog.=) c.id
 		LEFT JOIN LATERAL (
 			SELECT * FROM geonn_cache_run r
-			WHERE r.cache = c.id AND r.status <> 'skipped'
-			ORDER BY r.id DESC LIMIT 1) r ON true
-	WHERE t.oid IS NULL
-		OR pg_catalog.pg_has_role(t.relowner, 'USAGE')
-		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE');
+			WHERE r.cache OPERATOR(pg_catalog.=) c.id
+			AND r.status OPERATOR(pg_catalog.<>) 'skipped'::pg_catalog.text
+			ORDER BY r.id DESC LIMIT 1::bigint) r ON true
+	WHERE pg_catalog.pg_has_role(COALESCE(t.relowner, e.relowner), 'USAGE'::pg_catalog.text)
+		OR pg_catalog.pg_has_role('pg_read_all_stats'::pg_catalog.name, 'USAGE'::pg_catalog.text);
 COMMENT ON VIEW geonn_caches IS
 'tables of neighbours that are kept up to date, and how their last refresh went';
 GRANT SELECT ON geonn_caches TO PUBLIC;
 
-CREATE VIEW geonn_cache_log AS
+CREATE VIEW geonn_cache_log WITH (security_barrier) AS
 	SELECT c.name, r.started, r.finished, r.status, r.pid, r.mode, r.reason,
 		r.searched, r.rows, r.inserted, r.updated, r.deleted, r.error
 	FROM geonn_cache_run r
-		JOIN geonn_cache c ON c.id = r.cache
-		LEFT JOIN pg_catalog.pg_class t ON t.oid = c.target
-	WHERE t.oid IS NULL
-		OR pg_catalog.pg_has_role(t.relowner, 'USAGE')
-		OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')
+		JOIN geonn_cache c ON c.id OPERATOR(pg_catalog.=) r.cache
+		JOIN pg_catalog.pg_class e
+			ON e.oid OPERATOR(pg_catalog.=) 'geonn_cache'::pg_catalog.regclass::pg_catalog.oid
+		LEFT JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) c.target::pg_catalog.oid
+	WHERE pg_catalog.pg_has_role(COALESCE(t.relowner, e.relowner), 'USAGE'::pg_catalog.text)
+		OR pg_catalog.pg_has_role('pg_read_all_stats'::pg_catalog.name, 'USAGE'::pg_catalog.text)
 	ORDER BY r.id;
 COMMENT ON VIEW geonn_cache_log IS 'the latest refreshes of each cache';
 GRANT SELECT ON geonn_cache_log TO PUBLIC;
@@ -514,26 +572,26 @@ GRANT SELECT ON geonn_cache_log TO PUBLIC;
 -- ---- watching ----
 
 -- Calls under way: one row for each call of a join, whichever processes work for it.
--- Names and arguments of other users' calls are for members of pg_read_all_stats;
--- those of calls in other databases are NULL.
+-- Relations and arguments of other users' calls are for members of pg_read_all_stats;
+-- names and arguments of calls in other databases are NULL.
 CREATE FUNCTION geonn_progress(
 		OUT pid integer,		-- of the process that is called
 		OUT sessions integer,	-- that it and its workers have with the engine
-		OUT datid oid,
-		OUT userid oid,
-		OUT function text,
-		OUT obs oid,			-- NULL for queries and arrays
-		OUT obs_name text,
-		OUT ref oid,
-		OUT ref_name text,
-		OUT arguments text,		-- those that do not have their defaults
-		OUT phase text,
+		OUT datid pg_catalog.oid,
+		OUT userid pg_catalog.oid,
+		OUT function pg_catalog.text,
+		OUT obs pg_catalog.oid,	-- NULL for queries and arrays
+		OUT obs_name pg_catalog.text,
+		OUT ref pg_catalog.oid,
+		OUT ref_name pg_catalog.text,
+		OUT arguments pg_catalog.text,	-- those that do not have their defaults
+		OUT phase pg_catalog.text,
 		OUT observations_done bigint,
 		OUT observations_expected bigint,	-- as estimated; NULL where nobody knows
 		OUT references_read bigint,
-		OUT device text,		-- that work for it, or did: CPU, GPU 1, ...
-		OUT started_at timestamptz)
-	RETURNS SETOF record
+		OUT device pg_catalog.text,	-- that work for it, or did: CPU, GPU 1, ...
+		OUT started_at pg_catalog.timestamptz)
+	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED
 	ROWS 10;
@@ -541,11 +599,13 @@ COMMENT ON FUNCTION geonn_progress() IS
 'the rows of the view geonn_stat_progress';
 
 CREATE VIEW geonn_stat_progress AS
-	SELECT p.pid, p.sessions, p.datid, d.datname, p.userid, pg_get_userbyid(p.userid) AS usename,
+	SELECT p.pid, p.sessions, p.datid, d.datname, p.userid,
+		   pg_catalog.pg_get_userbyid(p.userid) AS usename,
 		   p.function, p.obs, p.obs_name, p.ref, p.ref_name, p.arguments, p.phase,
 		   p.observations_done, p.observations_expected, p.references_read, p.device,
 		   p.started_at
-	FROM geonn_progress() p LEFT JOIN pg_database d ON d.oid = p.datid;
+	FROM geonn_progress() p
+		LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) p.datid;
 COMMENT ON VIEW geonn_stat_progress IS
 'calls of joins under way, and how far they are';
 GRANT SELECT ON geonn_stat_progress TO PUBLIC;
@@ -554,14 +614,14 @@ GRANT SELECT ON geonn_stat_progress TO PUBLIC;
 -- database, user, function, pair of relations and arguments.  Of 1,000 of them figures
 -- are kept, of those called last.  The times of the phases add up to the total.
 CREATE FUNCTION geonn_statistics(
-		OUT datid oid,
-		OUT userid oid,
-		OUT function text,
-		OUT obs oid,			-- NULL for queries and arrays
-		OUT obs_name text,
-		OUT ref oid,
-		OUT ref_name text,
-		OUT arguments text,		-- those that do not have their defaults
+		OUT datid pg_catalog.oid,
+		OUT userid pg_catalog.oid,
+		OUT function pg_catalog.text,
+		OUT obs pg_catalog.oid,	-- NULL for queries and arrays
+		OUT obs_name pg_catalog.text,
+		OUT ref pg_catalog.oid,
+		OUT ref_name pg_catalog.text,
+		OUT arguments pg_catalog.text,	-- those that do not have their defaults
 		OUT calls bigint,
 		OUT failed bigint,		-- of these: cancelled, or ended by an error
 		OUT rows bigint,		-- returned
@@ -582,10 +642,10 @@ CREATE FUNCTION geonn_statistics(
 		OUT searching_time double precision,
 		OUT waiting_time double precision,	-- for a device
 		OUT reading_observations_time double precision,
-		OUT last_error text,	-- of the engine
-		OUT last_error_at timestamptz,
-		OUT stats_since timestamptz)
-	RETURNS SETOF record
+		OUT last_error pg_catalog.text,	-- of the engine
+		OUT last_error_at pg_catalog.timestamptz,
+		OUT stats_since pg_catalog.timestamptz)
+	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED
 	ROWS 100;
@@ -593,19 +653,20 @@ COMMENT ON FUNCTION geonn_statistics() IS
 'the rows of the view geonn_stat';
 
 CREATE VIEW geonn_stat AS
-	SELECT s.datid, d.datname, s.userid, pg_get_userbyid(s.userid) AS usename, s.function,
+	SELECT s.datid, d.datname, s.userid, pg_catalog.pg_get_userbyid(s.userid) AS usename, s.function,
 		   s.obs, s.obs_name, s.ref, s.ref_name, s.arguments, s.calls, s.failed, s.rows,
 		   s.observations, s.observations_skipped, s.unmatched, s.references_read,
 		   s.references_skipped, s.references_kept, s.batches, s.bytes, s.fallbacks,
 		   s.total_time, s.queued_time, s.reading_references_time, s.sorting_references_time,
 		   s.building_time, s.searching_time, s.waiting_time, s.reading_observations_time,
 		   s.last_error, s.last_error_at, s.stats_since
-	FROM geonn_statistics() s LEFT JOIN pg_database d ON d.oid = s.datid;
+	FROM geonn_statistics() s
+		LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) s.datid;
 COMMENT ON VIEW geonn_stat IS
 'calls of joins that have ended: their rows, their times, their errors';
 GRANT SELECT ON geonn_stat TO PUBLIC;
 
-CREATE FUNCTION geonn_stat_reset() RETURNS void
+CREATE FUNCTION geonn_stat_reset() RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION geonn_stat_reset() IS

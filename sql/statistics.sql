@@ -83,8 +83,9 @@ CREATE ROLE regress_geonn_watcher;
 CREATE ROLE regress_geonn_reader IN ROLE pg_read_all_stats;
 GRANT USAGE ON SCHEMA statistics TO regress_geonn_watcher, regress_geonn_reader;
 SET ROLE regress_geonn_watcher;
-SELECT function, obs = 'statistics.obs'::regclass AS obs, obs_name, ref_name, arguments, calls
-FROM geonn_stat WHERE obs = 'statistics.obs'::regclass AND ref = 'statistics.ref'::regclass AND function = 'geonn_within' ORDER BY rows;
+SELECT count(*) > 1 AS calls, count(obs) AS obs, count(obs_name) AS obs_name, count(ref) AS ref, count(ref_name) AS ref_name,
+    count(arguments) AS arguments
+FROM geonn_stat WHERE datname = current_database() AND function = 'geonn_within';
 SELECT geonn_stat_reset();
 SET ROLE regress_geonn_reader;
 SELECT function, obs_name, ref_name, arguments, calls

@@ -3,10 +3,12 @@
  *		The tables in which the extension keeps its caches, and their locks.
  *
  * The tables belong to the extension's owner and are nobody else's to read or write:
- * users have the views.  So statements on them run with their owner's privileges, and
- * with no operators but PostgreSQL's own in reach; what they are about is checked
- * here: a cache is its target's owner's, as an index is, and may be had by the
- * members of that role.
+ * users have the views.  So statements on them run with their owner's privileges, most
+ * often a superuser's, and find nothing by name that another role could have put there: the
+ * search_path is set for them, and functions, operators (OPERATOR(pg_catalog.=), and no IN, CASE x
+ * WHEN or IS DISTINCT FROM), types and relations are qualified all the same.  What
+ * statements are about is checked here: a cache is its target's owner's, as an index is, and may be
+ * had by the members of that role.
  */
 #include "postgres.h"
 
@@ -246,7 +248,7 @@ geonn_cache_find(Oid schema, const char *name)
 
 	geonn_cache_check_primary();
 	SPI_connect();
-	if (geonn_catalog_run(schema, psprintf("SELECT %s FROM $S.geonn_cache WHERE name = $1",
+	if (geonn_catalog_run(schema, psprintf("SELECT %s FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
 										   cache_columns), NULL, 1, &type, &value, NULL) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -329,9 +331,11 @@ geonn_cache_locker(const GeonnCache *cache)
 	SPI_connect();
 	if (geonn_catalog_run(cache->schema,
 						  "SELECT l.pid FROM pg_catalog.pg_locks l, pg_catalog.pg_database d"
-						  " WHERE l.locktype = 'object' AND l.granted AND l.database = d.oid"
-						  " AND d.datname = pg_catalog.current_database()"
-						  " AND l.classid = $1 AND l.objid = $2",
+						  " WHERE l.locktype OPERATOR(pg_catalog.=) 'object'::pg_catalog.text"
+						  " AND l.granted AND l.database OPERATOR(pg_catalog.=) d.oid"
+						  " AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()"
+						  " AND l.classid OPERATOR(pg_catalog.=) $1"
+						  " AND l.objid OPERATOR(pg_catalog.=) $2",
 						  NULL, 2, types, values, NULL) > 0)
 		pid = DatumGetInt32(required(SPI_tuptable->vals[0], 1));
 	SPI_finish();
@@ -350,7 +354,8 @@ geonn_cache_log_start(const GeonnCache *cache)
 	SPI_connect();
 	(void) geonn_catalog_run(cache->schema,
 							 "INSERT INTO $S.geonn_cache_run (cache, started, status, pid)"
-							 " VALUES ($1, pg_catalog.clock_timestamp(), 'running', $2) RETURNING id",
+							 " VALUES ($1, pg_catalog.clock_timestamp(), 'running'::pg_catalog.text, $2)"
+							 " RETURNING id",
 							 NULL, 2, types, values, NULL);
 	run = DatumGetInt64(required(SPI_tuptable->vals[0], 1));
 	SPI_finish();
@@ -370,13 +375,15 @@ count_run(const GeonnCache *cache, const GeonnRunResult *result)
 	if (strcmp(result->status, "skipped") != 0)
 		(void) geonn_catalog_run(cache->schema,
 								 "INSERT INTO $S.geonn_cache_total AS t VALUES ($1, $2, $3)"
-								 " ON CONFLICT (cache) DO UPDATE SET runs = t.runs + excluded.runs,"
-								 " failures = t.failures + excluded.failures",
+								 " ON CONFLICT (cache) DO UPDATE SET"
+								 " runs = t.runs OPERATOR(pg_catalog.+) excluded.runs,"
+								 " failures = t.failures OPERATOR(pg_catalog.+) excluded.failures",
 								 NULL, 3, types, values, NULL);
 	values[1] = Int32GetDatum(geonn_log_keep);
 	(void) geonn_catalog_run(cache->schema,
-							 "DELETE FROM $S.geonn_cache_run WHERE cache = $1 AND id <="
-							 " (SELECT id FROM $S.geonn_cache_run WHERE cache = $1"
+							 "DELETE FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
+							 " AND id OPERATOR(pg_catalog.<=)"
+							 " (SELECT id FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
 							 " ORDER BY id DESC LIMIT 1 OFFSET $2)",
 							 NULL, 2, types, values, NULL);
 }
@@ -412,7 +419,8 @@ geonn_cache_log_finish(const GeonnCache *cache, int64 run, const GeonnRunResult 
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_run SET finished = pg_catalog.clock_timestamp(),"
 							 " status = $2, mode = $3, reason = $4, error = $5, rows = $6,"
-							 " inserted = $7, updated = $8, deleted = $9, searched = $10 WHERE id = $1",
+							 " inserted = $7, updated = $8, deleted = $9, searched = $10"
+							 " WHERE id OPERATOR(pg_catalog.=) $1",
 							 NULL, lengthof(types), types, values, nulls);
 	count_run(cache, result);
 	SPI_finish();

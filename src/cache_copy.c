@@ -417,7 +417,8 @@ geonn_copy_load(GeonnCopy *copy, Snapshot snapshot)
 	SPI_connect();
 	(void) geonn_catalog_run(copy->cache->schema,
 							 "SELECT contents FROM $S.geonn_cache_directory"
-							 " WHERE cache = $1 AND side = $2 ORDER BY number",
+							 " WHERE cache OPERATOR(pg_catalog.=) $1 AND side OPERATOR(pg_catalog.=) $2"
+							 " ORDER BY number",
 							 snapshot, 2, types, values, NULL);
 	copy->parts = MemoryContextAllocHuge(context,
 										 Max(SPI_processed, 1) * PARTS_A_ROW * sizeof(CopyPart));
@@ -483,7 +484,9 @@ read_some_parts(GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot sna
 												TYPALIGN_INT));
 	if (geonn_catalog_run(copy->cache->schema,
 						  "SELECT (SELECT p.contents FROM $S.geonn_cache_part p"
-						  " WHERE p.cache = $1 AND p.side = $2 AND p.number = n.number)"
+						  " WHERE p.cache OPERATOR(pg_catalog.=) $1"
+						  " AND p.side OPERATOR(pg_catalog.=) $2"
+						  " AND p.number OPERATOR(pg_catalog.=) n.number)"
 						  " FROM pg_catalog.unnest($3) AS n(number)",
 						  snapshot, lengthof(types), types, values, NULL) != count)
 		elog(ERROR, "parts of cache %d are missing", copy->cache->id);

@@ -72,7 +72,8 @@ geonn_copy_delete(const GeonnCache *cache, CacheSide side)
 	SPI_connect();
 	for (int i = 0; i < (int) lengthof(tables); i++)
 		(void) geonn_catalog_run(cache->schema,
-								 psprintf("DELETE FROM $S.%s WHERE cache = $1 AND side = $2",
+								 psprintf("DELETE FROM $S.%s WHERE cache OPERATOR(pg_catalog.=) $1"
+										  " AND side OPERATOR(pg_catalog.=) $2",
 										  tables[i]),
 								 NULL, lengthof(types), types, values, NULL);
 	SPI_finish();
@@ -87,7 +88,8 @@ static const char *const writing[] = {
 	" (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n(number, contents)",
 	"UPDATE $S.%s AS t SET contents = n.contents FROM ROWS FROM"
 	" (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n(number, contents)"
-	" WHERE t.cache = $1 AND t.side = $2 AND t.number = n.number"
+	" WHERE t.cache OPERATOR(pg_catalog.=) $1 AND t.side OPERATOR(pg_catalog.=) $2"
+	" AND t.number OPERATOR(pg_catalog.=) n.number"
 };
 
 /*

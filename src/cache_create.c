@@ -339,7 +339,9 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	values[2] = BoolGetDatum(has_k);
 	values[3] = BoolGetDatum(has_radius);
 	if (has_name &&
-		geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name = $2 ->> 'name' AND id <> $1",
+		geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=)"
+						  " ($2 OPERATOR(pg_catalog.->>) 'name'::pg_catalog.text)"
+						  " AND id OPERATOR(pg_catalog.<>) $1",
 						  NULL, 2, types, values, NULL) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -350,13 +352,16 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 						  " max_distance = CASE WHEN $4 THEN NULL ELSE n.max_distance END,"
 						  " radius = CASE WHEN $3 THEN NULL ELSE n.radius END,"
 						  " exclude_self = n.exclude_self, keep_unmatched = n.keep_unmatched,"
-						  " ties = CASE WHEN $4 THEN 'first' ELSE n.ties END,"
+						  " ties = CASE WHEN $4 THEN 'first'::pg_catalog.text ELSE n.ties END,"
 						  " invalid = n.invalid, options = n.options,"
 						  " changed_since = n.changed_since"
 						  " FROM (SELECT (pg_catalog.jsonb_populate_record(x, $2)).*, x.name AS former"
-						  " FROM $S.geonn_cache x WHERE x.id = $1) n WHERE c.id = n.id"
+						  " FROM $S.geonn_cache x WHERE x.id OPERATOR(pg_catalog.=) $1) n"
+						  " WHERE c.id OPERATOR(pg_catalog.=) n.id"
 						  " RETURNING c.name, n.former, c.radius IS NOT NULL AND"
-						  " ($2 ->> 'max_distance' IS NOT NULL OR COALESCE($2 ->> 'ties', '') NOT IN ('', 'first'))",
+						  " ($2 OPERATOR(pg_catalog.->>) 'max_distance'::pg_catalog.text IS NOT NULL OR"
+						  " COALESCE($2 OPERATOR(pg_catalog.->>) 'ties'::pg_catalog.text, ''::pg_catalog.text)"
+						  " OPERATOR(pg_catalog.<>) ALL ('{\"\",first}'::pg_catalog.text[]))",
 						  NULL, lengthof(types), types, values, NULL) != 1)
 		elog(ERROR, "cache %d is not there", cache->id);
 	name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
@@ -364,7 +369,8 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	if (DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3, &is_null)))
 		raise_radius();
 	check_name(name);
-	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_seen WHERE cache = $1", NULL,
+	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_seen"
+							 " WHERE cache OPERATOR(pg_catalog.=) $1", NULL,
 							 1, types, values, NULL);
 	if (strcmp(name, cache->name) != 0)
 		geonn_cache_rename_jobs(cache, name);
@@ -381,12 +387,12 @@ Datum
 geonn_cache_drop(PG_FUNCTION_ARGS)
 {
 	static const char *const statements[] = {
-		"DELETE FROM $S.geonn_cache WHERE id = $1",
-		"DELETE FROM $S.geonn_cache_run WHERE cache = $1",
-		"DELETE FROM $S.geonn_cache_total WHERE cache = $1",
-		"DELETE FROM $S.geonn_cache_seen WHERE cache = $1",
-		"DELETE FROM $S.geonn_cache_part WHERE cache = $1",
-		"DELETE FROM $S.geonn_cache_directory WHERE cache = $1"
+		"DELETE FROM $S.geonn_cache WHERE id OPERATOR(pg_catalog.=) $1",
+		"DELETE FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1",
+		"DELETE FROM $S.geonn_cache_total WHERE cache OPERATOR(pg_catalog.=) $1",
+		"DELETE FROM $S.geonn_cache_seen WHERE cache OPERATOR(pg_catalog.=) $1",
+		"DELETE FROM $S.geonn_cache_part WHERE cache OPERATOR(pg_catalog.=) $1",
+		"DELETE FROM $S.geonn_cache_directory WHERE cache OPERATOR(pg_catalog.=) $1"
 	};
 	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
 										 text_to_cstring(PG_GETARG_TEXT_PP(0)));

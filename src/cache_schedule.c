@@ -90,7 +90,7 @@ static char *
 cron_version(void)
 {
 	if (SPI_execute("SELECT extversion::pg_catalog.text FROM pg_catalog.pg_extension"
-					" WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'", true, 1) != SPI_OK_SELECT ||
+					" WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'::pg_catalog.name", true, 1) != SPI_OK_SELECT ||
 		SPI_processed == 0)
 		return pstrdup("?");
 	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
@@ -100,7 +100,7 @@ static bool
 is_installed(void)
 {
 	return SPI_execute("SELECT FROM pg_catalog.pg_available_extensions"
-					   " WHERE name OPERATOR(pg_catalog.=) 'pg_cron'", true, 1) == SPI_OK_SELECT &&
+					   " WHERE name OPERATOR(pg_catalog.=) 'pg_cron'::pg_catalog.name", true, 1) == SPI_OK_SELECT &&
 		SPI_processed > 0;
 }
 
@@ -127,8 +127,23 @@ job_name(const GeonnCache *cache, const char *database)
 	return name;
 }
 
+/*
+ * A job calls by name: with arguments of exactly the procedure's types, no other one
+ * is a better match.
+ */
 static char *
 job_command(const GeonnCache *cache)
+{
+	return psprintf("CALL %s.geonn_refresh(%s::pg_catalog.text, 'auto'::pg_catalog.text)",
+					quote_identifier(get_namespace_name(cache->schema)),
+					quote_literal_cstr(cache->name));
+}
+
+/*
+ * The same as the first versions wrote it: a procedure that takes one argument took its place.
+ */
+static char *
+former_command(const GeonnCache *cache)
 {
 	return psprintf("CALL %s.geonn_refresh(%s)",
 					quote_identifier(get_namespace_name(cache->schema)),
@@ -150,13 +165,14 @@ static List *
 find_jobs(const GeonnCache *cache)
 {
 	MemoryContext context = CurrentMemoryContext;
-	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID};
 	char	   *owner = OidIsValid(cache->owner) ? GetUserNameFromId(cache->owner, true) : NULL;
-	char		nulls[] = {' ', owner == NULL ? 'n' : ' ', ' '};
+	char		nulls[] = {' ', owner == NULL ? 'n' : ' ', ' ', ' '};
 	Datum		values[] = {
 		CStringGetTextDatum(job_name(cache, NULL)),
 		owner == NULL ? (Datum) 0 : CStringGetTextDatum(owner),
-		CStringGetTextDatum(job_command(cache))
+		CStringGetTextDatum(job_command(cache)),
+		CStringGetTextDatum(former_command(cache))
 	};
 	List	   *jobs = NIL;
 
@@ -164,9 +180,11 @@ find_jobs(const GeonnCache *cache)
 		return NIL;
 	SPI_connect();
 	(void) geonn_run_as(cron_owner(),
-						"SELECT jobid, schedule, active AND username = $2"
-						" AND database = current_database()"
-						" FROM cron.job WHERE jobname::text = $1 AND (username = $2 OR command = $3)"
+						"SELECT jobid, schedule, active AND username OPERATOR(pg_catalog.=) $2"
+						" AND database OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text"
+						" FROM cron.job WHERE jobname::pg_catalog.text OPERATOR(pg_catalog.=) $1"
+						" AND (username OPERATOR(pg_catalog.=) $2"
+						" OR command OPERATOR(pg_catalog.=) $3 OR command OPERATOR(pg_catalog.=) $4)"
 						" ORDER BY jobid", NULL, lengthof(types), types, values, nulls);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
@@ -247,7 +265,8 @@ geonn_cache_rename_jobs(const GeonnCache *cache, const char *name)
 		};
 
 		(void) geonn_run_as(cron_owner(),
-							"UPDATE cron.job SET jobname = $2, command = $3 WHERE jobid = $1",
+							"UPDATE cron.job SET jobname = $2, command = $3"
+							" WHERE jobid OPERATOR(pg_catalog.=) $1",
 							NULL, lengthof(types), types, values, NULL);
 	}
 }
@@ -366,18 +385,22 @@ store_schedule(const GeonnCache *cache, const char *schedule)
 		schedule == NULL ? (Datum) 0 : CStringGetTextDatum(schedule)
 	};
 	char		nulls[] = {' ', ' ', schedule == NULL ? 'n' : ' '};
-	bool		is_null;
+	char	   *former;
 
 	if (geonn_catalog_run(cache->schema,
 						  "UPDATE $S.geonn_cache c SET schedule = $3 FROM"
-						  " (SELECT id, schedule FROM $S.geonn_cache WHERE id = $1 FOR UPDATE) f"
-						  " WHERE c.id = f.id AND c.name = $2"
-						  " RETURNING f.schedule IS DISTINCT FROM $3",
+						  " (SELECT id, schedule FROM $S.geonn_cache"
+						  " WHERE id OPERATOR(pg_catalog.=) $1 FOR UPDATE) f"
+						  " WHERE c.id OPERATOR(pg_catalog.=) f.id AND c.name OPERATOR(pg_catalog.=) $2"
+						  " RETURNING f.schedule",
 						  NULL, lengthof(types), types, values, nulls) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("cache \"%s\" was renamed or dropped meanwhile", cache->name)));
-	return DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+	former = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (former == NULL || schedule == NULL)
+		return former != schedule;
+	return strcmp(former, schedule) != 0;
 }
 
 Datum
@@ -431,22 +454,46 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 }
 
 /*
- * When the cache of this number, name and owner is refreshed next.
+ * What there is to know of a cache's jobs by its number; or false where there is none, its table is gone, or the
+ * current user may not know.
+ */
+static bool
+read_of_number(GeonnCache *cache)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+	bool		is_null;
+
+	SPI_connect();
+	if (geonn_catalog_run(cache->schema,
+						  "SELECT target::pg_catalog.oid, name FROM $S.geonn_cache"
+						  " WHERE id OPERATOR(pg_catalog.=) $1", NULL, 1, &type, &id, NULL) > 0)
+	{
+		HeapTuple	row = SPI_tuptable->vals[0];
+		TupleDesc	columns = SPI_tuptable->tupdesc;
+
+		cache->owner = geonn_relation_owner(DatumGetObjectId(SPI_getbinval(row, columns, 1, &is_null)));
+		cache->name = MemoryContextStrdup(context, SPI_getvalue(row, columns, 2));
+	}
+	SPI_finish();
+	return OidIsValid(cache->owner) &&
+		(has_privs_of_role(GetUserId(), cache->owner) ||
+		 has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
+}
+
+/*
+ * When the cache of this number is refreshed next.
  */
 Datum
 geonn_cache_next_start(PG_FUNCTION_ARGS)
 {
-	GeonnCache	cache = {
-		.schema = geonn_cache_schema(fcinfo),
-		.id = PG_GETARG_INT32(0),
-		.name = text_to_cstring(PG_GETARG_TEXT_PP(1)),
-		.owner = PG_GETARG_OID(2)
-	};
+	GeonnCache	cache = {.schema = geonn_cache_schema(fcinfo),.id = PG_GETARG_INT32(0)};
 	const char *zone = cron_setting("cron.timezone");
 	TimestampTz next = DT_NOEND;
 	ListCell   *cell;
 
-	if (!is_database_of_cron())
+	if (!is_database_of_cron() || !read_of_number(&cache))
 		PG_RETURN_NULL();
 	foreach(cell, find_jobs(&cache))
 	{

@@ -245,8 +245,9 @@ geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source, T
 
 	geonn_cache_check_changed_since(cache);
 	*changed = *source;
-	changed->query = psprintf("%s WHERE %s >= '2000-01-01 00:00:00+00'::pg_catalog.timestamptz"
-							  " + '" INT64_FORMAT " microseconds'::pg_catalog.interval",
+	changed->query = psprintf("%s WHERE %s OPERATOR(pg_catalog.>=)"
+							  " ('2000-01-01 00:00:00+00'::pg_catalog.timestamptz OPERATOR(pg_catalog.+)"
+							  " '" INT64_FORMAT " microseconds'::pg_catalog.interval)",
 							  source->query, quote_identifier(cache->changed_since), since);
 	return changed;
 }

@@ -169,7 +169,8 @@ geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 	SPI_connect();
 	if (geonn_catalog_run(cache->schema,
 						  "SELECT signature, rows, labels, seeds, since, copied, futile, pause"
-						  " FROM $S.geonn_cache_seen WHERE cache = $1 AND signature = $2 AND valid",
+						  " FROM $S.geonn_cache_seen WHERE cache OPERATOR(pg_catalog.=) $1"
+						  " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
 						  snapshot, lengthof(types), types, values, NULL) > 0)
 	{
 		HeapTuple	row = SPI_tuptable->vals[0];
@@ -205,13 +206,14 @@ geonn_seen_begin(const GeonnCache *cache)
 	Datum		id = Int32GetDatum(cache->id);
 
 	SPI_connect();
-	if (geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_seen WHERE cache = $1", NULL,
-						  1, &type, &id, NULL) == 0)
+	if (geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_seen"
+						  " WHERE cache OPERATOR(pg_catalog.=) $1", NULL, 1, &type, &id, NULL) == 0)
 	{
 		LockRelationOid(cache->target, ShareLock);
 		(void) geonn_catalog_run(cache->schema,
 								 "INSERT INTO $S.geonn_cache_seen"
-								 " VALUES ($1, false, '', 0, '{}', '{}', NULL, false, 0, 0)"
+								 " VALUES ($1, false, ''::pg_catalog.text, 0,"
+								 " '{}'::pg_catalog.bytea[], '{}'::bigint[], NULL, false, 0, 0)"
 								 " ON CONFLICT (cache) DO NOTHING",
 								 NULL, 1, &type, &id, NULL);
 	}
@@ -275,7 +277,7 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_seen SET valid = true, signature = $2, rows = $3,"
 							 " labels = $4, seeds = $5, copied = $6, futile = $7, pause = $8, since = $9"
-							 " WHERE cache = $1",
+							 " WHERE cache OPERATOR(pg_catalog.=) $1",
 							 NULL, lengthof(types), types, values, nulls);
 	SPI_finish();
 }

@@ -535,7 +535,8 @@ geonn_cache_changed(PG_FUNCTION_ARGS)
 		SPI_connect();
 		(void) geonn_catalog_run(geonn_cache_schema(fcinfo),
 								 "DELETE FROM $S.geonn_cache_seen s USING $S.geonn_cache c"
-								 " WHERE s.cache = c.id AND c.target = $1",
+								 " WHERE s.cache OPERATOR(pg_catalog.=) c.id"
+								 " AND c.target::pg_catalog.oid OPERATOR(pg_catalog.=) $1",
 								 NULL, 1, &type, &target, NULL);
 		SPI_finish();
 	}

@@ -6,8 +6,8 @@
  * The engine has the figures (calls.c and statistics.c there), by labels with numbers
  * of databases, users and relations; here they get names.  That needs the catalogs of
  * the database that the label is of, so what is of another one has none, as in pg_locks.
- * Nor do texts of another database, which may be in another encoding.  Names and texts
- * of other users' calls are for members of pg_read_all_stats.
+ * Nor do texts of another database, which may be in another encoding.  Relations, by
+ * name and number, and texts of other users' calls are for members of pg_read_all_stats.
  *
  * Who only watches starts no engine: without one there is nothing to see.
  */
@@ -163,11 +163,13 @@ set_label(Row *row, int first, const struct geonn_call_label *label)
 	set_value(row, first + LABEL_DATABASE, ObjectIdGetDatum(label->database));
 	set_value(row, first + LABEL_USER, ObjectIdGetDatum(label->user));
 	set_text(row, first + LABEL_FUNCTION, label->function);
+	if (!may_know)
+		return;
 	if (OidIsValid(label->observations))
 		set_value(row, first + LABEL_OBSERVATIONS, ObjectIdGetDatum(label->observations));
 	if (OidIsValid(label->references))
 		set_value(row, first + LABEL_REFERENCES, ObjectIdGetDatum(label->references));
-	if (!may_know || label->database != MyDatabaseId)
+	if (label->database != MyDatabaseId)
 		return;
 	set_relation(row, first + LABEL_OBSERVATIONS_NAME, label->observations);
 	set_relation(row, first + LABEL_REFERENCES_NAME, label->references);

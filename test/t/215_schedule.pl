@@ -71,7 +71,7 @@ my ($call) = $elsewhere =~ /as a superuser: (SELECT .*;)$/m;
 query($call, database => 'of cron');
 is( query('SELECT jobname, schedule, database, username, command FROM cron.job', database => 'of cron'),
 	join('|', 'geonn in postgres: near', '*/5 * * * *', 'postgres', query('SELECT current_user'),
-		q{CALL public.geonn_refresh('near')}),
+		q{CALL public.geonn_refresh('near'::pg_catalog.text, 'auto'::pg_catalog.text)}),
 	'the hint is the call that makes the job there');
 is(query('SELECT schedule, next_start FROM geonn_caches'), '|', 'of which the view knows nothing');
 
@@ -133,7 +133,8 @@ query(q{SELECT geonn_schedule('near', '@hourly')});
 is(query($jobs), "geonn: near|\@hourly|$me|t", 'a schedule takes the place of the former one');
 query(q{SELECT geonn_cache_alter('near', '{"name": "nearest"}')});
 is(query($jobs), "geonn: nearest|\@hourly|$me|t", 'a renamed cache takes its job along');
-is(query('SELECT command FROM cron.job'), q{CALL public.geonn_refresh('nearest')}, 'which calls it by its name');
+is(query('SELECT command FROM cron.job'), q{CALL public.geonn_refresh('nearest'::pg_catalog.text, 'auto'::pg_catalog.text)},
+	'which calls it by its name');
 query(q{SELECT cron.alter_job(jobid, schedule => '15 3 * * *') FROM cron.job});
 like(query('SELECT next_start FROM geonn_caches WHERE name = \'nearest\''), qr/ 03:15:00\+00$/,
 	'a schedule that was changed by hand is the one that counts');

@@ -109,6 +109,9 @@ is("@left", '', 'from each version there is an upgrade');
 my @statements = grep { /^\w/m } slurp_file("$scripts/geonn--$version.sql") =~ /(.*?;(?:[ \t]*--[^\n]*)?\n)/gs;
 cmp_ok(scalar(@statements), '>', 50, 'the script has its statements');
 
+# But the warning, which leaves nothing behind, and which an upgrade has no need of.
+@statements = grep { !/^SELECT geonn_warn_of_creators\(\);/m } @statements;
+
 # Each that is missed is a version of its own that can be reached from "none", which
 # has the first statement alone; "all" misses none.
 my $first = shift @statements;
