@@ -45,8 +45,8 @@ $node->safe_psql('template1', q{
 	CREATE PROCEDURE plant(kind text, name text, arguments text, result text) LANGUAGE plpgsql
 		SET search_path = pg_catalog SET check_function_bodies = off AS $$
 	BEGIN
-		EXECUTE format('CREATE OR REPLACE %s %s(%s) %s LANGUAGE plpgsql COST 0.0000001 AS %L', kind, name, arguments,
-			CASE WHEN result <> '' THEN 'RETURNS ' || result ELSE '' END,
+		EXECUTE format('CREATE OR REPLACE %s %s(%s) %s LANGUAGE plpgsql AS %L', kind, name, arguments,
+			CASE WHEN result <> '' THEN 'RETURNS ' || result || ' COST 0.0000001' ELSE '' END,
 			format($f$BEGIN RAISE WARNING 'sprung: %%, as %%', %L, current_user; %s END$f$, name || '(' || arguments || ')',
 				CASE WHEN result = '' OR result LIKE 'SETOF %' THEN 'RETURN;' ELSE 'RETURN NULL;' END));
 	EXCEPTION WHEN OTHERS THEN
@@ -326,6 +326,9 @@ create_database('beforehand');
 plant('beforehand', $own, 'public', 'hers');
 cmp_ok($node->safe_psql('beforehand', q{SELECT count(*) FROM pg_proc WHERE proowner = 'planter'::regrole AND pronamespace = 'public'::regnamespace}),
 	'>', 2000, 'there are many traps');
+is($node->safe_psql('beforehand', q{SELECT to_regprocedure('public.geonn_refresh(text)'), to_regprocedure('public.nextval(text)'),
+	to_regprocedure('hers.geonn_next_start(text,text,text)'), to_regoperator('public.=(oid,regclass)'), to_regtype('hers.jsonb')}),
+	'geonn_refresh(text)|nextval(text)|hers.geonn_next_start(text,text,text)|=(oid,regclass)|hers.jsonb', 'of all kinds');
 is(sprung(), '', 'planting springs none');
 foreach my $statement (q{SELECT pg_catalog.now(), nextval('none')}, q{SELECT 1::pg_catalog.oid = 'pg_catalog.pg_class'::pg_catalog.regclass},
 	q{SET search_path = hers, pg_catalog; SELECT now()}, q{SET search_path = hers, pg_catalog; SELECT 1 + 1},
