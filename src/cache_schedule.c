@@ -140,7 +140,7 @@ job_command(const GeonnCache *cache)
 }
 
 /*
- * The same as the first versions wrote it: a procedure that takes one argument took its place.
+ * The same as the first versions wrote it: another procedure of that name, with one argument, made it ambiguous.
  */
 static char *
 former_command(const GeonnCache *cache)
