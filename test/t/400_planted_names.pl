@@ -113,7 +113,7 @@ $node->safe_psql('template1', q{
 		END LOOP;
 	END $$;
 
-	-- overloads of the extension's own functions, given as (kind, name, types of arguments, how many are needed)
+	-- overloads of the extension's own functions, given as (kind, name, arguments' types and names, how many are needed)
 	CREATE PROCEDURE plant_own(place text, own jsonb) LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 	DECLARE
 		f record;
@@ -136,7 +136,28 @@ $node->safe_psql('template1', q{
 		END LOOP;
 	END $$;
 
-	-- such that take the same arguments, and more by default
+	-- such that differ in the type of relations alone, and have the same names and defaults
+	CREATE PROCEDURE plant_named(place text, own jsonb) LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+	DECLARE
+		f record;
+		t text;
+		list text;
+	BEGIN
+		FOR f IN SELECT * FROM jsonb_to_recordset(own) AS r(name text, arguments text[], names text[], needed integer)
+			WHERE 'regclass' = ANY (arguments)
+		LOOP
+			FOREACH t IN ARRAY '{integer, bigint, oid}'::text[]
+			LOOP
+				list = (SELECT string_agg(format('%I %s%s', name, CASE type WHEN 'regclass' THEN t ELSE type END, CASE WHEN n <= f.needed THEN ''
+						WHEN type = 'anyelement' THEN ' DEFAULT NULL::integer' ELSE ' DEFAULT NULL' END), ', ' ORDER BY n)
+					FROM unnest(f.names, f.arguments) WITH ORDINALITY u(name, type, n));
+				CALL public.plant('FUNCTION', format('%I.%I', place, f.name), list,
+					CASE WHEN 'anyelement' = ANY (f.arguments) THEN 'SETOF anyelement' ELSE 'text' END);
+			END LOOP;
+		END LOOP;
+	END $$;
+
+	-- and such that take the same arguments, and more by default
 	CREATE PROCEDURE plant_twins(place text, own jsonb) LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 	DECLARE
 		f record;
@@ -208,7 +229,7 @@ create_database('clean');
 $node->safe_psql('clean', 'CREATE EXTENSION geonn');
 my $own = $node->safe_psql('clean', q{
 	SELECT jsonb_agg(jsonb_build_object('kind', CASE prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, 'name', proname,
-		'needed', pronargs - pronargdefaults,
+		'needed', pronargs - pronargdefaults, 'names', coalesce(proargnames[:pronargs], '{}'),
 		'arguments', coalesce((SELECT array_agg(format_type(a, NULL) ORDER BY n) FROM unnest(proargtypes::oid[]) WITH ORDINALITY u(a, n)), '{}')))
 	FROM pg_proc JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'
 	WHERE proname LIKE 'geonn%'});
@@ -349,6 +370,11 @@ create_database('afterwards');
 $node->safe_psql('afterwards', 'CREATE SCHEMA geonn; GRANT ALL ON SCHEMA geonn TO PUBLIC; CREATE EXTENSION geonn SCHEMA geonn');
 plant('afterwards', $own, 'geonn', 'public', 'hers');
 use_all('afterwards', 'geonn', 'traps that came later');
+
+# ---- functions of the same names and arguments' names, for relations that are given by number ----
+
+plant_own('afterwards', 'geonn', 'named', $own);
+use_all('afterwards', 'geonn', 'functions of the same argument names');
 
 # ---- twins, which make a call ambiguous: it fails, and runs nothing of theirs ----
 
