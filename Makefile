@@ -296,7 +296,7 @@ CLIENT_SOURCES := $(sort $(wildcard test/client/*.c)) src/common/channel.c
 NEAREST_SOURCES := $(sort $(wildcard test/engine/*.c)) $(CLIENT_SOURCES)
 build/test/stranger_test: TEST_SOURCES = $(CLIENT_SOURCES)
 build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/client/*.h src/common/*.h)
-NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test build/test/watch_test build/test/faults_test
+NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test build/test/watch_test build/test/shares_test build/test/faults_test
 $(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
 $(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/client/*.h src/common/*.h)
 SEARCH_SOURCES := $(sort $(wildcard test/search/*.c)) $(CLIENT_SOURCES) src/common/spheroid_distance.c
@@ -408,7 +408,7 @@ fuzz: fuzzers
 # tree of links of its own.
 SANITIZE_asan = address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan = thread
-SANITIZED_TESTS = engine protocol lifetime recognition watch sharing search
+SANITIZED_TESTS = engine protocol lifetime recognition watch shares sharing search
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
 $(addprefix sanitized-,asan tsan): sanitized-%:
 	@mkdir -p build/$*
@@ -423,7 +423,7 @@ syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) $(wildcard test/engine/*.c) $(addprefix test/unit/,engine_test.c protocol_test.c lifetime_test.c recognition_test.c watch_test.c stranger_test.c faults_test.c gauges_test.c siphash_test.c fake_nvml.c search_test.c sharing_test.c geodesy_margin_test.c spheroid_margin_test.c lying_engine.c) $(wildcard test/faults/*.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(SEARCH_SOURCES) $(wildcard test/engine/*.c) $(addprefix test/unit/,engine_test.c protocol_test.c lifetime_test.c recognition_test.c watch_test.c shares_test.c stranger_test.c faults_test.c gauges_test.c siphash_test.c fake_nvml.c search_test.c sharing_test.c geodesy_margin_test.c spheroid_margin_test.c lying_engine.c) $(wildcard test/faults/*.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES)) test/oracle/nearest_oracle.c
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"

@@ -71,6 +71,7 @@ geonn_call_message(const GeonnCall *call, const struct geonn_call_label *label,
 {
 	struct geonn_call message = {
 		.pid = call->pid,
+		.role = GetSessionUserId(),
 		.number = call->number,
 		.microseconds = (uint64) (milliseconds_since(call->begun) * 1000),
 		.expected = expected,

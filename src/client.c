@@ -27,7 +27,8 @@
  *
  * The first batches are small, so that small tables cost little and work
  * starts early; then they grow, up to a size at which messages no longer
- * matter.
+ * matter.  Once all observations are sent, a batch whose answers are taken goes back to
+ * the engine, so that a cursor at its end keeps none from others.
  */
 #include "postgres.h"
 
@@ -381,6 +382,29 @@ geonn_client_places(GeonnClient *client)
 	return client->slots[client->filling].target - client->slots[client->filling].rows;
 }
 
+/*
+ * Send the observations that there are in the slot that is being filled.
+ */
+static void
+send_filling(GeonnClient *client)
+{
+	int			number = client->filling;
+
+	if (number < 0)
+		return;
+	if (client->slots[number].rows == 0)
+	{
+		client->slots[number].state = SLOT_IDLE;
+		client->filling = -1;
+		return;
+	}
+	client->work.batches++;
+	client->slots[number].first = 0;
+	client->slots[number].resumes = false;
+	geonn_client_end_filling(client, SLOT_SEARCHING);
+	send_search(client, number);
+}
+
 bool
 geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 							 double longitude, int32 group, int32 identity)
@@ -403,7 +427,7 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 	set_columns(client, slot, group, identity);
 	if (++slot->rows < slot->target && !full)
 		return false;
-	geonn_client_finish(client);
+	send_filling(client);
 	return true;
 }
 
@@ -419,28 +443,17 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 	slot->rows += rows;
 	if (slot->rows < slot->target)
 		return false;
-	geonn_client_finish(client);
+	send_filling(client);
 	return true;
 }
 
 void
 geonn_client_finish(GeonnClient *client)
 {
-	int			number = client->filling;
-
-	if (number < 0)
-		return;
-	if (client->slots[number].rows == 0)
-	{
-		client->slots[number].state = SLOT_IDLE;
-		client->filling = -1;
-		return;
-	}
-	client->work.batches++;
-	client->slots[number].first = 0;
-	client->slots[number].resumes = false;
-	geonn_client_end_filling(client, SLOT_SEARCHING);
-	send_search(client, number);
+	send_filling(client);
+	client->all_sent = true;
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		geonn_client_return_batch(client, i);
 }
 
 /* ---- pairs ---- */
@@ -499,6 +512,8 @@ end_reading(GeonnClient *client)
 		send_search(client, number);
 	else
 		slot->state = SLOT_IDLE;
+	if (client->all_sent)
+		geonn_client_return_batch(client, number);
 }
 
 /*

@@ -27,6 +27,9 @@
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
+/* batches that a session sends before it asks again for more than it got last */
+#define BATCHES_UNTIL_MORE 32
+
 /* pairs that a batch has room for: at most, for each of the rows that a batch
  * for one neighbour each would have, and what small batches may have anyhow */
 #define MOST_PAIRS		(1024 * 1024)
@@ -310,6 +313,33 @@ find_idle(const GeonnClient *client, uint32 rows, uint32 room)
 	return found;
 }
 
+static void
+unmap_batch(Slot *slot)
+{
+	if (slot->start == NULL)
+		return;
+	munmap(slot->start, slot->bytes);
+	slot->start = NULL;
+	pfree(slot->observation_id);
+	slot->observation_id = NULL;
+}
+
+void
+geonn_client_return_batch(GeonnClient *client, int number)
+{
+	Slot	   *slot = &client->slots[number];
+	struct geonn_return message = {.slot = number};
+
+	if (slot->state != SLOT_IDLE || slot->start == NULL)
+		return;
+	unmap_batch(slot);
+	if (slot->ids != NULL)
+		MemoryContextReset(slot->ids);
+
+	/* an engine that has ended, or does not read, is no error of a client that needs it no more */
+	geonn_connection_try_send(client->connection, GEONN_RETURN, &message);
+}
+
 /*
  * Have the engine give the slot a batch of these rows in place of the one
  * that it may have.  False where it has none to give.
@@ -324,13 +354,7 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 		.room = room
 	};
 
-	if (slot->start != NULL)
-	{
-		munmap(slot->start, slot->bytes);
-		slot->start = NULL;
-		pfree(slot->observation_id);
-		slot->observation_id = NULL;
-	}
+	unmap_batch(slot);
 	slot->state = SLOT_ALLOCATING;
 	geonn_connection_send(client->connection, GEONN_ALLOCATE, &allocate);
 	while (slot->state == SLOT_ALLOCATING)
@@ -339,7 +363,10 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 	if (slot->start == NULL)
 		return false;
 	if (slot->columns.rows < rows || slot->columns.room < room)
+	{
 		client->rows_granted_most = slot->columns.rows;
+		client->batches_granted = 0;
+	}
 	slot->observation_id = MemoryContextAllocHuge(client->context,
 												  slot->columns.rows * sizeof(Datum));
 	return true;
@@ -386,6 +413,13 @@ geonn_client_end_filling(GeonnClient *client, SlotState state)
 {
 	client->slots[client->filling].state = state;
 	client->filling = -1;
+	if (++client->batches_granted == BATCHES_UNTIL_MORE)
+	{
+		client->batches_granted = 0;
+		client->no_more_batches = false;
+		if (client->rows_granted_most <= PG_UINT32_MAX / GROWTH)
+			client->rows_granted_most *= GROWTH;
+	}
 	if (++client->batches_of_size == BATCHES_OF_A_SIZE &&
 		client->question.batch_rows == 0)
 	{

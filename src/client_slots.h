@@ -63,6 +63,8 @@ struct GeonnClient
 	uint32		rows_granted_most;	/* less where the engine gave less */
 	bool		no_more_batches;	/* the engine had none left to give */
 	int			batches_of_size;	/* sent with rows_wanted */
+	int			batches_granted;	/* sent since the engine last gave less */
+	bool		all_sent;		/* there are no more observations */
 
 	GeonnWork	work;
 
@@ -100,6 +102,9 @@ extern uint32 geonn_client_present_count(const GeonnClient *client, const Slot *
 
 /* Begin to fill a slot, client->filling; false where none is idle. */
 extern bool geonn_client_begin_filling(GeonnClient *client);
+
+/* Give the slot's batch back to the engine, if it is idle and has one. */
+extern void geonn_client_return_batch(GeonnClient *client, int number);
 
 /* The slot that was being filled is on its way, in this state. */
 extern void geonn_client_end_filling(GeonnClient *client, SlotState state);

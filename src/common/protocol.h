@@ -20,6 +20,7 @@
  *	<- file (+ memfd)		each file that was left with the dataset
  *	allocate ->				ask for the batch of a slot; again to get a larger
  *	<- batch (+ memfd)		one, while the slot is idle
+ *	return ->				the batch of an idle slot is the engine's again
  *	references ->			rows of the batch are references: latitude,
  *	<- released				longitude, tag, and group and identity where the
  *							dataset has them.  The engine has copied them.
@@ -102,7 +103,7 @@
 #include "version.h"
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
-#define GEONN_PROTOCOL_VERSION	5
+#define GEONN_PROTOCOL_VERSION	6
 
 /* the descriptor at which the engine finds its supervisor */
 #define GEONN_SUPERVISOR_DESCRIPTOR 3
@@ -156,6 +157,7 @@ enum geonn_message_type
 	GEONN_SEARCH,
 	GEONN_FINISHED,
 	GEONN_URGE,
+	GEONN_RETURN,
 
 	/* from the engine */
 	GEONN_WELCOME = 33,
@@ -391,7 +393,7 @@ struct geonn_call
 {
 	struct geonn_header header;
 	int32_t		pid;			/* of the process that is called */
-	uint32_t	unused;
+	uint32_t	role;			/* that it has logged in as: a number, or 0 */
 	uint64_t	number;			/* among that process's calls */
 	uint64_t	microseconds;	/* since it began, in reading references */
 	uint64_t	expected;		/* observations; 0: nobody knows */
@@ -515,8 +517,8 @@ struct geonn_allocate
 
 /*
  * Carries the memfd of the slot's new batch.  rows and room are what was
- * asked for, or less where transfer memory is short, or 0 and no memfd where
- * there is none and the session has other batches.  The slot's former batch,
+ * asked for, or less where the process's share of the transfer memory is short, or 0
+ * and no memfd where there is none and the session has other batches.  The slot's former batch,
  * which the client must have unmapped before it asked, is the engine's again.
  */
 struct geonn_batch
@@ -525,6 +527,14 @@ struct geonn_batch
 	uint32_t	slot;
 	uint32_t	rows;
 	uint32_t	room;
+	uint32_t	unused;
+};
+
+/* the batch of an idle slot, which the client has unmapped and will not use again */
+struct geonn_return
+{
+	struct geonn_header header;
+	uint32_t	slot;
 	uint32_t	unused;
 };
 
@@ -629,6 +639,7 @@ union geonn_message
 	struct geonn_file file;		/* and leave */
 	struct geonn_allocate allocate;
 	struct geonn_batch batch;
+	struct geonn_return give_back;
 	struct geonn_references references;
 	struct geonn_released released;
 	struct geonn_seal seal;
@@ -662,6 +673,8 @@ geonn_message_size(int type)
 			return sizeof(struct geonn_attach);
 		case GEONN_ALLOCATE:
 			return sizeof(struct geonn_allocate);
+		case GEONN_RETURN:
+			return sizeof(struct geonn_return);
 		case GEONN_REFERENCES:
 			return sizeof(struct geonn_references);
 		case GEONN_LEAVE:

@@ -10,7 +10,8 @@
  * Allocating, clearing and registering memory with CUDA takes longer than
  * filling it.  So memory goes to a pool when a session ends, and the next
  * batch of the same size takes it from there.  Sizes are few: clients ask for
- * powers of two.
+ * powers of two.  batch_shares.c says how much a session may have, so that
+ * others find some.
  *
  * All of this is the server thread's alone.
  */
@@ -81,6 +82,17 @@ sharing_device(void)
 	return NULL;
 }
 
+/*
+ * No session has the memory any more.
+ */
+static void
+take_from_share(struct batch_memory *memory)
+{
+	if (memory->share != NULL)
+		batch_share_subtract(memory->share, memory->bytes, memory->kind);
+	memory->share = NULL;
+}
+
 void
 batch_memory_destroy(struct batch_memory *memory)
 {
@@ -91,6 +103,7 @@ batch_memory_destroy(struct batch_memory *memory)
 	munmap(memory->start, memory->bytes);
 	close(memory->descriptor);
 	state.in_use -= memory->bytes;
+	take_from_share(memory);
 	free(memory);
 }
 
@@ -119,6 +132,7 @@ void
 batch_memory_set_limit(uint64_t bytes)
 {
 	state.limit = bytes;
+	batch_shares_set_limit(bytes);
 	state.shortage_logged = false;
 	shrink_pool(bytes);
 }
@@ -191,56 +205,84 @@ log_shortage(size_t wanted)
 		return;
 	state.shortage_logged = true;
 	log_line(LOG_WARNING, "batches are smaller than they could be: %llu kB of transfer memory "
-			 "are in use, another batch would take %zu kB, and geonn.transfer_memory_limit is %llu kB",
+			 "are in use, another batch of a process would take %zu kB, and geonn.transfer_memory_limit is %llu kB",
 			 (unsigned long long) (state.in_use - state.pooled) / 1024, wanted / 1024,
 			 (unsigned long long) state.limit / 1024);
 }
 
+/*
+ * Memory of so many bytes, from the pool or new; NULL, and it fails.
+ */
+static struct batch_memory *
+find_memory(size_t bytes, struct failure *failure)
+{
+	struct batch_memory *memory = take_from_pool(bytes);
+
+	if (memory != NULL)
+		return memory;
+	shrink_pool(state.limit - bytes);
+	memory = create(bytes);
+	if (memory != NULL)
+		return memory;
+	fail(failure, GEONN_ERROR_MEMORY,
+		 "not enough memory for a batch: %zu bytes needed", bytes);
+	fail_detail(failure, "%s", strerror(errno));
+	return NULL;
+}
+
+/*
+ * Halve what can be halved; false: it is the smallest batch.
+ */
+static bool
+make_smaller(uint32_t *rows, uint32_t *room)
+{
+	bool		fewer_rows = *rows / 2 >= SMALLEST_ROWS;
+	bool		less_room = *room / 2 >= SMALLEST_ROWS;
+
+	if (fewer_rows)
+		*rows /= 2;
+	if (less_room)
+		*room /= 2;
+	return fewer_rows || less_room;
+}
+
 struct batch_memory *
 batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
-					 bool first_of_session, struct failure *failure)
+					 struct batch_share *share, bool first_of_session, struct failure *failure)
 {
-	uint64_t	limit = first_of_session ? state.limit : state.limit - state.limit / 4;
-
 	for (;;)
 	{
 		struct geonn_batch_columns columns;
 		size_t		bytes = geonn_batch_layout(NULL, *rows, *room, present, &columns);
 		struct batch_memory *memory = NULL;
+		enum batch_kind kind = BATCH_SHARED;
+		uint32_t	next_rows = *rows;
+		uint32_t	next_room = *room;
+		bool		is_smallest = !make_smaller(&next_rows, &next_room);
+		bool		allowed = batch_share_allows(share, bytes);
 
-		if (state.in_use - state.pooled + bytes <= limit)
-		{
-			memory = take_from_pool(bytes);
-			if (memory != NULL)
-				return memory;
-			shrink_pool(state.limit - bytes);
-			memory = create(bytes);
-			if (memory != NULL)
-				return memory;
-			fail(failure, GEONN_ERROR_MEMORY,
-				 "not enough memory for a batch: %zu bytes needed", bytes);
-			fail_detail(failure, "%s", strerror(errno));
-		}
-		else
-		{
+		if (!allowed)
 			log_shortage(bytes);
-			fail(failure, GEONN_ERROR_LIMIT,
-				 "not enough transfer memory: a batch needs %zu kB, and %llu kB of %llu kB are in use",
-				 bytes / 1024,
-				 (unsigned long long) (state.in_use - state.pooled) / 1024,
-				 (unsigned long long) state.limit / 1024);
-			fail_hint(failure, "Raise geonn.transfer_memory_limit, or run fewer searches at a time.");
+		if (allowed || (is_smallest && first_of_session &&
+						batch_share_reserves(share, bytes, &kind, failure)))
+			memory = find_memory(bytes, failure);
+		if (memory != NULL)
+		{
+			memory->share = share;
+			memory->kind = kind;
+			batch_share_add(share, bytes, kind);
 		}
-		if (*rows / 2 < SMALLEST_ROWS || *room / 2 < SMALLEST_ROWS)
-			return NULL;
-		*rows /= 2;
-		*room /= 2;
+		if (memory != NULL || is_smallest)
+			return memory;
+		*rows = next_rows;
+		*room = next_room;
 	}
 }
 
 void
 batch_memory_release(struct batch_memory *memory)
 {
+	take_from_share(memory);
 	memory->next = state.pool;
 	state.pool = memory;
 	state.pooled += memory->bytes;

@@ -5,6 +5,7 @@
 #ifndef GEONN_BATCH_MEMORY_H
 #define GEONN_BATCH_MEMORY_H
 
+#include "batch_shares.h"
 #include "device.h"
 
 struct batch_memory
@@ -12,6 +13,8 @@ struct batch_memory
 	int			descriptor;		/* the memfd, which clients get a copy of */
 	void	   *start;
 	size_t		bytes;
+	struct batch_share *share;	/* that it is part of; NULL: it is in the pool */
+	enum batch_kind kind;
 	struct batch_memory *next;	/* in the pool */
 };
 
@@ -26,16 +29,15 @@ extern uint64_t batch_memory_limit(void);
 extern uint64_t batch_memory_in_use(void);
 
 /*
- * Get memory for a batch of *rows and *room.  Where the limit does not allow
- * that, both are halved until it does, down to the smallest batch worth
- * having; below that it fails.  The memory is mapped here, preallocated and
- * sealed.
- *
- * A quarter of the limit is kept for sessions' first batches, so that those
- * that came earlier, and grew, turn nobody away.
+ * Get memory for a batch of *rows and *room.  Where the process's share does not
+ * allow that, both are halved until it does, down to the smallest batch worth
+ * having, which the first of a session may have from the reserve.  NULL where there is
+ * none; failure says why if it would be the session's first.  The memory is mapped here,
+ * preallocated and sealed.
  */
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
 												 uint32_t present,
+												 struct batch_share *share,
 												 bool first_of_session,
 												 struct failure *failure);
 

@@ -36,6 +36,7 @@ struct call
 	struct geonn_call_status status;	/* but for its phase and devices */
 	struct geonn_statistics sum;	/* but for the times */
 	uint64_t	number;
+	uint32_t	role;
 	int			holders;
 
 	pthread_mutex_t lock;
@@ -63,6 +64,7 @@ call_create(const struct geonn_call *message)
 	call->sum.label = message->label;
 	call->sum.calls = 1;
 	call->number = message->number;
+	call->role = message->role;
 	call->microseconds[GEONN_PHASE_REFERENCES] = message->microseconds;
 	call->since_us = now_us();
 	pthread_mutex_init(&call->lock, NULL);
@@ -92,6 +94,12 @@ int32_t
 call_pid(const struct call *call)
 {
 	return call->status.pid;
+}
+
+uint32_t
+call_role(const struct call *call)
+{
+	return call->role;
 }
 
 /* the lock is held */

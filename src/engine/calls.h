@@ -41,6 +41,9 @@ extern void call_move(struct call *call, enum geonn_phase *part, enum geonn_phas
 /* The process that is called; not of NULL. */
 extern int32_t call_pid(const struct call *call);
 
+/* The role that it has logged in as, likewise. */
+extern uint32_t call_role(const struct call *call);
+
 /* The device of this number works for it; any thread. */
 extern void call_use_device(struct call *call, int device);
 

@@ -134,6 +134,7 @@ session_free_if_idle(struct session *session)
 			else
 				batch_memory_destroy(session->slots[i].memory);
 		}
+	batch_share_leave(session->share);
 	if (session->dataset != NULL)
 		datasets_release(session->dataset);
 	call_release(session->call);
@@ -241,6 +242,25 @@ has_batch(const struct session *session)
 	return false;
 }
 
+/*
+ * Have the session take part in its process's share; else it has ended.
+ */
+static bool
+has_share(struct session *session)
+{
+	struct failure failure;
+
+	if (session->share == NULL)
+		session->share = session->call != NULL ?
+			batch_share_join(call_pid(session->call), call_role(session->call)) :
+			batch_share_join(0, 0);
+	if (session->share != NULL)
+		return true;
+	fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");
+	session_fail(session, &failure);
+	return false;
+}
+
 static void
 handle_allocate(struct session *session, const union geonn_message *message)
 {
@@ -263,12 +283,14 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "rows or room of a batch out of range");
 		return;
 	}
+	if (!has_share(session))
+		return;
 	if (slot->memory != NULL)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
 	others = has_batch(session);
-	slot->memory = batch_memory_acquire(&batch.rows, &batch.room,
-										session->dataset->columns, !others, &failure);
+	slot->memory = batch_memory_acquire(&batch.rows, &batch.room, session->dataset->columns,
+										session->share, !others, &failure);
 	if (slot->memory == NULL && others)
 	{
 		/* it can do its work with those that it has */
@@ -288,6 +310,25 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
 					   session->dataset->columns, &slot->columns);
 	session_send(session, GEONN_BATCH, &batch, slot->memory->descriptor);
+}
+
+/*
+ * The client has unmapped a batch that it will not use again.
+ */
+static void
+handle_return(struct session *session, const union geonn_message *message)
+{
+	struct slot *slot = idle_slot(session, message->give_back.slot);
+
+	if (slot == NULL)
+		return;
+	if (slot->memory == NULL)
+	{
+		session_fail_protocol(session, "a slot that has no batch to return");
+		return;
+	}
+	batch_memory_release(slot->memory);
+	slot->memory = NULL;
 }
 
 static void
@@ -525,6 +566,7 @@ static const struct
 	{GEONN_URGE, 1 << SESSION_QUEUED | 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, session_urge},
 	{GEONN_ATTACH, 1 << SESSION_WELCOME, session_attach},
 	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
+	{GEONN_RETURN, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_return},
 	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
 	{GEONN_LEAVE, 1 << SESSION_COLLECTING, handle_leave},
 	{GEONN_SEAL, 1 << SESSION_COLLECTING, session_seal},

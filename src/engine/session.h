@@ -50,6 +50,7 @@ struct session
 	int			received;		/* descriptor that came with the present message,
 								 * or -1 */
 	struct slot slots[GEONN_RING_SLOTS];
+	struct batch_share *share;	/* of its process in all batches; NULL until it asks for one */
 	struct search_queue queue;
 	bool		client_left;	/* the client closed, having unmapped all */
 	int			under_way;		/* busy slots, and a sealing thread */

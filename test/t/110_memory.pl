@@ -64,6 +64,32 @@ my ($long_rows, $long_memory) = search('long_ids', 'few_ref', 'row_type => NULL:
 is($long_rows, 1000, 'observations with long ids are answered');
 cmp_ok($long_memory - $memory, '<', 256 * 1024, 'in less memory than their ids would take');
 
+# one session with many cursors, each of which asks for all that there is, and reads none
+$node->safe_psql('postgres', 'CREATE ROLE greedy LOGIN; CREATE ROLE modest LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO greedy, modest');
+my $cursors = join('', map { "DECLARE c$_ CURSOR FOR SELECT obs_id FROM geonn_nearest('million', 'few_ref', options => '{\"batch_rows\": 4194304}'); FETCH 1 FROM c$_; " } 1 .. 20);
+my $greedy = start_sql($node, "SET SESSION AUTHORIZATION greedy; BEGIN; $cursors SELECT pg_sleep(600);");
+wait_until(sub { status($node, 'sessions') == 20 }, 'a session opens twenty cursors and leaves them idle')
+  or diag($greedy->{err});
+cmp_ok(status($node, 'transfer_memory'), '<=', 16 * 1024 * 1024, 'within the limit');
+foreach my $role (qw(greedy modest))
+{
+	my @run = map { start_sql($node, "SET SESSION AUTHORIZATION $role; SELECT count(*) FROM geonn_nearest('million', 'few_ref');") } 1 .. 3;
+
+	is_deeply([ map { [ (finish_sql($_))[0 .. 2] ] } @run ], [ ([ 0, 1000000, '' ]) x 3 ],
+		"other sessions of " . ($role eq 'greedy' ? 'this role' : 'another role') . ' search meanwhile');
+}
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()");
+finish_sql($greedy);
+
+# a cursor whose rows are all read
+my $read = start_sql($node, "BEGIN; DECLARE c CURSOR FOR SELECT obs_id FROM geonn_nearest('million', 'few_ref', options => '{\"batch_rows\": 100000}'); MOVE ALL IN c; SELECT pg_sleep(600);");
+wait_until(sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") eq '1' },
+	'a cursor is at its end, and open');
+is($node->safe_psql('postgres', "SELECT count(*) FROM geonn_nearest('few_obs', 'few_ref', options => '{\"batch_rows\": 163840}'); SELECT fallbacks FROM geonn_stat WHERE arguments LIKE '%163840%'"),
+	"3\n0", 'which leaves all its batches to others');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()");
+finish_sql($read);
+
 # the limit of all sessions' batches makes them smaller, and fails nobody
 my @sessions = map { start_sql($node, "SELECT count(*) FROM geonn_nearest('million', 'few_ref');") } 1 .. 8;
 my @results = map { [ finish_sql($_) ] } @sessions;

@@ -382,14 +382,14 @@ static void
 test_transfer_memory_limit(void)
 {
 	struct engine engine;
-	struct client clients[8];
+	struct client clients[60];
 	struct geonn_engine_status status;
 	bool		smaller = false;
 	bool		refused = false;
 	bool		right = true;
 
 	engine_start(&engine, request.engine_program, "--transfer-memory-limit", "1000000");
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 60; i++)
 	{
 		client_connect(&clients[i], &engine);
 		right = right && client_open(&clients[i], GEONN_DEVICE_CPU, 0);
@@ -401,7 +401,7 @@ test_transfer_memory_limit(void)
 		right = right && engine_status(&engine, &status, NULL, 0) &&
 			status.transfer_memory <= 1000000;
 	}
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 60; i++)
 		client_close(&clients[i]);
 	report("short transfer memory makes batches smaller", right && smaller);
 	report("with none left a session gets an error with both numbers", right && refused);

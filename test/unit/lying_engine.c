@@ -329,6 +329,7 @@ answer(struct liar *liar, const union geonn_message *message)
 			geonn_channel_send(liar->socket, GEONN_WELCOME, &welcome, -1);
 			return true;
 		case GEONN_CALL:
+		case GEONN_RETURN:
 		case GEONN_FINISHED:
 			return true;
 		case GEONN_LIST:

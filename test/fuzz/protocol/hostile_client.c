@@ -311,6 +311,19 @@ say_attach(struct hostile *hostile, const struct step *step)
 }
 
 static void
+say_return(struct hostile *hostile, const struct step *step)
+{
+	struct geonn_return give_back = {.slot = step->slot % GEONN_RING_SLOTS};
+
+	if (!(step->how & HOW_HURRIED))
+	{
+		hostile->slots[give_back.slot].let_go |= hostile->slots[give_back.slot].start != NULL;
+		unmap(&hostile->slots[give_back.slot]);
+	}
+	ask(hostile, step, GEONN_RETURN, &give_back, 0);
+}
+
+static void
 say_allocate(struct hostile *hostile, const struct step *step)
 {
 	struct geonn_allocate allocate = {
@@ -492,7 +505,8 @@ hostile_act(struct hostile *hostile, const struct step *step)
 		[HOSTILE_RECEIVE] = receive_one,
 		[HOSTILE_HALF_CLOSE] = half_close,
 		[HOSTILE_CLOSE] = close_down,
-		[HOSTILE_URGE] = say_urge
+		[HOSTILE_URGE] = say_urge,
+		[HOSTILE_RETURN] = say_return
 	};
 
 	if (hostile->socket < 0)
