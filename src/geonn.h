@@ -36,6 +36,7 @@ extern int	geonn_kept_memory_limit;	/* megabytes; 0: no dataset is kept */
 extern int	geonn_log_keep;		/* runs of each cache */
 extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
 extern int	geonn_max_sessions; /* processes that have some; -1: no limit */
+extern int	geonn_session_memory_limit;	/* kilobytes; -1: no limit */
 
 /* the names of geonn_device's and geonn_algorithm's values */
 extern const struct config_enum_entry geonn_device_options[];

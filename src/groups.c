@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -50,6 +51,10 @@ typedef struct GroupEntry
 	char		status;			/* simplehash's */
 } GroupEntry;
 
+/* a group beside its key, at most: two entries of the table, and four slots in the file and in
+ * the memory that it is written from */
+#define GROUP_BYTES (2 * sizeof(GroupEntry) + 2 * 4 * sizeof(GroupSlot))
+
 typedef struct GroupColumn
 {
 	FmgrInfo   *hash;
@@ -65,6 +70,7 @@ struct GeonnGroups
 	GroupColumn *columns;		/* [by_count] */
 
 	/* until they are sealed */
+	ReferenceMemory *memory;
 	MemoryContext context;		/* of the table and its keys */
 	struct grouptable_hash *table;
 
@@ -165,10 +171,12 @@ describe(const PointSource *observations, const PointSource *references)
 }
 
 GeonnGroups *
-geonn_groups_create(const PointSource *observations, const PointSource *references)
+geonn_groups_create(const PointSource *observations, const PointSource *references,
+					ReferenceMemory *memory)
 {
 	GeonnGroups *groups = describe(observations, references);
 
+	groups->memory = memory;
 	groups->context = AllocSetContextCreate(CurrentMemoryContext, "geonn groups",
 											ALLOCSET_DEFAULT_SIZES);
 	groups->table = grouptable_create(groups->context, 256, groups);
@@ -185,6 +193,31 @@ has_null(const GeonnGroups *groups, const bool *is_null)
 			return true;
 	}
 	return false;
+}
+
+uint64
+geonn_groups_file_bytes(const GeonnGroups *groups)
+{
+	return geonn_memory_file_length(groups->file);
+}
+
+/*
+ * Count what a key takes: in the table and in the file, which are there together in the end.
+ */
+static void
+add_to_memory(GeonnGroups *groups, const Datum *key)
+{
+	uint64		bytes = 0;
+
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		const GroupColumn *column = &groups->columns[i];
+
+		bytes += column->by_value ? sizeof(Datum) :
+			column->length == -1 ? MAXALIGN64(toast_raw_datum_size(key[i])) :
+			MAXALIGN64(column->length);
+	}
+	geonn_reference_memory_add_bytes(groups->memory, 2 * bytes + GROUP_BYTES, "keys of groups");
 }
 
 /*
@@ -220,6 +253,7 @@ geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null)
 	entry = grouptable_insert(groups->table, unconstify(Datum *, key), &found);
 	if (!found)
 	{
+		add_to_memory(groups, key);
 		entry->number = (int32) groups->table->members - 1;
 		keep_key(groups, entry, key);
 	}

@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "columns.h"
+#include "reference_memory.h"
 
 typedef struct GeonnGroups GeonnGroups;
 
@@ -14,12 +15,17 @@ typedef struct GeonnGroups GeonnGroups;
 #define GEONN_NO_GROUP (-1)
 
 /*
- * No groups yet, in the current memory context, which they live as long as.
+ * No groups yet, in the current memory context, which they live as long as; what they take is
+ * added to the memory of their references.
  * Raises an error unless both sources have by columns of the same types, which
  * can be hashed.
  */
 extern GeonnGroups *geonn_groups_create(const PointSource *observations,
-										const PointSource *references);
+										const PointSource *references,
+										ReferenceMemory *memory);
+
+/* Bytes of their file, of sealed ones. */
+extern uint64 geonn_groups_file_bytes(const GeonnGroups *groups);
 
 /*
  * The groups of the dataset that the client is attached to; the sources are like

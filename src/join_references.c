@@ -194,9 +194,11 @@ send_references(Search *search, bool is_plain, bool labelled)
 	const GeonnJoin *join = search->join;
 
 	if (join->references->by_count > 0)
-		search->groups = geonn_groups_create(join->observations, join->references);
+		search->groups = geonn_groups_create(join->observations, join->references,
+											 search->memory);
 	search->references = geonn_references_create(join->references, needed_detail(search),
-												 join->exclude_self ? join->observations : NULL);
+												 join->exclude_self ? join->observations : NULL,
+												 search->memory);
 	if (join->given_references != NULL)
 		consume_given(search);
 	else
@@ -207,6 +209,24 @@ send_references(Search *search, bool is_plain, bool labelled)
 		geonn_client_keep(search->client, search->reference_counts,
 						  sizeof(search->reference_counts));
 	(void) geonn_references_seal(search->references, search->client, labelled);
+	if (!geonn_client_is_recognised(search->client))
+		geonn_reference_memory_name(search->memory, geonn_client_dataset(search->client));
+}
+
+/*
+ * Count what kept references take, unless another join of this process has them.
+ */
+static void
+count_kept(Search *search)
+{
+	uint64		bytes = geonn_references_file_bytes(search->references);
+
+	if (search->groups != NULL)
+		bytes += geonn_groups_file_bytes(search->groups);
+	if (geonn_reference_memory_name(search->memory, geonn_client_dataset(search->client)))
+		return;
+	geonn_reference_memory_add(search->memory, geonn_client_references(search->client));
+	geonn_reference_memory_add_bytes(search->memory, bytes, "ids and keys of groups");
 }
 
 /*
@@ -219,6 +239,7 @@ use_kept_references(Search *search)
 	memcpy(search->reference_counts, geonn_client_note(search->client),
 		   sizeof(search->reference_counts));
 	geonn_search_attach_references(search);
+	count_kept(search);
 	tell_of_references(search);
 }
 
@@ -255,6 +276,8 @@ read_references(Search *search)
 							  join->given != NULL ? join->given->count :
 							  geonn_call_expected(join->observations));
 	search->client = geonn_client_open(&join->question, labels, count, &call);
+	search->memory = geonn_reference_memory_create(join->references->title,
+												   join->question.columns);
 	if (geonn_client_is_sealed(search->client))
 		use_kept_references(search);
 	else

@@ -35,6 +35,7 @@ struct GeonnSearch
 	GeonnClient *client;		/* NULL: the references have not been read */
 	GeonnReferences *references;
 	GeonnGroups *groups;		/* NULL: there are none */
+	ReferenceMemory *memory;	/* of both; NULL: another process has it */
 	uint64		rows;
 
 	/* where rows go that are not taken at once */

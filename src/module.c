@@ -32,6 +32,7 @@ int			geonn_kept_memory_limit = 1024;
 int			geonn_log_keep = 100;
 int			geonn_log_min_duration = -1;
 int			geonn_max_sessions = -1;
+int			geonn_session_memory_limit = 4 * 1024 * 1024;
 
 const struct config_enum_entry geonn_device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
@@ -48,10 +49,10 @@ const struct config_enum_entry geonn_algorithm_options[] = {
 };
 
 /*
- * Of 0 sessions nobody would get one.
+ * Of 0 sessions, or 0 kB, no join would get any.
  */
 static bool
-check_max_sessions(int *value, void **extra pg_attribute_unused(),
+check_limit(int *value, void **extra pg_attribute_unused(),
 				   GucSource source pg_attribute_unused())
 {
 	if (*value != 0)
@@ -149,7 +150,15 @@ _PG_init(void)
 							&geonn_max_sessions,
 							-1, -1, INT_MAX,
 							PGC_SIGHUP, 0,
-							check_max_sessions, NULL, NULL);
+							check_limit, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.session_memory_limit",
+							"Memory that the references of a session's joins take, in the engine and with their ids.",
+							"-1 means no limit.  Joins of parallel workers and open cursors count together.",
+							&geonn_session_memory_limit,
+							4 * 1024 * 1024, -1, MAX_KILOBYTES,
+							PGC_SUSET, GUC_UNIT_KB,
+							check_limit, NULL, NULL);
 
 	MarkGUCPrefixReserved("geonn");
 

@@ -29,6 +29,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "catalog/pg_collation.h"
@@ -83,6 +84,7 @@ struct GeonnReferences
 	bool		by_value;
 	int16		length;
 	ReferenceDetail detail;
+	ReferenceMemory *memory;	/* NULL: others have sealed them */
 
 	/* only where PostgreSQL sorts; else the tags are the ids, or 0 */
 	Tuplesortstate *sort;		/* of references that are read here */
@@ -201,11 +203,12 @@ describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail 
 
 GeonnReferences *
 geonn_references_create(const PointSource *source, ReferenceDetail detail,
-						const PointSource *excluded_by)
+						const PointSource *excluded_by, ReferenceMemory *memory)
 {
 	const TypeCacheEntry *type = require_order(source);
 	GeonnReferences *references = describe(source, type, detail, excluded_by);
 
+	references->memory = memory;
 	if (references->record_bytes > 0)
 		begin_sort(references, type);
 	return references;
@@ -229,6 +232,29 @@ geonn_references_attach(const PointSource *source, ReferenceDetail detail,
 	return references;
 }
 
+uint64
+geonn_references_file_bytes(const GeonnReferences *references)
+{
+	return (references->records != NULL ? geonn_memory_file_length(references->records) : 0) +
+		(references->values != NULL ? geonn_memory_file_length(references->values) : 0);
+}
+
+/*
+ * Count what the files will take for a reference with this id.
+ */
+static void
+add_to_memory(const GeonnReferences *references, Datum id)
+{
+	Size		length = references->length;
+
+	geonn_reference_memory_add_bytes(references->memory, references->record_bytes, "ids");
+	if (references->by_value)
+		return;
+	if (references->length == -1)
+		length = toast_raw_datum_size(id);
+	geonn_reference_memory_add_bytes(references->memory, MAXALIGN64(length), "ids");
+}
+
 /*
  * The tag of a reference that is not sorted here.
  */
@@ -244,12 +270,14 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 {
 	TupleTableSlot *slot = references->row;
 
+	geonn_reference_memory_add(references->memory, 1);
 	if (references->record_bytes == 0)
 	{
 		geonn_client_add_reference(client, tag_of(references, row->id), row->latitude,
 								   row->longitude, group, 0);
 		return;
 	}
+	add_to_memory(references, row->id);
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, 0, SORT_COLUMNS * sizeof(bool));
 	slot->tts_values[SORT_ID - 1] = row->id;
@@ -272,6 +300,7 @@ geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uin
 {
 	int64		tags[TAGS_AT_ONCE];
 
+	geonn_reference_memory_add(references->memory, rows);
 	for (uint32 first = 0; first < rows; first += TAGS_AT_ONCE)
 	{
 		uint32		count = Min(rows - first, TAGS_AT_ONCE);

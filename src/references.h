@@ -8,6 +8,7 @@
 #include "client.h"
 #include "columns.h"
 #include "reader.h"
+#include "reference_memory.h"
 
 typedef struct GeonnReferences GeonnReferences;
 
@@ -23,7 +24,8 @@ typedef enum ReferenceDetail
 } ReferenceDetail;
 
 /*
- * Get ready to take them in; they live as long as the current memory context.
+ * Get ready to take them in; they live as long as the current memory context, and what they
+ * take is added to this memory.
  * excluded_by: geonn_reference_identity will be asked for ids of these
  * observations, or NULL.
  * Raises an error where the type of the ids has no order, or where the
@@ -31,7 +33,8 @@ typedef enum ReferenceDetail
  */
 extern GeonnReferences *geonn_references_create(const PointSource *source,
 												ReferenceDetail detail,
-												const PointSource *excluded_by);
+												const PointSource *excluded_by,
+												ReferenceMemory *memory);
 
 /*
  * The same of references that another client has sealed, in a dataset that this one is
@@ -41,6 +44,9 @@ extern GeonnReferences *geonn_references_attach(const PointSource *source,
 												ReferenceDetail detail,
 												const PointSource *excluded_by,
 												GeonnClient *client);
+
+/* Bytes of the files that they have, of those that are sealed. */
+extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
 
 /* Take in a valid row; group is its number, or 0 where there are no groups. */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,

@@ -120,6 +120,9 @@
 /* references of one dataset */
 #define GEONN_REFERENCES_MAX	INT32_MAX
 
+/* bytes of a reference in the CPU's index, at most */
+#define GEONN_INDEX_BYTES		34
+
 /* bytes of a label's two parts, and of a note */
 #define GEONN_SUBJECT_BYTES		480
 #define GEONN_VERSION_BYTES		32
