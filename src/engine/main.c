@@ -12,7 +12,7 @@
  *	session.c		one client's dataset and batches
  *	calls.c			what sessions work for, and statistics.c
  *	gauges.c		what GPUs say of themselves
- *	batch_memory.c	the shared memory of batches
+ *	batch_memory.c	the shared memory of batches; batch_shares.c divides it
  *	dataset.c		references
  *	scheduler.c		searches and devices brought together
  *	device.h		what a device is: cpu_device.c, and cuda/

@@ -90,6 +90,21 @@ is($node->safe_psql('postgres', "SELECT count(*) FROM geonn_nearest('few_obs', '
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()");
 finish_sql($read);
 
+# a search that begins while memory is short, and goes on when it is not
+my @greedy = map {
+	$node->safe_psql('postgres', "CREATE ROLE greedy_$_ LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO greedy_$_");
+	start_sql($node, "SET SESSION AUTHORIZATION greedy_$_; BEGIN; $cursors SELECT pg_sleep(600);")
+} 1 .. 5;
+wait_until(sub { status($node, 'sessions') == 100 }, 'five roles take what they get');
+my $patient = start_sql($node, "SELECT count(*) FROM geonn_nearest('millions', 'few_ref', ties => 'all');");
+wait_until(sub { $node->safe_psql('postgres', "SELECT count(*) FROM geonn_stat_progress WHERE arguments LIKE '%ties%' AND observations_done > 0") eq '1' },
+	'another one searches in small batches');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()");
+finish_sql($_) foreach @greedy;
+is((finish_sql($patient))[1], 6000000, 'and to its end');
+cmp_ok($node->safe_psql('postgres', "SELECT batches FROM geonn_stat WHERE arguments LIKE '%ties%'"), '<', 1500,
+	'and in larger batches once there is memory for them');
+
 # the limit of all sessions' batches makes them smaller, and fails nobody
 my @sessions = map { start_sql($node, "SELECT count(*) FROM geonn_nearest('million', 'few_ref');") } 1 .. 8;
 my @results = map { [ finish_sql($_) ] } @sessions;
