@@ -89,7 +89,7 @@ extern uint64 geonn_catalog_run(Oid schema, const char *statement, Snapshot snap
 
 /*
  * Go on as the owner of the cache's table, which geonn_cache_hold has locked, in a
- * security-restricted operation with a search_path of pg_catalog; and be who called it again.
+ * security-restricted operation with a search_path of pg_catalog; and as the caller again.
  * An error undoes it with its (sub)transaction.
  */
 typedef struct GeonnIdentity
@@ -110,11 +110,11 @@ extern void geonn_become_former(GeonnIdentity former);
 extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
 
 /*
- * The same cache as it is by now; called when it is locked.  Raises an error where its name
- * is another's, or nobody's.
+ * The same cache as it is by now; called when it is locked.  Raises an error where it is
+ * gone or has another name.
  */
 extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
-pg_attribute_noreturn()
+__attribute__((noreturn))
 extern void geonn_cache_raise_gone(const GeonnCache *cache);
 
 /*

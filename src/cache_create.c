@@ -2,9 +2,12 @@
  * cache_create.c
  *		Caches are made and altered.
  *
- * A cache's table is an ordinary one, which belongs to whoever made the cache; a
- * trigger on it notices when somebody else changes its rows.  All of it is one
- * transaction: the table, its rows, the entry in geonn_cache.
+ * A cache's table is an ordinary one, which belongs to the role that made the cache;
+ * triggers on it notice when anything but a refresh changes its rows (cache_changed.c).  All
+ * of it is one transaction: the table, its rows, the entry in geonn_cache.
+ *
+ * Privileges are those of the moment: geonn_cache_alter reads the cache again when it has its lock,
+ * checks the owner when it has the table's, and looks at the relations as that owner.
  */
 #include "postgres.h"
 
@@ -299,7 +302,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	geonn_cache_check_ids(join);
 	SPI_connect();
 	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
-						 geonn_cache_definitions(join)));
+							   geonn_cache_definitions(join)));
 	cache->target = made_table(table);
 	cache->owner = geonn_relation_owner(cache->target);
 	enter(cache);
@@ -435,7 +438,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	if (strcmp(name, cache->name) != 0)
 		geonn_cache_rename_jobs(cache, name);
 	cache = geonn_cache_find(schema, name);
-	/* views of others have functions, which the planner may call */
+	/* as a refresh will */
 	former = geonn_become_owner(cache);
 	(void) geonn_cache_join(cache);
 	geonn_cache_check_changed_since(cache);

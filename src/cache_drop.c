@@ -82,7 +82,7 @@ drop_triggers(const GeonnCache *cache)
 	const char *table = geonn_cache_target_name(cache);
 
 	geonn_run_command(psprintf("DROP TRIGGER IF EXISTS geonn_cache_changed ON %s;"
-						 " DROP TRIGGER IF EXISTS geonn_cache_truncated ON %s", table, table));
+							   " DROP TRIGGER IF EXISTS geonn_cache_truncated ON %s", table, table));
 }
 
 Datum

@@ -11,8 +11,8 @@
  * another one that finds it taken says by which and does nothing.  The definition is read
  * again under that lock.  All that the run reads, it reads
  * with one snapshot, as the owner of the table and in a security-restricted
- * operation, as REFRESH MATERIALIZED VIEW does.  Who that is, it finds out when it has
- * a lock on the table, with which the table cannot be given away.  Writing comes last.
+ * operation, as REFRESH MATERIALIZED VIEW does.  It checks the owner when it has a lock on
+ * the table, with which the table cannot be given away.  Writing comes last.
  *
  * geonn_refresh_all goes on after any error of one cache, and stops where the whole statement is
  * cancelled.  Each step of a run is therefore a subtransaction, or a commit that may fail.
@@ -352,8 +352,8 @@ lock_relations(const GeonnCache *cache)
 }
 
 /*
- * Do the work, with the owner's privileges: those of the owner at this moment, who stays it
- * until the transaction ends.
+ * Do the work, with the owner's privileges: those of the owner at this moment, which cannot
+ * change until the transaction ends.
  */
 static void
 refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *result)
@@ -414,7 +414,7 @@ typedef struct Run
 	char	   *name;
 	RefreshMode mode;
 	bool		alone;			/* in transactions of its own; the lock is the session's */
-	GeonnCache *cache;			/* NULL: not locked, or no longer */
+	GeonnCache *cache;			/* NULL: not locked */
 	int64		id;				/* in the log */
 	const ErrorData *error;		/* that it ended with, or NULL */
 } Run;
@@ -432,7 +432,7 @@ begin_run(Run *run)
 		skip(cache);
 		return;
 	}
-	run->cache = cache;
+	run->cache = cache;			/* to be unlocked, whatever comes */
 	run->cache = geonn_cache_find_again(cache);
 	run->id = geonn_cache_log_start(run->cache);
 	geonn_seen_begin(run->cache);
