@@ -420,7 +420,7 @@ fuzz: fuzzers
 # tree of links of its own.
 SANITIZE_asan = address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan = thread
-SANITIZED_TESTS = engine protocol lifetime recognition watch shares sharing search
+SANITIZED_TESTS = engine protocol lifetime recognition keeping watch shares sharing search
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
 $(addprefix sanitized-,asan tsan): sanitized-%:
 	@mkdir -p build/$*

@@ -6,13 +6,14 @@
  * frees thousands of datasets.  The server's thread has to answer other sessions meanwhile, so
  * it only hands datasets over.  The thread here frees their columns and files, one
  * dataset at a time, and then asks the devices to discard what they have built; each device's
- * thread does that between its searches (scheduler.c).
+ * thread does that between its searches (scheduler.c).  Its priority is that of the server's
+ * thread, so that what has left does not pile up.
  *
  * Where memory or descriptors are short, the server's thread waits until the thread here has
  * freed all that it has: a retry before that would fail again.
  *
  * Columns of few references lie in the C library's heap, which keeps what is freed in it.
- * When the thread has nothing left to do, it gives the heap's free pages back to the system.
+ * When the thread has had nothing to do for a while, it gives the heap's free pages back to the system.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,16 +21,20 @@
 
 #include "disposal.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <time.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
 #include "scheduler.h"
-#include "thread_pool.h"
 
 /* freed bytes after which the heap's free pages are worth a look */
 #define TRIM_BYTES ((size_t) 4 << 20)
+
+/* seconds without work before that look */
+#define TRIM_PAUSE_S 1
 
 static struct
 {
@@ -66,6 +71,19 @@ trim_heap(void)
 }
 
 /*
+ * Wait for work, until devices may have discarded theirs, too.  The lock is held.
+ */
+static int
+wait_a_while(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += TRIM_PAUSE_S;
+	return pthread_cond_timedwait(&disposal.work, &disposal.lock, &until);
+}
+
+/*
  * The next dataset to free, or NULL at the end.  *freed is counted since the heap was
  * trimmed.
  */
@@ -79,15 +97,15 @@ take_next(size_t *freed)
 	while (disposal.first == NULL && !disposal.closing)
 	{
 		pthread_cond_signal(&disposal.done);
-		if (*freed >= TRIM_BYTES)
+		if (*freed < TRIM_BYTES)
+			pthread_cond_wait(&disposal.work, &disposal.lock);
+		else if (wait_a_while() == ETIMEDOUT && !scheduler_is_discarding())
 		{
 			pthread_mutex_unlock(&disposal.lock);
 			trim_heap();
 			*freed = 0;
 			pthread_mutex_lock(&disposal.lock);
-			continue;
 		}
-		pthread_cond_wait(&disposal.work, &disposal.lock);
 	}
 	dataset = disposal.first;
 	if (dataset != NULL)
@@ -106,7 +124,6 @@ disposal_main(void *argument)
 	size_t		freed = 0;
 
 	(void) argument;
-	thread_pool_lower_priority();
 	while ((dataset = take_next(&freed)) != NULL)
 	{
 		freed += dataset_bytes(dataset);
