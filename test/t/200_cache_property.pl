@@ -132,11 +132,13 @@ my $script = qq{
 	CREATE VIEW ref_range AS SELECT nummultirange(numrange(id, id + 1)) AS id, lat, lon FROM ref;
 	-- equal ids of references with other bytes, and ids of observations that get others
 	CREATE VIEW obs_alike AS SELECT round(id, length(coalesce(zone, ''))) AS id, lat, lon FROM obs;
-	CREATE VIEW ref_alike AS SELECT round(id / 8, (id % 8)::integer) AS id, lat, lon FROM ref;
+	CREATE VIEW ref_alike AS SELECT round(id / 40, (id % 5)::integer) AS id,
+		round(lat / 45) * 45 AS lat, round(lon / 60) * 60 AS lon FROM ref;
 	CREATE VIEW obs_alike_pair AS SELECT ROW(o.id, 'x')::pair AS id, lat, lon, length(zone)::money AS price
 	FROM (SELECT round(id, length(coalesce(zone, ''))) AS id, lat, lon, zone FROM obs) o;
-	CREATE VIEW ref_alike_pair AS SELECT ROW(round(id / 8, (id % 8)::integer), 'y')::pair AS id, lat, lon,
-		length(zone)::money AS price FROM ref;
+	CREATE VIEW ref_alike_pair AS SELECT ROW(r.id, 'y')::pair AS id, lat, lon, length(zone)::money AS price
+	FROM (SELECT round(id / 40, (id % 5)::integer) AS id, round(lat / 45) * 45 AS lat, round(lon / 60) * 60 AS lon,
+		zone FROM ref) r;
 	$fill
 };
 
