@@ -32,6 +32,7 @@
 
 #include "cache_incremental.h"
 #include "cache_seen.h"
+#include "cache_since.h"
 #include "estimate.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
@@ -122,7 +123,7 @@ typedef struct Refresh
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLabels now;
-	TimestampTz oldest;			/* see geonn_seen_oldest */
+	TimestampTz since;			/* for the next one; see cache_since.c */
 	GeonnSeen  *seen;
 	GeonnRunResult *result;
 } Refresh;
@@ -356,7 +357,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 	lock_relations(cache);
-	refresh.oldest = geonn_seen_oldest(cache);
+	refresh.since = geonn_cache_since(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	refresh.join = geonn_cache_join(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
@@ -364,7 +365,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	refresh.now = geonn_seen_now(refresh.join);
 	refresh.seen = geonn_seen_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen, refresh.oldest);
+	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen, refresh.since);
 	PopActiveSnapshot();
 	AtEOXact_GUC(false, level);
 	SetUserIdAndSecContext(user, security);

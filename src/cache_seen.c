@@ -20,7 +20,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -216,27 +215,6 @@ geonn_seen_begin(const GeonnCache *cache)
 								 NULL, 1, &type, &id, NULL);
 	}
 	SPI_finish();
-}
-
-TimestampTz
-geonn_seen_oldest(const GeonnCache *cache)
-{
-	TimestampTz oldest = 0;
-	bool		is_null = true;
-	Datum		value = (Datum) 0;
-
-	if (cache->changed_since == NULL || IsolationUsesXactSnapshot())
-		return 0;
-	SPI_connect();
-	if (geonn_catalog_run(cache->schema,
-						  "SELECT pg_catalog.min(xact_start) FROM pg_catalog.pg_stat_activity"
-						  " HAVING NOT EXISTS (SELECT FROM pg_catalog.pg_prepared_xacts)",
-						  NULL, 0, NULL, NULL, NULL) > 0)
-		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null);
-	if (!is_null)
-		oldest = DatumGetTimestampTz(value);
-	SPI_finish();
-	return oldest;
 }
 
 void

@@ -45,11 +45,4 @@ extern void geonn_seen_begin(const GeonnCache *cache);
 extern void geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 						   int64 rows, const GeonnSeen *seen, TimestampTz since);
 
-/*
- * Before a snapshot is taken: rows that it does not see are by transactions that begin
- * at this moment or later.  0: not known, as for prepared transactions and a snapshot
- * that is there already.
- */
-extern TimestampTz geonn_seen_oldest(const GeonnCache *cache);
-
 #endif							/* GEONN_CACHE_SEEN_H */
