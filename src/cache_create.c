@@ -4,7 +4,9 @@
  *
  * A cache's table is an ordinary one, which belongs to whoever made the cache; a
  * trigger on it notices when somebody else changes its rows.  All of it is one
- * transaction: the table, its rows, the entry in geonn_cache.
+ * transaction: the table, its rows, the entry in geonn_cache, and copies of the points that were
+ * read, from which the first refresh finds what has changed, as any other.  Rows and copies are
+ * read with one snapshot.
  */
 #include "postgres.h"
 
@@ -21,6 +23,7 @@
 #include "utils/varlena.h"
 
 #include "cache_seen.h"
+#include "cache_since.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
@@ -224,6 +227,9 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 		.searched = -1,
 		.counted = true
 	};
+	GeonnSeen	seen = {0};
+	GeonnLabels now;
+	TimestampTz since;
 	int64		run;
 
 	geonn_cache_check_changed_since(cache);
@@ -236,6 +242,9 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	cache->owner = GetUserId();
 	enter(cache);
 	run = geonn_cache_log_start(cache);
+	since = geonn_cache_since(cache);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	now = geonn_seen_now(join);
 	result.rows = result.inserted = (int64) geonn_target_fill(cache);
 	geonn_seen_begin(cache);
 	PG_TRY();
@@ -251,7 +260,9 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 						 " AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
 						 " FOR EACH STATEMENT EXECUTE FUNCTION %s.geonn_cache_changed()", table,
 						 quote_identifier(get_namespace_name(cache->schema))));
-	geonn_seen_end(cache, join, geonn_seen_now(join), result.rows, NULL, 0);
+	geonn_seen_make_copies(cache, join, &seen);
+	geonn_seen_end(cache, join, now, result.rows, &seen, since);
+	PopActiveSnapshot();
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
 	PG_RETURN_OID(cache->target);

@@ -145,15 +145,6 @@ policy_of(const Refresh *refresh, CacheSide side)
 		refresh->join->invalid;
 }
 
-static GeonnCopy *
-create_copy(const Refresh *refresh, CacheSide side)
-{
-	return geonn_copy_create(refresh->cache, side, source_of(refresh, side),
-							 refresh->join->question.metric,
-							 side == SIDE_OBSERVATIONS && refresh->join->keep_unmatched,
-							 refresh->seen->seed[side]);
-}
-
 /* ---- by what has changed ---- */
 
 /*
@@ -204,8 +195,8 @@ refresh_by_changes(Refresh *refresh)
 		.cache = refresh->cache,
 		.join = refresh->join,
 		.row_type = refresh->row_type,
-		.observations = create_copy(refresh, SIDE_OBSERVATIONS),
-		.references = create_copy(refresh, SIDE_REFERENCES)
+		.observations = geonn_seen_copy(refresh->cache, refresh->join, refresh->seen, SIDE_OBSERVATIONS),
+		.references = geonn_seen_copy(refresh->cache, refresh->join, refresh->seen, SIDE_REFERENCES)
 	};
 	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
 
@@ -226,23 +217,6 @@ refresh_by_changes(Refresh *refresh)
 }
 
 /* ---- by searching for everything ---- */
-
-static void
-make_copies(Refresh *refresh)
-{
-	GeonnSeen  *seen = refresh->seen;
-
-	for (int side = 0; side < CACHE_SIDES; side++)
-	{
-		if (!pg_strong_random(seen->seed[side], sizeof(seen->seed[side])))
-			ereport(ERROR,
-					(errcode(ERRCODE_INTERNAL_ERROR),
-					 errmsg("could not get random bytes")));
-		geonn_copy_build(create_copy(refresh, side), source_of(refresh, side),
-						 side == SIDE_OBSERVATIONS ? refresh->join : NULL);
-	}
-	seen->copied = true;
-}
 
 /*
  * A copy is worth its work only if the next run can use it.  Where so much changes that
@@ -269,7 +243,7 @@ see_to_copies(Refresh *refresh, bool was_futile)
 		seen->copied = false;
 	}
 	else
-		make_copies(refresh);
+		geonn_seen_make_copies(refresh->cache, refresh->join, seen);
 }
 
 static void

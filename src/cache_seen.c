@@ -221,15 +221,12 @@ void
 geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
 			   const GeonnSeen *seen, TimestampTz since)
 {
-	static const GeonnSeen nothing = {0};
 	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID, TIMESTAMPTZOID};
 	Datum		values[lengthof(types)];
 	char		nulls[] = "         ";
 	Datum		labels[CACHE_SIDES];
 	Datum		seeds[CACHE_SIDES * 2];
 
-	if (seen == NULL)
-		seen = &nothing;
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
 		labels[side] = PointerGetDatum(now.label[side]);
@@ -256,4 +253,35 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 							 " WHERE cache = $1",
 							 NULL, lengthof(types), types, values, nulls);
 	SPI_finish();
+}
+
+/* ---- copies ---- */
+
+static const PointSource *
+source_of(const GeonnJoin *join, CacheSide side)
+{
+	return side == SIDE_OBSERVATIONS ? join->observations : join->references;
+}
+
+GeonnCopy *
+geonn_seen_copy(const GeonnCache *cache, const GeonnJoin *join, const GeonnSeen *seen,
+				CacheSide side)
+{
+	return geonn_copy_create(cache, side, source_of(join, side), join->question.metric,
+							 side == SIDE_OBSERVATIONS && join->keep_unmatched, seen->seed[side]);
+}
+
+void
+geonn_seen_make_copies(const GeonnCache *cache, GeonnJoin *join, GeonnSeen *seen)
+{
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		if (!pg_strong_random(seen->seed[side], sizeof(seen->seed[side])))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not get random bytes")));
+		geonn_copy_build(geonn_seen_copy(cache, join, seen, side), source_of(join, side),
+						 side == SIDE_OBSERVATIONS ? join : NULL);
+	}
+	seen->copied = true;
 }

@@ -166,7 +166,6 @@ my $script = qq{
 	INSERT INTO obs SELECT i, i * 37 % 180 - 90, i * 91 % 360 - 180, '2020-02-02' FROM generate_series(1, 300) i;
 	INSERT INTO ref SELECT i, i * 7 % 180 - 90, i * 11 % 360 - 180 FROM generate_series(1, 40) i;
 	SELECT geonn_cache_create('kept', 'obs', 'ref', k => 2, changed_since => 'at');
-	CALL geonn_refresh('kept', 'full');
 };
 
 $script .= "SELECT dblink_connect('w$_', '$connection');\n" foreach 1 .. $writers;
@@ -257,6 +256,18 @@ foreach my $lock (1 .. 3)
 is((finish_sql($message))[0], 0, 'the message ends');
 is(refresh(), 0, 'and its last row is not missed');
 $holder->quit;
+
+# A cache that is made meanwhile does not see it, either, and its first refresh is by what has changed.
+my $early = $node->background_psql('postgres');
+$early->query_safe('BEGIN');
+$early->query_safe(stamped(7_000_000));
+$node->safe_psql('postgres', q{SELECT geonn_cache_create('made', 'obs', 'ref', changed_since => 'at')});
+$early->query_safe('COMMIT');
+$early->quit;
+is($node->safe_psql('postgres', q{CALL geonn_refresh('made');
+		SELECT mode, (SELECT count(*) FROM made WHERE obs_id = 7000000) FROM geonn_cache_log WHERE name = 'made' ORDER BY started DESC LIMIT 1;
+		SELECT geonn_cache_drop('made')}),
+	"incremental|1\n", 'a row that a new cache does not see is not missed');
 
 # A session that sends WAL works on one message for as long as it lives.
 $node->safe_psql('postgres', 'CREATE PUBLICATION rows FOR ALL TABLES');
