@@ -374,7 +374,7 @@ CREATE TABLE geonn_cache_total (
 	failures bigint NOT NULL
 );
 
--- What the last run saw, of which cache_seen.c and cache_copy.c have the essays.  It
+-- What the last run saw, of which cache_seen.c, cache_since.c and cache_copy.c have the essays.  It
 -- can be had anew, so it is in no WAL and no dump.
 CREATE UNLOGGED TABLE geonn_cache_seen (
 	cache integer PRIMARY KEY,

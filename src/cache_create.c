@@ -4,7 +4,9 @@
  *
  * A cache's table is an ordinary one, which belongs to the role that made the cache;
  * triggers on it notice when anything but a refresh changes its rows (cache_changed.c).  All
- * of it is one transaction: the table, its rows, the entry in geonn_cache.
+ * of it is one transaction: the table, its rows, the entry in geonn_cache, and copies of the
+ * points that were read, from which the first refresh finds what has changed, as any
+ * other.  Rows and copies are read with one snapshot.
  *
  * Privileges are those of the moment: geonn_cache_alter reads the cache again when it has its lock,
  * checks the owner when it has the table's, and looks at the relations as that owner.
@@ -29,6 +31,7 @@
 
 #include "cache_changed.h"
 #include "cache_seen.h"
+#include "cache_since.h"
 #include "cache_sorted_rows.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
@@ -296,6 +299,9 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 		.searched = -1,
 		.counted = true
 	};
+	GeonnSeen	seen = {0};
+	GeonnLabels now;
+	TimestampTz since;
 	int64		run;
 
 	geonn_cache_check_changed_since(cache);
@@ -307,11 +313,16 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	cache->owner = geonn_relation_owner(cache->target);
 	enter(cache);
 	run = geonn_cache_log_start(cache);
+	since = geonn_cache_since(cache);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	now = geonn_seen_now(join);
 	result.rows = result.inserted = (int64) geonn_target_fill(cache);
 	geonn_seen_begin(cache);
 	add_key(cache, geonn_cache_row_type(join));
 	geonn_run_command(geonn_changes_triggers(cache));
-	geonn_seen_end(cache, join, geonn_seen_now(join), result.rows, NULL, 0);
+	geonn_seen_make_copies(cache, join, &seen);
+	geonn_seen_end(cache, join, now, result.rows, &seen, since);
+	PopActiveSnapshot();
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
 	PG_RETURN_OID(cache->target);

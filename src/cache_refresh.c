@@ -37,6 +37,7 @@
 
 #include "cache_incremental.h"
 #include "cache_seen.h"
+#include "cache_since.h"
 #include "estimate.h"
 #include "value.h"
 
@@ -128,7 +129,7 @@ typedef struct Refresh
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLabels now;
-	TimestampTz oldest;			/* see geonn_seen_oldest */
+	TimestampTz since;			/* for the next one; see cache_since.c */
 	GeonnSeen  *seen;
 	GeonnRunResult *result;
 } Refresh;
@@ -148,15 +149,6 @@ policy_of(const Refresh *refresh, CacheSide side)
 {
 	return side == SIDE_OBSERVATIONS ? geonn_observations_policy(refresh->join) :
 		refresh->join->invalid;
-}
-
-static GeonnCopy *
-create_copy(const Refresh *refresh, CacheSide side)
-{
-	return geonn_copy_create(refresh->cache, side, source_of(refresh, side),
-							 refresh->join->question.metric,
-							 side == SIDE_OBSERVATIONS && refresh->join->keep_unmatched,
-							 refresh->seen->seed[side]);
 }
 
 /* ---- by what has changed ---- */
@@ -221,8 +213,8 @@ refresh_by_changes(Refresh *refresh)
 		.cache = refresh->cache,
 		.join = refresh->join,
 		.row_type = refresh->row_type,
-		.observations = create_copy(refresh, SIDE_OBSERVATIONS),
-		.references = create_copy(refresh, SIDE_REFERENCES)
+		.observations = geonn_seen_copy(refresh->cache, refresh->join, refresh->seen, SIDE_OBSERVATIONS),
+		.references = geonn_seen_copy(refresh->cache, refresh->join, refresh->seen, SIDE_REFERENCES)
 	};
 	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
 
@@ -244,23 +236,6 @@ refresh_by_changes(Refresh *refresh)
 }
 
 /* ---- by searching for everything ---- */
-
-static void
-make_copies(Refresh *refresh)
-{
-	GeonnSeen  *seen = refresh->seen;
-
-	for (int side = 0; side < CACHE_SIDES; side++)
-	{
-		if (!pg_strong_random(seen->seed[side], sizeof(seen->seed[side])))
-			ereport(ERROR,
-					(errcode(ERRCODE_INTERNAL_ERROR),
-					 errmsg("could not get random bytes")));
-		geonn_copy_build(create_copy(refresh, side), source_of(refresh, side),
-						 side == SIDE_OBSERVATIONS ? refresh->join : NULL);
-	}
-	seen->copied = true;
-}
 
 /*
  * A copy is worth its work only if the next run can use it.  Where so much changes that
@@ -287,7 +262,7 @@ see_to_copies(Refresh *refresh, bool was_futile)
 		seen->copied = false;
 	}
 	else
-		make_copies(refresh);
+		geonn_seen_make_copies(refresh->cache, refresh->join, seen);
 }
 
 static void
@@ -367,7 +342,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	geonn_cache_hold(cache, AccessShareLock);
 	caller = geonn_become_owner(cache);
 	lock_relations(cache);
-	refresh.oldest = geonn_seen_oldest(cache);
+	refresh.since = geonn_cache_since(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	refresh.join = geonn_cache_join(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
@@ -375,7 +350,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	refresh.now = geonn_seen_now(refresh.join);
 	refresh.seen = geonn_seen_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen, refresh.oldest);
+	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen, refresh.since);
 	PopActiveSnapshot();
 	geonn_become_former(caller);
 	result->status = "succeeded";

@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -259,32 +258,10 @@ geonn_seen_begin(const GeonnCache *cache)
 	SPI_finish();
 }
 
-TimestampTz
-geonn_seen_oldest(const GeonnCache *cache)
-{
-	TimestampTz oldest = 0;
-	bool		is_null = true;
-	Datum		value = (Datum) 0;
-
-	if (cache->changed_since == NULL || IsolationUsesXactSnapshot())
-		return 0;
-	SPI_connect();
-	if (geonn_catalog_run(cache->schema,
-						  "SELECT pg_catalog.min(xact_start) FROM pg_catalog.pg_stat_activity"
-						  " HAVING NOT EXISTS (SELECT FROM pg_catalog.pg_prepared_xacts)",
-						  NULL, 0, NULL, NULL, NULL) > 0)
-		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null);
-	if (!is_null)
-		oldest = DatumGetTimestampTz(value);
-	SPI_finish();
-	return oldest;
-}
-
 void
 geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
 			   const GeonnSeen *seen, TimestampTz since)
 {
-	static const GeonnSeen nothing = {0};
 	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID, TIMESTAMPTZOID};
 	Datum		values[lengthof(types)];
 	char		nulls[] = "         ";
@@ -292,8 +269,6 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 	Datum		seeds[CACHE_SIDES * 2];
 	bool		noticed;
 
-	if (seen == NULL)
-		seen = &nothing;
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
 		labels[side] = PointerGetDatum(now.label[side]);
@@ -320,4 +295,35 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 							 " WHERE cache OPERATOR(pg_catalog.=) $1",
 							 NULL, lengthof(types), types, values, nulls);
 	SPI_finish();
+}
+
+/* ---- copies ---- */
+
+static const PointSource *
+source_of(const GeonnJoin *join, CacheSide side)
+{
+	return side == SIDE_OBSERVATIONS ? join->observations : join->references;
+}
+
+GeonnCopy *
+geonn_seen_copy(const GeonnCache *cache, const GeonnJoin *join, const GeonnSeen *seen,
+				CacheSide side)
+{
+	return geonn_copy_create(cache, side, source_of(join, side), join->question.metric,
+							 side == SIDE_OBSERVATIONS && join->keep_unmatched, seen->seed[side]);
+}
+
+void
+geonn_seen_make_copies(const GeonnCache *cache, GeonnJoin *join, GeonnSeen *seen)
+{
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		if (!pg_strong_random(seen->seed[side], sizeof(seen->seed[side])))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not get random bytes")));
+		geonn_copy_build(geonn_seen_copy(cache, join, seen, side), source_of(join, side),
+						 side == SIDE_OBSERVATIONS ? join : NULL);
+	}
+	seen->copied = true;
 }

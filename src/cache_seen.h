@@ -41,16 +41,16 @@ extern void geonn_seen_begin(const GeonnCache *cache);
 
 /*
  * The table has so many rows, and is what the join returns, for these labels; copies of what
- * it read are there, or not (seen is NULL, or its copied is false).
+ * it read are there, or not (copied is false).
  */
 extern void geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 						   int64 rows, const GeonnSeen *seen, TimestampTz since);
 
-/*
- * Before a snapshot is taken: rows that it does not see are by transactions that begin
- * at this moment or later.  0: not known, as for prepared transactions and a snapshot
- * that is there already.
- */
-extern TimestampTz geonn_seen_oldest(const GeonnCache *cache);
+/* The copy of a side, with the seed that seen has; it is not read yet. */
+extern GeonnCopy *geonn_seen_copy(const GeonnCache *cache, const GeonnJoin *join,
+								  const GeonnSeen *seen, CacheSide side);
+
+/* Make copies of what the join reads, with the active snapshot and new seeds. */
+extern void geonn_seen_make_copies(const GeonnCache *cache, GeonnJoin *join, GeonnSeen *seen);
 
 #endif							/* GEONN_CACHE_SEEN_H */

@@ -50,6 +50,9 @@
 /* statistics of a relation: rows that a scan has read */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
+/* what a session reports of itself */
+#define pgstat_get_local_beentry_by_index(index) pgstat_fetch_stat_local_beentry(index)
+
 /* a Var did not say which outer joins may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
 
@@ -74,9 +77,13 @@
 /* a set of events that lives as long as the process */
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(TopMemoryContext, events)
 
+/* the local id of a process's transaction */
+#define geonn_local_transaction(process) ((process)->lxid)
+
 #else
 
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(NULL, events)
+#define geonn_local_transaction(process) ((process)->vxid.lxid)
 
 /* the setting old_snapshot_threshold is no more */
 #define OldSnapshotThresholdActive() false

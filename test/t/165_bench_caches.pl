@@ -23,6 +23,7 @@ sub lines_of
 my @expected = (
 	[ 'first fill, 5,000 × 65,536', qr/^[\d.]+×$/ ],
 	[ 'first fill, 5,000 × 65,536', qr/^[\d.]+×$/ ],
+	[ 'first refresh, 1 % of references moved, 5,000 × 65,536', qr/^[\d.]+×$/ ],
 	[ 'nothing changed, known by pages, 5,000 × 65,536', qr/^[\d.]+ ms$/ ],
 	[ 'nothing changed, compared, 5,000 × 65,536', qr/^[\d.]+ ms$/ ],
 	[ '1 % of references moved, 5,000 × 65,536', qr/^[\d.]+×$/ ],
