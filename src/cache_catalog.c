@@ -6,7 +6,8 @@
  * users have the views.  So statements on them run with their owner's privileges, most
  * often a superuser's, and find nothing by name that another role could have put there: the
  * search_path is set for them, and functions, operators (OPERATOR(pg_catalog.=), and no IN, CASE x
- * WHEN or IS DISTINCT FROM), types and relations are qualified all the same.  What
+ * WHEN or IS DISTINCT FROM), types and relations are qualified all the same; and
+ * own_names.c looks at what their names are.  What
  * statements are about is checked here: a cache is its target's owner's, as an index is, and may be
  * had by the members of that role.
  */
@@ -31,6 +32,7 @@
 
 #include "cache.h"
 #include "geonn.h"
+#include "own_names.h"
 
 Oid
 geonn_cache_schema(FunctionCallInfo fcinfo)
@@ -130,22 +132,13 @@ geonn_run_command(const char *command)
 		elog(ERROR, "could not run \"%s\": %s", command, SPI_result_code_string(result));
 }
 
-uint64
-geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
-			 const Oid *types, const Datum *values, const char *nulls)
+static void
+run_prepared(const char *statement, Snapshot snapshot, int count, const Oid *types,
+			 const Datum *values, const char *nulls)
 {
-	SPIPlanPtr	plan;
-	Oid			user;
-	int			context;
+	SPIPlanPtr	plan = SPI_prepare(statement, count, unconstify(Oid *, types));
 	int			result;
-	int			level = NewGUCNestLevel();
 
-	/* nobody else's operators and functions; and by indexes, whatever is known of the tables */
-	geonn_set_search_path();
-	geonn_plan_by_index();
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	plan = SPI_prepare(statement, count, unconstify(Oid *, types));
 	if (plan == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
 	result = SPI_execute_snapshot(plan, unconstify(Datum *, values), nulls,
@@ -154,6 +147,33 @@ geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", statement, SPI_result_code_string(result));
 	SPI_freeplan(plan);
+}
+
+uint64
+geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
+			 const Oid *types, const Datum *values, const char *nulls)
+{
+	GeonnOwnNames names = {.statement = statement};
+	const GeonnOwnNames *former;
+	Oid			user;
+	int			context;
+	int			level = NewGUCNestLevel();
+
+	/* nobody else's operators and functions; and by indexes, whatever is known of the tables */
+	geonn_set_search_path();
+	geonn_plan_by_index();
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	former = geonn_look_at_names(&names);
+	PG_TRY();
+	{
+		run_prepared(statement, snapshot, count, types, values, nulls);
+	}
+	PG_FINALLY();
+	{
+		(void) geonn_look_at_names(former);
+	}
+	PG_END_TRY();
 	SetUserIdAndSecContext(user, context);
 	AtEOXact_GUC(true, level);
 	return SPI_processed;

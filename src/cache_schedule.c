@@ -18,6 +18,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
@@ -74,16 +75,20 @@ is_database_of_cron(void)
 }
 
 /*
- * The owner of pg_cron's table of jobs in this database, or InvalidOid where there is none.
+ * The owner of pg_cron's table of jobs in this database, or InvalidOid where there is none: a table of
+ * that name may be of another role's making.
  */
 static Oid
 cron_owner(void)
 {
 	Oid			schema = get_namespace_oid("cron", true);
+	Oid			extension = get_extension_oid("pg_cron", true);
+	Oid			jobs = OidIsValid(schema) ? get_relname_relid("job", schema) : InvalidOid;
 
-	if (!OidIsValid(get_extension_oid("pg_cron", true)) || !OidIsValid(schema))
+	if (!OidIsValid(extension) || !OidIsValid(jobs) ||
+		getExtensionOfObject(RelationRelationId, jobs) != extension)
 		return InvalidOid;
-	return geonn_relation_owner(get_relname_relid("job", schema));
+	return geonn_relation_owner(jobs);
 }
 
 static char *

@@ -40,6 +40,7 @@
 
 #include "cache_changed.h"
 #include "cache_sorted_rows.h"
+#include "own_names.h"
 
 /* rows that are written into a new table at a time */
 #define ROWS_A_FILL		1000
@@ -444,6 +445,22 @@ plan_by_place(SPIPlanPtr statement)
 	return plan;
 }
 
+static void
+execute_on_target(const GeonnCache *cache, const char *statement)
+{
+	SPIPlanPtr	prepared = SPI_prepare(statement, 0, NULL);
+	CachedPlan *plan;
+	int			result;
+
+	if (prepared == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
+	plan = plan_by_place(prepared);
+	result = geonn_changes_execute(cache, prepared, plan);
+	if (result < 0)
+		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
+	ReleaseCachedPlan(plan, NULL);
+}
+
 /*
  * Write the differences of one kind, which the statement reads as a relation.  A row that is
  * not as it was read is not changed.
@@ -460,24 +477,26 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 		},
 		.reldata = difference->stores[change]
 	};
-	char	   *statement = psprintf(kinds[change].statement,
-									 geonn_cache_target_name(difference->cache));
-	SPIPlanPtr	prepared;
-	CachedPlan *plan;
-	int			result;
+	GeonnOwnNames names = {
+		.statement = psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
+		.target = difference->cache->target
+	};
+	const GeonnOwnNames *former;
 
 	*changed = 0;
 	if (difference->counts[change] == 0)
 		return;
 	SPI_register_relation(&relation);
-	prepared = SPI_prepare(statement, 0, NULL);
-	if (prepared == NULL)
-		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
-	plan = plan_by_place(prepared);
-	result = geonn_changes_execute(difference->cache, prepared, plan);
-	if (result < 0)
-		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
-	ReleaseCachedPlan(plan, NULL);
+	former = geonn_look_at_names(&names);
+	PG_TRY();
+	{
+		execute_on_target(difference->cache, names.statement);
+	}
+	PG_FINALLY();
+	{
+		(void) geonn_look_at_names(former);
+	}
+	PG_END_TRY();
 	SPI_unregister_relation(relation.md.name);
 	*changed = (int64) SPI_processed;
 	if (*changed != difference->counts[change])

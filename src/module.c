@@ -15,6 +15,7 @@
 #include "cache_changed.h"
 #include "compat.h"
 #include "geonn.h"
+#include "own_names.h"
 #include "scan.h"
 #include "supervisor.h"
 
@@ -167,6 +168,7 @@ _PG_init(void)
 
 	geonn_plan_scans();
 	geonn_own_statements();
+	geonn_own_names();
 
 	geonn_preloaded = process_shared_preload_libraries_in_progress;
 	if (geonn_preloaded)

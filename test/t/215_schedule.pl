@@ -326,6 +326,31 @@ like(ended('failing'), qr/^failed succeeded/, 'the run after a failed one succee
 wait_until(sub { ended('busy') =~ / (succeeded|failed)/ }, 'a second run', 90);
 like(log_of('busy', 'status, reason'), qr/^succeeded\|/, 'and the one after the other process has ended');
 
+# ---- a schema that is not pg_cron's ----
+
+like(failure(q{
+	BEGIN;
+	ALTER SCHEMA cron RENAME TO former;
+	CREATE SCHEMA cron;
+	CREATE TABLE cron.job (LIKE former.job);
+	CREATE FUNCTION cron.schedule(text, text, text) RETURNS bigint LANGUAGE plpgsql AS
+		$$ BEGIN RAISE 'sprung, as %', current_user; END $$;
+	SELECT geonn_schedule('nearest', '@daily');
+	ROLLBACK;
+}), qr/ERROR:  a cache is scheduled by pg_cron, whose extension is not in this database/,
+	'functions of the same names are not called');
+like(failure(q{
+	BEGIN;
+	CREATE FUNCTION former_schedule(text, text, text) RETURNS bigint LANGUAGE plpgsql AS
+		$$ BEGIN RAISE 'sprung, as %', current_user; END $$;
+	ALTER FUNCTION cron.schedule(text, text, text) SET SCHEMA public;
+	ALTER FUNCTION former_schedule SET SCHEMA cron;
+	ALTER FUNCTION cron.former_schedule RENAME TO schedule;
+	SELECT geonn_schedule('nearest', '@daily');
+	ROLLBACK;
+}), qr/ERROR:  a name in a statement of geonn's is that of another object\nDETAIL:  The statement is: SELECT cron\.schedule/,
+	'nor in the very schema of pg_cron');
+
 # ---- a database that is not pg_cron's ----
 
 query('CREATE DATABASE copy');
