@@ -39,6 +39,7 @@
 #include "cache_seen.h"
 #include "cache_since.h"
 #include "estimate.h"
+#include "query.h"
 #include "value.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
@@ -312,18 +313,15 @@ lock_relations(const GeonnCache *cache)
 {
 	const Oid	sources[] = {cache->obs, cache->ref};
 
-	SPI_connect();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (int i = 0; i < (int) lengthof(sources); i++)
 	{
 		char	   *name = geonn_relation_name(sources[i]);
 
-		if (name != NULL &&
-			SPI_execute(psprintf("SELECT FROM %s LIMIT 0", name), true, 0) != SPI_OK_SELECT)
-			elog(ERROR, "could not read %s", name);
+		if (name != NULL)
+			(void) geonn_plan_query(psprintf("SELECT FROM %s", name), name, 0, sources[i]);
 	}
 	PopActiveSnapshot();
-	SPI_finish();
 }
 
 /*

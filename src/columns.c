@@ -511,7 +511,7 @@ geonn_query_source(const char *argument, const char *query, const GeonnColumnNam
 
 	source->title = psprintf("query %s", argument);
 	source->query = pstrdup(query);
-	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK);
+	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK, InvalidOid);
 	descriptor = ExecCleanTypeFromTL(plan->planTree->targetlist);
 	source->query_columns = descriptor->natts;
 	find_columns(source, descriptor, named, by);

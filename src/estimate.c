@@ -177,11 +177,15 @@ estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
 	static int	depth = 0;
 	Const	   *argument = known_argument(root, arguments, number);
 	volatile SideEstimate estimate = {-1, 0};
+	Oid			relation = InvalidOid;
 	char	   *query = NULL;
 	SideEstimate result;
 
 	if (argument != NULL && argument->consttype == REGCLASSOID)
-		query = relation_query(DatumGetObjectId(argument->constvalue), all_rows);
+	{
+		relation = DatumGetObjectId(argument->constvalue);
+		query = relation_query(relation, all_rows);
+	}
 	else if (argument != NULL && argument->consttype == TEXTOID)
 		query = TextDatumGetCString(argument->constvalue);
 	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
@@ -190,9 +194,9 @@ estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
 		PG_TRY();
 		{
 			PlannedStmt *plan = geonn_plan_query(query, number == 0 ? "query obs_sql" : "query ref_sql",
-												 CURSOR_OPT_PARALLEL_OK);
+												 CURSOR_OPT_PARALLEL_OK, relation);
 
-			if (may_read(plan))
+			if (plan != NULL && may_read(plan))
 			{
 				estimate.rows = plan->planTree->plan_rows;
 				estimate.cost = plan->planTree->total_cost;

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "parser/analyze.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
@@ -54,8 +55,18 @@ explain_query(void *argument)
 	internalerrquery(query);
 }
 
+/*
+ * A relation's schema can be renamed at any time.  The name is looked at once more when it has been
+ * resolved, since then the relation is locked and nothing else is looked up.
+ */
+static bool
+reads(const Query *query, Oid relation)
+{
+	return query->rtable != NIL && linitial_node(RangeTblEntry, query->rtable)->relid == relation;
+}
+
 PlannedStmt *
-geonn_plan_query(const char *query, const char *title, int options)
+geonn_plan_query(const char *query, const char *title, int options, Oid relation)
 {
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
@@ -63,18 +74,27 @@ geonn_plan_query(const char *query, const char *title, int options)
 		.arg = unconstify(char *, query)
 	};
 	List	   *parsed;
-	List	   *analyzed = NIL;
+	List	   *rewritten = NIL;
 	PlannedStmt *plan = NULL;
+	bool		is_meant = true;
 
 	error_context_stack = &context;
 	parsed = pg_parse_query(query);
 	if (list_length(parsed) == 1)
-		analyzed = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed),
-													  query, NULL, 0, NULL);
-	if (list_length(analyzed) == 1 &&
-		linitial_node(Query, analyzed)->commandType == CMD_SELECT)
-		plan = pg_plan_query(linitial_node(Query, analyzed), query, options, NULL);
+	{
+		Query	   *analyzed = parse_analyze_fixedparams(linitial_node(RawStmt, parsed), query,
+														 NULL, 0, NULL);
+
+		is_meant = !OidIsValid(relation) || reads(analyzed, relation);
+		if (is_meant)
+			rewritten = pg_rewrite_query(analyzed);
+	}
+	if (list_length(rewritten) == 1 &&
+		linitial_node(Query, rewritten)->commandType == CMD_SELECT)
+		plan = pg_plan_query(linitial_node(Query, rewritten), query, options, NULL);
 	error_context_stack = context.previous;
+	if (!is_meant)
+		return NULL;
 	if (plan == NULL || !CommandIsReadOnly(plan))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

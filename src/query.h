@@ -11,7 +11,11 @@
  * The plan of a query without parameters.  Raises an error unless it is one
  * SELECT that changes nothing; title is what that is said of, as in: query
  * obs_sql.  options are those of cursors.
+ *
+ * Where the query is the module's own and reads one relation, its OID is given:
+ * NULL is returned, and nothing of what was found instead has run, where the name is another's
+ * by now.
  */
-extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options);
+extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options, Oid relation);
 
 #endif							/* GEONN_QUERY_H */

@@ -235,16 +235,23 @@ begin_context(ErrorContextCallback *context, const PointSource *source)
 
 /*
  * The query says what it reads by name.  A function that the other relation's
- * view calls can have given that name to something else since the columns were
- * found, so that is checked here, and the types when the rows begin to come.
+ * view calls, or another session, can have given that name to something else since the columns
+ * were found, so that is checked before it is looked up, whose error would be of a name that is
+ * gone, and when it has been; and the types when the rows begin to come.
  */
-static void
-check_name(const PointSource *source)
+static PlannedStmt *
+plan_source(const PointSource *source, int options)
 {
+	PlannedStmt *plan;
+
 	if (OidIsValid(source->relation) &&
 		RangeVarGetRelid(makeRangeVar(source->schema, source->name, -1), NoLock,
 						 true) != source->relation)
 		raise_changed(source);
+	plan = geonn_plan_query(source->query, source->title, options, source->relation);
+	if (plan == NULL)
+		raise_changed(source);
+	return plan;
 }
 
 static void
@@ -278,9 +285,7 @@ geonn_check_table(const PointSource *source, AttrNumber **attributes)
 	Oid			relation = InvalidOid;
 
 	begin_context(&context, source);
-	check_name(source);
-	description = CreateQueryDesc(geonn_plan_query(source->query, source->title, 0),
-								  source->query, GetActiveSnapshot(), InvalidSnapshot,
+	description = CreateQueryDesc(plan_source(source, 0), source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
 	receive_startup(&receiver.receiver, CMD_SELECT, description->tupDesc);
@@ -360,7 +365,7 @@ plan_for_sharing(const PointSource *source)
 
 	(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	plan = geonn_plan_query(source->query, source->title, 0);
+	plan = plan_source(source, 0);
 	AtEOXact_GUC(true, level);
 	return plan;
 }
@@ -370,8 +375,7 @@ plan_reading(const PointSource *source, ReadingManner manner)
 {
 	if (manner == GEONN_READ_SHARED)
 		return plan_for_sharing(source);
-	return geonn_plan_query(source->query, source->title,
-							manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
+	return plan_source(source, manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
 }
 
 PointReading *
@@ -383,7 +387,6 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 	List	   *tables;
 
 	begin_context(&context, source);
-	check_name(source);
 	context.callback = name_query;
 	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
 										   GetActiveSnapshot(), InvalidSnapshot,

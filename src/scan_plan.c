@@ -202,7 +202,10 @@ plain_pages(Oid relation, bool divided)
 	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 						 kind != RELKIND_MATVIEW))
 		return -1;
-	plan = geonn_plan_query(psprintf("SELECT ctid FROM %s", name), name, CURSOR_OPT_PARALLEL_OK);
+	plan = geonn_plan_query(psprintf("SELECT ctid FROM %s", name), name, CURSOR_OPT_PARALLEL_OK,
+							relation);
+	if (plan == NULL)
+		return -1;
 	top = plan->planTree;
 	if (IsA(top, Gather))
 		top = outerPlan(top);
