@@ -213,11 +213,27 @@ enter(GeonnCache *cache)
 }
 
 /*
- * The table that this command has made.  Its schema may have been renamed meanwhile, and its
- * name be another's.
+ * Rows are stored as they are, so all columns must have the types of their values.
+ */
+static bool
+has_columns(TupleDesc table, TupleDesc row_type)
+{
+	if (table->natts != row_type->natts)
+		return false;
+	for (int i = 0; i < row_type->natts; i++)
+	{
+		if (TupleDescAttr(table, i)->atttypid != TupleDescAttr(row_type, i)->atttypid)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The table that this command has made.  Its schema, or that of a type, may have been renamed
+ * meanwhile, and the name be another's; and event triggers may have altered it.
  */
 static Oid
-made_table(const char *name)
+made_table(const char *name, TupleDesc row_type)
 {
 	RangeVar   *range = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name)));
 	Relation	table = table_openrv(range, AccessShareLock);
@@ -228,6 +244,11 @@ made_table(const char *name)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s is not the one that was made for the cache", name),
 				 errhint("Its schema was renamed meanwhile: run the same command again.")));
+	if (!has_columns(RelationGetDescr(table), row_type))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s does not have the columns that were made for the cache", name),
+				 errhint("An event trigger altered it, or a schema was renamed meanwhile.")));
 	table_close(table, NoLock);
 	return target;
 }
@@ -286,6 +307,24 @@ add_key(const GeonnCache *cache, TupleDesc row_type)
 	CurrentResourceOwner = owner;
 }
 
+/*
+ * The statements name the table and the triggers' function by schemas, which may have been
+ * renamed meanwhile: another's function would run as each role that writes the table.
+ */
+static void
+make_triggers(const GeonnCache *cache)
+{
+	StringInfoData signature;
+
+	geonn_run_command(geonn_changes_triggers(cache));
+	initStringInfo(&signature);
+	if (!geonn_changes_sign(&signature, cache))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s did not get the triggers of a cache", geonn_cache_target_name(cache)),
+				 errhint("If a schema was renamed meanwhile, run the same command again.")));
+}
+
 Datum
 geonn_cache_create(PG_FUNCTION_ARGS)
 {
@@ -309,7 +348,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	SPI_connect();
 	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
 							   geonn_cache_definitions(join)));
-	cache->target = made_table(table);
+	cache->target = made_table(table, geonn_cache_row_type(join));
 	cache->owner = geonn_relation_owner(cache->target);
 	enter(cache);
 	run = geonn_cache_log_start(cache);
@@ -319,7 +358,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	result.rows = result.inserted = (int64) geonn_target_fill(cache);
 	geonn_seen_begin(cache);
 	add_key(cache, geonn_cache_row_type(join));
-	geonn_run_command(geonn_changes_triggers(cache));
+	make_triggers(cache);
 	geonn_seen_make_copies(cache, join, &seen);
 	geonn_seen_end(cache, join, now, result.rows, &seen, since);
 	PopActiveSnapshot();
