@@ -338,6 +338,22 @@ CALL geonn_refresh(E'na\nme''"%s%n$$');
 SELECT geonn_cache_drop(E'na\nme''"%s%n$$');
 SELECT count(*) FROM obs;
 
+-- ---- event triggers that alter each new table ----
+CREATE FUNCTION add_column() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+    made record;
+BEGIN
+    FOR made IN SELECT * FROM pg_event_trigger_ddl_commands() WHERE command_tag = 'CREATE TABLE'
+    LOOP
+        EXECUTE format('ALTER TABLE %s ADD made_by text DEFAULT current_user', made.object_identity);
+    END LOOP;
+END $$;
+CREATE EVENT TRIGGER regress_geonn_add_column ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
+    EXECUTE FUNCTION add_column();
+SELECT geonn_cache_create('altered', 'obs', 'ref');
+DROP EVENT TRIGGER regress_geonn_add_column;
+SELECT count(*) FROM geonn_caches;
+
 SET client_min_messages = warning;
 DROP SCHEMA hostile, hostile_first, "hostile""; DROP TABLE obs; --" CASCADE;
 DROP ROLE regress_geonn_owner;
