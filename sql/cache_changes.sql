@@ -233,6 +233,39 @@ UPDATE first SET distance = -1 WHERE obs_id = 12;
 CALL geonn_refresh('first');
 SELECT count(*) FILTER (WHERE distance < 0) FROM first;
 
+-- ---- tables that inherit from the cache's are not its refresh's ----
+
+CREATE TABLE heir () INHERITS (near);
+INSERT INTO heir SELECT obs_id + 5000, rank, ref_id, distance FROM ONLY near ORDER BY ctid;
+CREATE TABLE heir_then AS TABLE heir;
+DELETE FROM obs WHERE id % 3 = 1;
+UPDATE obs SET lat = lat + 3;
+CALL geonn_refresh('near');
+CALL geonn_refresh('near', 'full');
+SELECT count(*) FROM (TABLE heir EXCEPT ALL TABLE heir_then) d;
+DROP TABLE heir, heir_then;
+CALL next(NULL, NULL, NULL, NULL, NULL);
+
+-- ---- a key with its columns in another order ----
+
+ALTER TABLE near DROP CONSTRAINT near_pkey;
+ALTER TABLE near ADD PRIMARY KEY (rank, obs_id);
+CALL next(NULL, NULL, NULL, NULL, NULL);
+-- which changes no row
+INSERT INTO ref VALUES (1000, -89, 0);
+CALL geonn_refresh('near', 'incremental');
+SELECT last_mode(), wrong();
+
+-- ---- differences that do not fit into memory ----
+
+SET maintenance_work_mem = '1MB';
+INSERT INTO obs SELECT i, i * 7 % 90, i * 11 % 180 FROM generate_series(2000, 20000) i;
+CALL geonn_refresh('near', 'full');
+UPDATE ref SET lat = lat - 0.5;
+CALL geonn_refresh('near', 'incremental');
+SELECT last_mode(), wrong();
+RESET maintenance_work_mem;
+
 DROP VIEW near_view;
 DROP TABLE other;
 SELECT count(geonn_cache_drop(name)) AS dropped FROM geonn_caches;

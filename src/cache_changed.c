@@ -232,7 +232,8 @@ geonn_changes_forget(void)
 
 /*
  * Of all rows that a subtransaction changes the first one tells.  No other session makes a row
- * of geonn_cache_seen meanwhile: it would wait for this one, which has the table locked.
+ * of geonn_cache_seen meanwhile: it would wait for this one, which has the table locked.  The
+ * snapshot is the latest, in any isolation level: the row may be newer than the transaction's.
  */
 Datum
 geonn_cache_changed(PG_FUNCTION_ARGS)
@@ -242,6 +243,7 @@ geonn_cache_changed(PG_FUNCTION_ARGS)
 	FullTransactionId transaction;
 	Oid			target;
 	Datum		value;
+	Snapshot	snapshot;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -252,13 +254,15 @@ geonn_cache_changed(PG_FUNCTION_ARGS)
 	if (target == noticed.target && FullTransactionIdEquals(transaction, noticed.transaction))
 		return PointerGetDatum(NULL);
 	value = ObjectIdGetDatum(target);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	SPI_connect();
 	(void) geonn_catalog_run(geonn_cache_schema(fcinfo),
 							 "DELETE FROM $S.geonn_cache_seen s USING $S.geonn_cache c"
 							 " WHERE s.cache OPERATOR(pg_catalog.=) c.id"
 							 " AND c.target::pg_catalog.oid OPERATOR(pg_catalog.=) $1",
-							 NULL, 1, &type, &value, NULL);
+							 snapshot, 1, &type, &value, NULL);
 	SPI_finish();
+	UnregisterSnapshot(snapshot);
 	noticed.target = target;
 	noticed.transaction = transaction;
 	return PointerGetDatum(NULL);
