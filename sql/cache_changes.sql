@@ -216,6 +216,19 @@ CALL geonn_refresh('near');
 DROP RULE spoil ON near;
 SELECT wrong();
 CALL next(NULL, NULL, NULL, NULL, NULL);
+-- rows that a trigger alters are wanted so; when it is gone, they are wrong
+CREATE FUNCTION alter_row() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.distance = -1;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER alter_row BEFORE UPDATE ON near FOR EACH ROW EXECUTE FUNCTION alter_row();
+UPDATE obs SET lat = lat + 0.001 WHERE id = 10;
+CALL geonn_refresh('near');
+CALL geonn_refresh('near');
+SELECT wrong(), last_mode();
+DROP TRIGGER alter_row ON near;
+CALL next(NULL, NULL, NULL, NULL, NULL);
 -- a refresh that triggers of another cache's table call
 SELECT geonn_cache_create('first', 'obs', 'ref');
 CREATE FUNCTION go_on() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -19,7 +19,9 @@
  * (cache_seen.c) therefore has the identity of both: the OID, and which version of the
  * row of pg_trigger it is.  They are read with the run's snapshot: a trigger that was
  * off and is on again has another version for the first run that sees what was written
- * meanwhile.  While one is missing, each run is a full one.
+ * meanwhile.  While one is missing, each run is a full one.  The signature also has the
+ * user's own triggers BEFORE INSERT or UPDATE of a row: what they make of the refresh's rows
+ * is to be compared with the search again when they have been altered or dropped.
  */
 #include "postgres.h"
 
@@ -88,6 +90,15 @@ events_noticed(HeapTuple row, TupleDesc type)
 	return TRIGGER_FOR_ROW(trigger->tgtype) ? events : events & TRIGGER_TYPE_TRUNCATE;
 }
 
+/*
+ * Can the trigger write other rows than the refresh does?
+ */
+static bool
+may_change_rows(Form_pg_trigger trigger)
+{
+	return TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype);
+}
+
 bool
 geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 {
@@ -109,14 +120,15 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 	{
 		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
 
-		if (trigger->tgfoid != function)
+		if (trigger->tgfoid != function && !may_change_rows(trigger))
 			continue;
 		/* a transaction that changes the row again leaves another place */
 		appendStringInfo(text, " %u %u %u/%u", trigger->oid,
 						 HeapTupleHeaderGetRawXmin(row->t_data),
 						 ItemPointerGetBlockNumber(&row->t_self),
 						 ItemPointerGetOffsetNumber(&row->t_self));
-		missing &= ~events_noticed(row, RelationGetDescr(triggers));
+		if (trigger->tgfoid == function)
+			missing &= ~events_noticed(row, RelationGetDescr(triggers));
 	}
 	systable_endscan(scan);
 	PopActiveSnapshot();
