@@ -127,6 +127,8 @@ read_arguments(FunctionCallInfo fcinfo)
 		(cache->k != 1 || !PG_ARGISNULL(ARGUMENT_MAX_DISTANCE) ||
 		 strcmp(text_to_cstring(cache->ties), "first") != 0))
 		raise_radius();
+	if (cache->within)
+		cache->k = 0;			/* as when the cache is read again */
 	check_name(cache->name);
 	return cache;
 }
