@@ -127,8 +127,9 @@ read_arguments(FunctionCallInfo fcinfo)
 		(cache->k != 1 || !PG_ARGISNULL(ARGUMENT_MAX_DISTANCE) ||
 		 strcmp(text_to_cstring(cache->ties), "first") != 0))
 		raise_radius();
+	/* as the cache is read later, so that both ask the same */
 	if (cache->within)
-		cache->k = 0;			/* as when the cache is read again */
+		cache->k = 0;
 	check_name(cache->name);
 	return cache;
 }

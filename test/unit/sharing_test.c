@@ -491,10 +491,10 @@ search_for_a_while(const struct engine *engine)
 static void
 test_threads(void)
 {
-	/* the server, and the device's own thread, which takes part in its jobs */
+	/* the server, the disposal, and the device's own thread, which takes part in its jobs */
 	enum
 	{
-		BESIDE = 2,
+		BESIDE = 3,
 		SESSIONS = 8
 	};
 	pid_t		children[SESSIONS];

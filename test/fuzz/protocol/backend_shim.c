@@ -72,6 +72,7 @@ volatile sig_atomic_t InterruptPending;
 struct Latch *MyLatch;
 int			max_files_per_process = 1000;
 int			MyProcPid = 1;
+Oid			MyDatabaseId = 1;
 int			DeadlockTimeout = 1000;
 bool		log_lock_waits;
 int			geonn_admission_timeout;
@@ -81,6 +82,12 @@ static char error_text[4096];
 static int	external_files;
 static TimestampTz clock_now;
 static bool lock_wanted;
+
+Oid
+GetUserId(void)
+{
+	return 10;
+}
 
 /* ---- errors ---- */
 
