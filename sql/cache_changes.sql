@@ -216,6 +216,19 @@ CALL geonn_refresh('near');
 DROP RULE spoil ON near;
 SELECT wrong();
 CALL next(NULL, NULL, NULL, NULL, NULL);
+-- rows that a trigger alters are wanted so; when it is gone, they are wrong
+CREATE FUNCTION alter_row() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.distance = -1;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER alter_row BEFORE UPDATE ON near FOR EACH ROW EXECUTE FUNCTION alter_row();
+UPDATE obs SET lat = lat + 0.001 WHERE id = 10;
+CALL geonn_refresh('near');
+CALL geonn_refresh('near');
+SELECT wrong(), last_mode();
+DROP TRIGGER alter_row ON near;
+CALL next(NULL, NULL, NULL, NULL, NULL);
 -- a refresh that triggers of another cache's table call
 SELECT geonn_cache_create('first', 'obs', 'ref');
 CREATE FUNCTION go_on() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -232,6 +245,39 @@ CALL next(NULL, NULL, NULL, NULL, NULL);
 UPDATE first SET distance = -1 WHERE obs_id = 12;
 CALL geonn_refresh('first');
 SELECT count(*) FILTER (WHERE distance < 0) FROM first;
+
+-- ---- tables that inherit from the cache's are not its refresh's ----
+
+CREATE TABLE heir () INHERITS (near);
+INSERT INTO heir SELECT obs_id + 5000, rank, ref_id, distance FROM ONLY near ORDER BY ctid;
+CREATE TABLE heir_then AS TABLE heir;
+DELETE FROM obs WHERE id % 3 = 1;
+UPDATE obs SET lat = lat + 3;
+CALL geonn_refresh('near');
+CALL geonn_refresh('near', 'full');
+SELECT count(*) FROM (TABLE heir EXCEPT ALL TABLE heir_then) d;
+DROP TABLE heir, heir_then;
+CALL next(NULL, NULL, NULL, NULL, NULL);
+
+-- ---- a key with its columns in another order ----
+
+ALTER TABLE near DROP CONSTRAINT near_pkey;
+ALTER TABLE near ADD PRIMARY KEY (rank, obs_id);
+CALL next(NULL, NULL, NULL, NULL, NULL);
+-- which changes no row
+INSERT INTO ref VALUES (1000, -89, 0);
+CALL geonn_refresh('near', 'incremental');
+SELECT last_mode(), wrong();
+
+-- ---- differences that do not fit into memory ----
+
+SET maintenance_work_mem = '1MB';
+INSERT INTO obs SELECT i, i * 7 % 90, i * 11 % 180 FROM generate_series(2000, 20000) i;
+CALL geonn_refresh('near', 'full');
+UPDATE ref SET lat = lat - 0.5;
+CALL geonn_refresh('near', 'incremental');
+SELECT last_mode(), wrong();
+RESET maintenance_work_mem;
 
 DROP VIEW near_view;
 DROP TABLE other;

@@ -255,4 +255,6 @@ extern void geonn_difference_check(GeonnDifference *difference);
 /* Write them, and count them into the result. */
 extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);
 
+extern void geonn_difference_end(GeonnDifference *difference);
+
 #endif							/* GEONN_CACHE_H */

@@ -19,7 +19,9 @@
  * (cache_seen.c) therefore has the identity of both: the OID, and which version of the
  * row of pg_trigger it is.  They are read with the run's snapshot: a trigger that was
  * off and is on again has another version for the first run that sees what was written
- * meanwhile.  While one is missing, each run is a full one.
+ * meanwhile.  While one is missing, each run is a full one.  The signature also has the
+ * user's own triggers BEFORE INSERT or UPDATE of a row: what they make of the refresh's rows
+ * is to be compared with the search again when they have been altered or dropped.
  */
 #include "postgres.h"
 
@@ -88,6 +90,15 @@ events_noticed(HeapTuple row, TupleDesc type)
 	return TRIGGER_FOR_ROW(trigger->tgtype) ? events : events & TRIGGER_TYPE_TRUNCATE;
 }
 
+/*
+ * Can the trigger write other rows than the refresh does?
+ */
+static bool
+may_change_rows(Form_pg_trigger trigger)
+{
+	return TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype);
+}
+
 bool
 geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 {
@@ -109,14 +120,15 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 	{
 		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
 
-		if (trigger->tgfoid != function)
+		if (trigger->tgfoid != function && !may_change_rows(trigger))
 			continue;
 		/* a transaction that changes the row again leaves another place */
 		appendStringInfo(text, " %u %u %u/%u", trigger->oid,
 						 HeapTupleHeaderGetRawXmin(row->t_data),
 						 ItemPointerGetBlockNumber(&row->t_self),
 						 ItemPointerGetOffsetNumber(&row->t_self));
-		missing &= ~events_noticed(row, RelationGetDescr(triggers));
+		if (trigger->tgfoid == function)
+			missing &= ~events_noticed(row, RelationGetDescr(triggers));
 	}
 	systable_endscan(scan);
 	PopActiveSnapshot();
@@ -232,7 +244,8 @@ geonn_changes_forget(void)
 
 /*
  * Of all rows that a subtransaction changes the first one tells.  No other session makes a row
- * of geonn_cache_seen meanwhile: it would wait for this one, which has the table locked.
+ * of geonn_cache_seen meanwhile: it would wait for this one, which has the table locked.  The
+ * snapshot is the latest, in any isolation level: the row may be newer than the transaction's.
  */
 Datum
 geonn_cache_changed(PG_FUNCTION_ARGS)
@@ -242,6 +255,7 @@ geonn_cache_changed(PG_FUNCTION_ARGS)
 	FullTransactionId transaction;
 	Oid			target;
 	Datum		value;
+	Snapshot	snapshot;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -252,13 +266,15 @@ geonn_cache_changed(PG_FUNCTION_ARGS)
 	if (target == noticed.target && FullTransactionIdEquals(transaction, noticed.transaction))
 		return PointerGetDatum(NULL);
 	value = ObjectIdGetDatum(target);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	SPI_connect();
 	(void) geonn_catalog_run(geonn_cache_schema(fcinfo),
 							 "DELETE FROM $S.geonn_cache_seen s USING $S.geonn_cache c"
 							 " WHERE s.cache OPERATOR(pg_catalog.=) c.id"
 							 " AND c.target::pg_catalog.oid OPERATOR(pg_catalog.=) $1",
-							 NULL, 1, &type, &value, NULL);
+							 snapshot, 1, &type, &value, NULL);
 	SPI_finish();
+	UnregisterSnapshot(snapshot);
 	noticed.target = target;
 	noticed.transaction = transaction;
 	return PointerGetDatum(NULL);

@@ -359,7 +359,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	now = geonn_seen_now(join);
 	result.rows = result.inserted = (int64) geonn_target_fill(cache);
-	geonn_seen_begin(cache);
+	geonn_seen_create(cache);
 	add_key(cache, geonn_cache_row_type(join));
 	make_triggers(cache);
 	geonn_seen_make_copies(cache, join, &seen);

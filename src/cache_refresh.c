@@ -217,17 +217,23 @@ refresh_by_changes(Refresh *refresh)
 		.observations = geonn_seen_copy(refresh->cache, refresh->join, refresh->seen, SIDE_OBSERVATIONS),
 		.references = geonn_seen_copy(refresh->cache, refresh->join, refresh->seen, SIDE_REFERENCES)
 	};
-	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
+	GeonnDifference *difference;
 
 	if (!find_changes(refresh, SIDE_REFERENCES, increment.references,
 					  &increment.reference_changes) ||
 		!find_changes(refresh, SIDE_OBSERVATIONS, increment.observations,
-					  &increment.observation_changes) ||
-		!geonn_increment(&increment, refresh->mode == REFRESH_INCREMENTAL ? 1 : MOST_SEARCHED,
-						 difference, &result->searched))
+					  &increment.observation_changes))
 		return false;
+	difference = geonn_difference_create(refresh->cache, refresh->row_type);
+	if (!geonn_increment(&increment, refresh->mode == REFRESH_INCREMENTAL ? 1 : MOST_SEARCHED,
+						 difference, &result->searched))
+	{
+		geonn_difference_end(difference);
+		return false;
+	}
 	geonn_difference_check(difference);
 	geonn_difference_write(difference, result);
+	geonn_difference_end(difference);
 	result->mode = increment.reference_changes.added_count + increment.reference_changes.gone_count +
 		increment.observation_changes.added_count + increment.observation_changes.gone_count == 0 ?
 		"unchanged" : "incremental";
@@ -278,6 +284,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_futile)
 	result->rows = geonn_difference_find(difference, refresh->join);
 	see_to_copies(refresh, was_futile);
 	geonn_difference_write(difference, result);
+	geonn_difference_end(difference);
 }
 
 /* ---- one or the other ---- */

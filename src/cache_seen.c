@@ -13,7 +13,8 @@
  *	   The refresh changes the row when it is done, and never makes one then, so a row that
  *	   was deleted meanwhile is missed.  Where there is none when it begins it makes one first,
  *	   in a transaction of its own, in which it also waits for those that have
- *	   changed the table and not committed: their triggers did not see the row.
+ *	   changed the table and not committed: their triggers did not see the row.  Within a
+ *	   transaction whose snapshot is older than that, it makes none.
  *	 - Its signature is what was asked, the types and the functions that compare them, what
  *	   tells that the table was written anew or has got other columns, which fires no triggers,
  *	   and which triggers it has.
@@ -21,6 +22,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -31,6 +33,7 @@
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
@@ -237,25 +240,67 @@ geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 }
 
 void
-geonn_seen_begin(const GeonnCache *cache)
+geonn_seen_create(const GeonnCache *cache)
 {
 	Oid			type = INT4OID;
 	Datum		id = Int32GetDatum(cache->id);
 
 	SPI_connect();
-	if (geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_seen"
-						  " WHERE cache OPERATOR(pg_catalog.=) $1", NULL, 1, &type, &id, NULL) == 0)
-	{
-		LockRelationOid(cache->target, ShareLock);
-		(void) geonn_catalog_run(cache->schema,
-								 "INSERT INTO $S.geonn_cache_seen"
-								 " VALUES ($1, false, ''::pg_catalog.text, 0,"
-								 " '{}'::pg_catalog.bytea[], '{}'::bigint[], NULL, false, 0, 0)"
-								 " ON CONFLICT (cache) DO NOTHING",
-								 NULL, 1, &type, &id, NULL);
-		geonn_changes_forget();
-	}
+	(void) geonn_catalog_run(cache->schema,
+							 "INSERT INTO $S.geonn_cache_seen"
+							 " VALUES ($1, false, ''::pg_catalog.text, 0,"
+							 " '{}'::pg_catalog.bytea[], '{}'::bigint[], NULL, false, 0, 0)"
+							 " ON CONFLICT (cache) DO NOTHING",
+							 NULL, 1, &type, &id, NULL);
 	SPI_finish();
+	geonn_changes_forget();
+}
+
+static bool
+row_exists(const GeonnCache *cache)
+{
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+	bool		exists;
+
+	SPI_connect();
+	exists = geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_seen"
+							   " WHERE cache OPERATOR(pg_catalog.=) $1",
+							   NULL, 1, &type, &id, NULL) > 0;
+	SPI_finish();
+	return exists;
+}
+
+/*
+ * One that others have made since the transaction's snapshot says nothing of the rows that this
+ * refresh is about to write.
+ */
+static void
+delete_newer_row(const GeonnCache *cache)
+{
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+	SPI_connect();
+	(void) geonn_catalog_run(cache->schema, "DELETE FROM $S.geonn_cache_seen"
+							 " WHERE cache OPERATOR(pg_catalog.=) $1", snapshot, 1, &type, &id, NULL);
+	SPI_finish();
+	UnregisterSnapshot(snapshot);
+}
+
+void
+geonn_seen_begin(const GeonnCache *cache)
+{
+	if (row_exists(cache))
+		return;
+	if (IsolationUsesXactSnapshot())
+	{
+		delete_newer_row(cache);
+		return;
+	}
+	LockRelationOid(cache->target, ShareLock);
+	geonn_seen_create(cache);
 }
 
 void

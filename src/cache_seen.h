@@ -33,9 +33,13 @@ extern GeonnLabels geonn_seen_now(const GeonnJoin *join);
 extern GeonnSeen *geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join,
 								  GeonnLabels now, Snapshot snapshot);
 
+/* Have changes of a table be noticed that this transaction has made. */
+extern void geonn_seen_create(const GeonnCache *cache);
+
 /*
  * Before anything is read: have changes of the table by others be noticed from now on,
- * where they would not be.  May wait for others' transactions.
+ * where they would not be.  May wait for others' transactions.  Where the snapshot is taken
+ * already they are not noticed, and the next run is a full one.
  */
 extern void geonn_seen_begin(const GeonnCache *cache);
 

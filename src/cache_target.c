@@ -14,7 +14,8 @@
  *
  * Differences are collected first and written last.  They wait in a tuplestore,
  * which spills to disk, and one statement for each kind reads them from there as from
- * a table.
+ * a table.  Tables that inherit from this one are not the refresh's: rows of theirs may have the
+ * same places.
  */
 #include "postgres.h"
 
@@ -196,10 +197,10 @@ static const struct
 	int			count;			/* and how many */
 	const char *statement;		/* of the table's name */
 }			kinds[ROW_CHANGES] = {
-	[ROW_DELETED] = {0, 1, "DELETE FROM %s AS t USING difference AS n"
+	[ROW_DELETED] = {0, 1, "DELETE FROM ONLY %s AS t USING difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.place"
 	" AND (t.ctid OPERATOR(pg_catalog.=) n.place) IS TRUE"},
-	[ROW_UPDATED] = {0, 5, "UPDATE %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
+	[ROW_UPDATED] = {0, 5, "UPDATE ONLY %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
 		" distance = n.distance FROM difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.place"
 	" AND (t.ctid OPERATOR(pg_catalog.=) n.place) IS TRUE"},
@@ -516,4 +517,15 @@ geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 	write_rows(difference, ROW_INSERTED, &result->inserted);
 	result->counted = true;
 	SPI_finish();
+}
+
+void
+geonn_difference_end(GeonnDifference *difference)
+{
+	for (int i = 0; i < ROW_CHANGES; i++)
+	{
+		tuplestore_end(difference->stores[i]);
+		FreeTupleDesc(difference->types[i]);
+	}
+	pfree(difference);
 }

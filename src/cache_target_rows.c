@@ -301,9 +301,13 @@ void
 geonn_target_rows_of(TargetRows *rows, const Datum *ids, uint32 count,
 					 TargetRowConsumer consume, void *state)
 {
-	Relation	relation = table_open(rows->cache->target, AccessShareLock);
-	Relation	index = count > RelationGetNumberOfBlocks(relation) ? NULL : open_key(rows);
+	Relation	relation;
+	Relation	index;
 
+	if (count == 0)
+		return;
+	relation = table_open(rows->cache->target, AccessShareLock);
+	index = count > RelationGetNumberOfBlocks(relation) ? NULL : open_key(rows);
 	if (index == NULL)
 		read_all(rows, relation, ids, count, consume, state);
 	else
