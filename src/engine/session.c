@@ -250,13 +250,15 @@ has_share(struct session *session)
 {
 	struct failure failure;
 
-	if (session->share == NULL)
-		session->share = session->call != NULL ?
-			batch_share_join(call_pid(session->call), call_role(session->call)) :
-			batch_share_join(0, 0);
 	if (session->share != NULL)
 		return true;
-	fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");
+	session->share = session->call != NULL ?
+		batch_share_join(call_pid(session->call), call_role(session->call)) :
+		batch_share_join(0, 0);
+	if (session->share == NULL)
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");
+	else if (batch_share_admits(session->share, &failure))
+		return true;
 	session_fail(session, &failure);
 	return false;
 }
