@@ -22,9 +22,9 @@
  * a role the one that it has logged in as: another one costs a client nothing but SET ROLE.
  *
  * A session takes descriptors, too, as long as it lasts, and those cannot be made smaller.
- * So the further sessions of processes are limited in the same way to those that there are
- * descriptors for: half of what other processes leave, and three quarters of what other
- * roles do.  The first session of a process is not.
+ * Once three quarters of them are in use, the further sessions of processes are limited in
+ * the same way to those that there are descriptors for: half of what other processes leave,
+ * and three quarters of what other roles do.  The first session of a process is not.
  *
  * All of this is the server thread's alone.
  */
@@ -44,7 +44,8 @@ static struct
 	uint64_t	reserved;
 	uint64_t	further;
 	uint64_t	sessions;
-	uint64_t	sessions_most;	/* that there are descriptors for */
+	uint64_t	sessions_most;	/* that there are descriptors for, if each takes all that it may */
+	bool		short_of_descriptors;
 	struct batch_share *first;
 }			state = {
 	.limit = UINT64_MAX,
@@ -61,6 +62,14 @@ void
 batch_shares_set_descriptors(uint64_t descriptors)
 {
 	state.sessions_most = descriptors / SESSION_DESCRIPTORS;
+}
+
+void
+batch_shares_note_descriptor(int descriptor)
+{
+	/* the kernel gives the lowest number that is free, so all below are in use */
+	state.short_of_descriptors = (uint64_t) descriptor / SESSION_DESCRIPTORS >=
+		state.sessions_most / 4 * 3;
 }
 
 struct batch_share *
@@ -121,6 +130,18 @@ left_of(uint64_t bytes, uint64_t used)
 }
 
 /*
+ * As many sessions as there are descriptors for, where three quarters are in use: those of
+ * most sessions are fewer than they may be.
+ */
+static uint64_t
+sessions_in_all(void)
+{
+	uint64_t	as_these = state.sessions / 3 * 4;
+
+	return as_these > state.sessions_most ? as_these : state.sessions_most;
+}
+
+/*
  * Fails unless so many sessions are within a part of what others leave.
  */
 static bool
@@ -130,7 +151,7 @@ check_sessions(uint64_t sessions, uint64_t part, const char *of_what, struct fai
 		return true;
 	fail(failure, GEONN_ERROR_LIMIT,
 		 "too many sessions with the engine: it has descriptors for %llu, of which %s may have %llu, and this would be number %llu",
-		 (unsigned long long) state.sessions_most, of_what, (unsigned long long) part,
+		 (unsigned long long) sessions_in_all(), of_what, (unsigned long long) part,
 		 (unsigned long long) sessions);
 	fail_hint(failure, "Run fewer searches at a time, close cursors that are not read, or raise the limit on open files of the server's processes: LimitNOFILE of its systemd unit, or \"ulimit -n\" before it starts.");
 	return false;
@@ -139,17 +160,17 @@ check_sessions(uint64_t sessions, uint64_t part, const char *of_what, struct fai
 bool
 batch_share_admits(const struct batch_share *share, struct failure *failure)
 {
+	uint64_t	all = sessions_in_all();
 	uint64_t	role = 0;
 
-	if (share->sessions == 1)
+	if (share->sessions == 1 || !state.short_of_descriptors)
 		return true;
 	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
 		if (other->role == share->role)
 			role += other->sessions;
-	return check_sessions(share->sessions,
-						  left_of(state.sessions_most, state.sessions - share->sessions) / 2,
+	return check_sessions(share->sessions, left_of(all, state.sessions - share->sessions) / 2,
 						  "a process", failure) &&
-		check_sessions(role, left_of(state.sessions_most, state.sessions - role) / 4 * 3,
+		check_sessions(role, left_of(all, state.sessions - role) / 4 * 3,
 					   "a role's processes", failure);
 }
 

@@ -34,6 +34,9 @@ enum batch_kind
 extern void batch_shares_set_limit(uint64_t bytes);
 extern void batch_shares_set_descriptors(uint64_t descriptors);
 
+/* The engine has just been given this one. */
+extern void batch_shares_note_descriptor(int descriptor);
+
 /*
  * The share of this process, which the caller, one of its sessions, holds from then on; pid
  * 0: one of its own.  NULL where memory is short.

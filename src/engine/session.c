@@ -291,14 +291,16 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
 	others = has_batch(session);
-	do
+	while (!others || batch_share_admits(session->share, &failure))
 	{
 		batch.rows = allocate->rows;
 		batch.room = allocate->room;
 		slot->memory = batch_memory_acquire(&batch.rows, &batch.room, session->dataset->columns,
 											session->share, !others, &failure);
-	} while (slot->memory == NULL && failure.code == GEONN_ERROR_MEMORY &&
-			 (!others || failure.reason == EMFILE) && datasets_make_room(&failure));
+		if (slot->memory != NULL || failure.code != GEONN_ERROR_MEMORY ||
+			(others && failure.reason != EMFILE) || !datasets_make_room(&failure))
+			break;
+	}
 	if (slot->memory == NULL && others)
 	{
 		/* it can do its work with those that it has */
