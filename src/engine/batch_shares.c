@@ -30,6 +30,7 @@
  */
 #include "batch_shares.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define RESERVE_MOST	((uint64_t) 64 << 20)
@@ -153,7 +154,7 @@ check_sessions(uint64_t sessions, uint64_t part, const char *of_what, struct fai
 		 "too many sessions with the engine: it has descriptors for %llu, of which %s may have %llu, and this would be number %llu",
 		 (unsigned long long) sessions_in_all(), of_what, (unsigned long long) part,
 		 (unsigned long long) sessions);
-	fail_hint(failure, "Run fewer searches at a time, close cursors that are not read, or raise the limit on open files of the server's processes: LimitNOFILE of its systemd unit, or \"ulimit -n\" before it starts.");
+	fail_reason(failure, EMFILE);
 	return false;
 }
 
