@@ -1,6 +1,6 @@
 /*
  * batch_shares.c
- *		How much of the memory of batches a process may have, and a role.
+ *		How much of the memory of batches a process may have, and a role, and how many sessions.
  *
  * A client maps its batches, and reads answers in them whenever it likes: an open cursor
  * keeps its batches for hours.  The engine cannot take them back, so what it gives
@@ -21,13 +21,22 @@
  * one fails.  A process is that of the session's call, with its parallel workers, and
  * a role the one that it has logged in as: another one costs a client nothing but SET ROLE.
  *
+ * A session takes descriptors, too, as long as it lasts, and those cannot be made smaller.
+ * Once three quarters of them are in use, the further sessions of processes are limited in
+ * the same way to those that there are descriptors for: half of what other processes leave,
+ * and three quarters of what other roles do.  The first session of a process is not.
+ *
  * All of this is the server thread's alone.
  */
 #include "batch_shares.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define RESERVE_MOST	((uint64_t) 64 << 20)
+
+/* of a session at most: its socket, its batches and the files of its dataset */
+#define SESSION_DESCRIPTORS (1 + GEONN_RING_SLOTS + GEONN_FILE_KINDS)
 
 static struct
 {
@@ -35,15 +44,33 @@ static struct
 	uint64_t	bytes;			/* of all shares, and so on */
 	uint64_t	reserved;
 	uint64_t	further;
+	uint64_t	sessions;
+	uint64_t	sessions_most;	/* that there are descriptors for, if each takes all that it may */
+	bool		short_of_descriptors;
 	struct batch_share *first;
 }			state = {
-	.limit = UINT64_MAX
+	.limit = UINT64_MAX,
+	.sessions_most = UINT64_MAX
 };
 
 void
 batch_shares_set_limit(uint64_t bytes)
 {
 	state.limit = bytes;
+}
+
+void
+batch_shares_set_descriptors(uint64_t descriptors)
+{
+	state.sessions_most = descriptors / SESSION_DESCRIPTORS;
+}
+
+void
+batch_shares_note_descriptor(int descriptor)
+{
+	/* the kernel gives the lowest number that is free, so all below are in use */
+	state.short_of_descriptors = (uint64_t) descriptor / SESSION_DESCRIPTORS >=
+		state.sessions_most / 4 * 3;
 }
 
 struct batch_share *
@@ -64,6 +91,7 @@ batch_share_join(int32_t pid, uint32_t role)
 		state.first = share;
 	}
 	share->sessions++;
+	state.sessions++;
 	return share;
 }
 
@@ -72,7 +100,10 @@ batch_share_leave(struct batch_share *share)
 {
 	struct batch_share **link = &state.first;
 
-	if (share == NULL || --share->sessions > 0)
+	if (share == NULL)
+		return;
+	state.sessions--;
+	if (--share->sessions > 0)
 		return;
 	while (*link != share)
 		link = &(*link)->next;
@@ -97,6 +128,51 @@ static uint64_t
 left_of(uint64_t bytes, uint64_t used)
 {
 	return bytes > used ? bytes - used : 0;
+}
+
+/*
+ * As many sessions as there are descriptors for, where three quarters are in use: those of
+ * most sessions are fewer than they may be.
+ */
+static uint64_t
+sessions_in_all(void)
+{
+	uint64_t	as_these = state.sessions / 3 * 4;
+
+	return as_these > state.sessions_most ? as_these : state.sessions_most;
+}
+
+/*
+ * Fails unless so many sessions are within a part of what others leave.
+ */
+static bool
+check_sessions(uint64_t sessions, uint64_t part, const char *of_what, struct failure *failure)
+{
+	if (sessions <= part)
+		return true;
+	fail(failure, GEONN_ERROR_LIMIT,
+		 "too many sessions with the engine: it has descriptors for %llu, of which %s may have %llu, and this would be number %llu",
+		 (unsigned long long) sessions_in_all(), of_what, (unsigned long long) part,
+		 (unsigned long long) sessions);
+	fail_reason(failure, EMFILE);
+	return false;
+}
+
+bool
+batch_share_admits(const struct batch_share *share, struct failure *failure)
+{
+	uint64_t	all = sessions_in_all();
+	uint64_t	role = 0;
+
+	if (share->sessions == 1 || !state.short_of_descriptors)
+		return true;
+	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
+		if (other->role == share->role)
+			role += other->sessions;
+	return check_sessions(share->sessions, left_of(all, state.sessions - share->sessions) / 2,
+						  "a process", failure) &&
+		check_sessions(role, left_of(all, state.sessions - role) / 4 * 3,
+					   "a role's processes", failure);
 }
 
 /* of a share, without the reserve's */
@@ -129,14 +205,14 @@ batch_share_allows(const struct batch_share *share, uint64_t bytes)
  * Fails unless a part of the reserve has room.
  */
 static bool
-check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_whom,
+check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
 			  struct failure *failure)
 {
 	if (bytes <= left_of(part, used))
 		return true;
 	fail(failure, GEONN_ERROR_LIMIT,
 		 "not enough transfer memory: a batch needs %llu kB, and of the %llu kB reserved for %s %llu kB are in use",
-		 (unsigned long long) bytes / 1024, (unsigned long long) part / 1024, of_whom,
+		 (unsigned long long) bytes / 1024, (unsigned long long) part / 1024, of_what,
 		 (unsigned long long) used / 1024);
 	fail_hint(failure, "Run fewer searches at a time, close cursors that are not read, or raise geonn.transfer_memory_limit, which is %llu kB.",
 			  (unsigned long long) state.limit / 1024);

@@ -46,11 +46,7 @@
 /* references from which on a dataset without a label is kept */
 #define KEEP_CONTENTS	1000
 
-/* what the CPU's index of a reference takes (cpu_index.h); a kept dataset is
- * charged with it, though one that only GPUs search has none */
-#define INDEX_BYTES		34
-
-/* what the CPU's index takes beside, of few references: whole pages */
+/* what the CPU's index takes beside GEONN_INDEX_BYTES, of few references: whole pages */
 #define INDEX_LEAST_BYTES 8192
 
 /* datasets that are kept at most */
@@ -323,12 +319,13 @@ make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
 }
 
 /*
- * What it takes when it is kept, with an index that devices may still have to build.
+ * What it takes when it is kept, with an index that devices may still have to build.  It is
+ * charged with the CPU's, though one that only GPUs search has none.
  */
 static size_t
 bytes_to_keep(const struct dataset *dataset)
 {
-	size_t		index = dataset->count * INDEX_BYTES + INDEX_LEAST_BYTES;
+	size_t		index = dataset->count * GEONN_INDEX_BYTES + INDEX_LEAST_BYTES;
 	size_t		built = atomic_load(&dataset->built_bytes);
 
 	return dataset_memory(dataset) + (built < index ? index - built : 0);

@@ -254,8 +254,10 @@ raise_descriptor_limit(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-		datasets_set_descriptors(limit.rlim_cur);
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return;
+	datasets_set_descriptors(limit.rlim_cur);
+	batch_shares_set_descriptors(limit.rlim_cur);
 }
 
 /*

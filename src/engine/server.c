@@ -346,6 +346,7 @@ handle_listener(void)
 		}
 		server.out_of_descriptors = false;
 		datasets_note_descriptor(socket);
+		batch_shares_note_descriptor(socket);
 		if (!geonn_channel_peer_is_own_user(socket, &peer) ||
 			(session = session_create(socket)) == NULL || !watch(socket, session))
 		{

@@ -250,13 +250,15 @@ has_share(struct session *session)
 {
 	struct failure failure;
 
-	if (session->share == NULL)
-		session->share = session->call != NULL ?
-			batch_share_join(call_pid(session->call), call_role(session->call)) :
-			batch_share_join(0, 0);
 	if (session->share != NULL)
 		return true;
-	fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");
+	session->share = session->call != NULL ?
+		batch_share_join(call_pid(session->call), call_role(session->call)) :
+		batch_share_join(0, 0);
+	if (session->share == NULL)
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");
+	else if (batch_share_admits(session->share, &failure))
+		return true;
 	session_fail(session, &failure);
 	return false;
 }
@@ -289,14 +291,16 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
 	others = has_batch(session);
-	do
+	while (!others || batch_share_admits(session->share, &failure))
 	{
 		batch.rows = allocate->rows;
 		batch.room = allocate->room;
 		slot->memory = batch_memory_acquire(&batch.rows, &batch.room, session->dataset->columns,
 											session->share, !others, &failure);
-	} while (slot->memory == NULL && failure.code == GEONN_ERROR_MEMORY &&
-			 (!others || failure.reason == EMFILE) && datasets_make_room(&failure));
+		if (slot->memory != NULL || failure.code != GEONN_ERROR_MEMORY ||
+			(others && failure.reason != EMFILE) || !datasets_make_room(&failure))
+			break;
+	}
 	if (slot->memory == NULL && others)
 	{
 		/* it can do its work with those that it has */

@@ -1,7 +1,7 @@
 /*
  * shares_test.c
  *		What processes and roles may have of the engine, beside greedy others: transfer
- *		memory, and places where there is a limit of sessions.
+ *		memory, places where there is a limit of sessions, and descriptors.
  *
  * Usage: shares_test ENGINE [cpu|cuda [SEED [sanitized]]]
  */
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../client/random.h"
@@ -90,6 +91,20 @@ take_batches(struct client *client)
 			rows = client->slots[0].columns.rows;
 	}
 	return rows;
+}
+
+/*
+ * Another session, with the smallest batch in each slot; NULL where it has none.
+ */
+static struct client *
+add_small_session(struct crowd *crowd, const struct engine *engine, int32_t pid, uint32_t role)
+{
+	struct client *client = add_session(crowd, engine, pid, role);
+
+	for (uint32_t slot = 0; client != NULL && slot < GEONN_RING_SLOTS; slot++)
+		if (!client_allocate(client, slot, 1, 1))
+			return NULL;
+	return client;
 }
 
 static uint64_t
@@ -234,6 +249,45 @@ test_shapes(void)
 	engine_stop(&engine);
 }
 
+/*
+ * With few descriptors, which this process has from here on, too.
+ */
+static void
+test_descriptors(void)
+{
+	const struct rlimit limit = {1024, 1024};	/* of some 200 sessions with 5 each */
+	struct crowd *crowd = crowd_create();
+	struct client *refused;
+	struct engine engine;
+	int			sessions = 0;
+	bool		right = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+
+	engine_start(&engine, request.engine_program, NULL, NULL);
+	while (right && sessions < 250 && add_small_session(crowd, &engine, 1, 10) != NULL)
+		sessions++;
+	refused = &crowd->clients[crowd->count - 1];
+	printf("# %d sessions\n", sessions);
+	report("a process has sessions as long as there are descriptors", right && sessions > 100);
+	report("but not the last ones: the error has the numbers and a step",
+		   refused->message.header.type == GEONN_ERROR &&
+		   refused->message.error.code == GEONN_ERROR_LIMIT &&
+		   strstr(refused->message.error.message, " of which a process may have 10") != NULL &&
+		   strstr(refused->message.error.hint, "LimitNOFILE") != NULL);
+	client_close(refused);
+	client_connect(refused, &engine);
+	report("another process of the role has one session and no more",
+		   add_small_session(crowd, &engine, 2, 10) != NULL &&
+		   add_small_session(crowd, &engine, 2, 10) == NULL);
+	for (int32_t pid = 3; pid < 10; pid++)
+		right = right && add_small_session(crowd, &engine, pid, 10) != NULL;
+	report("further processes of the role have a session all the same", right);
+	right = right && add_small_session(crowd, &engine, 10, 11) != NULL &&
+		add_small_session(crowd, &engine, 10, 11) != NULL;
+	report("and another role has several", right);
+	crowd_free(crowd);
+	engine_stop(&engine);
+}
+
 /* ---- places ---- */
 
 /*
@@ -308,5 +362,6 @@ main(int argument_count, char **words)
 	test_return();
 	test_shapes();
 	test_places();
+	test_descriptors();
 	return summed_up();
 }
