@@ -643,6 +643,7 @@ geonn_refresh_all(PG_FUNCTION_ARGS)
 	List	   *names;
 	ListCell   *cell;
 
+	geonn_cache_check_primary();
 	SPI_connect_ext(common.alone ? SPI_OPT_NONATOMIC : 0);
 	names = geonn_cache_names(common.schema);
 	foreach(cell, names)
