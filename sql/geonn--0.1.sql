@@ -529,15 +529,30 @@ CREATE FUNCTION geonn_cache_next_start(cache integer) RETURNS pg_catalog.timesta
 COMMENT ON FUNCTION geonn_cache_next_start(integer) IS
 'when pg_cron refreshes a cache next';
 
--- Nothing but the owner and the views below reaches these tables, not even by membership in
--- pg_read_all_data and pg_write_all_data: row-level security without a policy leaves them empty
--- and refuses new rows.
-ALTER TABLE geonn_cache ENABLE ROW LEVEL SECURITY;
-ALTER TABLE geonn_cache_run ENABLE ROW LEVEL SECURITY;
-ALTER TABLE geonn_cache_total ENABLE ROW LEVEL SECURITY;
-ALTER TABLE geonn_cache_seen ENABLE ROW LEVEL SECURITY;
-ALTER TABLE geonn_cache_part ENABLE ROW LEVEL SECURITY;
-ALTER TABLE geonn_cache_directory ENABLE ROW LEVEL SECURITY;
+-- These tables are written by the functions above alone, which run as their owner for that: not even
+-- membership in pg_write_all_data is enough.
+CREATE FUNCTION geonn_cache_guard() RETURNS pg_catalog.trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION geonn_cache_guard() IS
+'refuses statements of roles without the privileges of the table''s owner';
+CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache
+	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
+ALTER TABLE geonn_cache ENABLE ALWAYS TRIGGER geonn_cache_guard;
+CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_run
+	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
+ALTER TABLE geonn_cache_run ENABLE ALWAYS TRIGGER geonn_cache_guard;
+CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_total
+	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
+ALTER TABLE geonn_cache_total ENABLE ALWAYS TRIGGER geonn_cache_guard;
+CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_seen
+	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
+ALTER TABLE geonn_cache_seen ENABLE ALWAYS TRIGGER geonn_cache_guard;
+CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_part
+	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
+ALTER TABLE geonn_cache_part ENABLE ALWAYS TRIGGER geonn_cache_guard;
+CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_directory
+	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
+ALTER TABLE geonn_cache_directory ENABLE ALWAYS TRIGGER geonn_cache_guard;
 
 -- The caches of roles that the current user is a member of; to pg_read_all_stats
 -- all of them.  One whose table is gone is its extension's owner's.  As security barriers these views

@@ -1,7 +1,7 @@
 
 # What a role may not know it does not learn: not from the views of the extension, by whatever
-# function in a condition that costs next to nothing, nor from its functions, nor from its tables as
-# a member of pg_read_all_data, which may not be changed by members of pg_write_all_data either.
+# function in a condition that costs next to nothing, nor from its functions.  Its tables are not
+# changed by members of pg_write_all_data, and dumped by members of pg_read_all_data.
 # CREATE EXTENSION says who could put objects beside its own.
 
 use strict;
@@ -135,12 +135,13 @@ foreach my $table (split /\n/, $node->safe_psql('postgres', q{
 	my $columns = $node->safe_psql('postgres', qq{SELECT string_agg(quote_ident(attname) || ' = ' || quote_ident(attname), ', ') FROM pg_attribute
 		WHERE attrelid = '$table'::regclass AND attnum > 0 AND attidentity = ''});
 	my $before = $node->safe_psql('postgres', "SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM $table t");
-	is(query('archivist', "SELECT count(*) FROM $table"), 0, "$table is empty to who may read all tables");
-	my ($status, $out, $error) = attempt('archivist', "UPDATE $table SET $columns; DELETE FROM $table;
-		COPY (SELECT) TO STDOUT; INSERT INTO $table SELECT (jsonb_populate_record(NULL::$table, '{}')).*");
-	like($error, qr/row-level security policy|null value|cannot insert/, "$table takes no rows from who may write all");
+	foreach my $statement ("UPDATE $table SET $columns", "DELETE FROM $table",
+		"INSERT INTO $table SELECT (jsonb_populate_record(NULL::$table, '{}')).*")
+	{
+		my ($status, $out, $error) = attempt('archivist', $statement);
+		like($error, qr/permission denied/, "$table: no $statement by a member of pg_write_all_data");
+	}
 	is($node->safe_psql('postgres', "SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM $table t"), $before, "$table stays as it is");
-	is(query('postgres', "SELECT relrowsecurity FROM pg_class WHERE oid = '$table'::regclass"), 't', "$table has row-level security");
 }
 query('victim', q{DELETE FROM secret.obs WHERE id = 4711; CALL geonn_refresh('secret cache')});
 is(query('victim', q{SELECT status FROM geonn_caches WHERE name = 'secret cache'}), 'succeeded', 'caches work all the same');
@@ -153,6 +154,13 @@ query('victim', q{CREATE TABLE secret.moving AS TABLE secret.ref; SELECT geonn_c
 	DROP TABLE secret.moving});
 $node->command_checks_all([ 'pg_dump', '-d', $node->connstr('postgres') ], 0, [ qr/secret cache/, qr/^(?!.*secret loss)/s ], [],
 	'or whose relations are');
+
+$node->safe_psql('postgres', 'CREATE DATABASE archived');
+$node->safe_psql('archived', q{CREATE EXTENSION geonn;
+	CREATE TABLE points (id bigint PRIMARY KEY, lat float8, lon float8);
+	SELECT geonn_cache_create('archived cache', 'points', 'points')});
+$node->command_checks_all([ 'pg_dump', '-d', $node->connstr('archived'), '-U', 'archivist' ], 0, [ qr/archived cache/ ], [],
+	'a member of pg_read_all_data dumps them');
 
 # ---- who may create beside the extension ----
 

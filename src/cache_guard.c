@@ -1,0 +1,39 @@
+/*
+ * cache_guard.c
+ *		The extension's own tables are written by its own functions.
+ *
+ * A row of geonn_cache says what a refresh reads and which table it writes, as the owner of that table.  So a
+ * role that could write such rows would become any role that has a cache.  No role is granted
+ * that; but members of pg_write_all_data write all tables without a grant.  A trigger of each
+ * table refuses statements of roles without the privileges of the table's owner, as which
+ * geonn_catalog_run runs, and a superuser's pg_restore.  Row-level security would do
+ * it, too, but then members of pg_read_all_data could not dump the database.
+ */
+#include "postgres.h"
+
+#include "commands/trigger.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/rel.h"
+
+PG_FUNCTION_INFO_V1(geonn_cache_guard);
+
+Datum
+geonn_cache_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("geonn_cache_guard was not called as a trigger")));
+	if (!has_privs_of_role(GetUserId(), trigger->tg_relation->rd_rel->relowner))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for table %s",
+						RelationGetRelationName(trigger->tg_relation)),
+				 errdetail("Only geonn's own functions write it, and members of the role that owns it."),
+				 errhint("Call geonn_cache_create, geonn_cache_alter or geonn_cache_drop.")));
+	return PointerGetDatum(NULL);
+}
