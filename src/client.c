@@ -386,7 +386,7 @@ geonn_client_places(GeonnClient *client)
 }
 
 /*
- * Send the observations that there are in the slot that is being filled.
+ * Send the observations of the slot that is being filled.
  */
 static void
 send_filling(GeonnClient *client)

@@ -23,8 +23,8 @@
  *
  * A session takes descriptors, too, as long as it lasts, and those cannot be made smaller.
  * Once three quarters of them are in use, the further sessions of processes are limited in
- * the same way to those that there are descriptors for: half of what other processes leave,
- * and three quarters of what other roles do.  The first session of a process is not.
+ * the same way: to those that half of the descriptors that other processes leave are enough
+ * for, and three quarters of those that other roles leave.  The first session of a process is not.
  *
  * All of this is the server thread's alone.
  */
@@ -45,7 +45,7 @@ static struct
 	uint64_t	reserved;
 	uint64_t	further;
 	uint64_t	sessions;
-	uint64_t	sessions_most;	/* that there are descriptors for, if each takes all that it may */
+	uint64_t	sessions_most;	/* for which the descriptors are enough, if each takes all that it may */
 	bool		short_of_descriptors;
 	struct batch_share *first;
 }			state = {

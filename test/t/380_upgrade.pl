@@ -58,7 +58,7 @@ $node->safe_psql('postgres', q{
 			WHERE m.classid = 'pg_class'::regclass AND c.conrelid = m.objid),
 		'indexes', (SELECT jsonb_agg(pg_get_indexdef(i.indexrelid) ORDER BY i.indexrelid::regclass::text) FROM pg_index i
 			WHERE m.classid = 'pg_class'::regclass AND i.indrelid = m.objid),
-		'triggers', (SELECT jsonb_agg(pg_get_triggerdef(t.oid) ORDER BY t.tgname) FROM pg_trigger t
+		'triggers', (SELECT jsonb_agg(jsonb_build_array(t.tgenabled, pg_get_triggerdef(t.oid)) ORDER BY t.tgname) FROM pg_trigger t
 			WHERE m.classid = 'pg_class'::regclass AND t.tgrelid = m.objid AND NOT t.tgisinternal),
 		'event trigger', (SELECT jsonb_build_array(evtevent, evtenabled, evttags, evtfoid::regprocedure)
 			FROM pg_event_trigger t WHERE m.classid = 'pg_event_trigger'::regclass AND t.oid = m.objid),
