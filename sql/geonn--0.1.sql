@@ -530,7 +530,9 @@ COMMENT ON FUNCTION geonn_cache_next_start(integer) IS
 'when pg_cron refreshes a cache next';
 
 -- These tables are written by the functions above alone, which run as their owner for that: not even
--- membership in pg_write_all_data is enough.
+-- membership in pg_write_all_data is enough.  Row-level security without a policy keeps all
+-- others out.  It would also keep members of pg_read_all_data from dumping geonn_cache, the only
+-- one in dumps: there triggers refuse, of statements and, for logical replication, of rows.
 CREATE FUNCTION geonn_cache_guard() RETURNS pg_catalog.trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_guard() IS
@@ -538,21 +540,14 @@ COMMENT ON FUNCTION geonn_cache_guard() IS
 CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache
 	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
 ALTER TABLE geonn_cache ENABLE ALWAYS TRIGGER geonn_cache_guard;
-CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_run
-	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
-ALTER TABLE geonn_cache_run ENABLE ALWAYS TRIGGER geonn_cache_guard;
-CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_total
-	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
-ALTER TABLE geonn_cache_total ENABLE ALWAYS TRIGGER geonn_cache_guard;
-CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_seen
-	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
-ALTER TABLE geonn_cache_seen ENABLE ALWAYS TRIGGER geonn_cache_guard;
-CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_part
-	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
-ALTER TABLE geonn_cache_part ENABLE ALWAYS TRIGGER geonn_cache_guard;
-CREATE TRIGGER geonn_cache_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON geonn_cache_directory
-	FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_guard();
-ALTER TABLE geonn_cache_directory ENABLE ALWAYS TRIGGER geonn_cache_guard;
+CREATE TRIGGER geonn_cache_guard_row BEFORE INSERT OR UPDATE OR DELETE ON geonn_cache
+	FOR EACH ROW EXECUTE FUNCTION geonn_cache_guard();
+ALTER TABLE geonn_cache ENABLE ALWAYS TRIGGER geonn_cache_guard_row;
+ALTER TABLE geonn_cache_run ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_total ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_seen ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_part ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_directory ENABLE ROW LEVEL SECURITY;
 
 -- The caches of roles that the current user is a member of; to pg_read_all_stats
 -- all of them.  One whose table is gone is its extension's owner's.  As security barriers these views

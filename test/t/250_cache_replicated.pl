@@ -1,6 +1,7 @@
 
 # A cache's table that logical replication writes to: the next refresh notices each
-# change, also those that fire no triggers of statements, and undoes it.
+# change, also those that fire no triggers of statements, and undoes it.  The extension's
+# own table of caches takes no changes that way.
 
 use strict;
 use warnings;
@@ -84,6 +85,24 @@ check('an INSERT by way of a partitioned table', 'INSERT INTO near VALUES (1000,
 # and after it all
 $node->safe_psql('postgres', 'DROP SUBSCRIPTION subscription');
 is(refresh(), 'unchanged', 'without a subscription nothing changes');
+
+# nor does the owner of a subscription write the extension's table of caches
+my $published = q{SELECT obs::regclass FROM geonn_cache};
+$publisher->safe_psql('postgres', 'CREATE TABLE geonn_cache (id integer PRIMARY KEY, obs text);
+	INSERT INTO geonn_cache SELECT i FROM generate_series(1, 9) i; CREATE PUBLICATION caches FOR TABLE geonn_cache');
+my $as_owner = $node->safe_psql('postgres', 'SHOW server_version_num') >= 160000 ? ', run_as_owner = true' : '';
+$node->safe_psql('postgres', "CREATE ROLE thief SUPERUSER LOGIN; SET ROLE thief;
+	CREATE SUBSCRIPTION theft CONNECTION '$address' PUBLICATION caches WITH (copy_data = false$as_owner);
+	RESET ROLE; ALTER ROLE thief NOSUPERUSER; GRANT pg_read_all_data, pg_write_all_data TO thief");
+$node->wait_for_subscription_sync($publisher, 'theft');
+$publisher->safe_psql('postgres', q{UPDATE geonn_cache SET obs = 'public.ref'});
+wait_until(
+	sub {
+		return $node->safe_psql('postgres', $published) ne 'obs' ||
+			Geonn::slurp($node->logfile) =~ /permission denied for table geonn_cache/;
+	}, 'a change of the table of caches arrives');
+is($node->safe_psql('postgres', $published), 'obs', 'and is refused');
+$node->safe_psql('postgres', 'DROP SUBSCRIPTION theft');
 
 $node->stop;
 $publisher->stop;
