@@ -90,7 +90,7 @@ is(refresh(), 'unchanged', 'without a subscription nothing changes');
 my $published = q{SELECT obs::regclass FROM geonn_cache};
 $publisher->safe_psql('postgres', 'CREATE TABLE geonn_cache (id integer PRIMARY KEY, obs text);
 	INSERT INTO geonn_cache SELECT i FROM generate_series(1, 9) i; CREATE PUBLICATION caches FOR TABLE geonn_cache');
-my $as_owner = $node->safe_psql('postgres', 'SHOW server_version_num') >= 160000 ? ', run_as_owner = true' : '';
+my $as_owner = $node->safe_psql('postgres', 'SHOW server_version_num') >= 160000 ? ', run_as_owner = true, password_required = false' : '';
 $node->safe_psql('postgres', "CREATE ROLE thief SUPERUSER LOGIN; SET ROLE thief;
 	CREATE SUBSCRIPTION theft CONNECTION '$address' PUBLICATION caches WITH (copy_data = false$as_owner);
 	RESET ROLE; ALTER ROLE thief NOSUPERUSER; GRANT pg_read_all_data, pg_write_all_data TO thief");
