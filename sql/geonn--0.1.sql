@@ -48,18 +48,10 @@ COMMENT ON TYPE geonn_point_pair IS
 'the number of a point, its neighbour, and the metres between them';
 
 -- What the planner asks about the joins below.
-CREATE FUNCTION geonn_nearest_support(pg_catalog.internal) RETURNS pg_catalog.internal
+CREATE FUNCTION geonn_join_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-COMMENT ON FUNCTION geonn_nearest_support(pg_catalog.internal) IS
-'planner support for geonn_nearest and geonn_nearest_sql';
-CREATE FUNCTION geonn_within_support(pg_catalog.internal) RETURNS pg_catalog.internal
-	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-COMMENT ON FUNCTION geonn_within_support(pg_catalog.internal) IS
-'planner support for geonn_within and geonn_within_sql';
-CREATE FUNCTION geonn_points_support(pg_catalog.internal) RETURNS pg_catalog.internal
-	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-COMMENT ON FUNCTION geonn_points_support(pg_catalog.internal) IS
-'planner support for geonn_nearest_points';
+COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
+'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql and geonn_nearest_points';
 
 -- For each observation its k nearest references: the first in the order
 -- (distance, reference id, latitude, longitude, bytes), the distance in metres
@@ -111,7 +103,7 @@ CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
-	SUPPORT geonn_nearest_support;
+	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest(pg_catalog.regclass, pg_catalog.regclass, integer,
 	double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text,
 	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
@@ -134,7 +126,7 @@ CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.te
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
-	SUPPORT geonn_nearest_support;
+	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest_sql(pg_catalog.text, pg_catalog.text, integer, double precision,
 	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text,
 	pg_catalog.jsonb, pg_catalog.anyelement) IS
@@ -155,7 +147,7 @@ CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
-	SUPPORT geonn_within_support;
+	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within(pg_catalog.regclass, pg_catalog.regclass, double precision,
 	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.jsonb,
 	pg_catalog.anyelement) IS
@@ -174,7 +166,7 @@ CREATE FUNCTION geonn_within_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.tex
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
-	SUPPORT geonn_within_support;
+	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within_sql(pg_catalog.text, pg_catalog.text, double precision,
 	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.jsonb,
 	pg_catalog.anyelement) IS
@@ -198,7 +190,7 @@ CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precisio
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 100
-	SUPPORT geonn_points_support;
+	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[],
 	pg_catalog.regclass, integer, double precision, pg_catalog.text, boolean, pg_catalog.text,
 	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS

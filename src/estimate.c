@@ -27,7 +27,6 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
@@ -39,6 +38,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "arguments.h"
 #include "common/geodesy.h"
 #include "compat.h"
 #include "estimate.h"
@@ -56,17 +56,7 @@
 /* rows of the other side where it is not known */
 #define UNKNOWN_ROWS 1000
 
-PG_FUNCTION_INFO_V1(geonn_nearest_support);
-PG_FUNCTION_INFO_V1(geonn_within_support);
-PG_FUNCTION_INFO_V1(geonn_points_support);
-
-/* which functions it is about: where their arguments are */
-typedef enum JoinKind
-{
-	JOIN_NEAREST,				/* obs, ref, k, ... keep_unmatched is 7 */
-	JOIN_WITHIN,				/* obs, ref, radius */
-	JOIN_POINTS					/* lat, lon, ref, k */
-} JoinKind;
+PG_FUNCTION_INFO_V1(geonn_join_support);
 
 typedef struct SideEstimate
 {
@@ -75,20 +65,15 @@ typedef struct SideEstimate
 } SideEstimate;
 
 /*
- * The argument, as far as it is known to the planner; else NULL.
+ * The value of an argument, which may be NULL, as far as it is known to the planner; else NULL.
  */
 static Const *
-known_argument(PlannerInfo *root, List *arguments, int number)
+known_value(PlannerInfo *root, Node *argument)
 {
-	Node	   *argument;
-
-	if (number >= list_length(arguments))
-		return NULL;
-	argument = list_nth(arguments, number);
 	/* nothing but parameters is computed here: functions could raise errors */
-	if (IsA(argument, Param))
+	if (argument != NULL && IsA(argument, Param))
 		argument = estimate_expression_value(root, argument);
-	if (!IsA(argument, Const) || ((Const *) argument)->constisnull)
+	if (argument == NULL || !IsA(argument, Const) || ((Const *) argument)->constisnull)
 		return NULL;
 	return (Const *) argument;
 }
@@ -169,13 +154,14 @@ may_read(PlannedStmt *plan)
 }
 
 /*
- * What the planner expects of one side, given as a relation or a query.
+ * What the planner expects of one side, given as a relation or a query; the title is for
+ * errors of a query.
  */
 static SideEstimate
-estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
+estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 {
 	static int	depth = 0;
-	Const	   *argument = known_argument(root, arguments, number);
+	Const	   *argument = known_value(root, side);
 	volatile SideEstimate estimate = {-1, 0};
 	Oid			relation = InvalidOid;
 	char	   *query = NULL;
@@ -193,8 +179,7 @@ estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
 		depth++;
 		PG_TRY();
 		{
-			PlannedStmt *plan = geonn_plan_query(query, number == 0 ? "query obs_sql" : "query ref_sql",
-												 CURSOR_OPT_PARALLEL_OK, relation);
+			PlannedStmt *plan = geonn_plan_query(query, title, CURSOR_OPT_PARALLEL_OK, relation);
 
 			if (plan != NULL && may_read(plan))
 			{
@@ -217,16 +202,15 @@ estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
  * The number of points of the array, as far as it is known.
  */
 static SideEstimate
-estimate_array(PlannerInfo *root, List *arguments)
+estimate_array(PlannerInfo *root, Node *latitudes)
 {
-	Const	   *argument = known_argument(root, arguments, 0);
-	ArrayExpr  *expression = linitial(arguments);
+	Const	   *argument = known_value(root, latitudes);
 	SideEstimate estimate = {-1, 0};
 	ArrayType  *array;
 
 	/* as in ARRAY[lat] */
-	if (IsA(expression, ArrayExpr) && !expression->multidims)
-		estimate.rows = list_length(expression->elements);
+	if (latitudes != NULL && IsA(latitudes, ArrayExpr) && !((ArrayExpr *) latitudes)->multidims)
+		estimate.rows = list_length(((ArrayExpr *) latitudes)->elements);
 	if (argument == NULL)
 		return estimate;
 	array = DatumGetArrayTypeP(argument->constvalue);
@@ -234,29 +218,50 @@ estimate_array(PlannerInfo *root, List *arguments)
 	return estimate;
 }
 
+static SideEstimate
+estimate_observations(PlannerInfo *root, const FuncExpr *call, bool all_rows)
+{
+	Node	   *side = geonn_call_observations(call);
+
+	return side != NULL ? estimate_side(root, side, "query obs_sql", all_rows) :
+		estimate_array(root, geonn_call_argument(call, "lat"));
+}
+
+static SideEstimate
+estimate_references(PlannerInfo *root, const FuncExpr *call)
+{
+	return estimate_side(root, geonn_call_references(call), "query ref_sql", false);
+}
+
 /*
  * Rows for each observation.
  */
 static double
-neighbours_of_each(PlannerInfo *root, List *arguments, JoinKind kind, double references)
+neighbours_of_each(PlannerInfo *root, const FuncExpr *call, double references)
 {
-	Const	   *argument = known_argument(root, arguments, kind == JOIN_POINTS ? 3 : 2);
+	Node	   *within = geonn_call_argument(call, "radius");
+	Const	   *argument;
 
-	if (kind == JOIN_WITHIN)
+	if (within != NULL)
 	{
-		double		radius = argument != NULL ? DatumGetFloat8(argument->constvalue) : 0;
-		double		share = radius > 0 ? geonn_radius_limit(radius) / 4 : 0;
+		double		radius;
+		double		share;
+
+		argument = known_value(root, within);
+		radius = argument != NULL ? DatumGetFloat8(argument->constvalue) : 0;
 
 		/* a cap's share of the sphere is a quarter of its squared chord */
+		share = radius > 0 ? geonn_radius_limit(radius) / 4 : 0;
 		return Max(1, Min(1, share) * references);
 	}
+	argument = known_value(root, geonn_call_argument(call, "k"));
 	return Max(0, Min(argument != NULL ? DatumGetInt32(argument->constvalue) : 1, references));
 }
 
 static bool
-keeps_unmatched(PlannerInfo *root, List *arguments, JoinKind kind)
+keeps_unmatched(PlannerInfo *root, const FuncExpr *call)
 {
-	Const	   *argument = known_argument(root, arguments, kind == JOIN_NEAREST ? 7 : 6);
+	Const	   *argument = known_value(root, geonn_call_argument(call, "keep_unmatched"));
 
 	return argument != NULL && DatumGetBool(argument->constvalue);
 }
@@ -265,25 +270,22 @@ keeps_unmatched(PlannerInfo *root, List *arguments, JoinKind kind)
  * Rows of the join and what it costs.  False: there is nothing to say.
  */
 static bool
-estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *cost)
+estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
 {
-	List	   *arguments;
+	const FuncExpr *call = (const FuncExpr *) node;
 	SideEstimate observations;
 	SideEstimate references;
 	bool		keeps;
 
-	if (!is_funcclause(node))
+	if (!IsA(node, FuncExpr))
 		return false;
-	arguments = ((FuncExpr *) node)->args;
-	keeps = keeps_unmatched(root, arguments, kind);
-	observations = kind == JOIN_POINTS ? estimate_array(root, arguments) :
-		estimate_side(root, arguments, 0, keeps);
+	keeps = keeps_unmatched(root, call);
+	observations = estimate_observations(root, call, keeps);
 	if (observations.rows < 0)
 		return false;
-	references = estimate_side(root, arguments, kind == JOIN_POINTS ? 2 : 1, false);
+	references = estimate_references(root, call);
 	*rows = observations.rows *
-		neighbours_of_each(root, arguments, kind,
-						   references.rows < 0 ? UNKNOWN_ROWS : references.rows);
+		neighbours_of_each(root, call, references.rows < 0 ? UNKNOWN_ROWS : references.rows);
 	if (keeps)
 		*rows = Max(*rows, observations.rows);
 	*rows = clamp_row_est(*rows);
@@ -293,18 +295,16 @@ estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *
 }
 
 bool
-geonn_estimate_references(PlannerInfo *root, FuncExpr *call, Cost *cost)
+geonn_estimate_references(PlannerInfo *root, const FuncExpr *call, Cost *cost)
 {
-	/* they are the second argument, or the third behind two arrays */
-	bool		of_points = exprType(linitial(call->args)) == FLOAT8ARRAYOID;
-	SideEstimate references = estimate_side(root, call->args, of_points ? 2 : 1, false);
+	SideEstimate references = estimate_references(root, call);
 
 	*cost = references.cost;
 	return references.rows >= 0;
 }
 
 static Node *
-answer_request(Node *request, JoinKind kind)
+answer_request(Node *request)
 {
 	double		rows;
 	Cost		cost;
@@ -313,7 +313,7 @@ answer_request(Node *request, JoinKind kind)
 	{
 		SupportRequestRows *asked = (SupportRequestRows *) request;
 
-		if (!estimate_join(asked->root, asked->node, kind, &rows, &cost))
+		if (!estimate_join(asked->root, asked->node, &rows, &cost))
 			return NULL;
 		asked->rows = rows;
 		return request;
@@ -323,7 +323,7 @@ answer_request(Node *request, JoinKind kind)
 		SupportRequestCost *asked = (SupportRequestCost *) request;
 
 		if (asked->root == NULL || asked->node == NULL ||
-			!estimate_join(asked->root, asked->node, kind, &rows, &cost))
+			!estimate_join(asked->root, asked->node, &rows, &cost))
 			return NULL;
 		asked->startup = cost;
 		asked->per_tuple = 0;
@@ -333,19 +333,7 @@ answer_request(Node *request, JoinKind kind)
 }
 
 Datum
-geonn_nearest_support(PG_FUNCTION_ARGS)
+geonn_join_support(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0), JOIN_NEAREST));
-}
-
-Datum
-geonn_within_support(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0), JOIN_WITHIN));
-}
-
-Datum
-geonn_points_support(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0), JOIN_POINTS));
+	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0)));
 }

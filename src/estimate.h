@@ -11,7 +11,7 @@
  * The cost of reading the references, which comes before a join's first row.
  * False: not known.
  */
-extern bool geonn_estimate_references(PlannerInfo *root, FuncExpr *call, Cost *cost);
+extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *call, Cost *cost);
 
 /*
  * The relation's name in SQL, with its schema; NULL where there is none, or it may not be

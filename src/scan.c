@@ -23,16 +23,15 @@
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "arguments.h"
 #include "compat.h"
 #include "nearest.h"
 #include "report.h"
@@ -469,7 +468,7 @@ explain_argument(ExplainState *explain, const char *label, Node *argument)
 	Oid			output;
 	bool		is_varlena;
 
-	if (!IsA(argument, Const) || constant->constisnull)
+	if (argument == NULL || !IsA(argument, Const) || constant->constisnull)
 		return;
 	getTypeOutputInfo(constant->consttype, &output, &is_varlena);
 	ExplainPropertyText(label, OidOutputFunctionCall(output, constant->constvalue), explain);
@@ -500,13 +499,10 @@ explain_scan(CustomScanState *node, List *ancestors pg_attribute_unused(),
 			 ExplainState *explain)
 {
 	JoinScanState *state = (JoinScanState *) node;
-	List	   *arguments = state->call->args;
-	bool		of_points = exprType(linitial(arguments)) == FLOAT8ARRAYOID;
 
 	ExplainPropertyText("Function", get_func_name(state->call->funcid), explain);
-	if (!of_points)
-		explain_argument(explain, "Observations", linitial(arguments));
-	explain_argument(explain, "References", list_nth(arguments, of_points ? 2 : 1));
+	explain_argument(explain, "Observations", geonn_call_observations(state->call));
+	explain_argument(explain, "References", geonn_call_references(state->call));
 	if (explain->analyze)
 		explain_analysis(state, explain);
 }

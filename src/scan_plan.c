@@ -39,6 +39,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "arguments.h"
 #include "compat.h"
 #include "estimate.h"
 #include "nearest.h"
@@ -261,21 +262,22 @@ parallel_divisor(int workers)
  * The relation that an argument names, as far as the plan knows it.
  */
 static Oid
-constant_relation(FuncExpr *call, int number)
+constant_relation(Node *argument)
 {
-	Const	   *argument = list_nth(call->args, number);
+	Const	   *constant = (Const *) argument;
 
-	if (!IsA(argument, Const) || argument->consttype != REGCLASSOID || argument->constisnull)
+	if (argument == NULL || !IsA(argument, Const) || constant->consttype != REGCLASSOID ||
+		constant->constisnull)
 		return InvalidOid;
-	return DatumGetObjectId(argument->constvalue);
+	return DatumGetObjectId(constant->constvalue);
 }
 
 static void
 offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, Path *function,
 					CustomPath *alone)
 {
-	Oid			observations = constant_relation(call, 0);
-	Oid			references = constant_relation(call, 1);
+	Oid			observations = constant_relation(geonn_call_observations(call));
+	Oid			references = constant_relation(geonn_call_references(call));
 	CustomPath *path;
 	double		pages;
 	int			workers;
