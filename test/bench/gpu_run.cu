@@ -28,7 +28,7 @@
 
 extern "C"
 {
-#include "../client/engine_client.h"
+#include "../lib/engine_client.h"
 }
 
 /* an answer made of these bytes is none */

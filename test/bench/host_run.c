@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../client/engine_client.h"
+#include "../lib/engine_client.h"
 #include "parallel.h"
 
 #define CLIENTS_MAX 64

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../client/random.h"
-#include "../client/verdict.h"
+#include "../lib/random.h"
+#include "../lib/verdict.h"
 
 /* differing rows to print for a case */
 #define MOST_COMPLAINTS 3

@@ -5,7 +5,7 @@
 #ifndef GEONN_TEST_COMPARE_H
 #define GEONN_TEST_COMPARE_H
 
-#include "definition.h"
+#include "../lib/definition.h"
 
 /* engines, each in its own way, and devices of theirs */
 #define SETUPS_MAX 4

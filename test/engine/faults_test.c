@@ -5,7 +5,7 @@
  *
  * Usage: faults_test ENGINE [cpu|cuda [SEED]]
  *
- * ENGINE is build/test/geonn-engine-faults, which test/faults/plan.h describes.
+ * ENGINE is build/test/geonn-engine-faults, which test/engine/faults/plan.h describes.
  * On the CPU it is the calls into the system that fail, on a GPU those into CUDA.
  * There are eight kinds of searches; on the CPU three of them are tried
  * unless GEONN_LONG is set in the environment.
@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../engine/nearest.h"
+#include "nearest.h"
 
 #define MOST_CALLS 20000
 

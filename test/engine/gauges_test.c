@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../../src/engine/gauges.h"
-#include "../client/verdict.h"
+#include "../lib/verdict.h"
 
 #define DEVICES 6
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 #include "geodesy.h"
-#include "../geodesy/pairs.h"
-#include "../geodesy/verdict.h"
+#include "pairs.h"
+#include "verdict.h"
 
 /* s in all the ways that a filter may compute it */
 #define CHORD_VARIANTS 7

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "spheroid.h"
-#include "../client/random.h"
+#include "../lib/random.h"
 
 #define BATCH_CASES (1 << 20)
 #define THREADS_PER_BLOCK 256

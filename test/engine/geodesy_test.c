@@ -26,9 +26,9 @@
 #include <string.h>
 
 #include "geodesy.h"
-#include "../geodesy/pairs.h"
-#include "../geodesy/verdict.h"
-#include "../oracle/degrees.h"
+#include "pairs.h"
+#include "verdict.h"
+#include "../lib/degrees.h"
 
 #define DISTANCE_LIMIT_NANOMETRES 10.0
 

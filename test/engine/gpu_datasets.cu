@@ -20,7 +20,7 @@
 #include "../../cuda/dataset.cuh"
 #include "../../cuda/device.cuh"
 #include "geodesy.h"
-#include "../client/random.h"
+#include "../lib/random.h"
 
 /* enough for several threads to upload */
 #define MANY 3000000

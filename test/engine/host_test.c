@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "../../src/engine/host.h"
-#include "../client/verdict.h"
+#include "../lib/verdict.h"
 
 static char root[] = "/tmp/geonn-host-test-XXXXXX";
 

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../engine/nearest.h"
+#include "nearest.h"
 
 /* from so many references on a dataset without a label is kept, and so many at most
  * (datasets.c) */

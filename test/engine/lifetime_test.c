@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../engine/nearest.h"
+#include "nearest.h"
 
 static void
 test_status(const struct engine *engine)

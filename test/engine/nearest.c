@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "../../src/common/geodesy.h"
-#include "../client/random.h"
+#include "../lib/random.h"
 
 struct request request;
 

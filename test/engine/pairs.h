@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../client/random.h"
-#include "point.h"
+#include "../lib/random.h"
+#include "../lib/point.h"
 
 typedef struct pair (*pair_maker) (void);
 

@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../client/random.h"
-#include "../engine/nearest.h"
+#include "../lib/random.h"
+#include "nearest.h"
 
 /*
  * Whether this last message of a client ends its session with such an error.

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../engine/nearest.h"
+#include "nearest.h"
 
 /* more than one piece of each column (dataset_contents.c), and a small dataset */
 #define REFERENCES 40000

@@ -25,8 +25,8 @@
 
 #include "../../src/common/geodesy.h"
 #include "../../src/common/spheroid_distance.h"
-#include "../client/random.h"
-#include "../search/compare.h"
+#include "../lib/random.h"
+#include "compare.h"
 
 /* at most, under a sanitizer */
 #define SANITIZED_REFERENCES 300

@@ -16,8 +16,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../client/random.h"
-#include "../engine/nearest.h"
+#include "../lib/random.h"
+#include "nearest.h"
 
 #define MB				((uint64_t) 1 << 20)
 #define LIMIT			(64 * MB)

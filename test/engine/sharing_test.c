@@ -22,9 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../client/random.h"
-#include "../client/verdict.h"
-#include "../search/definition.h"
+#include "../lib/random.h"
+#include "../lib/verdict.h"
+#include "../lib/definition.h"
 
 /* how soon a small search is answered beside a long one, and how soon a long
  * one is gone when its client is */

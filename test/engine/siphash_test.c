@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "siphash.h"
-#include "../client/verdict.h"
+#include "../lib/verdict.h"
 
 static const struct
 {

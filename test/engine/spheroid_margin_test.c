@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../geodesy/spheroid_pairs.h"
-#include "../geodesy/verdict.h"
+#include "spheroid_pairs.h"
+#include "verdict.h"
 
 /* what spheroid.h's margin allows PROJ */
 #define PROJ_ERROR_METRES 100e-9

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../geodesy/spheroid_pairs.h"
-#include "../geodesy/verdict.h"
-#include "../oracle/spheroid_oracle.h"
+#include "spheroid_pairs.h"
+#include "verdict.h"
+#include "../lib/spheroid_oracle.h"
 
 #define GEODESIC_LIMIT_NANOMETRES 20.0
 

@@ -20,8 +20,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../client/engine_client.h"
-#include "../client/verdict.h"
+#include "../lib/engine_client.h"
+#include "../lib/verdict.h"
 
 /* whoever has no files, on all systems */
 #define STRANGER 65534

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../engine/nearest.h"
+#include "nearest.h"
 
 #define REFERENCES		3000
 #define OBSERVATIONS	5000

@@ -178,9 +178,13 @@ read_answers(const char *name)
 		if (sscanf(line, "%ld,%ld,%lf", &answer.obs_id, &answer.ref_id, &answer.distance) != 3)
 			fail("a line is not obs_id,ref_id,distance", name);
 		if ((answer_count & (answer_count + 1)) == 0)
-			answers = realloc(answers, 2 * (answer_count + 1) * sizeof(struct answer));
-		if (answers == NULL)
-			fail("out of memory", name);
+		{
+			struct answer *more = realloc(answers, 2 * (answer_count + 1) * sizeof(struct answer));
+
+			if (more == NULL)
+				fail("out of memory", name);
+			answers = more;
+		}
 		answers[answer_count++] = answer;
 	}
 	fclose(file);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../client/random.h"
+#include "random.h"
 
 /* metres of a degree of latitude, nearly */
 #define METRES_OF_DEGREE 111195.0

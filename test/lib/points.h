@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../client/engine_client.h"
+#include "engine_client.h"
 
 /* columns that points_free() frees; group and identity may be NULL */
 struct points

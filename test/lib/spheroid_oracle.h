@@ -8,7 +8,7 @@
 #include <quadmath.h>
 #include <stdint.h>
 
-#include "../geodesy/point.h"
+#include "point.h"
 
 /* of WGS84 */
 static const __float128 flattening = 1000000000 / (__float128) INT64_C(298257223563);

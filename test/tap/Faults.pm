@@ -2,7 +2,7 @@
 # Faults: a server whose engine fails where a test wants it, and what must be so
 # after whatever happened.
 #
-# The engine is build/test/geonn-engine-faults: test/faults/plan.h says what can be
+# The engine is build/test/geonn-engine-faults: test/engine/faults/plan.h says what can be
 # ordered.  A fault strikes while a statement is at one of these places:
 #
 #	start		the engine starts
@@ -20,7 +20,7 @@
 #	ends		its session ended, as asked for
 #
 # Where the environment variable GEONN_OUTCOMES names a file, the cells are written
-# to it, for test/fault-table to make the table of; otherwise they must be as the
+# to it, for test/tools/fault-table to make the table of; otherwise they must be as the
 # table has them.  FAULT in the environment is the one row to run, at all places.
 
 package Faults;
@@ -85,7 +85,7 @@ sub record
 	{
 		next unless exists($cells{ $places[$i] });
 		is($cells{ $places[$i] }, $row[ $i + 2 ],
-			"$fault at $places[$i]: README has it; test/fault-table writes it");
+			"$fault at $places[$i]: README has it; test/tools/fault-table writes it");
 	}
 }
 

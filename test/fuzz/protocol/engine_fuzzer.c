@@ -35,7 +35,7 @@
 #include "../../../src/engine/scheduler.h"
 #include "../../../src/engine/server.h"
 #include "../../../src/engine/thread_pool.h"
-#include "../../client/engine_client.h"
+#include "../../lib/engine_client.h"
 #include "hostile_client.h"
 
 extern int	LLVMFuzzerInitialize(int *argument_count, char ***words);

@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../client/random.h"
+#include "../../lib/random.h"
 #include "scribble.h"
 
 /* rows of a sound batch */
