@@ -23,10 +23,10 @@
 
 #include "clock.h"
 #include "cpu_curve.h"
-#include "cpu_memory.h"
 #include "cpu_nearest.h"
-#include "cpu_sort.h"
 #include "cpu_vectors.h"
+#include "memory_block.h"
+#include "radix_sort.h"
 #include "thread_pool.h"
 
 /* observations that a turn takes at most */
@@ -74,7 +74,7 @@ struct turn
 	int64_t    *tag;
 	double	   *distance;
 
-	struct cpu_sort sort;		/* keys, and rows */
+	struct radix_sort sort;		/* keys, and rows */
 };
 
 /*
@@ -227,11 +227,11 @@ make_room(struct turn *turn, struct cpu_turn_room *room)
 
 	if (room->rows < rows)
 	{
-		cpu_release(room->memory, room->bytes);
+		memory_block_release(room->memory, room->bytes);
 		room->rows = 0;
 		room->bytes = rows * row_bytes;
-		room->memory = cpu_allocate(room->bytes, &turn->search->failure,
-									"searching %u observations at a time", turn->begun);
+		room->memory = memory_block_allocate(room->bytes, &turn->search->failure,
+											 "searching %u observations at a time", turn->begun);
 		if (room->memory == NULL)
 			return false;
 		room->rows = (uint32_t) rows;
@@ -342,7 +342,7 @@ search_index(struct turn *turn)
 	if (atomic_load(&turn->out_of_range))
 		return true;
 	turn->sort.count = turn->rows;
-	if (!cpu_sort(&turn->sort, CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)))
+	if (!radix_sort(&turn->sort, CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)))
 		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 					"not enough memory to sort %u observations", turn->rows);
 	run_pieces(turn, index_piece);
