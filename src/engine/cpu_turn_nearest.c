@@ -15,7 +15,8 @@
  * any of those that it took.  They are marked in the batch, in the column of
  * distances; the search's next turns take them and no others, and when all are
  * answered, they count.  So nothing that was found is lost, and all that is
- * kept of a search between its turns is how many observations are under way.
+ * kept of a search between its turns, as its device_state, is how many observations
+ * are under way.
  * The batch is shared with another process; one that writes there meanwhile
  * spoils its own answers and nothing else.
  */
@@ -278,13 +279,13 @@ begin_turn(struct turn *turn, uint32_t pace)
 	turn->first = search->first + search->answered;
 	turn->tag = search->columns.tag + search->pairs;
 	turn->distance = search->columns.distance + search->pairs;
-	turn->resumed = search->begun > 0;
+	turn->begun = (uint32_t) search->device_state;
+	turn->resumed = turn->begun > 0;
 	if (!turn->resumed)
 	{
 		rows = rows < pace ? rows : pace;
-		search->begun = (uint32_t) (rows < room ? rows : room);
+		turn->begun = (uint32_t) (rows < room ? rows : room);
 	}
-	turn->begun = search->begun;
 }
 
 /*
@@ -430,12 +431,15 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 		return false;
 	adjust_pace(pace, &turn, now_ms() - began_ms);
 	if (unlisted > 0 || atomic_load(&turn.unanswered) > 0)
+	{
+		search->device_state = turn.begun;
 		return true;
+	}
 
 	/* the sort is over, and its room free */
 	pairs = search->question.max_distance == INFINITY ? turn.begun : pack(&turn, turn.sort.value);
 	cpu_turn_account(search, turn.begun, pairs == turn.begun ? NULL : turn.sort.value, pairs);
-	search->begun = 0;
+	search->device_state = 0;
 	return search->answered < search->rows - search->first &&
 		search->pairs < search->columns.room;
 }

@@ -156,7 +156,7 @@ search_again(struct session *session, struct search *search)
 	search->answered = 0;
 	search->pairs = 0;
 	search->one_each = false;
-	search->begun = 0;
+	search->device_state = 0;
 	search->cutoff = session->slots[search->slot].cutoff;
 	search->failed = false;
 	call_fall_back(session->call);
