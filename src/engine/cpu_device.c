@@ -11,7 +11,7 @@
  * ends the turn with the observation that it is at.
  *
  *	cpu_turn.c			what a turn is; cpu_turn_nearest.c and cpu_turn_pairs.c
- *	cpu_index.c			the index, built with cpu_sort.c, cpu_cells.c and cpu_curve.c
+ *	cpu_index.c			the index, built with radix_sort.c, cpu_cells.c and cpu_curve.c
  *	cpu_collector.c		one observation's candidates
  *	cpu_path.c			the hot loops' versions for kinds of processors:
  *						cpu_brute.c, cpu_nearest.c, cpu_neighbours.c, cpu_vectors.c
@@ -26,9 +26,9 @@
 #include <sys/sysinfo.h>
 
 #include "cpu_curve.h"
-#include "cpu_memory.h"
 #include "cpu_turn.h"
 #include "host.h"
+#include "memory_block.h"
 #include "thread_pool.h"
 
 /* references that one piece of preparation converts; a whole number of tiles */
@@ -138,8 +138,8 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 	built->references_bytes = 3 * padded * sizeof(double);
 	references->count = dataset->count;
 	references->padded = padded;
-	references->x = cpu_allocate(built->references_bytes, failure, "%zu references",
-								 dataset->count);
+	references->x = memory_block_allocate(built->references_bytes, failure, "%zu references",
+										  dataset->count);
 	if (references->x == NULL)
 		return false;
 	references->y = references->x + padded;
@@ -151,7 +151,7 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 		atomic_fetch_add(&dataset->built_bytes, built->references_bytes);
 		return true;
 	}
-	cpu_release(references->x, built->references_bytes);
+	memory_block_release(references->x, built->references_bytes);
 	references->x = NULL;
 	return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 }
@@ -189,7 +189,7 @@ cpu_device_discard(struct device *device, void *opaque)
 
 	(void) device;
 	cpu_index_free(built->index);
-	cpu_release(built->references.x, built->references_bytes);
+	memory_block_release(built->references.x, built->references_bytes);
 	free(built);
 }
 
@@ -226,7 +226,7 @@ cpu_device_close(struct device *device)
 	struct cpu_device *cpu = device->private_data;
 
 	thread_pool_close();
-	cpu_release(cpu->room.memory, cpu->room.bytes);
+	memory_block_release(cpu->room.memory, cpu->room.bytes);
 }
 
 const struct device_operations cpu_device_operations = {

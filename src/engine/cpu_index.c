@@ -27,9 +27,9 @@
 
 #include "cpu_cells.h"
 #include "cpu_curve.h"
-#include "cpu_memory.h"
-#include "cpu_sort.h"
 #include "cpu_vectors.h"
+#include "memory_block.h"
+#include "radix_sort.h"
 #include "thread_pool.h"
 
 /* references, or positions, that one piece of the work covers */
@@ -40,7 +40,7 @@ struct building
 	const struct dataset *dataset;
 	const atomic_bool *cancelled;
 	struct cpu_index *index;
-	struct cpu_sort sort;
+	struct radix_sort sort;
 	size_t	   *merged;			/* [pieces] references that are one with the one before */
 	int			level;			/* of the boxes that are made */
 };
@@ -93,7 +93,7 @@ static void
 make_group_keys(void *context, size_t number)
 {
 	struct building *building = context;
-	const struct cpu_sort *sort = &building->sort;
+	const struct radix_sort *sort = &building->sort;
 	size_t		end = piece_end(number, sort->count);
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
@@ -121,7 +121,7 @@ sort_references(struct building *building)
 	struct cpu_index *index = building->index;
 	size_t		count = building->dataset->count;
 
-	building->sort = (struct cpu_sort) {
+	building->sort = (struct radix_sort) {
 		.count = count,
 		.cancelled = building->cancelled,
 		.key = (uint64_t *) index->x,
@@ -130,12 +130,12 @@ sort_references(struct building *building)
 		.room_value = (uint32_t *) index->z
 	};
 	thread_pool_run(make_keys, building, pieces_of(count));
-	if (!cpu_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS)))
+	if (!radix_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS)))
 		return false;
 	if (building->dataset->group != NULL && !is_cancelled(building))
 	{
 		thread_pool_run(make_group_keys, building, pieces_of(count));
-		if (!cpu_sort(&building->sort, 32))
+		if (!radix_sort(&building->sort, 32))
 			return false;
 	}
 	if (building->sort.value != index->place)
@@ -353,8 +353,8 @@ place_positions(struct cpu_index *index, struct failure *failure)
 		if (index->memory != NULL)
 			return true;
 		index->bytes = offset;
-		index->memory = cpu_allocate(offset, failure, "the index of %zu references",
-									 index->references);
+		index->memory = memory_block_allocate(offset, failure, "the index of %zu references",
+											  index->references);
 		if (index->memory == NULL)
 			return false;
 	}
@@ -385,8 +385,8 @@ place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
 		if (index->box_memory != NULL)
 			return true;
 		index->box_bytes = offset;
-		index->box_memory = cpu_allocate(offset, failure, "the index of %zu references",
-										 index->references);
+		index->box_memory = memory_block_allocate(offset, failure, "the index of %zu references",
+												  index->references);
 		if (index->box_memory == NULL)
 			return false;
 	}
@@ -454,7 +454,7 @@ cpu_index_free(struct cpu_index *index)
 {
 	if (index == NULL)
 		return;
-	cpu_release(index->memory, index->bytes);
-	cpu_release(index->box_memory, index->box_bytes);
+	memory_block_release(index->memory, index->bytes);
+	memory_block_release(index->box_memory, index->box_bytes);
 	free(index);
 }

@@ -15,7 +15,8 @@
  * any of those that it took.  They are marked in the batch, in the column of
  * distances; the search's next turns take them and no others, and when all are
  * answered, they count.  So nothing that was found is lost, and all that is
- * kept of a search between its turns is how many observations are under way.
+ * kept of a search between its turns, as its device_state, is how many observations
+ * are under way.
  * The batch is shared with another process; one that writes there meanwhile
  * spoils its own answers and nothing else.
  */
@@ -23,10 +24,10 @@
 
 #include "clock.h"
 #include "cpu_curve.h"
-#include "cpu_memory.h"
 #include "cpu_nearest.h"
-#include "cpu_sort.h"
 #include "cpu_vectors.h"
+#include "memory_block.h"
+#include "radix_sort.h"
 #include "thread_pool.h"
 
 /* observations that a turn takes at most */
@@ -74,7 +75,7 @@ struct turn
 	int64_t    *tag;
 	double	   *distance;
 
-	struct cpu_sort sort;		/* keys, and rows */
+	struct radix_sort sort;		/* keys, and rows */
 };
 
 /*
@@ -227,11 +228,11 @@ make_room(struct turn *turn, struct cpu_turn_room *room)
 
 	if (room->rows < rows)
 	{
-		cpu_release(room->memory, room->bytes);
+		memory_block_release(room->memory, room->bytes);
 		room->rows = 0;
 		room->bytes = rows * row_bytes;
-		room->memory = cpu_allocate(room->bytes, &turn->search->failure,
-									"searching %u observations at a time", turn->begun);
+		room->memory = memory_block_allocate(room->bytes, &turn->search->failure,
+											 "searching %u observations at a time", turn->begun);
 		if (room->memory == NULL)
 			return false;
 		room->rows = (uint32_t) rows;
@@ -278,13 +279,13 @@ begin_turn(struct turn *turn, uint32_t pace)
 	turn->first = search->first + search->answered;
 	turn->tag = search->columns.tag + search->pairs;
 	turn->distance = search->columns.distance + search->pairs;
-	turn->resumed = search->begun > 0;
+	turn->begun = (uint32_t) search->device_state;
+	turn->resumed = turn->begun > 0;
 	if (!turn->resumed)
 	{
 		rows = rows < pace ? rows : pace;
-		search->begun = (uint32_t) (rows < room ? rows : room);
+		turn->begun = (uint32_t) (rows < room ? rows : room);
 	}
-	turn->begun = search->begun;
 }
 
 /*
@@ -342,7 +343,7 @@ search_index(struct turn *turn)
 	if (atomic_load(&turn->out_of_range))
 		return true;
 	turn->sort.count = turn->rows;
-	if (!cpu_sort(&turn->sort, CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)))
+	if (!radix_sort(&turn->sort, CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)))
 		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 					"not enough memory to sort %u observations", turn->rows);
 	run_pieces(turn, index_piece);
@@ -430,12 +431,15 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 		return false;
 	adjust_pace(pace, &turn, now_ms() - began_ms);
 	if (unlisted > 0 || atomic_load(&turn.unanswered) > 0)
+	{
+		search->device_state = turn.begun;
 		return true;
+	}
 
 	/* the sort is over, and its room free */
 	pairs = search->question.max_distance == INFINITY ? turn.begun : pack(&turn, turn.sort.value);
 	cpu_turn_account(search, turn.begun, pairs == turn.begun ? NULL : turn.sort.value, pairs);
-	search->begun = 0;
+	search->device_state = 0;
 	return search->answered < search->rows - search->first &&
 		search->pairs < search->columns.room;
 }

@@ -2,7 +2,7 @@
  * dataset_sort.c
  *		The order of references by their tags.
  *
- * The references' numbers are sorted by the tags with cpu_sort.c, and then each
+ * The references' numbers are sorted by the tags with radix_sort.c, and then each
  * column is put into their order.  The sort is stable, so where tags repeat,
  * which most datasets' do not, sorting by longitude, by latitude and once
  * more by the tag gives the whole order.
@@ -18,8 +18,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "cpu_memory.h"
-#include "cpu_sort.h"
+#include "memory_block.h"
+#include "radix_sort.h"
 #include "thread_pool.h"
 
 /* references that one piece of the work covers */
@@ -34,7 +34,7 @@ struct sorting
 {
 	const struct dataset *dataset;
 	const atomic_bool *cancelled;
-	struct cpu_sort sort;		/* keys, and the references' numbers */
+	struct radix_sort sort;		/* keys, and the references' numbers */
 	const double *by;			/* what they are sorted by, or NULL: the tag */
 	atomic_bool repeats;		/* a tag occurs twice */
 	void	   *column;			/* that is put into order */
@@ -66,7 +66,7 @@ static void
 number_references(void *context, size_t number)
 {
 	struct sorting *sorting = context;
-	const struct cpu_sort *sort = &sorting->sort;
+	const struct radix_sort *sort = &sorting->sort;
 	size_t		end = piece_end(sorting, number);
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
@@ -94,7 +94,7 @@ static void
 make_keys(void *context, size_t number)
 {
 	struct sorting *sorting = context;
-	const struct cpu_sort *sort = &sorting->sort;
+	const struct radix_sort *sort = &sorting->sort;
 	size_t		end = piece_end(sorting, number);
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
@@ -111,7 +111,7 @@ sort_by(struct sorting *sorting, const double *by, struct failure *failure)
 	sorting->by = by;
 	if (!run_pieces(sorting, make_keys))
 		return false;
-	if (!cpu_sort(&sorting->sort, 64))
+	if (!radix_sort(&sorting->sort, 64))
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to sort %zu references",
 					sorting->sort.count);
 	return !atomic_load(sorting->cancelled);
@@ -196,11 +196,11 @@ static void *
 take_room(struct sorting *sorting, size_t bytes, struct failure *failure)
 {
 	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-	struct cpu_sort *sort = &sorting->sort;
+	struct radix_sort *sort = &sorting->sort;
 	void	   *memory;
 
 	pthread_mutex_lock(&turn);
-	memory = cpu_allocate(bytes, failure, "sorting %zu references", sort->count);
+	memory = memory_block_allocate(bytes, failure, "sorting %zu references", sort->count);
 	if (memory != NULL)
 	{
 		sort->key = memory;
@@ -236,6 +236,6 @@ dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failu
 		order_column(&sorting, dataset->longitude, sizeof(*dataset->longitude)) &&
 		order_column(&sorting, dataset->group, sizeof(*dataset->group)) &&
 		order_column(&sorting, dataset->identity, sizeof(*dataset->identity));
-	cpu_release(memory, bytes);
+	memory_block_release(memory, bytes);
 	return done;
 }

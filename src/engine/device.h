@@ -73,7 +73,9 @@ struct search
 	struct geonn_batch_columns columns;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch */
-	const atomic_bool *cancelled;	/* nobody waits for it any more */
+	double		pairs_each;		/* of an observation in the slot's last search, if
+								 * that asked the same; 0 where it is not known */
+	const atomic_bool *cancelled;	/* its session has ended */
 	struct call *call;			/* that it is for, or NULL */
 
 	/*
@@ -93,14 +95,14 @@ struct search
 	bool		one_each;		/* so far every observation has one pair, and
 								 * no count is written */
 	struct cutoff cutoff;
-	double		pairs_each;		/* of an observation in the slot's last search, if
-								 * that asked the same; 0 where it is not known */
-	uint32_t	begun;			/* the CPU's, 0 at first: so many observations
-								 * after those answered are under way, in any
-								 * order, for its next turn to go on with; a GPU
-								 * that goes on begins them anew */
 	bool		failed;
 	struct failure failure;		/* where failed */
+
+	/*
+	 * What the device keeps of it from one turn to the next, known to that device alone; 0
+	 * at first, and where another device takes it.
+	 */
+	uint64_t	device_state;
 
 	/* the scheduler's */
 	uint32_t	device;			/* number of the device that has, or had, it */

@@ -515,6 +515,8 @@ discard_datasets(struct device_thread *thread, struct discard *discards)
 static bool
 start_search(struct device *device, struct search *search)
 {
+	if (search->device != (uint32_t) device->number)
+		search->device_state = 0;
 	search->device = (uint32_t) device->number;
 	if (!atomic_load(search->cancelled))
 	{

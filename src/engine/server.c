@@ -1,9 +1,9 @@
 /*
  * server.c
- *		The engine's event loop.
+ *		What the engine's thread does: it lets clients in and handles events.
  *
  * One thread owns the listening socket, every session and all batch memory.
- * It waits in epoll for clients, for the supervisor, for signals, and for the
+ * It waits in event_loop.c for clients, for the supervisor, for signals, and for the
  * event descriptor through which device and sealing threads say that they
  * finished something.  It does nothing that takes longer than copying one
  * batch of references, so a ping is answered at any time, whatever the devices
@@ -26,8 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -38,8 +36,8 @@
 #include "clock.h"
 #include "datasets.h"
 #include "disposal.h"
-#include "gauges.h"
-#include "host.h"
+#include "engine_status.h"
+#include "event_loop.h"
 #include "log.h"
 #include "session.h"
 #include "statistics.h"
@@ -53,10 +51,10 @@
 /* how long to leave new connections waiting when descriptors have run out */
 #define ACCEPT_PAUSE_MS 100
 
-/* how long to wait for GPUs' gauges, which are unknown then */
-#define MEASURE_PATIENCE_MS 500
+/* events to handle before looking for what else has to be done */
+#define EVENTS_AT_A_TIME 32
 
-/* what epoll says is ready: one of these, or a session */
+/* what can be read from: one of these, or a session */
 enum source
 {
 	SOURCE_LISTENER,
@@ -69,154 +67,18 @@ enum source
 static struct
 {
 	const struct server_options *options;
-	int64_t		started_at;		/* microseconds since 1970 */
-	uint64_t	base_memory;	/* resident before the first session */
-	int			epoll;
-	int			wake;			/* eventfd; -1 until there is one */
 	int			listener;
 	int			signals;
 	int64_t		accept_at_ms;	/* 0, or when to watch the listener again */
 	bool		out_of_descriptors; /* said so, until a client is accepted */
-	int64_t		measured_by_ms; /* 0, or when sessions get gauges, read or not */
 	bool		stuck;			/* a device is; pings are not answered */
 	bool		welcomed;		/* clients need not wait for probes any more */
 	bool		stopping;
 	int			exit_status;
-	struct session *sessions;
-}			server = {
-	.wake = -1
-};
+}			server;
 
-/* epoll's data for a source; anything else is a session's address */
+/* the event loop's marks of sources; any other mark is a session's address */
 static char source_marks[SOURCE_COUNT];
-
-void
-server_wake(void)
-{
-	uint64_t	one = 1;
-	ssize_t		written = write(server.wake, &one, sizeof(one));
-
-	(void) written;				/* a full counter wakes as well */
-}
-
-bool
-server_can_serve(enum geonn_device_choice choice, struct failure *failure)
-{
-	if (scheduler_can_serve(choice, failure))
-		return true;
-	if (choice == GEONN_DEVICE_CUDA)
-	{
-		fail_detail(failure, "%s", server.options->no_gpu.message);
-		fail_hint(failure, "%s", server.options->no_gpu.hint[0] ?
-				  server.options->no_gpu.hint :
-				  "Set geonn.device to auto or cpu, or make a GPU available to the server.");
-	}
-	return false;
-}
-
-/*
- * Why no GPU is in use: there is none, or the first one's own reason.
- */
-static void
-no_gpu_reason(char *reason, size_t size)
-{
-	const struct server_options *options = server.options;
-	struct failure why = options->no_gpu;
-
-	reason[0] = '\0';
-	for (int i = 0; i < options->device_count; i++)
-	{
-		const struct device *device = &options->devices[i];
-
-		if (device->operations->kind != GEONN_KIND_CUDA)
-			continue;
-		if (atomic_load(&device->usable))
-			return;
-		why = scheduler_why_unusable(device);
-	}
-	if (why.detail[0])
-		snprintf(reason, size, "%.120s: %.120s", why.message, why.detail);
-	else
-		snprintf(reason, size, "%s", why.message);
-}
-
-static bool
-send_device_status(int socket, struct device *device)
-{
-	bool		usable = atomic_load(&device->usable);
-	bool		is_cpu = device->operations->kind == GEONN_KIND_CPU;
-	struct gauges gauges = gauges_of(device->number);
-	struct geonn_device_status status = {
-		.number = (uint32_t) device->number,
-		.kind = device->operations->kind,
-		.state = usable ? GEONN_DEVICE_READY : GEONN_DEVICE_FAILED,
-		.in_use_by_auto = scheduler_auto_uses(device),
-		.capability_major = device->capability_major,
-		.capability_minor = device->capability_minor,
-		.threads = is_cpu ? thread_pool_threads() : 0,
-		.utilization = gauges.utilization,
-		.temperature = gauges.temperature,
-		.power = gauges.power,
-		.memory_total = device->memory_total,
-		.memory_free = usable ? device->operations->memory_free(device) : 0,
-		.batches = atomic_load(&device->batches)
-	};
-
-	memcpy(status.name, device->name, sizeof(status.name));
-	memcpy(status.uuid, device->uuid, sizeof(status.uuid));
-	if (!usable)
-	{
-		struct failure why = scheduler_why_unusable(device);
-
-		memcpy(status.reason, why.message, sizeof(status.reason));
-	}
-	return geonn_channel_send(socket, GEONN_DEVICE_STATUS, &status, -1) == GEONN_CHANNEL_OK;
-}
-
-bool
-server_send_status(int socket)
-{
-	const struct server_options *options = server.options;
-	struct geonn_engine_status status = {
-		.pid = getpid(),
-		.devices = (uint32_t) options->device_count,
-		.datasets = datasets_count(),
-		.kept = datasets_kept(),
-		.queued = admission_waiting(),
-		.kept_memory = datasets_kept_memory(),
-		.base_memory = server.base_memory,
-		.transfer_memory = batch_memory_in_use(),
-		.transfer_memory_limit = batch_memory_limit(),
-		.started_at = server.started_at,
-		.release = GEONN_VERSION
-	};
-
-	for (struct session *session = server.sessions; session != NULL; session = session->next)
-	{
-		if (session->dataset != NULL)
-			status.sessions++;
-		for (int i = 0; i < GEONN_RING_SLOTS; i++)
-			status.searches += session->slots[i].busy;
-	}
-	no_gpu_reason(status.no_gpu_reason, sizeof(status.no_gpu_reason));
-	if (geonn_channel_send(socket, GEONN_ENGINE_STATUS, &status, -1) != GEONN_CHANNEL_OK)
-		return false;
-	for (int i = 0; i < options->device_count; i++)
-		if (!send_device_status(socket, &options->devices[i]))
-			return false;
-	return true;
-}
-
-bool
-server_measure(void)
-{
-	if (!gauges_begin_reading(server.options->devices, server.options->device_count,
-							  server_wake))
-		return false;
-	if (server.measured_by_ms == 0)
-		server.measured_by_ms = now_ms() + MEASURE_PATIENCE_MS;
-	return true;
-}
 
 /*
  * Answer those who wait for gauges, once they are read or have had their time.
@@ -224,26 +86,10 @@ server_measure(void)
 static void
 give_gauges(void)
 {
-	if (server.measured_by_ms == 0 ||
-		!(gauges_are_read() || now_ms() >= server.measured_by_ms))
+	if (!engine_status_is_measured())
 		return;
-	server.measured_by_ms = 0;
-	for (struct session *session = server.sessions; session != NULL; session = session->next)
+	for (struct session *session = session_first(); session != NULL; session = session->next)
 		session_measured(session);
-}
-
-static bool
-watch(int descriptor, void *mark)
-{
-	struct epoll_event event = {.events = EPOLLIN,.data.ptr = mark};
-
-	return epoll_ctl(server.epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
-}
-
-void
-server_unwatch(int socket)
-{
-	epoll_ctl(server.epoll, EPOLL_CTL_DEL, socket, NULL);
 }
 
 /*
@@ -323,7 +169,7 @@ make_room_for_client(int reason)
 	if (!server.out_of_descriptors)
 		log_line(LOG_WARNING, "could not accept a client, trying again: %s", strerror(reason));
 	server.out_of_descriptors = true;
-	epoll_ctl(server.epoll, EPOLL_CTL_DEL, server.listener, NULL);
+	event_loop_unwatch(server.listener);
 	server.accept_at_ms = now_ms() + ACCEPT_PAUSE_MS;
 	return false;
 }
@@ -335,7 +181,6 @@ handle_listener(void)
 	{
 		int			socket = accept4(server.listener, NULL, NULL,
 									 SOCK_CLOEXEC | SOCK_NONBLOCK);
-		struct session *session = NULL;
 		pid_t		peer;
 
 		if (socket < 0)
@@ -348,15 +193,11 @@ handle_listener(void)
 		datasets_note_descriptor(socket);
 		batch_shares_note_descriptor(socket);
 		if (!geonn_channel_peer_is_own_user(socket, &peer) ||
-			(session = session_create(socket)) == NULL || !watch(socket, session))
+			session_create(socket) == NULL)
 		{
 			log_line(LOG_WARNING, "could not take a client on: %s", strerror(errno));
 			close(socket);
-			free(session);
-			continue;
 		}
-		session->next = server.sessions;
-		server.sessions = session;
 	}
 }
 
@@ -425,7 +266,7 @@ handle_lost_device(struct device *device)
 	log_line(LOG_ERROR, "device %d (%s) is lost, the engine ends: %s%s%s",
 			 device->number, device->name, failure.message,
 			 failure.detail[0] ? ": " : "", failure.detail);
-	for (struct session *session = server.sessions; session != NULL; session = session->next)
+	for (struct session *session = session_first(); session != NULL; session = session->next)
 		if (session->under_way > 0)
 			session_fail(session, &failure);
 	server.exit_status = EXIT_DEVICE_LOST;
@@ -438,35 +279,16 @@ handle_lost_device(struct device *device)
 static void
 handle_wake(void)
 {
-	uint64_t	count;
-	ssize_t		got = read(server.wake, &count, sizeof(count));
 	struct search *search;
 	struct device *lost;
 
-	(void) got;
+	event_loop_clear_wake();
 	while ((search = scheduler_collect()) != NULL)
 		session_search_finished(search);
 	session_collect_sealed();
 	lost = scheduler_lost_device();
 	if (lost != NULL)
 		handle_lost_device(lost);
-}
-
-static void
-free_ended_sessions(void)
-{
-	struct session **link = &server.sessions;
-
-	while (*link != NULL)
-	{
-		struct session *session = *link;
-		struct session *next = session->next;
-
-		if (session_free_if_idle(session))
-			*link = next;
-		else
-			link = &session->next;
-	}
 }
 
 static void
@@ -493,8 +315,8 @@ welcome_clients(void)
 	if (server.welcomed || !scheduler_ready())
 		return;
 	server.welcomed = true;
-	server.base_memory = host_memory_resident();
-	for (struct session *session = server.sessions; session != NULL; session = session->next)
+	engine_status_note_memory();
+	for (struct session *session = session_first(); session != NULL; session = session->next)
 		session_welcome(session);
 }
 
@@ -518,12 +340,8 @@ time_to_wait(void)
 {
 	if (server.accept_at_ms != 0)
 		return ACCEPT_PAUSE_MS;
-	if (server.measured_by_ms != 0)
-	{
-		int64_t		left = server.measured_by_ms - now_ms();
-
-		return left > 0 ? (int) left : 0;
-	}
+	if (engine_status_measured_within_ms() >= 0)
+		return engine_status_measured_within_ms();
 	return server.welcomed ? -1 : scheduler_ready_within_ms();
 }
 
@@ -532,19 +350,19 @@ serve(void)
 {
 	while (!server.stopping)
 	{
-		struct epoll_event events[32];
-		int			count = epoll_wait(server.epoll, events, 32, time_to_wait());
+		void	   *marks[EVENTS_AT_A_TIME];
+		int			count = event_loop_wait(marks, EVENTS_AT_A_TIME, time_to_wait());
 
 		for (int i = 0; i < count; i++)
-			handle_event(events[i].data.ptr);
+			handle_event(marks[i]);
 
 		/* not before: an event of this round may belong to one of them */
-		free_ended_sessions();
+		session_free_ended();
 		welcome_clients();
 		admit_sessions();
 		give_gauges();
 		if (server.accept_at_ms != 0 && now_ms() >= server.accept_at_ms &&
-			watch(server.listener, &source_marks[SOURCE_LISTENER]))
+			event_loop_watch(server.listener, &source_marks[SOURCE_LISTENER]))
 			server.accept_at_ms = 0;
 	}
 }
@@ -552,13 +370,13 @@ serve(void)
 static void
 close_all(void)
 {
-	for (struct session *session = server.sessions; session != NULL; session = session->next)
+	for (struct session *session = session_first(); session != NULL; session = session->next)
 		session_end(session);
 	datasets_set_kept_limit(0);
 	disposal_close();
 	scheduler_close();
 	handle_wake();
-	free_ended_sessions();
+	session_free_ended();
 	statistics_reset();
 	batch_memory_close();
 }
@@ -570,30 +388,27 @@ server_run(const struct server_options *options)
 	struct failure failure;
 
 	server.options = options;
-	server.started_at = unix_us();
+	engine_status_open(options->devices, options->device_count, &options->no_gpu);
 	statistics_reset();
 	batch_memory_open(options->devices, options->device_count);
 
-	server.epoll = epoll_create1(EPOLL_CLOEXEC);
-	server.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (server.epoll < 0 || server.wake < 0 || !take_signals())
+	if (!event_loop_open(&source_marks[SOURCE_WAKE]) || !take_signals())
 	{
 		log_line(LOG_ERROR, "could not start: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
 	if (!listen_at(options->socket_path))
 		return EXIT_FAILURE;
-	if (!scheduler_open(options->devices, options->device_count, server_wake, &failure))
+	if (!scheduler_open(options->devices, options->device_count, event_loop_wake, &failure))
 	{
 		log_line(LOG_ERROR, "%s: %s", failure.message, failure.detail);
 		return EXIT_FAILURE;
 	}
 	disposal_open();
-	if (!watch(server.listener, &source_marks[SOURCE_LISTENER]) ||
-		!watch(server.wake, &source_marks[SOURCE_WAKE]) ||
-		!watch(server.signals, &source_marks[SOURCE_SIGNAL]) ||
+	if (!event_loop_watch(server.listener, &source_marks[SOURCE_LISTENER]) ||
+		!event_loop_watch(server.signals, &source_marks[SOURCE_SIGNAL]) ||
 		(options->supervised &&
-		 !watch(GEONN_SUPERVISOR_DESCRIPTOR, &source_marks[SOURCE_SUPERVISOR])))
+		 !event_loop_watch(GEONN_SUPERVISOR_DESCRIPTOR, &source_marks[SOURCE_SUPERVISOR])))
 	{
 		log_line(LOG_ERROR, "could not wait for events: %s", strerror(errno));
 		return EXIT_FAILURE;

@@ -55,10 +55,13 @@ struct session
 	bool		client_left;	/* the client closed, having unmapped all */
 	int			under_way;		/* busy slots, and a sealing thread */
 	atomic_bool cancelled;		/* becomes true when the session ends */
-	struct session *next;		/* in the server's list */
+	struct session *next;		/* among all sessions */
 };
 
-/* Take over a connected socket.  NULL where memory is short. */
+/* The first of all sessions, which are linked by next, or NULL. */
+extern struct session *session_first(void);
+
+/* Take over a connected socket.  NULL with errno where memory is short; it is the caller's then. */
 extern struct session *session_create(int socket);
 
 /* Handle what the client sent, or as much of it as is fair to others. */
@@ -69,6 +72,9 @@ extern void session_welcome(struct session *session);
 
 /* Answer a client that waits for the status with gauges. */
 extern void session_measured(struct session *session);
+
+/* Search with a batch of observations. */
+extern void session_search(struct session *session, const union geonn_message *message);
 
 /* Pass on the result of a search that the scheduler finished. */
 extern void session_search_finished(struct search *search);
@@ -106,8 +112,15 @@ extern void session_fail(struct session *session, const struct failure *failure)
 /* Close the connection and cancel all that goes on for it. */
 extern void session_end(struct session *session);
 
-/* Free an ended session, unless something still works for it. */
-extern bool session_free_if_idle(struct session *session);
+/* Free all sessions that have ended, but for those that something still works for. */
+extern void session_free_ended(void);
+
+/*
+ * The slot of this number if it exists and is idle, else NULL and the session
+ * has ended; and the same for a slot that has a batch with at least these rows.
+ */
+extern struct slot *session_idle_slot(struct session *session, uint32_t number);
+extern struct slot *session_filled_slot(struct session *session, uint32_t number, uint32_t rows);
 
 /* Whether it has a dataset. */
 extern bool session_is_open(const struct session *session);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "datasets.h"
-#include "server.h"
+#include "engine_status.h"
 
 /*
  * Remember the choice of devices, if one of them can serve it.
@@ -24,7 +24,7 @@ choose_device(struct session *session, uint32_t choice)
 		return false;
 	}
 	session->choice = (enum geonn_device_choice) choice;
-	if (server_can_serve(session->choice, &failure))
+	if (engine_status_can_serve(session->choice, &failure))
 		return true;
 	session_fail(session, &failure);
 	return false;

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "datasets.h"
-#include "server.h"
+#include "event_loop.h"
 #include "thread_pool.h"
 
 /* a dataset on its way through a step */
@@ -96,7 +96,7 @@ sealing_main(void *argument)
 	sealing->next = sealed;
 	sealed = sealing;
 	pthread_mutex_unlock(&sealed_lock);
-	server_wake();
+	event_loop_wake();
 	return NULL;
 }
 

@@ -50,46 +50,6 @@ session_call(struct session *session, const union geonn_message *message)
 	call_move(session->call, &session->phase, GEONN_PHASE_REFERENCES);
 }
 
-void
-session_finished(struct session *session, const union geonn_message *message)
-{
-	const struct geonn_finished *finished = &message->finished;
-
-	if (session->call == NULL || session->has_finished)
-		session_fail_protocol(session, "the end of no call");
-	else if (finished->rows > INT64_MAX || finished->observations_skipped > INT64_MAX ||
-			 finished->references_skipped > INT64_MAX || finished->unmatched > INT64_MAX)
-		session_fail_protocol(session, "a call with more rows than there can be");
-	else
-	{
-		session->finished = *finished;
-		session->has_finished = true;
-	}
-}
-
-/*
- * They are behind the one error that the kernel reports where the client left messages
- * unread, as who wants no more rows does.
- */
-void
-session_take_last_words(struct session *session)
-{
-	int			ends = 0;
-
-	while (ends < 2 && session->call != NULL && !session->has_finished)
-	{
-		union geonn_message message;
-		int			descriptor;
-
-		if (geonn_channel_receive(session->socket, &message, &descriptor) != GEONN_CHANNEL_OK)
-			ends++;
-		else if (message.header.type == GEONN_FINISHED)
-			session_finished(session, &message);
-		if (descriptor >= 0)
-			close(descriptor);
-	}
-}
-
 /*
  * The list as a sealed file; -1 with errno where that fails.
  */

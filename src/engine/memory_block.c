@@ -1,12 +1,12 @@
 /*
- * cpu_memory.c
+ * memory_block.c
  *		Large blocks of the host's memory.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
-#include "cpu_memory.h"
+#include "memory_block.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "host.h"
 
 void *
-cpu_allocate(size_t bytes, struct failure *failure, const char *purpose,...)
+memory_block_allocate(size_t bytes, struct failure *failure, const char *purpose,...)
 {
 	uint64_t	available = host_memory_free();
 	void	   *memory = MAP_FAILED;
@@ -40,7 +40,7 @@ cpu_allocate(size_t bytes, struct failure *failure, const char *purpose,...)
 }
 
 void
-cpu_release(void *memory, size_t bytes)
+memory_block_release(void *memory, size_t bytes)
 {
 	if (memory != NULL)
 		munmap(memory, bytes);

@@ -1,5 +1,5 @@
 /*
- * cpu_sort.c
+ * radix_sort.c
  *		Radix sort on all threads.
  *
  * Digit by digit, from the lowest.  The rows are cut into pieces; for each
@@ -11,7 +11,7 @@
  * Pieces are bounded, and so is the number that the threads do at a time: in
  * between others have the threads, and a cancelled sort ends.
  */
-#include "cpu_sort.h"
+#include "radix_sort.h"
 
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@
 
 struct pass
 {
-	struct cpu_sort *sort;
+	struct radix_sort *sort;
 	size_t		pieces;
 	size_t		turn;			/* pieces at a time */
 	size_t		piece_rows;
@@ -79,7 +79,7 @@ static void
 move_rows(void *context, size_t number)
 {
 	struct pass *pass = context;
-	const struct cpu_sort *sort = pass->sort;
+	const struct radix_sort *sort = pass->sort;
 	size_t		end = piece_end(pass, number);
 	size_t	   *places = pass->counts + number * DIGITS;
 
@@ -111,7 +111,7 @@ place_pieces(struct pass *pass)
 }
 
 static void
-swap_rooms(struct cpu_sort *sort)
+swap_rooms(struct radix_sort *sort)
 {
 	uint64_t   *key = sort->key;
 	uint32_t   *value = sort->value;
@@ -148,7 +148,7 @@ sort_digit(struct pass *pass)
 }
 
 bool
-cpu_sort(struct cpu_sort *sort, unsigned bits)
+radix_sort(struct radix_sort *sort, unsigned bits)
 {
 	struct pass pass = {.sort = sort, .turn = PIECES_PER_THREAD * thread_pool_threads()};
 	uint64_t	varying = 0;

@@ -1,9 +1,9 @@
 /*
- * cpu_sort.h
+ * radix_sort.h
  *		Radix sort on all threads.
  */
-#ifndef GEONN_CPU_SORT_H
-#define GEONN_CPU_SORT_H
+#ifndef GEONN_RADIX_SORT_H
+#define GEONN_RADIX_SORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "atomics.h"
 
 /* values with keys, and room for as many; sorting swaps the two at will */
-struct cpu_sort
+struct radix_sort
 {
 	size_t		count;
 	const atomic_bool *cancelled;	/* or NULL: nobody cancels it */
@@ -27,6 +27,6 @@ struct cpu_sort
  * equal keeps its order.  False where memory for the counters is short.  Ends
  * early, with the values in some order, once *cancelled is set.
  */
-extern bool cpu_sort(struct cpu_sort *sort, unsigned bits);
+extern bool radix_sort(struct radix_sort *sort, unsigned bits);
 
-#endif							/* GEONN_CPU_SORT_H */
+#endif							/* GEONN_RADIX_SORT_H */
