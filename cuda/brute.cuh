@@ -47,7 +47,7 @@ struct brute_references
 	float	   *z_single;
 	uint32_t   *pieces;			/* [4 * tiles * BRUTE_TILE] the same in float16,
 								 * in the frame, as brute_scan.cu has them */
-	int		   *box;			/* [6] around them; see brute.cu */
+	int		   *box;			/* [6] around them; see brute_search.cu */
 	struct brute_frame *frame;
 };
 

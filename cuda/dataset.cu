@@ -26,6 +26,7 @@
 
 #include "columns.cuh"
 #include "dataset.cuh"
+#include "gpu.cuh"
 #include "memory.cuh"
 #include "phase.cuh"
 #include "upload.cuh"
@@ -108,7 +109,7 @@ allocate_part(struct cuda_built *built, enum cuda_part part, const struct datase
 static cudaError_t
 make_references(struct cuda_built *built, const struct dataset *dataset)
 {
-	struct cuda_device *cuda = (struct cuda_device *) built->device->private_data;
+	struct cuda_device *cuda = cuda_device_of(built->device);
 	const struct brute_references *references = &built->references;
 	struct upload upload = {};
 	cudaError_t error;
@@ -142,7 +143,7 @@ place_column(struct upload *upload, char *memory, size_t *offset, const void *co
 static cudaError_t
 make_index(struct cuda_built *built, const struct dataset *dataset, char *room)
 {
-	struct cuda_device *cuda = (struct cuda_device *) built->device->private_data;
+	struct cuda_device *cuda = cuda_device_of(built->device);
 	size_t		count = dataset->count;
 	struct index_source source;
 	struct upload upload = {};
@@ -203,7 +204,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct dataset *d
 static cudaError_t
 copy_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source)
 {
-	struct cuda_device *cuda = (struct cuda_device *) built->device->private_data;
+	struct cuda_device *cuda = cuda_device_of(built->device);
 	cudaError_t error = cudaMemcpyPeerAsync(built->blocks[part].memory, built->device->ordinal,
 											source->blocks[part].memory,
 											source->device->ordinal,

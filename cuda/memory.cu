@@ -21,6 +21,7 @@
  * Each device's thread allocates and frees for itself.  The pool is never
  * destroyed: when the engine ends, another GPU may be copying from it.
  */
+#include "gpu.cuh"
 #include "memory.cuh"
 
 /* a GPU's memory through this is what the pool keeps of what is free */
@@ -30,12 +31,6 @@
 #define SEARCHES_DIVISOR 64
 
 #define KILOBYTES(bytes) ((unsigned long long) (((bytes) + 1023) / 1024))
-
-static struct cuda_device *
-cuda_device_of(struct device *device)
-{
-	return (struct cuda_device *) device->private_data;
-}
 
 cudaError_t
 cuda_memory_open(struct device *device)
@@ -174,37 +169,15 @@ allocate(struct device *device, size_t bytes, bool for_dataset, const char *purp
 	return NULL;
 }
 
-/*
- * Free the memory of lanes that wait for their next search.  Returns whether
- * there was any.
- */
-static bool
-empty_idle_lanes(struct device *device)
-{
-	struct cuda_device *cuda = cuda_device_of(device);
-	bool		any = false;
-
-	for (int i = 0; i < CUDA_LANES; i++)
-	{
-		struct lane *lane = &cuda->lanes[i];
-
-		if (lane->state != LANE_IDLE || lane->memory == NULL)
-			continue;
-		cuda_release(device, lane->memory, lane->bytes);
-		lane->memory = NULL;
-		lane->bytes = 0;
-		any = true;
-	}
-	return any;
-}
-
 static void *
 allocate_or_make_room(struct device *device, size_t bytes, bool for_dataset,
 					  const char *purpose, struct failure *failure)
 {
+	struct cuda_device *cuda = cuda_device_of(device);
 	void	   *memory = allocate(device, bytes, for_dataset, purpose, failure);
 
-	if (memory == NULL && atomic_load(&device->usable) && empty_idle_lanes(device))
+	if (memory == NULL && atomic_load(&device->usable) && cuda->make_room != NULL &&
+		cuda->make_room(device))
 		memory = allocate(device, bytes, for_dataset, purpose, failure);
 	return memory;
 }

@@ -5,7 +5,12 @@
 #ifndef GEONN_MEMORY_CUH
 #define GEONN_MEMORY_CUH
 
-#include "device.cuh"
+#include <cuda_runtime_api.h>
+
+extern "C"
+{
+#include "../src/engine/device.h"
+}
 
 /*
  * Allocate on the current device, for `purpose` ("the index of 65536

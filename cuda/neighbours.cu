@@ -48,7 +48,8 @@
 #include "../src/common/geodesy.h"
 #include "columns.cuh"
 #include "dataset.cuh"
-#include "device.cuh"
+#include "lane.cuh"
+#include "neighbours.cuh"
 #include "phase.cuh"
 
 /* slots for selected neighbours of a piece, at most */
@@ -57,10 +58,55 @@
 /* leaves that a launch of brute force goes through */
 #define LAUNCH_LEAVES ((uint32_t) 1 << 12)
 
+enum neighbours_phase
+{
+	NEIGHBOURS_COPY_IN,
+	NEIGHBOURS_SELECT,			/* the first k of each observation */
+	NEIGHBOURS_COUNT,			/* candidates of each observation */
+	NEIGHBOURS_FIT,				/* how many there is room for */
+	NEIGHBOURS_COLLECT,
+	NEIGHBOURS_PACK,
+	NEIGHBOURS_COPY_OUT,
+	NEIGHBOURS_DECIDE			/* on the host */
+};
+
+struct neighbours_piece
+{
+	enum neighbours_phase phase;
+	struct neighbours work;
+	bool		collects;		/* the pairs are not just the first k */
+	bool		launched;		/* this phase's kernel, at least once */
+	uint32_t	first_leaf;		/* of the next launch */
+	struct neighbours_decision decision;
+};
+
+/* what kernels tell the host, in pinned memory */
+struct neighbours_piece_status
+{
+	struct neighbours_status neighbours;
+	struct results_status results;
+};
+
+static_assert(sizeof(struct neighbours_piece) <= LANE_STATE_BYTES &&
+			  sizeof(struct neighbours_piece_status) <= LANE_STATUS_BYTES,
+			  "a lane has no room for this piece's state");
+
+static struct neighbours_piece *
+piece_of(const struct lane *lane)
+{
+	return (struct neighbours_piece *) lane_state(lane);
+}
+
+static struct neighbours_piece_status *
+status_of(const struct lane *lane)
+{
+	return (struct neighbours_piece_status *) lane_status(lane);
+}
+
 static bool
 is_spheroid(const struct lane *lane)
 {
-	return lane->search->dataset->metric == GEONN_METRIC_SPHEROID;
+	return lane_search(lane)->dataset->metric == GEONN_METRIC_SPHEROID;
 }
 
 /*
@@ -90,7 +136,7 @@ expected_within(const struct search *search)
 static uint32_t
 neighbours_rows(const struct lane *lane)
 {
-	const struct search *search = lane->search;
+	const struct search *search = lane_search(lane);
 	uint32_t	wanted = search->question.neighbours;
 	uint32_t	rows = rows_left(search);
 	double		room = room_left(search);
@@ -119,12 +165,12 @@ neighbours_rows(const struct lane *lane)
  * Lay out the work on this many observations, with room for so many pairs.
  */
 static size_t
-neighbours_place(struct device *device, struct lane *lane, uint32_t rows, void *memory)
+neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	const struct search *search = lane->search;
+	const struct search *search = lane_search(lane);
 	const struct question *question = &search->question;
 	const struct dataset *dataset = search->dataset;
-	struct neighbours_piece *piece = &lane->neighbours;
+	struct neighbours_piece *piece = piece_of(lane);
 	struct neighbours *work = &piece->work;
 	bool		spheroid = is_spheroid(lane);
 	uint32_t	room = room_left(search);
@@ -139,13 +185,13 @@ neighbours_place(struct device *device, struct lane *lane, uint32_t rows, void *
 		room = 1;
 	*piece = {};
 	piece->collects = spheroid || question->ties || question->neighbours == 0;
-	work->index = ((struct cuda_built *) dataset->built[device->number])->index;
+	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
 	work->rows = rows;
 	work->neighbours = question->neighbours;
 	work->ties = question->ties;
 	work->every_leaf = question->algorithm == GEONN_ALGORITHM_BRUTE;
 	work->max_distance = question->max_distance;
-	work->stream = lane->stream;
+	work->stream = lane_stream(lane);
 
 	work->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
 	work->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
@@ -222,11 +268,11 @@ neighbours_place(struct device *device, struct lane *lane, uint32_t rows, void *
 static cudaError_t
 begin_launches(struct lane *lane, enum neighbours_phase phase)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
+	struct neighbours_piece *piece = piece_of(lane);
 
 	piece->phase = phase;
 	piece->launched = false;
-	return cudaMemsetAsync(&piece->work.status->next, 0, sizeof(uint32_t), lane->stream);
+	return cudaMemsetAsync(&piece->work.status->next, 0, sizeof(uint32_t), lane_stream(lane));
 }
 
 /*
@@ -235,8 +281,8 @@ begin_launches(struct lane *lane, enum neighbours_phase phase)
 static bool
 all_taken(const struct lane *lane)
 {
-	return lane->neighbours.launched &&
-		lane->status->neighbours.next >= lane->neighbours.work.rows;
+	return piece_of(lane)->launched &&
+		status_of(lane)->neighbours.next >= piece_of(lane)->work.rows;
 }
 
 /*
@@ -245,25 +291,25 @@ all_taken(const struct lane *lane)
 static cudaError_t
 ask(struct lane *lane, enum piece_progress *progress)
 {
-	lane->neighbours.launched = true;
+	piece_of(lane)->launched = true;
 	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&lane->status->neighbours, lane->neighbours.work.status,
+	return cudaMemcpyAsync(&status_of(lane)->neighbours, piece_of(lane)->work.status,
 						   sizeof(struct neighbours_status), cudaMemcpyDeviceToHost,
-						   lane->stream);
+						   lane_stream(lane));
 }
 
 static cudaError_t
 ask_results(struct lane *lane, enum piece_progress *progress)
 {
 	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&lane->status->results, lane->neighbours.work.results.status,
-						   sizeof(struct results_status), cudaMemcpyDeviceToHost, lane->stream);
+	return cudaMemcpyAsync(&status_of(lane)->results, piece_of(lane)->work.results.status,
+						   sizeof(struct results_status), cudaMemcpyDeviceToHost, lane_stream(lane));
 }
 
 static cudaError_t
 enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
+	struct neighbours_piece *piece = piece_of(lane);
 	const struct neighbours *work = &piece->work;
 	cudaError_t error;
 
@@ -307,7 +353,7 @@ end_leaf_of(const struct neighbours_piece *piece)
 static bool
 all_leaves_taken(struct lane *lane, cudaError_t *error)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
+	struct neighbours_piece *piece = piece_of(lane);
 	uint32_t	end_leaf = end_leaf_of(piece);
 
 	*error = cudaSuccess;
@@ -326,7 +372,7 @@ all_leaves_taken(struct lane *lane, cudaError_t *error)
 static cudaError_t
 enqueue_select(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
+	struct neighbours_piece *piece = piece_of(lane);
 	cudaError_t error;
 
 	if (all_leaves_taken(lane, &error))
@@ -345,13 +391,13 @@ enqueue_select(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 enqueue_count(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
+	struct neighbours_piece *piece = piece_of(lane);
 	cudaError_t error;
 
 	if (all_leaves_taken(lane, &error))
 	{
 		piece->phase = NEIGHBOURS_FIT;
-		if ((error = results_scan(&piece->work.results, lane->stream)) != cudaSuccess)
+		if ((error = results_scan(&piece->work.results, lane_stream(lane))) != cudaSuccess)
 			return error;
 		return ask_results(lane, progress);
 	}
@@ -366,8 +412,8 @@ enqueue_count(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 enqueue_collect(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
-	const struct results_status *fitting = &lane->status->results;
+	struct neighbours_piece *piece = piece_of(lane);
+	const struct results_status *fitting = &status_of(lane)->results;
 	cudaError_t error;
 
 	if (all_leaves_taken(lane, &error))
@@ -389,7 +435,7 @@ enqueue_collect(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 enqueue_pack(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
+	struct neighbours_piece *piece = piece_of(lane);
 	const struct results *results = &piece->work.results;
 	cudaError_t error;
 
@@ -398,16 +444,16 @@ enqueue_pack(struct lane *lane, enum piece_progress *progress)
 	if (piece->collects)
 	{
 		*progress = PIECE_AHEAD;
-		error = neighbours_sort_entries(&piece->work, lane->status->results.pairs);
+		error = neighbours_sort_entries(&piece->work, status_of(lane)->results.pairs);
 	}
 	else
 	{
-		error = results_scan(results, lane->stream);
+		error = results_scan(results, lane_stream(lane));
 		if (error == cudaSuccess)
 			error = ask_results(lane, progress);
 	}
 	if (error == cudaSuccess)
-		error = results_pack(results, lane->stream);
+		error = results_pack(results, lane_stream(lane));
 	phase_end();
 	return error;
 }
@@ -418,8 +464,8 @@ enqueue_pack(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 enqueue_decide(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
-	struct results_status *status = &lane->status->results;
+	struct neighbours_piece *piece = piece_of(lane);
+	struct results_status *status = &status_of(lane)->results;
 	cudaError_t error = cudaSuccess;
 
 	*progress = PIECE_WAIT;
@@ -436,7 +482,7 @@ enqueue_decide(struct lane *lane, enum piece_progress *progress)
 		return error;
 	}
 	phase_begin("decide");
-	if (neighbours_decide(&piece->decision, lane->search, &status->observations,
+	if (neighbours_decide(&piece->decision, lane_search(lane), &status->observations,
 						  &status->pairs))
 		*progress = PIECE_LAST;
 	phase_end();
@@ -446,11 +492,11 @@ enqueue_decide(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 neighbours_enqueue(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_piece *piece = &lane->neighbours;
-	const struct results_status *fitting = &lane->status->results;
+	struct neighbours_piece *piece = piece_of(lane);
+	const struct results_status *fitting = &status_of(lane)->results;
 	cudaError_t error;
 
-	if (piece->launched && lane->status->neighbours.out_of_range != 0)
+	if (piece->launched && status_of(lane)->neighbours.out_of_range != 0)
 		return fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
 						  progress);
 	switch (piece->phase)
@@ -488,9 +534,9 @@ neighbours_enqueue(struct lane *lane, enum piece_progress *progress)
 static enum piece_outcome
 neighbours_finish(struct lane *lane)
 {
-	const struct neighbours_piece *piece = &lane->neighbours;
-	const struct results_status *fitting = &lane->status->results;
-	struct search *search = lane->search;
+	const struct neighbours_piece *piece = piece_of(lane);
+	const struct results_status *fitting = &status_of(lane)->results;
+	struct search *search = lane_search(lane);
 	bool		all_room;		/* it was the batch's room that ended it */
 
 	if (is_spheroid(lane))
@@ -507,7 +553,7 @@ neighbours_finish(struct lane *lane)
 static void
 neighbours_close(struct lane *lane)
 {
-	neighbours_decision_end(&lane->neighbours.decision);
+	neighbours_decision_end(&piece_of(lane)->decision);
 }
 
 const struct piece_operations neighbours_operations = {
@@ -515,5 +561,6 @@ const struct piece_operations neighbours_operations = {
 	.place = neighbours_place,
 	.enqueue = neighbours_enqueue,
 	.finish = neighbours_finish,
-	.close = neighbours_close
+	.close = neighbours_close,
+	.alone = &neighbours_part_operations
 };

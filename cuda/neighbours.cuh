@@ -16,6 +16,7 @@
 #include "index.cuh"
 #include "results.cuh"
 
+struct piece_operations;
 struct search;
 
 /* What the kernels tell the host, which copies it when they have ended. */
@@ -191,17 +192,9 @@ extern cudaError_t neighbours_alone_write(const struct neighbours *search, uint3
 
 /* ---- pieces of searches ---- */
 
-enum neighbours_phase
-{
-	NEIGHBOURS_COPY_IN,
-	NEIGHBOURS_SELECT,			/* the first k of each observation */
-	NEIGHBOURS_COUNT,			/* candidates of each observation */
-	NEIGHBOURS_FIT,				/* how many there is room for */
-	NEIGHBOURS_COLLECT,
-	NEIGHBOURS_PACK,
-	NEIGHBOURS_COPY_OUT,
-	NEIGHBOURS_DECIDE			/* on the host */
-};
+/* in neighbours.cu; and neighbours_part.cu's, for one observation alone */
+extern const struct piece_operations neighbours_operations;
+extern const struct piece_operations neighbours_part_operations;
 
 struct candidate;
 
@@ -218,16 +211,6 @@ struct neighbours_decision
 	uint32_t   *chosen;			/* [rows] pairs, first among its candidates */
 	uint32_t	measured;		/* candidates that have their distance */
 	uint32_t	decided;		/* observations */
-};
-
-struct neighbours_piece
-{
-	enum neighbours_phase phase;
-	struct neighbours work;
-	bool		collects;		/* the pairs are not just the first k */
-	bool		launched;		/* this phase's kernel, at least once */
-	uint32_t	first_leaf;		/* of the next launch */
-	struct neighbours_decision decision;
 };
 
 enum neighbours_part_phase

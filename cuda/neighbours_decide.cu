@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.cuh"
+#include "lane.cuh"
+#include "neighbours.cuh"
 
 extern "C"
 {

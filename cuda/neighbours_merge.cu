@@ -12,7 +12,8 @@
  */
 #include <stdlib.h>
 
-#include "device.cuh"
+#include "lane.cuh"
+#include "neighbours.cuh"
 
 extern "C"
 {

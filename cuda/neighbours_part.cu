@@ -16,8 +16,32 @@
 #include "../src/common/spheroid.h"
 #include "columns.cuh"
 #include "dataset.cuh"
-#include "device.cuh"
+#include "lane.cuh"
+#include "neighbours.cuh"
 #include "phase.cuh"
+
+/* what kernels tell the host, in pinned memory */
+struct part_status
+{
+	struct neighbours_status neighbours;
+	struct neighbours_entry last;	/* the last pair of a part */
+};
+
+static_assert(sizeof(struct neighbours_part) <= LANE_STATE_BYTES &&
+			  sizeof(struct part_status) <= LANE_STATUS_BYTES,
+			  "a lane has no room for this piece's state");
+
+static struct neighbours_part *
+part_of(const struct lane *lane)
+{
+	return (struct neighbours_part *) lane_state(lane);
+}
+
+static struct part_status *
+status_of(const struct lane *lane)
+{
+	return (struct part_status *) lane_status(lane);
+}
 
 static uint32_t
 part_rows(const struct lane *lane)
@@ -27,24 +51,24 @@ part_rows(const struct lane *lane)
 }
 
 static size_t
-part_place(struct device *device, struct lane *lane, uint32_t rows, void *memory)
+part_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	const struct search *search = lane->search;
+	const struct search *search = lane_search(lane);
 	const struct question *question = &search->question;
 	const struct dataset *dataset = search->dataset;
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 	struct neighbours *work = &part->work;
 	bool		spheroid = dataset->metric == GEONN_METRIC_SPHEROID;
 	uint32_t	room = spheroid ? NEIGHBOURS_CHUNK : room_left(search);
 	size_t		offset = 0;
 
 	*part = {};
-	work->index = ((struct cuda_built *) dataset->built[device->number])->index;
+	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
 	work->rows = rows;
 	work->neighbours = question->neighbours;
 	work->ties = question->ties;
 	work->max_distance = question->max_distance;
-	work->stream = lane->stream;
+	work->stream = lane_stream(lane);
 
 	work->latitude = (double *) next_column(memory, &offset, sizeof(double));
 	work->longitude = (double *) next_column(memory, &offset, sizeof(double));
@@ -91,9 +115,9 @@ static cudaError_t
 ask(struct lane *lane, enum piece_progress *progress)
 {
 	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&lane->status->neighbours, lane->part.work.status,
+	return cudaMemcpyAsync(&status_of(lane)->neighbours, part_of(lane)->work.status,
 						   sizeof(struct neighbours_status), cudaMemcpyDeviceToHost,
-						   lane->stream);
+						   lane_stream(lane));
 }
 
 /*
@@ -103,20 +127,20 @@ ask(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 copy_degrees(struct lane *lane)
 {
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 	cudaError_t error = cudaMemcpyAsync(&part->degrees[0], part->work.latitude, sizeof(double),
-										cudaMemcpyDeviceToHost, lane->stream);
+										cudaMemcpyDeviceToHost, lane_stream(lane));
 
 	if (error != cudaSuccess)
 		return error;
 	return cudaMemcpyAsync(&part->degrees[1], part->work.longitude, sizeof(double),
-						   cudaMemcpyDeviceToHost, lane->stream);
+						   cudaMemcpyDeviceToHost, lane_stream(lane));
 }
 
 static cudaError_t
 enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 	const struct neighbours *work = &part->work;
 	struct neighbours_range range = {};
 	cudaError_t error;
@@ -140,7 +164,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 enqueue_range(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 	const struct neighbours *work = &part->work;
 	bool		spheroid = work->index.metric == GEONN_METRIC_SPHEROID;
 
@@ -152,7 +176,7 @@ enqueue_range(struct lane *lane, enum piece_progress *progress)
 	part->phase = PART_FIND;
 	if (!spheroid)
 		return cudaSuccess;
-	if (!neighbours_merge_begin(part, lane->search))
+	if (!neighbours_merge_begin(part, lane_search(lane)))
 		return fail_piece(lane, GEONN_ERROR_MEMORY,
 						  "not enough memory to decide among candidates on the host", progress);
 	part->phase = PART_COPY_CHUNK;
@@ -166,9 +190,9 @@ enqueue_range(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 enqueue_find(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 	const struct neighbours *work = &part->work;
-	const struct cutoff *cutoff = &lane->search->cutoff;
+	const struct cutoff *cutoff = &lane_search(lane)->cutoff;
 	struct neighbours_key after = {cutoff->distance, cutoff->place};
 	cudaError_t error = cudaSuccess;
 
@@ -187,36 +211,36 @@ enqueue_find(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 enqueue_pack(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 	struct neighbours *work = &part->work;
-	uint32_t	entries = lane->status->neighbours.entries;
+	uint32_t	entries = status_of(lane)->neighbours.entries;
 	cudaError_t error;
 
 	part->phase = PART_COPY_OUT;
 	part->written.pairs = entries;
-	part->more = lane->status->neighbours.in_range > entries;
+	part->more = status_of(lane)->neighbours.in_range > entries;
 	*progress = PIECE_WAIT;
 	if ((error = neighbours_sort_entries(work, entries)) != cudaSuccess ||
 		(error = cudaMemcpyAsync(work->results.count, &work->status->entries, sizeof(uint32_t),
-								 cudaMemcpyDeviceToDevice, lane->stream)) != cudaSuccess ||
-		(error = results_scan(&work->results, lane->stream)) != cudaSuccess ||
-		(error = results_pack(&work->results, lane->stream)) != cudaSuccess || entries == 0)
+								 cudaMemcpyDeviceToDevice, lane_stream(lane))) != cudaSuccess ||
+		(error = results_scan(&work->results, lane_stream(lane))) != cudaSuccess ||
+		(error = results_pack(&work->results, lane_stream(lane))) != cudaSuccess || entries == 0)
 		return error;
-	return cudaMemcpyAsync(&lane->status->last, work->entry + entries - 1,
-						   sizeof(struct neighbours_entry), cudaMemcpyDeviceToHost, lane->stream);
+	return cudaMemcpyAsync(&status_of(lane)->last, work->entry + entries - 1,
+						   sizeof(struct neighbours_entry), cudaMemcpyDeviceToHost, lane_stream(lane));
 }
 
 static cudaError_t
 enqueue_copy_out(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 	const struct results *results = &part->work.results;
 
 	*progress = PIECE_LAST;
-	part->last.value = lane->status->last.value;
-	part->last.place = lane->status->last.place;
+	part->last.value = status_of(lane)->last.value;
+	part->last.place = status_of(lane)->last.place;
 	/* the next request brings what has no room behind others' pairs */
-	if (part->more && lane->search->answered > 0)
+	if (part->more && lane_search(lane)->answered > 0)
 		return cudaSuccess;
 	return copy_results(lane, 1, part->written.pairs, results->count, results->packed_tag,
 						results->packed_distance);
@@ -225,7 +249,7 @@ enqueue_copy_out(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 enqueue_chunk(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 	const struct neighbours_part_chunks *chunks = &part->chunks;
 	cudaError_t error;
 
@@ -234,7 +258,7 @@ enqueue_chunk(struct lane *lane, enum piece_progress *progress)
 										chunks->end)) != cudaSuccess ||
 		(error = cudaMemcpyAsync(chunks->place, part->work.entry_reference,
 								 (chunks->end - chunks->first) * sizeof(uint32_t),
-								 cudaMemcpyDeviceToHost, lane->stream)) != cudaSuccess)
+								 cudaMemcpyDeviceToHost, lane_stream(lane))) != cudaSuccess)
 		return error;
 	return ask(lane, progress);
 }
@@ -242,9 +266,9 @@ enqueue_chunk(struct lane *lane, enum piece_progress *progress)
 static cudaError_t
 part_enqueue(struct lane *lane, enum piece_progress *progress)
 {
-	struct neighbours_part *part = &lane->part;
+	struct neighbours_part *part = part_of(lane);
 
-	if (part->phase > PART_FIND && lane->status->neighbours.out_of_range != 0)
+	if (part->phase > PART_FIND && status_of(lane)->neighbours.out_of_range != 0)
 		return fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
 						  progress);
 	switch (part->phase)
@@ -263,13 +287,13 @@ part_enqueue(struct lane *lane, enum piece_progress *progress)
 			return enqueue_chunk(lane, progress);
 		case PART_MERGE_CHUNK:
 			phase_begin("decide");
-			neighbours_merge(part, lane->search, lane->status->neighbours.entries);
+			neighbours_merge(part, lane_search(lane), status_of(lane)->neighbours.entries);
 			phase_end();
 			part->phase = PART_COPY_CHUNK;
 			*progress = PIECE_AHEAD;
-			if (!neighbours_merge_done(part, lane->search))
+			if (!neighbours_merge_done(part, lane_search(lane)))
 				return cudaSuccess;
-			neighbours_merge_write(part, lane->search);
+			neighbours_merge_write(part, lane_search(lane));
 			*progress = PIECE_LAST;
 			return cudaSuccess;
 	}
@@ -279,8 +303,8 @@ part_enqueue(struct lane *lane, enum piece_progress *progress)
 static enum piece_outcome
 part_finish(struct lane *lane)
 {
-	const struct neighbours_part *part = &lane->part;
-	struct search *search = lane->search;
+	const struct neighbours_part *part = part_of(lane);
+	struct search *search = lane_search(lane);
 
 	if (part->more && search->answered > 0)
 		return PIECE_FULL;
@@ -300,7 +324,7 @@ part_finish(struct lane *lane)
 static void
 part_close(struct lane *lane)
 {
-	neighbours_merge_end(&lane->part);
+	neighbours_merge_end(part_of(lane));
 }
 
 const struct piece_operations neighbours_part_operations = {
@@ -308,5 +332,6 @@ const struct piece_operations neighbours_part_operations = {
 	.place = part_place,
 	.enqueue = part_enqueue,
 	.finish = part_finish,
-	.close = part_close
+	.close = part_close,
+	.alone = NULL
 };

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "gpu.cuh"
 #include "phase.cuh"
 #include "upload.cuh"
 
@@ -178,7 +179,7 @@ upload_enqueued(struct cuda_device *cuda, const struct upload *upload)
 cudaError_t
 upload_run(struct device *device, const struct upload *upload)
 {
-	struct cuda_device *cuda = (struct cuda_device *) device->private_data;
+	struct cuda_device *cuda = cuda_device_of(device);
 	size_t		bytes = 0;
 	cudaError_t error;
 

@@ -5,7 +5,12 @@
 #ifndef GEONN_UPLOAD_CUH
 #define GEONN_UPLOAD_CUH
 
-#include "device.cuh"
+#include <cuda_runtime_api.h>
+
+extern "C"
+{
+#include "../src/engine/device.h"
+}
 
 struct upload_column
 {

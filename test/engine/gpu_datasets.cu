@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "../../cuda/dataset.cuh"
-#include "../../cuda/device.cuh"
+#include "../../cuda/gpu.cuh"
 #include "geodesy.h"
 #include "../lib/random.h"
 
@@ -102,7 +102,7 @@ on_every_gpu(void *(*main) (void *))
 static uint64_t
 taken_by(int number)
 {
-	return ((struct cuda_device *) devices[number].private_data)->taken;
+	return cuda_device_of(&devices[number])->taken;
 }
 
 /*
@@ -323,7 +323,7 @@ test_shortage(void)
 
 	cudaSetDevice(devices[1].ordinal);
 	cudaDeviceSynchronize();
-	cudaMemPoolTrimTo(((struct cuda_device *) devices[1].private_data)->pool, 0);
+	cudaMemPoolTrimTo(cuda_device_of(&devices[1])->pool, 0);
 	if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess ||
 		cudaMalloc(&others, free_bytes - total_bytes / 64 - (64 << 20)) != cudaSuccess)
 	{

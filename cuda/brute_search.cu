@@ -1,5 +1,5 @@
 /*
- * brute.cu
+ * brute_search.cu
  *		Every pair on a GPU: the exact nearest reference by brute force.
  *
  * The answer for an observation is the first reference in the order (distance

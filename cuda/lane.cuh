@@ -1,33 +1,16 @@
 /*
- * device.cuh
- *		The CUDA device's own state: lanes and what they search in.
+ * lane.cuh
+ *		Lanes of a GPU: each answers one search at a time, piece by piece.
  */
-#ifndef GEONN_CUDA_DEVICE_CUH
-#define GEONN_CUDA_DEVICE_CUH
+#ifndef GEONN_CUDA_LANE_CUH
+#define GEONN_CUDA_LANE_CUH
 
 #include <cuda_runtime_api.h>
-
-#include "brute.cuh"
-#include "nearest.cuh"
-#include "neighbours.cuh"
 
 extern "C"
 {
 #include "../src/engine/device.h"
 }
-
-/* searches that may be under way on one GPU: copies in, kernels, copies out */
-#define CUDA_LANES 3
-
-/* launches that a lane has enqueued ahead, so that the GPU never idles */
-#define LAUNCHES_AHEAD 2
-
-enum lane_state
-{
-	LANE_IDLE,
-	LANE_SEARCHING,				/* launches are left to enqueue */
-	LANE_ENDING					/* what was enqueued has yet to be executed */
-};
 
 struct lane;
 
@@ -62,7 +45,7 @@ struct piece_operations
 	 * Lay out a piece of so many rows from address memory (NULL to learn only
 	 * the size) and get ready to enqueue.  Returns the bytes taken.
 	 */
-	size_t		(*place) (struct device *device, struct lane *lane, uint32_t rows, void *memory);
+	size_t		(*place) (struct lane *lane, uint32_t rows, void *memory);
 
 	/*
 	 * Enqueue the next launch or copies, or do the next work of the host, for
@@ -78,60 +61,45 @@ struct piece_operations
 
 	/* (optional) free what the piece took, whatever became of it */
 	void		(*close) (struct lane *lane);
+
+	/* what goes on after PIECE_ALONE; NULL where finish never returns that */
+	const struct piece_operations *alone;
 };
 
-/* what kernels tell the host, in pinned memory */
-struct lane_status
-{
-	struct brute_status brute;
-	struct index_status index;
-	struct neighbours_status neighbours;
-	struct results_status results;
-	struct neighbours_entry last;	/* the last pair of a part */
-};
-
-struct lane
-{
-	enum lane_state state;
-	struct search *search;		/* NULL while idle */
-	const struct piece_operations *piece;
-	enum piece_progress progress;
-	uint32_t	launches;		/* enqueued of this piece */
-	uint32_t	launches_ended;
-	union
-	{
-		struct nearest_piece nearest;
-		struct neighbours_piece neighbours;
-		struct neighbours_part part;
-	};
-
-	/* immutable once probed */
-	cudaStream_t stream;
-	cudaEvent_t ends[LAUNCHES_AHEAD];	/* of launches, in turn */
-	struct lane_status *status;
-
-	/* grows with the pieces */
-	void	   *memory;			/* on the GPU */
-	size_t		bytes;
-};
-
-/* device->private_data */
-struct cuda_device
-{
-	struct brute_machine machine;
-	cudaStream_t building;		/* of datasets; memory comes in its order */
-	cudaMemPool_t pool;			/* NULL: this GPU has none */
-	atomic_uint_fast64_t taken; /* bytes that cuda_allocate gave */
-	void	   *staging;		/* upload.cu's pinned memory, once it has any */
-	struct lane lanes[CUDA_LANES];
-	int			next_lane;		/* that advance looks at first */
-};
+/* ---- for the device ---- */
 
 /*
- * Fill in the failure for a call that returned this error, and find out
- * whether the device is lost.  Returns false.
+ * Give a device its lanes, all idle.  After an error, as after use,
+ * cuda_lanes_close() frees what there is of them.
  */
-extern bool cuda_fail(struct device *device, struct failure *failure, cudaError_t error);
+extern cudaError_t cuda_lanes_open(struct device *device);
+extern void cuda_lanes_close(struct device *device);
+
+/* Begin a search with a piece of this kind, in an idle lane; there is one. */
+extern void cuda_lanes_start(struct device *device, struct search *search,
+							 const struct piece_operations *piece);
+
+/* device.h's advance, but that it never waits */
+extern enum device_progress cuda_lanes_advance(struct device *device, struct search **ended);
+
+/* ---- for pieces ---- */
+
+/* bytes of a piece's own state: of the host's, and of the host's pinned memory */
+#define LANE_STATE_BYTES 1024
+#define LANE_STATUS_BYTES 128
+
+extern struct device *lane_device(const struct lane *lane);
+extern struct search *lane_search(const struct lane *lane);
+extern cudaStream_t lane_stream(const struct lane *lane);
+
+/*
+ * LANE_STATE_BYTES that are the piece's from place to close, aligned for
+ * anything; they hold at first what the last piece left there.
+ */
+extern void *lane_state(const struct lane *lane);
+
+/* The same, LANE_STATUS_BYTES in pinned memory: what kernels tell the host. */
+extern void *lane_status(const struct lane *lane);
 
 /* the search fails for this reason of its client's; returns cudaSuccess */
 extern cudaError_t fail_piece(struct lane *lane, enum geonn_error_code code,
@@ -156,13 +124,4 @@ extern cudaError_t copy_results(const struct lane *lane, uint32_t observations, 
 extern uint32_t rows_left(const struct search *search);
 extern uint32_t room_left(const struct search *search);
 
-/* in nearest.cu, neighbours.cu, neighbours_part.cu */
-extern const struct piece_operations nearest_brute_operations;
-extern const struct piece_operations nearest_index_operations;
-extern const struct piece_operations neighbours_operations;
-extern const struct piece_operations neighbours_part_operations;
-
-/* in probe.cu */
-extern bool cuda_device_probe(struct device *device, struct failure *failure);
-
-#endif							/* GEONN_CUDA_DEVICE_CUH */
+#endif							/* GEONN_CUDA_LANE_CUH */
