@@ -36,7 +36,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "cache.h"
+#include "cache_schedule.h"
 #include "compat.h"
 
 PG_FUNCTION_INFO_V1(geonn_schedule);
