@@ -510,25 +510,6 @@ CREATE FUNCTION geonn_unschedule(name pg_catalog.text) RETURNS boolean
 COMMENT ON FUNCTION geonn_unschedule(pg_catalog.text) IS
 'has pg_cron refresh a cache no more';
 
--- The first start after that time by a schedule of pg_cron; of one in seconds, the
--- latest that it can be.  NULL for '@reboot', and where there is none within 40 years.
-CREATE FUNCTION geonn_next_start(schedule pg_catalog.text,
-								 after pg_catalog.timestamptz DEFAULT pg_catalog.now(),
-								 time_zone pg_catalog.text DEFAULT 'GMT'::pg_catalog.text)
-	RETURNS pg_catalog.timestamptz
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION geonn_next_start(pg_catalog.text, pg_catalog.timestamptz, pg_catalog.text) IS
-'when a schedule of pg_cron is due';
-
--- When pg_cron refreshes the cache of this number next, by the job that it has, which may
--- be inactive or gone.  NULL for those to whom the view geonn_caches does not show the cache.
-CREATE FUNCTION geonn_cache_next_start(cache integer) RETURNS pg_catalog.timestamptz
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_cache_next_start(integer) IS
-'when pg_cron refreshes a cache next';
-
 -- These tables are written by the functions above alone, which run as their owner for that: not even
 -- membership in pg_write_all_data is enough.  Row-level security without a policy keeps all
 -- others out.  It would also keep members of pg_read_all_data from dumping geonn_cache, the only
@@ -567,8 +548,7 @@ CREATE VIEW geonn_caches WITH (security_barrier) AS
 		r.error, r.mode, r.rows,
 		r.inserted OPERATOR(pg_catalog.+) r.updated OPERATOR(pg_catalog.+) r.deleted AS rows_changed,
 		COALESCE(n.runs, 0::bigint) AS runs, COALESCE(n.failures, 0::bigint) AS failures,
-		c.schedule,
-		geonn_cache_next_start(c.id) AS next_start
+		c.schedule
 	FROM geonn_cache c
 		JOIN pg_catalog.pg_class e
 			ON e.oid OPERATOR(pg_catalog.=) 'geonn_cache'::pg_catalog.regclass::pg_catalog.oid

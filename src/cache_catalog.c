@@ -1,21 +1,13 @@
 /*
  * cache_catalog.c
- *		The tables in which the extension keeps its caches, and their locks.
+ *		The caches that the extension has, their locks and the log of their runs.
  *
- * The tables belong to the extension's owner and are nobody else's to read or write:
- * users have the views.  So statements on them run with their owner's privileges, most
- * often a superuser's, and find nothing by name that another role could have put there: the
- * search_path is set for them, and functions, operators (OPERATOR(pg_catalog.=), and no IN, CASE x
- * WHEN or IS DISTINCT FROM), types and relations are qualified all the same; and
- * own_names.c looks at what their names are.  What
- * statements are about is checked here: a cache is its target's owner's, as an index is, and may be
- * had by the members of that role.
+ * A cache belongs to the owner of its target, as an index does, and is for the members of that role.
+ * That is checked here, for each cache that is found by its name.
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/xlog.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -25,20 +17,9 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
-#include "utils/syscache.h"
 
-#include "cache.h"
+#include "cache_catalog.h"
 #include "geonn.h"
-#include "own_names.h"
-
-Oid
-geonn_cache_schema(FunctionCallInfo fcinfo)
-{
-	return get_func_namespace(fcinfo->flinfo->fn_oid);
-}
 
 void
 geonn_cache_check_primary(void)
@@ -49,164 +30,6 @@ geonn_cache_check_primary(void)
 				 errmsg("caches cannot be changed or refreshed during recovery"),
 				 errdetail("This server is a standby, and follows what its primary does."),
 				 errhint("Call it on the primary: the rows come here from there.")));
-}
-
-/* ---- statements ---- */
-
-/*
- * The statement with the schema in place of $S.
- */
-static char *
-with_schema(const char *statement, Oid schema)
-{
-	const char *name = quote_identifier(get_namespace_name(schema));
-	StringInfoData text;
-
-	initStringInfo(&text);
-	for (const char *next = statement; *next != '\0'; next++)
-	{
-		if (next[0] == '$' && next[1] == 'S')
-		{
-			appendStringInfoString(&text, name);
-			next++;
-		}
-		else
-			appendStringInfoChar(&text, *next);
-	}
-	return text.data;
-}
-
-/*
- * The table geonn_cache.
- */
-static Oid
-cache_table(Oid schema)
-{
-	Oid			relation = get_relname_relid("geonn_cache", schema);
-
-	if (!OidIsValid(relation))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the extension's table geonn_cache does not exist"),
-				 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
-	return relation;
-}
-
-Oid
-geonn_relation_owner(Oid relation)
-{
-	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner = InvalidOid;
-
-	if (HeapTupleIsValid(row))
-	{
-		owner = ((Form_pg_class) GETSTRUCT(row))->relowner;
-		ReleaseSysCache(row);
-	}
-	return owner;
-}
-
-void
-geonn_set_search_path(void)
-{
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
-
-void
-geonn_plan_by_index(void)
-{
-	static const char *const settings[] = {"enable_hashjoin", "enable_mergejoin", "enable_seqscan"};
-
-	for (int i = 0; i < (int) lengthof(settings); i++)
-		(void) set_config_option(settings[i], "off", PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
-}
-
-void
-geonn_run_command(const char *command)
-{
-	int			result = SPI_execute(command, false, 0);
-
-	if (result < 0)
-		elog(ERROR, "could not run \"%s\": %s", command, SPI_result_code_string(result));
-}
-
-static void
-run_prepared(const char *statement, Snapshot snapshot, int count, const Oid *types,
-			 const Datum *values, const char *nulls)
-{
-	SPIPlanPtr	plan = SPI_prepare(statement, count, unconstify(Oid *, types));
-	int			result;
-
-	if (plan == NULL)
-		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
-	result = SPI_execute_snapshot(plan, unconstify(Datum *, values), nulls,
-								  snapshot == NULL ? InvalidSnapshot : snapshot,
-								  InvalidSnapshot, false, true, 0);
-	if (result < 0)
-		elog(ERROR, "could not run \"%s\": %s", statement, SPI_result_code_string(result));
-	SPI_freeplan(plan);
-}
-
-uint64
-geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
-			 const Oid *types, const Datum *values, const char *nulls)
-{
-	GeonnOwnNames names = {.statement = statement};
-	const GeonnOwnNames *former;
-	Oid			user;
-	int			context;
-	int			level = NewGUCNestLevel();
-
-	/* nobody else's operators and functions; and by indexes, whatever is known of the tables */
-	geonn_set_search_path();
-	geonn_plan_by_index();
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	former = geonn_look_at_names(&names);
-	PG_TRY();
-	{
-		run_prepared(statement, snapshot, count, types, values, nulls);
-	}
-	PG_FINALLY();
-	{
-		(void) geonn_look_at_names(former);
-	}
-	PG_END_TRY();
-	SetUserIdAndSecContext(user, context);
-	AtEOXact_GUC(true, level);
-	return SPI_processed;
-}
-
-GeonnIdentity
-geonn_become_owner(const GeonnCache *cache)
-{
-	GeonnIdentity former = {.level = NewGUCNestLevel()};
-
-	/* a table that was dropped has no owner */
-	(void) geonn_cache_target_name(cache);
-	GetUserIdAndSecContext(&former.user, &former.context);
-	SetUserIdAndSecContext(cache->owner, former.context | SECURITY_RESTRICTED_OPERATION);
-	geonn_set_search_path();
-	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	return former;
-}
-
-void
-geonn_become_former(GeonnIdentity former)
-{
-	AtEOXact_GUC(false, former.level);
-	SetUserIdAndSecContext(former.user, former.context);
-}
-
-uint64
-geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
-				  const Oid *types, const Datum *values, const char *nulls)
-{
-	return geonn_run_as(geonn_relation_owner(cache_table(schema)), with_schema(statement, schema), snapshot,
-						count, types, values, nulls);
 }
 
 /* ---- caches ---- */
@@ -297,7 +120,7 @@ static void
 check_role(const GeonnCache *cache)
 {
 	Oid			role = OidIsValid(cache->owner) ? cache->owner :
-		geonn_relation_owner(cache_table(cache->schema));
+		geonn_relation_owner(geonn_cache_table(cache->schema));
 
 	if (!has_privs_of_role(GetUserId(), role))
 		ereport(ERROR,
@@ -345,29 +168,6 @@ geonn_cache_find_again(const GeonnCache *cache)
 	return found;
 }
 
-/*
- * To give a table to another role takes a lock that conflicts with any other.
- */
-void
-geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
-{
-	Oid			owner;
-
-	LockRelationOid(cache->target, mode);
-	owner = geonn_relation_owner(cache->target);
-	if (owner != cache->owner)
-	{
-		(void) geonn_cache_target_name(cache);
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the owner of cache \"%s\" changed meanwhile", cache->name),
-				 errdetail("Its table belonged to role \"%s\" and now belongs to role \"%s\".",
-						   GetUserNameFromId(cache->owner, true), GetUserNameFromId(owner, true)),
-				 errhint("Run the same command again, if you have the privileges of the new owner.")));
-	}
-	check_role(cache);
-}
-
 List *
 geonn_cache_names(Oid schema)
 {
@@ -394,6 +194,66 @@ geonn_cache_names(Oid schema)
 	return names;
 }
 
+/* ---- its table, and the table's owner ---- */
+
+char *
+geonn_cache_target_name(const GeonnCache *cache)
+{
+	char	   *name = get_rel_name(cache->target);
+
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the table of cache \"%s\" was dropped", cache->name),
+				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(cache->target)), name);
+}
+
+/*
+ * To give a table to another role takes a lock that conflicts with any other.
+ */
+void
+geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
+{
+	Oid			owner;
+
+	LockRelationOid(cache->target, mode);
+	owner = geonn_relation_owner(cache->target);
+	if (owner != cache->owner)
+	{
+		(void) geonn_cache_target_name(cache);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the owner of cache \"%s\" changed meanwhile", cache->name),
+				 errdetail("Its table belonged to role \"%s\" and now belongs to role \"%s\".",
+						   GetUserNameFromId(cache->owner, true), GetUserNameFromId(owner, true)),
+				 errhint("Run the same command again, if you have the privileges of the new owner.")));
+	}
+	check_role(cache);
+}
+
+GeonnIdentity
+geonn_become_owner(const GeonnCache *cache)
+{
+	GeonnIdentity former = {.level = NewGUCNestLevel()};
+
+	/* a table that was dropped has no owner */
+	(void) geonn_cache_target_name(cache);
+	GetUserIdAndSecContext(&former.user, &former.context);
+	SetUserIdAndSecContext(cache->owner, former.context | SECURITY_RESTRICTED_OPERATION);
+	geonn_set_search_path();
+	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return former;
+}
+
+void
+geonn_become_former(GeonnIdentity former)
+{
+	AtEOXact_GUC(false, former.level);
+	SetUserIdAndSecContext(former.user, former.context);
+}
+
 /* ---- locks ---- */
 
 /*
@@ -404,7 +264,7 @@ lock_of(const GeonnCache *cache)
 {
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, cache_table(cache->schema), (Oid) cache->id, 0);
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, geonn_cache_table(cache->schema), (Oid) cache->id, 0);
 	return tag;
 }
 

@@ -8,7 +8,7 @@
 #include "executor/spi.h"
 #include "utils/plancache.h"
 
-#include "cache.h"
+#include "cache_catalog.h"
 
 /* The statements that give a cache's table the triggers that notice changes. */
 extern char *geonn_changes_triggers(const GeonnCache *cache);

@@ -7,7 +7,7 @@
 
 #include "lib/stringinfo.h"
 
-#include "cache.h"
+#include "cache_search.h"
 
 /* entries of the directory in one row of geonn_cache_directory */
 #define PARTS_A_ROW		1024

@@ -25,14 +25,15 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
 #include "cache_changed.h"
+#include "cache_schedule.h"
 #include "cache_seen.h"
 #include "cache_since.h"
 #include "cache_sorted_rows.h"
+#include "cache_target.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
@@ -273,6 +274,12 @@ find_duplicate(const GeonnCache *cache, TupleDesc row_type)
 	geonn_sorted_rows_end(rows);
 }
 
+static void
+run_step(void *command)
+{
+	geonn_run_command(command);
+}
+
 /*
  * Give the filled table its key.  That is tried within a subtransaction, after which the
  * table can be looked at where there are ids that are not unique.
@@ -280,34 +287,15 @@ find_duplicate(const GeonnCache *cache, TupleDesc row_type)
 static void
 add_key(const GeonnCache *cache, TupleDesc row_type)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *error = geonn_attempt(run_step,
+									  psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)",
+											   geonn_cache_target_name(cache)));
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		geonn_run_command(psprintf("ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank)",
-								   geonn_cache_target_name(cache)));
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
-			find_duplicate(cache, row_type);
-		ReThrowError(error);
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
+	if (error == NULL)
+		return;
+	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
+		find_duplicate(cache, row_type);
+	ReThrowError(error);
 }
 
 /*

@@ -28,17 +28,18 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "cache.h"
+#include "cache_schedule.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_drop);
 PG_FUNCTION_INFO_V1(geonn_cache_dropped);
 
 /*
+ * Delete all that the extension's tables have of a cache, with that snapshot or NULL.
  * A refresh that was waiting for the table notes afterwards that it failed.  So what others
  * have left of caches that are gone is deleted, too.
  */
-void
-geonn_cache_forget(const GeonnCache *cache, Snapshot snapshot)
+static void
+forget(const GeonnCache *cache, Snapshot snapshot)
 {
 	static const char *const noted[] = {"total", "run", "seen"};
 	static const char *const copied[] = {"part", "directory"};
@@ -96,7 +97,7 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 	cache = geonn_cache_find_again(cache);
 	geonn_cache_hold(cache, AccessExclusiveLock);
 	SPI_connect();
-	geonn_cache_forget(cache, NULL);
+	forget(cache, NULL);
 	(void) geonn_cache_unschedule(cache);
 	if (OidIsValid(cache->owner) && keep_table)
 		drop_triggers(cache);
@@ -191,7 +192,7 @@ geonn_cache_dropped(PG_FUNCTION_ARGS)
 		{
 			const GeonnCache *cache = lfirst(cell);
 
-			geonn_cache_forget(cache, snapshot);
+			forget(cache, snapshot);
 			(void) geonn_cache_unschedule(cache);
 		}
 		SPI_finish();

@@ -233,6 +233,14 @@ add_row(Comparison *comparison, FoundObservation *observation, const Datum *valu
 
 /* ---- the search ---- */
 
+const char *
+geonn_bytes_of_work(const void *source, uint64 number)
+{
+	const Work *work = source;
+
+	return work[number].bytes;
+}
+
 /*
  * The target's columns, but with the number of an observation in place of its id.
  */

@@ -81,14 +81,6 @@ bytes_of_change(const void *source, uint64 number)
 		changes->gone[number - changes->added_count].bytes;
 }
 
-const char *
-geonn_bytes_of_work(const void *source, uint64 number)
-{
-	const Work *work = source;
-
-	return work[number].bytes;
-}
-
 /*
  * The nearest of X to each of these points, all X or those of its group: consumes the
  * point's number and the distance in metres.

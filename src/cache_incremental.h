@@ -6,6 +6,7 @@
 #define GEONN_CACHE_INCREMENTAL_H
 
 #include "cache_copy.h"
+#include "cache_target.h"
 
 /* what there is to begin with */
 typedef struct GeonnIncrement
@@ -31,9 +32,6 @@ typedef struct Work
 	bool		seen;			/* it has rows */
 } Work;
 
-/* The bytes of one of an array of them, for geonn_copy_points. */
-extern const char *geonn_bytes_of_work(const void *source, uint64 number);
-
 /*
  * Find the differences of the table that the changes make, and bring the copies up to date.
  * Returns false, and has done nothing, where more than this share of the
@@ -43,6 +41,9 @@ extern bool geonn_increment(const GeonnIncrement *increment, double most,
 							GeonnDifference *difference, int64 *searched);
 
 /* ---- cache_increment_rows.c ---- */
+
+/* The bytes of one of an array of them, for geonn_copy_points. */
+extern const char *geonn_bytes_of_work(const void *source, uint64 number);
 
 /*
  * Search for these observations among all references, with their bounds; and find how their

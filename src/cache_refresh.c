@@ -32,7 +32,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
 #include "cache_incremental.h"
@@ -403,8 +402,9 @@ typedef struct Run
  * Lock the cache and note that the run has begun, unless another process is at it.
  */
 static void
-begin_run(Run *run)
+begin_run(void *state)
 {
+	Run		   *run = state;
 	GeonnCache *cache = geonn_cache_find(run->schema, run->name);
 
 	if (!geonn_cache_lock(cache, false, run->alone))
@@ -422,8 +422,9 @@ begin_run(Run *run)
  * Do the work of a run that has begun, and note its result.
  */
 static void
-work(Run *run)
+work(void *state)
 {
+	Run		   *run = state;
 	GeonnRunResult result = {0};
 
 	refresh_as_owner(run->cache, run->mode, &result);
@@ -431,8 +432,9 @@ work(Run *run)
 }
 
 static void
-log_failure(Run *run)
+log_failure(void *state)
 {
+	Run		   *run = state;
 	GeonnRunResult result = {
 		.status = "failed",
 		.error = run->error->message
@@ -445,55 +447,13 @@ log_failure(Run *run)
  * All of it within the caller's transaction.
  */
 static void
-refresh_within(Run *run)
+refresh_within(void *state)
 {
+	Run		   *run = state;
+
 	begin_run(run);
 	if (run->cache != NULL)
 		work(run);
-}
-
-/*
- * The error at hand.  Names of functions in errors of parallel workers do not live long.
- */
-static ErrorData *
-take_error(MemoryContext context)
-{
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(context);
-	error = CopyErrorData();
-	error->filename = error->filename == NULL ? NULL : pstrdup(error->filename);
-	error->funcname = error->funcname == NULL ? NULL : pstrdup(error->funcname);
-	FlushErrorState();
-	return error;
-}
-
-/*
- * Do this, of which a failure takes nothing back but itself.  Returns the error, or NULL.
- */
-static ErrorData *
-attempt(void (*step) (Run *run), Run *run)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		step(run);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		error = take_error(context);
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return error;
 }
 
 /*
@@ -512,16 +472,16 @@ commit(void)
 	}
 	PG_CATCH();
 	{
-		error = take_error(context);
+		error = geonn_take_error(context);
 	}
 	PG_END_TRY();
 	return error;
 }
 
 static ErrorData *
-attempt_and_commit(void (*step) (Run *run), Run *run)
+attempt_and_commit(void (*step) (void *run), Run *run)
 {
-	ErrorData  *error = attempt(step, run);
+	ErrorData  *error = geonn_attempt(step, run);
 
 	return error == NULL ? commit() : error;
 }
@@ -619,7 +579,7 @@ is_cancel(const ErrorData *error)
 static void
 refresh_one(Run *run)
 {
-	ErrorData  *error = run->alone ? refresh_alone(run) : attempt(refresh_within, run);
+	ErrorData  *error = run->alone ? refresh_alone(run) : geonn_attempt(refresh_within, run);
 
 	if (error == NULL)
 		return;

@@ -11,8 +11,8 @@
  * pg_cron keeps the jobs of all databases in one.  In that one we look after
  * the job; for a cache in another database a superuser makes it, and we say how.
  *
- * geonn_cache.schedule is what was asked for, which pg_dump takes along; what is in pg_cron's
- * table decides when the next start is.
+ * geonn_cache.schedule is what was asked for, which pg_dump takes along; the job that pg_cron
+ * runs is the one in its own table.
  */
 #include "postgres.h"
 
@@ -35,15 +35,12 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 
-#include "cache.h"
+#include "cache_schedule.h"
 #include "compat.h"
-#include "cron_time.h"
 
 PG_FUNCTION_INFO_V1(geonn_schedule);
 PG_FUNCTION_INFO_V1(geonn_unschedule);
-PG_FUNCTION_INFO_V1(geonn_cache_next_start);
 
 /* ---- pg_cron ---- */
 
@@ -89,16 +86,6 @@ cron_owner(void)
 		getExtensionOfObject(RelationRelationId, jobs) != extension)
 		return InvalidOid;
 	return geonn_relation_owner(jobs);
-}
-
-static char *
-cron_version(void)
-{
-	if (SPI_execute("SELECT extversion::pg_catalog.text FROM pg_catalog.pg_extension"
-					" WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'::pg_catalog.name", true, 1) != SPI_OK_SELECT ||
-		SPI_processed == 0)
-		return pstrdup("?");
-	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 }
 
 static bool
@@ -155,16 +142,9 @@ former_command(const GeonnCache *cache)
 					quote_literal_cstr(cache->name));
 }
 
-typedef struct CronJob
-{
-	int64		id;
-	char	   *schedule;
-	bool		starts;			/* it is active, here, and the owner's */
-} CronJob;
-
 /*
- * The cache's jobs: those of its owner that have their name, and those of others that have its command, too,
- * as they are left where the cache got another owner.
+ * The ids of the cache's jobs: of those of its owner that have their name, and of those of others that have
+ * its command, as they are left where the cache got another owner.  Elements are pointers to int64.
  */
 static List *
 find_jobs(const GeonnCache *cache)
@@ -185,22 +165,17 @@ find_jobs(const GeonnCache *cache)
 		return NIL;
 	SPI_connect();
 	(void) geonn_run_as(cron_owner(),
-						"SELECT jobid, schedule, active AND username OPERATOR(pg_catalog.=) $2"
-						" AND database OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text"
-						" FROM cron.job WHERE jobname::pg_catalog.text OPERATOR(pg_catalog.=) $1"
+						"SELECT jobid FROM cron.job WHERE jobname::pg_catalog.text OPERATOR(pg_catalog.=) $1"
 						" AND (username OPERATOR(pg_catalog.=) $2"
 						" OR command OPERATOR(pg_catalog.=) $3 OR command OPERATOR(pg_catalog.=) $4)"
 						" ORDER BY jobid", NULL, lengthof(types), types, values, nulls);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		HeapTuple	row = SPI_tuptable->vals[i];
 		MemoryContext former = MemoryContextSwitchTo(context);
-		CronJob    *job = palloc(sizeof(CronJob));
+		int64	   *job = palloc(sizeof(int64));
 		bool		is_null;
 
-		job->id = DatumGetInt64(SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &is_null));
-		job->schedule = SPI_getvalue(row, SPI_tuptable->tupdesc, 2);
-		job->starts = DatumGetBool(SPI_getbinval(row, SPI_tuptable->tupdesc, 3, &is_null)) && !is_null;
+		*job = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null));
 		jobs = lappend(jobs, job);
 		MemoryContextSwitchTo(former);
 	}
@@ -220,7 +195,7 @@ may_change(const List *jobs)
 		return true;
 	foreach(cell, jobs)
 	{
-		int64		id = ((CronJob *) lfirst(cell))->id;
+		int64		id = *(int64 *) lfirst(cell);
 
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -242,7 +217,7 @@ geonn_cache_unschedule(const GeonnCache *cache)
 	foreach(cell, jobs)
 	{
 		Oid			type = INT8OID;
-		Datum		id = Int64GetDatum(((CronJob *) lfirst(cell))->id);
+		Datum		id = Int64GetDatum(*(int64 *) lfirst(cell));
 
 		(void) geonn_run_as(cron_owner(), "SELECT cron.unschedule($1)", NULL, 1, &type, &id, NULL);
 	}
@@ -264,7 +239,7 @@ geonn_cache_rename_jobs(const GeonnCache *cache, const char *name)
 	{
 		Oid			types[] = {INT8OID, TEXTOID, TEXTOID};
 		Datum		values[] = {
-			Int64GetDatum(((CronJob *) lfirst(cell))->id),
+			Int64GetDatum(*(int64 *) lfirst(cell)),
 			CStringGetTextDatum(job_name(&renamed, NULL)),
 			CStringGetTextDatum(job_command(&renamed))
 		};
@@ -310,28 +285,6 @@ require_cron(const GeonnCache *cache, const char *schedule)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a cache is scheduled by pg_cron, whose extension is not in this database"),
 				 errhint("Run CREATE EXTENSION pg_cron.")));
-}
-
-/*
- * What older ones cannot do.  The settings say which one is loaded: the extension's version may be that of
- * a library that was upgraded since.
- */
-static void
-require_version(const CronSchedule *schedule, const char *text)
-{
-	const char *needed = NULL;
-
-	if (schedule->kind == CRON_INTERVAL && cron_setting("cron.timezone") == NULL)
-		needed = "1.5";
-	if (schedule->last_day && cron_setting("cron.launch_active_jobs") == NULL)
-		needed = "1.6";
-	if (needed != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("pg_cron %s cannot do the schedule \"%s\"", cron_version(), text),
-				 errdetail("%s need pg_cron %s or newer.", schedule->last_day ?
-						   "Last days of the month" : "Intervals of seconds", needed),
-				 schedule->last_day ? 0 : errhint("Every minute is \"* * * * *\".")));
 }
 
 static bool
@@ -414,22 +367,13 @@ geonn_schedule(PG_FUNCTION_ARGS)
 	char	   *words = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
 	Datum		values[lengthof(types)];
-	CronSchedule schedule;
-	char	   *fault = geonn_cron_read(words, &schedule);
 	bool		is_null;
 	int64		job;
 
-	if (fault != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid schedule: \"%s\"", words),
-				 errdetail_internal("%s", fault),
-				 errhint("A schedule is one of cron, as \"*/5 * * * *\" is for every five minutes.")));
 	geonn_cache_hold(cache, AccessShareLock);
 	(void) geonn_cache_target_name(cache);
 	SPI_connect();
 	require_cron(cache, words);
-	require_version(&schedule, words);
 	require_owner(cache);
 	(void) store_schedule(cache, words);
 	(void) geonn_cache_unschedule(cache);
@@ -456,60 +400,4 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 	changed |= geonn_cache_unschedule(cache) > 0;
 	SPI_finish();
 	PG_RETURN_BOOL(changed);
-}
-
-/*
- * What there is to know of a cache's jobs by its number; or false where there is none, its table is gone, or the
- * current user may not know.
- */
-static bool
-read_of_number(GeonnCache *cache)
-{
-	MemoryContext context = CurrentMemoryContext;
-	Oid			type = INT4OID;
-	Datum		id = Int32GetDatum(cache->id);
-	bool		is_null;
-
-	SPI_connect();
-	if (geonn_catalog_run(cache->schema,
-						  "SELECT target::pg_catalog.oid, name FROM $S.geonn_cache"
-						  " WHERE id OPERATOR(pg_catalog.=) $1", NULL, 1, &type, &id, NULL) > 0)
-	{
-		HeapTuple	row = SPI_tuptable->vals[0];
-		TupleDesc	columns = SPI_tuptable->tupdesc;
-
-		cache->owner = geonn_relation_owner(DatumGetObjectId(SPI_getbinval(row, columns, 1, &is_null)));
-		cache->name = MemoryContextStrdup(context, SPI_getvalue(row, columns, 2));
-	}
-	SPI_finish();
-	return OidIsValid(cache->owner) &&
-		(has_privs_of_role(GetUserId(), cache->owner) ||
-		 has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
-}
-
-/*
- * When the cache of this number is refreshed next.
- */
-Datum
-geonn_cache_next_start(PG_FUNCTION_ARGS)
-{
-	GeonnCache	cache = {.schema = geonn_cache_schema(fcinfo),.id = PG_GETARG_INT32(0)};
-	const char *zone = cron_setting("cron.timezone");
-	TimestampTz next = DT_NOEND;
-	ListCell   *cell;
-
-	if (!is_database_of_cron() || !read_of_number(&cache))
-		PG_RETURN_NULL();
-	foreach(cell, find_jobs(&cache))
-	{
-		const CronJob *job = lfirst(cell);
-		CronSchedule schedule;
-
-		if (job->starts && geonn_cron_read(job->schedule, &schedule) == NULL)
-			next = Min(next, geonn_cron_next(&schedule, pg_tzset(zone == NULL ? "GMT" : zone),
-											 GetCurrentStatementStartTimestamp()));
-	}
-	if (next == DT_NOEND)
-		PG_RETURN_NULL();
-	PG_RETURN_TIMESTAMPTZ(next);
 }

@@ -20,7 +20,7 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
-#include "cache.h"
+#include "cache_search.h"
 #include "nearest.h"
 
 static const char *const target_names[TARGET_COLUMNS] = {
@@ -128,22 +128,6 @@ geonn_target_attributes(Oid target, AttrNumber *attributes)
 		attributes[i] = get_attnum(target, target_names[i]);
 }
 
-void
-geonn_cache_check_ids(const GeonnJoin *join)
-{
-	const PointColumn *id = id_column(join, TARGET_OBSERVATION_ID);
-	TypeCacheEntry *type = lookup_type_cache(id->base_type,
-											 TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
-
-	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->cmp_proc))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("id column \"%s\" of %s has type %s, which has no order", id->name,
-						join->observations->title, format_type_be(id->type)),
-				 errdetail("The primary key of a cache's table, (obs_id, rank), is in the btree order of the type."),
-				 errhint("Use a column of another type as id, by obs_id in options or in a view.")));
-}
-
 static char *
 qualified_collation(Oid collation)
 {
@@ -179,6 +163,58 @@ geonn_cache_definitions(const GeonnJoin *join)
 			appendStringInfo(&text, " COLLATE %s", qualified_collation(column->attcollation));
 	}
 	return text.data;
+}
+
+/* ---- ids that cannot be a key's ---- */
+
+void
+geonn_cache_check_ids(const GeonnJoin *join)
+{
+	const PointColumn *id = id_column(join, TARGET_OBSERVATION_ID);
+	TypeCacheEntry *type = lookup_type_cache(id->base_type,
+											 TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
+
+	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->cmp_proc))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("id column \"%s\" of %s has type %s, which has no order", id->name,
+						join->observations->title, format_type_be(id->type)),
+				 errdetail("The primary key of a cache's table, (obs_id, rank), is in the btree order of the type."),
+				 errhint("Use a column of another type as id, by obs_id in options or in a view.")));
+}
+
+static const char *
+name_of_observations(const GeonnCache *cache)
+{
+	char	   *name = get_rel_name(cache->obs);
+
+	return name != NULL ? name : "obs";
+}
+
+void
+geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	getTypeOutputInfo(type, &output, &is_varlena);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("ids of relation \"%s\" are not unique", name_of_observations(cache)),
+			 errdetail("Id %s is there more than once.", OidOutputFunctionCall(output, id)),
+			 errhint("Name another column as obs_id in options, or give cache \"%s\" a view that has each id once.",
+					 cache->name)));
+}
+
+void
+geonn_cache_raise_null(const GeonnCache *cache)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("an id of relation \"%s\" is NULL", name_of_observations(cache)),
+			 errdetail("Cache \"%s\" has keep_unmatched, so it keeps all rows of the relation, each by its id.",
+					   cache->name),
+			 errhint("Give such rows an id, leave them out in a view, name another column as obs_id in options, or do without keep_unmatched.")));
 }
 
 /* ---- rows that may be new ---- */

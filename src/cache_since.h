@@ -5,7 +5,7 @@
 #ifndef GEONN_CACHE_SINCE_H
 #define GEONN_CACHE_SINCE_H
 
-#include "cache.h"
+#include "cache_catalog.h"
 
 /*
  * Before a snapshot is taken: rows that it does not see have now() of this moment or later in the

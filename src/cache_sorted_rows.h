@@ -9,7 +9,7 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
-#include "cache.h"
+#include "cache_search.h"
 
 typedef struct SortedRows
 {

@@ -32,7 +32,6 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/queryenvironment.h"
@@ -41,6 +40,7 @@
 
 #include "cache_changed.h"
 #include "cache_sorted_rows.h"
+#include "cache_target.h"
 #include "own_names.h"
 
 /* rows that are written into a new table at a time */
@@ -51,57 +51,6 @@
 
 /* of maintenance_work_mem: a share for each kind of difference, two for all rows */
 #define SHARES			(ROW_CHANGES + 2)
-
-/* ---- names ---- */
-
-char *
-geonn_cache_target_name(const GeonnCache *cache)
-{
-	char	   *name = get_rel_name(cache->target);
-
-	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the table of cache \"%s\" was dropped", cache->name),
-				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(cache->target)), name);
-}
-
-/* ---- ids that cannot be a key's ---- */
-
-static const char *
-name_of_observations(const GeonnCache *cache)
-{
-	char	   *name = get_rel_name(cache->obs);
-
-	return name != NULL ? name : "obs";
-}
-
-void
-geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id)
-{
-	Oid			output;
-	bool		is_varlena;
-
-	getTypeOutputInfo(type, &output, &is_varlena);
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("ids of relation \"%s\" are not unique", name_of_observations(cache)),
-			 errdetail("Id %s is there more than once.", OidOutputFunctionCall(output, id)),
-			 errhint("Name another column as obs_id in options, or give cache \"%s\" a view that has each id once.",
-					 cache->name)));
-}
-
-void
-geonn_cache_raise_null(const GeonnCache *cache)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NOT_NULL_VIOLATION),
-			 errmsg("an id of relation \"%s\" is NULL", name_of_observations(cache)),
-			 errdetail("Cache \"%s\" has keep_unmatched, so it keeps all rows of the relation, each by its id.",
-					   cache->name),
-			 errhint("Give such rows an id, leave them out in a view, name another column as obs_id in options, or do without keep_unmatched.")));
-}
 
 /* ---- the first fill ---- */
 

@@ -5,7 +5,7 @@
 #ifndef GEONN_CACHE_TARGET_ROWS_H
 #define GEONN_CACHE_TARGET_ROWS_H
 
-#include "cache.h"
+#include "cache_search.h"
 
 typedef struct TargetRows TargetRows;
 

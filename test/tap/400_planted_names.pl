@@ -302,7 +302,6 @@ my $calls = q{
 	CALL $S.geonn_refresh('near'::pg_catalog.text, 'auto'::pg_catalog.text);
 	SELECT $S.geonn_cache_alter('near'::pg_catalog.text, '{"name": "nearest", "k": 1, "ties": "all"}'::pg_catalog.jsonb);
 	CALL $S.geonn_refresh('nearest'::pg_catalog.text, 'auto'::pg_catalog.text);
-	SELECT $S.geonn_next_start('* * * * *'::pg_catalog.text, pg_catalog.now(), 'GMT'::pg_catalog.text);
 	SELECT $S.geonn_unschedule('nearest'::pg_catalog.text);
 	TABLE $S.geonn_caches;
 	TABLE $S.geonn_cache_log;
@@ -348,8 +347,8 @@ plant('beforehand', $own, 'public', 'hers');
 cmp_ok($node->safe_psql('beforehand', q{SELECT count(*) FROM pg_proc WHERE proowner = 'planter'::regrole AND pronamespace = 'public'::regnamespace}),
 	'>', 2000, 'there are many traps');
 is($node->safe_psql('beforehand', q{SELECT to_regprocedure('public.geonn_refresh(text)'), to_regprocedure('public.nextval(text)'),
-	to_regprocedure('hers.geonn_next_start(text,text,text)'), to_regoperator('public.=(oid,regclass)'), to_regtype('hers.jsonb')}),
-	'geonn_refresh(text)|nextval(text)|hers.geonn_next_start(text,text,text)|=(oid,regclass)|hers.jsonb', 'of all kinds');
+	to_regprocedure('hers.geonn_cache_alter(text,text)'), to_regoperator('public.=(oid,regclass)'), to_regtype('hers.jsonb')}),
+	'geonn_refresh(text)|nextval(text)|hers.geonn_cache_alter(text,text)|=(oid,regclass)|hers.jsonb', 'of all kinds');
 is(sprung(), '', 'planting springs none');
 foreach my $statement (q{SELECT pg_catalog.now(), nextval('none')}, q{SELECT 1::pg_catalog.oid = 'pg_catalog.pg_class'::pg_catalog.regclass},
 	q{SET search_path = hers, pg_catalog; SELECT now()}, q{SET search_path = hers, pg_catalog; SELECT 1 + 1},
