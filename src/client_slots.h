@@ -6,6 +6,7 @@
 #define GEONN_CLIENT_SLOTS_H
 
 #include "client.h"
+#include "common/batch_layout.h"
 #include "connection.h"
 
 typedef enum SlotState

@@ -440,7 +440,7 @@ read_channel(Supervisor *supervisor)
 			case GEONN_CHANNEL_OK:
 				if (message.header.type == GEONN_PONG)
 				{
-					receive_pong(supervisor, &message.ping);
+					receive_pong(supervisor, &message.pong);
 					break;
 				}
 				/* FALLTHROUGH */

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../common/protocol.h"
+#include "../common/batch_layout.h"
 #include "atomics.h"
 #include "dataset.h"
 #include "failure.h"

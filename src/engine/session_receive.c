@@ -215,7 +215,7 @@ handle_references(struct session *session, const union geonn_message *message)
 static void
 handle_leave(struct session *session, const union geonn_message *message)
 {
-	uint32_t	kind = message->file.kind;
+	uint32_t	kind = message->leave.kind;
 	uint64_t	bytes;
 
 	if (kind >= GEONN_FILE_KINDS || session->dataset->files[kind] >= 0)

@@ -443,7 +443,7 @@ pong(struct engine *engine, uint64_t number)
 
 	return poll(&wait, 1, 1000) == 1 &&
 		geonn_channel_receive(engine->supervisor, &message, &descriptor) == GEONN_CHANNEL_OK &&
-		message.header.type == GEONN_PONG && message.ping.number == number;
+		message.header.type == GEONN_PONG && message.pong.number == number;
 }
 
 /* the engine has new settings */

@@ -398,10 +398,9 @@ test_noise(const struct engine *engine)
 		for (int i = 0; i < 20; i++)
 		{
 			static const int types[] = {
-				GEONN_HELLO, GEONN_STATUS, GEONN_OPEN, GEONN_ATTACH, GEONN_ALLOCATE,
-				GEONN_REFERENCES, GEONN_SEAL, GEONN_SEARCH, GEONN_WELCOME, GEONN_PING,
-				GEONN_LEAVE, GEONN_FILE, GEONN_LIST, GEONN_CALL, GEONN_FINISHED, GEONN_LISTED,
-				GEONN_URGE, GEONN_QUEUED, GEONN_RETURN
+#define MESSAGE_TYPE(type, number, structure, member) type,
+				GEONN_MESSAGES(MESSAGE_TYPE)
+#undef MESSAGE_TYPE
 			};
 			int			type = types[random_bits() % (sizeof(types) / sizeof(types[0]))];
 			size_t		size = geonn_message_size(type);

@@ -28,6 +28,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../../src/common/batch_layout.h"
 #include "../../src/common/channel.h"
 
 enum lie

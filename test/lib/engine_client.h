@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include "../../src/common/batch_layout.h"
 #include "../../src/common/channel.h"
 
 /* an engine that this program started, as its supervisor */

@@ -5,6 +5,7 @@
 #ifndef GEONN_HOSTILE_CLIENT_H
 #define GEONN_HOSTILE_CLIENT_H
 
+#include "../../../src/common/batch_layout.h"
 #include "../../../src/common/channel.h"
 #include "steps.h"
 

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../../src/common/batch_layout.h"
 #include "../../../src/common/channel.h"
 #include "scribble.h"
 
