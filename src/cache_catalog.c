@@ -31,8 +31,8 @@
 #include "utils/syscache.h"
 
 #include "cache.h"
-#include "geonn.h"
 #include "own_names.h"
+#include "settings.h"
 
 Oid
 geonn_cache_schema(FunctionCallInfo fcinfo)

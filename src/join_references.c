@@ -13,10 +13,10 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
-#include "geonn.h"
 #include "join_search.h"
 #include "kept_dataset.h"
 #include "parallel_reader.h"
+#include "settings.h"
 #include "value.h"
 
 /* rows between two resets of the memory that comparing ids and keys uses */
