@@ -265,7 +265,7 @@ read_references(Search *search)
 		geonn_check_table(join->references, &attributes);
 	if (join->given != NULL && join->observations == NULL &&
 		join->invalid == GEONN_INVALID_IS_ERROR)
-		geonn_search_check_given(join);
+		geonn_check_given(join->given);
 
 	geonn_search_set_question(search);
 	search->references_named = needed_detail(search) != REFERENCE_DISTANCE;
