@@ -163,6 +163,7 @@ extern const struct piece_operations neighbours_operations;
 extern const struct piece_operations neighbours_part_operations;
 
 /* in probe.cu */
+extern int	cuda_device_count(struct failure *failure);
 extern bool cuda_device_probe(struct device *device, struct failure *failure);
 
 #endif							/* GEONN_CUDA_DEVICE_CUH */
