@@ -8,8 +8,8 @@
  * nothing of PostgreSQL.
  *
  *	main.c			options; ends with the supervisor
- *	server.c		event loop: clients, supervisor, signals
- *	session.c		one client's dataset and batches
+ *	server.c		clients, supervisor, signals; event_loop.c waits for them
+ *	session.c		one client's dataset and batches; session_receive.c has its messages
  *	calls.c			what sessions work for, and statistics.c
  *	gauges.c		what GPUs say of themselves
  *	batch_memory.c	the shared memory of batches; batch_shares.c divides it
