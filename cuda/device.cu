@@ -95,6 +95,10 @@ cuda_close(struct device *device)
 
 extern "C" const struct device_operations cuda_device_operations = {
 	.kind = GEONN_KIND_CUDA,
+	.is_gpu = true,
+	.auto_rank = 1,				/* beside one the CPU would finish its batch long after all others */
+	.count = cuda_device_count,
+	.threads = NULL,
 	.probe = cuda_device_probe,
 	.memory_free = cuda_memory_free,
 	.build = cuda_build,

@@ -84,7 +84,7 @@ explain_no_gpu(struct failure *failure, cudaError_t error)
 	}
 }
 
-extern "C" int
+int
 cuda_device_count(struct failure *failure)
 {
 	int			count = 0;

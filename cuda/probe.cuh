@@ -10,6 +10,9 @@ extern "C"
 #include "../src/engine/device.h"
 }
 
+/* device.h's count */
+extern int	cuda_device_count(struct failure *failure);
+
 /* device.h's probe; device->operations are those that it tests */
 extern bool cuda_device_probe(struct device *device, struct failure *failure);
 

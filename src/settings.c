@@ -22,10 +22,10 @@ int			geonn_log_min_duration = -1;
 int			geonn_max_sessions = -1;
 int			geonn_session_memory_limit = 4 * 1024 * 1024;
 
+#define DEVICE_OPTION(NAME, word) {word, GEONN_DEVICE_##NAME, false},
 const struct config_enum_entry geonn_device_options[] = {
 	{"auto", GEONN_DEVICE_AUTO, false},
-	{"cpu", GEONN_DEVICE_CPU, false},
-	{"cuda", GEONN_DEVICE_CUDA, false},
+	GEONN_DEVICE_KINDS(DEVICE_OPTION)
 	{NULL, 0, false}
 };
 

@@ -268,22 +268,23 @@ geonn_status(PG_FUNCTION_ARGS)
 
 /* ---- geonn_devices ---- */
 
+#define KIND_WORD(NAME, word) word,
+static const char *const kind_words[] = {GEONN_DEVICE_KINDS(KIND_WORD)};
+
 static void
 set_device(const struct geonn_device_status *device, Row *row)
 {
-	bool		is_cpu = device->kind == GEONN_KIND_CPU;
-
 	clear_row(row);
 	set_value(row, DEVICE_NUMBER, Int32GetDatum(device->number));
-	set_text(row, DEVICE_KIND, is_cpu ? "cpu" : "cuda");
+	set_text(row, DEVICE_KIND, kind_words[device->kind]);
 	set_text(row, DEVICE_NAME, device->name);
 	set_text(row, DEVICE_UUID, device->uuid);
 	set_text(row, DEVICE_STATE,
 			 device->state == GEONN_DEVICE_READY ? "ready" : "failed");
 	set_value(row, DEVICE_USED, BoolGetDatum(device->in_use_by_auto != 0));
-	if (is_cpu)
+	if (device->threads > 0)
 		set_value(row, DEVICE_THREADS, Int32GetDatum(device->threads));
-	else if (device->capability_major > 0)
+	if (device->capability_major > 0)
 		set_text(row, DEVICE_COMPUTE_CAPABILITY,
 				 psprintf("%u.%u", device->capability_major,
 						  device->capability_minor));
@@ -343,6 +344,8 @@ geonn_device_status(PG_FUNCTION_ARGS)
 		Row			row;
 
 		receive_status(connection, GEONN_DEVICE_STATUS, &message);
+		if (message.device_status.kind >= lengthof(kind_words))
+			geonn_connection_violation("a device of no kind");
 		set_device(&message.device_status, &row);
 		tuplestore_putvalues(result->setResult, result->setDesc, row.values,
 							 row.nulls);

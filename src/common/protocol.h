@@ -194,13 +194,34 @@ enum geonn_message_type
 #undef GEONN_MESSAGE_NUMBER
 };
 
-/* which devices a session's searches may use; the values of geonn.device */
+/* the kinds of devices, each with its word in SQL */
+#define GEONN_DEVICE_KINDS(KIND) \
+	KIND(CPU, "cpu") \
+	KIND(CUDA, "cuda")
+
+/* GEONN_KIND_CPU ... */
+#define GEONN_DEVICE_KIND(NAME, word) GEONN_KIND_##NAME,
+enum geonn_device_kind
+{
+	GEONN_DEVICE_KINDS(GEONN_DEVICE_KIND)
+	GEONN_DEVICE_KIND_COUNT
+};
+
+/* which devices a session's searches may use: those of one kind, GEONN_DEVICE_CPU ..., or */
+#define GEONN_DEVICE_CHOICE(NAME, word) GEONN_DEVICE_##NAME,
 enum geonn_device_choice
 {
 	GEONN_DEVICE_AUTO,			/* the GPUs if there are any, else the CPU */
-	GEONN_DEVICE_CPU,
-	GEONN_DEVICE_CUDA
+	GEONN_DEVICE_KINDS(GEONN_DEVICE_CHOICE)
+	GEONN_DEVICE_CHOICE_COUNT
 };
+
+/* the choice of this kind alone */
+static inline enum geonn_device_choice
+geonn_device_choice_of(enum geonn_device_kind kind)
+{
+	return (enum geonn_device_choice) (GEONN_DEVICE_AUTO + 1 + (int) kind);
+}
 
 /* what distances are, and what the order of neighbours follows */
 enum geonn_metric
@@ -256,12 +277,6 @@ enum geonn_error_code
 	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
 	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
 	GEONN_ERROR_DEADLOCK		/* all that have places wait for the line */
-};
-
-enum geonn_device_kind
-{
-	GEONN_KIND_CPU,
-	GEONN_KIND_CUDA
 };
 
 enum geonn_device_state
@@ -360,9 +375,9 @@ struct geonn_device_status
 	uint32_t	kind;			/* enum geonn_device_kind */
 	uint32_t	state;			/* enum geonn_device_state */
 	uint32_t	in_use_by_auto; /* 1 where device choice auto uses it */
-	uint32_t	capability_major;	/* CUDA only, else 0 */
+	uint32_t	capability_major;	/* 0 where the kind has none */
 	uint32_t	capability_minor;
-	uint32_t	threads;		/* CPU only, else 0 */
+	uint32_t	threads;		/* of the host; 0 where the kind has none */
 	int32_t		utilization;	/* percent; these three are what they were when
 								 * somebody last asked, or GEONN_UNKNOWN */
 	int32_t		temperature;	/* degrees Celsius */
@@ -371,7 +386,7 @@ struct geonn_device_status
 	uint64_t	memory_free;	/* bytes */
 	uint64_t	batches;		/* searched since the engine started */
 	char		name[128];
-	char		uuid[48];		/* CUDA only, else empty */
+	char		uuid[48];		/* empty where the kind has none */
 	char		reason[256];	/* why it failed */
 };
 

@@ -231,6 +231,7 @@ cpu_device_close(struct device *device)
 
 const struct device_operations cpu_device_operations = {
 	.kind = GEONN_KIND_CPU,
+	.threads = thread_pool_threads,
 	.probe = cpu_device_probe,
 	.memory_free = cpu_device_memory_free,
 	.build = cpu_device_build,

@@ -30,7 +30,7 @@
  * place: first of those that no session holds, then of the others, whose memory goes
  * when the last of their sessions ends.  Devices' memory has no limit of its own: where a
  * search finds it short, on the host or on a GPU, and where a descriptor is refused, kept
- * datasets that no session holds leave until the request succeeds (session.c).
+ * datasets that no session holds leave until the request succeeds (datasets_make_room).
  *
  * Every step on the server's thread takes the same short time however many datasets there are:
  * three hash tables find them, two lists have them in the order of use, and another

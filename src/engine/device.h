@@ -2,11 +2,11 @@
  * device.h
  *		What the engine asks of a device, and what a search is.
  *
- * A device is one GPU, or the CPU with its thread pool.  Each has one host
- * thread, which runs scheduler.c's loop: it takes searches from the sessions'
- * queues, starts them here, moves them on and hands back those that ended.
- * Every operation below is called from that thread, but for probe (before the
- * thread starts its loop, on that same thread) and share / unshare (the
+ * A device is one GPU, or the CPU with its thread pool; backends.c lists the kinds.
+ * Each has one host thread, which runs scheduler.c's loop: it takes searches from the
+ * sessions' queues, starts them here, moves them on and hands back those that ended.
+ * Every operation below is called from that thread, but for count and threads, probe
+ * (before the thread starts its loop, on that same thread) and share / unshare (the
  * server's thread).
  *
  * Devices know nothing of sessions or sockets.  All of them give the same
@@ -136,6 +136,18 @@ enum device_progress
 struct device_operations
 {
 	enum geonn_device_kind kind;
+	bool		is_gpu;
+	int			auto_rank;		/* choice auto uses the usable devices that have the
+								 * highest one */
+
+	/*
+	 * (optional) How many devices of this kind the host shows, or 0 with the reason in the
+	 * failure; else it is one.  Called once, before all others.
+	 */
+	int			(*count) (struct failure *failure);
+
+	/* (optional) host threads that a search has; any thread */
+	unsigned	(*threads) (void);
 
 	/*
 	 * Find out whether the device can be used, down to a computation that
@@ -186,7 +198,7 @@ struct device
 {
 	const struct device_operations *operations;
 	int			number;			/* index of dataset->built; 0 is the CPU */
-	int			ordinal;		/* of a GPU among those that CUDA shows */
+	int			ordinal;		/* among those of its kind */
 	int			lanes;			/* searches that may be under way */
 
 	/* filled in by probe, immutable afterwards */
@@ -217,11 +229,7 @@ extern atomic_uint_fast64_t gpu_memory_limit;
 /* the CPU, with the threads of thread_pool.h */
 extern const struct device_operations cpu_device_operations;
 
-/*
- * The GPUs.  cuda_device_count is how many CUDA shows, or 0 with the reason
- * in the failure; it is there also in a build without CUDA.
- */
+/* the GPUs that CUDA shows; none in a build without CUDA */
 extern const struct device_operations cuda_device_operations;
-extern int	cuda_device_count(struct failure *failure);
 
 #endif							/* GEONN_DEVICE_H */

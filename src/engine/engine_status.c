@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends.h"
 #include "clock.h"
 #include "datasets.h"
 #include "event_loop.h"
 #include "gauges.h"
 #include "host.h"
 #include "session.h"
-#include "thread_pool.h"
 
 /* how long to wait for GPUs' gauges, which are unknown then */
 #define MEASURE_PATIENCE_MS 500
@@ -53,7 +53,7 @@ engine_status_can_serve(enum geonn_device_choice choice, struct failure *failure
 {
 	if (scheduler_can_serve(choice, failure))
 		return true;
-	if (choice == GEONN_DEVICE_CUDA)
+	if (backends_means_gpus(choice))
 	{
 		fail_detail(failure, "%s", engine.no_gpu->message);
 		fail_hint(failure, "%s", engine.no_gpu->hint[0] ?
@@ -76,7 +76,7 @@ no_gpu_reason(char *reason, size_t size)
 	{
 		const struct device *device = &engine.devices[i];
 
-		if (device->operations->kind != GEONN_KIND_CUDA)
+		if (!device->operations->is_gpu)
 			continue;
 		if (atomic_load(&device->usable))
 			return;
@@ -92,21 +92,21 @@ static bool
 send_device_status(int socket, struct device *device)
 {
 	bool		usable = atomic_load(&device->usable);
-	bool		is_cpu = device->operations->kind == GEONN_KIND_CPU;
+	const struct device_operations *operations = device->operations;
 	struct gauges gauges = gauges_of(device->number);
 	struct geonn_device_status status = {
 		.number = (uint32_t) device->number,
-		.kind = device->operations->kind,
+		.kind = operations->kind,
 		.state = usable ? GEONN_DEVICE_READY : GEONN_DEVICE_FAILED,
 		.in_use_by_auto = scheduler_auto_uses(device),
 		.capability_major = device->capability_major,
 		.capability_minor = device->capability_minor,
-		.threads = is_cpu ? thread_pool_threads() : 0,
+		.threads = operations->threads != NULL ? operations->threads() : 0,
 		.utilization = gauges.utilization,
 		.temperature = gauges.temperature,
 		.power = gauges.power,
 		.memory_total = device->memory_total,
-		.memory_free = usable ? device->operations->memory_free(device) : 0,
+		.memory_free = usable ? operations->memory_free(device) : 0,
 		.batches = atomic_load(&device->batches)
 	};
 

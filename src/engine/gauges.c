@@ -158,7 +158,7 @@ reading_main(void *argument)
 
 		/* what is not usable may still be about to learn its UUID */
 		gauges[i] = nothing_known;
-		if (device->operations->kind == GEONN_KIND_CUDA && atomic_load(&device->usable) &&
+		if (device->operations->is_gpu && atomic_load(&device->usable) &&
 			open_library())
 			gauges[i] = read_gpu(device);
 	}

@@ -8,14 +8,14 @@
  * nothing of PostgreSQL.
  *
  *	main.c			options; ends with the supervisor
- *	server.c		event loop: clients, supervisor, signals
- *	session.c		one client's dataset and batches
+ *	server.c		clients, supervisor, signals; event_loop.c waits for them
+ *	session.c		one client's dataset and batches; session_receive.c has its messages
  *	calls.c			what sessions work for, and statistics.c
  *	gauges.c		what GPUs say of themselves
  *	batch_memory.c	the shared memory of batches; batch_shares.c divides it
  *	dataset.c		references
  *	scheduler.c		searches and devices brought together
- *	device.h		what a device is: cpu_device.c, and cuda/
+ *	device.h		what a device is; backends.c lists them: cpu_device.c, and cuda/
  *
  * It ends when its supervisor does, in three ways that cover for each other:
  * the kernel's parent-death signal, a check of the parent after asking for it,
@@ -42,6 +42,7 @@
 
 #include "../common/channel.h"
 #include "admission.h"
+#include "backends.h"
 #include "batch_memory.h"
 #include "cpu_path.h"
 #include "datasets.h"
@@ -282,7 +283,6 @@ main(int argument_count, char **words)
 	struct server_options options = {0};
 	int			status = parse_arguments(argument_count, words, &arguments);
 	struct failure failure;
-	int			gpus;
 
 	if (status >= 0)
 		return status;
@@ -305,26 +305,8 @@ main(int argument_count, char **words)
 	datasets_set_kept_limit(arguments.kept_memory_limit);
 	admission_set_limit(arguments.max_sessions);
 
-	gpus = cuda_device_count(&options.no_gpu);
-	if (gpus > GEONN_DEVICES_MAX - 1)
-	{
-		log_line(LOG_WARNING, "%d GPUs are visible, and %d are used", gpus,
-				 GEONN_DEVICES_MAX - 1);
-		gpus = GEONN_DEVICES_MAX - 1;
-	}
-	devices[0].operations = &cpu_device_operations;
-	for (int i = 1; i <= gpus; i++)
-	{
-		devices[i].operations = &cuda_device_operations;
-		devices[i].number = i;
-		devices[i].ordinal = i - 1;
-	}
 	options.socket_path = arguments.socket_path;
 	options.devices = devices;
-	options.device_count = 1 + gpus;
-	if (gpus == 0)
-		log_line(LOG_NOTE, "no GPU is used, searches run on the CPU: %s%s%s",
-				 options.no_gpu.message, options.no_gpu.detail[0] ? ": " : "",
-				 options.no_gpu.detail);
+	options.device_count = backends_find(devices, &options.no_gpu);
 	return server_run(&options);
 }

@@ -4,12 +4,16 @@
  */
 #include "device.h"
 
-const struct device_operations cuda_device_operations = {.kind = GEONN_KIND_CUDA};
-
-int
-cuda_device_count(struct failure *failure)
+static int
+count_none(struct failure *failure)
 {
 	fail(failure, GEONN_ERROR_NO_DEVICE, "the engine was built without CUDA");
 	fail_hint(failure, "Build and install geonn where nvcc, the CUDA compiler, is found.");
 	return 0;
 }
+
+const struct device_operations cuda_device_operations = {
+	.kind = GEONN_KIND_CUDA,
+	.is_gpu = true,
+	.count = count_none
+};

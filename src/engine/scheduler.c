@@ -40,6 +40,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends.h"
 #include "calls.h"
 #include "clock.h"
 #include "log.h"
@@ -98,14 +99,18 @@ static struct
 
 atomic_uint_fast64_t gpu_memory_limit;
 
+/*
+ * Whether auto would take another device, if that were usable, or takes one that is.
+ */
 static bool
-any_gpu_usable(void)
+is_outranked(const struct device *device, bool by_usable)
 {
 	for (int i = 0; i < scheduler.device_count; i++)
 	{
-		struct device *device = scheduler.threads[i].device;
+		const struct device *other = scheduler.threads[i].device;
 
-		if (device->operations->kind == GEONN_KIND_CUDA && atomic_load(&device->usable))
+		if (other->operations->auto_rank > device->operations->auto_rank &&
+			(!by_usable || atomic_load(&other->usable)))
 			return true;
 	}
 	return false;
@@ -114,19 +119,9 @@ any_gpu_usable(void)
 static bool
 serves(const struct device *device, enum geonn_device_choice choice)
 {
-	bool		is_gpu = device->operations->kind == GEONN_KIND_CUDA;
-
-	switch (choice)
-	{
-		case GEONN_DEVICE_CPU:
-			return !is_gpu;
-		case GEONN_DEVICE_CUDA:
-			return is_gpu;
-		case GEONN_DEVICE_AUTO:
-			break;
-	}
-	/* beside a GPU the CPU would finish its batch long after all others */
-	return is_gpu || !any_gpu_usable();
+	if (choice == GEONN_DEVICE_AUTO)
+		return !is_outranked(device, true);
+	return choice == geonn_device_choice_of(device->operations->kind);
 }
 
 bool
@@ -138,8 +133,8 @@ scheduler_auto_uses(const struct device *device)
 bool
 scheduler_fell_back(const struct search *search)
 {
-	return search->choice == GEONN_DEVICE_AUTO && scheduler.device_count > 1 &&
-		scheduler.threads[search->device].device->operations->kind == GEONN_KIND_CPU;
+	return search->choice == GEONN_DEVICE_AUTO &&
+		is_outranked(scheduler.threads[search->device].device, false);
 }
 
 bool
@@ -150,7 +145,7 @@ scheduler_can_serve(enum geonn_device_choice choice, struct failure *failure)
 			serves(scheduler.threads[i].device, choice))
 			return true;
 	return fail(failure, GEONN_ERROR_NO_DEVICE,
-				choice == GEONN_DEVICE_CUDA ? "no GPU can be used" : "no device can be used");
+				backends_means_gpus(choice) ? "no GPU can be used" : "no device can be used");
 }
 
 /*

@@ -50,7 +50,7 @@ extern bool scheduler_can_serve(enum geonn_device_choice choice,
 /* Whether choice auto uses this device. */
 extern bool scheduler_auto_uses(const struct device *device);
 
-/* Whether the CPU answered a search that was for GPUs, which cannot be used. */
+/* Whether a search of choice auto was answered by a device that comes after others, which cannot be used. */
 extern bool scheduler_fell_back(const struct search *search);
 
 /*

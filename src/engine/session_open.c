@@ -18,7 +18,7 @@ choose_device(struct session *session, uint32_t choice)
 {
 	struct failure failure;
 
-	if (choice > GEONN_DEVICE_CUDA)
+	if (choice >= GEONN_DEVICE_CHOICE_COUNT)
 	{
 		session_fail_protocol(session, "unknown choice of devices");
 		return false;

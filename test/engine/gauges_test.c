@@ -13,7 +13,7 @@
 #define DEVICES 6
 
 static const struct device_operations cpu_operations = {.kind = GEONN_KIND_CPU};
-static const struct device_operations gpu_operations = {.kind = GEONN_KIND_CUDA};
+static const struct device_operations gpu_operations = {.kind = GEONN_KIND_CUDA,.is_gpu = true};
 
 static struct device devices[DEVICES] = {
 	{.operations = &cpu_operations,.usable = true},
