@@ -151,7 +151,7 @@ geonn_cache_find(Oid schema, const char *name)
 }
 
 void
-geonn_cache_raise_gone(const GeonnCache *cache)
+geonn_cache_raise_missing(const GeonnCache *cache)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -164,7 +164,7 @@ geonn_cache_find_again(const GeonnCache *cache)
 	GeonnCache *found = geonn_cache_find(cache->schema, cache->name);
 
 	if (found->id != cache->id)
-		geonn_cache_raise_gone(cache);
+		geonn_cache_raise_missing(cache);
 	return found;
 }
 

@@ -66,11 +66,11 @@ extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
 
 /*
  * The same cache as it is by now; called when it is locked.  Raises an error where it is
- * gone or has another name.
+ * dropped or has another name.
  */
 extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
 __attribute__((noreturn))
-extern void geonn_cache_raise_gone(const GeonnCache *cache);
+extern void geonn_cache_raise_missing(const GeonnCache *cache);
 
 /*
  * Lock the cache's table until the transaction ends, so that it keeps its owner.  Raises an

@@ -2,7 +2,7 @@
  * cache_changed.c
  *		Changes of a cache's table by anything but its refresh.
  *
- * A refresh may trust the row of geonn_cache_seen only if every other change of the table
+ * A refresh may trust the row of geonn_cache_last_run only if every other change of the table
  * deletes that row.  Two triggers do so, both ENABLE ALWAYS: one AFTER INSERT, UPDATE or
  * DELETE for each row, one AFTER TRUNCATE.  Row triggers fire on the table that has the
  * row, so they notice statements that name a parent or a partitioned table, rows that
@@ -15,7 +15,7 @@
  * of events.  Only a statement of the very plan that the refresh executes is its own:
  * what its triggers, rules or functions write has the triggers, and is noticed.
  *
- * The owner can disable, replace or drop the triggers.  The signature of what a refresh saw
+ * The owner can disable, replace or drop the triggers.  The signature of the last run
  * (cache_seen.c) therefore has the identity of both: the OID, and which version of the
  * row of pg_trigger it is.  They are read with the run's snapshot: a trigger that was
  * off and is on again has another version for the first run that sees what was written
@@ -229,7 +229,7 @@ geonn_changes_execute(const GeonnCache *cache, SPIPlanPtr statement, const Cache
 
 /* ---- changes by others ---- */
 
-/* whose row of geonn_cache_seen this subtransaction has deleted */
+/* whose row of geonn_cache_last_run this subtransaction has deleted */
 static struct
 {
 	Oid			target;
@@ -244,7 +244,7 @@ geonn_changes_forget(void)
 
 /*
  * Of all rows that a subtransaction changes the first one tells.  No other session makes a row
- * of geonn_cache_seen meanwhile: it would wait for this one, which has the table locked.  The
+ * of geonn_cache_last_run meanwhile: it would wait for this one, which has the table locked.  The
  * snapshot is the latest, in any isolation level: the row may be newer than the transaction's.
  */
 Datum
@@ -269,7 +269,7 @@ geonn_cache_changed(PG_FUNCTION_ARGS)
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	SPI_connect();
 	(void) geonn_catalog_run(geonn_cache_schema(fcinfo),
-							 "DELETE FROM $S.geonn_cache_seen s USING $S.geonn_cache c"
+							 "DELETE FROM $S.geonn_cache_last_run s USING $S.geonn_cache c"
 							 " WHERE s.cache OPERATOR(pg_catalog.=) c.id"
 							 " AND c.target::pg_catalog.oid OPERATOR(pg_catalog.=) $1",
 							 snapshot, 1, &type, &value, NULL);

@@ -26,7 +26,7 @@ extern bool geonn_changes_sign(StringInfo text, const GeonnCache *cache);
 extern int	geonn_changes_execute(const GeonnCache *cache, SPIPlanPtr statement,
 								  const CachedPlan *plan);
 
-/* This transaction makes a row of geonn_cache_seen: changes are to delete it. */
+/* This transaction makes a row of geonn_cache_last_run: changes are to delete it. */
 extern void geonn_changes_forget(void);
 
 /* Called once by _PG_init. */

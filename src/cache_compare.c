@@ -1,14 +1,14 @@
 /*
  * cache_compare.c
- *		What has changed of a source since its copy was made.
+ *		What has changed of a source since its baseline was made.
  *
- * The source is read once, for the sums of all parts.  If some came out otherwise, the
- * hashes of these parts' rows are put into a table, and the source is read again: a row
- * of such a part that is in the table is taken off it, and one that is not has come.  What is
- * left in the table in the end has gone.
+ * The source is read once, for the sums of all blocks.  If some came out otherwise, the
+ * hashes of these blocks' rows are put into a table, and the source is read again: a row
+ * of such a block that is in the table is taken off it, and one that is not was added.  What is
+ * left in the table in the end was removed.
  *
  * Where the source is only those rows that may have changed, they are kept, by their ids, and
- * the whole copy is read instead.
+ * the whole baseline is read instead.
  */
 #include "postgres.h"
 
@@ -44,7 +44,7 @@ typedef struct KnownRow
 #include "lib/simplehash.h"
 
 /* points that are added to sums at a time */
-#define PLACES_AT_ONCE	64
+#define FINGERPRINTS_AT_ONCE	64
 
 typedef struct Sum
 {
@@ -54,19 +54,19 @@ typedef struct Sum
 
 typedef struct Comparison
 {
-	GeonnCopy  *copy;
+	GeonnBaseline *baseline;
 	MemoryContext context;		/* of what is found */
 	MemoryContext row_context;
 	StringInfoData bytes;
-	Sum		   *sums;			/* [copy->count] */
-	CopyPlace	waiting[PLACES_AT_ONCE];	/* that are to be added to them */
+	Sum		   *sums;			/* [baseline->count] */
+	Fingerprint waiting[FINGERPRINTS_AT_ONCE];	/* that are to be added to them */
 	int			waiting_count;
-	bool	   *changed;		/* [copy->count] */
-	known_hash *known;			/* rows of changed parts; or ids of rows that were read */
-	CopyRow		row;			/* for what is not looked at */
-	CopyChanges *changes;
+	bool	   *changed;		/* [baseline->count] */
+	known_hash *known;			/* rows of changed blocks; or ids of rows that were read */
+	BaselineRow row;			/* for what is not looked at */
+	BaselineChanges *changes;
 	uint64		added_room;
-	uint64		gone_room;
+	uint64		removed_room;
 	Size		memory;			/* that is left */
 	bool		too_many;
 } Comparison;
@@ -77,12 +77,12 @@ typedef struct Comparison
  * Write a row's bytes, with memory that lives until end_row.
  */
 static void
-begin_row(Comparison *comparison, const PointRow *row, CopyPlace *place)
+begin_row(Comparison *comparison, const PointRow *row, Fingerprint *fingerprint)
 {
 	MemoryContext former = MemoryContextSwitchTo(comparison->row_context);
 
 	resetStringInfo(&comparison->bytes);
-	geonn_copy_write(comparison->copy, row, &comparison->bytes, place);
+	geonn_baseline_write(comparison->baseline, row, &comparison->bytes, fingerprint);
 	MemoryContextSwitchTo(former);
 }
 
@@ -97,25 +97,25 @@ end_row(Comparison *comparison)
 /* ---- sums ---- */
 
 /*
- * Add the points that wait to the sums of their parts.  Where each of the three arrays
+ * Add the points that wait to the sums of their blocks.  Where each of the three arrays
  * is looked at next is known beforehand, and none of them is likely to be in a cache.
  */
 static void
 add_waiting(Comparison *comparison)
 {
-	const GeonnCopy *copy = comparison->copy;
-	uint32		part[PLACES_AT_ONCE];
+	const GeonnBaseline *baseline = comparison->baseline;
+	uint32		block[FINGERPRINTS_AT_ONCE];
 
 	for (int i = 0; i < comparison->waiting_count; i++)
-		geonn_copy_prefetch(copy, comparison->waiting[i].key);
+		geonn_baseline_prefetch(baseline, comparison->waiting[i].key);
 	for (int i = 0; i < comparison->waiting_count; i++)
 	{
-		part[i] = geonn_copy_find(copy, comparison->waiting[i].key);
-		__builtin_prefetch(&comparison->sums[part[i]], 1);
+		block[i] = geonn_baseline_find_block(baseline, comparison->waiting[i].key);
+		__builtin_prefetch(&comparison->sums[block[i]], 1);
 	}
 	for (int i = 0; i < comparison->waiting_count; i++)
 	{
-		Sum		   *sum = &comparison->sums[part[i]];
+		Sum		   *sum = &comparison->sums[block[i]];
 
 		sum->hash[0] += comparison->waiting[i].hash[0];
 		sum->hash[1] += comparison->waiting[i].hash[1];
@@ -129,32 +129,32 @@ add_to_sum(void *state, const PointRow *row)
 {
 	Comparison *comparison = state;
 
-	if (!geonn_copy_has(&comparison->copy->shape, row))
+	if (!geonn_baseline_has(&comparison->baseline->schema, row))
 		return;
 	begin_row(comparison, row, &comparison->waiting[comparison->waiting_count++]);
-	if (comparison->waiting_count == PLACES_AT_ONCE)
+	if (comparison->waiting_count == FINGERPRINTS_AT_ONCE)
 		add_waiting(comparison);
 	end_row(comparison);
 }
 
 /*
- * The parts whose sums are not what they were; returns how many.
+ * The blocks whose sums are not what they were; returns how many.
  */
 static uint32
-find_changed(Comparison *comparison, uint32 *parts)
+find_changed(Comparison *comparison, uint32 *blocks)
 {
-	const GeonnCopy *copy = comparison->copy;
+	const GeonnBaseline *baseline = comparison->baseline;
 	uint32		count = 0;
 
-	for (uint32 i = 0; i < copy->count; i++)
+	for (uint32 i = 0; i < baseline->count; i++)
 	{
 		const Sum  *sum = &comparison->sums[i];
 
-		if (sum->rows == copy->parts[i].rows && sum->hash[0] == copy->parts[i].hash[0] &&
-			sum->hash[1] == copy->parts[i].hash[1])
+		if (sum->rows == baseline->blocks[i].rows && sum->hash[0] == baseline->blocks[i].hash[0] &&
+			sum->hash[1] == baseline->blocks[i].hash[1])
 			continue;
 		comparison->changed[i] = true;
-		parts[count++] = i;
+		blocks[count++] = i;
 	}
 	return count;
 }
@@ -162,22 +162,22 @@ find_changed(Comparison *comparison, uint32 *parts)
 /* ---- rows ---- */
 
 /*
- * Go through a part's rows.
+ * Go through a block's rows.
  */
 static void
-for_each_row(Comparison *comparison, uint32 part, const char *contents, Size length,
-			 void (*visit) (Comparison *comparison, const CopyChange *row))
+for_each_row(Comparison *comparison, uint32 block, const char *contents, Size length,
+			 void (*visit) (Comparison *comparison, const BaselineChange *row))
 {
-	const GeonnCopy *copy = comparison->copy;
+	const GeonnBaseline *baseline = comparison->baseline;
 	const char *end = contents + length;
 	MemoryContext former = MemoryContextSwitchTo(comparison->row_context);
-	CopyChange	row = {.part = part};
-	float		bound;
+	BaselineChange row = {.block = block};
+	float		reach;
 
-	for (; geonn_copy_next(&copy->shape, &contents, end, &comparison->row, &bound, &row.bytes,
-						   &row.length); row.row++)
+	for (; geonn_baseline_next(&baseline->schema, &contents, end, &comparison->row, &reach, &row.bytes,
+							   &row.length); row.row++)
 	{
-		row.place = geonn_copy_place(copy, row.bytes, row.length);
+		row.fingerprint = geonn_baseline_fingerprint(baseline, row.bytes, row.length);
 		visit(comparison, &row);
 		MemoryContextReset(comparison->row_context);
 	}
@@ -185,9 +185,9 @@ for_each_row(Comparison *comparison, uint32 part, const char *contents, Size len
 }
 
 static void
-learn_row(Comparison *comparison, const CopyChange *row)
+learn_row(Comparison *comparison, const BaselineChange *row)
 {
-	RowHash		hash = {{row->place.hash[0], row->place.hash[1]}};
+	RowHash		hash = {{row->fingerprint.hash[0], row->fingerprint.hash[1]}};
 	bool		found;
 	KnownRow   *known = known_insert(comparison->known, hash, &found);
 
@@ -197,18 +197,18 @@ learn_row(Comparison *comparison, const CopyChange *row)
 }
 
 static void
-learn_part(void *state, uint32 part, const char *contents, Size length)
+learn_block(void *state, uint32 block, const char *contents, Size length)
 {
-	for_each_row(state, part, contents, length, learn_row);
+	for_each_row(state, block, contents, length, learn_row);
 }
 
 /*
  * Take a row off the table; false where it is not there.
  */
 static bool
-take_off(Comparison *comparison, const CopyPlace *place)
+take_off(Comparison *comparison, const Fingerprint *fingerprint)
 {
-	RowHash		hash = {{place->hash[0], place->hash[1]}};
+	RowHash		hash = {{fingerprint->hash[0], fingerprint->hash[1]}};
 	KnownRow   *known = known_lookup(comparison->known, hash);
 
 	if (known == NULL || known->count == 0)
@@ -221,10 +221,10 @@ take_off(Comparison *comparison, const CopyPlace *place)
  * Add to the changes, with a copy of its bytes.
  */
 static void
-add_change(Comparison *comparison, CopyChange **changes, uint64 *count, uint64 *room,
-		   const CopyChange *change)
+add_change(Comparison *comparison, BaselineChange **changes, uint64 *count, uint64 *room,
+		   const BaselineChange *change)
 {
-	Size		needed = sizeof(CopyChange) + change->length;
+	Size		needed = sizeof(BaselineChange) + change->length;
 	char	   *bytes;
 
 	if (comparison->too_many || needed > comparison->memory)
@@ -237,8 +237,8 @@ add_change(Comparison *comparison, CopyChange **changes, uint64 *count, uint64 *
 	{
 		*room = Max(*room * 2, 64);
 		*changes = *count == 0 ?
-			MemoryContextAllocHuge(comparison->context, *room * sizeof(CopyChange)) :
-			repalloc_huge(*changes, *room * sizeof(CopyChange));
+			MemoryContextAllocHuge(comparison->context, *room * sizeof(BaselineChange)) :
+			repalloc_huge(*changes, *room * sizeof(BaselineChange));
 	}
 	bytes = MemoryContextAlloc(comparison->context, change->length);
 	memcpy(bytes, change->bytes, change->length);
@@ -247,12 +247,12 @@ add_change(Comparison *comparison, CopyChange **changes, uint64 *count, uint64 *
 }
 
 /*
- * Add the row at hand, whose part change has, to those that have come.
+ * Add the row at hand, whose block change has, to those that were added.
  */
 static void
-add_row(Comparison *comparison, CopyChange *change)
+add_row(Comparison *comparison, BaselineChange *change)
 {
-	CopyChanges *changes = comparison->changes;
+	BaselineChanges *changes = comparison->changes;
 
 	change->bytes = comparison->bytes.data;
 	change->length = comparison->bytes.len;
@@ -263,67 +263,67 @@ static void
 look_for_row(void *state, const PointRow *row)
 {
 	Comparison *comparison = state;
-	CopyChange	change = {0};
+	BaselineChange change = {0};
 
-	if (!geonn_copy_has(&comparison->copy->shape, row))
+	if (!geonn_baseline_has(&comparison->baseline->schema, row))
 		return;
-	begin_row(comparison, row, &change.place);
-	change.part = geonn_copy_find(comparison->copy, change.place.key);
-	if (comparison->changed[change.part] && !take_off(comparison, &change.place))
+	begin_row(comparison, row, &change.fingerprint);
+	change.block = geonn_baseline_find_block(comparison->baseline, change.fingerprint.key);
+	if (comparison->changed[change.block] && !take_off(comparison, &change.fingerprint))
 		add_row(comparison, &change);
 	end_row(comparison);
 }
 
 static void
-see_whether_gone(Comparison *comparison, const CopyChange *row)
+see_whether_removed(Comparison *comparison, const BaselineChange *row)
 {
-	if (take_off(comparison, &row->place))
-		add_change(comparison, &comparison->changes->gone, &comparison->changes->gone_count,
-				   &comparison->gone_room, row);
+	if (take_off(comparison, &row->fingerprint))
+		add_change(comparison, &comparison->changes->removed, &comparison->changes->removed_count,
+				   &comparison->removed_room, row);
 }
 
 static void
-find_gone(void *state, uint32 part, const char *contents, Size length)
+find_removed(void *state, uint32 block, const char *contents, Size length)
 {
-	for_each_row(state, part, contents, length, see_whether_gone);
+	for_each_row(state, block, contents, length, see_whether_removed);
 }
 
 static int
-by_place(const void *first, const void *second)
+by_key_of_block(const void *first, const void *second)
 {
-	const CopyChange *a = first;
-	const CopyChange *b = second;
+	const BaselineChange *a = first;
+	const BaselineChange *b = second;
 
-	if (a->part != b->part)
-		return a->part < b->part ? -1 : 1;
-	return a->place.key < b->place.key ? -1 : a->place.key > b->place.key;
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
+	return a->fingerprint.key < b->fingerprint.key ? -1 : a->fingerprint.key > b->fingerprint.key;
 }
 
 /* ---- the comparison ---- */
 
 /*
- * Find the changes of these parts; false where there are too many.
+ * Find the changes of these blocks; false where there are too many.
  */
 static bool
-find_changes(Comparison *comparison, const PointSource *source, const uint32 *parts, uint32 count)
+find_changes(Comparison *comparison, const PointSource *source, const uint32 *blocks, uint32 count)
 {
-	GeonnCopy  *copy = comparison->copy;
-	CopyChanges *changes = comparison->changes;
+	GeonnBaseline *baseline = comparison->baseline;
+	BaselineChanges *changes = comparison->changes;
 	uint64		rows = 0;
 
 	for (uint32 i = 0; i < count; i++)
-		rows += copy->parts[parts[i]].rows;
+		rows += baseline->blocks[blocks[i]].rows;
 	if (rows * 2 * sizeof(KnownRow) > comparison->memory)
 		return false;
 	comparison->memory -= rows * 2 * sizeof(KnownRow);
 	comparison->known = known_create(CurrentMemoryContext, (uint32) rows, NULL);
-	geonn_copy_read_parts(copy, parts, count, GetActiveSnapshot(), learn_part, comparison);
+	geonn_baseline_read_blocks(baseline, blocks, count, GetActiveSnapshot(), learn_block, comparison);
 	geonn_read_points(source, GEONN_INVALID_COUNTED, look_for_row, comparison);
-	geonn_copy_read_parts(copy, parts, count, GetActiveSnapshot(), find_gone, comparison);
+	geonn_baseline_read_blocks(baseline, blocks, count, GetActiveSnapshot(), find_removed, comparison);
 	if (comparison->too_many)
 		return false;
 	if (changes->added_count > 0)
-		qsort(changes->added, changes->added_count, sizeof(CopyChange), by_place);
+		qsort(changes->added, changes->added_count, sizeof(BaselineChange), by_key_of_block);
 	return true;
 }
 
@@ -332,12 +332,12 @@ find_changes(Comparison *comparison, const PointSource *source, const uint32 *pa
 static RowHash
 hash_of_id(const Comparison *comparison, const char *bytes)
 {
-	const GeonnCopy *copy = comparison->copy;
+	const GeonnBaseline *baseline = comparison->baseline;
 	Size		length;
-	const char *id = geonn_copy_id(&copy->shape, bytes, &length);
+	const char *id = geonn_baseline_id(&baseline->schema, bytes, &length);
 	RowHash		hash;
 
-	geonn_siphash(copy->seed, id, length, hash.hash);
+	geonn_siphash(baseline->seed, id, length, hash.hash);
 	return hash;
 }
 
@@ -345,17 +345,17 @@ hash_of_id(const Comparison *comparison, const char *bytes)
 #define NOT_ADDED PG_UINT64_MAX
 
 /*
- * A row that may have changed: take it for one that did, until the copy shows that it did
+ * A row that may have changed: take it for one that did, until the baseline shows that it did
  * not.
  */
 static void
 take_some(void *state, const PointRow *row)
 {
 	Comparison *comparison = state;
-	const GeonnCopy *copy = comparison->copy;
-	bool		has = geonn_copy_has(&copy->shape, row);
+	const GeonnBaseline *baseline = comparison->baseline;
+	bool		has = geonn_baseline_has(&baseline->schema, row);
 	PointRow	written = *row;
-	CopyChange	change = {0};
+	BaselineChange change = {0};
 	KnownRow   *known;
 	bool		found;
 
@@ -363,60 +363,60 @@ take_some(void *state, const PointRow *row)
 		return;
 	if (!has)
 		written.status = POINT_VALID;	/* its id is all that counts */
-	begin_row(comparison, &written, &change.place);
+	begin_row(comparison, &written, &change.fingerprint);
 	known = known_insert(comparison->known, hash_of_id(comparison, comparison->bytes.data), &found);
 	known->count = 1;
 	known->added = NOT_ADDED;
 	if (has)
 	{
 		known->added = comparison->changes->added_count;
-		change.part = geonn_copy_find(copy, change.place.key);
+		change.block = geonn_baseline_find_block(baseline, change.fingerprint.key);
 		add_row(comparison, &change);
 	}
 	end_row(comparison);
 }
 
 /*
- * A row of the copy: it has gone if its id was read, and is not as it was.
+ * A row of the baseline: it was removed if its id was read, and is not as it was.
  */
 static void
-look_for_id(Comparison *comparison, const CopyChange *row)
+look_for_id(Comparison *comparison, const BaselineChange *row)
 {
-	CopyChanges *changes = comparison->changes;
+	BaselineChanges *changes = comparison->changes;
 	KnownRow   *known = known_lookup(comparison->known, hash_of_id(comparison, row->bytes));
-	CopyChange *added;
+	BaselineChange *added;
 
 	if (known == NULL)
 		return;
 	added = known->added == NOT_ADDED ? NULL : &changes->added[known->added];
-	if (added != NULL && added->place.hash[0] == row->place.hash[0] &&
-		added->place.hash[1] == row->place.hash[1])
+	if (added != NULL && added->fingerprint.hash[0] == row->fingerprint.hash[0] &&
+		added->fingerprint.hash[1] == row->fingerprint.hash[1])
 		added->bytes = NULL;
 	else
-		add_change(comparison, &changes->gone, &changes->gone_count, &comparison->gone_room, row);
+		add_change(comparison, &changes->removed, &changes->removed_count, &comparison->removed_room, row);
 }
 
 static void
-find_ids(void *state, uint32 part, const char *contents, Size length)
+find_ids(void *state, uint32 block, const char *contents, Size length)
 {
-	for_each_row(state, part, contents, length, look_for_id);
+	for_each_row(state, block, contents, length, look_for_id);
 }
 
 static bool
-find_some(Comparison *comparison, const PointSource *source, InvalidPolicy invalid, uint32 *parts)
+find_some(Comparison *comparison, const PointSource *source, InvalidPolicy invalid, uint32 *blocks)
 {
-	CopyChanges *changes = comparison->changes;
+	BaselineChanges *changes = comparison->changes;
 	uint64		count = 0;
 
 	comparison->known = known_create(CurrentMemoryContext, 1024, NULL);
 	geonn_read_points(source, invalid, take_some, comparison);
 	if (comparison->too_many)
 		return false;
-	for (uint32 i = 0; i < comparison->copy->count; i++)
-		parts[i] = i;
+	for (uint32 i = 0; i < comparison->baseline->count; i++)
+		blocks[i] = i;
 	if (comparison->known->members > 0)
-		geonn_copy_read_parts(comparison->copy, parts, comparison->copy->count,
-							  GetActiveSnapshot(), find_ids, comparison);
+		geonn_baseline_read_blocks(comparison->baseline, blocks, comparison->baseline->count,
+								   GetActiveSnapshot(), find_ids, comparison);
 	for (uint64 i = 0; i < changes->added_count; i++)
 	{
 		if (changes->added[i].bytes != NULL)
@@ -424,45 +424,45 @@ find_some(Comparison *comparison, const PointSource *source, InvalidPolicy inval
 	}
 	changes->added_count = count;
 	if (count > 0)
-		qsort(changes->added, count, sizeof(CopyChange), by_place);
+		qsort(changes->added, count, sizeof(BaselineChange), by_key_of_block);
 	return !comparison->too_many;
 }
 
 /* ---- both ---- */
 
 static bool
-find(GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid, bool some,
-	 Size memory, CopyChanges *changes)
+find(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid, bool some,
+	 Size memory, BaselineChanges *changes)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
 	Comparison	comparison = {
-		.copy = copy,
+		.baseline = baseline,
 		.context = former,
 		.changes = changes,
 		.memory = memory
 	};
-	uint32	   *parts = MemoryContextAllocHuge(context, copy->count * sizeof(uint32));
+	uint32	   *blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
 	uint32		count;
 	bool		found;
 
-	*changes = (CopyChanges) {0};
+	*changes = (BaselineChanges) {0};
 	comparison.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&comparison.bytes);
-	comparison.row = geonn_copy_row(&copy->shape);
-	comparison.sums = MemoryContextAllocExtended(context, copy->count * sizeof(Sum),
+	comparison.row = geonn_baseline_row(&baseline->schema);
+	comparison.sums = MemoryContextAllocExtended(context, baseline->count * sizeof(Sum),
 												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	comparison.changed = MemoryContextAllocExtended(context, copy->count * sizeof(bool),
+	comparison.changed = MemoryContextAllocExtended(context, baseline->count * sizeof(bool),
 													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	if (some)
-		found = find_some(&comparison, source, invalid, parts);
+		found = find_some(&comparison, source, invalid, blocks);
 	else
 	{
 		geonn_read_points(source, invalid, add_to_sum, &comparison);
 		add_waiting(&comparison);
-		count = find_changed(&comparison, parts);
-		found = count == 0 || find_changes(&comparison, source, parts, count);
+		count = find_changed(&comparison, blocks);
+		found = count == 0 || find_changes(&comparison, source, blocks, count);
 	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
@@ -470,15 +470,15 @@ find(GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid, bool som
 }
 
 bool
-geonn_copy_compare(GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
-				   Size memory, CopyChanges *changes)
+geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid,
+					   Size memory, BaselineChanges *changes)
 {
-	return find(copy, source, invalid, false, memory, changes);
+	return find(baseline, source, invalid, false, memory, changes);
 }
 
 bool
-geonn_copy_compare_some(GeonnCopy *copy, const PointSource *source, InvalidPolicy invalid,
-						Size memory, CopyChanges *changes)
+geonn_baseline_compare_some(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid,
+							Size memory, BaselineChanges *changes)
 {
-	return find(copy, source, invalid, true, memory, changes);
+	return find(baseline, source, invalid, true, memory, changes);
 }

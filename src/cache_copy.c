@@ -1,32 +1,32 @@
 /*
  * cache_copy.c
- *		What the last refresh of a cache saw: copies of its points.
+ *		Baselines: the points that the last refresh of a cache read.
  *
  * A refresh that is to do less than search for everything must know what has changed since
- * the last one.  So there is a copy of the points that the last one saw, of both
- * sides, in tables of the extension that are unlogged: it can be had anew.
+ * the last one.  So the last one keeps the points that it read of each side, its baseline, in
+ * unlogged tables of the extension: a baseline can be made anew.
  *
- * The points of a copy are in parts of some dozens that are near each other: they are in the
+ * The points of a baseline are in blocks of some dozens that are near each other: they are in the
  * order of a key, which is a space-filling curve (Morton's) through a grid of
  * latitudes and longitudes; its last bits are of a hash of the point, so that many
- * points at one place have different keys.  A part has all points whose keys are between
- * its own first key and the next part's.  The parts' contents are rows of
- * geonn_cache_part; the directory, which a refresh reads whole, has of each part
+ * points at one place have different keys.  A block has all points whose keys are between
+ * its own first key and the next block's.  The blocks' contents are rows of
+ * geonn_cache_block; the directory, which a refresh reads whole, has of each block
  *
  *	 - the first key;
  *	 - a sum of the hashes of its points.  A point's hash is of all its bytes: id,
  *	   coordinates, by columns.  When the table is read again each row's hash is added to
- *	   the sum of the part where its key says that it belongs; where the sum comes out
- *	   the same the part has not changed.  So what has changed is found by one
+ *	   the sum of the block where its key says that it belongs; where the sum comes out
+ *	   the same the block has not changed.  So what has changed is found by one
  *	   scan of a table in no particular order, with memory for the directory
  *	   alone.  Sums and hashes have 128 bits and depend on a secret seed of the
- *	   copy, the hash's key; two states of a part have the same one by an accident that has
+ *	   baseline, the hash's key; two states of a block have the same one by an accident that has
  *	   to be waited for longer than for any other fault of a machine, as with the sums
  *	   that file systems and version control trust;
- *	 - a ball around all its points, and the greatest of their bounds, by which
+ *	 - a ball around all its points, and the greatest of their reaches, by which
  *	   cache_incremental.c passes over what changes of the references cannot reach.
  *
- * A point's bound is how far its neighbours reach: the distance of the last of its k
+ * A point's reach is how far its neighbours reach: the distance of the last of its k
  * nearest, or the greatest distance that was asked for where it has fewer.
  */
 #include "postgres.h"
@@ -41,61 +41,61 @@
 #include "cache_copy.h"
 #include "common/siphash.h"
 
-/* parts that are read by one statement */
-#define PARTS_A_READING	1024
+/* blocks that are read by one statement */
+#define BLOCKS_A_READING	1024
 
 /* bits of a key that tell which of the jumps it is in */
 #define JUMP_BITS		16
 
-/* bits of a key that are not of its place */
+/* bits of a key that are of the point's hash, not of its cell */
 #define HASH_BITS		16
 
-/* the key of a point without a place is the last one */
+/* the key of a point without coordinates is the last one */
 #define UNPLACED_KEY	PG_UINT64_MAX
 
-/* ---- shape ---- */
+/* ---- schema ---- */
 
-static CopyType
+static BaselineType
 type_of(const PointColumn *column)
 {
-	CopyType	type;
+	BaselineType type;
 
 	get_typlenbyval(column->base_type, &type.length, &type.by_value);
 	return type;
 }
 
-GeonnCopy *
-geonn_copy_create(const GeonnCache *cache, CacheSide side, const PointSource *source, int metric,
-				  bool keeps_unplaced, const uint64 *seed)
+GeonnBaseline *
+geonn_baseline_create(const GeonnCache *cache, CacheSide side, const PointSource *source, int metric,
+					  bool keeps_unplaced, const uint64 *seed)
 {
-	GeonnCopy  *copy = palloc0(sizeof(GeonnCopy));
+	GeonnBaseline *baseline = palloc0(sizeof(GeonnBaseline));
 
-	copy->cache = cache;
-	copy->context = CurrentMemoryContext;
-	copy->keep_room = (Size) maintenance_work_mem * 1024 / 2;
-	copy->side = side;
-	copy->metric = metric;
-	copy->seed[0] = seed[0];
-	copy->seed[1] = seed[1];
-	copy->shape.id = type_of(&source->columns[COLUMN_ID]);
-	copy->shape.by_count = source->by_count;
-	copy->shape.by = palloc(source->by_count * sizeof(CopyType));
+	baseline->cache = cache;
+	baseline->context = CurrentMemoryContext;
+	baseline->keep_room = (Size) maintenance_work_mem * 1024 / 2;
+	baseline->side = side;
+	baseline->metric = metric;
+	baseline->seed[0] = seed[0];
+	baseline->seed[1] = seed[1];
+	baseline->schema.id = type_of(&source->columns[COLUMN_ID]);
+	baseline->schema.by_count = source->by_count;
+	baseline->schema.by = palloc(source->by_count * sizeof(BaselineType));
 	for (int i = 0; i < source->by_count; i++)
-		copy->shape.by[i] = type_of(&source->by[i]);
-	copy->shape.keeps_unplaced = keeps_unplaced;
-	return copy;
+		baseline->schema.by[i] = type_of(&source->by[i]);
+	baseline->schema.keeps_unplaced = keeps_unplaced;
+	return baseline;
 }
 
 bool
-geonn_copy_has(const CopyShape *shape, const PointRow *row)
+geonn_baseline_has(const BaselineSchema *schema, const PointRow *row)
 {
-	return row->status == POINT_VALID || shape->keeps_unplaced;
+	return row->status == POINT_VALID || schema->keeps_unplaced;
 }
 
 /* ---- bytes ---- */
 
 static void
-write_value(StringInfo bytes, CopyType type, Datum value)
+write_value(StringInfo bytes, BaselineType type, Datum value)
 {
 	if (type.by_value)
 		appendBinaryStringInfo(bytes, (char *) &value, sizeof(value));
@@ -124,10 +124,10 @@ write_value(StringInfo bytes, CopyType type, Datum value)
 }
 
 static const char *
-read_value(const char *bytes, CopyType type, Datum *value)
+read_value(const char *bytes, BaselineType type, Datum *value)
 {
 	uint32		length;
-	char	   *copy;
+	char	   *owned;
 
 	if (type.by_value)
 	{
@@ -136,26 +136,26 @@ read_value(const char *bytes, CopyType type, Datum *value)
 	}
 	if (type.length > 0)
 	{
-		copy = palloc(type.length);
-		memcpy(copy, bytes, type.length);
-		*value = PointerGetDatum(copy);
+		owned = palloc(type.length);
+		memcpy(owned, bytes, type.length);
+		*value = PointerGetDatum(owned);
 		return bytes + type.length;
 	}
 	memcpy(&length, bytes, sizeof(length));
 	bytes += sizeof(length);
 	if (type.length == -1)
 	{
-		copy = palloc(length + VARHDRSZ);
-		SET_VARSIZE(copy, length + VARHDRSZ);
-		memcpy(VARDATA(copy), bytes, length);
+		owned = palloc(length + VARHDRSZ);
+		SET_VARSIZE(owned, length + VARHDRSZ);
+		memcpy(VARDATA(owned), bytes, length);
 	}
 	else
 	{
-		copy = palloc(length + 1);
-		memcpy(copy, bytes, length);
-		copy[length] = '\0';
+		owned = palloc(length + 1);
+		memcpy(owned, bytes, length);
+		owned[length] = '\0';
 	}
-	*value = PointerGetDatum(copy);
+	*value = PointerGetDatum(owned);
 	return bytes + length;
 }
 
@@ -189,35 +189,35 @@ cell(double share)
 static uint64
 key_of(double latitude, double longitude, uint64 hash)
 {
-	uint64		place;
+	uint64		cells;
 
 	if (longitude >= 180)
 		longitude -= 360;
-	place = spread(cell((longitude + 180) / 360)) << 1 | spread(cell((latitude + 90) / 180));
-	place = place >> HASH_BITS << HASH_BITS | (hash & ((1 << HASH_BITS) - 1));
-	return Min(place, UNPLACED_KEY - 1);
+	cells = spread(cell((longitude + 180) / 360)) << 1 | spread(cell((latitude + 90) / 180));
+	cells = cells >> HASH_BITS << HASH_BITS | (hash & ((1 << HASH_BITS) - 1));
+	return Min(cells, UNPLACED_KEY - 1);
 }
 
-CopyPlace
-geonn_copy_place(const GeonnCopy *copy, const char *bytes, Size length)
+Fingerprint
+geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Size length)
 {
-	CopyPlace	place;
+	Fingerprint fingerprint;
 	bool		placed;
 	double		coordinates[2];
 
-	geonn_siphash(copy->seed, bytes, length, place.hash);
+	geonn_siphash(baseline->seed, bytes, length, fingerprint.hash);
 	memcpy(&placed, bytes, sizeof(placed));
 	memcpy(coordinates, bytes + sizeof(placed), sizeof(coordinates));
-	place.key = placed ? key_of(coordinates[0], coordinates[1], place.hash[0]) : UNPLACED_KEY;
-	return place;
+	fingerprint.key = placed ? key_of(coordinates[0], coordinates[1], fingerprint.hash[0]) : UNPLACED_KEY;
+	return fingerprint;
 }
 
 /* ---- rows ---- */
 
 void
-geonn_copy_write(const GeonnCopy *copy, const PointRow *row, StringInfo bytes, CopyPlace *place)
+geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes, Fingerprint *fingerprint)
 {
-	const CopyShape *shape = &copy->shape;
+	const BaselineSchema *schema = &baseline->schema;
 	bool		placed = row->status == POINT_VALID;
 	double		coordinates[2] = {0, 0};
 	int			start = bytes->len;
@@ -228,33 +228,33 @@ geonn_copy_write(const GeonnCopy *copy, const PointRow *row, StringInfo bytes, C
 		coordinates[1] = row->longitude;
 	}
 	else if (row->id_is_null)
-		geonn_cache_raise_null(copy->cache);
+		geonn_cache_raise_null(baseline->cache);
 	enlargeStringInfo(bytes, sizeof(placed) + sizeof(coordinates));
 	memcpy(bytes->data + start, &placed, sizeof(placed));
 	memcpy(bytes->data + start + sizeof(placed), coordinates, sizeof(coordinates));
 	bytes->len += sizeof(placed) + sizeof(coordinates);
-	write_value(bytes, shape->id, row->id);
-	for (int i = 0; i < shape->by_count; i++)
+	write_value(bytes, schema->id, row->id);
+	for (int i = 0; i < schema->by_count; i++)
 	{
 		appendStringInfoChar(bytes, !row->by_is_null[i]);
 		if (!row->by_is_null[i])
-			write_value(bytes, shape->by[i], row->by[i]);
+			write_value(bytes, schema->by[i], row->by[i]);
 	}
-	*place = geonn_copy_place(copy, bytes->data + start, bytes->len - start);
+	*fingerprint = geonn_baseline_fingerprint(baseline, bytes->data + start, bytes->len - start);
 }
 
-CopyRow
-geonn_copy_row(const CopyShape *shape)
+BaselineRow
+geonn_baseline_row(const BaselineSchema *schema)
 {
-	return (CopyRow)
+	return (BaselineRow)
 	{
-		.by = palloc(shape->by_count * sizeof(Datum)),
-			.by_is_null = palloc(shape->by_count * sizeof(bool))
+		.by = palloc(schema->by_count * sizeof(Datum)),
+			.by_is_null = palloc(schema->by_count * sizeof(bool))
 	};
 }
 
 const char *
-geonn_copy_read(const CopyShape *shape, const char *bytes, CopyRow *row)
+geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow *row)
 {
 	memcpy(&row->placed, bytes, sizeof(row->placed));
 	bytes += sizeof(row->placed);
@@ -262,26 +262,26 @@ geonn_copy_read(const CopyShape *shape, const char *bytes, CopyRow *row)
 	bytes += sizeof(row->latitude);
 	memcpy(&row->longitude, bytes, sizeof(row->longitude));
 	bytes += sizeof(row->longitude);
-	bytes = read_value(bytes, shape->id, &row->id);
-	for (int i = 0; i < shape->by_count; i++)
+	bytes = read_value(bytes, schema->id, &row->id);
+	for (int i = 0; i < schema->by_count; i++)
 	{
 		row->by_is_null[i] = *bytes++ == 0;
 		if (!row->by_is_null[i])
-			bytes = read_value(bytes, shape->by[i], &row->by[i]);
+			bytes = read_value(bytes, schema->by[i], &row->by[i]);
 	}
 	return bytes;
 }
 
 const char *
-geonn_copy_id(const CopyShape *shape, const char *bytes, Size *length)
+geonn_baseline_id(const BaselineSchema *schema, const char *bytes, Size *length)
 {
 	uint32		stored;
 
 	bytes += sizeof(bool) + 2 * sizeof(double);
-	if (shape->id.by_value)
+	if (schema->id.by_value)
 		*length = sizeof(Datum);
-	else if (shape->id.length > 0)
-		*length = shape->id.length;
+	else if (schema->id.length > 0)
+		*length = schema->id.length;
 	else
 	{
 		memcpy(&stored, bytes, sizeof(stored));
@@ -291,14 +291,14 @@ geonn_copy_id(const CopyShape *shape, const char *bytes, Size *length)
 }
 
 bool
-geonn_copy_next(const CopyShape *shape, const char **contents, const char *end, CopyRow *row,
-				float *bound, const char **bytes, Size *length)
+geonn_baseline_next(const BaselineSchema *schema, const char **contents, const char *end, BaselineRow *row,
+					float *reach, const char **bytes, Size *length)
 {
 	if (*contents >= end)
 		return false;
-	memcpy(bound, *contents, sizeof(*bound));
-	*bytes = *contents + sizeof(*bound);
-	*contents = geonn_copy_read(shape, *bytes, row);
+	memcpy(reach, *contents, sizeof(*reach));
+	*bytes = *contents + sizeof(*reach);
+	*contents = geonn_baseline_read(schema, *bytes, row);
 	*length = *contents - *bytes;
 	return true;
 }
@@ -308,8 +308,8 @@ geonn_copy_next(const CopyShape *shape, const char **contents, const char *end, 
 typedef struct Points
 {
 	GivenPoints given;
-	const CopyShape *shape;
-	CopyRow		row;
+	const BaselineSchema *schema;
+	BaselineRow row;
 	MemoryContext context;		/* of the present row */
 	const void *source;
 	const char *(*bytes) (const void *source, uint64 number);	/* of a row */
@@ -322,7 +322,7 @@ give_point(void *state, uint64 number, PointRow *row)
 	MemoryContext former = MemoryContextSwitchTo(points->context);
 
 	MemoryContextReset(points->context);
-	(void) geonn_copy_read(points->shape, points->bytes(points->source, number), &points->row);
+	(void) geonn_baseline_read(points->schema, points->bytes(points->source, number), &points->row);
 	row->id = points->row.id;
 	row->latitude_is_null = row->longitude_is_null = !points->row.placed;
 	row->latitude = points->row.latitude;
@@ -333,8 +333,8 @@ give_point(void *state, uint64 number, PointRow *row)
 }
 
 const GivenPoints *
-geonn_copy_points(const CopyShape *shape, uint64 count, const void *source,
-				  const char *(*bytes) (const void *source, uint64 number))
+geonn_baseline_points(const BaselineSchema *schema, uint64 count, const void *source,
+					  const char *(*bytes) (const void *source, uint64 number))
 {
 	Points	   *points = palloc0(sizeof(Points));
 
@@ -342,8 +342,8 @@ geonn_copy_points(const CopyShape *shape, uint64 count, const void *source,
 	{
 		count, give_point, points
 	};
-	points->shape = shape;
-	points->row = geonn_copy_row(shape);
+	points->schema = schema;
+	points->row = geonn_baseline_row(schema);
 	points->context = AllocSetContextCreate(CurrentMemoryContext, "geonn point",
 											ALLOCSET_SMALL_SIZES);
 	points->source = source;
@@ -354,22 +354,22 @@ geonn_copy_points(const CopyShape *shape, uint64 count, const void *source,
 /* ---- the directory ---- */
 
 /*
- * The last part whose first key is not greater.  jumps has, for each value of a key's first
- * bits, the last part that begins before all keys with them: from there it is not far.
- * first_keys is small, beside the parts, and likely to be in the processor's cache.
+ * The last block whose first key is not greater.  jumps has, for each value of a key's first
+ * bits, the last block that begins before all keys with them: from there it is not far.
+ * first_keys is small, beside the blocks, and likely to be in the processor's cache.
  */
 uint32
-geonn_copy_find(const GeonnCopy *copy, uint64 key)
+geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key)
 {
 	uint32		jump = (uint32) (key >> (64 - JUMP_BITS));
-	uint32		low = copy->jumps[jump];
-	uint32		high = copy->jumps[jump + 1];
+	uint32		low = baseline->jumps[jump];
+	uint32		high = baseline->jumps[jump + 1];
 
 	while (low < high)
 	{
 		uint32		middle = low + (high - low + 1) / 2;
 
-		if (copy->first_keys[middle] <= key)
+		if (baseline->first_keys[middle] <= key)
 			low = middle;
 		else
 			high = middle - 1;
@@ -378,114 +378,114 @@ geonn_copy_find(const GeonnCopy *copy, uint64 key)
 }
 
 void
-geonn_copy_prefetch(const GeonnCopy *copy, uint64 key)
+geonn_baseline_prefetch(const GeonnBaseline *baseline, uint64 key)
 {
-	__builtin_prefetch(&copy->first_keys[copy->jumps[key >> (64 - JUMP_BITS)]]);
+	__builtin_prefetch(&baseline->first_keys[baseline->jumps[key >> (64 - JUMP_BITS)]]);
 }
 
 static void
-make_jumps(GeonnCopy *copy)
+make_jumps(GeonnBaseline *baseline)
 {
-	uint32		part = 0;
+	uint32		block = 0;
 
-	copy->first_keys = MemoryContextAllocHuge(CurrentMemoryContext, copy->count * sizeof(uint64));
-	for (uint32 i = 0; i < copy->count; i++)
-		copy->first_keys[i] = copy->parts[i].first_key;
-	copy->jumps = palloc(((1 << JUMP_BITS) + 1) * sizeof(uint32));
+	baseline->first_keys = MemoryContextAllocHuge(CurrentMemoryContext, baseline->count * sizeof(uint64));
+	for (uint32 i = 0; i < baseline->count; i++)
+		baseline->first_keys[i] = baseline->blocks[i].first_key;
+	baseline->jumps = palloc(((1 << JUMP_BITS) + 1) * sizeof(uint32));
 	for (uint64 jump = 0; jump < 1 << JUMP_BITS; jump++)
 	{
-		while (part + 1 < copy->count &&
-			   copy->parts[part + 1].first_key <= jump << (64 - JUMP_BITS))
-			part++;
-		copy->jumps[jump] = part;
+		while (block + 1 < baseline->count &&
+			   baseline->blocks[block + 1].first_key <= jump << (64 - JUMP_BITS))
+			block++;
+		baseline->jumps[jump] = block;
 	}
-	copy->jumps[1 << JUMP_BITS] = copy->count - 1;
+	baseline->jumps[1 << JUMP_BITS] = baseline->count - 1;
 }
 
 void
-geonn_copy_load(GeonnCopy *copy, Snapshot snapshot)
+geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Oid			types[] = {INT4OID, INT2OID};
-	Datum		values[] = {Int32GetDatum(copy->cache->id), Int16GetDatum(copy->side)};
+	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side)};
 	uint32		room = 0;
 
 	SPI_connect();
-	(void) geonn_catalog_run(copy->cache->schema,
+	(void) geonn_catalog_run(baseline->cache->schema,
 							 "SELECT contents FROM $S.geonn_cache_directory"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1 AND side OPERATOR(pg_catalog.=) $2"
 							 " ORDER BY number",
 							 snapshot, 2, types, values, NULL);
-	copy->parts = MemoryContextAllocHuge(context,
-										 Max(SPI_processed, 1) * PARTS_A_ROW * sizeof(CopyPart));
-	room = (uint32) SPI_processed * PARTS_A_ROW;
+	baseline->blocks = MemoryContextAllocHuge(context,
+											  Max(SPI_processed, 1) * BLOCKS_A_ROW * sizeof(BaselineBlock));
+	room = (uint32) SPI_processed * BLOCKS_A_ROW;
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		bool		is_null;
 		bytea	   *contents = DatumGetByteaPP(SPI_getbinval(SPI_tuptable->vals[i],
 															 SPI_tuptable->tupdesc, 1, &is_null));
-		uint32		parts = (uint32) (VARSIZE_ANY_EXHDR(contents) / sizeof(CopyPart));
+		uint32		blocks = (uint32) (VARSIZE_ANY_EXHDR(contents) / sizeof(BaselineBlock));
 
-		if (parts > PARTS_A_ROW || copy->count + parts > room)
-			elog(ERROR, "the directory of cache %d is damaged", copy->cache->id);
-		memcpy(copy->parts + copy->count, VARDATA_ANY(contents), parts * sizeof(CopyPart));
-		copy->count += parts;
+		if (blocks > BLOCKS_A_ROW || baseline->count + blocks > room)
+			elog(ERROR, "the directory of cache %d is damaged", baseline->cache->id);
+		memcpy(baseline->blocks + baseline->count, VARDATA_ANY(contents), blocks * sizeof(BaselineBlock));
+		baseline->count += blocks;
 	}
 	SPI_finish();
-	if (copy->count == 0)
-		elog(ERROR, "the directory of cache %d is not there", copy->cache->id);
-	for (uint32 i = 0; i < copy->count; i++)
+	if (baseline->count == 0)
+		elog(ERROR, "the directory of cache %d is not there", baseline->cache->id);
+	for (uint32 i = 0; i < baseline->count; i++)
 	{
-		copy->rows += copy->parts[i].rows;
-		copy->next_number = Max(copy->next_number, copy->parts[i].number + 1);
+		baseline->rows += baseline->blocks[i].rows;
+		baseline->next_number = Max(baseline->next_number, baseline->blocks[i].number + 1);
 	}
-	make_jumps(copy);
+	make_jumps(baseline);
 }
 
-/* ---- parts ---- */
+/* ---- blocks ---- */
 
 /*
- * Parts are often read twice, to be looked at and to be put together anew: those that there is
+ * Blocks are often read twice, to be looked at and to be put together anew: those that there is
  * room for are kept.
  */
 static void
-keep(GeonnCopy *copy, uint32 part, const bytea *contents)
+keep(GeonnBaseline *baseline, uint32 block, const bytea *contents)
 {
 	Size		size = VARSIZE_ANY(contents);
 
-	if (size > copy->keep_room)
+	if (size > baseline->keep_room)
 		return;
-	copy->keep_room -= size;
-	copy->kept[part] = MemoryContextAlloc(copy->context, size);
-	memcpy(copy->kept[part], contents, size);
+	baseline->keep_room -= size;
+	baseline->kept[block] = MemoryContextAlloc(baseline->context, size);
+	memcpy(baseline->kept[block], contents, size);
 }
 
 /*
- * The parts of one statement.  Each is looked up by the primary key, whatever the planner thinks
- * that there is: a join would be one with all parts, as long as nobody has analyzed the table
+ * The blocks of one statement.  Each is looked up by the primary key, whatever the planner thinks
+ * that there is: a join would be one with all blocks, as long as nobody has analyzed the table
  * since it was filled.
  */
 static void
-read_some_parts(GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot snapshot,
-				CopyPartConsumer consume, void *state)
+read_some_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count, Snapshot snapshot,
+				 BlockConsumer consume, void *state)
 {
 	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID};
-	Datum		numbers[PARTS_A_READING];
-	Datum		values[] = {Int32GetDatum(copy->cache->id), Int16GetDatum(copy->side), (Datum) 0};
+	Datum		numbers[BLOCKS_A_READING];
+	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0};
 
 	SPI_connect();
 	for (uint32 i = 0; i < count; i++)
-		numbers[i] = Int32GetDatum((int32) copy->parts[parts[i]].number);
+		numbers[i] = Int32GetDatum((int32) baseline->blocks[blocks[i]].number);
 	values[2] = PointerGetDatum(construct_array(numbers, (int) count, INT4OID, sizeof(int32), true,
 												TYPALIGN_INT));
-	if (geonn_catalog_run(copy->cache->schema,
-						  "SELECT (SELECT p.contents FROM $S.geonn_cache_part p"
+	if (geonn_catalog_run(baseline->cache->schema,
+						  "SELECT (SELECT p.contents FROM $S.geonn_cache_block p"
 						  " WHERE p.cache OPERATOR(pg_catalog.=) $1"
 						  " AND p.side OPERATOR(pg_catalog.=) $2"
 						  " AND p.number OPERATOR(pg_catalog.=) n.number)"
 						  " FROM pg_catalog.unnest($3) AS n(number)",
 						  snapshot, lengthof(types), types, values, NULL) != count)
-		elog(ERROR, "parts of cache %d are missing", copy->cache->id);
+		elog(ERROR, "blocks of cache %d are missing", baseline->cache->id);
 	for (uint32 i = 0; i < count; i++)
 	{
 		bool		is_null;
@@ -493,38 +493,38 @@ read_some_parts(GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot sna
 		bytea	   *contents;
 
 		if (is_null)
-			elog(ERROR, "part %u of cache %d is missing", copy->parts[parts[i]].number,
-				 copy->cache->id);
+			elog(ERROR, "block %u of cache %d is missing", baseline->blocks[blocks[i]].number,
+				 baseline->cache->id);
 		contents = DatumGetByteaPP(value);
-		keep(copy, parts[i], contents);
-		consume(state, parts[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
+		keep(baseline, blocks[i], contents);
+		consume(state, blocks[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
 	}
 	SPI_finish();
 }
 
 void
-geonn_copy_read_parts(GeonnCopy *copy, const uint32 *parts, uint32 count, Snapshot snapshot,
-					  CopyPartConsumer consume, void *state)
+geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count, Snapshot snapshot,
+						   BlockConsumer consume, void *state)
 {
-	if (copy->kept == NULL)
-		copy->kept = MemoryContextAllocExtended(copy->context, copy->count * sizeof(bytea *),
-												MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	if (baseline->kept == NULL)
+		baseline->kept = MemoryContextAllocExtended(baseline->context, baseline->count * sizeof(bytea *),
+													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	while (count > 0)
 	{
 		uint32		some = 0;
 
 		CHECK_FOR_INTERRUPTS();
-		while (some < Min(count, PARTS_A_READING) && copy->kept[parts[some]] == NULL)
+		while (some < Min(count, BLOCKS_A_READING) && baseline->kept[blocks[some]] == NULL)
 			some++;
 		if (some > 0)
-			read_some_parts(copy, parts, some, snapshot, consume, state);
+			read_some_blocks(baseline, blocks, some, snapshot, consume, state);
 		else
 		{
-			const bytea *contents = copy->kept[parts[some++]];
+			const bytea *contents = baseline->kept[blocks[some++]];
 
-			consume(state, parts[0], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
+			consume(state, blocks[0], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
 		}
-		parts += some;
+		blocks += some;
 		count -= some;
 	}
 }

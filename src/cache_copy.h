@@ -1,6 +1,6 @@
 /*
  * cache_copy.h
- *		What the last refresh of a cache saw: copies of its points.
+ *		Baselines: the points that the last refresh of a cache read.
  */
 #ifndef GEONN_CACHE_COPY_H
 #define GEONN_CACHE_COPY_H
@@ -10,7 +10,7 @@
 #include "cache_search.h"
 
 /* entries of the directory in one row of geonn_cache_directory */
-#define PARTS_A_ROW		1024
+#define BLOCKS_A_ROW		1024
 
 /* the two sides of a cache */
 typedef enum CacheSide
@@ -22,30 +22,30 @@ typedef enum CacheSide
 #define CACHE_SIDES 2
 
 /* a value's type, as far as it is stored */
-typedef struct CopyType
+typedef struct BaselineType
 {
 	bool		by_value;
 	int16		length;
-} CopyType;
+} BaselineType;
 
-/* what rows of a copy are */
-typedef struct CopyShape
+/* what rows of a baseline are */
+typedef struct BaselineSchema
 {
-	CopyType	id;
+	BaselineType id;
 	int			by_count;
-	CopyType   *by;				/* [by_count] */
-	bool		keeps_unplaced; /* rows without a place are in it, too */
-} CopyShape;
+	BaselineType *by;			/* [by_count] */
+	bool		keeps_unplaced;	/* rows without coordinates are in it, too */
+} BaselineSchema;
 
 /* what is found of a point without looking at others */
-typedef struct CopyPlace
+typedef struct Fingerprint
 {
-	uint64		key;			/* where it is in the copy's order */
+	uint64		key;			/* where it is in the baseline's order */
 	uint64		hash[2];		/* of all its bytes */
-} CopyPlace;
+} Fingerprint;
 
-/* a point of a copy */
-typedef struct CopyRow
+/* a point of a baseline */
+typedef struct BaselineRow
 {
 	bool		placed;			/* it has coordinates */
 	double		latitude;
@@ -53,173 +53,173 @@ typedef struct CopyRow
 	Datum		id;
 	Datum	   *by;				/* [by_count] */
 	bool	   *by_is_null;
-} CopyRow;
+} BaselineRow;
 
-/* the entry of a part in the directory, as it is stored */
-typedef struct CopyPart
+/* the entry of a block in the directory, as it is stored */
+typedef struct BaselineBlock
 {
-	uint64		first_key;		/* it has the keys from here to the next part's */
+	uint64		first_key;		/* it has the keys from here to the next block's */
 	uint64		hash[2];		/* sums of its rows' */
 	double		latitude;		/* of its centre */
 	double		longitude;
-	double		radius;			/* metres from there to its farthest row; -1: no row is placed */
-	float		bound;			/* greatest of its rows' */
+	double		radius;			/* metres from there to its farthest row; -1: no row has coordinates */
+	float		reach;			/* greatest of its rows' */
 	uint32		number;			/* by which its contents are found */
 	uint32		rows;
 	uint32		unused;
-} CopyPart;
+} BaselineBlock;
 
-typedef struct GeonnCopy
+typedef struct GeonnBaseline
 {
 	const GeonnCache *cache;
 	CacheSide	side;
-	CopyShape	shape;
+	BaselineSchema schema;
 	int			metric;
 	uint64		seed[2];
-	uint32		count;			/* of parts, at least one where the copy exists */
-	CopyPart   *parts;			/* [count], by first_key */
+	uint32		count;			/* of blocks, at least one where the baseline exists */
+	BaselineBlock *blocks;		/* [count], by first_key */
 	uint32		next_number;
 	uint64		rows;
 	MemoryContext context;		/* of what belongs to it */
 	bytea	  **kept;			/* [count]: contents that were read, or NULL */
 	Size		keep_room;		/* bytes that more of them may take */
-	uint64	   *first_keys;		/* [count]; see geonn_copy_find */
+	uint64	   *first_keys;		/* [count]; see geonn_baseline_find_block */
 	uint32	   *jumps;
-} GeonnCopy;
+} GeonnBaseline;
 
-/* A copy without parts, of what this source reads. */
-extern GeonnCopy *geonn_copy_create(const GeonnCache *cache, CacheSide side,
-									const PointSource *source, int metric,
-									bool keeps_unplaced, const uint64 *seed);
+/* A baseline without blocks, of what this source reads. */
+extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, CacheSide side,
+											const PointSource *source, int metric,
+											bool keeps_unplaced, const uint64 *seed);
 
 /* Read its directory, as the snapshot sees it. */
-extern void geonn_copy_load(GeonnCopy *copy, Snapshot snapshot);
+extern void geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot);
 
-/* Is this row one of a copy? */
-extern bool geonn_copy_has(const CopyShape *shape, const PointRow *row);
+/* Is this row one of a baseline? */
+extern bool geonn_baseline_has(const BaselineSchema *schema, const PointRow *row);
 
-/* Add a row's bytes without its bound, and find its place. */
-extern void geonn_copy_write(const GeonnCopy *copy, const PointRow *row, StringInfo bytes,
-							 CopyPlace *place);
+/* Add a row's bytes without its reach, and find its fingerprint. */
+extern void geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes,
+								 Fingerprint *fingerprint);
 
 /* A row to read into, with room for its by columns in the current memory context. */
-extern CopyRow geonn_copy_row(const CopyShape *shape);
+extern BaselineRow geonn_baseline_row(const BaselineSchema *schema);
 
 /*
  * The row of such bytes; returns what follows them.  Values point into them or are
  * allocated; row->by and row->by_is_null are the caller's.
  */
-extern const char *geonn_copy_read(const CopyShape *shape, const char *bytes, CopyRow *row);
+extern const char *geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow *row);
 
 /*
  * Points that a search is given, from bytes that are found by their number; source is passed
  * through.  They live as long as the current memory context.
  */
-extern const GivenPoints *geonn_copy_points(const CopyShape *shape, uint64 count,
-											const void *source,
-											const char *(*bytes) (const void *source, uint64 number));
+extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, uint64 count,
+												const void *source,
+												const char *(*bytes) (const void *source, uint64 number));
 
 /* Where the id is in such bytes, and how long it is. */
-extern const char *geonn_copy_id(const CopyShape *shape, const char *bytes, Size *length);
+extern const char *geonn_baseline_id(const BaselineSchema *schema, const char *bytes, Size *length);
 
 /*
- * The next row of a part's contents, which end there: its bound, and where its bytes are.  False
+ * The next row of a block's contents, which end there: its reach, and where its bytes are.  False
  * at the end.
  */
-extern bool geonn_copy_next(const CopyShape *shape, const char **contents, const char *end,
-							CopyRow *row, float *bound, const char **bytes, Size *length);
+extern bool geonn_baseline_next(const BaselineSchema *schema, const char **contents, const char *end,
+								BaselineRow *row, float *reach, const char **bytes, Size *length);
 
-/* Their place, of bytes with this length. */
-extern CopyPlace geonn_copy_place(const GeonnCopy *copy, const char *bytes, Size length);
+/* The fingerprint of bytes with this length. */
+extern Fingerprint geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Size length);
 
-/* The number, from 0 on, of the part that has this key. */
-extern uint32 geonn_copy_find(const GeonnCopy *copy, uint64 key);
+/* The number, from 0 on, of the block that has this key. */
+extern uint32 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key);
 
 /* It is going to be asked for soon. */
-extern void geonn_copy_prefetch(const GeonnCopy *copy, uint64 key);
+extern void geonn_baseline_prefetch(const GeonnBaseline *baseline, uint64 key);
 
 /*
- * Contents of parts: each row is its bound (float) and its bytes, one after the other.
- * Calls back for each of these parts (indexes in copy->parts, ascending), in a memory
+ * Contents of blocks: each row is its reach (float) and its bytes, one after the other.
+ * Calls back for each of these blocks (indexes in baseline->blocks, ascending), in a memory
  * context that goes soon.
  */
-typedef void (*CopyPartConsumer) (void *state, uint32 part, const char *contents, Size length);
-extern void geonn_copy_read_parts(GeonnCopy *copy, const uint32 *parts, uint32 count,
-								  Snapshot snapshot, CopyPartConsumer consume, void *state);
+typedef void (*BlockConsumer) (void *state, uint32 block, const char *contents, Size length);
+extern void geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count,
+									   Snapshot snapshot, BlockConsumer consume, void *state);
 
 /* ---- cache_copy_write.c ---- */
 
-/* rows on their way into parts, in the order of their keys */
-typedef struct CopyWriter CopyWriter;
+/* rows on their way into blocks, in the order of their keys */
+typedef struct BaselineWriter BaselineWriter;
 
 /*
- * Begin to write a copy anew, or with replaced rows of one that is there: the parts of
- * the copy that are not written again stay as they are.
+ * Begin to write a baseline anew, or with replaced rows of one that is there: the blocks of
+ * the baseline that are not written again stay as they are.
  */
-extern CopyWriter *geonn_copy_writer_begin(GeonnCopy *copy, bool anew);
+extern BaselineWriter *geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew);
 
-/* The rows that follow are in place of those of this part, which had these keys. */
-extern void geonn_copy_replace(CopyWriter *writer, uint32 part);
+/* The rows that follow replace those of this block, and have keys of its range. */
+extern void geonn_baseline_replace(BaselineWriter *writer, uint32 block);
 
-/* This part has the same rows as before, but with these bounds, of which bound is the greatest. */
-extern void geonn_copy_rebound(CopyWriter *writer, uint32 part, const char *contents, Size length,
-							   float bound);
+/* This block has the same rows as before, but with these reaches, of which reach is the greatest. */
+extern void geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length,
+									   float reach);
 
-/* Another row, with its bound; those of a part in the order of their keys. */
-extern void geonn_copy_add(CopyWriter *writer, const CopyPlace *place, float bound,
-						   const char *bytes, Size length);
+/* Another row, with its reach; those of a block in the order of their keys. */
+extern void geonn_baseline_add(BaselineWriter *writer, const Fingerprint *fingerprint, float reach,
+							   const char *bytes, Size length);
 
 /* All rows have been added: write what is left, and the directory. */
-extern void geonn_copy_writer_end(CopyWriter *writer);
+extern void geonn_baseline_writer_end(BaselineWriter *writer);
 
-/* Forget the copy of this side. */
-extern void geonn_copy_delete(const GeonnCache *cache, CacheSide side);
+/* Forget the baseline of this side. */
+extern void geonn_baseline_delete(const GeonnCache *cache, CacheSide side);
 
 /* ---- cache_compare.c ---- */
 
-/* a point that came or went */
-typedef struct CopyChange
+/* a point that was added or removed */
+typedef struct BaselineChange
 {
-	uint32		part;			/* where it belongs */
-	uint32		row;			/* of one that went: which one of the part's */
-	CopyPlace	place;
+	uint32		block;			/* where it belongs */
+	uint32		row;			/* of one that was removed: its number in the block */
+	Fingerprint fingerprint;
 	const char *bytes;
 	Size		length;
-} CopyChange;
+} BaselineChange;
 
-/* of one that changed, its former state went and its present one came */
-typedef struct CopyChanges
+/* a point that changed is in both: its former state was removed, its present one added */
+typedef struct BaselineChanges
 {
-	CopyChange *added;			/* by part and key */
+	BaselineChange *added;		/* by block and key */
 	uint64		added_count;
-	CopyChange *gone;			/* by part and row */
-	uint64		gone_count;
-} CopyChanges;
+	BaselineChange *removed;	/* by block and row */
+	uint64		removed_count;
+} BaselineChanges;
 
 /*
- * Compare what the source has now, by the active snapshot, with the copy.  Returns false
+ * Compare what the source has now, by the active snapshot, with the baseline.  Returns false
  * where more has changed than fits into so many bytes of memory, and then finds
  * nothing.  What is found is in the current memory context.
  */
-extern bool geonn_copy_compare(GeonnCopy *copy, const PointSource *source,
-							   InvalidPolicy invalid, Size memory, CopyChanges *changes);
+extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source,
+								   InvalidPolicy invalid, Size memory, BaselineChanges *changes);
 
 /*
  * The same of a source that has only some of the rows, all those that changed among them.  A
- * point of the copy has gone only if the source has its id.
+ * point of the baseline was removed only if the source has its id.
  */
-extern bool geonn_copy_compare_some(GeonnCopy *copy, const PointSource *source,
-									InvalidPolicy invalid, Size memory, CopyChanges *changes);
+extern bool geonn_baseline_compare_some(GeonnBaseline *baseline, const PointSource *source,
+										InvalidPolicy invalid, Size memory, BaselineChanges *changes);
 
 /* ---- cache_copy_build.c ---- */
 
 /*
- * Make a copy of all that the source has now, with the active snapshot.  For observations
- * the join is searched, to know their bounds.
+ * Make a baseline of all that the source has now, with the active snapshot.  For observations
+ * the join is searched, to know their reaches.
  */
-extern void geonn_copy_build(GeonnCopy *copy, const PointSource *source, GeonnJoin *join);
+extern void geonn_baseline_build(GeonnBaseline *baseline, const PointSource *source, GeonnJoin *join);
 
 /* How far an observation's neighbours reach: rows of it, the last one at this distance. */
-extern float geonn_copy_bound(const GeonnQuestion *question, uint64 rows, double distance);
+extern float geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance);
 
 #endif							/* GEONN_CACHE_COPY_H */

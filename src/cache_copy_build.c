@@ -1,11 +1,11 @@
 /*
  * cache_copy_build.c
- *		A cache's copy is made of all that a source has.
+ *		A cache's baseline is made of all that a source has.
  *
  * The points are read once and sorted by their keys, in a file where they do not fit into
  * maintenance_work_mem.  For observations the cache's own search is then made once
- * more, in this order, for the bounds of all of them, of which there is an array; then the
- * points are read from the sort again, and written with their bounds.
+ * more, in this order, for the reaches of all of them, of which there is an array; then the
+ * points are read from the sort again, and written with their reaches.
  */
 #include "postgres.h"
 
@@ -33,7 +33,7 @@ enum
 
 typedef struct Building
 {
-	GeonnCopy  *copy;
+	GeonnBaseline *baseline;
 	Tuplesortstate *sort;
 	TupleTableSlot *write_slot;
 	TupleTableSlot *read_slot;
@@ -41,7 +41,7 @@ typedef struct Building
 	MemoryContext row_context;
 	uint64		rows;
 	uint64		placed;
-	float	   *bounds;			/* [placed] */
+	float	   *reaches;		/* [placed] */
 } Building;
 
 /*
@@ -71,19 +71,19 @@ take_row(void *state, const PointRow *row)
 	Building   *building = state;
 	TupleTableSlot *slot = building->write_slot;
 	MemoryContext former;
-	CopyPlace	place;
+	Fingerprint fingerprint;
 
-	if (!geonn_copy_has(&building->copy->shape, row))
+	if (!geonn_baseline_has(&building->baseline->schema, row))
 		return;
 	former = MemoryContextSwitchTo(building->row_context);
 	MemoryContextReset(building->row_context);
 	building->bytes.len = VARHDRSZ;
-	geonn_copy_write(building->copy, row, &building->bytes, &place);
+	geonn_baseline_write(building->baseline, row, &building->bytes, &fingerprint);
 	SET_VARSIZE(building->bytes.data, building->bytes.len);
 	ExecClearTuple(slot);
-	slot->tts_values[SORTED_KEY] = Int64GetDatum(to_signed(place.key));
-	slot->tts_values[SORTED_HASH0] = Int64GetDatum((int64) place.hash[0]);
-	slot->tts_values[SORTED_HASH1] = Int64GetDatum((int64) place.hash[1]);
+	slot->tts_values[SORTED_KEY] = Int64GetDatum(to_signed(fingerprint.key));
+	slot->tts_values[SORTED_HASH0] = Int64GetDatum((int64) fingerprint.hash[0]);
+	slot->tts_values[SORTED_HASH1] = Int64GetDatum((int64) fingerprint.hash[1]);
 	slot->tts_values[SORTED_BYTES] = PointerGetDatum(building->bytes.data);
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(building->sort, slot);
@@ -96,7 +96,7 @@ take_row(void *state, const PointRow *row)
  * The next of the sorted rows.
  */
 static bool
-next_row(Building *building, CopyPlace *place, const char **bytes, Size *length)
+next_row(Building *building, Fingerprint *fingerprint, const char **bytes, Size *length)
 {
 	TupleTableSlot *slot = building->read_slot;
 	struct varlena *value;
@@ -104,25 +104,25 @@ next_row(Building *building, CopyPlace *place, const char **bytes, Size *length)
 	if (!tuplesort_gettupleslot(building->sort, true, false, slot, NULL))
 		return false;
 	slot_getallattrs(slot);
-	place->key = (uint64) DatumGetInt64(slot->tts_values[SORTED_KEY]) ^ (UINT64CONST(1) << 63);
-	place->hash[0] = (uint64) DatumGetInt64(slot->tts_values[SORTED_HASH0]);
-	place->hash[1] = (uint64) DatumGetInt64(slot->tts_values[SORTED_HASH1]);
+	fingerprint->key = (uint64) DatumGetInt64(slot->tts_values[SORTED_KEY]) ^ (UINT64CONST(1) << 63);
+	fingerprint->hash[0] = (uint64) DatumGetInt64(slot->tts_values[SORTED_HASH0]);
+	fingerprint->hash[1] = (uint64) DatumGetInt64(slot->tts_values[SORTED_HASH1]);
 	value = (struct varlena *) DatumGetPointer(slot->tts_values[SORTED_BYTES]);
 	*bytes = VARDATA_ANY(value);
 	*length = VARSIZE_ANY_EXHDR(value);
 	return true;
 }
 
-/* ---- bounds ---- */
+/* ---- reaches ---- */
 
 float
-geonn_copy_bound(const GeonnQuestion *question, uint64 rows, double distance)
+geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance)
 {
-	double		reach = question->neighbours > 0 && rows >= question->neighbours ? distance :
+	double		exact = question->neighbours > 0 && rows >= question->neighbours ? distance :
 		question->max_distance;
-	float		bound = (float) reach;
+	float		reach = (float) exact;
 
-	return bound < reach ? nextafterf(bound, INFINITY) : bound;
+	return reach < exact ? nextafterf(reach, INFINITY) : reach;
 }
 
 /*
@@ -132,21 +132,21 @@ static const char *
 bytes_of_sorted(const void *source, uint64 number pg_attribute_unused())
 {
 	Building   *building = unconstify(Building *, (const Building *) source);
-	CopyPlace	place;
+	Fingerprint fingerprint;
 	const char *bytes;
 	Size		length;
 
-	if (!next_row(building, &place, &bytes, &length))
+	if (!next_row(building, &fingerprint, &bytes, &length))
 		elog(ERROR, "sorted points are missing");
 	return bytes;
 }
 
 /*
- * How far the neighbours of each observation reach.  Those without a place come last, and are
+ * How far the neighbours of each observation reach.  Those without coordinates come last, and are
  * not searched for: no reference reaches them.
  */
 static void
-find_bounds(Building *building, GeonnJoin *join)
+find_reaches(Building *building, GeonnJoin *join)
 {
 	GeonnJoin	numbered = *join;
 	TupleDesc	type = CreateTemplateTupleDesc(3);
@@ -158,40 +158,40 @@ find_bounds(Building *building, GeonnJoin *join)
 	TupleDescInitEntry(type, 2, "rank", INT8OID, -1, 0);
 	TupleDescInitEntry(type, 3, "distance", FLOAT8OID, -1, 0);
 	for (uint64 i = 0; i < building->placed; i++)
-		building->bounds[i] = geonn_copy_bound(&join->question, 0, 0);
-	numbered.given = geonn_copy_points(&building->copy->shape, building->placed, building,
-									   bytes_of_sorted);
+		building->reaches[i] = geonn_baseline_reach(&join->question, 0, 0);
+	numbered.given = geonn_baseline_points(&building->baseline->schema, building->placed, building,
+										   bytes_of_sorted);
 	numbered.keep_unmatched = false;
 	numbered.invalid = GEONN_INVALID_COUNTED;
 	search = geonn_search_begin(&numbered, type);
 	while (geonn_search_next(search, values, nulls))
-		building->bounds[DatumGetInt64(values[0]) - 1] =
-			geonn_copy_bound(&join->question, (uint64) DatumGetInt64(values[1]),
-							 DatumGetFloat8(values[2]));
+		building->reaches[DatumGetInt64(values[0]) - 1] =
+			geonn_baseline_reach(&join->question, (uint64) DatumGetInt64(values[1]),
+								 DatumGetFloat8(values[2]));
 	geonn_search_end(search);
 }
 
 /* ---- all of it ---- */
 
 static void
-write_copy(Building *building)
+write_baseline(Building *building)
 {
-	CopyWriter *writer = geonn_copy_writer_begin(building->copy, true);
-	CopyPlace	place;
+	BaselineWriter *writer = geonn_baseline_writer_begin(building->baseline, true);
+	Fingerprint fingerprint;
 	const char *bytes;
 	Size		length;
 
-	for (uint64 i = 0; next_row(building, &place, &bytes, &length); i++)
-		geonn_copy_add(writer, &place,
-					   building->bounds == NULL || i >= building->placed ? -1 : building->bounds[i],
-					   bytes, length);
-	geonn_copy_writer_end(writer);
+	for (uint64 i = 0; next_row(building, &fingerprint, &bytes, &length); i++)
+		geonn_baseline_add(writer, &fingerprint,
+						   building->reaches == NULL || i >= building->placed ? -1 : building->reaches[i],
+						   bytes, length);
+	geonn_baseline_writer_end(writer);
 }
 
 void
-geonn_copy_build(GeonnCopy *copy, const PointSource *source, GeonnJoin *join)
+geonn_baseline_build(GeonnBaseline *baseline, const PointSource *source, GeonnJoin *join)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn copy",
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn baseline",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
 	Building   *building = palloc0(sizeof(Building));
@@ -201,7 +201,7 @@ geonn_copy_build(GeonnCopy *copy, const PointSource *source, GeonnJoin *join)
 	Oid			collation = InvalidOid;
 	bool		nulls_first = false;
 
-	building->copy = copy;
+	building->baseline = baseline;
 	building->sort = tuplesort_begin_heap(type, 1, &column, &order, &collation, &nulls_first,
 										  maintenance_work_mem, NULL, TUPLESORT_RANDOMACCESS);
 	building->write_slot = MakeSingleTupleTableSlot(type, &TTSOpsVirtual);
@@ -214,11 +214,11 @@ geonn_copy_build(GeonnCopy *copy, const PointSource *source, GeonnJoin *join)
 	tuplesort_performsort(building->sort);
 	if (join != NULL)
 	{
-		building->bounds = MemoryContextAllocHuge(context, Max(building->placed, 1) * sizeof(float));
-		find_bounds(building, join);
+		building->reaches = MemoryContextAllocHuge(context, Max(building->placed, 1) * sizeof(float));
+		find_reaches(building, join);
 		tuplesort_rescan(building->sort);
 	}
-	write_copy(building);
+	write_baseline(building);
 
 	ExecDropSingleTupleTableSlot(building->write_slot);
 	ExecDropSingleTupleTableSlot(building->read_slot);

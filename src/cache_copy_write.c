@@ -1,9 +1,9 @@
 /*
  * cache_copy_write.c
- *		Parts of a cache's copy are written.
+ *		Blocks of a cache's baseline are written.
  *
- * Rows come in the order of their keys, and parts are cut off where they are large enough.
- * A copy that is there has parts replaced, each by one or more: the first of them has its
+ * Rows come in the order of their keys, and blocks are cut off where they are large enough.
+ * A baseline that is there has blocks replaced, each by one or more: the first of them has its
  * number, and replaces its contents.  The directory is written last: those of its rows
  * that are not the same.
  */
@@ -22,28 +22,28 @@
 #include "common/geodesy.h"
 #include "common/spheroid_distance.h"
 
-/* a part is full with so many rows, or bytes */
-#define ROWS_A_PART		64
-#define BYTES_A_PART	6000
+/* a block is full with so many rows, or bytes */
+#define ROWS_A_BLOCK		64
+#define BYTES_A_BLOCK	6000
 
-/* parts that are written by one statement */
-#define PARTS_A_WRITING	256
+/* blocks that are written by one statement */
+#define BLOCKS_A_WRITING	256
 
-struct CopyWriter
+struct BaselineWriter
 {
-	GeonnCopy  *copy;
+	GeonnBaseline *baseline;
 	MemoryContext context;
 
 	/* the new directory */
-	CopyPart   *parts;
+	BaselineBlock *blocks;
 	uint32		count;
 	uint32		room;
-	uint32		next_old;		/* part of the copy that has not been taken over or replaced */
+	uint32		next_old;		/* block of the baseline that has not been taken over or replaced */
 	bool		anew;
 
-	/* the part under construction */
+	/* the block under construction */
 	bool		open;
-	CopyPart	part;
+	BaselineBlock block;
 	uint64		last_key;
 	StringInfoData contents;
 	double	   *latitude;		/* of its placed rows */
@@ -52,19 +52,19 @@ struct CopyWriter
 	uint32		placed;
 	uint32		placed_room;
 
-	/* parts that are to be written */
+	/* blocks that are to be written */
 	MemoryContext waiting;
-	Datum		numbers[PARTS_A_WRITING];
-	Datum		values[PARTS_A_WRITING];
+	Datum		numbers[BLOCKS_A_WRITING];
+	Datum		values[BLOCKS_A_WRITING];
 	int			waiting_count;
 	bool		waiting_there;	/* in place of those with their numbers */
-	uint32		first_new;		/* parts with lesser numbers are there */
+	uint32		first_new;		/* blocks with lesser numbers are there */
 };
 
-static const char *const tables[] = {"geonn_cache_part", "geonn_cache_directory"};
+static const char *const tables[] = {"geonn_cache_block", "geonn_cache_directory"};
 
 void
-geonn_copy_delete(const GeonnCache *cache, CacheSide side)
+geonn_baseline_delete(const GeonnCache *cache, CacheSide side)
 {
 	Oid			types[] = {INT4OID, INT2OID};
 	Datum		values[] = {Int32GetDatum(cache->id), Int16GetDatum(side)};
@@ -96,28 +96,28 @@ static const char *const writing[] = {
  * Rows of a table of this side.
  */
 static void
-write_rows(const GeonnCopy *copy, const char *table, bool are_there, Datum *numbers,
+write_rows(const GeonnBaseline *baseline, const char *table, bool are_there, Datum *numbers,
 		   Datum *contents, int count)
 {
 	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID, BYTEAARRAYOID};
-	Datum		values[] = {Int32GetDatum(copy->cache->id), Int16GetDatum(copy->side), (Datum) 0, (Datum) 0};
+	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0, (Datum) 0};
 
 	SPI_connect();
 	values[2] = PointerGetDatum(construct_array(numbers, count, INT4OID, sizeof(int32), true,
 												TYPALIGN_INT));
 	values[3] = PointerGetDatum(construct_array(contents, count, BYTEAOID, -1, false,
 												TYPALIGN_INT));
-	if (geonn_catalog_run(copy->cache->schema, psprintf(writing[are_there], table), NULL,
+	if (geonn_catalog_run(baseline->cache->schema, psprintf(writing[are_there], table), NULL,
 						  lengthof(types), types, values, NULL) != (uint64) count)
-		elog(ERROR, "rows of table %s of cache %d are missing", table, copy->cache->id);
+		elog(ERROR, "rows of table %s of cache %d are missing", table, baseline->cache->id);
 	SPI_finish();
 }
 
 static void
-write_waiting(CopyWriter *writer)
+write_waiting(BaselineWriter *writer)
 {
 	if (writer->waiting_count > 0)
-		write_rows(writer->copy, "geonn_cache_part", writer->waiting_there, writer->numbers,
+		write_rows(writer->baseline, "geonn_cache_block", writer->waiting_there, writer->numbers,
 				   writer->values, writer->waiting_count);
 	writer->waiting_count = 0;
 	MemoryContextReset(writer->waiting);
@@ -133,19 +133,19 @@ make_bytea(const char *bytes, Size length)
 	return value;
 }
 
-/* ---- parts ---- */
+/* ---- blocks ---- */
 
 /*
- * A ball around the part's points: any centre would do, one among them makes it small.
+ * A ball around the block's points: any centre would do, one among them makes it small.
  */
 static void
-find_ball(CopyWriter *writer)
+find_ball(BaselineWriter *writer)
 {
-	CopyPart   *part = &writer->part;
+	BaselineBlock *block = &writer->block;
 	struct geonn_vector centre = {0, 0, 0};
 
-	part->radius = -1;
-	part->latitude = part->longitude = 0;
+	block->radius = -1;
+	block->latitude = block->longitude = 0;
 	for (uint32 i = 0; i < writer->placed; i++)
 	{
 		struct geonn_vector *at = &writer->vectors[i];
@@ -157,147 +157,147 @@ find_ball(CopyWriter *writer)
 	}
 	if (writer->placed == 0)
 		return;
-	part->latitude = Max(-90, Min(90, atan2(centre.z, hypot(centre.x, centre.y)) * (180 / M_PI)));
-	part->longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
-	centre = geonn_unit_vector(part->latitude, part->longitude);
+	block->latitude = Max(-90, Min(90, atan2(centre.z, hypot(centre.x, centre.y)) * (180 / M_PI)));
+	block->longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
+	centre = geonn_unit_vector(block->latitude, block->longitude);
 	for (uint32 i = 0; i < writer->placed; i++)
-		part->radius = Max(part->radius, writer->copy->metric == GEONN_METRIC_SPHEROID ?
-						   geonn_spheroid_distance(part->latitude, part->longitude,
-												   writer->latitude[i], writer->longitude[i]) :
-						   geonn_distance_of(centre, writer->vectors[i]));
+		block->radius = Max(block->radius, writer->baseline->metric == GEONN_METRIC_SPHEROID ?
+							geonn_spheroid_distance(block->latitude, block->longitude,
+													writer->latitude[i], writer->longitude[i]) :
+							geonn_distance_of(centre, writer->vectors[i]));
 }
 
 static void
-add_entry(CopyWriter *writer, const CopyPart *part)
+add_entry(BaselineWriter *writer, const BaselineBlock *block)
 {
 	if (writer->count == writer->room)
 	{
 		writer->room *= 2;
-		writer->parts = repalloc_huge(writer->parts, writer->room * sizeof(CopyPart));
+		writer->blocks = repalloc_huge(writer->blocks, writer->room * sizeof(BaselineBlock));
 	}
-	writer->parts[writer->count++] = *part;
+	writer->blocks[writer->count++] = *block;
 }
 
 static void
-write_part(CopyWriter *writer, const CopyPart *part, const char *contents, Size length)
+write_block(BaselineWriter *writer, const BaselineBlock *block, const char *contents, Size length)
 {
-	bool		is_there = part->number < writer->first_new;
+	bool		is_there = block->number < writer->first_new;
 	MemoryContext former;
 
-	add_entry(writer, part);
+	add_entry(writer, block);
 	if (writer->waiting_there != is_there)
 		write_waiting(writer);
 	writer->waiting_there = is_there;
 	former = MemoryContextSwitchTo(writer->waiting);
-	writer->numbers[writer->waiting_count] = Int32GetDatum((int32) part->number);
+	writer->numbers[writer->waiting_count] = Int32GetDatum((int32) block->number);
 	writer->values[writer->waiting_count++] = PointerGetDatum(make_bytea(contents, length));
 	MemoryContextSwitchTo(former);
-	if (writer->waiting_count == PARTS_A_WRITING)
+	if (writer->waiting_count == BLOCKS_A_WRITING)
 		write_waiting(writer);
 }
 
 static void
-end_part(CopyWriter *writer)
+end_block(BaselineWriter *writer)
 {
 	if (!writer->open)
 		return;
 	find_ball(writer);
-	write_part(writer, &writer->part, writer->contents.data, writer->contents.len);
+	write_block(writer, &writer->block, writer->contents.data, writer->contents.len);
 	writer->open = false;
 }
 
 static void
-begin_part(CopyWriter *writer, uint64 first_key, uint32 number)
+begin_block(BaselineWriter *writer, uint64 first_key, uint32 number)
 {
 	CHECK_FOR_INTERRUPTS();
-	writer->part = (CopyPart)
+	writer->block = (BaselineBlock)
 	{
-		.first_key = first_key,.number = number,.bound = -1
+		.first_key = first_key,.number = number,.reach = -1
 	};
 	writer->placed = 0;
 	resetStringInfo(&writer->contents);
 	writer->open = true;
 }
 
-CopyWriter *
-geonn_copy_writer_begin(GeonnCopy *copy, bool anew)
+BaselineWriter *
+geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 {
-	CopyWriter *writer = palloc0(sizeof(CopyWriter));
+	BaselineWriter *writer = palloc0(sizeof(BaselineWriter));
 
-	writer->copy = copy;
+	writer->baseline = baseline;
 	writer->context = CurrentMemoryContext;
-	writer->waiting = AllocSetContextCreate(CurrentMemoryContext, "geonn parts",
+	writer->waiting = AllocSetContextCreate(CurrentMemoryContext, "geonn blocks",
 											ALLOCSET_DEFAULT_SIZES);
 	writer->anew = anew;
-	writer->room = Max(copy->count, 16);
-	writer->parts = MemoryContextAllocHuge(CurrentMemoryContext,
-										   writer->room * sizeof(CopyPart));
+	writer->room = Max(baseline->count, 16);
+	writer->blocks = MemoryContextAllocHuge(CurrentMemoryContext,
+											writer->room * sizeof(BaselineBlock));
 	initStringInfo(&writer->contents);
-	writer->placed_room = ROWS_A_PART;
-	writer->latitude = palloc(ROWS_A_PART * sizeof(double));
-	writer->longitude = palloc(ROWS_A_PART * sizeof(double));
-	writer->vectors = palloc(ROWS_A_PART * sizeof(struct geonn_vector));
+	writer->placed_room = ROWS_A_BLOCK;
+	writer->latitude = palloc(ROWS_A_BLOCK * sizeof(double));
+	writer->longitude = palloc(ROWS_A_BLOCK * sizeof(double));
+	writer->vectors = palloc(ROWS_A_BLOCK * sizeof(struct geonn_vector));
 	if (anew)
 	{
-		geonn_copy_delete(copy->cache, copy->side);
-		copy->next_number = 0;
-		begin_part(writer, 0, copy->next_number++);
+		geonn_baseline_delete(baseline->cache, baseline->side);
+		baseline->next_number = 0;
+		begin_block(writer, 0, baseline->next_number++);
 	}
 	else
-		writer->first_new = copy->next_number;
+		writer->first_new = baseline->next_number;
 	return writer;
 }
 
 /*
- * The parts before this one stay as they are.
+ * The blocks before this one stay as they are.
  */
 static void
-pass_to(CopyWriter *writer, uint32 part)
+pass_to(BaselineWriter *writer, uint32 block)
 {
-	end_part(writer);
-	while (writer->next_old < part)
-		add_entry(writer, &writer->copy->parts[writer->next_old++]);
+	end_block(writer);
+	while (writer->next_old < block)
+		add_entry(writer, &writer->baseline->blocks[writer->next_old++]);
 	writer->next_old++;
 }
 
 void
-geonn_copy_replace(CopyWriter *writer, uint32 part)
+geonn_baseline_replace(BaselineWriter *writer, uint32 block)
 {
-	pass_to(writer, part);
-	begin_part(writer, writer->copy->parts[part].first_key, writer->copy->parts[part].number);
+	pass_to(writer, block);
+	begin_block(writer, writer->baseline->blocks[block].first_key, writer->baseline->blocks[block].number);
 }
 
 void
-geonn_copy_rebound(CopyWriter *writer, uint32 part, const char *contents, Size length, float bound)
+geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length, float reach)
 {
-	CopyPart	entry = writer->copy->parts[part];
+	BaselineBlock entry = writer->baseline->blocks[block];
 
 	CHECK_FOR_INTERRUPTS();
-	pass_to(writer, part);
-	entry.bound = bound;
-	write_part(writer, &entry, contents, length);
+	pass_to(writer, block);
+	entry.reach = reach;
+	write_block(writer, &entry, contents, length);
 }
 
 void
-geonn_copy_add(CopyWriter *writer, const CopyPlace *place, float bound, const char *bytes,
-			   Size length)
+geonn_baseline_add(BaselineWriter *writer, const Fingerprint *fingerprint, float reach, const char *bytes,
+				   Size length)
 {
-	CopyPart   *part = &writer->part;
+	BaselineBlock *block = &writer->block;
 	bool		placed;
 
-	if ((part->rows >= ROWS_A_PART || writer->contents.len >= BYTES_A_PART) &&
-		place->key != writer->last_key)
+	if ((block->rows >= ROWS_A_BLOCK || writer->contents.len >= BYTES_A_BLOCK) &&
+		fingerprint->key != writer->last_key)
 	{
-		end_part(writer);
-		begin_part(writer, place->key, writer->copy->next_number++);
+		end_block(writer);
+		begin_block(writer, fingerprint->key, writer->baseline->next_number++);
 	}
-	writer->last_key = place->key;
-	appendBinaryStringInfo(&writer->contents, (char *) &bound, sizeof(bound));
+	writer->last_key = fingerprint->key;
+	appendBinaryStringInfo(&writer->contents, (char *) &reach, sizeof(reach));
 	appendBinaryStringInfo(&writer->contents, bytes, (int) length);
-	part->rows++;
-	part->hash[0] += place->hash[0];
-	part->hash[1] += place->hash[1];
-	part->bound = Max(part->bound, bound);
+	block->rows++;
+	block->hash[0] += fingerprint->hash[0];
+	block->hash[1] += fingerprint->hash[1];
+	block->reach = Max(block->reach, reach);
 	memcpy(&placed, bytes, sizeof(placed));
 	if (!placed)
 		return;
@@ -320,43 +320,43 @@ geonn_copy_add(CopyWriter *writer, const CopyPlace *place, float bound, const ch
  * Is this row of the directory as it was?
  */
 static bool
-is_same(const CopyWriter *writer, uint32 first, uint32 count)
+is_same(const BaselineWriter *writer, uint32 first, uint32 count)
 {
-	const GeonnCopy *copy = writer->copy;
+	const GeonnBaseline *baseline = writer->baseline;
 
-	return !writer->anew && first < copy->count && Min(PARTS_A_ROW, copy->count - first) == count &&
-		memcmp(copy->parts + first, writer->parts + first, count * sizeof(CopyPart)) == 0;
+	return !writer->anew && first < baseline->count && Min(BLOCKS_A_ROW, baseline->count - first) == count &&
+		memcmp(baseline->blocks + first, writer->blocks + first, count * sizeof(BaselineBlock)) == 0;
 }
 
 static void
-write_directory(CopyWriter *writer)
+write_directory(BaselineWriter *writer)
 {
-	for (uint32 first = 0; first < writer->count; first += PARTS_A_ROW)
+	for (uint32 first = 0; first < writer->count; first += BLOCKS_A_ROW)
 	{
-		uint32		count = Min(PARTS_A_ROW, writer->count - first);
-		Datum		number = Int32GetDatum((int32) (first / PARTS_A_ROW));
+		uint32		count = Min(BLOCKS_A_ROW, writer->count - first);
+		Datum		number = Int32GetDatum((int32) (first / BLOCKS_A_ROW));
 		Datum		contents;
 
 		if (is_same(writer, first, count))
 			continue;
-		contents = PointerGetDatum(make_bytea((char *) (writer->parts + first),
-											  count * sizeof(CopyPart)));
-		write_rows(writer->copy, "geonn_cache_directory",
-				   !writer->anew && first < writer->copy->count, &number, &contents, 1);
+		contents = PointerGetDatum(make_bytea((char *) (writer->blocks + first),
+											  count * sizeof(BaselineBlock)));
+		write_rows(writer->baseline, "geonn_cache_directory",
+				   !writer->anew && first < writer->baseline->count, &number, &contents, 1);
 		pfree(DatumGetPointer(contents));
 	}
 }
 
 void
-geonn_copy_writer_end(CopyWriter *writer)
+geonn_baseline_writer_end(BaselineWriter *writer)
 {
 	MemoryContext former = MemoryContextSwitchTo(writer->context);
 
-	end_part(writer);
+	end_block(writer);
 	if (!writer->anew)
 	{
-		while (writer->next_old < writer->copy->count)
-			add_entry(writer, &writer->copy->parts[writer->next_old++]);
+		while (writer->next_old < writer->baseline->count)
+			add_entry(writer, &writer->baseline->blocks[writer->next_old++]);
 	}
 	write_waiting(writer);
 	write_directory(writer);

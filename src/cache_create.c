@@ -4,9 +4,9 @@
  *
  * A cache's table is an ordinary one, which belongs to the role that made the cache;
  * triggers on it notice when anything but a refresh changes its rows (cache_changed.c).  All
- * of it is one transaction: the table, its rows, the entry in geonn_cache, and copies of the
+ * of it is one transaction: the table, its rows, the entry in geonn_cache, and baselines: the
  * points that were read, from which the first refresh finds what has changed, as any
- * other.  Rows and copies are read with one snapshot.
+ * other.  Rows and baselines are read with one snapshot.
  *
  * Privileges are those of the moment: geonn_cache_alter reads the cache again when it has its lock,
  * checks the owner when it has the table's, and looks at the relations as that owner.
@@ -329,7 +329,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 		.searched = -1,
 		.counted = true
 	};
-	GeonnSeen	seen = {0};
+	GeonnLastRun last_run = {0};
 	GeonnLabels now;
 	TimestampTz since;
 	int64		run;
@@ -345,13 +345,13 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	run = geonn_cache_log_start(cache);
 	since = geonn_cache_since(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	now = geonn_seen_now(join);
+	now = geonn_labels_now(join);
 	result.rows = result.inserted = (int64) geonn_target_fill(cache);
-	geonn_seen_create(cache);
+	geonn_last_run_create(cache);
 	add_key(cache, geonn_cache_row_type(join));
 	make_triggers(cache);
-	geonn_seen_make_copies(cache, join, &seen);
-	geonn_seen_end(cache, join, now, result.rows, &seen, since);
+	geonn_last_run_make_baselines(cache, join, &last_run);
+	geonn_last_run_end(cache, join, now, result.rows, &last_run, since);
 	PopActiveSnapshot();
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
@@ -473,7 +473,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	if (DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3, &is_null)))
 		raise_radius();
 	check_name(name);
-	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_seen"
+	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_last_run"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1", NULL,
 							 1, types, values, NULL);
 	if (strcmp(name, cache->name) != 0)

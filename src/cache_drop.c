@@ -35,14 +35,14 @@ PG_FUNCTION_INFO_V1(geonn_cache_dropped);
 
 /*
  * Delete all that the extension's tables have of a cache, with that snapshot or NULL.
- * A refresh that was waiting for the table notes afterwards that it failed.  So what others
- * have left of caches that are gone is deleted, too.
+ * A refresh that was waiting for the table notes afterwards that it failed.  So what other sessions
+ * have left of dropped caches is deleted, too.
  */
 static void
 forget(const GeonnCache *cache, Snapshot snapshot)
 {
-	static const char *const noted[] = {"total", "run", "seen"};
-	static const char *const copied[] = {"part", "directory"};
+	static const char *const noted[] = {"total", "run", "last_run"};
+	static const char *const baselines[] = {"block", "directory"};
 	Oid			type = INT4OID;
 	Datum		id = Int32GetDatum(cache->id);
 
@@ -56,10 +56,10 @@ forget(const GeonnCache *cache, Snapshot snapshot)
 										  " OR NOT EXISTS (SELECT FROM $S.geonn_cache c"
 										  " WHERE c.id OPERATOR(pg_catalog.=) t.cache)", noted[i]),
 								 snapshot, 1, &type, &id, NULL);
-	for (int i = 0; i < (int) lengthof(copied); i++)
+	for (int i = 0; i < (int) lengthof(baselines); i++)
 		(void) geonn_catalog_run(cache->schema,
 								 psprintf("DELETE FROM $S.geonn_cache_%s"
-										  " WHERE cache OPERATOR(pg_catalog.=) $1", copied[i]),
+										  " WHERE cache OPERATOR(pg_catalog.=) $1", baselines[i]),
 								 snapshot, 1, &type, &id, NULL);
 }
 
@@ -114,7 +114,7 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
  * cache's table: so no statement is planned for the answer.
  */
 static bool
-some_table_is_gone(Oid caches, Snapshot snapshot)
+some_table_is_missing(Oid caches, Snapshot snapshot)
 {
 	Relation	relation = table_open(caches, AccessShareLock);
 	AttrNumber	target = get_attnum(caches, "target");
@@ -185,7 +185,7 @@ geonn_cache_dropped(PG_FUNCTION_ARGS)
 	if (!OidIsValid(caches))
 		PG_RETURN_NULL();
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	if (some_table_is_gone(caches, snapshot))
+	if (some_table_is_missing(caches, snapshot))
 	{
 		SPI_connect();
 		foreach(cell, caches_without_table(schema, snapshot))

@@ -1,10 +1,10 @@
 /*
  * cache_increment_copies.c
- *		A cache's copies are brought up to date with what has changed.
+ *		A cache's baselines are brought up to date with what has changed.
  *
- * The parts in which something has changed are read, put together anew and written: without
- * points that have gone, with those that have come, and with new bounds.  Most of them, where few
- * references have moved, have nothing but new bounds.
+ * The blocks in which something has changed are read, put together anew and written: without
+ * points that were removed, with those that were added, and with new reaches.  Most of them, where few
+ * references have moved, have nothing but new reaches.
  */
 #include "postgres.h"
 
@@ -14,233 +14,233 @@
 
 #include "cache_incremental.h"
 
-/* a point of a part that is put together */
-typedef struct PartRow
+/* a point of a block that is put together */
+typedef struct BlockRow
 {
-	CopyPlace	place;
-	float		bound;
+	Fingerprint fingerprint;
+	float		reach;
 	const char *bytes;
 	uint32		length;
-} PartRow;
+} BlockRow;
 
-typedef struct Mending
+typedef struct BaselineUpdate
 {
-	GeonnCopy  *copy;
-	CopyWriter *writer;
-	const CopyChanges *changes;
-	const Work *bounds;			/* new ones of rows that stay, by part and row */
-	uint64		bound_count;
-	const Work *come;			/* NULL: those that have come have no bounds; else by part and key */
+	GeonnBaseline *baseline;
+	BaselineWriter *writer;
+	const BaselineChanges *changes;
+	const Affected *reaches;	/* new ones of rows that stay, by block and row */
+	uint64		reach_count;
+	const Affected *added_reaches;	/* NULL: those that were added have no reaches; else by block and key */
 
 	/* the next ones of each */
-	uint64		gone;
-	uint64		bound;
-	uint64		added;
+	uint64		next_removed;
+	uint64		next_reach;
+	uint64		next_added;
 
-	CopyRow		row;
-	MemoryContext part_context;
-	PartRow    *rows;			/* of the present part */
+	BaselineRow row;
+	MemoryContext block_context;
+	BlockRow   *rows;			/* of the present block */
 	uint64		count;
 	uint64		room;
-} Mending;
+} BaselineUpdate;
 
 static int
 by_key(const void *first, const void *second)
 {
-	const PartRow *a = first;
-	const PartRow *b = second;
+	const BlockRow *a = first;
+	const BlockRow *b = second;
 
-	return a->place.key < b->place.key ? -1 : a->place.key > b->place.key;
+	return a->fingerprint.key < b->fingerprint.key ? -1 : a->fingerprint.key > b->fingerprint.key;
 }
 
 static void
-add_row(Mending *mending, const CopyPlace *place, float bound, const char *bytes, Size length)
+add_row(BaselineUpdate *update, const Fingerprint *fingerprint, float reach, const char *bytes, Size length)
 {
-	if (mending->count == mending->room)
+	if (update->count == update->room)
 	{
-		mending->room *= 2;
-		mending->rows = repalloc_huge(mending->rows, mending->room * sizeof(PartRow));
+		update->room *= 2;
+		update->rows = repalloc_huge(update->rows, update->room * sizeof(BlockRow));
 	}
-	mending->rows[mending->count++] = (PartRow)
+	update->rows[update->count++] = (BlockRow)
 	{
-		*place, bound, bytes, (uint32) length
+		*fingerprint, reach, bytes, (uint32) length
 	};
 }
 
 /*
- * The bound of a row that the part has had, whose bound was this one.
+ * The reach of a row that the block has had, whose reach was this one.
  */
 static float
-bound_now(Mending *mending, uint32 part, uint32 number, float bound)
+reach_now(BaselineUpdate *update, uint32 block, uint32 number, float reach)
 {
-	if (mending->bound < mending->bound_count && mending->bounds[mending->bound].part == part &&
-		mending->bounds[mending->bound].row == (int32) number)
-		return mending->bounds[mending->bound++].bound;
-	return bound;
+	if (update->next_reach < update->reach_count && update->reaches[update->next_reach].block == block &&
+		update->reaches[update->next_reach].row == (int32) number)
+		return update->reaches[update->next_reach++].reach;
+	return reach;
 }
 
 /*
- * A row that the part has had.
+ * A row that the block has had.
  */
 static void
-take_row(Mending *mending, uint32 part, uint32 number, float bound, const char *bytes, Size length)
+take_row(BaselineUpdate *update, uint32 block, uint32 number, float reach, const char *bytes, Size length)
 {
-	const CopyChanges *changes = mending->changes;
-	CopyPlace	place;
+	const BaselineChanges *changes = update->changes;
+	Fingerprint fingerprint;
 
-	if (mending->gone < changes->gone_count && changes->gone[mending->gone].part == part &&
-		changes->gone[mending->gone].row == number)
+	if (update->next_removed < changes->removed_count && changes->removed[update->next_removed].block == block &&
+		changes->removed[update->next_removed].row == number)
 	{
-		mending->gone++;
+		update->next_removed++;
 		return;
 	}
-	place = geonn_copy_place(mending->copy, bytes, length);
-	add_row(mending, &place, bound_now(mending, part, number, bound), bytes, length);
+	fingerprint = geonn_baseline_fingerprint(update->baseline, bytes, length);
+	add_row(update, &fingerprint, reach_now(update, block, number, reach), bytes, length);
 }
 
 /*
- * Do all rows of the part stay, and no others come?
+ * Does the block keep all of its rows, and get no others?
  */
 static bool
-has_same_rows(const Mending *mending, uint32 part)
+has_same_rows(const BaselineUpdate *update, uint32 block)
 {
-	const CopyChanges *changes = mending->changes;
+	const BaselineChanges *changes = update->changes;
 
-	return (mending->gone == changes->gone_count || changes->gone[mending->gone].part != part) &&
-		(mending->added == changes->added_count || changes->added[mending->added].part != part);
+	return (update->next_removed == changes->removed_count || changes->removed[update->next_removed].block != block) &&
+		(update->next_added == changes->added_count || changes->added[update->next_added].block != block);
 }
 
 static void
-mend_bounds(Mending *mending, uint32 part, const char *contents, Size length)
+update_reaches(BaselineUpdate *update, uint32 block, const char *contents, Size length)
 {
-	char	   *mended = palloc(length);
+	char	   *updated = palloc(length);
 	const char *next = contents;
 	const char *bytes;
 	Size		row_length;
-	float		bound;
+	float		reach;
 	float		greatest = -1;
 
-	memcpy(mended, contents, length);
-	for (uint32 number = 0; geonn_copy_next(&mending->copy->shape, &next, contents + length,
-											&mending->row, &bound, &bytes, &row_length); number++)
+	memcpy(updated, contents, length);
+	for (uint32 number = 0; geonn_baseline_next(&update->baseline->schema, &next, contents + length,
+												&update->row, &reach, &bytes, &row_length); number++)
 	{
-		bound = bound_now(mending, part, number, bound);
-		memcpy(mended + (bytes - contents) - sizeof(bound), &bound, sizeof(bound));
-		greatest = Max(greatest, bound);
+		reach = reach_now(update, block, number, reach);
+		memcpy(updated + (bytes - contents) - sizeof(reach), &reach, sizeof(reach));
+		greatest = Max(greatest, reach);
 	}
-	geonn_copy_rebound(mending->writer, part, mended, length, greatest);
+	geonn_baseline_set_reaches(update->writer, block, updated, length, greatest);
 }
 
 /*
- * Put it together from its rows that stay and those that come.
+ * Build the block from its rows that stay and those that were added.
  */
 static void
-mend_rows(Mending *mending, uint32 part, const char *contents, Size length)
+rebuild_block(BaselineUpdate *update, uint32 block, const char *contents, Size length)
 {
-	const CopyChanges *changes = mending->changes;
+	const BaselineChanges *changes = update->changes;
 	const char *end = contents + length;
 	const char *bytes;
 	Size		row_length;
-	float		bound;
+	float		reach;
 
-	mending->count = 0;
-	for (uint32 number = 0; geonn_copy_next(&mending->copy->shape, &contents, end, &mending->row,
-											&bound, &bytes, &row_length); number++)
-		take_row(mending, part, number, bound, bytes, row_length);
-	for (; mending->added < changes->added_count && changes->added[mending->added].part == part;
-		 mending->added++)
+	update->count = 0;
+	for (uint32 number = 0; geonn_baseline_next(&update->baseline->schema, &contents, end, &update->row,
+												&reach, &bytes, &row_length); number++)
+		take_row(update, block, number, reach, bytes, row_length);
+	for (; update->next_added < changes->added_count && changes->added[update->next_added].block == block;
+		 update->next_added++)
 	{
-		const CopyChange *added = &changes->added[mending->added];
+		const BaselineChange *added = &changes->added[update->next_added];
 
-		add_row(mending, &added->place,
-				mending->come == NULL ? -1 : mending->come[mending->added].bound,
+		add_row(update, &added->fingerprint,
+				update->added_reaches == NULL ? -1 : update->added_reaches[update->next_added].reach,
 				added->bytes, added->length);
 	}
-	qsort(mending->rows, mending->count, sizeof(PartRow), by_key);
-	geonn_copy_replace(mending->writer, part);
-	for (uint64 i = 0; i < mending->count; i++)
-		geonn_copy_add(mending->writer, &mending->rows[i].place, mending->rows[i].bound,
-					   mending->rows[i].bytes, mending->rows[i].length);
+	qsort(update->rows, update->count, sizeof(BlockRow), by_key);
+	geonn_baseline_replace(update->writer, block);
+	for (uint64 i = 0; i < update->count; i++)
+		geonn_baseline_add(update->writer, &update->rows[i].fingerprint, update->rows[i].reach,
+						   update->rows[i].bytes, update->rows[i].length);
 }
 
 static void
-mend_part(void *state, uint32 part, const char *contents, Size length)
+update_block(void *state, uint32 block, const char *contents, Size length)
 {
-	Mending    *mending = state;
-	MemoryContext former = MemoryContextSwitchTo(mending->part_context);
+	BaselineUpdate *update = state;
+	MemoryContext former = MemoryContextSwitchTo(update->block_context);
 
-	if (has_same_rows(mending, part))
-		mend_bounds(mending, part, contents, length);
+	if (has_same_rows(update, block))
+		update_reaches(update, block, contents, length);
 	else
-		mend_rows(mending, part, contents, length);
+		rebuild_block(update, block, contents, length);
 	MemoryContextSwitchTo(former);
-	MemoryContextReset(mending->part_context);
+	MemoryContextReset(update->block_context);
 }
 
 /*
- * The parts in which something has changed, in their order; returns how many.
+ * The blocks in which something has changed, in their order; returns how many.
  */
 static uint32
-touched_parts(const Mending *mending, uint32 *parts)
+touched_blocks(const BaselineUpdate *update, uint32 *blocks)
 {
-	const CopyChanges *changes = mending->changes;
+	const BaselineChanges *changes = update->changes;
 	bool	   *touched = MemoryContextAllocExtended(CurrentMemoryContext,
-													 mending->copy->count * sizeof(bool),
+													 update->baseline->count * sizeof(bool),
 													 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	uint32		count = 0;
 
 	for (uint64 i = 0; i < changes->added_count; i++)
-		touched[changes->added[i].part] = true;
-	for (uint64 i = 0; i < changes->gone_count; i++)
-		touched[changes->gone[i].part] = true;
-	for (uint64 i = 0; i < mending->bound_count; i++)
-		touched[mending->bounds[i].part] = true;
-	for (uint32 i = 0; i < mending->copy->count; i++)
+		touched[changes->added[i].block] = true;
+	for (uint64 i = 0; i < changes->removed_count; i++)
+		touched[changes->removed[i].block] = true;
+	for (uint64 i = 0; i < update->reach_count; i++)
+		touched[update->reaches[i].block] = true;
+	for (uint32 i = 0; i < update->baseline->count; i++)
 	{
 		if (touched[i])
-			parts[count++] = i;
+			blocks[count++] = i;
 	}
 	pfree(touched);
 	return count;
 }
 
 static void
-mend(GeonnCopy *copy, const CopyChanges *changes, const Work *bounds, uint64 bound_count,
-	 const Work *come)
+update_baseline(GeonnBaseline *baseline, const BaselineChanges *changes, const Affected *reaches, uint64 reach_count,
+				const Affected *added_reaches)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn mending",
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn update",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	Mending		mending = {
-		.copy = copy,
+	BaselineUpdate update = {
+		.baseline = baseline,
 		.changes = changes,
-		.bounds = bounds,
-		.bound_count = bound_count,
-		.come = come,
+		.reaches = reaches,
+		.reach_count = reach_count,
+		.added_reaches = added_reaches,
 		.room = 256
 	};
-	uint32	   *parts = MemoryContextAllocHuge(context, copy->count * sizeof(uint32));
-	uint32		count = touched_parts(&mending, parts);
+	uint32	   *blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
+	uint32		count = touched_blocks(&update, blocks);
 
 	if (count > 0)
 	{
-		mending.rows = palloc(mending.room * sizeof(PartRow));
-		mending.row = geonn_copy_row(&copy->shape);
-		mending.writer = geonn_copy_writer_begin(copy, false);
-		mending.part_context = AllocSetContextCreate(context, "geonn part", ALLOCSET_DEFAULT_SIZES);
-		geonn_copy_read_parts(copy, parts, count, GetActiveSnapshot(), mend_part, &mending);
-		geonn_copy_writer_end(mending.writer);
+		update.rows = palloc(update.room * sizeof(BlockRow));
+		update.row = geonn_baseline_row(&baseline->schema);
+		update.writer = geonn_baseline_writer_begin(baseline, false);
+		update.block_context = AllocSetContextCreate(context, "geonn block", ALLOCSET_DEFAULT_SIZES);
+		geonn_baseline_read_blocks(baseline, blocks, count, GetActiveSnapshot(), update_block, &update);
+		geonn_baseline_writer_end(update.writer);
 	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 }
 
 void
-geonn_increment_copies(const GeonnIncrement *increment, const Work *work, uint64 count)
+geonn_increment_baselines(const GeonnIncrement *increment, const Affected *affected, uint64 count)
 {
-	const CopyChanges *observations = &increment->observation_changes;
-	uint64		bounds = count - observations->added_count;
+	const BaselineChanges *observations = &increment->observation_changes;
+	uint64		reaches = count - observations->added_count;
 
-	mend(increment->observations, observations, work, bounds, work + bounds);
-	mend(increment->references, &increment->reference_changes, NULL, 0, NULL);
+	update_baseline(increment->observations, observations, affected, reaches, affected + reaches);
+	update_baseline(increment->references, &increment->reference_changes, NULL, 0, NULL);
 }

@@ -3,9 +3,9 @@
  *		The rows of observations that are searched for again, against the table's.
  *
  * As the rows of an observation are complete they join a batch; the table's rows of all of a
- * batch's ids are read, and compared rank by rank.  An id that is
- * there twice shows when the table has rows of one that has come though none with its id has
- * gone, or when a row of the table turns up for two.
+ * batch's ids are read, and compared rank by rank.  A duplicate id
+ * shows in two ways: the table has rows for an observation that was added though none with its id was
+ * removed, or one of its rows is found for two observations.
  */
 #include "postgres.h"
 
@@ -47,10 +47,10 @@ typedef struct Comparison
 	GeonnDifference *difference;
 	TargetRows *table_rows;
 	Form_pg_attribute columns[TARGET_COLUMNS];
-	Datum	   *gone;			/* ids that have gone, in their order */
-	uint64		gone_count;
+	Datum	   *removed;		/* ids that were removed, in their order */
+	uint64		removed_count;
 	SortSupportData order;		/* of ids */
-	PlaceSet	handled;		/* rows of the table */
+	TidSet		handled;		/* rows of the table */
 	bool		forgiving;		/* those that were handled already are passed over */
 	MemoryContext context;
 
@@ -64,7 +64,7 @@ typedef struct Comparison
 	uint32		row_room;
 } Comparison;
 
-/* ---- ids that have gone ---- */
+/* ---- ids that were removed ---- */
 
 static int
 by_id(const void *first, const void *second, void *order)
@@ -79,46 +79,46 @@ by_id(const void *first, const void *second, void *order)
 static Datum
 id_of(const GeonnIncrement *increment, const char *bytes)
 {
-	const CopyShape *shape = &increment->observations->shape;
-	CopyRow		row = geonn_copy_row(shape);
+	const BaselineSchema *schema = &increment->observations->schema;
+	BaselineRow row = geonn_baseline_row(schema);
 
-	(void) geonn_copy_read(shape, bytes, &row);
+	(void) geonn_baseline_read(schema, bytes, &row);
 	return row.id;
 }
 
 static void
-learn_gone(Comparison *comparison)
+learn_removed(Comparison *comparison)
 {
-	const CopyChanges *changes = &comparison->increment->observation_changes;
+	const BaselineChanges *changes = &comparison->increment->observation_changes;
 
-	comparison->gone_count = changes->gone_count;
-	comparison->gone = MemoryContextAllocHuge(comparison->context,
-											  Max(changes->gone_count, 1) * sizeof(Datum));
+	comparison->removed_count = changes->removed_count;
+	comparison->removed = MemoryContextAllocHuge(comparison->context,
+												 Max(changes->removed_count, 1) * sizeof(Datum));
 	geonn_order_of_column(comparison->columns[TARGET_OBSERVATION_ID], &comparison->order);
-	for (uint64 i = 0; i < changes->gone_count; i++)
-		comparison->gone[i] = id_of(comparison->increment, changes->gone[i].bytes);
-	if (changes->gone_count > 0)
-		qsort_arg(comparison->gone, comparison->gone_count, sizeof(Datum), by_id,
+	for (uint64 i = 0; i < changes->removed_count; i++)
+		comparison->removed[i] = id_of(comparison->increment, changes->removed[i].bytes);
+	if (changes->removed_count > 0)
+		qsort_arg(comparison->removed, comparison->removed_count, sizeof(Datum), by_id,
 				  &comparison->order);
 }
 
 static bool
-has_gone(Comparison *comparison, Datum id)
+was_removed(Comparison *comparison, Datum id)
 {
 	uint64		low = 0;
-	uint64		high = comparison->gone_count;
+	uint64		high = comparison->removed_count;
 
 	while (low < high)
 	{
 		uint64		middle = low + (high - low) / 2;
 
-		if (by_id(&comparison->gone[middle], &id, &comparison->order) < 0)
+		if (by_id(&comparison->removed[middle], &id, &comparison->order) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < comparison->gone_count &&
-		by_id(&comparison->gone[low], &id, &comparison->order) == 0;
+	return low < comparison->removed_count &&
+		by_id(&comparison->removed[low], &id, &comparison->order) == 0;
 }
 
 /* ---- a batch ---- */
@@ -127,7 +127,7 @@ has_gone(Comparison *comparison, Datum id)
  * A row that the table has.
  */
 static void
-compare_table_row(void *state, uint32 number, ItemPointer place, const Datum *values,
+compare_table_row(void *state, uint32 number, ItemPointer tid, const Datum *values,
 				  const bool *nulls)
 {
 	Comparison *comparison = state;
@@ -137,7 +137,7 @@ compare_table_row(void *state, uint32 number, ItemPointer place, const Datum *va
 	MemoryContext former = MemoryContextSwitchTo(comparison->context);
 	bool		is_first;
 
-	is_first = geonn_place_add(&comparison->handled, place);
+	is_first = geonn_tid_add(&comparison->handled, tid);
 	MemoryContextSwitchTo(former);
 	if (!is_first && comparison->forgiving)
 		return;
@@ -147,14 +147,14 @@ compare_table_row(void *state, uint32 number, ItemPointer place, const Datum *va
 	rank = DatumGetInt32(values[TARGET_RANK]);
 	if (rank < 1 || (uint32) rank > observation->count)
 	{
-		geonn_difference_add(comparison->difference, ROW_DELETED, place, NULL, NULL);
+		geonn_difference_add(comparison->difference, ROW_DELETED, tid, NULL, NULL);
 		return;
 	}
 	row = &comparison->rows[observation->first + rank - 1];
 	row->in_table = true;
 	if (!geonn_same_rows(comparison->increment->row_type, values, nulls,
 						 row->values, row->nulls))
-		geonn_difference_add(comparison->difference, ROW_UPDATED, place, row->values, row->nulls);
+		geonn_difference_add(comparison->difference, ROW_UPDATED, tid, row->values, row->nulls);
 }
 
 static void
@@ -183,7 +183,7 @@ compare_batch(Comparison *comparison)
 }
 
 static FoundObservation *
-add_observation(Comparison *comparison, const char *bytes, bool has_come)
+add_observation(Comparison *comparison, const char *bytes, bool is_added)
 {
 	FoundObservation *observation;
 	MemoryContext former;
@@ -199,7 +199,7 @@ add_observation(Comparison *comparison, const char *bytes, bool has_come)
 	former = MemoryContextSwitchTo(comparison->batch_context);
 	observation = &comparison->observations[comparison->count++];
 	observation->id = id_of(comparison->increment, bytes);
-	observation->may_be_there = !has_come || has_gone(comparison, observation->id);
+	observation->may_be_there = !is_added || was_removed(comparison, observation->id);
 	observation->first = comparison->row_count;
 	observation->count = 0;
 	MemoryContextSwitchTo(former);
@@ -234,11 +234,11 @@ add_row(Comparison *comparison, FoundObservation *observation, const Datum *valu
 /* ---- the search ---- */
 
 const char *
-geonn_bytes_of_work(const void *source, uint64 number)
+geonn_bytes_of_affected(const void *source, uint64 number)
 {
-	const Work *work = source;
+	const Affected *affected = source;
 
-	return work[number].bytes;
+	return affected[number].bytes;
 }
 
 /*
@@ -256,36 +256,36 @@ numbered_type(TupleDesc row_type)
 }
 
 static void
-search_again(Comparison *comparison, Work *work, uint64 count)
+search_again(Comparison *comparison, Affected *affected, uint64 count)
 {
 	const GeonnIncrement *increment = comparison->increment;
 	GeonnJoin	join = *increment->join;
 	GeonnSearch *search;
 	GeonnReport report;
 	FoundObservation *observation = NULL;
-	Work	   *present = NULL;
+	Affected   *present = NULL;
 	Datum		values[TARGET_COLUMNS];
 	bool		nulls[TARGET_COLUMNS];
 
-	join.given = geonn_copy_points(&increment->observations->shape, count, work,
-								   geonn_bytes_of_work);
+	join.given = geonn_baseline_points(&increment->observations->schema, count, affected,
+									   geonn_bytes_of_affected);
 	search = geonn_search_begin(&join, numbered_type(increment->row_type));
 	while (geonn_search_next(search, values, nulls))
 	{
-		Work	   *next = &work[DatumGetInt64(values[TARGET_OBSERVATION_ID]) - 1];
+		Affected   *next = &affected[DatumGetInt64(values[TARGET_OBSERVATION_ID]) - 1];
 
 		if (next != present)
 		{
 			present = next;
-			present->seen = true;
+			present->has_rows = true;
 			observation = add_observation(comparison, present->bytes, present->row < 0);
-			present->bound = geonn_copy_bound(&join.question, 0, 0);
+			present->reach = geonn_baseline_reach(&join.question, 0, 0);
 		}
 		Assert(observation != NULL);
 		add_row(comparison, observation, values, nulls);
 		if (!nulls[TARGET_DISTANCE])
-			present->bound = geonn_copy_bound(&join.question, observation->count,
-											  DatumGetFloat8(values[TARGET_DISTANCE]));
+			present->reach = geonn_baseline_reach(&join.question, observation->count,
+												  DatumGetFloat8(values[TARGET_DISTANCE]));
 	}
 	report = geonn_search_report(search);
 	geonn_search_log(search, &report);
@@ -293,35 +293,35 @@ search_again(Comparison *comparison, Work *work, uint64 count)
 }
 
 /*
- * Those without rows; and points that have no place are reached by nothing.
+ * Those without rows; and no change reaches points without coordinates.
  */
 static void
-finish_work(Comparison *comparison, Work *work, uint64 count)
+finish_affected(Comparison *comparison, Affected *affected, uint64 count)
 {
 	for (uint64 i = 0; i < count; i++)
 	{
 		bool		placed;
 
-		memcpy(&placed, work[i].bytes, sizeof(placed));
-		if (!work[i].seen)
+		memcpy(&placed, affected[i].bytes, sizeof(placed));
+		if (!affected[i].has_rows)
 		{
-			(void) add_observation(comparison, work[i].bytes, work[i].row < 0);
-			work[i].bound = geonn_copy_bound(&comparison->increment->join->question, 0, 0);
+			(void) add_observation(comparison, affected[i].bytes, affected[i].row < 0);
+			affected[i].reach = geonn_baseline_reach(&comparison->increment->join->question, 0, 0);
 		}
 		if (!placed)
-			work[i].bound = -1;
+			affected[i].reach = -1;
 	}
 }
 
 void
-geonn_increment_rows(const GeonnIncrement *increment, Work *work, uint64 count,
+geonn_increment_rows(const GeonnIncrement *increment, Affected *affected, uint64 count,
 					 GeonnDifference *difference)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
 	Comparison *comparison = palloc0(sizeof(Comparison));
-	const CopyChanges *changes = &increment->observation_changes;
+	const BaselineChanges *changes = &increment->observation_changes;
 
 	comparison->increment = increment;
 	comparison->difference = difference;
@@ -335,15 +335,15 @@ geonn_increment_rows(const GeonnIncrement *increment, Work *work, uint64 count,
 	comparison->row_room = INITIAL_ROOM;
 	comparison->rows = palloc(comparison->row_room * sizeof(FoundRow));
 	comparison->table_rows = geonn_target_rows_create(increment->cache, increment->row_type);
-	learn_gone(comparison);
+	learn_removed(comparison);
 
 	if (count > 0)
-		search_again(comparison, work, count);
-	finish_work(comparison, work, count);
+		search_again(comparison, affected, count);
+	finish_affected(comparison, affected, count);
 	compare_batch(comparison);
 	comparison->forgiving = true;
-	for (uint64 i = 0; i < changes->gone_count; i++)
-		(void) add_observation(comparison, changes->gone[i].bytes, false);
+	for (uint64 i = 0; i < changes->removed_count; i++)
+		(void) add_observation(comparison, changes->removed[i].bytes, false);
 	compare_batch(comparison);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);

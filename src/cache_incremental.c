@@ -2,33 +2,33 @@
  * cache_incremental.c
  *		A cache's table is brought up to date by what has changed.
  *
- * Let X be the points of the references that have come since the last refresh, and of those
- * that have gone, each in its group; a reference that moved has gone and come.  The
+ * Let X be the points of the references that were added since the last refresh, and of those
+ * that were removed, each in its group; a reference that moved was removed and added.  The
  * rows that the table has for an observation o that has not changed itself
- * are still right if no point of X in o's group is within o's bound, which is the distance
+ * are still right if no point of X in o's group is within o's reach, which is the distance
  * of the last of its k rows, or the greatest distance asked for where it has fewer
  * than k (or where all within a radius are asked for):
  *
  *	 - all references of its rows are still there and where they were, as each of
- *	   them is within the bound, and those that are not are in X;
- *	 - a reference that belongs among its rows now and did not before has come, or
- *	   another one has gone: both are in X, and the latter was within the bound.  One that
- *	   has come belongs there only if it is as near as the k-th or nearer, which is to
- *	   say within the bound, whatever its id; with ties => 'all' also at just the
- *	   bound.  Where o has fewer than k, all within the greatest distance belong there.
+ *	   them is within the reach, and those that are not are in X;
+ *	 - a reference that belongs among its rows now and did not before was added, or
+ *	   another one was removed: both are in X, and the latter was within the reach.  One that
+ *	   was added belongs there only if it is as near as the k-th or nearer, which is to
+ *	   say within the reach, whatever its id; with ties => 'all' also at just the
+ *	   reach.  Where o has fewer than k, all within the greatest distance belong there.
  *
  * All of these distances are numbers that the engine computes, always the same for the
  * same two points, so "within" is decided without any tolerance: o is searched for again
  * if the distance of the nearest point of X, by the same metric, is not greater than
- * the bound (which is kept rounded up).  What exclude_self leaves out only makes
+ * the reach (which is kept rounded up).  What exclude_self leaves out only makes
  * for some that are searched for in vain.
  *
- * So the observations that are searched for among all references are those that have come
- * themselves, and those within whose bound X has a point.  The latter are found by
- * two searches among X alone: for the centres of the copy's parts, of which
- * only those count from where X is not farther than the part's radius and its greatest
- * bound together (distances on a surface obey the triangle inequality; rounding is
- * far below the margin), and then for the observations of these parts.
+ * So the observations that are searched for among all references are those that were added
+ * themselves, and those within whose reach X has a point.  The latter are found by
+ * two searches among X alone: for the centres of the baseline's blocks, of which
+ * only those count from where X is not farther than the block's radius and its greatest
+ * reach together (distances on a surface obey the triangle inequality; rounding is
+ * far below the margin), and then for the observations of these blocks.
  *
  * What is found is compared with the rows that the table has for the same ids,
  * and rows of ids that are there no more are deleted.
@@ -47,27 +47,27 @@
 /* metres by which rounding may make computed distances differ from the triangle's */
 #define MARGIN			1e-5
 
-/* parts whose observations are searched for among X at a time */
-#define PARTS_A_SLICE	4096
+/* blocks whose observations are searched for among X at a time */
+#define BLOCKS_A_SLICE	4096
 
 typedef struct Refresh
 {
 	const GeonnIncrement *increment;
 	MemoryContext context;		/* of all of it */
 	MemoryContext row_context;
-	CopyRow		row;			/* for what is only passed by */
+	BaselineRow row;			/* for what is only passed by */
 
 	/* all that are searched for again */
-	Work	   *work;
+	Affected   *affected;
 	uint64		count;
 	uint64		room;
 
-	/* the observations of some parts, of which some are */
+	/* the observations of some blocks, of which some are */
 	MemoryContext slice_context;
-	Work	   *slice;
+	Affected   *slice;
 	uint64		slice_count;
 	uint64		slice_room;
-	uint64		gone;			/* next of the observations that have gone */
+	uint64		removed;		/* next of the observations that were removed */
 } Refresh;
 
 /* ---- searches among X ---- */
@@ -75,10 +75,10 @@ typedef struct Refresh
 static const char *
 bytes_of_change(const void *source, uint64 number)
 {
-	const CopyChanges *changes = source;
+	const BaselineChanges *changes = source;
 
 	return number < changes->added_count ? changes->added[number].bytes :
-		changes->gone[number - changes->added_count].bytes;
+		changes->removed[number - changes->added_count].bytes;
 }
 
 /*
@@ -89,7 +89,7 @@ static void
 search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool by_groups,
 			   void (*consume) (void *state, uint64 number, double distance), void *state)
 {
-	const CopyChanges *changes = &increment->reference_changes;
+	const BaselineChanges *changes = &increment->reference_changes;
 	PointSource observations = *increment->join->observations;
 	PointSource references = *increment->join->references;
 	GeonnJoin	join = {
@@ -99,9 +99,9 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool b
 		.question = increment->join->question,
 		.invalid = GEONN_INVALID_COUNTED,
 		.given = given,
-		.given_references = geonn_copy_points(&increment->references->shape,
-										  changes->added_count + changes->gone_count, changes,
-										  bytes_of_change)
+		.given_references = geonn_baseline_points(&increment->references->schema,
+												  changes->added_count + changes->removed_count, changes,
+												  bytes_of_change)
 	};
 	TupleDesc	type = CreateTemplateTupleDesc(2);
 	GeonnSearch *search;
@@ -121,115 +121,115 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool b
 	geonn_search_end(search);
 }
 
-/* ---- parts that X may reach ---- */
+/* ---- blocks that X may reach ---- */
 
 typedef struct Centres
 {
-	const CopyPart *all;
-	uint32	   *parts;			/* those that have a centre */
+	const BaselineBlock *all;
+	uint32	   *blocks;			/* those that have a centre */
 	uint64		count;
-	bool	   *reached;		/* of all */
+	bool	   *near;			/* of all */
 } Centres;
 
 static void
 give_centre(void *state, uint64 number, PointRow *row)
 {
 	const Centres *centres = state;
-	const CopyPart *part = &centres->all[centres->parts[number]];
+	const BaselineBlock *block = &centres->all[centres->blocks[number]];
 
-	row->latitude = part->latitude;
-	row->longitude = part->longitude;
+	row->latitude = block->latitude;
+	row->longitude = block->longitude;
 }
 
 static void
 take_centre(void *state, uint64 number, double distance)
 {
 	Centres    *centres = state;
-	uint32		number_of_all = centres->parts[number];
-	const CopyPart *part = &centres->all[number_of_all];
+	uint32		number_of_all = centres->blocks[number];
+	const BaselineBlock *block = &centres->all[number_of_all];
 
-	if (distance <= part->radius + part->bound + MARGIN)
-		centres->reached[number_of_all] = true;
+	if (distance <= block->radius + block->reach + MARGIN)
+		centres->near[number_of_all] = true;
 }
 
 /*
- * The parts, in their order, of which X may reach observations; returns how many.
+ * The blocks, in their order, of which X may reach observations; returns how many.
  */
 static uint32
-find_reached(Refresh *refresh, uint32 *parts)
+find_near_blocks(Refresh *refresh, uint32 *blocks)
 {
-	const GeonnCopy *copy = refresh->increment->observations;
-	Centres		centres = {.all = copy->parts,.parts = parts};
+	const GeonnBaseline *baseline = refresh->increment->observations;
+	Centres		centres = {.all = baseline->blocks,.blocks = blocks};
 	GivenPoints given = {0, give_centre, &centres};
 	uint32		count = 0;
 
-	centres.reached = MemoryContextAllocExtended(refresh->context, copy->count * sizeof(bool),
-												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (uint32 i = 0; i < copy->count; i++)
+	centres.near = MemoryContextAllocExtended(refresh->context, baseline->count * sizeof(bool),
+											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (uint32 i = 0; i < baseline->count; i++)
 	{
-		if (copy->parts[i].radius >= 0 && copy->parts[i].bound >= 0)
-			parts[centres.count++] = i;
+		if (baseline->blocks[i].radius >= 0 && baseline->blocks[i].reach >= 0)
+			blocks[centres.count++] = i;
 	}
 	given.count = centres.count;
 	search_changes(refresh->increment, &given, false, take_centre, &centres);
-	for (uint32 i = 0; i < copy->count; i++)
+	for (uint32 i = 0; i < baseline->count; i++)
 	{
-		if (centres.reached[i])
-			parts[count++] = i;
+		if (centres.near[i])
+			blocks[count++] = i;
 	}
-	pfree(centres.reached);
+	pfree(centres.near);
 	return count;
 }
 
 /* ---- observations that X reaches ---- */
 
 static void
-add_work(Refresh *refresh, const Work *work)
+add_affected(Refresh *refresh, const Affected *affected)
 {
-	char	   *bytes = MemoryContextAlloc(refresh->context, work->length);
+	char	   *bytes = MemoryContextAlloc(refresh->context, affected->length);
 
 	if (refresh->count == refresh->room)
 	{
 		refresh->room = Max(refresh->room * 2, 1024);
-		refresh->work = refresh->count == 0 ?
-			MemoryContextAllocHuge(refresh->context, refresh->room * sizeof(Work)) :
-			repalloc_huge(refresh->work, refresh->room * sizeof(Work));
+		refresh->affected = refresh->count == 0 ?
+			MemoryContextAllocHuge(refresh->context, refresh->room * sizeof(Affected)) :
+			repalloc_huge(refresh->affected, refresh->room * sizeof(Affected));
 	}
-	memcpy(bytes, work->bytes, work->length);
-	refresh->work[refresh->count] = *work;
-	refresh->work[refresh->count++].bytes = bytes;
+	memcpy(bytes, affected->bytes, affected->length);
+	refresh->affected[refresh->count] = *affected;
+	refresh->affected[refresh->count++].bytes = bytes;
 }
 
 /*
- * Is this row of a part one of the observations that have gone?  Rows are asked for in
+ * Is this row of a block one of the observations that were removed?  Rows are asked for in
  * their order.
  */
 static bool
-has_gone(Refresh *refresh, uint32 part, uint32 row)
+was_removed(Refresh *refresh, uint32 block, uint32 row)
 {
-	const CopyChanges *changes = &refresh->increment->observation_changes;
+	const BaselineChanges *changes = &refresh->increment->observation_changes;
 
-	while (refresh->gone < changes->gone_count &&
-		   (changes->gone[refresh->gone].part < part ||
-			(changes->gone[refresh->gone].part == part && changes->gone[refresh->gone].row < row)))
-		refresh->gone++;
-	return refresh->gone < changes->gone_count && changes->gone[refresh->gone].part == part &&
-		changes->gone[refresh->gone].row == row;
+	while (refresh->removed < changes->removed_count &&
+		   (changes->removed[refresh->removed].block < block ||
+			(changes->removed[refresh->removed].block == block && changes->removed[refresh->removed].row < row)))
+		refresh->removed++;
+	return refresh->removed < changes->removed_count && changes->removed[refresh->removed].block == block &&
+		changes->removed[refresh->removed].row == row;
 }
 
 /*
- * The rows of a part, one after the other: false at the end.
+ * The rows of a block, one after the other: false at the end.
  */
 static bool
-next_row(Refresh *refresh, const char **contents, const char *end, Work *row)
+next_row(Refresh *refresh, const char **contents, const char *end, Affected *row)
 {
 	MemoryContext former = MemoryContextSwitchTo(refresh->row_context);
 	Size		length;
 	bool		found;
 
 	MemoryContextReset(refresh->row_context);
-	found = geonn_copy_next(&refresh->increment->observations->shape, contents, end, &refresh->row,
-							&row->bound, &row->bytes, &length);
+	found = geonn_baseline_next(&refresh->increment->observations->schema, contents, end, &refresh->row,
+								&row->reach, &row->bytes, &length);
 	if (found)
 		row->length = (uint32) length;
 	MemoryContextSwitchTo(former);
@@ -237,22 +237,22 @@ next_row(Refresh *refresh, const char **contents, const char *end, Work *row)
 }
 
 static void
-take_part(void *state, uint32 part, const char *contents, Size length)
+take_block(void *state, uint32 block, const char *contents, Size length)
 {
 	Refresh    *refresh = state;
 	const char *end = contents + length;
-	Work		row = {.part = part};
+	Affected	row = {.block = block};
 
 	for (row.row = 0; next_row(refresh, &contents, end, &row); row.row++)
 	{
 		char	   *bytes;
 
-		if (!refresh->row.placed || has_gone(refresh, part, (uint32) row.row))
+		if (!refresh->row.placed || was_removed(refresh, block, (uint32) row.row))
 			continue;
 		if (refresh->slice_count == refresh->slice_room)
 		{
 			refresh->slice_room *= 2;
-			refresh->slice = repalloc_huge(refresh->slice, refresh->slice_room * sizeof(Work));
+			refresh->slice = repalloc_huge(refresh->slice, refresh->slice_room * sizeof(Affected));
 		}
 		bytes = MemoryContextAlloc(refresh->slice_context, row.length);
 		memcpy(bytes, row.bytes, row.length);
@@ -265,44 +265,44 @@ static void
 take_distance(void *state, uint64 number, double distance)
 {
 	Refresh    *refresh = state;
-	Work	   *row = &refresh->slice[number];
+	Affected   *row = &refresh->slice[number];
 
-	if (distance <= row->bound)
+	if (distance <= row->reach)
 	{
-		row->place = geonn_copy_place(refresh->increment->observations, row->bytes, row->length);
-		add_work(refresh, row);
+		row->fingerprint = geonn_baseline_fingerprint(refresh->increment->observations, row->bytes, row->length);
+		add_affected(refresh, row);
 	}
 }
 
 /*
- * Find the observations of these parts within whose bound X has a point.
+ * Find the observations of these blocks within whose reach X has a point.
  */
 static void
-find_affected(Refresh *refresh, const uint32 *parts, uint32 count)
+search_blocks(Refresh *refresh, const uint32 *blocks, uint32 count)
 {
 	const GeonnIncrement *increment = refresh->increment;
 	MemoryContext former;
 
 	refresh->slice_context = AllocSetContextCreate(refresh->context, "geonn slice",
 												   ALLOCSET_DEFAULT_SIZES);
-	refresh->gone = 0;
+	refresh->removed = 0;
 	former = MemoryContextSwitchTo(refresh->slice_context);
 	while (count > 0)
 	{
-		uint32		some = Min(count, PARTS_A_SLICE);
+		uint32		some = Min(count, BLOCKS_A_SLICE);
 
 		refresh->slice_count = 0;
 		refresh->slice_room = 64 * (uint64) some;
 		refresh->slice = MemoryContextAllocHuge(refresh->slice_context,
-												refresh->slice_room * sizeof(Work));
-		geonn_copy_read_parts(increment->observations, parts, some, GetActiveSnapshot(),
-							  take_part, refresh);
+												refresh->slice_room * sizeof(Affected));
+		geonn_baseline_read_blocks(increment->observations, blocks, some, GetActiveSnapshot(),
+								   take_block, refresh);
 		search_changes(increment,
-					   geonn_copy_points(&increment->observations->shape, refresh->slice_count,
-									 refresh->slice, geonn_bytes_of_work),
+					   geonn_baseline_points(&increment->observations->schema, refresh->slice_count,
+											 refresh->slice, geonn_bytes_of_affected),
 					   true, take_distance, refresh);
 		MemoryContextReset(refresh->slice_context);
-		parts += some;
+		blocks += some;
 		count -= some;
 	}
 	MemoryContextSwitchTo(former);
@@ -314,11 +314,11 @@ find_affected(Refresh *refresh, const uint32 *parts, uint32 count)
 static int
 by_row(const void *first, const void *second)
 {
-	const Work *a = first;
-	const Work *b = second;
+	const Affected *a = first;
+	const Affected *b = second;
 
-	if (a->part != b->part)
-		return a->part < b->part ? -1 : 1;
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
 	return a->row < b->row ? -1 : a->row > b->row;
 }
 
@@ -326,37 +326,37 @@ by_row(const void *first, const void *second)
  * Find them; false: they are more than this share.
  */
 static bool
-find_work(Refresh *refresh, double most)
+find_affected(Refresh *refresh, double most)
 {
 	const GeonnIncrement *increment = refresh->increment;
-	const CopyChanges *changes = &increment->observation_changes;
+	const BaselineChanges *changes = &increment->observation_changes;
 	uint64		limit = (uint64) (most * (double) increment->observations->rows);
 
-	if (increment->reference_changes.added_count + increment->reference_changes.gone_count > 0)
+	if (increment->reference_changes.added_count + increment->reference_changes.removed_count > 0)
 	{
-		uint32	   *parts = MemoryContextAllocHuge(refresh->context,
-												   increment->observations->count * sizeof(uint32));
-		uint32		count = find_reached(refresh, parts);
-		find_affected(refresh, parts, count);
-		pfree(parts);
+		uint32	   *blocks = MemoryContextAllocHuge(refresh->context,
+													increment->observations->count * sizeof(uint32));
+		uint32		count = find_near_blocks(refresh, blocks);
+		search_blocks(refresh, blocks, count);
+		pfree(blocks);
 	}
 	if (most < 1 && refresh->count + changes->added_count > limit)
 		return false;
 	if (refresh->count > 0)
-		qsort(refresh->work, refresh->count, sizeof(Work), by_row);
+		qsort(refresh->affected, refresh->count, sizeof(Affected), by_row);
 	for (uint64 i = 0; i < changes->added_count; i++)
 	{
-		const CopyChange *added = &changes->added[i];
-		Work		work = {
-			.part = added->part,
+		const BaselineChange *added = &changes->added[i];
+		Affected	affected = {
+			.block = added->block,
 			.row = -1,
-			.place = added->place,
+			.fingerprint = added->fingerprint,
 			.bytes = added->bytes,
 			.length = (uint32) added->length,
-			.bound = -1
+			.reach = -1
 		};
 
-		add_work(refresh, &work);
+		add_affected(refresh, &affected);
 	}
 	return true;
 }
@@ -372,12 +372,12 @@ geonn_increment(const GeonnIncrement *increment, double most, GeonnDifference *d
 	bool		found;
 
 	refresh.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
-	refresh.row = geonn_copy_row(&increment->observations->shape);
-	found = find_work(&refresh, most);
+	refresh.row = geonn_baseline_row(&increment->observations->schema);
+	found = find_affected(&refresh, most);
 	if (found)
 	{
-		geonn_increment_rows(increment, refresh.work, refresh.count, difference);
-		geonn_increment_copies(increment, refresh.work, refresh.count);
+		geonn_increment_rows(increment, refresh.affected, refresh.count, difference);
+		geonn_increment_baselines(increment, refresh.affected, refresh.count);
 		*searched = (int64) refresh.count;
 	}
 	MemoryContextSwitchTo(former);

@@ -14,26 +14,26 @@ typedef struct GeonnIncrement
 	const GeonnCache *cache;
 	GeonnJoin  *join;
 	TupleDesc	row_type;
-	GeonnCopy  *observations;
-	GeonnCopy  *references;
-	CopyChanges observation_changes;
-	CopyChanges reference_changes;
+	GeonnBaseline *observations;
+	GeonnBaseline *references;
+	BaselineChanges observation_changes;
+	BaselineChanges reference_changes;
 } GeonnIncrement;
 
 /* an observation that is searched for again */
-typedef struct Work
+typedef struct Affected
 {
-	uint32		part;
-	int32		row;			/* of the part; -1: it has come */
-	CopyPlace	place;
+	uint32		block;
+	int32		row;			/* of the block; -1: it was added */
+	Fingerprint fingerprint;
 	const char *bytes;
 	uint32		length;
-	float		bound;			/* as it is found */
-	bool		seen;			/* it has rows */
-} Work;
+	float		reach;			/* as it is found */
+	bool		has_rows;		/* it has rows */
+} Affected;
 
 /*
- * Find the differences of the table that the changes make, and bring the copies up to date.
+ * Find the differences of the table that the changes make, and bring the baselines up to date.
  * Returns false, and has done nothing, where more than this share of the
  * observations would be searched for anew.  *searched is how many are.
  */
@@ -42,20 +42,20 @@ extern bool geonn_increment(const GeonnIncrement *increment, double most,
 
 /* ---- cache_increment_rows.c ---- */
 
-/* The bytes of one of an array of them, for geonn_copy_points. */
-extern const char *geonn_bytes_of_work(const void *source, uint64 number);
+/* The bytes of one of an array of them, for geonn_baseline_points. */
+extern const char *geonn_bytes_of_affected(const void *source, uint64 number);
 
 /*
- * Search for these observations among all references, with their bounds; and find how their
- * rows, and those of observations that have gone, differ from the table's.
+ * Search for these observations among all references, with their reaches; and find how their
+ * rows, and those of observations that were removed, differ from the table's.
  */
-extern void geonn_increment_rows(const GeonnIncrement *increment, Work *work, uint64 count,
+extern void geonn_increment_rows(const GeonnIncrement *increment, Affected *affected, uint64 count,
 								 GeonnDifference *difference);
 
 /* ---- cache_increment_copies.c ---- */
 
-/* Bring the copies up to date: with what changed, and the new bounds of these. */
-extern void geonn_increment_copies(const GeonnIncrement *increment, const Work *work,
-								   uint64 count);
+/* Bring the baselines up to date: with what changed, and the new reaches of these. */
+extern void geonn_increment_baselines(const GeonnIncrement *increment, const Affected *affected,
+									  uint64 count);
 
 #endif							/* GEONN_CACHE_INCREMENTAL_H */

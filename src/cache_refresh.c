@@ -50,8 +50,8 @@ PG_FUNCTION_INFO_V1(geonn_refresh_all);
 #define MOST_CHANGED	0.25
 #define MOST_SEARCHED	0.3
 
-/* futile copies in a row, of which more make no difference */
-#define MOST_FUTILE		5
+/* wasted baselines in a row, of which more make no difference */
+#define MOST_WASTED		5
 
 typedef enum RefreshMode
 {
@@ -129,7 +129,7 @@ typedef struct Refresh
 	TupleDesc	row_type;
 	GeonnLabels now;
 	TimestampTz since;			/* for the next one; see cache_since.c */
-	GeonnSeen  *seen;
+	GeonnLastRun *last_run;
 	GeonnRunResult *result;
 } Refresh;
 
@@ -153,7 +153,7 @@ policy_of(const Refresh *refresh, CacheSide side)
 /* ---- by what has changed ---- */
 
 /*
- * Can rows that may be new be told from the copy by the bytes of their ids?  Not where an id
+ * Can rows that may be new be told from the baseline by the bytes of their ids?  Not where an id
  * can get other bytes and be the same.
  */
 static bool
@@ -165,40 +165,40 @@ ids_tell(const PointSource *source)
 }
 
 /*
- * Compare all points of a side with its copy, or those that may be new.
+ * Compare all points of a side with its baseline, or those that may be new.
  */
 static bool
-compare(const Refresh *refresh, CacheSide side, GeonnCopy *copy, Size memory,
-		CopyChanges *changes)
+compare(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Size memory,
+		BaselineChanges *changes)
 {
 	const PointSource *source = source_of(refresh, side);
 	InvalidPolicy policy = policy_of(refresh, side);
 
 	if (side == SIDE_OBSERVATIONS && refresh->cache->changed_since != NULL &&
-		refresh->seen->since != 0 && ids_tell(source))
-		return geonn_copy_compare_some(copy, geonn_cache_changed_source(refresh->cache, source,
-																		refresh->seen->since),
-									   policy, memory, changes);
-	return geonn_copy_compare(copy, source, policy, memory, changes);
+		refresh->last_run->since != 0 && ids_tell(source))
+		return geonn_baseline_compare_some(baseline, geonn_cache_changed_source(refresh->cache, source,
+																				refresh->last_run->since),
+										   policy, memory, changes);
+	return geonn_baseline_compare(baseline, source, policy, memory, changes);
 }
 
 /*
  * The changes of one side; false: there are too many.
  */
 static bool
-find_changes(const Refresh *refresh, CacheSide side, GeonnCopy *copy, CopyChanges *changes)
+find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, BaselineChanges *changes)
 {
 	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
 		(Size) maintenance_work_mem * 1024;
 
-	geonn_copy_load(copy, GetActiveSnapshot());
-	*changes = (CopyChanges) {0};
-	if (refresh->seen->same[side])
+	geonn_baseline_load(baseline, GetActiveSnapshot());
+	*changes = (BaselineChanges) {0};
+	if (refresh->last_run->same[side])
 		return true;
-	if (!compare(refresh, side, copy, memory, changes))
+	if (!compare(refresh, side, baseline, memory, changes))
 		return false;
 	return refresh->mode == REFRESH_INCREMENTAL ||
-		Max(changes->added_count, changes->gone_count) <= MOST_CHANGED * copy->rows;
+		Max(changes->added_count, changes->removed_count) <= MOST_CHANGED * baseline->rows;
 }
 
 /*
@@ -212,8 +212,8 @@ refresh_by_changes(Refresh *refresh)
 		.cache = refresh->cache,
 		.join = refresh->join,
 		.row_type = refresh->row_type,
-		.observations = geonn_seen_copy(refresh->cache, refresh->join, refresh->seen, SIDE_OBSERVATIONS),
-		.references = geonn_seen_copy(refresh->cache, refresh->join, refresh->seen, SIDE_REFERENCES)
+		.observations = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run, SIDE_OBSERVATIONS),
+		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run, SIDE_REFERENCES)
 	};
 	GeonnDifference *difference;
 
@@ -232,46 +232,46 @@ refresh_by_changes(Refresh *refresh)
 	geonn_difference_check(difference);
 	geonn_difference_write(difference, result);
 	geonn_difference_end(difference);
-	result->mode = increment.reference_changes.added_count + increment.reference_changes.gone_count +
-		increment.observation_changes.added_count + increment.observation_changes.gone_count == 0 ?
+	result->mode = increment.reference_changes.added_count + increment.reference_changes.removed_count +
+		increment.observation_changes.added_count + increment.observation_changes.removed_count == 0 ?
 		"unchanged" : "incremental";
-	result->rows = refresh->seen->rows + result->inserted - result->deleted;
-	refresh->seen->futile = 0;
+	result->rows = refresh->last_run->rows + result->inserted - result->deleted;
+	refresh->last_run->wasted = 0;
 	return true;
 }
 
 /* ---- by searching for everything ---- */
 
 /*
- * A copy is worth its work only if the next run can use it.  Where so much changes that
- * it cannot, again and again, copies are made more and more seldom.
+ * A baseline is worth its work only if the next run can use it.  Where so much changes that
+ * it cannot, again and again, baselines are made more and more seldom.
  */
 static void
-see_to_copies(Refresh *refresh, bool was_futile)
+see_to_baselines(Refresh *refresh, bool was_wasted)
 {
-	GeonnSeen  *seen = refresh->seen;
+	GeonnLastRun *last_run = refresh->last_run;
 
-	if (was_futile)
+	if (was_wasted)
 	{
-		seen->futile = Min(seen->futile + 1, MOST_FUTILE);
-		seen->pause = (1 << seen->futile) - 1;
+		last_run->wasted = Min(last_run->wasted + 1, MOST_WASTED);
+		last_run->pause = (1 << last_run->wasted) - 1;
 	}
-	if (seen->pause > 0 && refresh->mode == REFRESH_AUTO)
+	if (last_run->pause > 0 && refresh->mode == REFRESH_AUTO)
 	{
-		seen->pause--;
-		if (seen->copied)
+		last_run->pause--;
+		if (last_run->has_baselines)
 		{
 			for (int side = 0; side < CACHE_SIDES; side++)
-				geonn_copy_delete(refresh->cache, side);
+				geonn_baseline_delete(refresh->cache, side);
 		}
-		seen->copied = false;
+		last_run->has_baselines = false;
 	}
 	else
-		geonn_seen_make_copies(refresh->cache, refresh->join, seen);
+		geonn_last_run_make_baselines(refresh->cache, refresh->join, last_run);
 }
 
 static void
-refresh_fully(Refresh *refresh, const char *reason, bool was_futile)
+refresh_fully(Refresh *refresh, const char *reason, bool was_wasted)
 {
 	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
 	GeonnRunResult *result = refresh->result;
@@ -280,7 +280,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_futile)
 	result->reason = reason;
 	result->searched = -1;
 	result->rows = geonn_difference_find(difference, refresh->join);
-	see_to_copies(refresh, was_futile);
+	see_to_baselines(refresh, was_wasted);
 	geonn_difference_write(difference, result);
 	geonn_difference_end(difference);
 }
@@ -290,20 +290,20 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_futile)
 static void
 refresh_rows(Refresh *refresh)
 {
-	const GeonnSeen *seen = refresh->seen;
+	const GeonnLastRun *last_run = refresh->last_run;
 
 	if (refresh->mode == REFRESH_FULL)
 		refresh_fully(refresh, "asked for", false);
-	else if (!seen->exists)
-		refresh_fully(refresh, seen->reason, false);
-	else if (seen->same[SIDE_OBSERVATIONS] && seen->same[SIDE_REFERENCES])
+	else if (!last_run->exists)
+		refresh_fully(refresh, last_run->reason, false);
+	else if (last_run->same[SIDE_OBSERVATIONS] && last_run->same[SIDE_REFERENCES])
 	{
 		refresh->result->mode = "unchanged";
 		refresh->result->counted = true;
-		refresh->result->rows = seen->rows;
+		refresh->result->rows = last_run->rows;
 	}
-	else if (!seen->copied)
-		refresh_fully(refresh, "no copy of what the last run saw", false);
+	else if (!last_run->has_baselines)
+		refresh_fully(refresh, "no baseline of what the last run read", false);
 	else if (!refresh_by_changes(refresh))
 		refresh_fully(refresh, "much has changed", true);
 }
@@ -350,10 +350,10 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	refresh.join = geonn_cache_join(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
 	check_target(cache, refresh.row_type);
-	refresh.now = geonn_seen_now(refresh.join);
-	refresh.seen = geonn_seen_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
+	refresh.now = geonn_labels_now(refresh.join);
+	refresh.last_run = geonn_last_run_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	geonn_seen_end(cache, refresh.join, refresh.now, result->rows, refresh.seen, refresh.since);
+	geonn_last_run_end(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
 	PopActiveSnapshot();
 	geonn_become_former(caller);
 	result->status = "succeeded";
@@ -414,7 +414,7 @@ begin_run(void *state)
 	run->cache = cache;			/* to be unlocked, whatever comes */
 	run->cache = geonn_cache_find_again(cache);
 	run->id = geonn_cache_log_start(run->cache);
-	geonn_seen_begin(run->cache);
+	geonn_last_run_begin(run->cache);
 }
 
 /*

@@ -352,7 +352,7 @@ store_schedule(const GeonnCache *cache, const char *schedule)
 						  " WHERE c.id OPERATOR(pg_catalog.=) f.id AND c.name OPERATOR(pg_catalog.=) $2"
 						  " RETURNING f.schedule",
 						  NULL, lengthof(types), types, values, nulls) == 0)
-		geonn_cache_raise_gone(cache);
+		geonn_cache_raise_missing(cache);
 	former = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	if (former == NULL || schedule == NULL)
 		return former != schedule;

@@ -1,9 +1,9 @@
 /*
  * cache_seen.c
- *		What a refresh of a cache saw, for the next one to begin with.
+ *		The last run: what a refresh of a cache read, for the next one to begin with.
  *
- * A row of geonn_cache_seen says that the cache's table is what the search returned, for
- * both relations as their labels (kept_dataset.c) and copies (cache_copy.c) have them.
+ * A row of geonn_cache_last_run says that the cache's table is what the search returned, for
+ * both relations as their labels (kept_dataset.c) and baselines (cache_copy.c) have them.
  * It is as true as it is there:
  *
  *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted
@@ -43,20 +43,20 @@
 #include "common/protocol.h"
 #include "kept_dataset.h"
 
-/* of the way in which copies are stored */
-#define COPY_FORMAT 1
+/* of the way in which baselines are stored */
+#define BASELINE_FORMAT 1
 
 /* columns that are read */
 enum
 {
-	SEEN_SIGNATURE = 1,
-	SEEN_ROWS,
-	SEEN_LABELS,
-	SEEN_SEEDS,
-	SEEN_SINCE,
-	SEEN_COPIED,
-	SEEN_FUTILE,
-	SEEN_PAUSE
+	LAST_RUN_SIGNATURE = 1,
+	LAST_RUN_ROWS,
+	LAST_RUN_LABELS,
+	LAST_RUN_SEEDS,
+	LAST_RUN_SINCE,
+	LAST_RUN_BASELINES,
+	LAST_RUN_WASTED,
+	LAST_RUN_PAUSE
 };
 
 /* ---- labels ---- */
@@ -80,7 +80,7 @@ label_of(const PointSource *source, const GeonnQuestion *question)
 }
 
 GeonnLabels
-geonn_seen_now(const GeonnJoin *join)
+geonn_labels_now(const GeonnJoin *join)
 {
 	return (GeonnLabels)
 	{
@@ -161,7 +161,7 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 	StringInfoData text;
 
 	initStringInfo(&text);
-	appendStringInfo(&text, "%d %s ", COPY_FORMAT, GEONN_VERSION);
+	appendStringInfo(&text, "%d %s ", BASELINE_FORMAT, GEONN_VERSION);
 	sign_question(&text, cache);
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
@@ -190,64 +190,64 @@ elements(int column, Oid type, int16 length, bool by_value, char alignment, int 
 	deconstruct_array(DatumGetArrayTypeP(value), type, length, by_value, alignment, &result, NULL,
 					  &found);
 	if (found != count)
-		elog(ERROR, "geonn_cache_seen is damaged");
+		elog(ERROR, "geonn_cache_last_run is damaged");
 	return result;
 }
 
-GeonnSeen *
-geonn_seen_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, Snapshot snapshot)
+GeonnLastRun *
+geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, Snapshot snapshot)
 {
-	GeonnSeen  *seen = palloc0(sizeof(GeonnSeen));
+	GeonnLastRun *last_run = palloc0(sizeof(GeonnLastRun));
 	bool		noticed;
 	Oid			types[] = {INT4OID, TEXTOID};
 	Datum		values[] = {
 		Int32GetDatum(cache->id), CStringGetTextDatum(signature_of(cache, join, &noticed))
 	};
 
-	seen->reason = noticed ? "what the table was made of is not known" :
+	last_run->reason = noticed ? "what the table was made of is not known" :
 		"triggers of the table are missing or not enabled ALWAYS";
 	SPI_connect();
 	if (noticed && geonn_catalog_run(cache->schema,
-						  "SELECT signature, rows, labels, seeds, since, copied, futile, pause"
-						  " FROM $S.geonn_cache_seen WHERE cache OPERATOR(pg_catalog.=) $1"
-						  " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
-						  snapshot, lengthof(types), types, values, NULL) > 0)
+									 "SELECT signature, rows, labels, seeds, since, baselines, wasted, pause"
+									 " FROM $S.geonn_cache_last_run WHERE cache OPERATOR(pg_catalog.=) $1"
+									 " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
+									 snapshot, lengthof(types), types, values, NULL) > 0)
 	{
 		HeapTuple	row = SPI_tuptable->vals[0];
 		TupleDesc	type = SPI_tuptable->tupdesc;
-		Datum	   *labels = elements(SEEN_LABELS, BYTEAOID, -1, false, TYPALIGN_INT, CACHE_SIDES);
-		Datum	   *seeds = elements(SEEN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+		Datum	   *labels = elements(LAST_RUN_LABELS, BYTEAOID, -1, false, TYPALIGN_INT, CACHE_SIDES);
+		Datum	   *seeds = elements(LAST_RUN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
 									 TYPALIGN_DOUBLE, CACHE_SIDES * 2);
 		bool		is_null;
 		Datum		since;
 
-		seen->exists = true;
-		seen->rows = DatumGetInt64(SPI_getbinval(row, type, SEEN_ROWS, &is_null));
+		last_run->exists = true;
+		last_run->rows = DatumGetInt64(SPI_getbinval(row, type, LAST_RUN_ROWS, &is_null));
 		for (int side = 0; side < CACHE_SIDES; side++)
 		{
-			seen->same[side] = is_same(now.label[side], labels[side]);
-			seen->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
-			seen->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
+			last_run->same[side] = is_same(now.label[side], labels[side]);
+			last_run->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
+			last_run->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
 		}
-		since = SPI_getbinval(row, type, SEEN_SINCE, &is_null);
-		seen->since = is_null ? 0 : DatumGetTimestampTz(since);
-		seen->copied = DatumGetBool(SPI_getbinval(row, type, SEEN_COPIED, &is_null));
-		seen->futile = DatumGetInt32(SPI_getbinval(row, type, SEEN_FUTILE, &is_null));
-		seen->pause = DatumGetInt32(SPI_getbinval(row, type, SEEN_PAUSE, &is_null));
+		since = SPI_getbinval(row, type, LAST_RUN_SINCE, &is_null);
+		last_run->since = is_null ? 0 : DatumGetTimestampTz(since);
+		last_run->has_baselines = DatumGetBool(SPI_getbinval(row, type, LAST_RUN_BASELINES, &is_null));
+		last_run->wasted = DatumGetInt32(SPI_getbinval(row, type, LAST_RUN_WASTED, &is_null));
+		last_run->pause = DatumGetInt32(SPI_getbinval(row, type, LAST_RUN_PAUSE, &is_null));
 	}
 	SPI_finish();
-	return seen;
+	return last_run;
 }
 
 void
-geonn_seen_create(const GeonnCache *cache)
+geonn_last_run_create(const GeonnCache *cache)
 {
 	Oid			type = INT4OID;
 	Datum		id = Int32GetDatum(cache->id);
 
 	SPI_connect();
 	(void) geonn_catalog_run(cache->schema,
-							 "INSERT INTO $S.geonn_cache_seen"
+							 "INSERT INTO $S.geonn_cache_last_run"
 							 " VALUES ($1, false, ''::pg_catalog.text, 0,"
 							 " '{}'::pg_catalog.bytea[], '{}'::bigint[], NULL, false, 0, 0)"
 							 " ON CONFLICT (cache) DO NOTHING",
@@ -264,7 +264,7 @@ row_exists(const GeonnCache *cache)
 	bool		exists;
 
 	SPI_connect();
-	exists = geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_seen"
+	exists = geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_last_run"
 							   " WHERE cache OPERATOR(pg_catalog.=) $1",
 							   NULL, 1, &type, &id, NULL) > 0;
 	SPI_finish();
@@ -283,14 +283,14 @@ delete_newer_row(const GeonnCache *cache)
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 
 	SPI_connect();
-	(void) geonn_catalog_run(cache->schema, "DELETE FROM $S.geonn_cache_seen"
+	(void) geonn_catalog_run(cache->schema, "DELETE FROM $S.geonn_cache_last_run"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1", snapshot, 1, &type, &id, NULL);
 	SPI_finish();
 	UnregisterSnapshot(snapshot);
 }
 
 void
-geonn_seen_begin(const GeonnCache *cache)
+geonn_last_run_begin(const GeonnCache *cache)
 {
 	if (row_exists(cache))
 		return;
@@ -300,12 +300,12 @@ geonn_seen_begin(const GeonnCache *cache)
 		return;
 	}
 	LockRelationOid(cache->target, ShareLock);
-	geonn_seen_create(cache);
+	geonn_last_run_create(cache);
 }
 
 void
-geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
-			   const GeonnSeen *seen, TimestampTz since)
+geonn_last_run_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
+				   const GeonnLastRun *last_run, TimestampTz since)
 {
 	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID, TIMESTAMPTZOID};
 	Datum		values[lengthof(types)];
@@ -317,8 +317,8 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
 		labels[side] = PointerGetDatum(now.label[side]);
-		seeds[side * 2] = Int64GetDatum((int64) seen->seed[side][0]);
-		seeds[side * 2 + 1] = Int64GetDatum((int64) seen->seed[side][1]);
+		seeds[side * 2] = Int64GetDatum((int64) last_run->seed[side][0]);
+		seeds[side * 2 + 1] = Int64GetDatum((int64) last_run->seed[side][1]);
 	}
 	SPI_connect();
 	values[0] = Int32GetDatum(cache->id);
@@ -328,21 +328,21 @@ geonn_seen_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, 
 												TYPALIGN_INT));
 	values[4] = PointerGetDatum(construct_array(seeds, CACHE_SIDES * 2, INT8OID, sizeof(int64),
 												FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-	values[5] = BoolGetDatum(seen->copied);
-	values[6] = Int32GetDatum(seen->futile);
-	values[7] = Int32GetDatum(seen->pause);
+	values[5] = BoolGetDatum(last_run->has_baselines);
+	values[6] = Int32GetDatum(last_run->wasted);
+	values[7] = Int32GetDatum(last_run->pause);
 	values[8] = TimestampTzGetDatum(since);
 	if (since == 0)
 		nulls[8] = 'n';
 	(void) geonn_catalog_run(cache->schema,
-							 "UPDATE $S.geonn_cache_seen SET valid = true, signature = $2, rows = $3,"
-							 " labels = $4, seeds = $5, copied = $6, futile = $7, pause = $8, since = $9"
+							 "UPDATE $S.geonn_cache_last_run SET valid = true, signature = $2, rows = $3,"
+							 " labels = $4, seeds = $5, baselines = $6, wasted = $7, pause = $8, since = $9"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1",
 							 NULL, lengthof(types), types, values, nulls);
 	SPI_finish();
 }
 
-/* ---- copies ---- */
+/* ---- baselines ---- */
 
 static const PointSource *
 source_of(const GeonnJoin *join, CacheSide side)
@@ -350,25 +350,25 @@ source_of(const GeonnJoin *join, CacheSide side)
 	return side == SIDE_OBSERVATIONS ? join->observations : join->references;
 }
 
-GeonnCopy *
-geonn_seen_copy(const GeonnCache *cache, const GeonnJoin *join, const GeonnSeen *seen,
-				CacheSide side)
+GeonnBaseline *
+geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
+						CacheSide side)
 {
-	return geonn_copy_create(cache, side, source_of(join, side), join->question.metric,
-							 side == SIDE_OBSERVATIONS && join->keep_unmatched, seen->seed[side]);
+	return geonn_baseline_create(cache, side, source_of(join, side), join->question.metric,
+								 side == SIDE_OBSERVATIONS && join->keep_unmatched, last_run->seed[side]);
 }
 
 void
-geonn_seen_make_copies(const GeonnCache *cache, GeonnJoin *join, GeonnSeen *seen)
+geonn_last_run_make_baselines(const GeonnCache *cache, GeonnJoin *join, GeonnLastRun *last_run)
 {
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
-		if (!pg_strong_random(seen->seed[side], sizeof(seen->seed[side])))
+		if (!pg_strong_random(last_run->seed[side], sizeof(last_run->seed[side])))
 			ereport(ERROR,
 					(errcode(ERRCODE_INTERNAL_ERROR),
 					 errmsg("could not get random bytes")));
-		geonn_copy_build(geonn_seen_copy(cache, join, seen, side), source_of(join, side),
-						 side == SIDE_OBSERVATIONS ? join : NULL);
+		geonn_baseline_build(geonn_last_run_baseline(cache, join, last_run, side), source_of(join, side),
+							 side == SIDE_OBSERVATIONS ? join : NULL);
 	}
-	seen->copied = true;
+	last_run->has_baselines = true;
 }

@@ -22,8 +22,8 @@
 
 #include "cache_sorted_rows.h"
 
-/* of the sort: the target's columns, and the row's place */
-#define SORTED_PLACE	TARGET_COLUMNS
+/* of the sort: the target's columns, and the row's TID */
+#define SORTED_TID	TARGET_COLUMNS
 #define SORTED_COLUMNS	(TARGET_COLUMNS + 1)
 
 void
@@ -51,7 +51,7 @@ geonn_sorted_rows_create(TupleDesc row_type, int memory)
 
 	for (int i = 0; i < TARGET_COLUMNS; i++)
 		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
-	TupleDescInitEntry(type, SORTED_PLACE + 1, "place", TIDOID, -1, 0);
+	TupleDescInitEntry(type, SORTED_TID + 1, "tid", TIDOID, -1, 0);
 	rows->row_type = row_type;
 	geonn_order_of_column(id, &rows->order);
 	rows->sort = tuplesort_begin_heap(type, lengthof(columns), columns, operators, collations,
@@ -64,15 +64,15 @@ geonn_sorted_rows_create(TupleDesc row_type, int memory)
 }
 
 void
-geonn_sorted_rows_add(SortedRows *rows, ItemPointer place, const Datum *values, const bool *nulls)
+geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values, const bool *nulls)
 {
 	TupleTableSlot *slot = rows->write_slot;
 
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, values, TARGET_COLUMNS * sizeof(Datum));
 	memcpy(slot->tts_isnull, nulls, TARGET_COLUMNS * sizeof(bool));
-	slot->tts_values[SORTED_PLACE] = PointerGetDatum(place);
-	slot->tts_isnull[SORTED_PLACE] = place == NULL;
+	slot->tts_values[SORTED_TID] = PointerGetDatum(tid);
+	slot->tts_isnull[SORTED_TID] = tid == NULL;
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(rows->sort, slot);
 }
@@ -117,7 +117,7 @@ rank_of(const SortedRows *rows)
 }
 
 /*
- * Know the present row's key when the next one has come.
+ * Keep the present row's key for the comparison with the next row's.
  */
 static void
 keep_key(SortedRows *rows)
@@ -147,8 +147,8 @@ geonn_sorted_rows_next(SortedRows *rows)
 	slot_getallattrs(slot);
 	rows->values = slot->tts_values;
 	rows->nulls = slot->tts_isnull;
-	rows->place = slot->tts_isnull[SORTED_PLACE] ? NULL :
-		(ItemPointer) DatumGetPointer(slot->tts_values[SORTED_PLACE]);
+	rows->tid = slot->tts_isnull[SORTED_TID] ? NULL :
+		(ItemPointer) DatumGetPointer(slot->tts_values[SORTED_TID]);
 	rows->repeated = rows->last_rank > 0 &&
 		compare_keys(rows, rows->values[TARGET_OBSERVATION_ID], rank_of(rows),
 					 rows->last_id, rows->last_rank) == 0;

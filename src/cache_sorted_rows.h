@@ -23,7 +23,7 @@ typedef struct SortedRows
 	/* the present row, until the next one is asked for */
 	const Datum *values;		/* [TARGET_COLUMNS] */
 	const bool *nulls;
-	ItemPointer place;			/* in the table; NULL: it is not from there */
+	ItemPointer tid;			/* in the table; NULL: it is not from there */
 	bool		repeated;		/* it has the same key as the row before */
 
 	/* the key of the row before */
@@ -41,8 +41,8 @@ extern void geonn_order_of_column(Form_pg_attribute column, SortSupport order);
  */
 extern SortedRows *geonn_sorted_rows_create(TupleDesc row_type, int memory);
 
-/* Add a row, whose id is not NULL; place is NULL where it is none of the table's. */
-extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer place, const Datum *values,
+/* Add a row, whose id is not NULL; tid is NULL where it is none of the table's. */
+extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values,
 								  const bool *nulls);
 
 /* Add all rows of the table that the active snapshot sees. */

@@ -15,7 +15,7 @@
  * Differences are collected first and written last.  They wait in a tuplestore,
  * which spills to disk, and one statement for each kind reads them from there as from
  * a table.  Tables that inherit from this one are not the refresh's: rows of theirs may have the
- * same places.
+ * same TIDs.
  */
 #include "postgres.h"
 
@@ -132,13 +132,13 @@ geonn_target_fill(const GeonnCache *cache)
 
 /* ---- differences ---- */
 
-/* a difference: the place of the row, and its values */
+/* a difference: the TID of the row, and its values */
 #define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 1)
 
 /*
- * What is kept of a difference, and the statement that writes all of a kind.  A scan by place
- * does not look again at the place of a row that somebody has changed meanwhile, when
- * he has committed: the second condition does, and such a row is passed over.
+ * What is kept of a difference, and the statement that writes all of a kind.  A scan by TID
+ * does not look again at the TID of a row that another transaction has changed meanwhile, when
+ * that one has committed: the second condition does, and such a row is passed over.
  */
 static const struct
 {
@@ -147,12 +147,12 @@ static const struct
 	const char *statement;		/* of the table's name */
 }			kinds[ROW_CHANGES] = {
 	[ROW_DELETED] = {0, 1, "DELETE FROM ONLY %s AS t USING difference AS n"
-	" WHERE t.ctid OPERATOR(pg_catalog.=) n.place"
-	" AND (t.ctid OPERATOR(pg_catalog.=) n.place) IS TRUE"},
+	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE"},
 	[ROW_UPDATED] = {0, 5, "UPDATE ONLY %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
 		" distance = n.distance FROM difference AS n"
-	" WHERE t.ctid OPERATOR(pg_catalog.=) n.place"
-	" AND (t.ctid OPERATOR(pg_catalog.=) n.place) IS TRUE"},
+	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE"},
 	[ROW_INSERTED] = {1, 4, "INSERT INTO %s (obs_id, rank, ref_id, distance)"
 	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"}
 };
@@ -177,7 +177,7 @@ type_of_kind(TupleDesc row_type, RowChange change)
 		int			column = kinds[change].first + i;
 
 		if (column == 0)
-			TupleDescInitEntry(type, 1, "place", TIDOID, -1, 0);
+			TupleDescInitEntry(type, 1, "tid", TIDOID, -1, 0);
 		else
 			TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) column);
 	}
@@ -202,11 +202,11 @@ geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
 }
 
 void
-geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer place,
+geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer tid,
 					 const Datum *values, const bool *nulls)
 {
 	MemoryContext former = MemoryContextSwitchTo(difference->context);
-	Datum		row[DIFFERENCE_COLUMNS] = {PointerGetDatum(place)};
+	Datum		row[DIFFERENCE_COLUMNS] = {PointerGetDatum(tid)};
 	bool		row_nulls[DIFFERENCE_COLUMNS] = {false};
 	int			first = kinds[change].first;
 
@@ -239,10 +239,10 @@ geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
 }
 
 bool
-geonn_place_add(PlaceSet *set, ItemPointer place)
+geonn_tid_add(TidSet *set, ItemPointer tid)
 {
-	uint64		number = (uint64) ItemPointerGetBlockNumber(place) * MaxHeapTuplesPerPage +
-		ItemPointerGetOffsetNumber(place);
+	uint64		number = (uint64) ItemPointerGetBlockNumber(tid) * MaxHeapTuplesPerPage +
+		ItemPointerGetOffsetNumber(tid);
 	uint64		byte = number / 8;
 	uint8		bit = (uint8) (1 << number % 8);
 
@@ -333,12 +333,12 @@ geonn_difference_find(GeonnDifference *difference, const GeonnJoin *join)
 		if (steps % ROWS_A_RESET == 0)
 			MemoryContextReset(context);
 		if (order > 0)
-			geonn_difference_add(difference, ROW_DELETED, table->place, NULL, NULL);
+			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
 		else if (order < 0)
 			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
 		else if (!geonn_same_rows(difference->row_type, table->values, table->nulls,
 								  found->values, found->nulls))
-			geonn_difference_add(difference, ROW_UPDATED, table->place, found->values,
+			geonn_difference_add(difference, ROW_UPDATED, table->tid, found->values,
 								 found->nulls);
 		rows += order <= 0;
 		if (order <= 0)
@@ -379,12 +379,12 @@ geonn_difference_check(GeonnDifference *difference)
 /* ---- writing ---- */
 
 /*
- * Plan a statement so that it goes from one place of the table to the next: the planner would
+ * Plan a statement so that it goes from one TID of the table to the next: the planner would
  * rather read all of it, as it thinks of a disk.  The triggers that it fires are planned
  * as ever.
  */
 static CachedPlan *
-plan_by_place(SPIPlanPtr statement)
+plan_by_tid(SPIPlanPtr statement)
 {
 	int			level = NewGUCNestLevel();
 	CachedPlan *plan;
@@ -404,7 +404,7 @@ execute_on_target(const GeonnCache *cache, const char *statement)
 
 	if (prepared == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
-	plan = plan_by_place(prepared);
+	plan = plan_by_tid(prepared);
 	result = geonn_changes_execute(cache, prepared, plan);
 	if (result < 0)
 		elog(ERROR, "could not write: %s", SPI_result_code_string(result));

@@ -27,25 +27,25 @@ typedef struct GeonnDifference GeonnDifference;
 extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * One more: of the row at this place of the table (NULL: a new one), and the values that it
+ * One more: of the row with this TID in the table (NULL: a new one), and the values that it
  * should have, unless it is deleted.
  */
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
-								 ItemPointer place, const Datum *values, const bool *nulls);
+								 ItemPointer tid, const Datum *values, const bool *nulls);
 
 /* Do these rows, [TARGET_COLUMNS], have the same bytes? */
 extern bool geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
 							const Datum *other_values, const bool *other_nulls);
 
-/* bits by the places of a table's rows */
-typedef struct PlaceSet
+/* bits by the TIDs of a table's rows */
+typedef struct TidSet
 {
 	uint8	   *bits;
 	uint64		bytes;
-} PlaceSet;
+} TidSet;
 
-/* Add a place to the set, which is in the current memory context; false: it was there. */
-extern bool geonn_place_add(PlaceSet *set, ItemPointer place);
+/* Add a TID to the set, which is in the current memory context; false: it was there. */
+extern bool geonn_tid_add(TidSet *set, ItemPointer tid);
 
 /*
  * Compare all rows with those that the search returns, with the active snapshot.  Returns

@@ -220,31 +220,31 @@ make_id_table(const TargetRows *rows, const Datum *ids, uint32 count)
 	{
 		uint64		hash = hash_of(rows, ids[i]);
 		uint64		bit = hash & table.filter_mask;
-		uint64		place = hash & table.mask;
+		uint64		position = hash & table.mask;
 
 		table.filter[bit / 64] |= UINT64CONST(1) << bit % 64;
-		while (table.numbers[place] != 0)
-			place = (place + 1) & table.mask;
-		table.hashes[place] = hash;
-		table.numbers[place] = i + 1;
+		while (table.numbers[position] != 0)
+			position = (position + 1) & table.mask;
+		table.hashes[position] = hash;
+		table.numbers[position] = i + 1;
 	}
 	return table;
 }
 
 /*
- * The next place, from this one on, that tells of an id with this hash; false: there is none.
+ * The next position, from this one on, that tells of an id with this hash; false: there is none.
  */
 static inline bool
-find_hash(const IdTable *table, uint64 hash, uint64 *place)
+find_hash(const IdTable *table, uint64 hash, uint64 *position)
 {
-	while (table->numbers[*place] != 0 && table->hashes[*place] != hash)
-		*place = (*place + 1) & table->mask;
-	return table->numbers[*place] != 0;
+	while (table->numbers[*position] != 0 && table->hashes[*position] != hash)
+		*position = (*position + 1) & table->mask;
+	return table->numbers[*position] != 0;
 }
 
 /*
  * Pass a row on, for each of the ids that are equal to its own; the first one whose hash
- * is the same is at this place.
+ * is the same is at this position.
  */
 static void
 match_row(const IdTable *table, uint64 hash, uint64 first, TupleTableSlot *slot,
@@ -284,11 +284,11 @@ read_all(TargetRows *rows, Relation relation, const Datum *ids, uint32 count,
 		{
 			uint64		hash = nulls[i] ? 0 : hash_of(rows, values[i]);
 			uint64		bit = hash & table.filter_mask;
-			uint64		place = hash & table.mask;
+			uint64		position = hash & table.mask;
 
 			if (!nulls[i] && (table.filter[bit / 64] >> bit % 64 & 1) &&
-				find_hash(&table, hash, &place))
-				match_row(&table, hash, place, geonn_table_reader_slot(reader, i), consume, state);
+				find_hash(&table, hash, &position))
+				match_row(&table, hash, position, geonn_table_reader_slot(reader, i), consume, state);
 		}
 	}
 	geonn_table_reader_end(reader);

@@ -17,7 +17,7 @@ extern TargetRows *geonn_target_rows_create(const GeonnCache *cache, TupleDesc r
  * number of its id among ids, from 0 on, and its columns, which live until the
  * callback returns.  An id that is there twice gets its rows twice.
  */
-typedef void (*TargetRowConsumer) (void *state, uint32 number, ItemPointer place,
+typedef void (*TargetRowConsumer) (void *state, uint32 number, ItemPointer tid,
 								   const Datum *values, const bool *nulls);
 extern void geonn_target_rows_of(TargetRows *rows, const Datum *ids, uint32 count,
 								 TargetRowConsumer consume, void *state);

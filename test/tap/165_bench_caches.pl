@@ -69,12 +69,12 @@ my $node = new_server('bench', preload => 1);
 	# a run leaves a row that is not what a search returns, and what it saw as if it had not
 	$node->safe_psql(
 		'postgres', q{
-		CREATE TABLE seen AS SELECT * FROM geonn_cache_seen WITH NO DATA;
+		CREATE TABLE seen AS SELECT * FROM geonn_cache_last_run WITH NO DATA;
 		CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN
-			INSERT INTO public.seen SELECT * FROM public.geonn_cache_seen;
+			INSERT INTO public.seen SELECT * FROM public.geonn_cache_last_run;
 			UPDATE geonn_bench.kept SET distance = distance OPERATOR(pg_catalog.+) 1 WHERE obs_id = 7;
-			INSERT INTO public.geonn_cache_seen SELECT * FROM public.seen ON CONFLICT DO NOTHING;
+			INSERT INTO public.geonn_cache_last_run SELECT * FROM public.seen ON CONFLICT DO NOTHING;
 			DELETE FROM public.seen;
 			RETURN NULL;
 		END $$;

@@ -61,7 +61,7 @@ sub compare_sql
 		SELECT '$what: ' || count(*) || ' differences' FROM (
 			(TABLE kept EXCEPT ALL TABLE now) UNION ALL (TABLE now EXCEPT ALL TABLE kept)) d
 		HAVING count(*) > 0;
-		INSERT INTO bounds SELECT since IS NOT NULL FROM geonn_cache_seen;\n";
+		INSERT INTO bounds SELECT since IS NOT NULL FROM geonn_cache_last_run;\n";
 }
 
 sub pick
@@ -208,7 +208,7 @@ sub refresh
 sub since
 {
 	my ($sql) = @_;
-	return $node->safe_psql('postgres', "SELECT $sql FROM geonn_cache_seen");
+	return $node->safe_psql('postgres', "SELECT $sql FROM geonn_cache_last_run");
 }
 
 # A session that is not tracked: whether its transaction had begun with it, or was tracked later.
