@@ -131,6 +131,48 @@ load_candidate(struct redo_candidate *candidate, const struct brute_room *room,
 	candidate->floor = state->floor;
 }
 
+/*
+ * Does one of this lane's four references reach the floor of an observation?
+ */
+static __device__ __forceinline__ bool
+any_reaches(const float *x, const float *y, const float *z, const float *floor,
+			float4 rx, float4 ry, float4 rz)
+{
+	bool		hit = false;
+
+#pragma unroll
+	for (int i = 0; i < REDO_PER_WARP; i++)
+	{
+		hit |= dot_product(x[i], y[i], z[i], rx.x, ry.x, rz.x) >= floor[i];
+		hit |= dot_product(x[i], y[i], z[i], rx.y, ry.y, rz.y) >= floor[i];
+		hit |= dot_product(x[i], y[i], z[i], rx.z, ry.z, rz.z) >= floor[i];
+		hit |= dot_product(x[i], y[i], z[i], rx.w, ry.w, rz.w) >= floor[i];
+	}
+	return hit;
+}
+
+/* Which do: bit j * REDO_PER_WARP + i for the j-th that reaches the i-th's floor. */
+static __device__ __forceinline__ uint32_t
+which_reach(const float *x, const float *y, const float *z, const float *floor,
+			float4 rx, float4 ry, float4 rz)
+{
+	uint32_t	mask = 0;
+
+#pragma unroll
+	for (int i = 0; i < REDO_PER_WARP; i++)
+	{
+		if (dot_product(x[i], y[i], z[i], rx.x, ry.x, rz.x) >= floor[i])
+			mask |= 1u << i;
+		if (dot_product(x[i], y[i], z[i], rx.y, ry.y, rz.y) >= floor[i])
+			mask |= 1u << (REDO_PER_WARP + i);
+		if (dot_product(x[i], y[i], z[i], rx.z, ry.z, rz.z) >= floor[i])
+			mask |= 1u << (2 * REDO_PER_WARP + i);
+		if (dot_product(x[i], y[i], z[i], rx.w, ry.w, rz.w) >= floor[i])
+			mask |= 1u << (3 * REDO_PER_WARP + i);
+	}
+	return mask;
+}
+
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 3)
 redo_kernel(struct brute_references references, struct brute_room room, uint32_t listed,
@@ -172,18 +214,9 @@ redo_kernel(struct brute_references references, struct brute_room room, uint32_t
 			float4		rx = *(const float4 *) &tile->x[start];
 			float4		ry = *(const float4 *) &tile->y[start];
 			float4		rz = *(const float4 *) &tile->z[start];
-			bool		hit = false;
-			uint32_t	mask = 0;
+			uint32_t	mask;
 
-#pragma unroll
-			for (int i = 0; i < REDO_PER_WARP; i++)
-			{
-				hit |= dot_product(x[i], y[i], z[i], rx.x, ry.x, rz.x) >= floor[i];
-				hit |= dot_product(x[i], y[i], z[i], rx.y, ry.y, rz.y) >= floor[i];
-				hit |= dot_product(x[i], y[i], z[i], rx.z, ry.z, rz.z) >= floor[i];
-				hit |= dot_product(x[i], y[i], z[i], rx.w, ry.w, rz.w) >= floor[i];
-			}
-			if (!__any_sync(ALL_LANES, hit))
+			if (!__any_sync(ALL_LANES, any_reaches(x, y, z, floor, rx, ry, rz)))
 				continue;
 
 			/*
@@ -191,18 +224,7 @@ redo_kernel(struct brute_references references, struct brute_room room, uint32_t
 			 * would prepare for it above, is told that the references change.
 			 */
 			asm volatile("":"+f"(rx.x), "+f"(rx.y), "+f"(rx.z), "+f"(rx.w));
-#pragma unroll
-			for (int i = 0; i < REDO_PER_WARP; i++)
-			{
-				if (dot_product(x[i], y[i], z[i], rx.x, ry.x, rz.x) >= floor[i])
-					mask |= 1u << i;
-				if (dot_product(x[i], y[i], z[i], rx.y, ry.y, rz.y) >= floor[i])
-					mask |= 1u << (REDO_PER_WARP + i);
-				if (dot_product(x[i], y[i], z[i], rx.z, ry.z, rz.z) >= floor[i])
-					mask |= 1u << (2 * REDO_PER_WARP + i);
-				if (dot_product(x[i], y[i], z[i], rx.w, ry.w, rz.w) >= floor[i])
-					mask |= 1u << (3 * REDO_PER_WARP + i);
-			}
+			mask = which_reach(x, y, z, floor, rx, ry, rz);
 			consider_group(candidates, &references, group * GROUP + 4 * lane, mask);
 #pragma unroll
 			for (int i = 0; i < REDO_PER_WARP; i++)

@@ -144,31 +144,31 @@ multiply(float dot[4], const uint32_t rows[2], uint32_t column)
 }
 
 /* a lane has every eighth of its warp's observations, beginning with lane / 4 */
-static __global__ void
-__launch_bounds__(BLOCK_THREADS, 3)
-scan_kernel(struct brute_references references, struct brute_room room, uint32_t rows,
-			struct scan_states states, uint32_t first_tile, uint32_t end_tile, bool resume)
+#define OWN (SCAN_PER_WARP / 8)
+
+/* what it keeps of its observations, for a quarter of all chunks: dot products */
+struct scan_kept
 {
-	constexpr int OWN = SCAN_PER_WARP / 8;
-	__shared__ struct scan_tile tiles[2];
-	uint32_t	lane = threadIdx.x % 32;
-	uint32_t	quarter = lane % 4;
-	uint32_t	first = blockIdx.x * SCAN_PER_BLOCK + threadIdx.x / 32 * SCAN_PER_WARP + lane / 4;
-	size_t		state = (size_t) blockIdx.y * rows;
-	uint32_t	spans = (references.count + SPAN - 1) / SPAN;
-	uint32_t	pieces[OWN];
 	int			best[OWN];
 	int			second[OWN];
-	int			third[OWN];
+	int			third[OWN];		/* the largest of all other chunks */
 	uint32_t	best_chunk[OWN];
 	uint32_t	second_chunk[OWN];
+};
 
-	/* each observation's pieces are made once, where the first tile will be */
+/*
+ * Make each observation's pieces, once for its four lanes: in shared memory,
+ * where the first tile will be.
+ */
+static __device__ __forceinline__ void
+load_pieces(uint32_t *pieces, uint4 *shared, const struct brute_room *room, uint32_t rows,
+			uint32_t first)
+{
 	for (uint32_t i = threadIdx.x; i < SCAN_PER_BLOCK; i += BLOCK_THREADS)
 	{
 		uint32_t	observation = min(blockIdx.x * SCAN_PER_BLOCK + i, rows - 1);
 
-		tiles[0].pieces[i] = observation_pieces(load_vector(room.x, room.y, room.z, observation));
+		shared[i] = observation_pieces(load_vector(room->x, room->y, room->z, observation));
 	}
 	__syncthreads();
 #pragma unroll
@@ -176,10 +176,16 @@ scan_kernel(struct brute_references references, struct brute_room room, uint32_t
 	{
 		uint32_t	place = first % SCAN_PER_BLOCK + 8 * i;
 
-		pieces[i] = ((const uint32_t *) &tiles[0].pieces[place])[quarter];
+		pieces[i] = ((const uint32_t *) &shared[place])[threadIdx.x % 4];
 	}
 	__syncthreads();
+}
 
+/* Begin with nothing, or with what the launch before left. */
+static __device__ __forceinline__ void
+load_kept(struct scan_kept *kept, const struct scan_states *states, size_t state, uint32_t rows,
+		  uint32_t first, bool resume)
+{
 #pragma unroll
 	for (int i = 0; i < OWN; i++)
 	{
@@ -187,13 +193,100 @@ scan_kernel(struct brute_references references, struct brute_room room, uint32_t
 		int4		known = {INT_MIN, 0, INT_MIN, 0};
 
 		if (resume)
-			known = states.best[4 * (state + observation) + quarter];
-		best[i] = known.x;
-		best_chunk[i] = (uint32_t) known.y;
-		second[i] = known.z;
-		second_chunk[i] = (uint32_t) known.w;
-		third[i] = resume ? states.third[state + observation] : INT_MIN;
+			known = states->best[4 * (state + observation) + threadIdx.x % 4];
+		kept->best[i] = known.x;
+		kept->best_chunk[i] = (uint32_t) known.y;
+		kept->second[i] = known.z;
+		kept->second_chunk[i] = (uint32_t) known.w;
+		kept->third[i] = resume ? states->third[state + observation] : INT_MIN;
 	}
+}
+
+/*
+ * Compare with a chunk of references, whose pieces for this lane begin at next.
+ */
+static __device__ __forceinline__ void
+scan_chunk(struct scan_kept *kept, const uint32_t *pieces, const uint4 *next, uint32_t chunk)
+{
+	int			largest[OWN];
+
+#pragma unroll
+	for (int i = 0; i < OWN; i++)
+		largest[i] = INT_MIN;
+
+#pragma unroll 4
+	for (int four = 0; four < CHUNK / 8; four++, next += 32)
+	{
+		uint4		columns = *next;
+
+#pragma unroll
+		for (int i = 0; i < OWN; i += 2)
+#pragma unroll
+			for (int j = 0; j < 4; j++)
+			{
+				float		dot[4];
+
+				multiply(dot, &pieces[i], j == 0 ? columns.x : j == 1 ? columns.y :
+						 j == 2 ? columns.z : columns.w);
+				largest[i] = __vimax3_s32(largest[i], __float_as_int(dot[0]),
+										  __float_as_int(dot[1]));
+				largest[i + 1] = __vimax3_s32(largest[i + 1], __float_as_int(dot[2]),
+											  __float_as_int(dot[3]));
+			}
+	}
+
+#pragma unroll
+	for (int i = 0; i < OWN; i++)
+	{
+		bool		is_best = largest[i] > kept->best[i];
+		bool		is_second = largest[i] > kept->second[i];
+
+		kept->third[i] = max(kept->third[i], min(kept->second[i], largest[i]));
+		kept->second_chunk[i] = is_best ? kept->best_chunk[i] :
+			is_second ? chunk : kept->second_chunk[i];
+		kept->second[i] = max(kept->second[i], min(kept->best[i], largest[i]));
+		kept->best_chunk[i] = is_best ? chunk : kept->best_chunk[i];
+		kept->best[i] = max(kept->best[i], largest[i]);
+	}
+}
+
+static __device__ __forceinline__ void
+store_kept(struct scan_kept *kept, const struct scan_states *states, size_t state, uint32_t rows,
+		   uint32_t first)
+{
+#pragma unroll
+	for (int i = 0; i < OWN; i++)
+	{
+		uint32_t	observation = first + 8 * i;
+
+		/* of the four lanes that have the observation */
+		kept->third[i] = max(kept->third[i], __shfl_xor_sync(ALL_LANES, kept->third[i], 1));
+		kept->third[i] = max(kept->third[i], __shfl_xor_sync(ALL_LANES, kept->third[i], 2));
+		if (observation < rows)
+		{
+			states->best[4 * (state + observation) + threadIdx.x % 4] =
+				make_int4(kept->best[i], (int) kept->best_chunk[i], kept->second[i],
+						  (int) kept->second_chunk[i]);
+			states->third[state + observation] = kept->third[i];
+		}
+	}
+}
+
+static __global__ void
+__launch_bounds__(BLOCK_THREADS, 3)
+scan_kernel(struct brute_references references, struct brute_room room, uint32_t rows,
+			struct scan_states states, uint32_t first_tile, uint32_t end_tile, bool resume)
+{
+	__shared__ struct scan_tile tiles[2];
+	uint32_t	lane = threadIdx.x % 32;
+	uint32_t	first = blockIdx.x * SCAN_PER_BLOCK + threadIdx.x / 32 * SCAN_PER_WARP + lane / 4;
+	size_t		state = (size_t) blockIdx.y * rows;
+	uint32_t	spans = (references.count + SPAN - 1) / SPAN;
+	uint32_t	pieces[OWN];
+	struct scan_kept kept;
+
+	load_pieces(pieces, tiles[0].pieces, &room, rows, first);
+	load_kept(&kept, &states, state, rows, first, resume);
 
 	begin_segment(tiles, &references, &first_tile, &end_tile);
 	for (uint32_t number = first_tile; number < end_tile; number++)
@@ -202,67 +295,11 @@ scan_kernel(struct brute_references references, struct brute_room room, uint32_t
 		uint32_t	span = number * TILE_SPANS;
 		uint32_t	end_span = min(span + TILE_SPANS, spans);
 
-		for (; span < end_span; span++)
-		{
-			uint32_t	chunk = 4 * span + quarter;
-			int			largest[OWN];
-
-#pragma unroll
-			for (int i = 0; i < OWN; i++)
-				largest[i] = INT_MIN;
-
-#pragma unroll 4
-			for (int four = 0; four < CHUNK / 8; four++, next += 32)
-			{
-				uint4		columns = *next;
-
-#pragma unroll
-				for (int i = 0; i < OWN; i += 2)
-#pragma unroll
-					for (int j = 0; j < 4; j++)
-					{
-						float		dot[4];
-
-						multiply(dot, &pieces[i], j == 0 ? columns.x : j == 1 ? columns.y :
-								 j == 2 ? columns.z : columns.w);
-						largest[i] = __vimax3_s32(largest[i], __float_as_int(dot[0]),
-												  __float_as_int(dot[1]));
-						largest[i + 1] = __vimax3_s32(largest[i + 1], __float_as_int(dot[2]),
-													  __float_as_int(dot[3]));
-					}
-			}
-
-#pragma unroll
-			for (int i = 0; i < OWN; i++)
-			{
-				bool		is_best = largest[i] > best[i];
-				bool		is_second = largest[i] > second[i];
-
-				third[i] = max(third[i], min(second[i], largest[i]));
-				second_chunk[i] = is_best ? best_chunk[i] : is_second ? chunk : second_chunk[i];
-				second[i] = max(second[i], min(best[i], largest[i]));
-				best_chunk[i] = is_best ? chunk : best_chunk[i];
-				best[i] = max(best[i], largest[i]);
-			}
-		}
+		for (; span < end_span; span++, next += CHUNK / 8 * 32)
+			scan_chunk(&kept, pieces, next, 4 * span + lane % 4);
 		__syncthreads();
 	}
-
-#pragma unroll
-	for (int i = 0; i < OWN; i++)
-	{
-		uint32_t	observation = first + 8 * i;
-
-		/* of the four lanes that have the observation */
-		third[i] = max(third[i], __shfl_xor_sync(ALL_LANES, third[i], 1));
-		third[i] = max(third[i], __shfl_xor_sync(ALL_LANES, third[i], 2));
-		if (observation < rows)
-		{
-			states.best[4 * (state + observation) + quarter] =
-				make_int4(best[i], (int) best_chunk[i], second[i], (int) second_chunk[i]);
-			states.third[state + observation] = third[i];
-		}
-	}
+	store_kept(&kept, &states, state, rows, first);
 }
 
 /* ---- decide ---- */
@@ -432,6 +469,26 @@ least_dot(const struct brute_frame *frame, struct geonn_vector vector, float bes
 		(vector.x * frame->x + vector.y * frame->y + vector.z * frame->z);
 }
 
+/* Put the lanes' ambiguous observations on the list for redo. */
+static __device__ __forceinline__ void
+list_ambiguous(const struct brute_room *room, uint32_t observation, bool is_ambiguous, float floor)
+{
+	uint32_t	lane = threadIdx.x % 32;
+	uint32_t	lanes = __ballot_sync(ALL_LANES, is_ambiguous);
+	uint32_t	place = 0;
+
+	if (lanes == 0)
+		return;
+	if (lane == 0)
+		place = atomicAdd(&room->status->ambiguous, __popc(lanes));
+	place = __shfl_sync(ALL_LANES, place, 0) + __popc(lanes & ((1u << lane) - 1));
+	if (is_ambiguous)
+	{
+		room->ambiguous[place] = observation;
+		room->floor[place] = floor;
+	}
+}
+
 /* a lane has an observation */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS)
@@ -471,20 +528,7 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 		floor = __double2float_rd(SHRINK * least_dot(references.frame, own, __int_as_float(best)) -
 								  DOT_ERROR);
 
-	lanes = __ballot_sync(ALL_LANES, is_ambiguous);
-	if (lanes != 0)
-	{
-		uint32_t	place = 0;
-
-		if (lane == 0)
-			place = atomicAdd(&room.status->ambiguous, __popc(lanes));
-		place = __shfl_sync(ALL_LANES, place, 0) + __popc(lanes & ((1u << lane) - 1));
-		if (is_ambiguous)
-		{
-			room.ambiguous[place] = observation;
-			room.floor[place] = floor;
-		}
-	}
+	list_ambiguous(&room, observation, is_ambiguous, floor);
 
 	if (exists && !is_ambiguous)
 		for (uint32_t i = 0; i < 4 * segments; i++)

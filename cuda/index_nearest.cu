@@ -273,8 +273,177 @@ choose_anchor(const struct index_record *records, const uint32_t *left,
 	return true;
 }
 
+/* what a warp has of its group of neighbouring observations */
+struct group
+{
+	uint32_t	first_slot;		/* this lane's */
+	uint32_t	leaves_left;	/* to look at */
+	uint32_t	row[PER_LANE];
+	struct index_record record[PER_LANE];
+	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
+};
+
+static __device__ __forceinline__ void
+load_group(struct group *group, const struct index_order *order)
+{
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		uint32_t	slot = group->first_slot + j * INDEX_WIDTH;
+
+		group->left[j] = __ballot_sync(INDEX_ALL_LANES, slot < order->rows);
+		group->row[j] = __ldcs(&order->sorted_row[min(slot, order->rows - 1)]);
+	}
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+		group->record[j] = load_record(order->record, group->row[j]);
+}
+
 /*
- * Each warp answers a group of neighbouring observations.
+ * At the anchor's own leaf: only those of its surroundings remain members.
+ * Returns how far from the anchor the nearest of them can be.  The square is
+ * that of the lane's position, if it is present.
+ */
+static __device__ __forceinline__ float
+choose_members(const struct seeker *seekers, bool *member, const struct nearest_task *task,
+			   bool present, float square)
+{
+	float		least = anchor_smallest(present ? square : INFINITY);
+	float		size = anchor_nth_smallest(present ? square : INFINITY, SURROUNDINGS);
+	float		norm = 0.0f;
+
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		member[j] = member[j] && seekers[j].offset.square <= task->spread * size;
+		if (member[j])
+			norm = fmaxf(norm, seekers[j].offset.norm);
+	}
+	norm = anchor_largest(norm);
+
+	/* none is farther from the anchor's nearest than this */
+	return (norm + fminf(norm + anchor_root_above(least + ANCHOR_FLOOR), task->length_limit)) *
+		ANCHOR_ABOVE;
+}
+
+/*
+ * Compare all lanes' observations with those positions of the staged leaf that
+ * are in reach.  The square is that of the lane's position, if it is present.
+ * Returns the reach afterwards.
+ */
+static __device__ __forceinline__ float
+compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_task *task,
+			 const float4 *staged, uint32_t leaf, bool present, float square, float reach)
+{
+	uint32_t	mask = __ballot_sync(INDEX_ALL_LANES,
+									 present && square <= reach * reach * ANCHOR_ABOVE);
+
+	if (mask == 0)
+		return reach;
+	if (__popc(mask) > MANY)
+	{
+		/* half of them may do, the nearer ones that is */
+		uint32_t	nearer = __ballot_sync(INDEX_ALL_LANES,
+										   present && square <= 0.25f * reach * reach);
+
+		if (nearer != 0)
+		{
+			compare_positions(seekers, staged, leaf, nearer);
+			reach = reach_of_members(seekers, member, task->square_limit);
+			mask = ~nearer &
+				__ballot_sync(INDEX_ALL_LANES,
+							  present && square <= reach * reach * ANCHOR_ABOVE);
+		}
+	}
+	compare_positions(seekers, staged, leaf, mask);
+	return reach_of_members(seekers, member, task->square_limit);
+}
+
+/*
+ * Go through the leaves around an anchor, its own first, until none is left
+ * that its members need, or that the group may look at.
+ */
+static __device__ __forceinline__ void
+search_leaves(struct group *group, struct seeker *seekers, bool *member,
+			  const struct index *index, const struct nearest_task *task, float4 *staged,
+			  const struct index_record *anchor)
+{
+	struct index_walk walk;
+	uint32_t	leaf;
+	bool		is_home = true;
+	float		reach = INFINITY;
+
+	index_walk_begin(&walk, index, anchor->vector, 0, index_order_home(index, anchor->payload));
+	while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
+	{
+		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		bool		present = position < index->shape.positions;
+		struct geonn_vector vector = index_vector(index, position);
+		float4		place = anchor_place(vector, anchor->vector);
+
+		if (group->leaves_left == 0)
+			break;
+		group->leaves_left--;
+		__syncwarp();			/* all have done with the leaf before */
+		staged[index_lane()] = place;
+		__syncwarp();
+
+		if (is_home)
+			reach = choose_members(seekers, member, task, present, place.w);
+		is_home = false;
+		reach = compare_leaf(seekers, member, task, staged, leaf, present, place.w, reach);
+	}
+}
+
+/*
+ * Answer the members of a round, or list them as ambiguous.  A round that
+ * finishes few is the last, and decide has the others.
+ */
+static __device__ __forceinline__ void
+answer_members(struct group *group, const struct seeker *seekers, bool *member,
+			   const struct index *index, const struct nearest_task *task)
+{
+	uint32_t	finished = 0;
+	bool		is_last;
+
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+		finished += __popc(__ballot_sync(INDEX_ALL_LANES, member[j]));
+	is_last = group->leaves_left == 0 || finished < ROUND_ROWS_MIN;
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		uint32_t	slot = group->first_slot + j * INDEX_WIDTH;
+		bool		is_left = group->left[j] >> index_lane() & 1;
+		bool		found = seekers[j].best < INFINITY;
+		bool		ambiguous;
+
+		if (group->leaves_left == 0)
+			member[j] = false;
+		ambiguous = member[j] ?
+			found && !(seekers[j].second > seekers[j].best + margin_of(&seekers[j])) :
+			is_left && is_last;
+		if (__any_sync(INDEX_ALL_LANES, ambiguous))
+			list_slot(task, slot, ambiguous);
+		if (member[j] && !ambiguous)
+		{
+			uint32_t	position = seekers[j].position;
+			double		distance = found ?
+				geonn_distance_of(group->record[j].vector, index_vector(index, position)) : INFINITY;
+
+			if (index->references != index->shape.positions)
+				position = index->start[position];
+			write_answer(index, task, slot, group->row[j], distance, position);
+		}
+		group->left[j] &= ~__ballot_sync(INDEX_ALL_LANES, member[j]);
+		if (is_last)
+			group->left[j] = 0;
+	}
+}
+
+/*
+ * Each warp answers a group of neighbouring observations, in rounds: each has
+ * an anchor, and finishes the observations in its surroundings.
  */
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS, SEARCH_BLOCKS)
 search_kernel(const __grid_constant__ struct index index,
@@ -282,142 +451,28 @@ search_kernel(const __grid_constant__ struct index index,
 {
 	__shared__ float4 staged_leaves[BLOCK_WARPS][INDEX_WIDTH];
 	float4	   *staged = staged_leaves[threadIdx.x / INDEX_WIDTH];
-	uint32_t	group = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
-	uint32_t	first_slot = group * GROUP_ROWS + index_lane();
-	uint32_t	leaves_left = task.leaves_max;
-	uint32_t	row[PER_LANE];
-	struct index_record record[PER_LANE];
-	struct index_record anchor_record;
-	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
+	uint32_t	number = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
+	struct group group;
+	struct index_record anchor;
 
-	if ((uint64_t) group * GROUP_ROWS >= task.order.rows)
+	if ((uint64_t) number * GROUP_ROWS >= task.order.rows)
 		return;
-#pragma unroll
-	for (int j = 0; j < PER_LANE; j++)
+	group.first_slot = number * GROUP_ROWS + index_lane();
+	group.leaves_left = task.leaves_max;
+	load_group(&group, &task.order);
+	while (choose_anchor(group.record, group.left, &anchor))
 	{
-		uint32_t	slot = first_slot + j * INDEX_WIDTH;
-
-		left[j] = __ballot_sync(INDEX_ALL_LANES, slot < task.order.rows);
-		row[j] = __ldcs(&task.order.sorted_row[min(slot, task.order.rows - 1)]);
-	}
-#pragma unroll
-	for (int j = 0; j < PER_LANE; j++)
-		record[j] = load_record(task.order.record, row[j]);
-
-	while (choose_anchor(record, left, &anchor_record))
-	{
-		struct geonn_vector anchor = anchor_record.vector;
 		struct seeker seekers[PER_LANE];
 		bool		member[PER_LANE];
-		struct index_walk walk;
-		uint32_t	leaf;
-		bool		is_home = true;
-		bool		is_last;
-		uint32_t	finished;
-		float		reach = INFINITY;
 
 #pragma unroll
 		for (int j = 0; j < PER_LANE; j++)
 		{
-			seekers[j] = make_seeker(record[j].vector, anchor);
-			member[j] = left[j] >> index_lane() & 1;
+			seekers[j] = make_seeker(group.record[j].vector, anchor.vector);
+			member[j] = group.left[j] >> index_lane() & 1;
 		}
-
-		index_walk_begin(&walk, &index, anchor, 0, index_order_home(&index, anchor_record.payload));
-		while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
-		{
-			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
-			bool		present = position < index.shape.positions;
-			struct geonn_vector vector = index_vector(&index, position);
-			float4		place = anchor_place(vector, anchor);
-			float		square = place.w;
-			uint32_t	mask;
-
-			if (leaves_left == 0)
-				break;
-			leaves_left--;
-			__syncwarp();		/* all have done with the leaf before */
-			staged[index_lane()] = place;
-			__syncwarp();
-
-			if (is_home)
-			{
-				/* members are those of the anchor's surroundings */
-				float		least = anchor_smallest(present ? square : INFINITY);
-				float		size = anchor_nth_smallest(present ? square : INFINITY, SURROUNDINGS);
-				float		norm = 0.0f;
-
-#pragma unroll
-				for (int j = 0; j < PER_LANE; j++)
-				{
-					member[j] = member[j] && seekers[j].offset.square <= task.spread * size;
-					if (member[j])
-						norm = fmaxf(norm, seekers[j].offset.norm);
-				}
-				norm = anchor_largest(norm);
-
-				/* none is farther from the anchor's nearest than this */
-				reach = norm + fminf(norm + anchor_root_above(least + ANCHOR_FLOOR), task.length_limit);
-				reach *= ANCHOR_ABOVE;
-				is_home = false;
-			}
-			mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ANCHOR_ABOVE);
-			if (mask == 0)
-				continue;
-			if (__popc(mask) > MANY)
-			{
-				/* half of them may do, the nearer ones that is */
-				uint32_t	nearer = __ballot_sync(INDEX_ALL_LANES,
-												   present && square <= 0.25f * reach * reach);
-
-				if (nearer != 0)
-				{
-					compare_positions(seekers, staged, leaf, nearer);
-					reach = reach_of_members(seekers, member, task.square_limit);
-					mask = ~nearer &
-						__ballot_sync(INDEX_ALL_LANES,
-									  present && square <= reach * reach * ANCHOR_ABOVE);
-				}
-			}
-			compare_positions(seekers, staged, leaf, mask);
-			reach = reach_of_members(seekers, member, task.square_limit);
-		}
-
-		/* a round that finishes few is the last, and decide has the others */
-		finished = 0;
-#pragma unroll
-		for (int j = 0; j < PER_LANE; j++)
-			finished += __popc(__ballot_sync(INDEX_ALL_LANES, member[j]));
-		is_last = leaves_left == 0 || finished < ROUND_ROWS_MIN;
-#pragma unroll
-		for (int j = 0; j < PER_LANE; j++)
-		{
-			uint32_t	slot = first_slot + j * INDEX_WIDTH;
-			bool		is_left = left[j] >> index_lane() & 1;
-			bool		found = seekers[j].best < INFINITY;
-			bool		ambiguous;
-
-			if (leaves_left == 0)
-				member[j] = false;
-			ambiguous = member[j] ?
-				found && !(seekers[j].second > seekers[j].best + margin_of(&seekers[j])) :
-				is_left && is_last;
-			if (__any_sync(INDEX_ALL_LANES, ambiguous))
-				list_slot(&task, slot, ambiguous);
-			if (member[j] && !ambiguous)
-			{
-				uint32_t	position = seekers[j].position;
-				double		distance = found ?
-					geonn_distance_of(record[j].vector, index_vector(&index, position)) : INFINITY;
-
-				if (index.references != index.shape.positions)
-					position = index.start[position];
-				write_answer(&index, &task, slot, row[j], distance, position);
-			}
-			left[j] &= ~__ballot_sync(INDEX_ALL_LANES, member[j]);
-			if (is_last)
-				left[j] = 0;
-		}
+		search_leaves(&group, seekers, member, &index, &task, staged, &anchor);
+		answer_members(&group, seekers, member, &index, &task);
 	}
 }
 

@@ -107,13 +107,29 @@ compare_positions(const struct anchor_offset *member, const float4 *staged, uint
 }
 
 /*
+ * What a warp shares.  Rows of 33, so that neither a lane for each observation
+ * nor a lane for each of one's neighbours makes them wait for each other.
+ */
+template <int KEPT>
+struct few_room
+{
+	/* of a block: their rooms are within 48 kB */
+	enum {WARPS = KEPT <= 16 ? 4 : 2};
+
+	float4		staged[INDEX_WIDTH];	/* a leaf, as seen from the anchor */
+	uint32_t	compared[GROUP_POSITIONS];
+	double		distance[KEPT][INDEX_WIDTH + 1];	/* of each lane's observation */
+	uint32_t	position[KEPT][INDEX_WIDTH + 1];
+};
+
+/*
  * Walk for the members around an anchor: their keys, and which positions have
  * been compared.  False where there were too many.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
 search_group(const struct index *index, struct geonn_vector anchor, struct geonn_vector vector,
-			 float square_limit, float4 *staged, uint32_t *compared, struct anchor_offset *member,
+			 float square_limit, struct few_room<KEPT> *room, struct anchor_offset *member,
 			 bool *is_member, uint32_t *kept)
 {
 	struct index_walk walk;
@@ -159,11 +175,11 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 			continue;
 
 		__syncwarp();			/* all have done with the leaf before */
-		staged[index_lane()] = place;
+		room->staged[index_lane()] = place;
 		if (mask >> index_lane() & 1)
-			compared[count + __popc(mask & ((1u << index_lane()) - 1))] = position;
+			room->compared[count + __popc(mask & ((1u << index_lane()) - 1))] = position;
 		__syncwarp();
-		compare_positions<KEPT>(member, staged, mask, count, kept);
+		compare_positions<KEPT>(member, room->staged, mask, count, kept);
 		count += __popc(mask);
 		reach = anchor_largest(*is_member ? reach_of(member, kept[KEPT - 2], square_limit) : 0.0f);
 	}
@@ -177,22 +193,6 @@ first_reference(const struct index *index, uint32_t position)
 	/* where no two coincide, they are one and the same */
 	return index->references == index->shape.positions ? position : index->start[position];
 }
-
-/*
- * What a warp shares.  Rows of 33, so that neither a lane for each observation
- * nor a lane for each of one's neighbours makes them wait for each other.
- */
-template <int KEPT>
-struct few_room
-{
-	/* of a block: their rooms are within 48 kB */
-	enum {WARPS = KEPT <= 16 ? 4 : 2};
-
-	float4		staged[INDEX_WIDTH];	/* a leaf, as seen from the anchor */
-	uint32_t	compared[GROUP_POSITIONS];
-	double		distance[KEPT][INDEX_WIDTH + 1];	/* of each lane's observation */
-	uint32_t	position[KEPT][INDEX_WIDTH + 1];
-};
 
 /*
  * Put a lane's kept positions in order: its column of the room.  They are in
@@ -396,8 +396,8 @@ few_kernel(const __grid_constant__ struct neighbours search)
 		anchor.x = __shfl_sync(INDEX_ALL_LANES, vector.x, source);
 		anchor.y = __shfl_sync(INDEX_ALL_LANES, vector.y, source);
 		anchor.z = __shfl_sync(INDEX_ALL_LANES, vector.z, source);
-		found = search_group<KEPT>(&search.index, anchor, vector, square_limit, room->staged,
-								   room->compared, &member, &is_member, kept);
+		found = search_group<KEPT>(&search.index, anchor, vector, square_limit, room, &member,
+								   &is_member, kept);
 		listed = is_member;
 		if (found)
 			listed = !decide<KEPT>(&search, room, row, vector, &member, is_member, kept);
