@@ -174,19 +174,9 @@ static bool
 run(EngineProcess *process, Launch *launch, const char *program,
 	const char **failed_step)
 {
-	char		cpu_threads[16];
-	char		transfer_memory_limit[32];
-	char		gpu_memory_limit[32];
-	char		kept_memory_limit[32];
-	char		max_sessions[16];
 	char	   *const arguments[] = {
 		unconstify(char *, program),
 		"--socket", GEONN_SOCKET_FILE,
-		"--cpu-threads", cpu_threads,
-		"--transfer-memory-limit", transfer_memory_limit,
-		"--gpu-memory-limit", gpu_memory_limit,
-		"--kept-memory-limit", kept_memory_limit,
-		"--max-sessions", max_sessions,
 		NULL
 	};
 	pid_t		supervisor = getpid();
@@ -194,15 +184,6 @@ run(EngineProcess *process, Launch *launch, const char *program,
 	sigset_t	all;
 	sigset_t	former;
 	int			reason;
-
-	snprintf(cpu_threads, sizeof(cpu_threads), "%d", geonn_cpu_threads);
-	snprintf(transfer_memory_limit, sizeof(transfer_memory_limit), INT64_FORMAT,
-			 (int64) geonn_transfer_memory_limit * 1024 * 1024);
-	snprintf(gpu_memory_limit, sizeof(gpu_memory_limit), INT64_FORMAT,
-			 (int64) geonn_gpu_memory_limit * 1024 * 1024);
-	snprintf(kept_memory_limit, sizeof(kept_memory_limit), INT64_FORMAT,
-			 (int64) geonn_kept_memory_limit * 1024 * 1024);
-	snprintf(max_sessions, sizeof(max_sessions), "%d", Max(geonn_max_sessions, 0));
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &former);

@@ -18,7 +18,8 @@
  *
  *	ABSENT		there is no process.  It is started when retry_at comes or a
  *				backend asks (SIGUSR1).
- *	STARTING	the process runs; its first pong says that it listens.
+ *	STARTING	the process runs and has been sent its settings; its first pong
+ *				says that it listens.
  *	RUNNING		it answers pings.
  *	ENDING		it closed its channel, or was killed; it is about to be reaped.
  *
@@ -218,6 +219,43 @@ publish(Supervisor *supervisor, EngineState state)
 	geonn_state_write(report);
 }
 
+/* ---- messages to the engine ---- */
+
+/*
+ * Returns whether the message is on its way.  Where the engine does not read
+ * its messages the socket is full; that shows as a ping without an answer.
+ */
+static bool
+send_to_engine(Supervisor *supervisor, int type, void *message)
+{
+	return geonn_channel_send(supervisor->engine.channel, type, message,
+							  -1) == GEONN_CHANNEL_OK;
+}
+
+static void
+send_settings(Supervisor *supervisor)
+{
+	struct geonn_configure configure = {
+		.cpu_threads = (uint64) geonn_cpu_threads,
+		.max_sessions = (uint64) Max(geonn_max_sessions, 0),
+		.transfer_memory_limit =
+		(uint64) geonn_transfer_memory_limit * 1024 * 1024,
+		.gpu_memory_limit = (uint64) geonn_gpu_memory_limit * 1024 * 1024,
+		.kept_memory_limit = (uint64) geonn_kept_memory_limit * 1024 * 1024
+	};
+
+	supervisor->settings_unsent = !send_to_engine(supervisor, GEONN_CONFIGURE,
+												  &configure);
+}
+
+static void
+send_ping(Supervisor *supervisor)
+{
+	struct geonn_ping ping = {.number = supervisor->ping};
+
+	supervisor->ping_unsent = !send_to_engine(supervisor, GEONN_PING, &ping);
+}
+
 /* ---- start and end ---- */
 
 /*
@@ -285,12 +323,12 @@ start_engine(Supervisor *supervisor)
 	supervisor->was_silent = false;
 	supervisor->was_foreign = false;
 
-	/* its first pong, number 0, comes unasked when it listens */
+	/* its first pong, number 0, comes when it listens */
 	supervisor->ping = 0;
 	supervisor->unanswered_since = supervisor->started_at;
 	supervisor->ping_unsent = false;
-	supervisor->settings_unsent = false;
 	drop_events(supervisor);
+	send_settings(supervisor);	/* the engine waits for them before it listens */
 	publish(supervisor, ENGINE_STATE_STARTING);
 }
 
@@ -367,42 +405,7 @@ kill_engine(Supervisor *supervisor)
 	unlink(GEONN_SOCKET_FILE);
 }
 
-/* ---- the channel ---- */
-
-/*
- * Returns whether the message is on its way.  Where the engine does not read
- * its messages the socket is full; that shows as a ping without an answer.
- */
-static bool
-send_to_engine(Supervisor *supervisor, int type, void *message)
-{
-	return geonn_channel_send(supervisor->engine.channel, type, message,
-							  -1) == GEONN_CHANNEL_OK;
-}
-
-static void
-send_settings(Supervisor *supervisor)
-{
-	struct geonn_configure configure = {
-		.cpu_threads = (uint32) geonn_cpu_threads,
-		.max_sessions = (uint32) Max(geonn_max_sessions, 0),
-		.transfer_memory_limit =
-		(uint64) geonn_transfer_memory_limit * 1024 * 1024,
-		.gpu_memory_limit = (uint64) geonn_gpu_memory_limit * 1024 * 1024,
-		.kept_memory_limit = (uint64) geonn_kept_memory_limit * 1024 * 1024
-	};
-
-	supervisor->settings_unsent = !send_to_engine(supervisor, GEONN_CONFIGURE,
-												  &configure);
-}
-
-static void
-send_ping(Supervisor *supervisor)
-{
-	struct geonn_ping ping = {.number = supervisor->ping};
-
-	supervisor->ping_unsent = !send_to_engine(supervisor, GEONN_PING, &ping);
-}
+/* ---- messages from the engine ---- */
 
 static void
 receive_pong(Supervisor *supervisor, const struct geonn_ping *pong)

@@ -93,7 +93,16 @@
  * one behind the other.
  *
  * The supervisor is connected to the engine by a socketpair of the same type,
- * the engine's descriptor 3: ping, pong and configure.
+ * the engine's descriptor 3, in this order (supervisor ->, <- engine):
+ *
+ *	configure ->			the engine's settings, as the first message, and again
+ *							when one of them changes
+ *	<- pong					number 0: the engine listens at its socket
+ *	ping ->					from time to time; the engine answers at any time
+ *	<- pong					with the number of the ping
+ *
+ * An engine that is told its settings in another version of the protocol sends pong, too,
+ * so that the supervisor sees the version, and does not listen.
  */
 #ifndef GEONN_PROTOCOL_H
 #define GEONN_PROTOCOL_H
@@ -107,7 +116,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	7
+#define GEONN_PROTOCOL_VERSION	8
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -641,11 +650,12 @@ struct geonn_ping
 	uint64_t	number;			/* pong returns it */
 };
 
+/* the engine's settings; engine_settings.c has what each is at most */
 struct geonn_configure
 {
 	struct geonn_header header;
-	uint32_t	cpu_threads;	/* 0: one for each core */
-	uint32_t	max_sessions;	/* processes that have some; 0: no limit */
+	uint64_t	cpu_threads;	/* 0: one for each core */
+	uint64_t	max_sessions;	/* processes that have some; 0: no limit */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: what is free */
 	uint64_t	kept_memory_limit;	/* bytes; 0: no dataset is kept */

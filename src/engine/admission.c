@@ -54,9 +54,9 @@ static struct
 };
 
 void
-admission_set_limit(uint32_t limit)
+admission_set_limit(uint64_t limit)
 {
-	state.limit = limit;
+	state.limit = (uint32_t) limit;
 }
 
 uint32_t

@@ -28,8 +28,8 @@ struct admission
 	struct admission *next;		/* in line, or among those that are admitted */
 };
 
-/* How many processes may have sessions at a time; 0: any number. */
-extern void admission_set_limit(uint32_t limit);
+/* How many processes may have sessions at a time, up to INT32_MAX; 0: any number. */
+extern void admission_set_limit(uint64_t limit);
 extern uint32_t admission_limit(void);
 
 /*

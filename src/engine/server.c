@@ -36,6 +36,7 @@
 #include "clock.h"
 #include "datasets.h"
 #include "disposal.h"
+#include "engine_settings.h"
 #include "engine_status.h"
 #include "event_loop.h"
 #include "log.h"
@@ -244,11 +245,8 @@ handle_supervisor(void)
 				geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &message, -1);
 				break;
 			case GEONN_CONFIGURE:
-				thread_pool_set_threads(message.configure.cpu_threads);
-				admission_set_limit(message.configure.max_sessions);
-				batch_memory_set_limit(message.configure.transfer_memory_limit);
-				scheduler_set_gpu_memory_limit(message.configure.gpu_memory_limit);
-				datasets_set_kept_limit(message.configure.kept_memory_limit);
+				if (!engine_settings_use(&message.configure))
+					server.stopping = true;
 				break;
 		}
 	}

@@ -63,9 +63,9 @@ static struct
 };
 
 void
-thread_pool_set_threads(unsigned threads)
+thread_pool_set_threads(uint64_t threads)
 {
-	atomic_store(&wanted_threads, threads < THREAD_POOL_MAX ? threads : THREAD_POOL_MAX);
+	atomic_store(&wanted_threads, (unsigned) threads);
 }
 
 unsigned

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "atomics.h"
 
@@ -16,10 +17,10 @@
 typedef void (*thread_pool_piece) (void *context, size_t number);
 
 /*
- * How many threads the next job may use, the caller's included; 0 means
- * host_cores() of them.  Any thread may call it.
+ * How many threads the next job may use, the caller's included: 0 ...
+ * THREAD_POOL_MAX; 0 means host_cores() of them.  Any thread may call it.
  */
-extern void thread_pool_set_threads(unsigned threads);
+extern void thread_pool_set_threads(uint64_t threads);
 extern unsigned thread_pool_threads(void);
 
 /*

@@ -40,14 +40,15 @@ static uint64_t seed;
 static enum extent extent;
 
 /*
- * Start another engine, with words of its command line that NULL ends.
+ * Start another engine, with so many threads of a CPU path; NULL: the best.
  */
 static const struct engine *
-start_engine(const char *program, const char *const *words)
+start_engine(const char *program, const char *cpu_path, int threads)
 {
+	const struct geonn_configure settings = {.cpu_threads = (uint64_t) threads};
 	struct engine *engine = &engines[engine_count++];
 
-	engine_start_with(engine, program, words);
+	engine_start_on(engine, program, cpu_path, &settings);
 	return engine;
 }
 
@@ -67,9 +68,8 @@ add_setup(const struct engine *engine, enum geonn_device_choice device, const ch
  * the processor has what the path needs.
  */
 static void
-add_cpu_path(const char *program, const char *path, bool supported, const char *threads)
+add_cpu_path(const char *program, const char *path, bool supported, int threads)
 {
-	const char *words[] = {"--cpu-path", path, "--cpu-threads", threads, NULL};
 	char		name[64];
 
 	if (!supported)
@@ -77,8 +77,8 @@ add_cpu_path(const char *program, const char *path, bool supported, const char *
 		printf("# without the CPU path %s, which this processor lacks\n", path);
 		return;
 	}
-	snprintf(name, sizeof(name), "the CPU path %s, threads: %s", path, threads);
-	add_setup(start_engine(program, words), GEONN_DEVICE_CPU, name);
+	snprintf(name, sizeof(name), "the CPU path %s, threads: %d", path, threads);
+	add_setup(start_engine(program, path, threads), GEONN_DEVICE_CPU, name);
 }
 
 static void
@@ -94,9 +94,9 @@ add_cpu_paths(const char *program)
 		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
 		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #endif
-	add_cpu_path(program, "portable", true, "1");
-	add_cpu_path(program, "avx2", avx2, "2");
-	add_cpu_path(program, "avx512", avx512, "5");
+	add_cpu_path(program, "portable", true, 1);
+	add_cpu_path(program, "avx2", avx2, 2);
+	add_cpu_path(program, "avx512", avx512, 5);
 }
 
 /*
@@ -105,8 +105,7 @@ add_cpu_paths(const char *program)
 static void
 add_gpus(const char *program)
 {
-	static const char *const no_words[] = {NULL};
-	const struct engine *engine = start_engine(program, no_words);
+	const struct engine *engine = start_engine(program, NULL, 0);
 	struct geonn_engine_status status;
 
 	if (!engine_status(engine, &status, NULL, 0) || status.no_gpu_reason[0] != '\0')
@@ -127,7 +126,7 @@ add_gpus(const char *program)
 		snprintf(first, sizeof(first), "%s", visible != NULL ? visible : "0");
 		first[strcspn(first, ",")] = '\0';
 		setenv("CUDA_VISIBLE_DEVICES", first, 1);
-		add_setup(start_engine(program, no_words), GEONN_DEVICE_CUDA, "one GPU");
+		add_setup(start_engine(program, NULL, 0), GEONN_DEVICE_CUDA, "one GPU");
 		if (visible != NULL)
 			setenv("CUDA_VISIBLE_DEVICES", visible, 1);
 		else

@@ -190,7 +190,7 @@ main(int argument_count, char **words)
 	struct engine engine;
 
 	tests_begin(argument_count, words);
-	engine_start(&engine, request.engine_program, NULL, NULL);
+	engine_start(&engine, request.engine_program, NULL);
 	test_answers(&engine);
 	test_large_answers(&engine);
 	test_order_by_tag(&engine);

@@ -61,7 +61,7 @@ static struct points observations;
 static int32_t *groups;			/* of either */
 static struct client_answers expected[SCENARIOS];
 static char folder[] = "/tmp/geonn-faults-XXXXXX";
-static const char *const *options;	/* of the engine */
+static const struct geonn_configure *settings;	/* of the engine */
 static struct engine engine;
 
 enum outcome
@@ -198,7 +198,7 @@ next_is_right(size_t number, int *restarts)
 			if (!WIFEXITED(status))
 				return false;
 			close(engine.supervisor);
-			engine_start_with(&engine, request.engine_program, options);
+			engine_start(&engine, request.engine_program, settings);
 			++*restarts;
 		}
 		usleep(50000);
@@ -377,7 +377,7 @@ test_start(const char *action, const char *target)
 		bool		started;
 
 		order("start", action, target, number);
-		started = engine_try_start(&engine, request.engine_program, options);
+		started = engine_try_start(&engine, request.engine_program, NULL, settings);
 		if (started)
 		{
 			usleep(10000);
@@ -394,7 +394,7 @@ test_start(const char *action, const char *target)
 	snprintf(name, sizeof(name), "%d refused", refused);
 	snprintf(what, sizeof(what), "%s %s at the start", action, target);
 	sum_up(what, name, counts, restarts, right);
-	engine_start_with(&engine, request.engine_program, options);
+	engine_start(&engine, request.engine_program, settings);
 	if (request.device == GEONN_DEVICE_AUTO)
 		request.device = GEONN_DEVICE_CUDA;
 }
@@ -446,8 +446,7 @@ make_points(void)
 int
 main(int argument_count, char **words)
 {
-	static const char *const kept[] = {"--kept-memory-limit", "1000000", NULL};
-	static const char *const not_kept[] = {NULL};
+	static const struct geonn_configure kept = {.kept_memory_limit = 1000000};
 	bool		on_cpu;
 
 	tests_begin(argument_count, words);
@@ -457,8 +456,7 @@ main(int argument_count, char **words)
 	on_cpu = request.device == GEONN_DEVICE_CPU;
 	make_points();
 
-	options = not_kept;
-	engine_start_with(&engine, request.engine_program, options);
+	engine_start(&engine, request.engine_program, settings);
 	learn_answers();
 	for (size_t i = 0; i < SCENARIOS; i += on_cpu && getenv("GEONN_LONG") == NULL ? 3 : 1)
 	{
@@ -474,8 +472,8 @@ main(int argument_count, char **words)
 	engine_stop(&engine);
 
 	/* and where a search finds what it needs */
-	options = kept;
-	engine_start_with(&engine, request.engine_program, options);
+	settings = &kept;
+	engine_start(&engine, request.engine_program, settings);
 	test_calls(0, "fail", on_cpu ? "call" : "cuda");
 	engine_stop(&engine);
 

@@ -28,7 +28,7 @@
 
 #define SEALED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-#define KEPT_BYTES "1000000000"
+#define KEPT_BYTES 1000000000
 
 static double
 seconds(void)
@@ -233,7 +233,7 @@ test_number(void)
 	double		slowest = 0.0;
 	bool		right = true;
 
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", KEPT_BYTES);
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	keep_many(&engine, &points, KEPT_MOST + 500, &right);
 	right = right && engine_status(&engine, &status, NULL, 0) && status.kept <= KEPT_MOST &&
 		status.kept == status.datasets;
@@ -271,7 +271,7 @@ test_order_of_use(void)
 	struct engine engine;
 	bool		right = true;
 
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", KEPT_BYTES);
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	for (int i = 0; i < KEPT_MOST + 10; i++)
 	{
 		right = right && !is_kept(&engine, &points, i, 0, 0, &right);
@@ -314,7 +314,7 @@ test_descriptors(void)
 	int			sessions = 0;
 	int			files = 0;
 
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", KEPT_BYTES);
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	for (int i = 0; right && i < 300; i++)
 		right = !is_kept(&engine, &points, i, 0, 1 + i % GEONN_FILE_KINDS, &right) && right;
 
@@ -366,7 +366,7 @@ main(int argument_count, char **words)
 	struct engine engine;
 
 	tests_begin(argument_count, words);
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", KEPT_BYTES);
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	test_few(&engine);
 	test_scope(&engine);
 	engine_stop(&engine);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -215,7 +216,7 @@ test_kept(void)
 	bool		right;
 
 	/* a dataset of 1,000 references takes some 68 kB, one of 500 some 39 kB */
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", "125000");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = 125000});
 	report("a dataset is kept under its label",
 		   is_sent(&engine, &points, "a", "1") && is_kept(&engine, &points, "a", "1") &&
 		   is_kept(&engine, &points, "a", "1"));
@@ -241,7 +242,7 @@ test_kept(void)
 	report("one that leaves serves those who have it", right);
 	engine_stop(&engine);
 
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", "50000");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = 50000});
 	report("one that is too large is not kept",
 		   is_sent(&engine, &points, "a", "1") && is_sent(&engine, &points, "a", "1"));
 	engine_stop(&engine);
@@ -275,7 +276,7 @@ test_kept_where_memory_is_short(void)
 	bool		right;
 
 	/* room for some datasets of 7 MB, once all that stays has been allocated */
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", "1000000000");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = 1000000000});
 	right = search_right(&engine, &points, &points, 1024, 1024, 1, 1000);
 	limit.rlim_cur = limit.rlim_max = address_space_of(engine.pid) + (48 << 20);
 	right = right && prlimit(engine.pid, RLIMIT_AS, &limit, NULL) == 0;
@@ -360,7 +361,7 @@ test_short_of_batches(void)
 	bool		right;
 	int			batches = 1;
 
-	engine_start(&engine, request.engine_program, "--transfer-memory-limit", "45000");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.transfer_memory_limit = 45000});
 	client_connect(&client, &engine);
 	right = client_open(&client, GEONN_DEVICE_CPU, 0) && client_allocate(&client, 0, 1024, 1024);
 	while (right && batches < GEONN_RING_SLOTS &&
@@ -388,7 +389,7 @@ test_transfer_memory_limit(void)
 	bool		refused = false;
 	bool		right = true;
 
-	engine_start(&engine, request.engine_program, "--transfer-memory-limit", "1000000");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.transfer_memory_limit = 1000000});
 	for (int i = 0; i < 60; i++)
 	{
 		client_connect(&clients[i], &engine);
@@ -417,7 +418,7 @@ test_no_gpu(void)
 	bool		right;
 
 	setenv("CUDA_VISIBLE_DEVICES", "", 1);
-	engine_start(&engine, request.engine_program, NULL, NULL);
+	engine_start(&engine, request.engine_program, NULL);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	client_connect(&client, &engine);
 	right = !client_open(&client, GEONN_DEVICE_CUDA, 0) &&
@@ -497,7 +498,7 @@ test_supervisor(void)
 	int			exit_status;
 	bool		right;
 
-	engine_start(&engine, request.engine_program, "--cpu-threads", "1");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.cpu_threads = 1});
 	right = engine_status(&engine, &status, &cpu, 1) && cpu.threads == 1;
 	geonn_channel_send(engine.supervisor, GEONN_PING, &ping, -1);
 	right = right && pong(&engine, 42);
@@ -536,7 +537,7 @@ test_supervisor_killed(void)
 	child = fork();
 	if (child == 0)
 	{
-		engine_start(&engine, request.engine_program, NULL, NULL);
+		engine_start(&engine, request.engine_program, NULL);
 		if (write(pair[1], &engine, sizeof(engine)) != sizeof(engine))
 			_exit(1);
 		pause();
@@ -557,13 +558,62 @@ test_supervisor_killed(void)
 	report("the engine dies with a supervisor that is killed", gone);
 }
 
+/*
+ * An engine whose channel leads to another process than its parent takes nothing from there.
+ */
+static void
+test_channel_of_another_process(void)
+{
+	struct geonn_configure settings = {.cpu_threads = 3,.transfer_memory_limit = 123456789};
+	struct geonn_engine_status status;
+	struct engine engine;
+	struct client client;
+	int			pair[2];
+	pid_t		child;
+	bool		listens = false;
+
+	snprintf(engine.socket_path, sizeof(engine.socket_path), "/tmp/geonn-test-%d-by-hand.sock",
+			 (int) getpid());
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		exit(EXIT_FAILURE);
+	geonn_channel_send(pair[0], GEONN_CONFIGURE, &settings, -1);
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+	{
+		int			other = fcntl(pair[1], F_DUPFD, GEONN_SUPERVISOR_DESCRIPTOR + 1);
+
+		dup2(other, GEONN_SUPERVISOR_DESCRIPTOR);
+		close(other);
+		if (fork() == 0)
+			execl(request.engine_program, "geonn-engine", "--socket", engine.socket_path, NULL);
+		wait(NULL);
+		_exit(0);
+	}
+	close(pair[1]);
+	for (int i = 0; i < 1000 && !listens; i++)
+	{
+		usleep(10000);
+		listens = client_try_connect(&client, &engine);
+	}
+	if (listens)
+		client_close(&client);
+	listens = listens && engine_status(&engine, &status, NULL, 0);
+	report("no process but its parent can be the engine's supervisor",
+		   listens && status.transfer_memory_limit == 1 << 30);
+	if (listens)
+		kill(status.pid, SIGTERM);
+	waitpid(child, NULL, 0);
+	close(pair[0]);
+}
+
 int
 main(int argument_count, char **words)
 {
 	struct engine engine;
 
 	tests_begin(argument_count, words);
-	engine_start(&engine, request.engine_program, NULL, NULL);
+	engine_start(&engine, request.engine_program, NULL);
 	test_status(&engine);
 	test_attach(&engine);
 	test_files(&engine);
@@ -579,5 +629,6 @@ main(int argument_count, char **words)
 		test_no_gpu();
 	test_supervisor();
 	test_supervisor_killed();
+	test_channel_of_another_process();
 	return summed_up();
 }

@@ -1,7 +1,7 @@
 /*
  * protocol_test.c
  *		Clients that break the engine's protocol: their sessions end with an
- *		error, and nobody else notices.
+ *		error, and no other session notices.  Supervisors that do: the engine ends.
  *
  * Usage: protocol_test ENGINE [cpu|cuda [SEED [sanitized]]]
  */
@@ -12,8 +12,11 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../lib/random.h"
@@ -423,6 +426,226 @@ test_noise(const struct engine *engine)
 	points_free(&points);
 }
 
+/* ---- settings ---- */
+
+#define HEADER_OF(type) {GEONN_PROTOCOL_MAGIC, GEONN_PROTOCOL_VERSION, type}
+
+/* in the range of all settings, and not what an engine begins with by hand */
+static const struct geonn_configure sound_settings = {
+	.header = HEADER_OF(GEONN_CONFIGURE),
+	.cpu_threads = 3,
+	.transfer_memory_limit = 123456789
+};
+
+/*
+ * Whether the engine works with these settings, as far as its status tells them.
+ */
+static bool
+has_settings(const struct engine *engine, const struct geonn_configure *settings)
+{
+	struct geonn_engine_status status;
+	struct geonn_device_status cpu;
+
+	return engine_status(engine, &status, &cpu, 1) &&
+		(settings->cpu_threads == 0 || cpu.threads == settings->cpu_threads) &&
+		status.transfer_memory_limit == settings->transfer_memory_limit;
+}
+
+/*
+ * Whether an engine whose first message is this one ends in order, says nothing and never
+ * listens.
+ */
+static bool
+does_not_start(const void *message, size_t bytes)
+{
+	struct engine engine;
+	union geonn_message answer;
+	int			status;
+	bool		right;
+
+	engine_launch(&engine, request.engine_program, NULL);
+	right = send(engine.supervisor, message, bytes, MSG_NOSIGNAL) == (ssize_t) bytes &&
+		engine_answer(&engine, &answer) == 0 && access(engine.socket_path, F_OK) != 0;
+	status = engine_stop(&engine);
+	return right && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE;
+}
+
+static void
+test_first_message(void)
+{
+	const size_t sound = sizeof(struct geonn_configure);
+	const struct
+	{
+		const char *what;
+		struct geonn_header header;
+		size_t		bytes;
+	}			shapes[] = {
+		{"nothing but a header", HEADER_OF(GEONN_CONFIGURE), sizeof(struct geonn_header)},
+		{"half a header", HEADER_OF(GEONN_CONFIGURE), 4},
+		{"a byte too few", HEADER_OF(GEONN_CONFIGURE), sound - 1},
+		{"a byte too many", HEADER_OF(GEONN_CONFIGURE), sound + 1},
+		{"more than any message has", HEADER_OF(GEONN_CONFIGURE), sizeof(union geonn_message) + 8},
+		{"another magic", {1, GEONN_PROTOCOL_VERSION, GEONN_CONFIGURE}, sound},
+		{"no type", HEADER_OF(0), sound},
+		{"a type that does not exist", HEADER_OF(UINT16_MAX), sound},
+		{"ping", HEADER_OF(GEONN_PING), sizeof(struct geonn_ping)},
+		{"what the engine says", HEADER_OF(GEONN_PONG), sizeof(struct geonn_ping)},
+		{"what a client says", HEADER_OF(GEONN_HELLO), sizeof(struct geonn_hello)}
+	};
+	static const struct
+	{
+		const char *what;
+		struct geonn_configure settings;
+	}			ranges[] = {
+		{"too many threads", {.cpu_threads = 1025}},
+		{"more threads than 32 bits can say", {.cpu_threads = (UINT64_C(1) << 32) + 1}},
+		{"too many sessions", {.max_sessions = UINT64_C(1) << 31}},
+		{"more sessions than 32 bits can say", {.max_sessions = UINT64_C(1) << 32}},
+		{"too much memory for batches", {.transfer_memory_limit = UINT64_C(1) << 63}},
+		{"too much memory on GPUs", {.gpu_memory_limit = UINT64_C(1) << 63}},
+		{"too much memory for kept datasets", {.kept_memory_limit = UINT64_MAX}}
+	};
+	bool		right = true;
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+	{
+		char		bytes[sizeof(union geonn_message) + 8] = {0};
+		bool		rejected;
+
+		memcpy(bytes, &sound_settings, sizeof(sound_settings));
+		memcpy(bytes, &shapes[i].header, sizeof(shapes[i].header));
+		rejected = does_not_start(bytes, shapes[i].bytes);
+		if (!rejected)
+			printf("# not refused: %s\n", shapes[i].what);
+		right = right && rejected;
+	}
+	report("without its settings in the first message the engine does not start", right);
+
+	right = true;
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+	{
+		struct geonn_configure settings = ranges[i].settings;
+		bool		rejected;
+
+		settings.header = sound_settings.header;
+		rejected = does_not_start(&settings, sizeof(settings));
+		if (!rejected)
+			printf("# not refused: %s\n", ranges[i].what);
+		right = right && rejected;
+	}
+	report("nor with settings out of range", right);
+}
+
+/*
+ * Settings of any size: an engine works with them as they are, or does not start.
+ */
+static void
+test_any_settings(void)
+{
+	bool		right = true;
+
+	for (int i = 0; i < 40 && right; i++)
+	{
+		struct geonn_configure settings = {
+			.header = sound_settings.header,
+			.cpu_threads = random_bits() >> (53 + random_below(11)),
+			.max_sessions = random_bits() >> (32 + random_below(32)),
+			.transfer_memory_limit = 1 + (random_bits() >> (1 + random_below(63))),
+			.kept_memory_limit = random_bits() >> random_below(16)
+		};
+		struct engine engine;
+
+		if (settings.cpu_threads > 1024 || settings.max_sessions > INT32_MAX ||
+			settings.kept_memory_limit > INT64_MAX)
+			right = does_not_start(&settings, sizeof(settings));
+		else
+		{
+			right = engine_try_start(&engine, request.engine_program, NULL, &settings) &&
+				has_settings(&engine, &settings);
+			right = engine_stop(&engine) == 0 && right;
+		}
+	}
+	report("random settings are used as they are, or keep the engine from starting", right);
+}
+
+/*
+ * The rest of what a supervisor can do wrong.
+ */
+static void
+test_supervisor(void)
+{
+	struct geonn_configure settings = sound_settings;
+	int			file = text_file("text", 0);
+	struct engine engine;
+	union geonn_message answer;
+	int			status;
+	bool		right;
+
+	engine_launch(&engine, request.engine_program, NULL);
+	status = engine_stop(&engine);
+	report("without any message the engine ends with its supervisor",
+		   WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
+
+	/* the supervisor sees that from the engine's version, and the engine is no use */
+	settings.header.version++;
+	engine_launch(&engine, request.engine_program, NULL);
+	right = send(engine.supervisor, &settings, sizeof(settings), 0) == sizeof(settings) &&
+		engine_answer(&engine, &answer) == GEONN_PONG && access(engine.socket_path, F_OK) != 0;
+	status = engine_stop(&engine);
+	report("a supervisor of another protocol version gets an answer, and no engine",
+		   right && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
+
+	engine_launch(&engine, request.engine_program, NULL);
+	right = geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &settings, file) == GEONN_CHANNEL_OK &&
+		engine_answer(&engine, &answer) == GEONN_PONG && has_settings(&engine, &sound_settings) &&
+		descriptors_of(engine.pid, "memfd:text", true) == 0;
+	close(file);
+	report("a descriptor that comes with the settings is closed", right);
+
+	settings.max_sessions = UINT64_MAX;
+	right = geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &settings, -1) == GEONN_CHANNEL_OK &&
+		engine_answer(&engine, &answer) == 0;
+	status = engine_stop(&engine);
+	report("later settings that are out of range end the engine", right && WIFEXITED(status));
+}
+
+/*
+ * Settings from a client, whatever it has said before.
+ */
+static void
+test_client_configures(void)
+{
+	struct geonn_configure settings = {.cpu_threads = 1,.transfer_memory_limit = 1 << 20};
+	struct geonn_ping ping = {.number = 1};
+	double		zero[1] = {0};
+	int64_t		tag[1] = {0};
+	struct engine engine;
+	bool		right = true;
+
+	engine_start(&engine, request.engine_program, &sound_settings);
+	for (int state = 0; state < 8; state++)
+	{
+		struct client client;
+
+		client_connect(&client, &engine);
+		if (state / 2 == 1)
+			right = right && client_hello(&client);
+		if (state / 2 >= 2)
+			right = right && client_open(&client, request.device, 0);
+		if (state / 2 == 3)
+			right = right && client_allocate(&client, 0, 1, 1) &&
+				client_send_references(&client, 1, zero, zero, tag, false);
+		if (state % 2 == 0)
+			client_send(&client, GEONN_CONFIGURE, &settings);
+		else
+			client_send(&client, GEONN_PING, &ping);
+		right = refused(&client, GEONN_ERROR_PROTOCOL) && right;
+	}
+	report("a client that says what the supervisor says is refused, and changes no setting",
+		   right && has_settings(&engine, &sound_settings));
+	engine_stop(&engine);
+}
+
 int
 main(int argument_count, char **words)
 {
@@ -430,12 +653,16 @@ main(int argument_count, char **words)
 
 	tests_begin(argument_count, words);
 	random_state = request.seed;
-	engine_start(&engine, request.engine_program, NULL, NULL);
+	engine_start(&engine, request.engine_program, NULL);
 	test_abuse(&engine);
 	test_abuse_of_questions(&engine);
 	test_abuse_of_files(&engine);
 	test_abuse_of_labels(&engine);
 	test_noise(&engine);
 	engine_stop(&engine);
+	test_first_message();
+	test_any_settings();
+	test_supervisor();
+	test_client_configures();
 	return summed_up();
 }

@@ -417,7 +417,7 @@ test_memory(void)
 	bool		right;
 
 	/* a dataset of 40,000 references takes some 2.3 MB */
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", "3000000");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = 3000000});
 	right = is_new(&engine, &contents) && is_recognised(&engine, &contents) &&
 		is_new(&engine, &others) && is_recognised(&engine, &others) &&
 		is_new(&engine, &contents) && engine_status(&engine, &status, NULL, 0) &&
@@ -425,10 +425,10 @@ test_memory(void)
 	engine_stop(&engine);
 	report("datasets without labels leave when their memory is needed, as all do", right);
 
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", "1000000");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = 1000000});
 	right = is_new(&engine, &contents) && is_new(&engine, &contents);
 	engine_stop(&engine);
-	engine_start(&engine, request.engine_program, NULL, NULL);
+	engine_start(&engine, request.engine_program, NULL);
 	right = right && is_new(&engine, &contents) && is_new(&engine, &contents) &&
 		engine_status(&engine, &status, NULL, 0) && status.kept == 0;
 	engine_stop(&engine);
@@ -443,7 +443,7 @@ main(int argument_count, char **words)
 	struct engine engine;
 
 	tests_begin(argument_count, words);
-	engine_start(&engine, request.engine_program, "--kept-memory-limit", "1000000000");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = 1000000000});
 	test_same(&engine);
 	test_order(&engine);
 	test_bits(&engine, REFERENCES, "every bit of every column counts, 0 and -0 are not the same");

@@ -21,7 +21,6 @@
 
 #define MB				((uint64_t) 1 << 20)
 #define LIMIT			(64 * MB)
-#define LIMIT_TEXT		"67108864"
 
 /* rows of a batch that takes what there is: 151 MB */
 #define GREEDY_ROWS		((uint32_t) GEONN_BATCH_ROWS_MAX)
@@ -125,7 +124,7 @@ test_process(void)
 	uint32_t	rows;
 	bool		right = true;
 
-	engine_start(&engine, request.engine_program, "--transfer-memory-limit", LIMIT_TEXT);
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.transfer_memory_limit = LIMIT});
 	while (sessions < 300 && take_batches(add_session(crowd, &engine, 1, 10)) > 0)
 		sessions++;
 	taken = memory_in_use(&engine);
@@ -160,7 +159,7 @@ test_any_order(void)
 	bool		within = true;
 
 	random_state = request.seed;
-	engine_start(&engine, request.engine_program, "--transfer-memory-limit", LIMIT_TEXT);
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.transfer_memory_limit = LIMIT});
 	for (int i = 0; i < 350 && served; i++)
 	{
 		struct client *client = &crowd->clients[random_below(crowd->count + 1)];
@@ -200,7 +199,7 @@ test_return(void)
 	uint32_t	more;
 	bool		right;
 
-	engine_start(&engine, request.engine_program, "--transfer-memory-limit", LIMIT_TEXT);
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.transfer_memory_limit = LIMIT});
 	client = add_session(crowd, &engine, 1, 10);
 	right = take_batches(client) > 0;
 	rows = take_batches(add_session(crowd, &engine, 2, 10));
@@ -235,7 +234,7 @@ test_shapes(void)
 	struct engine engine;
 	bool		right = true;
 
-	engine_start(&engine, request.engine_program, "--transfer-memory-limit", "1048576");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.transfer_memory_limit = 1048576});
 	for (int i = 0; i < 3; i++)
 		for (int32_t pid = 1; pid < 7; pid++)
 		{
@@ -262,7 +261,7 @@ test_descriptors(void)
 	int			sessions = 0;
 	bool		right = setrlimit(RLIMIT_NOFILE, &limit) == 0;
 
-	engine_start(&engine, request.engine_program, NULL, NULL);
+	engine_start(&engine, request.engine_program, NULL);
 	while (right && sessions < 250 && add_small_session(crowd, &engine, 1, 10) != NULL)
 		sessions++;
 	refused = &crowd->clients[crowd->count - 1];
@@ -328,7 +327,7 @@ test_places(void)
 	struct engine engine;
 	bool		right;
 
-	engine_start(&engine, request.engine_program, "--max-sessions", "2");
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.max_sessions = 2});
 	right = ask_for_place(crowd, &engine, 1) == GEONN_OPENED &&
 		ask_for_place(crowd, &engine, 2) == GEONN_OPENED &&
 		ask_for_place(crowd, &engine, 2) == GEONN_OPENED;

@@ -39,7 +39,6 @@ static int	patience = 1;
 
 /* of the CPU */
 #define THREADS 3
-#define THREADS_TEXT "3"
 
 static const char *engine_program;
 static enum geonn_device_choice device = GEONN_DEVICE_CPU;
@@ -505,7 +504,7 @@ test_threads(void)
 
 	/* without a GPU, whose driver has threads of its own */
 	setenv("CUDA_VISIBLE_DEVICES", "", 1);
-	engine_start(&engine, engine_program, "--cpu-threads", THREADS_TEXT);
+	engine_start(&engine, engine_program, &(struct geonn_configure) {.cpu_threads = THREADS});
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	fflush(stdout);
 	for (int i = 0; i < SESSIONS; i++)
@@ -561,7 +560,7 @@ main(int argument_count, char **words)
 	printf("# seed %llu, device %s\n", (unsigned long long) seed,
 		   device == GEONN_DEVICE_CUDA ? "cuda" : "cpu");
 
-	engine_start(&engine, engine_program, "--cpu-threads", THREADS_TEXT);
+	engine_start(&engine, engine_program, &(struct geonn_configure) {.cpu_threads = THREADS});
 	for (int hardship = 0; hardship < HARDSHIPS; hardship++)
 		test_long_search(&engine, (enum hardship) hardship);
 	if (device == GEONN_DEVICE_CPU)

@@ -120,7 +120,7 @@ main(int argument_count, char **words)
 		puts("ok - strangers are sent away # SKIP only root can be two users");
 		return EXIT_SUCCESS;
 	}
-	engine_start(&engine, words[1], NULL, NULL);
+	engine_start(&engine, words[1], NULL);
 	report("only its owner may connect to the socket",
 		   stat(engine.socket_path, &file) == 0 && (file.st_mode & 0777) == 0600);
 	chmod(engine.socket_path, 0777);

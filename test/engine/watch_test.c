@@ -443,7 +443,7 @@ main(int argument_count, char **words)
 	struct engine engine;
 
 	tests_begin(argument_count, words);
-	engine_start(&engine, request.engine_program, NULL, NULL);
+	engine_start(&engine, request.engine_program, NULL);
 	test_abuse(&engine);
 	test_calls(&engine);
 	test_failures(&engine);

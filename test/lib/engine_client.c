@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define START_TIMEOUT_MS 60000
+#define DEFAULT_TRANSFER_BYTES (UINT64_C(1) << 30)
 #define ANSWER_TIMEOUT_MS 120000
 
 static void
@@ -42,28 +43,17 @@ now_ms(void)
 }
 
 void
-engine_start(struct engine *engine, const char *program, const char *option,
-			 const char *value)
-{
-	const char *words[] = {option, value, NULL};
-
-	engine_start_with(engine, program, words);
-}
-
-bool
-engine_try_start(struct engine *engine, const char *program, const char *const *words)
+engine_launch(struct engine *engine, const char *program, const char *cpu_path)
 {
 	static int	started;
-	const char *command[16] = {"geonn-engine", "--socket", engine->socket_path};
+	const char *command[] = {
+		"geonn-engine", "--socket", engine->socket_path, cpu_path != NULL ? "--cpu-path" : NULL,
+		cpu_path, NULL
+	};
 	int			pair[2];
-	struct pollfd wait;
-	union geonn_message message;
-	int			descriptor;
 
 	snprintf(engine->socket_path, sizeof(engine->socket_path),
 			 "/tmp/geonn-test-%d-%d.sock", (int) getpid(), started++);
-	for (int i = 0; i < 12 && words[i] != NULL; i++)
-		command[3 + i] = words[i];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		give_up("socketpair");
 	engine->pid = fork();
@@ -81,21 +71,52 @@ engine_try_start(struct engine *engine, const char *program, const char *const *
 	}
 	close(pair[1]);
 	engine->supervisor = pair[0];
+}
 
-	/* pong 0 unasked: it listens */
-	wait = (struct pollfd) {.fd = engine->supervisor,.events = POLLIN};
-	return poll(&wait, 1, START_TIMEOUT_MS) == 1 &&
-		geonn_channel_receive(engine->supervisor, &message, &descriptor) == GEONN_CHANNEL_OK &&
-		message.header.type == GEONN_PONG;
+int
+engine_answer(struct engine *engine, union geonn_message *message)
+{
+	struct pollfd wait = {.fd = engine->supervisor,.events = POLLIN};
+	int			descriptor = -1;
+	bool		received = poll(&wait, 1, START_TIMEOUT_MS) == 1 &&
+		geonn_channel_receive(engine->supervisor, message, &descriptor) == GEONN_CHANNEL_OK;
+
+	if (descriptor >= 0)
+		close(descriptor);
+	return received ? message->header.type : 0;
+}
+
+bool
+engine_try_start(struct engine *engine, const char *program, const char *cpu_path,
+				 const struct geonn_configure *settings)
+{
+	struct geonn_configure configure = {0};
+	union geonn_message message;
+
+	if (settings != NULL)
+		configure = *settings;
+	if (configure.transfer_memory_limit == 0)
+		configure.transfer_memory_limit = DEFAULT_TRANSFER_BYTES;
+	engine_launch(engine, program, cpu_path);
+	return geonn_channel_send(engine->supervisor, GEONN_CONFIGURE, &configure, -1) == GEONN_CHANNEL_OK &&
+		engine_answer(engine, &message) == GEONN_PONG;
 }
 
 void
-engine_start_with(struct engine *engine, const char *program, const char *const *words)
+engine_start_on(struct engine *engine, const char *program, const char *cpu_path,
+				const struct geonn_configure *settings)
 {
-	if (engine_try_start(engine, program, words))
+	if (engine_try_start(engine, program, cpu_path, settings))
 		return;
 	fprintf(stderr, "%s did not start\n", program);
 	exit(EXIT_FAILURE);
+}
+
+void
+engine_start(struct engine *engine, const char *program,
+			 const struct geonn_configure *settings)
+{
+	engine_start_on(engine, program, NULL, settings);
 }
 
 int

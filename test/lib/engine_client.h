@@ -111,20 +111,29 @@ struct client
 	int			descriptor;		/* that came with it, or -1 */
 };
 
-/* Start a program as the engine, with one more option if not NULL. */
+/*
+ * Start a program as the engine, with these settings; NULL: all are 0.  Of batches' memory
+ * 0 stands for 1 GB.
+ */
 extern void engine_start(struct engine *engine, const char *program,
-						 const char *option, const char *value);
+						 const struct geonn_configure *settings);
 
-/* The same with a list of words, at most 12, that NULL ends. */
-extern void engine_start_with(struct engine *engine, const char *program,
-							  const char *const *words);
+/* The same with vector instructions that the CPU device uses (cpu_path.h); NULL: the best. */
+extern void engine_start_on(struct engine *engine, const char *program, const char *cpu_path,
+							const struct geonn_configure *settings);
 
 /*
  * The same, and whether it started; if not, it has ended or is about to, and
  * engine_stop has its exit status all the same.
  */
-extern bool engine_try_start(struct engine *engine, const char *program,
-							 const char *const *words);
+extern bool engine_try_start(struct engine *engine, const char *program, const char *cpu_path,
+							 const struct geonn_configure *settings);
+
+/* Start the program and tell it nothing: it waits for its first message. */
+extern void engine_launch(struct engine *engine, const char *program, const char *cpu_path);
+
+/* Wait for a message to the supervisor and return its type; 0 where none comes. */
+extern int	engine_answer(struct engine *engine, union geonn_message *message);
 
 /* Close the supervisor's channel and wait for the engine's exit status. */
 extern int	engine_stop(struct engine *engine);

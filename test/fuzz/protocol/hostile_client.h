@@ -32,6 +32,7 @@ enum hostile_action
 	HOSTILE_CLOSE,
 	HOSTILE_URGE,
 	HOSTILE_RETURN,
+	HOSTILE_CONFIGURE,			/* as if it were the supervisor */
 	HOSTILE_ACTIONS
 };
 
