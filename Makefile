@@ -112,7 +112,9 @@ DATA = $(sort $(wildcard sql/geonn--*.sql))
 PGFILEDESC = "geonn - exact nearest-neighbour joins"
 
 COMMON_SOURCES = src/common/channel.c src/common/spheroid_distance.c
-MODULE_SOURCES := $(sort $(wildcard src/*.c)) $(COMMON_SOURCES)
+# the rooms of the module; test/tools/include-rules has their doors
+MODULE_ROOMS = points client supervisor join plan watch cache
+MODULE_SOURCES := $(sort $(wildcard src/*.c $(MODULE_ROOMS:%=src/%/*.c))) $(COMMON_SOURCES)
 OBJS = $(MODULE_SOURCES:src/%.c=build/module/%.o)
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/geonn--%,$(wildcard sql/*.sql))))
@@ -149,7 +151,7 @@ $(error geonn needs the headers of PROJ: install libproj-dev (Debian) or proj-de
 endif
 
 # headers that are not ours are not ours to warn about
-override CPPFLAGS := $(foreach flag,$(filter-out -I. -I./,$(CPPFLAGS)),$(patsubst -I%,-isystem %,$(flag)))
+override CPPFLAGS := -Isrc $(foreach flag,$(filter-out -I. -I./,$(CPPFLAGS)),$(patsubst -I%,-isystem %,$(flag)))
 override BITCODE_CFLAGS += $(PRECISION)
 
 DEPENDENCIES = -MMD -MP -MF $@.d
@@ -179,7 +181,7 @@ $(error CUDA_ARCH: $(NVCC) cannot build for $(filter-out $(CUDA_KNOWN),$(CUDA_AR
 endif
 CUDA_CODE = $(foreach arch,$(CUDA_ARCH),-gencode arch=compute_$(arch),code=sm_$(arch)) \
 	-gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
-CUDA_SOURCES := $(sort $(wildcard cuda/*.cu))
+CUDA_SOURCES := $(sort $(wildcard cuda/*.cu cuda/*/*.cu))
 ENGINE_DEVICE = with the CUDA device ($(NVCC), architectures $(strip $(CUDA_ARCH)))
 else
 ENGINE_DEVICE = for the CPU alone (no nvcc: not on PATH, not in /usr/local/cuda/bin, or NVCC= was asked for)
@@ -188,23 +190,23 @@ endif
 comma = ,
 empty =
 space = $(empty) $(empty)
-NVCC_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_CODE) \
+NVCC_FLAGS = -std=c++17 -O3 -fmad=false -Isrc -I. $(CUDA_CODE) \
 	-Xcompiler $(subst $(space),$(comma),$(strip -Wall -Wextra $(WERROR) $(PRECISION)))
 
 # ---- the engine ----
 
-ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c)) $(COMMON_SOURCES)
+ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c)) $(COMMON_SOURCES)
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
-ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -fno-math-errno -fno-trapping-math $(WARNINGS) $(PRECISION)
-NO_CUDA = build/engine/engine/no_cuda.o
+ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-math $(WARNINGS) $(PRECISION)
+NO_CUDA = build/engine/engine/search/no_cuda.o
 
 build/engine/%.o: src/%.c build/flags
 	@mkdir -p $(@D)
 	$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # The CPU device's hot loops, once more for each level of x86-64's vectors; the
-# engine takes the best that the processor has (src/engine/cpu_path.h).
-CPU_PATH_SOURCES = $(addprefix src/engine/cpu_,brute.c nearest.c neighbours.c path_version.c vectors.c)
+# engine takes the best that the processor has (src/engine/cpu/path.h).
+CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,brute.c nearest.c neighbours.c path_version.c vectors.c)
 CPU_PATHS := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),avx2 avx512)
 CPU_PATH_avx2 = -DCPU_PATH=avx2 -mavx2 -mfma -mbmi -mbmi2
 CPU_PATH_avx512 = -DCPU_PATH=avx512 -mavx2 -mfma -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512cd \
@@ -215,7 +217,7 @@ build/engine/%.$(1).o: src/%.c build/flags
 	@mkdir -p $$(@D)
 	$$(CC) $$(ENGINE_CFLAGS) $$(CPU_PATH_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
 ENGINE_OBJECTS += $$(CPU_PATH_SOURCES:src/%.c=build/engine/%.$(1).o)
-build/engine/engine/cpu_path.o: ENGINE_CFLAGS += -DCPU_PATH_VECTORS
+build/engine/engine/cpu/path.o: ENGINE_CFLAGS += -DCPU_PATH_VECTORS
 endef
 $(foreach path,$(CPU_PATHS),$(eval $(call CPU_PATH_RULE,$(path))))
 

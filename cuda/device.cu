@@ -16,13 +16,13 @@
  */
 #include <time.h>
 
-#include "dataset.cuh"
-#include "gpu.cuh"
-#include "lane.cuh"
-#include "memory.cuh"
-#include "nearest.cuh"
-#include "neighbours.cuh"
-#include "probe.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/lane/memory.cuh"
+#include "cuda/nearest.cuh"
+#include "cuda/neighbours/neighbours.cuh"
+#include "cuda/probe.cuh"
 
 /* nap of the host thread while all launches are under way */
 #define NAP_NANOSECONDS 20000

@@ -10,15 +10,15 @@
  */
 #include <math.h>
 
-#include "brute.cuh"
-#include "columns.cuh"
-#include "dataset.cuh"
-#include "gpu.cuh"
-#include "index.cuh"
-#include "lane.cuh"
-#include "nearest.cuh"
-#include "phase.cuh"
-#include "results.cuh"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/brute/brute.cuh"
+#include "cuda/index/index.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/lane/results.cuh"
+#include "cuda/nearest.cuh"
 
 /* observations of a piece at most: some GB, whatever the way */
 #define PIECE_ROWS_MAX ((uint32_t) 1 << 22)

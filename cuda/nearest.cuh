@@ -5,7 +5,7 @@
 #ifndef GEONN_NEAREST_CUH
 #define GEONN_NEAREST_CUH
 
-#include "lane.cuh"
+#include "cuda/lane/lane.cuh"
 
 /* by brute force, and by index */
 extern const struct piece_operations nearest_brute_operations;

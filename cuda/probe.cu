@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "../src/common/geodesy.h"
-#include "dataset.cuh"
-#include "gpu.cuh"
-#include "lane.cuh"
-#include "memory.cuh"
-#include "probe.cuh"
+#include "common/geodesy.h"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/lane/memory.cuh"
+#include "cuda/probe.cuh"
 
 /* the self-test: enough observations for scan, references in several chunks */
 #define TEST_OBSERVATIONS 3000

@@ -7,7 +7,7 @@
 
 extern "C"
 {
-#include "../src/engine/device.h"
+#include "engine/search/device.h"
 }
 
 /* device.h's count */

@@ -374,7 +374,7 @@ CREATE TABLE geonn_cache_total (
 	failures bigint NOT NULL
 );
 
--- What the last run of each cache read: cache_seen.c, cache_since.c and cache_copy.c have the essays.
+-- What the last run of each cache read: cache/last_run.c, cache/since.c and cache/baseline.c have the essays.
 -- A refresh can make it anew, so it is in no WAL and no dump.
 CREATE UNLOGGED TABLE geonn_cache_last_run (
 	cache integer PRIMARY KEY,

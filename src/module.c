@@ -8,13 +8,13 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
-#include "cache_changed.h"
+#include "cache/changed.h"
+#include "cache/own_names.h"
 #include "common/protocol.h"
 #include "compat.h"
-#include "own_names.h"
-#include "scan.h"
+#include "plan/scan.h"
 #include "settings.h"
-#include "supervisor.h"
+#include "supervisor/supervisor.h"
 
 PG_MODULE_MAGIC_EXT(.name = "geonn",.version = GEONN_VERSION);
 

@@ -18,7 +18,7 @@
 UNIT_TESTS := $(patsubst test/engine/%.c,build/test/%,$(sort $(wildcard test/engine/*_test.c)))
 OTHER_RELEASES = $(foreach release,older newer,build/test/geonn-$(release).so build/test/geonn-engine-$(release))
 TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/other_heap.so build/test/geonn-engine-faults
-TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc/common
+TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
 FLOAT128_TESTS = build/test/geodesy_test build/test/spheroid_test
@@ -29,15 +29,15 @@ else
 $(FLOAT128_TESTS): TEST_CFLAGS += -D_GNU_SOURCE -Itest/lib/arm64
 endif
 
-build/test/host_test: TEST_SOURCES = src/engine/host.c test/lib/verdict.c
-build/test/host_test: src/engine/host.c src/engine/host.h test/lib/verdict.c test/lib/verdict.h
+build/test/host_test: TEST_SOURCES = src/engine/base/host.c test/lib/verdict.c
+build/test/host_test: src/engine/base/host.c src/engine/base/host.h test/lib/verdict.c test/lib/verdict.h
 
 build/test/siphash_test: TEST_SOURCES = test/lib/verdict.c
 build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
 
 # finds its NVML where it lies itself
-build/test/gauges_test: TEST_SOURCES = src/engine/gauges.c test/lib/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
-build/test/gauges_test: src/engine/gauges.c src/engine/gauges.h test/lib/verdict.c test/lib/verdict.h build/test/libnvidia-ml.so.1
+build/test/gauges_test: TEST_SOURCES = src/engine/server/gauges.c test/lib/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
+build/test/gauges_test: src/engine/server/gauges.c src/engine/server/gauges.h test/lib/verdict.c test/lib/verdict.h build/test/libnvidia-ml.so.1
 build/test/libnvidia-ml.so.1: test/helpers/fake_nvml.c build/flags
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $<
@@ -84,7 +84,7 @@ build/test/other_heap.so: test/helpers/other_heap.c build/flags
 # of one the protocol, too.  Of their sources only these say which they are of.
 OTHER_older = -DGEONN_VERSION='"0.0-older"'
 OTHER_newer = -DGEONN_VERSION='"0.9-newer"' -DGEONN_PROTOCOL_VERSION=99
-VERSION_SOURCES := $(shell grep -lE 'GEONN_(PROTOCOL_)?VERSION\>' src/*.c src/engine/*.c src/common/*.c)
+VERSION_SOURCES := $(shell grep -lE 'GEONN_(PROTOCOL_)?VERSION\>' $(MODULE_SOURCES) $(ENGINE_SOURCES))
 define OTHER_RELEASE_RULE
 build/test/$(1)/module/%.o: src/%.c build/flags
 	@mkdir -p $$(@D)
@@ -121,7 +121,7 @@ ifneq ($(NVCC),)
 TEST_PROGRAMS += $(patsubst test/engine/%.cu,build/test/%,$(sort $(wildcard test/engine/*.cu)))
 build/test/%: test/engine/%.cu build/flags
 	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) -Isrc/common -cudart static $(DEPENDENCIES) -o $@ $< $(filter %.a,$^) -lproj -lm
+	$(NVCC) $(NVCC_FLAGS) -cudart static $(DEPENDENCIES) -o $@ $< $(filter %.a,$^) -lproj -lm
 
 build/test/gpu_datasets: build/bench/engine.a
 endif
@@ -149,17 +149,17 @@ ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/l
 
 build/fuzz/%.o: %.c build/flags
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(DEPENDENCIES) -c -o $@ $<
+	$(FUZZ_CC) -Isrc $(DEPENDENCIES) -c -o $@ $<
 build/fuzz/engine_fuzzer: $(ENGINE_FUZZER_SOURCES:%.c=build/fuzz/%.o)
 	$(FUZZ_LINK) -o $@ $^ -lproj -lm -ldl
 
 # of the module what talks to the engine; and of the server what that calls there
-CLIENT_FUZZER_SOURCES = $(addprefix src/,client.c client_slots.c admission.c connection.c memory_file.c references.c groups.c common/channel.c) \
+CLIENT_FUZZER_SOURCES = $(addprefix src/,client/client.c client/client_slots.c client/admission.c client/connection.c client/memory_file.c join/references.c join/groups.c common/channel.c) \
 	$(addprefix test/fuzz/protocol/,steps.c scribble.c backend_shim.c hostile_engine.c client_fuzzer.c)
 
 build/fuzz/module/%.o: %.c build/flags
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(CPPFLAGS) -Isrc $(DEPENDENCIES) -c -o $@ $<
+	$(FUZZ_CC) $(CPPFLAGS) $(DEPENDENCIES) -c -o $@ $<
 build/fuzz/client_fuzzer: $(CLIENT_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
 	$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
 
@@ -204,12 +204,12 @@ clang-syntax:
 .PHONY: cppcheck analyser
 cppcheck:
 	@cppcheck --quiet --std=c11 --enable=warning,performance --suppress=uninitvar --inline-suppr --error-exitcode=1 \
-		--include=test/tools/cppcheck.h -I src -I src/common src src/engine src/common test/lib test/engine test/helpers
+		--include=test/tools/cppcheck.h -I src src test/lib test/engine test/helpers
 	@echo "ok - cppcheck has nothing to say"
 ANALYSE = $(or $(CLANG),clang) --analyze -Xclang -analyzer-output=text -Xclang -analyzer-werror -o /dev/null
 analyser:
 	@printf '%s\n' $(MODULE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) $(CPPFLAGS) -DUSE_ASSERT_CHECKING
-	@printf '%s\n' $(ENGINE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) -std=gnu11
+	@printf '%s\n' $(ENGINE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) -std=gnu11 -Isrc
 	@echo "ok - the analyser has nothing to say"
 
 .PHONY: stop-demo
@@ -253,7 +253,7 @@ build/bench/%.o: test/bench/%.cu build/flags
 build/bench/engine.a: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) qcs $@ $^
 else
 build/bench/geonn-bench: $(BENCH_OBJECTS) build/engine/common/channel.o
 	$(CC) -pthread -o $@ $^ $(BENCH_LIBS) -lm

@@ -118,8 +118,8 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include "../src/common/geodesy.h"
-#include "brute.cuh"
+#include "common/geodesy.h"
+#include "cuda/brute/brute.cuh"
 
 #define BLOCK_THREADS 256
 #define BLOCK_WARPS (BLOCK_THREADS / 32)

@@ -8,7 +8,7 @@
  * (reference of each lane, observation) of which any lane's reached the floor,
  * computes the chords in float64 and, for what is within the limit, distances.
  */
-#include "brute_filter.cuh"
+#include "cuda/brute/brute_filter.cuh"
 
 /* references that a warp takes at a time, four a lane */
 #define GROUP 128

@@ -38,7 +38,7 @@
 
 #include <cuda_fp16.h>
 
-#include "brute_filter.cuh"
+#include "cuda/brute/brute_filter.cuh"
 
 /* references of which a lane of scan keeps only the largest dot product */
 #define CHUNK 128

@@ -50,9 +50,9 @@
  * brute_filter.cuh has the filters with their proof, brute_scan.cu and
  * brute_redo.cu have the kernels; this file has the host's side.
  */
-#include "brute_filter.cuh"
-#include "columns.cuh"
-#include "multiprocessors.cuh"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/multiprocessors.cuh"
+#include "cuda/brute/brute_filter.cuh"
 
 /* waves of blocks for which there is room when observations are few */
 #define WAVES 4

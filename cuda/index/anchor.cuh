@@ -29,7 +29,7 @@
 #ifndef GEONN_ANCHOR_CUH
 #define GEONN_ANCHOR_CUH
 
-#include "index_walk.cuh"
+#include "cuda/index/index_walk.cuh"
 
 /* of |o|^2 + s: more than twice what (1) and (2) allow */
 #define ANCHOR_MARGIN 0x1p-17f

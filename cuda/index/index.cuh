@@ -13,8 +13,8 @@
 
 extern "C"
 {
-#include "../src/common/protocol.h"
-#include "../src/engine/index_shape.h"
+#include "common/protocol.h"
+#include "engine/search/index_shape.h"
 }
 
 /*

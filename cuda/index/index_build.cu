@@ -30,9 +30,9 @@
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
-#include "../src/common/spheroid.h"
-#include "columns.cuh"
-#include "index_walk.cuh"
+#include "common/spheroid.h"
+#include "cuda/base/columns.cuh"
+#include "cuda/index/index_walk.cuh"
 
 #define BLOCK_THREADS 256
 #define BLOCK_WARPS (BLOCK_THREADS / INDEX_WIDTH)

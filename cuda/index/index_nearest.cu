@@ -56,9 +56,9 @@
  * (distance, place).  Coincident references are one position, which begins
  * with the first of them.
  */
-#include "anchor.cuh"
-#include "index_order.cuh"
-#include "warp_share.cuh"
+#include "cuda/index/anchor.cuh"
+#include "cuda/index/index_order.cuh"
+#include "cuda/index/warp_share.cuh"
 
 #define BLOCK_WARPS WARP_BLOCK_WARPS
 #define SEARCH_BLOCKS 7			/* on each multiprocessor */

@@ -21,9 +21,9 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 
-#include "columns.cuh"
-#include "index_order.cuh"
-#include "multiprocessors.cuh"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/multiprocessors.cuh"
+#include "cuda/index/index_order.cuh"
 
 #define KEY_THREADS 512
 #define KEY_BLOCKS 3			/* on each multiprocessor */

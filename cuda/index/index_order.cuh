@@ -12,7 +12,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "index_walk.cuh"
+#include "cuda/index/index_walk.cuh"
 
 /* ranks, which have INDEX_RANK_BITS in a payload */
 #define INDEX_RANK_BITS 11

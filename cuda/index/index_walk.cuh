@@ -35,9 +35,9 @@
 
 #include <cuda_runtime.h>
 
-#include "../src/common/geodesy.h"
-#include "../src/engine/space_curve.h"
-#include "index.cuh"
+#include "common/geodesy.h"
+#include "cuda/index/index.cuh"
+#include "engine/search/space_curve.h"
 
 #define INDEX_ALL_LANES 0xFFFFFFFFu
 

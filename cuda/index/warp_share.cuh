@@ -10,8 +10,8 @@
 #ifndef GEONN_WARP_SHARE_CUH
 #define GEONN_WARP_SHARE_CUH
 
-#include "index_walk.cuh"
-#include "multiprocessors.cuh"
+#include "cuda/base/multiprocessors.cuh"
+#include "cuda/index/index_walk.cuh"
 
 #define WARP_BLOCK_THREADS 128
 #define WARP_BLOCK_WARPS (WARP_BLOCK_THREADS / 32)

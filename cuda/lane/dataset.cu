@@ -24,16 +24,16 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "columns.cuh"
-#include "dataset.cuh"
-#include "gpu.cuh"
-#include "memory.cuh"
-#include "phase.cuh"
-#include "upload.cuh"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/memory.cuh"
+#include "cuda/lane/upload.cuh"
 
 extern "C"
 {
-#include "../src/engine/clock.h"
+#include "engine/base/clock.h"
 }
 
 /* how long to wait for another GPU: half of what the scheduler gives a build */

@@ -5,12 +5,12 @@
 #ifndef GEONN_CUDA_DATASET_CUH
 #define GEONN_CUDA_DATASET_CUH
 
-#include "brute.cuh"
-#include "index.cuh"
+#include "cuda/brute/brute.cuh"
+#include "cuda/index/index.cuh"
 
 extern "C"
 {
-#include "../src/engine/device.h"
+#include "engine/search/device.h"
 }
 
 /* the structures that searches read; each is built when one first needs it */

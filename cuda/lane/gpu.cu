@@ -6,7 +6,7 @@
  * too, and after it the device is asked whether it still works; most faults of
  * a GPU are final for the process, and then the device is lost.
  */
-#include "gpu.cuh"
+#include "cuda/lane/gpu.cuh"
 
 bool
 cuda_fail(struct device *device, struct failure *failure, cudaError_t error)

@@ -7,11 +7,11 @@
 
 #include <cuda_runtime_api.h>
 
-#include "brute.cuh"
+#include "cuda/brute/brute.cuh"
 
 extern "C"
 {
-#include "../src/engine/device.h"
+#include "engine/search/device.h"
 }
 
 /* searches that may be under way on one GPU: copies in, kernels, copies out */

@@ -26,10 +26,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu.cuh"
-#include "lane.cuh"
-#include "memory.cuh"
-#include "phase.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/lane/memory.cuh"
 
 /* launches that a lane has enqueued ahead, so that the GPU never idles */
 #define LAUNCHES_AHEAD 2

@@ -21,8 +21,8 @@
  * Each device's thread allocates and frees for itself.  The pool is never
  * destroyed: when the engine ends, another GPU may be copying from it.
  */
-#include "gpu.cuh"
-#include "memory.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/memory.cuh"
 
 /* a GPU's memory through this is what the pool keeps of what is free */
 #define POOL_KEEPS_DIVISOR 32

@@ -9,7 +9,7 @@
 
 extern "C"
 {
-#include "../src/engine/device.h"
+#include "engine/search/device.h"
 }
 
 /*

@@ -12,8 +12,8 @@
 
 #include <cub/device/device_scan.cuh>
 
-#include "columns.cuh"
-#include "results.cuh"
+#include "cuda/base/columns.cuh"
+#include "cuda/lane/results.cuh"
 
 #define BLOCK_THREADS 256
 

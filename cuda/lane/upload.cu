@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "gpu.cuh"
-#include "phase.cuh"
-#include "upload.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/upload.cuh"
 
 /* from so many bytes on threads are worth their start */
 #define LARGE_UPLOAD ((size_t) 8 << 20)

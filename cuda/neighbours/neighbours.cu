@@ -45,12 +45,12 @@
  *
  * None of it depends on the order of search or the size of pieces.
  */
-#include "../src/common/geodesy.h"
-#include "columns.cuh"
-#include "dataset.cuh"
-#include "lane.cuh"
-#include "neighbours.cuh"
-#include "phase.cuh"
+#include "common/geodesy.h"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/neighbours/neighbours.cuh"
 
 /* slots for selected neighbours of a piece, at most */
 #define PIECE_SLOTS ((uint32_t) 1 << 23)

@@ -13,8 +13,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "index.cuh"
-#include "results.cuh"
+#include "cuda/index/index.cuh"
+#include "cuda/lane/results.cuh"
 
 struct piece_operations;
 struct search;

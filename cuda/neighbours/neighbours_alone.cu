@@ -13,8 +13,8 @@
  * the numbers.)  For each digit the candidates that begin like the key are
  * counted by their next digit; then a single thread adds up.
  */
-#include "multiprocessors.cuh"
-#include "neighbours_warp.cuh"
+#include "cuda/base/multiprocessors.cuh"
+#include "cuda/neighbours/neighbours_warp.cuh"
 
 #define BLOCK_THREADS 256
 #define VALUE_DIGITS 8

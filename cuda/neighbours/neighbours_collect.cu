@@ -13,7 +13,7 @@
  * By brute force a launch goes through some of the leaves; how far an observation
  * came is kept in its count, or in row[], which nobody else needs then.
  */
-#include "neighbours_warp.cuh"
+#include "cuda/neighbours/neighbours_warp.cuh"
 
 struct bound
 {

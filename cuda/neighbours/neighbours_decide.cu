@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lane.cuh"
-#include "neighbours.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/neighbours/neighbours.cuh"
 
 extern "C"
 {
-#include "../src/engine/candidates.h"
-#include "../src/engine/thread_pool.h"
+#include "engine/base/thread_pool.h"
+#include "engine/search/candidates.h"
 }
 
 /* candidates that a thread measures, or puts in order, in a turn */

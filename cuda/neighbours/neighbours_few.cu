@@ -39,8 +39,8 @@
  *
  * Until a lane has KEPT - 1 keys, its reach is infinite, or that of max_distance.
  */
-#include "anchor.cuh"
-#include "neighbours_warp.cuh"
+#include "cuda/index/anchor.cuh"
+#include "cuda/neighbours/neighbours_warp.cuh"
 
 /* positions that a group compares: their numbers have eight bits */
 #define GROUP_POSITIONS 256

@@ -13,12 +13,12 @@
  * An observation may turn out to have room after all: by the spheroid, or where
  * memory was short.  Then the search goes on with the next one.
  */
-#include "../src/common/spheroid.h"
-#include "columns.cuh"
-#include "dataset.cuh"
-#include "lane.cuh"
-#include "neighbours.cuh"
-#include "phase.cuh"
+#include "common/spheroid.h"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/neighbours/neighbours.cuh"
 
 /* what kernels tell the host, in pinned memory */
 struct part_status

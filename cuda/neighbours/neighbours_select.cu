@@ -15,7 +15,7 @@
  * A position stands for references in the order of their places, all at one
  * distance.  So as soon as one of them comes too late, so do all behind it.
  */
-#include "neighbours_warp.cuh"
+#include "cuda/neighbours/neighbours_warp.cuh"
 
 /* the candidates of one observation, the same in every lane but for value,
  * place and reference */

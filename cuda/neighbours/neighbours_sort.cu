@@ -9,8 +9,8 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cuda/std/tuple>
 
-#include "columns.cuh"
-#include "neighbours_warp.cuh"
+#include "cuda/base/columns.cuh"
+#include "cuda/neighbours/neighbours_warp.cuh"
 
 #define BLOCK_THREADS 256
 

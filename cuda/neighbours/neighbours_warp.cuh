@@ -5,9 +5,9 @@
 #ifndef GEONN_NEIGHBOURS_WARP_CUH
 #define GEONN_NEIGHBOURS_WARP_CUH
 
-#include "../src/common/spheroid.h"
-#include "neighbours.cuh"
-#include "warp_share.cuh"
+#include "common/spheroid.h"
+#include "cuda/index/warp_share.cuh"
+#include "cuda/neighbours/neighbours.cuh"
 
 /* an observation, the same in every lane */
 struct warp_observation

@@ -1,5 +1,5 @@
 /*
- * cache_incremental.c
+ * affected.c
  *		A cache's table is brought up to date by what has changed.
  *
  * Let X be the points of the references that were added since the last refresh, and of those
@@ -42,7 +42,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "cache_incremental.h"
+#include "cache/affected.h"
 
 /* metres by which rounding may make computed distances differ from the triangle's */
 #define MARGIN			1e-5

@@ -1,12 +1,12 @@
 /*
- * cache_incremental.h
+ * affected.h
  *		A cache's table is brought up to date by what has changed.
  */
-#ifndef GEONN_CACHE_INCREMENTAL_H
-#define GEONN_CACHE_INCREMENTAL_H
+#ifndef GEONN_CACHE_AFFECTED_H
+#define GEONN_CACHE_AFFECTED_H
 
-#include "cache_copy.h"
-#include "cache_target.h"
+#include "cache/baseline.h"
+#include "cache/target.h"
 
 /* what there is to begin with */
 typedef struct GeonnIncrement
@@ -40,7 +40,7 @@ typedef struct Affected
 extern bool geonn_increment(const GeonnIncrement *increment, double most,
 							GeonnDifference *difference, int64 *searched);
 
-/* ---- cache_increment_rows.c ---- */
+/* ---- cache/affected_rows.c ---- */
 
 /* The bytes of one of an array of them, for geonn_baseline_points. */
 extern const char *geonn_bytes_of_affected(const void *source, uint64 number);
@@ -52,10 +52,10 @@ extern const char *geonn_bytes_of_affected(const void *source, uint64 number);
 extern void geonn_increment_rows(const GeonnIncrement *increment, Affected *affected, uint64 count,
 								 GeonnDifference *difference);
 
-/* ---- cache_increment_copies.c ---- */
+/* ---- cache/baseline_update.c ---- */
 
 /* Bring the baselines up to date: with what changed, and the new reaches of these. */
 extern void geonn_increment_baselines(const GeonnIncrement *increment, const Affected *affected,
 									  uint64 count);
 
-#endif							/* GEONN_CACHE_INCREMENTAL_H */
+#endif							/* GEONN_CACHE_AFFECTED_H */

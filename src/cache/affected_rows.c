@@ -1,5 +1,5 @@
 /*
- * cache_increment_rows.c
+ * affected_rows.c
  *		The rows of observations that are searched for again, against the table's.
  *
  * As the rows of an observation are complete they join a batch; the table's rows of all of a
@@ -14,9 +14,9 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
-#include "cache_incremental.h"
-#include "cache_sorted_rows.h"
-#include "cache_target_rows.h"
+#include "cache/affected.h"
+#include "cache/sorted_rows.h"
+#include "cache/target_rows.h"
 
 /*
  * Observations, and rows, that are compared with the table's at a time: many, as the whole

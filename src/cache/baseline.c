@@ -1,5 +1,5 @@
 /*
- * cache_copy.c
+ * baseline.c
  *		Baselines: the points that the last refresh of a cache read.
  *
  * A refresh that is to do less than search for everything must know what has changed since
@@ -24,7 +24,7 @@
  *	   to be waited for longer than for any other fault of a machine, as with the sums
  *	   that file systems and version control trust;
  *	 - a ball around all its points, and the greatest of their reaches, by which
- *	   cache_incremental.c passes over what changes of the references cannot reach.
+ *	   cache/affected.c passes over what changes of the references cannot reach.
  *
  * A point's reach is how far its neighbours reach: the distance of the last of its k
  * nearest, or the greatest distance that was asked for where it has fewer.
@@ -38,8 +38,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "cache_copy.h"
-#include "common/siphash.h"
+#include "cache/baseline.h"
+#include "cache/siphash.h"
 
 /* blocks that are read by one statement */
 #define BLOCKS_A_READING	1024

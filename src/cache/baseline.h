@@ -1,13 +1,13 @@
 /*
- * cache_copy.h
+ * baseline.h
  *		Baselines: the points that the last refresh of a cache read.
  */
-#ifndef GEONN_CACHE_COPY_H
-#define GEONN_CACHE_COPY_H
+#ifndef GEONN_CACHE_BASELINE_H
+#define GEONN_CACHE_BASELINE_H
 
 #include "lib/stringinfo.h"
 
-#include "cache_search.h"
+#include "cache/definition.h"
 
 /* entries of the directory in one row of geonn_cache_directory */
 #define BLOCKS_A_ROW		1024
@@ -147,7 +147,7 @@ typedef void (*BlockConsumer) (void *state, uint32 block, const char *contents, 
 extern void geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count,
 									   Snapshot snapshot, BlockConsumer consume, void *state);
 
-/* ---- cache_copy_write.c ---- */
+/* ---- cache/baseline_write.c ---- */
 
 /* rows on their way into blocks, in the order of their keys */
 typedef struct BaselineWriter BaselineWriter;
@@ -175,7 +175,7 @@ extern void geonn_baseline_writer_end(BaselineWriter *writer);
 /* Forget the baseline of this side. */
 extern void geonn_baseline_delete(const GeonnCache *cache, CacheSide side);
 
-/* ---- cache_compare.c ---- */
+/* ---- cache/baseline_compare.c ---- */
 
 /* a point that was added or removed */
 typedef struct BaselineChange
@@ -211,7 +211,7 @@ extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *s
 extern bool geonn_baseline_compare_some(GeonnBaseline *baseline, const PointSource *source,
 										InvalidPolicy invalid, Size memory, BaselineChanges *changes);
 
-/* ---- cache_copy_build.c ---- */
+/* ---- cache/baseline_build.c ---- */
 
 /*
  * Make a baseline of all that the source has now, with the active snapshot.  For observations
@@ -222,4 +222,4 @@ extern void geonn_baseline_build(GeonnBaseline *baseline, const PointSource *sou
 /* How far an observation's neighbours reach: rows of it, the last one at this distance. */
 extern float geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance);
 
-#endif							/* GEONN_CACHE_COPY_H */
+#endif							/* GEONN_CACHE_BASELINE_H */

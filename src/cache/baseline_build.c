@@ -1,5 +1,5 @@
 /*
- * cache_copy_build.c
+ * baseline_build.c
  *		A cache's baseline is made of all that a source has.
  *
  * The points are read once and sorted by their keys, in a file where they do not fit into
@@ -19,7 +19,7 @@
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
 
-#include "cache_copy.h"
+#include "cache/baseline.h"
 
 /* columns of the sort */
 enum

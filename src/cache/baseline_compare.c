@@ -1,5 +1,5 @@
 /*
- * cache_compare.c
+ * baseline_compare.c
  *		What has changed of a source since its baseline was made.
  *
  * The source is read once, for the sums of all blocks.  If some came out otherwise, the
@@ -16,8 +16,8 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "cache_copy.h"
-#include "common/siphash.h"
+#include "cache/baseline.h"
+#include "cache/siphash.h"
 
 typedef struct RowHash
 {

@@ -1,5 +1,5 @@
 /*
- * cache_increment_copies.c
+ * baseline_update.c
  *		A cache's baselines are brought up to date with what has changed.
  *
  * The blocks in which something has changed are read, put together anew and written: without
@@ -12,7 +12,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "cache_incremental.h"
+#include "cache/affected.h"
 
 /* a point of a block that is put together */
 typedef struct BlockRow

@@ -1,5 +1,5 @@
 /*
- * cache_copy_write.c
+ * baseline_write.c
  *		Blocks of a cache's baseline are written.
  *
  * Rows come in the order of their keys, and blocks are cut off where they are large enough.
@@ -18,7 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-#include "cache_copy.h"
+#include "cache/baseline.h"
 #include "common/geodesy.h"
 #include "common/spheroid_distance.h"
 

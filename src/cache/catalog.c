@@ -1,5 +1,5 @@
 /*
- * cache_catalog.c
+ * catalog.c
  *		The caches that the extension has, their locks and the log of their runs.
  *
  * A cache belongs to the owner of its target, as an index does, and is for the members of that role.
@@ -18,7 +18,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "cache_catalog.h"
+#include "cache/catalog.h"
 #include "settings.h"
 
 void

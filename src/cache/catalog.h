@@ -1,5 +1,5 @@
 /*
- * cache_catalog.h
+ * catalog.h
  *		The caches that the extension has, their locks and the log of their runs.
  */
 #ifndef GEONN_CACHE_CATALOG_H
@@ -10,7 +10,7 @@
 #include "utils/array.h"
 #include "utils/jsonb.h"
 
-#include "cache_sql.h"
+#include "cache/sql.h"
 
 /* a cache as geonn_cache has it; options as SQL values, NULL where they are */
 typedef struct GeonnCache

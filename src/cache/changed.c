@@ -1,5 +1,5 @@
 /*
- * cache_changed.c
+ * changed.c
  *		Changes of a cache's table by anything but its refresh.
  *
  * A refresh may trust the row of geonn_cache_last_run only if every other change of the table
@@ -16,7 +16,7 @@
  * what its triggers, rules or functions write has the triggers, and is noticed.
  *
  * The owner can disable, replace or drop the triggers.  The signature of the last run
- * (cache_seen.c) therefore has the identity of both: the OID, and which version of the
+ * (cache/last_run.c) therefore has the identity of both: the OID, and which version of the
  * row of pg_trigger it is.  They are read with the run's snapshot: a trigger that was
  * off and is on again has another version for the first run that sees what was written
  * meanwhile.  While one is missing, each run is a full one.  The signature also has the
@@ -45,7 +45,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "cache_changed.h"
+#include "cache/changed.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_changed);
 

@@ -1,5 +1,5 @@
 /*
- * cache_changed.h
+ * changed.h
  *		Changes of a cache's table by anything but its refresh.
  */
 #ifndef GEONN_CACHE_CHANGED_H
@@ -8,7 +8,7 @@
 #include "executor/spi.h"
 #include "utils/plancache.h"
 
-#include "cache_catalog.h"
+#include "cache/catalog.h"
 
 /* The statements that give a cache's table the triggers that notice changes. */
 extern char *geonn_changes_triggers(const GeonnCache *cache);

@@ -1,9 +1,9 @@
 /*
- * cache_create.c
+ * create.c
  *		Caches are made and altered.
  *
  * A cache's table is an ordinary one, which belongs to the role that made the cache;
- * triggers on it notice when anything but a refresh changes its rows (cache_changed.c).  All
+ * triggers on it notice when anything but a refresh changes its rows (cache/changed.c).  All
  * of it is one transaction: the table, its rows, the entry in geonn_cache, and baselines: the
  * points that were read, from which the first refresh finds what has changed, as any
  * other.  Rows and baselines are read with one snapshot.
@@ -28,12 +28,12 @@
 #include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
-#include "cache_changed.h"
-#include "cache_schedule.h"
-#include "cache_seen.h"
-#include "cache_since.h"
-#include "cache_sorted_rows.h"
-#include "cache_target.h"
+#include "cache/changed.h"
+#include "cache/last_run.h"
+#include "cache/schedule.h"
+#include "cache/since.h"
+#include "cache/sorted_rows.h"
+#include "cache/target.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);

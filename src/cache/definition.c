@@ -1,5 +1,5 @@
 /*
- * cache_search.c
+ * definition.c
  *		What a cache asks: as a join, and the columns that its table has for it.
  *
  * A cache's arguments are those of geonn_nearest or geonn_within, and are read and
@@ -20,8 +20,8 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
-#include "cache_search.h"
-#include "nearest.h"
+#include "cache/definition.h"
+#include "join/nearest.h"
 
 static const char *const target_names[TARGET_COLUMNS] = {
 	[TARGET_OBSERVATION_ID] = "obs_id",

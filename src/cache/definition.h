@@ -1,14 +1,14 @@
 /*
- * cache_search.h
+ * definition.h
  *		What a cache asks, and the columns that its table has for it.
  */
-#ifndef GEONN_CACHE_SEARCH_H
-#define GEONN_CACHE_SEARCH_H
+#ifndef GEONN_CACHE_DEFINITION_H
+#define GEONN_CACHE_DEFINITION_H
 
 #include "datatype/timestamp.h"
 
-#include "cache_catalog.h"
-#include "join.h"
+#include "cache/catalog.h"
+#include "join/join.h"
 
 /* the columns of a target, in this order */
 typedef enum TargetColumn
@@ -47,4 +47,4 @@ extern void geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum
 __attribute__((noreturn))
 extern void geonn_cache_raise_null(const GeonnCache *cache);
 
-#endif							/* GEONN_CACHE_SEARCH_H */
+#endif							/* GEONN_CACHE_DEFINITION_H */

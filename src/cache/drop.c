@@ -1,5 +1,5 @@
 /*
- * cache_drop.c
+ * drop.c
  *		Caches are dropped, by name or with their tables.
  *
  * Whichever command drops a cache's table, the cache goes with it, at the end of that
@@ -28,7 +28,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "cache_schedule.h"
+#include "cache/schedule.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_drop);
 PG_FUNCTION_INFO_V1(geonn_cache_dropped);

@@ -1,5 +1,5 @@
 /*
- * cache_guard.c
+ * guard.c
  *		The table of caches is written by the extension's own functions.
  *
  * A row of geonn_cache says what a refresh reads and which table it writes, as the owner of that

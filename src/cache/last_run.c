@@ -1,15 +1,15 @@
 /*
- * cache_seen.c
+ * last_run.c
  *		The last run: what a refresh of a cache read, for the next one to begin with.
  *
  * A row of geonn_cache_last_run says that the cache's table is what the search returned, for
- * both relations as their labels (kept_dataset.c) and baselines (cache_copy.c) have them.
+ * both relations as their labels (kept_dataset.c) and baselines (cache/baseline.c) have them.
  * It is as true as it is there:
  *
  *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted
  *	   and in a restored database, where the cache's table may be older or newer.  So
  *	   labels, too, never outlive a time of recovery.
- *	 - All else that changes the cache's table deletes the row by triggers (cache_changed.c).
+ *	 - All else that changes the cache's table deletes the row by triggers (cache/changed.c).
  *	   The refresh changes the row when it is done, and never makes one then, so a row that
  *	   was deleted meanwhile is missed.  Where there is none when it begins it makes one first,
  *	   in a transaction of its own, in which it also waits for those that have
@@ -38,10 +38,10 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
-#include "cache_changed.h"
-#include "cache_seen.h"
+#include "cache/changed.h"
+#include "cache/last_run.h"
 #include "common/protocol.h"
-#include "kept_dataset.h"
+#include "join/kept_dataset.h"
 
 /* of the way in which baselines are stored */
 #define BASELINE_FORMAT 1

@@ -1,11 +1,11 @@
 /*
- * cache_seen.h
+ * last_run.h
  *		The last run: what a refresh of a cache read, for the next one to begin with.
  */
-#ifndef GEONN_CACHE_SEEN_H
-#define GEONN_CACHE_SEEN_H
+#ifndef GEONN_CACHE_LAST_RUN_H
+#define GEONN_CACHE_LAST_RUN_H
 
-#include "cache_copy.h"
+#include "cache/baseline.h"
 
 /* labels of both sides as they are now, or empty values */
 typedef struct GeonnLabels
@@ -57,4 +57,4 @@ extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const Geo
 /* Make baselines of what the join reads, with the active snapshot and new seeds. */
 extern void geonn_last_run_make_baselines(const GeonnCache *cache, GeonnJoin *join, GeonnLastRun *last_run);
 
-#endif							/* GEONN_CACHE_SEEN_H */
+#endif							/* GEONN_CACHE_LAST_RUN_H */

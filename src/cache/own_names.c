@@ -34,8 +34,8 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
+#include "cache/own_names.h"
 #include "compat.h"
-#include "own_names.h"
 
 /* what this backend looks at, or NULL */
 static const GeonnOwnNames *looked_at = NULL;

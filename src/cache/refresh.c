@@ -1,5 +1,5 @@
 /*
- * cache_refresh.c
+ * refresh.c
  *		A cache's table is brought up to date.
  *
  * CALL geonn_refresh outside a transaction block makes three transactions of its own:
@@ -34,10 +34,10 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "cache_incremental.h"
-#include "cache_seen.h"
-#include "cache_since.h"
-#include "query.h"
+#include "cache/affected.h"
+#include "cache/last_run.h"
+#include "cache/since.h"
+#include "points/query.h"
 #include "value.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
@@ -128,7 +128,7 @@ typedef struct Refresh
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLabels now;
-	TimestampTz since;			/* for the next one; see cache_since.c */
+	TimestampTz since;			/* for the next one; see cache/since.c */
 	GeonnLastRun *last_run;
 	GeonnRunResult *result;
 } Refresh;

@@ -1,5 +1,5 @@
 /*
- * cache_schedule.c
+ * schedule.c
  *		Refreshes on a schedule, by pg_cron.
  *
  * A scheduled cache has a job of pg_cron that calls geonn_refresh.  The job is its
@@ -36,7 +36,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "cache_schedule.h"
+#include "cache/schedule.h"
 #include "compat.h"
 
 PG_FUNCTION_INFO_V1(geonn_schedule);

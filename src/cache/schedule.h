@@ -1,11 +1,11 @@
 /*
- * cache_schedule.h
+ * schedule.h
  *		Refreshes by pg_cron.
  */
 #ifndef GEONN_CACHE_SCHEDULE_H
 #define GEONN_CACHE_SCHEDULE_H
 
-#include "cache_catalog.h"
+#include "cache/catalog.h"
 
 /* Remove the cache's jobs, where pg_cron is at hand.  Returns how many there were. */
 extern int	geonn_cache_unschedule(const GeonnCache *cache);

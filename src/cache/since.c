@@ -1,5 +1,5 @@
 /*
- * cache_since.c
+ * since.c
  *		How far back rows may be stamped that a refresh does not see.
  *
  * With changed_since a refresh reads only the rows whose column is not older than a moment that the
@@ -59,7 +59,7 @@
 #include "utils/backend_status.h"
 #include "utils/timestamp.h"
 
-#include "cache_since.h"
+#include "cache/since.h"
 #include "compat.h"
 
 /* from the moment when a message's time is read to the session's report of it, at most */

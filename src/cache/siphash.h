@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "platform.h"
+#include "common/platform.h"
 
 static inline uint64_t
 geonn_siphash_rotate(uint64_t word, int bits)

@@ -1,5 +1,5 @@
 /*
- * cache_sorted_rows.c
+ * sorted_rows.c
  *		Rows of a cache's table in the order of its primary key.
  *
  * The key is (obs_id, rank).  Ids are compared by the function of their type's btree
@@ -20,7 +20,7 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-#include "cache_sorted_rows.h"
+#include "cache/sorted_rows.h"
 
 /* of the sort: the target's columns, and the row's TID */
 #define SORTED_TID	TARGET_COLUMNS

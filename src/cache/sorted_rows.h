@@ -1,5 +1,5 @@
 /*
- * cache_sorted_rows.h
+ * sorted_rows.h
  *		Rows of a cache's table in the order of its primary key.
  */
 #ifndef GEONN_CACHE_SORTED_ROWS_H
@@ -9,7 +9,7 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
-#include "cache_search.h"
+#include "cache/definition.h"
 
 typedef struct SortedRows
 {

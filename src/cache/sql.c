@@ -1,5 +1,5 @@
 /*
- * cache_sql.c
+ * sql.c
  *		Statements of the caches' code: as which role they run, and what happens to their errors.
  *
  * The extension's tables belong to its owner, and no other role reads or writes them: users have the
@@ -22,8 +22,8 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "cache_sql.h"
-#include "own_names.h"
+#include "cache/own_names.h"
+#include "cache/sql.h"
 
 /* ---- the extension's objects ---- */
 

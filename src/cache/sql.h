@@ -1,5 +1,5 @@
 /*
- * cache_sql.h
+ * sql.h
  *		Statements of the caches' code, the roles that they run as, and their errors.
  */
 #ifndef GEONN_CACHE_SQL_H

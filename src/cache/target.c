@@ -1,5 +1,5 @@
 /*
- * cache_target.c
+ * target.c
  *		The rows of a cache's table: its first fill, and the differences later.
  *
  * A new table is filled as COPY fills one, many rows at a time, and has its index made
@@ -38,10 +38,10 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "cache_changed.h"
-#include "cache_sorted_rows.h"
-#include "cache_target.h"
-#include "own_names.h"
+#include "cache/changed.h"
+#include "cache/own_names.h"
+#include "cache/sorted_rows.h"
+#include "cache/target.h"
 
 /* rows that are written into a new table at a time */
 #define ROWS_A_FILL		1000

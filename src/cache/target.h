@@ -1,11 +1,11 @@
 /*
- * cache_target.h
+ * target.h
  *		The rows of a cache's table: its first fill, and the differences later.
  */
 #ifndef GEONN_CACHE_TARGET_H
 #define GEONN_CACHE_TARGET_H
 
-#include "cache_search.h"
+#include "cache/definition.h"
 
 /* Fill a new table, which nobody else sees yet.  Returns how many rows there are. */
 extern uint64 geonn_target_fill(const GeonnCache *cache);

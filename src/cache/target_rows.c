@@ -1,5 +1,5 @@
 /*
- * cache_target_rows.c
+ * target_rows.c
  *		The rows that a cache's table has for some observations.
  *
  * The rows of a few are looked up by the primary key, one id after the other in the key's
@@ -33,10 +33,10 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-#include "cache_sorted_rows.h"
-#include "cache_target_rows.h"
+#include "cache/sorted_rows.h"
+#include "cache/target_rows.h"
 #include "compat.h"
-#include "table_reader.h"
+#include "points/table_reader.h"
 #include "value.h"
 
 /* bits of the filter for each observation */

@@ -1,11 +1,11 @@
 /*
- * cache_target_rows.h
+ * target_rows.h
  *		The rows that a cache's table has for some observations.
  */
 #ifndef GEONN_CACHE_TARGET_ROWS_H
 #define GEONN_CACHE_TARGET_ROWS_H
 
-#include "cache_search.h"
+#include "cache/definition.h"
 
 typedef struct TargetRows TargetRows;
 

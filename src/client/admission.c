@@ -29,8 +29,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "admission.h"
-#include "engine_list.h"
+#include "client/admission.h"
+#include "client/engine_list.h"
 #include "settings.h"
 
 /*

@@ -5,8 +5,8 @@
 #ifndef GEONN_ADMISSION_H
 #define GEONN_ADMISSION_H
 
+#include "client/connection.h"
 #include "common/protocol.h"
-#include "connection.h"
 
 /*
  * The engine has said that this session is queued: wait until it says more.  Raises an

@@ -39,8 +39,8 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
-#include "client.h"
-#include "client_slots.h"
+#include "client/client.h"
+#include "client/client_slots.h"
 #include "value.h"
 
 /* bytes of observations' ids in a batch, after which it is sent as it is */

@@ -27,9 +27,9 @@
 #ifndef GEONN_CLIENT_H
 #define GEONN_CLIENT_H
 
+#include "client/memory_file.h"
+#include "client/question.h"
 #include "common/protocol.h"
-#include "memory_file.h"
-#include "question.h"
 
 /*
  * A client of a new dataset; or, where one is kept under one of these labels, of that

@@ -12,8 +12,8 @@
 
 #include "utils/memutils.h"
 
-#include "admission.h"
-#include "client_slots.h"
+#include "client/admission.h"
+#include "client/client_slots.h"
 
 /*
  * Rows of a batch: the first ones, and how they grow.  What the backend writes

@@ -5,9 +5,9 @@
 #ifndef GEONN_CLIENT_SLOTS_H
 #define GEONN_CLIENT_SLOTS_H
 
+#include "client/connection.h"
+#include "client/question.h"
 #include "common/batch_layout.h"
-#include "connection.h"
-#include "question.h"
 
 typedef enum SlotState
 {

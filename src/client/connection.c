@@ -17,10 +17,10 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "connection.h"
-#include "engine_start.h"
-#include "engine_version.h"
-#include "files.h"
+#include "client/connection.h"
+#include "client/engine_start.h"
+#include "client/engine_version.h"
+#include "supervisor/files.h"
 
 static void
 release_connection(void *argument)

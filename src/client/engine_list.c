@@ -8,8 +8,8 @@
 
 #include "utils/memutils.h"
 
-#include "connection.h"
-#include "engine_list.h"
+#include "client/connection.h"
+#include "client/engine_list.h"
 
 /*
  * Read so many bytes of a list that has been handed over.

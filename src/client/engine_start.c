@@ -25,12 +25,12 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "client/engine_start.h"
 #include "common/channel.h"
-#include "engine_start.h"
-#include "files.h"
 #include "settings.h"
-#include "state.h"
-#include "supervisor.h"
+#include "supervisor/files.h"
+#include "supervisor/state.h"
+#include "supervisor/supervisor.h"
 #include "wait_event.h"
 
 /* milliseconds between two tries */

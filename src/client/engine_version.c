@@ -25,11 +25,11 @@
 #include "miscadmin.h"
 #include "storage/fd.h"
 
+#include "client/engine_version.h"
 #include "common/protocol.h"
-#include "engine_version.h"
-#include "files.h"
-#include "state.h"
-#include "supervisor.h"
+#include "supervisor/files.h"
+#include "supervisor/state.h"
+#include "supervisor/supervisor.h"
 
 /* a version, as the program tells it */
 #define VERSION_FORMAT	"%31s"

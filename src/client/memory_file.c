@@ -18,9 +18,9 @@
 
 #include "utils/memutils.h"
 
+#include "client/memory_file.h"
 #include "common/channel.h"
 #include "compat.h"
-#include "memory_file.h"
 
 /* bytes that are collected for one write() */
 #define BUFFER_BYTES	(64 * 1024)

@@ -5,7 +5,7 @@
 #ifndef GEONN_BATCH_LAYOUT_H
 #define GEONN_BATCH_LAYOUT_H
 
-#include "protocol.h"
+#include "common/protocol.h"
 
 /*
  * A batch in memory, seen through its columns.  The tags are the references'

@@ -111,8 +111,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "platform.h"
-#include "version.h"
+#include "common/platform.h"
+#include "common/version.h"
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION

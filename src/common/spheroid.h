@@ -93,7 +93,7 @@
 #ifndef GEONN_SPHEROID_H
 #define GEONN_SPHEROID_H
 
-#include "geodesy.h"
+#include "common/geodesy.h"
 
 /* WGS84: a in metres; the flattening f = (a - b) / a */
 #define GEONN_SPHEROID_AXIS 6378137.0

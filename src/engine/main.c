@@ -17,7 +17,7 @@
  *	batch_memory.c	the shared memory of batches; batch_shares.c divides it
  *	dataset.c		references
  *	scheduler.c		searches and devices brought together
- *	device.h		what a device is; backends.c lists them: cpu_device.c, and cuda/
+ *	device.h		what a device is; backends.c lists them: cpu/device.c, and cuda/
  *
  * It ends when its supervisor does, in three ways that cover for each other:
  * the kernel's parent-death signal, a check of the parent after asking for it,
@@ -41,14 +41,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/channel.h"
-#include "backends.h"
-#include "batch_memory.h"
-#include "cpu_path.h"
-#include "datasets.h"
-#include "engine_settings.h"
-#include "log.h"
-#include "server.h"
+#include "common/channel.h"
+#include "engine/base/log.h"
+#include "engine/cpu/path.h"
+#include "engine/search/backends.h"
+#include "engine/server/batch_memory.h"
+#include "engine/server/datasets.h"
+#include "engine/server/engine_settings.h"
+#include "engine/server/server.h"
 
 /* blocks that the C library has from the system one by one */
 #define LARGE_BLOCK_BYTES (64 * 1024)

@@ -12,10 +12,10 @@
 
 #include <math.h>
 
-#include "bearing.h"
 #include "common/geodesy.h"
 #include "common/protocol.h"
 #include "common/spheroid_distance.h"
+#include "join/bearing.h"
 
 static double
 sphere_bearing(double latitude1, double longitude1, double latitude2, double longitude2)

@@ -19,7 +19,7 @@
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
-#include "call.h"
+#include "join/call.h"
 #include "settings.h"
 
 void

@@ -8,9 +8,9 @@
 #include "lib/stringinfo.h"
 #include "portability/instr_time.h"
 
-#include "columns.h"
 #include "common/protocol.h"
-#include "report.h"
+#include "join/report.h"
+#include "points/columns.h"
 
 /* one call; processes that search together have the same */
 typedef struct GeonnCall

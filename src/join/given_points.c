@@ -4,7 +4,7 @@
  */
 #include "postgres.h"
 
-#include "given_points.h"
+#include "join/given_points.h"
 
 PointRow
 geonn_given_row(const GivenPoints *given, uint64 number)

@@ -5,7 +5,7 @@
 #ifndef GEONN_GIVEN_POINTS_H
 #define GEONN_GIVEN_POINTS_H
 
-#include "point_row.h"
+#include "points/point_row.h"
 
 /* points that are at hand, in place of a source's rows */
 typedef struct GivenPoints

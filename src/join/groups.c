@@ -30,10 +30,10 @@
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
+#include "client/connection.h"
+#include "client/memory_file.h"
 #include "common/protocol.h"
-#include "connection.h"
-#include "groups.h"
-#include "memory_file.h"
+#include "join/groups.h"
 #include "value.h"
 
 #define FILE_PURPOSE "keys of groups"

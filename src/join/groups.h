@@ -5,9 +5,9 @@
 #ifndef GEONN_GROUPS_H
 #define GEONN_GROUPS_H
 
-#include "client.h"
-#include "columns.h"
-#include "reference_memory.h"
+#include "client/client.h"
+#include "join/reference_memory.h"
+#include "points/columns.h"
 
 typedef struct GeonnGroups GeonnGroups;
 

@@ -38,7 +38,7 @@
 #include "utils/tuplestore.h"
 
 #include "common/protocol.h"
-#include "join_search.h"
+#include "join/join_search.h"
 
 /* observations that are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024

@@ -7,12 +7,12 @@
 
 #include "utils/tuplestore.h"
 
-#include "client.h"
-#include "columns.h"
+#include "client/client.h"
 #include "common/protocol.h"
-#include "given_points.h"
-#include "reader.h"
-#include "report.h"
+#include "join/given_points.h"
+#include "join/report.h"
+#include "points/columns.h"
+#include "points/reader.h"
 
 typedef struct GeonnJoin
 {

@@ -1,5 +1,5 @@
 /*
- * join_references.c
+ * join_prepare.c
  *		The references of a join: read and sent to the engine, or found there.
  *
  * Whether the caller may read them is asked in any case.  Then a table's state
@@ -13,9 +13,9 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
-#include "join_search.h"
-#include "kept_dataset.h"
-#include "parallel_reader.h"
+#include "join/join_search.h"
+#include "join/kept_dataset.h"
+#include "points/parallel_reader.h"
 #include "settings.h"
 #include "value.h"
 

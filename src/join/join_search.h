@@ -8,12 +8,12 @@
 #include "executor/tuptable.h"
 #include "port/atomics.h"
 
-#include "call.h"
 #include "common/protocol.h"
-#include "groups.h"
-#include "join.h"
-#include "references.h"
-#include "sink.h"
+#include "join/call.h"
+#include "join/groups.h"
+#include "join/join.h"
+#include "join/references.h"
+#include "join/result_row.h"
 
 /* what processes that search together share */
 struct SharedSearch

@@ -103,7 +103,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
-#include "kept_dataset.h"
+#include "join/kept_dataset.h"
 
 /* what tells two states of a table apart */
 typedef struct Version

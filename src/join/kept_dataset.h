@@ -5,8 +5,8 @@
 #ifndef GEONN_KEPT_DATASET_H
 #define GEONN_KEPT_DATASET_H
 
-#include "columns.h"
-#include "references.h"
+#include "join/references.h"
+#include "points/columns.h"
 
 /*
  * Labels of the datasets that have these references, for this question, as the active

@@ -20,11 +20,11 @@
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 
-#include "call.h"
 #include "common/protocol.h"
-#include "join.h"
-#include "nearest.h"
-#include "options.h"
+#include "join/call.h"
+#include "join/join.h"
+#include "join/nearest.h"
+#include "points/options.h"
 
 PG_FUNCTION_INFO_V1(geonn_nearest);
 PG_FUNCTION_INFO_V1(geonn_nearest_sql);

@@ -7,7 +7,7 @@
 
 #include "fmgr.h"
 
-#include "join.h"
+#include "join/join.h"
 
 extern PGDLLEXPORT Datum geonn_nearest(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum geonn_within(PG_FUNCTION_ARGS);

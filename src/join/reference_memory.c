@@ -22,7 +22,7 @@
 #include "utils/memutils.h"
 
 #include "common/protocol.h"
-#include "reference_memory.h"
+#include "join/reference_memory.h"
 #include "settings.h"
 
 struct ReferenceMemory

@@ -55,10 +55,10 @@
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
 
+#include "client/connection.h"
+#include "client/memory_file.h"
 #include "common/protocol.h"
-#include "connection.h"
-#include "memory_file.h"
-#include "references.h"
+#include "join/references.h"
 #include "value.h"
 
 /* columns of the sort */

@@ -5,10 +5,10 @@
 #ifndef GEONN_REFERENCES_H
 #define GEONN_REFERENCES_H
 
-#include "client.h"
-#include "columns.h"
-#include "reader.h"
-#include "reference_memory.h"
+#include "client/client.h"
+#include "join/reference_memory.h"
+#include "points/columns.h"
+#include "points/reader.h"
 
 typedef struct GeonnReferences GeonnReferences;
 

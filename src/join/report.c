@@ -14,7 +14,7 @@
 
 #include "common/protocol.h"
 #include "compat.h"
-#include "report.h"
+#include "join/report.h"
 
 void
 geonn_report_add(GeonnReport *sum, const GeonnReport *report)

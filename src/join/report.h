@@ -5,7 +5,7 @@
 #ifndef GEONN_REPORT_H
 #define GEONN_REPORT_H
 
-#include "client.h"
+#include "client/client.h"
 
 /* its header differs between releases */
 struct ExplainState;

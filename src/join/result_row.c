@@ -1,5 +1,5 @@
 /*
- * sink.c
+ * result_row.c
  *		What the rows of a result are: pairs, as the row type has them.
  *
  * The caller says by the argument row_type which columns a row has: any of
@@ -14,8 +14,8 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "bearing.h"
-#include "sink.h"
+#include "join/bearing.h"
+#include "join/result_row.h"
 #include "value.h"
 
 static const char *const column_names[SINK_COLUMNS] = {

@@ -1,5 +1,5 @@
 /*
- * sink.h
+ * result_row.h
  *		What the rows of a result are: pairs, as the row type has them.
  */
 #ifndef GEONN_SINK_H
@@ -7,9 +7,9 @@
 
 #include "access/tupdesc.h"
 
-#include "client.h"
-#include "columns.h"
-#include "references.h"
+#include "client/client.h"
+#include "join/references.h"
+#include "points/columns.h"
 
 typedef enum SinkColumn
 {

@@ -37,8 +37,8 @@
 
 #include "common/geodesy.h"
 #include "compat.h"
-#include "estimate.h"
-#include "query.h"
+#include "plan/estimate.h"
+#include "points/query.h"
 
 /*
  * Views over geonn_nearest of views over ... : how deep estimates go.  It is

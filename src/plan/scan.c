@@ -34,9 +34,9 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "nearest.h"
-#include "report.h"
-#include "scan.h"
+#include "join/nearest.h"
+#include "join/report.h"
+#include "plan/scan.h"
 
 /* what the processes of a parallel scan share; the search lies behind it */
 typedef struct SharedScan

@@ -40,10 +40,10 @@
 #include "utils/rel.h"
 
 #include "compat.h"
-#include "estimate.h"
-#include "nearest.h"
-#include "query.h"
-#include "scan.h"
+#include "join/nearest.h"
+#include "plan/estimate.h"
+#include "plan/scan.h"
+#include "points/query.h"
 
 static set_rel_pathlist_hook_type previous_hook;
 

@@ -30,7 +30,7 @@
 
 #include "common/geodesy.h"
 #include "compat.h"
-#include "reader.h"
+#include "points/reader.h"
 #include "result.h"
 
 PG_FUNCTION_INFO_V1(geonn_check);

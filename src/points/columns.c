@@ -32,8 +32,8 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "columns.h"
-#include "query.h"
+#include "points/columns.h"
+#include "points/query.h"
 #include "result.h"
 
 /* column names that an error message lists */

@@ -10,8 +10,8 @@
 #include "access/tupdesc.h"
 #include "nodes/pg_list.h"
 
-#include "geometry.h"
-#include "options.h"
+#include "points/geometry.h"
+#include "points/options.h"
 
 typedef enum ColumnRole
 {

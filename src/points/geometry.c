@@ -32,7 +32,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "geometry.h"
+#include "points/geometry.h"
 
 /* flags of a value */
 #define FLAG_Z			0x01

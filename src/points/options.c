@@ -14,7 +14,7 @@
 #include "utils/numeric.h"
 
 #include "common/protocol.h"
-#include "options.h"
+#include "points/options.h"
 #include "settings.h"
 
 typedef enum OptionKind

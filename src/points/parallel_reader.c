@@ -39,8 +39,8 @@
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
-#include "parallel_reader.h"
-#include "parcel.h"
+#include "points/parallel_reader.h"
+#include "points/parcel.h"
 
 /* bytes of a worker's queue: some parcels */
 #define QUEUE_BYTES ((Size) 1024 * 1024)

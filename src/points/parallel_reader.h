@@ -5,7 +5,7 @@
 #ifndef GEONN_PARALLEL_READER_H
 #define GEONN_PARALLEL_READER_H
 
-#include "reader.h"
+#include "points/reader.h"
 
 /*
  * Read all rows of a source with the active snapshot: those of these tables (PlainTable),

@@ -8,7 +8,7 @@
  */
 #include "postgres.h"
 
-#include "parcel.h"
+#include "points/parcel.h"
 
 typedef struct ParcelHeader
 {

@@ -7,7 +7,7 @@
 
 #include "storage/shm_mq.h"
 
-#include "reader.h"
+#include "points/reader.h"
 
 /* rows that a parcel has room for: 200 kB of ids and coordinates */
 #define PARCEL_ROWS 8192

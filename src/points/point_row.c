@@ -17,7 +17,7 @@
 #include "utils/lsyscache.h"
 
 #include "common/geodesy.h"
-#include "point_row.h"
+#include "points/point_row.h"
 
 PointStatus
 geonn_point_status(double latitude, double longitude)

@@ -5,7 +5,7 @@
 #ifndef GEONN_POINT_ROW_H
 #define GEONN_POINT_ROW_H
 
-#include "columns.h"
+#include "points/columns.h"
 
 typedef enum PointStatus
 {

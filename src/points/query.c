@@ -17,7 +17,7 @@
 #include "utils/varlena.h"
 
 #include "compat.h"
-#include "query.h"
+#include "points/query.h"
 
 /*
  * A text that does not begin as a statement does: if it is a name alone, it is

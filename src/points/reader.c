@@ -35,9 +35,9 @@
 
 #include "common/geodesy.h"
 #include "compat.h"
-#include "query.h"
-#include "reader.h"
-#include "table_reader.h"
+#include "points/query.h"
+#include "points/reader.h"
+#include "points/table_reader.h"
 
 /* rows between two resets of the memory that conversions use */
 #define ROWS_A_RESET	1024

@@ -6,8 +6,8 @@
 #ifndef GEONN_READER_H
 #define GEONN_READER_H
 
-#include "point_row.h"
-#include "table_reader.h"
+#include "points/point_row.h"
+#include "points/table_reader.h"
 
 /* is given each row, in the order in which they come */
 typedef void (*PointConsumer) (void *state, const PointRow *row);

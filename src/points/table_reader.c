@@ -38,7 +38,7 @@
 #include "utils/rel.h"
 
 #include "compat.h"
-#include "table_reader.h"
+#include "points/table_reader.h"
 
 typedef struct FixedColumn
 {

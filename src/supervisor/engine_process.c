@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "common/protocol.h"
-#include "engine_process.h"
-#include "files.h"
 #include "settings.h"
+#include "supervisor/engine_process.h"
+#include "supervisor/files.h"
 
 /* where the child finds what, and keeps nothing above */
 #define CHILD_LOG		1

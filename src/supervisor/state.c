@@ -24,8 +24,8 @@
 #include "common/file_perm.h"
 #include "storage/fd.h"
 
-#include "files.h"
-#include "state.h"
+#include "supervisor/files.h"
+#include "supervisor/state.h"
 
 #define STATE_FILE_NEW	GEONN_STATE_FILE ".new"
 #define STATE_LINES		7

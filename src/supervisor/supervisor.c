@@ -49,11 +49,11 @@
 
 #include "common/channel.h"
 #include "compat.h"
-#include "engine_process.h"
-#include "files.h"
 #include "settings.h"
-#include "state.h"
-#include "supervisor.h"
+#include "supervisor/engine_process.h"
+#include "supervisor/files.h"
+#include "supervisor/state.h"
+#include "supervisor/supervisor.h"
 #include "wait_event.h"
 
 #define SUPERVISOR_NAME "geonn supervisor"

@@ -25,10 +25,10 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "client/connection.h"
+#include "client/engine_list.h"
 #include "common/protocol.h"
-#include "connection.h"
-#include "engine_list.h"
-#include "report.h"
+#include "join/report.h"
 #include "result.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);

@@ -19,10 +19,10 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "client/connection.h"
 #include "common/protocol.h"
-#include "connection.h"
 #include "result.h"
-#include "state.h"
+#include "supervisor/state.h"
 
 #define ANSWER_MILLISECONDS 1000
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../../src/engine/gauges.h"
+#include "engine/server/gauges.h"
 #include "../lib/verdict.h"
 
 #define DEVICES 6

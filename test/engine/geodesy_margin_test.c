@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "geodesy.h"
+#include "common/geodesy.h"
 #include "pairs.h"
 #include "verdict.h"
 

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spheroid.h"
+#include "common/spheroid.h"
 #include "../lib/random.h"
 
 #define BATCH_CASES (1 << 20)

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "geodesy.h"
+#include "common/geodesy.h"
 #include "pairs.h"
 #include "verdict.h"
 #include "../lib/degrees.h"

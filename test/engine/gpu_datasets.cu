@@ -17,9 +17,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../cuda/dataset.cuh"
-#include "../../cuda/gpu.cuh"
-#include "geodesy.h"
+#include "common/geodesy.h"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
 #include "../lib/random.h"
 
 /* enough for several threads to upload */

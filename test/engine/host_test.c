@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "../../src/engine/host.h"
+#include "engine/base/host.h"
 #include "../lib/verdict.h"
 
 static char root[] = "/tmp/geonn-host-test-XXXXXX";

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/common/geodesy.h"
+#include "common/geodesy.h"
 #include "../lib/random.h"
 
 struct request request;

@@ -23,8 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../src/common/geodesy.h"
-#include "../../src/common/spheroid_distance.h"
+#include "common/geodesy.h"
+#include "common/spheroid_distance.h"
 #include "../lib/random.h"
 #include "compare.h"
 

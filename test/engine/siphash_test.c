@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "siphash.h"
+#include "cache/siphash.h"
 #include "../lib/verdict.h"
 
 static const struct

@@ -9,8 +9,8 @@
 #include <geodesic.h>
 
 #include "pairs.h"
-#include "spheroid.h"
-#include "spheroid_distance.h"
+#include "common/spheroid.h"
+#include "common/spheroid_distance.h"
 
 /* PROJ's, to place points at a distance and a bearing; begin_pairs() sets it */
 static struct geod_geodesic wgs84;

@@ -28,8 +28,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../src/common/batch_layout.h"
-#include "../../src/common/channel.h"
+#include "common/batch_layout.h"
+#include "common/channel.h"
 
 enum lie
 {

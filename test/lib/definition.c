@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/common/geodesy.h"
-#include "../../src/common/spheroid_distance.h"
+#include "common/geodesy.h"
+#include "common/spheroid_distance.h"
 
 static void *
 allocate(size_t count, size_t size)

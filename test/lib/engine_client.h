@@ -13,8 +13,8 @@
 
 #include <sys/types.h>
 
-#include "../../src/common/batch_layout.h"
-#include "../../src/common/channel.h"
+#include "common/batch_layout.h"
+#include "common/channel.h"
 
 /* an engine that this program started, as its supervisor */
 struct engine
@@ -118,7 +118,7 @@ struct client
 extern void engine_start(struct engine *engine, const char *program,
 						 const struct geonn_configure *settings);
 
-/* The same with vector instructions that the CPU device uses (cpu_path.h); NULL: the best. */
+/* The same with vector instructions that the CPU device uses (cpu/path.h); NULL: the best. */
 extern void engine_start_on(struct engine *engine, const char *program, const char *cpu_path,
 							const struct geonn_configure *settings);
 

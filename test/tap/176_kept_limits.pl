@@ -12,7 +12,7 @@ use Geonn;
 use Test::More;
 use Time::HiRes qw(time);
 
-# so many sets are kept at most (src/engine/datasets.c)
+# so many sets are kept at most (src/engine/server/datasets.c)
 my $most = 4096;
 my $sets = $ENV{GEONN_LONG} ? 50000 : 5000;
 

@@ -2,7 +2,7 @@
  * failure.c
  *		Why something in the engine did not work.
  */
-#include "failure.h"
+#include "engine/base/failure.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "../common/protocol.h"
+#include "common/protocol.h"
 
 struct failure
 {

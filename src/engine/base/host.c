@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "host.h"
+#include "engine/base/host.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "engine/base/clock.h"
 
 #define GROUPS_ROOT "/sys/fs/cgroup"
 #define LOOK_MS 10000

@@ -2,7 +2,7 @@
  * log.c
  *		The engine's log.
  */
-#include "log.h"
+#include "engine/base/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

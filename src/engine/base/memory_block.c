@@ -6,13 +6,13 @@
 #define _GNU_SOURCE
 #endif
 
-#include "memory_block.h"
+#include "engine/base/memory_block.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "host.h"
+#include "engine/base/host.h"
 
 void *
 memory_block_allocate(size_t bytes, struct failure *failure, const char *purpose,...)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "failure.h"
+#include "engine/base/failure.h"
 
 /*
  * A zeroed block, aligned to a page, for `purpose` ("the index of 65536

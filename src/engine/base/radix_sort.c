@@ -11,11 +11,11 @@
  * Pieces are bounded, and so is the number that the threads do at a time: in
  * between others have the threads, and a cancelled sort ends.
  */
-#include "radix_sort.h"
+#include "engine/base/radix_sort.h"
 
 #include <stdlib.h>
 
-#include "thread_pool.h"
+#include "engine/base/thread_pool.h"
 
 #define DIGIT_BITS 12
 #define DIGITS ((size_t) 1 << DIGIT_BITS)

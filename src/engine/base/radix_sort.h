@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "atomics.h"
+#include "engine/base/atomics.h"
 
 /* values with keys, and room for as many; sorting swaps the two at will */
 struct radix_sort

@@ -17,7 +17,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "thread_pool.h"
+#include "engine/base/thread_pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "host.h"
+#include "engine/base/host.h"
 
 #define NICE_LEVEL 10
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "atomics.h"
+#include "engine/base/atomics.h"
 
 /* more than any machine at hand has; geonn.cpu_threads has the same bound */
 #define THREAD_POOL_MAX 1024

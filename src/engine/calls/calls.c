@@ -20,15 +20,15 @@
  * threads, too, a few times each; so a call has a lock for that, which nobody holds
  * for longer than it takes to read the clock.
  */
-#include "calls.h"
+#include "engine/calls/calls.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "statistics.h"
+#include "engine/base/clock.h"
+#include "engine/calls/statistics.h"
 
 struct call
 {

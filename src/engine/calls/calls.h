@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../common/protocol.h"
+#include "common/protocol.h"
 
 struct call;
 

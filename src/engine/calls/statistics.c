@@ -6,13 +6,13 @@
  * users' statements, and the one that has been called least recently leaves it.
  * What is short of memory is not counted.
  */
-#include "statistics.h"
+#include "engine/calls/statistics.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "engine/base/clock.h"
 
 /* labels, of about 700 bytes each */
 #define LABELS_MAX 1000

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/protocol.h"
+#include "common/protocol.h"
 
 /* Forget all, and begin anew. */
 extern void statistics_reset(void);

@@ -1,5 +1,5 @@
 /*
- * cpu_brute.c
+ * brute.c
  *		Every pair on the CPU: brute force.
  *
  * References are searched tile by tile, each tile for all observations of the
@@ -21,9 +21,9 @@
  * What is more than the nearest goes through a collector, which lets in what is
  * within its limit, again group by group.
  */
-#include "cpu_brute.h"
+#include "engine/cpu/brute.h"
 
-#include "cpu_collector.h"
+#include "engine/cpu/collector.h"
 
 /* references of a group; a tile is a whole number of them */
 #define GROUP 64

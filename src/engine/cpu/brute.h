@@ -1,11 +1,11 @@
 /*
- * cpu_brute.h
+ * brute.h
  *		Every pair on the CPU: brute force.
  */
 #ifndef GEONN_CPU_BRUTE_H
 #define GEONN_CPU_BRUTE_H
 
-#include "cpu_path.h"
+#include "engine/cpu/path.h"
 
 /* references are searched in tiles of this many; three columns fill 12 kB */
 #define CPU_BRUTE_TILE 512

@@ -1,5 +1,5 @@
 /*
- * cpu_cells.c
+ * cells.c
  *		The references of the CPU's index that share a cell of the curve.
  *
  * The curve tells points apart that are some 4 cm from each other.  Those of one
@@ -17,11 +17,11 @@
  * What is one point: on the sphere, equal vectors; distances are functions of
  * these.  On the spheroid, equal canonical coordinates (spheroid.h says why).
  */
-#include "cpu_cells.h"
+#include "engine/cpu/cells.h"
 
-#include "../common/spheroid.h"
-#include "cpu_curve.h"
-#include "thread_pool.h"
+#include "common/spheroid.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/curve.h"
 
 /* references that one piece of the work covers */
 #define PIECE_ROWS ((size_t) 1 << 14)

@@ -1,11 +1,11 @@
 /*
- * cpu_cells.h
+ * cells.h
  *		The references of the CPU's index that share a cell of the curve.
  */
 #ifndef GEONN_CPU_CELLS_H
 #define GEONN_CPU_CELLS_H
 
-#include "cpu_index.h"
+#include "engine/cpu/index.h"
 
 /*
  * Bring references that are one point next to each other.  The index has its

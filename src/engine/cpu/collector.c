@@ -1,5 +1,5 @@
 /*
- * cpu_collector.c
+ * collector.c
  *		The candidates of one observation on the CPU, while they are searched.
  *
  * Of k neighbours, the k-th smallest squared chord so far gives the limit
@@ -13,12 +13,12 @@
  * distances are computed and decide.  With ties all that share the last
  * distance are kept, and memory grows with them.
  */
-#include "cpu_collector.h"
+#include "engine/cpu/collector.h"
 
 #include <stdlib.h>
 
-#include "../common/spheroid.h"
-#include "../common/spheroid_distance.h"
+#include "common/spheroid.h"
+#include "common/spheroid_distance.h"
 
 #define CAPACITY_MIN 128
 

@@ -1,5 +1,5 @@
 /*
- * cpu_collector.h
+ * collector.h
  *		The candidates of one observation on the CPU, while they are searched.
  *
  * A search by whatever algorithm looks at points and puts in the references of
@@ -10,9 +10,9 @@
 #ifndef GEONN_CPU_COLLECTOR_H
 #define GEONN_CPU_COLLECTOR_H
 
-#include "../common/geodesy.h"
-#include "candidates.h"
-#include "device.h"
+#include "common/geodesy.h"
+#include "engine/search/candidates.h"
+#include "engine/search/device.h"
 
 struct collected
 {

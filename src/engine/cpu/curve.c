@@ -1,5 +1,5 @@
 /*
- * cpu_curve.c
+ * curve.c
  *		space_curve.h's codes, quickly: for blocks of vectors, by a table.
  *
  * Where a halving turns the curve, space_curve_code() swaps the rest of column
@@ -7,7 +7,7 @@
  * cell in one of four ways, and a table tells what becomes of some halvings at
  * a time.
  */
-#include "cpu_curve.h"
+#include "engine/cpu/curve.h"
 
 #define SWAPPED 1u
 #define COMPLEMENTED 2u

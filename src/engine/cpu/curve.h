@@ -1,5 +1,5 @@
 /*
- * cpu_curve.h
+ * curve.h
  *		space_curve.h's codes, quickly: for blocks of vectors, by a table.
  */
 #ifndef GEONN_CPU_CURVE_H

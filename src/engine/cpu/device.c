@@ -1,5 +1,5 @@
 /*
- * cpu_device.c
+ * device.c
  *		The CPU as a device: all cores share one search at a time.
  *
  * A search is worked on in turns of some 50 ms.  A turn covers as many
@@ -10,11 +10,11 @@
  * from those before it on the same dataset; where that was too much, each thread
  * ends the turn with the observation that it is at.
  *
- *	cpu_turn.c			what a turn is; cpu_turn_nearest.c and cpu_turn_pairs.c
- *	cpu_index.c			the index, built with radix_sort.c, cpu_cells.c and cpu_curve.c
- *	cpu_collector.c		one observation's candidates
- *	cpu_path.c			the hot loops' versions for kinds of processors:
- *						cpu_brute.c, cpu_nearest.c, cpu_neighbours.c, cpu_vectors.c
+ *	cpu/turn.c			what a turn is; cpu/turn_nearest.c and cpu/turn_pairs.c
+ *	cpu/index.c			the index, built with radix_sort.c, cpu/cells.c and cpu/curve.c
+ *	cpu/collector.c		one observation's candidates
+ *	cpu/path.c			the hot loops' versions for kinds of processors:
+ *						cpu/brute.c, cpu/nearest.c, cpu/neighbours.c, cpu/vectors.c
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,11 +25,11 @@
 #include <stdio.h>
 #include <sys/sysinfo.h>
 
-#include "cpu_curve.h"
-#include "cpu_turn.h"
-#include "host.h"
-#include "memory_block.h"
-#include "thread_pool.h"
+#include "engine/base/host.h"
+#include "engine/base/memory_block.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/curve.h"
+#include "engine/cpu/turn.h"
 
 /* references that one piece of preparation converts; a whole number of tiles */
 #define PREPARE_PIECE ((size_t) 1 << 14)

@@ -1,5 +1,5 @@
 /*
- * cpu_index.c
+ * index.c
  *		The index of a dataset on the CPU: how it is built.
  *
  * Phases, each cut into pieces for the thread pool:
@@ -8,7 +8,7 @@
  *	   groups another sort by these.  Both are stable, so what is equal stays
  *	   in the order of the dataset.
  *	2. The vectors, in the sorted order, and within each cell of the curve the
- *	   order in which references that are one point are neighbours (cpu_cells.c).
+ *	   order in which references that are one point are neighbours (cpu/cells.c).
  *	3. These become one position.  Most datasets have none; then the sorted
  *	   order is that of positions.
  *	4. Boxes, leaves first, then level by level.
@@ -20,17 +20,17 @@
  * references, sized before it is known how many positions there are, and
  * boxes.  Pages that are never touched cost nothing.
  */
-#include "cpu_index.h"
+#include "engine/cpu/index.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu_cells.h"
-#include "cpu_curve.h"
-#include "cpu_vectors.h"
-#include "memory_block.h"
-#include "radix_sort.h"
-#include "thread_pool.h"
+#include "engine/base/memory_block.h"
+#include "engine/base/radix_sort.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/cells.h"
+#include "engine/cpu/curve.h"
+#include "engine/cpu/vectors.h"
 
 /* references, or positions, that one piece of the work covers */
 #define PIECE_ROWS ((size_t) 1 << 14)

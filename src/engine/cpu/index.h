@@ -1,13 +1,13 @@
 /*
- * cpu_index.h
+ * index.h
  *		The index of a dataset on the CPU (index_shape.h).
  */
 #ifndef GEONN_CPU_INDEX_H
 #define GEONN_CPU_INDEX_H
 
-#include "cpu_path.h"
-#include "dataset.h"
-#include "index_shape.h"
+#include "engine/cpu/path.h"
+#include "engine/dataset/dataset.h"
+#include "engine/search/index_shape.h"
 
 /*
  * Columns of positions are filled up to a whole leaf with the last one.  Those

@@ -1,5 +1,5 @@
 /*
- * cpu_lanes.h
+ * lanes.h
  *		A few float64 side by side, as wide as the path's processors compute.
  *
  * For the sources of CPU paths, where compilers do not find the vectors in

@@ -1,5 +1,5 @@
 /*
- * cpu_nearest.c
+ * nearest.c
  *		The nearest reference on the CPU, by the index, for many observations.
  *
  * Observations that are neighbours on the curve go through the index together,
@@ -26,7 +26,7 @@
  *
  * An observation knows the smallest squared chord s that it has seen, and the
  * leaf of it.  By geonn_chord_limit() nothing above L(s) can come first, and what
- * is left out, by leaf or by box (cpu_walk.h), is above L of a chord that some
+ * is left out, by leaf or by box (cpu/walk.h), is above L of a chord that some
  * reference has.  In the leaf that holds s, those within L(s) are the
  * candidates.  If two leaves have such, their smallest chords are within the
  * margin of each other; the observation then is ambiguous, and a walk of its
@@ -39,11 +39,11 @@
  * above L(m), and it is forgotten; if m > L(s), nothing changes; in between it
  * is set.
  */
-#include "cpu_nearest.h"
+#include "engine/cpu/nearest.h"
 
-#include "clock.h"
-#include "cpu_curve.h"
-#include "cpu_walk.h"
+#include "engine/base/clock.h"
+#include "engine/cpu/curve.h"
+#include "engine/cpu/walk.h"
 
 #define GROUP INDEX_WIDTH
 

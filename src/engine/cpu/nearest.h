@@ -1,13 +1,13 @@
 /*
- * cpu_nearest.h
+ * nearest.h
  *		The nearest reference on the CPU, by the index, for many observations.
  */
 #ifndef GEONN_CPU_NEAREST_H
 #define GEONN_CPU_NEAREST_H
 
-#include "cpu_index.h"
-#include "cpu_path.h"
-#include "dataset.h"
+#include "engine/cpu/index.h"
+#include "engine/cpu/path.h"
+#include "engine/dataset/dataset.h"
 
 /*
  * Observations that are neighbours on the curve, and where their answers go:
@@ -34,7 +34,7 @@ struct cpu_nearest_piece
 
 	size_t		answered;		/* the first so many, and no others */
 
-	/* cpu_nearest.c's: whether to stop, and leaves since it last asked the clock */
+	/* cpu/nearest.c's: whether to stop, and leaves since it last asked the clock */
 	bool		over;
 	uint32_t	leaves;
 };

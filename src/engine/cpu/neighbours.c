@@ -1,15 +1,15 @@
 /*
- * cpu_neighbours.c
+ * neighbours.c
  *		Any question on the CPU, by the index, for one observation.
  *
  * The walk goes from the topmost level down, in each node to its nearest child
  * first, and leaves out those whose bound is above the collector's limit
- * (cpu_walk.h says why that is right), or whose groups are others.  The limit
+ * (cpu/walk.h says why that is right), or whose groups are others.  The limit
  * shrinks on the way, so the first leaf makes most of the work needless.
  */
-#include "cpu_neighbours.h"
+#include "engine/cpu/neighbours.h"
 
-#include "cpu_walk.h"
+#include "engine/cpu/walk.h"
 
 struct walk
 {

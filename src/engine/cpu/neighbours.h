@@ -1,13 +1,13 @@
 /*
- * cpu_neighbours.h
+ * neighbours.h
  *		Any question on the CPU, by the index, for one observation.
  */
 #ifndef GEONN_CPU_NEIGHBOURS_H
 #define GEONN_CPU_NEIGHBOURS_H
 
-#include "cpu_collector.h"
-#include "cpu_index.h"
-#include "cpu_path.h"
+#include "engine/cpu/collector.h"
+#include "engine/cpu/index.h"
+#include "engine/cpu/path.h"
 
 /* Let a collector, which has begun, have what it wants of the index. */
 extern void CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,

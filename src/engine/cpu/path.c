@@ -1,12 +1,12 @@
 /*
- * cpu_path.c
+ * path.c
  *		Which version of the CPU's hot loops this processor gets.
  */
-#include "cpu_path.h"
+#include "engine/cpu/path.h"
 
 #include <string.h>
 
-#include "cpu_path_version.h"
+#include "engine/cpu/path_version.h"
 
 const struct cpu_path *cpu_path = &cpu_path_portable;
 

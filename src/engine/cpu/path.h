@@ -1,5 +1,5 @@
 /*
- * cpu_path.h
+ * path.h
  *		The CPU device's hot loops, in a version for each kind of processor.
  *
  * The loops are plain C, and their sources are compiled several times: once
@@ -17,10 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../common/geodesy.h"
-#include "../common/protocol.h"
-#include "atomics.h"
-#include "failure.h"
+#include "common/geodesy.h"
+#include "common/protocol.h"
+#include "engine/base/atomics.h"
+#include "engine/base/failure.h"
 
 #ifndef CPU_PATH
 #define CPU_PATH portable
@@ -40,7 +40,7 @@ struct cpu_path
 {
 	const char *name;
 
-	/* cpu_vectors.h */
+	/* cpu/vectors.h */
 	void		(*vectors) (enum geonn_metric metric, const double *latitude,
 							const double *longitude, size_t count,
 							double *x, double *y, double *z);
@@ -48,7 +48,7 @@ struct cpu_path
 								size_t count, int levels, uint64_t *code);
 	bool		(*valid) (const double *latitude, const double *longitude, size_t count);
 
-	/* cpu_brute.h */
+	/* cpu/brute.h */
 	void		(*brute_nearest) (const struct cpu_references *references,
 								  const struct geonn_vector *from, size_t observations,
 								  uint32_t *place, double *distance,
@@ -56,10 +56,10 @@ struct cpu_path
 	void		(*brute_collect) (const struct cpu_references *references,
 								  struct cpu_collector *collector);
 
-	/* cpu_nearest.h */
+	/* cpu/nearest.h */
 	void		(*index_nearest) (struct cpu_nearest_piece *piece);
 
-	/* cpu_neighbours.h */
+	/* cpu/neighbours.h */
 	void		(*index_collect) (const struct cpu_index *index,
 								  struct cpu_collector *collector);
 };

@@ -1,13 +1,13 @@
 /*
- * cpu_path_version.c
+ * path_version.c
  *		What this version of the CPU's hot loops has.
  */
-#include "cpu_path_version.h"
+#include "engine/cpu/path_version.h"
 
-#include "cpu_brute.h"
-#include "cpu_nearest.h"
-#include "cpu_neighbours.h"
-#include "cpu_vectors.h"
+#include "engine/cpu/brute.h"
+#include "engine/cpu/nearest.h"
+#include "engine/cpu/neighbours.h"
+#include "engine/cpu/vectors.h"
 
 #define QUOTE_EXPANDED(name) #name
 #define QUOTE(name) QUOTE_EXPANDED(name)

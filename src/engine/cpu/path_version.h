@@ -1,11 +1,11 @@
 /*
- * cpu_path_version.h
+ * path_version.h
  *		The versions of the CPU's hot loops that a build may have.
  */
 #ifndef GEONN_CPU_PATH_VERSION_H
 #define GEONN_CPU_PATH_VERSION_H
 
-#include "cpu_path.h"
+#include "engine/cpu/path.h"
 
 extern const struct cpu_path cpu_path_portable;
 extern const struct cpu_path cpu_path_avx2;

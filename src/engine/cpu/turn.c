@@ -1,8 +1,8 @@
 /*
- * cpu_turn.c
+ * turn.c
  *		A turn of a search on the CPU: what all turns share.
  */
-#include "cpu_turn.h"
+#include "engine/cpu/turn.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /*
- * cpu_turn.h
+ * turn.h
  *		A turn of a search on the CPU: some 50 ms of all threads' work.
  */
 #ifndef GEONN_CPU_TURN_H
 #define GEONN_CPU_TURN_H
 
-#include "cpu_brute.h"
-#include "cpu_index.h"
-#include "device.h"
+#include "engine/cpu/brute.h"
+#include "engine/cpu/index.h"
+#include "engine/search/device.h"
 
 /* what a turn should take; and when it begins no observation any more, after
  * what it needed to begin */

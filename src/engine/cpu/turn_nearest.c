@@ -1,5 +1,5 @@
 /*
- * cpu_turn_nearest.c
+ * turn_nearest.c
  *		A turn that finds the nearest reference of each observation.
  *
  * By index, the observations of a turn are sorted along the curve, so that
@@ -20,15 +20,15 @@
  * The batch is shared with another process; one that writes there meanwhile
  * spoils its own answers and nothing else.
  */
-#include "cpu_turn.h"
+#include "engine/cpu/turn.h"
 
-#include "clock.h"
-#include "cpu_curve.h"
-#include "cpu_nearest.h"
-#include "cpu_vectors.h"
-#include "memory_block.h"
-#include "radix_sort.h"
-#include "thread_pool.h"
+#include "engine/base/clock.h"
+#include "engine/base/memory_block.h"
+#include "engine/base/radix_sort.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/curve.h"
+#include "engine/cpu/nearest.h"
+#include "engine/cpu/vectors.h"
 
 /* observations that a turn takes at most */
 #define ROWS_MAX (UINT32_C(1) << 20)

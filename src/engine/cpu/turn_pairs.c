@@ -1,5 +1,5 @@
 /*
- * cpu_turn_pairs.c
+ * turn_pairs.c
  *		A turn that finds the pairs of observations, however many each has.
  *
  * Threads take pieces of a few observations, in the order of rows, and keep
@@ -13,15 +13,15 @@
  * The threads' pieces are next to each other, so that little that was found is
  * dropped: the fewer observations the turn before answered, the fewer a piece has.
  */
-#include "cpu_turn.h"
+#include "engine/cpu/turn.h"
 
 #include <stdlib.h>
 
-#include "../common/spheroid.h"
-#include "clock.h"
-#include "cpu_collector.h"
-#include "host.h"
-#include "thread_pool.h"
+#include "common/spheroid.h"
+#include "engine/base/clock.h"
+#include "engine/base/host.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/collector.h"
 
 /* observations of a turn at most, and of a piece */
 #define TURN_ROWS 65536

@@ -1,11 +1,11 @@
 /*
- * cpu_vectors.c
+ * vectors.c
  *		Points in degrees to vectors and places on the curve, block by block.
  */
-#include "cpu_vectors.h"
+#include "engine/cpu/vectors.h"
 
-#include "../common/spheroid.h"
-#include "cpu_curve.h"
+#include "common/spheroid.h"
+#include "engine/cpu/curve.h"
 
 void
 CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,

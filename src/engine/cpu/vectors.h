@@ -1,11 +1,11 @@
 /*
- * cpu_vectors.h
+ * vectors.h
  *		Points in degrees to vectors and places on the curve, block by block.
  */
 #ifndef GEONN_CPU_VECTORS_H
 #define GEONN_CPU_VECTORS_H
 
-#include "cpu_path.h"
+#include "engine/cpu/path.h"
 
 /* points that are best converted at a time: what a first-level cache holds */
 #define CPU_VECTORS_BLOCK 256

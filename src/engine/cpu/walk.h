@@ -1,5 +1,5 @@
 /*
- * cpu_walk.h
+ * walk.h
  *		Steps of a walk through the index, each for INDEX_WIDTH places at a time.
  *
  * For the sources of CPU paths.  The bound of a box needs no margin: take x,
@@ -13,9 +13,9 @@
 #ifndef GEONN_CPU_WALK_H
 #define GEONN_CPU_WALK_H
 
-#include "cpu_index.h"
-#include "cpu_lanes.h"
-#include "cpu_path.h"
+#include "engine/cpu/index.h"
+#include "engine/cpu/lanes.h"
+#include "engine/cpu/path.h"
 
 #define CPU_WALK_INLINE static inline __attribute__((always_inline))
 

@@ -6,14 +6,14 @@
  * fill; realloc moves large blocks by remapping pages, so no byte of them is
  * copied.
  */
-#include "dataset.h"
+#include "engine/dataset/dataset.h"
 
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../common/geodesy.h"
+#include "common/geodesy.h"
 
 #define FIRST_CAPACITY	256
 #define PAGE_BYTES		4096

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../common/batch_layout.h"
-#include "atomics.h"
-#include "failure.h"
+#include "common/batch_layout.h"
+#include "engine/base/atomics.h"
+#include "engine/base/failure.h"
 
 /* looking at all bytes of a dataset that has so few is done before a thread begins */
 #define DATASET_SMALL_BYTES ((size_t) 256 * 1024)
@@ -68,7 +68,7 @@ struct dataset
 
 	/*
 	 * What each device made of it.  Each is its device thread's to change; how
-	 * GPUs look at each other's, cuda/dataset.cu says.
+	 * GPUs look at each other's, cuda/lane/dataset.cu says.
 	 */
 	void	   *built[GEONN_DEVICES_MAX];
 

@@ -30,13 +30,13 @@
 #define _GNU_SOURCE
 #endif
 
-#include "dataset.h"
+#include "engine/dataset/dataset.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "thread_pool.h"
+#include "engine/base/thread_pool.h"
 
 /* bytes that one piece of the work covers */
 #define PIECE_BYTES ((size_t) 1 << 16)

@@ -13,14 +13,14 @@
  * memory free: so one after the other takes its room, and has written to all of
  * it before the next one looks.
  */
-#include "dataset.h"
+#include "engine/dataset/dataset.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "memory_block.h"
-#include "radix_sort.h"
-#include "thread_pool.h"
+#include "engine/base/memory_block.h"
+#include "engine/base/radix_sort.h"
+#include "engine/base/thread_pool.h"
 
 /* references that one piece of the work covers */
 #define PIECE_ROWS ((size_t) 1 << 15)

@@ -6,11 +6,11 @@
  * here, and its name among protocol.h's GEONN_DEVICE_KINDS.  The rest of the engine asks the
  * table what it has to know of a device.
  */
-#include "backends.h"
+#include "engine/search/backends.h"
 
 #include <string.h>
 
-#include "log.h"
+#include "engine/base/log.h"
 
 static const struct device_operations *const backends[] = {
 	&cpu_device_operations,		/* device 0 */

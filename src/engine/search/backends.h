@@ -5,7 +5,7 @@
 #ifndef GEONN_BACKENDS_H
 #define GEONN_BACKENDS_H
 
-#include "device.h"
+#include "engine/search/device.h"
 
 /*
  * Describe every device of this host in devices[GEONN_DEVICES_MAX], one after the other by

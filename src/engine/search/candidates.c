@@ -6,10 +6,10 @@
  * order.  More are sorted by a heap: it needs no memory, and no input, sorted
  * or equal throughout, makes it slow.
  */
-#include "candidates.h"
+#include "engine/search/candidates.h"
 
-#include "../common/spheroid.h"
-#include "../common/spheroid_distance.h"
+#include "common/spheroid.h"
+#include "common/spheroid_distance.h"
 
 #define INSERTION_MAX 24
 

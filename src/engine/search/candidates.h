@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "device.h"
+#include "engine/search/device.h"
 
 struct candidate
 {

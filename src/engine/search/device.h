@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../common/batch_layout.h"
-#include "atomics.h"
-#include "dataset.h"
-#include "failure.h"
+#include "common/batch_layout.h"
+#include "engine/base/atomics.h"
+#include "engine/base/failure.h"
+#include "engine/dataset/dataset.h"
 
 struct call;
 struct session;

@@ -2,7 +2,7 @@
  * no_cuda.c
  *		Stands in for cuda/ in a build without nvcc.
  */
-#include "device.h"
+#include "engine/search/device.h"
 
 static int
 count_none(struct failure *failure)

@@ -34,16 +34,16 @@
  * nothing slow happens under it.  The server's thread never waits for a
  * device, and a device never waits for the server.
  */
-#include "scheduler.h"
+#include "engine/search/scheduler.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends.h"
-#include "calls.h"
-#include "clock.h"
-#include "log.h"
+#include "engine/base/clock.h"
+#include "engine/base/log.h"
+#include "engine/calls/calls.h"
+#include "engine/search/backends.h"
 
 /* how long to wait for probes before serving without those devices */
 #define PROBE_PATIENCE_MS 30000

@@ -5,7 +5,7 @@
 #ifndef GEONN_SCHEDULER_H
 #define GEONN_SCHEDULER_H
 
-#include "device.h"
+#include "engine/search/device.h"
 
 /* a session's searches that wait for a device; zero it before first use */
 struct search_queue

@@ -2,7 +2,7 @@
  * search.c
  *		The account of what a search has answered, kept alike by all devices.
  */
-#include "device.h"
+#include "engine/search/device.h"
 
 void
 search_account(struct search *search, uint32_t rows, uint32_t pairs, bool one_each)

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "../common/geodesy.h"
+#include "common/geodesy.h"
 
 /* halvings of a face's side that a code may tell apart: about a centimetre */
 #define SPACE_CURVE_LEVELS 30

@@ -36,7 +36,7 @@
  *
  * All of this is the server thread's alone.
  */
-#include "admission.h"
+#include "engine/server/admission.h"
 
 #include <stddef.h>
 

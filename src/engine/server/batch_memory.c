@@ -19,7 +19,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "batch_memory.h"
+#include "engine/server/batch_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "engine/base/log.h"
 
 /* rows of the smallest batch that is worth a round trip */
 #define SMALLEST_ROWS 256

@@ -5,8 +5,8 @@
 #ifndef GEONN_BATCH_MEMORY_H
 #define GEONN_BATCH_MEMORY_H
 
-#include "batch_shares.h"
-#include "device.h"
+#include "engine/search/device.h"
+#include "engine/server/batch_shares.h"
 
 struct batch_memory
 {

@@ -28,7 +28,7 @@
  *
  * All of this is the server thread's alone.
  */
-#include "batch_shares.h"
+#include "engine/server/batch_shares.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "failure.h"
+#include "engine/base/failure.h"
 
 /* what the batches of a process's sessions take */
 struct batch_share

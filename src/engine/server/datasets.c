@@ -36,12 +36,12 @@
  * three hash tables find them, two lists have them in the order of use, and another
  * thread frees what leaves (disposal.c).
  */
-#include "datasets.h"
+#include "engine/server/datasets.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "disposal.h"
+#include "engine/server/disposal.h"
 
 /* references from which on a dataset without a label is kept */
 #define KEEP_CONTENTS	1000

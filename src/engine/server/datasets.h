@@ -7,7 +7,7 @@
 #ifndef GEONN_DATASETS_H
 #define GEONN_DATASETS_H
 
-#include "dataset.h"
+#include "engine/dataset/dataset.h"
 
 /*
  * A new dataset, held by its caller, with the first label if there is one.  NULL where memory

@@ -19,7 +19,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "disposal.h"
+#include "engine/server/disposal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@
 #include <malloc.h>
 #endif
 
-#include "scheduler.h"
+#include "engine/search/scheduler.h"
 
 /* freed bytes after which the heap's free pages are worth a look */
 #define TRIM_BYTES ((size_t) 4 << 20)

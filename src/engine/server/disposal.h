@@ -7,7 +7,7 @@
 #ifndef GEONN_DISPOSAL_H
 #define GEONN_DISPOSAL_H
 
-#include "dataset.h"
+#include "engine/dataset/dataset.h"
 
 /* Start the thread; without one, datasets are freed by the server's own. */
 extern void disposal_open(void);

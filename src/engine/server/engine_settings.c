@@ -11,20 +11,20 @@
 #define _GNU_SOURCE
 #endif
 
-#include "engine_settings.h"
+#include "engine/server/engine_settings.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../common/channel.h"
-#include "admission.h"
-#include "batch_memory.h"
-#include "datasets.h"
-#include "log.h"
-#include "scheduler.h"
-#include "thread_pool.h"
+#include "common/channel.h"
+#include "engine/base/log.h"
+#include "engine/base/thread_pool.h"
+#include "engine/search/scheduler.h"
+#include "engine/server/admission.h"
+#include "engine/server/batch_memory.h"
+#include "engine/server/datasets.h"
 
 /* bytes of batches, of an engine that is started by hand */
 #define TRANSFER_BYTES (UINT64_C(1) << 30)

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "../common/protocol.h"
+#include "common/protocol.h"
 
 /*
  * Use the settings that the engine begins with.  A supervised one waits for its

@@ -6,19 +6,19 @@
 #define _GNU_SOURCE
 #endif
 
-#include "engine_status.h"
+#include "engine/server/engine_status.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "backends.h"
-#include "clock.h"
-#include "datasets.h"
-#include "event_loop.h"
-#include "gauges.h"
-#include "host.h"
-#include "session.h"
+#include "engine/base/clock.h"
+#include "engine/base/host.h"
+#include "engine/search/backends.h"
+#include "engine/server/datasets.h"
+#include "engine/server/event_loop.h"
+#include "engine/server/gauges.h"
+#include "engine/server/session.h"
 
 /* how long to wait for GPUs' gauges, which are unknown then */
 #define MEASURE_PATIENCE_MS 500

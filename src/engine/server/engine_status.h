@@ -7,7 +7,7 @@
 #ifndef GEONN_ENGINE_STATUS_H
 #define GEONN_ENGINE_STATUS_H
 
-#include "device.h"
+#include "engine/search/device.h"
 
 /*
  * The engine starts now, with these devices; where none is a GPU, no_gpu says why.  Both

@@ -2,7 +2,7 @@
  * event_loop.c
  *		What the server's thread waits for: descriptors, and a wake from other threads.
  */
-#include "event_loop.h"
+#include "engine/server/event_loop.h"
 
 #include <stdint.h>
 #include <sys/epoll.h>

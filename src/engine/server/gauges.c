@@ -16,7 +16,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "gauges.h"
+#include "engine/server/gauges.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

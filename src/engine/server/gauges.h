@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device.h"
+#include "engine/search/device.h"
 
 /* each GEONN_UNKNOWN where the GPU or its driver does not say */
 struct gauges

@@ -18,7 +18,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "server.h"
+#include "engine/server/server.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -32,17 +32,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "admission.h"
-#include "clock.h"
-#include "datasets.h"
-#include "disposal.h"
-#include "engine_settings.h"
-#include "engine_status.h"
-#include "event_loop.h"
-#include "log.h"
-#include "session.h"
-#include "statistics.h"
-#include "thread_pool.h"
+#include "engine/base/clock.h"
+#include "engine/base/log.h"
+#include "engine/base/thread_pool.h"
+#include "engine/calls/statistics.h"
+#include "engine/server/admission.h"
+#include "engine/server/datasets.h"
+#include "engine/server/disposal.h"
+#include "engine/server/engine_settings.h"
+#include "engine/server/engine_status.h"
+#include "engine/server/event_loop.h"
+#include "engine/server/session.h"
 
 #define EXIT_DEVICE_LOST 3
 

@@ -5,7 +5,7 @@
 #ifndef GEONN_SERVER_H
 #define GEONN_SERVER_H
 
-#include "device.h"
+#include "engine/search/device.h"
 
 struct server_options
 {

@@ -26,7 +26,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "session.h"
+#include "engine/server/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,9 +34,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "datasets.h"
-#include "event_loop.h"
-#include "log.h"
+#include "engine/base/log.h"
+#include "engine/server/datasets.h"
+#include "engine/server/event_loop.h"
 
 static struct session *sessions;	/* all of them, linked by next */
 

@@ -5,11 +5,11 @@
 #ifndef GEONN_SESSION_H
 #define GEONN_SESSION_H
 
-#include "../common/channel.h"
-#include "admission.h"
-#include "batch_memory.h"
-#include "calls.h"
-#include "scheduler.h"
+#include "common/channel.h"
+#include "engine/calls/calls.h"
+#include "engine/search/scheduler.h"
+#include "engine/server/admission.h"
+#include "engine/server/batch_memory.h"
 
 enum session_state
 {

@@ -3,12 +3,12 @@
  *		How a session comes to its dataset: it opens a new one or finds it kept, in its
  *		turn, or attaches to another session's.
  */
-#include "session.h"
+#include "engine/server/session.h"
 
 #include <string.h>
 
-#include "datasets.h"
-#include "engine_status.h"
+#include "engine/server/datasets.h"
+#include "engine/server/engine_status.h"
 
 /*
  * Remember the choice of devices, if one of them can serve it.

@@ -10,14 +10,14 @@
 #define _GNU_SOURCE
 #endif
 
-#include "session.h"
+#include "engine/server/session.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "datasets.h"
-#include "engine_status.h"
+#include "engine/server/datasets.h"
+#include "engine/server/engine_status.h"
 
 #define MESSAGES_AT_A_TIME 64
 

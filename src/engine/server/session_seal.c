@@ -15,15 +15,15 @@
  * kept any more.  Of sessions that send the same references at a time, each looks
  * when its own hash is there: whoever comes first is found by the others.
  */
-#include "session.h"
+#include "engine/server/session.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "datasets.h"
-#include "event_loop.h"
-#include "thread_pool.h"
+#include "engine/base/thread_pool.h"
+#include "engine/server/datasets.h"
+#include "engine/server/event_loop.h"
 
 /* a dataset on its way through a step */
 struct sealing

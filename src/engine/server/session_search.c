@@ -2,11 +2,11 @@
  * session_search.c
  *		A session's searches: checked, passed to the scheduler, and answered.
  */
-#include "session.h"
+#include "engine/server/session.h"
 
 #include <string.h>
 
-#include "datasets.h"
+#include "engine/server/datasets.h"
 
 /* up to so many references, brute force is what auto means: an index of them
  * would not save more than it costs */

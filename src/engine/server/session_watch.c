@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "session.h"
+#include "engine/server/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "datasets.h"
-#include "statistics.h"
+#include "engine/calls/statistics.h"
+#include "engine/server/datasets.h"
 
 /* how long a client can have been at work before it says so: a year */
 #define BEGUN_MICROSECONDS_MAX (INT64_C(366) * 86400 * 1000000)

@@ -23,10 +23,10 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
-#include "../../../src/engine/calls.h"
-#include "../../../src/engine/dataset.h"
-#include "../../../src/engine/scheduler.h"
-#include "../../../src/engine/session.h"
+#include "engine/calls/calls.h"
+#include "engine/dataset/dataset.h"
+#include "engine/search/scheduler.h"
+#include "engine/server/session.h"
 #include "plan.h"
 
 /* ---- into the system ---- */

@@ -36,10 +36,10 @@
 #include "utils/typcache.h"
 
 #include "backend_shim.h"
+#include "client/engine_list.h"
+#include "client/engine_start.h"
+#include "client/engine_version.h"
 #include "compat.h"
-#include "engine_list.h"
-#include "engine_start.h"
-#include "engine_version.h"
 #include "value.h"
 #include "wait_event.h"
 

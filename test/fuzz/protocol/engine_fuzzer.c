@@ -29,12 +29,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../src/engine/batch_memory.h"
-#include "../../../src/engine/cpu_path.h"
-#include "../../../src/engine/datasets.h"
-#include "../../../src/engine/scheduler.h"
-#include "../../../src/engine/server.h"
-#include "../../../src/engine/thread_pool.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/path.h"
+#include "engine/search/scheduler.h"
+#include "engine/server/batch_memory.h"
+#include "engine/server/datasets.h"
+#include "engine/server/server.h"
 #include "../../lib/engine_client.h"
 #include "hostile_client.h"
 

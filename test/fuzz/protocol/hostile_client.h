@@ -5,8 +5,8 @@
 #ifndef GEONN_HOSTILE_CLIENT_H
 #define GEONN_HOSTILE_CLIENT_H
 
-#include "../../../src/common/batch_layout.h"
-#include "../../../src/common/channel.h"
+#include "common/batch_layout.h"
+#include "common/channel.h"
 #include "steps.h"
 
 /* what a step can have it do */
