@@ -2,27 +2,81 @@
  * nearest.cu
  *		A piece of a search for the nearest reference alone.
  *
- * That is what most searches ask for, so it has the fast ways: brute.cu's, and
- * the index's for this question.  Both find one reference for each observation,
- * at its row.  Where each has one, 16 bytes an observation go in and 16 come
- * out, and no counts.  Otherwise, with a max_distance, those that have none are
- * counted out, and the rest is packed in place of the degrees.
+ * That is what most searches ask for, so it has the fast ways: that of
+ * brute_search.cu, and the index's for this question.  Both find one reference
+ * for each observation, at its row.  Where each has one, 16 bytes an observation
+ * go in and 16 come out, and no counts.  Otherwise, with a max_distance, those
+ * that have none are counted out, and the rest is packed in place of the degrees.
  */
 #include <math.h>
 
-#include "columns.cuh"
-#include "dataset.cuh"
-#include "device.cuh"
-#include "phase.cuh"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/brute/brute.cuh"
+#include "cuda/index/index.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/lane/results.cuh"
+#include "cuda/nearest.cuh"
 
 /* observations of a piece at most: some GB, whatever the way */
 #define PIECE_ROWS_MAX ((uint32_t) 1 << 22)
 
+enum nearest_phase
+{
+	NEAREST_COPY_IN,
+	NEAREST_SEARCH,
+	NEAREST_DECIDE,				/* by index: what its search left ambiguous */
+	NEAREST_COUNT,				/* who has a neighbour within max_distance */
+	NEAREST_COPY_OUT
+};
+
+struct nearest_piece
+{
+	enum nearest_phase phase;
+	uint32_t	rows;
+	bool		all_matched;	/* every observation has its neighbour */
+	double	   *latitude;		/* [rows] degrees, on the GPU; later packed
+								 * distances */
+	double	   *longitude;		/* later packed tags */
+	struct results results;		/* its distance and tag: what was found */
+
+	/* by one of these */
+	struct brute_search brute;
+	struct brute_room brute_room;
+	struct index_nearest index;
+};
+
+/* what kernels tell the host, in pinned memory */
+struct nearest_status
+{
+	struct brute_status brute;
+	struct index_status index;
+	struct results_status results;
+};
+
+static_assert(sizeof(struct nearest_piece) <= LANE_STATE_BYTES &&
+			  sizeof(struct nearest_status) <= LANE_STATUS_BYTES,
+			  "a lane has no room for this piece's state");
+
+static struct nearest_piece *
+piece_of(const struct lane *lane)
+{
+	return (struct nearest_piece *) lane_state(lane);
+}
+
+static struct nearest_status *
+status_of(const struct lane *lane)
+{
+	return (struct nearest_status *) lane_status(lane);
+}
+
 static uint32_t
 nearest_rows(const struct lane *lane)
 {
-	uint32_t	rows = rows_left(lane->search);
-	uint32_t	room = room_left(lane->search);
+	uint32_t	rows = rows_left(lane_search(lane));
+	uint32_t	room = room_left(lane_search(lane));
 
 	/* one pair each */
 	if (rows > room)
@@ -31,9 +85,9 @@ nearest_rows(const struct lane *lane)
 }
 
 static struct cuda_built *
-built_of(const struct device *device, const struct lane *lane)
+built_of(const struct lane *lane)
 {
-	return (struct cuda_built *) lane->search->dataset->built[device->number];
+	return (struct cuda_built *) lane_search(lane)->dataset->built[lane_device(lane)->number];
 }
 
 /*
@@ -42,11 +96,11 @@ built_of(const struct device *device, const struct lane *lane)
 static size_t
 place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
 {
-	struct nearest_piece *piece = &lane->nearest;
+	struct nearest_piece *piece = piece_of(lane);
 	struct results *results = &piece->results;
 
 	piece->rows = rows;
-	piece->all_matched = isinf(lane->search->question.max_distance);
+	piece->all_matched = isinf(lane_search(lane)->question.max_distance);
 	results->rows = rows;
 	results->room = rows;
 	results->stride = 1;
@@ -57,10 +111,10 @@ place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
 }
 
 static size_t
-brute_place(struct device *device, struct lane *lane, uint32_t rows, void *memory)
+brute_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	const struct cuda_device *cuda = (const struct cuda_device *) device->private_data;
-	struct nearest_piece *piece = &lane->nearest;
+	const struct cuda_device *cuda = cuda_device_of(lane_device(lane));
+	struct nearest_piece *piece = piece_of(lane);
 	struct brute_room *room = &piece->brute_room;
 	size_t		bytes;
 
@@ -77,18 +131,18 @@ brute_place(struct device *device, struct lane *lane, uint32_t rows, void *memor
 	piece->results.packed_tag = (int64_t *) room->y;
 
 	piece->brute.machine = &cuda->machine;
-	piece->brute.references = &built_of(device, lane)->references;
+	piece->brute.references = &built_of(lane)->references;
 	piece->brute.room = room;
-	piece->brute.status = &lane->status->brute;
+	piece->brute.status = &status_of(lane)->brute;
 	piece->brute.rows = rows;
-	piece->brute.stream = lane->stream;
+	piece->brute.stream = lane_stream(lane);
 	return bytes;
 }
 
 static size_t
-index_piece_place(struct device *device, struct lane *lane, uint32_t rows, void *memory)
+index_piece_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	struct nearest_piece *piece = &lane->nearest;
+	struct nearest_piece *piece = piece_of(lane);
 	struct index_nearest *index = &piece->index;
 	size_t		offset = 0;
 
@@ -100,12 +154,12 @@ index_piece_place(struct device *device, struct lane *lane, uint32_t rows, void 
 	index->status = (struct index_status *) next_column(memory, &offset,
 														sizeof(struct index_status));
 	index->room = next_column(memory, &offset, index_nearest_room(rows));
-	index->index = &built_of(device, lane)->index;
+	index->index = &built_of(lane)->index;
 	index->rows = rows;
 	index->latitude = piece->latitude;
 	index->longitude = piece->longitude;
-	index->max_distance = lane->search->question.max_distance;
-	index->stream = lane->stream;
+	index->max_distance = lane_search(lane)->question.max_distance;
+	index->stream = lane_stream(lane);
 
 	piece->results.distance = index->distance;
 	piece->results.tag = index->tag;
@@ -115,7 +169,7 @@ index_piece_place(struct device *device, struct lane *lane, uint32_t rows, void 
 static cudaError_t
 copy_in(struct lane *lane)
 {
-	struct nearest_piece *piece = &lane->nearest;
+	struct nearest_piece *piece = piece_of(lane);
 
 	piece->phase = NEAREST_SEARCH;
 	return copy_observations(lane, piece->rows, piece->latitude, piece->longitude, NULL, NULL);
@@ -128,7 +182,7 @@ copy_in(struct lane *lane)
 static cudaError_t
 after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress)
 {
-	struct nearest_piece *piece = &lane->nearest;
+	struct nearest_piece *piece = piece_of(lane);
 	struct results *results = &piece->results;
 	cudaError_t error;
 
@@ -145,13 +199,13 @@ after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress
 	phase_begin("count");
 	piece->phase = NEAREST_COPY_OUT;
 	*progress = PIECE_WAIT;
-	if ((error = results_count_one(results, lane->search->question.max_distance,
-								   lane->stream)) == cudaSuccess &&
-		(error = results_scan(results, lane->stream)) == cudaSuccess &&
-		(error = results_pack(results, lane->stream)) == cudaSuccess)
-		error = cudaMemcpyAsync(&lane->status->results, results->status,
+	if ((error = results_count_one(results, lane_search(lane)->question.max_distance,
+								   lane_stream(lane))) == cudaSuccess &&
+		(error = results_scan(results, lane_stream(lane))) == cudaSuccess &&
+		(error = results_pack(results, lane_stream(lane))) == cudaSuccess)
+		error = cudaMemcpyAsync(&status_of(lane)->results, results->status,
 								sizeof(struct results_status), cudaMemcpyDeviceToHost,
-								lane->stream);
+								lane_stream(lane));
 	phase_end();
 	return error;
 }
@@ -159,17 +213,17 @@ after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress
 static cudaError_t
 copy_packed(struct lane *lane, enum piece_progress *progress)
 {
-	const struct results *results = &lane->nearest.results;
+	const struct results *results = &piece_of(lane)->results;
 
 	*progress = PIECE_LAST;
-	return copy_results(lane, lane->nearest.rows, lane->status->results.pairs, results->count,
+	return copy_results(lane, piece_of(lane)->rows, status_of(lane)->results.pairs, results->count,
 						results->packed_tag, results->packed_distance);
 }
 
 static cudaError_t
 brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 {
-	struct nearest_piece *piece = &lane->nearest;
+	struct nearest_piece *piece = piece_of(lane);
 	cudaError_t error;
 
 	*progress = PIECE_AHEAD;
@@ -189,7 +243,7 @@ brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 				piece->phase = NEAREST_COUNT;
 			return error;
 		case NEAREST_COUNT:
-			return after_search(lane, lane->status->brute.out_of_range != 0, progress);
+			return after_search(lane, status_of(lane)->brute.out_of_range != 0, progress);
 		case NEAREST_DECIDE:
 			break;
 		case NEAREST_COPY_OUT:
@@ -202,14 +256,14 @@ static cudaError_t
 ask_index(struct lane *lane, enum piece_progress *progress)
 {
 	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&lane->status->index, lane->nearest.index.status,
-						   sizeof(struct index_status), cudaMemcpyDeviceToHost, lane->stream);
+	return cudaMemcpyAsync(&status_of(lane)->index, piece_of(lane)->index.status,
+						   sizeof(struct index_status), cudaMemcpyDeviceToHost, lane_stream(lane));
 }
 
 static bool
 is_decided(const struct lane *lane)
 {
-	const struct index_status *status = &lane->status->index;
+	const struct index_status *status = &status_of(lane)->index;
 
 	return status->out_of_range != 0 || status->decided >= status->ambiguous;
 }
@@ -217,7 +271,7 @@ is_decided(const struct lane *lane)
 static cudaError_t
 index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 {
-	struct nearest_piece *piece = &lane->nearest;
+	struct nearest_piece *piece = piece_of(lane);
 	cudaError_t error;
 
 	switch (piece->phase)
@@ -240,7 +294,7 @@ index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 								piece->index.distance);
 		case NEAREST_DECIDE:
 			if (is_decided(lane))
-				return after_search(lane, lane->status->index.out_of_range != 0, progress);
+				return after_search(lane, status_of(lane)->index.out_of_range != 0, progress);
 			phase_begin("decide");
 			if ((error = index_nearest_decide(&piece->index)) == cudaSuccess)
 				error = ask_index(lane, progress);
@@ -257,12 +311,12 @@ index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 static enum piece_outcome
 nearest_finish(struct lane *lane)
 {
-	const struct nearest_piece *piece = &lane->nearest;
+	const struct nearest_piece *piece = piece_of(lane);
 
 	if (piece->all_matched)
-		search_account(lane->search, piece->rows, piece->rows, true);
+		search_account(lane_search(lane), piece->rows, piece->rows, true);
 	else
-		search_account(lane->search, piece->rows, lane->status->results.pairs, false);
+		search_account(lane_search(lane), piece->rows, status_of(lane)->results.pairs, false);
 	return PIECE_ANSWERED;
 }
 
@@ -273,7 +327,7 @@ index_piece_finish(struct lane *lane)
 
 	if (!is_decided(lane))
 		return PIECE_MORE;
-	if (lane->status->index.out_of_range == 0)
+	if (status_of(lane)->index.out_of_range == 0)
 		return nearest_finish(lane);
 	fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range", &progress);
 	return PIECE_FULL;
@@ -284,7 +338,8 @@ const struct piece_operations nearest_brute_operations = {
 	.place = brute_place,
 	.enqueue = brute_piece_enqueue,
 	.finish = nearest_finish,
-	.close = NULL
+	.close = NULL,
+	.alone = NULL
 };
 
 const struct piece_operations nearest_index_operations = {
@@ -292,5 +347,6 @@ const struct piece_operations nearest_index_operations = {
 	.place = index_piece_place,
 	.enqueue = index_piece_enqueue,
 	.finish = index_piece_finish,
-	.close = NULL
+	.close = NULL,
+	.alone = NULL
 };

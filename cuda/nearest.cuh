@@ -5,33 +5,10 @@
 #ifndef GEONN_NEAREST_CUH
 #define GEONN_NEAREST_CUH
 
-#include "brute.cuh"
-#include "index.cuh"
-#include "results.cuh"
+#include "cuda/lane/lane.cuh"
 
-enum nearest_phase
-{
-	NEAREST_COPY_IN,
-	NEAREST_SEARCH,
-	NEAREST_DECIDE,				/* by index: what its search left ambiguous */
-	NEAREST_COUNT,				/* who has a neighbour within max_distance */
-	NEAREST_COPY_OUT
-};
-
-struct nearest_piece
-{
-	enum nearest_phase phase;
-	uint32_t	rows;
-	bool		all_matched;	/* every observation has its neighbour */
-	double	   *latitude;		/* [rows] degrees, on the GPU; later packed
-								 * distances */
-	double	   *longitude;		/* later packed tags */
-	struct results results;		/* its distance and tag: what was found */
-
-	/* by one of these */
-	struct brute_search brute;
-	struct brute_room brute_room;
-	struct index_nearest index;
-};
+/* by brute force, and by index */
+extern const struct piece_operations nearest_brute_operations;
+extern const struct piece_operations nearest_index_operations;
 
 #endif							/* GEONN_NEAREST_CUH */

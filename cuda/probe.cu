@@ -13,10 +13,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "../src/common/geodesy.h"
-#include "dataset.cuh"
-#include "device.cuh"
-#include "memory.cuh"
+#include "common/geodesy.h"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/lane/memory.cuh"
+#include "cuda/probe.cuh"
 
 /* the self-test: enough observations for scan, references in several chunks */
 #define TEST_OBSERVATIONS 3000
@@ -82,7 +84,7 @@ explain_no_gpu(struct failure *failure, cudaError_t error)
 	}
 }
 
-extern "C" int
+int
 cuda_device_count(struct failure *failure)
 {
 	int			count = 0;
@@ -141,20 +143,7 @@ open_device(struct device *device, struct cuda_device *cuda)
 		(error = cudaStreamCreateWithFlags(&cuda->building, cudaStreamNonBlocking)) != cudaSuccess ||
 		(error = cuda_memory_open(device)) != cudaSuccess)
 		return error;
-
-	for (int i = 0; i < CUDA_LANES; i++)
-	{
-		struct lane *lane = &cuda->lanes[i];
-
-		if ((error = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking)) != cudaSuccess ||
-			(error = cudaMallocHost((void **) &lane->status, sizeof(*lane->status))) != cudaSuccess)
-			return error;
-		for (int j = 0; j < LAUNCHES_AHEAD; j++)
-			if ((error = cudaEventCreateWithFlags(&lane->ends[j],
-												  cudaEventDisableTiming)) != cudaSuccess)
-				return error;
-	}
-	return cudaSuccess;
+	return cuda_lanes_open(device);
 }
 
 /*
@@ -236,17 +225,17 @@ run_self_test(struct device *device, struct self_test *test, enum geonn_algorith
 	struct search *ended = NULL;
 
 	fill_in(test, algorithm);
-	if (!cuda_device_operations.build(device, &test->search, failure))
+	if (!device->operations->build(device, &test->search, failure))
 		return false;
-	cuda_device_operations.start(device, &test->search);
-	while (cuda_device_operations.advance(device, &ended) != DEVICE_FINISHED)
+	device->operations->start(device, &test->search);
+	while (device->operations->advance(device, &ended) != DEVICE_FINISHED)
 	{
 		/* a piece ended: not all of it fitted */
 		if (ended != NULL)
-			cuda_device_operations.start(device, ended);
+			device->operations->start(device, ended);
 		ended = NULL;
 	}
-	cuda_device_operations.discard(device, test->dataset.built[device->number]);
+	device->operations->discard(device, test->dataset.built[device->number]);
 
 	if (test->search.failed)
 	{

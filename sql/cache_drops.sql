@@ -15,7 +15,7 @@ CREATE FUNCTION caches() RETURNS text LANGUAGE SQL AS $$
     SELECT concat_ws(' ', (SELECT string_agg(name, ' ' ORDER BY name) FROM geonn_cache),
         (SELECT 'and left over: ' || string_agg(DISTINCT cache::text, ' ')
          FROM (SELECT cache FROM geonn_cache_run UNION ALL SELECT cache FROM geonn_cache_total
-               UNION ALL SELECT cache FROM geonn_cache_seen UNION ALL SELECT cache FROM geonn_cache_part
+               UNION ALL SELECT cache FROM geonn_cache_last_run UNION ALL SELECT cache FROM geonn_cache_block
                UNION ALL SELECT cache FROM geonn_cache_directory) x
          WHERE NOT EXISTS (SELECT FROM geonn_cache c WHERE c.id = x.cache)))
 $$;

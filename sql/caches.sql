@@ -37,7 +37,7 @@ SELECT geonn_cache_create('near', 'obs', 'ref');
 \d near
 SELECT * FROM compare('near', 'geonn_nearest(''obs'', ''ref'', row_type => NULL::ROW)');
 SELECT name, target, owner = current_user AS mine, obs, ref, last_start <= last_finish AS timed, status, error, mode, rows,
-    rows_changed, runs, failures, schedule, next_start FROM geonn_caches;
+    rows_changed, runs, failures, schedule FROM geonn_caches;
 SELECT name, status, pid = pg_backend_pid() AS mine, mode, reason, rows, inserted, updated, deleted, error FROM geonn_cache_log;
 
 -- what a search can ask
@@ -209,7 +209,6 @@ SELECT geonn_cache_alter('six', '{"options": {"no": 1}}');
 SELECT geonn_cache_alter('six', '[1]');
 SELECT geonn_cache_alter('six', '{"obs": "ref"}');
 SELECT geonn_cache_alter('nothing', '{}');
-SELECT geonn_schedule('six', 'at noon');
 SELECT geonn_unschedule('six');
 
 -- ---- tables that are renamed, altered and dropped ----

@@ -366,28 +366,28 @@ CREATE TABLE geonn_cache_total (
 	failures bigint NOT NULL
 );
 
--- What the last run saw, of which cache_seen.c, cache_since.c and cache_copy.c have the essays.  It
--- can be had anew, so it is in no WAL and no dump.
-CREATE UNLOGGED TABLE geonn_cache_seen (
+-- What the last run of each cache read: cache/last_run.c, cache/since.c and cache/baseline.c have the essays.
+-- A refresh can make it anew, so it is in no WAL and no dump.
+CREATE UNLOGGED TABLE geonn_cache_last_run (
 	cache integer PRIMARY KEY,
 	valid boolean NOT NULL,				-- else the first run has yet to end
 	signature pg_catalog.text NOT NULL,	-- what the cache asked, of which types
 	rows bigint NOT NULL,				-- of the table
 	labels pg_catalog.bytea[] NOT NULL,	-- of obs and ref; empty where there is none
-	seeds bigint[] NOT NULL,			-- of the copies' hashes
+	seeds bigint[] NOT NULL,			-- of the baselines' hashes
 	since pg_catalog.timestamptz,	-- for changed_since: what is not older may be new
-	copied boolean NOT NULL,			-- are there copies?
-	futile integer NOT NULL,			-- copies in a row that were of no use
-	pause integer NOT NULL				-- runs until another one is made
+	baselines boolean NOT NULL,			-- both have been made
+	wasted integer NOT NULL,			-- baselines in a row that no run could use
+	pause integer NOT NULL				-- runs until others are made
 );
-CREATE UNLOGGED TABLE geonn_cache_part (
+CREATE UNLOGGED TABLE geonn_cache_block (
 	cache integer,
 	side smallint,						-- 0: obs, 1: ref
 	number integer,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
 ) WITH (toast_tuple_target = 8160);
-ALTER TABLE geonn_cache_part ALTER contents SET STORAGE EXTERNAL;
+ALTER TABLE geonn_cache_block ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_directory (
 	cache integer,
 	side smallint,
@@ -453,7 +453,7 @@ COMMENT ON FUNCTION geonn_cache_drop(pg_catalog.text, boolean) IS
 
 -- Makes a cache's table what a search would return now.  mode is 'full': search
 -- for all observations; 'incremental': for those whose neighbours may have
--- changed, if there is a copy of what the last run saw; or 'auto', whichever is
+-- changed, if the last run left baselines; or 'auto', whichever is
 -- less work.  Writes the rows that differ, and no others.  Called outside a
 -- transaction block it keeps a record of failures, too.
 CREATE PROCEDURE geonn_refresh(name pg_catalog.text, mode pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
@@ -502,25 +502,6 @@ CREATE FUNCTION geonn_unschedule(name pg_catalog.text) RETURNS boolean
 COMMENT ON FUNCTION geonn_unschedule(pg_catalog.text) IS
 'has pg_cron refresh a cache no more';
 
--- The first start after that time by a schedule of pg_cron; of one in seconds, the
--- latest that it can be.  NULL for '@reboot', and where there is none within 40 years.
-CREATE FUNCTION geonn_next_start(schedule pg_catalog.text,
-								 after pg_catalog.timestamptz DEFAULT pg_catalog.now(),
-								 time_zone pg_catalog.text DEFAULT 'GMT'::pg_catalog.text)
-	RETURNS pg_catalog.timestamptz
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION geonn_next_start(pg_catalog.text, pg_catalog.timestamptz, pg_catalog.text) IS
-'when a schedule of pg_cron is due';
-
--- When pg_cron refreshes the cache of this number next, by the job that it has, which may
--- be inactive or gone.  NULL for those to whom the view geonn_caches does not show the cache.
-CREATE FUNCTION geonn_cache_next_start(cache integer) RETURNS pg_catalog.timestamptz
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_cache_next_start(integer) IS
-'when pg_cron refreshes a cache next';
-
 -- These tables are written by the functions above alone, which run as their owner for that: not even
 -- membership in pg_write_all_data is enough.  Row-level security without a policy keeps all
 -- others out.  It would also keep members of pg_read_all_data from dumping geonn_cache, the only
@@ -537,8 +518,8 @@ CREATE TRIGGER geonn_cache_guard_row BEFORE INSERT OR UPDATE OR DELETE ON geonn_
 ALTER TABLE geonn_cache ENABLE ALWAYS TRIGGER geonn_cache_guard_row;
 ALTER TABLE geonn_cache_run ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_total ENABLE ROW LEVEL SECURITY;
-ALTER TABLE geonn_cache_seen ENABLE ROW LEVEL SECURITY;
-ALTER TABLE geonn_cache_part ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_last_run ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_block ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_directory ENABLE ROW LEVEL SECURITY;
 
 -- The caches of roles that the current user is a member of; to pg_read_all_stats
@@ -559,8 +540,7 @@ CREATE VIEW geonn_caches WITH (security_barrier) AS
 		r.error, r.mode, r.rows,
 		r.inserted OPERATOR(pg_catalog.+) r.updated OPERATOR(pg_catalog.+) r.deleted AS rows_changed,
 		COALESCE(n.runs, 0::bigint) AS runs, COALESCE(n.failures, 0::bigint) AS failures,
-		c.schedule,
-		geonn_cache_next_start(c.id) AS next_start
+		c.schedule
 	FROM geonn_cache c
 		JOIN pg_catalog.pg_class e
 			ON e.oid OPERATOR(pg_catalog.=) 'geonn_cache'::pg_catalog.regclass::pg_catalog.oid

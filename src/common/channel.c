@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "channel.h"
+#include "common/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

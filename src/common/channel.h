@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "protocol.h"
+#include "common/protocol.h"
 
 enum geonn_channel_status
 {

@@ -74,7 +74,7 @@
  *	  1.04) they are of 1.86 nm: 4.68 + 1.32 + 0.52 + 0.60 + 5.27 = 12.39 e.
  *
  * These are bounds that all roundings conspiring could not exceed; what
- * test/unit/geodesy_test.c measures is about half.  So the reference returned
+ * test/engine/geodesy_test.c measures is about half.  So the reference returned
  * is never more than 20 nm farther than the nearest.
  *
  *

@@ -7,7 +7,8 @@
  * of the fixed structs below, and the end of the connection is the death
  * notice of the other side.  Points never travel through the socket.  They
  * lie in batches: sealed memfds that the engine allocates and hands over,
- * each with room for some rows going in and some pairs coming back.
+ * each with room for some rows going in and some pairs coming back
+ * (batch_layout.h).
  *
  * A session, in the order of its messages (client -> engine, engine ->
  * client):
@@ -92,7 +93,16 @@
  * one behind the other.
  *
  * The supervisor is connected to the engine by a socketpair of the same type,
- * the engine's descriptor 3: ping, pong and configure.
+ * the engine's descriptor 3, in this order (supervisor ->, <- engine):
+ *
+ *	configure ->			the engine's settings, as the first message, and again
+ *							when one of them changes
+ *	<- pong					number 0: the engine listens at its socket
+ *	ping ->					from time to time; the engine answers at any time
+ *	<- pong					with the number of the ping
+ *
+ * An engine that is told its settings in another version of the protocol sends pong, too,
+ * so that the supervisor sees the version, and does not listen.
  */
 #ifndef GEONN_PROTOCOL_H
 #define GEONN_PROTOCOL_H
@@ -101,12 +111,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "platform.h"
-#include "version.h"
+#include "common/platform.h"
+#include "common/version.h"
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	7
+#define GEONN_PROTOCOL_VERSION	8
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -148,51 +158,79 @@
 /* devices of one engine: the CPU and its GPUs */
 #define GEONN_DEVICES_MAX		65
 
+/*
+ * All messages: the type, its number, the struct and its name in the union.  The numbers
+ * of hello and error never change.
+ */
+#define GEONN_MESSAGES(MESSAGE) \
+	/* from a client */ \
+	MESSAGE(GEONN_HELLO, 1, geonn_hello, hello) \
+	MESSAGE(GEONN_STATUS, 2, geonn_status, status) \
+	MESSAGE(GEONN_LIST, 3, geonn_list, list) \
+	MESSAGE(GEONN_CALL, 4, geonn_call, call) \
+	MESSAGE(GEONN_OPEN, 5, geonn_open, open) \
+	MESSAGE(GEONN_ATTACH, 6, geonn_attach, attach) \
+	MESSAGE(GEONN_ALLOCATE, 7, geonn_allocate, allocate) \
+	MESSAGE(GEONN_REFERENCES, 8, geonn_references, references) \
+	MESSAGE(GEONN_LEAVE, 9, geonn_file, leave) \
+	MESSAGE(GEONN_SEAL, 10, geonn_seal, seal) \
+	MESSAGE(GEONN_SEARCH, 11, geonn_search, search) \
+	MESSAGE(GEONN_FINISHED, 12, geonn_finished, finished) \
+	MESSAGE(GEONN_URGE, 13, geonn_urge, urge) \
+	MESSAGE(GEONN_RETURN, 14, geonn_return, give_back) \
+	/* from the engine */ \
+	MESSAGE(GEONN_WELCOME, 33, geonn_welcome, welcome) \
+	MESSAGE(GEONN_ENGINE_STATUS, 34, geonn_engine_status, engine_status) \
+	MESSAGE(GEONN_DEVICE_STATUS, 35, geonn_device_status, device_status) \
+	MESSAGE(GEONN_LISTED, 36, geonn_listed, listed) \
+	MESSAGE(GEONN_OPENED, 37, geonn_opened, opened) \
+	MESSAGE(GEONN_FILE, 38, geonn_file, file) \
+	MESSAGE(GEONN_BATCH, 39, geonn_batch, batch) \
+	MESSAGE(GEONN_RELEASED, 40, geonn_released, released) \
+	MESSAGE(GEONN_SEALED, 41, geonn_sealed, sealed) \
+	MESSAGE(GEONN_RESULTS, 42, geonn_results, results) \
+	MESSAGE(GEONN_ERROR, 43, geonn_error, error) \
+	MESSAGE(GEONN_QUEUED, 44, geonn_queued, queued) \
+	/* between supervisor and engine */ \
+	MESSAGE(GEONN_PING, 65, geonn_ping, ping) \
+	MESSAGE(GEONN_PONG, 66, geonn_ping, pong) \
+	MESSAGE(GEONN_CONFIGURE, 67, geonn_configure, configure)
+
 enum geonn_message_type
 {
-	/* from a client */
-	GEONN_HELLO = 1,
-	GEONN_STATUS,
-	GEONN_LIST,
-	GEONN_CALL,
-	GEONN_OPEN,
-	GEONN_ATTACH,
-	GEONN_ALLOCATE,
-	GEONN_REFERENCES,
-	GEONN_LEAVE,
-	GEONN_SEAL,
-	GEONN_SEARCH,
-	GEONN_FINISHED,
-	GEONN_URGE,
-	GEONN_RETURN,
-
-	/* from the engine */
-	GEONN_WELCOME = 33,
-	GEONN_ENGINE_STATUS,
-	GEONN_DEVICE_STATUS,
-	GEONN_LISTED,
-	GEONN_OPENED,
-	GEONN_FILE,
-	GEONN_BATCH,
-	GEONN_RELEASED,
-	GEONN_SEALED,
-	GEONN_RESULTS,
-	GEONN_ERROR,				/* its number never changes */
-	GEONN_QUEUED,
-
-	/* between supervisor and engine */
-	GEONN_PING = 65,
-	GEONN_PONG,
-	GEONN_CONFIGURE
+#define GEONN_MESSAGE_NUMBER(type, number, structure, member) type = number,
+	GEONN_MESSAGES(GEONN_MESSAGE_NUMBER)
+#undef GEONN_MESSAGE_NUMBER
 };
 
-/* which devices a session's searches may use; the values of geonn.device */
+/* the kinds of devices, each with its word in SQL */
+#define GEONN_DEVICE_KINDS(KIND) \
+	KIND(CPU, "cpu") \
+	KIND(CUDA, "cuda")
+
+/* GEONN_KIND_CPU ... */
+#define GEONN_DEVICE_KIND(NAME, word) GEONN_KIND_##NAME,
+enum geonn_device_kind
+{
+	GEONN_DEVICE_KINDS(GEONN_DEVICE_KIND)
+	GEONN_DEVICE_KIND_COUNT
+};
+
+/* which devices a session's searches may use: those of one kind, GEONN_DEVICE_CPU ..., or */
+#define GEONN_DEVICE_CHOICE(NAME, word) GEONN_DEVICE_##NAME,
 enum geonn_device_choice
 {
 	GEONN_DEVICE_AUTO,			/* the GPUs if there are any, else the CPU */
-	GEONN_DEVICE_CPU,
-	GEONN_DEVICE_CUDA
+	GEONN_DEVICE_KINDS(GEONN_DEVICE_CHOICE)
+	GEONN_DEVICE_CHOICE_COUNT
 };
+
+/* the choice of this kind alone */
+static inline enum geonn_device_choice
+geonn_device_choice_of(enum geonn_device_kind kind)
+{
+	return (enum geonn_device_choice) (GEONN_DEVICE_AUTO + 1 + (int) kind);
+}
 
 /* what distances are, and what the order of neighbours follows */
 enum geonn_metric
@@ -248,12 +286,6 @@ enum geonn_error_code
 	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
 	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
 	GEONN_ERROR_DEADLOCK		/* all that have places wait for the line */
-};
-
-enum geonn_device_kind
-{
-	GEONN_KIND_CPU,
-	GEONN_KIND_CUDA
 };
 
 enum geonn_device_state
@@ -352,9 +384,9 @@ struct geonn_device_status
 	uint32_t	kind;			/* enum geonn_device_kind */
 	uint32_t	state;			/* enum geonn_device_state */
 	uint32_t	in_use_by_auto; /* 1 where device choice auto uses it */
-	uint32_t	capability_major;	/* CUDA only, else 0 */
+	uint32_t	capability_major;	/* 0 where the kind has none */
 	uint32_t	capability_minor;
-	uint32_t	threads;		/* CPU only, else 0 */
+	uint32_t	threads;		/* of the host; 0 where the kind has none */
 	int32_t		utilization;	/* percent; these three are what they were when
 								 * somebody last asked, or GEONN_UNKNOWN */
 	int32_t		temperature;	/* degrees Celsius */
@@ -363,7 +395,7 @@ struct geonn_device_status
 	uint64_t	memory_free;	/* bytes */
 	uint64_t	batches;		/* searched since the engine started */
 	char		name[128];
-	char		uuid[48];		/* CUDA only, else empty */
+	char		uuid[48];		/* empty where the kind has none */
 	char		reason[256];	/* why it failed */
 };
 
@@ -618,11 +650,12 @@ struct geonn_ping
 	uint64_t	number;			/* pong returns it */
 };
 
+/* the engine's settings; engine_settings.c has what each is at most */
 struct geonn_configure
 {
 	struct geonn_header header;
-	uint32_t	cpu_threads;	/* 0: one for each core */
-	uint32_t	max_sessions;	/* processes that have some; 0: no limit */
+	uint64_t	cpu_threads;	/* 0: one for each core */
+	uint64_t	max_sessions;	/* processes that have some; 0: no limit */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: what is free */
 	uint64_t	kept_memory_limit;	/* bytes; 0: no dataset is kept */
@@ -631,33 +664,9 @@ struct geonn_configure
 union geonn_message
 {
 	struct geonn_header header;
-	struct geonn_hello hello;
-	struct geonn_welcome welcome;
-	struct geonn_error error;
-	struct geonn_status status;
-	struct geonn_engine_status engine_status;
-	struct geonn_device_status device_status;
-	struct geonn_list list;
-	struct geonn_listed listed;
-	struct geonn_call call;
-	struct geonn_open open;
-	struct geonn_queued queued;
-	struct geonn_urge urge;
-	struct geonn_attach attach;
-	struct geonn_opened opened;
-	struct geonn_file file;		/* and leave */
-	struct geonn_allocate allocate;
-	struct geonn_batch batch;
-	struct geonn_return give_back;
-	struct geonn_references references;
-	struct geonn_released released;
-	struct geonn_seal seal;
-	struct geonn_sealed sealed;
-	struct geonn_search search;
-	struct geonn_finished finished;
-	struct geonn_results results;
-	struct geonn_ping ping;		/* and pong */
-	struct geonn_configure configure;
+#define GEONN_MESSAGE_MEMBER(type, number, structure, member) struct structure member;
+	GEONN_MESSAGES(GEONN_MESSAGE_MEMBER)
+#undef GEONN_MESSAGE_MEMBER
 };
 
 /*
@@ -668,132 +677,11 @@ geonn_message_size(int type)
 {
 	switch (type)
 	{
-		case GEONN_HELLO:
-			return sizeof(struct geonn_hello);
-		case GEONN_STATUS:
-			return sizeof(struct geonn_status);
-		case GEONN_LIST:
-			return sizeof(struct geonn_list);
-		case GEONN_CALL:
-			return sizeof(struct geonn_call);
-		case GEONN_OPEN:
-			return sizeof(struct geonn_open);
-		case GEONN_ATTACH:
-			return sizeof(struct geonn_attach);
-		case GEONN_ALLOCATE:
-			return sizeof(struct geonn_allocate);
-		case GEONN_RETURN:
-			return sizeof(struct geonn_return);
-		case GEONN_REFERENCES:
-			return sizeof(struct geonn_references);
-		case GEONN_LEAVE:
-		case GEONN_FILE:
-			return sizeof(struct geonn_file);
-		case GEONN_SEAL:
-			return sizeof(struct geonn_seal);
-		case GEONN_SEARCH:
-			return sizeof(struct geonn_search);
-		case GEONN_FINISHED:
-			return sizeof(struct geonn_finished);
-		case GEONN_URGE:
-			return sizeof(struct geonn_urge);
-		case GEONN_WELCOME:
-			return sizeof(struct geonn_welcome);
-		case GEONN_ENGINE_STATUS:
-			return sizeof(struct geonn_engine_status);
-		case GEONN_DEVICE_STATUS:
-			return sizeof(struct geonn_device_status);
-		case GEONN_LISTED:
-			return sizeof(struct geonn_listed);
-		case GEONN_OPENED:
-			return sizeof(struct geonn_opened);
-		case GEONN_BATCH:
-			return sizeof(struct geonn_batch);
-		case GEONN_RELEASED:
-			return sizeof(struct geonn_released);
-		case GEONN_SEALED:
-			return sizeof(struct geonn_sealed);
-		case GEONN_RESULTS:
-			return sizeof(struct geonn_results);
-		case GEONN_ERROR:
-			return sizeof(struct geonn_error);
-		case GEONN_QUEUED:
-			return sizeof(struct geonn_queued);
-		case GEONN_PING:
-		case GEONN_PONG:
-			return sizeof(struct geonn_ping);
-		case GEONN_CONFIGURE:
-			return sizeof(struct geonn_configure);
+#define GEONN_MESSAGE_SIZE(type, number, structure, member) case type: return sizeof(struct structure);
+		GEONN_MESSAGES(GEONN_MESSAGE_SIZE)
+#undef GEONN_MESSAGE_SIZE
 	}
 	return 0;
-}
-
-/*
- * A batch in memory, seen through its columns.  The tags are the references'
- * on the way in and the answers' on the way out.
- */
-struct geonn_batch_columns
-{
-	uint32_t	rows;
-	uint32_t	room;
-	double	   *latitude;		/* [rows] degrees */
-	double	   *longitude;		/* [rows] degrees */
-	int64_t    *tag;			/* [max(rows, room)] */
-	double	   *distance;		/* [room] metres */
-	uint32_t   *count;			/* [rows] pairs of each observation */
-	int32_t    *group;			/* [rows], NULL without GEONN_COLUMN_GROUP */
-	int32_t    *identity;		/* [rows], NULL without GEONN_COLUMN_IDENTITY */
-};
-
-static inline size_t
-geonn_align(size_t bytes, size_t alignment)
-{
-	return (bytes + alignment - 1) / alignment * alignment;
-}
-
-/*
- * Lay out a batch of these rows and room, with these columns (GEONN_COLUMN_...)
- * beside the coordinates, from address start (NULL to learn only its size):
- * every column begins at a multiple of 256 bytes.  Returns the bytes it takes,
- * a multiple of 4096, or 0 where rows or room are out of range.
- */
-static inline size_t
-geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
-				   struct geonn_batch_columns *columns)
-{
-	size_t		tags = rows > room ? rows : room;
-	size_t		offset = 0;
-	uintptr_t	base = (uintptr_t) start;
-
-	if (rows < 1 || rows > GEONN_BATCH_ROWS_MAX ||
-		room < 1 || room > GEONN_BATCH_ROWS_MAX)
-		return 0;
-
-	columns->rows = rows;
-	columns->room = room;
-	columns->latitude = (double *) (base + offset);
-	offset += geonn_align(rows * sizeof(double), 256);
-	columns->longitude = (double *) (base + offset);
-	offset += geonn_align(rows * sizeof(double), 256);
-	columns->tag = (int64_t *) (base + offset);
-	offset += geonn_align(tags * sizeof(int64_t), 256);
-	columns->distance = (double *) (base + offset);
-	offset += geonn_align(room * sizeof(double), 256);
-	columns->count = (uint32_t *) (base + offset);
-	offset += geonn_align(rows * sizeof(uint32_t), 256);
-	columns->group = NULL;
-	columns->identity = NULL;
-	if (present & GEONN_COLUMN_GROUP)
-	{
-		columns->group = (int32_t *) (base + offset);
-		offset += geonn_align(rows * sizeof(int32_t), 256);
-	}
-	if (present & GEONN_COLUMN_IDENTITY)
-	{
-		columns->identity = (int32_t *) (base + offset);
-		offset += geonn_align(rows * sizeof(int32_t), 256);
-	}
-	return geonn_align(offset, 4096);
 }
 
 #endif							/* GEONN_PROTOCOL_H */

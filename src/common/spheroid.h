@@ -82,7 +82,7 @@
  * Squares that underflow change the root by less than 2^-500.
  *
  * Geodesic.  geod_inverse is taken to be within 100 nm of the truth,
- * 142 e.  Its author states 15 nm; test/unit/spheroid_test.c has found 8 nm at
+ * 142 e.  Its author states 15 nm; test/engine/spheroid_test.c has found 8 nm at
  * most.
  *
  * What GEONN_SPHEROID_MARGIN, 2^-42 = 2048 e = 1.45 um, has to cover is added up
@@ -93,7 +93,7 @@
 #ifndef GEONN_SPHEROID_H
 #define GEONN_SPHEROID_H
 
-#include "geodesy.h"
+#include "common/geodesy.h"
 
 /* WGS84: a in metres; the flattening f = (a - b) / a */
 #define GEONN_SPHEROID_AXIS 6378137.0

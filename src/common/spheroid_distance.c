@@ -2,12 +2,12 @@
  * spheroid_distance.c
  *		The metric spheroid: geodesics of WGS84 in metres, by PROJ.
  */
-#include "spheroid_distance.h"
+#include "common/spheroid_distance.h"
 
 #include <geodesic.h>
 #include <stddef.h>
 
-#include "spheroid.h"
+#include "common/spheroid.h"
 
 static struct geod_geodesic wgs84;
 

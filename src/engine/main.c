@@ -2,20 +2,22 @@
  * main.c
  *		geonn-engine: the process that owns the devices.
  *
- * The engine is started by geonn's supervisor, or by hand for tests and
- * benchmarks.  It listens at a Unix socket (protocol.h says what is said
+ * geonn's supervisor starts the engine and sends it its settings; tests and
+ * benchmarks do so in its place.  Started by hand, for a debugger, the engine has
+ * settings of its own (engine_settings.h).  It listens at a Unix socket (protocol.h says what is said
  * there), searches on the CPU and on every GPU that CUDA shows, and knows
  * nothing of PostgreSQL.
  *
  *	main.c			options; ends with the supervisor
- *	server.c		event loop: clients, supervisor, signals
- *	session.c		one client's dataset and batches
+ *	engine_settings.c	what the supervisor sets
+ *	server.c		clients, supervisor, signals; event_loop.c waits for them
+ *	session.c		one client's dataset and batches; session_receive.c has its messages
  *	calls.c			what sessions work for, and statistics.c
  *	gauges.c		what GPUs say of themselves
  *	batch_memory.c	the shared memory of batches; batch_shares.c divides it
  *	dataset.c		references
  *	scheduler.c		searches and devices brought together
- *	device.h		what a device is: cpu_device.c, and cuda/
+ *	device.h		what a device is; backends.c lists them: cpu/device.c, and cuda/
  *
  * It ends when its supervisor does, in three ways that cover for each other:
  * the kernel's parent-death signal, a check of the parent after asking for it,
@@ -25,7 +27,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #ifdef __GLIBC__
@@ -40,65 +41,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/channel.h"
-#include "admission.h"
-#include "batch_memory.h"
-#include "cpu_path.h"
-#include "datasets.h"
-#include "log.h"
-#include "scheduler.h"
-#include "server.h"
-#include "thread_pool.h"
+#include "common/channel.h"
+#include "engine/base/log.h"
+#include "engine/cpu/path.h"
+#include "engine/search/backends.h"
+#include "engine/server/batch_memory.h"
+#include "engine/server/datasets.h"
+#include "engine/server/engine_settings.h"
+#include "engine/server/server.h"
 
 /* blocks that the C library has from the system one by one */
 #define LARGE_BLOCK_BYTES (64 * 1024)
 
 static const char usage[] =
 "geonn-engine searches nearest neighbours for the PostgreSQL extension geonn,\n"
-"whose supervisor starts it.\n"
+"whose supervisor starts it and sends it its settings.\n"
 "\n"
 "Usage: geonn-engine --socket PATH [OPTION]...\n"
 "\n"
 "  --socket PATH                   listen at this Unix socket\n"
-"  --cpu-threads N                 threads of the CPU device; 0, the default,\n"
-"                                  means one for each core\n"
 "  --cpu-path PATH                 vector instructions that the CPU device uses:\n"
 "                                  portable, avx2 or avx512; the default is the\n"
 "                                  best that the processor has\n"
-"  --transfer-memory-limit BYTES   memory that all batches together may take\n"
-"  --gpu-memory-limit BYTES        memory to take on each GPU; 0, the default,\n"
-"                                  means what is free\n"
-"  --kept-memory-limit BYTES       memory for datasets that no session uses; 0,\n"
-	"                                  the default, means that none is kept\n"
-"  --max-sessions N                processes that may have sessions at a time; 0, the\n"
-"                                  default, means any number\n"
 "  --version                       print the version\n"
 "  --help                          print this\n";
 
 struct arguments
 {
 	const char *socket_path;
-	unsigned long cpu_threads;
 	const char *cpu_path;		/* NULL: the best one */
-	unsigned long long transfer_memory_limit;
-	unsigned long long gpu_memory_limit;
-	unsigned long long kept_memory_limit;
-	uint32_t	max_sessions;
 };
-
-/*
- * A whole decimal number up to this limit.
- */
-static bool
-parse_number(const char *text, unsigned long long limit, unsigned long long *number)
-{
-	char	   *end;
-
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
-		*number <= limit;
-}
 
 /*
  * Returns -1 to go on, or the exit status.
@@ -108,17 +80,11 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 {
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, 's'},
-		{"cpu-threads", required_argument, NULL, 't'},
 		{"cpu-path", required_argument, NULL, 'p'},
-		{"transfer-memory-limit", required_argument, NULL, 'm'},
-		{"gpu-memory-limit", required_argument, NULL, 'g'},
-		{"kept-memory-limit", required_argument, NULL, 'k'},
-		{"max-sessions", required_argument, NULL, 'n'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0}
 	};
-	unsigned long long number;
 	int			option;
 
 	while ((option = getopt_long(count, words, "", options, NULL)) != -1)
@@ -128,53 +94,8 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 			case 's':
 				arguments->socket_path = optarg;
 				break;
-			case 't':
-				if (!parse_number(optarg, THREAD_POOL_MAX, &number))
-				{
-					log_line(LOG_ERROR, "--cpu-threads takes a number from 0 to %d, not \"%s\"",
-							 THREAD_POOL_MAX, optarg);
-					return EXIT_FAILURE;
-				}
-				arguments->cpu_threads = (unsigned long) number;
-				break;
 			case 'p':
 				arguments->cpu_path = optarg;
-				break;
-			case 'm':
-				if (!parse_number(optarg, INT64_MAX, &number))
-				{
-					log_line(LOG_ERROR, "--transfer-memory-limit takes a number of bytes, not \"%s\"",
-							 optarg);
-					return EXIT_FAILURE;
-				}
-				arguments->transfer_memory_limit = number;
-				break;
-			case 'g':
-				if (!parse_number(optarg, INT64_MAX, &number))
-				{
-					log_line(LOG_ERROR, "--gpu-memory-limit takes a number of bytes, not \"%s\"",
-							 optarg);
-					return EXIT_FAILURE;
-				}
-				arguments->gpu_memory_limit = number;
-				break;
-			case 'k':
-				if (!parse_number(optarg, INT64_MAX, &number))
-				{
-					log_line(LOG_ERROR, "--kept-memory-limit takes a number of bytes, not \"%s\"",
-							 optarg);
-					return EXIT_FAILURE;
-				}
-				arguments->kept_memory_limit = number;
-				break;
-			case 'n':
-				if (!parse_number(optarg, INT32_MAX, &number))
-				{
-					log_line(LOG_ERROR, "--max-sessions takes a number from 0 to %d, not \"%s\"",
-							 INT32_MAX, optarg);
-					return EXIT_FAILURE;
-				}
-				arguments->max_sessions = (uint32_t) number;
 				break;
 			case 'V':
 				puts("geonn-engine " GEONN_VERSION);
@@ -276,13 +197,10 @@ int
 main(int argument_count, char **words)
 {
 	static struct device devices[GEONN_DEVICES_MAX];
-	struct arguments arguments = {
-		.transfer_memory_limit = 1ULL << 30
-	};
+	struct arguments arguments = {0};
 	struct server_options options = {0};
 	int			status = parse_arguments(argument_count, words, &arguments);
 	struct failure failure;
-	int			gpus;
 
 	if (status >= 0)
 		return status;
@@ -293,38 +211,16 @@ main(int argument_count, char **words)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);	/* a limit on files is one on memfds */
+	options.socket_path = arguments.socket_path;
 	options.supervised = has_supervisor();
 	if (options.supervised && !follow_supervisor())
 		return EXIT_FAILURE;
 	be_expendable();
 	raise_descriptor_limit();
 	return_freed_memory();
-	thread_pool_set_threads((unsigned) arguments.cpu_threads);
-	batch_memory_set_limit(arguments.transfer_memory_limit);
-	scheduler_set_gpu_memory_limit(arguments.gpu_memory_limit);
-	datasets_set_kept_limit(arguments.kept_memory_limit);
-	admission_set_limit(arguments.max_sessions);
-
-	gpus = cuda_device_count(&options.no_gpu);
-	if (gpus > GEONN_DEVICES_MAX - 1)
-	{
-		log_line(LOG_WARNING, "%d GPUs are visible, and %d are used", gpus,
-				 GEONN_DEVICES_MAX - 1);
-		gpus = GEONN_DEVICES_MAX - 1;
-	}
-	devices[0].operations = &cpu_device_operations;
-	for (int i = 1; i <= gpus; i++)
-	{
-		devices[i].operations = &cuda_device_operations;
-		devices[i].number = i;
-		devices[i].ordinal = i - 1;
-	}
-	options.socket_path = arguments.socket_path;
+	if (!engine_settings_begin(options.supervised))
+		return EXIT_FAILURE;
 	options.devices = devices;
-	options.device_count = 1 + gpus;
-	if (gpus == 0)
-		log_line(LOG_NOTE, "no GPU is used, searches run on the CPU: %s%s%s",
-				 options.no_gpu.message, options.no_gpu.detail[0] ? ": " : "",
-				 options.no_gpu.detail);
+	options.device_count = backends_find(devices, &options.no_gpu);
 	return server_run(&options);
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../src/common/protocol.h"
+#include "common/protocol.h"
 #include "oracle.h"
 #include "points.h"
 

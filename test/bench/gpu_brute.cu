@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../cuda/brute.cuh"
+#include "cuda/brute/brute.cuh"
 
 #define BATCH_ROWS ((uint64_t) 1 << 22)
 

@@ -2,7 +2,7 @@
  * gpu_neighbours.cu
  *		k neighbours by the index, on data that is on the GPU.
  *
- * What cuda/neighbours.cu does with a batch on its way through a GPU, without
+ * What cuda/neighbours/neighbours.cu does with a batch on its way through a GPU, without
  * the copies: vectors and order of search, launches that select until all
  * observations have been taken, and the packing of pairs with their tags.
  * Batches follow each other.
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../cuda/neighbours.cuh"
+#include "cuda/neighbours/neighbours.cuh"
 
 /* slots for selected neighbours of a batch, at most */
 #define BATCH_SLOTS ((uint64_t) 1 << 26)

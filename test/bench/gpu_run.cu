@@ -28,7 +28,7 @@
 
 extern "C"
 {
-#include "../client/engine_client.h"
+#include "../lib/engine_client.h"
 }
 
 /* an answer made of these bytes is none */
@@ -222,7 +222,8 @@ make_observations(struct gpu_share *share)
  */
 
 /*
- * Count answers that can't be, and mark the observations that have one.
+ * Count answers that can't be, and mark the observations that have one.  Nine
+ * parameters: a share is the host's, so a kernel takes what it needs of it.
  */
 static __global__ void
 look_kernel(uint64_t rows, uint32_t neighbours, uint32_t references, const uint32_t *row,

@@ -13,7 +13,7 @@
 
 #include <cuda_runtime.h>
 
-#include "../../cuda/index.cuh"
+#include "cuda/index/index.cuh"
 
 extern "C"
 {

@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../client/engine_client.h"
+#include "../lib/engine_client.h"
 #include "parallel.h"
 
 #define CLIENTS_MAX 64
@@ -477,9 +477,10 @@ start_engine(struct host_run *run, const struct problem *problem, uint64_t batch
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 	char	   *saved = visible != NULL ? strdup(visible) : NULL;
 	char		chosen[1024] = "";
-	char		threads[24];
-	char		memory[24];
-	const char *words[] = {"--cpu-threads", threads, "--transfer-memory-limit", memory, NULL};
+	const struct geonn_configure settings = {
+		.cpu_threads = (uint64_t) problem->threads,
+		.transfer_memory_limit = 2 * batch_bytes + (UINT64_C(1) << 30)
+	};
 
 	/* the first of those that this process sees */
 	for (int i = 0; i < problem->gpus; i++)
@@ -498,11 +499,8 @@ start_engine(struct host_run *run, const struct problem *problem, uint64_t batch
 					 (int) (strchrnul(name, ',') - name), name);
 		}
 	}
-	snprintf(threads, sizeof(threads), "%d", problem->threads);
-	snprintf(memory, sizeof(memory), "%llu",
-			 (unsigned long long) (2 * batch_bytes + ((uint64_t) 1 << 30)));
 	setenv("CUDA_VISIBLE_DEVICES", chosen, 1);
-	engine_start_with(&run->engine, problem->engine, words);
+	engine_start(&run->engine, problem->engine, &settings);
 	if (saved != NULL)
 		setenv("CUDA_VISIBLE_DEVICES", saved, 1);
 	else

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../src/common/geodesy.h"
+#include "common/geodesy.h"
 
 #define POINTS_FUNCTION GEONN_GEODESY_FUNCTION
 

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/common/geodesy.h"
-#include "../client/random.h"
+#include "common/geodesy.h"
+#include "../lib/random.h"
 
 struct request request;
 

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../client/engine_client.h"
-#include "../client/verdict.h"
+#include "../lib/engine_client.h"
+#include "../lib/verdict.h"
 
 /* what the command line asked for: ENGINE [cpu|cuda [SEED [sanitized]]] */
 struct request

@@ -36,12 +36,12 @@
 #include "utils/typcache.h"
 
 #include "backend_shim.h"
+#include "client/engine_list.h"
+#include "client/engine_start.h"
+#include "client/engine_version.h"
 #include "compat.h"
-#include "engine_list.h"
-#include "engine_start.h"
-#include "engine_version.h"
-#include "geonn.h"
 #include "value.h"
+#include "wait_event.h"
 
 #undef fprintf
 #undef vsnprintf

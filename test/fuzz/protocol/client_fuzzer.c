@@ -21,12 +21,12 @@
 #include "miscadmin.h"
 
 #include "backend_shim.h"
-#include "client.h"
+#include "client/client.h"
 #include "compat.h"
-#include "geonn.h"
-#include "groups.h"
+#include "join/groups.h"
 #include "hostile_engine.h"
-#include "references.h"
+#include "join/references.h"
+#include "settings.h"
 
 extern int	LLVMFuzzerInitialize(int *argument_count, char ***words);
 extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -29,13 +29,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../src/engine/batch_memory.h"
-#include "../../../src/engine/cpu_path.h"
-#include "../../../src/engine/datasets.h"
-#include "../../../src/engine/scheduler.h"
-#include "../../../src/engine/server.h"
-#include "../../../src/engine/thread_pool.h"
-#include "../../client/engine_client.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/path.h"
+#include "engine/search/scheduler.h"
+#include "engine/server/batch_memory.h"
+#include "engine/server/datasets.h"
+#include "engine/server/server.h"
+#include "../../lib/engine_client.h"
 #include "hostile_client.h"
 
 extern int	LLVMFuzzerInitialize(int *argument_count, char ***words);
@@ -67,6 +67,7 @@ const size_t steps_conversation_length = sizeof(steps_conversation);
 
 static struct engine engine;
 static struct hostile hostiles[CLIENTS];
+static struct geonn_configure settings; /* that the supervisor sent last */
 static bool descriptors_before[DESCRIPTORS];
 
 /* ---- the engine ---- */
@@ -100,15 +101,15 @@ await_pong(void)
 static void
 configure(uint64_t transfer_bytes, uint64_t kept_bytes, uint32_t threads, uint32_t sessions)
 {
-	struct geonn_configure limits = {
+	struct geonn_ping ping = {.number = 1};
+
+	settings = (struct geonn_configure) {
 		.cpu_threads = threads,
 		.max_sessions = sessions,
 		.transfer_memory_limit = transfer_bytes,
 		.kept_memory_limit = kept_bytes
 	};
-	struct geonn_ping ping = {.number = 1};
-
-	geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &limits, -1);
+	geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &settings, -1);
 	geonn_channel_send(engine.supervisor, GEONN_PING, &ping, -1);
 	await_pong();
 }
@@ -184,6 +185,22 @@ see_answers(void)
 }
 
 /*
+ * No client has changed a setting.
+ */
+static void
+see_settings(void)
+{
+	struct geonn_engine_status status;
+	struct geonn_device_status device;
+
+	if (!engine_status(&engine, &status, &device, 1))
+		steps_broken("the engine tells its status");
+	if (status.transfer_memory_limit != settings.transfer_memory_limit ||
+		device.threads != settings.cpu_threads)
+		steps_broken("only the supervisor changes settings");
+}
+
+/*
  * The engine works for nobody, and holds nothing of theirs.
  */
 static void
@@ -256,6 +273,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	}
 	hostile_end(hostiles, CLIENTS);
+	see_settings();
 	see_quiet();
 	configure(TRANSFER_BYTES, KEPT_BYTES, 2, 0);
 	see_answers();

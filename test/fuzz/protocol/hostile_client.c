@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../client/random.h"
+#include "../../lib/random.h"
 #include "scribble.h"
 
 /* rows of a sound batch */
@@ -454,6 +454,18 @@ say_list(struct hostile *hostile, const struct step *step)
 }
 
 static void
+say_configure(struct hostile *hostile, const struct step *step)
+{
+	struct geonn_configure configure = {
+		.cpu_threads = step->slot,
+		.transfer_memory_limit = step->numbers[0],
+		.kept_memory_limit = step->numbers[1]
+	};
+
+	ask(hostile, step, GEONN_CONFIGURE, &configure, GEONN_ERROR);
+}
+
+static void
 begin_scribbling(struct hostile *hostile, const struct step *step)
 {
 	struct hostile_slot *slot = &hostile->slots[step->slot % GEONN_RING_SLOTS];
@@ -506,7 +518,8 @@ hostile_act(struct hostile *hostile, const struct step *step)
 		[HOSTILE_HALF_CLOSE] = half_close,
 		[HOSTILE_CLOSE] = close_down,
 		[HOSTILE_URGE] = say_urge,
-		[HOSTILE_RETURN] = say_return
+		[HOSTILE_RETURN] = say_return,
+		[HOSTILE_CONFIGURE] = say_configure
 	};
 
 	if (hostile->socket < 0)

@@ -5,7 +5,8 @@
 #ifndef GEONN_HOSTILE_CLIENT_H
 #define GEONN_HOSTILE_CLIENT_H
 
-#include "../../../src/common/channel.h"
+#include "common/batch_layout.h"
+#include "common/channel.h"
 #include "steps.h"
 
 /* what a step can have it do */
@@ -31,6 +32,7 @@ enum hostile_action
 	HOSTILE_CLOSE,
 	HOSTILE_URGE,
 	HOSTILE_RETURN,
+	HOSTILE_CONFIGURE,			/* as if it were the supervisor */
 	HOSTILE_ACTIONS
 };
 

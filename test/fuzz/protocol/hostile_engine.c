@@ -20,7 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../src/common/channel.h"
+#include "common/batch_layout.h"
+#include "common/channel.h"
 #include "scribble.h"
 
 extern int	engine_connect(void);

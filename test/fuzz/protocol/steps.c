@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../client/random.h"
+#include "../../lib/random.h"
 
 /* libFuzzer's: change bytes as it thinks fit; and what it calls, if it is there */
 extern size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../../src/common/protocol.h"
+#include "common/protocol.h"
 
 /* bits of step.how; the others are the fuzzer's */
 #define STEP_SPOILED	1u		/* bytes of the message are others */

@@ -1,0 +1,338 @@
+/*
+ * brute_filter.cuh
+ *		The filters, and what the kernels of brute force share.
+ *
+ * For those kernels alone; the rest of the engine knows brute.cuh.
+ *
+ * Two filters keep float64 to a few pairs: scan's dot products by tensor cores
+ * from float16 pieces, and those of decide and redo in float32.  Here is why
+ * neither loses the nearest.  u stands for 2^-25.  Let o and r be the float64
+ * vectors of an observation and a reference, of length 1 within 2^-51.
+ *
+ *
+ * What both rest on
+ *
+ * Let s be geonn_chord_squared(o, r).  It is |o - r|^2 within a relative
+ * 2^-50, hence o.r = 1 - s/2 within 2^-48.  Let n be the answer, and m any
+ * other reference.  geonn_chord_limit() says s(n) <= L(s(m)) <= s(m) + 2^-43,
+ * so o.n >= o.m - 2^-43.  The same holds for whatever reference has the
+ * smallest s, so if these are among what a filter keeps, the smallest s of
+ * what it keeps is that of all.
+ *
+ *
+ * Scan
+ *
+ * The order of o.r by r is that of o.(r - c) for any point c, and that of
+ * k o.(r - c) for any k > 0.  So scan may choose.  The references' frame has
+ * a centre c and a scale g: those of a region are moved to its centre and
+ * magnified by a power of two, at most 2^12, such that |g (r - c)| <= 1; those
+ * of the world are left alone, c = 0, g = 1.  And every observation is
+ * multiplied by its own k, at most 1 - 2^-8 and at least (1 - 2^-8)(1 - 2^-10),
+ * such that the z of k o is a float16 number.
+ *
+ * Let p be k o and q be g (r - c).  As float16 has 11 bits, two of them, high
+ * and low, hold a number of at most 1 within 2^-24: high is off by at most
+ * 2^-12, and low by at most 2^-12 of that.  All is multiplied by 2^14, which
+ * makes the largest number 2^14 and leaves only what is below 2^-28 to be
+ * subnormal, and perhaps lost; for z of p see the fifth term below.  Let f be
+ * the sum of eight products, over 2^28,
+ *
+ *		p.x high q.x high + p.x high q.x low + p.x low q.x high +
+ *		p.y high q.y high + p.y high q.y low + p.y low q.y high +
+ *		p.z q.z high + p.z q.z low
+ *
+ * |f - p.q| is made up of
+ *
+ *		sqrt(3) 2^-24	3.47 u	what the pieces of q lack
+ *		sqrt(2) 2^-24	2.83 u	what the pieces of p's x and y lack
+ *		2 * 2^-24		4 u		their products low * low, left out
+ *		9 * 2^-24		18 u	roundings of the sum
+ *		2^-28			0.13 u	p.z below 2^-28, taken as 0
+ *
+ * Of the sum the instruction set promises that the products and their
+ * accumulation are of at least single precision, in any order, rounded in any
+ * way.  The products are exact, having 22 bits.  Any partial sum is at most
+ * the sum of magnitudes, which is at most (1 - 2^-8)(1 + 2^-10 + 2^-22)^2, less
+ * than 1, where single precision has a unit of 2^-24: this is what the factor
+ * 1 - 2^-8 is for.  So that is the most that a rounding takes, whether
+ * after each of seven additions or, as tensor cores do, by aligning all eight
+ * products to the largest before one sum.  (Measured on Hopper, all errors
+ * together are within 10.1 u.)
+ *
+ * Together with float64's roundings that is less than SCAN_ERROR, 28.45 u.
+ * Let m be a reference of largest f, M.  As p.q is k g (o.r - o.c) and
+ * g 2^-43 <= 2^-31,
+ *
+ *		f(n) >= M - 2 * 28.45 u - 2^-31 > M - 57 u
+ *
+ * and SCAN_MARGIN is 57 u: the chunk of n has a maximum of at least that.  So
+ * if every chunk of such a maximum is known, n is in one of them; if some may
+ * not be, the observation is ambiguous and redone.  Moreover
+ *
+ *		o.n >= (M - SCAN_ERROR) / (k g) + o.c - 2^-43
+ *
+ * Maxima are taken of float bits as signed integers: the order of floats
+ * where one of two is not negative, and not where both are.  So if the best
+ * is positive, it is right, and a negative number elsewhere says only that
+ * nothing there exceeds 0; if the best is not, no f is positive.  Reading a
+ * negative number as 0 is safe, and makes every observation with a best of at
+ * most SCAN_MARGIN ambiguous.
+ *
+ *
+ * Decide and redo
+ *
+ * float32 vectors are O = single((1 - 8u) o) and R = single(r), and f is the
+ * computed fma(Oz, Rz, fma(Oy, Ry, Ox * Rx)).
+ *
+ * Components are at most 1 in magnitude, where rounding to float32 moves a
+ * number by at most u (a component that float64 left just above 1 goes to 1),
+ * so |O - (1 - 8u) o| and |R - r| are at most sqrt(3) u.  The three numbers
+ * that f's computation rounds are at most |O| |R| <= (1 - 6.2 u)(1 + 1.8 u)
+ * plus two earlier roundings, less than 1, so each rounding is at most u: this
+ * is what the factor 1 - 8u is for.  By Cauchy and Schwarz
+ *
+ *		|f - (1 - 8u) o.r| <= (2 sqrt(3) + 3) u < 6.465 u
+ *
+ * but for terms below 2^-48, of which there are few: u^2, 2^-51, subnormal
+ * numbers, rounding of (1 - 8u) o in float64.
+ *
+ * Hence if o.n >= d - 2^-43, then f(n) >= (1 - 8u) d - 6.5 u, the floor.  d is
+ * at first what scan says of o.n, if its best is positive, and else nothing: a
+ * floor of -2, which any pair reaches.  Once redo has met a reference with a
+ * chord squared of s, s(n) <= L(s), and d is 1 - L(s)/2.  Floors are rounded
+ * down.
+ *
+ *
+ * Silent references
+ *
+ * A reference with the vector of an earlier one is never the first, so no
+ * filter needs to keep it.  Those that prepare finds are silenced, as is what
+ * fills up the last tile: q is 0, which is below the best wherever an
+ * observation is not ambiguous, and R is NaN, which reaches no floor.
+ */
+#ifndef GEONN_BRUTE_FILTER_CUH
+#define GEONN_BRUTE_FILTER_CUH
+
+#include <math.h>
+
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include "common/geodesy.h"
+#include "cuda/brute/brute.cuh"
+
+#define BLOCK_THREADS 256
+#define BLOCK_WARPS (BLOCK_THREADS / 32)
+#define ALL_LANES 0xFFFFFFFFu
+
+/*
+ * Observations that a warp of scan, and its block, works on, in groups of as
+ * many as a matrix has rows.
+ */
+#define SCAN_GROUP 16
+#define SCAN_GROUPS_PER_WARP 4
+#define SCAN_PER_WARP (SCAN_GROUP * SCAN_GROUPS_PER_WARP)
+#define SCAN_PER_BLOCK (SCAN_PER_WARP * BLOCK_WARPS)
+
+/* observations that a warp of redo, and its block, works on */
+#define REDO_PER_WARP 8
+#define REDO_PER_BLOCK (REDO_PER_WARP * BLOCK_WARPS)
+
+/* of the proof, for scan: 2^14, 28.45 u and 57 u; its dot products are 2^28 f */
+#define SCAN_UNIT 0x1p14
+#define SCAN_ERROR (28.45 * 0x1p-25)
+#define SCAN_MARGIN (57.0f * 0x1p-25f * 0x1p28f)
+
+/* for the others: 1 - 8u and 6.5 u */
+#define SHRINK (1.0 - 0x1p-22)
+#define DOT_ERROR (6.5 * 0x1p-25)
+
+/* a chord squared that no pair exceeds, a floor that every pair reaches */
+#define CHORD_SQUARED_ANY 5.0
+#define FLOOR_ANY -2.0f
+
+#define NO_REFERENCE UINT32_MAX
+
+static_assert(BRUTE_TILE == 4 * BLOCK_THREADS, "each thread stages 16 bytes of a column");
+
+/* float32 vectors of references, in shared memory */
+struct __align__(16) tile
+{
+	float		x[BRUTE_TILE];
+	float		y[BRUTE_TILE];
+	float		z[BRUTE_TILE];
+};
+
+/* float16 pieces of references, in shared memory, in the order that scan reads */
+struct __align__(16) scan_tile
+{
+	uint4		pieces[BRUTE_TILE];
+};
+
+/*
+ * What scan knows of an observation, as columns: dot products as integers.  A
+ * lane sees a quarter of the chunks, so there are four of each pair.
+ */
+struct scan_states
+{
+	int4	   *best;			/* [4] best, its chunk, the second, its chunk */
+	int		   *third;			/* the largest of all other chunks */
+};
+
+#define SCAN_STATE_BYTES (4 * sizeof(int4) + sizeof(int))
+
+/* what redo knows of an observation */
+struct redo_state
+{
+	double		limit;			/* s that the answer can't exceed */
+	double		distance;		/* of the best so far */
+	uint32_t	index;			/* of the best so far, or NO_REFERENCE */
+	float		floor;			/* dot product that the answer reaches */
+};
+
+/* Enqueue the making of references' pieces from their vectors. */
+extern cudaError_t arrange_launch(const struct brute_references *references,
+								  cudaStream_t stream);
+
+/*
+ * Enqueue a launch: of scan or redo for the tiles next_tile ... end_tile - 1,
+ * of decide or merge for all observations that they concern.
+ */
+extern cudaError_t scan_launch(const struct brute_search *search, uint32_t blocks,
+							   uint32_t end_tile);
+extern cudaError_t decide_launch(const struct brute_search *search);
+extern cudaError_t redo_launch(const struct brute_search *search, uint32_t blocks,
+							   uint32_t end_tile);
+extern cudaError_t merge_launch(const struct brute_search *search);
+
+/* blocks that one multiprocessor runs at the same time */
+extern cudaError_t scan_resident_blocks(int *blocks);
+extern cudaError_t redo_resident_blocks(int *blocks);
+
+/* blocks that have room for this many, each for so many */
+static inline uint32_t
+blocks_for(uint32_t items, uint32_t items_per_block)
+{
+	return (uint32_t) (((uint64_t) items + items_per_block - 1) / items_per_block);
+}
+
+static __device__ __forceinline__ float
+dot_product(float ax, float ay, float az, float bx, float by, float bz)
+{
+	return __fmaf_rn(az, bz, __fmaf_rn(ay, by, __fmul_rn(ax, bx)));
+}
+
+/* O of the essay */
+static __device__ __forceinline__ float
+shrunk_single(double component)
+{
+	return __double2float_rn(SHRINK * component);
+}
+
+static __device__ __forceinline__ struct geonn_vector
+load_vector(const double *x, const double *y, const double *z, size_t index)
+{
+	struct geonn_vector vector;
+
+	vector.x = x[index];
+	vector.y = y[index];
+	vector.z = z[index];
+	return vector;
+}
+
+/*
+ * Begin to copy a tile; the block's threads take 16 bytes of each column.
+ */
+static __device__ __forceinline__ void
+stage_tile(struct tile *tile, const struct brute_references *references, uint32_t number)
+{
+	uint32_t	place = 4 * threadIdx.x;
+	size_t		from = (size_t) number * BRUTE_TILE + place;
+
+	__pipeline_memcpy_async(&tile->x[place], &references->x_single[from], 16);
+	__pipeline_memcpy_async(&tile->y[place], &references->y_single[from], 16);
+	__pipeline_memcpy_async(&tile->z[place], &references->z_single[from], 16);
+}
+
+static __device__ __forceinline__ void
+stage_tile(struct scan_tile *tile, const struct brute_references *references, uint32_t number)
+{
+	const uint4 *from = (const uint4 *) references->pieces + (size_t) number * BRUTE_TILE;
+
+#pragma unroll
+	for (int i = 0; i < BRUTE_TILE / BLOCK_THREADS; i++)
+	{
+		uint32_t	place = threadIdx.x + i * BLOCK_THREADS;
+
+		__pipeline_memcpy_async(&tile->pieces[place], &from[place], 16);
+	}
+}
+
+/*
+ * Learn which tiles are this block's segment, as the range is cut evenly over
+ * grid.y, and begin to stage them.
+ */
+template<typename Tile>
+static __device__ __forceinline__ void
+begin_segment(Tile *tiles, const struct brute_references *references,
+			  uint32_t *first_tile, uint32_t *end_tile)
+{
+	uint32_t	share = (*end_tile - *first_tile + gridDim.y - 1) / gridDim.y;
+	uint32_t	first = *first_tile + blockIdx.y * share;
+
+	*first_tile = min(first, *end_tile);
+	*end_tile = min(first + share, *end_tile);
+	if (*first_tile < *end_tile)
+		stage_tile(&tiles[*first_tile % 2], references, *first_tile);
+	__pipeline_commit();
+}
+
+/*
+ * Wait for a tile of the segment while the next one is staged.  The block
+ * must have done with the one before.
+ */
+template<typename Tile>
+static __device__ __forceinline__ const Tile *
+take_tile(Tile *tiles, const struct brute_references *references,
+		  uint32_t number, uint32_t end_tile)
+{
+	if (number + 1 < end_tile)
+		stage_tile(&tiles[(number + 1) % 2], references, number + 1);
+	__pipeline_commit();
+	__pipeline_wait_prior(1);
+	__syncthreads();
+	return &tiles[number % 2];
+}
+
+static __device__ __forceinline__ double
+warp_smallest(double value)
+{
+	for (int distance = 16; distance > 0; distance /= 2)
+		value = fmin(value, __shfl_xor_sync(ALL_LANES, value, distance));
+	return value;
+}
+
+static __device__ __forceinline__ bool
+is_before(double distance, uint32_t index, double other_distance, uint32_t other_index)
+{
+	return distance < other_distance || (distance == other_distance && index < other_index);
+}
+
+/* the first of the lanes' pairs, in every lane */
+static __device__ __forceinline__ void
+warp_first(double *distance, uint32_t *index)
+{
+	for (int lanes = 16; lanes > 0; lanes /= 2)
+	{
+		double		other_distance = __shfl_xor_sync(ALL_LANES, *distance, lanes);
+		uint32_t	other_index = __shfl_xor_sync(ALL_LANES, *index, lanes);
+
+		if (is_before(other_distance, other_index, *distance, *index))
+		{
+			*distance = other_distance;
+			*index = other_index;
+		}
+	}
+}
+
+#endif							/* GEONN_BRUTE_FILTER_CUH */

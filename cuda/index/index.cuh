@@ -1,0 +1,146 @@
+/*
+ * index.cuh
+ *		The index of a dataset on a GPU, and the nearest reference by it.
+ */
+#ifndef GEONN_INDEX_CUH
+#define GEONN_INDEX_CUH
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+extern "C"
+{
+#include "common/protocol.h"
+#include "engine/search/index_shape.h"
+}
+
+/*
+ * Bytes of room where CUDA fails to say how many: more than any GPU has, so that
+ * they are refused, and so few that sums with them don't overflow.
+ */
+#define INDEX_NO_ROOM (SIZE_MAX / 4)
+
+/*
+ * A dataset's index (index_shape.h); addresses are the GPU's.  One block of
+ * memory, so that a peer copy and a different base address make another.
+ */
+struct index
+{
+	uint32_t	references;		/* at least 1 */
+	enum geonn_metric metric;	/* what the vectors are */
+	uint32_t	columns;		/* GEONN_COLUMN_... */
+	struct index_shape shape;	/* positions is known once it is built */
+
+	/* positions, filled up to a whole leaf with the last one */
+	double	   *x;				/* [positions] vectors */
+	double	   *y;
+	double	   *z;
+	uint32_t   *start;			/* [positions + 1] its references are start[i]
+								 * ... start[i + 1] - 1 of the sorted order */
+	int32_t    *group;			/* [positions], or NULL */
+
+	/* references in the sorted order */
+	uint32_t   *place;			/* [references] index in the dataset */
+	int64_t    *tag;			/* [references] */
+	int32_t    *identity;		/* [references], or NULL */
+
+	/* nodes of all levels, where shape says */
+	double	   *low_x;			/* [all_nodes] boxes */
+	double	   *low_y;
+	double	   *low_z;
+	double	   *high_x;
+	double	   *high_y;
+	double	   *high_z;
+	int32_t    *low_group;		/* [all_nodes], or NULL */
+	int32_t    *high_group;
+
+	/* [nodes of level 0] curve code of the first position of each leaf; only
+	 * for sorting observations, so without groups */
+	uint64_t   *leaf_code;
+};
+
+/*
+ * Lay out an index of up to this many references from address memory (NULL to
+ * learn only the size).  Returns the bytes taken.
+ */
+extern size_t index_place(void *memory, uint32_t references, enum geonn_metric metric,
+						  uint32_t columns, struct index *index);
+
+/*
+ * What an index is built from: the dataset's columns on the GPU, and room for
+ * the building.
+ */
+struct index_source
+{
+	const double *latitude;		/* [references] degrees */
+	const double *longitude;
+	const int64_t *tag;
+	const int32_t *group;		/* or NULL */
+	const int32_t *identity;	/* or NULL */
+};
+
+/* Bytes of room that index_build needs beside the index and its source. */
+extern size_t index_build_room(uint32_t references, uint32_t columns);
+
+/*
+ * Build an index that index_place has laid out.  Waits for the stream once, to
+ * learn the number of positions.  The room, of index_build_room() bytes, and
+ * the source may be freed once the stream has executed what was enqueued.
+ */
+extern cudaError_t index_build(struct index *index, const struct index_source *source,
+							   void *room, cudaStream_t stream);
+
+/*
+ * Find the nearest reference of each observation: the first in the order
+ * (distance, place).  For the sphere, without groups, identities and ties;
+ * the rest is neighbours.cuh's.
+ */
+struct index_nearest
+{
+	const struct index *index;
+	uint32_t	rows;			/* observations, at least 1 */
+	const double *latitude;		/* [rows] degrees, on the GPU */
+	const double *longitude;
+	double		max_distance;	/* metres, inclusive; may be infinite */
+
+	/*
+	 * Results on the GPU: at the observation's row, or, where row is not NULL,
+	 * in the order of the search, which leaves out nothing and writes faster,
+	 * with the number of the observation.  An observation without a neighbour
+	 * has distance infinity and tag 0.
+	 */
+	int64_t    *tag;			/* [rows] */
+	double	   *distance;		/* [rows] metres */
+	uint32_t   *row;			/* [rows], or NULL */
+
+	struct index_status *status;	/* on the GPU; zeroed by index_nearest_enqueue */
+	void	   *room;			/* of index_nearest_room() bytes */
+	cudaStream_t stream;
+	cudaEvent_t sorted;			/* to record when the observations are in
+								 * order, or NULL */
+};
+
+/* What the search tells the host, which copies it after a launch. */
+struct index_status
+{
+	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
+	uint32_t	unmatched;		/* observations without a neighbour */
+	uint32_t	ambiguous;		/* observations that float64 has to decide alone */
+	uint32_t	decided;		/* how many it has, or more if all */
+};
+
+/* Bytes of room for searching this many observations at a time. */
+extern size_t index_nearest_room(uint32_t rows);
+
+/*
+ * Enqueue the search.  Where its status has fewer decided than ambiguous, which
+ * happens where these took some 25 ms, index_nearest_decide() enqueues more of
+ * it, until that is no longer so.
+ */
+extern cudaError_t index_nearest_enqueue(const struct index_nearest *search);
+extern cudaError_t index_nearest_decide(const struct index_nearest *search);
+
+#endif							/* GEONN_INDEX_CUH */

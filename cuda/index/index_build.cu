@@ -1,0 +1,538 @@
+/*
+ * index_build.cu
+ *		Building the index of a dataset on a GPU.
+ *
+ * prepare	makes of each reference a record, its vector and its tag in one
+ *			sector of memory, and the code of its place on the curve.
+ * sort		brings (code, place in the dataset) into order, by as few passes as
+ *			cells of 2.4 m take; with groups a second sort, by group, follows.
+ *			Radix sort is stable, so equals stay in the dataset's order.
+ * fill		gathers the records in that order.  A warp makes a leaf: its
+ *			positions, its box, its code.  It counts the positions that differ
+ *			from the one before.
+ *
+ * Here the host waits, for that count.  If no references coincide, which is
+ * what fill takes for granted, only the levels above are left to do.
+ * Else the first reference of each position is selected, and fill makes the
+ * leaves of these once more.
+ *
+ * Cells of 2.4 m are too large where references are very dense or, worse, many of
+ * two or more places in one cell arrive in turns, so that none are neighbours.
+ * Where a whole leaf of different positions has one code, fill says so, and
+ * the order is made again: by a hash of the vector, which brings coincident
+ * references together, and then by the code of a cell of a centimetre.
+ *
+ * An index takes about 42 bytes a reference, with groups and identities 50.  While it is built,
+ * 69 more: 32 for the record, 24 for codes and places, as many again for the
+ * sort, less what it overlaps.
+ */
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+#include "common/spheroid.h"
+#include "cuda/base/columns.cuh"
+#include "cuda/index/index_walk.cuh"
+
+#define BLOCK_THREADS 256
+#define BLOCK_WARPS (BLOCK_THREADS / INDEX_WIDTH)
+
+/* a leaf's box smaller than this, about a cell of the code, is crowded */
+#define CROWDED_EXTENT 0x1p-21
+
+/* crowded leaves that are tolerated */
+#define CROWDED_LEAVES_MAX 8
+
+/* what the host waits for */
+struct build_status
+{
+	uint32_t	repeats;		/* references that coincide with the one before */
+	uint32_t	crowded;		/* leaves of different positions, all close together */
+	uint32_t	positions;		/* that were selected */
+};
+
+/* what references are sorted by, the last first */
+enum sort_key
+{
+	KEY_HASH,
+	KEY_CODE,					/* of 2.4 m */
+	KEY_FINE_CODE,				/* of a centimetre */
+	KEY_GROUP
+};
+
+struct build_room
+{
+	struct index_record *record;	/* [references] in the dataset's order; payload: tag */
+	uint64_t   *key;			/* [references] */
+	uint64_t   *sorted_key;		/* [references] */
+	uint32_t   *place;			/* [references] in the order so far */
+	uint32_t   *sorted_place;	/* [references] */
+	uint8_t    *is_first;		/* [references] of its position, sorted order */
+	struct build_status *status;
+	void	   *scratch;		/* CUB's */
+	size_t		scratch_bytes;
+	int			code_shift;		/* from sorted keys to leaf_code */
+};
+
+size_t
+index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_t columns,
+			struct index *index)
+{
+	struct index_shape shape = index_shape_of(references);
+	size_t		positions = (size_t) shape.nodes[0] * INDEX_WIDTH;
+	size_t		nodes = shape.all_nodes;
+	size_t		bytes = 0;
+
+	*index = {};
+	index->references = references;
+	index->metric = metric;
+	index->columns = columns;
+	index->shape = shape;
+	index->x = (double *) next_column(memory, &bytes, positions * sizeof(double));
+	index->y = (double *) next_column(memory, &bytes, positions * sizeof(double));
+	index->z = (double *) next_column(memory, &bytes, positions * sizeof(double));
+	index->start = (uint32_t *) next_column(memory, &bytes, (positions + 1) * sizeof(uint32_t));
+	index->place = (uint32_t *) next_column(memory, &bytes, references * sizeof(uint32_t));
+	index->tag = (int64_t *) next_column(memory, &bytes, references * sizeof(int64_t));
+	index->low_x = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->low_y = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->low_z = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->high_x = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->high_y = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	index->high_z = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	if (columns & GEONN_COLUMN_GROUP)
+	{
+		index->group = (int32_t *) next_column(memory, &bytes, positions * sizeof(int32_t));
+		index->low_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
+		index->high_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
+	}
+	else
+		index->leaf_code = (uint64_t *) next_column(memory, &bytes,
+											 shape.nodes[0] * sizeof(uint64_t));
+	if (columns & GEONN_COLUMN_IDENTITY)
+		index->identity = (int32_t *) next_column(memory, &bytes, references * sizeof(int32_t));
+	return bytes;
+}
+
+/*
+ * Lay out the room; *bytes is what it takes.
+ */
+static cudaError_t
+place_room(void *memory, uint32_t references, struct build_room *room, size_t *bytes)
+{
+	size_t		count = references;
+	size_t		sort_bytes = 0;
+	size_t		select_bytes = 0;
+	cudaError_t error;
+
+	if ((error = cub::DeviceRadixSort::SortPairs(NULL, sort_bytes, (uint64_t *) NULL,
+												 (uint64_t *) NULL, (uint32_t *) NULL,
+												 (uint32_t *) NULL, references)) != cudaSuccess ||
+		(error = cub::DeviceSelect::Flagged(NULL, select_bytes,
+											thrust::counting_iterator<uint32_t>(0),
+											(uint8_t *) NULL, (uint32_t *) NULL,
+											(uint32_t *) NULL, references)) != cudaSuccess)
+		return error;
+	*bytes = 0;
+	room->record = (struct index_record *) next_column(memory, bytes,
+													  count * sizeof(struct index_record));
+	room->key = (uint64_t *) next_column(memory, bytes, count * sizeof(uint64_t));
+	room->sorted_key = (uint64_t *) next_column(memory, bytes, count * sizeof(uint64_t));
+	room->place = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
+	room->sorted_place = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
+	room->is_first = (uint8_t *) next_column(memory, bytes, count);
+	room->status = (struct build_status *) next_column(memory, bytes, sizeof(struct build_status));
+	room->scratch_bytes = sort_bytes > select_bytes ? sort_bytes : select_bytes;
+	room->scratch = next_column(memory, bytes, room->scratch_bytes);
+	room->code_shift = 0;
+	return cudaSuccess;
+}
+
+size_t
+index_build_room(uint32_t references, uint32_t columns)
+{
+	struct build_room room;
+	size_t		bytes;
+
+	(void) columns;
+	return place_room(NULL, references, &room, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
+}
+
+/* blocks that have room for this many, each for so many */
+static uint32_t
+blocks_for(uint32_t items, uint32_t items_per_block)
+{
+	return (uint32_t) (((uint64_t) items + items_per_block - 1) / items_per_block);
+}
+
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+prepare_kernel(struct build_room room, struct index_source source, uint32_t references,
+			   enum geonn_metric metric)
+{
+	uint32_t	place = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	struct index_record record;
+
+	if (place >= references)
+		return;
+	if (metric == GEONN_METRIC_SPHEROID)
+		record.vector = geonn_spheroid_vector(source.latitude[place], source.longitude[place]);
+	else
+		record.vector = geonn_unit_vector(source.latitude[place], source.longitude[place]);
+	record.payload = (uint64_t) source.tag[place];
+	room.record[place] = record;
+	room.key[place] = index_code(record.vector);
+	room.place[place] = place;
+}
+
+static __device__ __forceinline__ uint64_t
+mix(uint64_t bits)
+{
+	bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
+	bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
+	return bits ^ (bits >> 31);
+}
+
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+key_kernel(struct build_room room, const int32_t *group, uint32_t references, enum sort_key kind)
+{
+	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	uint32_t	place;
+	struct geonn_vector vector;
+
+	if (index >= references)
+		return;
+	if (kind == KEY_HASH)
+		room.place[index] = index;	/* begin anew */
+	place = room.place[index];
+	if (kind == KEY_GROUP)
+	{
+		/* unsigned, in the order of the signed */
+		room.key[index] = (uint32_t) group[place] ^ 0x80000000u;
+		return;
+	}
+	vector = room.record[place].vector;
+	if (kind == KEY_HASH)
+		room.key[index] = mix(__double_as_longlong(vector.x) +
+							  mix(__double_as_longlong(vector.y) +
+								  mix(__double_as_longlong(vector.z))));
+	else
+		room.key[index] = space_curve_code(vector, SPACE_CURVE_LEVELS);
+}
+
+/*
+ * The box of what the warp's lanes have: lane 0 gets its low corner, lane
+ * INDEX_WIDTH / 2 the negated high one.  Half a warp takes care of each.
+ */
+static __device__ __forceinline__ struct geonn_vector
+warp_corner(struct geonn_vector low, struct geonn_vector high)
+{
+	bool		is_low = index_lane() < INDEX_WIDTH / 2;
+	struct geonn_vector corner;
+	struct geonn_vector sent;
+
+	corner.x = is_low ? low.x : -high.x;
+	corner.y = is_low ? low.y : -high.y;
+	corner.z = is_low ? low.z : -high.z;
+	sent.x = is_low ? -high.x : low.x;
+	sent.y = is_low ? -high.y : low.y;
+	sent.z = is_low ? -high.z : low.z;
+	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+	{
+		corner.x = fmin(corner.x, __shfl_xor_sync(INDEX_ALL_LANES, sent.x, lanes));
+		corner.y = fmin(corner.y, __shfl_xor_sync(INDEX_ALL_LANES, sent.y, lanes));
+		corner.z = fmin(corner.z, __shfl_xor_sync(INDEX_ALL_LANES, sent.z, lanes));
+		sent = corner;
+	}
+	return corner;
+}
+
+static __device__ __forceinline__ void
+store_corner(const struct index *index, size_t node, struct geonn_vector corner)
+{
+	if (index_lane() == 0)
+	{
+		index->low_x[node] = corner.x;
+		index->low_y[node] = corner.y;
+		index->low_z[node] = corner.z;
+	}
+	else if (index_lane() == INDEX_WIDTH / 2)
+	{
+		index->high_x[node] = -corner.x;
+		index->high_y[node] = -corner.y;
+		index->high_z[node] = -corner.z;
+	}
+}
+
+/* is the box of these corners, in lane 0 that is, a crowded one? */
+static __device__ __forceinline__ bool
+is_small(struct geonn_vector corner)
+{
+	double		x = corner.x + __shfl_down_sync(INDEX_ALL_LANES, corner.x, INDEX_WIDTH / 2);
+	double		y = corner.y + __shfl_down_sync(INDEX_ALL_LANES, corner.y, INDEX_WIDTH / 2);
+	double		z = corner.z + __shfl_down_sync(INDEX_ALL_LANES, corner.z, INDEX_WIDTH / 2);
+
+	return fmin(fmin(x, y), z) > -CROWDED_EXTENT;
+}
+
+/* are these two references of one place and group? */
+static __device__ __forceinline__ bool
+coincide(const struct index_source *source, enum geonn_metric metric, uint32_t place,
+		 struct geonn_vector vector, uint32_t other_place, struct geonn_vector other)
+{
+	if (vector.x != other.x || vector.y != other.y || vector.z != other.z)
+		return false;
+	if (source->group != NULL && source->group[place] != source->group[other_place])
+		return false;
+	if (metric == GEONN_METRIC_SPHEROID)
+	{
+		/* equal vectors do not imply equal geodesics (spheroid.h) */
+		double		latitude = source->latitude[place];
+		double		longitude = source->longitude[place];
+		double		other_latitude = source->latitude[other_place];
+		double		other_longitude = source->longitude[other_place];
+
+		geonn_spheroid_canonical(&latitude, &longitude);
+		geonn_spheroid_canonical(&other_latitude, &other_longitude);
+		return latitude == other_latitude && longitude == other_longitude;
+	}
+	return true;
+}
+
+/*
+ * What each sorted reference has for itself, and whether it is the first of
+ * its position; all lanes take part.
+ */
+static __device__ __forceinline__ void
+fill_reference(const struct index *index, const struct build_room *room,
+			   const struct index_source *source, uint32_t number, uint32_t place,
+			   const struct index_record *record, bool is_close)
+{
+	bool		present = number < index->references;
+	uint32_t	other_place = __shfl_up_sync(INDEX_ALL_LANES, place, 1);
+	struct geonn_vector other;
+	bool		is_repeat;
+	uint32_t	firsts;
+	uint32_t	repeats;
+
+	other.x = __shfl_up_sync(INDEX_ALL_LANES, record->vector.x, 1);
+	other.y = __shfl_up_sync(INDEX_ALL_LANES, record->vector.y, 1);
+	other.z = __shfl_up_sync(INDEX_ALL_LANES, record->vector.z, 1);
+	if (index_lane() == 0 && number > 0)
+	{
+		other_place = room->place[number - 1];
+		other = room->record[other_place].vector;
+	}
+	is_repeat = present && number > 0 &&
+		coincide(source, index->metric, place, record->vector, other_place, other);
+	if (present)
+	{
+		index->place[number] = place;
+		index->tag[number] = (int64_t) record->payload;
+		index->start[number] = number;
+		if (index->identity != NULL)
+			index->identity[number] = source->identity[place];
+		room->is_first[number] = !is_repeat;
+	}
+
+	firsts = __ballot_sync(INDEX_ALL_LANES, present && !is_repeat);
+	repeats = __ballot_sync(INDEX_ALL_LANES, is_repeat);
+	if (index_lane() == 0)
+	{
+		if (is_close && firsts >> 1 != 0)
+			atomicAdd(&room->status->crowded, 1);
+		if (repeats != 0)
+			atomicAdd(&room->status->repeats, __popc(repeats));
+	}
+}
+
+/*
+ * Each warp makes a leaf.  Before the positions are known every sorted reference is one.
+ */
+template <bool positions_known>
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+fill_kernel(const __grid_constant__ struct index index,
+			const __grid_constant__ struct build_room room,
+			const __grid_constant__ struct index_source source)
+{
+	uint32_t	leaf = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
+	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	uint32_t	number = min(position, index.shape.positions - 1);
+	uint32_t	place;
+	struct index_record record;
+	struct geonn_vector corner;
+
+	if (leaf >= index.shape.nodes[0])
+		return;
+	if (positions_known)
+		number = index.start[number];
+	place = room.place[number];
+	record = room.record[place];
+	corner = warp_corner(record.vector, record.vector);
+	store_corner(&index, leaf, corner);
+	if (!positions_known)
+		fill_reference(&index, &room, &source, position, place, &record, is_small(corner));
+
+	index.x[position] = record.vector.x;
+	index.y[position] = record.vector.y;
+	index.z[position] = record.vector.z;
+	if (index.group != NULL)
+	{
+		int32_t		group = source.group[place];
+
+		index.group[position] = group;
+		if (index_lane() == 0)
+			index.low_group[leaf] = group;
+		if (index_lane() == INDEX_WIDTH - 1)
+			index.high_group[leaf] = group;
+	}
+	else if (index_lane() == 0)
+		index.leaf_code[leaf] = room.sorted_key[number] >> room.code_shift;
+
+	if (position == index.shape.positions - 1)
+		index.start[position + 1] = index.references;
+}
+
+/*
+ * Each warp makes a node of a level above the leaves.
+ */
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+level_kernel(const __grid_constant__ struct index index, int level)
+{
+	uint32_t	node = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
+	uint32_t	child = min(node * INDEX_WIDTH + index_lane(), index.shape.nodes[level - 1] - 1);
+	size_t		from = (size_t) index.shape.first[level - 1] + child;
+	size_t		to = (size_t) index.shape.first[level] + node;
+	struct geonn_vector low;
+	struct geonn_vector high;
+
+	if (node >= index.shape.nodes[level])
+		return;
+	low.x = index.low_x[from];
+	low.y = index.low_y[from];
+	low.z = index.low_z[from];
+	high.x = index.high_x[from];
+	high.y = index.high_y[from];
+	high.z = index.high_z[from];
+	store_corner(&index, to, warp_corner(low, high));
+	if (index.group != NULL)
+	{
+		/* sorted by group, so the first and the last have all between them */
+		if (index_lane() == 0)
+			index.low_group[to] = index.low_group[from];
+		if (index_lane() == INDEX_WIDTH - 1)
+			index.high_group[to] = index.high_group[from];
+	}
+}
+
+/*
+ * Sort the places by one key, stably; the keys are made unless they are there.
+ */
+static cudaError_t
+sort_by(struct build_room *room, const struct index_source *source, uint32_t references,
+		enum sort_key kind, bool have_keys, cudaStream_t stream)
+{
+	int			levels = kind == KEY_CODE ? INDEX_CODE_LEVELS : SPACE_CURVE_LEVELS;
+	int			bits = kind == KEY_HASH ? 64 : kind == KEY_GROUP ? 32 : 3 + 2 * levels;
+	size_t		scratch_bytes = room->scratch_bytes;
+	uint32_t   *place = room->place;
+	cudaError_t error;
+
+	if (!have_keys)
+	{
+		key_kernel<<<blocks_for(references, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+			(*room, source->group, references, kind);
+		if ((error = cudaGetLastError()) != cudaSuccess)
+			return error;
+	}
+	error = cub::DeviceRadixSort::SortPairs(room->scratch, scratch_bytes, room->key,
+											room->sorted_key, room->place, room->sorted_place,
+											references, 0, bits, stream);
+	room->place = room->sorted_place;
+	room->sorted_place = place;
+	room->code_shift = 2 * (levels - INDEX_CODE_LEVELS);
+	return error;
+}
+
+/* fill, and wait for the status */
+static cudaError_t
+fill(const struct index *index, const struct build_room *room, const struct index_source *source,
+	 struct build_status *status, cudaStream_t stream)
+{
+	cudaError_t error;
+
+	if ((error = cudaMemsetAsync(room->status, 0, sizeof(*status), stream)) != cudaSuccess)
+		return error;
+	fill_kernel<false> <<<blocks_for(index->shape.nodes[0], BLOCK_WARPS), BLOCK_THREADS, 0, stream>>>
+		(*index, *room, *source);
+	if ((error = cudaGetLastError()) != cudaSuccess ||
+		(error = cudaMemcpyAsync(status, room->status, sizeof(*status), cudaMemcpyDeviceToHost,
+								 stream)) != cudaSuccess)
+		return error;
+	return cudaStreamSynchronize(stream);
+}
+
+/* the leaves, where references coincide: fewer positions */
+static cudaError_t
+fill_positions(const struct index *index, struct build_room *room,
+			   const struct index_source *source, cudaStream_t stream)
+{
+	size_t		scratch_bytes = room->scratch_bytes;
+	cudaError_t error;
+
+	error = cub::DeviceSelect::Flagged(room->scratch, scratch_bytes,
+									   thrust::counting_iterator<uint32_t>(0), room->is_first,
+									   index->start, &room->status->positions,
+									   index->references, stream);
+	if (error != cudaSuccess)
+		return error;
+	fill_kernel<true> <<<blocks_for(index->shape.nodes[0], BLOCK_WARPS), BLOCK_THREADS, 0, stream>>>
+		(*index, *room, *source);
+	return cudaGetLastError();
+}
+
+cudaError_t
+index_build(struct index *index, const struct index_source *source, void *memory,
+			cudaStream_t stream)
+{
+	uint32_t	references = index->references;
+	bool		has_groups = index->group != NULL;
+	struct build_status status;
+	struct build_room room;
+	size_t		bytes;
+	cudaError_t error;
+
+	if ((error = place_room(memory, references, &room, &bytes)) != cudaSuccess)
+		return error;
+	index->shape = index_shape_of(references);
+	prepare_kernel<<<blocks_for(references, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+		(room, *source, references, index->metric);
+	if ((error = cudaGetLastError()) != cudaSuccess ||
+		(error = sort_by(&room, source, references, KEY_CODE, true, stream)) != cudaSuccess ||
+		(has_groups &&
+		 (error = sort_by(&room, source, references, KEY_GROUP, false, stream)) != cudaSuccess) ||
+		(error = fill(index, &room, source, &status, stream)) != cudaSuccess)
+		return error;
+
+	if (status.crowded > CROWDED_LEAVES_MAX &&
+		((error = sort_by(&room, source, references, KEY_HASH, false, stream)) != cudaSuccess ||
+		 (error = sort_by(&room, source, references, KEY_FINE_CODE, false, stream)) != cudaSuccess ||
+		 (has_groups &&
+		  (error = sort_by(&room, source, references, KEY_GROUP, false, stream)) != cudaSuccess) ||
+		 (error = fill(index, &room, source, &status, stream)) != cudaSuccess))
+		return error;
+
+	if (status.repeats > 0)
+	{
+		index->shape = index_shape_of(references - status.repeats);
+		if ((error = fill_positions(index, &room, source, stream)) != cudaSuccess)
+			return error;
+	}
+	for (int level = 1; level < index->shape.levels; level++)
+	{
+		level_kernel<<<blocks_for(index->shape.nodes[level], BLOCK_WARPS), BLOCK_THREADS, 0,
+			stream>>> (*index, level);
+		if ((error = cudaGetLastError()) != cudaSuccess)
+			return error;
+	}
+	return cudaSuccess;
+}

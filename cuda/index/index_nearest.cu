@@ -1,0 +1,633 @@
+/*
+ * index_nearest.cu
+ *		The nearest reference of each observation, by the index, on a GPU.
+ *
+ * Observations come in the order of the curve (index_order.cu).  A warp answers
+ * a group of 64 that follow each other, two for each lane, in rounds:
+ *
+ *	1. One that is left, from the middle, is the anchor.  The leaf where the
+ *	   curve would put it shows how dense references are there.  Those within
+ *	   some times that distance are the round's members.
+ *	2. One walk of the index, from the anchor, brings the leaves that may hold
+ *	   the nearest of any member.  Every lane compares its observations with
+ *	   each position, in float32, and keeps the least value and the second one.
+ *	   How far from the anchor a member's nearest can be bounds the walk.
+ *	3. Where the second value is so much larger that no other position can be
+ *	   before the best one, that one's distance is calculated, in float64, and
+ *	   written.  All others are listed as ambiguous.
+ *
+ * Then a warp for each ambiguous observation decides it in float64 alone.  That
+ * is 10 of a million where there are many observations for each reference, but all
+ * where there are few, and groups are not worthwhile.  Observations may need
+ * any number of leaves, so these launches end in time (warp_share.cuh) and are
+ * repeated, while groups look at GROUP_LEAVES_MAX leaves at most.
+ *
+ *
+ * Why the answer is exact
+ *
+ * Notation and (1) are anchor.cuh's: v is what a lane computes for a position,
+ * s - |o|^2 but for E (|o|^2 + s).
+ *
+ * Take two positions b and c.  margin_of() is M = 2^-17 (f + |o|^2) + 2^-120,
+ * where f = v_b + |o|^2 is s_b but for (1) and a few u; all that these
+ * and the rounding of sums with M do is less than 2^-23 (|o|^2 + s_b).  If
+ *
+ *		v_c > v_b + M
+ *
+ * then by (1), for both, s_c (1 + E) > s_b (1 - E) + M - 2 E |o|^2 - 2^-23 (|o|^2 +
+ * s_b).  As 2 E + 2^-23 < 0.45 * 2^-17, the terms in |o|^2 leave something,
+ * and s_c > s_b (1 + 0.5 * 2^-17).  That exceeds geonn_chord_limit(s_b), which is
+ * s_b (1 + 2^-46), and so c's distance exceeds b's.  What underflows in float32 is
+ * below 2^-140, for which M's 2^-120 makes up.
+ *
+ * So a position compared but not kept does not come first (3.).  One that is
+ * not compared is farther from the anchor than the reach at that time.  A reach
+ * is at least, for every member, |o| + sqrt(f + M) with its best until then, or |o| +
+ * the limit's root; so s_c > f + M, from which the same follows, for the best of
+ * then and for any better one, or c is beyond max_distance.  In the beginning
+ * it is |o| + |o| + |r| for the anchor's nearest r in the first leaf: what is
+ * beyond comes after r, and r is compared.  Roots are calculated to 2^-22, and
+ * factors ANCHOR_ABOVE, 2^-20 more than 1, round up whatever bounds something.  Boxes
+ * and positions are left out by the anchor's float64 (index_walk.cuh).
+ *
+ * Anything compared twice, or with observations that are no members, does no
+ * harm.  decide leaves out what exceeds geonn_chord_limit() of some position's
+ * squared chord, or geonn_radius_limit(max_distance), and compares all others by
+ * (distance, place).  Coincident references are one position, which begins
+ * with the first of them.
+ */
+#include "cuda/index/anchor.cuh"
+#include "cuda/index/index_order.cuh"
+#include "cuda/index/warp_share.cuh"
+
+#define BLOCK_WARPS WARP_BLOCK_WARPS
+#define SEARCH_BLOCKS 7			/* on each multiprocessor */
+
+/* observations that a lane, and its warp, works on */
+#define PER_LANE 2
+#define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
+
+/* leaves that a group looks at before it leaves its observations to decide */
+#define GROUP_LEAVES_MAX 64
+
+/* references for each observation from which on no group is searched */
+#define SPARSE 32
+
+/* the anchor's surroundings reach twice as far as so many positions of its leaf */
+#define SURROUNDINGS 8
+
+/* more positions than these are compared in two steps, the nearer ones first */
+#define MANY 8
+
+/* observations that a round must finish for another to be worthwhile */
+#define ROUND_ROWS_MIN 8
+
+/* what the kernels know of a search */
+struct nearest_task
+{
+	double		max_distance;
+	double		chord_limit;	/* squared chord that no match exceeds */
+	float		square_limit;	/* the same, above the true square */
+	float		length_limit;	/* its root */
+	int64_t    *tag;
+	double	   *distance;
+	uint32_t   *row;
+	struct index_status *status;
+	struct index_order order;	/* its keys become the list of ambiguous slots */
+	float		spread;			/* squares of members to those of surroundings */
+	uint32_t	leaves_max;		/* for a group */
+};
+
+/* an observation of a lane */
+struct seeker
+{
+	struct anchor_offset offset;
+	float		best;			/* least comparison value */
+	float		second;			/* of any other */
+	uint32_t	position;		/* that of best */
+};
+
+static __device__ __forceinline__ bool
+is_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
+{
+	return distance < other_distance || (distance == other_distance && place < other_place);
+}
+
+/* Write the answer of a slot: a reference, by its sorted number, or none. */
+static __device__ __forceinline__ void
+write_answer(const struct index *index, const struct nearest_task *task, uint32_t slot,
+			 uint32_t row, double distance, uint32_t number)
+{
+	bool		matched = distance <= task->max_distance && distance < INFINITY;
+	uint32_t	at = task->row != NULL ? slot : row;
+
+	if (task->row != NULL)
+		__stcs(&task->row[slot], row);
+	__stcs(&task->distance[at], matched ? distance : INFINITY);
+	__stcs((long long *) &task->tag[at], matched ? index->tag[number] : 0);
+	if (!matched)
+		atomicAdd(&task->status->unmatched, 1);
+}
+
+static __device__ __forceinline__ struct seeker
+make_seeker(struct geonn_vector vector, struct geonn_vector anchor)
+{
+	struct seeker seeker;
+
+	seeker.offset = anchor_offset_of(vector, anchor);
+	seeker.best = INFINITY;
+	seeker.second = INFINITY;
+	seeker.position = 0;
+	return seeker;
+}
+
+/*
+ * Compare all lanes' observations with those positions of a leaf, staged in
+ * shared memory, that the mask names.
+ */
+static __device__ __forceinline__ void
+compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, uint32_t mask)
+{
+	while (mask != 0)
+	{
+		uint32_t	place = __ffs(mask) - 1;
+		float4		reference = staged[place];
+
+		mask &= mask - 1;
+#pragma unroll
+		for (int j = 0; j < PER_LANE; j++)
+		{
+			struct seeker *seeker = &seekers[j];
+			float		value = anchor_value(&seeker->offset, reference);
+
+			seeker->second = fminf(seeker->second, fmaxf(seeker->best, value));
+			if (value < seeker->best)
+				seeker->position = leaf * INDEX_WIDTH + place;
+			seeker->best = fminf(seeker->best, value);
+		}
+	}
+}
+
+/* the square of the distance to the best so far, more or less */
+static __device__ __forceinline__ float
+best_square(const struct seeker *seeker)
+{
+	return fmaxf(seeker->best + seeker->offset.square, 0.0f);
+}
+
+static __device__ __forceinline__ float
+margin_of(const struct seeker *seeker)
+{
+	return __fmaf_rn(ANCHOR_MARGIN, best_square(seeker) + seeker->offset.square, ANCHOR_FLOOR);
+}
+
+/* how far from the anchor the nearest of the lanes' members can be */
+static __device__ __forceinline__ float
+reach_of_members(const struct seeker *seekers, const bool *member, float square_limit)
+{
+	float		reach = 0.0f;
+
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+		if (member[j])
+		{
+			float		square = best_square(&seekers[j]) + margin_of(&seekers[j]);
+
+			reach = fmaxf(reach, seekers[j].offset.norm + anchor_root_above(fminf(square, square_limit)));
+		}
+	return anchor_largest(reach * ANCHOR_ABOVE);
+}
+
+/* put slots on the list of ambiguous ones; all lanes take part */
+static __device__ __forceinline__ void
+list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
+{
+	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, ambiguous);
+	uint32_t	first = 0;
+
+	if (index_lane() == 0)
+		first = atomicAdd(&task->status->ambiguous, __popc(lanes));
+	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
+	if (ambiguous)
+		task->order.key[first + __popc(lanes & ((1u << index_lane()) - 1))] = slot;
+}
+
+/*
+ * Load the lanes' records.  Two lanes load one record at a time, which asks
+ * for each sector once, and past the first cache, where they would displace the
+ * index.
+ */
+static __device__ __forceinline__ struct index_record
+load_record(const struct index_record *records, uint32_t row)
+{
+	bool		is_odd = index_lane() % 2 != 0;
+	uint32_t	other = __shfl_xor_sync(INDEX_ALL_LANES, row, 1);
+	double2		even_half = __ldcg((const double2 *) &records[is_odd ? other : row] + is_odd);
+	double2		odd_half = __ldcg((const double2 *) &records[is_odd ? row : other] + is_odd);
+	double2		kept = is_odd ? odd_half : even_half;
+	double2		sent = is_odd ? even_half : odd_half;
+	double2		received;
+	struct index_record record;
+
+	received.x = __shfl_xor_sync(INDEX_ALL_LANES, sent.x, 1);
+	received.y = __shfl_xor_sync(INDEX_ALL_LANES, sent.y, 1);
+	record.vector.x = is_odd ? received.x : kept.x;
+	record.vector.y = is_odd ? received.y : kept.y;
+	record.vector.z = is_odd ? kept.x : received.x;
+	record.payload = __double_as_longlong(is_odd ? kept.y : received.y);
+	return record;
+}
+
+/*
+ * An observation that is left: from the middle of the group, or next to it.
+ * False where none is left.
+ */
+static __device__ __forceinline__ bool
+choose_anchor(const struct index_record *records, const uint32_t *left,
+			  struct index_record *anchor)
+{
+	struct index_record chosen = records[0];
+	uint32_t	source = 0;
+
+#pragma unroll
+	for (int j = 0; j < PER_LANE / 2; j++)
+		if (left[j] != 0)
+		{
+			chosen = records[j];
+			source = 32 - __clz(left[j]);
+		}
+#pragma unroll
+	for (int j = PER_LANE - 1; j >= PER_LANE / 2; j--)
+		if (left[j] != 0)
+		{
+			chosen = records[j];
+			source = __ffs(left[j]);
+		}
+	if (source == 0)
+		return false;
+	source--;
+	anchor->vector.x = __shfl_sync(INDEX_ALL_LANES, chosen.vector.x, source);
+	anchor->vector.y = __shfl_sync(INDEX_ALL_LANES, chosen.vector.y, source);
+	anchor->vector.z = __shfl_sync(INDEX_ALL_LANES, chosen.vector.z, source);
+	anchor->payload = __shfl_sync(INDEX_ALL_LANES, chosen.payload, source);
+	return true;
+}
+
+/* what a warp has of its group of neighbouring observations */
+struct group
+{
+	uint32_t	first_slot;		/* this lane's */
+	uint32_t	leaves_left;	/* to look at */
+	uint32_t	row[PER_LANE];
+	struct index_record record[PER_LANE];
+	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
+};
+
+static __device__ __forceinline__ void
+load_group(struct group *group, const struct index_order *order)
+{
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		uint32_t	slot = group->first_slot + j * INDEX_WIDTH;
+
+		group->left[j] = __ballot_sync(INDEX_ALL_LANES, slot < order->rows);
+		group->row[j] = __ldcs(&order->sorted_row[min(slot, order->rows - 1)]);
+	}
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+		group->record[j] = load_record(order->record, group->row[j]);
+}
+
+/*
+ * At the anchor's own leaf: only those of its surroundings remain members.
+ * Returns how far from the anchor the nearest of them can be.  The square is
+ * that of the lane's position, if it is present.
+ */
+static __device__ __forceinline__ float
+choose_members(const struct seeker *seekers, bool *member, const struct nearest_task *task,
+			   bool present, float square)
+{
+	float		least = anchor_smallest(present ? square : INFINITY);
+	float		size = anchor_nth_smallest(present ? square : INFINITY, SURROUNDINGS);
+	float		norm = 0.0f;
+
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		member[j] = member[j] && seekers[j].offset.square <= task->spread * size;
+		if (member[j])
+			norm = fmaxf(norm, seekers[j].offset.norm);
+	}
+	norm = anchor_largest(norm);
+
+	/* none is farther from the anchor's nearest than this */
+	return (norm + fminf(norm + anchor_root_above(least + ANCHOR_FLOOR), task->length_limit)) *
+		ANCHOR_ABOVE;
+}
+
+/*
+ * Compare all lanes' observations with those positions of the staged leaf that
+ * are in reach.  The square is that of the lane's position, if it is present.
+ * Returns the reach afterwards.
+ */
+static __device__ __forceinline__ float
+compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_task *task,
+			 const float4 *staged, uint32_t leaf, bool present, float square, float reach)
+{
+	uint32_t	mask = __ballot_sync(INDEX_ALL_LANES,
+									 present && square <= reach * reach * ANCHOR_ABOVE);
+
+	if (mask == 0)
+		return reach;
+	if (__popc(mask) > MANY)
+	{
+		/* half of them may do, the nearer ones that is */
+		uint32_t	nearer = __ballot_sync(INDEX_ALL_LANES,
+										   present && square <= 0.25f * reach * reach);
+
+		if (nearer != 0)
+		{
+			compare_positions(seekers, staged, leaf, nearer);
+			reach = reach_of_members(seekers, member, task->square_limit);
+			mask = ~nearer &
+				__ballot_sync(INDEX_ALL_LANES,
+							  present && square <= reach * reach * ANCHOR_ABOVE);
+		}
+	}
+	compare_positions(seekers, staged, leaf, mask);
+	return reach_of_members(seekers, member, task->square_limit);
+}
+
+/*
+ * Go through the leaves around an anchor, its own first, until none is left
+ * that its members need, or that the group may look at.
+ */
+static __device__ __forceinline__ void
+search_leaves(struct group *group, struct seeker *seekers, bool *member,
+			  const struct index *index, const struct nearest_task *task, float4 *staged,
+			  const struct index_record *anchor)
+{
+	struct index_walk walk;
+	uint32_t	leaf;
+	bool		is_home = true;
+	float		reach = INFINITY;
+
+	index_walk_begin(&walk, index, anchor->vector, 0, index_order_home(index, anchor->payload));
+	while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
+	{
+		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		bool		present = position < index->shape.positions;
+		struct geonn_vector vector = index_vector(index, position);
+		float4		place = anchor_place(vector, anchor->vector);
+
+		if (group->leaves_left == 0)
+			break;
+		group->leaves_left--;
+		__syncwarp();			/* all have done with the leaf before */
+		staged[index_lane()] = place;
+		__syncwarp();
+
+		if (is_home)
+			reach = choose_members(seekers, member, task, present, place.w);
+		is_home = false;
+		reach = compare_leaf(seekers, member, task, staged, leaf, present, place.w, reach);
+	}
+}
+
+/*
+ * Answer the members of a round, or list them as ambiguous.  A round that
+ * finishes few is the last, and decide has the others.
+ */
+static __device__ __forceinline__ void
+answer_members(struct group *group, const struct seeker *seekers, bool *member,
+			   const struct index *index, const struct nearest_task *task)
+{
+	uint32_t	finished = 0;
+	bool		is_last;
+
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+		finished += __popc(__ballot_sync(INDEX_ALL_LANES, member[j]));
+	is_last = group->leaves_left == 0 || finished < ROUND_ROWS_MIN;
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		uint32_t	slot = group->first_slot + j * INDEX_WIDTH;
+		bool		is_left = group->left[j] >> index_lane() & 1;
+		bool		found = seekers[j].best < INFINITY;
+		bool		ambiguous;
+
+		if (group->leaves_left == 0)
+			member[j] = false;
+		ambiguous = member[j] ?
+			found && !(seekers[j].second > seekers[j].best + margin_of(&seekers[j])) :
+			is_left && is_last;
+		if (__any_sync(INDEX_ALL_LANES, ambiguous))
+			list_slot(task, slot, ambiguous);
+		if (member[j] && !ambiguous)
+		{
+			uint32_t	position = seekers[j].position;
+			double		distance = found ?
+				geonn_distance_of(group->record[j].vector, index_vector(index, position)) : INFINITY;
+
+			if (index->references != index->shape.positions)
+				position = index->start[position];
+			write_answer(index, task, slot, group->row[j], distance, position);
+		}
+		group->left[j] &= ~__ballot_sync(INDEX_ALL_LANES, member[j]);
+		if (is_last)
+			group->left[j] = 0;
+	}
+}
+
+/*
+ * Each warp answers a group of neighbouring observations, in rounds: each has
+ * an anchor, and finishes the observations in its surroundings.
+ */
+static __global__ void __launch_bounds__(WARP_BLOCK_THREADS, SEARCH_BLOCKS)
+search_kernel(const __grid_constant__ struct index index,
+			  const __grid_constant__ struct nearest_task task)
+{
+	__shared__ float4 staged_leaves[BLOCK_WARPS][INDEX_WIDTH];
+	float4	   *staged = staged_leaves[threadIdx.x / INDEX_WIDTH];
+	uint32_t	number = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
+	struct group group;
+	struct index_record anchor;
+
+	if ((uint64_t) number * GROUP_ROWS >= task.order.rows)
+		return;
+	group.first_slot = number * GROUP_ROWS + index_lane();
+	group.leaves_left = task.leaves_max;
+	load_group(&group, &task.order);
+	while (choose_anchor(group.record, group.left, &anchor))
+	{
+		struct seeker seekers[PER_LANE];
+		bool		member[PER_LANE];
+
+#pragma unroll
+		for (int j = 0; j < PER_LANE; j++)
+		{
+			seekers[j] = make_seeker(group.record[j].vector, anchor.vector);
+			member[j] = group.left[j] >> index_lane() & 1;
+		}
+		search_leaves(&group, seekers, member, &index, &task, staged, &anchor);
+		answer_members(&group, seekers, member, &index, &task);
+	}
+}
+
+/*
+ * Each warp decides an ambiguous observation, in float64 alone.
+ */
+static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
+decide_kernel(const __grid_constant__ struct index index,
+			  const __grid_constant__ struct nearest_task task)
+{
+	struct warp_share share;
+	uint32_t	listed;
+
+	warp_share_begin(&share, &task.status->decided, task.status->ambiguous, true);
+	while (warp_share_next(&share, &listed))
+	{
+		uint32_t	slot = task.order.key[listed];
+		uint32_t	row = task.order.sorted_row[slot];
+		struct index_record record = task.order.record[row];
+		double		limit = task.chord_limit;
+		double		best_distance = INFINITY;
+		uint32_t	best_place = INDEX_NONE;
+		uint32_t	best_number = INDEX_NONE;
+		struct index_walk walk;
+		uint32_t	leaf;
+
+		index_walk_begin(&walk, &index, record.vector, 0,
+						 index_order_home(&index, record.payload));
+		while (index_walk_next(&walk, limit, &leaf))
+		{
+			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+			struct geonn_vector vector = index_vector(&index, position);
+			double		square = geonn_chord_squared(record.vector, vector);
+			double		least = position < index.shape.positions ? square : INFINITY;
+
+			square = least;
+			if (!__any_sync(INDEX_ALL_LANES, square <= limit))
+				continue;
+			for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+				least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
+			limit = fmin(limit, geonn_chord_limit(least));
+			if (square <= limit)
+			{
+				double		distance = geonn_distance_of(record.vector, vector);
+				uint32_t	reference = index.start[position];
+				uint32_t	place = index.place[reference];
+
+				if (is_before(distance, place, best_distance, best_place))
+				{
+					best_distance = distance;
+					best_place = place;
+					best_number = reference;
+				}
+			}
+		}
+
+		for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+		{
+			double		distance = __shfl_xor_sync(INDEX_ALL_LANES, best_distance, lanes);
+			uint32_t	place = __shfl_xor_sync(INDEX_ALL_LANES, best_place, lanes);
+			uint32_t	number = __shfl_xor_sync(INDEX_ALL_LANES, best_number, lanes);
+
+			if (is_before(distance, place, best_distance, best_place))
+			{
+				best_distance = distance;
+				best_place = place;
+				best_number = number;
+			}
+		}
+		if (index_lane() == 0)
+			write_answer(&index, &task, slot, row, best_distance, best_number);
+	}
+}
+
+/*
+ * What the kernels need to know; all but the order is enough to decide.
+ */
+static cudaError_t
+make_task(const struct index_nearest *search, struct nearest_task *task)
+{
+	double		references_a_row = (double) search->index->shape.positions / search->rows;
+	size_t		bytes;
+
+	task->max_distance = search->max_distance;
+	task->chord_limit = geonn_radius_limit(search->max_distance);
+	task->square_limit = (float) (task->chord_limit * (1.0 + 0x1p-20)) + ANCHOR_FLOOR;
+	task->length_limit = sqrtf(task->square_limit) * ANCHOR_ABOVE;
+	task->tag = search->tag;
+	task->distance = search->distance;
+	task->row = search->row;
+	task->status = search->status;
+	task->spread = 4.0f + (float) (64.0 * references_a_row);
+	task->leaves_max = references_a_row < SPARSE ? GROUP_LEAVES_MAX : 0;
+	task->order.latitude = search->latitude;
+	task->order.longitude = search->longitude;
+	task->order.out_of_range = &search->status->out_of_range;
+	return index_order_place(search->room, search->rows, &task->order, &bytes);
+}
+
+size_t
+index_nearest_room(uint32_t rows)
+{
+	struct index_order order;
+	size_t		bytes;
+
+	return index_order_place(NULL, rows, &order, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
+}
+
+/* blocks that have room for this many rows, each for so many */
+static uint32_t
+blocks_for(uint32_t rows, uint32_t rows_of_one)
+{
+	return (uint32_t) (((uint64_t) rows + rows_of_one - 1) / rows_of_one);
+}
+
+static cudaError_t
+launch_decide(const struct index_nearest *search, const struct nearest_task *task)
+{
+	uint32_t	useful = blocks_for(search->rows, BLOCK_WARPS);
+	uint32_t	blocks;
+	cudaError_t error = resident_blocks(decide_kernel, &blocks);
+
+	if (error != cudaSuccess)
+		return error;
+	if (blocks > useful)
+		blocks = useful;
+	decide_kernel<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search->index, *task);
+	return cudaGetLastError();
+}
+
+cudaError_t
+index_nearest_enqueue(const struct index_nearest *search)
+{
+	struct nearest_task task = {};
+	uint32_t	blocks = blocks_for(search->rows, GROUP_ROWS * BLOCK_WARPS);
+	cudaError_t error;
+
+	if ((error = make_task(search, &task)) != cudaSuccess ||
+		(error = cudaMemsetAsync(search->status, 0, sizeof(struct index_status),
+								 search->stream)) != cudaSuccess ||
+		(error = index_order_enqueue(&task.order, search->index, search->stream)) != cudaSuccess ||
+		(search->sorted != NULL &&
+		 (error = cudaEventRecord(search->sorted, search->stream)) != cudaSuccess))
+		return error;
+	search_kernel<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search->index, task);
+	if ((error = cudaGetLastError()) != cudaSuccess)
+		return error;
+	return launch_decide(search, &task);
+}
+
+cudaError_t
+index_nearest_decide(const struct index_nearest *search)
+{
+	struct nearest_task task = {};
+	cudaError_t error = make_task(search, &task);
+
+	return error == cudaSuccess ? launch_decide(search, &task) : error;
+}

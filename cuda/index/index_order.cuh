@@ -1,0 +1,74 @@
+/*
+ * index_order.cuh
+ *		Observations in the order of the search by the index.
+ *
+ * For index_nearest.cu; index_order.cu has the essay.
+ */
+#ifndef GEONN_INDEX_ORDER_CUH
+#define GEONN_INDEX_ORDER_CUH
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/index/index_walk.cuh"
+
+/* ranks, which have INDEX_RANK_BITS in a payload */
+#define INDEX_RANK_BITS 11
+#define INDEX_RANKS_MAX (1 << INDEX_RANK_BITS)
+
+struct index_order_tables;
+
+/* Observations to put in order, and room for it.  Addresses are the GPU's. */
+struct index_order
+{
+	uint32_t	rows;			/* observations, at least 1 */
+	const double *latitude;		/* [rows] degrees */
+	const double *longitude;
+	uint32_t   *out_of_range;	/* becomes 1 where some are no point */
+
+	/* room, laid out by index_order_place() */
+	struct index_order_tables *tables;
+	uint32_t   *key;			/* [rows]; free once they are in order */
+	uint32_t   *sorted_key;		/* [rows]; likewise */
+	uint32_t   *row;			/* [rows] */
+	void	   *scratch;
+	size_t		scratch_bytes;
+
+	/* results */
+	struct index_record *record;	/* [rows] by row; payload: code <<
+								 * INDEX_RANK_BITS | rank */
+	uint32_t   *sorted_row;		/* [rows] row of each slot, in the order of search */
+};
+
+/*
+ * Lay out room for this many observations from address memory, NULL to learn
+ * only the size.
+ */
+extern cudaError_t index_order_place(void *memory, uint32_t rows, struct index_order *order,
+									 size_t *bytes);
+
+/* Enqueue the making of records, and the sorting. */
+extern cudaError_t index_order_enqueue(const struct index_order *order, const struct index *index,
+									   cudaStream_t stream);
+
+/*
+ * The leaf that is likely to hold the nearest of an observation: the one where
+ * the curve would put it.
+ */
+static __device__ __forceinline__ uint32_t
+index_order_home(const struct index *index, uint64_t payload)
+{
+	uint32_t	rank = (uint32_t) payload & (INDEX_RANKS_MAX - 1);
+	uint64_t	leaves = index->shape.nodes[0];
+
+	/* a rank for each leaf, or INDEX_RANKS_MAX */
+	if (leaves <= INDEX_RANKS_MAX)
+		return rank;
+	return index_home_leaf(index, payload >> INDEX_RANK_BITS,
+						   (uint32_t) (rank * leaves >> INDEX_RANK_BITS),
+						   (uint32_t) ((rank + 1) * leaves >> INDEX_RANK_BITS));
+}
+
+#endif							/* GEONN_INDEX_ORDER_CUH */

@@ -1,0 +1,261 @@
+/*
+ * index_walk.cuh
+ *		A warp walks the index for one observation, in float64.
+ *
+ * For kernels.  The leaves that may hold candidates come one at a time, the
+ * nearest of what is left of a node first:
+ *
+ *		index_walk_begin(&walk, &index, from, group, home);
+ *		while (index_walk_next(&walk, limit, &leaf))
+ *			each lane looks at position leaf * INDEX_WIDTH + lane, and the
+ *			warp may lower the limit
+ *
+ * A kernel takes its struct index as `const __grid_constant__`, or the compiler
+ * copies it to every thread's own memory.
+ *
+ * No leaf comes twice.  One that does not come has no candidate: all of its
+ * positions are of other groups, or their squared chords, as computed by
+ * geonn_chord_squared(), exceed the limit that was given last.
+ *
+ * The bound of a box needs no margin.  Take x, with p the observation's and
+ * low <= v <= high a position's.  Rounding is monotone, so the computed p - v is
+ * not nearer to zero than the computed gap, max(low - p, p - high, 0), nor than
+ * the float32 below that.  The same holds for y and z.  As squares and sums
+ * grow with what they are made of, also when rounded, and as rounding down to
+ * float32 gives no more than rounding to the nearest float64, the sum of the
+ * gaps' squares, computed in the order of geonn_chord_squared() and rounded
+ * down, is at most the position's computed squared chord.
+ *
+ * The bound has the lane in place of its last five bits, which lowers it by at
+ * most 2^-18 of itself: the smallest of such keys, which are in the order of
+ * integers, names the child and says how near it is.
+ */
+#ifndef GEONN_INDEX_WALK_CUH
+#define GEONN_INDEX_WALK_CUH
+
+#include <cuda_runtime.h>
+
+#include "common/geodesy.h"
+#include "cuda/index/index.cuh"
+#include "engine/search/space_curve.h"
+
+#define INDEX_ALL_LANES 0xFFFFFFFFu
+
+/* levels of the curve codes in leaf_code: cells of 2.4 m */
+#define INDEX_CODE_LEVELS 22
+
+/* in place of a leaf, or of a child's key: there is none */
+#define INDEX_NONE UINT32_MAX
+
+static_assert(INDEX_WIDTH == 32, "a lane for each child");
+static_assert(INDEX_LEVELS_MAX == 6, "index_walk_down and index_walk_up name them");
+
+struct index_walk
+{
+	const struct index *index;
+	struct geonn_vector from;
+	int32_t		group;
+	uint32_t	home;			/* leaf that comes first, or INDEX_NONE */
+	bool		home_came;
+	int			levels;
+	int			level;			/* of the children that are walked now */
+	uint32_t	parent;			/* their node, on the level above */
+	uint32_t	key;			/* of this lane's child */
+	uint32_t	keys[INDEX_LEVELS_MAX]; /* on the levels above */
+};
+
+static __device__ __forceinline__ uint32_t
+index_lane(void)
+{
+	return threadIdx.x % INDEX_WIDTH;
+}
+
+/* a point on its way through a sort: gathered as one sector of memory */
+struct __align__(32) index_record
+{
+	struct geonn_vector vector;
+	uint64_t	payload;
+};
+
+/* the smallest of the lanes' values, in every lane */
+static __device__ __forceinline__ uint32_t
+index_warp_smallest(uint32_t value)
+{
+#if __CUDA_ARCH__ >= 800
+	return __reduce_min_sync(INDEX_ALL_LANES, value);
+#else
+	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+		value = min(value, __shfl_xor_sync(INDEX_ALL_LANES, value, lanes));
+	return value;
+#endif
+}
+
+static __device__ __forceinline__ struct geonn_vector
+index_vector(const struct index *index, uint32_t position)
+{
+	struct geonn_vector vector;
+
+	vector.x = index->x[position];
+	vector.y = index->y[position];
+	vector.z = index->z[position];
+	return vector;
+}
+
+/* how far p is outside low ... high, as the essay has it */
+static __device__ __forceinline__ float
+index_gap(double p, double low, double high)
+{
+	return fmaxf(fmaxf(__double2float_rd(low - p), __double2float_rd(p - high)), 0.0f);
+}
+
+/*
+ * The key of this lane's child among those of a node on the level above;
+ * INDEX_NONE where there is no such child, or none of the group is in it.
+ */
+static __device__ __forceinline__ uint32_t
+index_walk_key(const struct index_walk *walk)
+{
+	const struct index *index = walk->index;
+	uint32_t	node = walk->parent * INDEX_WIDTH + index_lane();
+	size_t		place = (size_t) index->shape.first[walk->level] + node;
+	float		x;
+	float		y;
+	float		z;
+
+	if (node >= index->shape.nodes[walk->level])
+		return INDEX_NONE;
+	if (index->group != NULL &&
+		(walk->group < index->low_group[place] || walk->group > index->high_group[place]))
+		return INDEX_NONE;
+
+	x = index_gap(walk->from.x, index->low_x[place], index->high_x[place]);
+	y = index_gap(walk->from.y, index->low_y[place], index->high_y[place]);
+	z = index_gap(walk->from.z, index->low_z[place], index->high_z[place]);
+	return (__float_as_uint(__fmaf_rd(z, z, __fmaf_rd(y, y, __fmul_rd(x, x)))) &
+			~(INDEX_WIDTH - 1u)) | index_lane();
+}
+
+/*
+ * Go down to the children of a node, or up to the rest of its siblings.  Only
+ * constants index the array, or else the walk would be in memory, not in
+ * registers.
+ */
+static __device__ __forceinline__ void
+index_walk_down(struct index_walk *walk, uint32_t node)
+{
+	walk->keys[1] = walk->level == 1 ? walk->key : walk->keys[1];
+	walk->keys[2] = walk->level == 2 ? walk->key : walk->keys[2];
+	walk->keys[3] = walk->level == 3 ? walk->key : walk->keys[3];
+	walk->keys[4] = walk->level == 4 ? walk->key : walk->keys[4];
+	walk->keys[5] = walk->level == 5 ? walk->key : walk->keys[5];
+	walk->level--;
+	walk->parent = node;
+	walk->key = index_walk_key(walk);
+}
+
+static __device__ __forceinline__ void
+index_walk_up(struct index_walk *walk)
+{
+	walk->level++;
+	walk->parent /= INDEX_WIDTH;
+	walk->key = walk->level == 1 ? walk->keys[1] :
+		walk->level == 2 ? walk->keys[2] :
+		walk->level == 3 ? walk->keys[3] :
+		walk->level == 4 ? walk->keys[4] : walk->keys[5];
+}
+
+/*
+ * Start a walk from a vector, made as the index's own are.  The group matters
+ * where the index has groups.  The home leaf, if one is given, comes first and
+ * whatever its bound.
+ */
+static __device__ __forceinline__ void
+index_walk_begin(struct index_walk *walk, const struct index *index, struct geonn_vector from,
+				 int32_t group, uint32_t home)
+{
+	walk->index = index;
+	walk->from = from;
+	walk->group = group;
+	walk->home = home;
+	walk->home_came = home == INDEX_NONE;
+	walk->keys[1] = walk->keys[2] = walk->keys[3] = walk->keys[4] = walk->keys[5] = INDEX_NONE;
+	walk->levels = index->shape.levels;
+	walk->level = walk->levels - 1;
+	walk->parent = 0;
+	walk->key = index_walk_key(walk);
+}
+
+/*
+ * The next leaf that may have a position of at most this squared chord; false
+ * where there is none.  The limit must not rise from one call to the next.
+ */
+static __device__ __forceinline__ bool
+index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
+{
+	uint32_t	limit_key = __float_as_uint(__double2float_ru(limit));
+
+	if (!walk->home_came)
+	{
+		walk->home_came = true;
+		*leaf = walk->home;
+		return true;
+	}
+	while (walk->level < walk->levels)
+	{
+		uint32_t	nearest = index_warp_smallest(walk->key);
+		uint32_t	child = nearest % INDEX_WIDTH;
+		uint32_t	node = walk->parent * INDEX_WIDTH + child;
+
+		if (nearest - child > limit_key)
+		{
+			/* nothing is left in this node; INDEX_NONE is above all limits */
+			index_walk_up(walk);
+			continue;
+		}
+		if (index_lane() == child)
+			walk->key = INDEX_NONE;
+		if (walk->level > 0)
+			index_walk_down(walk, node);
+		else if (node != walk->home)
+		{
+			*leaf = node;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Where a vector is on the curve, as leaf_code has it.
+ */
+static __device__ __forceinline__ uint64_t
+index_code(struct geonn_vector vector)
+{
+	return space_curve_code(vector, INDEX_CODE_LEVELS);
+}
+
+/*
+ * The leaf among first ... end - 1 on whose part of the curve a code is: the
+ * last that does not begin behind it, else the first.  Its positions are a
+ * good guess for the nearest.  Only for indexes without groups.
+ */
+static __device__ __forceinline__ uint32_t
+index_home_leaf(const struct index *index, uint64_t code, uint32_t first, uint32_t end)
+{
+	while (end - first > 1)
+	{
+		uint32_t	step = (end - first + INDEX_WIDTH - 1) / INDEX_WIDTH;
+		uint32_t	probe = first + step * index_lane();
+		bool		not_behind = probe < end && index->leaf_code[probe] <= code;
+		uint32_t	passed = __popc(__ballot_sync(INDEX_ALL_LANES, not_behind));
+
+		if (passed > 0)
+			first += step * (passed - 1);
+		else
+			end = first + 1;
+		end = min(end, first + step);
+	}
+	return first;
+}
+
+#endif							/* GEONN_INDEX_WALK_CUH */

@@ -1,0 +1,99 @@
+/*
+ * warp_share.cuh
+ *		Work shared among warps, by launches that end in time.
+ *
+ * A launch fills the GPU once; its warps take items until none is left or the
+ * launch has lasted long enough.  So no launch lasts much longer than that and
+ * what a warp takes at a time, and the next one goes on from the counter of
+ * items taken.
+ */
+#ifndef GEONN_WARP_SHARE_CUH
+#define GEONN_WARP_SHARE_CUH
+
+#include "cuda/base/multiprocessors.cuh"
+#include "cuda/index/index_walk.cuh"
+
+#define WARP_BLOCK_THREADS 128
+#define WARP_BLOCK_WARPS (WARP_BLOCK_THREADS / 32)
+
+/* how long warps of a launch take items */
+#define LAUNCH_NANOSECONDS 25000000
+
+/* short items that a warp takes at a time where there are many */
+#define TAKE_ITEMS 8
+#define TAKE_ITEMS_FROM (1u << 16)
+
+/* items that a warp has taken and not yet begun */
+struct warp_share
+{
+	uint32_t   *taken;			/* of all, by this launch and those before it */
+	uint32_t	count;			/* of all */
+	uint32_t	take;			/* at a time */
+	uint64_t	started;
+	uint32_t	next;
+	uint32_t	end;
+};
+
+/* the GPU's clock: nanoseconds from some time on */
+static __device__ __forceinline__ uint64_t
+warp_clock(void)
+{
+	uint64_t	nanoseconds;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+	return nanoseconds;
+}
+
+static __device__ __forceinline__ void
+warp_share_begin(struct warp_share *share, uint32_t *taken, uint32_t count, bool short_items)
+{
+	share->taken = taken;
+	share->count = count;
+	share->take = short_items && count >= TAKE_ITEMS_FROM ? TAKE_ITEMS : 1;
+	share->started = warp_clock();
+	share->next = 0;
+	share->end = 0;
+}
+
+/*
+ * The next item for this warp; false where it is to end.
+ */
+static __device__ __forceinline__ bool
+warp_share_next(struct warp_share *share, uint32_t *item)
+{
+	if (share->next == share->end)
+	{
+		uint32_t	first = UINT32_MAX;
+
+		if (index_lane() == 0 && warp_clock() - share->started < LAUNCH_NANOSECONDS)
+			first = atomicAdd(share->taken, share->take);
+		share->next = __shfl_sync(INDEX_ALL_LANES, first, 0);
+		if (share->next >= share->count)
+			return false;
+		share->end = min(share->next + share->take, share->count);
+	}
+	*item = share->next++;
+	return true;
+}
+
+/*
+ * Blocks that fill the current GPU with a kernel.
+ */
+template <typename Kernel>
+static cudaError_t
+resident_blocks(Kernel kernel, uint32_t *blocks)
+{
+	uint32_t	multiprocessors;
+	int			of_one;
+	cudaError_t error;
+
+	if ((error = count_multiprocessors(&multiprocessors)) != cudaSuccess ||
+		(error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel,
+															   WARP_BLOCK_THREADS,
+															   0)) != cudaSuccess)
+		return error;
+	*blocks = multiprocessors * (uint32_t) of_one;
+	return *blocks > 0 ? cudaSuccess : cudaErrorLaunchOutOfResources;
+}
+
+#endif							/* GEONN_WARP_SHARE_CUH */

@@ -1,0 +1,413 @@
+/*
+ * dataset.cu
+ *		Datasets on GPUs: built on one, copied to the others.
+ *
+ * A part of a dataset, its references for brute force or its index, is one
+ * block of memory.  The first GPU that needs it is sent the columns and builds
+ * it.  GPUs that are linked to that one wait meanwhile and copy the finished
+ * block, which takes a fraction of the time; then they only recompute its
+ * addresses.  GPUs without a link build for themselves.
+ *
+ * One lock guards which GPU has, or builds, what.  Nothing slow happens under
+ * it but the linking of GPUs when they are probed, which takes some 10 ms for a
+ * pair, too much for a search.  A builder waits for no other GPU, so
+ * nobody waits for himself; one that fails makes its part absent, and the next
+ * in line builds.  The wait is bounded, in case that a driver hangs, and ends
+ * when the search is cancelled.
+ *
+ * A GPU copies from another one's block only within cuda_build, for a search
+ * whose session holds the dataset, and datasets are discarded when no session
+ * holds them any more.  So no block is freed while it is read.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cuda/base/columns.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/memory.cuh"
+#include "cuda/lane/upload.cuh"
+
+extern "C"
+{
+#include "engine/base/clock.h"
+}
+
+/* how long to wait for another GPU: half of what the scheduler gives a build */
+#define WAIT_MS 30000
+
+/* how often to look whether the search has been cancelled meanwhile */
+#define LOOK_NANOSECONDS 20000000
+
+static struct
+{
+	pthread_mutex_t lock;
+	pthread_cond_t changed;		/* a part is built, or absent again */
+
+	/* guarded by lock */
+	struct device *joined[GEONN_DEVICES_MAX];
+	int			joined_count;
+	bool		linked[GEONN_DEVICES_MAX][GEONN_DEVICES_MAX];	/* owner and user */
+}			sharing = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
+	.joined = {},
+	.joined_count = 0,
+	.linked = {}
+};
+
+enum cuda_part
+cuda_part_of(const struct search *search)
+{
+	const struct dataset *dataset = search->dataset;
+	const struct question *question = &search->question;
+	bool		plain = dataset->metric == GEONN_METRIC_SPHERE && dataset->columns == 0;
+
+	return plain && question->algorithm == GEONN_ALGORITHM_BRUTE &&
+		question->neighbours == 1 && !question->ties ? CUDA_BRUTE : CUDA_INDEX;
+}
+
+/* ---- building ---- */
+
+/*
+ * Lay a part out from this address, or learn only its size.
+ */
+static size_t
+place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
+		   void *memory)
+{
+	uint32_t	count = (uint32_t) dataset->count;
+
+	if (part == CUDA_BRUTE)
+		return brute_place_references(memory, count, &built->references);
+	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
+}
+
+/*
+ * Allocate a part's block and lay it out there.
+ */
+static bool
+allocate_part(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
+			  struct failure *failure)
+{
+	struct cuda_block *block = &built->blocks[part];
+	char		purpose[64];
+
+	snprintf(purpose, sizeof(purpose), part == CUDA_BRUTE ? "brute force over %zu references" :
+			 "the index of %zu references", dataset->count);
+	block->bytes = place_part(built, part, dataset, NULL);
+	block->memory = cuda_allocate_for_dataset(built->device, block->bytes, purpose, failure);
+	if (block->memory == NULL)
+		return false;
+	place_part(built, part, dataset, block->memory);
+	return true;
+}
+
+static cudaError_t
+make_references(struct cuda_built *built, const struct dataset *dataset)
+{
+	struct cuda_device *cuda = cuda_device_of(built->device);
+	const struct brute_references *references = &built->references;
+	struct upload upload = {};
+	cudaError_t error;
+
+	/* degrees stand where the vectors will */
+	upload_add(&upload, references->x, dataset->latitude, dataset->count * sizeof(double));
+	upload_add(&upload, references->y, dataset->longitude, dataset->count * sizeof(double));
+	upload_add(&upload, references->tag, dataset->tag, dataset->count * sizeof(int64_t));
+	if ((error = upload_run(built->device, &upload)) != cudaSuccess ||
+		(error = brute_prepare_references(references, cuda->building)) != cudaSuccess)
+		return error;
+	return cudaStreamSynchronize(cuda->building);
+}
+
+/*
+ * Reserve the place of a column of the source, and have it sent there.
+ */
+static const void *
+place_column(struct upload *upload, char *memory, size_t *offset, const void *column,
+			 size_t bytes)
+{
+	void	   *target;
+
+	if (column == NULL)
+		return NULL;
+	target = next_column(memory, offset, bytes);
+	upload_add(upload, target, column, bytes);
+	return target;
+}
+
+static cudaError_t
+make_index(struct cuda_built *built, const struct dataset *dataset, char *room)
+{
+	struct cuda_device *cuda = cuda_device_of(built->device);
+	size_t		count = dataset->count;
+	struct index_source source;
+	struct upload upload = {};
+	size_t		offset = 0;
+	cudaError_t error;
+
+	source.latitude = (const double *)
+		place_column(&upload, room, &offset, dataset->latitude, count * sizeof(double));
+	source.longitude = (const double *)
+		place_column(&upload, room, &offset, dataset->longitude, count * sizeof(double));
+	source.tag = (const int64_t *)
+		place_column(&upload, room, &offset, dataset->tag, count * sizeof(int64_t));
+	source.group = (const int32_t *)
+		place_column(&upload, room, &offset, dataset->group, count * sizeof(int32_t));
+	source.identity = (const int32_t *)
+		place_column(&upload, room, &offset, dataset->identity, count * sizeof(int32_t));
+	if ((error = upload_run(built->device, &upload)) != cudaSuccess ||
+		(error = index_build(&built->index, &source, room + offset,
+							 cuda->building)) != cudaSuccess)
+		return error;
+	return cudaStreamSynchronize(cuda->building);
+}
+
+/*
+ * Build a part, whose block is allocated, from the host's columns.
+ */
+static bool
+make_part(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
+		  struct failure *failure)
+{
+	struct device *device = built->device;
+	char		purpose[64];
+	size_t		bytes;
+	char	   *room;
+	cudaError_t error;
+
+	if (part == CUDA_BRUTE)
+		error = make_references(built, dataset);
+	else
+	{
+		snprintf(purpose, sizeof(purpose), "building the index of %zu references",
+				 dataset->count);
+		bytes = 3 * column_room(dataset->count * sizeof(double)) +
+			2 * column_room(dataset->count * sizeof(int32_t)) +
+			index_build_room((uint32_t) dataset->count, dataset->columns);
+		room = (char *) cuda_allocate(device, bytes, purpose, failure);
+		if (room == NULL)
+			return false;
+		error = make_index(built, dataset, room);
+		cuda_release(device, room, bytes);
+	}
+	return error == cudaSuccess || cuda_fail(device, failure, error);
+}
+
+/*
+ * Copy a part, whose block is allocated, from another GPU.
+ */
+static cudaError_t
+copy_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source)
+{
+	struct cuda_device *cuda = cuda_device_of(built->device);
+	cudaError_t error = cudaMemcpyPeerAsync(built->blocks[part].memory, built->device->ordinal,
+											source->blocks[part].memory,
+											source->device->ordinal,
+											source->blocks[part].bytes, cuda->building);
+
+	if (part == CUDA_INDEX)
+		built->index.shape = source->index.shape;
+	if (error != cudaSuccess)
+		return error;
+	return cudaStreamSynchronize(cuda->building);
+}
+
+/* ---- who builds ---- */
+
+void
+cuda_join(struct device *device)
+{
+	pthread_mutex_lock(&sharing.lock);
+	for (int i = 0; i < sharing.joined_count; i++)
+	{
+		struct device *other = sharing.joined[i];
+
+		sharing.linked[other->number][device->number] = cuda_memory_link(other, device);
+		sharing.linked[device->number][other->number] = cuda_memory_link(device, other);
+	}
+	sharing.joined[sharing.joined_count++] = device;
+	pthread_mutex_unlock(&sharing.lock);
+}
+
+void
+cuda_leave(struct device *device)
+{
+	pthread_mutex_lock(&sharing.lock);
+	for (int i = 0; i < sharing.joined_count; i++)
+		if (sharing.joined[i] == device)
+			sharing.joined[i] = sharing.joined[--sharing.joined_count];
+	pthread_mutex_unlock(&sharing.lock);
+}
+
+/*
+ * What this device made of a dataset so far, nothing at first.
+ */
+static struct cuda_built *
+find_built(struct device *device, struct dataset *dataset)
+{
+	struct cuda_built *built = (struct cuda_built *) dataset->built[device->number];
+
+	if (built != NULL)
+		return built;
+	built = (struct cuda_built *) calloc(1, sizeof(*built));
+	if (built == NULL)
+		return NULL;
+	built->device = device;
+	pthread_mutex_lock(&sharing.lock);
+	dataset->built[device->number] = built;
+	pthread_mutex_unlock(&sharing.lock);
+	return built;
+}
+
+/*
+ * Look for a linked GPU that has this part, or else whether one builds it.
+ * The lock is held.
+ */
+static const struct cuda_built *
+find_source(const struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
+			bool *one_builds)
+{
+	*one_builds = false;
+	/* device 0 is the CPU */
+	for (int i = 1; i < GEONN_DEVICES_MAX; i++)
+	{
+		const struct cuda_built *other = (const struct cuda_built *) dataset->built[i];
+
+		if (other == NULL || other == built || other->blocks[part].state == PART_ABSENT ||
+			!sharing.linked[other->device->number][built->device->number])
+			continue;
+		if (other->blocks[part].state == PART_BUILT)
+			return other;
+		*one_builds = true;
+	}
+	return NULL;
+}
+
+/* The lock is held, but not while this sleeps. */
+static void
+wait_for_change(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += LOOK_NANOSECONDS;
+	if (until.tv_nsec >= 1000000000)
+	{
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_cond_timedwait(&sharing.changed, &sharing.lock, &until);
+}
+
+/*
+ * Begin to build a part, after linked GPUs that were at it.  Returns the one
+ * to copy it from, or NULL where there is none.
+ */
+static const struct cuda_built *
+begin_part(struct cuda_built *built, enum cuda_part part, const struct search *search)
+{
+	int64_t		give_up_ms = now_ms() + WAIT_MS;
+	const struct cuda_built *source;
+	bool		one_builds;
+
+	pthread_mutex_lock(&sharing.lock);
+	while ((source = find_source(built, part, search->dataset, &one_builds)) == NULL &&
+		   one_builds && now_ms() < give_up_ms && !atomic_load(search->cancelled))
+		wait_for_change();
+	built->blocks[part].state = PART_BUILDING;
+	pthread_mutex_unlock(&sharing.lock);
+	return source;
+}
+
+static void
+end_part(struct cuda_built *built, enum cuda_part part, bool done)
+{
+	pthread_mutex_lock(&sharing.lock);
+	built->blocks[part].state = done ? PART_BUILT : PART_ABSENT;
+	pthread_cond_broadcast(&sharing.changed);
+	pthread_mutex_unlock(&sharing.lock);
+}
+
+/*
+ * A link that does not work is not used again.
+ */
+static void
+forget_link(const struct device *owner, const struct device *user)
+{
+	pthread_mutex_lock(&sharing.lock);
+	sharing.linked[owner->number][user->number] = false;
+	pthread_mutex_unlock(&sharing.lock);
+}
+
+static bool
+fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source,
+		  const struct dataset *dataset, struct failure *failure)
+{
+	bool		done = false;
+
+	if (!allocate_part(built, part, dataset, failure))
+		return false;
+	if (source != NULL)
+	{
+		cudaError_t error;
+
+		phase_begin("copy dataset from another GPU");
+		error = copy_part(built, part, source);
+		phase_end();
+		done = error == cudaSuccess;
+		if (!done)
+		{
+			cuda_fail(built->device, failure, error);
+			forget_link(source->device, built->device);
+			place_part(built, part, dataset, built->blocks[part].memory);
+		}
+	}
+	if (!done)
+	{
+		phase_begin("build dataset");
+		done = make_part(built, part, dataset, failure);
+		phase_end();
+	}
+	if (!done)
+		cuda_release(built->device, built->blocks[part].memory, built->blocks[part].bytes);
+	return done;
+}
+
+bool
+cuda_build(struct device *device, const struct search *search, struct failure *failure)
+{
+	enum cuda_part part = cuda_part_of(search);
+	struct cuda_built *built = find_built(device, search->dataset);
+	const struct cuda_built *source;
+	bool		done;
+
+	if (built == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
+	/* only this thread changes it */
+	if (built->blocks[part].state == PART_BUILT)
+		return true;
+
+	source = begin_part(built, part, search);
+	if (atomic_load(search->cancelled))
+		done = fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+	else
+		done = fill_part(built, part, source, search->dataset, failure);
+	end_part(built, part, done);
+	return done;
+}
+
+void
+cuda_discard(struct device *device, void *opaque)
+{
+	struct cuda_built *built = (struct cuda_built *) opaque;
+
+	for (int part = 0; part < CUDA_PARTS; part++)
+		if (built->blocks[part].state == PART_BUILT)
+			cuda_release(device, built->blocks[part].memory, built->blocks[part].bytes);
+	free(built);
+}

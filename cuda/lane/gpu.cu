@@ -1,0 +1,34 @@
+/*
+ * gpu.cu
+ *		Errors of a GPU.
+ *
+ * A failed allocation fails one search or dataset.  Any other failed call does
+ * too, and after it the device is asked whether it still works; most faults of
+ * a GPU are final for the process, and then the device is lost.
+ */
+#include "cuda/lane/gpu.cuh"
+
+bool
+cuda_fail(struct device *device, struct failure *failure, cudaError_t error)
+{
+	/* takes the error off this thread, if it can be taken */
+	cudaGetLastError();
+
+	if (error == cudaErrorMemoryAllocation)
+	{
+		fail(failure, GEONN_ERROR_MEMORY, "not enough memory on device %d, %s",
+			 device->number, device->name);
+		fail_detail(failure, "%s", cudaGetErrorString(error));
+		return false;
+	}
+
+	fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, failed", device->number, device->name);
+	fail_detail(failure, "%s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
+	if (cudaDeviceSynchronize() != cudaSuccess)
+	{
+		fail_hint(failure, "Lines with \"NVRM: Xid\" in the system's log may name the cause.");
+		device->lost = *failure;
+		atomic_store(&device->usable, false);
+	}
+	return false;
+}

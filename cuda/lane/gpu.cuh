@@ -1,0 +1,50 @@
+/*
+ * gpu.cuh
+ *		What the engine has of a GPU.
+ */
+#ifndef GEONN_CUDA_GPU_CUH
+#define GEONN_CUDA_GPU_CUH
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/brute/brute.cuh"
+
+extern "C"
+{
+#include "engine/search/device.h"
+}
+
+/* searches that may be under way on one GPU: copies in, kernels, copies out */
+#define CUDA_LANES 3
+
+struct lane;
+
+/* device->private_data */
+struct cuda_device
+{
+	struct brute_machine machine;
+	cudaStream_t building;		/* of datasets; memory comes in its order */
+	cudaMemPool_t pool;			/* NULL: this GPU has none */
+	atomic_uint_fast64_t taken; /* bytes that cuda_allocate gave */
+	void	   *staging;		/* upload.cu's pinned memory, once it has any */
+	struct lane *lanes[CUDA_LANES]; /* lane.cu's */
+	int			next_lane;		/* that advance looks at first */
+
+	/* what memory.cu calls before it refuses: frees what nothing uses now, and
+	 * returns whether that was any; NULL while the device has no lanes */
+	bool		(*make_room) (struct device *device);
+};
+
+static inline struct cuda_device *
+cuda_device_of(const struct device *device)
+{
+	return (struct cuda_device *) device->private_data;
+}
+
+/*
+ * Fill in the failure for a call that returned this error, and find out
+ * whether the device is lost.  Returns false.
+ */
+extern bool cuda_fail(struct device *device, struct failure *failure, cudaError_t error);
+
+#endif							/* GEONN_CUDA_GPU_CUH */

@@ -1,0 +1,444 @@
+/*
+ * lane.cu
+ *		Lanes of a GPU: each answers one search at a time, piece by piece.
+ *
+ * A lane has a stream and memory of its own.  It answers a piece of its search
+ * at a time, the next observations, as many as memory allows; then the search
+ * goes back to its session's queue, if it is not done.  What a piece does is up
+ * to its operations.  All of them have the observations copied in, launch
+ * kernels, and have the results copied out, in the order of the stream; with
+ * several lanes busy, one's copies overlap another's kernels, and kernels of
+ * different lanes fill the GPU together where one would leave it partly idle.
+ *
+ * Nothing but a build waits for the GPU.  The host thread keeps
+ * LAUNCHES_AHEAD launches of every lane enqueued, or just one where what follows
+ * depends on its result, and asks by events which have ended.  That bounds what
+ * a cancelled search still costs: it ends when these launches have.
+ *
+ * GPU memory: a lane's is one allocation, which grows to the largest piece
+ * seen.  Where it can't, pieces are halved until they fit.  An idle lane gives
+ * it back where memory is short.
+ *
+ * A lane knows nothing of its piece but the operations: it has a block of bytes
+ * for the state of any, and another in pinned memory, and no kind of piece
+ * knows of another.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/base/phase.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/lane/memory.cuh"
+
+/* launches that a lane has enqueued ahead, so that the GPU never idles */
+#define LAUNCHES_AHEAD 2
+
+enum lane_state
+{
+	LANE_IDLE,
+	LANE_SEARCHING,				/* launches are left to enqueue */
+	LANE_ENDING					/* what was enqueued has yet to be executed */
+};
+
+struct lane
+{
+	enum lane_state state;
+	struct search *search;		/* NULL while idle */
+	const struct piece_operations *piece;
+	enum piece_progress progress;
+	uint32_t	launches;		/* enqueued of this piece */
+	uint32_t	launches_ended;
+
+	/* immutable once opened */
+	struct device *device;
+	cudaStream_t stream;
+	cudaEvent_t ends[LAUNCHES_AHEAD];	/* of launches, in turn */
+	void	   *piece_state;	/* LANE_STATE_BYTES */
+	void	   *piece_status;	/* LANE_STATUS_BYTES, pinned */
+
+	/* grows with the pieces */
+	void	   *memory;			/* on the GPU */
+	size_t		bytes;
+};
+
+/* ---- what pieces have in common ---- */
+
+struct device *
+lane_device(const struct lane *lane)
+{
+	return lane->device;
+}
+
+struct search *
+lane_search(const struct lane *lane)
+{
+	return lane->search;
+}
+
+cudaStream_t
+lane_stream(const struct lane *lane)
+{
+	return lane->stream;
+}
+
+void *
+lane_state(const struct lane *lane)
+{
+	return lane->piece_state;
+}
+
+void *
+lane_status(const struct lane *lane)
+{
+	return lane->piece_status;
+}
+
+uint32_t
+rows_left(const struct search *search)
+{
+	return search->rows - search->first - search->answered;
+}
+
+uint32_t
+room_left(const struct search *search)
+{
+	return search->columns.room - search->pairs;
+}
+
+cudaError_t
+fail_piece(struct lane *lane, enum geonn_error_code code, const char *message,
+		   enum piece_progress *progress)
+{
+	lane->search->failed = true;
+	fail(&lane->search->failure, code, "%s", message);
+	*progress = PIECE_LAST;
+	return cudaSuccess;
+}
+
+cudaError_t
+copy_observations(const struct lane *lane, uint32_t rows, double *latitude, double *longitude,
+				  int32_t *group, int32_t *identity)
+{
+	const struct search *search = lane->search;
+	const struct geonn_batch_columns *columns = &search->columns;
+	uint32_t	first = search->first + search->answered;
+	cudaError_t error;
+
+	phase_begin("copy in");
+	if ((error = cudaMemcpyAsync(latitude, columns->latitude + first, rows * sizeof(double),
+								 cudaMemcpyHostToDevice, lane->stream)) == cudaSuccess &&
+		(error = cudaMemcpyAsync(longitude, columns->longitude + first, rows * sizeof(double),
+								 cudaMemcpyHostToDevice, lane->stream)) == cudaSuccess &&
+		group != NULL)
+		error = cudaMemcpyAsync(group, columns->group + first, rows * sizeof(int32_t),
+								cudaMemcpyHostToDevice, lane->stream);
+	if (error == cudaSuccess && identity != NULL)
+		error = cudaMemcpyAsync(identity, columns->identity + first, rows * sizeof(int32_t),
+								cudaMemcpyHostToDevice, lane->stream);
+	phase_end();
+	return error;
+}
+
+cudaError_t
+copy_results(const struct lane *lane, uint32_t observations, uint32_t pairs,
+			 const uint32_t *count, const int64_t *tag, const double *distance)
+{
+	const struct search *search = lane->search;
+	const struct geonn_batch_columns *columns = &search->columns;
+	cudaError_t error = cudaSuccess;
+
+	phase_begin("copy out");
+	if (count != NULL)
+		error = cudaMemcpyAsync(columns->count + search->first + search->answered, count,
+								observations * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+								lane->stream);
+	if (error == cudaSuccess && pairs > 0 &&
+		(error = cudaMemcpyAsync(columns->tag + search->pairs, tag, pairs * sizeof(int64_t),
+								 cudaMemcpyDeviceToHost, lane->stream)) == cudaSuccess)
+		error = cudaMemcpyAsync(columns->distance + search->pairs, distance,
+								pairs * sizeof(double), cudaMemcpyDeviceToHost, lane->stream);
+	phase_end();
+	return error;
+}
+
+/* ---- searches ---- */
+
+static void
+fail_search(struct lane *lane, cudaError_t error)
+{
+	lane->search->failed = true;
+	cuda_fail(lane->device, &lane->search->failure, error);
+	lane->state = LANE_ENDING;
+}
+
+/*
+ * Lay the next piece out in the lane's memory, which grows where it must: for
+ * as many rows as are wanted, or as there is memory for.
+ */
+static void
+begin_piece(struct lane *lane, const struct piece_operations *piece)
+{
+	struct device *device = lane->device;
+	uint32_t	rows;
+	char		purpose[64];
+
+	lane->piece = piece;
+	lane->progress = PIECE_AHEAD;
+	lane->launches = 0;
+	lane->launches_ended = 0;
+	lane->state = LANE_SEARCHING;
+	for (rows = piece->rows(lane);; rows /= 2)
+	{
+		size_t		bytes = piece->place(lane, rows, NULL);
+
+		if (bytes > lane->bytes)
+		{
+			cuda_release(device, lane->memory, lane->bytes);
+			lane->bytes = 0;
+			snprintf(purpose, sizeof(purpose), "searching for %u observations", rows);
+			lane->memory = cuda_allocate(device, bytes, purpose, &lane->search->failure);
+			if (lane->memory != NULL)
+				lane->bytes = bytes;
+		}
+		if (lane->memory != NULL)
+			break;
+		if (rows == 1 || !atomic_load(&device->usable))
+		{
+			lane->search->failed = true;
+			lane->state = LANE_ENDING;
+			return;
+		}
+	}
+	if (piece->place(lane, rows, lane->memory) <= lane->bytes)
+		return;
+	/* it could not find out what it needs, then or now */
+	lane->search->failed = true;
+	cuda_fail(device, &lane->search->failure, cudaErrorUnknown);
+	lane->state = LANE_ENDING;
+}
+
+/*
+ * Count the launches that have ended.
+ */
+static cudaError_t
+poll_launches(struct lane *lane)
+{
+	while (lane->launches_ended < lane->launches)
+	{
+		cudaError_t error = cudaEventQuery(lane->ends[lane->launches_ended % LAUNCHES_AHEAD]);
+
+		if (error == cudaErrorNotReady)
+			return cudaSuccess;
+		if (error != cudaSuccess)
+			return error;
+		lane->launches_ended++;
+	}
+	return cudaSuccess;
+}
+
+/*
+ * Keep a lane's next launches enqueued.
+ */
+static cudaError_t
+enqueue_launches(struct lane *lane)
+{
+	cudaError_t error;
+
+	while (lane->progress != PIECE_LAST &&
+		   lane->launches - lane->launches_ended < LAUNCHES_AHEAD)
+	{
+		if (lane->progress == PIECE_WAIT && lane->launches_ended < lane->launches)
+			return cudaSuccess;
+		if ((error = lane->piece->enqueue(lane, &lane->progress)) != cudaSuccess ||
+			(error = cudaEventRecord(lane->ends[lane->launches % LAUNCHES_AHEAD],
+									 lane->stream)) != cudaSuccess)
+			return error;
+		lane->launches++;
+	}
+	if (lane->progress == PIECE_LAST)
+		lane->state = LANE_ENDING;
+	return cudaSuccess;
+}
+
+/*
+ * Everything of this lane has been executed: write down what it answered.
+ * Returns whether the search is to be handed back.
+ */
+static bool
+end_piece(struct lane *lane, enum device_progress *progress)
+{
+	struct search *search = lane->search;
+	enum piece_outcome outcome = PIECE_FULL;
+
+	if (!search->failed && lane->progress == PIECE_LAST)
+		outcome = lane->piece->finish(lane);
+	if (outcome == PIECE_MORE)
+	{
+		lane->state = LANE_SEARCHING;
+		lane->progress = PIECE_AHEAD;
+		return false;
+	}
+	if (lane->piece->close != NULL)
+		lane->piece->close(lane);
+
+	if (outcome == PIECE_ALONE)
+	{
+		begin_piece(lane, lane->piece->alone);
+		return false;
+	}
+	lane->state = LANE_IDLE;
+	lane->search = NULL;
+	*progress = outcome == PIECE_ANSWERED && rows_left(search) > 0 && room_left(search) > 0 ?
+		DEVICE_YIELDED : DEVICE_FINISHED;
+	return true;
+}
+
+static enum device_progress
+advance_lane(struct lane *lane, struct search **ended)
+{
+	struct search *search = lane->search;
+	enum device_progress progress = DEVICE_IDLE;
+	cudaError_t error;
+
+	if (lane->state == LANE_SEARCHING)
+	{
+		error = poll_launches(lane);
+		if (error == cudaSuccess && atomic_load(search->cancelled))
+			lane->state = LANE_ENDING;
+		else if (error == cudaSuccess)
+			error = enqueue_launches(lane);
+		if (error != cudaSuccess)
+			fail_search(lane, error);
+	}
+	if (lane->state == LANE_ENDING)
+	{
+		error = cudaStreamQuery(lane->stream);
+		if (error == cudaErrorNotReady)
+			return DEVICE_IDLE;
+		if (error != cudaSuccess && !search->failed)
+			fail_search(lane, error);
+		if (end_piece(lane, &progress))
+			*ended = search;
+	}
+	return progress;
+}
+
+enum device_progress
+cuda_lanes_advance(struct device *device, struct search **ended)
+{
+	struct cuda_device *cuda = cuda_device_of(device);
+
+	for (int i = 0; i < CUDA_LANES; i++)
+	{
+		int			number = (cuda->next_lane + i) % CUDA_LANES;
+		enum device_progress progress = advance_lane(cuda->lanes[number], ended);
+
+		if (progress != DEVICE_IDLE)
+		{
+			cuda->next_lane = (number + 1) % CUDA_LANES;
+			return progress;
+		}
+	}
+	return DEVICE_IDLE;
+}
+
+void
+cuda_lanes_start(struct device *device, struct search *search,
+				 const struct piece_operations *piece)
+{
+	struct lane **lane = cuda_device_of(device)->lanes;
+
+	while ((*lane)->state != LANE_IDLE)
+		lane++;
+	(*lane)->search = search;
+	begin_piece(*lane, piece);
+}
+
+/* ---- a device's lanes ---- */
+
+/*
+ * Free the memory of lanes that wait for their next search.  Returns whether
+ * there was any.
+ */
+static bool
+empty_idle_lanes(struct device *device)
+{
+	struct cuda_device *cuda = cuda_device_of(device);
+	bool		any = false;
+
+	for (int i = 0; i < CUDA_LANES; i++)
+	{
+		struct lane *lane = cuda->lanes[i];
+
+		if (lane->state != LANE_IDLE || lane->memory == NULL)
+			continue;
+		cuda_release(device, lane->memory, lane->bytes);
+		lane->memory = NULL;
+		lane->bytes = 0;
+		any = true;
+	}
+	return any;
+}
+
+static cudaError_t
+open_lane(struct lane *lane)
+{
+	cudaError_t error;
+
+	lane->piece_state = malloc(LANE_STATE_BYTES);
+	if (lane->piece_state == NULL)
+		return cudaErrorMemoryAllocation;
+	if ((error = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking)) != cudaSuccess ||
+		(error = cudaMallocHost(&lane->piece_status, LANE_STATUS_BYTES)) != cudaSuccess)
+		return error;
+	for (int i = 0; i < LAUNCHES_AHEAD; i++)
+		if ((error = cudaEventCreateWithFlags(&lane->ends[i],
+											  cudaEventDisableTiming)) != cudaSuccess)
+			return error;
+	return cudaSuccess;
+}
+
+cudaError_t
+cuda_lanes_open(struct device *device)
+{
+	struct cuda_device *cuda = cuda_device_of(device);
+	cudaError_t error;
+
+	for (int i = 0; i < CUDA_LANES; i++)
+	{
+		cuda->lanes[i] = (struct lane *) calloc(1, sizeof(struct lane));
+		if (cuda->lanes[i] == NULL)
+			return cudaErrorMemoryAllocation;
+		cuda->lanes[i]->device = device;
+		if ((error = open_lane(cuda->lanes[i])) != cudaSuccess)
+			return error;
+	}
+	cuda->make_room = empty_idle_lanes;
+	return cudaSuccess;
+}
+
+void
+cuda_lanes_close(struct device *device)
+{
+	struct cuda_device *cuda = cuda_device_of(device);
+
+	cuda->make_room = NULL;
+	for (int i = 0; i < CUDA_LANES; i++)
+	{
+		struct lane *lane = cuda->lanes[i];
+
+		if (lane == NULL)
+			continue;
+		cuda_release(device, lane->memory, lane->bytes);
+		free(lane->piece_state);
+		cudaFreeHost(lane->piece_status);
+		for (int j = 0; j < LAUNCHES_AHEAD; j++)
+			if (lane->ends[j] != NULL)
+				cudaEventDestroy(lane->ends[j]);
+		if (lane->stream != NULL)
+			cudaStreamDestroy(lane->stream);
+		free(lane);
+		cuda->lanes[i] = NULL;
+	}
+}

@@ -1,0 +1,139 @@
+/*
+ * results.cu
+ *		From found neighbours to a batch's results: counts and packed pairs.
+ *
+ * Searches leave what they find for an observation in slots of its own, in
+ * whatever order observations are searched.  Here the counts are added up, in
+ * the order of rows, which tells where each observation's pairs belong and
+ * how many observations fit into the room; then all pairs that do are moved
+ * there together, one thread a slot, with their tags.
+ */
+#include <math.h>
+
+#include <cub/device/device_scan.cuh>
+
+#include "cuda/base/columns.cuh"
+#include "cuda/lane/results.cuh"
+
+#define BLOCK_THREADS 256
+
+static uint32_t
+blocks_for(uint64_t threads)
+{
+	return (uint32_t) ((threads + BLOCK_THREADS - 1) / BLOCK_THREADS);
+}
+
+size_t
+results_place(void *memory, uint32_t rows, struct results *results)
+{
+	size_t		offset = 0;
+	size_t		counts = (size_t) rows + 1;
+
+	/* its answer depends on the number alone, and can't fail */
+	results->scan_bytes = 0;
+	cub::DeviceScan::ExclusiveScan(NULL, results->scan_bytes, (const uint32_t *) NULL,
+								   (uint64_t *) NULL, cuda::std::plus<>{}, (uint64_t) 0, counts);
+	results->count = (uint32_t *) next_column(memory, &offset, counts * sizeof(uint32_t));
+	results->offset = (uint64_t *) next_column(memory, &offset, counts * sizeof(uint64_t));
+	results->scan_room = next_column(memory, &offset, results->scan_bytes);
+	results->status = (struct results_status *)
+		next_column(memory, &offset, sizeof(struct results_status));
+	return offset;
+}
+
+/*
+ * Find the observations that fit: offset[n] <= room for the largest n.
+ */
+static __global__ void
+fit_kernel(struct results results)
+{
+	uint32_t	fits = 0;
+	uint32_t	fits_not = results.rows + 1;
+
+	while (fits_not - fits > 1)
+	{
+		uint32_t	middle = fits + (fits_not - fits) / 2;
+
+		if (results.offset[middle] <= results.room)
+			fits = middle;
+		else
+			fits_not = middle;
+	}
+	results.status->observations = fits;
+	results.status->pairs = (uint32_t) results.offset[fits];
+}
+
+cudaError_t
+results_scan(const struct results *results, cudaStream_t stream)
+{
+	size_t		bytes = results->scan_bytes;
+	cudaError_t error;
+
+	if ((error = cudaMemsetAsync(results->count + results->rows, 0, sizeof(uint32_t),
+								 stream)) != cudaSuccess ||
+		(error = cub::DeviceScan::ExclusiveScan(results->scan_room, bytes, results->count,
+												results->offset, cuda::std::plus<>{}, (uint64_t) 0,
+												(size_t) results->rows + 1,
+												stream)) != cudaSuccess)
+		return error;
+	fit_kernel<<<1, 1, 0, stream>>> (*results);
+	return cudaGetLastError();
+}
+
+static __device__ __forceinline__ void
+move_pair(const struct results *results, uint64_t from, uint64_t to)
+{
+	uint64_t	tag = results->reference == NULL ? from : results->reference[from];
+
+	results->packed_tag[to] = results->tag[tag];
+	results->packed_distance[to] = results->distance[from * results->distance_step];
+}
+
+static __global__ void
+pack_strided_kernel(struct results results)
+{
+	uint64_t	slot = (uint64_t) blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	uint64_t	row = slot / results.stride;
+	uint32_t	number = (uint32_t) (slot % results.stride);
+
+	if (row < results.status->observations && number < results.count[row])
+		move_pair(&results, slot, results.offset[row] + number);
+}
+
+static __global__ void
+pack_adjacent_kernel(struct results results)
+{
+	uint64_t	pair = (uint64_t) blockIdx.x * BLOCK_THREADS + threadIdx.x;
+
+	if (pair < results.status->pairs)
+		move_pair(&results, pair, pair);
+}
+
+cudaError_t
+results_pack(const struct results *results, cudaStream_t stream)
+{
+	if (results->stride > 0)
+		pack_strided_kernel<<<blocks_for((uint64_t) results->rows * results->stride),
+			BLOCK_THREADS, 0, stream>>> (*results);
+	else
+		pack_adjacent_kernel<<<blocks_for(results->room), BLOCK_THREADS, 0, stream>>> (*results);
+	return cudaGetLastError();
+}
+
+static __global__ void
+count_one_kernel(struct results results, double max_distance)
+{
+	uint32_t	row = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+
+	if (row < results.rows)
+		results.count[row] = results.distance[row] <= max_distance &&
+			results.distance[row] < INFINITY;
+}
+
+cudaError_t
+results_count_one(const struct results *results, double max_distance, cudaStream_t stream)
+{
+	count_one_kernel<<<blocks_for(results->rows), BLOCK_THREADS, 0, stream>>>
+		(*results, max_distance);
+	return cudaGetLastError();
+}

@@ -1,0 +1,566 @@
+/*
+ * neighbours.cu
+ *		Any question on a GPU: k neighbours, ties, all within a distance.
+ *
+ * This answers what nearest.cu does not: more than one neighbour, ties, all
+ * within max_distance, groups, identities, the metric spheroid.  A warp
+ * searches for one observation at a time, in float64 from the start, with the
+ * nearest leaves of the index first; or, by brute force, in all leaves.
+ *
+ *
+ * Phases
+ *
+ * copy in	the observations; their vectors, and the order of search.  In this
+ *			order neighbours_few.cu looks at 32 of them at a time, if the
+ *			question is simple, and leaves few of them to
+ * select	the first k candidates of each observation, into slots of its own.
+ *			For the sphere and without ties these are the answer.
+ * count	Otherwise the candidates up to a bound, which is known now, are
+ *			counted for each observation
+ * fit		and added up: how many observations is there room for?
+ * collect	writes their candidates, adjacent for each.
+ * pack		puts them in order, and moves all pairs together, with their tags.
+ * copy out	the counts and pairs.
+ * decide	by the metric spheroid, instead of pack and copy out: the candidates
+ *			are copied to the host, which measures, orders and trims them.
+ *
+ * Launches end after some 25 ms whether or not all observations have been
+ * searched; they are repeated until all have been.
+ *
+ * An observation whose candidates have no room, though it is the first one,
+ * is neighbours_part.cu's.
+ *
+ *
+ * Why the answer is exact
+ *
+ * Sphere: a leaf or position is only left out where its squared chord exceeds
+ * geonn_radius_limit() of a distance D, hence its distance exceeds D.  D is
+ * max_distance, or the distance of the k-th of some candidates, which the
+ * k-th of all does not exceed.  All others are compared by (distance, place).
+ *
+ * Spheroid: likewise with the squared chords themselves the k smallest of
+ * these are found.  geonn_spheroid_limit() of the k-th, or geonn_spheroid_radius_limit()
+ * where that is less or there are fewer than k, bounds the squared chords of
+ * all that may be an answer; these are collected, and the host does the rest.
+ *
+ * None of it depends on the order of search or the size of pieces.
+ */
+#include "common/geodesy.h"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/phase.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/lane.cuh"
+#include "cuda/neighbours/neighbours.cuh"
+
+/* slots for selected neighbours of a piece, at most */
+#define PIECE_SLOTS ((uint32_t) 1 << 23)
+
+/* leaves that a launch of brute force goes through */
+#define LAUNCH_LEAVES ((uint32_t) 1 << 12)
+
+enum neighbours_phase
+{
+	NEIGHBOURS_COPY_IN,
+	NEIGHBOURS_SELECT,			/* the first k of each observation */
+	NEIGHBOURS_COUNT,			/* candidates of each observation */
+	NEIGHBOURS_FIT,				/* how many there is room for */
+	NEIGHBOURS_COLLECT,
+	NEIGHBOURS_PACK,
+	NEIGHBOURS_COPY_OUT,
+	NEIGHBOURS_DECIDE			/* on the host */
+};
+
+struct neighbours_piece
+{
+	enum neighbours_phase phase;
+	struct neighbours work;
+	bool		collects;		/* the pairs are not just the first k */
+	bool		launched;		/* this phase's kernel, at least once */
+	uint32_t	first_leaf;		/* of the next launch */
+	struct neighbours_decision decision;
+};
+
+/* what kernels tell the host, in pinned memory */
+struct neighbours_piece_status
+{
+	struct neighbours_status neighbours;
+	struct results_status results;
+};
+
+static_assert(sizeof(struct neighbours_piece) <= LANE_STATE_BYTES &&
+			  sizeof(struct neighbours_piece_status) <= LANE_STATUS_BYTES,
+			  "a lane has no room for this piece's state");
+
+static struct neighbours_piece *
+piece_of(const struct lane *lane)
+{
+	return (struct neighbours_piece *) lane_state(lane);
+}
+
+static struct neighbours_piece_status *
+status_of(const struct lane *lane)
+{
+	return (struct neighbours_piece_status *) lane_status(lane);
+}
+
+static bool
+is_spheroid(const struct lane *lane)
+{
+	return lane_search(lane)->dataset->metric == GEONN_METRIC_SPHEROID;
+}
+
+/*
+ * Pairs of an observation, on average, as far as there are any yet; else 0.
+ */
+static double
+pairs_so_far(const struct search *search)
+{
+	return search->answered > 0 ? (double) search->pairs / search->answered : search->pairs_each;
+}
+
+/*
+ * Pairs of an observation within max_distance, on average: what they have been
+ * so far, or would be if the references were spread evenly.
+ */
+static double
+expected_within(const struct search *search)
+{
+	/* a cap's share of the sphere is a quarter of its squared chord */
+	double		share = geonn_radius_limit(search->question.max_distance) / 4.0;
+
+	if (pairs_so_far(search) > 0.0)
+		return pairs_so_far(search);
+	return (double) search->dataset->count * (share < 1.0 ? share : 1.0);
+}
+
+static uint32_t
+neighbours_rows(const struct lane *lane)
+{
+	const struct search *search = lane_search(lane);
+	uint32_t	wanted = search->question.neighbours;
+	uint32_t	rows = rows_left(search);
+	double		room = room_left(search);
+	double		expected;
+
+	/* the host decides better few than late */
+	if (is_spheroid(lane) && room > NEIGHBOURS_DECISION_ROOM / 2)
+		room = NEIGHBOURS_DECISION_ROOM / 2;
+	if (wanted > 0)
+	{
+		if (rows > PIECE_SLOTS / wanted)
+			rows = PIECE_SLOTS / wanted;
+		expected = wanted < search->dataset->count ? wanted : (double) search->dataset->count;
+		/* some may have fewer */
+		if (search->dataset->columns != 0 || !isinf(search->question.max_distance))
+			expected = pairs_so_far(search) > 0.0 ? pairs_so_far(search) : 1.0;
+	}
+	else
+		expected = expected_within(search);
+	if (rows * expected > room)
+		rows = (uint32_t) (room / expected);
+	return rows > 0 ? rows : 1;
+}
+
+/*
+ * Lay out the work on this many observations, with room for so many pairs.
+ */
+static size_t
+neighbours_place(struct lane *lane, uint32_t rows, void *memory)
+{
+	const struct search *search = lane_search(lane);
+	const struct question *question = &search->question;
+	const struct dataset *dataset = search->dataset;
+	struct neighbours_piece *piece = piece_of(lane);
+	struct neighbours *work = &piece->work;
+	bool		spheroid = is_spheroid(lane);
+	uint32_t	room = room_left(search);
+	uint32_t	wanted = neighbours_rows(lane);
+	size_t		slots = (size_t) rows * question->neighbours;
+	size_t		offset = 0;
+
+	/* where memory is short, this part of it is to shrink as well */
+	if (rows < wanted)
+		room = (uint32_t) ((uint64_t) room * rows / wanted);
+	if (room < 1)
+		room = 1;
+	*piece = {};
+	piece->collects = spheroid || question->ties || question->neighbours == 0;
+	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
+	work->rows = rows;
+	work->neighbours = question->neighbours;
+	work->ties = question->ties;
+	work->every_leaf = question->algorithm == GEONN_ALGORITHM_BRUTE;
+	work->max_distance = question->max_distance;
+	work->stream = lane_stream(lane);
+
+	work->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
+	work->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
+	if (dataset->columns & GEONN_COLUMN_GROUP)
+		work->group = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
+	if (dataset->columns & GEONN_COLUMN_IDENTITY)
+		work->identity = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
+	work->x = (double *) next_column(memory, &offset, rows * sizeof(double));
+	work->y = (double *) next_column(memory, &offset, rows * sizeof(double));
+	work->z = (double *) next_column(memory, &offset, rows * sizeof(double));
+	work->order = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
+	work->code = (uint64_t *) next_column(memory, &offset, 2 * rows * sizeof(uint64_t));
+	work->row = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
+	work->sort_bytes = neighbours_sort_bytes(rows);
+	work->sort_room = next_column(memory, &offset, work->sort_bytes);
+	work->value = (double *) next_column(memory, &offset, slots * sizeof(double));
+	work->reference = (uint32_t *) next_column(memory, &offset, slots * sizeof(uint32_t));
+	work->status = (struct neighbours_status *) next_column(memory, &offset,
+															sizeof(struct neighbours_status));
+	offset += results_place((char *) memory + offset, rows, &work->results);
+
+	if (spheroid)
+		work->entry_room = NEIGHBOURS_DECISION_ROOM;
+	else if (piece->collects)
+		work->entry_room = room;
+	else if (slots < room)
+		room = (uint32_t) slots;
+	if (piece->collects)
+	{
+		size_t		entries = work->entry_room;
+
+		work->selected = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
+		work->entry_reference = (uint32_t *) next_column(memory, &offset,
+														 entries * sizeof(uint32_t));
+	}
+	else
+		work->selected = work->results.count;
+	if (piece->collects && !spheroid)
+	{
+		work->entry = (struct neighbours_entry *)
+			next_column(memory, &offset, room * sizeof(struct neighbours_entry));
+		work->entry_sort_room = next_column(memory, &offset,
+											neighbours_entry_sort_bytes(room));
+	}
+
+	work->results.rows = rows;
+	work->results.room = spheroid ? work->entry_room : room;
+	work->results.tag = work->index.tag;
+	if (piece->collects)
+	{
+		work->results.stride = 0;
+		work->results.reference = work->entry_reference;
+		work->results.distance = (const double *) work->entry;
+		work->results.distance_step = sizeof(struct neighbours_entry) / sizeof(double);
+	}
+	else
+	{
+		work->results.stride = work->neighbours;
+		work->results.reference = work->reference;
+		work->results.distance = work->value;
+		work->results.distance_step = 1;
+	}
+	if (!spheroid)
+	{
+		work->results.packed_tag = (int64_t *) next_column(memory, &offset,
+														   room * sizeof(int64_t));
+		work->results.packed_distance = (double *) next_column(memory, &offset,
+															   room * sizeof(double));
+	}
+	return offset;
+}
+
+/* go on to a phase that launches kernels over the observations */
+static cudaError_t
+begin_launches(struct lane *lane, enum neighbours_phase phase)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+
+	piece->phase = phase;
+	piece->launched = false;
+	return cudaMemsetAsync(&piece->work.status->next, 0, sizeof(uint32_t), lane_stream(lane));
+}
+
+/*
+ * Has the phase's kernel, launched so often, taken all observations?
+ */
+static bool
+all_taken(const struct lane *lane)
+{
+	return piece_of(lane)->launched &&
+		status_of(lane)->neighbours.next >= piece_of(lane)->work.rows;
+}
+
+/*
+ * After launches: let the host wait for what they have to say.
+ */
+static cudaError_t
+ask(struct lane *lane, enum piece_progress *progress)
+{
+	piece_of(lane)->launched = true;
+	*progress = PIECE_WAIT;
+	return cudaMemcpyAsync(&status_of(lane)->neighbours, piece_of(lane)->work.status,
+						   sizeof(struct neighbours_status), cudaMemcpyDeviceToHost,
+						   lane_stream(lane));
+}
+
+static cudaError_t
+ask_results(struct lane *lane, enum piece_progress *progress)
+{
+	*progress = PIECE_WAIT;
+	return cudaMemcpyAsync(&status_of(lane)->results, piece_of(lane)->work.results.status,
+						   sizeof(struct results_status), cudaMemcpyDeviceToHost, lane_stream(lane));
+}
+
+static cudaError_t
+enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	const struct neighbours *work = &piece->work;
+	cudaError_t error;
+
+	*progress = PIECE_AHEAD;
+	error = copy_observations(lane, work->rows, work->latitude, work->longitude, work->group,
+							  work->identity);
+	if (error != cudaSuccess)
+		return error;
+	phase_begin("sort");
+	error = neighbours_sort(work);
+	phase_end();
+	if (error != cudaSuccess)
+		return error;
+	phase_begin("search");
+	error = neighbours_few(work);
+	phase_end();
+	if (error != cudaSuccess)
+		return error;
+	/* status->next is where these launches begin already */
+	piece->phase = work->neighbours > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
+	return cudaSuccess;
+}
+
+/*
+ * Where the leaves of a launch end that begins with piece->first_leaf.
+ */
+static uint32_t
+end_leaf_of(const struct neighbours_piece *piece)
+{
+	uint32_t	leaves = piece->work.index.shape.nodes[0];
+
+	if (piece->work.every_leaf && leaves - piece->first_leaf > LAUNCH_LEAVES)
+		return piece->first_leaf + LAUNCH_LEAVES;
+	return leaves;
+}
+
+/*
+ * Have all observations been taken for all leaves?  If not so for the leaves
+ * alone, *error is of going on with the next ones.
+ */
+static bool
+all_leaves_taken(struct lane *lane, cudaError_t *error)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	uint32_t	end_leaf = end_leaf_of(piece);
+
+	*error = cudaSuccess;
+	if (!all_taken(lane))
+		return false;
+	if (end_leaf == piece->work.index.shape.nodes[0])
+	{
+		piece->first_leaf = 0;
+		return true;
+	}
+	piece->first_leaf = end_leaf;
+	*error = begin_launches(lane, piece->phase);
+	return false;
+}
+
+static cudaError_t
+enqueue_select(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	cudaError_t error;
+
+	if (all_leaves_taken(lane, &error))
+	{
+		*progress = PIECE_AHEAD;
+		return begin_launches(lane, piece->collects ? NEIGHBOURS_COUNT : NEIGHBOURS_PACK);
+	}
+	if (error != cudaSuccess)
+		return error;
+	phase_begin("search");
+	error = neighbours_select(&piece->work, piece->first_leaf, end_leaf_of(piece));
+	phase_end();
+	return error == cudaSuccess ? ask(lane, progress) : error;
+}
+
+static cudaError_t
+enqueue_count(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	cudaError_t error;
+
+	if (all_leaves_taken(lane, &error))
+	{
+		piece->phase = NEIGHBOURS_FIT;
+		if ((error = results_scan(&piece->work.results, lane_stream(lane))) != cudaSuccess)
+			return error;
+		return ask_results(lane, progress);
+	}
+	if (error != cudaSuccess)
+		return error;
+	phase_begin("count");
+	error = neighbours_count(&piece->work, piece->first_leaf, end_leaf_of(piece));
+	phase_end();
+	return error == cudaSuccess ? ask(lane, progress) : error;
+}
+
+static cudaError_t
+enqueue_collect(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	const struct results_status *fitting = &status_of(lane)->results;
+	cudaError_t error;
+
+	if (all_leaves_taken(lane, &error))
+	{
+		*progress = PIECE_AHEAD;
+		piece->phase = is_spheroid(lane) ? NEIGHBOURS_DECIDE : NEIGHBOURS_PACK;
+		piece->launched = false;
+		return cudaSuccess;
+	}
+	if (error != cudaSuccess)
+		return error;
+	phase_begin("collect");
+	error = neighbours_collect(&piece->work, fitting->observations, piece->first_leaf,
+							   end_leaf_of(piece));
+	phase_end();
+	return error == cudaSuccess ? ask(lane, progress) : error;
+}
+
+static cudaError_t
+enqueue_pack(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	const struct results *results = &piece->work.results;
+	cudaError_t error;
+
+	phase_begin("pack");
+	piece->phase = NEIGHBOURS_COPY_OUT;
+	if (piece->collects)
+	{
+		*progress = PIECE_AHEAD;
+		error = neighbours_sort_entries(&piece->work, status_of(lane)->results.pairs);
+	}
+	else
+	{
+		error = results_scan(results, lane_stream(lane));
+		if (error == cudaSuccess)
+			error = ask_results(lane, progress);
+	}
+	if (error == cudaSuccess)
+		error = results_pack(results, lane_stream(lane));
+	phase_end();
+	return error;
+}
+
+/*
+ * Begin or go on with the host's work.
+ */
+static cudaError_t
+enqueue_decide(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	struct results_status *status = &status_of(lane)->results;
+	cudaError_t error = cudaSuccess;
+
+	*progress = PIECE_WAIT;
+	if (!piece->launched)
+	{
+		piece->launched = true;
+		phase_begin("copy out");
+		if (!neighbours_decision_begin(&piece->decision, &piece->work, status->observations,
+									   status->pairs, &error))
+			error = fail_piece(lane, GEONN_ERROR_MEMORY,
+							   "not enough memory to decide among candidates on the host",
+							   progress);
+		phase_end();
+		return error;
+	}
+	phase_begin("decide");
+	if (neighbours_decide(&piece->decision, lane_search(lane), &status->observations,
+						  &status->pairs))
+		*progress = PIECE_LAST;
+	phase_end();
+	return cudaSuccess;
+}
+
+static cudaError_t
+neighbours_enqueue(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	const struct results_status *fitting = &status_of(lane)->results;
+	cudaError_t error;
+
+	if (piece->launched && status_of(lane)->neighbours.out_of_range != 0)
+		return fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
+						  progress);
+	switch (piece->phase)
+	{
+		case NEIGHBOURS_COPY_IN:
+			return enqueue_copy_in(lane, progress);
+		case NEIGHBOURS_SELECT:
+			return enqueue_select(lane, progress);
+		case NEIGHBOURS_COUNT:
+			return enqueue_count(lane, progress);
+		case NEIGHBOURS_FIT:
+			if (fitting->observations == 0)
+			{
+				*progress = PIECE_LAST;
+				return cudaSuccess;
+			}
+			if ((error = begin_launches(lane, NEIGHBOURS_COLLECT)) != cudaSuccess)
+				return error;
+			return enqueue_collect(lane, progress);
+		case NEIGHBOURS_COLLECT:
+			return enqueue_collect(lane, progress);
+		case NEIGHBOURS_PACK:
+			return enqueue_pack(lane, progress);
+		case NEIGHBOURS_COPY_OUT:
+			*progress = PIECE_LAST;
+			return copy_results(lane, fitting->observations, fitting->pairs,
+								piece->work.results.count, piece->work.results.packed_tag,
+								piece->work.results.packed_distance);
+		case NEIGHBOURS_DECIDE:
+			return enqueue_decide(lane, progress);
+	}
+	return cudaErrorUnknown;
+}
+
+static enum piece_outcome
+neighbours_finish(struct lane *lane)
+{
+	const struct neighbours_piece *piece = piece_of(lane);
+	const struct results_status *fitting = &status_of(lane)->results;
+	struct search *search = lane_search(lane);
+	bool		all_room;		/* it was the batch's room that ended it */
+
+	if (is_spheroid(lane))
+		all_room = piece->phase == NEIGHBOURS_DECIDE && fitting->observations == 0;
+	else
+		all_room = piece->work.results.room == room_left(search);
+
+	if (fitting->observations == 0 && (search->answered == 0 || !all_room))
+		return PIECE_ALONE;
+	search_account(search, fitting->observations, fitting->pairs, false);
+	return fitting->observations < piece->work.rows && all_room ? PIECE_FULL : PIECE_ANSWERED;
+}
+
+static void
+neighbours_close(struct lane *lane)
+{
+	neighbours_decision_end(&piece_of(lane)->decision);
+}
+
+const struct piece_operations neighbours_operations = {
+	.rows = neighbours_rows,
+	.place = neighbours_place,
+	.enqueue = neighbours_enqueue,
+	.finish = neighbours_finish,
+	.close = neighbours_close,
+	.alone = &neighbours_part_operations
+};

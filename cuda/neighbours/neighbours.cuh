@@ -1,0 +1,291 @@
+/*
+ * neighbours.cuh
+ *		Any question on a GPU: k neighbours, ties, all within a distance.
+ *
+ * For the sources of these searches; neighbours.cu has the essay.
+ */
+#ifndef GEONN_NEIGHBOURS_CUH
+#define GEONN_NEIGHBOURS_CUH
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/index/index.cuh"
+#include "cuda/lane/results.cuh"
+
+struct piece_operations;
+struct search;
+
+/* What the kernels tell the host, which copies it when they have ended. */
+struct neighbours_status
+{
+	uint32_t	next;			/* observations taken, in the order of search */
+	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
+
+	/* of neighbours_alone.cu */
+	uint32_t	in_range;		/* candidates that its last choice was among */
+	uint32_t	entries;		/* that were written */
+};
+
+/* A place in the order of an observation's candidates. */
+struct neighbours_key
+{
+	double		value;			/* distance; for the spheroid squared chord */
+	uint32_t	place;
+};
+
+/*
+ * Some of an observation's candidates: those after `after`, if there is such a
+ * bound, up to `last`, itself included.
+ */
+struct neighbours_range
+{
+	bool		has_after;
+	struct neighbours_key after;
+	struct neighbours_key last;
+};
+
+/* digits of a key, and how many there are */
+#define NEIGHBOURS_KEY_DIGITS 12
+#define NEIGHBOURS_DIGITS 256
+
+/* What neighbours_alone.cu works with. */
+struct neighbours_alone
+{
+	struct neighbours_range range;
+
+	/* while it chooses */
+	bool		choosing;
+	uint32_t	rank;			/* of the wanted one among those that begin like... */
+	struct neighbours_key begin;	/* ... this, as far as it is known */
+	uint32_t	digits[NEIGHBOURS_DIGITS];	/* how many go on with each digit */
+};
+
+/* A pair that is an answer. */
+struct neighbours_entry
+{
+	double		value;			/* distance in metres */
+	uint32_t	row;			/* observation */
+	uint32_t	place;			/* of the reference, in the dataset */
+};
+
+/*
+ * Some observations and what is asked of them.  Addresses are the GPU's.
+ */
+struct neighbours
+{
+	struct index index;
+	uint32_t	rows;			/* observations, at least 1 */
+	uint32_t	neighbours;		/* 0 ... GEONN_NEIGHBOURS_MAX; 0: all */
+	bool		ties;
+	bool		every_leaf;		/* brute force: leave out no leaf */
+	double		max_distance;	/* metres, inclusive; may be infinite */
+
+	/* observations, [rows] */
+	double	   *latitude;		/* degrees */
+	double	   *longitude;
+	int32_t    *group;			/* or NULL */
+	int32_t    *identity;		/* or NULL */
+	double	   *x;				/* vectors, as the index has them */
+	double	   *y;
+	double	   *z;
+	uint32_t   *order;			/* rows in the order of search */
+
+	/* for the sorting of the observations */
+	uint64_t   *code;			/* [2 * rows] */
+	uint32_t   *row;			/* [rows]; later what neighbours_few() lists, or
+								 * how far brute force has written */
+	void	   *sort_room;
+	size_t		sort_bytes;
+
+	/* the first `neighbours` of each, from row * neighbours, in order */
+	double	   *value;			/* distances; for the spheroid squared chords */
+	uint32_t   *reference;		/* in the index's order */
+	uint32_t   *selected;		/* [rows] how many there are */
+
+	/* pairs that may be answers, adjacent for each observation */
+	uint32_t	entry_room;
+	struct neighbours_entry *entry; /* [entry_room]; not for the spheroid */
+	uint32_t   *entry_reference;	/* [entry_room] in the index's order; for the
+									 * spheroid places in the dataset */
+	void	   *entry_sort_room;
+
+	/* counts, offsets and packed pairs; count belongs to the selected where
+	 * these are the answers, else to the entries */
+	struct results results;
+
+	struct neighbours_alone *alone; /* where there is one observation */
+	struct neighbours_status *status;
+	cudaStream_t stream;
+};
+
+/*
+ * neighbours_sort.cu: enqueue the making of vectors, and the sorting of
+ * observations along the references' curve.  What a sort takes is INDEX_NO_ROOM
+ * where CUDA does not say.
+ */
+extern size_t neighbours_sort_bytes(uint32_t rows);
+extern cudaError_t neighbours_sort(const struct neighbours *search);
+
+/*
+ * Sort entries by (row, value, place), with their references.  They may stand
+ * elsewhere then, where search->entry, entry_reference and results say.
+ */
+extern size_t neighbours_entry_sort_bytes(uint32_t entries);
+extern cudaError_t neighbours_sort_entries(struct neighbours *search, uint32_t entries);
+
+/*
+ * neighbours_few.cu: enqueue the search for few neighbours of many observations.
+ * Those that it leaves to neighbours_select() are listed in row[], from
+ * status->next on to the end.  Does nothing where neighbours_few_fits() says no.
+ */
+extern bool neighbours_few_fits(const struct neighbours *search);
+extern cudaError_t neighbours_few(const struct neighbours *search);
+
+/*
+ * neighbours_select.cu: enqueue a launch that finds the first `neighbours` of
+ * observations from status->next on, in leaves first_leaf ... end_leaf - 1.
+ * The launch before it, if any, had the leaves up to first_leaf.  It ends
+ * after some 30 ms, whether or not it took all observations.
+ */
+extern cudaError_t neighbours_select(const struct neighbours *search, uint32_t first_leaf,
+									 uint32_t end_leaf);
+
+/*
+ * neighbours_collect.cu: enqueue a launch that counts all candidates of
+ * observations from status->next on, or writes those of the first `rows`
+ * observations to where the offsets say.  By brute force, those in leaves
+ * first_leaf ... end_leaf - 1, like neighbours_select().
+ */
+extern cudaError_t neighbours_count(const struct neighbours *search, uint32_t first_leaf,
+									uint32_t end_leaf);
+extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t rows,
+									  uint32_t first_leaf, uint32_t end_leaf);
+
+/*
+ * neighbours_alone.cu, for one observation and any number of candidates.
+ *
+ * Enqueue a step of choosing the rank-th candidate of the range, rank at least 1:
+ * the digits 0 ... NEIGHBOURS_KEY_DIGITS - 1 of its key, one after the other.  The
+ * range ends there afterwards, and with ties behind all at its distance.  Where
+ * there are fewer, the range remains.  For the spheroid, widen makes the end
+ * what the first `rank` by geodesic can't exceed.
+ */
+extern cudaError_t neighbours_alone_begin(const struct neighbours *search,
+										  const struct neighbours_range *range);
+extern cudaError_t neighbours_alone_choose(const struct neighbours *search, int digit,
+										   uint32_t rank, bool ties, bool widen);
+
+/* let the range begin after a key */
+extern cudaError_t neighbours_alone_after(const struct neighbours *search,
+										  struct neighbours_key after);
+
+/*
+ * Enqueue the writing of the range's candidates among references first ... end
+ * - 1 of the index's order, in no order.  There must be room for them.
+ */
+extern cudaError_t neighbours_alone_write(const struct neighbours *search, uint32_t first,
+										  uint32_t end);
+
+/* ---- pieces of searches ---- */
+
+/* in neighbours.cu; and neighbours_part.cu's, for one observation alone */
+extern const struct piece_operations neighbours_operations;
+extern const struct piece_operations neighbours_part_operations;
+
+struct candidate;
+
+/* Candidates by the metric spheroid, on their way to being pairs; malloc()ed. */
+struct neighbours_decision
+{
+	uint32_t	rows;			/* observations */
+	uint32_t	count;			/* candidates */
+	double	   *latitude;		/* [rows] degrees, as the GPU has them */
+	double	   *longitude;
+	uint64_t   *offset;			/* [rows + 1] of each observation's candidates */
+	uint32_t   *place;			/* [count] */
+	struct candidate *candidate;	/* [count] */
+	uint32_t   *chosen;			/* [rows] pairs, first among its candidates */
+	uint32_t	measured;		/* candidates that have their distance */
+	uint32_t	decided;		/* observations */
+};
+
+enum neighbours_part_phase
+{
+	PART_COPY_IN,
+	PART_RANGE,					/* of all that may be a pair */
+	PART_FIND,					/* candidates after the cutoff, up to the room */
+	PART_PACK,
+	PART_COPY_OUT,
+	PART_COPY_CHUNK,			/* of candidates, to the host */
+	PART_MERGE_CHUNK			/* into what is kept of them */
+};
+
+/* By the metric spheroid, the host's side of a part; malloc()ed. */
+struct neighbours_part_chunks
+{
+	bool		for_bound;		/* to learn only the distance of the k-th */
+	double		bound;			/* metres, that the pairs don't exceed */
+	uint32_t	first;			/* of the next chunk's references */
+	uint32_t	end;
+	uint32_t	keep;			/* that are worth keeping */
+	uint32_t	kept;
+	uint32_t   *place;			/* of a chunk's candidates */
+	struct candidate *chunk;
+	struct candidate *best;		/* [keep] the first so far, in order */
+	struct candidate *merged;	/* [keep] */
+};
+
+/* One observation, whose pairs come in parts. */
+struct neighbours_part
+{
+	enum neighbours_part_phase phase;
+	int			digit;			/* of the key that is being chosen */
+	struct neighbours work;
+	double		degrees[2];		/* as the GPU has them */
+	struct neighbours_part_chunks chunks;
+	struct results_status written;	/* by the host */
+	bool		more;			/* pairs than there was room for */
+	struct neighbours_key last; /* of the pairs written */
+};
+
+/* the greatest number of entries of a piece by the metric spheroid */
+#define NEIGHBOURS_DECISION_ROOM ((uint32_t) 1 << 20)
+
+/*
+ * neighbours_decide.cu: make room for a decision, and enqueue the copying of
+ * its candidates from the GPU.  False: memory is short.
+ */
+extern bool neighbours_decision_begin(struct neighbours_decision *decision,
+									  const struct neighbours *search, uint32_t rows,
+									  uint32_t count, cudaError_t *error);
+
+/*
+ * Do some 30 ms of the work that is left.  Returns whether it is done: then
+ * the first observations that fit have been written to the batch, as *answered
+ * and *pairs say.
+ */
+extern bool neighbours_decide(struct neighbours_decision *decision, const struct search *search,
+							  uint32_t *answered, uint32_t *pairs);
+extern void neighbours_decision_end(struct neighbours_decision *decision);
+
+/*
+ * neighbours_merge.cu: prepare for chunks of up to NEIGHBOURS_CHUNK references'
+ * candidates; false where memory is short.  Take one of so many candidates,
+ * whose places have been copied; in the end write the pairs to the batch.
+ */
+#define NEIGHBOURS_CHUNK ((uint32_t) 1 << 16)
+
+extern bool neighbours_merge_begin(struct neighbours_part *part, const struct search *search);
+extern void neighbours_merge(struct neighbours_part *part, const struct search *search,
+							 uint32_t candidates);
+extern void neighbours_merge_write(struct neighbours_part *part, const struct search *search);
+extern void neighbours_merge_end(struct neighbours_part *part);
+
+/* whether all chunks were seen; where not, what is next has been set up */
+extern bool neighbours_merge_done(struct neighbours_part *part, const struct search *search);
+
+#endif							/* GEONN_NEIGHBOURS_CUH */

@@ -1,0 +1,196 @@
+/*
+ * neighbours_collect.cu
+ *		All candidates up to a bound, counted and written, by a warp.
+ *
+ * An observation's bound is max_distance, or where the first k were selected
+ * before, all of them found, the distance of the last.  For the sphere that is
+ * final: what comes here is the answer.  For the spheroid it is a limit on
+ * squared chords, which the answer does not exceed, and the host decides.
+ *
+ * Counting stops where an observation has more than there is room for, and
+ * would not be written anyway.
+ *
+ * By brute force a launch goes through some of the leaves; how far an observation
+ * came is kept in its count, or in row[], which nobody else needs then.
+ */
+#include "cuda/neighbours/neighbours_warp.cuh"
+
+struct bound
+{
+	double		value;			/* metres; only for the sphere */
+	double		limit;			/* on squared chords */
+};
+
+template <bool SPHEROID>
+static __device__ __forceinline__ struct bound
+bound_of(const struct neighbours *search, uint32_t row)
+{
+	uint32_t	wanted = search->neighbours;
+	struct bound bound;
+
+	bound.value = search->max_distance;
+	bound.limit = SPHEROID ? geonn_spheroid_radius_limit(bound.value) :
+		geonn_radius_limit(bound.value);
+	if (wanted > 0 && search->selected[row] == wanted)
+	{
+		double		last = search->value[(uint64_t) row * wanted + wanted - 1];
+
+		if (SPHEROID)
+			bound.limit = fmin(bound.limit, geonn_spheroid_limit(last));
+		else
+		{
+			bound.value = last;
+			bound.limit = geonn_radius_limit(last);
+		}
+	}
+	return bound;
+}
+
+/*
+ * A leaf's candidates: their number, or where they are to be written, from
+ * *written on.
+ */
+template <bool SPHEROID, bool WRITE>
+static __device__ __forceinline__ void
+take_leaf(const struct neighbours *search, const struct warp_observation *observation,
+		  uint32_t row, const struct bound *bound, uint32_t leaf, uint64_t *written)
+{
+	const struct index *index = &search->index;
+	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	double		value = warp_chord(index, observation, position);
+	bool		passes = value <= bound->limit && value < INFINITY;
+	uint32_t	first = 0;
+	uint32_t	end = 0;
+	uint32_t	left;
+
+	if (!__any_sync(INDEX_ALL_LANES, passes))
+		return;
+	if (passes && !SPHEROID)
+	{
+		value = geonn_distance_of(observation->from, index_vector(index, position));
+		passes = value <= bound->value;
+	}
+	if (passes)
+	{
+		first = index->start[position];
+		end = index->start[position + 1];
+	}
+
+	left = __ballot_sync(INDEX_ALL_LANES, passes);
+	while (left != 0)
+	{
+		uint32_t	lane = __ffs(left) - 1;
+		double		its_value = __shfl_sync(INDEX_ALL_LANES, value, lane);
+		uint32_t	its_first = __shfl_sync(INDEX_ALL_LANES, first, lane);
+		uint32_t	its_end = __shfl_sync(INDEX_ALL_LANES, end, lane);
+
+		left &= left - 1;
+		if (!WRITE && index->identity == NULL)
+		{
+			*written += its_end - its_first;
+			continue;
+		}
+		for (; its_first < its_end; its_first += 32)
+		{
+			uint32_t	reference = its_first + index_lane();
+			bool		qualifies = reference < its_end &&
+				!warp_is_self(index, observation, reference);
+			uint32_t	mask = __ballot_sync(INDEX_ALL_LANES, qualifies);
+
+			if (WRITE && qualifies)
+			{
+				uint64_t	here = *written + __popc(mask & ((1u << index_lane()) - 1));
+
+				if (SPHEROID)
+					search->entry_reference[here] = index->place[reference];
+				else
+				{
+					search->entry[here].value = its_value;
+					search->entry[here].row = row;
+					search->entry[here].place = index->place[reference];
+					search->entry_reference[here] = reference;
+				}
+			}
+			*written += __popc(mask);
+		}
+	}
+}
+
+template <bool SPHEROID, bool WRITE>
+static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
+collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
+			   uint32_t first_leaf, uint32_t end_leaf)
+{
+	struct warp_share share;
+	uint32_t	number;
+
+	warp_share_begin(&share, &search.status->next, search.rows,
+					 !search.every_leaf && search.neighbours > 0);
+	while (warp_share_next(&share, &number))
+	{
+		uint32_t	row = search.order[number];
+		struct warp_observation observation;
+		struct bound bound;
+		uint64_t	written = 0;
+
+		if (WRITE && row >= rows)
+			continue;
+		if (WRITE)
+			written = first_leaf > 0 ? search.row[row] : search.results.offset[row];
+		else if (first_leaf > 0)
+			written = search.results.count[row];
+		observation = warp_observation(&search, row);
+		bound = bound_of<SPHEROID>(&search, row);
+		if (search.every_leaf)
+		{
+			for (uint32_t leaf = first_leaf; leaf < end_leaf &&
+				 (WRITE || written <= search.entry_room); leaf++)
+				take_leaf<SPHEROID, WRITE>(&search, &observation, row, &bound, leaf, &written);
+		}
+		else
+		{
+			struct index_walk walk;
+			uint32_t	leaf;
+
+			index_walk_begin(&walk, &search.index, observation.from, observation.group,
+							 INDEX_NONE);
+			while (index_walk_next(&walk, bound.limit, &leaf) &&
+				   (WRITE || written <= search.entry_room))
+				take_leaf<SPHEROID, WRITE>(&search, &observation, row, &bound, leaf, &written);
+		}
+		if (index_lane() == 0)
+			(WRITE ? search.row : search.results.count)[row] = (uint32_t) written;
+	}
+}
+
+template <bool SPHEROID, bool WRITE>
+static cudaError_t
+launch_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
+			   uint32_t end_leaf)
+{
+	uint32_t	blocks;
+	cudaError_t error = resident_blocks(collect_kernel<SPHEROID, WRITE>, &blocks);
+
+	if (error != cudaSuccess)
+		return error;
+	collect_kernel<SPHEROID, WRITE> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
+		(*search, rows, first_leaf, end_leaf);
+	return cudaGetLastError();
+}
+
+cudaError_t
+neighbours_count(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
+{
+	if (search->index.metric == GEONN_METRIC_SPHEROID)
+		return launch_collect<true, false>(search, search->rows, first_leaf, end_leaf);
+	return launch_collect<false, false>(search, search->rows, first_leaf, end_leaf);
+}
+
+cudaError_t
+neighbours_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
+				   uint32_t end_leaf)
+{
+	if (search->index.metric == GEONN_METRIC_SPHEROID)
+		return launch_collect<true, true>(search, rows, first_leaf, end_leaf);
+	return launch_collect<false, true>(search, rows, first_leaf, end_leaf);
+}

@@ -1,0 +1,216 @@
+/*
+ * neighbours_decide.cu
+ *		Which candidates are the pairs, by the metric spheroid: the host's part.
+ *
+ * What geonn_spheroid_distance() returns orders the pairs, and only the host
+ * can call it.  The candidates come from the GPU by observation; the thread
+ * pool's threads measure them, in pieces of so many candidates, then put those
+ * of each observation in order, in pieces of observations.  A turn of that
+ * is over in some 30 ms, and the lanes get theirs.
+ *
+ * The degrees come from the GPU as well, not from the batch, which its client
+ * can change at any time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/lane/lane.cuh"
+#include "cuda/neighbours/neighbours.cuh"
+
+extern "C"
+{
+#include "engine/base/thread_pool.h"
+#include "engine/search/candidates.h"
+}
+
+/* candidates that a thread measures, or puts in order, in a turn */
+#define TURN_CANDIDATES ((uint32_t) 1 << 15)
+
+/* of these in one piece of it */
+#define PIECE_CANDIDATES ((uint32_t) 1 << 11)
+
+bool
+neighbours_decision_begin(struct neighbours_decision *decision, const struct neighbours *search,
+						  uint32_t rows, uint32_t count, cudaError_t *error)
+{
+	size_t		bytes = rows * sizeof(double);
+
+	decision->rows = rows;
+	decision->count = count;
+	decision->latitude = (double *) malloc(bytes);
+	decision->longitude = (double *) malloc(bytes);
+	decision->offset = (uint64_t *) malloc((rows + (size_t) 1) * sizeof(uint64_t));
+	decision->place = (uint32_t *) malloc((count + (size_t) 1) * sizeof(uint32_t));
+	decision->candidate = (struct candidate *) malloc((count + (size_t) 1) * sizeof(struct candidate));
+	decision->chosen = (uint32_t *) malloc(rows * sizeof(uint32_t));
+	if (decision->latitude == NULL || decision->longitude == NULL || decision->offset == NULL ||
+		decision->place == NULL || decision->candidate == NULL || decision->chosen == NULL)
+		return false;
+
+	if ((*error = cudaMemcpyAsync(decision->latitude, search->latitude, bytes,
+								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess &&
+		(*error = cudaMemcpyAsync(decision->longitude, search->longitude, bytes,
+								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess &&
+		(*error = cudaMemcpyAsync(decision->offset, search->results.offset,
+								  (rows + (size_t) 1) * sizeof(uint64_t),
+								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess)
+		*error = cudaMemcpyAsync(decision->place, search->entry_reference,
+								 count * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+								 search->stream);
+	return true;
+}
+
+struct turn
+{
+	struct neighbours_decision *decision;
+	const struct search *search;
+	uint32_t	first;			/* candidate, or observation */
+	uint32_t	end;
+	uint32_t	piece;			/* of these in a piece */
+};
+
+/* the last observation whose candidates begin at or before this one */
+static uint32_t
+observation_of(const struct neighbours_decision *decision, uint32_t candidate)
+{
+	uint32_t	first = 0;
+	uint32_t	end = decision->rows;
+
+	while (end - first > 1)
+	{
+		uint32_t	middle = first + (end - first) / 2;
+
+		if (decision->offset[middle] <= candidate)
+			first = middle;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+static void
+measure_piece(void *context, size_t number)
+{
+	struct turn *turn = (struct turn *) context;
+	struct neighbours_decision *decision = turn->decision;
+	uint32_t	first = turn->first + (uint32_t) number * turn->piece;
+	uint32_t	end = turn->end - first < turn->piece ? turn->end : first + turn->piece;
+	uint32_t	row = observation_of(decision, first);
+
+	while (first < end)
+	{
+		uint32_t	row_end = end;
+
+		while (decision->offset[row + 1] <= first)
+			row++;
+		if (decision->offset[row + 1] < end)
+			row_end = (uint32_t) decision->offset[row + 1];
+		for (uint32_t i = first; i < row_end; i++)
+			decision->candidate[i].place = decision->place[i];
+		candidates_measure_spheroid(turn->search->dataset, decision->latitude[row],
+									decision->longitude[row], decision->candidate + first,
+									row_end - first, turn->search->cancelled);
+		first = row_end;
+	}
+}
+
+static void
+choose_piece(void *context, size_t number)
+{
+	struct turn *turn = (struct turn *) context;
+	struct neighbours_decision *decision = turn->decision;
+	uint32_t	first = turn->first + (uint32_t) number * turn->piece;
+	uint32_t	end = turn->end - first < turn->piece ? turn->end : first + turn->piece;
+	struct cutoff none = {};
+
+	for (uint32_t row = first; row < end; row++)
+	{
+		uint64_t	offset = decision->offset[row];
+
+		decision->chosen[row] = (uint32_t)
+			candidates_choose(decision->candidate + offset,
+							  (size_t) (decision->offset[row + 1] - offset),
+							  &turn->search->question, &none);
+	}
+}
+
+static void
+run_turn(thread_pool_piece piece, struct turn *turn)
+{
+	thread_pool_run(piece, turn, (turn->end - turn->first + turn->piece - 1) / turn->piece);
+}
+
+/*
+ * Write the pairs of the observations that fit to the batch.
+ */
+static void
+write_pairs(const struct neighbours_decision *decision, const struct search *search,
+			uint32_t *answered, uint32_t *pairs)
+{
+	const struct geonn_batch_columns *columns = &search->columns;
+	uint32_t	room = room_left(search);
+	uint32_t	row = 0;
+	uint32_t	written = 0;
+
+	for (; row < decision->rows && decision->chosen[row] <= room - written; row++)
+	{
+		const struct candidate *chosen = decision->candidate + decision->offset[row];
+
+		for (uint32_t i = 0; i < decision->chosen[row]; i++)
+		{
+			columns->tag[search->pairs + written] = search->dataset->tag[chosen[i].place];
+			columns->distance[search->pairs + written] = chosen[i].distance;
+			written++;
+		}
+		columns->count[search->first + search->answered + row] = decision->chosen[row];
+	}
+	*answered = row;
+	*pairs = written;
+}
+
+bool
+neighbours_decide(struct neighbours_decision *decision, const struct search *search,
+				  uint32_t *answered, uint32_t *pairs)
+{
+	uint32_t	turn_candidates = TURN_CANDIDATES * thread_pool_threads();
+	struct turn turn = {};
+
+	turn.decision = decision;
+	turn.search = search;
+	if (decision->measured < decision->count)
+	{
+		turn.first = decision->measured;
+		turn.end = decision->count - turn.first < turn_candidates ? decision->count :
+			turn.first + turn_candidates;
+		turn.piece = PIECE_CANDIDATES;
+		run_turn(measure_piece, &turn);
+		decision->measured = turn.end;
+		return false;
+	}
+	if (decision->decided < decision->rows)
+	{
+		uint64_t	rows = (uint64_t) decision->rows * turn_candidates / (decision->count + 1) + 1;
+
+		turn.first = decision->decided;
+		turn.end = decision->rows - turn.first < rows ? decision->rows :
+			turn.first + (uint32_t) rows;
+		turn.piece = (turn.end - turn.first) / (8 * thread_pool_threads()) + 1;
+		run_turn(choose_piece, &turn);
+		decision->decided = turn.end;
+		return false;
+	}
+	write_pairs(decision, search, answered, pairs);
+	return true;
+}
+
+void
+neighbours_decision_end(struct neighbours_decision *decision)
+{
+	free(decision->latitude);
+	free(decision->longitude);
+	free(decision->offset);
+	free(decision->place);
+	free(decision->candidate);
+	free(decision->chosen);
+	*decision = {};
+}

@@ -1,0 +1,457 @@
+/*
+ * neighbours_few.cu
+ *		The first k neighbours, k small, of 32 observations at a time.
+ *
+ * Observations that follow each other in the order of search need the same
+ * leaves.  So a warp walks the index once for a group of them, from an anchor,
+ * the vector of one of them.  Its members are those no farther from the anchor
+ * than some references are; each lane has one.
+ *
+ * Every position that the walk brings is compared by all lanes, in float32, by
+ * offsets from the anchor.  A lane keeps the KEPT smallest squares, KEPT > k, each
+ * with the number of its position in place of its last eight bits.  How far the
+ * (KEPT - 1)-th of any member reaches from the anchor bounds the walk.  Then
+ * float64 decides: the lane puts the kept positions in the order (distance,
+ * place), and looks whether a position that it has not kept could be among the
+ * first k.  If so, or where something else is too much for this kernel, the
+ * observation goes to a list, and neighbours_select.cu searches for it anew.
+ *
+ * When members are done, another anchor is chosen among the others, unless
+ * that seems not worth it: then they all go to the list.
+ *
+ *
+ * Why no neighbour is lost
+ *
+ * Notation and (2) are anchor.cuh's; f is what a lane computes for s, and made not
+ * negative, which only brings it nearer to s.  A key is f without its last eight
+ * bits, so at most 2^-15 of itself less, and a number in their place.
+ *
+ * A position that was compared but not kept has a key above the last one kept;
+ * with F that key less its number, its f is at least F, and by (2) its s at
+ * least (F - 2^-17 |o|^2) (1 - 2^-16).  If that exceeds geonn_chord_limit() of
+ * the k-th of those kept, in the order (distance, place), it comes after it.
+ *
+ * A position that was not compared is farther from the anchor than the reach,
+ * at least |o| + sqrt(g), where g is at least the s of the (KEPT - 1)-th key, by
+ * (2), and what geonn_chord_limit() makes of it, or at least geonn_radius_limit(
+ * max_distance).  So its s exceeds g: KEPT - 1 >= k others come before it, or it is
+ * too far away.  ANCHOR_ABOVE and ANCHOR_FLOOR round these up.
+ *
+ * Until a lane has KEPT - 1 keys, its reach is infinite, or that of max_distance.
+ */
+#include "cuda/index/anchor.cuh"
+#include "cuda/neighbours/neighbours_warp.cuh"
+
+/* positions that a group compares: their numbers have eight bits */
+#define GROUP_POSITIONS 256
+
+/* leaves that it looks at for its members */
+#define GROUP_LEAVES 64
+
+/* a member is no farther from the anchor than so many positions of its leaf */
+#define SURROUNDINGS 8
+
+/* members that a round must have for another to be worthwhile */
+#define ROUND_MEMBERS_MIN 8
+
+/* keys that a lane keeps, at most */
+#define FEW_MAX 36
+
+/* no key */
+#define KEY_NONE UINT32_MAX
+#define KEY_NUMBER 255u
+
+/*
+ * How far from the anchor the neighbours of an observation can be, when this
+ * is the last key that matters.
+ */
+static __device__ __forceinline__ float
+reach_of(const struct anchor_offset *member, uint32_t key, float square_limit)
+{
+	float		square = square_limit;
+
+	if (key != KEY_NONE)
+	{
+		float		greatest = __uint_as_float(key | KEY_NUMBER);
+
+		greatest += 2.0f * ANCHOR_MARGIN * (greatest + member->square) + ANCHOR_FLOOR;
+		square = fminf(square, greatest * ANCHOR_ABOVE);
+	}
+	return square < INFINITY ? (member->norm + anchor_root_above(square)) * ANCHOR_ABOVE : INFINITY;
+}
+
+/* compare with the positions that the mask names, numbered from `number` on */
+template <int KEPT>
+static __device__ __forceinline__ void
+compare_positions(const struct anchor_offset *member, const float4 *staged, uint32_t mask,
+				  uint32_t number, uint32_t *kept)
+{
+	for (; mask != 0; mask &= mask - 1, number++)
+	{
+		float4		reference = staged[__ffs(mask) - 1];
+		float		square = anchor_value(member, reference) + member->square;
+		uint32_t	key = __float_as_uint(fmaxf(square, 0.0f));
+
+		key = (key & ~KEY_NUMBER) | number;
+		if (!__any_sync(INDEX_ALL_LANES, key < kept[KEPT - 1]))
+			continue;
+#pragma unroll
+		for (int i = 0; i < KEPT; i++)
+		{
+			uint32_t	less = min(kept[i], key);
+
+			key = max(kept[i], key);
+			kept[i] = less;
+		}
+	}
+}
+
+/*
+ * What a warp shares.  Rows of 33, so that neither a lane for each observation
+ * nor a lane for each of one's neighbours makes them wait for each other.
+ */
+template <int KEPT>
+struct few_room
+{
+	/* of a block: their rooms are within 48 kB */
+	enum {WARPS = KEPT <= 16 ? 4 : 2};
+
+	float4		staged[INDEX_WIDTH];	/* a leaf, as seen from the anchor */
+	uint32_t	compared[GROUP_POSITIONS];
+	double		distance[KEPT][INDEX_WIDTH + 1];	/* of each lane's observation */
+	uint32_t	position[KEPT][INDEX_WIDTH + 1];
+};
+
+/*
+ * Walk for the members around an anchor: their keys, and which positions have
+ * been compared.  False where there were too many.
+ */
+template <int KEPT>
+static __device__ __forceinline__ bool
+search_group(const struct index *index, struct geonn_vector anchor, struct geonn_vector vector,
+			 float square_limit, struct few_room<KEPT> *room, struct anchor_offset *member,
+			 bool *is_member, uint32_t *kept)
+{
+	struct index_walk walk;
+	uint32_t	leaf;
+	uint32_t	leaves = 0;
+	uint32_t	count = 0;
+	bool		is_home = true;
+	float		reach = INFINITY;
+
+	*member = anchor_offset_of(vector, anchor);
+#pragma unroll
+	for (int i = 0; i < KEPT; i++)
+		kept[i] = KEY_NONE;
+
+	index_walk_begin(&walk, index, anchor, 0,
+					 index_home_leaf(index, index_code(anchor), 0, index->shape.nodes[0]));
+	while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
+	{
+		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		bool		present = position < index->shape.positions;
+		struct geonn_vector at = index_vector(index, position);
+		float4		place = anchor_place(at, anchor);
+		float		square = place.w;
+		uint32_t	mask;
+
+		if (is_home)
+		{
+			float		size = anchor_nth_smallest(present ? square : INFINITY, SURROUNDINGS);
+
+			*is_member = *is_member && member->square <= size;
+			is_home = false;
+
+			/* the others look for nothing */
+			if (!*is_member)
+#pragma unroll
+				for (int i = 0; i < KEPT; i++)
+					kept[i] = 0;
+		}
+		mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ANCHOR_ABOVE);
+		if (++leaves > GROUP_LEAVES || count + __popc(mask) > GROUP_POSITIONS)
+			return false;
+		if (mask == 0)
+			continue;
+
+		__syncwarp();			/* all have done with the leaf before */
+		room->staged[index_lane()] = place;
+		if (mask >> index_lane() & 1)
+			room->compared[count + __popc(mask & ((1u << index_lane()) - 1))] = position;
+		__syncwarp();
+		compare_positions<KEPT>(member, room->staged, mask, count, kept);
+		count += __popc(mask);
+		reach = anchor_largest(*is_member ? reach_of(member, kept[KEPT - 2], square_limit) : 0.0f);
+	}
+	__syncwarp();				/* for who reads what was compared */
+	return true;
+}
+
+static __device__ __forceinline__ uint32_t
+first_reference(const struct index *index, uint32_t position)
+{
+	/* where no two coincide, they are one and the same */
+	return index->references == index->shape.positions ? position : index->start[position];
+}
+
+/*
+ * Put a lane's kept positions in order: its column of the room.  They are in
+ * order but for few.  Returns how many there are.
+ */
+template <int KEPT>
+static __device__ __forceinline__ uint32_t
+put_in_order(const struct index *index, struct few_room<KEPT> *room, struct geonn_vector vector,
+			 const uint32_t *kept)
+{
+	uint32_t	lane = index_lane();
+	uint32_t	count = 0;
+
+#pragma unroll
+	for (int i = 0; i < KEPT; i++)
+	{
+		room->position[i][lane] = kept[i] & KEY_NUMBER;
+		count += kept[i] != KEY_NONE;
+	}
+	/* not unrolled: so much code would not be in the caches */
+#pragma unroll 1
+	for (uint32_t i = 0; i < count; i++)
+	{
+		uint32_t	position = room->compared[room->position[i][lane]];
+		double		distance = geonn_distance_of(vector, index_vector(index, position));
+		uint32_t	at = i;
+
+		for (; at > 0; at--)
+		{
+			double		before = room->distance[at - 1][lane];
+			uint32_t	other = room->position[at - 1][lane];
+
+			if (before < distance ||
+				(before == distance && index->place[first_reference(index, other)] <
+				 index->place[first_reference(index, position)]))
+				break;
+			room->distance[at][lane] = before;
+			room->position[at][lane] = other;
+		}
+		room->distance[at][lane] = distance;
+		room->position[at][lane] = position;
+	}
+	return count;
+}
+
+/*
+ * Write a lane's first neighbours into its observation's slots, where positions
+ * may stand for many references.  Returns how many they are; *certain becomes
+ * false where coincident references would have to be merged with others.
+ */
+template <int KEPT>
+static __device__ __forceinline__ uint32_t
+write_coincident(const struct neighbours *search, const struct few_room<KEPT> *room,
+				 uint32_t row, uint32_t kept, bool *certain)
+{
+	const struct index *index = &search->index;
+	uint64_t	slot = (uint64_t) row * search->neighbours;
+	uint32_t	lane = index_lane();
+	uint32_t	count = 0;
+
+	for (uint32_t i = 0; i < kept && count < search->neighbours; i++)
+	{
+		uint32_t	position = room->position[i][lane];
+		double		distance = room->distance[i][lane];
+
+		if (distance > search->max_distance)
+			break;
+		if (i + 1 < kept && distance == room->distance[i + 1][lane])
+			*certain = false;
+		for (uint32_t reference = index->start[position];
+			 reference < index->start[position + 1] && count < search->neighbours; reference++)
+		{
+			search->value[slot + count] = distance;
+			search->reference[slot + count] = reference;
+			count++;
+		}
+	}
+	return count;
+}
+
+/*
+ * Write the first neighbours of all lanes' observations, `count` of each, where
+ * every reference has a position of its own.
+ */
+template <int KEPT>
+static __device__ __forceinline__ void
+write_all(const struct neighbours *search, const struct few_room<KEPT> *room, uint32_t row,
+		  uint32_t count)
+{
+	/* so that a row's slots are written at once */
+	for (uint32_t i = index_lane(); i < search->neighbours * INDEX_WIDTH; i += INDEX_WIDTH)
+	{
+		uint32_t	lane = i / search->neighbours;
+		uint32_t	number = i - lane * search->neighbours;
+		uint64_t	slot = (uint64_t) __shfl_sync(INDEX_ALL_LANES, row, lane) *
+			search->neighbours + number;
+
+		if (number < __shfl_sync(INDEX_ALL_LANES, count, lane))
+		{
+			search->value[slot] = room->distance[number][lane];
+			search->reference[slot] = room->position[number][lane];
+		}
+	}
+}
+
+/*
+ * Write the first neighbours of the members into their slots; all lanes take
+ * part.  False for a member where it takes more to know them.
+ */
+template <int KEPT>
+static __device__ __forceinline__ bool
+decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t row,
+	   struct geonn_vector vector, const struct anchor_offset *member, bool is_member,
+	   const uint32_t *kept)
+{
+	const struct index *index = &search->index;
+	bool		certain = true;
+	uint32_t	count = 0;
+
+	if (is_member)
+	{
+		uint32_t	kept_count = put_in_order<KEPT>(index, room, vector, kept);
+
+		if (kept_count == KEPT)
+		{
+			/* is the last one before all that have not been kept? */
+			uint32_t	position = room->position[search->neighbours - 1][index_lane()];
+			double		chord = geonn_chord_squared(vector, index_vector(index, position));
+			double		least = __uint_as_float(kept[KEPT - 1] & ~KEY_NUMBER);
+
+			least -= 0x1p-17 * (double) (member->square * ANCHOR_ABOVE);
+			least = least * (1.0 - 0x1p-16) - ANCHOR_FLOOR;
+			certain = geonn_chord_limit(chord) < least;
+		}
+		if (index->references == index->shape.positions)
+			while (count < kept_count && count < search->neighbours &&
+				   room->distance[count][index_lane()] <= search->max_distance)
+				count++;
+		else
+			count = write_coincident<KEPT>(search, room, row, kept_count, &certain);
+		search->selected[row] = count;
+	}
+	__syncwarp();				/* columns are read by others */
+	if (index->references == index->shape.positions)
+		write_all<KEPT>(search, room, row, certain ? count : 0);
+	return certain;
+}
+
+/*
+ * Put observations on the list, which grows from its end; all lanes take part.
+ */
+static __device__ __forceinline__ void
+list_row(const struct neighbours *search, uint32_t row, bool listed)
+{
+	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, listed);
+	uint32_t	end = 0;
+
+	if (lanes == 0)
+		return;
+	if (index_lane() == 0)
+		end = atomicSub(&search->status->next, __popc(lanes));
+	end = __shfl_sync(INDEX_ALL_LANES, end, 0);
+	if (listed)
+		search->row[end - 1 - __popc(lanes & ((1u << index_lane()) - 1))] = row;
+}
+
+/* one of the lanes in the middle of those left */
+static __device__ __forceinline__ uint32_t
+middle_lane(uint32_t left)
+{
+	for (int skip = (__popc(left) - 1) / 2; skip > 0; skip--)
+		left &= left - 1;
+	return __ffs(left) - 1;
+}
+
+template <int KEPT>
+static __global__ void __launch_bounds__(few_room<KEPT>::WARPS * INDEX_WIDTH, KEPT <= 12 ? 8 : 1)
+few_kernel(const __grid_constant__ struct neighbours search)
+{
+	__shared__ struct few_room<KEPT> rooms[few_room<KEPT>::WARPS];
+	struct few_room<KEPT> *room = &rooms[threadIdx.x / INDEX_WIDTH];
+	uint64_t	slot = (uint64_t) blockIdx.x * few_room<KEPT>::WARPS * INDEX_WIDTH + threadIdx.x;
+	uint32_t	left = __ballot_sync(INDEX_ALL_LANES, slot < search.rows);
+	uint32_t	row = search.order[slot < search.rows ? slot : search.rows - 1];
+	float		square_limit = (float) (geonn_radius_limit(search.max_distance) * (1.0 + 0x1p-20)) +
+		ANCHOR_FLOOR;
+	struct geonn_vector vector = {search.x[row], search.y[row], search.z[row]};
+
+	while (left != 0)
+	{
+		uint32_t	source = middle_lane(left);
+		bool		is_left = left >> index_lane() & 1;
+		bool		is_member = is_left;
+		bool		found;
+		struct geonn_vector anchor;
+		struct anchor_offset member;
+		uint32_t	kept[KEPT];
+		uint32_t	members;
+		bool		listed;
+
+		anchor.x = __shfl_sync(INDEX_ALL_LANES, vector.x, source);
+		anchor.y = __shfl_sync(INDEX_ALL_LANES, vector.y, source);
+		anchor.z = __shfl_sync(INDEX_ALL_LANES, vector.z, source);
+		found = search_group<KEPT>(&search.index, anchor, vector, square_limit, room, &member,
+								   &is_member, kept);
+		listed = is_member;
+		if (found)
+			listed = !decide<KEPT>(&search, room, row, vector, &member, is_member, kept);
+		members = __ballot_sync(INDEX_ALL_LANES, is_member);
+		left &= ~members;
+		if (__popc(members) < ROUND_MEMBERS_MIN)
+		{
+			listed = listed || (is_left && !is_member);
+			left = 0;
+		}
+		list_row(&search, row, listed);
+		__syncwarp();			/* the room is used again */
+	}
+}
+
+static __global__ void
+begin_list_kernel(const __grid_constant__ struct neighbours search)
+{
+	search.status->next = search.rows;
+}
+
+bool
+neighbours_few_fits(const struct neighbours *search)
+{
+	return search->index.metric == GEONN_METRIC_SPHERE && search->index.columns == 0 &&
+		!search->every_leaf && search->neighbours > 0 && search->neighbours < FEW_MAX;
+}
+
+template <int KEPT>
+static cudaError_t
+launch_few(const struct neighbours *search)
+{
+	uint32_t	threads = few_room<KEPT>::WARPS * INDEX_WIDTH;
+	uint32_t	blocks = (uint32_t) (((uint64_t) search->rows + threads - 1) / threads);
+
+	begin_list_kernel<<<1, 1, 0, search->stream>>> (*search);
+	few_kernel<KEPT> <<<blocks, threads, 0, search->stream>>> (*search);
+	return cudaGetLastError();
+}
+
+cudaError_t
+neighbours_few(const struct neighbours *search)
+{
+	if (!neighbours_few_fits(search))
+		return cudaSuccess;
+	if (search->neighbours < 4)
+		return launch_few<4>(search);
+	if (search->neighbours < 8)
+		return launch_few<8>(search);
+	if (search->neighbours < 12)
+		return launch_few<12>(search);
+	if (search->neighbours < 16)
+		return launch_few<16>(search);
+	if (search->neighbours < 24)
+		return launch_few<24>(search);
+	return launch_few<FEW_MAX>(search);
+}

@@ -1,0 +1,320 @@
+/*
+ * neighbours_select.cu
+ *		The first k neighbours of an observation, by a warp.
+ *
+ * The warp keeps the first k candidates that it has seen, in the order (value,
+ * place): in registers, lane i the i-th, where k is at most 32, else in the
+ * observation's slots in memory.  Values are distances, or for the spheroid,
+ * where the host decides, squared chords.
+ *
+ * While there are fewer than k, what bounds them is max_distance; afterwards
+ * it is the last one.  geonn_radius_limit() makes it a limit on squared chords,
+ * which leaves out leaves and most positions.  A position that passes has its
+ * distance calculated, and that decides.
+ *
+ * A position stands for references in the order of their places, all at one
+ * distance.  So as soon as one of them comes too late, so do all behind it.
+ */
+#include "cuda/neighbours/neighbours_warp.cuh"
+
+/* the candidates of one observation, the same in every lane but for value,
+ * place and reference */
+struct selection
+{
+	const struct index *index;
+	uint32_t	wanted;
+	uint32_t	count;
+
+	/* what comes in must be before this: the last one, once all are there */
+	double		last_value;
+	uint32_t	last_place;
+
+	/* lane i's, where registers hold them; INFINITY where there is none */
+	double		value;
+	uint32_t	place;
+	uint32_t	reference;
+
+	/* where memory holds them */
+	double	   *values;
+	uint32_t   *references;
+};
+
+static __device__ __forceinline__ bool
+comes_before(double value, uint32_t place, double other_value, uint32_t other_place)
+{
+	return value < other_value || (value == other_value && place < other_place);
+}
+
+/*
+ * Insert a candidate, which comes before the last one or finds room.
+ */
+template <bool IN_REGISTERS>
+static __device__ __forceinline__ void
+insert(struct selection *selection, double value, uint32_t place, uint32_t reference)
+{
+	uint32_t	last = selection->wanted - 1;
+
+	if (IN_REGISTERS)
+	{
+		bool		after = comes_before(value, place, selection->value, selection->place);
+		uint32_t	first_after = __ffs(__ballot_sync(INDEX_ALL_LANES, after)) - 1;
+		double		value_before = __shfl_up_sync(INDEX_ALL_LANES, selection->value, 1);
+		uint32_t	place_before = __shfl_up_sync(INDEX_ALL_LANES, selection->place, 1);
+		uint32_t	reference_before = __shfl_up_sync(INDEX_ALL_LANES, selection->reference, 1);
+
+		if (after)
+		{
+			bool		here = index_lane() == first_after;
+
+			selection->value = here ? value : value_before;
+			selection->place = here ? place : place_before;
+			selection->reference = here ? reference : reference_before;
+		}
+	}
+	else
+	{
+		uint32_t	end = min(selection->count, last);
+		uint32_t	chunk = (end + 31) / 32;
+		uint32_t	here = 0;
+
+		/* move those after it by one, from the end */
+		while (chunk-- > 0)
+		{
+			uint32_t	number = chunk * 32 + index_lane();
+			double		other = INFINITY;
+			uint32_t	other_reference = 0;
+			bool		after = true;
+
+			if (number < end)
+			{
+				other = selection->values[number];
+				other_reference = selection->references[number];
+				after = value < other ||
+					(value == other && place < selection->index->place[other_reference]);
+			}
+			__syncwarp();
+			if (after && number < end)
+			{
+				selection->values[number + 1] = other;
+				selection->references[number + 1] = other_reference;
+			}
+			here = chunk * 32 + __popc(__ballot_sync(INDEX_ALL_LANES, !after));
+			if (here > chunk * 32)
+				break;
+		}
+		if (index_lane() == 0)
+		{
+			selection->values[here] = value;
+			selection->references[here] = reference;
+		}
+		__syncwarp();
+	}
+
+	if (selection->count < selection->wanted)
+		selection->count++;
+	if (selection->count < selection->wanted)
+		return;
+	if (IN_REGISTERS)
+	{
+		selection->last_value = __shfl_sync(INDEX_ALL_LANES, selection->value, last);
+		selection->last_place = __shfl_sync(INDEX_ALL_LANES, selection->place, last);
+	}
+	else
+	{
+		selection->last_value = selection->values[last];
+		selection->last_place = selection->index->place[selection->references[last]];
+	}
+}
+
+/*
+ * Take what qualifies of a position's references.
+ */
+template <bool IN_REGISTERS>
+static __device__ __forceinline__ void
+take_position(struct selection *selection, const struct warp_observation *observation,
+			  double value, uint32_t first, uint32_t end)
+{
+	const struct index *index = selection->index;
+
+	for (; first < end; first += 32)
+	{
+		uint32_t	reference = first + index_lane();
+		uint32_t	place = reference < end ? index->place[reference] : UINT32_MAX;
+		bool		qualifies = reference < end && !warp_is_self(index, observation, reference);
+		uint32_t	left = __ballot_sync(INDEX_ALL_LANES, qualifies);
+
+		while (left != 0)
+		{
+			uint32_t	lane = __ffs(left) - 1;
+			uint32_t	its_place = __shfl_sync(INDEX_ALL_LANES, place, lane);
+
+			if (!comes_before(value, its_place, selection->last_value, selection->last_place))
+				return;
+			insert<IN_REGISTERS>(selection, value, its_place, first + lane);
+			left &= left - 1;
+		}
+	}
+}
+
+/*
+ * Look at a leaf's positions.
+ */
+template <bool SPHEROID, bool IN_REGISTERS>
+static __device__ __forceinline__ void
+take_leaf(struct selection *selection, const struct warp_observation *observation,
+		  uint32_t leaf, double *limit)
+{
+	const struct index *index = selection->index;
+	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	double		chord = warp_chord(index, observation, position);
+	bool		passes = chord <= *limit && chord < INFINITY;
+	uint32_t	first = 0;
+	uint32_t	end = 0;
+	double		value = chord;
+	uint32_t	left;
+
+	if (!__any_sync(INDEX_ALL_LANES, passes))
+		return;
+	if (passes)
+	{
+		if (!SPHEROID)
+			value = geonn_distance_of(observation->from, index_vector(index, position));
+		first = index->start[position];
+		end = index->start[position + 1];
+	}
+	left = __ballot_sync(INDEX_ALL_LANES, passes && value <= selection->last_value);
+	if (left == 0)
+		return;
+	do
+	{
+		uint32_t	lane = __ffs(left) - 1;
+
+		take_position<IN_REGISTERS>(selection, observation,
+									__shfl_sync(INDEX_ALL_LANES, value, lane),
+									__shfl_sync(INDEX_ALL_LANES, first, lane),
+									__shfl_sync(INDEX_ALL_LANES, end, lane));
+		left &= left - 1;
+	} while (left != 0);
+	if (selection->count == selection->wanted)
+		*limit = SPHEROID ? selection->last_value : geonn_radius_limit(selection->last_value);
+}
+
+/*
+ * Begin with what the launch before this one left in the slots, if there was
+ * one.
+ */
+template <bool SPHEROID, bool IN_REGISTERS>
+static __device__ __forceinline__ void
+begin_selection(struct selection *selection, const struct neighbours *search, uint32_t row,
+				bool resumes, double *limit)
+{
+	uint64_t	slot = (uint64_t) row * search->neighbours;
+
+	*limit = SPHEROID ? geonn_spheroid_radius_limit(search->max_distance) :
+		geonn_radius_limit(search->max_distance);
+	selection->index = &search->index;
+	selection->wanted = search->neighbours;
+	selection->count = resumes ? search->selected[row] : 0;
+	selection->last_value = SPHEROID ? *limit : search->max_distance;
+	selection->last_place = UINT32_MAX;
+	selection->value = INFINITY;
+	selection->place = UINT32_MAX;
+	selection->reference = 0;
+	selection->values = search->value + slot;
+	selection->references = search->reference + slot;
+	if (selection->count == 0)
+		return;
+
+	if (IN_REGISTERS && index_lane() < selection->count)
+	{
+		selection->value = selection->values[index_lane()];
+		selection->reference = selection->references[index_lane()];
+		selection->place = search->index.place[selection->reference];
+	}
+	if (selection->count == selection->wanted)
+	{
+		selection->last_value = selection->values[selection->wanted - 1];
+		selection->last_place =
+			search->index.place[selection->references[selection->wanted - 1]];
+		*limit = SPHEROID ? selection->last_value : geonn_radius_limit(selection->last_value);
+	}
+}
+
+template <bool SPHEROID, bool IN_REGISTERS>
+static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
+select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_leaf,
+			  uint32_t end_leaf)
+{
+	struct warp_share share;
+	uint32_t	number;
+
+	warp_share_begin(&share, &search.status->next, search.rows, !search.every_leaf);
+	while (warp_share_next(&share, &number))
+	{
+		uint32_t	row = search.order[number];
+		struct warp_observation observation = warp_observation(&search, row);
+		struct selection selection;
+		double		limit;
+
+		begin_selection<SPHEROID, IN_REGISTERS>(&selection, &search, row, first_leaf > 0, &limit);
+		if (search.every_leaf)
+		{
+			for (uint32_t leaf = first_leaf; leaf < end_leaf; leaf++)
+				take_leaf<SPHEROID, IN_REGISTERS>(&selection, &observation, leaf, &limit);
+		}
+		else
+		{
+			struct index_walk walk;
+			uint32_t	home = INDEX_NONE;
+			uint32_t	leaf;
+
+			if (search.index.group == NULL)
+				home = index_home_leaf(&search.index, index_code(observation.from), 0,
+									   search.index.shape.nodes[0]);
+			index_walk_begin(&walk, &search.index, observation.from, observation.group, home);
+			while (index_walk_next(&walk, limit, &leaf))
+				take_leaf<SPHEROID, IN_REGISTERS>(&selection, &observation, leaf, &limit);
+		}
+
+		if (IN_REGISTERS && index_lane() < selection.count)
+		{
+			selection.values[index_lane()] = selection.value;
+			selection.references[index_lane()] = selection.reference;
+		}
+		if (index_lane() == 0)
+			search.selected[row] = selection.count;
+	}
+}
+
+template <bool SPHEROID, bool IN_REGISTERS>
+static cudaError_t
+launch_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
+{
+	uint32_t	blocks;
+	cudaError_t error = resident_blocks(select_kernel<SPHEROID, IN_REGISTERS>, &blocks);
+
+	if (error != cudaSuccess)
+		return error;
+	select_kernel<SPHEROID, IN_REGISTERS> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
+		(*search, first_leaf, end_leaf);
+	return cudaGetLastError();
+}
+
+cudaError_t
+neighbours_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
+{
+	bool		in_registers = search->neighbours <= 32;
+	struct neighbours listed;
+
+	if (neighbours_few_fits(search))
+	{
+		listed = *search;
+		listed.order = search->row;
+		search = &listed;
+	}
+	if (search->index.metric == GEONN_METRIC_SPHEROID)
+		return in_registers ? launch_select<true, true>(search, first_leaf, end_leaf) :
+			launch_select<true, false>(search, first_leaf, end_leaf);
+	return in_registers ? launch_select<false, true>(search, first_leaf, end_leaf) :
+		launch_select<false, false>(search, first_leaf, end_leaf);
+}

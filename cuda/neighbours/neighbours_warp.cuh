@@ -1,0 +1,55 @@
+/*
+ * neighbours_warp.cuh
+ *		What the kernels share in which a warp answers one observation.
+ */
+#ifndef GEONN_NEIGHBOURS_WARP_CUH
+#define GEONN_NEIGHBOURS_WARP_CUH
+
+#include "common/spheroid.h"
+#include "cuda/index/warp_share.cuh"
+#include "cuda/neighbours/neighbours.cuh"
+
+/* an observation, the same in every lane */
+struct warp_observation
+{
+	struct geonn_vector from;
+	int32_t		group;
+	int32_t		identity;
+};
+
+static __device__ __forceinline__ struct warp_observation
+warp_observation(const struct neighbours *search, uint32_t row)
+{
+	struct warp_observation observation;
+
+	observation.from.x = search->x[row];
+	observation.from.y = search->y[row];
+	observation.from.z = search->z[row];
+	observation.group = search->group == NULL ? 0 : search->group[row];
+	observation.identity = search->identity == NULL ? 0 : search->identity[row];
+	return observation;
+}
+
+/*
+ * This lane's position in a leaf: its squared chord, INFINITY where it is no
+ * candidate.
+ */
+static __device__ __forceinline__ double
+warp_chord(const struct index *index, const struct warp_observation *observation,
+		   uint32_t position)
+{
+	if (position >= index->shape.positions ||
+		(index->group != NULL && index->group[position] != observation->group))
+		return INFINITY;
+	return geonn_chord_squared(observation->from, index_vector(index, position));
+}
+
+/* is a reference left out for its identity? */
+static __device__ __forceinline__ bool
+warp_is_self(const struct index *index, const struct warp_observation *observation,
+			 uint32_t reference)
+{
+	return index->identity != NULL && index->identity[reference] == observation->identity;
+}
+
+#endif							/* GEONN_NEIGHBOURS_WARP_CUH */

@@ -1,0 +1,19 @@
+/*
+ * probe.cuh
+ *		Whether a GPU can be used.
+ */
+#ifndef GEONN_CUDA_PROBE_CUH
+#define GEONN_CUDA_PROBE_CUH
+
+extern "C"
+{
+#include "engine/search/device.h"
+}
+
+/* device.h's count */
+extern int	cuda_device_count(struct failure *failure);
+
+/* device.h's probe; device->operations are those that it tests */
+extern bool cuda_device_probe(struct device *device, struct failure *failure);
+
+#endif							/* GEONN_CUDA_PROBE_CUH */

@@ -1,0 +1,386 @@
+/*
+ * affected.c
+ *		A cache's table is brought up to date by what has changed.
+ *
+ * Let X be the points of the references that were added since the last refresh, and of those
+ * that were removed, each in its group; a reference that moved was removed and added.  The
+ * rows that the table has for an observation o that has not changed itself
+ * are still right if no point of X in o's group is within o's reach, which is the distance
+ * of the last of its k rows, or the greatest distance asked for where it has fewer
+ * than k (or where all within a radius are asked for):
+ *
+ *	 - all references of its rows are still there and where they were, as each of
+ *	   them is within the reach, and those that are not are in X;
+ *	 - a reference that belongs among its rows now and did not before was added, or
+ *	   another one was removed: both are in X, and the latter was within the reach.  One that
+ *	   was added belongs there only if it is as near as the k-th or nearer, which is to
+ *	   say within the reach, whatever its id; with ties => 'all' also at just the
+ *	   reach.  Where o has fewer than k, all within the greatest distance belong there.
+ *
+ * All of these distances are numbers that the engine computes, always the same for the
+ * same two points, so "within" is decided without any tolerance: o is searched for again
+ * if the distance of the nearest point of X, by the same metric, is not greater than
+ * the reach (which is kept rounded up).  What exclude_self leaves out only makes
+ * for some that are searched for in vain.
+ *
+ * So the observations that are searched for among all references are those that were added
+ * themselves, and those within whose reach X has a point.  The latter are found by
+ * two searches among X alone: for the centres of the baseline's blocks, of which
+ * only those count from where X is not farther than the block's radius and its greatest
+ * reach together (distances on a surface obey the triangle inequality; rounding is
+ * far below the margin), and then for the observations of these blocks.
+ *
+ * What is found is compared with the rows that the table has for the same ids,
+ * and rows of ids that are there no more are deleted.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "cache/affected.h"
+
+/* metres by which rounding may make computed distances differ from the triangle's */
+#define MARGIN			1e-5
+
+/* blocks whose observations are searched for among X at a time */
+#define BLOCKS_A_SLICE	4096
+
+typedef struct Refresh
+{
+	const GeonnIncrement *increment;
+	MemoryContext context;		/* of all of it */
+	MemoryContext row_context;
+	BaselineRow row;			/* for what is only passed by */
+
+	/* all that are searched for again */
+	Affected   *affected;
+	uint64		count;
+	uint64		room;
+
+	/* the observations of some blocks, of which some are */
+	MemoryContext slice_context;
+	Affected   *slice;
+	uint64		slice_count;
+	uint64		slice_room;
+	uint64		removed;		/* next of the observations that were removed */
+} Refresh;
+
+/* ---- searches among X ---- */
+
+static const char *
+bytes_of_change(const void *source, uint64 number)
+{
+	const BaselineChanges *changes = source;
+
+	return number < changes->added_count ? changes->added[number].bytes :
+		changes->removed[number - changes->added_count].bytes;
+}
+
+/*
+ * The nearest of X to each of these points, all X or those of its group: consumes the
+ * point's number and the distance in metres.
+ */
+static void
+search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool by_groups,
+			   void (*consume) (void *state, uint64 number, double distance), void *state)
+{
+	const BaselineChanges *changes = &increment->reference_changes;
+	PointSource observations = *increment->join->observations;
+	PointSource references = *increment->join->references;
+	GeonnJoin	join = {
+		.observations = &observations,
+		.references = &references,
+		.label = increment->join->label,
+		.question = increment->join->question,
+		.invalid = GEONN_INVALID_COUNTED,
+		.given = given,
+		.given_references = geonn_baseline_points(&increment->references->schema,
+												  changes->added_count + changes->removed_count, changes,
+												  bytes_of_change)
+	};
+	TupleDesc	type = CreateTemplateTupleDesc(2);
+	GeonnSearch *search;
+	Datum		values[2];
+	bool		nulls[2];
+
+	TupleDescInitEntry(type, 1, "ord", INT8OID, -1, 0);
+	TupleDescInitEntry(type, 2, "distance", FLOAT8OID, -1, 0);
+	join.question.neighbours = 1;
+	join.question.max_distance = INFINITY;
+	join.question.ties = false;
+	if (!by_groups)
+		observations.by_count = references.by_count = 0;
+	search = geonn_search_begin(&join, type);
+	while (geonn_search_next(search, values, nulls))
+		consume(state, (uint64) DatumGetInt64(values[0]) - 1, DatumGetFloat8(values[1]));
+	geonn_search_end(search);
+}
+
+/* ---- blocks that X may reach ---- */
+
+typedef struct Centres
+{
+	const BaselineBlock *all;
+	uint32	   *blocks;			/* those that have a centre */
+	uint64		count;
+	bool	   *near;			/* of all */
+} Centres;
+
+static void
+give_centre(void *state, uint64 number, PointRow *row)
+{
+	const Centres *centres = state;
+	const BaselineBlock *block = &centres->all[centres->blocks[number]];
+
+	row->latitude = block->latitude;
+	row->longitude = block->longitude;
+}
+
+static void
+take_centre(void *state, uint64 number, double distance)
+{
+	Centres    *centres = state;
+	uint32		number_of_all = centres->blocks[number];
+	const BaselineBlock *block = &centres->all[number_of_all];
+
+	if (distance <= block->radius + block->reach + MARGIN)
+		centres->near[number_of_all] = true;
+}
+
+/*
+ * The blocks, in their order, of which X may reach observations; returns how many.
+ */
+static uint32
+find_near_blocks(Refresh *refresh, uint32 *blocks)
+{
+	const GeonnBaseline *baseline = refresh->increment->observations;
+	Centres		centres = {.all = baseline->blocks,.blocks = blocks};
+	GivenPoints given = {0, give_centre, &centres};
+	uint32		count = 0;
+
+	centres.near = MemoryContextAllocExtended(refresh->context, baseline->count * sizeof(bool),
+											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (uint32 i = 0; i < baseline->count; i++)
+	{
+		if (baseline->blocks[i].radius >= 0 && baseline->blocks[i].reach >= 0)
+			blocks[centres.count++] = i;
+	}
+	given.count = centres.count;
+	search_changes(refresh->increment, &given, false, take_centre, &centres);
+	for (uint32 i = 0; i < baseline->count; i++)
+	{
+		if (centres.near[i])
+			blocks[count++] = i;
+	}
+	pfree(centres.near);
+	return count;
+}
+
+/* ---- observations that X reaches ---- */
+
+static void
+add_affected(Refresh *refresh, const Affected *affected)
+{
+	char	   *bytes = MemoryContextAlloc(refresh->context, affected->length);
+
+	if (refresh->count == refresh->room)
+	{
+		refresh->room = Max(refresh->room * 2, 1024);
+		refresh->affected = refresh->count == 0 ?
+			MemoryContextAllocHuge(refresh->context, refresh->room * sizeof(Affected)) :
+			repalloc_huge(refresh->affected, refresh->room * sizeof(Affected));
+	}
+	memcpy(bytes, affected->bytes, affected->length);
+	refresh->affected[refresh->count] = *affected;
+	refresh->affected[refresh->count++].bytes = bytes;
+}
+
+/*
+ * Is this row of a block one of the observations that were removed?  Rows are asked for in
+ * their order.
+ */
+static bool
+was_removed(Refresh *refresh, uint32 block, uint32 row)
+{
+	const BaselineChanges *changes = &refresh->increment->observation_changes;
+
+	while (refresh->removed < changes->removed_count &&
+		   (changes->removed[refresh->removed].block < block ||
+			(changes->removed[refresh->removed].block == block && changes->removed[refresh->removed].row < row)))
+		refresh->removed++;
+	return refresh->removed < changes->removed_count && changes->removed[refresh->removed].block == block &&
+		changes->removed[refresh->removed].row == row;
+}
+
+/*
+ * The rows of a block, one after the other: false at the end.
+ */
+static bool
+next_row(Refresh *refresh, const char **contents, const char *end, Affected *row)
+{
+	MemoryContext former = MemoryContextSwitchTo(refresh->row_context);
+	Size		length;
+	bool		found;
+
+	MemoryContextReset(refresh->row_context);
+	found = geonn_baseline_next(&refresh->increment->observations->schema, contents, end, &refresh->row,
+								&row->reach, &row->bytes, &length);
+	if (found)
+		row->length = (uint32) length;
+	MemoryContextSwitchTo(former);
+	return found;
+}
+
+static void
+take_block(void *state, uint32 block, const char *contents, Size length)
+{
+	Refresh    *refresh = state;
+	const char *end = contents + length;
+	Affected	row = {.block = block};
+
+	for (row.row = 0; next_row(refresh, &contents, end, &row); row.row++)
+	{
+		char	   *bytes;
+
+		if (!refresh->row.placed || was_removed(refresh, block, (uint32) row.row))
+			continue;
+		if (refresh->slice_count == refresh->slice_room)
+		{
+			refresh->slice_room *= 2;
+			refresh->slice = repalloc_huge(refresh->slice, refresh->slice_room * sizeof(Affected));
+		}
+		bytes = MemoryContextAlloc(refresh->slice_context, row.length);
+		memcpy(bytes, row.bytes, row.length);
+		refresh->slice[refresh->slice_count] = row;
+		refresh->slice[refresh->slice_count++].bytes = bytes;
+	}
+}
+
+static void
+take_distance(void *state, uint64 number, double distance)
+{
+	Refresh    *refresh = state;
+	Affected   *row = &refresh->slice[number];
+
+	if (distance <= row->reach)
+	{
+		row->fingerprint = geonn_baseline_fingerprint(refresh->increment->observations, row->bytes, row->length);
+		add_affected(refresh, row);
+	}
+}
+
+/*
+ * Find the observations of these blocks within whose reach X has a point.
+ */
+static void
+search_blocks(Refresh *refresh, const uint32 *blocks, uint32 count)
+{
+	const GeonnIncrement *increment = refresh->increment;
+	MemoryContext former;
+
+	refresh->slice_context = AllocSetContextCreate(refresh->context, "geonn slice",
+												   ALLOCSET_DEFAULT_SIZES);
+	refresh->removed = 0;
+	former = MemoryContextSwitchTo(refresh->slice_context);
+	while (count > 0)
+	{
+		uint32		some = Min(count, BLOCKS_A_SLICE);
+
+		refresh->slice_count = 0;
+		refresh->slice_room = 64 * (uint64) some;
+		refresh->slice = MemoryContextAllocHuge(refresh->slice_context,
+												refresh->slice_room * sizeof(Affected));
+		geonn_baseline_read_blocks(increment->observations, blocks, some, GetActiveSnapshot(),
+								   take_block, refresh);
+		search_changes(increment,
+					   geonn_baseline_points(&increment->observations->schema, refresh->slice_count,
+											 refresh->slice, geonn_bytes_of_affected),
+					   true, take_distance, refresh);
+		MemoryContextReset(refresh->slice_context);
+		blocks += some;
+		count -= some;
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(refresh->slice_context);
+}
+
+/* ---- all that are searched for again ---- */
+
+static int
+by_row(const void *first, const void *second)
+{
+	const Affected *a = first;
+	const Affected *b = second;
+
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
+	return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/*
+ * Find them; false: they are more than this share.
+ */
+static bool
+find_affected(Refresh *refresh, double most)
+{
+	const GeonnIncrement *increment = refresh->increment;
+	const BaselineChanges *changes = &increment->observation_changes;
+	uint64		limit = (uint64) (most * (double) increment->observations->rows);
+
+	if (increment->reference_changes.added_count + increment->reference_changes.removed_count > 0)
+	{
+		uint32	   *blocks = MemoryContextAllocHuge(refresh->context,
+													increment->observations->count * sizeof(uint32));
+		uint32		count = find_near_blocks(refresh, blocks);
+		search_blocks(refresh, blocks, count);
+		pfree(blocks);
+	}
+	if (most < 1 && refresh->count + changes->added_count > limit)
+		return false;
+	if (refresh->count > 0)
+		qsort(refresh->affected, refresh->count, sizeof(Affected), by_row);
+	for (uint64 i = 0; i < changes->added_count; i++)
+	{
+		const BaselineChange *added = &changes->added[i];
+		Affected	affected = {
+			.block = added->block,
+			.row = -1,
+			.fingerprint = added->fingerprint,
+			.bytes = added->bytes,
+			.length = (uint32) added->length,
+			.reach = -1
+		};
+
+		add_affected(refresh, &affected);
+	}
+	return true;
+}
+
+bool
+geonn_increment(const GeonnIncrement *increment, double most, GeonnDifference *difference,
+				int64 *searched)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn increment",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	Refresh		refresh = {.increment = increment,.context = context};
+	bool		found;
+
+	refresh.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
+	refresh.row = geonn_baseline_row(&increment->observations->schema);
+	found = find_affected(&refresh, most);
+	if (found)
+	{
+		geonn_increment_rows(increment, refresh.affected, refresh.count, difference);
+		geonn_increment_baselines(increment, refresh.affected, refresh.count);
+		*searched = (int64) refresh.count;
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+	return found;
+}

@@ -1,0 +1,530 @@
+/*
+ * baseline.c
+ *		Baselines: the points that the last refresh of a cache read.
+ *
+ * A refresh that is to do less than search for everything must know what has changed since
+ * the last one.  So the last one keeps the points that it read of each side, its baseline, in
+ * unlogged tables of the extension: a baseline can be made anew.
+ *
+ * The points of a baseline are in blocks of some dozens that are near each other: they are in the
+ * order of a key, which is a space-filling curve (Morton's) through a grid of
+ * latitudes and longitudes; its last bits are of a hash of the point, so that many
+ * points at one place have different keys.  A block has all points whose keys are between
+ * its own first key and the next block's.  The blocks' contents are rows of
+ * geonn_cache_block; the directory, which a refresh reads whole, has of each block
+ *
+ *	 - the first key;
+ *	 - a sum of the hashes of its points.  A point's hash is of all its bytes: id,
+ *	   coordinates, by columns.  When the table is read again each row's hash is added to
+ *	   the sum of the block where its key says that it belongs; where the sum comes out
+ *	   the same the block has not changed.  So what has changed is found by one
+ *	   scan of a table in no particular order, with memory for the directory
+ *	   alone.  Sums and hashes have 128 bits and depend on a secret seed of the
+ *	   baseline, the hash's key; two states of a block have the same one by an accident that has
+ *	   to be waited for longer than for any other fault of a machine, as with the sums
+ *	   that file systems and version control trust;
+ *	 - a ball around all its points, and the greatest of their reaches, by which
+ *	   cache/affected.c passes over what changes of the references cannot reach.
+ *
+ * A point's reach is how far its neighbours reach: the distance of the last of its k
+ * nearest, or the greatest distance that was asked for where it has fewer.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "cache/baseline.h"
+#include "cache/siphash.h"
+
+/* blocks that are read by one statement */
+#define BLOCKS_A_READING	1024
+
+/* bits of a key that tell which of the jumps it is in */
+#define JUMP_BITS		16
+
+/* bits of a key that are of the point's hash, not of its cell */
+#define HASH_BITS		16
+
+/* the key of a point without coordinates is the last one */
+#define UNPLACED_KEY	PG_UINT64_MAX
+
+/* ---- schema ---- */
+
+static BaselineType
+type_of(const PointColumn *column)
+{
+	BaselineType type;
+
+	get_typlenbyval(column->base_type, &type.length, &type.by_value);
+	return type;
+}
+
+GeonnBaseline *
+geonn_baseline_create(const GeonnCache *cache, CacheSide side, const PointSource *source, int metric,
+					  bool keeps_unplaced, const uint64 *seed)
+{
+	GeonnBaseline *baseline = palloc0(sizeof(GeonnBaseline));
+
+	baseline->cache = cache;
+	baseline->context = CurrentMemoryContext;
+	baseline->keep_room = (Size) maintenance_work_mem * 1024 / 2;
+	baseline->side = side;
+	baseline->metric = metric;
+	baseline->seed[0] = seed[0];
+	baseline->seed[1] = seed[1];
+	baseline->schema.id = type_of(&source->columns[COLUMN_ID]);
+	baseline->schema.by_count = source->by_count;
+	baseline->schema.by = palloc(source->by_count * sizeof(BaselineType));
+	for (int i = 0; i < source->by_count; i++)
+		baseline->schema.by[i] = type_of(&source->by[i]);
+	baseline->schema.keeps_unplaced = keeps_unplaced;
+	return baseline;
+}
+
+bool
+geonn_baseline_has(const BaselineSchema *schema, const PointRow *row)
+{
+	return row->status == POINT_VALID || schema->keeps_unplaced;
+}
+
+/* ---- bytes ---- */
+
+static void
+write_value(StringInfo bytes, BaselineType type, Datum value)
+{
+	if (type.by_value)
+		appendBinaryStringInfo(bytes, (char *) &value, sizeof(value));
+	else if (type.length > 0)
+		appendBinaryStringInfo(bytes, DatumGetPointer(value), type.length);
+	else
+	{
+		const char *start;
+		uint32		length;
+
+		if (type.length == -1)
+		{
+			struct varlena *flat = PG_DETOAST_DATUM_PACKED(value);
+
+			start = VARDATA_ANY(flat);
+			length = (uint32) VARSIZE_ANY_EXHDR(flat);
+		}
+		else
+		{
+			start = DatumGetCString(value);
+			length = (uint32) strlen(start);
+		}
+		appendBinaryStringInfo(bytes, (char *) &length, sizeof(length));
+		appendBinaryStringInfo(bytes, start, (int) length);
+	}
+}
+
+static const char *
+read_value(const char *bytes, BaselineType type, Datum *value)
+{
+	uint32		length;
+	char	   *owned;
+
+	if (type.by_value)
+	{
+		memcpy(value, bytes, sizeof(*value));
+		return bytes + sizeof(*value);
+	}
+	if (type.length > 0)
+	{
+		owned = palloc(type.length);
+		memcpy(owned, bytes, type.length);
+		*value = PointerGetDatum(owned);
+		return bytes + type.length;
+	}
+	memcpy(&length, bytes, sizeof(length));
+	bytes += sizeof(length);
+	if (type.length == -1)
+	{
+		owned = palloc(length + VARHDRSZ);
+		SET_VARSIZE(owned, length + VARHDRSZ);
+		memcpy(VARDATA(owned), bytes, length);
+	}
+	else
+	{
+		owned = palloc(length + 1);
+		memcpy(owned, bytes, length);
+		owned[length] = '\0';
+	}
+	*value = PointerGetDatum(owned);
+	return bytes + length;
+}
+
+/* ---- keys ---- */
+
+/*
+ * Spread the bits of a number over the even ones.
+ */
+static uint64
+spread(uint32 number)
+{
+	uint64		bits = number;
+
+	bits = (bits | bits << 16) & UINT64CONST(0x0000ffff0000ffff);
+	bits = (bits | bits << 8) & UINT64CONST(0x00ff00ff00ff00ff);
+	bits = (bits | bits << 4) & UINT64CONST(0x0f0f0f0f0f0f0f0f);
+	bits = (bits | bits << 2) & UINT64CONST(0x3333333333333333);
+	bits = (bits | bits << 1) & UINT64CONST(0x5555555555555555);
+	return bits;
+}
+
+static uint32
+cell(double share)
+{
+	double		number = share * 4294967296.0;
+
+	/* what is not a number is nowhere */
+	return !(number > 0) ? 0 : number >= 4294967295.0 ? PG_UINT32_MAX : (uint32) number;
+}
+
+static uint64
+key_of(double latitude, double longitude, uint64 hash)
+{
+	uint64		cells;
+
+	if (longitude >= 180)
+		longitude -= 360;
+	cells = spread(cell((longitude + 180) / 360)) << 1 | spread(cell((latitude + 90) / 180));
+	cells = cells >> HASH_BITS << HASH_BITS | (hash & ((1 << HASH_BITS) - 1));
+	return Min(cells, UNPLACED_KEY - 1);
+}
+
+Fingerprint
+geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Size length)
+{
+	Fingerprint fingerprint;
+	bool		placed;
+	double		coordinates[2];
+
+	geonn_siphash(baseline->seed, bytes, length, fingerprint.hash);
+	memcpy(&placed, bytes, sizeof(placed));
+	memcpy(coordinates, bytes + sizeof(placed), sizeof(coordinates));
+	fingerprint.key = placed ? key_of(coordinates[0], coordinates[1], fingerprint.hash[0]) : UNPLACED_KEY;
+	return fingerprint;
+}
+
+/* ---- rows ---- */
+
+void
+geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes, Fingerprint *fingerprint)
+{
+	const BaselineSchema *schema = &baseline->schema;
+	bool		placed = row->status == POINT_VALID;
+	double		coordinates[2] = {0, 0};
+	int			start = bytes->len;
+
+	if (placed)
+	{
+		coordinates[0] = row->latitude;
+		coordinates[1] = row->longitude;
+	}
+	else if (row->id_is_null)
+		geonn_cache_raise_null(baseline->cache);
+	enlargeStringInfo(bytes, sizeof(placed) + sizeof(coordinates));
+	memcpy(bytes->data + start, &placed, sizeof(placed));
+	memcpy(bytes->data + start + sizeof(placed), coordinates, sizeof(coordinates));
+	bytes->len += sizeof(placed) + sizeof(coordinates);
+	write_value(bytes, schema->id, row->id);
+	for (int i = 0; i < schema->by_count; i++)
+	{
+		appendStringInfoChar(bytes, !row->by_is_null[i]);
+		if (!row->by_is_null[i])
+			write_value(bytes, schema->by[i], row->by[i]);
+	}
+	*fingerprint = geonn_baseline_fingerprint(baseline, bytes->data + start, bytes->len - start);
+}
+
+BaselineRow
+geonn_baseline_row(const BaselineSchema *schema)
+{
+	return (BaselineRow)
+	{
+		.by = palloc(schema->by_count * sizeof(Datum)),
+			.by_is_null = palloc(schema->by_count * sizeof(bool))
+	};
+}
+
+const char *
+geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow *row)
+{
+	memcpy(&row->placed, bytes, sizeof(row->placed));
+	bytes += sizeof(row->placed);
+	memcpy(&row->latitude, bytes, sizeof(row->latitude));
+	bytes += sizeof(row->latitude);
+	memcpy(&row->longitude, bytes, sizeof(row->longitude));
+	bytes += sizeof(row->longitude);
+	bytes = read_value(bytes, schema->id, &row->id);
+	for (int i = 0; i < schema->by_count; i++)
+	{
+		row->by_is_null[i] = *bytes++ == 0;
+		if (!row->by_is_null[i])
+			bytes = read_value(bytes, schema->by[i], &row->by[i]);
+	}
+	return bytes;
+}
+
+const char *
+geonn_baseline_id(const BaselineSchema *schema, const char *bytes, Size *length)
+{
+	uint32		stored;
+
+	bytes += sizeof(bool) + 2 * sizeof(double);
+	if (schema->id.by_value)
+		*length = sizeof(Datum);
+	else if (schema->id.length > 0)
+		*length = schema->id.length;
+	else
+	{
+		memcpy(&stored, bytes, sizeof(stored));
+		*length = sizeof(stored) + stored;
+	}
+	return bytes;
+}
+
+bool
+geonn_baseline_next(const BaselineSchema *schema, const char **contents, const char *end, BaselineRow *row,
+					float *reach, const char **bytes, Size *length)
+{
+	if (*contents >= end)
+		return false;
+	memcpy(reach, *contents, sizeof(*reach));
+	*bytes = *contents + sizeof(*reach);
+	*contents = geonn_baseline_read(schema, *bytes, row);
+	*length = *contents - *bytes;
+	return true;
+}
+
+/* ---- points of searches ---- */
+
+typedef struct Points
+{
+	GivenPoints given;
+	const BaselineSchema *schema;
+	BaselineRow row;
+	MemoryContext context;		/* of the present row */
+	const void *source;
+	const char *(*bytes) (const void *source, uint64 number);	/* of a row */
+} Points;
+
+static void
+give_point(void *state, uint64 number, PointRow *row)
+{
+	Points	   *points = state;
+	MemoryContext former = MemoryContextSwitchTo(points->context);
+
+	MemoryContextReset(points->context);
+	(void) geonn_baseline_read(points->schema, points->bytes(points->source, number), &points->row);
+	row->id = points->row.id;
+	row->latitude_is_null = row->longitude_is_null = !points->row.placed;
+	row->latitude = points->row.latitude;
+	row->longitude = points->row.longitude;
+	row->by = points->row.by;
+	row->by_is_null = points->row.by_is_null;
+	MemoryContextSwitchTo(former);
+}
+
+const GivenPoints *
+geonn_baseline_points(const BaselineSchema *schema, uint64 count, const void *source,
+					  const char *(*bytes) (const void *source, uint64 number))
+{
+	Points	   *points = palloc0(sizeof(Points));
+
+	points->given = (GivenPoints)
+	{
+		count, give_point, points
+	};
+	points->schema = schema;
+	points->row = geonn_baseline_row(schema);
+	points->context = AllocSetContextCreate(CurrentMemoryContext, "geonn point",
+											ALLOCSET_SMALL_SIZES);
+	points->source = source;
+	points->bytes = bytes;
+	return &points->given;
+}
+
+/* ---- the directory ---- */
+
+/*
+ * The last block whose first key is not greater.  jumps has, for each value of a key's first
+ * bits, the last block that begins before all keys with them: from there it is not far.
+ * first_keys is small, beside the blocks, and likely to be in the processor's cache.
+ */
+uint32
+geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key)
+{
+	uint32		jump = (uint32) (key >> (64 - JUMP_BITS));
+	uint32		low = baseline->jumps[jump];
+	uint32		high = baseline->jumps[jump + 1];
+
+	while (low < high)
+	{
+		uint32		middle = low + (high - low + 1) / 2;
+
+		if (baseline->first_keys[middle] <= key)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+void
+geonn_baseline_prefetch(const GeonnBaseline *baseline, uint64 key)
+{
+	__builtin_prefetch(&baseline->first_keys[baseline->jumps[key >> (64 - JUMP_BITS)]]);
+}
+
+static void
+make_jumps(GeonnBaseline *baseline)
+{
+	uint32		block = 0;
+
+	baseline->first_keys = MemoryContextAllocHuge(CurrentMemoryContext, baseline->count * sizeof(uint64));
+	for (uint32 i = 0; i < baseline->count; i++)
+		baseline->first_keys[i] = baseline->blocks[i].first_key;
+	baseline->jumps = palloc(((1 << JUMP_BITS) + 1) * sizeof(uint32));
+	for (uint64 jump = 0; jump < 1 << JUMP_BITS; jump++)
+	{
+		while (block + 1 < baseline->count &&
+			   baseline->blocks[block + 1].first_key <= jump << (64 - JUMP_BITS))
+			block++;
+		baseline->jumps[jump] = block;
+	}
+	baseline->jumps[1 << JUMP_BITS] = baseline->count - 1;
+}
+
+void
+geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Oid			types[] = {INT4OID, INT2OID};
+	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side)};
+	uint32		room = 0;
+
+	SPI_connect();
+	(void) geonn_catalog_run(baseline->cache->schema,
+							 "SELECT contents FROM $S.geonn_cache_directory"
+							 " WHERE cache OPERATOR(pg_catalog.=) $1 AND side OPERATOR(pg_catalog.=) $2"
+							 " ORDER BY number",
+							 snapshot, 2, types, values, NULL);
+	baseline->blocks = MemoryContextAllocHuge(context,
+											  Max(SPI_processed, 1) * BLOCKS_A_ROW * sizeof(BaselineBlock));
+	room = (uint32) SPI_processed * BLOCKS_A_ROW;
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		bool		is_null;
+		bytea	   *contents = DatumGetByteaPP(SPI_getbinval(SPI_tuptable->vals[i],
+															 SPI_tuptable->tupdesc, 1, &is_null));
+		uint32		blocks = (uint32) (VARSIZE_ANY_EXHDR(contents) / sizeof(BaselineBlock));
+
+		if (blocks > BLOCKS_A_ROW || baseline->count + blocks > room)
+			elog(ERROR, "the directory of cache %d is damaged", baseline->cache->id);
+		memcpy(baseline->blocks + baseline->count, VARDATA_ANY(contents), blocks * sizeof(BaselineBlock));
+		baseline->count += blocks;
+	}
+	SPI_finish();
+	if (baseline->count == 0)
+		elog(ERROR, "the directory of cache %d is not there", baseline->cache->id);
+	for (uint32 i = 0; i < baseline->count; i++)
+	{
+		baseline->rows += baseline->blocks[i].rows;
+		baseline->next_number = Max(baseline->next_number, baseline->blocks[i].number + 1);
+	}
+	make_jumps(baseline);
+}
+
+/* ---- blocks ---- */
+
+/*
+ * Blocks are often read twice, to be looked at and to be put together anew: those that there is
+ * room for are kept.
+ */
+static void
+keep(GeonnBaseline *baseline, uint32 block, const bytea *contents)
+{
+	Size		size = VARSIZE_ANY(contents);
+
+	if (size > baseline->keep_room)
+		return;
+	baseline->keep_room -= size;
+	baseline->kept[block] = MemoryContextAlloc(baseline->context, size);
+	memcpy(baseline->kept[block], contents, size);
+}
+
+/*
+ * The blocks of one statement.  Each is looked up by the primary key, whatever the planner thinks
+ * that there is: a join would be one with all blocks, as long as nobody has analyzed the table
+ * since it was filled.
+ */
+static void
+read_some_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count, Snapshot snapshot,
+				 BlockConsumer consume, void *state)
+{
+	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID};
+	Datum		numbers[BLOCKS_A_READING];
+	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0};
+
+	SPI_connect();
+	for (uint32 i = 0; i < count; i++)
+		numbers[i] = Int32GetDatum((int32) baseline->blocks[blocks[i]].number);
+	values[2] = PointerGetDatum(construct_array(numbers, (int) count, INT4OID, sizeof(int32), true,
+												TYPALIGN_INT));
+	if (geonn_catalog_run(baseline->cache->schema,
+						  "SELECT (SELECT p.contents FROM $S.geonn_cache_block p"
+						  " WHERE p.cache OPERATOR(pg_catalog.=) $1"
+						  " AND p.side OPERATOR(pg_catalog.=) $2"
+						  " AND p.number OPERATOR(pg_catalog.=) n.number)"
+						  " FROM pg_catalog.unnest($3) AS n(number)",
+						  snapshot, lengthof(types), types, values, NULL) != count)
+		elog(ERROR, "blocks of cache %d are missing", baseline->cache->id);
+	for (uint32 i = 0; i < count; i++)
+	{
+		bool		is_null;
+		Datum		value = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null);
+		bytea	   *contents;
+
+		if (is_null)
+			elog(ERROR, "block %u of cache %d is missing", baseline->blocks[blocks[i]].number,
+				 baseline->cache->id);
+		contents = DatumGetByteaPP(value);
+		keep(baseline, blocks[i], contents);
+		consume(state, blocks[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
+	}
+	SPI_finish();
+}
+
+void
+geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count, Snapshot snapshot,
+						   BlockConsumer consume, void *state)
+{
+	if (baseline->kept == NULL)
+		baseline->kept = MemoryContextAllocExtended(baseline->context, baseline->count * sizeof(bytea *),
+													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	while (count > 0)
+	{
+		uint32		some = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		while (some < Min(count, BLOCKS_A_READING) && baseline->kept[blocks[some]] == NULL)
+			some++;
+		if (some > 0)
+			read_some_blocks(baseline, blocks, some, snapshot, consume, state);
+		else
+		{
+			const bytea *contents = baseline->kept[blocks[some++]];
+
+			consume(state, blocks[0], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
+		}
+		blocks += some;
+		count -= some;
+	}
+}

@@ -1,0 +1,115 @@
+/*
+ * catalog.h
+ *		The caches that the extension has, their locks and the log of their runs.
+ */
+#ifndef GEONN_CACHE_CATALOG_H
+#define GEONN_CACHE_CATALOG_H
+
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/array.h"
+#include "utils/jsonb.h"
+
+#include "cache/sql.h"
+
+/* a cache as geonn_cache has it; options as SQL values, NULL where they are */
+typedef struct GeonnCache
+{
+	Oid			schema;			/* of the extension */
+	int32		id;				/* 0: not there yet */
+	char	   *name;
+	Oid			owner;			/* of the target, or InvalidOid */
+	Oid			target;
+	Oid			obs;
+	Oid			ref;
+	bool		within;			/* all within radius, instead of k */
+	int32		k;
+	bool		has_distance;
+	double		distance;		/* max_distance or radius */
+	text	   *metric;
+	ArrayType  *by;				/* or NULL */
+	bool		exclude_self;
+	bool		keep_unmatched;
+	text	   *ties;
+	text	   *invalid;
+	Jsonb	   *options;
+	char	   *changed_since;	/* column, or NULL */
+} GeonnCache;
+
+/* Raises an error on a standby, where no cache can be changed or refreshed. */
+extern void geonn_cache_check_primary(void);
+
+/* A target's name with its schema, for SQL. */
+extern char *geonn_cache_target_name(const GeonnCache *cache);
+
+/*
+ * Go on as the owner of the cache's table, which geonn_cache_hold has locked, in a
+ * security-restricted operation with a search_path of pg_catalog; and as the caller again.
+ * An error undoes it with its (sub)transaction.
+ */
+typedef struct GeonnIdentity
+{
+	Oid			user;
+	int			context;
+	int			level;			/* of settings */
+} GeonnIdentity;
+
+extern GeonnIdentity geonn_become_owner(const GeonnCache *cache);
+extern void geonn_become_former(GeonnIdentity former);
+
+/*
+ * The cache of this name, in the current memory context, to be changed or refreshed.
+ * Raises an error where there is none, where the current user is not a member of the role
+ * that owns it, and on a standby.  A cache without a table belongs to the extension's owner.
+ */
+extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
+
+/*
+ * The same cache as it is by now; called when it is locked.  Raises an error where it is
+ * dropped or has another name.
+ */
+extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
+__attribute__((noreturn))
+extern void geonn_cache_raise_missing(const GeonnCache *cache);
+
+/*
+ * Lock the cache's table until the transaction ends, so that it keeps its owner.  Raises an
+ * error where the owner is not the one that the cache was found with, and where the current
+ * user has that role's privileges no more.
+ */
+extern void geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode);
+
+/* The names of all caches whose owner the current user is a member of. */
+extern List *geonn_cache_names(Oid schema);
+
+/*
+ * Let nobody else refresh or change the cache: until the end of the transaction, or with
+ * session until geonn_cache_unlock.  Without wait, returns false where somebody does.
+ */
+extern bool geonn_cache_lock(const GeonnCache *cache, bool wait, bool session);
+extern void geonn_cache_unlock(const GeonnCache *cache);
+
+/* Who has it locked: a process id, or 0. */
+extern int	geonn_cache_locker(const GeonnCache *cache);
+
+/* What a run did, as geonn_cache_log shows it. */
+typedef struct GeonnRunResult
+{
+	const char *status;			/* succeeded, failed, skipped */
+	const char *mode;			/* or NULL */
+	const char *reason;			/* or NULL */
+	int64		searched;		/* observations, or -1 */
+	bool		counted;		/* the rest counts */
+	int64		rows;
+	int64		inserted;
+	int64		updated;
+	int64		deleted;
+	const char *error;			/* or NULL */
+} GeonnRunResult;
+
+/* Note that a run has begun, of which this process makes the row returned; then its result. */
+extern int64 geonn_cache_log_start(const GeonnCache *cache);
+extern void geonn_cache_log_finish(const GeonnCache *cache, int64 run,
+								   const GeonnRunResult *result);
+
+#endif							/* GEONN_CACHE_CATALOG_H */

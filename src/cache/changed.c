@@ -1,0 +1,281 @@
+/*
+ * changed.c
+ *		Changes of a cache's table by anything but its refresh.
+ *
+ * A refresh may trust the row of geonn_cache_last_run only if every other change of the table
+ * deletes that row.  Two triggers do so, both ENABLE ALWAYS: one AFTER INSERT, UPDATE or
+ * DELETE for each row, one AFTER TRUNCATE.  Row triggers fire on the table that has the
+ * row, so they notice statements that name a parent or a partitioned table, rows that
+ * move between partitions, MERGE, COPY, rules, foreign keys, sessions with
+ * session_replication_role = replica and the rows that logical replication applies, which
+ * fires no triggers of statements.
+ *
+ * The refresh's own statements start without these triggers: a hook takes them out of
+ * what the executor has of the table.  So own changes cost nothing, in time as in the queue
+ * of events.  Only a statement of the very plan that the refresh executes is its own:
+ * what its triggers, rules or functions write has the triggers, and is noticed.
+ *
+ * The owner can disable, replace or drop the triggers.  The signature of the last run
+ * (cache/last_run.c) therefore has the identity of both: the OID, and which version of the
+ * row of pg_trigger it is.  They are read with the run's snapshot: a trigger that was
+ * off and is on again has another version for the first run that sees what was written
+ * meanwhile.  While one is missing, each run is a full one.  The signature also has the
+ * user's own triggers BEFORE INSERT or UPDATE of a row: what they make of the refresh's rows
+ * is to be compared with the search again when they have been altered or dropped.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "cache/changed.h"
+
+PG_FUNCTION_INFO_V1(geonn_cache_changed);
+
+/* ---- the triggers ---- */
+
+char *
+geonn_changes_triggers(const GeonnCache *cache)
+{
+	const char *table = geonn_cache_target_name(cache);
+	const char *schema = quote_identifier(get_namespace_name(cache->schema));
+
+	return psprintf("CREATE TRIGGER geonn_cache_changed AFTER INSERT OR UPDATE OR DELETE ON %s"
+					" FOR EACH ROW EXECUTE FUNCTION %s.geonn_cache_changed();"
+					" CREATE TRIGGER geonn_cache_truncated AFTER TRUNCATE ON %s"
+					" FOR EACH STATEMENT EXECUTE FUNCTION %s.geonn_cache_changed();"
+					" ALTER TABLE %s ENABLE ALWAYS TRIGGER geonn_cache_changed;"
+					" ALTER TABLE %s ENABLE ALWAYS TRIGGER geonn_cache_truncated",
+					table, schema, table, schema, table, table);
+}
+
+static Oid
+trigger_function(Oid schema)
+{
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						   CStringGetDatum("geonn_cache_changed"),
+						   PointerGetDatum(buildoidvector(NULL, 0)),
+						   ObjectIdGetDatum(schema));
+}
+
+/*
+ * The events that the trigger tells of, whatever the session and the row.
+ */
+static int16
+events_noticed(HeapTuple row, TupleDesc type)
+{
+	Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
+	int16		events = trigger->tgtype & TRIGGER_TYPE_EVENT_MASK;
+
+	if (trigger->tgenabled != TRIGGER_FIRES_ALWAYS || trigger->tgdeferrable ||
+		trigger->tgattr.dim1 > 0 || !heap_attisnull(row, Anum_pg_trigger_tgqual, type))
+		return 0;
+	return TRIGGER_FOR_ROW(trigger->tgtype) ? events : events & TRIGGER_TYPE_TRUNCATE;
+}
+
+/*
+ * Can the trigger write other rows than the refresh does?
+ */
+static bool
+may_change_rows(Form_pg_trigger trigger)
+{
+	return TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype);
+}
+
+bool
+geonn_changes_sign(StringInfo text, const GeonnCache *cache)
+{
+	Oid			function = trigger_function(cache->schema);
+	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+	int16		missing = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE |
+		TRIGGER_TYPE_TRUNCATE;
+
+	/* with what this command has done */
+	PushCopiedSnapshot(GetActiveSnapshot());
+	UpdateActiveSnapshotCommandId();
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(cache->target));
+	scan = systable_beginscan(triggers, TriggerRelidNameIndexId, true, GetActiveSnapshot(), 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
+
+		if (trigger->tgfoid != function && !may_change_rows(trigger))
+			continue;
+		/* a transaction that changes the row again leaves another place */
+		appendStringInfo(text, " %u %u %u/%u", trigger->oid,
+						 HeapTupleHeaderGetRawXmin(row->t_data),
+						 ItemPointerGetBlockNumber(&row->t_self),
+						 ItemPointerGetOffsetNumber(&row->t_self));
+		if (trigger->tgfoid == function)
+			missing &= ~events_noticed(row, RelationGetDescr(triggers));
+	}
+	systable_endscan(scan);
+	PopActiveSnapshot();
+	table_close(triggers, AccessShareLock);
+	return missing == 0;
+}
+
+/* ---- the refresh's own statements ---- */
+
+/* a statement that a refresh executes */
+typedef struct OwnStatement
+{
+	Oid			target;
+	Oid			function;		/* of the triggers that it does without */
+	const CachedPlan *plan;
+} OwnStatement;
+
+/* the one that this backend is executing, or NULL */
+static const OwnStatement *own_statement = NULL;
+
+static ExecutorStart_hook_type previous_hook;
+
+/*
+ * The executor has a copy of the table's triggers for each statement.
+ */
+static void
+leave_out_triggers(ResultRelInfo *relation, Oid function)
+{
+	TriggerDesc *triggers = relation->ri_TrigDesc;
+	bool		others = false;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (triggers->triggers[i].tgfoid == function)
+			triggers->triggers[i].tgenabled = TRIGGER_DISABLED;
+		else
+			others = true;
+	}
+	/* then it does not fetch the former rows, either */
+	if (!others)
+		relation->ri_TrigDesc = NULL;
+}
+
+static void
+start_statement(QueryDesc *query, int flags)
+{
+	const OwnStatement *own = own_statement;
+	ListCell   *cell;
+
+	if (previous_hook != NULL)
+		previous_hook(query, flags);
+	else
+		standard_ExecutorStart(query, flags);
+
+	/* what a rule adds is in the same plan, and sets no tag */
+	if (own == NULL || !query->plannedstmt->canSetTag ||
+		!list_member_ptr(own->plan->stmt_list, query->plannedstmt))
+		return;
+	foreach(cell, query->estate->es_opened_result_relations)
+	{
+		ResultRelInfo *relation = lfirst(cell);
+
+		if (RelationGetRelid(relation->ri_RelationDesc) == own->target)
+			leave_out_triggers(relation, own->function);
+	}
+}
+
+void
+geonn_own_statements(void)
+{
+	previous_hook = ExecutorStart_hook;
+	ExecutorStart_hook = start_statement;
+}
+
+int
+geonn_changes_execute(const GeonnCache *cache, SPIPlanPtr statement, const CachedPlan *plan)
+{
+	const OwnStatement *former = own_statement;
+	OwnStatement own = {
+		.target = cache->target,
+		.function = trigger_function(cache->schema),
+		.plan = plan
+	};
+	int			result;
+
+	own_statement = &own;
+	PG_TRY();
+	{
+		result = SPI_execute_plan(statement, NULL, NULL, false, 0);
+	}
+	PG_FINALLY();
+	{
+		own_statement = former;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+/* ---- changes by others ---- */
+
+/* whose row of geonn_cache_last_run this subtransaction has deleted */
+static struct
+{
+	Oid			target;
+	FullTransactionId transaction;
+}			noticed;
+
+void
+geonn_changes_forget(void)
+{
+	noticed.target = InvalidOid;
+}
+
+/*
+ * Of all rows that a subtransaction changes the first one tells.  No other session makes a row
+ * of geonn_cache_last_run meanwhile: it would wait for this one, which has the table locked.  The
+ * snapshot is the latest, in any isolation level: the row may be newer than the transaction's.
+ */
+Datum
+geonn_cache_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	Oid			type = OIDOID;
+	FullTransactionId transaction;
+	Oid			target;
+	Datum		value;
+	Snapshot	snapshot;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("geonn_cache_changed was not called as a trigger")));
+	target = RelationGetRelid(trigger->tg_relation);
+	transaction = GetCurrentFullTransactionId();
+	if (target == noticed.target && FullTransactionIdEquals(transaction, noticed.transaction))
+		return PointerGetDatum(NULL);
+	value = ObjectIdGetDatum(target);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	SPI_connect();
+	(void) geonn_catalog_run(geonn_cache_schema(fcinfo),
+							 "DELETE FROM $S.geonn_cache_last_run s USING $S.geonn_cache c"
+							 " WHERE s.cache OPERATOR(pg_catalog.=) c.id"
+							 " AND c.target::pg_catalog.oid OPERATOR(pg_catalog.=) $1",
+							 snapshot, 1, &type, &value, NULL);
+	SPI_finish();
+	UnregisterSnapshot(snapshot);
+	noticed.target = target;
+	noticed.transaction = transaction;
+	return PointerGetDatum(NULL);
+}

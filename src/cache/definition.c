@@ -1,0 +1,251 @@
+/*
+ * definition.c
+ *		What a cache asks: as a join, and the columns that its table has for it.
+ *
+ * A cache's arguments are those of geonn_nearest or geonn_within, and are read and
+ * checked by the same code, when the cache is made as well as in each refresh.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "cache/definition.h"
+#include "join/nearest.h"
+
+static const char *const target_names[TARGET_COLUMNS] = {
+	[TARGET_OBSERVATION_ID] = "obs_id",
+	[TARGET_RANK] = "rank",
+	[TARGET_REFERENCE_ID] = "ref_id",
+	[TARGET_DISTANCE] = "distance"
+};
+
+/* ---- a join ---- */
+
+typedef struct Arguments
+{
+	FunctionCallInfo call;
+	int			count;
+} Arguments;
+
+static void
+add_argument(Arguments *arguments, Datum value, bool is_null)
+{
+	NullableDatum *argument = &arguments->call->args[arguments->count++];
+
+	argument->value = value;
+	argument->isnull = is_null;
+}
+
+static void
+check_relation(const GeonnCache *cache, Oid relation, const char *argument)
+{
+	if (get_rel_name(relation) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the relation that cache \"%s\" has as %s was dropped", cache->name, argument),
+				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
+}
+
+GeonnJoin *
+geonn_cache_join(const GeonnCache *cache)
+{
+	LOCAL_FCINFO(call, 12);
+	FmgrInfo	function = {
+		.fn_addr = cache->within ? geonn_within : geonn_nearest,
+		.fn_mcxt = CurrentMemoryContext
+	};
+	Arguments	arguments = {.call = call};
+	GeonnJoin  *join;
+
+	check_relation(cache, cache->obs, "obs");
+	check_relation(cache, cache->ref, "ref");
+	InitFunctionCallInfoData(*call, &function, 12, InvalidOid, NULL, NULL);
+	add_argument(&arguments, ObjectIdGetDatum(cache->obs), false);
+	add_argument(&arguments, ObjectIdGetDatum(cache->ref), false);
+	if (!cache->within)
+		add_argument(&arguments, Int32GetDatum(cache->k), false);
+	add_argument(&arguments, Float8GetDatum(cache->distance), !cache->has_distance);
+	add_argument(&arguments, PointerGetDatum(cache->metric), false);
+	add_argument(&arguments, PointerGetDatum(cache->by), cache->by == NULL);
+	add_argument(&arguments, BoolGetDatum(cache->exclude_self), false);
+	add_argument(&arguments, BoolGetDatum(cache->keep_unmatched), false);
+	if (!cache->within)
+		add_argument(&arguments, PointerGetDatum(cache->ties), false);
+	add_argument(&arguments, PointerGetDatum(cache->invalid), false);
+	add_argument(&arguments, JsonbPGetDatum(cache->options), false);
+	join = geonn_read_join(call);
+	strlcpy(join->label.function, "geonn_refresh", sizeof(join->label.function));
+	return join;
+}
+
+/* ---- the target's columns ---- */
+
+static const PointColumn *
+id_column(const GeonnJoin *join, TargetColumn column)
+{
+	return column == TARGET_OBSERVATION_ID ? &join->observations->columns[COLUMN_ID] :
+		&join->references->columns[COLUMN_ID];
+}
+
+TupleDesc
+geonn_cache_row_type(const GeonnJoin *join)
+{
+	TupleDesc	type = CreateTemplateTupleDesc(TARGET_COLUMNS);
+
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		AttrNumber	number = (AttrNumber) (i + 1);
+
+		if (i == TARGET_OBSERVATION_ID || i == TARGET_REFERENCE_ID)
+		{
+			const PointColumn *id = id_column(join, i);
+
+			TupleDescInitEntry(type, number, target_names[i], id->type, id->typmod, 0);
+			TupleDescInitEntryCollation(type, number, id->collation);
+		}
+		else
+			TupleDescInitEntry(type, number, target_names[i],
+							   i == TARGET_RANK ? INT4OID : FLOAT8OID, -1, 0);
+	}
+	return BlessTupleDesc(type);
+}
+
+void
+geonn_target_attributes(Oid target, AttrNumber *attributes)
+{
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		attributes[i] = get_attnum(target, target_names[i]);
+}
+
+static char *
+qualified_collation(Oid collation)
+{
+	HeapTuple	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	Form_pg_collation form;
+	char	   *name;
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	form = (Form_pg_collation) GETSTRUCT(row);
+	name = quote_qualified_identifier(get_namespace_name(form->collnamespace),
+									  NameStr(form->collname));
+	ReleaseSysCache(row);
+	return name;
+}
+
+char *
+geonn_cache_definitions(const GeonnJoin *join)
+{
+	TupleDesc	type = geonn_cache_row_type(join);
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(type, i);
+
+		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", target_names[i],
+						 format_type_extended(column->atttypid, column->atttypmod,
+											  FORMAT_TYPE_TYPEMOD_GIVEN |
+											  FORMAT_TYPE_FORCE_QUALIFY));
+		if (OidIsValid(column->attcollation) && column->attcollation != DEFAULT_COLLATION_OID)
+			appendStringInfo(&text, " COLLATE %s", qualified_collation(column->attcollation));
+	}
+	return text.data;
+}
+
+/* ---- ids that cannot be a key's ---- */
+
+void
+geonn_cache_check_ids(const GeonnJoin *join)
+{
+	const PointColumn *id = id_column(join, TARGET_OBSERVATION_ID);
+	TypeCacheEntry *type = lookup_type_cache(id->base_type,
+											 TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
+
+	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->cmp_proc))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("id column \"%s\" of %s has type %s, which has no order", id->name,
+						join->observations->title, format_type_be(id->type)),
+				 errdetail("The primary key of a cache's table, (obs_id, rank), is in the btree order of the type."),
+				 errhint("Use a column of another type as id, by obs_id in options or in a view.")));
+}
+
+static const char *
+name_of_observations(const GeonnCache *cache)
+{
+	char	   *name = get_rel_name(cache->obs);
+
+	return name != NULL ? name : "obs";
+}
+
+void
+geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	getTypeOutputInfo(type, &output, &is_varlena);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("ids of relation \"%s\" are not unique", name_of_observations(cache)),
+			 errdetail("Id %s is there more than once.", OidOutputFunctionCall(output, id)),
+			 errhint("Name another column as obs_id in options, or give cache \"%s\" a view that has each id once.",
+					 cache->name)));
+}
+
+void
+geonn_cache_raise_null(const GeonnCache *cache)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("an id of relation \"%s\" is NULL", name_of_observations(cache)),
+			 errdetail("Cache \"%s\" has keep_unmatched, so it keeps all rows of the relation, each by its id.",
+					   cache->name),
+			 errhint("Give such rows an id, leave them out in a view, name another column as obs_id in options, or do without keep_unmatched.")));
+}
+
+/* ---- rows that may be new ---- */
+
+void
+geonn_cache_check_changed_since(const GeonnCache *cache)
+{
+	AttrNumber	number;
+
+	if (cache->changed_since == NULL)
+		return;
+	number = get_attnum(cache->obs, cache->changed_since);
+	if (number == InvalidAttrNumber || get_atttype(cache->obs, number) != TIMESTAMPTZOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("relation \"%s\" has no column \"%s\" of type %s",
+						get_rel_name(cache->obs), cache->changed_since,
+						format_type_be(TIMESTAMPTZOID)),
+				 errhint("changed_since names a column that every INSERT and UPDATE sets to now() or later.")));
+}
+
+PointSource *
+geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source, TimestampTz since)
+{
+	PointSource *changed = palloc(sizeof(PointSource));
+
+	geonn_cache_check_changed_since(cache);
+	*changed = *source;
+	changed->query = psprintf("%s WHERE %s OPERATOR(pg_catalog.>=)"
+							  " ('2000-01-01 00:00:00+00'::pg_catalog.timestamptz OPERATOR(pg_catalog.+)"
+							  " '" INT64_FORMAT " microseconds'::pg_catalog.interval)",
+							  source->query, quote_identifier(cache->changed_since), since);
+	return changed;
+}

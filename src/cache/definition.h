@@ -1,0 +1,50 @@
+/*
+ * definition.h
+ *		What a cache asks, and the columns that its table has for it.
+ */
+#ifndef GEONN_CACHE_DEFINITION_H
+#define GEONN_CACHE_DEFINITION_H
+
+#include "datatype/timestamp.h"
+
+#include "cache/catalog.h"
+#include "join/join.h"
+
+/* the columns of a target, in this order */
+typedef enum TargetColumn
+{
+	TARGET_OBSERVATION_ID,
+	TARGET_RANK,
+	TARGET_REFERENCE_ID,
+	TARGET_DISTANCE
+} TargetColumn;
+
+#define TARGET_COLUMNS 4
+
+/* The join; its sources are looked up and locked as a SELECT does. */
+extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);
+
+/* The target's columns: a row type for the join, or their definitions for SQL. */
+extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
+extern char *geonn_cache_definitions(const GeonnJoin *join);
+
+/* Their numbers in a target, [TARGET_COLUMNS]. */
+extern void geonn_target_attributes(Oid target, AttrNumber *attributes);
+
+/* Raise an error unless observations' ids can be those of a target's primary key. */
+extern void geonn_cache_check_ids(const GeonnJoin *join);
+
+/* Raise an error unless the column changed_since, if there is one, is there and suits. */
+extern void geonn_cache_check_changed_since(const GeonnCache *cache);
+
+/* The observations that by changed_since are not older than this. */
+extern PointSource *geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source,
+											   TimestampTz since);
+
+/* Raise the error of an observation's id that is there twice, or is NULL. */
+__attribute__((noreturn))
+extern void geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id);
+__attribute__((noreturn))
+extern void geonn_cache_raise_null(const GeonnCache *cache);
+
+#endif							/* GEONN_CACHE_DEFINITION_H */

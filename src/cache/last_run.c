@@ -1,0 +1,374 @@
+/*
+ * last_run.c
+ *		The last run: what a refresh of a cache read, for the next one to begin with.
+ *
+ * A row of geonn_cache_last_run says that the cache's table is what the search returned, for
+ * both relations as their labels (kept_dataset.c) and baselines (cache/baseline.c) have them.
+ * It is as true as it is there:
+ *
+ *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted
+ *	   and in a restored database, where the cache's table may be older or newer.  So
+ *	   labels, too, never outlive a time of recovery.
+ *	 - All else that changes the cache's table deletes the row by triggers (cache/changed.c).
+ *	   The refresh changes the row when it is done, and never makes one then, so a row that
+ *	   was deleted meanwhile is missed.  Where there is none when it begins it makes one first,
+ *	   in a transaction of its own, in which it also waits for those that have
+ *	   changed the table and not committed: their triggers did not see the row.  Within a
+ *	   transaction whose snapshot is older than that, it makes none.
+ *	 - Its signature is what was asked, the types and the functions that compare them, what
+ *	   tells that the table was written anew or has got other columns, which fires no triggers,
+ *	   and which triggers it has.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "cache/changed.h"
+#include "cache/last_run.h"
+#include "common/protocol.h"
+#include "join/kept_dataset.h"
+
+/* of the way in which baselines are stored */
+#define BASELINE_FORMAT 1
+
+/* columns that are read */
+enum
+{
+	LAST_RUN_SIGNATURE = 1,
+	LAST_RUN_ROWS,
+	LAST_RUN_LABELS,
+	LAST_RUN_SEEDS,
+	LAST_RUN_SINCE,
+	LAST_RUN_BASELINES,
+	LAST_RUN_WASTED,
+	LAST_RUN_PAUSE
+};
+
+/* ---- labels ---- */
+
+static bytea *
+label_of(const PointSource *source, const GeonnQuestion *question)
+{
+	AttrNumber *attributes;
+	Oid			table = geonn_check_table(source, &attributes);
+	struct geonn_label label;
+	Size		length = 0;
+	bytea	   *value;
+
+	if (OidIsValid(table) &&
+		geonn_label_dataset(source, table, attributes, question, REFERENCE_COORDINATES, &label) > 0)
+		length = sizeof(label);
+	value = palloc(length + VARHDRSZ);
+	SET_VARSIZE(value, length + VARHDRSZ);
+	memcpy(VARDATA(value), &label, length);
+	return value;
+}
+
+GeonnLabels
+geonn_labels_now(const GeonnJoin *join)
+{
+	return (GeonnLabels)
+	{
+		{
+			label_of(join->observations, &join->question),
+				label_of(join->references, &join->question)
+		}
+	};
+}
+
+static bool
+is_same(const bytea *now, Datum then)
+{
+	bytea	   *former = DatumGetByteaPP(then);
+
+	return VARSIZE_ANY_EXHDR(now) > 0 &&
+		VARSIZE_ANY_EXHDR(now) == VARSIZE_ANY_EXHDR(former) &&
+		memcmp(VARDATA_ANY(now), VARDATA_ANY(former), VARSIZE_ANY_EXHDR(now)) == 0;
+}
+
+/* ---- the signature ---- */
+
+/*
+ * A text as it is, or "-" for NULL.
+ */
+static void
+sign_text(StringInfo text, const char *value)
+{
+	appendStringInfo(text, " %s", value == NULL ? "-" : quote_literal_cstr(value));
+}
+
+static void
+sign_question(StringInfo text, const GeonnCache *cache)
+{
+	appendStringInfo(text, "%u %u %s %d %.17g %d %d", cache->obs, cache->ref,
+					 cache->within ? "within" : "nearest", cache->k,
+					 cache->has_distance ? cache->distance : -1, cache->exclude_self,
+					 cache->keep_unmatched);
+	sign_text(text, text_to_cstring(cache->metric));
+	sign_text(text, cache->by == NULL ? NULL :
+			  OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(cache->by)));
+	sign_text(text, text_to_cstring(cache->ties));
+	sign_text(text, text_to_cstring(cache->invalid));
+	sign_text(text, JsonbToCString(NULL, &cache->options->root, VARSIZE(cache->options)));
+}
+
+static void
+sign_column(StringInfo text, const PointColumn *column)
+{
+	TypeCacheEntry *type = lookup_type_cache(column->base_type,
+											 TYPECACHE_CMP_PROC | TYPECACHE_EQ_OPR);
+
+	appendStringInfo(text, " %s %u %u %u %u %u", quote_identifier(column->name), column->type,
+					 column->base_type, column->collation, type->cmp_proc, type->eq_opr);
+}
+
+static void
+sign_target(StringInfo text, Oid target, TupleDesc row_type)
+{
+	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(target));
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for relation %u", target);
+	appendStringInfo(text, " %u", ((Form_pg_class) GETSTRUCT(row))->relfilenode);
+	ReleaseSysCache(row);
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		appendStringInfo(text, " %d",
+						 get_attnum(target, NameStr(TupleDescAttr(row_type, i)->attname)));
+}
+
+/*
+ * Says as well whether changes of the table by others are noticed.
+ */
+static char *
+signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
+{
+	const PointSource *const sides[] = {join->observations, join->references};
+	StringInfoData text;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "%d %s ", BASELINE_FORMAT, GEONN_VERSION);
+	sign_question(&text, cache);
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		sign_column(&text, &sides[side]->columns[COLUMN_ID]);
+		for (int i = 0; i < sides[side]->by_count; i++)
+			sign_column(&text, &sides[side]->by[i]);
+	}
+	sign_target(&text, cache->target, geonn_cache_row_type(join));
+	*noticed = geonn_changes_sign(&text, cache);
+	return text.data;
+}
+
+/* ---- the row ---- */
+
+/*
+ * Elements of an array column of the row that was read.
+ */
+static Datum *
+elements(int column, Oid type, int16 length, bool by_value, char alignment, int count)
+{
+	bool		is_null;
+	Datum		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, &is_null);
+	Datum	   *result;
+	int			found;
+
+	deconstruct_array(DatumGetArrayTypeP(value), type, length, by_value, alignment, &result, NULL,
+					  &found);
+	if (found != count)
+		elog(ERROR, "geonn_cache_last_run is damaged");
+	return result;
+}
+
+GeonnLastRun *
+geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, Snapshot snapshot)
+{
+	GeonnLastRun *last_run = palloc0(sizeof(GeonnLastRun));
+	bool		noticed;
+	Oid			types[] = {INT4OID, TEXTOID};
+	Datum		values[] = {
+		Int32GetDatum(cache->id), CStringGetTextDatum(signature_of(cache, join, &noticed))
+	};
+
+	last_run->reason = noticed ? "what the table was made of is not known" :
+		"triggers of the table are missing or not enabled ALWAYS";
+	SPI_connect();
+	if (noticed && geonn_catalog_run(cache->schema,
+									 "SELECT signature, rows, labels, seeds, since, baselines, wasted, pause"
+									 " FROM $S.geonn_cache_last_run WHERE cache OPERATOR(pg_catalog.=) $1"
+									 " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
+									 snapshot, lengthof(types), types, values, NULL) > 0)
+	{
+		HeapTuple	row = SPI_tuptable->vals[0];
+		TupleDesc	type = SPI_tuptable->tupdesc;
+		Datum	   *labels = elements(LAST_RUN_LABELS, BYTEAOID, -1, false, TYPALIGN_INT, CACHE_SIDES);
+		Datum	   *seeds = elements(LAST_RUN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+									 TYPALIGN_DOUBLE, CACHE_SIDES * 2);
+		bool		is_null;
+		Datum		since;
+
+		last_run->exists = true;
+		last_run->rows = DatumGetInt64(SPI_getbinval(row, type, LAST_RUN_ROWS, &is_null));
+		for (int side = 0; side < CACHE_SIDES; side++)
+		{
+			last_run->same[side] = is_same(now.label[side], labels[side]);
+			last_run->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
+			last_run->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
+		}
+		since = SPI_getbinval(row, type, LAST_RUN_SINCE, &is_null);
+		last_run->since = is_null ? 0 : DatumGetTimestampTz(since);
+		last_run->has_baselines = DatumGetBool(SPI_getbinval(row, type, LAST_RUN_BASELINES, &is_null));
+		last_run->wasted = DatumGetInt32(SPI_getbinval(row, type, LAST_RUN_WASTED, &is_null));
+		last_run->pause = DatumGetInt32(SPI_getbinval(row, type, LAST_RUN_PAUSE, &is_null));
+	}
+	SPI_finish();
+	return last_run;
+}
+
+void
+geonn_last_run_create(const GeonnCache *cache)
+{
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+
+	SPI_connect();
+	(void) geonn_catalog_run(cache->schema,
+							 "INSERT INTO $S.geonn_cache_last_run"
+							 " VALUES ($1, false, ''::pg_catalog.text, 0,"
+							 " '{}'::pg_catalog.bytea[], '{}'::bigint[], NULL, false, 0, 0)"
+							 " ON CONFLICT (cache) DO NOTHING",
+							 NULL, 1, &type, &id, NULL);
+	SPI_finish();
+	geonn_changes_forget();
+}
+
+static bool
+row_exists(const GeonnCache *cache)
+{
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+	bool		exists;
+
+	SPI_connect();
+	exists = geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_last_run"
+							   " WHERE cache OPERATOR(pg_catalog.=) $1",
+							   NULL, 1, &type, &id, NULL) > 0;
+	SPI_finish();
+	return exists;
+}
+
+/*
+ * One that others have made since the transaction's snapshot says nothing of the rows that this
+ * refresh is about to write.
+ */
+static void
+delete_newer_row(const GeonnCache *cache)
+{
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+	SPI_connect();
+	(void) geonn_catalog_run(cache->schema, "DELETE FROM $S.geonn_cache_last_run"
+							 " WHERE cache OPERATOR(pg_catalog.=) $1", snapshot, 1, &type, &id, NULL);
+	SPI_finish();
+	UnregisterSnapshot(snapshot);
+}
+
+void
+geonn_last_run_begin(const GeonnCache *cache)
+{
+	if (row_exists(cache))
+		return;
+	if (IsolationUsesXactSnapshot())
+	{
+		delete_newer_row(cache);
+		return;
+	}
+	LockRelationOid(cache->target, ShareLock);
+	geonn_last_run_create(cache);
+}
+
+void
+geonn_last_run_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
+				   const GeonnLastRun *last_run, TimestampTz since)
+{
+	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID, TIMESTAMPTZOID};
+	Datum		values[lengthof(types)];
+	char		nulls[] = "         ";
+	Datum		labels[CACHE_SIDES];
+	Datum		seeds[CACHE_SIDES * 2];
+	bool		noticed;
+
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		labels[side] = PointerGetDatum(now.label[side]);
+		seeds[side * 2] = Int64GetDatum((int64) last_run->seed[side][0]);
+		seeds[side * 2 + 1] = Int64GetDatum((int64) last_run->seed[side][1]);
+	}
+	SPI_connect();
+	values[0] = Int32GetDatum(cache->id);
+	values[1] = CStringGetTextDatum(signature_of(cache, join, &noticed));
+	values[2] = Int64GetDatum(rows);
+	values[3] = PointerGetDatum(construct_array(labels, CACHE_SIDES, BYTEAOID, -1, false,
+												TYPALIGN_INT));
+	values[4] = PointerGetDatum(construct_array(seeds, CACHE_SIDES * 2, INT8OID, sizeof(int64),
+												FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	values[5] = BoolGetDatum(last_run->has_baselines);
+	values[6] = Int32GetDatum(last_run->wasted);
+	values[7] = Int32GetDatum(last_run->pause);
+	values[8] = TimestampTzGetDatum(since);
+	if (since == 0)
+		nulls[8] = 'n';
+	(void) geonn_catalog_run(cache->schema,
+							 "UPDATE $S.geonn_cache_last_run SET valid = true, signature = $2, rows = $3,"
+							 " labels = $4, seeds = $5, baselines = $6, wasted = $7, pause = $8, since = $9"
+							 " WHERE cache OPERATOR(pg_catalog.=) $1",
+							 NULL, lengthof(types), types, values, nulls);
+	SPI_finish();
+}
+
+/* ---- baselines ---- */
+
+static const PointSource *
+source_of(const GeonnJoin *join, CacheSide side)
+{
+	return side == SIDE_OBSERVATIONS ? join->observations : join->references;
+}
+
+GeonnBaseline *
+geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
+						CacheSide side)
+{
+	return geonn_baseline_create(cache, side, source_of(join, side), join->question.metric,
+								 side == SIDE_OBSERVATIONS && join->keep_unmatched, last_run->seed[side]);
+}
+
+void
+geonn_last_run_make_baselines(const GeonnCache *cache, GeonnJoin *join, GeonnLastRun *last_run)
+{
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		if (!pg_strong_random(last_run->seed[side], sizeof(last_run->seed[side])))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not get random bytes")));
+		geonn_baseline_build(geonn_last_run_baseline(cache, join, last_run, side), source_of(join, side),
+							 side == SIDE_OBSERVATIONS ? join : NULL);
+	}
+	last_run->has_baselines = true;
+}

@@ -1,0 +1,617 @@
+/*
+ * refresh.c
+ *		A cache's table is brought up to date.
+ *
+ * CALL geonn_refresh outside a transaction block makes three transactions of its own:
+ * one that notes in the log that the run has begun, the work, and one that notes how
+ * it ended, also where it failed.  Called within a transaction it does everything in
+ * that one, and a failure leaves nothing, as failures there do.
+ *
+ * One process works at a cache at a time: it has a lock, for as long as it works, and
+ * another one that finds it taken says by which and does nothing.  The definition is read
+ * again under that lock.  All that the run reads, it reads
+ * with one snapshot, as the owner of the table and in a security-restricted
+ * operation, as REFRESH MATERIALIZED VIEW does.  It checks the owner when it has a lock on
+ * the table, with which the table cannot be given away.  Writing comes last.
+ *
+ * geonn_refresh_all goes on after any error of one cache, and stops where the whole statement is
+ * cancelled.  Each step of a run is therefore a subtransaction, or a commit that may fail.
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "catalog/pg_constraint.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "cache/affected.h"
+#include "cache/last_run.h"
+#include "cache/since.h"
+#include "points/query.h"
+#include "value.h"
+
+PG_FUNCTION_INFO_V1(geonn_refresh);
+PG_FUNCTION_INFO_V1(geonn_refresh_all);
+
+/*
+ * A run does not go by changes where more than these shares of the points have changed, or
+ * of the observations are to be searched for again.
+ */
+#define MOST_CHANGED	0.25
+#define MOST_SEARCHED	0.3
+
+/* wasted baselines in a row, of which more make no difference */
+#define MOST_WASTED		5
+
+typedef enum RefreshMode
+{
+	REFRESH_AUTO,
+	REFRESH_FULL,
+	REFRESH_INCREMENTAL
+} RefreshMode;
+
+static RefreshMode
+read_mode(FunctionCallInfo fcinfo, int number)
+{
+	char	   *word;
+
+	if (PG_ARGISNULL(number))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument \"mode\" of the refresh is NULL")));
+	word = text_to_cstring(PG_GETARG_TEXT_PP(number));
+	if (strcmp(word, "auto") == 0)
+		return REFRESH_AUTO;
+	if (strcmp(word, "full") == 0)
+		return REFRESH_FULL;
+	if (strcmp(word, "incremental") == 0)
+		return REFRESH_INCREMENTAL;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown mode of a refresh: \"%s\"", word),
+			 errhint("It is 'auto', 'full' or 'incremental'.")));
+}
+
+/* ---- the work ---- */
+
+/*
+ * The table must still have the columns that were made, for ids of these types, and the key by
+ * which its rows are told apart.
+ */
+static void
+check_target(const GeonnCache *cache, TupleDesc row_type)
+{
+	Bitmapset  *key = NULL;
+	Oid			constraint;
+
+	(void) geonn_cache_target_name(cache);
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute expected = TupleDescAttr(row_type, i);
+		AttrNumber	number = get_attnum(cache->target, NameStr(expected->attname));
+		Oid			type = number == InvalidAttrNumber ? InvalidOid :
+			get_atttype(cache->target, number);
+
+		if (type != expected->atttypid)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("the table of cache \"%s\" has no column %s of type %s", cache->name,
+							NameStr(expected->attname), format_type_be(expected->atttypid)),
+					 errdetail("It was altered, or the ids of a relation were, after the cache was made."),
+					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
+		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
+			key = bms_add_member(key, number - FirstLowInvalidHeapAttributeNumber);
+	}
+	if (!bms_equal(get_primary_key_attnos(cache->target, false, &constraint), key))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the table of cache \"%s\" has no primary key (obs_id, rank)", cache->name),
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank).",
+						 geonn_cache_target_name(cache))));
+}
+
+/* a refresh at work */
+typedef struct Refresh
+{
+	const GeonnCache *cache;
+	RefreshMode mode;
+	GeonnJoin  *join;
+	TupleDesc	row_type;
+	GeonnLabels now;
+	TimestampTz since;			/* for the next one; see cache/since.c */
+	GeonnLastRun *last_run;
+	GeonnRunResult *result;
+} Refresh;
+
+static const PointSource *
+source_of(const Refresh *refresh, CacheSide side)
+{
+	return side == SIDE_OBSERVATIONS ? refresh->join->observations : refresh->join->references;
+}
+
+/*
+ * What to do about a side's rows that are no points, when they are read for the first
+ * time: as the search does.
+ */
+static InvalidPolicy
+policy_of(const Refresh *refresh, CacheSide side)
+{
+	return side == SIDE_OBSERVATIONS ? geonn_observations_policy(refresh->join) :
+		refresh->join->invalid;
+}
+
+/* ---- by what has changed ---- */
+
+/*
+ * Can rows that may be new be told from the baseline by the bytes of their ids?  Not where an id
+ * can get other bytes and be the same.
+ */
+static bool
+ids_tell(const PointSource *source)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+
+	return geonn_equal_is_same(id->base_type, id->collation);
+}
+
+/*
+ * Compare all points of a side with its baseline, or those that may be new.
+ */
+static bool
+compare(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Size memory,
+		BaselineChanges *changes)
+{
+	const PointSource *source = source_of(refresh, side);
+	InvalidPolicy policy = policy_of(refresh, side);
+
+	if (side == SIDE_OBSERVATIONS && refresh->cache->changed_since != NULL &&
+		refresh->last_run->since != 0 && ids_tell(source))
+		return geonn_baseline_compare_some(baseline, geonn_cache_changed_source(refresh->cache, source,
+																				refresh->last_run->since),
+										   policy, memory, changes);
+	return geonn_baseline_compare(baseline, source, policy, memory, changes);
+}
+
+/*
+ * The changes of one side; false: there are too many.
+ */
+static bool
+find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, BaselineChanges *changes)
+{
+	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
+		(Size) maintenance_work_mem * 1024;
+
+	geonn_baseline_load(baseline, GetActiveSnapshot());
+	*changes = (BaselineChanges) {0};
+	if (refresh->last_run->same[side])
+		return true;
+	if (!compare(refresh, side, baseline, memory, changes))
+		return false;
+	return refresh->mode == REFRESH_INCREMENTAL ||
+		Max(changes->added_count, changes->removed_count) <= MOST_CHANGED * baseline->rows;
+}
+
+/*
+ * Returns false, and has done nothing, where more has changed than is worth it.
+ */
+static bool
+refresh_by_changes(Refresh *refresh)
+{
+	GeonnRunResult *result = refresh->result;
+	GeonnIncrement increment = {
+		.cache = refresh->cache,
+		.join = refresh->join,
+		.row_type = refresh->row_type,
+		.observations = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run, SIDE_OBSERVATIONS),
+		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run, SIDE_REFERENCES)
+	};
+	GeonnDifference *difference;
+
+	if (!find_changes(refresh, SIDE_REFERENCES, increment.references,
+					  &increment.reference_changes) ||
+		!find_changes(refresh, SIDE_OBSERVATIONS, increment.observations,
+					  &increment.observation_changes))
+		return false;
+	difference = geonn_difference_create(refresh->cache, refresh->row_type);
+	if (!geonn_increment(&increment, refresh->mode == REFRESH_INCREMENTAL ? 1 : MOST_SEARCHED,
+						 difference, &result->searched))
+	{
+		geonn_difference_end(difference);
+		return false;
+	}
+	geonn_difference_check(difference);
+	geonn_difference_write(difference, result);
+	geonn_difference_end(difference);
+	result->mode = increment.reference_changes.added_count + increment.reference_changes.removed_count +
+		increment.observation_changes.added_count + increment.observation_changes.removed_count == 0 ?
+		"unchanged" : "incremental";
+	result->rows = refresh->last_run->rows + result->inserted - result->deleted;
+	refresh->last_run->wasted = 0;
+	return true;
+}
+
+/* ---- by searching for everything ---- */
+
+/*
+ * A baseline is worth its work only if the next run can use it.  Where so much changes that
+ * it cannot, again and again, baselines are made more and more seldom.
+ */
+static void
+see_to_baselines(Refresh *refresh, bool was_wasted)
+{
+	GeonnLastRun *last_run = refresh->last_run;
+
+	if (was_wasted)
+	{
+		last_run->wasted = Min(last_run->wasted + 1, MOST_WASTED);
+		last_run->pause = (1 << last_run->wasted) - 1;
+	}
+	if (last_run->pause > 0 && refresh->mode == REFRESH_AUTO)
+	{
+		last_run->pause--;
+		if (last_run->has_baselines)
+		{
+			for (int side = 0; side < CACHE_SIDES; side++)
+				geonn_baseline_delete(refresh->cache, side);
+		}
+		last_run->has_baselines = false;
+	}
+	else
+		geonn_last_run_make_baselines(refresh->cache, refresh->join, last_run);
+}
+
+static void
+refresh_fully(Refresh *refresh, const char *reason, bool was_wasted)
+{
+	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
+	GeonnRunResult *result = refresh->result;
+
+	result->mode = "full";
+	result->reason = reason;
+	result->searched = -1;
+	result->rows = geonn_difference_find(difference, refresh->join);
+	see_to_baselines(refresh, was_wasted);
+	geonn_difference_write(difference, result);
+	geonn_difference_end(difference);
+}
+
+/* ---- one or the other ---- */
+
+static void
+refresh_rows(Refresh *refresh)
+{
+	const GeonnLastRun *last_run = refresh->last_run;
+
+	if (refresh->mode == REFRESH_FULL)
+		refresh_fully(refresh, "asked for", false);
+	else if (!last_run->exists)
+		refresh_fully(refresh, last_run->reason, false);
+	else if (last_run->same[SIDE_OBSERVATIONS] && last_run->same[SIDE_REFERENCES])
+	{
+		refresh->result->mode = "unchanged";
+		refresh->result->counted = true;
+		refresh->result->rows = last_run->rows;
+	}
+	else if (!last_run->has_baselines)
+		refresh_fully(refresh, "no baseline of what the last run read", false);
+	else if (!refresh_by_changes(refresh))
+		refresh_fully(refresh, "much has changed", true);
+}
+
+/*
+ * Lock what is going to be read as a SELECT does, which has its snapshot afterwards: an older one
+ * sees nothing of a table that was emptied and filled anew meanwhile.  To plan a
+ * query is to lock the tables of a view, too.
+ */
+static void
+lock_relations(const GeonnCache *cache)
+{
+	const Oid	sources[] = {cache->obs, cache->ref};
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int i = 0; i < (int) lengthof(sources); i++)
+	{
+		char	   *name = geonn_relation_name(sources[i]);
+
+		if (name != NULL)
+			(void) geonn_plan_query(psprintf("SELECT FROM %s", name), name, 0, sources[i]);
+	}
+	PopActiveSnapshot();
+}
+
+/*
+ * Do the work, with the owner's privileges: those of the owner at this moment, which cannot
+ * change until the transaction ends.
+ */
+static void
+refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *result)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn refresh",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	Refresh		refresh = {.cache = cache,.mode = mode,.result = result};
+	GeonnIdentity caller;
+
+	geonn_cache_hold(cache, AccessShareLock);
+	caller = geonn_become_owner(cache);
+	lock_relations(cache);
+	refresh.since = geonn_cache_since(cache);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	refresh.join = geonn_cache_join(cache);
+	refresh.row_type = geonn_cache_row_type(refresh.join);
+	check_target(cache, refresh.row_type);
+	refresh.now = geonn_labels_now(refresh.join);
+	refresh.last_run = geonn_last_run_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
+	refresh_rows(&refresh);
+	geonn_last_run_end(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
+	PopActiveSnapshot();
+	geonn_become_former(caller);
+	result->status = "succeeded";
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+}
+
+/* ---- runs ---- */
+
+/*
+ * Another process is at it.
+ */
+static void
+skip(const GeonnCache *cache)
+{
+	int			pid = geonn_cache_locker(cache);
+	GeonnRunResult result = {.status = "skipped"};
+
+	result.reason = pid == 0 ? "another process was at work on it" :
+		psprintf("process %d was at work on it", pid);
+	geonn_cache_log_finish(cache, geonn_cache_log_start(cache), &result);
+	if (pid == 0)
+		ereport(NOTICE,
+				(errmsg("cache \"%s\" is not refreshed: another process is at work on it",
+						cache->name)));
+	else
+		ereport(NOTICE,
+				(errmsg("cache \"%s\" is not refreshed: process %d is at work on it",
+						cache->name, pid)));
+}
+
+/* the refresh of one cache, which is found by its name when it begins */
+typedef struct Run
+{
+	Oid			schema;
+	char	   *name;
+	RefreshMode mode;
+	bool		alone;			/* in transactions of its own; the lock is the session's */
+	GeonnCache *cache;			/* NULL: not locked */
+	int64		id;				/* in the log */
+	const ErrorData *error;		/* that it ended with, or NULL */
+} Run;
+
+/*
+ * Lock the cache and note that the run has begun, unless another process is at it.
+ */
+static void
+begin_run(void *state)
+{
+	Run		   *run = state;
+	GeonnCache *cache = geonn_cache_find(run->schema, run->name);
+
+	if (!geonn_cache_lock(cache, false, run->alone))
+	{
+		skip(cache);
+		return;
+	}
+	run->cache = cache;			/* to be unlocked, whatever comes */
+	run->cache = geonn_cache_find_again(cache);
+	run->id = geonn_cache_log_start(run->cache);
+	geonn_last_run_begin(run->cache);
+}
+
+/*
+ * Do the work of a run that has begun, and note its result.
+ */
+static void
+work(void *state)
+{
+	Run		   *run = state;
+	GeonnRunResult result = {0};
+
+	refresh_as_owner(run->cache, run->mode, &result);
+	geonn_cache_log_finish(run->cache, run->id, &result);
+}
+
+static void
+log_failure(void *state)
+{
+	Run		   *run = state;
+	GeonnRunResult result = {
+		.status = "failed",
+		.error = run->error->message
+	};
+
+	geonn_cache_log_finish(run->cache, run->id, &result);
+}
+
+/*
+ * All of it within the caller's transaction.
+ */
+static void
+refresh_within(void *state)
+{
+	Run		   *run = state;
+
+	begin_run(run);
+	if (run->cache != NULL)
+		work(run);
+}
+
+/*
+ * Returns the error where the transaction could not be committed, or NULL.  Either way
+ * the next one has begun.
+ */
+static ErrorData *
+commit(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *volatile error = NULL;
+
+	PG_TRY();
+	{
+		SPI_commit();
+	}
+	PG_CATCH();
+	{
+		error = geonn_take_error(context);
+	}
+	PG_END_TRY();
+	return error;
+}
+
+static ErrorData *
+attempt_and_commit(void (*step) (void *run), Run *run)
+{
+	ErrorData  *error = geonn_attempt(step, run);
+
+	return error == NULL ? commit() : error;
+}
+
+/*
+ * In transactions of its own.  Returns the error that it ended with, or NULL.
+ */
+static ErrorData *
+run_steps(Run *run)
+{
+	ErrorData  *error = attempt_and_commit(begin_run, run);
+
+	if (error != NULL || run->cache == NULL)
+		return error;
+	error = attempt_and_commit(work, run);
+	run->error = error;
+	if (error != NULL)
+		(void) attempt_and_commit(log_failure, run);
+	return error;
+}
+
+static ErrorData *
+refresh_alone(Run *run)
+{
+	ErrorData  *volatile error = NULL;
+
+	PG_TRY();
+	{
+		error = run_steps(run);
+	}
+	PG_CATCH();
+	{
+		if (run->cache != NULL)
+			geonn_cache_unlock(run->cache);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (run->cache != NULL)
+		geonn_cache_unlock(run->cache);
+	return error;
+}
+
+/*
+ * May the procedure end transactions?
+ */
+static bool
+is_atomic(FunctionCallInfo fcinfo)
+{
+	return fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		castNode(CallContext, fcinfo->context)->atomic;
+}
+
+Datum
+geonn_refresh(PG_FUNCTION_ARGS)
+{
+	Run			run = {
+		.schema = geonn_cache_schema(fcinfo),
+		.mode = read_mode(fcinfo, 1),
+		.alone = !is_atomic(fcinfo)
+	};
+	ErrorData  *error;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument \"name\" of geonn_refresh is NULL")));
+	SPI_connect_ext(run.alone ? SPI_OPT_NONATOMIC : 0);
+	run.name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	if (!run.alone)
+		refresh_within(&run);
+	else if ((error = refresh_alone(&run)) != NULL)
+		ReThrowError(error);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* ---- all caches ---- */
+
+/*
+ * Was the whole statement cancelled, by a client, pg_cancel_backend or statement_timeout?  Code of a
+ * cache's owner can raise an error with the same SQLSTATE, but not from that function of
+ * PostgreSQL's.
+ */
+static bool
+is_cancel(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_QUERY_CANCELED && error->funcname != NULL &&
+		strcmp(error->funcname, "ProcessInterrupts") == 0;
+}
+
+/*
+ * One cache of all: its failure is told of, and others go on.  So they do where it is a lock
+ * that was waited for in vain (lock_timeout, a deadlock): the next one waits for another lock.
+ */
+static void
+refresh_one(Run *run)
+{
+	ErrorData  *error = run->alone ? refresh_alone(run) : geonn_attempt(refresh_within, run);
+
+	if (error == NULL)
+		return;
+	if (is_cancel(error))
+		ReThrowError(error);
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg("cache \"%s\" was not refreshed: %s", run->name, error->message),
+			 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0,
+			 error->hint != NULL ? errhint("%s", error->hint) : 0));
+}
+
+Datum
+geonn_refresh_all(PG_FUNCTION_ARGS)
+{
+	Run			common = {
+		.schema = geonn_cache_schema(fcinfo),
+		.mode = read_mode(fcinfo, 0),
+		.alone = !is_atomic(fcinfo)
+	};
+	List	   *names;
+	ListCell   *cell;
+
+	geonn_cache_check_primary();
+	SPI_connect_ext(common.alone ? SPI_OPT_NONATOMIC : 0);
+	names = geonn_cache_names(common.schema);
+	foreach(cell, names)
+	{
+		Run			run = common;
+
+		run.name = lfirst(cell);
+		refresh_one(&run);
+	}
+	SPI_finish();
+	PG_RETURN_VOID();
+}

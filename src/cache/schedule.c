@@ -1,0 +1,403 @@
+/*
+ * schedule.c
+ *		Refreshes on a schedule, by pg_cron.
+ *
+ * A scheduled cache has a job of pg_cron that calls geonn_refresh.  The job is its
+ * owner's: it is made with the owner's privileges, so that pg_cron's own
+ * decide who may have jobs, and it runs as the owner.  Nothing but its name says that
+ * it is ours: so it is found again after a restore, in another database too,
+ * and when its owner, schedule or id were changed by hand.
+ *
+ * pg_cron keeps the jobs of all databases in one.  In that one we look after
+ * the job; for a cache in another database a superuser makes it, and we say how.
+ *
+ * geonn_cache.schedule is what was asked for, which pg_dump takes along; the job that pg_cron
+ * runs is the one in its own table.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
+#include "commands/extension.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "cache/schedule.h"
+#include "compat.h"
+
+PG_FUNCTION_INFO_V1(geonn_schedule);
+PG_FUNCTION_INFO_V1(geonn_unschedule);
+
+/* ---- pg_cron ---- */
+
+/*
+ * A setting that pg_cron has defined, or NULL: one that somebody has merely set does not count.
+ */
+static const char *
+cron_setting(const char *name)
+{
+	if (GetConfigOptionFlags(name, true) & GUC_CUSTOM_PLACEHOLDER)
+		return NULL;
+	return GetConfigOption(name, true, false);
+}
+
+/*
+ * pg_cron's settings are there only where the server has preloaded it.
+ */
+static bool
+is_loaded(void)
+{
+	return cron_setting("cron.database_name") != NULL;
+}
+
+static bool
+is_database_of_cron(void)
+{
+	return is_loaded() &&
+		strcmp(cron_setting("cron.database_name"), get_database_name(MyDatabaseId)) == 0;
+}
+
+/*
+ * The owner of pg_cron's table of jobs in this database, or InvalidOid where there is none: a table of
+ * that name may be of another role's making.
+ */
+static Oid
+cron_owner(void)
+{
+	Oid			schema = get_namespace_oid("cron", true);
+	Oid			extension = get_extension_oid("pg_cron", true);
+	Oid			jobs = OidIsValid(schema) ? get_relname_relid("job", schema) : InvalidOid;
+
+	if (!OidIsValid(extension) || !OidIsValid(jobs) ||
+		getExtensionOfObject(RelationRelationId, jobs) != extension)
+		return InvalidOid;
+	return geonn_relation_owner(jobs);
+}
+
+static bool
+is_installed(void)
+{
+	return SPI_execute("SELECT FROM pg_catalog.pg_available_extensions"
+					   " WHERE name OPERATOR(pg_catalog.=) 'pg_cron'::pg_catalog.name", true, 1) == SPI_OK_SELECT &&
+		SPI_processed > 0;
+}
+
+/* ---- jobs ---- */
+
+/*
+ * The name of a cache's job; where pg_cron is in another database, with the cache's.  pg_cron cuts
+ * off what is too long for it: there the cache's number ends the name.
+ */
+static char *
+job_name(const GeonnCache *cache, const char *database)
+{
+	char	   *name = database == NULL ? psprintf("geonn: %s", cache->name) :
+		psprintf("geonn in %s: %s", database, cache->name);
+
+	if (strlen(name) >= NAMEDATALEN)
+	{
+		char	   *number = psprintf("~%d", cache->id);
+		int			length = pg_mbcliplen(name, (int) strlen(name),
+										  NAMEDATALEN - 1 - (int) strlen(number));
+
+		name = psprintf("%.*s%s", length, name, number);
+	}
+	return name;
+}
+
+/*
+ * A job calls by name: with arguments of exactly the procedure's types, no other one
+ * is a better match.
+ */
+static char *
+job_command(const GeonnCache *cache)
+{
+	return psprintf("CALL %s.geonn_refresh(%s::pg_catalog.text, 'auto'::pg_catalog.text)",
+					quote_identifier(get_namespace_name(cache->schema)),
+					quote_literal_cstr(cache->name));
+}
+
+/*
+ * The same as the first versions wrote it: another procedure of that name, with one argument, made it ambiguous.
+ */
+static char *
+former_command(const GeonnCache *cache)
+{
+	return psprintf("CALL %s.geonn_refresh(%s)",
+					quote_identifier(get_namespace_name(cache->schema)),
+					quote_literal_cstr(cache->name));
+}
+
+/*
+ * The ids of the cache's jobs: of those of its owner that have their name, and of those of others that have
+ * its command, as they are left where the cache got another owner.  Elements are pointers to int64.
+ */
+static List *
+find_jobs(const GeonnCache *cache)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID};
+	char	   *owner = OidIsValid(cache->owner) ? GetUserNameFromId(cache->owner, true) : NULL;
+	char		nulls[] = {' ', owner == NULL ? 'n' : ' ', ' ', ' '};
+	Datum		values[] = {
+		CStringGetTextDatum(job_name(cache, NULL)),
+		owner == NULL ? (Datum) 0 : CStringGetTextDatum(owner),
+		CStringGetTextDatum(job_command(cache)),
+		CStringGetTextDatum(former_command(cache))
+	};
+	List	   *jobs = NIL;
+
+	if (!OidIsValid(cron_owner()))
+		return NIL;
+	SPI_connect();
+	(void) geonn_run_as(cron_owner(),
+						"SELECT jobid FROM cron.job WHERE jobname::pg_catalog.text OPERATOR(pg_catalog.=) $1"
+						" AND (username OPERATOR(pg_catalog.=) $2"
+						" OR command OPERATOR(pg_catalog.=) $3 OR command OPERATOR(pg_catalog.=) $4)"
+						" ORDER BY jobid", NULL, lengthof(types), types, values, nulls);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		MemoryContext former = MemoryContextSwitchTo(context);
+		int64	   *job = palloc(sizeof(int64));
+		bool		is_null;
+
+		*job = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null));
+		jobs = lappend(jobs, job);
+		MemoryContextSwitchTo(former);
+	}
+	SPI_finish();
+	return jobs;
+}
+
+/*
+ * pg_cron must be loaded to have its jobs changed; while it is not, none is started.
+ */
+static bool
+may_change(const List *jobs)
+{
+	const ListCell *cell;
+
+	if (is_loaded())
+		return true;
+	foreach(cell, jobs)
+	{
+		int64		id = *(int64 *) lfirst(cell);
+
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("job %lld of pg_cron stays as it is: pg_cron is not loaded",
+						(long long) id),
+				 errhint("When it is, run SELECT cron.unschedule(%lld).", (long long) id)));
+	}
+	return false;
+}
+
+int
+geonn_cache_unschedule(const GeonnCache *cache)
+{
+	List	   *jobs = find_jobs(cache);
+	ListCell   *cell;
+
+	if (!may_change(jobs))
+		return 0;
+	foreach(cell, jobs)
+	{
+		Oid			type = INT8OID;
+		Datum		id = Int64GetDatum(*(int64 *) lfirst(cell));
+
+		(void) geonn_run_as(cron_owner(), "SELECT cron.unschedule($1)", NULL, 1, &type, &id, NULL);
+	}
+	return list_length(jobs);
+}
+
+void
+geonn_cache_rename_jobs(const GeonnCache *cache, const char *name)
+{
+	List	   *jobs = find_jobs(cache);
+	GeonnCache	renamed = *cache;
+	ListCell   *cell;
+
+	if (jobs == NIL || !may_change(jobs))
+		return;
+	renamed.name = pstrdup(name);
+	(void) geonn_cache_unschedule(&renamed);
+	foreach(cell, jobs)
+	{
+		Oid			types[] = {INT8OID, TEXTOID, TEXTOID};
+		Datum		values[] = {
+			Int64GetDatum(*(int64 *) lfirst(cell)),
+			CStringGetTextDatum(job_name(&renamed, NULL)),
+			CStringGetTextDatum(job_command(&renamed))
+		};
+
+		(void) geonn_run_as(cron_owner(),
+							"UPDATE cron.job SET jobname = $2, command = $3"
+							" WHERE jobid OPERATOR(pg_catalog.=) $1",
+							NULL, lengthof(types), types, values, NULL);
+	}
+}
+
+/* ---- scheduling ---- */
+
+/*
+ * pg_cron has to be there, and its jobs in this database.
+ */
+static void
+require_cron(const GeonnCache *cache, const char *schedule)
+{
+	char	   *here = get_database_name(MyDatabaseId);
+
+	if (!is_loaded())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a cache is scheduled by pg_cron, which is not %s",
+						is_installed() ? "loaded" : "installed"),
+				 errhint("%sdd pg_cron to shared_preload_libraries, set cron.database_name = %s, restart the server and run CREATE EXTENSION pg_cron.",
+						 is_installed() ? "A" :
+						 "Install it (on Debian the package postgresql-" PG_MAJORVERSION "-cron), a",
+						 quote_literal_cstr(here))));
+	if (!is_database_of_cron())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the jobs of pg_cron are in database \"%s\", and the cache in \"%s\"",
+						cron_setting("cron.database_name"), here),
+				 errhint("In database \"%s\" run, as a superuser: SELECT cron.schedule_in_database(%s, %s, %s, %s, %s);",
+						 cron_setting("cron.database_name"),
+						 quote_literal_cstr(job_name(cache, here)), quote_literal_cstr(schedule),
+						 quote_literal_cstr(job_command(cache)), quote_literal_cstr(here),
+						 quote_literal_cstr(GetUserNameFromId(cache->owner, false)))));
+	if (!OidIsValid(cron_owner()))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a cache is scheduled by pg_cron, whose extension is not in this database"),
+				 errhint("Run CREATE EXTENSION pg_cron.")));
+}
+
+static bool
+may_use_schema(Oid role, Oid schema)
+{
+	return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
+}
+
+static bool
+may_login(Oid role)
+{
+	HeapTuple	row = SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
+	bool		may = false;
+
+	if (HeapTupleIsValid(row))
+	{
+		may = ((Form_pg_authid) GETSTRUCT(row))->rolcanlogin;
+		ReleaseSysCache(row);
+	}
+	return may;
+}
+
+/*
+ * The owner must be able to have a job, and the job to run.
+ */
+static void
+require_owner(const GeonnCache *cache)
+{
+	char	   *owner = GetUserNameFromId(cache->owner, false);
+
+	if (!may_use_schema(cache->owner, get_namespace_oid("cron", false)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("role \"%s\", which owns cache \"%s\", may not use pg_cron", owner, cache->name),
+				 errhint("Run, as a superuser: GRANT USAGE ON SCHEMA cron TO %s;",
+						 quote_identifier(owner))));
+	if (!may_login(cache->owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("role \"%s\", which owns cache \"%s\", may not log in", owner, cache->name),
+				 errdetail("A job of pg_cron logs in as the cache's owner."),
+				 errhint("Give the cache's table to a role that may, or run ALTER ROLE %s LOGIN.",
+						 quote_identifier(owner))));
+}
+
+/*
+ * Note the schedule, NULL for none; the row stays locked, so that jobs are one session's to change.  Returns
+ * whether that is a change.
+ */
+static bool
+store_schedule(const GeonnCache *cache, const char *schedule)
+{
+	Oid			types[] = {INT4OID, TEXTOID, TEXTOID};
+	Datum		values[] = {
+		Int32GetDatum(cache->id), CStringGetTextDatum(cache->name),
+		schedule == NULL ? (Datum) 0 : CStringGetTextDatum(schedule)
+	};
+	char		nulls[] = {' ', ' ', schedule == NULL ? 'n' : ' '};
+	char	   *former;
+
+	if (geonn_catalog_run(cache->schema,
+						  "UPDATE $S.geonn_cache c SET schedule = $3 FROM"
+						  " (SELECT id, schedule FROM $S.geonn_cache"
+						  " WHERE id OPERATOR(pg_catalog.=) $1 FOR UPDATE) f"
+						  " WHERE c.id OPERATOR(pg_catalog.=) f.id AND c.name OPERATOR(pg_catalog.=) $2"
+						  " RETURNING f.schedule",
+						  NULL, lengthof(types), types, values, nulls) == 0)
+		geonn_cache_raise_missing(cache);
+	former = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (former == NULL || schedule == NULL)
+		return former != schedule;
+	return strcmp(former, schedule) != 0;
+}
+
+Datum
+geonn_schedule(PG_FUNCTION_ARGS)
+{
+	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
+										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	char	   *words = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[lengthof(types)];
+	bool		is_null;
+	int64		job;
+
+	geonn_cache_hold(cache, AccessShareLock);
+	(void) geonn_cache_target_name(cache);
+	SPI_connect();
+	require_cron(cache, words);
+	require_owner(cache);
+	(void) store_schedule(cache, words);
+	(void) geonn_cache_unschedule(cache);
+	values[0] = CStringGetTextDatum(job_name(cache, NULL));
+	values[1] = CStringGetTextDatum(words);
+	values[2] = CStringGetTextDatum(job_command(cache));
+	(void) geonn_run_as(cache->owner, "SELECT cron.schedule($1, $2, $3)", NULL,
+						lengthof(types), types, values, NULL);
+	job = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+	SPI_finish();
+	PG_RETURN_INT64(job);
+}
+
+Datum
+geonn_unschedule(PG_FUNCTION_ARGS)
+{
+	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
+										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	bool		changed;
+
+	geonn_cache_hold(cache, AccessShareLock);
+	SPI_connect();
+	changed = store_schedule(cache, NULL);
+	changed |= geonn_cache_unschedule(cache) > 0;
+	SPI_finish();
+	PG_RETURN_BOOL(changed);
+}

@@ -1,0 +1,16 @@
+/*
+ * schedule.h
+ *		Refreshes by pg_cron.
+ */
+#ifndef GEONN_CACHE_SCHEDULE_H
+#define GEONN_CACHE_SCHEDULE_H
+
+#include "cache/catalog.h"
+
+/* Remove the cache's jobs, where pg_cron is at hand.  Returns how many there were. */
+extern int	geonn_cache_unschedule(const GeonnCache *cache);
+
+/* Have its jobs refresh the cache by its new name. */
+extern void geonn_cache_rename_jobs(const GeonnCache *cache, const char *name);
+
+#endif							/* GEONN_CACHE_SCHEDULE_H */

@@ -1,0 +1,480 @@
+/*
+ * target.c
+ *		The rows of a cache's table: its first fill, and the differences later.
+ *
+ * A new table is filled as COPY fills one, many rows at a time, and has its index made
+ * afterwards.  Later only rows that differ are written, by ordinary statements: so
+ * readers see the former rows until the end, triggers, publications and foreign keys
+ * work as ever, and the WAL has the differences alone.
+ *
+ * Where all rows are compared, those that the search returns and those of the table are
+ * sorted by the primary key, (obs_id, rank), and merged: what only one of them has was
+ * inserted or deleted.  Rows with the same key are compared by their bytes: values that
+ * are equal but not the same, as citext has them, differ.
+ *
+ * Differences are collected first and written last.  They wait in a tuplestore,
+ * which spills to disk, and one statement for each kind reads them from there as from
+ * a table.  Tables that inherit from this one are not the refresh's: rows of theirs may have the
+ * same TIDs.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/queryenvironment.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+
+#include "cache/changed.h"
+#include "cache/own_names.h"
+#include "cache/sorted_rows.h"
+#include "cache/target.h"
+
+/* rows that are written into a new table at a time */
+#define ROWS_A_FILL		1000
+
+/* rows between two resets of the memory that comparing ids uses */
+#define ROWS_A_RESET	256
+
+/* of maintenance_work_mem: a share for each kind of difference, two for all rows */
+#define SHARES			(ROW_CHANGES + 2)
+
+/* ---- the first fill ---- */
+
+typedef struct Filling
+{
+	Relation	table;
+	BulkInsertState state;
+	TupleTableSlot *slots[ROWS_A_FILL];
+	int			count;
+	uint64		rows;
+} Filling;
+
+static void
+flush(Filling *filling)
+{
+	table_multi_insert(filling->table, filling->slots, filling->count,
+					   GetCurrentCommandId(true), TABLE_INSERT_SKIP_FSM, filling->state);
+	filling->rows += filling->count;
+	for (int i = 0; i < filling->count; i++)
+		ExecClearTuple(filling->slots[i]);
+	filling->count = 0;
+}
+
+uint64
+geonn_target_fill(const GeonnCache *cache)
+{
+	Filling    *filling = palloc0(sizeof(Filling));
+	MemoryContext rows = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
+											   ALLOCSET_DEFAULT_SIZES);
+	GeonnJoin  *join = geonn_cache_join(cache);
+	TupleDesc	type = geonn_cache_row_type(join);
+	GeonnSearch *search = geonn_search_begin(join, type);
+	GeonnReport report;
+	Datum		values[TARGET_COLUMNS];
+	bool		nulls[TARGET_COLUMNS];
+	bool		by_value[TARGET_COLUMNS];
+
+	filling->table = table_open(cache->target, RowExclusiveLock);
+	filling->state = GetBulkInsertState();
+	for (int i = 0; i < ROWS_A_FILL; i++)
+		filling->slots[i] = table_slot_create(filling->table, NULL);
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		by_value[i] = TupleDescAttr(type, i)->attbyval;
+	while (geonn_search_next(search, values, nulls))
+	{
+		TupleTableSlot *slot = filling->slots[filling->count++];
+		MemoryContext former = MemoryContextSwitchTo(rows);
+
+		if (nulls[TARGET_OBSERVATION_ID])
+			geonn_cache_raise_null(cache);
+		for (int i = 0; i < TARGET_COLUMNS; i++)
+		{
+			slot->tts_isnull[i] = nulls[i];
+			if (!nulls[i])
+				slot->tts_values[i] = by_value[i] ? values[i] :
+					datumCopy(values[i], false, TupleDescAttr(type, i)->attlen);
+		}
+		MemoryContextSwitchTo(former);
+		ExecStoreVirtualTuple(slot);
+		if (filling->count == ROWS_A_FILL)
+		{
+			flush(filling);
+			MemoryContextReset(rows);
+		}
+	}
+	if (filling->count > 0)
+		flush(filling);
+	report = geonn_search_report(search);
+	geonn_search_log(search, &report);
+	geonn_search_end(search);
+	table_finish_bulk_insert(filling->table, TABLE_INSERT_SKIP_FSM);
+	for (int i = 0; i < ROWS_A_FILL; i++)
+		ExecDropSingleTupleTableSlot(filling->slots[i]);
+	FreeBulkInsertState(filling->state);
+	table_close(filling->table, NoLock);
+	MemoryContextDelete(rows);
+	return filling->rows;
+}
+
+/* ---- differences ---- */
+
+/* a difference: the TID of the row, and its values */
+#define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 1)
+
+/*
+ * What is kept of a difference, and the statement that writes all of a kind.  A scan by TID
+ * does not look again at the TID of a row that another transaction has changed meanwhile, when
+ * that one has committed: the second condition does, and such a row is passed over.
+ */
+static const struct
+{
+	int			first;			/* of a difference's columns, */
+	int			count;			/* and how many */
+	const char *statement;		/* of the table's name */
+}			kinds[ROW_CHANGES] = {
+	[ROW_DELETED] = {0, 1, "DELETE FROM ONLY %s AS t USING difference AS n"
+	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE"},
+	[ROW_UPDATED] = {0, 5, "UPDATE ONLY %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
+		" distance = n.distance FROM difference AS n"
+	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE"},
+	[ROW_INSERTED] = {1, 4, "INSERT INTO %s (obs_id, rank, ref_id, distance)"
+	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"}
+};
+
+struct GeonnDifference
+{
+	const GeonnCache *cache;
+	TupleDesc	row_type;
+	TupleDesc	types[ROW_CHANGES];
+	Tuplestorestate *stores[ROW_CHANGES];
+	int64		counts[ROW_CHANGES];
+	MemoryContext context;
+};
+
+static TupleDesc
+type_of_kind(TupleDesc row_type, RowChange change)
+{
+	TupleDesc	type = CreateTemplateTupleDesc(kinds[change].count);
+
+	for (int i = 0; i < kinds[change].count; i++)
+	{
+		int			column = kinds[change].first + i;
+
+		if (column == 0)
+			TupleDescInitEntry(type, 1, "tid", TIDOID, -1, 0);
+		else
+			TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) column);
+	}
+	return type;
+}
+
+GeonnDifference *
+geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
+{
+	GeonnDifference *difference = palloc0(sizeof(GeonnDifference));
+
+	difference->cache = cache;
+	difference->row_type = row_type;
+	for (int i = 0; i < ROW_CHANGES; i++)
+	{
+		difference->types[i] = type_of_kind(row_type, i);
+		difference->stores[i] = tuplestore_begin_heap(false, false,
+													  maintenance_work_mem / SHARES);
+	}
+	difference->context = CurrentMemoryContext;
+	return difference;
+}
+
+void
+geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer tid,
+					 const Datum *values, const bool *nulls)
+{
+	MemoryContext former = MemoryContextSwitchTo(difference->context);
+	Datum		row[DIFFERENCE_COLUMNS] = {PointerGetDatum(tid)};
+	bool		row_nulls[DIFFERENCE_COLUMNS] = {false};
+	int			first = kinds[change].first;
+
+	if (change != ROW_DELETED)
+	{
+		memcpy(row + 1, values, TARGET_COLUMNS * sizeof(Datum));
+		memcpy(row_nulls + 1, nulls, TARGET_COLUMNS * sizeof(bool));
+	}
+	tuplestore_putvalues(difference->stores[change], difference->types[change],
+						 row + first, row_nulls + first);
+	difference->counts[change]++;
+	MemoryContextSwitchTo(former);
+}
+
+bool
+geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
+				const Datum *other_values, const bool *other_nulls)
+{
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(row_type, i);
+
+		if (nulls[i] != other_nulls[i])
+			return false;
+		if (!nulls[i] &&
+			!datum_image_eq(values[i], other_values[i], column->attbyval, column->attlen))
+			return false;
+	}
+	return true;
+}
+
+bool
+geonn_tid_add(TidSet *set, ItemPointer tid)
+{
+	uint64		number = (uint64) ItemPointerGetBlockNumber(tid) * MaxHeapTuplesPerPage +
+		ItemPointerGetOffsetNumber(tid);
+	uint64		byte = number / 8;
+	uint8		bit = (uint8) (1 << number % 8);
+
+	if (byte >= set->bytes)
+	{
+		uint64		bytes = Max(byte + BLCKSZ, set->bytes * 2);
+
+		set->bits = set->bytes == 0 ? MemoryContextAllocHuge(CurrentMemoryContext, bytes) :
+			repalloc_huge(set->bits, bytes);
+		memset(set->bits + set->bytes, 0, bytes - set->bytes);
+		set->bytes = bytes;
+	}
+	if (set->bits[byte] & bit)
+		return false;
+	set->bits[byte] |= bit;
+	return true;
+}
+
+/* ---- comparing all rows ---- */
+
+/*
+ * What the search returns now.
+ */
+static SortedRows *
+sort_search(const GeonnDifference *difference, const GeonnJoin *join)
+{
+	SortedRows *rows = geonn_sorted_rows_create(difference->row_type,
+												maintenance_work_mem / SHARES);
+	GeonnJoin	asked = *join;
+	GeonnSearch *search = geonn_search_begin(&asked, difference->row_type);
+	GeonnReport report;
+	Datum		values[TARGET_COLUMNS];
+	bool		nulls[TARGET_COLUMNS];
+
+	while (geonn_search_next(search, values, nulls))
+	{
+		if (nulls[TARGET_OBSERVATION_ID])
+			geonn_cache_raise_null(difference->cache);
+		geonn_sorted_rows_add(rows, NULL, values, nulls);
+	}
+	report = geonn_search_report(search);
+	geonn_search_log(search, &report);
+	geonn_search_end(search);
+	return rows;
+}
+
+static SortedRows *
+sort_table(const GeonnDifference *difference)
+{
+	SortedRows *rows = geonn_sorted_rows_create(difference->row_type,
+												maintenance_work_mem / SHARES);
+
+	geonn_sorted_rows_add_table(rows, difference->cache->target);
+	return rows;
+}
+
+static bool
+next_found(const GeonnDifference *difference, SortedRows *found)
+{
+	if (!geonn_sorted_rows_next(found))
+		return false;
+	if (found->repeated)
+		geonn_cache_raise_duplicate(difference->cache,
+									TupleDescAttr(difference->row_type,
+												  TARGET_OBSERVATION_ID)->atttypid,
+									found->values[TARGET_OBSERVATION_ID]);
+	return true;
+}
+
+int64
+geonn_difference_find(GeonnDifference *difference, const GeonnJoin *join)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
+												  ALLOCSET_SMALL_SIZES);
+	SortedRows *found = sort_search(difference, join);
+	SortedRows *table = sort_table(difference);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	bool		has_found = next_found(difference, found);
+	bool		has_table = geonn_sorted_rows_next(table);
+	int64		rows = 0;
+
+	for (uint64 steps = 1; has_found || has_table; steps++)
+	{
+		int			order = !has_found ? 1 : !has_table ? -1 :
+			geonn_sorted_rows_compare(found, table);
+
+		CHECK_FOR_INTERRUPTS();
+		if (steps % ROWS_A_RESET == 0)
+			MemoryContextReset(context);
+		if (order > 0)
+			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
+		else if (order < 0)
+			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
+		else if (!geonn_same_rows(difference->row_type, table->values, table->nulls,
+								  found->values, found->nulls))
+			geonn_difference_add(difference, ROW_UPDATED, table->tid, found->values,
+								 found->nulls);
+		rows += order <= 0;
+		if (order <= 0)
+			has_found = next_found(difference, found);
+		if (order >= 0)
+			has_table = geonn_sorted_rows_next(table);
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+	geonn_sorted_rows_end(found);
+	geonn_sorted_rows_end(table);
+	return rows;
+}
+
+void
+geonn_difference_check(GeonnDifference *difference)
+{
+	Tuplestorestate *store = difference->stores[ROW_INSERTED];
+	SortedRows *rows;
+	TupleTableSlot *slot;
+
+	if (difference->counts[ROW_INSERTED] < 2)
+		return;
+	rows = geonn_sorted_rows_create(difference->row_type, maintenance_work_mem / SHARES);
+	slot = MakeSingleTupleTableSlot(difference->types[ROW_INSERTED], &TTSOpsMinimalTuple);
+	tuplestore_rescan(store);
+	while (tuplestore_gettupleslot(store, true, false, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		geonn_sorted_rows_add(rows, NULL, slot->tts_values, slot->tts_isnull);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	geonn_sorted_rows_check(rows, difference->cache);
+	geonn_sorted_rows_end(rows);
+}
+
+/* ---- writing ---- */
+
+/*
+ * Plan a statement so that it goes from one TID of the table to the next: the planner would
+ * rather read all of it, as it thinks of a disk.  The triggers that it fires are planned
+ * as ever.
+ */
+static CachedPlan *
+plan_by_tid(SPIPlanPtr statement)
+{
+	int			level = NewGUCNestLevel();
+	CachedPlan *plan;
+
+	geonn_plan_by_index();
+	plan = SPI_plan_get_cached_plan(statement);
+	AtEOXact_GUC(true, level);
+	return plan;
+}
+
+static void
+execute_on_target(const GeonnCache *cache, const char *statement)
+{
+	SPIPlanPtr	prepared = SPI_prepare(statement, 0, NULL);
+	CachedPlan *plan;
+	int			result;
+
+	if (prepared == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
+	plan = plan_by_tid(prepared);
+	result = geonn_changes_execute(cache, prepared, plan);
+	if (result < 0)
+		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
+	ReleaseCachedPlan(plan, NULL);
+}
+
+/*
+ * Write the differences of one kind, which the statement reads as a relation.  A row that is
+ * not as it was read is not changed.
+ */
+static void
+write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
+{
+	EphemeralNamedRelationData relation = {
+		.md = {
+			.name = "difference",
+			.tupdesc = difference->types[change],
+			.enrtype = ENR_NAMED_TUPLESTORE,
+			.enrtuples = (double) difference->counts[change]
+		},
+		.reldata = difference->stores[change]
+	};
+	GeonnOwnNames names = {
+		.statement = psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
+		.target = difference->cache->target
+	};
+	const GeonnOwnNames *former;
+
+	*changed = 0;
+	if (difference->counts[change] == 0)
+		return;
+	SPI_register_relation(&relation);
+	former = geonn_look_at_names(&names);
+	PG_TRY();
+	{
+		execute_on_target(difference->cache, names.statement);
+	}
+	PG_FINALLY();
+	{
+		(void) geonn_look_at_names(former);
+	}
+	PG_END_TRY();
+	SPI_unregister_relation(relation.md.name);
+	*changed = (int64) SPI_processed;
+	if (*changed != difference->counts[change])
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("the table of cache \"%s\" was changed by others during the refresh",
+						difference->cache->name),
+				 errhint("The next refresh looks at all of its rows.")));
+}
+
+void
+geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
+{
+	SPI_connect();
+	write_rows(difference, ROW_DELETED, &result->deleted);
+	write_rows(difference, ROW_UPDATED, &result->updated);
+	write_rows(difference, ROW_INSERTED, &result->inserted);
+	result->counted = true;
+	SPI_finish();
+}
+
+void
+geonn_difference_end(GeonnDifference *difference)
+{
+	for (int i = 0; i < ROW_CHANGES; i++)
+	{
+		tuplestore_end(difference->stores[i]);
+		FreeTupleDesc(difference->types[i]);
+	}
+	pfree(difference);
+}

@@ -1,0 +1,64 @@
+/*
+ * target.h
+ *		The rows of a cache's table: its first fill, and the differences later.
+ */
+#ifndef GEONN_CACHE_TARGET_H
+#define GEONN_CACHE_TARGET_H
+
+#include "cache/definition.h"
+
+/* Fill a new table, which nobody else sees yet.  Returns how many rows there are. */
+extern uint64 geonn_target_fill(const GeonnCache *cache);
+
+/* what to do about a target's row */
+typedef enum RowChange
+{
+	ROW_DELETED,
+	ROW_UPDATED,
+	ROW_INSERTED
+} RowChange;
+
+#define ROW_CHANGES 3
+
+/* Differences between a target's rows and what they should be. */
+typedef struct GeonnDifference GeonnDifference;
+
+/* There are none yet; they live as long as the current memory context. */
+extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDesc row_type);
+
+/*
+ * One more: of the row with this TID in the table (NULL: a new one), and the values that it
+ * should have, unless it is deleted.
+ */
+extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
+								 ItemPointer tid, const Datum *values, const bool *nulls);
+
+/* Do these rows, [TARGET_COLUMNS], have the same bytes? */
+extern bool geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
+							const Datum *other_values, const bool *other_nulls);
+
+/* bits by the TIDs of a table's rows */
+typedef struct TidSet
+{
+	uint8	   *bits;
+	uint64		bytes;
+} TidSet;
+
+/* Add a TID to the set, which is in the current memory context; false: it was there. */
+extern bool geonn_tid_add(TidSet *set, ItemPointer tid);
+
+/*
+ * Compare all rows with those that the search returns, with the active snapshot.  Returns
+ * how many there will be.
+ */
+extern int64 geonn_difference_find(GeonnDifference *difference, const GeonnJoin *join);
+
+/* Raise the error of an id that is twice among the new rows, if one is. */
+extern void geonn_difference_check(GeonnDifference *difference);
+
+/* Write them, and count them into the result. */
+extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);
+
+extern void geonn_difference_end(GeonnDifference *difference);
+
+#endif							/* GEONN_CACHE_TARGET_H */

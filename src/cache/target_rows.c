@@ -1,0 +1,319 @@
+/*
+ * target_rows.c
+ *		The rows that a cache's table has for some observations.
+ *
+ * The rows of a few are looked up by the primary key, one id after the other in the key's
+ * order, so that a page that has rows of several is read once.  For many the whole table is
+ * read, page by page, and each row's id is looked for among theirs: one lookup takes as long
+ * as reading about a page of rows, so many are more than the table has pages.  The ids
+ * are in a table of hashes, with one bit for each of some more hashes before
+ * it, which is small enough for the processor's cache and tells of nearly all other rows.
+ *
+ * Both go through the access methods, and compare ids by the functions of the type's
+ * operator class: a statement would look for an operator by its name.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/bufmgr.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+
+#include "cache/sorted_rows.h"
+#include "cache/target_rows.h"
+#include "compat.h"
+#include "points/table_reader.h"
+#include "value.h"
+
+/* bits of the filter for each observation */
+#define BITS_AN_ID		16
+
+struct TargetRows
+{
+	const GeonnCache *cache;
+	Form_pg_attribute id;
+	TypeCacheEntry *id_type;
+	int			id_bits;		/* of an id that is a number, equal if its bits are; else 0 */
+	bool		same_bytes;		/* ids are equal only if their bytes are */
+	AttrNumber	attributes[TARGET_COLUMNS];
+};
+
+TargetRows *
+geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type)
+{
+	TargetRows *rows = palloc0(sizeof(TargetRows));
+
+	rows->cache = cache;
+	rows->id = TupleDescAttr(row_type, TARGET_OBSERVATION_ID);
+	rows->id_type = lookup_type_cache(rows->id->atttypid, TYPECACHE_EQ_OPR_FINFO |
+									  TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+	if (rows->id->atttypid == INT2OID || rows->id->atttypid == INT4OID ||
+		rows->id->atttypid == INT8OID || rows->id->atttypid == OIDOID)
+		rows->id_bits = rows->id->attlen * BITS_PER_BYTE;
+	rows->same_bytes = geonn_equal_is_same(getBaseType(rows->id->atttypid),
+										   rows->id->attcollation);
+	geonn_target_attributes(cache->target, rows->attributes);
+	return rows;
+}
+
+/* ---- by the primary key ---- */
+
+/*
+ * The primary key's index, if ids can be looked up in it now: not where the key was made anew
+ * with its columns in another order, or so lately that it may lack rows which this
+ * transaction sees.
+ */
+static Relation
+open_key(const TargetRows *rows)
+{
+	Oid			constraint;
+	Relation	index;
+
+	bms_free(get_primary_key_attnos(rows->cache->target, false, &constraint));
+	index = index_open(get_constraint_index(constraint), AccessShareLock);
+	if (index->rd_index->indkey.values[0] == rows->attributes[TARGET_OBSERVATION_ID] &&
+		index->rd_index->indisvalid &&
+		(!index->rd_index->indcheckxmin ||
+		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   TransactionXmin)))
+		return index;
+	index_close(index, NoLock);
+	return NULL;
+}
+
+typedef struct Lookup
+{
+	const Datum *ids;
+	SortSupportData order;
+} Lookup;
+
+static int
+by_id(const void *first, const void *second, void *state)
+{
+	Lookup	   *lookup = state;
+
+	return ApplySortComparator(lookup->ids[*(const uint32 *) first], false,
+							   lookup->ids[*(const uint32 *) second], false, &lookup->order);
+}
+
+/*
+ * Their numbers, in the order of ids.
+ */
+static uint32 *
+order_ids(const TargetRows *rows, const Datum *ids, uint32 count)
+{
+	uint32	   *numbers = MemoryContextAllocHuge(CurrentMemoryContext, count * sizeof(uint32));
+	Lookup		lookup = {.ids = ids};
+
+	for (uint32 i = 0; i < count; i++)
+		numbers[i] = i;
+	geonn_order_of_column(rows->id, &lookup.order);
+	qsort_arg(numbers, count, sizeof(uint32), by_id, &lookup);
+	return numbers;
+}
+
+static void
+take_slot(const TargetRows *rows, TupleTableSlot *slot, Datum *values, bool *nulls)
+{
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		values[i] = slot_getattr(slot, rows->attributes[i], &nulls[i]);
+}
+
+static void
+read_by_key(const TargetRows *rows, Relation table, Relation index, const Datum *ids, uint32 count,
+			TargetRowConsumer consume, void *state)
+{
+	uint32	   *numbers = order_ids(rows, ids, count);
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	IndexScanDesc scan = geonn_index_beginscan(table, index, GetActiveSnapshot(), 1);
+	Oid			type = index->rd_opcintype[0];
+	Oid			equality = get_opfamily_member(index->rd_opfamily[0], type, type,
+											   BTEqualStrategyNumber);
+
+	for (uint32 i = 0; i < count; i++)
+	{
+		ScanKeyData key;
+
+		CHECK_FOR_INTERRUPTS();
+		ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid,
+							   index->rd_indcollation[0], get_opcode(equality), ids[numbers[i]]);
+		index_rescan(scan, &key, 1, NULL, 0);
+		while (index_getnext_slot(scan, ForwardScanDirection, slot))
+		{
+			Datum		values[TARGET_COLUMNS];
+			bool		nulls[TARGET_COLUMNS];
+
+			take_slot(rows, slot, values, nulls);
+			consume(state, numbers[i], &slot->tts_tid, values, nulls);
+		}
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	pfree(numbers);
+}
+
+/* ---- all rows of the table ---- */
+
+/*
+ * Most ids are numbers, and calling their type's function for each of a table's rows takes
+ * longer than reading them.
+ */
+static inline uint64
+hash_of(const TargetRows *rows, Datum id)
+{
+	if (rows->id_bits > 0)
+	{
+		/* Fibonacci hashing (Knuth, The Art of Computer Programming 6.4), of the bits that count */
+		uint64		hash = ((uint64) id << (64 - rows->id_bits)) * UINT64CONST(0x9E3779B97F4A7C15);
+
+		return hash ^ hash >> 32;
+	}
+	if (OidIsValid(rows->id_type->hash_extended_proc))
+		return DatumGetUInt64(FunctionCall2Coll(&rows->id_type->hash_extended_proc_finfo,
+												rows->id->attcollation, id, Int64GetDatum(0)));
+	return rows->same_bytes ? datum_image_hash(id, rows->id->attbyval, rows->id->attlen) : 0;
+}
+
+typedef struct IdTable
+{
+	const TargetRows *rows;
+	const Datum *ids;
+	uint64	   *filter;			/* a bit for each of filter_mask + 1 hashes */
+	uint64		filter_mask;
+	uint64	   *hashes;			/* [mask + 1], of the ids that */
+	uint32	   *numbers;		/* [mask + 1] tells, from 1 on; 0: none */
+	uint64		mask;
+} IdTable;
+
+static IdTable
+make_id_table(const TargetRows *rows, const Datum *ids, uint32 count)
+{
+	IdTable		table = {
+		.rows = rows,
+		.ids = ids,
+		.filter_mask = pg_nextpower2_64((uint64) count * BITS_AN_ID) - 1,
+		.mask = pg_nextpower2_64((uint64) count * 2) - 1
+	};
+
+	table.filter = MemoryContextAllocExtended(CurrentMemoryContext,
+											  Max((table.filter_mask + 1) / 8, sizeof(uint64)),
+											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	table.hashes = MemoryContextAllocHuge(CurrentMemoryContext, (table.mask + 1) * sizeof(uint64));
+	table.numbers = MemoryContextAllocExtended(CurrentMemoryContext,
+											   (table.mask + 1) * sizeof(uint32),
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (uint32 i = 0; i < count; i++)
+	{
+		uint64		hash = hash_of(rows, ids[i]);
+		uint64		bit = hash & table.filter_mask;
+		uint64		position = hash & table.mask;
+
+		table.filter[bit / 64] |= UINT64CONST(1) << bit % 64;
+		while (table.numbers[position] != 0)
+			position = (position + 1) & table.mask;
+		table.hashes[position] = hash;
+		table.numbers[position] = i + 1;
+	}
+	return table;
+}
+
+/*
+ * The next position, from this one on, that tells of an id with this hash; false: there is none.
+ */
+static inline bool
+find_hash(const IdTable *table, uint64 hash, uint64 *position)
+{
+	while (table->numbers[*position] != 0 && table->hashes[*position] != hash)
+		*position = (*position + 1) & table->mask;
+	return table->numbers[*position] != 0;
+}
+
+/*
+ * Pass a row on, for each of the ids that are equal to its own; the first one whose hash
+ * is the same is at this position.
+ */
+static void
+match_row(const IdTable *table, uint64 hash, uint64 first, TupleTableSlot *slot,
+		  TargetRowConsumer consume, void *state)
+{
+	const TargetRows *rows = table->rows;
+	Datum		values[TARGET_COLUMNS];
+	bool		nulls[TARGET_COLUMNS];
+
+	take_slot(rows, slot, values, nulls);
+	for (uint64 i = first; find_hash(table, hash, &i); i = (i + 1) & table->mask)
+	{
+		uint32		number = table->numbers[i] - 1;
+
+		if (DatumGetBool(FunctionCall2Coll(&rows->id_type->eq_opr_finfo, rows->id->attcollation,
+										   values[TARGET_OBSERVATION_ID], table->ids[number])))
+			consume(state, number, &slot->tts_tid, values, nulls);
+	}
+}
+
+static void
+read_all(TargetRows *rows, Relation relation, const Datum *ids, uint32 count,
+		 TargetRowConsumer consume, void *state)
+{
+	IdTable		table = make_id_table(rows, ids, count);
+	PlainTable	only_ids = {relation, &rows->attributes[TARGET_OBSERVATION_ID]};
+	TableReader *reader;
+	Datum	   *values;
+	bool	   *nulls;
+	int			found;
+
+	reader = geonn_table_reader_begin(list_make1(&only_ids), 1, GetActiveSnapshot());
+	while ((found = geonn_table_reader_next(reader, &values, &nulls)) > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < found; i++)
+		{
+			uint64		hash = nulls[i] ? 0 : hash_of(rows, values[i]);
+			uint64		bit = hash & table.filter_mask;
+			uint64		position = hash & table.mask;
+
+			if (!nulls[i] && (table.filter[bit / 64] >> bit % 64 & 1) &&
+				find_hash(&table, hash, &position))
+				match_row(&table, hash, position, geonn_table_reader_slot(reader, i), consume, state);
+		}
+	}
+	geonn_table_reader_end(reader);
+	pfree(table.filter);
+	pfree(table.hashes);
+	pfree(table.numbers);
+}
+
+void
+geonn_target_rows_of(TargetRows *rows, const Datum *ids, uint32 count,
+					 TargetRowConsumer consume, void *state)
+{
+	Relation	relation;
+	Relation	index;
+
+	if (count == 0)
+		return;
+	relation = table_open(rows->cache->target, AccessShareLock);
+	index = count > RelationGetNumberOfBlocks(relation) ? NULL : open_key(rows);
+	if (index == NULL)
+		read_all(rows, relation, ids, count, consume, state);
+	else
+	{
+		read_by_key(rows, relation, index, ids, count, consume, state);
+		index_close(index, NoLock);
+	}
+	table_close(relation, NoLock);
+}

@@ -1,0 +1,619 @@
+/*
+ * client.c
+ *		A session with the engine: references in, observations in, pairs out.
+ *
+ * Rows cross in batches, memory that the engine allocates and this process
+ * maps (protocol.h).  A session has a ring of a few: this process fills one
+ * while the engine works on others and the answers in another are taken.  So
+ * memory is bounded by the ring, and an observation's id stays in an array
+ * beside its batch, not in the engine.  Where ids are long, their bytes end a
+ * batch before its rows do.
+ *
+ * A slot of the ring goes around:
+ *
+ *	IDLE ------> ALLOCATING ----> FILLING ----> RELEASING (references) --> IDLE
+ *	  \____________________________/   \______> SEARCHING (observations)
+ *												   |  ^
+ *												   v  | (more to answer)
+ *												ANSWERED ----------------> IDLE
+ *
+ * At most one slot is FILLING and one ANSWERED slot is being read.  Messages
+ * are taken in whenever this process looks for an idle slot or for answers;
+ * all that a message does is to change its slot's state.  Since each slot has
+ * at most one message under way, neither side can have so many unread ones
+ * that the other has to wait, and there is no deadlock in filling while
+ * answers are not taken: only add_observation needs room, and its caller
+ * takes answers first.
+ *
+ * The first batches are small, so that small tables cost little and work
+ * starts early; then they grow, up to a size at which messages no longer
+ * matter.  Once all observations are sent, a batch whose answers are taken goes back to
+ * the engine, so that a cursor at its end keeps none from others.
+ */
+#include "postgres.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+
+#include "client/client.h"
+#include "client/client_slots.h"
+#include "value.h"
+
+/* bytes of observations' ids in a batch, after which it is sent as it is */
+#define ID_BYTES	(32 * 1024 * 1024)
+
+static void
+release_client(void *argument)
+{
+	GeonnClient *client = argument;
+
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+	{
+		if (client->slots[i].start != NULL)
+			munmap(client->slots[i].start, client->slots[i].bytes);
+	}
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+	{
+		if (client->files[kind] >= 0)
+			close(client->files[kind]);
+	}
+}
+
+/*
+ * Wait for the answer to open, attach or seal.
+ */
+static void
+await_answer(GeonnClient *client, uint16 type)
+{
+	client->awaited = type;
+	while (client->awaited != 0 || client->files_awaited != 0)
+		(void) geonn_client_take_message(client, type == GEONN_SEALED ? GEONN_WAIT_SEAL :
+										 GEONN_WAIT_ENGINE);
+}
+
+static void
+send_search(GeonnClient *client, int number)
+{
+	Slot	   *slot = &client->slots[number];
+	const GeonnQuestion *question = &client->question;
+	struct geonn_search search = {
+		.slot = number,
+		.first = slot->first,
+		.rows = slot->rows,
+		.neighbours = question->neighbours,
+		.algorithm = question->algorithm,
+		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
+		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
+		.max_distance = question->max_distance
+	};
+
+	slot->state = SLOT_SEARCHING;
+	client->searching++;
+	geonn_connection_send(client->connection, GEONN_SEARCH, &search);
+}
+
+/* ---- the dataset ---- */
+
+static GeonnClient *
+make_client(const GeonnQuestion *question, const struct geonn_call *call)
+{
+	GeonnClient *client = palloc0(sizeof(GeonnClient));
+	struct geonn_call message = *call;
+
+	client->context = CurrentMemoryContext;
+	client->question = *question;
+	client->connection = geonn_connection_open();
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		client->files[kind] = -1;
+	client->release.func = release_client;
+	client->release.arg = client;
+	MemoryContextRegisterResetCallback(client->context, &client->release);
+
+	client->filling = -1;
+	client->reading = -1;
+	client->resuming = -1;
+	client->rows_granted_most = PG_UINT32_MAX;
+	if (!question->id_by_value)
+	{
+		for (int i = 0; i < GEONN_RING_SLOTS; i++)
+			client->slots[i].ids = AllocSetContextCreate(client->context, "geonn observation ids",
+														 ALLOCSET_DEFAULT_SIZES);
+	}
+	client->in_order = true;
+	geonn_client_reset_growth(client);
+	geonn_connection_send(client->connection, GEONN_CALL, &message);
+	return client;
+}
+
+GeonnClient *
+geonn_client_open(const GeonnQuestion *question, const struct geonn_label *labels, int count,
+				  const struct geonn_call *call)
+{
+	GeonnClient *client = make_client(question, call);
+	struct geonn_open open = {
+		.device = question->device,
+		.metric = question->metric,
+		.columns = question->columns,
+		.labels = count,
+		/* the user that reads the references: no other one learns that they are the same */
+		.scope = (uint64) MyDatabaseId << 32 | GetUserId()
+	};
+
+	Assert(count <= GEONN_LABELS_MAX);
+	for (int i = 0; i < count; i++)
+		open.label[i] = labels[i];
+	client->labelled = count > 0;
+	geonn_connection_send(client->connection, GEONN_OPEN, &open);
+	await_answer(client, GEONN_OPENED);
+	return client;
+}
+
+GeonnClient *
+geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
+					const struct geonn_call *call)
+{
+	GeonnClient *client = make_client(question, call);
+	struct geonn_attach attach = {
+		.device = question->device,
+		.dataset = dataset
+	};
+
+	client->sealed = true;
+	geonn_connection_send(client->connection, GEONN_ATTACH, &attach);
+	await_answer(client, GEONN_OPENED);
+	return client;
+}
+
+bool
+geonn_client_is_sealed(const GeonnClient *client)
+{
+	return client->sealed;
+}
+
+void
+geonn_client_keep(GeonnClient *client, const void *note, Size bytes)
+{
+	Assert(client->labelled && bytes <= sizeof(client->note));
+	client->keep = true;
+	memcpy(client->note, note, bytes);
+}
+
+const void *
+geonn_client_note(const GeonnClient *client)
+{
+	return client->note;
+}
+
+bool
+geonn_client_is_recognised(const GeonnClient *client)
+{
+	return client->recognised;
+}
+
+uint64
+geonn_client_dataset(const GeonnClient *client)
+{
+	return client->dataset;
+}
+
+uint64
+geonn_client_references(const GeonnClient *client)
+{
+	return client->references;
+}
+
+void
+geonn_client_leave_file(GeonnClient *client, int kind, const MemoryFile *file)
+{
+	struct geonn_file leave = {.kind = kind};
+
+	geonn_connection_send_file(client->connection, GEONN_LEAVE, &leave,
+							   geonn_memory_file_descriptor(file));
+}
+
+MemoryFile *
+geonn_client_take_file(GeonnClient *client, int kind, const char *purpose)
+{
+	int			descriptor = client->files[kind];
+	MemoryFile *file = NULL;
+
+	client->files[kind] = -1;
+	if (descriptor >= 0)
+		file = geonn_memory_file_attach(purpose, descriptor);
+	if (file == NULL)
+		geonn_connection_violation("a dataset without a sound file of what it needs");
+	return file;
+}
+
+/* ---- references ---- */
+
+static void
+send_references(GeonnClient *client)
+{
+	struct geonn_references references = {
+		.slot = client->filling,
+		.rows = client->slots[client->filling].rows
+	};
+
+	client->references += references.rows;
+	geonn_client_end_filling(client, SLOT_RELEASING);
+	geonn_connection_send(client->connection, GEONN_REFERENCES, &references);
+}
+
+/*
+ * Does the reference come at or after the last one in the order (tag,
+ * latitude, longitude)?
+ */
+static inline bool
+follows_last(const GeonnClient *client, int64 tag, double latitude,
+			 double longitude)
+{
+	if (tag != client->last_tag)
+		return tag > client->last_tag;
+	if (latitude != client->last_latitude)
+		return latitude > client->last_latitude;
+	return longitude >= client->last_longitude;
+}
+
+/*
+ * Another reference comes.
+ */
+static inline void
+note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, double longitude)
+{
+	if (!client->in_order)
+		return;
+	client->in_order = is_first || follows_last(client, tag, latitude, longitude);
+	client->last_tag = tag;
+	client->last_latitude = latitude;
+	client->last_longitude = longitude;
+}
+
+/*
+ * The slot to add references to.
+ */
+static Slot *
+slot_for_references(GeonnClient *client)
+{
+	while (client->filling < 0 && !geonn_client_begin_filling(client))
+		(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
+	return &client->slots[client->filling];
+}
+
+/* the columns of the row that is being added, where there are any */
+static inline void
+set_columns(const GeonnClient *client, Slot *slot, int32 group, int32 identity)
+{
+	if (client->question.columns & GEONN_COLUMN_GROUP)
+		slot->columns.group[slot->rows] = group;
+	if (client->question.columns & GEONN_COLUMN_IDENTITY)
+		slot->columns.identity[slot->rows] = identity;
+}
+
+void
+geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
+						   double longitude, int32 group, int32 identity)
+{
+	Slot	   *slot = slot_for_references(client);
+
+	note_order(client, client->references + slot->rows == 0, tag, latitude, longitude);
+	slot->columns.latitude[slot->rows] = latitude;
+	slot->columns.longitude[slot->rows] = longitude;
+	slot->columns.tag[slot->rows] = tag;
+	set_columns(client, slot, group, identity);
+	if (++slot->rows == slot->target)
+		send_references(client);
+}
+
+void
+geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
+							const double *latitudes, const double *longitudes)
+{
+	while (rows > 0)
+	{
+		Slot	   *slot = slot_for_references(client);
+		uint32		taken = Min(rows, slot->target - slot->rows);
+		bool		is_first = client->references + slot->rows == 0;
+
+		for (uint32 i = 0; i < taken && client->in_order; i++)
+			note_order(client, is_first && i == 0, tags[i], latitudes[i], longitudes[i]);
+		memcpy(slot->columns.tag + slot->rows, tags, taken * sizeof(int64));
+		memcpy(slot->columns.latitude + slot->rows, latitudes, taken * sizeof(double));
+		memcpy(slot->columns.longitude + slot->rows, longitudes, taken * sizeof(double));
+		slot->rows += taken;
+		if (slot->rows == slot->target)
+			send_references(client);
+		tags += taken;
+		latitudes += taken;
+		longitudes += taken;
+		rows -= taken;
+	}
+}
+
+uint64
+geonn_client_seal(GeonnClient *client, bool in_order)
+{
+	struct geonn_seal seal = {.keep = client->keep};
+
+	if (client->filling >= 0)
+		send_references(client);
+	seal.order_by_tag = in_order || client->in_order ? 0 : 1;
+	memcpy(seal.note, client->note, sizeof(seal.note));
+	geonn_connection_send(client->connection, GEONN_SEAL, &seal);
+	await_answer(client, GEONN_SEALED);
+	if (client->sealed_references != client->references)
+		geonn_connection_violation("another number of references than it was sent");
+	client->sealed = true;
+	geonn_client_reset_growth(client);
+	return client->references;
+}
+
+/* ---- observations ---- */
+
+/*
+ * Is there an observation whose pairs will come, or are there?
+ */
+static bool
+is_at_work(const GeonnClient *client)
+{
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+	{
+		if (client->slots[i].state == SLOT_SEARCHING || client->slots[i].state == SLOT_ANSWERED)
+			return true;
+	}
+	return false;
+}
+
+uint32
+geonn_client_places(GeonnClient *client)
+{
+	if (client->filling < 0)
+	{
+		while (geonn_client_take_message(client, GEONN_NO_WAIT))
+			;
+		if (!geonn_client_begin_filling(client))
+		{
+			/* whoever takes pairs to make room would do so forever */
+			if (!is_at_work(client))
+				geonn_connection_violation("no batch to go on with");
+			return 0;
+		}
+	}
+	return client->slots[client->filling].target - client->slots[client->filling].rows;
+}
+
+/*
+ * Send the observations of the slot that is being filled.
+ */
+static void
+send_filling(GeonnClient *client)
+{
+	int			number = client->filling;
+
+	if (number < 0)
+		return;
+	if (client->slots[number].rows == 0)
+	{
+		client->slots[number].state = SLOT_IDLE;
+		client->filling = -1;
+		return;
+	}
+	client->work.batches++;
+	client->slots[number].first = 0;
+	client->slots[number].resumes = false;
+	geonn_client_end_filling(client, SLOT_SEARCHING);
+	send_search(client, number);
+}
+
+bool
+geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
+							 double longitude, int32 group, int32 identity)
+{
+	Slot	   *slot = &client->slots[client->filling];
+	bool		full = false;
+
+	if (!client->question.id_by_value)
+	{
+		MemoryContext former = MemoryContextSwitchTo(slot->ids);
+
+		id = geonn_copy_value(id, false, client->question.id_length);
+		MemoryContextSwitchTo(former);
+		full = MemoryContextMemAllocated(slot->ids, false) >= ID_BYTES;
+	}
+
+	slot->columns.latitude[slot->rows] = latitude;
+	slot->columns.longitude[slot->rows] = longitude;
+	slot->observation_id[slot->rows] = id;
+	set_columns(client, slot, group, identity);
+	if (++slot->rows < slot->target && !full)
+		return false;
+	send_filling(client);
+	return true;
+}
+
+bool
+geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
+							  const double *latitudes, const double *longitudes)
+{
+	Slot	   *slot = &client->slots[client->filling];
+
+	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
+	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
+	memcpy(slot->observation_id + slot->rows, ids, rows * sizeof(Datum));
+	slot->rows += rows;
+	if (slot->rows < slot->target)
+		return false;
+	send_filling(client);
+	return true;
+}
+
+void
+geonn_client_finish(GeonnClient *client)
+{
+	send_filling(client);
+	client->all_sent = true;
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		geonn_client_return_batch(client, i);
+}
+
+/* ---- pairs ---- */
+
+/*
+ * Choose an answered slot to read from: any, but rows of one observation stay
+ * together, so the rest of them is waited for in any case.
+ */
+static bool
+begin_reading(GeonnClient *client, bool wait)
+{
+	instr_time	begun;
+	instr_time	waited;
+
+	for (;;)
+	{
+		while (geonn_client_take_message(client, GEONN_NO_WAIT))
+			;
+		for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		{
+			if (client->slots[i].state == SLOT_ANSWERED &&
+				(client->resuming < 0 || client->resuming == i))
+			{
+				client->reading = i;
+				return true;
+			}
+		}
+		if ((!wait && client->resuming < 0) || client->searching == 0)
+			return false;
+		INSTR_TIME_SET_CURRENT(begun);
+		(void) geonn_client_take_message(client, GEONN_WAIT_SEARCH);
+		INSTR_TIME_SET_CURRENT(waited);
+		INSTR_TIME_SUBTRACT(waited, begun);
+		client->work.waiting += INSTR_TIME_GET_MILLISEC(waited);
+	}
+}
+
+/*
+ * All answers of the slot are taken: have its remaining rows answered, or let
+ * it be filled again.
+ */
+static void
+end_reading(GeonnClient *client)
+{
+	int			number = client->reading;
+	Slot	   *slot = &client->slots[number];
+
+	if (slot->pair != slot->pairs)
+		geonn_connection_violation("counts that do not add up to its pairs");
+	client->reading = -1;
+	client->work.pairs += slot->pairs;
+	client->resuming = slot->partial ? number : -1;
+	slot->resumes = slot->partial;
+	slot->first = slot->partial ? slot->end - 1 : slot->end;
+	if (slot->first < slot->rows)
+		send_search(client, number);
+	else
+		slot->state = SLOT_IDLE;
+	if (client->all_sent)
+		geonn_client_return_batch(client, number);
+}
+
+/*
+ * Go on to the slot's next row.  Returns whether the present one is an
+ * observation without a neighbour.
+ */
+static bool
+leave_observation(GeonnClient *client, Slot *slot)
+{
+	bool		goes_on = slot->partial && slot->observation + 1 == slot->end;
+	bool		unmatched = slot->rank == 0 && !goes_on;
+
+	if (unmatched)
+		client->work.unmatched++;
+	if (!goes_on)
+		slot->rank = 0;
+	if (++slot->observation < slot->end)
+		slot->left = geonn_client_present_count(client, slot);
+	return unmatched;
+}
+
+bool
+geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
+{
+	while (client->reading >= 0 || begin_reading(client, wait))
+	{
+		Slot	   *slot = &client->slots[client->reading];
+
+		while (slot->observation < slot->end)
+		{
+			uint32		row = slot->observation;
+
+			pair->matched = slot->left > 0;
+			if (pair->matched)
+			{
+				pair->reference = slot->columns.tag[slot->pair];
+				pair->distance = slot->columns.distance[slot->pair];
+				pair->rank = ++slot->rank;
+				slot->pair++;
+				slot->left--;
+
+				/* the next ones can be taken as a run */
+				if (slot->one_each)
+					(void) leave_observation(client, slot);
+			}
+			else if (!leave_observation(client, slot) || !client->question.unmatched)
+				continue;
+			pair->observation_id = slot->observation_id[row];
+			pair->observation_latitude = slot->columns.latitude[row];
+			pair->observation_longitude = slot->columns.longitude[row];
+			return true;
+		}
+		end_reading(client);
+	}
+	return false;
+}
+
+bool
+geonn_client_take_run(GeonnClient *client, GeonnRun *run)
+{
+	Slot	   *slot;
+
+	if (client->reading >= 0 &&
+		client->slots[client->reading].observation == client->slots[client->reading].end)
+		end_reading(client);
+	if (client->reading < 0 && !begin_reading(client, false))
+		return false;
+	slot = &client->slots[client->reading];
+	if (!slot->one_each || slot->rank > 0)
+		return false;
+	run->next = 0;
+	run->end = slot->end - slot->observation;
+	run->observation_id = slot->observation_id + slot->observation;
+	run->observation_latitude = slot->columns.latitude + slot->observation;
+	run->observation_longitude = slot->columns.longitude + slot->observation;
+	run->reference = slot->columns.tag + slot->pair;
+	run->distance = slot->columns.distance + slot->pair;
+	slot->pair += run->end;
+	slot->observation = slot->end;
+	return true;
+}
+
+GeonnWork
+geonn_client_work(const GeonnClient *client)
+{
+	GeonnWork	work = client->work;
+
+	if (client->reading >= 0)
+		work.pairs += client->slots[client->reading].pair;
+	return work;
+}
+
+void
+geonn_client_tell(GeonnClient *client, const struct geonn_finished *finished)
+{
+	struct geonn_finished message = *finished;
+
+	geonn_connection_try_send(client->connection, GEONN_FINISHED, &message);
+}

@@ -1,0 +1,442 @@
+/*
+ * client_slots.c
+ *		The slots of a session's ring: what the engine's messages make of them,
+ *		and their batches.
+ *
+ * client.c has the essay.
+ */
+#include "postgres.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "utils/memutils.h"
+
+#include "client/admission.h"
+#include "client/client_slots.h"
+
+/*
+ * Rows of a batch: the first ones, and how they grow.  What the backend writes
+ * should be in its cache still when the answers come; of processes that share a
+ * dataset there are many, and all of their batches are to be small beside the
+ * server's memory.
+ */
+#define FIRST_ROWS		4096
+#define MOST_ROWS		131072
+#define MOST_ROWS_SHARED	32768
+#define GROWTH			8
+#define BATCHES_OF_A_SIZE 2
+
+/* batches that a session sends before it asks again for more than it got last */
+#define BATCHES_UNTIL_MORE 32
+
+/* pairs that a batch has room for: at most, for each of the rows that a batch
+ * for one neighbour each would have, and what small batches may have anyhow */
+#define MOST_PAIRS		(1024 * 1024)
+#define MOST_PAIRS_SHARED	(256 * 1024)
+#define PAIRS_A_ROW		16
+#define LEAST_PAIRS		1024
+
+/* pairs of an observation where nobody knows */
+#define UNKNOWN_PAIRS	8
+
+/* ---- messages from the engine ---- */
+
+static Slot *
+slot_in_state(GeonnClient *client, uint32 number, SlotState state)
+{
+	if (number >= GEONN_RING_SLOTS || client->slots[number].state != state)
+		geonn_connection_violation("a message for a slot that waits for none");
+	return &client->slots[number];
+}
+
+static void
+take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
+{
+	struct geonn_batch_columns columns;
+	size_t		bytes = geonn_batch_layout(NULL, batch->rows, batch->room,
+										   client->question.columns, &columns);
+	void	   *start = NULL;
+	int			reason = EPERM;
+	Slot	   *slot;
+
+	if (batch->rows == 0 && descriptor < 0)
+	{
+		slot_in_state(client, batch->slot, SLOT_ALLOCATING)->state = SLOT_IDLE;
+		client->no_more_batches = true;
+		return;
+	}
+	if (descriptor >= 0)
+	{
+		if (bytes != 0)
+			start = geonn_batch_map(descriptor, bytes);
+		reason = errno;
+		close(descriptor);
+	}
+	if (start == NULL)
+	{
+		if (bytes == 0 || reason == EPERM)
+			geonn_connection_violation("a batch without sound memory");
+		errno = reason;
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("could not map a batch of %zu bytes: %m", bytes),
+				 errhint("Reduce geonn.transfer_memory_limit, or the number of sessions that search at the same time.")));
+	}
+
+	/* nobody else knows yet that it has to be unmapped */
+	if (batch->slot >= GEONN_RING_SLOTS ||
+		client->slots[batch->slot].state != SLOT_ALLOCATING)
+	{
+		munmap(start, bytes);
+		geonn_connection_violation("a batch for a slot that waits for none");
+	}
+	slot = &client->slots[batch->slot];
+	slot->start = start;
+	slot->bytes = bytes;
+	geonn_batch_layout(start, batch->rows, batch->room, client->question.columns,
+					   &slot->columns);
+	slot->state = SLOT_IDLE;
+}
+
+/*
+ * Pairs of the slot's present observation, as its turn comes: a count is read
+ * once, and what came of it before in parts counts, too.
+ */
+uint32
+geonn_client_present_count(const GeonnClient *client, const Slot *slot)
+{
+	const GeonnQuestion *question = &client->question;
+	uint32		count = 1;
+
+	if (!slot->one_each)
+		count = ((const volatile uint32 *) slot->columns.count)[slot->observation];
+	if (count > slot->pairs - slot->pair)
+		geonn_connection_violation("more pairs than its batch has");
+	if (slot->rank + count > client->references ||
+		(question->neighbours > 0 && !question->ties &&
+		 slot->rank + count > question->neighbours))
+		geonn_connection_violation("more neighbours than it was asked for");
+	return count;
+}
+
+static void
+take_results(GeonnClient *client, const struct geonn_results *results)
+{
+	Slot	   *slot = slot_in_state(client, results->slot, SLOT_SEARCHING);
+	bool		one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
+	bool		partial = (results->flags & GEONN_RESULTS_PARTIAL) != 0;
+	uint32		left = slot->rows - slot->first;
+
+	if (results->first != slot->first ||
+		results->observations > left ||
+		(partial ? results->observations == left || one_each || results->pairs == 0 :
+		 results->observations == 0) ||
+		results->pairs > slot->columns.room ||
+		results->device >= GEONN_DEVICES_MAX || results->algorithm > GEONN_ALGORITHM_BRUTE ||
+		(results->flags & ~(GEONN_RESULTS_ONE_EACH | GEONN_RESULTS_PARTIAL)) != 0 ||
+		(one_each && results->pairs != results->observations))
+		geonn_connection_violation("results that do not fit their batch");
+
+	client->work.devices |= UINT64CONST(1) << Min(results->device, 63);
+	client->work.algorithms |= 1u << results->algorithm;
+	client->work.building += results->build_microseconds / 1000.0;
+
+	slot->state = SLOT_ANSWERED;
+	slot->end = results->first + results->observations + (partial ? 1 : 0);
+	slot->pairs = results->pairs;
+	slot->observation = results->first;
+	slot->pair = 0;
+	slot->one_each = one_each;
+	slot->partial = partial;
+	if (!slot->resumes)
+		slot->rank = 0;
+	slot->left = geonn_client_present_count(client, slot);
+	client->searching--;
+}
+
+static void
+take_opened(GeonnClient *client, const struct geonn_opened *opened)
+{
+	if (opened->metric != (uint32) client->question.metric ||
+		opened->columns != client->question.columns)
+		geonn_connection_violation("another kind of dataset than it was asked for");
+	if (client->sealed ? !opened->sealed : opened->sealed && !client->labelled)
+		geonn_connection_violation("a new dataset in place of a known one, or the other way round");
+	client->sealed = opened->sealed != 0;
+	if (opened->references > (client->sealed ? GEONN_REFERENCES_MAX : 0) ||
+		(opened->files >> (client->sealed ? GEONN_FILE_KINDS : 0)) != 0)
+		geonn_connection_violation("a dataset with more than it can have");
+	memcpy(client->note, opened->note, sizeof(client->note));
+	client->dataset = opened->dataset;
+	client->references = opened->references;
+	client->files_awaited = opened->files;
+}
+
+static void
+take_sealed(GeonnClient *client, const struct geonn_sealed *sealed)
+{
+	client->recognised = sealed->recognised != 0;
+	if (!client->recognised && sealed->dataset != client->dataset)
+		geonn_connection_violation("another dataset than it was sent");
+	client->dataset = sealed->dataset;
+	client->sealed_references = sealed->references;
+}
+
+static void
+take_file(GeonnClient *client, const struct geonn_file *file, int descriptor)
+{
+	bool		awaited = file->kind < GEONN_FILE_KINDS &&
+		(client->files_awaited & (1u << file->kind)) != 0;
+
+	if (!awaited || descriptor < 0)
+	{
+		if (descriptor >= 0)
+			close(descriptor);
+		geonn_connection_violation("a file out of turn, or none");
+	}
+	client->files_awaited &= ~(1u << file->kind);
+	client->files[file->kind] = descriptor;
+}
+
+/*
+ * Take in one message.  Without waiting, returns false where there is none.
+ */
+bool
+geonn_client_take_message(GeonnClient *client, GeonnWait wait)
+{
+	union geonn_message message;
+	int			descriptor;
+
+	if (!geonn_connection_receive(client->connection, wait, &message,
+								  &descriptor))
+		return false;
+
+	if (message.header.type == GEONN_BATCH)
+	{
+		take_batch(client, &message.batch, descriptor);
+		return true;
+	}
+	if (message.header.type == GEONN_FILE)
+	{
+		take_file(client, &message.file, descriptor);
+		return true;
+	}
+	if (descriptor >= 0)
+		close(descriptor);
+
+	switch (message.header.type)
+	{
+		case GEONN_RELEASED:
+			slot_in_state(client, message.released.slot,
+						  SLOT_RELEASING)->state = SLOT_IDLE;
+			break;
+		case GEONN_RESULTS:
+			take_results(client, &message.results);
+			break;
+		case GEONN_QUEUED:
+			if (client->awaited != GEONN_OPENED || client->queued)
+				geonn_connection_violation("\"queued\" out of turn");
+			client->queued = true;
+			geonn_await_admission(client->connection, &message.queued);
+			break;
+		case GEONN_OPENED:
+		case GEONN_SEALED:
+			if (message.header.type != client->awaited)
+				geonn_connection_violation("an answer out of turn");
+			client->awaited = 0;
+			if (message.header.type == GEONN_SEALED)
+				take_sealed(client, &message.sealed);
+			else
+				take_opened(client, &message.opened);
+			break;
+		default:
+			geonn_connection_violation("a message that is not for clients");
+	}
+	return true;
+}
+
+/* ---- filling batches ---- */
+
+/*
+ * Pairs that a batch of so many rows is to have room for.
+ */
+static uint32
+room_for(const GeonnClient *client, uint32 rows)
+{
+	const GeonnQuestion *question = &client->question;
+	bool		unknown = question->neighbours == 0 || question->ties;
+	uint64		each = question->neighbours > 0 ? question->neighbours : UNKNOWN_PAIRS;
+	uint64		most = Min((uint64) rows * PAIRS_A_ROW,
+						   client->question.shared ? MOST_PAIRS_SHARED : MOST_PAIRS);
+	uint64		room = Max(rows * each, unknown ? LEAST_PAIRS : 0);
+
+	return (uint32) Max(rows, Min(room, Max(most, LEAST_PAIRS)));
+}
+
+/*
+ * Rows to send in a batch that has room for so many pairs: most of them should
+ * come back at once.
+ */
+static uint32
+rows_for(const GeonnClient *client, uint32 rows, uint32 room)
+{
+	uint32		neighbours = Max(client->question.neighbours, 1);
+
+	if (client->sealed && client->question.batch_rows == 0)
+		return Max(1, Min(rows, room / neighbours));
+	return rows;
+}
+
+/*
+ * The idle slot that suits best for a batch of these rows: one that holds
+ * them, else one without a batch, if that can still get one, else any.  -1:
+ * none is idle.
+ */
+static int
+find_idle(const GeonnClient *client, uint32 rows, uint32 room)
+{
+	int			found = -1;
+
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+	{
+		const Slot *slot = &client->slots[i];
+
+		if (slot->state != SLOT_IDLE ||
+			(slot->start == NULL && client->no_more_batches))
+			continue;
+		if (slot->start != NULL && slot->columns.rows >= rows && slot->columns.room >= room)
+			return i;
+		if (found < 0 || slot->start == NULL)
+			found = i;
+	}
+	return found;
+}
+
+static void
+unmap_batch(Slot *slot)
+{
+	if (slot->start == NULL)
+		return;
+	munmap(slot->start, slot->bytes);
+	slot->start = NULL;
+	pfree(slot->observation_id);
+	slot->observation_id = NULL;
+}
+
+void
+geonn_client_return_batch(GeonnClient *client, int number)
+{
+	Slot	   *slot = &client->slots[number];
+	struct geonn_return message = {.slot = number};
+
+	if (slot->state != SLOT_IDLE || slot->start == NULL)
+		return;
+	unmap_batch(slot);
+	if (slot->ids != NULL)
+		MemoryContextReset(slot->ids);
+
+	/* an engine that has ended, or does not read, is no error of a client that needs it no more */
+	geonn_connection_try_send(client->connection, GEONN_RETURN, &message);
+}
+
+/*
+ * Have the engine give the slot a batch of these rows in place of the one
+ * that it may have.  False where it has none to give.
+ */
+static bool
+allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
+{
+	Slot	   *slot = &client->slots[number];
+	struct geonn_allocate allocate = {
+		.slot = number,
+		.rows = rows,
+		.room = room
+	};
+
+	unmap_batch(slot);
+	slot->state = SLOT_ALLOCATING;
+	geonn_connection_send(client->connection, GEONN_ALLOCATE, &allocate);
+	while (slot->state == SLOT_ALLOCATING)
+		(void) geonn_client_take_message(client, GEONN_WAIT_BATCH);
+
+	if (slot->start == NULL)
+		return false;
+	if (slot->columns.rows < rows || slot->columns.room < room)
+	{
+		client->rows_granted_most = slot->columns.rows;
+		client->batches_granted = 0;
+	}
+	slot->observation_id = MemoryContextAllocHuge(client->context,
+												  slot->columns.rows * sizeof(Datum));
+	return true;
+}
+
+/*
+ * Begin to fill a slot, where one is idle.
+ */
+bool
+geonn_client_begin_filling(GeonnClient *client)
+{
+	for (;;)
+	{
+		uint32		rows = Min(client->rows_wanted, client->rows_granted_most);
+		uint32		room = room_for(client, rows);
+		int			number = find_idle(client, rows, room);
+		Slot	   *slot;
+
+		if (number < 0)
+			return false;
+		slot = &client->slots[number];
+		if (slot->start == NULL ||
+			(slot->columns.rows < rows && !client->no_more_batches))
+		{
+			if (!allocate_batch(client, number, rows, room))
+				continue;		/* make do with the others */
+		}
+		slot->state = SLOT_FILLING;
+		slot->target = rows_for(client, Min(client->rows_wanted, slot->columns.rows),
+								slot->columns.room);
+		slot->rows = 0;
+		if (slot->ids != NULL)
+			MemoryContextReset(slot->ids);
+		client->filling = number;
+		return true;
+	}
+}
+
+/*
+ * The slot that was being filled is on its way.
+ */
+void
+geonn_client_end_filling(GeonnClient *client, SlotState state)
+{
+	client->slots[client->filling].state = state;
+	client->filling = -1;
+	if (++client->batches_granted == BATCHES_UNTIL_MORE)
+	{
+		client->batches_granted = 0;
+		client->no_more_batches = false;
+		if (client->rows_granted_most <= PG_UINT32_MAX / GROWTH)
+			client->rows_granted_most *= GROWTH;
+	}
+	if (++client->batches_of_size == BATCHES_OF_A_SIZE &&
+		client->question.batch_rows == 0)
+	{
+		client->batches_of_size = 0;
+		client->rows_wanted = Min(client->rows_wanted * GROWTH,
+								  client->question.shared ? MOST_ROWS_SHARED : MOST_ROWS);
+	}
+}
+
+/*
+ * Start with small batches, or those that were asked for.
+ */
+void
+geonn_client_reset_growth(GeonnClient *client)
+{
+	uint32		asked = client->question.batch_rows;
+
+	client->rows_wanted = asked > 0 ? asked : FIRST_ROWS;
+	client->batches_of_size = 0;
+}

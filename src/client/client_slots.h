@@ -1,0 +1,116 @@
+/*
+ * client_slots.h
+ *		The slots of a session's ring: for client.c, which has the essay.
+ */
+#ifndef GEONN_CLIENT_SLOTS_H
+#define GEONN_CLIENT_SLOTS_H
+
+#include "client/connection.h"
+#include "client/question.h"
+#include "common/batch_layout.h"
+
+typedef enum SlotState
+{
+	SLOT_IDLE,
+	SLOT_ALLOCATING,			/* waits for a batch */
+	SLOT_FILLING,
+	SLOT_RELEASING,				/* the engine copies references */
+	SLOT_SEARCHING,
+	SLOT_ANSWERED
+} SlotState;
+
+typedef struct Slot
+{
+	SlotState	state;
+
+	/* the batch; NULL and 0 where there is none */
+	void	   *start;
+	size_t		bytes;
+	struct geonn_batch_columns columns;
+	Datum	   *observation_id; /* [columns.rows] */
+	MemoryContext ids;			/* what they point to, where they do */
+
+	uint32		target;			/* rows at which it is sent */
+	uint32		rows;			/* in it */
+	uint32		first;			/* row from which on the engine answers */
+
+	/* while answered: what of it has been taken */
+	uint32		end;			/* row before which answers end */
+	uint32		pairs;			/* in the batch */
+	bool		one_each;		/* every observation has one pair */
+	bool		partial;		/* the last observation has more pairs than these */
+	bool		resumes;		/* and these are more of the first one's */
+	uint32		observation;	/* the present row */
+	uint32		left;			/* pairs that it still has */
+	uint32		pair;			/* the next one */
+	uint64		rank;			/* of the present row's last pair, 0 before it */
+} Slot;
+
+struct GeonnClient
+{
+	GeonnConnection *connection;
+	MemoryContext context;
+	GeonnQuestion question;
+	Slot		slots[GEONN_RING_SLOTS];
+	MemoryContextCallback release;
+
+	int			filling;		/* slot, or -1 */
+	int			reading;		/* answered slot, or -1 */
+	int			resuming;		/* slot whose last observation has more pairs, or -1 */
+	int			searching;		/* how many slots are */
+
+	/* sizes of batches */
+	uint32		rows_wanted;
+	uint32		rows_granted_most;	/* less where the engine gave less */
+	bool		no_more_batches;	/* the engine had none left to give */
+	int			batches_of_size;	/* sent with rows_wanted */
+	int			batches_granted;	/* sent since the engine last gave less */
+	bool		all_sent;		/* there are no more observations */
+
+	GeonnWork	work;
+
+	/* references: how many, and are they in their order so far? */
+	uint64		references;
+	bool		sealed;
+	bool		in_order;
+	int64		last_tag;
+	double		last_latitude;
+	double		last_longitude;
+
+	/* the answer to open, attach or seal */
+	uint16		awaited;		/* message type, 0 once it has come */
+	bool		queued;			/* it has been told that it has to wait for others */
+	uint64		sealed_references;
+	bool		recognised;		/* the dataset is one that was kept */
+
+	/* the dataset, and its files */
+	uint64		dataset;
+	bool		labelled;
+	bool		keep;			/* it, once it is sealed */
+	uint8		note[GEONN_NOTE_BYTES]; /* with this note */
+	int			files[GEONN_FILE_KINDS];	/* descriptors, or -1 */
+	uint32		files_awaited;	/* bits 1 << enum geonn_file_kind */
+};
+
+/*
+ * Take in one message of the engine's, which changes a slot's state.  Without waiting,
+ * returns false where there is none.
+ */
+extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);
+
+/* Pairs of the slot's present observation, as its turn comes. */
+extern uint32 geonn_client_present_count(const GeonnClient *client, const Slot *slot);
+
+/* Begin to fill a slot, client->filling; false where none is idle. */
+extern bool geonn_client_begin_filling(GeonnClient *client);
+
+/* Give the slot's batch back to the engine, if it is idle and has one. */
+extern void geonn_client_return_batch(GeonnClient *client, int number);
+
+/* The slot that was being filled is on its way, in this state. */
+extern void geonn_client_end_filling(GeonnClient *client, SlotState state);
+
+/* Start with small batches, or those that were asked for. */
+extern void geonn_client_reset_growth(GeonnClient *client);
+
+#endif							/* GEONN_CLIENT_SLOTS_H */

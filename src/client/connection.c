@@ -1,0 +1,346 @@
+/*
+ * connection.c
+ *		A backend's connection to the engine: messages, waits, and the errors
+ *		that they end in.
+ *
+ * Every wait is for the socket or the backend's latch, and ends early where
+ * the statement is cancelled.  The end of the connection means that the
+ * engine is gone; where it said why before, that is the error.
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "client/connection.h"
+#include "client/engine_start.h"
+#include "client/engine_version.h"
+#include "supervisor/files.h"
+
+static void
+release_connection(void *argument)
+{
+	GeonnConnection *connection = argument;
+
+	if (connection->socket >= 0)
+		close(connection->socket);
+	ReleaseExternalFD();
+}
+
+static GeonnConnection *
+make_connection(void)
+{
+	GeonnConnection *connection = palloc0(sizeof(GeonnConnection));
+
+	if (!AcquireExternalFD())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("could not connect to the geonn engine: %m"),
+				 errdetail("This session holds too many files and connections already."),
+				 errhint("Increase max_files_per_process (now %d).",
+						 max_files_per_process)));
+	connection->socket = -1;
+	connection->release.func = release_connection;
+	connection->release.arg = connection;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext,
+									   &connection->release);
+	return connection;
+}
+
+/* ---- errors ---- */
+
+void
+geonn_connection_violation(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INTERNAL_ERROR),
+			 errmsg("the geonn engine sent %s", what),
+			 errdetail("This is a bug in geonn."),
+			 errhint("Please report it with the server log of this time.")));
+}
+
+static void
+raise_engine_error(const GeonnConnection *connection,
+				   const struct geonn_error *error)
+{
+	int			sqlstate = ERRCODE_INTERNAL_ERROR;
+
+	if (error->message[0] == '\0')
+		geonn_connection_violation("an error that says nothing");
+	switch (error->code)
+	{
+		case GEONN_ERROR_VERSION:
+			geonn_raise_other_version(error->detail, connection->engine_pid);
+			break;
+		case GEONN_ERROR_MEMORY:
+			sqlstate = ERRCODE_OUT_OF_MEMORY;
+			break;
+		case GEONN_ERROR_LIMIT:
+			sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+			break;
+		case GEONN_ERROR_NO_DEVICE:
+			sqlstate = ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+			break;
+		case GEONN_ERROR_DEVICE:
+			sqlstate = ERRCODE_SYSTEM_ERROR;
+			break;
+		case GEONN_ERROR_DEADLOCK:
+			sqlstate = ERRCODE_T_R_DEADLOCK_DETECTED;
+			break;
+	}
+	ereport(ERROR,
+			(errcode(sqlstate),
+			 errmsg("%s", error->message),
+			 error->detail[0] != '\0' ? errdetail("%s", error->detail) : 0,
+			 error->hint[0] != '\0' ? errhint("%s", error->hint) : 0));
+}
+
+/*
+ * The connection is broken.  What the engine said last may still be there to
+ * be read: behind the failure of a send, or behind the one ECONNRESET that
+ * the kernel reports before what it has queued.
+ */
+static void
+raise_lost(GeonnConnection *connection)
+{
+	int			ends = 0;
+
+	while (ends < 2)
+	{
+		union geonn_message message;
+		enum geonn_channel_status status;
+		int			descriptor;
+
+		status = geonn_channel_receive(connection->socket, &message,
+									   &descriptor);
+		if (descriptor >= 0)
+			close(descriptor);
+		if (status != GEONN_CHANNEL_OK)
+			ends++;
+		else if (message.header.type == GEONN_ERROR)
+			raise_engine_error(connection, &message.error);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("the geonn engine ended while it worked for this statement"),
+			 errhint("The server log says why. The next statement starts the engine again.")));
+}
+
+/* ---- messages ---- */
+
+/*
+ * Wait for the socket, or until the deadline (0: none).  Returns whether the socket is
+ * ready.
+ */
+static bool
+wait_for_socket(GeonnConnection *connection, int event, GeonnWait wait, TimestampTz deadline)
+{
+	long		timeout = -1;
+	int			events;
+
+	CHECK_FOR_INTERRUPTS();
+	event |= WL_LATCH_SET | WL_EXIT_ON_PM_DEATH;
+	if (deadline != 0)
+	{
+		event |= WL_TIMEOUT;
+		timeout = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+												  deadline);
+	}
+	events = WaitLatchOrSocket(MyLatch, event, connection->socket, timeout,
+							   geonn_wait_event(wait));
+	if (events & WL_LATCH_SET)
+	{
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return (events & WL_SOCKET_MASK) != 0;
+}
+
+bool
+geonn_connection_wait(GeonnConnection *connection, GeonnWait wait, TimestampTz deadline)
+{
+	while (!wait_for_socket(connection, WL_SOCKET_READABLE, wait, deadline))
+	{
+		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
+			return false;
+	}
+	return true;
+}
+
+void
+geonn_connection_send(GeonnConnection *connection, int type, void *message)
+{
+	geonn_connection_send_file(connection, type, message, -1);
+}
+
+void
+geonn_connection_try_send(GeonnConnection *connection, int type, void *message)
+{
+	(void) geonn_channel_send(connection->socket, type, message, -1);
+}
+
+void
+geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
+						   int descriptor)
+{
+	for (;;)
+	{
+		switch (geonn_channel_send(connection->socket, type, message, descriptor))
+		{
+			case GEONN_CHANNEL_OK:
+				return;
+			case GEONN_CHANNEL_AGAIN:
+				(void) wait_for_socket(connection, WL_SOCKET_WRITEABLE, GEONN_WAIT_ENGINE, 0);
+				break;
+			case GEONN_CHANNEL_CLOSED:
+				raise_lost(connection);
+				break;
+			default:
+				ereport(ERROR,
+						(errcode(ERRCODE_CONNECTION_FAILURE),
+						 errmsg("could not send to the geonn engine: %m")));
+		}
+	}
+}
+
+enum geonn_channel_status
+geonn_connection_await(GeonnConnection *connection, GeonnWait wait, TimestampTz deadline,
+					   union geonn_message *message, int *descriptor)
+{
+	for (;;)
+	{
+		enum geonn_channel_status status;
+
+		status = geonn_channel_receive(connection->socket, message, descriptor);
+		if (status != GEONN_CHANNEL_AGAIN)
+			return status;
+		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
+			return status;
+		(void) wait_for_socket(connection, WL_SOCKET_READABLE, wait, deadline);
+	}
+}
+
+bool
+geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
+						 union geonn_message *message, int *descriptor)
+{
+	enum geonn_channel_status status;
+	int			reason;
+
+	status = wait != GEONN_NO_WAIT ?
+		geonn_connection_await(connection, wait, 0, message, descriptor) :
+		geonn_channel_receive(connection->socket, message, descriptor);
+	reason = errno;
+
+	if (status == GEONN_CHANNEL_OK && message->header.type != GEONN_ERROR)
+		return true;
+
+	/* a descriptor that came with anything else is nobody's */
+	if (*descriptor >= 0)
+		close(*descriptor);
+	*descriptor = -1;
+
+	switch (status)
+	{
+		case GEONN_CHANNEL_AGAIN:
+			return false;
+		case GEONN_CHANNEL_OK:
+			raise_engine_error(connection, &message->error);
+			break;
+		case GEONN_CHANNEL_CLOSED:
+			raise_lost(connection);
+			break;
+		case GEONN_CHANNEL_OTHER_VERSION:
+			geonn_raise_other_version("", connection->engine_pid);
+			break;
+		case GEONN_CHANNEL_MALFORMED:
+			geonn_connection_violation("a message that is not one");
+			break;
+		case GEONN_CHANNEL_FAILED:
+			errno = reason;
+			ereport(ERROR,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("could not receive from the geonn engine: %m")));
+			break;
+	}
+	pg_unreachable();
+}
+
+/* ---- connecting ---- */
+
+/*
+ * Exchange versions.  Returns false where the engine is gone before it
+ * answers: it was about to end when it was connected to.
+ */
+static bool
+greet(GeonnConnection *connection)
+{
+	struct geonn_hello hello = {.release = GEONN_VERSION};
+	union geonn_message message;
+	int			descriptor;
+	enum geonn_channel_status status;
+
+	if (geonn_channel_send(connection->socket, GEONN_HELLO, &hello,
+						   -1) != GEONN_CHANNEL_OK)
+		return false;
+	status = geonn_connection_await(connection, GEONN_WAIT_START, 0, &message, &descriptor);
+	if (descriptor >= 0)
+		close(descriptor);
+
+	if (status == GEONN_CHANNEL_CLOSED || status == GEONN_CHANNEL_FAILED)
+		return false;
+	if ((status == GEONN_CHANNEL_OK || status == GEONN_CHANNEL_OTHER_VERSION) &&
+		message.header.type == GEONN_ERROR)
+		raise_engine_error(connection, &message.error);
+	if (status == GEONN_CHANNEL_OTHER_VERSION)
+		geonn_raise_other_version("", connection->engine_pid);
+	if (status != GEONN_CHANNEL_OK || message.header.type != GEONN_WELCOME)
+		geonn_connection_violation("something else than a welcome");
+
+	if (strcmp(message.welcome.release, GEONN_VERSION) != 0)
+		geonn_raise_other_version(message.welcome.release, connection->engine_pid);
+	return true;
+}
+
+GeonnConnection *
+geonn_connection_open(void)
+{
+	GeonnConnection *connection = make_connection();
+
+	/* twice, because the first engine may have been at its end */
+	for (int tries = 0; tries < 2; tries++)
+	{
+		connection->socket = geonn_engine_connect(&connection->engine_pid);
+		if (greet(connection))
+			return connection;
+		close(connection->socket);
+		connection->socket = -1;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("the geonn engine ended before it answered"),
+			 errhint("The server log says why. The next statement starts the engine again.")));
+}
+
+GeonnConnection *
+geonn_connection_open_running(void)
+{
+	GeonnConnection *connection = geonn_connection_try();
+
+	return connection != NULL && greet(connection) ? connection : NULL;
+}
+
+GeonnConnection *
+geonn_connection_try(void)
+{
+	GeonnConnection *connection = make_connection();
+
+	connection->socket = geonn_channel_connect(GEONN_SOCKET_FILE,
+											   &connection->engine_pid);
+	return connection->socket >= 0 ? connection : NULL;
+}

@@ -1,0 +1,274 @@
+/*
+ * engine_start.c
+ *		A backend's connection to the engine, which it starts if need be.
+ *
+ * A socket that nobody listens at means that there is no engine, or not yet.
+ * If there is no supervisor either, this backend has one launched; if there
+ * is, it starts the engine, and is woken where it pauses after a failure.
+ * Then this backend tries the socket again every few milliseconds, until an
+ * attempt that began after it came has failed too.
+ *
+ * Of many backends that come at the same time one launches, lest their
+ * supervisors take all the background workers that there are: the one that
+ * holds the lock (flock) on the launch file, until there is a supervisor.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "replication/logicallauncher.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "client/engine_start.h"
+#include "common/channel.h"
+#include "settings.h"
+#include "supervisor/files.h"
+#include "supervisor/state.h"
+#include "supervisor/supervisor.h"
+#include "wait_event.h"
+
+/* milliseconds between two tries */
+#define TRY_INTERVAL	20
+
+/* supervisors launched for one connection that left without an engine */
+#define LAUNCHES_MAX	5
+
+/* what a backend knows while it waits */
+typedef struct Waiting
+{
+	/* the launch file, while this backend holds its lock; else -1 */
+	int			launch_file;
+
+	/* the supervisor that it launched, and how many it launched */
+	BackgroundWorkerHandle *launched;
+	int			launches;
+
+	/* the supervisor that holds the lock, 0 for none */
+	pid_t		supervisor;
+
+	/*
+	 * From this attempt of that supervisor's on a failure is this backend's
+	 * too; 0 while that is not known.
+	 */
+	uint64		first_attempt;
+
+	/* the failed attempt that it woke that supervisor for */
+	uint64		woken_after;
+
+	/* the engine that this backend saw end, 0 for none */
+	pid_t		ended;
+} Waiting;
+
+static void
+raise_failure(const EngineReport *report)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("%s", report->message),
+			 report->detail[0] != '\0' ? errdetail("%s", report->detail) : 0,
+			 report->hint[0] != '\0' ? errhint("%s", report->hint) : 0));
+}
+
+static void
+release_launch_lock(Waiting *waiting)
+{
+	if (waiting->launch_file >= 0)
+		CloseTransientFile(waiting->launch_file);
+	waiting->launch_file = -1;
+}
+
+/*
+ * Become the one that launches; false where another backend is, or was and has
+ * done it.  An error closes the file too.
+ */
+static bool
+take_launch_lock(Waiting *waiting)
+{
+	if (waiting->launch_file >= 0)
+		return true;
+
+	geonn_state_make_directory();
+	waiting->launch_file = OpenTransientFile(GEONN_LAUNCH_FILE,
+											 O_RDWR | O_CREAT | O_CLOEXEC);
+	if (waiting->launch_file < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", GEONN_LAUNCH_FILE)));
+	if (flock(waiting->launch_file, LOCK_EX | LOCK_NB) == 0)
+	{
+		/* the one before may have had a supervisor launched just now */
+		if (geonn_state_supervisor() == 0)
+			return true;
+		release_launch_lock(waiting);
+		return false;
+	}
+	if (errno != EWOULDBLOCK)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not lock file \"%s\": %m", GEONN_LAUNCH_FILE)));
+	release_launch_lock(waiting);
+	return false;
+}
+
+/*
+ * PostgreSQL's launcher of logical replication takes the first background worker,
+ * the libraries that are preloaded the next; only what they leave is given and
+ * taken while the server runs.
+ */
+static void
+raise_no_worker(void)
+{
+	int			launcher = max_logical_replication_workers > 0 ? 1 : 0;
+	bool		none_left = geonn_preloaded || max_worker_processes <= launcher;
+	int			enough = Max(max_worker_processes, launcher) + 1;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+			 errmsg("could not register the geonn supervisor as a background worker"),
+			 errdetail("All background workers that max_worker_processes (%d) allows are in use.",
+					   max_worker_processes),
+			 none_left ?
+			 errhint("Set max_worker_processes to %d or more and restart the server.", enough) :
+			 errhint("Run the statement again when another background worker has ended. To have one kept for geonn, set max_worker_processes to %d or more, add geonn to shared_preload_libraries, and restart the server.",
+					 enough)));
+}
+
+/*
+ * There is no supervisor: have one launched, unless one that was is about to
+ * start.
+ */
+static void
+launch_supervisor(Waiting *waiting)
+{
+	pid_t		pid;
+
+	if (!take_launch_lock(waiting))
+		return;
+	if (waiting->launched != NULL &&
+		GetBackgroundWorkerPid(waiting->launched, &pid) != BGWH_STOPPED)
+		return;
+
+	if (!IsUnderPostmaster)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("geonn does not work in single-user mode"),
+				 errdetail("It needs a background worker, and this mode starts none."),
+				 errhint("Start the server in the usual way.")));
+	if (waiting->launches == LAUNCHES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYSTEM_ERROR),
+				 errmsg("could not start the geonn supervisor"),
+				 errdetail("The background worker ended each time it was started."),
+				 errhint("The server log says why.")));
+
+	waiting->launched = geonn_supervisor_launch();
+	waiting->launches++;
+	if (waiting->launched == NULL)
+		raise_no_worker();
+}
+
+/*
+ * There is a supervisor: learn how its engine is, and raise its failure where
+ * it failed for this backend too.
+ */
+static void
+consult_supervisor(Waiting *waiting)
+{
+	EngineReport report;
+
+	if (!geonn_state_read(waiting->supervisor, &report))
+		return;
+
+	/*
+	 * An attempt that had already failed, or had come to run, is not the one
+	 * to wait for; one that is on its way is.  That it has failed may be known
+	 * here before it is there.
+	 */
+	if (waiting->first_attempt == 0)
+		waiting->first_attempt = report.attempt +
+			(report.state == ENGINE_STATE_STARTING &&
+			 (waiting->ended == 0 || report.engine_pid != waiting->ended) ? 0 : 1);
+
+	if (report.state != ENGINE_STATE_FAILED)
+		return;
+	if (report.attempt >= waiting->first_attempt)
+		raise_failure(&report);
+	if (report.attempt != waiting->woken_after)
+	{
+		kill(waiting->supervisor, SIGUSR1);
+		waiting->woken_after = report.attempt;
+	}
+}
+
+static void
+wait_for_next_try(void)
+{
+	int			event;
+
+	event = WaitLatch(MyLatch,
+					  WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					  TRY_INTERVAL, geonn_wait_event(GEONN_WAIT_START));
+	if (event & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+int
+geonn_engine_connect(pid_t *engine_pid)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	Waiting		waiting = {.launch_file = -1,.ended = *engine_pid};
+	bool		first_try = true;
+
+	for (;;)
+	{
+		int			socket = geonn_channel_connect(GEONN_SOCKET_FILE, engine_pid);
+		pid_t		supervisor;
+
+		if (socket >= 0)
+		{
+			release_launch_lock(&waiting);
+			return socket;
+		}
+
+		/* EAGAIN: more connections at once than the socket keeps waiting */
+		if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
+			ereport(ERROR,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("could not connect to the geonn engine at \"%s\": %m",
+							GEONN_SOCKET_FILE)));
+
+		supervisor = geonn_state_supervisor();
+		if (supervisor != waiting.supervisor)
+		{
+			/* all attempts of a supervisor that came later count */
+			waiting.first_attempt = first_try ? 0 : 1;
+			waiting.supervisor = supervisor;
+			waiting.woken_after = 0;
+		}
+		first_try = false;
+		if (supervisor == 0)
+			launch_supervisor(&waiting);
+		else
+		{
+			release_launch_lock(&waiting);
+			consult_supervisor(&waiting);
+		}
+
+		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
+									   geonn_engine_timeout * 1000))
+			ereport(ERROR,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("the geonn engine did not start within %d s",
+							geonn_engine_timeout),
+					 errdetail("That is the time that geonn.engine_timeout gives it."),
+					 errhint("The server log says how far it came.")));
+		wait_for_next_try();
+	}
+}

@@ -1,0 +1,100 @@
+/*
+ * engine_version.c
+ *		An engine of another version than this session's module, and what ends
+ *		that.
+ *
+ * Module and engine are installed together, and talk only to their like.  An
+ * installation replaces the files of both, and no process: a session keeps the
+ * module that it has loaded, the supervisor the one that it was launched with,
+ * and the engine runs on.  So of three versions any can be the odd one: this
+ * session's, the engine's, and the installed one, which the program beside the
+ * module tells.  None of them needs to be the older one: administrators go
+ * back, too.
+ *
+ * Where geonn is preloaded, sessions and supervisor have the module of the
+ * server's start.  If that is the installed version, another engine is enough;
+ * else only a restart of the server helps.
+ *
+ * Where it is not, the supervisor may be as old as the engine, and unable to
+ * talk to another one.  So it goes with the engine, and the next statement
+ * launches both.  A session whose module is not the installed version must
+ * connect again.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/fd.h"
+
+#include "client/engine_version.h"
+#include "common/protocol.h"
+#include "supervisor/files.h"
+#include "supervisor/state.h"
+#include "supervisor/supervisor.h"
+
+/* a version, as the program tells it */
+#define VERSION_FORMAT	"%31s"
+#define VERSION_ROOM	32
+
+/*
+ * Ask the installed program for its version.  Returns false where it does not
+ * run.
+ */
+static bool
+read_installed_version(char *version)
+{
+	char	   *command = psprintf("\"%s/%s\" --version 2>/dev/null", pkglib_path,
+								   GEONN_ENGINE_PROGRAM);
+	FILE	   *output = OpenPipeStream(command, PG_BINARY_R);
+	bool		is_read;
+
+	if (output == NULL)
+		return false;
+	is_read = fscanf(output, GEONN_ENGINE_PROGRAM " " VERSION_FORMAT, version) == 1;
+	return ClosePipeStream(output) == 0 && is_read;
+}
+
+static int
+hint_of_preloaded(bool module_is_installed, pid_t engine)
+{
+	if (module_is_installed)
+		return errhint("End the engine with \"kill %d\"; the next statement starts the installed one.",
+					   (int) engine);
+	return errhint("Restart the server: as geonn is in shared_preload_libraries, all sessions have the module of the server's start.");
+}
+
+static int
+hint_of_launched(bool module_is_installed, bool engine_is_installed, pid_t supervisor)
+{
+	/* an engine ends with its supervisor */
+	if (supervisor == 0)
+		return errhint("Run the statement again.");
+	if (engine_is_installed)
+		return errhint("Connect again, for the installed module. If this error comes again, module and engine are installed in different versions: install geonn again.");
+	if (module_is_installed)
+		return errhint("End the geonn supervisor with \"kill %d\", and the engine with it; the next statement starts the installed ones.",
+					   (int) supervisor);
+	return errhint("End the geonn supervisor with \"kill %d\", and the engine with it; then connect again. The next statement starts the installed ones.",
+				   (int) supervisor);
+}
+
+void
+geonn_raise_other_version(const char *release, pid_t engine)
+{
+	char		installed[VERSION_ROOM];
+	bool		is_known = read_installed_version(installed);
+	bool		module_is_installed = is_known && strcmp(installed, GEONN_VERSION) == 0;
+	bool		engine_is_installed = is_known && strcmp(installed, release) == 0;
+	pid_t		supervisor = geonn_state_supervisor();
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("geonn engine is version %s, this session's module is version %s",
+					release[0] != '\0' ? release : "unknown", GEONN_VERSION),
+			 is_known ? errdetail("The installed engine is version %s.", installed) :
+			 errdetail("The installed engine, \"%s/%s\", does not run.", pkglib_path,
+					   GEONN_ENGINE_PROGRAM),
+			 !is_known ? errhint("Install geonn again and restart the server.") :
+			 geonn_preloaded ?
+			 hint_of_preloaded(module_is_installed, engine) :
+			 hint_of_launched(module_is_installed, engine_is_installed, supervisor)));
+}

@@ -1,0 +1,203 @@
+/*
+ * memory_file.c
+ *		Bytes outside this process's own memory: appended, then read.
+ *
+ * A memfd is filled by write(), which fails where the system has no memory left
+ * (a mapping would be cut short by a signal), and mapped once nobody can change
+ * or shrink it any more.  The mapping is a private one, since kernels before 6.7
+ * allow no other of such a file; its pages are the file's all the same.
+ *
+ * Another process may attach to a sealed file.  It has no reason to trust it but
+ * the seals, so places are checked when they are read.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "utils/memutils.h"
+
+#include "client/memory_file.h"
+#include "common/channel.h"
+#include "compat.h"
+
+/* bytes that are collected for one write() */
+#define BUFFER_BYTES	(64 * 1024)
+
+/* memory is like that of palloc: anything can be there */
+#define ALIGNMENT		8
+
+struct MemoryFile
+{
+	const char *purpose;
+	int			descriptor;		/* -1: not needed any more */
+	uint64		written;
+	char	   *buffer;			/* [BUFFER_BYTES] until it is sealed */
+	Size		buffered;
+	char	   *bytes;			/* once it is sealed; NULL where it is empty */
+	MemoryContextCallback release;
+};
+
+static void
+release_file(void *argument)
+{
+	MemoryFile *file = argument;
+
+	if (file->bytes != NULL)
+		munmap(file->bytes, file->written);
+	if (file->descriptor >= 0)
+		close(file->descriptor);
+}
+
+__attribute__((noreturn))
+static void
+raise_failure(const MemoryFile *file, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("could not %s memory for %s: %m", what, file->purpose),
+			 errdetail("They take %llu bytes so far.",
+					   (unsigned long long) (file->written + file->buffered))));
+}
+
+static MemoryFile *
+make_file(const char *purpose)
+{
+	MemoryFile *file = palloc0(sizeof(MemoryFile));
+
+	file->purpose = purpose;
+	file->descriptor = -1;
+	file->release.func = release_file;
+	file->release.arg = file;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &file->release);
+	return file;
+}
+
+MemoryFile *
+geonn_memory_file_create(const char *purpose)
+{
+	MemoryFile *file = make_file(purpose);
+
+	file->buffer = palloc(BUFFER_BYTES);
+	file->descriptor = memfd_create("geonn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (file->descriptor < 0)
+		raise_failure(file, "create");
+	return file;
+}
+
+static void
+write_out(MemoryFile *file, const char *bytes, Size length)
+{
+	while (length > 0)
+	{
+		ssize_t		done = write(file->descriptor, bytes, length);
+
+		if (done < 0 && errno != EINTR)
+			raise_failure(file, "allocate");
+		if (done < 0)
+			continue;
+		file->written += done;
+		bytes += done;
+		length -= done;
+	}
+}
+
+static void
+flush_buffer(MemoryFile *file)
+{
+	Size		length = file->buffered;
+
+	file->buffered = 0;
+	write_out(file, file->buffer, length);
+}
+
+uint64
+geonn_memory_file_append(MemoryFile *file, const void *bytes, Size length)
+{
+	static const char padding[ALIGNMENT] = {0};
+	Size		padded = TYPEALIGN(ALIGNMENT, length);
+	uint64		place;
+
+	if (padded > BUFFER_BYTES - file->buffered)
+		flush_buffer(file);
+	place = file->written + file->buffered;
+	if (padded > BUFFER_BYTES)
+	{
+		write_out(file, bytes, length);
+		write_out(file, padding, padded - length);
+		return place;
+	}
+	memcpy(file->buffer + file->buffered, bytes, length);
+	memset(file->buffer + file->buffered + length, 0, padded - length);
+	file->buffered += padded;
+	return place;
+}
+
+static void
+map_file(MemoryFile *file)
+{
+	void	   *bytes;
+
+	if (file->written == 0)
+		return;
+	bytes = mmap(NULL, file->written, PROT_READ, MAP_PRIVATE, file->descriptor, 0);
+	if (bytes == MAP_FAILED)
+		raise_failure(file, "map");
+	file->bytes = bytes;
+}
+
+void
+geonn_memory_file_seal(MemoryFile *file)
+{
+	flush_buffer(file);
+	pfree(file->buffer);
+	if (fcntl(file->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		raise_failure(file, "seal");
+	map_file(file);
+}
+
+MemoryFile *
+geonn_memory_file_attach(const char *purpose, int descriptor)
+{
+	MemoryFile *file = make_file(purpose);
+
+	file->descriptor = descriptor;
+	if (!geonn_file_is_sealed(descriptor, &file->written))
+		return NULL;
+	map_file(file);
+	close(descriptor);
+	file->descriptor = -1;
+	return file;
+}
+
+int
+geonn_memory_file_descriptor(const MemoryFile *file)
+{
+	return file->descriptor;
+}
+
+const void *
+geonn_memory_file_bytes(const MemoryFile *file, uint64 place, uint64 length)
+{
+	if (place % ALIGNMENT != 0 || place > file->written || length > file->written - place)
+		return NULL;
+	return file->bytes + place;
+}
+
+const struct varlena *
+geonn_memory_file_varlena(const MemoryFile *file, uint64 place)
+{
+	const struct varlena *value = geonn_memory_file_bytes(file, place, VARHDRSZ);
+
+	/* as append was given it: neither compressed nor elsewhere */
+	if (value == NULL || !VARATT_IS_4B_U(value) || VARSIZE(value) < VARHDRSZ)
+		return NULL;
+	return geonn_memory_file_bytes(file, place, VARSIZE(value));
+}
+
+uint64
+geonn_memory_file_length(const MemoryFile *file)
+{
+	return file->written;
+}

@@ -1,0 +1,78 @@
+/*
+ * batch_layout.h
+ *		Where the columns of a batch lie in its memory, for module and engine.
+ */
+#ifndef GEONN_BATCH_LAYOUT_H
+#define GEONN_BATCH_LAYOUT_H
+
+#include "common/protocol.h"
+
+/*
+ * A batch in memory, seen through its columns.  The tags are the references'
+ * on the way in and the answers' on the way out.
+ */
+struct geonn_batch_columns
+{
+	uint32_t	rows;
+	uint32_t	room;
+	double	   *latitude;		/* [rows] degrees */
+	double	   *longitude;		/* [rows] degrees */
+	int64_t    *tag;			/* [max(rows, room)] */
+	double	   *distance;		/* [room] metres */
+	uint32_t   *count;			/* [rows] pairs of each observation */
+	int32_t    *group;			/* [rows], NULL without GEONN_COLUMN_GROUP */
+	int32_t    *identity;		/* [rows], NULL without GEONN_COLUMN_IDENTITY */
+};
+
+static inline size_t
+geonn_align(size_t bytes, size_t alignment)
+{
+	return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/*
+ * Lay out a batch of these rows and room, with these columns (GEONN_COLUMN_...)
+ * beside the coordinates, from address start (NULL to learn only its size):
+ * every column begins at a multiple of 256 bytes.  Returns the bytes it takes,
+ * a multiple of 4096, or 0 where rows or room are out of range.
+ */
+static inline size_t
+geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
+				   struct geonn_batch_columns *columns)
+{
+	size_t		tags = rows > room ? rows : room;
+	size_t		offset = 0;
+	uintptr_t	base = (uintptr_t) start;
+
+	if (rows < 1 || rows > GEONN_BATCH_ROWS_MAX ||
+		room < 1 || room > GEONN_BATCH_ROWS_MAX)
+		return 0;
+
+	columns->rows = rows;
+	columns->room = room;
+	columns->latitude = (double *) (base + offset);
+	offset += geonn_align(rows * sizeof(double), 256);
+	columns->longitude = (double *) (base + offset);
+	offset += geonn_align(rows * sizeof(double), 256);
+	columns->tag = (int64_t *) (base + offset);
+	offset += geonn_align(tags * sizeof(int64_t), 256);
+	columns->distance = (double *) (base + offset);
+	offset += geonn_align(room * sizeof(double), 256);
+	columns->count = (uint32_t *) (base + offset);
+	offset += geonn_align(rows * sizeof(uint32_t), 256);
+	columns->group = NULL;
+	columns->identity = NULL;
+	if (present & GEONN_COLUMN_GROUP)
+	{
+		columns->group = (int32_t *) (base + offset);
+		offset += geonn_align(rows * sizeof(int32_t), 256);
+	}
+	if (present & GEONN_COLUMN_IDENTITY)
+	{
+		columns->identity = (int32_t *) (base + offset);
+		offset += geonn_align(rows * sizeof(int32_t), 256);
+	}
+	return geonn_align(offset, 4096);
+}
+
+#endif							/* GEONN_BATCH_LAYOUT_H */

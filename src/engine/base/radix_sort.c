@@ -1,0 +1,182 @@
+/*
+ * radix_sort.c
+ *		Radix sort on all threads.
+ *
+ * Digit by digit, from the lowest.  The rows are cut into pieces; for each
+ * digit every piece counts its rows by the digit's value, the counts become
+ * the places where each piece's rows of each value go, and every piece moves
+ * its rows there.  A digit that is the same in all keys is left out: points
+ * of one city differ in few.
+ *
+ * Pieces are bounded, and so is the number that the threads do at a time: in
+ * between others have the threads, and a cancelled sort ends.
+ */
+#include "engine/base/radix_sort.h"
+
+#include <stdlib.h>
+
+#include "engine/base/thread_pool.h"
+
+#define DIGIT_BITS 12
+#define DIGITS ((size_t) 1 << DIGIT_BITS)
+
+/* rows of a piece at least, so that counting costs little beside moving */
+#define PIECE_ROWS_MIN ((size_t) 1 << 15)
+
+/* and at most, some 10 ms for a thread */
+#define PIECE_ROWS_MAX ((size_t) 1 << 20)
+
+/* a few pieces for each thread make up for threads that the system slows down */
+#define PIECES_PER_THREAD 2
+
+struct pass
+{
+	struct radix_sort *sort;
+	size_t		pieces;
+	size_t		turn;			/* pieces at a time */
+	size_t		piece_rows;
+	unsigned	shift;
+	size_t	   *counts;			/* [pieces][DIGITS] */
+	uint64_t   *varying;		/* [pieces] bits that differ from the first key's */
+};
+
+static size_t
+piece_end(const struct pass *pass, size_t number)
+{
+	size_t		end = (number + 1) * pass->piece_rows;
+
+	return end < pass->sort->count ? end : pass->sort->count;
+}
+
+static void
+find_varying(void *context, size_t number)
+{
+	struct pass *pass = context;
+	const uint64_t *key = pass->sort->key;
+	size_t		end = piece_end(pass, number);
+	uint64_t	varying = 0;
+
+	for (size_t i = number * pass->piece_rows; i < end; i++)
+		varying |= key[i] ^ key[0];
+	pass->varying[number] = varying;
+}
+
+static void
+count_digits(void *context, size_t number)
+{
+	struct pass *pass = context;
+	const uint64_t *key = pass->sort->key;
+	size_t		end = piece_end(pass, number);
+	size_t	   *counts = pass->counts + number * DIGITS;
+
+	for (size_t i = 0; i < DIGITS; i++)
+		counts[i] = 0;
+	for (size_t i = number * pass->piece_rows; i < end; i++)
+		counts[key[i] >> pass->shift & (DIGITS - 1)]++;
+}
+
+static void
+move_rows(void *context, size_t number)
+{
+	struct pass *pass = context;
+	const struct radix_sort *sort = pass->sort;
+	size_t		end = piece_end(pass, number);
+	size_t	   *places = pass->counts + number * DIGITS;
+
+	for (size_t i = number * pass->piece_rows; i < end; i++)
+	{
+		size_t		place = places[sort->key[i] >> pass->shift & (DIGITS - 1)]++;
+
+		sort->room_key[place] = sort->key[i];
+		sort->room_value[place] = sort->value[i];
+	}
+}
+
+/*
+ * From how many rows a piece has of each digit to where the first of them goes.
+ */
+static void
+place_pieces(struct pass *pass)
+{
+	size_t		place = 0;
+
+	for (size_t digit = 0; digit < DIGITS; digit++)
+		for (size_t piece = 0; piece < pass->pieces; piece++)
+		{
+			size_t		count = pass->counts[piece * DIGITS + digit];
+
+			pass->counts[piece * DIGITS + digit] = place;
+			place += count;
+		}
+}
+
+static void
+swap_rooms(struct radix_sort *sort)
+{
+	uint64_t   *key = sort->key;
+	uint32_t   *value = sort->value;
+
+	sort->key = sort->room_key;
+	sort->value = sort->room_value;
+	sort->room_key = key;
+	sort->room_value = value;
+}
+
+/*
+ * Run a function on all pieces.  False once the sort is cancelled.
+ */
+static bool
+run_pieces(struct pass *pass, thread_pool_piece piece)
+{
+	return thread_pool_run_turns(piece, pass, pass->pieces, pass->turn, pass->sort->cancelled);
+}
+
+/*
+ * Sort by the pass's digit.  False once the sort is cancelled: the rows are as
+ * they were then.
+ */
+static bool
+sort_digit(struct pass *pass)
+{
+	if (!run_pieces(pass, count_digits))
+		return false;
+	place_pieces(pass);
+	if (!run_pieces(pass, move_rows))
+		return false;
+	swap_rooms(pass->sort);
+	return true;
+}
+
+bool
+radix_sort(struct radix_sort *sort, unsigned bits)
+{
+	struct pass pass = {.sort = sort, .turn = PIECES_PER_THREAD * thread_pool_threads()};
+	uint64_t	varying = 0;
+
+	pass.pieces = pass.turn;
+	if (pass.pieces > sort->count / PIECE_ROWS_MIN)
+		pass.pieces = sort->count / PIECE_ROWS_MIN;
+	if (pass.pieces < (sort->count + PIECE_ROWS_MAX - 1) / PIECE_ROWS_MAX)
+		pass.pieces = (sort->count + PIECE_ROWS_MAX - 1) / PIECE_ROWS_MAX;
+	if (pass.pieces < 1)
+		pass.pieces = 1;
+	pass.piece_rows = (sort->count + pass.pieces - 1) / pass.pieces;
+	pass.counts = malloc(pass.pieces * DIGITS * sizeof(*pass.counts));
+	pass.varying = calloc(pass.pieces, sizeof(*pass.varying));
+	if (pass.counts == NULL || pass.varying == NULL)
+	{
+		free(pass.counts);
+		free(pass.varying);
+		return false;
+	}
+
+	run_pieces(&pass, find_varying);
+	for (size_t i = 0; i < pass.pieces; i++)
+		varying |= pass.varying[i];
+	for (; pass.shift < bits; pass.shift += DIGIT_BITS)
+		if ((varying >> pass.shift & (DIGITS - 1)) != 0 && !sort_digit(&pass))
+			break;
+	free(pass.counts);
+	free(pass.varying);
+	return true;
+}

@@ -1,0 +1,259 @@
+/*
+ * calls.c
+ *		The calls that sessions work for, and what they are doing.
+ *
+ * What one watches is a call of a function in SQL, or one execution of its plan
+ * node.  Several sessions may belong to it: those of the process that is called,
+ * and of its parallel workers.  The first of them begins the call, and with the end
+ * of the last one it has ended.  The figures are kept here and not in PostgreSQL's
+ * shared memory for three reasons: geonn need not be preloaded, and without that
+ * there is no shared memory of its own before PostgreSQL 17; all of a call's
+ * processes talk to the engine anyway, batch by batch, so counting costs them no
+ * message but one at the beginning and one at the end; and a connection's end, which
+ * the kernel reports whatever became of the process, is all the cleaning that there
+ * is.  The price is that the figures end with the engine.
+ *
+ * At any moment a call is in one phase, so the times of its phases add up to its
+ * own.  Parts of it (a session that sends or sorts references, a batch) are in
+ * phases, and the call is in the last one that any part is in: while one batch is
+ * searched and another one waits, it searches.  Batches change phases on device
+ * threads, too, a few times each; so a call has a lock for that, which nobody holds
+ * for longer than it takes to read the clock.
+ */
+#include "engine/calls/calls.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "engine/calls/statistics.h"
+
+struct call
+{
+	struct call *next;			/* in the list of those under way */
+	struct geonn_call_status status;	/* but for its phase and devices */
+	struct geonn_statistics sum;	/* but for the times */
+	uint64_t	number;
+	uint32_t	role;
+	int			holders;
+
+	pthread_mutex_t lock;
+
+	/* guarded by lock */
+	uint64_t	devices;		/* bits as in status */
+	uint32_t	parts[GEONN_PHASES];	/* how many are in each; but for the first */
+	int64_t		since_us;		/* that it is in its phase */
+	uint64_t	microseconds[GEONN_PHASES]; /* until then */
+};
+
+static struct call *under_way;
+
+static struct call *
+call_create(const struct geonn_call *message)
+{
+	struct call *call = calloc(1, sizeof(*call));
+
+	if (call == NULL)
+		return NULL;
+	call->status.label = message->label;
+	call->status.pid = message->pid;
+	call->status.expected = message->expected;
+	call->status.started_at = unix_us() - (int64_t) message->microseconds;
+	call->sum.label = message->label;
+	call->sum.calls = 1;
+	call->number = message->number;
+	call->role = message->role;
+	call->microseconds[GEONN_PHASE_REFERENCES] = message->microseconds;
+	call->since_us = now_us();
+	pthread_mutex_init(&call->lock, NULL);
+	call->next = under_way;
+	under_way = call;
+	return call;
+}
+
+struct call *
+calls_join(const struct geonn_call *message)
+{
+	struct call *call = under_way;
+
+	while (call != NULL &&
+		   !(call->status.pid == message->pid && call->number == message->number))
+		call = call->next;
+	if (call == NULL)
+		call = call_create(message);
+	if (call == NULL)
+		return NULL;
+	call->status.sessions++;
+	call->holders++;
+	return call;
+}
+
+int32_t
+call_pid(const struct call *call)
+{
+	return call->status.pid;
+}
+
+uint32_t
+call_role(const struct call *call)
+{
+	return call->role;
+}
+
+/* the lock is held */
+static enum geonn_phase
+present_phase(const struct call *call)
+{
+	int			phase = GEONN_PHASES - 1;
+
+	while (phase > 0 && call->parts[phase] == 0)
+		phase--;
+	return (enum geonn_phase) phase;
+}
+
+/* Count the time since the last change; the lock is held. */
+static void
+take_time(struct call *call)
+{
+	int64_t		now = now_us();
+
+	call->microseconds[present_phase(call)] += (uint64_t) (now - call->since_us);
+	call->since_us = now;
+}
+
+void
+call_move(struct call *call, enum geonn_phase *part, enum geonn_phase next)
+{
+	if (call == NULL || *part == next)
+		return;
+	pthread_mutex_lock(&call->lock);
+	take_time(call);
+	if (*part != GEONN_PHASE_OBSERVATIONS)
+		call->parts[*part]--;
+	if (next != GEONN_PHASE_OBSERVATIONS)
+		call->parts[next]++;
+	*part = next;
+	pthread_mutex_unlock(&call->lock);
+}
+
+void
+call_use_device(struct call *call, int device)
+{
+	if (call == NULL)
+		return;
+	pthread_mutex_lock(&call->lock);
+	call->devices |= UINT64_C(1) << (device < 63 ? device : 63);
+	pthread_mutex_unlock(&call->lock);
+}
+
+void
+call_leave(struct call *call, const struct geonn_finished *finished)
+{
+	struct call **link = &under_way;
+
+	if (call == NULL)
+		return;
+	if (finished == NULL)
+		call->sum.failed = 1;
+	else
+	{
+		call->sum.rows += finished->rows;
+		call->sum.observations_skipped += finished->observations_skipped;
+		call->sum.references_skipped += finished->references_skipped;
+		call->sum.unmatched += finished->unmatched;
+	}
+	if (--call->status.sessions > 0)
+		return;
+	while (*link != call)
+		link = &(*link)->next;
+	*link = call->next;
+	pthread_mutex_lock(&call->lock);
+	take_time(call);
+	memcpy(call->sum.microseconds, call->microseconds, sizeof(call->sum.microseconds));
+	pthread_mutex_unlock(&call->lock);
+	statistics_add(&call->sum);
+}
+
+void
+call_release(struct call *call)
+{
+	if (call == NULL || --call->holders > 0)
+		return;
+	pthread_mutex_destroy(&call->lock);
+	free(call);
+}
+
+void
+call_add_references(struct call *call, uint64_t rows, uint64_t bytes)
+{
+	if (call == NULL)
+		return;
+	call->status.references += rows;
+	call->sum.references += rows;
+	call->sum.bytes += bytes;
+}
+
+void
+call_found_references(struct call *call, uint64_t rows, bool kept)
+{
+	if (call == NULL)
+		return;
+	call->status.references = rows;
+	if (kept)
+		call->sum.kept = 1;
+}
+
+void
+call_add_batch(struct call *call, uint64_t bytes)
+{
+	if (call == NULL)
+		return;
+	call->sum.batches++;
+	call->sum.bytes += bytes;
+}
+
+void
+call_add_answers(struct call *call, uint64_t observations, uint64_t bytes)
+{
+	if (call == NULL)
+		return;
+	call->status.observations += observations;
+	call->sum.observations += observations;
+	call->sum.bytes += bytes;
+}
+
+void
+call_fall_back(struct call *call)
+{
+	if (call != NULL)
+		call->sum.fallbacks++;
+}
+
+void
+call_fail(struct call *call, const char *message)
+{
+	if (call == NULL)
+		return;
+	call->sum.last_error_at = unix_us();
+	strncpy(call->sum.last_error, message, sizeof(call->sum.last_error) - 1);
+}
+
+bool
+calls_write(int file, uint64_t *entries)
+{
+	for (struct call *call = under_way; call != NULL; call = call->next)
+	{
+		struct geonn_call_status status = call->status;
+
+		pthread_mutex_lock(&call->lock);
+		status.phase = present_phase(call);
+		status.devices = call->devices;
+		pthread_mutex_unlock(&call->lock);
+		if (write(file, &status, sizeof(status)) != sizeof(status))
+			return false;
+		(*entries)++;
+	}
+	return true;
+}

@@ -1,0 +1,26 @@
+/*
+ * cells.h
+ *		The references of the CPU's index that share a cell of the curve.
+ */
+#ifndef GEONN_CPU_CELLS_H
+#define GEONN_CPU_CELLS_H
+
+#include "engine/cpu/index.h"
+
+/*
+ * Bring references that are one point next to each other.  The index has its
+ * references' places and vectors, sorted by group and curve; its `start` is
+ * scratch.  Ends early, with places and vectors in some order, once *cancelled
+ * is set.
+ */
+extern void cpu_cells_order(const struct dataset *dataset, struct cpu_index *index,
+							const atomic_bool *cancelled);
+
+/*
+ * Whether reference i of the sorted order is one with the one before: the same
+ * point, and of the same group.
+ */
+extern bool cpu_cells_is_one(const struct dataset *dataset, const struct cpu_index *index,
+							 size_t i);
+
+#endif							/* GEONN_CPU_CELLS_H */

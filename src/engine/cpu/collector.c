@@ -1,0 +1,321 @@
+/*
+ * collector.c
+ *		The candidates of one observation on the CPU, while they are searched.
+ *
+ * Of k neighbours, the k-th smallest squared chord so far gives the limit
+ * (geonn_chord_limit() and geonn_spheroid_limit() prove it), so from time to time
+ * the collected are partitioned there, and those above the limit are dropped.
+ * Of all within a radius just the room's worth is needed, and one more that
+ * tells of the rest: so that is k then, of those after the cutoff.
+ *
+ * What many share one distance, or is so far away on the spheroid that
+ * chords say nothing, chords can't drop.  When there is too much of it, the
+ * distances are computed and decide.  With ties all that share the last
+ * distance are kept, and memory grows with them.
+ */
+#include "engine/cpu/collector.h"
+
+#include <stdlib.h>
+
+#include "common/spheroid.h"
+#include "common/spheroid_distance.h"
+
+#define CAPACITY_MIN 128
+
+/* the limit shrinks anew when this many have come since */
+#define TRIM_AFTER_MIN 16
+
+void
+cpu_collector_begin(struct cpu_collector *collector)
+{
+	const struct question *question = collector->question;
+
+	collector->count = 0;
+	collector->limit = collector->widest;
+	collector->floor = 0.0;
+	collector->wanted = question->neighbours > 0 ? question->neighbours : collector->room + 1;
+	collector->next_trim = collector->wanted;
+
+	/* what is surely nearer than the cutoff has been given */
+	if (collector->cutoff.present && question->neighbours == 0 &&
+		collector->dataset->metric == GEONN_METRIC_SPHERE)
+	{
+		uint32_t	place = collector->cutoff.place;
+		double		chord = geonn_chord_squared(collector->from,
+												geonn_unit_vector(collector->dataset->latitude[place],
+																  collector->dataset->longitude[place]));
+
+		/* geonn_chord_limit(floor) < chord */
+		collector->floor = chord * (1.0 - 0x1p-45) - 0x1p-999;
+	}
+}
+
+static double
+distance_of(const struct cpu_collector *collector, uint32_t place, uint32_t point)
+{
+	const struct dataset *dataset = collector->dataset;
+	struct geonn_vector there = {
+		collector->x[point], collector->y[point], collector->z[point]
+	};
+
+	if (dataset->metric == GEONN_METRIC_SPHEROID)
+		return geonn_spheroid_distance(collector->latitude, collector->longitude,
+									   dataset->latitude[place], dataset->longitude[place]);
+	return geonn_distance_of(collector->from, there);
+}
+
+/*
+ * Fill in the distances that are not known.  References at one point follow
+ * each other, until they have been partitioned.
+ */
+static void
+measure(struct cpu_collector *collector)
+{
+	const struct dataset *dataset = collector->dataset;
+	struct collected *before = NULL;
+
+	for (size_t i = 0; i < collector->count; i++)
+	{
+		struct collected *item = &collector->items[i];
+
+		if (i % 1024 == 0 && cpu_collector_stopped(collector))
+			return;
+		if (item->distance < 0.0)
+		{
+			bool		known = before != NULL && before->point == item->point;
+
+			/* brute force knows only points of one reference */
+			if (!known && before != NULL && dataset->metric == GEONN_METRIC_SPHEROID)
+				known = before->chord == item->chord &&
+					dataset->latitude[before->place] == dataset->latitude[item->place] &&
+					dataset->longitude[before->place] == dataset->longitude[item->place];
+			item->distance = known ? before->distance :
+				distance_of(collector, item->place, item->point);
+		}
+		before = item;
+	}
+}
+
+static bool
+chord_before(const struct collected *a, const struct collected *b)
+{
+	return a->chord < b->chord;
+}
+
+static bool
+distance_before(const struct collected *a, const struct collected *b)
+{
+	return a->distance < b->distance ||
+		(a->distance == b->distance && a->place < b->place);
+}
+
+static void
+swap(struct collected *a, struct collected *b)
+{
+	struct collected item = *a;
+
+	*a = *b;
+	*b = item;
+}
+
+/*
+ * Bring the first `wanted` of the order to the front; the last of them stands
+ * at wanted - 1.  The range that holds it is halved around a median of three,
+ * in three parts, so that equal items do no harm.
+ */
+static inline __attribute__((always_inline)) void
+partition(struct collected *items, size_t count, size_t wanted,
+		  bool (*before) (const struct collected *, const struct collected *))
+{
+	size_t		low = 0;
+	size_t		high = count;	/* past the range */
+
+	while (high - low > 1)
+	{
+		struct collected *a = &items[low];
+		struct collected *b = &items[low + (high - low) / 2];
+		struct collected *c = &items[high - 1];
+		struct collected pivot = before(a, b) ? (before(b, c) ? *b : before(a, c) ? *c : *a) :
+			(before(a, c) ? *a : before(b, c) ? *c : *b);
+		size_t		smaller = low;	/* end of those before the pivot */
+		size_t		larger = high;	/* begin of those after it */
+		size_t		at = low;
+
+		while (at < larger)
+		{
+			if (before(&items[at], &pivot))
+				swap(&items[at++], &items[smaller++]);
+			else if (before(&pivot, &items[at]))
+				swap(&items[at], &items[--larger]);
+			else
+				at++;
+		}
+		if (wanted - 1 < smaller)
+			high = smaller;
+		else if (wanted - 1 >= larger)
+			low = larger;
+		else
+			return;
+	}
+}
+
+/*
+ * Lower the limit, and drop what is above it.
+ */
+static void
+trim_by_chord(struct cpu_collector *collector)
+{
+	double		last;
+	double		limit;
+	size_t		kept = collector->wanted;
+
+	partition(collector->items, collector->count, collector->wanted, chord_before);
+	last = collector->items[collector->wanted - 1].chord;
+	limit = collector->dataset->metric == GEONN_METRIC_SPHEROID ?
+		geonn_spheroid_limit(last) : geonn_chord_limit(last);
+	if (limit < collector->limit)
+		collector->limit = limit;
+	for (size_t i = collector->wanted; i < collector->count; i++)
+		if (collector->items[i].chord <= collector->limit)
+			collector->items[kept++] = collector->items[i];
+	collector->count = kept;
+}
+
+/*
+ * Keep the first `wanted` of the order, and what ties with the last of them.
+ */
+static void
+trim_by_distance(struct cpu_collector *collector)
+{
+	size_t		kept = collector->wanted;
+	double		last;
+
+	measure(collector);
+	partition(collector->items, collector->count, collector->wanted, distance_before);
+	last = collector->items[collector->wanted - 1].distance;
+	if (collector->question->ties && collector->question->neighbours > 0)
+		for (size_t i = collector->wanted; i < collector->count; i++)
+			if (collector->items[i].distance == last)
+				collector->items[kept++] = collector->items[i];
+	collector->count = kept;
+}
+
+/*
+ * Is there too much that chords have not dropped?
+ */
+static bool
+is_crowded(const struct cpu_collector *collector)
+{
+	return collector->count > CAPACITY_MIN && collector->count / 2 > collector->wanted;
+}
+
+static void
+trim(struct cpu_collector *collector)
+{
+	size_t		after;
+
+	trim_by_chord(collector);
+	if (is_crowded(collector))
+		trim_by_distance(collector);
+	after = collector->wanted / 2 > TRIM_AFTER_MIN ? collector->wanted / 2 : TRIM_AFTER_MIN;
+
+	/* each time costs as much as there is */
+	if (after < collector->count / 2)
+		after = collector->count / 2;
+	collector->next_trim = collector->count + after;
+}
+
+static bool
+make_room(struct cpu_collector *collector)
+{
+	size_t		capacity = collector->capacity > 0 ? 2 * collector->capacity : CAPACITY_MIN;
+	struct collected *items = realloc(collector->items, capacity * sizeof(*items));
+
+	if (items == NULL)
+	{
+		collector->short_of_memory = true;
+		return false;
+	}
+	collector->items = items;
+	collector->capacity = capacity;
+	return true;
+}
+
+/*
+ * Whether a reference comes after the cutoff.
+ */
+static bool
+is_after_cutoff(const struct cpu_collector *collector, double distance, uint32_t place)
+{
+	return distance > collector->cutoff.distance ||
+		(distance == collector->cutoff.distance && place > collector->cutoff.place);
+}
+
+void
+cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
+				  const uint32_t *places, size_t count)
+{
+	const struct dataset *dataset = collector->dataset;
+	const struct question *question = collector->question;
+
+	/* without the cutoff, which comes last, k neighbours are known as such */
+	bool		resumed = collector->cutoff.present && question->neighbours == 0;
+	double		distance = resumed ? distance_of(collector, places[0], point) : -1.0;
+	size_t		most = question->ties && question->neighbours > 0 ? SIZE_MAX : collector->wanted;
+	size_t		added = 0;
+
+	for (size_t i = 0; i < count && added < most; i++)
+	{
+		uint32_t	place = places[i];
+
+		if (dataset->identity != NULL && dataset->identity[place] == collector->identity)
+			continue;
+		if (resumed && !is_after_cutoff(collector, distance, place))
+			continue;
+		if (collector->count == collector->capacity && !make_room(collector))
+			return;
+		collector->items[collector->count++] = (struct collected) {
+			.chord = chord,
+			.distance = distance,
+			.place = place,
+			.point = point
+		};
+		added++;
+	}
+	if (collector->count >= collector->next_trim)
+		trim(collector);
+}
+
+size_t
+cpu_collector_end(struct cpu_collector *collector)
+{
+	if (collector->count > collector->wanted)
+		trim_by_chord(collector);
+	measure(collector);
+	if (collector->count > collector->chosen_capacity)
+	{
+		struct candidate *chosen = realloc(collector->chosen,
+										   collector->capacity * sizeof(*chosen));
+
+		if (chosen == NULL)
+		{
+			collector->short_of_memory = true;
+			return 0;
+		}
+		collector->chosen = chosen;
+		collector->chosen_capacity = collector->capacity;
+	}
+	for (size_t i = 0; i < collector->count; i++)
+		collector->chosen[i] = (struct candidate) {
+			collector->items[i].distance, collector->items[i].place
+		};
+	return candidates_choose(collector->chosen, collector->count, collector->question,
+							 &collector->cutoff);
+}
+
+void
+cpu_collector_free(struct cpu_collector *collector)
+{
+	free(collector->items);
+	free(collector->chosen);
+}

@@ -1,0 +1,51 @@
+/*
+ * curve.h
+ *		space_curve.h's codes, quickly: for blocks of vectors, by a table.
+ */
+#ifndef GEONN_CPU_CURVE_H
+#define GEONN_CPU_CURVE_H
+
+#include <stdint.h>
+
+/* halvings that one look-up covers */
+#define CPU_CURVE_STEP 4
+
+/* halvings of references' codes, to some 4 cm, and of observations' keys, to 150 m */
+#define CPU_CURVE_LEVELS 28
+#define CPU_CURVE_KEY_LEVELS 16
+
+/* bits of a code with these levels; the face takes three */
+#define CPU_CURVE_BITS(levels) (3 + 2 * (levels))
+
+/*
+ * What a step does: [how the curve lies][bits of column and row] gives bits of
+ * the code and, above them, how the curve lies in that cell.
+ */
+extern uint16_t cpu_curve_table[4][1 << 2 * CPU_CURVE_STEP];
+
+/* Fill in the table; once, before any thread asks for a code. */
+extern void cpu_curve_initialize(void);
+
+/*
+ * A point of the curve from its face and the first bits of its column and row
+ * on it, `levels` of them, a multiple of CPU_CURVE_STEP.
+ */
+static inline uint64_t
+cpu_curve_code(uint32_t face, uint32_t column, uint32_t row, int levels)
+{
+	const uint32_t mask = (1u << CPU_CURVE_STEP) - 1;
+	uint64_t	code = face;
+	uint32_t	state = 0;
+
+	for (int shift = levels - CPU_CURVE_STEP; shift >= 0; shift -= CPU_CURVE_STEP)
+	{
+		uint32_t	cell = (column >> shift & mask) << CPU_CURVE_STEP | (row >> shift & mask);
+		uint32_t	entry = cpu_curve_table[state][cell];
+
+		code = code << (2 * CPU_CURVE_STEP) | (entry & 0xFF);
+		state = entry >> 8;
+	}
+	return code;
+}
+
+#endif							/* GEONN_CPU_CURVE_H */

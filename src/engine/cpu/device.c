@@ -1,0 +1,242 @@
+/*
+ * device.c
+ *		The CPU as a device: all cores share one search at a time.
+ *
+ * A search is worked on in turns of some 50 ms.  A turn covers as many
+ * observations as its time and the batch's room allow, cut into pieces that the
+ * thread pool's threads take one by one; then the search goes back to its
+ * session's queue unless it is done, so that several sessions advance side by
+ * side and no thread is ever shared by two searches.  What a turn can do is learnt
+ * from those before it on the same dataset; where that was too much, each thread
+ * ends the turn with the observation that it is at.
+ *
+ *	cpu/turn.c			what a turn is; cpu/turn_nearest.c and cpu/turn_pairs.c
+ *	cpu/index.c			the index, built with radix_sort.c, cpu/cells.c and cpu/curve.c
+ *	cpu/collector.c		one observation's candidates
+ *	cpu/path.c			the hot loops' versions for kinds of processors:
+ *						cpu/brute.c, cpu/nearest.c, cpu/neighbours.c, cpu/vectors.c
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <sys/sysinfo.h>
+
+#include "engine/base/host.h"
+#include "engine/base/memory_block.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/curve.h"
+#include "engine/cpu/turn.h"
+
+/* references that one piece of preparation converts; a whole number of tiles */
+#define PREPARE_PIECE ((size_t) 1 << 14)
+
+struct cpu_device
+{
+	struct search *search;		/* under way */
+	struct cpu_turn_room room;
+};
+
+/* the processor's own name for itself */
+static void
+read_processor_name(char *name, size_t size)
+{
+	FILE	   *file = fopen("/proc/cpuinfo", "r");
+	char		line[256];
+
+	snprintf(name, size, "CPU");
+	if (file == NULL)
+		return;
+	while (fgets(line, sizeof(line), file) != NULL)
+	{
+		char	   *colon = strchr(line, ':');
+
+		if (strncmp(line, "model name", 10) == 0 && colon != NULL)
+		{
+			colon[strcspn(colon, "\n")] = '\0';
+			snprintf(name, size, "%s", colon + 1 + (colon[1] == ' '));
+			break;
+		}
+	}
+	fclose(file);
+}
+
+static bool
+cpu_device_probe(struct device *device, struct failure *failure)
+{
+	/* there is one CPU, and without it the engine would be of no use */
+	static struct cpu_device cpu;
+	struct sysinfo system;
+
+	(void) failure;
+	device->private_data = &cpu;
+	device->lanes = 1;
+	read_processor_name(device->name, sizeof(device->name));
+	cpu_curve_initialize();
+	if (sysinfo(&system) == 0)
+		device->memory_total = (uint64_t) system.totalram * system.mem_unit;
+	thread_pool_lower_priority();
+	return true;
+}
+
+static uint64_t
+cpu_device_memory_free(struct device *device)
+{
+	uint64_t	free_bytes = host_memory_free();
+
+	(void) device;
+	return free_bytes < UINT64_MAX ? free_bytes : 0;
+}
+
+struct preparation
+{
+	const struct cpu_references *references;
+	const struct dataset *dataset;
+	const atomic_bool *cancelled;
+};
+
+static void
+prepare_piece(void *context, size_t number)
+{
+	struct preparation *preparation = context;
+	const struct cpu_references *references = preparation->references;
+	const struct dataset *dataset = preparation->dataset;
+	size_t		first = number * PREPARE_PIECE;
+	size_t		end = first + PREPARE_PIECE;
+
+	if (atomic_load_explicit(preparation->cancelled, memory_order_relaxed))
+		return;
+	if (end > references->padded)
+		end = references->padded;
+	cpu_path->vectors(dataset->metric, dataset->latitude + first, dataset->longitude + first,
+					  (end < references->count ? end : references->count) - first,
+					  references->x + first, references->y + first, references->z + first);
+
+	/* the last piece has the last reference */
+	for (size_t i = references->count; i < end; i++)
+	{
+		references->x[i] = references->x[references->count - 1];
+		references->y[i] = references->y[references->count - 1];
+		references->z[i] = references->z[references->count - 1];
+	}
+}
+
+/*
+ * What brute force needs: the references' vectors in their order.
+ */
+static bool
+build_references(struct cpu_built *built, struct dataset *dataset,
+				 const atomic_bool *cancelled, struct failure *failure)
+{
+	struct cpu_references *references = &built->references;
+	struct preparation preparation = {references, dataset, cancelled};
+	size_t		padded = geonn_align(dataset->count, CPU_BRUTE_TILE);
+
+	built->references_bytes = 3 * padded * sizeof(double);
+	references->count = dataset->count;
+	references->padded = padded;
+	references->x = memory_block_allocate(built->references_bytes, failure, "%zu references",
+										  dataset->count);
+	if (references->x == NULL)
+		return false;
+	references->y = references->x + padded;
+	references->z = references->y + padded;
+	thread_pool_run(prepare_piece, &preparation,
+					(padded + PREPARE_PIECE - 1) / PREPARE_PIECE);
+	if (!atomic_load(cancelled))
+	{
+		atomic_fetch_add(&dataset->built_bytes, built->references_bytes);
+		return true;
+	}
+	memory_block_release(references->x, built->references_bytes);
+	references->x = NULL;
+	return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+}
+
+static bool
+cpu_device_build(struct device *device, const struct search *search, struct failure *failure)
+{
+	struct dataset *dataset = search->dataset;
+	struct cpu_built *built = dataset->built[device->number];
+
+	if (built == NULL)
+	{
+		built = calloc(1, sizeof(*built));
+		if (built == NULL)
+			return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
+		dataset->built[device->number] = built;
+	}
+	if (search->question.algorithm == GEONN_ALGORITHM_BRUTE)
+		return built->references.x != NULL ||
+			build_references(built, dataset, search->cancelled, failure);
+	if (built->index == NULL)
+	{
+		built->index = cpu_index_build(dataset, search->cancelled, failure);
+		if (built->index != NULL)
+			atomic_fetch_add(&dataset->built_bytes,
+							 built->index->bytes + built->index->box_bytes);
+	}
+	return built->index != NULL;
+}
+
+static void
+cpu_device_discard(struct device *device, void *opaque)
+{
+	struct cpu_built *built = opaque;
+
+	(void) device;
+	cpu_index_free(built->index);
+	memory_block_release(built->references.x, built->references_bytes);
+	free(built);
+}
+
+static void
+cpu_device_start(struct device *device, struct search *search)
+{
+	struct cpu_device *cpu = device->private_data;
+
+	cpu->search = search;
+}
+
+static enum device_progress
+cpu_device_advance(struct device *device, struct search **ended)
+{
+	struct cpu_device *cpu = device->private_data;
+	struct search *search = cpu->search;
+	struct cpu_built *built;
+	bool		goes_on;
+
+	if (search == NULL)
+		return DEVICE_IDLE;
+	*ended = search;
+	cpu->search = NULL;
+
+	built = search->dataset->built[device->number];
+	goes_on = cpu_turn_is_nearest(search) ? cpu_turn_nearest(search, built, &cpu->room) :
+		cpu_turn_pairs(search, built);
+	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
+}
+
+static void
+cpu_device_close(struct device *device)
+{
+	struct cpu_device *cpu = device->private_data;
+
+	thread_pool_close();
+	memory_block_release(cpu->room.memory, cpu->room.bytes);
+}
+
+const struct device_operations cpu_device_operations = {
+	.kind = GEONN_KIND_CPU,
+	.threads = thread_pool_threads,
+	.probe = cpu_device_probe,
+	.memory_free = cpu_device_memory_free,
+	.build = cpu_device_build,
+	.discard = cpu_device_discard,
+	.start = cpu_device_start,
+	.advance = cpu_device_advance,
+	.close = cpu_device_close
+};

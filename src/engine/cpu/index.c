@@ -1,0 +1,460 @@
+/*
+ * index.c
+ *		The index of a dataset on the CPU: how it is built.
+ *
+ * Phases, each cut into pieces for the thread pool:
+ *
+ *	1. The place of each reference on the curve, and the sort by it, and with
+ *	   groups another sort by these.  Both are stable, so what is equal stays
+ *	   in the order of the dataset.
+ *	2. The vectors, in the sorted order, and within each cell of the curve the
+ *	   order in which references that are one point are neighbours (cpu/cells.c).
+ *	3. These become one position.  Most datasets have none; then the sorted
+ *	   order is that of positions.
+ *	4. Boxes, leaves first, then level by level.
+ *
+ * When the search is cancelled, a phase ends early, or with a digit of its sort.
+ *
+ * The keys of the sort lie where the vectors come to lie, so that building
+ * takes no memory beside the index, whose blocks are two: positions and
+ * references, sized before it is known how many positions there are, and
+ * boxes.  Pages that are never touched cost nothing.
+ */
+#include "engine/cpu/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/memory_block.h"
+#include "engine/base/radix_sort.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/cells.h"
+#include "engine/cpu/curve.h"
+#include "engine/cpu/vectors.h"
+
+/* references, or positions, that one piece of the work covers */
+#define PIECE_ROWS ((size_t) 1 << 14)
+
+struct building
+{
+	const struct dataset *dataset;
+	const atomic_bool *cancelled;
+	struct cpu_index *index;
+	struct radix_sort sort;
+	size_t	   *merged;			/* [pieces] references that are one with the one before */
+	int			level;			/* of the boxes that are made */
+};
+
+static bool
+is_cancelled(const struct building *building)
+{
+	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
+}
+
+static size_t
+pieces_of(size_t rows)
+{
+	return (rows + PIECE_ROWS - 1) / PIECE_ROWS;
+}
+
+static size_t
+piece_end(size_t number, size_t rows)
+{
+	size_t		end = (number + 1) * PIECE_ROWS;
+
+	return end < rows ? end : rows;
+}
+
+static void
+make_keys(void *context, size_t number)
+{
+	struct building *building = context;
+	const struct dataset *dataset = building->dataset;
+	size_t		end = piece_end(number, dataset->count);
+	double		x[CPU_VECTORS_BLOCK];
+	double		y[CPU_VECTORS_BLOCK];
+	double		z[CPU_VECTORS_BLOCK];
+
+	if (is_cancelled(building))
+		return;
+	for (size_t first = number * PIECE_ROWS; first < end; first += CPU_VECTORS_BLOCK)
+	{
+		size_t		rows = end - first < CPU_VECTORS_BLOCK ? end - first : CPU_VECTORS_BLOCK;
+
+		cpu_path->vectors(dataset->metric, dataset->latitude + first,
+						  dataset->longitude + first, rows, x, y, z);
+		cpu_path->curve_codes(x, y, z, rows, CPU_CURVE_LEVELS, building->sort.key + first);
+		for (size_t i = first; i < first + rows; i++)
+			building->sort.value[i] = (uint32_t) i;
+	}
+}
+
+static void
+make_group_keys(void *context, size_t number)
+{
+	struct building *building = context;
+	const struct radix_sort *sort = &building->sort;
+	size_t		end = piece_end(number, sort->count);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		sort->key[i] = (uint32_t) building->dataset->group[sort->value[i]] ^ UINT32_C(0x80000000);
+}
+
+static void
+copy_places(void *context, size_t number)
+{
+	struct building *building = context;
+	size_t		first = number * PIECE_ROWS;
+	size_t		end = piece_end(number, building->sort.count);
+
+	memcpy(building->index->place + first, building->sort.value + first,
+		   (end - first) * sizeof(uint32_t));
+}
+
+/*
+ * Phase 1.  What is sorted lies in the columns of vectors.  False where memory
+ * is short.
+ */
+static bool
+sort_references(struct building *building)
+{
+	struct cpu_index *index = building->index;
+	size_t		count = building->dataset->count;
+
+	building->sort = (struct radix_sort) {
+		.count = count,
+		.cancelled = building->cancelled,
+		.key = (uint64_t *) index->x,
+		.room_key = (uint64_t *) index->y,
+		.value = index->place,
+		.room_value = (uint32_t *) index->z
+	};
+	thread_pool_run(make_keys, building, pieces_of(count));
+	if (!radix_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS)))
+		return false;
+	if (building->dataset->group != NULL && !is_cancelled(building))
+	{
+		thread_pool_run(make_group_keys, building, pieces_of(count));
+		if (!radix_sort(&building->sort, 32))
+			return false;
+	}
+	if (building->sort.value != index->place)
+		thread_pool_run(copy_places, building, pieces_of(count));
+	return true;
+}
+
+static void
+make_vectors(void *context, size_t number)
+{
+	struct building *building = context;
+	const struct dataset *dataset = building->dataset;
+	struct cpu_index *index = building->index;
+	size_t		end = piece_end(number, dataset->count);
+	double		latitude[CPU_VECTORS_BLOCK];
+	double		longitude[CPU_VECTORS_BLOCK];
+
+	if (is_cancelled(building))
+		return;
+	for (size_t first = number * PIECE_ROWS; first < end; first += CPU_VECTORS_BLOCK)
+	{
+		size_t		rows = end - first < CPU_VECTORS_BLOCK ? end - first : CPU_VECTORS_BLOCK;
+
+		for (size_t i = 0; i < rows; i++)
+		{
+			latitude[i] = dataset->latitude[index->place[first + i]];
+			longitude[i] = dataset->longitude[index->place[first + i]];
+		}
+		cpu_path->vectors(dataset->metric, latitude, longitude, rows, index->x + first,
+						  index->y + first, index->z + first);
+	}
+}
+
+static void
+count_merged(void *context, size_t number)
+{
+	struct building *building = context;
+	size_t		end = piece_end(number, building->dataset->count);
+	size_t		merged = 0;
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	{
+		building->index->start[i] = (uint32_t) i;
+		merged += cpu_cells_is_one(building->dataset, building->index, i);
+	}
+	building->merged[number] = merged;
+}
+
+/*
+ * Phase 3.  Returns the number of positions, or 0 where memory is short.  The
+ * vectors move towards the front, over those of references that have been
+ * dealt with, all but the last, so one thread does it.
+ */
+static uint32_t
+merge_references(struct building *building)
+{
+	struct cpu_index *index = building->index;
+	size_t		count = building->dataset->count;
+	size_t		pieces = pieces_of(count);
+	size_t		merged = 0;
+	uint32_t	positions = 0;
+
+	building->merged = calloc(pieces, sizeof(*building->merged));
+	if (building->merged == NULL)
+		return 0;
+	thread_pool_run(count_merged, building, pieces);
+	for (size_t i = 0; i < pieces; i++)
+		merged += building->merged[i];
+	free(building->merged);
+	if (merged == 0)
+		positions = (uint32_t) count;
+	else
+	{
+		bool		next_merged = false;
+
+		for (size_t i = 0; i < count; i++)
+		{
+			double		vector[3] = {index->x[i], index->y[i], index->z[i]};
+			bool		is_one = next_merged;
+
+			/* looks at i, which may be overwritten now */
+			next_merged = i + 1 < count && cpu_cells_is_one(building->dataset, index, i + 1);
+			if (is_one)
+				continue;
+			index->x[positions] = vector[0];
+			index->y[positions] = vector[1];
+			index->z[positions] = vector[2];
+			index->start[positions] = (uint32_t) i;
+			positions++;
+		}
+	}
+	index->start[positions] = (uint32_t) count;
+	for (size_t i = positions; i % INDEX_WIDTH != 0; i++)
+	{
+		index->x[i] = index->x[positions - 1];
+		index->y[i] = index->y[positions - 1];
+		index->z[i] = index->z[positions - 1];
+	}
+	return positions;
+}
+
+/*
+ * One node of the leaves' level.
+ */
+static void
+make_leaf(const struct building *building, uint32_t node)
+{
+	const struct cpu_index *index = building->index;
+	const double *columns[3] = {index->x, index->y, index->z};
+	size_t		first = (size_t) node * INDEX_WIDTH;
+	struct geonn_vector begin = {index->x[first], index->y[first], index->z[first]};
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		const double *column = columns[axis] + first;
+		double		low = column[0];
+		double		high = column[0];
+
+		for (int i = 1; i < INDEX_WIDTH; i++)
+		{
+			low = column[i] < low ? column[i] : low;
+			high = column[i] > high ? column[i] : high;
+		}
+		index->low[axis][node] = low;
+		index->high[axis][node] = high;
+	}
+	if (index->low_group != NULL)
+	{
+		size_t		last = first + INDEX_WIDTH - 1;
+
+		if (last >= index->shape.positions)
+			last = index->shape.positions - 1;
+		index->low_group[node] = building->dataset->group[index->place[index->start[first]]];
+		index->high_group[node] = building->dataset->group[index->place[index->start[last]]];
+	}
+	cpu_path->curve_codes(&begin.x, &begin.y, &begin.z, 1, CPU_CURVE_LEVELS,
+						  &index->leaf_code[node]);
+}
+
+/*
+ * One node of a level above; its children are a range of the level below.
+ */
+static void
+make_node(const struct building *building, uint32_t number)
+{
+	const struct cpu_index *index = building->index;
+	const struct index_shape *shape = &index->shape;
+	int			level = building->level;
+	uint32_t	node = shape->first[level] + number;
+	uint32_t	child = shape->first[level - 1] + number * INDEX_WIDTH;
+	uint32_t	end = shape->first[level - 1] + shape->nodes[level - 1];
+
+	if (end - child > INDEX_WIDTH)
+		end = child + INDEX_WIDTH;
+	for (int axis = 0; axis < 3; axis++)
+	{
+		double		low = INFINITY;
+		double		high = -INFINITY;
+
+		for (uint32_t i = child; i < end; i++)
+		{
+			low = index->low[axis][i] < low ? index->low[axis][i] : low;
+			high = index->high[axis][i] > high ? index->high[axis][i] : high;
+		}
+		index->low[axis][node] = low;
+		index->high[axis][node] = high;
+	}
+	if (index->low_group != NULL)
+	{
+		index->low_group[node] = index->low_group[child];
+		index->high_group[node] = index->high_group[end - 1];
+	}
+}
+
+static void
+make_boxes(void *context, size_t number)
+{
+	struct building *building = context;
+	size_t		end = piece_end(number, building->index->shape.nodes[building->level]);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		if (building->level == 0)
+			make_leaf(building, (uint32_t) i);
+		else
+			make_node(building, (uint32_t) i);
+}
+
+/*
+ * A column of this many bytes of a block that is laid out, from address base.
+ */
+static void *
+take_column(uintptr_t base, size_t *offset, size_t bytes)
+{
+	uintptr_t	column = base + *offset;
+
+	*offset += geonn_align(bytes, 64);
+	return (void *) column;
+}
+
+static bool
+place_positions(struct cpu_index *index, struct failure *failure)
+{
+	size_t		padded = geonn_align(index->references, INDEX_WIDTH);
+
+	for (;;)
+	{
+		uintptr_t	base = (uintptr_t) index->memory;
+		size_t		offset = 0;
+
+		index->x = take_column(base, &offset, padded * sizeof(double));
+		index->y = take_column(base, &offset, padded * sizeof(double));
+		index->z = take_column(base, &offset, padded * sizeof(double));
+		index->start = take_column(base, &offset, (padded + 1) * sizeof(uint32_t));
+		index->place = take_column(base, &offset, padded * sizeof(uint32_t));
+		if (index->memory != NULL)
+			return true;
+		index->bytes = offset;
+		index->memory = memory_block_allocate(offset, failure, "the index of %zu references",
+											  index->references);
+		if (index->memory == NULL)
+			return false;
+	}
+}
+
+static bool
+place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
+{
+	/* a search looks at INDEX_WIDTH nodes at a time, wherever it begins */
+	size_t		padded = (size_t) index->shape.all_nodes + INDEX_WIDTH;
+
+	for (;;)
+	{
+		uintptr_t	base = (uintptr_t) index->box_memory;
+		size_t		offset = 0;
+
+		for (int axis = 0; axis < 3; axis++)
+		{
+			index->low[axis] = take_column(base, &offset, padded * sizeof(double));
+			index->high[axis] = take_column(base, &offset, padded * sizeof(double));
+		}
+		if (groups)
+		{
+			index->low_group = take_column(base, &offset, padded * sizeof(int32_t));
+			index->high_group = take_column(base, &offset, padded * sizeof(int32_t));
+		}
+		index->leaf_code = take_column(base, &offset, index->shape.nodes[0] * sizeof(uint64_t));
+		if (index->box_memory != NULL)
+			return true;
+		index->box_bytes = offset;
+		index->box_memory = memory_block_allocate(offset, failure, "the index of %zu references",
+												  index->references);
+		if (index->box_memory == NULL)
+			return false;
+	}
+}
+
+/*
+ * Phases 1 to 3: returns the number of positions, or 0 where memory is short or
+ * the search was cancelled.
+ */
+static uint32_t
+make_positions(struct building *building)
+{
+	if (!sort_references(building) || is_cancelled(building))
+		return 0;
+	thread_pool_run(make_vectors, building, pieces_of(building->dataset->count));
+	if (!is_cancelled(building))
+		cpu_cells_order(building->dataset, building->index, building->cancelled);
+	return is_cancelled(building) ? 0 : merge_references(building);
+}
+
+struct cpu_index *
+cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
+				struct failure *failure)
+{
+	struct cpu_index *index = calloc(1, sizeof(*index));
+	struct building building = {.dataset = dataset, .cancelled = cancelled, .index = index};
+	uint32_t	positions = 0;
+	bool		stopped;
+
+	if (index != NULL)
+	{
+		index->references = dataset->count;
+		if (!place_positions(index, failure))
+		{
+			free(index);
+			return NULL;
+		}
+		positions = make_positions(&building);
+	}
+	stopped = is_cancelled(&building);
+	if (stopped || positions == 0)
+	{
+		if (stopped)
+			fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+		else
+			fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
+				 dataset->count);
+		cpu_index_free(index);
+		return NULL;
+	}
+	index->shape = index_shape_of(positions);
+	if (!place_boxes(index, dataset->group != NULL, failure))
+	{
+		cpu_index_free(index);
+		return NULL;
+	}
+	for (; building.level < index->shape.levels; building.level++)
+		thread_pool_run(make_boxes, &building,
+						pieces_of(index->shape.nodes[building.level]));
+	return index;
+}
+
+void
+cpu_index_free(struct cpu_index *index)
+{
+	if (index == NULL)
+		return;
+	memory_block_release(index->memory, index->bytes);
+	memory_block_release(index->box_memory, index->box_bytes);
+	free(index);
+}

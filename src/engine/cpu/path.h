@@ -1,0 +1,91 @@
+/*
+ * path.h
+ *		The CPU device's hot loops, in a version for each kind of processor.
+ *
+ * The loops are plain C, and their sources are compiled several times: once
+ * for any processor, the portable path, and on x86-64 once more for each level
+ * of vector instructions (the Makefile's CPU_PATH_SOURCES and flags).  In such a
+ * source, CPU_PATH_NAME(name) becomes the name with the path's; a table of what
+ * each path has is chosen when the engine starts.  All paths give the same
+ * bytes: what they decide, geodesy.h decides.
+ */
+#ifndef GEONN_CPU_PATH_H
+#define GEONN_CPU_PATH_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/geodesy.h"
+#include "common/protocol.h"
+#include "engine/base/atomics.h"
+#include "engine/base/failure.h"
+
+#ifndef CPU_PATH
+#define CPU_PATH portable
+#endif
+
+#define CPU_PATH_JOIN(name, path) name##_##path
+#define CPU_PATH_EXPAND(name, path) CPU_PATH_JOIN(name, path)
+#define CPU_PATH_NAME(name) CPU_PATH_EXPAND(name, CPU_PATH)
+
+struct cpu_brute_nearest;
+struct cpu_nearest_piece;
+struct cpu_references;
+struct cpu_index;
+struct cpu_collector;
+
+struct cpu_path
+{
+	const char *name;
+
+	/* cpu/vectors.h */
+	void		(*vectors) (enum geonn_metric metric, const double *latitude,
+							const double *longitude, size_t count,
+							double *x, double *y, double *z);
+	void		(*curve_codes) (const double *x, const double *y, const double *z,
+								size_t count, int levels, uint64_t *code);
+	bool		(*valid) (const double *latitude, const double *longitude, size_t count);
+
+	/* cpu/brute.h */
+	void		(*brute_nearest) (const struct cpu_references *references,
+								  const struct geonn_vector *from, size_t observations,
+								  uint32_t *place, double *distance,
+								  const atomic_bool *cancelled);
+	void		(*brute_collect) (const struct cpu_references *references,
+								  struct cpu_collector *collector);
+
+	/* cpu/nearest.h */
+	void		(*index_nearest) (struct cpu_nearest_piece *piece);
+
+	/* cpu/neighbours.h */
+	void		(*index_collect) (const struct cpu_index *index,
+								  struct cpu_collector *collector);
+};
+
+/*
+ * Choose a path: "portable", "avx2" or "avx512", or, with NULL, the best that
+ * the processor has.  False, with the failure, where this build has no such
+ * path or the processor lacks it.  Before any thread.
+ */
+extern bool cpu_path_choose(const char *name, struct failure *failure);
+
+/* the chosen path */
+extern const struct cpu_path *cpu_path;
+
+/*
+ * |u - v|^2 from the differences, for filters: a sum that geonn_chord_limit()
+ * allows, as it allows any, in the quickest way that the processor has.
+ */
+static inline __attribute__((always_inline)) double
+cpu_filter_chord(double dx, double dy, double dz)
+{
+#ifdef __FMA__
+	return fma(dz, dz, fma(dy, dy, dx * dx));
+#else
+	return dx * dx + dy * dy + dz * dz;
+#endif
+}
+
+#endif							/* GEONN_CPU_PATH_H */

@@ -1,0 +1,24 @@
+/*
+ * path_version.c
+ *		What this version of the CPU's hot loops has.
+ */
+#include "engine/cpu/path_version.h"
+
+#include "engine/cpu/brute.h"
+#include "engine/cpu/nearest.h"
+#include "engine/cpu/neighbours.h"
+#include "engine/cpu/vectors.h"
+
+#define QUOTE_EXPANDED(name) #name
+#define QUOTE(name) QUOTE_EXPANDED(name)
+
+const struct cpu_path CPU_PATH_NAME(cpu_path) = {
+	.name = QUOTE(CPU_PATH),
+	.vectors = CPU_PATH_NAME(cpu_vectors),
+	.curve_codes = CPU_PATH_NAME(cpu_curve_codes),
+	.valid = CPU_PATH_NAME(cpu_valid),
+	.brute_nearest = CPU_PATH_NAME(cpu_brute_nearest),
+	.brute_collect = CPU_PATH_NAME(cpu_brute_collect),
+	.index_nearest = CPU_PATH_NAME(cpu_index_nearest),
+	.index_collect = CPU_PATH_NAME(cpu_index_collect)
+};

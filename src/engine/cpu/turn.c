@@ -1,0 +1,31 @@
+/*
+ * turn.c
+ *		A turn of a search on the CPU: what all turns share.
+ */
+#include "engine/cpu/turn.h"
+
+#include <string.h>
+
+bool
+cpu_turn_is_nearest(const struct search *search)
+{
+	return search->question.neighbours == 1 && !search->question.ties &&
+		!search->cutoff.present && search->dataset->metric == GEONN_METRIC_SPHERE &&
+		search->dataset->columns == 0;
+}
+
+void
+cpu_turn_account(struct search *search, uint32_t rows, const uint32_t *counts, uint32_t pairs)
+{
+	if (counts != NULL)
+		memcpy(search->columns.count + search->first + search->answered, counts,
+			   rows * sizeof(*counts));
+	search_account(search, rows, pairs, counts == NULL);
+}
+
+void
+cpu_turn_out_of_range(struct search *search)
+{
+	search->failed = true;
+	fail(&search->failure, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range");
+}

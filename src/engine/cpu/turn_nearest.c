@@ -1,0 +1,445 @@
+/*
+ * turn_nearest.c
+ *		A turn that finds the nearest reference of each observation.
+ *
+ * By index, the observations of a turn are sorted along the curve, so that
+ * neighbours go through the index together, whatever order they came in; the
+ * more a turn takes, the closer they are.  The answers go to the observations'
+ * rows.  By brute force they are taken as they come.
+ *
+ * Answers are written where the batch's pairs come to stand, as if every
+ * observation had one.  With max_distance some have none, and what is there is
+ * packed in the order of rows.
+ *
+ * A turn whose time is over leaves some observations unanswered, which may be
+ * any of those that it took.  They are marked in the batch, in the column of
+ * distances; the search's next turns take them and no others, and when all are
+ * answered, they count.  So nothing that was found is lost, and all that is
+ * kept of a search between its turns, as its device_state, is how many observations
+ * are under way.
+ * The batch is shared with another process; one that writes there meanwhile
+ * spoils its own answers and nothing else.
+ */
+#include "engine/cpu/turn.h"
+
+#include "engine/base/clock.h"
+#include "engine/base/memory_block.h"
+#include "engine/base/radix_sort.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/curve.h"
+#include "engine/cpu/nearest.h"
+#include "engine/cpu/vectors.h"
+
+/* observations that a turn takes at most */
+#define ROWS_MAX (UINT32_C(1) << 20)
+
+/* so few that they may not be close enough to go through the index together;
+ * a dataset's first turn by index takes so many */
+#define ROWS_SPARSE (UINT32_C(1) << 18)
+
+/* observations of a piece */
+#define PREPARE_ROWS 4096
+#define SEARCH_ROWS_MAX 2048
+
+/* pieces that each thread should have of a search, but for those that are over before
+ * another thread is awake */
+#define PIECES_PER_THREAD 4
+#define SEARCH_ROWS_MIN 32
+#define BRUTE_PAIRS_MIN ((size_t) 1 << 15)
+
+/* positions that a group of observations should be spread over, at most */
+#define GROUP_POSITIONS 1024
+
+/* pairs that one thread goes through in a turn by brute force; a core does 2 to 5 G/s */
+#define BRUTE_PAIRS_PER_THREAD ((size_t) 1 << 27)
+
+/* the distance of an observation that is under way and has no answer yet */
+#define UNANSWERED (-1.0)
+
+struct turn
+{
+	struct search *search;
+	const struct cpu_built *built;
+	uint32_t	first;			/* observation */
+	uint32_t	begun;			/* observations under way: rows 0, 1, ... from there */
+	bool		resumed;		/* some of them have been answered */
+	uint32_t	rows;			/* rows that the turn takes */
+	uint32_t	piece_rows;		/* of a piece of the search */
+	uint32_t	group;			/* observations that walk together */
+	int64_t		end_ms;
+	atomic_bool out_of_range;
+	atomic_uint_fast64_t unanswered;	/* of the rows that the turn takes */
+
+	/* by row; the last two are the batch's */
+	struct geonn_vector *from;
+	int64_t    *tag;
+	double	   *distance;
+
+	struct radix_sort sort;		/* keys, and rows */
+};
+
+/*
+ * Some of the turn's rows, up to CPU_VECTORS_BLOCK, and their vectors.
+ * Coordinates are read once, as the batch is shared with another process.
+ * False where some are no points.
+ */
+static bool
+read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *row,
+			 double *x, double *y, double *z)
+{
+	const struct search *search = turn->search;
+	const volatile double *all_latitudes = search->columns.latitude + turn->first;
+	const volatile double *all_longitudes = search->columns.longitude + turn->first;
+	double		latitude[CPU_VECTORS_BLOCK];
+	double		longitude[CPU_VECTORS_BLOCK];
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		row[i] = turn->resumed ? turn->sort.value[begin + i] : begin + i;
+		latitude[i] = all_latitudes[row[i]];
+		longitude[i] = all_longitudes[row[i]];
+	}
+	if (!cpu_path->valid(latitude, longitude, count))
+		return false;
+	cpu_path->vectors(GEONN_METRIC_SPHERE, latitude, longitude, count, x, y, z);
+	return true;
+}
+
+static void
+prepare_piece(void *context, size_t number)
+{
+	struct turn *turn = context;
+	uint32_t	begin = (uint32_t) number * PREPARE_ROWS;
+	uint32_t	end = turn->rows - begin < PREPARE_ROWS ? turn->rows : begin + PREPARE_ROWS;
+	double		x[CPU_VECTORS_BLOCK];
+	double		y[CPU_VECTORS_BLOCK];
+	double		z[CPU_VECTORS_BLOCK];
+
+	for (uint32_t at = begin; at < end; at += CPU_VECTORS_BLOCK)
+	{
+		uint32_t	count = end - at < CPU_VECTORS_BLOCK ? end - at : CPU_VECTORS_BLOCK;
+		uint32_t   *row = turn->sort.value + at;
+
+		if (!read_vectors(turn, at, count, row, x, y, z))
+		{
+			atomic_store(&turn->out_of_range, true);
+			return;
+		}
+		for (uint32_t i = 0; i < count; i++)
+			turn->from[row[i]] = (struct geonn_vector) {x[i], y[i], z[i]};
+		cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, turn->sort.key + at);
+	}
+}
+
+/*
+ * Whether a piece comes too late.  The first one never does, so every turn makes
+ * progress.
+ */
+static bool
+is_late(const struct turn *turn, size_t number)
+{
+	return number > 0 && now_ms() >= turn->end_ms;
+}
+
+static void
+mark_unanswered(struct turn *turn, const uint32_t *row, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		turn->distance[row[i]] = UNANSWERED;
+	atomic_fetch_add(&turn->unanswered, count);
+}
+
+static void
+index_piece(void *context, size_t number)
+{
+	struct turn *turn = context;
+	const struct search *search = turn->search;
+	size_t		begin = number * turn->piece_rows;
+	struct cpu_nearest_piece piece = {
+		.index = turn->built->index,
+		.tags = search->dataset->tag,
+		.cancelled = search->cancelled,
+		.end_ms = turn->end_ms,
+		.max_distance = search->question.max_distance,
+		.from = turn->from,
+		.count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows,
+		.key = turn->sort.key + begin,
+		.row = turn->sort.value + begin,
+		.group = turn->group,
+		.tag = turn->tag,
+		.distance = turn->distance
+	};
+
+	if (!is_late(turn, number))
+		cpu_path->index_nearest(&piece);
+	if (piece.answered < piece.count)
+		mark_unanswered(turn, piece.row + piece.answered, piece.count - piece.answered);
+}
+
+static void
+brute_piece(void *context, size_t number)
+{
+	struct turn *turn = context;
+	const struct search *search = turn->search;
+	uint32_t	begin = (uint32_t) number * turn->piece_rows;
+	uint32_t	count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows;
+	struct geonn_vector from[CPU_BRUTE_OBSERVATIONS];
+	uint32_t	row[CPU_VECTORS_BLOCK];
+	double		x[CPU_VECTORS_BLOCK];
+	double		y[CPU_VECTORS_BLOCK];
+	double		z[CPU_VECTORS_BLOCK];
+	uint32_t	place[CPU_BRUTE_OBSERVATIONS];
+	double		distance[CPU_BRUTE_OBSERVATIONS];
+
+	if (!read_vectors(turn, begin, count, row, x, y, z))
+	{
+		atomic_store(&turn->out_of_range, true);
+		return;
+	}
+	if (is_late(turn, number))
+	{
+		mark_unanswered(turn, row, count);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		from[i] = (struct geonn_vector) {x[i], y[i], z[i]};
+	cpu_path->brute_nearest(&turn->built->references, from, count, place, distance,
+							search->cancelled);
+	if (atomic_load(search->cancelled))
+		return;
+	for (uint32_t i = 0; i < count; i++)
+	{
+		bool		matched = distance[i] <= search->question.max_distance;
+
+		turn->tag[row[i]] = search->dataset->tag[place[i]];
+		turn->distance[row[i]] = matched ? distance[i] : INFINITY;
+	}
+}
+
+/*
+ * Lay out the room for a turn, larger than it is if need be.
+ */
+static bool
+make_room(struct turn *turn, struct cpu_turn_room *room)
+{
+	size_t		rows = geonn_align(turn->begun, 64);
+	size_t		row_bytes = sizeof(struct geonn_vector) + 2 * (sizeof(uint64_t) + sizeof(uint32_t));
+	char	   *at;
+
+	if (room->rows < rows)
+	{
+		memory_block_release(room->memory, room->bytes);
+		room->rows = 0;
+		room->bytes = rows * row_bytes;
+		room->memory = memory_block_allocate(room->bytes, &turn->search->failure,
+											 "searching %u observations at a time", turn->begun);
+		if (room->memory == NULL)
+			return false;
+		room->rows = (uint32_t) rows;
+	}
+	at = room->memory;
+	turn->from = (struct geonn_vector *) at;
+	at += rows * sizeof(struct geonn_vector);
+	turn->sort.key = (uint64_t *) at;
+	at += rows * sizeof(uint64_t);
+	turn->sort.room_key = (uint64_t *) at;
+	at += rows * sizeof(uint64_t);
+	turn->sort.value = (uint32_t *) at;
+	at += rows * sizeof(uint32_t);
+	turn->sort.room_value = (uint32_t *) at;
+	return true;
+}
+
+/*
+ * Observations that a dataset's first turn takes.
+ */
+static uint32_t
+first_pace(const struct search *search)
+{
+	unsigned	threads = thread_pool_threads();
+	size_t		rows;
+
+	if (search->question.algorithm == GEONN_ALGORITHM_INDEX)
+		return ROWS_SPARSE;
+	rows = BRUTE_PAIRS_PER_THREAD * threads / search->dataset->count;
+	return (uint32_t) (rows < threads ? threads : rows < ROWS_MAX ? rows : ROWS_MAX);
+}
+
+/*
+ * Which observations are under way: those that are so already, or as many more as
+ * a turn should take, and as the batch has room for.
+ */
+static void
+begin_turn(struct turn *turn, uint32_t pace)
+{
+	struct search *search = turn->search;
+	size_t		rows = search->rows - search->first - search->answered;
+	size_t		room = search->columns.room - search->pairs;
+
+	turn->first = search->first + search->answered;
+	turn->tag = search->columns.tag + search->pairs;
+	turn->distance = search->columns.distance + search->pairs;
+	turn->begun = (uint32_t) search->device_state;
+	turn->resumed = turn->begun > 0;
+	if (!turn->resumed)
+	{
+		rows = rows < pace ? rows : pace;
+		turn->begun = (uint32_t) (rows < room ? rows : room);
+	}
+}
+
+/*
+ * Which of them the turn takes: all, or up to pace of those without an answer,
+ * which are listed.  Returns how many more of these there are.
+ */
+static uint32_t
+list_rows(struct turn *turn, uint32_t pace)
+{
+	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
+	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	size_t		least = by_index ? SEARCH_ROWS_MIN : BRUTE_PAIRS_MIN / turn->search->dataset->count;
+	uint32_t	most = by_index ? SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
+	uint32_t	left = turn->begun;
+
+	turn->rows = turn->begun;
+	if (turn->resumed)
+	{
+		left = 0;
+		for (uint32_t i = 0; i < turn->begun; i++)
+			if (turn->distance[i] < 0.0)
+			{
+				if (left < pace)
+					turn->sort.value[left] = i;
+				left++;
+			}
+		turn->rows = left < pace ? left : pace;
+	}
+	turn->piece_rows = (uint32_t) ((turn->rows + pieces - 1) / pieces);
+	if (turn->piece_rows < least)
+		turn->piece_rows = (uint32_t) least;
+	if (turn->piece_rows > most)
+		turn->piece_rows = most;
+	return left - turn->rows;
+}
+
+static void
+run_pieces(struct turn *turn, thread_pool_piece piece)
+{
+	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
+	if (turn->rows > 0)
+		thread_pool_run(piece, turn, (turn->rows + turn->piece_rows - 1) / turn->piece_rows);
+}
+
+/*
+ * Search by the index.  False where memory is short.
+ */
+static bool
+search_index(struct turn *turn)
+{
+	uint64_t	group = (uint64_t) GROUP_POSITIONS * turn->rows / turn->built->index->shape.positions;
+
+	turn->group = group < 1 ? 1 : group > INDEX_WIDTH ? INDEX_WIDTH : (uint32_t) group;
+	thread_pool_run(prepare_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
+	if (atomic_load(&turn->out_of_range))
+		return true;
+	turn->sort.count = turn->rows;
+	if (!radix_sort(&turn->sort, CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)))
+		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
+					"not enough memory to sort %u observations", turn->rows);
+	run_pieces(turn, index_piece);
+	return true;
+}
+
+/*
+ * Pack the pairs that there are, in the order of rows, and write down how many
+ * each row has.
+ */
+static uint32_t
+pack(const struct turn *turn, uint32_t *counts)
+{
+	uint32_t	pairs = 0;
+
+	for (uint32_t i = 0; i < turn->begun; i++)
+	{
+		double		distance = ((const volatile double *) turn->distance)[i];
+
+		counts[i] = distance < INFINITY;
+		if (counts[i] == 0)
+			continue;
+		turn->tag[pairs] = turn->tag[i];
+		turn->distance[pairs] = distance;
+		pairs++;
+	}
+	return pairs;
+}
+
+/*
+ * Let turns take about as long as they should.  Sparse ones by index may take
+ * longer: one of twice as many rows could take hardly more time.
+ */
+static void
+adjust_pace(uint32_t *pace, const struct turn *turn, int64_t took_ms)
+{
+	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	int64_t		short_ms = by_index && *pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
+	int64_t		long_ms = by_index && *pace <= ROWS_SPARSE ? CPU_TURN_LIMIT_MS : 2 * CPU_TURN_MS;
+	uint32_t	answered = turn->rows - (uint32_t) atomic_load(&turn->unanswered);
+
+	if (answered < turn->rows || took_ms > long_ms)
+	{
+		uint64_t	rows = (uint64_t) answered * CPU_TURN_MS / (uint64_t) (took_ms > 0 ? took_ms : 1);
+
+		if (rows < *pace)
+			*pace = rows > 0 ? (uint32_t) rows : 1;
+	}
+	else if (took_ms < short_ms && turn->rows == *pace && *pace < ROWS_MAX)
+		*pace *= 2;
+}
+
+bool
+cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn_room *room)
+{
+	struct turn turn = {.search = search,.built = built};
+	bool		by_index = search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	uint32_t   *pace = by_index ? &built->index_pace : &built->brute_pace;
+	int64_t		began_ms = now_ms();
+	uint32_t	unlisted;
+	uint32_t	pairs;
+
+	if (*pace == 0)
+		*pace = first_pace(search);
+	begin_turn(&turn, *pace);
+	if (!make_room(&turn, room))
+	{
+		search->failed = true;
+		return false;
+	}
+	unlisted = list_rows(&turn, *pace);
+	if (!by_index)
+		run_pieces(&turn, brute_piece);
+	else if (!search_index(&turn))
+	{
+		search->failed = true;
+		return false;
+	}
+	if (atomic_load(&turn.out_of_range))
+	{
+		cpu_turn_out_of_range(search);
+		return false;
+	}
+	if (atomic_load(search->cancelled))
+		return false;
+	adjust_pace(pace, &turn, now_ms() - began_ms);
+	if (unlisted > 0 || atomic_load(&turn.unanswered) > 0)
+	{
+		search->device_state = turn.begun;
+		return true;
+	}
+
+	/* the sort is over, and its room free */
+	pairs = search->question.max_distance == INFINITY ? turn.begun : pack(&turn, turn.sort.value);
+	cpu_turn_account(search, turn.begun, pairs == turn.begun ? NULL : turn.sort.value, pairs);
+	search->device_state = 0;
+	return search->answered < search->rows - search->first &&
+		search->pairs < search->columns.room;
+}

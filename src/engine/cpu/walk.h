@@ -1,0 +1,114 @@
+/*
+ * walk.h
+ *		Steps of a walk through the index, each for INDEX_WIDTH places at a time.
+ *
+ * For the sources of CPU paths.  The bound of a box needs no margin: take x,
+ * with p the observation's and low <= v <= high a position's.  Rounding is
+ * monotone, so the computed p - v is not nearer to zero than the computed gap,
+ * max(low - p, p - high, 0).  The same holds for y and z, and as squares and
+ * sums grow with what they are made of, also when rounded, the gaps' sum, computed
+ * as cpu_filter_chord() does it, is at most the position's.  If the gap is
+ * taken from a box around several observations, it is smaller still.
+ */
+#ifndef GEONN_CPU_WALK_H
+#define GEONN_CPU_WALK_H
+
+#include "engine/cpu/index.h"
+#include "engine/cpu/lanes.h"
+#include "engine/cpu/path.h"
+
+#define CPU_WALK_INLINE static inline __attribute__((always_inline))
+
+/* a box around observations */
+struct cpu_box
+{
+	double		low[3];
+	double		high[3];
+};
+
+/*
+ * Squared chords from a vector to the positions of a leaf.  Returns the
+ * smallest.
+ */
+CPU_WALK_INLINE double
+cpu_leaf_chords(const struct cpu_index *index, uint32_t leaf, struct geonn_vector from,
+				double *chords)
+{
+	const double *x = index->x + (size_t) leaf * INDEX_WIDTH;
+	const double *y = index->y + (size_t) leaf * INDEX_WIDTH;
+	const double *z = index->z + (size_t) leaf * INDEX_WIDTH;
+	lanes		from_x = lanes_all(from.x);
+	lanes		from_y = lanes_all(from.y);
+	lanes		from_z = lanes_all(from.z);
+	lanes		smallest = lanes_all(INFINITY);
+
+#pragma GCC unroll 16
+	for (int i = 0; i < INDEX_WIDTH; i += LANES)
+	{
+		lanes		chord = lanes_chord(lanes_minus(lanes_load(x + i), from_x),
+										lanes_minus(lanes_load(y + i), from_y),
+										lanes_minus(lanes_load(z + i), from_z));
+
+		lanes_store(chords + i, chord);
+		smallest = lanes_smaller(chord, smallest);
+	}
+	return lanes_smallest(smallest);
+}
+
+/*
+ * Squared chords that no pair of a point in the box and a position below each
+ * of the nodes from `node` on falls below.
+ */
+CPU_WALK_INLINE void
+cpu_node_bounds(const struct cpu_index *index, uint32_t node, const struct cpu_box *box,
+				double *bounds)
+{
+#pragma GCC unroll 16
+	for (int i = 0; i < INDEX_WIDTH; i += LANES)
+	{
+		lanes		gap[3];
+
+		for (int axis = 0; axis < 3; axis++)
+			gap[axis] = lanes_gap(lanes_load(index->low[axis] + node + i),
+								  lanes_all(box->low[axis]), lanes_all(box->high[axis]),
+								  lanes_load(index->high[axis] + node + i));
+		lanes_store(bounds + i, lanes_chord(gap[0], gap[1], gap[2]));
+	}
+}
+
+/*
+ * Bits of those of INDEX_WIDTH values that are within the limit.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_within(const double *values, double limit)
+{
+	uint32_t	bits = 0;
+
+#pragma GCC unroll 16
+	for (int i = 0; i < INDEX_WIDTH; i += LANES)
+		bits |= lanes_within(lanes_load(values + i), lanes_all(limit)) << i;
+	return bits;
+}
+
+/*
+ * Bits of the first so many of INDEX_WIDTH places.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_first_bits(uint32_t count)
+{
+	return count < INDEX_WIDTH ? (UINT32_C(1) << count) - 1 : UINT32_MAX;
+}
+
+/*
+ * How many children the node of this number, of this level, has; of level
+ * shape.levels, above all, there is one.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_children(const struct cpu_index *index, int level, uint32_t number)
+{
+	uint32_t	left = index->shape.nodes[level - 1] - number * INDEX_WIDTH;
+
+	return left < INDEX_WIDTH ? left : INDEX_WIDTH;
+}
+
+#endif							/* GEONN_CPU_WALK_H */

@@ -1,0 +1,241 @@
+/*
+ * dataset_sort.c
+ *		The order of references by their tags.
+ *
+ * The references' numbers are sorted by the tags with radix_sort.c, and then each
+ * column is put into their order.  The sort is stable, so where tags repeat,
+ * which most datasets' do not, sorting by longitude, by latitude and once
+ * more by the tag gives the whole order.
+ *
+ * Several sessions may sort at a time.  All work is jobs of the thread pool,
+ * short ones: between any two of them others have the threads, and a cancelled
+ * sort ends.  What must not happen at a time is that each finds the same
+ * memory free: so one after the other takes its room, and has written to all of
+ * it before the next one looks.
+ */
+#include "engine/dataset/dataset.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "engine/base/memory_block.h"
+#include "engine/base/radix_sort.h"
+#include "engine/base/thread_pool.h"
+
+/* references that one piece of the work covers */
+#define PIECE_ROWS ((size_t) 1 << 15)
+
+/* pieces of a job, for each thread: some 10 ms */
+#define PIECES_PER_THREAD 16
+
+#define SIGN ((uint64_t) 1 << 63)
+
+struct sorting
+{
+	const struct dataset *dataset;
+	const atomic_bool *cancelled;
+	struct radix_sort sort;		/* keys, and the references' numbers */
+	const double *by;			/* what they are sorted by, or NULL: the tag */
+	atomic_bool repeats;		/* a tag occurs twice */
+	void	   *column;			/* that is put into order */
+	size_t		width;			/* bytes of each value in it */
+};
+
+static size_t
+piece_end(const struct sorting *sorting, size_t number)
+{
+	size_t		end = (number + 1) * PIECE_ROWS;
+
+	return end < sorting->sort.count ? end : sorting->sort.count;
+}
+
+/*
+ * Run a function on all pieces.  False once the sort is cancelled.
+ */
+static bool
+run_pieces(struct sorting *sorting, thread_pool_piece piece)
+{
+	return thread_pool_run_turns(piece, sorting,
+								 (sorting->sort.count + PIECE_ROWS - 1) / PIECE_ROWS,
+								 PIECES_PER_THREAD * thread_pool_threads(),
+								 sorting->cancelled);
+}
+
+/* write to all of the room, and number the references */
+static void
+number_references(void *context, size_t number)
+{
+	struct sorting *sorting = context;
+	const struct radix_sort *sort = &sorting->sort;
+	size_t		end = piece_end(sorting, number);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	{
+		sort->key[i] = sort->room_key[i] = 0;
+		sort->value[i] = sort->room_value[i] = (uint32_t) i;
+	}
+}
+
+/*
+ * Keys are in the order of the numbers that they are made of, with 0 and -0 the
+ * same.
+ */
+static uint64_t
+key_of(double number)
+{
+	double		unsigned_zero = number + 0.0;
+	uint64_t	bits;
+
+	memcpy(&bits, &unsigned_zero, sizeof(bits));
+	return bits & SIGN ? ~bits : bits | SIGN;
+}
+
+static void
+make_keys(void *context, size_t number)
+{
+	struct sorting *sorting = context;
+	const struct radix_sort *sort = &sorting->sort;
+	size_t		end = piece_end(sorting, number);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		sort->key[i] = sorting->by != NULL ? key_of(sorting->by[sort->value[i]]) :
+			(uint64_t) sorting->dataset->tag[sort->value[i]] ^ SIGN;
+}
+
+/*
+ * Sort by latitudes, by longitudes or (NULL) by the tags.
+ */
+static bool
+sort_by(struct sorting *sorting, const double *by, struct failure *failure)
+{
+	sorting->by = by;
+	if (!run_pieces(sorting, make_keys))
+		return false;
+	if (!radix_sort(&sorting->sort, 64))
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to sort %zu references",
+					sorting->sort.count);
+	return !atomic_load(sorting->cancelled);
+}
+
+static void
+find_repeats(void *context, size_t number)
+{
+	struct sorting *sorting = context;
+	const uint64_t *key = sorting->sort.key;
+	size_t		end = piece_end(sorting, number);
+	bool		repeats = false;
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		repeats |= i > 0 && key[i] == key[i - 1];
+	if (repeats)
+		atomic_store(&sorting->repeats, true);
+}
+
+/*
+ * The references' numbers in their order.
+ */
+static bool
+sort_references(struct sorting *sorting, struct failure *failure)
+{
+	if (!sort_by(sorting, NULL, failure) || !run_pieces(sorting, find_repeats))
+		return false;
+	return !atomic_load(&sorting->repeats) ||
+		(sort_by(sorting, sorting->dataset->longitude, failure) &&
+		 sort_by(sorting, sorting->dataset->latitude, failure) &&
+		 sort_by(sorting, NULL, failure));
+}
+
+/* what was room for keys is room for a column now */
+static void
+collect_column(void *context, size_t number)
+{
+	struct sorting *sorting = context;
+	const uint32_t *value = sorting->sort.value;
+	size_t		end = piece_end(sorting, number);
+	const char *from = sorting->column;
+	char	   *to = (char *) sorting->sort.room_key;
+
+	if (sorting->width == sizeof(uint64_t))
+		for (size_t i = number * PIECE_ROWS; i < end; i++)
+			memcpy(to + i * sizeof(uint64_t), from + value[i] * sizeof(uint64_t),
+				   sizeof(uint64_t));
+	else
+		for (size_t i = number * PIECE_ROWS; i < end; i++)
+			memcpy(to + i * sizeof(uint32_t), from + value[i] * sizeof(uint32_t),
+				   sizeof(uint32_t));
+}
+
+static void
+copy_column(void *context, size_t number)
+{
+	struct sorting *sorting = context;
+	size_t		first = number * PIECE_ROWS * sorting->width;
+	size_t		end = piece_end(sorting, number) * sorting->width;
+
+	memcpy((char *) sorting->column + first, (char *) sorting->sort.room_key + first,
+		   end - first);
+}
+
+/*
+ * Put a column that the dataset may have into the references' order.
+ */
+static bool
+order_column(struct sorting *sorting, void *column, size_t width)
+{
+	if (column == NULL)
+		return true;
+	sorting->column = column;
+	sorting->width = width;
+	return run_pieces(sorting, collect_column) && run_pieces(sorting, copy_column);
+}
+
+/*
+ * Take the memory that the sort needs.  NULL where the host has less.
+ */
+static void *
+take_room(struct sorting *sorting, size_t bytes, struct failure *failure)
+{
+	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+	struct radix_sort *sort = &sorting->sort;
+	void	   *memory;
+
+	pthread_mutex_lock(&turn);
+	memory = memory_block_allocate(bytes, failure, "sorting %zu references", sort->count);
+	if (memory != NULL)
+	{
+		sort->key = memory;
+		sort->room_key = sort->key + sort->count;
+		sort->value = (uint32_t *) (sort->room_key + sort->count);
+		sort->room_value = sort->value + sort->count;
+		run_pieces(sorting, number_references);
+	}
+	pthread_mutex_unlock(&turn);
+	return memory;
+}
+
+bool
+dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure)
+{
+	struct sorting sorting = {
+		.dataset = dataset,
+		.cancelled = cancelled,
+		.sort = {.count = dataset->count, .cancelled = cancelled}
+	};
+	size_t		bytes = 2 * (sizeof(uint64_t) + sizeof(uint32_t)) * dataset->count;
+	void	   *memory;
+	bool		done;
+
+	if (dataset->count < 2)
+		return true;
+	memory = take_room(&sorting, bytes, failure);
+	if (memory == NULL)
+		return false;
+	done = sort_references(&sorting, failure) &&
+		order_column(&sorting, dataset->tag, sizeof(*dataset->tag)) &&
+		order_column(&sorting, dataset->latitude, sizeof(*dataset->latitude)) &&
+		order_column(&sorting, dataset->longitude, sizeof(*dataset->longitude)) &&
+		order_column(&sorting, dataset->group, sizeof(*dataset->group)) &&
+		order_column(&sorting, dataset->identity, sizeof(*dataset->identity));
+	memory_block_release(memory, bytes);
+	return done;
+}

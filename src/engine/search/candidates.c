@@ -1,0 +1,130 @@
+/*
+ * candidates.c
+ *		One observation's candidates become its pairs.
+ *
+ * Most observations bring a handful of candidates, which insertion puts in
+ * order.  More are sorted by a heap: it needs no memory, and no input, sorted
+ * or equal throughout, makes it slow.
+ */
+#include "engine/search/candidates.h"
+
+#include "common/spheroid.h"
+#include "common/spheroid_distance.h"
+
+#define INSERTION_MAX 24
+
+void
+candidates_measure_spheroid(const struct dataset *dataset, double latitude, double longitude,
+							struct candidate *candidates, size_t count,
+							const atomic_bool *cancelled)
+{
+	double		last[2] = {NAN, NAN};
+
+	for (size_t i = 0; i < count; i++)
+	{
+		double		here[2] = {
+			dataset->latitude[candidates[i].place], dataset->longitude[candidates[i].place]
+		};
+
+		geonn_spheroid_canonical(&here[0], &here[1]);
+		if (here[0] == last[0] && here[1] == last[1])
+		{
+			candidates[i].distance = candidates[i - 1].distance;
+			continue;
+		}
+		if (i % 1024 == 0 && atomic_load(cancelled))
+			return;
+		candidates[i].distance = geonn_spheroid_distance(latitude, longitude, here[0], here[1]);
+		last[0] = here[0];
+		last[1] = here[1];
+	}
+}
+
+/*
+ * Let the candidate at this place of the heap sink below those that come later
+ * than it.
+ */
+static void
+sink(struct candidate *heap, size_t count, size_t at)
+{
+	struct candidate sinking = heap[at];
+
+	for (;;)
+	{
+		size_t		child = 2 * at + 1;
+
+		if (child >= count)
+			break;
+		if (child + 1 < count && candidate_before(heap[child], heap[child + 1]))
+			child++;
+		if (!candidate_before(sinking, heap[child]))
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = sinking;
+}
+
+static void
+sort(struct candidate *candidates, size_t count)
+{
+	if (count <= INSERTION_MAX)
+	{
+		for (size_t i = 1; i < count; i++)
+		{
+			struct candidate moving = candidates[i];
+			size_t		at = i;
+
+			for (; at > 0 && candidate_before(moving, candidates[at - 1]); at--)
+				candidates[at] = candidates[at - 1];
+			candidates[at] = moving;
+		}
+		return;
+	}
+
+	for (size_t i = count / 2; i-- > 0;)
+		sink(candidates, count, i);
+	for (size_t left = count; left-- > 1;)
+	{
+		struct candidate last = candidates[0];
+
+		candidates[0] = candidates[left];
+		candidates[left] = last;
+		sink(candidates, left, 0);
+	}
+}
+
+size_t
+candidates_choose(struct candidate *candidates, size_t count, const struct question *question,
+				  const struct cutoff *cutoff)
+{
+	size_t		within = 0;
+	size_t		skipped = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (candidates[i].distance <= question->max_distance)
+			candidates[within++] = candidates[i];
+	sort(candidates, within);
+
+	if (question->neighbours > 0 && within > question->neighbours)
+	{
+		double		last = candidates[question->neighbours - 1].distance;
+
+		count = question->neighbours;
+		while (question->ties && count < within && candidates[count].distance == last)
+			count++;
+	}
+	else
+		count = within;
+
+	if (cutoff->present)
+	{
+		struct candidate given = {cutoff->distance, cutoff->place};
+
+		while (skipped < count && !candidate_before(given, candidates[skipped]))
+			skipped++;
+		for (size_t i = skipped; i < count; i++)
+			candidates[i - skipped] = candidates[i];
+	}
+	return count - skipped;
+}

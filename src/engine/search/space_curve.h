@@ -1,0 +1,83 @@
+/*
+ * space_curve.h
+ *		The order in which the index keeps points: along a Hilbert curve.
+ *
+ * A vector's direction is projected onto the cube around the origin; the
+ * curve runs through the cube's six faces, one after the other, and on each
+ * face as Hilbert's.  Points that are close on the curve are close on the
+ * Earth; most that are close on the Earth are close on the curve.
+ *
+ * Nothing but speed depends on it: the index is exact for any order of its
+ * points.  So it is computed without much care for the last bit.
+ */
+#ifndef GEONN_SPACE_CURVE_H
+#define GEONN_SPACE_CURVE_H
+
+#include <stdint.h>
+
+#include "common/geodesy.h"
+
+/* halvings of a face's side that a code may tell apart: about a centimetre */
+#define SPACE_CURVE_LEVELS 30
+
+/*
+ * The place of a nonzero vector on the curve, from 0 to 6 * 4^levels - 1,
+ * with 1 ... SPACE_CURVE_LEVELS levels.  A code with fewer levels is the
+ * beginning of the code with more: code(m) == code(n) >> 2 * (n - m), but for
+ * vectors on the very edge of a cell.
+ */
+GEONN_GEODESY_FUNCTION uint64_t
+space_curve_code(struct geonn_vector vector, int levels)
+{
+	double		largest = fabs(vector.x);
+	double		u = vector.y;
+	double		v = vector.z;
+	uint64_t	face = vector.x < 0.0;
+	double		scale;
+	double		cells = (double) (1u << levels);
+	uint32_t	last = (1u << levels) - 1;
+	uint32_t	column;
+	uint32_t	row;
+	uint64_t	code = 0;
+
+	if (fabs(vector.y) > largest)
+	{
+		largest = fabs(vector.y);
+		u = vector.z;
+		v = vector.x;
+		face = 2 + (vector.y < 0.0);
+	}
+	if (fabs(vector.z) > largest)
+	{
+		largest = fabs(vector.z);
+		u = vector.x;
+		v = vector.y;
+		face = 4 + (vector.z < 0.0);
+	}
+
+	/* u and v are at most largest: columns 0 ... 2^levels, the last too many */
+	scale = 0.5 / largest;
+	column = (uint32_t) (fma(u, scale, 0.5) * cells);
+	row = (uint32_t) (fma(v, scale, 0.5) * cells);
+	column = column < last ? column : last;
+	row = row < last ? row : last;
+
+	for (int level = levels - 1; level >= 0; level--)
+	{
+		uint32_t	right = column >> level & 1;
+		uint32_t	up = row >> level & 1;
+
+		code = code << 2 | ((3 * right) ^ up);
+		if (!up)
+		{
+			uint32_t	flip = right ? last : 0;
+			uint32_t	swapped = column ^ flip;
+
+			column = row ^ flip;
+			row = swapped;
+		}
+	}
+	return face << (2 * levels) | code;
+}
+
+#endif							/* GEONN_SPACE_CURVE_H */

@@ -1,0 +1,207 @@
+/*
+ * admission.c
+ *		Which sessions may work, where there is a limit, and the line of those that wait.
+ *
+ * A hundred statements at a time take a hundred rings of batches and as many sets of
+ * references, and each of them ends late.  geonn.max_sessions lets so many work, and
+ * the others wait in line, in the order in which they came, before they have sent
+ * anything.  They wait here and not in PostgreSQL's shared memory for the reasons that
+ * calls.c has: the end of a connection, however its process ended, gives its place to
+ * the next in line, or takes it out of the line.
+ *
+ * No process may wait for a place that is only given up after it has gone on:
+ *
+ *	- What counts is not sessions but the processes that are called.  One that has a
+ *	  session gets any number of others at once: for two joins of one statement, for
+ *	  a function that a view calls, for a second cursor.  So a process in line has no
+ *	  place.
+ *	- Parallel workers attach to a dataset of their leader's, which has a place and
+ *	  waits for them.  A session that attaches is always admitted.
+ *	- A process in line may hold locks of PostgreSQL's, for which those with places
+ *	  wait, directly or through others.  Only PostgreSQL knows of these, so the module
+ *	  looks for it (admission.c there).  A wait for a lock alone gives no place, since any
+ *	  role can have one session wait for another.  Where all processes that have places
+ *	  wait for processes in line, no place becomes free: then the process that they wait
+ *	  for says that it is urgent.
+ *
+ * An urgent session is let in beyond the limit, on a place that is lent, since those that have
+ * places do no work: its statement fails for nothing that it did.  One place is lent at a time.
+ * Where the process that has it waits for the line again, another session that is
+ * urgent twice, with no session admitted or gone between, is ended as a deadlock: so the
+ * limit is passed by one process at most, and no circle lasts.
+ *
+ * A wait outside the server cannot be known here: a function that asks by another
+ * connection, an application that reads one cursor while it waits for another.
+ * Therefore the waiting can have a limit, geonn.admission_timeout.
+ *
+ * All of this is the server thread's alone.
+ */
+#include "engine/server/admission.h"
+
+#include <stddef.h>
+
+static struct
+{
+	uint32_t	limit;			/* 0: none */
+	uint32_t	taken;			/* places: those admitted that count */
+	uint32_t	waiting;
+	uint64_t	changes;		/* sessions that were admitted, or ended that were or were urgent; from 1 on */
+	struct admission *admitted; /* in no order */
+	struct admission *first;	/* in line */
+	struct admission *last;
+}			state = {
+	.changes = 1
+};
+
+void
+admission_set_limit(uint64_t limit)
+{
+	state.limit = (uint32_t) limit;
+}
+
+uint32_t
+admission_limit(void)
+{
+	return state.limit;
+}
+
+static bool
+has_room(void)
+{
+	return state.limit == 0 || state.taken < state.limit;
+}
+
+/* one that is admitted and works for the process, or NULL */
+static struct admission *
+admitted_of(int32_t pid)
+{
+	struct admission *admission = state.admitted;
+
+	while (admission != NULL && admission->pid != pid)
+		admission = admission->next;
+	return admission;
+}
+
+static void
+give(struct admission *admission)
+{
+	admission->counts = admitted_of(admission->pid) == NULL;
+	state.taken += admission->counts;
+	admission->state = ADMISSION_GIVEN;
+	admission->next = state.admitted;
+	state.admitted = admission;
+	state.changes++;
+}
+
+static void
+remove_from_line(struct admission *admission)
+{
+	struct admission *before = NULL;
+
+	for (struct admission *at = state.first; at != admission; at = at->next)
+		before = at;
+	if (before != NULL)
+		before->next = admission->next;
+	else
+		state.first = admission->next;
+	if (state.last == admission)
+		state.last = before;
+	state.waiting--;
+}
+
+bool
+admission_enter(struct admission *admission, struct session *session, int32_t pid)
+{
+	admission->session = session;
+	admission->pid = pid;
+	admission->refused_at = 0;
+
+	/* a place that has just become free is for those in line */
+	if ((state.first == NULL && has_room()) || admitted_of(pid) != NULL)
+	{
+		give(admission);
+		return true;
+	}
+	admission->state = ADMISSION_WAITING;
+	admission->next = NULL;
+	if (state.last != NULL)
+		state.last->next = admission;
+	else
+		state.first = admission;
+	state.last = admission;
+	state.waiting++;
+	return false;
+}
+
+enum admission_urgency
+admission_urge(struct admission *admission)
+{
+	/* one place may be lent, beyond the limit */
+	if (has_room() || state.taken == state.limit)
+	{
+		remove_from_line(admission);
+		give(admission);
+		return ADMISSION_LET_IN;
+	}
+	if (admission->refused_at == state.changes)
+		return ADMISSION_DEADLOCK;
+	admission->refused_at = state.changes;
+	return ADMISSION_REFUSED;
+}
+
+void
+admission_leave(struct admission *admission)
+{
+	struct admission **link = &state.admitted;
+
+	/* others that come to the line and go break no circle, nor keep one from being seen */
+	if (admission->state == ADMISSION_GIVEN || admission->refused_at != 0)
+		state.changes++;
+	if (admission->state == ADMISSION_WAITING)
+		remove_from_line(admission);
+	if (admission->state == ADMISSION_GIVEN)
+	{
+		while (*link != admission)
+			link = &(*link)->next;
+		*link = admission->next;
+		if (admission->counts)
+		{
+			struct admission *other = admitted_of(admission->pid);
+
+			if (other != NULL)
+				other->counts = true;
+			else
+				state.taken--;
+		}
+	}
+	admission->state = ADMISSION_NONE;
+	admission->refused_at = 0;
+}
+
+struct session *
+admission_next(void)
+{
+	struct admission *admission = state.first;
+
+	if (admission == NULL || !has_room())
+		return NULL;
+	remove_from_line(admission);
+	give(admission);
+	return admission->session;
+}
+
+uint32_t
+admission_ahead(const struct admission *admission)
+{
+	uint32_t	ahead = 0;
+
+	for (const struct admission *at = state.first; at != admission; at = at->next)
+		ahead++;
+	return ahead;
+}
+
+uint32_t
+admission_waiting(void)
+{
+	return state.waiting;
+}

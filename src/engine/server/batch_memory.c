@@ -1,0 +1,299 @@
+/*
+ * batch_memory.c
+ *		The memory of batches: sealed memfds, shared with devices, pooled.
+ *
+ * A client maps the memfd that it is given, and a page of it that does not
+ * exist would kill the client with SIGBUS; for a PostgreSQL backend that would
+ * mean a restart of the whole cluster.  So every page is allocated before the
+ * memfd leaves this process, and seals forbid anyone to change its size.
+ *
+ * Allocating, clearing and registering memory with CUDA takes longer than
+ * filling it.  So memory goes to a pool when a session ends, and the next
+ * batch of the same size takes it from there.  Sizes are few: clients ask for
+ * powers of two.  batch_shares.c says how much a session may have, so that
+ * others find some.
+ *
+ * All of this is the server thread's alone.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "engine/server/batch_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/base/log.h"
+
+/* rows of the smallest batch that is worth a round trip */
+#define SMALLEST_ROWS 256
+
+/* what the pool keeps of memory that no session uses */
+#define POOL_KEEPS ((uint64_t) 128 << 20)
+
+static struct
+{
+	struct device *devices;
+	int			device_count;
+	uint64_t	limit;
+	uint64_t	in_use;			/* pool included */
+	uint64_t	pooled;
+	struct batch_memory *pool;	/* most recently used first */
+	bool		shortage_logged;
+}			state = {
+	.limit = UINT64_MAX
+};
+
+void
+batch_memory_open(struct device *devices, int device_count)
+{
+	state.devices = devices;
+	state.device_count = device_count;
+}
+
+uint64_t
+batch_memory_limit(void)
+{
+	return state.limit;
+}
+
+uint64_t
+batch_memory_in_use(void)
+{
+	return state.in_use;
+}
+
+/*
+ * The device that memory is shared with, for all of its kind: the first GPU
+ * that works.  NULL: there is none, or none yet.
+ */
+static struct device *
+sharing_device(void)
+{
+	for (int i = 0; i < state.device_count; i++)
+		if (state.devices[i].operations->share != NULL &&
+			atomic_load(&state.devices[i].usable))
+			return &state.devices[i];
+	return NULL;
+}
+
+/*
+ * No session has the memory any more.
+ */
+static void
+take_from_share(struct batch_memory *memory)
+{
+	if (memory->share != NULL)
+		batch_share_subtract(memory->share, memory->bytes, memory->kind);
+	memory->share = NULL;
+}
+
+void
+batch_memory_destroy(struct batch_memory *memory)
+{
+	struct device *device = sharing_device();
+
+	if (device != NULL)
+		device->operations->unshare(device, memory->start);
+	munmap(memory->start, memory->bytes);
+	close(memory->descriptor);
+	state.in_use -= memory->bytes;
+	take_from_share(memory);
+	free(memory);
+}
+
+/*
+ * Shrink the pool, from its least recently used end, until all batches
+ * together take at most this much, or the pool is empty.
+ */
+static void
+shrink_pool(uint64_t total)
+{
+	while (state.in_use > total && state.pool != NULL)
+	{
+		struct batch_memory **link = &state.pool;
+		struct batch_memory *oldest;
+
+		while ((*link)->next != NULL)
+			link = &(*link)->next;
+		oldest = *link;
+		*link = NULL;
+		state.pooled -= oldest->bytes;
+		batch_memory_destroy(oldest);
+	}
+}
+
+void
+batch_memory_set_limit(uint64_t bytes)
+{
+	state.limit = bytes;
+	batch_shares_set_limit(bytes);
+	state.shortage_logged = false;
+	shrink_pool(bytes);
+}
+
+/*
+ * A new memfd of this size, mapped, allocated and sealed, or NULL with errno.
+ */
+static struct batch_memory *
+create(size_t bytes)
+{
+	struct batch_memory *memory = calloc(1, sizeof(*memory));
+	struct device *device = sharing_device();
+	int			reason;
+
+	if (memory == NULL)
+		return NULL;
+	memory->bytes = bytes;
+	memory->start = MAP_FAILED;
+	memory->descriptor = memfd_create("geonn batch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (memory->descriptor < 0)
+	{
+		free(memory);
+		return NULL;
+	}
+
+	/* fallocate extends the file: no page is left to be found missing later */
+	if (fallocate(memory->descriptor, 0, 0, (off_t) bytes) == 0 &&
+		fcntl(memory->descriptor, F_ADD_SEALS,
+			  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		memory->start = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+							 MAP_SHARED | MAP_POPULATE, memory->descriptor, 0);
+	if (memory->start == MAP_FAILED)
+	{
+		reason = errno;
+		close(memory->descriptor);
+		free(memory);
+		errno = reason;
+		return NULL;
+	}
+
+	state.in_use += bytes;
+	if (device != NULL)
+		device->operations->share(device, memory->start, bytes);
+	return memory;
+}
+
+static struct batch_memory *
+take_from_pool(size_t bytes)
+{
+	for (struct batch_memory **link = &state.pool; *link != NULL; link = &(*link)->next)
+		if ((*link)->bytes == bytes)
+		{
+			struct batch_memory *memory = *link;
+
+			*link = memory->next;
+			memory->next = NULL;
+			state.pooled -= bytes;
+			return memory;
+		}
+	return NULL;
+}
+
+/*
+ * Say once, until the limit changes, that batches are smaller than asked for.
+ */
+static void
+log_shortage(size_t wanted)
+{
+	if (state.shortage_logged)
+		return;
+	state.shortage_logged = true;
+	log_line(LOG_WARNING, "batches are smaller than they could be: %llu kB of transfer memory "
+			 "are in use, another batch of a process would take %zu kB, and geonn.transfer_memory_limit is %llu kB",
+			 (unsigned long long) (state.in_use - state.pooled) / 1024, wanted / 1024,
+			 (unsigned long long) state.limit / 1024);
+}
+
+/*
+ * Memory of so many bytes, from the pool or new; NULL, and it fails.
+ */
+static struct batch_memory *
+find_memory(size_t bytes, struct failure *failure)
+{
+	struct batch_memory *memory = take_from_pool(bytes);
+
+	if (memory != NULL)
+		return memory;
+	shrink_pool(state.limit - bytes);
+	memory = create(bytes);
+	if (memory != NULL)
+		return memory;
+	fail(failure, GEONN_ERROR_MEMORY,
+		 "not enough memory for a batch: %zu bytes needed", bytes);
+	fail_reason(failure, errno);
+	return NULL;
+}
+
+/*
+ * Halve what can be halved; false: it is the smallest batch.
+ */
+static bool
+make_smaller(uint32_t *rows, uint32_t *room)
+{
+	bool		fewer_rows = *rows / 2 >= SMALLEST_ROWS;
+	bool		less_room = *room / 2 >= SMALLEST_ROWS;
+
+	if (fewer_rows)
+		*rows /= 2;
+	if (less_room)
+		*room /= 2;
+	return fewer_rows || less_room;
+}
+
+struct batch_memory *
+batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
+					 struct batch_share *share, bool first_of_session, struct failure *failure)
+{
+	for (;;)
+	{
+		struct geonn_batch_columns columns;
+		size_t		bytes = geonn_batch_layout(NULL, *rows, *room, present, &columns);
+		struct batch_memory *memory = NULL;
+		enum batch_kind kind = BATCH_SHARED;
+		uint32_t	next_rows = *rows;
+		uint32_t	next_room = *room;
+		bool		is_smallest = !make_smaller(&next_rows, &next_room);
+		bool		allowed = batch_share_allows(share, bytes);
+
+		if (!allowed)
+			log_shortage(bytes);
+		if (allowed || (is_smallest && first_of_session &&
+						batch_share_reserves(share, bytes, &kind, failure)))
+			memory = find_memory(bytes, failure);
+		if (memory != NULL)
+		{
+			memory->share = share;
+			memory->kind = kind;
+			batch_share_add(share, bytes, kind);
+		}
+		if (memory != NULL || is_smallest)
+			return memory;
+		*rows = next_rows;
+		*room = next_room;
+	}
+}
+
+void
+batch_memory_release(struct batch_memory *memory)
+{
+	take_from_share(memory);
+	memory->next = state.pool;
+	state.pool = memory;
+	state.pooled += memory->bytes;
+	if (state.in_use > state.limit)
+		shrink_pool(state.limit);
+	if (state.pooled > POOL_KEEPS)
+		shrink_pool(state.in_use - (state.pooled - POOL_KEEPS));
+}
+
+void
+batch_memory_close(void)
+{
+	shrink_pool(0);
+}

@@ -1,0 +1,273 @@
+/*
+ * batch_shares.c
+ *		How much of the memory of batches a process may have, and a role, and how many sessions.
+ *
+ * A client maps its batches, and reads answers in them whenever it likes: an open cursor
+ * keeps its batches for hours.  The engine cannot take them back, so what it gives
+ * must leave enough for others:
+ *
+ *	- A process may have half of what other processes leave, whatever the number of its
+ *	  sessions and parallel workers.  So some is left at any time, and a process
+ *	  that comes later finds half of that.
+ *	- A role may have three quarters of what other roles leave, whatever the number
+ *	  of its processes.
+ *	- The rest is a reserve, a quarter of the limit and 64 MB at most.  Out of it
+ *	  a session without a batch gets one of the smallest size when the shares have no room.
+ *	  All of the reserve is there for processes that have no batch; half of it may go to
+ *	  further sessions of processes that have one, a part of that to those of one process
+ *	  and of one role, so that a statement with several joins goes on.
+ *
+ * A batch that does not fit is made smaller (batch_memory.c), so sessions become slower before
+ * one fails.  A process is that of the session's call, with its parallel workers, and
+ * a role the one that it has logged in as: another one costs a client nothing but SET ROLE.
+ *
+ * A session takes descriptors, too, as long as it lasts, and those cannot be made smaller.
+ * Once three quarters of them are in use, the further sessions of processes are limited in
+ * the same way: to those that half of the descriptors that other processes leave are enough
+ * for, and three quarters of those that other roles leave.  The first session of a process is not.
+ *
+ * All of this is the server thread's alone.
+ */
+#include "engine/server/batch_shares.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define RESERVE_MOST	((uint64_t) 64 << 20)
+
+/* of a session at most: its socket, its batches and the files of its dataset */
+#define SESSION_DESCRIPTORS (1 + GEONN_RING_SLOTS + GEONN_FILE_KINDS)
+
+static struct
+{
+	uint64_t	limit;
+	uint64_t	bytes;			/* of all shares, and so on */
+	uint64_t	reserved;
+	uint64_t	further;
+	uint64_t	sessions;
+	uint64_t	sessions_most;	/* for which the descriptors are enough, if each takes all that it may */
+	bool		short_of_descriptors;
+	struct batch_share *first;
+}			state = {
+	.limit = UINT64_MAX,
+	.sessions_most = UINT64_MAX
+};
+
+void
+batch_shares_set_limit(uint64_t bytes)
+{
+	state.limit = bytes;
+}
+
+void
+batch_shares_set_descriptors(uint64_t descriptors)
+{
+	state.sessions_most = descriptors / SESSION_DESCRIPTORS;
+}
+
+void
+batch_shares_note_descriptor(int descriptor)
+{
+	/* the kernel gives the lowest number that is free, so all below are in use */
+	state.short_of_descriptors = (uint64_t) descriptor / SESSION_DESCRIPTORS >=
+		state.sessions_most / 4 * 3;
+}
+
+struct batch_share *
+batch_share_join(int32_t pid, uint32_t role)
+{
+	struct batch_share *share = state.first;
+
+	while (share != NULL && (pid == 0 || share->pid != pid))
+		share = share->next;
+	if (share == NULL)
+	{
+		share = calloc(1, sizeof(*share));
+		if (share == NULL)
+			return NULL;
+		share->pid = pid;
+		share->role = role;
+		share->next = state.first;
+		state.first = share;
+	}
+	share->sessions++;
+	state.sessions++;
+	return share;
+}
+
+void
+batch_share_leave(struct batch_share *share)
+{
+	struct batch_share **link = &state.first;
+
+	if (share == NULL)
+		return;
+	state.sessions--;
+	if (--share->sessions > 0)
+		return;
+	while (*link != share)
+		link = &(*link)->next;
+	*link = share->next;
+	free(share);
+}
+
+static uint64_t
+reserve(void)
+{
+	return state.limit / 4 < RESERVE_MOST ? state.limit / 4 : RESERVE_MOST;
+}
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* what is left of so much, where more may be in use than that */
+static uint64_t
+left_of(uint64_t bytes, uint64_t used)
+{
+	return bytes > used ? bytes - used : 0;
+}
+
+/*
+ * As many sessions as there are descriptors for, where three quarters are in use: those of
+ * most sessions are fewer than they may be.
+ */
+static uint64_t
+sessions_in_all(void)
+{
+	uint64_t	as_these = state.sessions / 3 * 4;
+
+	return as_these > state.sessions_most ? as_these : state.sessions_most;
+}
+
+/*
+ * Fails unless so many sessions are within a part of what others leave.
+ */
+static bool
+check_sessions(uint64_t sessions, uint64_t part, const char *of_what, struct failure *failure)
+{
+	if (sessions <= part)
+		return true;
+	fail(failure, GEONN_ERROR_LIMIT,
+		 "too many sessions with the engine: it has descriptors for %llu, of which %s may have %llu, and this would be number %llu",
+		 (unsigned long long) sessions_in_all(), of_what, (unsigned long long) part,
+		 (unsigned long long) sessions);
+	fail_reason(failure, EMFILE);
+	return false;
+}
+
+bool
+batch_share_admits(const struct batch_share *share, struct failure *failure)
+{
+	uint64_t	all = sessions_in_all();
+	uint64_t	role = 0;
+
+	if (share->sessions == 1 || !state.short_of_descriptors)
+		return true;
+	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
+		if (other->role == share->role)
+			role += other->sessions;
+	return check_sessions(share->sessions, left_of(all, state.sessions - share->sessions) / 2,
+						  "a process", failure) &&
+		check_sessions(role, left_of(all, state.sessions - role) / 4 * 3,
+					   "a role's processes", failure);
+}
+
+/* of a share, without the reserve's */
+static uint64_t
+shared_bytes(const struct batch_share *share)
+{
+	return share->bytes - share->reserved - share->further;
+}
+
+bool
+batch_share_allows(const struct batch_share *share, uint64_t bytes)
+{
+	uint64_t	divided = state.limit - reserve();
+	uint64_t	used = state.bytes - state.reserved - state.further;
+	uint64_t	own = shared_bytes(share);
+	uint64_t	role = 0;
+	uint64_t	for_process;
+	uint64_t	for_role;
+
+	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
+		if (other->role == share->role)
+			role += shared_bytes(other);
+	for_process = left_of(divided, used - own) / 2;
+	for_role = left_of(divided, used - role) / 4 * 3;
+	return bytes <= left_of(divided, used) && bytes <= left_of(for_process, own) &&
+		bytes <= left_of(for_role, role);
+}
+
+/*
+ * Fails unless a part of the reserve has room.
+ */
+static bool
+check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
+			  struct failure *failure)
+{
+	if (bytes <= left_of(part, used))
+		return true;
+	fail(failure, GEONN_ERROR_LIMIT,
+		 "not enough transfer memory: a batch needs %llu kB, and of the %llu kB reserved for %s %llu kB are in use",
+		 (unsigned long long) bytes / 1024, (unsigned long long) part / 1024, of_what,
+		 (unsigned long long) used / 1024);
+	fail_hint(failure, "Run fewer searches at a time, close cursors that are not read, or raise geonn.transfer_memory_limit, which is %llu kB.",
+			  (unsigned long long) state.limit / 1024);
+	return false;
+}
+
+bool
+batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch_kind *kind,
+					 struct failure *failure)
+{
+	uint64_t	further = 0;
+
+	*kind = share->bytes == 0 ? BATCH_RESERVED : BATCH_FURTHER;
+	if (*kind == BATCH_FURTHER)
+	{
+		for (const struct batch_share *other = state.first; other != NULL; other = other->next)
+			if (other->role == share->role)
+				further += other->further;
+		if (!check_reserve(bytes, share->further, reserve() / 16,
+						   "further sessions of a process", failure) ||
+			!check_reserve(bytes, further, reserve() / 4,
+						   "further sessions of a role's processes", failure) ||
+			!check_reserve(bytes, state.further, reserve() / 2,
+						   "further sessions of processes", failure))
+			return false;
+	}
+	return check_reserve(bytes, state.reserved + state.further,
+						 least(reserve(), left_of(state.limit, state.bytes - state.reserved - state.further)),
+						 "first batches", failure);
+}
+
+static uint64_t *
+part_of(struct batch_share *share, enum batch_kind kind)
+{
+	return kind == BATCH_RESERVED ? &share->reserved : &share->further;
+}
+
+void
+batch_share_add(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
+{
+	share->bytes += bytes;
+	state.bytes += bytes;
+	if (kind == BATCH_SHARED)
+		return;
+	*part_of(share, kind) += bytes;
+	*(kind == BATCH_RESERVED ? &state.reserved : &state.further) += bytes;
+}
+
+void
+batch_share_subtract(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
+{
+	share->bytes -= bytes;
+	state.bytes -= bytes;
+	if (kind == BATCH_SHARED)
+		return;
+	*part_of(share, kind) -= bytes;
+	*(kind == BATCH_RESERVED ? &state.reserved : &state.further) -= bytes;
+}

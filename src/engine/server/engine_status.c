@@ -1,0 +1,185 @@
+/*
+ * engine_status.c
+ *		What the engine says of itself and of its devices.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "engine/server/engine_status.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/host.h"
+#include "engine/search/backends.h"
+#include "engine/server/datasets.h"
+#include "engine/server/event_loop.h"
+#include "engine/server/gauges.h"
+#include "engine/server/session.h"
+
+/* how long to wait for GPUs' gauges, which are unknown then */
+#define MEASURE_PATIENCE_MS 500
+
+static struct
+{
+	struct device *devices;
+	int			device_count;
+	const struct failure *no_gpu;
+	int64_t		started_at;		/* microseconds since 1970 */
+	uint64_t	base_memory;	/* resident before the first session */
+	int64_t		measured_by_ms; /* 0, or when sessions get gauges, read or not */
+}			engine;
+
+void
+engine_status_open(struct device *devices, int device_count, const struct failure *no_gpu)
+{
+	engine.devices = devices;
+	engine.device_count = device_count;
+	engine.no_gpu = no_gpu;
+	engine.started_at = unix_us();
+}
+
+void
+engine_status_note_memory(void)
+{
+	engine.base_memory = host_memory_resident();
+}
+
+bool
+engine_status_can_serve(enum geonn_device_choice choice, struct failure *failure)
+{
+	if (scheduler_can_serve(choice, failure))
+		return true;
+	if (backends_means_gpus(choice))
+	{
+		fail_detail(failure, "%s", engine.no_gpu->message);
+		fail_hint(failure, "%s", engine.no_gpu->hint[0] ?
+				  engine.no_gpu->hint :
+				  "Set geonn.device to auto or cpu, or make a GPU available to the server.");
+	}
+	return false;
+}
+
+/*
+ * Why no GPU is in use: there is none, or the first one's own reason.
+ */
+static void
+no_gpu_reason(char *reason, size_t size)
+{
+	struct failure why = *engine.no_gpu;
+
+	reason[0] = '\0';
+	for (int i = 0; i < engine.device_count; i++)
+	{
+		const struct device *device = &engine.devices[i];
+
+		if (!device->operations->is_gpu)
+			continue;
+		if (atomic_load(&device->usable))
+			return;
+		why = scheduler_why_unusable(device);
+	}
+	if (why.detail[0])
+		snprintf(reason, size, "%.120s: %.120s", why.message, why.detail);
+	else
+		snprintf(reason, size, "%s", why.message);
+}
+
+static bool
+send_device_status(int socket, struct device *device)
+{
+	bool		usable = atomic_load(&device->usable);
+	const struct device_operations *operations = device->operations;
+	struct gauges gauges = gauges_of(device->number);
+	struct geonn_device_status status = {
+		.number = (uint32_t) device->number,
+		.kind = operations->kind,
+		.state = usable ? GEONN_DEVICE_READY : GEONN_DEVICE_FAILED,
+		.in_use_by_auto = scheduler_auto_uses(device),
+		.capability_major = device->capability_major,
+		.capability_minor = device->capability_minor,
+		.threads = operations->threads != NULL ? operations->threads() : 0,
+		.utilization = gauges.utilization,
+		.temperature = gauges.temperature,
+		.power = gauges.power,
+		.memory_total = device->memory_total,
+		.memory_free = usable ? operations->memory_free(device) : 0,
+		.batches = atomic_load(&device->batches)
+	};
+
+	memcpy(status.name, device->name, sizeof(status.name));
+	memcpy(status.uuid, device->uuid, sizeof(status.uuid));
+	if (!usable)
+	{
+		struct failure why = scheduler_why_unusable(device);
+
+		memcpy(status.reason, why.message, sizeof(status.reason));
+	}
+	return geonn_channel_send(socket, GEONN_DEVICE_STATUS, &status, -1) == GEONN_CHANNEL_OK;
+}
+
+bool
+engine_status_send(int socket)
+{
+	struct geonn_engine_status status = {
+		.pid = getpid(),
+		.devices = (uint32_t) engine.device_count,
+		.datasets = datasets_count(),
+		.kept = datasets_kept(),
+		.queued = admission_waiting(),
+		.kept_memory = datasets_kept_memory(),
+		.base_memory = engine.base_memory,
+		.transfer_memory = batch_memory_in_use(),
+		.transfer_memory_limit = batch_memory_limit(),
+		.started_at = engine.started_at,
+		.release = GEONN_VERSION
+	};
+
+	for (const struct session *session = session_first(); session != NULL; session = session->next)
+	{
+		if (session->dataset != NULL)
+			status.sessions++;
+		for (int i = 0; i < GEONN_RING_SLOTS; i++)
+			status.searches += session->slots[i].busy;
+	}
+	no_gpu_reason(status.no_gpu_reason, sizeof(status.no_gpu_reason));
+	if (geonn_channel_send(socket, GEONN_ENGINE_STATUS, &status, -1) != GEONN_CHANNEL_OK)
+		return false;
+	for (int i = 0; i < engine.device_count; i++)
+		if (!send_device_status(socket, &engine.devices[i]))
+			return false;
+	return true;
+}
+
+bool
+engine_status_measure(void)
+{
+	if (!gauges_begin_reading(engine.devices, engine.device_count, event_loop_wake))
+		return false;
+	if (engine.measured_by_ms == 0)
+		engine.measured_by_ms = now_ms() + MEASURE_PATIENCE_MS;
+	return true;
+}
+
+bool
+engine_status_is_measured(void)
+{
+	if (engine.measured_by_ms == 0 ||
+		!(gauges_are_read() || now_ms() >= engine.measured_by_ms))
+		return false;
+	engine.measured_by_ms = 0;
+	return true;
+}
+
+int
+engine_status_measured_within_ms(void)
+{
+	int64_t		left = engine.measured_by_ms - now_ms();
+
+	if (engine.measured_by_ms == 0)
+		return -1;
+	return left > 0 ? (int) left : 0;
+}

@@ -1,0 +1,68 @@
+/*
+ * event_loop.c
+ *		What the server's thread waits for: descriptors, and a wake from other threads.
+ */
+#include "engine/server/event_loop.h"
+
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* events that one wait reports at most */
+#define EVENTS_AT_A_TIME 32
+
+static int	epoll = -1;
+static int	wake_event = -1;	/* an eventfd; -1 until there is one */
+
+bool
+event_loop_open(void *wake)
+{
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return epoll >= 0 && wake_event >= 0 && event_loop_watch(wake_event, wake);
+}
+
+bool
+event_loop_watch(int descriptor, void *mark)
+{
+	struct epoll_event event = {.events = EPOLLIN,.data.ptr = mark};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void
+event_loop_unwatch(int descriptor)
+{
+	epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL);
+}
+
+int
+event_loop_wait(void **marks, int room, int timeout_ms)
+{
+	struct epoll_event events[EVENTS_AT_A_TIME];
+	int			count = epoll_wait(epoll, events,
+								   room < EVENTS_AT_A_TIME ? room : EVENTS_AT_A_TIME, timeout_ms);
+
+	for (int i = 0; i < count; i++)
+		marks[i] = events[i].data.ptr;
+	return count;
+}
+
+void
+event_loop_wake(void)
+{
+	uint64_t	one = 1;
+	ssize_t		written = write(wake_event, &one, sizeof(one));
+
+	(void) written;				/* a full counter wakes as well */
+}
+
+void
+event_loop_clear_wake(void)
+{
+	uint64_t	count;
+	ssize_t		got = read(wake_event, &count, sizeof(count));
+
+	(void) got;
+}

@@ -1,0 +1,215 @@
+/*
+ * gauges.c
+ *		What GPUs say of themselves: utilisation, temperature, power.
+ *
+ * They come from NVML, the library of NVIDIA's driver that nvidia-smi asks, too.  It is
+ * looked up when they are first asked for, so neither the build nor the start needs it,
+ * and where it is missing they are unknown.  CUDA and NVML number GPUs differently, and
+ * CUDA_VISIBLE_DEVICES hides some from CUDA alone: so a GPU is found by its UUID.  An
+ * instance of a GPU that is divided (MIG) has one of its own and no gauges but those of
+ * the whole GPU, which are what is shown then; its utilisation nobody knows.
+ *
+ * A call into the driver can take long, or for ever.  So a reading has a thread of its
+ * own, of which there is one at a time, and nobody has to wait for it.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "engine/server/gauges.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* as nvml.h has them; 0 is success, whatever the function */
+typedef struct nvmlDevice_st *nvml_device;
+
+struct nvml_utilization
+{
+	unsigned	gpu;			/* percent */
+	unsigned	memory;
+};
+
+#define NVML_TEMPERATURE_GPU 0
+
+static struct
+{
+	int			(*initialize) (void);
+	int			(*device_by_uuid) (const char *uuid, nvml_device *device);
+	int			(*device_of_instance) (nvml_device instance, nvml_device *device);
+	int			(*utilization) (nvml_device device, struct nvml_utilization *utilization);
+	int			(*temperature) (nvml_device device, int sensor, unsigned *celsius);
+	int			(*power) (nvml_device device, unsigned *milliwatts);
+}			nvml;				/* the reading thread's; NULL: it has no such function */
+
+static struct
+{
+	/* of a reading: set before it begins */
+	const struct device *devices;
+	int			device_count;
+	void		(*changed) (void);
+
+	pthread_mutex_t lock;
+
+	/* guarded by lock */
+	bool		under_way;
+	struct gauges gauges[GEONN_DEVICES_MAX];
+}			state = {
+	.lock = PTHREAD_MUTEX_INITIALIZER
+};
+
+static const struct gauges nothing_known = {GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN};
+
+/* a pointer to a function, which C does not let a void * be assigned to */
+static void
+find_function(void *library, const char *name, void *function)
+{
+	void	   *address = dlsym(library, name);
+
+	memcpy(function, &address, sizeof(address));
+}
+
+/*
+ * Whether there is a library that answers.  It is loaded once, and tried again until it
+ * is there: a driver can be installed, and loaded, late.
+ */
+static bool
+open_library(void)
+{
+	static bool is_open;
+	void	   *library;
+
+	if (is_open)
+		return true;
+	library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (library == NULL)
+		return false;
+	find_function(library, "nvmlInit_v2", &nvml.initialize);
+	find_function(library, "nvmlDeviceGetHandleByUUID", &nvml.device_by_uuid);
+	find_function(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle",
+				  &nvml.device_of_instance);
+	find_function(library, "nvmlDeviceGetUtilizationRates", &nvml.utilization);
+	find_function(library, "nvmlDeviceGetTemperature", &nvml.temperature);
+	find_function(library, "nvmlDeviceGetPowerUsage", &nvml.power);
+	is_open = nvml.initialize != NULL && nvml.device_by_uuid != NULL && nvml.initialize() == 0;
+	if (!is_open)
+		dlclose(library);
+	return is_open;
+}
+
+/*
+ * The GPU of this UUID as CUDA has it, or of which this is an instance's.
+ */
+static bool
+find_gpu(const char *uuid, nvml_device *gpu)
+{
+	char		instance_uuid[sizeof(((struct device *) NULL)->uuid)];
+	nvml_device instance;
+
+	if (strncmp(uuid, "GPU-", 4) != 0)
+		return false;
+	if (nvml.device_by_uuid(uuid, gpu) == 0)
+		return true;
+	snprintf(instance_uuid, sizeof(instance_uuid), "MIG-%s", uuid + 4);
+	return nvml.device_of_instance != NULL &&
+		nvml.device_by_uuid(instance_uuid, &instance) == 0 &&
+		nvml.device_of_instance(instance, gpu) == 0;
+}
+
+/* what is more than it can be is not known */
+static int32_t
+gauge(unsigned value, unsigned most)
+{
+	return value <= most ? (int32_t) value : GEONN_UNKNOWN;
+}
+
+static struct gauges
+read_gpu(const struct device *device)
+{
+	struct gauges gauges = nothing_known;
+	struct nvml_utilization utilization = {0};
+	unsigned	celsius = 0;
+	unsigned	milliwatts = 0;
+	nvml_device gpu;
+
+	if (!find_gpu(device->uuid, &gpu))
+		return gauges;
+	if (nvml.utilization != NULL && nvml.utilization(gpu, &utilization) == 0)
+		gauges.utilization = gauge(utilization.gpu, 100);
+	if (nvml.temperature != NULL && nvml.temperature(gpu, NVML_TEMPERATURE_GPU, &celsius) == 0)
+		gauges.temperature = gauge(celsius, 1000);
+	if (nvml.power != NULL && nvml.power(gpu, &milliwatts) == 0)
+		gauges.power = gauge(milliwatts, 100000000);
+	return gauges;
+}
+
+static void *
+reading_main(void *argument)
+{
+	struct gauges gauges[GEONN_DEVICES_MAX];
+	void		(*changed) (void) = state.changed;	/* the next reading may set it again */
+
+	(void) argument;
+	for (int i = 0; i < state.device_count; i++)
+	{
+		const struct device *device = &state.devices[i];
+
+		/* what is not usable may still be about to learn its UUID */
+		gauges[i] = nothing_known;
+		if (device->operations->is_gpu && atomic_load(&device->usable) &&
+			open_library())
+			gauges[i] = read_gpu(device);
+	}
+
+	pthread_mutex_lock(&state.lock);
+	memcpy(state.gauges, gauges, (size_t) state.device_count * sizeof(*gauges));
+	state.under_way = false;
+	pthread_mutex_unlock(&state.lock);
+	changed();
+	return NULL;
+}
+
+bool
+gauges_begin_reading(const struct device *devices, int device_count, void (*changed) (void))
+{
+	pthread_t	thread;
+	bool		begun;
+
+	if (!gauges_are_read())
+		return true;
+	state.devices = devices;
+	state.device_count = device_count;
+	state.changed = changed;
+	pthread_mutex_lock(&state.lock);
+	for (int i = 0; i < device_count; i++)
+		state.gauges[i] = nothing_known;
+	begun = state.under_way = pthread_create(&thread, NULL, reading_main, NULL) == 0;
+	pthread_mutex_unlock(&state.lock);
+	if (begun)
+		pthread_detach(thread);
+	return begun;
+}
+
+bool
+gauges_are_read(void)
+{
+	bool		under_way;
+
+	pthread_mutex_lock(&state.lock);
+	under_way = state.under_way;
+	pthread_mutex_unlock(&state.lock);
+	return !under_way;
+}
+
+struct gauges
+gauges_of(int device_number)
+{
+	struct gauges gauges;
+
+	pthread_mutex_lock(&state.lock);
+	gauges = device_number < state.device_count ? state.gauges[device_number] : nothing_known;
+	pthread_mutex_unlock(&state.lock);
+	return gauges;
+}

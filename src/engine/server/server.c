@@ -1,0 +1,422 @@
+/*
+ * server.c
+ *		What the engine's thread does: it lets clients in and handles events.
+ *
+ * One thread owns the listening socket, every session and all batch memory.
+ * It waits in event_loop.c for clients, for the supervisor, for signals, and for the
+ * event descriptor through which device and sealing threads say that they
+ * finished something.  It does nothing that takes longer than copying one
+ * batch of references, so a ping is answered at any time, whatever the devices
+ * do.
+ *
+ * The engine ends when the supervisor closes its end, on SIGTERM or SIGINT,
+ * and when a device is lost: then nothing that the driver holds in this
+ * process can be trusted, so the statements that were running get their error
+ * and the supervisor starts another engine.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "engine/server/server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/log.h"
+#include "engine/base/thread_pool.h"
+#include "engine/calls/statistics.h"
+#include "engine/server/admission.h"
+#include "engine/server/datasets.h"
+#include "engine/server/disposal.h"
+#include "engine/server/engine_settings.h"
+#include "engine/server/engine_status.h"
+#include "engine/server/event_loop.h"
+#include "engine/server/session.h"
+
+#define EXIT_DEVICE_LOST 3
+
+/* connections that wait to be accepted */
+#define BACKLOG 128
+
+/* how long to leave new connections waiting when descriptors have run out */
+#define ACCEPT_PAUSE_MS 100
+
+/* events to handle before looking for what else has to be done */
+#define EVENTS_AT_A_TIME 32
+
+/* what can be read from: one of these, or a session */
+enum source
+{
+	SOURCE_LISTENER,
+	SOURCE_WAKE,
+	SOURCE_SIGNAL,
+	SOURCE_SUPERVISOR,
+	SOURCE_COUNT
+};
+
+static struct
+{
+	const struct server_options *options;
+	int			listener;
+	int			signals;
+	int64_t		accept_at_ms;	/* 0, or when to watch the listener again */
+	bool		out_of_descriptors; /* said so, until a client is accepted */
+	bool		stuck;			/* a device is; pings are not answered */
+	bool		welcomed;		/* clients need not wait for probes any more */
+	bool		stopping;
+	int			exit_status;
+}			server;
+
+/* the event loop's marks of sources; any other mark is a session's address */
+static char source_marks[SOURCE_COUNT];
+
+/*
+ * Answer those who wait for gauges, once they are read or have had their time.
+ */
+static void
+give_gauges(void)
+{
+	if (!engine_status_is_measured())
+		return;
+	for (struct session *session = session_first(); session != NULL; session = session->next)
+		session_measured(session);
+}
+
+/*
+ * A socket of our own at this path, which nobody else can connect to.
+ */
+static bool
+listen_at(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	mode_t		mask;
+	bool		bound;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+	{
+		log_line(LOG_ERROR, "socket path \"%s\" has %zu bytes, and %zu are allowed",
+				 path, strlen(path), sizeof(address.sun_path) - 1);
+		return false;
+	}
+	strcpy(address.sun_path, path);
+
+	server.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server.listener < 0)
+	{
+		log_line(LOG_ERROR, "could not create a socket: %s", strerror(errno));
+		return false;
+	}
+	unlink(path);				/* of an engine that was killed */
+	mask = umask(0177);
+	bound = bind(server.listener, (struct sockaddr *) &address, sizeof(address)) == 0;
+	umask(mask);
+	if (!bound || listen(server.listener, BACKLOG) != 0)
+	{
+		log_line(LOG_ERROR, "could not listen at \"%s\": %s", path, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Block the signals that end the engine, for every thread to come, and read
+ * them from a descriptor.
+ */
+static bool
+take_signals(void)
+{
+	sigset_t	set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
+		return false;
+
+	/* the terminal's and the operator's wish, but not a hang-up */
+	sigdelset(&set, SIGHUP);
+	server.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return server.signals >= 0;
+}
+
+/*
+ * No client can be accepted now: have kept datasets make room, or leave clients waiting for a
+ * while.  Returns whether to try again at once.
+ */
+static bool
+make_room_for_client(int reason)
+{
+	struct failure failure;
+
+	if (reason != EMFILE && reason != ENFILE && reason != ENOMEM)
+		return false;
+	fail(&failure, GEONN_ERROR_MEMORY, "could not accept a client");
+	fail_reason(&failure, reason);
+	if (datasets_make_room(&failure))
+		return true;
+	if (!server.out_of_descriptors)
+		log_line(LOG_WARNING, "could not accept a client, trying again: %s", strerror(reason));
+	server.out_of_descriptors = true;
+	event_loop_unwatch(server.listener);
+	server.accept_at_ms = now_ms() + ACCEPT_PAUSE_MS;
+	return false;
+}
+
+static void
+handle_listener(void)
+{
+	for (;;)
+	{
+		int			socket = accept4(server.listener, NULL, NULL,
+									 SOCK_CLOEXEC | SOCK_NONBLOCK);
+		pid_t		peer;
+
+		if (socket < 0)
+		{
+			if (make_room_for_client(errno))
+				continue;
+			return;
+		}
+		server.out_of_descriptors = false;
+		datasets_note_descriptor(socket);
+		batch_shares_note_descriptor(socket);
+		if (!geonn_channel_peer_is_own_user(socket, &peer) ||
+			session_create(socket) == NULL)
+		{
+			log_line(LOG_WARNING, "could not take a client on: %s", strerror(errno));
+			close(socket);
+		}
+	}
+}
+
+/*
+ * Whether no device's thread is stuck in its driver.  Where one is, this
+ * engine can't be trusted to finish anything.
+ */
+static bool
+devices_move(void)
+{
+	struct device *stuck = scheduler_stuck_device();
+
+	if (stuck != NULL && !server.stuck)
+		log_line(LOG_ERROR, "device %d (%s) does not come back from a call into its driver",
+				 stuck->number, stuck->name);
+	server.stuck = stuck != NULL;
+	return !server.stuck;
+}
+
+static void
+handle_supervisor(void)
+{
+	for (;;)
+	{
+		union geonn_message message;
+		int			descriptor;
+		enum geonn_channel_status status =
+			geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor);
+
+		if (descriptor >= 0)
+			close(descriptor);
+		if (status == GEONN_CHANNEL_AGAIN)
+			return;
+		if (status != GEONN_CHANNEL_OK)
+		{
+			server.stopping = true;
+			return;
+		}
+		switch (message.header.type)
+		{
+			case GEONN_PING:
+				if (!devices_move())
+					break;
+				geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &message, -1);
+				break;
+			case GEONN_CONFIGURE:
+				if (!engine_settings_use(&message.configure))
+					server.stopping = true;
+				break;
+		}
+	}
+}
+
+/*
+ * A device can't be trusted any more: tell those who had searches running, and
+ * end.
+ */
+static void
+handle_lost_device(struct device *device)
+{
+	struct failure failure = device->lost;
+
+	log_line(LOG_ERROR, "device %d (%s) is lost, the engine ends: %s%s%s",
+			 device->number, device->name, failure.message,
+			 failure.detail[0] ? ": " : "", failure.detail);
+	for (struct session *session = session_first(); session != NULL; session = session->next)
+		if (session->under_way > 0)
+			session_fail(session, &failure);
+	server.exit_status = EXIT_DEVICE_LOST;
+	server.stopping = true;
+}
+
+/*
+ * Devices or sealing threads finished something.
+ */
+static void
+handle_wake(void)
+{
+	struct search *search;
+	struct device *lost;
+
+	event_loop_clear_wake();
+	while ((search = scheduler_collect()) != NULL)
+		session_search_finished(search);
+	session_collect_sealed();
+	lost = scheduler_lost_device();
+	if (lost != NULL)
+		handle_lost_device(lost);
+}
+
+static void
+handle_event(void *mark)
+{
+	if (mark == &source_marks[SOURCE_LISTENER])
+		handle_listener();
+	else if (mark == &source_marks[SOURCE_WAKE])
+		handle_wake();
+	else if (mark == &source_marks[SOURCE_SUPERVISOR])
+		handle_supervisor();
+	else if (mark == &source_marks[SOURCE_SIGNAL])
+		server.stopping = true;
+	else
+		session_receive(mark);
+}
+
+/*
+ * Let the clients in that came before the devices were probed.
+ */
+static void
+welcome_clients(void)
+{
+	if (server.welcomed || !scheduler_ready())
+		return;
+	server.welcomed = true;
+	engine_status_note_memory();
+	for (struct session *session = session_first(); session != NULL; session = session->next)
+		session_welcome(session);
+}
+
+/*
+ * Let those in line have the places that have become free.
+ */
+static void
+admit_sessions(void)
+{
+	struct session *session;
+
+	while ((session = admission_next()) != NULL)
+		session_admitted(session);
+}
+
+/*
+ * Milliseconds until something has to be done without an event, or -1.
+ */
+static int
+time_to_wait(void)
+{
+	if (server.accept_at_ms != 0)
+		return ACCEPT_PAUSE_MS;
+	if (engine_status_measured_within_ms() >= 0)
+		return engine_status_measured_within_ms();
+	return server.welcomed ? -1 : scheduler_ready_within_ms();
+}
+
+static void
+serve(void)
+{
+	while (!server.stopping)
+	{
+		void	   *marks[EVENTS_AT_A_TIME];
+		int			count = event_loop_wait(marks, EVENTS_AT_A_TIME, time_to_wait());
+
+		for (int i = 0; i < count; i++)
+			handle_event(marks[i]);
+
+		/* not before: an event of this round may belong to one of them */
+		session_free_ended();
+		welcome_clients();
+		admit_sessions();
+		give_gauges();
+		if (server.accept_at_ms != 0 && now_ms() >= server.accept_at_ms &&
+			event_loop_watch(server.listener, &source_marks[SOURCE_LISTENER]))
+			server.accept_at_ms = 0;
+	}
+}
+
+static void
+close_all(void)
+{
+	for (struct session *session = session_first(); session != NULL; session = session->next)
+		session_end(session);
+	datasets_set_kept_limit(0);
+	disposal_close();
+	scheduler_close();
+	handle_wake();
+	session_free_ended();
+	statistics_reset();
+	batch_memory_close();
+}
+
+int
+server_run(const struct server_options *options)
+{
+	struct geonn_ping ready = {.number = 0};
+	struct failure failure;
+
+	server.options = options;
+	engine_status_open(options->devices, options->device_count, &options->no_gpu);
+	statistics_reset();
+	batch_memory_open(options->devices, options->device_count);
+
+	if (!event_loop_open(&source_marks[SOURCE_WAKE]) || !take_signals())
+	{
+		log_line(LOG_ERROR, "could not start: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (!listen_at(options->socket_path))
+		return EXIT_FAILURE;
+	if (!scheduler_open(options->devices, options->device_count, event_loop_wake, &failure))
+	{
+		log_line(LOG_ERROR, "%s: %s", failure.message, failure.detail);
+		return EXIT_FAILURE;
+	}
+	disposal_open();
+	if (!event_loop_watch(server.listener, &source_marks[SOURCE_LISTENER]) ||
+		!event_loop_watch(server.signals, &source_marks[SOURCE_SIGNAL]) ||
+		(options->supervised &&
+		 !event_loop_watch(GEONN_SUPERVISOR_DESCRIPTOR, &source_marks[SOURCE_SUPERVISOR])))
+	{
+		log_line(LOG_ERROR, "could not wait for events: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+
+	/* the supervisor may now send clients here */
+	if (options->supervised)
+		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
+	serve();
+	unlink(options->socket_path);
+	close_all();
+	return server.exit_status;
+}

@@ -1,0 +1,251 @@
+/*
+ * session.c
+ *		One client's connection: its dataset and its ring of batches.
+ *
+ * A session is a state machine driven by protocol.h's messages.  A message
+ * that does not fit the state, a slot out of range or busy, more rows than its
+ * batch has: each ends the session with an error, and costs nobody else
+ * anything.
+ *
+ * All of it runs on the server's thread and never waits:
+ *
+ *	session.c			what a session is, and how it ends
+ *	session_open.c		how it comes to its dataset
+ *	session_seal.c		the end of its references
+ *	session_search.c	its searches, which go to the scheduler
+ *	session_watch.c		what it says for watchers, and their questions
+ *	session_receive.c	its messages, each to what handles it
+ *
+ * When the client's end of the socket closes, because it is done or because
+ * its statement was cancelled or its process died, the session ends: it drops
+ * its waiting searches and sets cancelled for those that devices are at work
+ * on and for the sort of its dataset.  Its batches and its dataset are given back
+ * when the last of these has come back.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "engine/server/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/log.h"
+#include "engine/server/datasets.h"
+#include "engine/server/event_loop.h"
+
+static struct session *sessions;	/* all of them, linked by next */
+
+struct session *
+session_first(void)
+{
+	return sessions;
+}
+
+struct session *
+session_create(int socket)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int			reason;
+
+	if (session == NULL)
+		return NULL;
+	session->socket = socket;
+	session->state = SESSION_CONNECTED;
+	session->received = -1;
+	atomic_init(&session->cancelled, false);
+	if (!event_loop_watch(socket, session))
+	{
+		reason = errno;
+		free(session);
+		errno = reason;
+		return NULL;
+	}
+	session->next = sessions;
+	sessions = session;
+	return session;
+}
+
+bool
+session_is_open(const struct session *session)
+{
+	return session->state != SESSION_ENDED && session->dataset != NULL;
+}
+
+/*
+ * A client that does not read what it asked for is not worth waiting for.
+ */
+void
+session_send(struct session *session, int type, void *message, int descriptor)
+{
+	enum geonn_channel_status status;
+
+	if (session->state == SESSION_ENDED)
+		return;
+	status = geonn_channel_send(session->socket, type, message, descriptor);
+	if (status == GEONN_CHANNEL_CLOSED)
+		session_take_last_words(session);
+	else if (status != GEONN_CHANNEL_OK)
+		log_line(LOG_WARNING, "could not send to a client, its session ends: %s",
+				 status == GEONN_CHANNEL_AGAIN ? "it does not read" : strerror(errno));
+	if (status != GEONN_CHANNEL_OK)
+		session_end(session);
+}
+
+void
+session_fail(struct session *session, const struct failure *failure)
+{
+	struct geonn_error error = {.code = failure->code};
+
+	memcpy(error.message, failure->message, sizeof(error.message));
+	memcpy(error.detail, failure->detail, sizeof(error.detail));
+	memcpy(error.hint, failure->hint, sizeof(error.hint));
+	if (failure->code == GEONN_ERROR_MEMORY && failure->hint[0] == '\0')
+		snprintf(error.hint, sizeof(error.hint), "Run fewer searches at a time, or give the engine more memory: it takes what the host and the limits on the server's processes leave it.");
+	call_fail(session->call, failure->message);
+	session_send(session, GEONN_ERROR, &error, -1);
+	session_end(session);
+}
+
+void
+session_fail_protocol(struct session *session, const char *what)
+{
+	struct failure failure;
+
+	fail(&failure, GEONN_ERROR_PROTOCOL, "the engine did not expect this: %s", what);
+	session_fail(session, &failure);
+}
+
+void
+session_end(struct session *session)
+{
+	if (session->state == SESSION_ENDED)
+		return;
+	session->state = SESSION_ENDED;
+	event_loop_unwatch(session->socket);
+	close(session->socket);
+	session->socket = -1;
+	atomic_store(&session->cancelled, true);
+	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
+	call_leave(session->call, session->has_finished ? &session->finished : NULL);
+	admission_leave(&session->admission);
+	scheduler_drop(&session->queue);
+	event_loop_wake();
+}
+
+/*
+ * Free an ended session, unless something still works for it.
+ */
+static bool
+free_if_idle(struct session *session)
+{
+	if (session->state != SESSION_ENDED || session->under_way > 0)
+		return false;
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		if (session->slots[i].memory != NULL)
+		{
+			/* a client that was sent away may still write to what it maps */
+			if (session->client_left)
+				batch_memory_release(session->slots[i].memory);
+			else
+				batch_memory_destroy(session->slots[i].memory);
+		}
+	batch_share_leave(session->share);
+	if (session->dataset != NULL)
+		datasets_release(session->dataset);
+	call_release(session->call);
+	free(session);
+	return true;
+}
+
+void
+session_free_ended(void)
+{
+	struct session **link = &sessions;
+
+	while (*link != NULL)
+	{
+		struct session *session = *link;
+		struct session *next = session->next;
+
+		if (free_if_idle(session))
+			*link = next;
+		else
+			link = &session->next;
+	}
+}
+
+struct slot *
+session_idle_slot(struct session *session, uint32_t number)
+{
+	if (number >= GEONN_RING_SLOTS)
+	{
+		session_fail_protocol(session, "slot out of range");
+		return NULL;
+	}
+	if (session->slots[number].busy)
+	{
+		session_fail_protocol(session, "slot is busy");
+		return NULL;
+	}
+	return &session->slots[number];
+}
+
+struct slot *
+session_filled_slot(struct session *session, uint32_t number, uint32_t rows)
+{
+	struct slot *slot = session_idle_slot(session, number);
+
+	if (slot == NULL)
+		return NULL;
+	if (slot->memory == NULL || rows < 1 || rows > slot->columns.rows)
+	{
+		session_fail_protocol(session, "more rows than the batch has");
+		return NULL;
+	}
+	return slot;
+}
+
+void
+session_finished(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_finished *finished = &message->finished;
+
+	if (session->call == NULL || session->has_finished)
+		session_fail_protocol(session, "the end of no call");
+	else if (finished->rows > INT64_MAX || finished->observations_skipped > INT64_MAX ||
+			 finished->references_skipped > INT64_MAX || finished->unmatched > INT64_MAX)
+		session_fail_protocol(session, "a call with more rows than there can be");
+	else
+	{
+		session->finished = *finished;
+		session->has_finished = true;
+	}
+}
+
+/*
+ * The last words lie behind the one error that the kernel reports where the client left
+ * messages unread, as a client that wants no more rows does.
+ */
+void
+session_take_last_words(struct session *session)
+{
+	int			ends = 0;
+
+	while (ends < 2 && session->call != NULL && !session->has_finished)
+	{
+		union geonn_message message;
+		int			descriptor;
+
+		if (geonn_channel_receive(session->socket, &message, &descriptor) != GEONN_CHANNEL_OK)
+			ends++;
+		else if (message.header.type == GEONN_FINISHED)
+			session_finished(session, &message);
+		if (descriptor >= 0)
+			close(descriptor);
+	}
+}

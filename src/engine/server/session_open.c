@@ -1,0 +1,180 @@
+/*
+ * session_open.c
+ *		How a session comes to its dataset: it opens a new one or finds it kept, in its
+ *		turn, or attaches to another session's.
+ */
+#include "engine/server/session.h"
+
+#include <string.h>
+
+#include "engine/server/datasets.h"
+#include "engine/server/engine_status.h"
+
+/*
+ * Remember the choice of devices, if one of them can serve it.
+ */
+static bool
+choose_device(struct session *session, uint32_t choice)
+{
+	struct failure failure;
+
+	if (choice >= GEONN_DEVICE_CHOICE_COUNT)
+	{
+		session_fail_protocol(session, "unknown choice of devices");
+		return false;
+	}
+	session->choice = (enum geonn_device_choice) choice;
+	if (engine_status_can_serve(session->choice, &failure))
+		return true;
+	session_fail(session, &failure);
+	return false;
+}
+
+/*
+ * Tell the client which dataset it has, and hand out its files.
+ */
+static void
+send_opened(struct session *session)
+{
+	const struct dataset *dataset = session->dataset;
+	struct geonn_opened opened = {
+		.dataset = dataset->id,
+		.references = dataset->count,
+		.metric = dataset->metric,
+		.columns = dataset->columns,
+		.sealed = dataset->sealed
+	};
+
+	memcpy(opened.note, dataset->note, sizeof(opened.note));
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+		if (dataset->files[kind] >= 0)
+			opened.files |= 1u << kind;
+	session_send(session, GEONN_OPENED, &opened, -1);
+	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
+	{
+		struct geonn_file file = {.kind = (uint32_t) kind};
+
+		if (dataset->files[kind] >= 0)
+			session_send(session, GEONN_FILE, &file, dataset->files[kind]);
+	}
+}
+
+/*
+ * There are no references to send.
+ */
+static void
+found_references(struct session *session, bool kept)
+{
+	call_found_references(session->call, session->dataset->count, kept);
+	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
+}
+
+/*
+ * It has a place: open the dataset that it asked for.
+ */
+static void
+open_dataset(struct session *session)
+{
+	const struct geonn_open *open = &session->open;
+	enum geonn_metric metric = (enum geonn_metric) open->metric;
+	struct failure failure;
+
+	for (uint32_t i = 0; i < open->labels && session->dataset == NULL; i++)
+		session->dataset = datasets_find(metric, open->columns, &open->label[i]);
+	if (session->dataset != NULL)
+	{
+		session->state = SESSION_SEARCHING;
+		found_references(session, true);
+		send_opened(session);
+		return;
+	}
+	session->dataset = datasets_open(open);
+	if (session->dataset == NULL)
+	{
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
+		session_fail(session, &failure);
+		return;
+	}
+	session->state = SESSION_COLLECTING;
+	send_opened(session);
+}
+
+void
+session_open(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_open *open = &message->open;
+	struct geonn_queued queued = {.limit = admission_limit()};
+
+	if (open->metric > GEONN_METRIC_SPHEROID || open->columns & ~GEONN_COLUMNS_ALL ||
+		open->labels > GEONN_LABELS_MAX)
+	{
+		session_fail_protocol(session, "unknown metric or columns, or too many labels");
+		return;
+	}
+	if (!choose_device(session, open->device))
+		return;
+	session->open = *open;
+
+	/* who works for no call is no statement's: a test, a benchmark */
+	if (session->call == NULL ||
+		admission_enter(&session->admission, session, call_pid(session->call)))
+	{
+		open_dataset(session);
+		return;
+	}
+	session->state = SESSION_QUEUED;
+	call_move(session->call, &session->phase, GEONN_PHASE_QUEUED);
+	queued.ahead = admission_ahead(&session->admission);
+	session_send(session, GEONN_QUEUED, &queued, -1);
+}
+
+void
+session_admitted(struct session *session)
+{
+	call_move(session->call, &session->phase, GEONN_PHASE_REFERENCES);
+	open_dataset(session);
+}
+
+void
+session_urge(struct session *session, const union geonn_message *message)
+{
+	struct failure failure;
+
+	(void) message;
+	if (session->state != SESSION_QUEUED)
+		return;					/* it was let in meanwhile */
+	switch (admission_urge(&session->admission))
+	{
+		case ADMISSION_LET_IN:
+			session_admitted(session);
+			break;
+		case ADMISSION_REFUSED:
+			break;
+		case ADMISSION_DEADLOCK:
+			fail(&failure, GEONN_ERROR_DEADLOCK,
+				 "deadlock detected between sessions with the geonn engine and locks");
+			fail_detail(&failure, "All processes that have the %u sessions of geonn.max_sessions wait for locks of processes that wait for a session, and one more has been lent.",
+						admission_limit());
+			fail_hint(&failure, "Run the transaction again, take locks after the search, or raise geonn.max_sessions.");
+			session_fail(session, &failure);
+			break;
+	}
+}
+
+void
+session_attach(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_attach *attach = &message->attach;
+
+	if (!choose_device(session, attach->device))
+		return;
+	session->dataset = datasets_attach(attach->dataset);
+	if (session->dataset == NULL)
+	{
+		session_fail_protocol(session, "no such dataset to attach to");
+		return;
+	}
+	session->state = SESSION_SEARCHING;
+	found_references(session, false);
+	send_opened(session);
+}

@@ -1,0 +1,339 @@
+/*
+ * session_receive.c
+ *		What clients send, each message to what handles it.
+ *
+ * The table below says which messages a session takes in which of its states.  What concerns
+ * greetings, the status and batches is handled here; references are copied from their batch
+ * at once.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "engine/server/session.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/server/datasets.h"
+#include "engine/server/engine_status.h"
+
+#define MESSAGES_AT_A_TIME 64
+
+static void
+handle_hello(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_hello *hello = &message->hello;
+	struct failure failure;
+
+	if (hello->header.version == GEONN_PROTOCOL_VERSION &&
+		strcmp(hello->release, GEONN_VERSION) == 0)
+	{
+		session->state = SESSION_GREETED;
+		if (scheduler_ready())
+			session_welcome(session);
+		return;
+	}
+	fail(&failure, GEONN_ERROR_VERSION,
+		 "the engine is version %s, the client is version %s",
+		 GEONN_VERSION, hello->release);
+	fail_detail(&failure, "%s", GEONN_VERSION);
+	session_fail(session, &failure);
+}
+
+void
+session_welcome(struct session *session)
+{
+	struct geonn_welcome welcome = {.release = GEONN_VERSION};
+
+	if (session->state != SESSION_GREETED)
+		return;
+	session->state = SESSION_WELCOME;
+	session_send(session, GEONN_WELCOME, &welcome, -1);
+}
+
+static void
+handle_status(struct session *session, const union geonn_message *message)
+{
+	if (message->status.gauges > 1)
+	{
+		session_fail_protocol(session, "a status of nothing known");
+		return;
+	}
+	session->state = SESSION_MEASURING;
+	if (!message->status.gauges || !engine_status_measure())
+		session_measured(session);
+}
+
+void
+session_measured(struct session *session)
+{
+	if (session->state != SESSION_MEASURING)
+		return;
+	session->state = SESSION_WELCOME;
+	if (!engine_status_send(session->socket))
+		session_end(session);
+}
+
+static bool
+has_batch(const struct session *session)
+{
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		if (session->slots[i].memory != NULL)
+			return true;
+	return false;
+}
+
+/*
+ * Have the session take part in its process's share; else it has ended.
+ */
+static bool
+has_share(struct session *session)
+{
+	struct failure failure;
+
+	if (session->share != NULL)
+		return true;
+	session->share = session->call != NULL ?
+		batch_share_join(call_pid(session->call), call_role(session->call)) :
+		batch_share_join(0, 0);
+	if (session->share == NULL)
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");
+	else if (batch_share_admits(session->share, &failure))
+		return true;
+	session_fail(session, &failure);
+	return false;
+}
+
+static void
+handle_allocate(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_allocate *allocate = &message->allocate;
+	struct geonn_batch batch = {
+		.slot = allocate->slot,
+		.rows = allocate->rows,
+		.room = allocate->room
+	};
+	struct slot *slot = session_idle_slot(session, allocate->slot);
+	struct geonn_batch_columns columns;
+	struct failure failure = {0};
+	bool		others;			/* the session has other batches */
+
+	if (slot == NULL)
+		return;
+	if (geonn_batch_layout(NULL, allocate->rows, allocate->room,
+						   session->dataset->columns, &columns) == 0)
+	{
+		session_fail_protocol(session, "rows or room of a batch out of range");
+		return;
+	}
+	if (!has_share(session))
+		return;
+	if (slot->memory != NULL)
+		batch_memory_release(slot->memory);
+	slot->memory = NULL;
+	others = has_batch(session);
+	while (!others || batch_share_admits(session->share, &failure))
+	{
+		batch.rows = allocate->rows;
+		batch.room = allocate->room;
+		slot->memory = batch_memory_acquire(&batch.rows, &batch.room, session->dataset->columns,
+											session->share, !others, &failure);
+		if (slot->memory != NULL || failure.code != GEONN_ERROR_MEMORY ||
+			(others && failure.reason != EMFILE) || !datasets_make_room(&failure))
+			break;
+	}
+	if (slot->memory == NULL && others)
+	{
+		/* it can do its work with those that it has */
+		batch.rows = 0;
+		batch.room = 0;
+		call_fall_back(session->call);
+		session_send(session, GEONN_BATCH, &batch, -1);
+		return;
+	}
+	if (slot->memory == NULL)
+	{
+		session_fail(session, &failure);
+		return;
+	}
+	if (batch.rows < allocate->rows || batch.room < allocate->room)
+		call_fall_back(session->call);
+	datasets_note_descriptor(slot->memory->descriptor);
+	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
+					   session->dataset->columns, &slot->columns);
+	session_send(session, GEONN_BATCH, &batch, slot->memory->descriptor);
+}
+
+/*
+ * The client has unmapped a batch that it will not use again.
+ */
+static void
+handle_return(struct session *session, const union geonn_message *message)
+{
+	struct slot *slot = session_idle_slot(session, message->give_back.slot);
+
+	if (slot == NULL)
+		return;
+	if (slot->memory == NULL)
+	{
+		session_fail_protocol(session, "a slot that has no batch to return");
+		return;
+	}
+	batch_memory_release(slot->memory);
+	slot->memory = NULL;
+}
+
+static void
+handle_references(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_references *references = &message->references;
+	struct geonn_released released = {.slot = references->slot};
+	struct slot *slot = session_filled_slot(session, references->slot, references->rows);
+	struct failure failure;
+	bool		appended;
+
+	if (slot == NULL)
+		return;
+	do
+		appended = dataset_append(session->dataset, &slot->columns, references->rows, &failure);
+	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room(&failure));
+	if (!appended)
+	{
+		session_fail(session, &failure);
+		return;
+	}
+	call_add_references(session->call, references->rows,
+						references->rows * dataset_row_bytes(session->dataset));
+	session_send(session, GEONN_RELEASED, &released, -1);
+}
+
+/*
+ * A file that stays with the dataset.
+ */
+static void
+handle_leave(struct session *session, const union geonn_message *message)
+{
+	uint32_t	kind = message->leave.kind;
+	uint64_t	bytes;
+
+	if (kind >= GEONN_FILE_KINDS || session->dataset->files[kind] >= 0)
+		session_fail_protocol(session, "a file of no kind, or one too many");
+	else if (session->received < 0 || !geonn_file_is_sealed(session->received, &bytes))
+		session_fail_protocol(session, "a file that is not sealed");
+	else if (bytes > GEONN_FILE_BYTES_MAX)
+		session_fail_protocol(session, "a file with more bytes than there can be");
+	else
+	{
+		datasets_note_descriptor(session->received);
+		session->dataset->files[kind] = session->received;
+		session->dataset->file_bytes[kind] = bytes;
+		session->received = -1;
+	}
+}
+
+/*
+ * Which messages a session takes in which states.
+ */
+static const struct
+{
+	int			type;			/* enum geonn_message_type */
+	unsigned	states;			/* bits 1 << enum session_state */
+	void		(*handle) (struct session *session, const union geonn_message *message);
+}			message_handlers[] = {
+	{GEONN_HELLO, 1 << SESSION_CONNECTED, handle_hello},
+	{GEONN_STATUS, 1 << SESSION_WELCOME, handle_status},
+	{GEONN_LIST, 1 << SESSION_WELCOME, session_list},
+	{GEONN_CALL, 1 << SESSION_WELCOME, session_call},
+	{GEONN_OPEN, 1 << SESSION_WELCOME, session_open},
+	{GEONN_URGE, 1 << SESSION_QUEUED | 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, session_urge},
+	{GEONN_ATTACH, 1 << SESSION_WELCOME, session_attach},
+	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
+	{GEONN_RETURN, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_return},
+	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
+	{GEONN_LEAVE, 1 << SESSION_COLLECTING, handle_leave},
+	{GEONN_SEAL, 1 << SESSION_COLLECTING, session_seal},
+	{GEONN_SEARCH, 1 << SESSION_SEARCHING, session_search},
+	{GEONN_FINISHED, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, session_finished}
+};
+
+static void
+handle_message(struct session *session, const union geonn_message *message)
+{
+	for (size_t i = 0; i < sizeof(message_handlers) / sizeof(message_handlers[0]); i++)
+		if (message_handlers[i].type == message->header.type &&
+			(message_handlers[i].states & 1u << session->state))
+		{
+			message_handlers[i].handle(session, message);
+			return;
+		}
+	session_fail_protocol(session, "message out of turn");
+}
+
+/*
+ * What the client sent could not be taken, for want of memory or descriptors.
+ */
+static void
+fail_receiving(struct session *session)
+{
+	int			reason = errno;
+	struct failure failure;
+
+	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
+	fail_reason(&failure, reason);
+	(void) datasets_make_room(&failure);	/* for the next one: this descriptor is lost */
+	session_fail(session, &failure);
+}
+
+/*
+ * A descriptor that nobody has taken is nobody's.
+ */
+static void
+close_received(struct session *session)
+{
+	if (session->received >= 0)
+		close(session->received);
+	session->received = -1;
+}
+
+void
+session_receive(struct session *session)
+{
+	/* a bounded number at a time: other clients wait, too */
+	for (int i = 0; i < MESSAGES_AT_A_TIME && session->state != SESSION_ENDED; i++)
+	{
+		union geonn_message message;
+		enum geonn_channel_status status = geonn_channel_receive(session->socket, &message,
+																 &session->received);
+
+		switch (status)
+		{
+			case GEONN_CHANNEL_OK:
+				handle_message(session, &message);
+				break;
+			case GEONN_CHANNEL_AGAIN:
+				return;
+			case GEONN_CHANNEL_OTHER_VERSION:
+				if (message.header.type == GEONN_HELLO &&
+					session->state == SESSION_CONNECTED)
+				{
+					handle_hello(session, &message);
+					break;
+				}
+				/* fall through */
+			case GEONN_CHANNEL_MALFORMED:
+				session_fail_protocol(session, "malformed message");
+				break;
+			case GEONN_CHANNEL_CLOSED:
+				session->client_left = true;
+				session_take_last_words(session);
+				session_end(session);
+				break;
+			case GEONN_CHANNEL_FAILED:
+				fail_receiving(session);
+				break;
+		}
+		close_received(session);
+	}
+}

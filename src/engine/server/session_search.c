@@ -1,0 +1,188 @@
+/*
+ * session_search.c
+ *		A session's searches: checked, passed to the scheduler, and answered.
+ */
+#include "engine/server/session.h"
+
+#include <string.h>
+
+#include "engine/server/datasets.h"
+
+/* up to so many references, brute force is what auto means: an index of them
+ * would not save more than it costs */
+#define BRUTE_REFERENCES 64
+
+static void
+send_results(struct session *session, const struct search *search)
+{
+	struct geonn_results results = {
+		.slot = search->slot,
+		.first = search->first,
+		.observations = search->answered,
+		.pairs = search->pairs,
+		.flags = (search->one_each ? GEONN_RESULTS_ONE_EACH : 0) |
+		(search->cutoff.present ? GEONN_RESULTS_PARTIAL : 0),
+		.device = search->device,
+		.algorithm = search->question.algorithm,
+		.build_microseconds = search->build_microseconds
+	};
+	uint64_t	counts = search->one_each ? 0 : search->answered + search->cutoff.present;
+
+	call_add_answers(session->call, search->answered,
+					 search->pairs * (sizeof(int64_t) + sizeof(double)) +
+					 counts * sizeof(uint32_t));
+	session_send(session, GEONN_RESULTS, &results, -1);
+}
+
+static struct question
+question_of(const struct session *session, const struct geonn_search *request)
+{
+	struct question question = {
+		.neighbours = request->neighbours,
+		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
+		.algorithm = (enum geonn_algorithm) request->algorithm,
+		.max_distance = request->max_distance
+	};
+
+	if (question.algorithm == GEONN_ALGORITHM_AUTO)
+		question.algorithm = session->dataset->count <= BRUTE_REFERENCES ?
+			GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
+	return question;
+}
+
+/* of an observation in a batch */
+static uint64_t
+observation_bytes(const struct dataset *dataset)
+{
+	return dataset_row_bytes(dataset) - sizeof(int64_t);	/* a reference has a tag */
+}
+
+static bool
+is_same_question(const struct question *a, const struct question *b)
+{
+	return a->neighbours == b->neighbours && a->ties == b->ties &&
+		a->algorithm == b->algorithm && a->max_distance == b->max_distance;
+}
+
+/*
+ * Is this something that can be asked?  Else the session has ended.
+ */
+static bool
+check_question(struct session *session, const struct geonn_search *request,
+			   const struct question *question)
+{
+	const struct search *last = &session->slots[request->slot].search;
+
+	if (request->first >= request->rows)
+		session_fail_protocol(session, "search begins past its rows");
+	else if (request->neighbours > GEONN_NEIGHBOURS_MAX)
+		session_fail_protocol(session, "more neighbours than there may be");
+	else if (!(request->max_distance >= 0))
+		session_fail_protocol(session, "a negative distance, or none");
+	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
+			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME))
+		session_fail_protocol(session, "unknown algorithm or flags");
+	else if (request->flags & GEONN_SEARCH_RESUME &&
+			 !(last->cutoff.present && last->first == request->first &&
+			   is_same_question(question, &last->question)))
+		session_fail_protocol(session, "nothing to resume");
+	else
+		return true;
+	return false;
+}
+
+void
+session_search(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_search *request = &message->search;
+	struct slot *slot = session_filled_slot(session, request->slot, request->rows);
+	struct search *search;
+	struct cutoff cutoff = {0};
+	double		pairs_each = 0.0;
+	struct question question = question_of(session, request);
+
+	if (slot == NULL || !check_question(session, request, &question))
+		return;
+	search = &slot->search;
+	if (request->flags & GEONN_SEARCH_RESUME)
+		cutoff = search->cutoff;
+	if (is_same_question(&question, &search->question))
+		pairs_each = search->answered > 0 ? (double) search->pairs / search->answered :
+			search->pairs_each;
+	memset(search, 0, sizeof(*search));
+	search->session = session;
+	search->slot = request->slot;
+	search->dataset = session->dataset;
+	search->choice = session->choice;
+	search->question = question;
+	search->columns = slot->columns;
+	search->first = request->first;
+	search->rows = request->rows;
+	search->cutoff = slot->cutoff = cutoff;
+	search->pairs_each = pairs_each;
+	search->cancelled = &session->cancelled;
+	search->call = session->call;
+	if (request->first == 0 && !(request->flags & GEONN_SEARCH_RESUME))
+		call_add_batch(session->call, search->rows * observation_bytes(session->dataset));
+
+	if (session->dataset->count == 0)
+	{
+		/* nobody has a neighbour, and devices know no empty datasets */
+		search->answered = search->rows - search->first;
+		memset(slot->columns.count + search->first, 0,
+			   search->answered * sizeof(*slot->columns.count));
+		send_results(session, search);
+		return;
+	}
+	slot->busy = true;
+	session->under_way++;
+	scheduler_submit(&session->queue, search);
+}
+
+/*
+ * A search for which memory was short, on the host or on a GPU: try again, if
+ * there is a kept dataset that can make room for it.  A device lets go of that
+ * before it takes the search.
+ */
+static bool
+search_again(struct session *session, struct search *search)
+{
+	if ((search->failure.code != GEONN_ERROR_MEMORY &&
+		 search->failure.code != GEONN_ERROR_LIMIT) ||
+		!(datasets_make_room(&search->failure) ||
+		  (!search->wants_memory && scheduler_is_discarding())))
+		return false;
+	search->wants_memory = true;
+	search->answered = 0;
+	search->pairs = 0;
+	search->one_each = false;
+	search->device_state = 0;
+	search->cutoff = session->slots[search->slot].cutoff;
+	search->failed = false;
+	call_fall_back(session->call);
+	scheduler_submit(&session->queue, search);
+	return true;
+}
+
+void
+session_search_finished(struct search *search)
+{
+	struct session *session = search->session;
+
+	if (search->failed && session->state != SESSION_ENDED && search_again(session, search))
+		return;
+	session->slots[search->slot].busy = false;
+	session->under_way--;
+	datasets_account(search->dataset);
+	call_move(session->call, &search->phase, GEONN_PHASE_OBSERVATIONS);
+	if (session->state == SESSION_ENDED)
+		return;
+	if (search->failed)
+	{
+		session_fail(session, &search->failure);
+		return;
+	}
+	if (scheduler_fell_back(search))
+		call_fall_back(session->call);
+	send_results(session, search);
+}

@@ -1,0 +1,104 @@
+/*
+ * session_watch.c
+ *		What sessions say for those who watch, and what these ask.
+ *
+ * A list is written to a memfd of its own and handed over: a moment's state as a
+ * whole, however long it is, in a message that does not wait for its reader.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "engine/server/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/calls/statistics.h"
+#include "engine/server/datasets.h"
+
+/* how long a client can have been at work before it says so: a year */
+#define BEGUN_MICROSECONDS_MAX (INT64_C(366) * 86400 * 1000000)
+
+void
+session_call(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_call *call = &message->call;
+	struct failure failure;
+
+	if (session->call != NULL)
+	{
+		session_fail_protocol(session, "a second call");
+		return;
+	}
+	if (call->pid <= 0 || call->microseconds > BEGUN_MICROSECONDS_MAX ||
+		call->expected > INT64_MAX)
+	{
+		session_fail_protocol(session, "a call of no process, or out of range");
+		return;
+	}
+	session->call = calls_join(call);
+	if (session->call == NULL)
+	{
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a call");
+		session_fail(session, &failure);
+		return;
+	}
+	call_move(session->call, &session->phase, GEONN_PHASE_REFERENCES);
+}
+
+/*
+ * The list as a sealed file; -1 with errno where that fails.
+ */
+static int
+write_list(enum geonn_listing listing, uint64_t *entries)
+{
+	int			file = memfd_create("geonn list", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	bool		written;
+	int			reason;
+
+	if (file < 0)
+		return -1;
+	errno = ENOSPC;				/* where write does not say */
+	written = listing == GEONN_LIST_CALLS ? calls_write(file, entries) :
+		statistics_write(file, entries);
+	if (written &&
+		fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
+		return file;
+	reason = errno;
+	close(file);
+	errno = reason;
+	return -1;
+}
+
+void
+session_list(struct session *session, const union geonn_message *message)
+{
+	enum geonn_listing listing = (enum geonn_listing) message->list.listing;
+	struct geonn_listed listed = {.since = statistics_since()};
+	struct failure failure;
+	int			file;
+
+	if (message->list.listing > GEONN_LIST_RESET)
+	{
+		session_fail_protocol(session, "a list of nothing known");
+		return;
+	}
+	while ((file = write_list(listing, &listed.entries)) < 0)
+	{
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a list");
+		fail_reason(&failure, errno);
+		if (datasets_make_room(&failure))
+			continue;
+		session_fail(session, &failure);
+		return;
+	}
+	datasets_note_descriptor(file);
+	if (listing == GEONN_LIST_RESET)
+		statistics_reset();
+	session_send(session, GEONN_LISTED, &listed, file);
+	close(file);
+}

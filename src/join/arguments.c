@@ -1,0 +1,498 @@
+/*
+ * arguments.c
+ *		The arguments of geonn_nearest() and its siblings, by name.
+ *
+ * One table has a row for each argument: which functions have it, its type and default, how it
+ * is read, and how the texts of geonn_stat and of the log show it.  An argument's place in a call
+ * comes from the names that pg_proc has for the function, so SQL may list them in any order.  Where
+ * a function lacks an argument that the table knows, as before ALTER EXTENSION UPDATE,
+ * the argument has its default.
+ *
+ * The functions themselves ask the table (join/nearest.c), the planner's estimates (plan/estimate.c),
+ * the plan node (plan/scan_plan.c, plan/scan.c) and the caches (cache/definition.c).
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "join/arguments.h"
+
+typedef struct Argument Argument;
+
+struct Argument
+{
+	const char *name;
+	int			functions;		/* a bit for each GeonnFunction that has it */
+	Oid			type;
+
+	/* its default, as the type's output function writes it; NULL: NULL, or it has none */
+	const char *standard;
+
+	/* what it is, where NULL is an error; NULL: NULL is as good as the default */
+	const char *hint;
+
+	/* check a value, and keep it */
+	void		(*read) (const Argument *argument, Datum value, GeonnArguments *arguments);
+
+	/* SQL of a value that the type's output function has written; NULL: texts do not show it */
+	char	   *(*describe) (const char *output);
+};
+
+/* ---- how arguments are read ---- */
+
+static void
+read_obs(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->obs = DatumGetObjectId(value);
+}
+
+static void
+read_ref(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->ref = DatumGetObjectId(value);
+}
+
+static void
+read_obs_sql(const Argument *argument pg_attribute_unused(), Datum value,
+			 GeonnArguments *arguments)
+{
+	arguments->obs_sql = TextDatumGetCString(value);
+}
+
+static void
+read_ref_sql(const Argument *argument pg_attribute_unused(), Datum value,
+			 GeonnArguments *arguments)
+{
+	arguments->ref_sql = TextDatumGetCString(value);
+}
+
+static void
+read_lat(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->latitudes = DatumGetArrayTypeP(value);
+}
+
+static void
+read_lon(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->longitudes = DatumGetArrayTypeP(value);
+}
+
+static void
+read_k(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	int32		k = DatumGetInt32(value);
+
+	if (k < 1 || k > GEONN_NEIGHBOURS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("k is out of range: %d", k),
+				 errdetail("It is from 1 to %d.", GEONN_NEIGHBOURS_MAX),
+				 k < 1 ? 0 :
+				 errhint("geonn_within returns all references within a radius.")));
+	arguments->join->question.neighbours = (uint32) k;
+}
+
+/* max_distance or radius */
+static void
+read_distance(const Argument *argument, Datum value, GeonnArguments *arguments)
+{
+	double		distance = DatumGetFloat8(value);
+
+	if (!(distance >= 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s is out of range: %s", argument->name, float8out_internal(distance)),
+				 errdetail("It is in metres, 0 or more.")));
+	arguments->join->question.max_distance = distance;
+}
+
+/*
+ * Which of two words it is: 0 or 1.
+ */
+static int
+read_word(const Argument *argument, Datum value, const char *first, const char *second)
+{
+	char	   *word = TextDatumGetCString(value);
+
+	if (strcmp(word, first) == 0)
+		return 0;
+	if (strcmp(word, second) == 0)
+		return 1;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown %s: \"%s\"", argument->name, word),
+			 errhint("%s", argument->hint)));
+}
+
+static void
+read_metric(const Argument *argument, Datum value, GeonnArguments *arguments)
+{
+	arguments->join->question.metric = read_word(argument, value, "sphere", "spheroid") == 0 ?
+		GEONN_METRIC_SPHERE : GEONN_METRIC_SPHEROID;
+}
+
+static void
+read_by(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	Datum	   *names;
+	bool	   *is_null;
+	int			count;
+
+	deconstruct_array(DatumGetArrayTypeP(value), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
+					  &names, &is_null, &count);
+	for (int i = 0; i < count; i++)
+	{
+		ListCell   *cell;
+		char	   *name;
+
+		if (is_null[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("the argument by has a NULL in it"),
+					 errhint("It is an array of column names, as in ARRAY['country'].")));
+		name = NameStr(*DatumGetName(names[i]));
+		foreach(cell, arguments->by)
+		{
+			if (strcmp(lfirst(cell), name) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_DUPLICATE_COLUMN),
+						 errmsg("the argument by names column \"%s\" twice", name)));
+		}
+		arguments->by = lappend(arguments->by, pstrdup(name));
+	}
+}
+
+static void
+read_exclude_self(const Argument *argument pg_attribute_unused(), Datum value,
+				  GeonnArguments *arguments)
+{
+	arguments->join->exclude_self = DatumGetBool(value);
+}
+
+static void
+read_keep_unmatched(const Argument *argument pg_attribute_unused(), Datum value,
+					GeonnArguments *arguments)
+{
+	arguments->join->keep_unmatched = DatumGetBool(value);
+}
+
+static void
+read_ties(const Argument *argument, Datum value, GeonnArguments *arguments)
+{
+	arguments->join->question.ties = read_word(argument, value, "first", "all") == 1;
+}
+
+static void
+read_invalid(const Argument *argument, Datum value, GeonnArguments *arguments)
+{
+	arguments->join->invalid = read_word(argument, value, "skip", "error") == 0 ?
+		GEONN_INVALID_SKIPPED : GEONN_INVALID_IS_ERROR;
+}
+
+static void
+read_options(const Argument *argument pg_attribute_unused(), Datum value,
+			 GeonnArguments *arguments)
+{
+	GeonnQuestion *question = &arguments->join->question;
+
+	geonn_parse_options(DatumGetJsonbP(value),
+						arguments->function == GEONN_NEAREST_POINTS ? GEONN_OPTIONS_POINTS :
+						GEONN_OPTIONS_JOIN, &arguments->options);
+	question->device = arguments->options.device;
+	question->algorithm = arguments->options.algorithm;
+	question->batch_rows = arguments->options.batch_rows;
+}
+
+/* ---- how texts show them ---- */
+
+static char *
+bare(const char *output)
+{
+	return pstrdup(output);
+}
+
+static char *
+truth(const char *output)
+{
+	return pstrdup(output[0] == 't' ? "true" : "false");
+}
+
+static char *
+quoted(const char *output)
+{
+	return quote_literal_cstr(output);
+}
+
+/* ---- the table ---- */
+
+#define BIT(function)	(1 << (function))
+#define RELATIONS		(BIT(GEONN_NEAREST) | BIT(GEONN_WITHIN))
+#define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL))
+#define POINTS			BIT(GEONN_NEAREST_POINTS)
+#define JOINS			(RELATIONS | QUERIES)
+#define WITHIN			(BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_SQL))
+#define NEAREST			(BIT(GEONN_NEAREST) | BIT(GEONN_NEAREST_SQL) | POINTS)
+
+static const char relation_hint[] = "Name a table or view";
+static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
+
+/* in the order in which they are read and shown */
+static const Argument table[] = {
+	{"obs", RELATIONS, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
+	{"obs_sql", QUERIES, TEXTOID, NULL, query_hint, read_obs_sql, NULL},
+	{"lat", POINTS, FLOAT8ARRAYOID, NULL, "It is an array of degrees.", read_lat, NULL},
+	{"lon", POINTS, FLOAT8ARRAYOID, NULL, "It is an array of degrees.", read_lon, NULL},
+	{"ref", RELATIONS | POINTS, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
+	{"ref_sql", QUERIES, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
+	{"k", NEAREST, INT4OID, "1", "It is the number of neighbours wanted, from 1 on.", read_k, bare},
+	{"max_distance", NEAREST, FLOAT8OID, "Infinity", NULL, read_distance, bare},
+	{"radius", WITHIN, FLOAT8OID, NULL, "It is in metres.", read_distance, bare},
+	{"metric", JOINS | POINTS, TEXTOID, "sphere", "It is 'sphere' or 'spheroid'.", read_metric, quoted},
+	{"by", JOINS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
+	{"exclude_self", JOINS, BOOLOID, "f", "It is true or false.", read_exclude_self, truth},
+	{"keep_unmatched", JOINS | POINTS, BOOLOID, "f", "It is true or false.", read_keep_unmatched, truth},
+	{"ties", NEAREST, TEXTOID, "first", "It is 'first' or 'all'.", read_ties, quoted},
+	{"invalid", JOINS | POINTS, TEXTOID, "skip", "It is 'skip' or 'error'.", read_invalid, quoted},
+	{"options", JOINS | POINTS, JSONBOID, "{}", "It is an object, as in '{}'.", read_options, quoted}
+};
+
+#define ARGUMENTS ((int) lengthof(table))
+
+static bool
+has_argument(GeonnFunction function, int number)
+{
+	return (table[number].functions & BIT(function)) != 0;
+}
+
+/* functions, and how their observations are given */
+static const struct
+{
+	const char *name;
+	const char *observations;
+}			functions[] = {
+	[GEONN_NEAREST] = {"geonn_nearest", "'city'"},
+	[GEONN_NEAREST_SQL] = {"geonn_nearest_sql", NULL},
+	[GEONN_WITHIN] = {"geonn_within", "'city'"},
+	[GEONN_WITHIN_SQL] = {"geonn_within_sql", NULL},
+	[GEONN_NEAREST_POINTS] = {"geonn_nearest_points", "'{52.52}', '{13.405}'"}
+};
+
+/* ---- where they are ---- */
+
+/*
+ * Where the function has each argument of the table, [ARGUMENTS]; -1: it has none of this name
+ * and type.
+ */
+static void
+find_places(Oid function, int *places)
+{
+	HeapTuple	row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	const oidvector *types;
+	Datum		names_value;
+	Datum		modes_value;
+	bool		no_names;
+	bool		no_modes;
+	char	  **names = NULL;
+	int			count = 0;
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	types = &((Form_pg_proc) GETSTRUCT(row))->proargtypes;
+	names_value = SysCacheGetAttr(PROCOID, row, Anum_pg_proc_proargnames, &no_names);
+	modes_value = SysCacheGetAttr(PROCOID, row, Anum_pg_proc_proargmodes, &no_modes);
+	if (!no_names)
+		count = get_func_input_arg_names(names_value, no_modes ? (Datum) 0 : modes_value, &names);
+	for (int i = 0; i < ARGUMENTS; i++)
+	{
+		places[i] = -1;
+		for (int place = 0; place < Min(count, types->dim1); place++)
+		{
+			if (names[place] != NULL && strcmp(names[place], table[i].name) == 0 &&
+				types->values[place] == table[i].type)
+				places[i] = place;
+		}
+	}
+	ReleaseSysCache(row);
+}
+
+/*
+ * The same for the function that is called, looked up once.
+ */
+static const int *
+called_places(FunctionCallInfo fcinfo, GeonnFunction called)
+{
+	FmgrInfo   *function = fcinfo->flinfo;
+
+	if (function->fn_extra == NULL)
+	{
+		int		   *places = MemoryContextAlloc(function->fn_mcxt, sizeof(int[ARGUMENTS]));
+		int			count = 0;
+
+		/* a cache's call has the table's order */
+		for (int i = 0; i < ARGUMENTS && !OidIsValid(function->fn_oid); i++)
+			places[i] = has_argument(called, i) ? count++ : -1;
+		if (OidIsValid(function->fn_oid))
+			find_places(function->fn_oid, places);
+		function->fn_extra = places;
+	}
+	return function->fn_extra;
+}
+
+Node *
+geonn_call_argument(const FuncExpr *call, const char *name)
+{
+	int			places[ARGUMENTS];
+
+	find_places(call->funcid, places);
+	for (int i = 0; i < ARGUMENTS; i++)
+	{
+		if (strcmp(table[i].name, name) == 0 && places[i] >= 0 &&
+			places[i] < list_length(call->args))
+			return list_nth(call->args, places[i]);
+	}
+	return NULL;
+}
+
+Node *
+geonn_call_observations(const FuncExpr *call)
+{
+	Node	   *relation = geonn_call_argument(call, "obs");
+
+	return relation != NULL ? relation : geonn_call_argument(call, "obs_sql");
+}
+
+Node *
+geonn_call_references(const FuncExpr *call)
+{
+	Node	   *relation = geonn_call_argument(call, "ref");
+
+	return relation != NULL ? relation : geonn_call_argument(call, "ref_sql");
+}
+
+/* ---- their values ---- */
+
+__attribute__((noreturn))
+static void
+raise_null(GeonnFunction function, const Argument *argument)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("argument \"%s\" of %s is NULL", argument->name, functions[function].name),
+			 argument->hint != relation_hint ? errhint("%s", argument->hint) :
+			 errhint("%s, as in %s(%s, 'airport').", argument->hint, functions[function].name,
+					 functions[function].observations)));
+}
+
+/*
+ * The values that the function is called with, [ARGUMENTS]; NULL where it has no such argument.
+ */
+static void
+called_values(FunctionCallInfo fcinfo, GeonnFunction function, NullableDatum *values)
+{
+	const int  *places = called_places(fcinfo, function);
+
+	for (int i = 0; i < ARGUMENTS; i++)
+	{
+		const Argument *argument = &table[i];
+
+		values[i].isnull = true;
+		if (!has_argument(function, i))
+			continue;
+		if (places[i] >= 0 && places[i] < fcinfo->nargs)
+			values[i] = fcinfo->args[places[i]];
+		else if (argument->hint != NULL && argument->standard == NULL)
+			elog(ERROR, "function %u has no argument \"%s\"", fcinfo->flinfo->fn_oid,
+				 argument->name);
+		else
+			continue;
+		if (values[i].isnull && argument->hint != NULL)
+			raise_null(function, argument);
+	}
+}
+
+static char *
+output_of(const Argument *argument, Datum value)
+{
+	Oid			function;
+	bool		is_varlena;
+
+	getTypeOutputInfo(argument->type, &function, &is_varlena);
+	return OidOutputFunctionCall(function, value);
+}
+
+static NullableDatum
+standard_value(const Argument *argument)
+{
+	NullableDatum value = {.isnull = argument->standard == NULL};
+	Oid			function;
+	Oid			parameter;
+
+	if (value.isnull)
+		return value;
+	getTypeInputInfo(argument->type, &function, &parameter);
+	value.value = OidInputFunctionCall(function, unconstify(char *, argument->standard),
+									   parameter, -1);
+	return value;
+}
+
+/*
+ * Add a value to the text, if it is not the default.
+ */
+static void
+describe(StringInfo text, const Argument *argument, Datum value)
+{
+	const char *output = output_of(argument, value);
+
+	if (argument->standard == NULL || strcmp(output, argument->standard) != 0)
+		appendStringInfo(text, "%s%s => %s", text->len > 0 ? ", " : "", argument->name,
+						 argument->describe(output));
+}
+
+/*
+ * Read the values, of which NULL means the default.
+ */
+static GeonnArguments *
+read_values(GeonnFunction function, const NullableDatum *values)
+{
+	GeonnArguments *arguments = palloc0(sizeof(GeonnArguments));
+	StringInfoData text;
+
+	arguments->function = function;
+	arguments->function_name = functions[function].name;
+	arguments->join = palloc0(sizeof(GeonnJoin));
+	initStringInfo(&text);
+	for (int i = 0; i < ARGUMENTS; i++)
+	{
+		NullableDatum value = values[i];
+
+		if (!has_argument(function, i))
+			continue;
+		if (value.isnull)
+			value = standard_value(&table[i]);
+		if (value.isnull)
+			continue;
+		table[i].read(&table[i], value.value, arguments);
+		if (table[i].describe != NULL)
+			describe(&text, &table[i], value.value);
+	}
+	arguments->text = text.data;
+	return arguments;
+}
+
+GeonnArguments *
+geonn_arguments_read(FunctionCallInfo fcinfo, GeonnFunction function)
+{
+	NullableDatum values[ARGUMENTS];
+
+	called_values(fcinfo, function, values);
+	return read_values(function, values);
+}

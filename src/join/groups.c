@@ -1,0 +1,413 @@
+/*
+ * groups.c
+ *		Numbers for the groups that a join is by: equal keys, equal numbers.
+ *
+ * The engine knows groups as int32 numbers.  A key is the values of all by
+ * columns of a row; a hash table over the references' keys gives them numbers
+ * from 0 on, and observations look theirs up: one that is not there has no
+ * candidate, and so has one with a NULL, which equals nothing.  Keys are
+ * compared by the default equality of their type and the references' collation.
+ * A type that has no hash function, as money and bit varying, is hashed by its bytes,
+ * where equal values have the same; else all of its values have one hash, and a key is
+ * compared with all that are there.
+ *
+ * When all references have come, the table is written to a file that stays with
+ * their dataset, and from then on keys are looked up there, by this process as by
+ * those that attach to the dataset.  The file has the keys, one column's value
+ * after the other; then slots, a power of two and at least twice as many as keys,
+ * in which a key's is the first free one from that of its hash on; and the number
+ * of slots.  Who attached distrusts the file: places are checked before they are
+ * read, and a search ends after as many slots as there are.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+#include "client/connection.h"
+#include "client/memory_file.h"
+#include "common/protocol.h"
+#include "join/groups.h"
+#include "value.h"
+
+#define FILE_PURPOSE "keys of groups"
+
+/* in the file */
+typedef struct GroupSlot
+{
+	uint32		hash;
+	int32		number;			/* -1: the slot is free */
+	uint64		key;			/* where it begins */
+} GroupSlot;
+
+typedef struct GroupEntry
+{
+	Datum	   *key;			/* [by_count] */
+	uint32		hash;
+	int32		number;
+	char		status;			/* simplehash's */
+} GroupEntry;
+
+/* a group beside its key, at most: two entries of the table, and four slots in the file and in
+ * the memory that it is written from */
+#define GROUP_BYTES (2 * sizeof(GroupEntry) + 2 * 4 * sizeof(GroupSlot))
+
+typedef struct GroupColumn
+{
+	FmgrInfo   *hash;			/* or NULL: the type has none */
+	bool		same_bytes;		/* values are equal only if their bytes are */
+	FmgrInfo   *equal;
+	Oid			collation;
+	bool		by_value;
+	int16		length;
+} GroupColumn;
+
+struct GeonnGroups
+{
+	int			by_count;
+	GroupColumn *columns;		/* [by_count] */
+
+	/* until they are sealed */
+	ReferenceMemory *memory;
+	MemoryContext context;		/* of the table and its keys */
+	struct grouptable_hash *table;
+
+	/* from then on */
+	MemoryFile *file;
+	const GroupSlot *slots;		/* [slot_count] */
+	uint64		slot_count;
+	Datum	   *found;			/* [by_count] a key of the file */
+};
+
+static uint32
+value_hash(const GroupColumn *column, Datum value)
+{
+	if (column->hash != NULL)
+		return DatumGetUInt32(FunctionCall1Coll(column->hash, column->collation, value));
+	return column->same_bytes ? datum_image_hash(value, column->by_value, column->length) : 0;
+}
+
+static uint32
+key_hash(const GeonnGroups *groups, const Datum *key)
+{
+	uint32		hash = 0;
+
+	for (int i = 0; i < groups->by_count; i++)
+		hash = hash_combine(hash, value_hash(&groups->columns[i], key[i]));
+	return murmurhash32(hash);
+}
+
+static bool
+keys_equal(const GeonnGroups *groups, const Datum *a, const Datum *b)
+{
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		const GroupColumn *column = &groups->columns[i];
+
+		if (!DatumGetBool(FunctionCall2Coll(column->equal, column->collation, a[i], b[i])))
+			return false;
+	}
+	return true;
+}
+
+#define SH_PREFIX grouptable
+#define SH_ELEMENT_TYPE GroupEntry
+#define SH_KEY_TYPE Datum *
+#define SH_KEY key
+#define SH_HASH_KEY(table, key) key_hash((table)->private_data, key)
+#define SH_EQUAL(table, a, b) keys_equal((table)->private_data, a, b)
+#define SH_SCOPE static inline
+#define SH_STORE_HASH
+#define SH_GET_HASH(table, entry) (entry)->hash
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+static void
+prepare_column(GroupColumn *column, const PointSource *observations,
+			   const PointSource *references, int number)
+{
+	const PointColumn *observation = &observations->by[number];
+	const PointColumn *reference = &references->by[number];
+	TypeCacheEntry *type;
+
+	if (observation->base_type != reference->base_type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of the argument by has two types", reference->name),
+				 errdetail("It is of type %s in %s, and of type %s in %s.",
+						   format_type_be(observation->type), observations->title,
+						   format_type_be(reference->type), references->title),
+				 errhint("Cast one of them in a view, or in a query of geonn_nearest_sql.")));
+
+	type = lookup_type_cache(reference->base_type,
+							 TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR_FINFO);
+	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("column \"%s\" of the argument by has type %s, which has no equality",
+						reference->name, format_type_be(reference->type)),
+				 errhint("Cast it to a type that has one, such as text, in a view.")));
+	column->hash = OidIsValid(type->hash_proc_finfo.fn_oid) ? &type->hash_proc_finfo : NULL;
+	column->same_bytes = geonn_equal_is_same(reference->base_type, reference->collation);
+	column->equal = &type->eq_opr_finfo;
+	column->collation = reference->collation;
+	get_typlenbyval(reference->base_type, &column->length, &column->by_value);
+}
+
+/*
+ * What both ways to have groups begin with.
+ */
+static GeonnGroups *
+describe(const PointSource *observations, const PointSource *references)
+{
+	GeonnGroups *groups = palloc0(sizeof(GeonnGroups));
+
+	groups->by_count = references->by_count;
+	groups->columns = palloc0(groups->by_count * sizeof(GroupColumn));
+	groups->found = palloc0(groups->by_count * sizeof(Datum));
+	for (int i = 0; i < groups->by_count; i++)
+		prepare_column(&groups->columns[i], observations, references, i);
+	return groups;
+}
+
+GeonnGroups *
+geonn_groups_create(const PointSource *observations, const PointSource *references,
+					ReferenceMemory *memory)
+{
+	GeonnGroups *groups = describe(observations, references);
+
+	groups->memory = memory;
+	groups->context = AllocSetContextCreate(CurrentMemoryContext, "geonn groups",
+											ALLOCSET_DEFAULT_SIZES);
+	groups->table = grouptable_create(groups->context, 256, groups);
+	groups->file = geonn_memory_file_create(FILE_PURPOSE);
+	return groups;
+}
+
+static bool
+has_null(const GeonnGroups *groups, const bool *is_null)
+{
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		if (is_null[i])
+			return true;
+	}
+	return false;
+}
+
+uint64
+geonn_groups_file_bytes(const GeonnGroups *groups)
+{
+	return geonn_memory_file_length(groups->file);
+}
+
+/*
+ * Count what a key takes: in the table and in the file, which are there together in the end.
+ */
+static void
+add_to_memory(GeonnGroups *groups, const Datum *key)
+{
+	uint64		bytes = 0;
+
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		const GroupColumn *column = &groups->columns[i];
+
+		bytes += column->by_value ? sizeof(Datum) :
+			column->length == -1 ? MAXALIGN64(toast_raw_datum_size(key[i])) :
+			MAXALIGN64(column->length);
+	}
+	geonn_reference_memory_add_bytes(groups->memory, 2 * bytes + GROUP_BYTES, "keys of groups");
+}
+
+/*
+ * Make the entry's key its own.
+ */
+static void
+keep_key(GeonnGroups *groups, GroupEntry *entry, const Datum *key)
+{
+	MemoryContext former = MemoryContextSwitchTo(groups->context);
+
+	entry->key = palloc(groups->by_count * sizeof(Datum));
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		const GroupColumn *column = &groups->columns[i];
+
+		entry->key[i] = geonn_copy_value(key[i], column->by_value, column->length);
+	}
+	MemoryContextSwitchTo(former);
+}
+
+int32
+geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null)
+{
+	GroupEntry *entry;
+	bool		found;
+
+	if (has_null(groups, is_null))
+		return GEONN_NO_GROUP;
+	if (groups->table->members == PG_INT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the references have more than %d groups", PG_INT32_MAX)));
+	entry = grouptable_insert(groups->table, unconstify(Datum *, key), &found);
+	if (!found)
+	{
+		add_to_memory(groups, key);
+		entry->number = (int32) groups->table->members - 1;
+		keep_key(groups, entry, key);
+	}
+	return entry->number;
+}
+
+/* ---- the file ---- */
+
+/*
+ * Append a key; returns where it begins.
+ */
+static uint64
+write_key(GeonnGroups *groups, const Datum *key)
+{
+	uint64		place = 0;
+
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		const GroupColumn *column = &groups->columns[i];
+		const void *bytes = column->by_value ? (const void *) &key[i] : DatumGetPointer(key[i]);
+		Size		length = column->by_value ? sizeof(Datum) :
+			datumGetSize(key[i], false, column->length);
+		uint64		at = geonn_memory_file_append(groups->file, bytes, length);
+
+		if (i == 0)
+			place = at;
+	}
+	return place;
+}
+
+static void
+write_table(GeonnGroups *groups)
+{
+	uint64		count = pg_nextpower2_64(Max(2 * (uint64) groups->table->members, 2));
+	GroupSlot  *slots = MemoryContextAllocHuge(groups->context, count * sizeof(GroupSlot));
+	grouptable_iterator iterator;
+	GroupEntry *entry;
+
+	for (uint64 i = 0; i < count; i++)
+		slots[i] = (GroupSlot) {.number = -1};
+	grouptable_start_iterate(groups->table, &iterator);
+	while ((entry = grouptable_iterate(groups->table, &iterator)) != NULL)
+	{
+		uint64		i = entry->hash & (count - 1);
+
+		CHECK_FOR_INTERRUPTS();
+		while (slots[i].number >= 0)
+			i = (i + 1) & (count - 1);
+		slots[i] = (GroupSlot) {
+			.hash = entry->hash,
+			.number = entry->number,
+			.key = write_key(groups, entry->key)
+		};
+	}
+	geonn_memory_file_append(groups->file, slots, count * sizeof(GroupSlot));
+	geonn_memory_file_append(groups->file, &count, sizeof(count));
+}
+
+/*
+ * Find the slots of the sealed file, and see that they are sound.
+ */
+static void
+find_slots(GeonnGroups *groups)
+{
+	uint64		length = geonn_memory_file_length(groups->file);
+	const uint64 *count = length < sizeof(uint64) ? NULL :
+		geonn_memory_file_bytes(groups->file, length - sizeof(uint64), sizeof(uint64));
+
+	if (count != NULL && *count > 0 && (*count & (*count - 1)) == 0 &&
+		*count <= (length - sizeof(uint64)) / sizeof(GroupSlot))
+	{
+		uint64		bytes = *count * sizeof(GroupSlot);
+
+		groups->slot_count = *count;
+		groups->slots = geonn_memory_file_bytes(groups->file, length - sizeof(uint64) - bytes,
+												bytes);
+	}
+	if (groups->slots == NULL)
+		geonn_connection_violation("a table of groups that is none");
+}
+
+void
+geonn_groups_seal(GeonnGroups *groups, GeonnClient *client)
+{
+	write_table(groups);
+	MemoryContextDelete(groups->context);
+	geonn_memory_file_seal(groups->file);
+	geonn_client_leave_file(client, GEONN_FILE_GROUPS, groups->file);
+	find_slots(groups);
+}
+
+GeonnGroups *
+geonn_groups_attach(const PointSource *observations, const PointSource *references,
+					GeonnClient *client)
+{
+	GeonnGroups *groups = describe(observations, references);
+
+	groups->file = geonn_client_take_file(client, GEONN_FILE_GROUPS, FILE_PURPOSE);
+	find_slots(groups);
+	return groups;
+}
+
+/*
+ * The key of the file at this place.
+ */
+static const Datum *
+read_key(const GeonnGroups *groups, uint64 place)
+{
+	for (int i = 0; i < groups->by_count; i++)
+	{
+		const GroupColumn *column = &groups->columns[i];
+		uint64		length = column->by_value ? sizeof(Datum) : Max(column->length, 0);
+		const void *bytes;
+
+		if (column->length == -1)
+		{
+			const struct varlena *value = geonn_memory_file_varlena(groups->file, place);
+
+			length = value != NULL ? VARSIZE(value) : 0;
+			bytes = value;
+		}
+		else
+			bytes = geonn_memory_file_bytes(groups->file, place, length);
+		if (bytes == NULL)
+			geonn_connection_violation("a table of groups without their keys");
+		groups->found[i] = column->by_value ? *(const Datum *) bytes : PointerGetDatum(bytes);
+		place += MAXALIGN64(length);
+	}
+	return groups->found;
+}
+
+int32
+geonn_groups_find(GeonnGroups *groups, const Datum *key, const bool *is_null)
+{
+	uint32		hash;
+
+	if (has_null(groups, is_null))
+		return GEONN_NO_GROUP;
+	hash = key_hash(groups, key);
+	for (uint64 i = 0; i < groups->slot_count; i++)
+	{
+		const GroupSlot *slot = &groups->slots[(hash + i) & (groups->slot_count - 1)];
+
+		if (slot->number < 0)
+			return GEONN_NO_GROUP;
+		if (slot->hash == hash && keys_equal(groups, read_key(groups, slot->key), key))
+			return slot->number;
+	}
+	return GEONN_NO_GROUP;
+}

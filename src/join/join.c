@@ -1,0 +1,591 @@
+/*
+ * join.c
+ *		A join: two sources of points, a question, and where the pairs go.
+ *
+ * In this order: the row type is checked against the ids, and the caller's
+ * privileges on both sides, so that a statement which cannot succeed says so
+ * before it does any work; the references are read and sealed, or found in the
+ * engine, where they are kept and have not changed (kept_dataset.c); the
+ * observations are read, and pairs go to the result while they are.  Where
+ * there is no reference there is no pair, and the observations are not read
+ * unless they are kept.
+ *
+ * An observation that can have no neighbour, for its NULLs, its group or its
+ * coordinates, is not sent to the engine.  Where the unmatched are kept it goes
+ * to the result at once, as a left join's does.
+ *
+ * Rows are had in one of two ways.  A function stores all of them in its
+ * result: the observations come by one query, as fast as it gives them, and when
+ * the ring is full pairs are stored while they do.  The plan node takes them one
+ * by one: observations are read only while nothing can be taken, and no more of
+ * them than the ring has places for.  What goes to the result at once waits in a
+ * small store meanwhile.
+ *
+ * All that a call holds (connection, batches, ids) hangs on one memory
+ * context of its own, and goes with it at the end, on an error and on a
+ * cancellation.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "portability/instr_time.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+#include "common/protocol.h"
+#include "join/join_search.h"
+
+/* observations that are read at a time where rows are taken one by one */
+#define ROWS_A_READING	1024
+
+static const PointColumn point_number = {
+	.name = "ord",
+	.type = INT8OID,
+	.typmod = -1,
+	.base_type = INT8OID
+};
+
+static SharedTables *
+shared_tables(SharedSearch *shared)
+{
+	return (SharedTables *) ((char *) shared + MAXALIGN(sizeof(SharedSearch)));
+}
+
+/*
+ * Store the row that the values are.
+ */
+static void
+store_row(Search *search)
+{
+	/* those before have been taken */
+	if (search->waiting != NULL && search->stored == 0)
+		tuplestore_clear(search->store);
+	tuplestore_putvalues(search->store, search->sink.descriptor, search->values, search->nulls);
+	search->stored++;
+}
+
+/*
+ * Take a pair as a row; without wait, only if there is one.  Where the engine is
+ * ahead nothing waits for as long as there are pairs, so an interrupt is asked
+ * for here.
+ */
+static bool
+take_pair(Search *search, bool wait, Datum *values, bool *nulls)
+{
+	GeonnPair	pair;
+
+	CHECK_FOR_INTERRUPTS();
+	if (search->client == NULL || !geonn_client_next_pair(search->client, wait, &pair))
+		return false;
+	geonn_sink_pair(&search->sink, &pair, search->references, values, nulls);
+	return true;
+}
+
+/*
+ * Store the pairs that are there; with wait, at least those of one batch.
+ */
+static void
+drain(Search *search, bool wait)
+{
+	while (take_pair(search, wait, search->values, search->nulls))
+	{
+		store_row(search);
+		wait = false;
+	}
+}
+
+/*
+ * An observation's id, as its row has it.
+ */
+static Datum
+result_id(const Search *search, const PointRow *row)
+{
+	return search->join->given != NULL ? Int64GetDatum((int64) search->point) : row->id;
+}
+
+/*
+ * Send an observation, which may have a neighbour.
+ */
+static void
+add_observation(Search *search, const PointRow *row, int32 group)
+{
+	int32		identity = GEONN_NO_IDENTITY;
+
+	if (search->join->exclude_self)
+		identity = geonn_reference_identity(search->references, row->id);
+	while (geonn_client_places(search->client) == 0)
+		drain(search, true);
+	if (geonn_client_add_observation(search->client, result_id(search, row), row->latitude,
+									 row->longitude, group, identity) &&
+		search->waiting == NULL)
+		drain(search, false);
+}
+
+/*
+ * Send observations that have no group and no identity.
+ */
+static void
+consume_observations(void *state, uint32 rows, const Datum *ids, const double *latitudes,
+					 const double *longitudes)
+{
+	Search	   *search = state;
+
+	while (rows > 0)
+	{
+		uint32		places;
+
+		while ((places = geonn_client_places(search->client)) == 0)
+			drain(search, true);
+		places = Min(places, rows);
+		if (geonn_client_add_observations(search->client, places, ids, latitudes, longitudes) &&
+			search->waiting == NULL)
+			drain(search, false);
+		ids += places;
+		latitudes += places;
+		longitudes += places;
+		rows -= places;
+	}
+}
+
+static void
+consume_observation(void *state, const PointRow *row)
+{
+	Search	   *search = state;
+	MemoryContext former;
+	int32		group = GEONN_NO_GROUP;
+
+	geonn_search_begin_row(search);
+	former = MemoryContextSwitchTo(search->row_context);
+	if (row->status == POINT_VALID)
+		group = search->groups == NULL ? 0 :
+			geonn_groups_find(search->groups, row->by, row->by_is_null);
+	if (group != GEONN_NO_GROUP)
+		add_observation(search, row, group);
+	else if (row->status == POINT_VALID)
+		search->without_group++;
+	if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
+	{
+		search->kept++;
+		geonn_sink_unmatched(&search->sink, result_id(search, row), row->id_is_null,
+							 row->latitude_is_null ? NULL : &row->latitude,
+							 row->longitude_is_null ? NULL : &row->longitude,
+							 search->values, search->nulls);
+		store_row(search);
+	}
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Read so many of the observations that were given; false: all are.
+ */
+static bool
+read_given(Search *search, uint64 rows)
+{
+	const GeonnJoin *join = search->join;
+
+	for (uint64 i = 0; i < rows && search->point < join->given->count; i++)
+	{
+		PointRow	row = geonn_given_row(join->given, search->point++);
+
+		CHECK_FOR_INTERRUPTS();
+		search->counts[row.status]++;
+		consume_observation(search, &row);
+	}
+	if (search->point < join->given->count)
+		return true;
+	geonn_warn_of_rows("the arrays lat and lon", search->counts, join->keep_unmatched,
+					   "With invalid => 'error' the first of them is named.");
+	return false;
+}
+
+InvalidPolicy
+geonn_observations_policy(const GeonnJoin *join)
+{
+	return join->keep_unmatched && join->invalid == GEONN_INVALID_SKIPPED ? GEONN_INVALID_KEPT :
+		join->invalid;
+}
+
+GeonnSearch *
+geonn_search_begin(GeonnJoin *join, TupleDesc row_type)
+{
+	const PointColumn *reference_id = &join->references->columns[COLUMN_ID];
+	const PointColumn *observation_id = join->given != NULL ? &point_number :
+		&join->observations->columns[COLUMN_ID];
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn join",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	Search	   *search = palloc0(sizeof(Search));
+
+	search->join = join;
+	search->context = context;
+	search->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
+	geonn_sink_begin(&search->sink, row_type, join->given != NULL ? "ord" : "obs_id",
+					 observation_id, reference_id, join->question.metric);
+	get_typlenbyval(observation_id->base_type, &join->question.id_length,
+					&join->question.id_by_value);
+	MemoryContextSwitchTo(former);
+	return search;
+}
+
+void
+geonn_search_project(GeonnSearch *search, TupleDesc descriptor, const AttrNumber *attributes)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	geonn_sink_project(&search->sink, descriptor, attributes);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Have observations come as blocks, where there is nothing to do for each.
+ */
+static void
+read_in_blocks(Search *search)
+{
+	const GeonnJoin *join = search->join;
+
+	if (join->question.id_by_value && search->groups == NULL && !join->exclude_self)
+		geonn_reading_in_blocks(search->reading, consume_observations);
+}
+
+/*
+ * Begin to read the observations of a relation or query.
+ */
+static void
+begin_reading(Search *search, ReadingManner manner)
+{
+	const GeonnJoin *join = search->join;
+
+	search->reading = geonn_reading_begin(join->observations, geonn_observations_policy(join), manner,
+										  consume_observation, search);
+	read_in_blocks(search);
+}
+
+void
+geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
+{
+	const GeonnJoin *join = search->join;
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	search->store = store;
+	if (geonn_search_prepare(search))
+	{
+		instr_time	begun;
+		instr_time	spent;
+
+		INSTR_TIME_SET_CURRENT(begun);
+		if (join->given != NULL)
+			(void) read_given(search, join->given->count);
+		else
+		{
+			begin_reading(search, GEONN_READ_AT_ONCE);
+			(void) geonn_reading_next(search->reading, 0);
+		}
+		INSTR_TIME_SET_CURRENT(spent);
+		INSTR_TIME_SUBTRACT(spent, begun);
+		/* pairs are stored meanwhile, but that is not waiting */
+		search->spent_reading = INSTR_TIME_GET_MILLISEC(spent) -
+			geonn_client_work(search->client).waiting;
+		geonn_client_finish(search->client);
+		while (take_pair(search, true, search->values, search->nulls))
+			store_row(search);
+	}
+	MemoryContextSwitchTo(former);
+}
+
+void
+geonn_search_complete(GeonnSearch *search)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	geonn_search_store(search, tuplestore_begin_heap(false, false, work_mem));
+	search->waiting = MakeSingleTupleTableSlot(search->sink.descriptor, &TTSOpsMinimalTuple);
+	search->all_read = true;
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Take part in a search whose observations are divided.
+ */
+static void
+take_part(Search *search)
+{
+	const GeonnJoin *join = search->join;
+	SharedSearch *shared = search->shared;
+	struct geonn_call call;
+
+	if (shared->dataset == 0)
+	{
+		search->all_read = true;
+		return;
+	}
+	pg_atomic_fetch_add_u32(&shared->begun, 1);
+	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
+	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
+	geonn_search_set_question(search);
+	search->join->question.shared = true;
+	search->call = shared->call;
+	call = geonn_call_message(&search->call, &join->label, 0);
+	search->client = geonn_client_attach(&search->join->question, shared->dataset, &call);
+	geonn_search_attach_references(search);
+	search->reading = geonn_reading_attach(join->observations, geonn_observations_policy(join),
+										   shared_tables(shared), consume_observation, search);
+	read_in_blocks(search);
+}
+
+/*
+ * Begin to take rows one by one.
+ */
+static void
+begin_taking(Search *search)
+{
+	search->store = tuplestore_begin_heap(false, false, work_mem);
+	search->waiting = MakeSingleTupleTableSlot(search->sink.descriptor, &TTSOpsMinimalTuple);
+	if (search->shared != NULL)
+	{
+		take_part(search);
+		return;
+	}
+	search->all_read = !geonn_search_prepare(search);
+	if (!search->all_read && search->join->given == NULL)
+		begin_reading(search, GEONN_READ_IN_PARTS);
+}
+
+/*
+ * All observations have been read that there are for this process.
+ */
+static void
+end_reading(Search *search)
+{
+	SharedSearch *shared = search->shared;
+
+	geonn_client_finish(search->client);
+	if (shared == NULL)
+		return;
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_fetch_add_u64(&shared->counts[i],
+								(int64) geonn_reading_counts(search->reading)[i]);
+	pg_atomic_fetch_add_u32(&shared->ended, 1);
+}
+
+/*
+ * Read as many observations as can be sent without pairs being taken first.
+ */
+static void
+read_some(Search *search)
+{
+	uint64		rows = Min(geonn_client_places(search->client), ROWS_A_READING);
+
+	instr_time	begun;
+	instr_time	spent;
+
+	INSTR_TIME_SET_CURRENT(begun);
+	search->all_read = search->reading != NULL ? !geonn_reading_next(search->reading, rows) :
+		!read_given(search, rows);
+	INSTR_TIME_SET_CURRENT(spent);
+	INSTR_TIME_SUBTRACT(spent, begun);
+	search->spent_reading += INSTR_TIME_GET_MILLISEC(spent);
+	if (search->all_read)
+		end_reading(search);
+}
+
+/*
+ * The next of the rows that wait in the store.
+ */
+static void
+take_waiting(Search *search, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = search->waiting;
+
+	(void) tuplestore_gettupleslot(search->store, true, false, slot);
+	slot_getallattrs(slot);
+	memcpy(values, slot->tts_values, search->sink.descriptor->natts * sizeof(Datum));
+	memcpy(nulls, slot->tts_isnull, search->sink.descriptor->natts * sizeof(bool));
+	search->stored--;
+}
+
+bool
+geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
+{
+	MemoryContext former;
+	bool		found = false;
+
+	CHECK_FOR_INTERRUPTS();
+	if (search->run.next < search->run.end)
+	{
+		geonn_sink_run(&search->sink, &search->run, search->references, values, nulls);
+		return true;
+	}
+	former = MemoryContextSwitchTo(search->context);
+	if (search->waiting == NULL)
+		begin_taking(search);
+	while (!found)
+	{
+		if (search->stored > 0)
+		{
+			take_waiting(search, values, nulls);
+			found = true;
+		}
+		else if (search->client != NULL && geonn_client_take_run(search->client, &search->run))
+		{
+			geonn_sink_run(&search->sink, &search->run, search->references, values, nulls);
+			found = true;
+		}
+		else if (take_pair(search, false, values, nulls))
+			found = true;
+		else if (!search->all_read && geonn_client_places(search->client) > 0)
+			read_some(search);
+		else if (take_pair(search, true, values, nulls))
+			found = true;
+		else if (search->all_read)
+			break;
+	}
+	MemoryContextSwitchTo(former);
+	return found;
+}
+
+/* ---- several processes ---- */
+
+Size
+geonn_search_shared_size(GeonnSearch *search)
+{
+	const GeonnJoin *join = search->join;
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+	Size		size = MAXALIGN(sizeof(SharedSearch));
+
+	begin_reading(search, GEONN_READ_SHARED);
+	size = add_size(size, geonn_shared_tables_size(geonn_reading_tables(search->reading),
+												   join->observations->query_columns,
+												   GetActiveSnapshot()));
+	MemoryContextSwitchTo(former);
+	return size;
+}
+
+bool
+geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
+{
+	const GeonnJoin *join = search->join;
+	List	   *tables = geonn_reading_tables(search->reading);
+	MemoryContext former;
+
+	if (tables == NIL || MAXALIGN(sizeof(SharedSearch)) +
+		geonn_shared_tables_size(tables, join->observations->query_columns,
+								 GetActiveSnapshot()) > bytes)
+		return false;
+	former = MemoryContextSwitchTo(search->context);
+	pg_atomic_init_u32(&shared->begun, 0);
+	pg_atomic_init_u32(&shared->ended, 0);
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_init_u64(&shared->counts[i], 0);
+	shared->dataset = 0;
+	if (geonn_search_prepare(search))
+	{
+		geonn_shared_tables_begin(shared_tables(shared), tables,
+								  join->observations->query_columns, GetActiveSnapshot());
+		shared->call = search->call;
+		shared->dataset = geonn_client_dataset(search->client);
+	}
+	MemoryContextSwitchTo(former);
+	return true;
+}
+
+void
+geonn_search_take_part(GeonnSearch *search, SharedSearch *shared)
+{
+	search->shared = shared;
+}
+
+void
+geonn_search_tell(GeonnSearch *search, SharedSearch *shared)
+{
+	const GeonnJoin *join = search->join;
+	uint64		counts[POINT_STATUSES];
+
+	if (shared->dataset == 0 ||
+		pg_atomic_read_u32(&shared->begun) != pg_atomic_read_u32(&shared->ended))
+		return;
+	for (int i = 0; i < POINT_STATUSES; i++)
+		counts[i] = pg_atomic_read_u64(&shared->counts[i]);
+	geonn_tell_of_rows(join->observations, geonn_observations_policy(join), counts);
+}
+
+GeonnReport
+geonn_search_report(const GeonnSearch *search)
+{
+	const uint64 *counts = search->reading != NULL ? geonn_reading_counts(search->reading) :
+		search->counts;
+	GeonnReport report = {
+		.references_kept = search->references_kept,
+		.references_named = search->references_named,
+		.reference_workers = search->reference_workers,
+		.preparing = search->preparing,
+		.reading = search->spent_reading
+	};
+
+	for (int i = 0; i < POINT_STATUSES; i++)
+	{
+		report.observations += counts[i];
+		if (i != POINT_VALID)
+		{
+			report.observations_skipped += counts[i];
+			report.references_skipped += search->reference_counts[i];
+		}
+	}
+	report.references = search->reference_counts[POINT_VALID];
+	if (search->client != NULL)
+	{
+		report.references_recognised = geonn_client_is_recognised(search->client);
+		report.work = geonn_client_work(search->client);
+	}
+	report.unmatched = report.work.unmatched + search->without_group;
+
+	/* what has come out of the engine and the store, but for what waits to be taken */
+	report.rows = report.work.pairs + search->kept - (search->run.end - search->run.next);
+	if (search->join->keep_unmatched)
+		report.rows += report.work.unmatched;
+	if (search->waiting != NULL)
+		report.rows -= search->stored;
+	return report;
+}
+
+void
+geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
+{
+	const GeonnJoin *join = search->join;
+
+	geonn_call_log(&search->call, &join->label, join->observations, join->references, report);
+}
+
+/*
+ * Let the engine know what it cannot count.
+ */
+static void
+tell_engine(const Search *search)
+{
+	GeonnReport report = geonn_search_report(search);
+	struct geonn_finished finished = {
+		.rows = report.rows,
+		.observations_skipped = report.observations_skipped,
+		.references_skipped = report.references_skipped,
+		.unmatched = report.unmatched
+	};
+
+	geonn_client_tell(search->client, &finished);
+}
+
+void
+geonn_search_end(GeonnSearch *search)
+{
+	if (search->client != NULL)
+		tell_engine(search);
+	if (search->reading != NULL)
+		geonn_reading_end(search->reading);
+	if (search->waiting != NULL)
+		tuplestore_end(search->store);
+	MemoryContextDelete(search->context);
+}

@@ -1,0 +1,100 @@
+/*
+ * join.h
+ *		A join: two sources of points, a question, and where the pairs go.
+ */
+#ifndef GEONN_JOIN_H
+#define GEONN_JOIN_H
+
+#include "utils/tuplestore.h"
+
+#include "client/client.h"
+#include "common/protocol.h"
+#include "join/given_points.h"
+#include "join/report.h"
+#include "points/columns.h"
+#include "points/reader.h"
+
+typedef struct GeonnJoin
+{
+	PointSource *observations;	/* NULL: points are given, and have no ids */
+	PointSource *references;
+	GeonnQuestion question;		/* but for columns and ids, which the join knows */
+	bool		exclude_self;
+	bool		keep_unmatched;
+	InvalidPolicy invalid;
+	struct geonn_call_label label;	/* for those who watch */
+
+	/*
+	 * The observations, where they are given.  Rows then have their number in place of
+	 * an id, from 1 on, in the column ord.
+	 */
+	const GivenPoints *given;
+
+	/* the references, where they are given; then the source has their columns */
+	const GivenPoints *given_references;
+} GeonnJoin;
+
+/* What to do about the observations' invalid coordinates. */
+extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
+
+/*
+ * A join under way, in a memory context of its own below the current one.  Its
+ * rows are of this type (NULL: not composite), which is checked against the
+ * join.  Either all rows are stored, or they are taken one by one.
+ */
+typedef struct GeonnSearch GeonnSearch;
+
+extern GeonnSearch *geonn_search_begin(GeonnJoin *join, TupleDesc row_type);
+
+/* Rows are to have only these attributes of the row type, numbered from 1 on. */
+extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
+								 const AttrNumber *attributes);
+
+/* Store all rows. */
+extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
+
+/* Find all rows now, and keep them until they are taken one by one. */
+extern void geonn_search_complete(GeonnSearch *search);
+
+/*
+ * The next row; false where there is none.  What its values point to lives until the
+ * next call.
+ */
+extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
+
+/*
+ * Several processes can make a search together: one prepares it, and all of them, it
+ * included, take part with searches of their own for the same join.  Observations come
+ * from tables that they divide between them.
+ */
+typedef struct SharedSearch SharedSearch;
+
+/* Begin to prepare; returns the bytes of shared memory that it needs. */
+extern Size geonn_search_shared_size(GeonnSearch *search);
+
+/*
+ * Read the references, and let others take part.  The shared memory is of so many bytes,
+ * and may have been used by a search before.  Returns false, and has done nothing, where
+ * the observations cannot be divided: then one process has to search alone.
+ */
+extern bool geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes);
+
+/* Take part, instead of searching alone: before the first row is taken. */
+extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);
+
+/* For who prepared it: tell of rows that were no points, if all have been read. */
+extern void geonn_search_tell(GeonnSearch *search, SharedSearch *shared);
+
+/* What it has done so far. */
+extern GeonnReport geonn_search_report(const GeonnSearch *search);
+
+/*
+ * Log the call that it began, with what its processes have done together, if calls of
+ * such a duration are to be logged.
+ */
+extern void geonn_search_log(const GeonnSearch *search, const GeonnReport *report);
+
+/* Let go of all that it holds, at any time. */
+extern void geonn_search_end(GeonnSearch *search);
+
+#endif							/* GEONN_JOIN_H */

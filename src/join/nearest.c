@@ -1,0 +1,207 @@
+/*
+ * nearest.c
+ *		geonn_nearest() and its siblings: arguments in, a join out.
+ *
+ * All of them take the same arguments by the same names (arguments.c), but not each of
+ * them all; they differ in where their points come from (relations, queries, arrays)
+ * and in what is asked of them (k neighbours, or all within a radius).
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/array.h"
+
+#include "join/arguments.h"
+#include "join/call.h"
+#include "join/given_points.h"
+#include "join/nearest.h"
+
+PG_FUNCTION_INFO_V1(geonn_nearest);
+PG_FUNCTION_INFO_V1(geonn_nearest_sql);
+PG_FUNCTION_INFO_V1(geonn_within);
+PG_FUNCTION_INFO_V1(geonn_within_sql);
+PG_FUNCTION_INFO_V1(geonn_nearest_points);
+
+/* ---- points of two arrays ---- */
+
+typedef struct ArrayPoints
+{
+	GivenPoints given;
+	double	   *latitude;
+	double	   *longitude;
+	const bool *latitude_is_null;
+	const bool *longitude_is_null;
+} ArrayPoints;
+
+/*
+ * The coordinates of an array, which has one dimension or is empty.
+ */
+static double *
+read_coordinates(ArrayType *array, const char *name, const bool **is_null, int *count)
+{
+	Datum	   *values;
+	bool	   *value_is_null;
+	double	   *coordinates;
+
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("the array %s has %d dimensions", name, ARR_NDIM(array)),
+				 errdetail("It has one: a coordinate for each point.")));
+	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &values, &value_is_null, count);
+	coordinates = palloc(*count * sizeof(double));
+	for (int i = 0; i < *count; i++)
+		coordinates[i] = value_is_null[i] ? 0 : DatumGetFloat8(values[i]);
+	*is_null = value_is_null;
+	return coordinates;
+}
+
+static void
+array_point(void *state, uint64 number, PointRow *row)
+{
+	const ArrayPoints *points = state;
+
+	row->latitude_is_null = points->latitude_is_null[number];
+	row->longitude_is_null = points->longitude_is_null[number];
+	row->latitude = points->latitude[number];
+	row->longitude = points->longitude[number];
+}
+
+static const GivenPoints *
+read_points(const GeonnArguments *arguments)
+{
+	ArrayPoints *points = palloc0(sizeof(ArrayPoints));
+	int			latitudes;
+	int			longitudes;
+
+	points->latitude = read_coordinates(arguments->latitudes, "lat", &points->latitude_is_null,
+										&latitudes);
+	points->longitude = read_coordinates(arguments->longitudes, "lon",
+										 &points->longitude_is_null, &longitudes);
+	if (latitudes != longitudes)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("the arrays lat and lon have %d and %d elements", latitudes, longitudes),
+				 errdetail("Together they are points: element by element, latitude and longitude.")));
+	points->given.count = (uint64) latitudes;
+	points->given.point = array_point;
+	points->given.state = points;
+	return &points->given;
+}
+
+/* ---- calls ---- */
+
+static const struct
+{
+	PGFunction	called;
+	GeonnFunction function;
+}			joins[] = {
+	{geonn_nearest, GEONN_NEAREST},
+	{geonn_nearest_sql, GEONN_NEAREST_SQL},
+	{geonn_within, GEONN_WITHIN},
+	{geonn_within_sql, GEONN_WITHIN_SQL},
+	{geonn_nearest_points, GEONN_NEAREST_POINTS}
+};
+
+bool
+geonn_is_join(PGFunction function)
+{
+	for (int i = 0; i < (int) lengthof(joins); i++)
+	{
+		if (joins[i].called == function)
+			return true;
+	}
+	return false;
+}
+
+static GeonnJoin *
+make_join(const GeonnArguments *arguments)
+{
+	GeonnJoin  *join = arguments->join;
+	const GeonnColumnNames *observation = &arguments->options.observation;
+	const GeonnColumnNames *reference = &arguments->options.reference;
+
+	if (arguments->latitudes != NULL)
+		join->given = read_points(arguments);
+	else if (arguments->obs_sql != NULL)
+		join->observations = geonn_query_source("obs_sql", arguments->obs_sql, observation,
+												arguments->by);
+	else
+		join->observations = geonn_relation_source(arguments->obs, observation, arguments->by);
+	join->references = arguments->ref_sql != NULL ?
+		geonn_query_source("ref_sql", arguments->ref_sql, reference, arguments->by) :
+		geonn_relation_source(arguments->ref, reference, arguments->by);
+	geonn_call_describe(&join->label,
+						join->observations == NULL ? InvalidOid : join->observations->relation,
+						join->references->relation, arguments->function_name, arguments->text);
+	return join;
+}
+
+GeonnJoin *
+geonn_read_join(FunctionCallInfo fcinfo)
+{
+	int			number = 0;
+
+	while (joins[number].called != fcinfo->flinfo->fn_addr)
+		number++;
+	return make_join(geonn_arguments_read(fcinfo, joins[number].function));
+}
+
+/*
+ * The function's result is a tuplestore of all rows.  It keeps what fits into
+ * work_mem and spills the rest, so the result may be larger than memory.
+ */
+static Datum
+answer(FunctionCallInfo fcinfo)
+{
+	GeonnJoin  *join = geonn_read_join(fcinfo);
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	TupleDesc	row_type;
+	GeonnSearch *search;
+	GeonnReport report;
+
+	if (get_call_result_type(fcinfo, NULL, &row_type) != TYPEFUNC_COMPOSITE)
+		row_type = NULL;
+	search = geonn_search_begin(join, row_type);
+
+	/* a record's descriptor is the executor's own, and the result's is freed */
+	InitMaterializedSRF(fcinfo, row_type == result->expectedDesc ? MAT_SRF_USE_EXPECTED_DESC : 0);
+	geonn_search_store(search, result->setResult);
+	report = geonn_search_report(search);
+	geonn_search_log(search, &report);
+	geonn_search_end(search);
+	return (Datum) 0;
+}
+
+Datum
+geonn_nearest(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo);
+}
+
+Datum
+geonn_nearest_sql(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo);
+}
+
+Datum
+geonn_within(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo);
+}
+
+Datum
+geonn_within_sql(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo);
+}
+
+Datum
+geonn_nearest_points(PG_FUNCTION_ARGS)
+{
+	return answer(fcinfo);
+}

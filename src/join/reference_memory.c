@@ -1,0 +1,126 @@
+/*
+ * reference_memory.c
+ *		What this process's joins take for references, and its limit.
+ *
+ * References stay in memory as long as a join needs them: in the engine with their
+ * index, and what is asked of them later, as ids and keys of groups, in files of memory
+ * (memory_file.c).  Neither work_mem nor temp_file_limit bounds that, and
+ * the engine, when it takes all that the host has, is the first process that the
+ * kernel ends.  So geonn.session_memory_limit is for all joins of a process
+ * together: its cursors, nested calls, and parallel workers, which have the references of
+ * their leader.
+ *
+ * Each reference is counted when it is taken in, before memory is taken for it, whichever
+ * way it came.  References that the engine has kept are counted when they are found: the
+ * engine cannot let go of them while a join has them.  Several joins of one process that
+ * have the same dataset count it once.
+ */
+#include "postgres.h"
+
+#include "lib/ilist.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+
+#include "common/protocol.h"
+#include "join/reference_memory.h"
+#include "settings.h"
+
+struct ReferenceMemory
+{
+	dlist_node	node;			/* in this process's list */
+	const char *title;
+	uint32		row_bytes;		/* of a reference in the engine */
+	uint64		bytes;			/* that it takes; 0 as well where another one has its dataset */
+	uint64		dataset;		/* 0: not known */
+	MemoryContextCallback release;
+};
+
+static dlist_head memories = DLIST_STATIC_INIT(memories);
+static uint64 all_bytes;		/* of all of these */
+
+/*
+ * Another one of this process that has the same dataset, or NULL.
+ */
+static ReferenceMemory *
+find_same(const ReferenceMemory *memory)
+{
+	dlist_iter	iterator;
+
+	dlist_foreach(iterator, &memories)
+	{
+		ReferenceMemory *other = dlist_container(ReferenceMemory, node, iterator.cur);
+
+		if (other != memory && other->dataset != 0 && other->dataset == memory->dataset)
+			return other;
+	}
+	return NULL;
+}
+
+static void
+release_memory(void *argument)
+{
+	ReferenceMemory *memory = argument;
+	ReferenceMemory *same = find_same(memory);
+
+	dlist_delete(&memory->node);
+	if (same != NULL)
+		same->bytes += memory->bytes;
+	else
+		all_bytes -= memory->bytes;
+}
+
+ReferenceMemory *
+geonn_reference_memory_create(const char *title, uint32 columns)
+{
+	ReferenceMemory *memory = palloc0(sizeof(ReferenceMemory));
+
+	memory->title = title;
+	memory->row_bytes = 2 * sizeof(double) + sizeof(int64) +
+		pg_popcount32(columns) * sizeof(int32) + GEONN_INDEX_BYTES;
+	dlist_push_tail(&memories, &memory->node);
+	memory->release.func = release_memory;
+	memory->release.arg = memory;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &memory->release);
+	return memory;
+}
+
+/* at least as many kB */
+static unsigned long long
+kilobytes(uint64 bytes)
+{
+	return (unsigned long long) (bytes / 1024 + (bytes % 1024 != 0));
+}
+
+void
+geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes, const char *what)
+{
+	if (geonn_session_memory_limit >= 0 &&
+		all_bytes + bytes > (uint64) geonn_session_memory_limit * 1024)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("not enough memory for the references of %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",
+						memory->title, kilobytes(all_bytes + bytes), geonn_session_memory_limit),
+				 errdetail("Reading their %s, this join has %llu kB; other joins and cursors of this session have %llu kB.",
+						   what, kilobytes(memory->bytes + bytes),
+						   kilobytes(all_bytes - memory->bytes)),
+				 errhint("Join against fewer references at a time, use shorter ids and keys, close cursors that are not read, or have a superuser raise geonn.session_memory_limit.")));
+	memory->bytes += bytes;
+	all_bytes += bytes;
+}
+
+void
+geonn_reference_memory_add(ReferenceMemory *memory, uint64 references)
+{
+	geonn_reference_memory_add_bytes(memory, references * memory->row_bytes, "coordinates");
+}
+
+bool
+geonn_reference_memory_name(ReferenceMemory *memory, uint64 dataset)
+{
+	memory->dataset = dataset;
+	if (find_same(memory) == NULL)
+		return false;
+	all_bytes -= memory->bytes;
+	memory->bytes = 0;
+	return true;
+}

@@ -1,0 +1,529 @@
+/*
+ * references.c
+ *		References on their way into a dataset, and what is asked of them later.
+ *
+ * Where distances are equal the first reference wins in the order of ids (by
+ * the btree order of their type and the column's collation), then of latitude,
+ * then of longitude, then of bytes: 0 before -0, and ids as PostgreSQL's operator
+ * *< compares records.  So the order is total, also where ids are equal and their
+ * bytes are not, as of numeric 2.0 and 2.00: references that it does not tell
+ * apart give the same rows, however a table has them stored.  In SQL it is
+ *
+ *	ORDER BY id, lat, lon, ROW(lat, lon, id) USING OPERATOR(pg_catalog.*<)
+ *
+ * with latitude and longitude as float8.  The engine knows references by 64-bit tags
+ * and takes them in that order.
+ *
+ * An integer id is its own tag, and the engine sorts, if they do not come in
+ * order.  All else PostgreSQL sorts: ids of other types, references whose
+ * coordinates are asked for in the result, and those of which an observation's
+ * own are to be left out.  Then a tag is a number, counted from 0 in that order,
+ * of a record in a memfd, which has what is asked of references later: the id,
+ * or where in a second memfd its bytes are, and the coordinates.  So no process
+ * has them in its own memory, and a sort larger than work_mem goes to disk.  Both
+ * files stay with the dataset, so that whoever attaches to it has them, too.
+ *
+ * Where nothing is asked but distances, it makes no difference which of equally
+ * distant references is taken.  Ids that are no integers are then not sorted, nor
+ * are they in records: all tags are 0.  Only NULLs are looked for, as rows with
+ * those are no references.  Where the dataset may have to be found again by its
+ * contents, which come in any order from parallel workers, the engine sorts it by
+ * the coordinates, which is much faster than a sort here.
+ *
+ * The identity of a reference is the number of the first record with an id
+ * equal to its own.  An observation's is looked up by binary search, with the
+ * order's own comparison of the two types.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/value.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+#include "utils/typcache.h"
+
+#include "client/connection.h"
+#include "client/memory_file.h"
+#include "common/protocol.h"
+#include "join/references.h"
+#include "value.h"
+
+/* columns of the sort */
+enum
+{
+	SORT_ID = 1,
+	SORT_LATITUDE,
+	SORT_LONGITUDE,
+	SORT_SIGNS,					/* of the coordinates: what tells -0 from 0 */
+	SORT_IMAGE,					/* the id in a record, or NULL where equal ids have the same bytes */
+	SORT_GROUP,
+	SORT_COLUMNS = SORT_GROUP
+};
+
+#define SORT_KEYS SORT_IMAGE
+
+/* ids that are made tags at a time */
+#define TAGS_AT_ONCE 512
+
+typedef struct Record
+{
+	Datum		id;				/* or where its bytes are, where it is no value */
+	double		latitude;
+	double		longitude;
+} Record;
+
+/* of a record without coordinates */
+#define SHORT_RECORD offsetof(Record, latitude)
+
+/* what the files are for, in messages */
+#define RECORDS_PURPOSE	"references"
+#define VALUES_PURPOSE	"ids of references"
+
+struct GeonnReferences
+{
+	Oid			type;			/* of the ids, below domains */
+	Oid			collation;
+	bool		by_value;
+	int16		length;
+	ReferenceDetail detail;
+	ReferenceMemory *memory;	/* NULL: others have sealed them */
+
+	/* only where PostgreSQL sorts; else the tags are the ids, or 0 */
+	Tuplesortstate *sort;		/* of references that are read here */
+	TupleTableSlot *row;		/* into the sort */
+	TupleTableSlot *slot;		/* out of it */
+	TupleDesc	image_type;		/* a record with an id; NULL: equal ids have the same bytes */
+	uint64		count;
+	size_t		record_bytes;	/* 0: nothing is sorted here */
+	MemoryFile *records;
+	MemoryFile *values;			/* of ids that are no values */
+	FmgrInfo   *compare;		/* the order of ids */
+	FmgrInfo   *compare_with_observation;	/* (observation's, reference's) or NULL */
+};
+
+static TypeCacheEntry *
+require_order(const PointSource *source)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+	TypeCacheEntry *type = lookup_type_cache(id->base_type,
+											 TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC_FINFO |
+											 TYPECACHE_BTREE_OPFAMILY);
+
+	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->cmp_proc_finfo.fn_oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("id column \"%s\" of %s has type %s, which has no order",
+						id->name, source->title, format_type_be(id->type)),
+				 errdetail("Among references at the same distance the one with the first id is chosen, in the btree order of the type."),
+				 errhint("Use a column of another type as id, by options or in a view.")));
+	return type;
+}
+
+/*
+ * The btree comparison of an observation's id with a reference's.
+ */
+static FmgrInfo *
+find_comparison(const PointSource *observations, const PointSource *source)
+{
+	const PointColumn *observation = &observations->columns[COLUMN_ID];
+	const PointColumn *reference = &source->columns[COLUMN_ID];
+	TypeCacheEntry *left = lookup_type_cache(observation->base_type, TYPECACHE_BTREE_OPFAMILY);
+	TypeCacheEntry *right = lookup_type_cache(reference->base_type, TYPECACHE_BTREE_OPFAMILY);
+	Oid			function = InvalidOid;
+	FmgrInfo   *compare = palloc0(sizeof(FmgrInfo));
+
+	if (OidIsValid(left->btree_opf) && left->btree_opf == right->btree_opf &&
+		(observation->base_type == reference->base_type ||
+		 !IsPolymorphicType(right->btree_opintype)))
+		function = get_opfamily_proc(right->btree_opf, left->btree_opintype,
+									 right->btree_opintype, BTORDER_PROC);
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("exclude_self cannot compare ids of type %s with ids of type %s",
+						format_type_be(observation->type), format_type_be(reference->type)),
+				 errdetail("They are the ids of %s and of %s, and no btree operator compares the two types.",
+						   observations->title, source->title),
+				 errhint("Cast one of them in a view, or use exclude_self => false.")));
+	fmgr_info(function, compare);
+	return compare;
+}
+
+/*
+ * The operator *< of records, which compares their bytes.
+ */
+static Oid
+image_order(void)
+{
+	return OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("*<")),
+							RECORDOID, RECORDOID);
+}
+
+/*
+ * Prepare to sort.
+ */
+static void
+begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
+{
+	AttrNumber	keys[SORT_KEYS] = {SORT_ID, SORT_LATITUDE, SORT_LONGITUDE, SORT_SIGNS, SORT_IMAGE};
+	Oid			before = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR)->lt_opr;
+	Oid			operators[SORT_KEYS] = {type->lt_opr, before, before, Int4LessOperator,
+	image_order()};
+	Oid			collations[SORT_KEYS] = {references->collation};
+	bool		nulls_first[SORT_KEYS] = {false};
+	TupleDesc	descriptor = CreateTemplateTupleDesc(SORT_COLUMNS);
+	bool		has_image = !geonn_equal_is_same(references->type, references->collation);
+
+	TupleDescInitEntry(descriptor, SORT_ID, "id", references->type, -1, 0);
+	TupleDescInitEntryCollation(descriptor, SORT_ID, references->collation);
+	TupleDescInitEntry(descriptor, SORT_LATITUDE, "latitude", FLOAT8OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_LONGITUDE, "longitude", FLOAT8OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_SIGNS, "signs", INT4OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_IMAGE, "image", RECORDOID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_GROUP, "group", INT4OID, -1, 0);
+	if (has_image)
+	{
+		references->image_type = CreateTemplateTupleDesc(1);
+		TupleDescInitEntry(references->image_type, 1, "id", references->type, -1, 0);
+		TupleDescInitEntryCollation(references->image_type, 1, references->collation);
+		BlessTupleDesc(references->image_type);
+	}
+
+	references->sort = tuplesort_begin_heap(descriptor, has_image ? SORT_KEYS : SORT_KEYS - 1,
+											keys, operators, collations,
+											nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	references->row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
+	references->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
+	references->records = geonn_memory_file_create(RECORDS_PURPOSE);
+	if (!references->by_value)
+		references->values = geonn_memory_file_create(VALUES_PURPOSE);
+}
+
+/*
+ * What both ways to have references begin with.
+ */
+static GeonnReferences *
+describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail detail,
+		 const PointSource *excluded_by)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
+
+	references->type = id->base_type;
+	references->collation = id->collation;
+	get_typlenbyval(id->base_type, &references->length, &references->by_value);
+	if (excluded_by != NULL)
+		references->compare_with_observation = find_comparison(excluded_by, source);
+	references->compare = palloc(sizeof(FmgrInfo));
+	fmgr_info_copy(references->compare, unconstify(FmgrInfo *, &type->cmp_proc_finfo),
+				   CurrentMemoryContext);
+	references->detail = detail;
+	if (detail == REFERENCE_COORDINATES)
+		references->record_bytes = sizeof(Record);
+	else if (detail == REFERENCE_ID &&
+			 (excluded_by != NULL || geonn_integer_width(id->base_type) == 0))
+		references->record_bytes = SHORT_RECORD;
+	return references;
+}
+
+GeonnReferences *
+geonn_references_create(const PointSource *source, ReferenceDetail detail,
+						const PointSource *excluded_by, ReferenceMemory *memory)
+{
+	const TypeCacheEntry *type = require_order(source);
+	GeonnReferences *references = describe(source, type, detail, excluded_by);
+
+	references->memory = memory;
+	if (references->record_bytes > 0)
+		begin_sort(references, type);
+	return references;
+}
+
+GeonnReferences *
+geonn_references_attach(const PointSource *source, ReferenceDetail detail,
+						const PointSource *excluded_by, GeonnClient *client)
+{
+	GeonnReferences *references = describe(source, require_order(source), detail, excluded_by);
+
+	if (references->record_bytes == 0)
+		return references;
+	references->count = geonn_client_references(client);
+	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
+	if (geonn_memory_file_length(references->records) !=
+		references->count * references->record_bytes)
+		geonn_connection_violation("records of another number of references");
+	if (!references->by_value)
+		references->values = geonn_client_take_file(client, GEONN_FILE_VALUES, VALUES_PURPOSE);
+	return references;
+}
+
+uint64
+geonn_references_file_bytes(const GeonnReferences *references)
+{
+	return (references->records != NULL ? geonn_memory_file_length(references->records) : 0) +
+		(references->values != NULL ? geonn_memory_file_length(references->values) : 0);
+}
+
+/*
+ * Count what the files will take for a reference with this id.
+ */
+static void
+add_to_memory(const GeonnReferences *references, Datum id)
+{
+	Size		length = references->length;
+
+	geonn_reference_memory_add_bytes(references->memory, references->record_bytes, "ids");
+	if (references->by_value)
+		return;
+	if (references->length == -1)
+		length = toast_raw_datum_size(id);
+	geonn_reference_memory_add_bytes(references->memory, MAXALIGN64(length), "ids");
+}
+
+/*
+ * The tag of a reference that is not sorted here.
+ */
+static inline int64
+tag_of(const GeonnReferences *references, Datum id)
+{
+	return references->detail == REFERENCE_DISTANCE ? 0 : geonn_integer(references->type, id);
+}
+
+/*
+ * A record with an id, to compare its bytes.
+ */
+static Datum
+image_of(const GeonnReferences *references, Datum id)
+{
+	bool		is_null = false;
+
+	return heap_copy_tuple_as_datum(heap_form_tuple(references->image_type, &id, &is_null),
+									references->image_type);
+}
+
+void
+geonn_references_add(GeonnReferences *references, GeonnClient *client, const PointRow *row,
+					 int32 group)
+{
+	TupleTableSlot *slot = references->row;
+
+	geonn_reference_memory_add(references->memory, 1);
+	if (references->record_bytes == 0)
+	{
+		geonn_client_add_reference(client, tag_of(references, row->id), row->latitude,
+								   row->longitude, group, 0);
+		return;
+	}
+	add_to_memory(references, row->id);
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, 0, SORT_COLUMNS * sizeof(bool));
+	slot->tts_values[SORT_ID - 1] = row->id;
+	slot->tts_values[SORT_LATITUDE - 1] = Float8GetDatum(row->latitude);
+	slot->tts_values[SORT_LONGITUDE - 1] = Float8GetDatum(row->longitude);
+	slot->tts_values[SORT_SIGNS - 1] = Int32GetDatum((signbit(row->latitude) != 0) << 1 |
+													 (signbit(row->longitude) != 0));
+	slot->tts_values[SORT_GROUP - 1] = Int32GetDatum(group);
+	slot->tts_isnull[SORT_IMAGE - 1] = references->image_type == NULL;
+	if (references->image_type != NULL)
+		slot->tts_values[SORT_IMAGE - 1] = image_of(references, row->id);
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(references->sort, slot);
+}
+
+bool
+geonn_references_take_blocks(const GeonnReferences *references)
+{
+	return references->record_bytes == 0;
+}
+
+void
+geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uint32 rows,
+						   const Datum *ids, const double *latitudes, const double *longitudes)
+{
+	int64		tags[TAGS_AT_ONCE];
+
+	geonn_reference_memory_add(references->memory, rows);
+	for (uint32 first = 0; first < rows; first += TAGS_AT_ONCE)
+	{
+		uint32		count = Min(rows - first, TAGS_AT_ONCE);
+
+		for (uint32 i = 0; i < count; i++)
+			tags[i] = tag_of(references, ids[first + i]);
+		geonn_client_add_references(client, count, tags, latitudes + first, longitudes + first);
+	}
+}
+
+/*
+ * Append the bytes of an id that is no value; returns where they are.
+ */
+static Datum
+write_value(GeonnReferences *references, Datum id)
+{
+	Pointer		bytes = DatumGetPointer(id);
+	Size		length = references->length;
+
+	if (references->length == -1)
+	{
+		bytes = (Pointer) PG_DETOAST_DATUM(id);
+		length = VARSIZE(bytes);
+	}
+	return Int64GetDatum((int64) geonn_memory_file_append(references->values, bytes, length));
+}
+
+/*
+ * Send what has been sorted.
+ */
+static void
+send_sorted(GeonnReferences *references, GeonnClient *client)
+{
+	TupleTableSlot *slot = references->slot;
+	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
+													  "geonn reference", ALLOCSET_SMALL_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(row_context);
+	MemoryContext contexts[2];	/* of the present row and the one before */
+	Datum		previous = (Datum) 0;
+	int64		identity = 0;
+
+	contexts[0] = AllocSetContextCreate(row_context, "geonn reference", ALLOCSET_SMALL_SIZES);
+	contexts[1] = AllocSetContextCreate(row_context, "geonn reference", ALLOCSET_SMALL_SIZES);
+	tuplesort_performsort(references->sort);
+	while (tuplesort_gettupleslot(references->sort, true, false, slot, NULL))
+	{
+		Record		record;
+		Datum		id;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(contexts[references->count % 2]);
+		MemoryContextReset(CurrentMemoryContext);
+		slot_getallattrs(slot);
+		id = slot->tts_values[SORT_ID - 1];
+		record.id = references->by_value ? id : write_value(references, id);
+		record.latitude = DatumGetFloat8(slot->tts_values[SORT_LATITUDE - 1]);
+		record.longitude = DatumGetFloat8(slot->tts_values[SORT_LONGITUDE - 1]);
+		geonn_memory_file_append(references->records, &record, references->record_bytes);
+
+		if (references->compare_with_observation != NULL)
+		{
+			if (references->count > 0 &&
+				DatumGetInt32(FunctionCall2Coll(references->compare, references->collation,
+												previous, id)) != 0)
+				identity = (int64) references->count;
+			previous = geonn_copy_value(id, references->by_value, references->length);
+		}
+		geonn_client_add_reference(client, (int64) references->count, record.latitude,
+								   record.longitude,
+								   DatumGetInt32(slot->tts_values[SORT_GROUP - 1]),
+								   (int32) identity);
+		if (++references->count == PG_INT32_MAX)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("more than %d references", PG_INT32_MAX)));
+	}
+	tuplesort_end(references->sort);
+	geonn_memory_file_seal(references->records);
+	if (references->values != NULL)
+		geonn_memory_file_seal(references->values);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(row_context);
+}
+
+uint64
+geonn_references_seal(GeonnReferences *references, GeonnClient *client, bool labelled)
+{
+	if (references->record_bytes == 0)
+		return geonn_client_seal(client, references->detail == REFERENCE_DISTANCE && labelled);
+	send_sorted(references, client);
+	geonn_client_leave_file(client, GEONN_FILE_RECORDS, references->records);
+	if (references->values != NULL)
+		geonn_client_leave_file(client, GEONN_FILE_VALUES, references->values);
+	return geonn_client_seal(client, true);
+}
+
+/*
+ * A record, by a number that may come from the engine.
+ */
+static const Record *
+find_record(const GeonnReferences *references, int64 number)
+{
+	if (number < 0 || (uint64) number >= references->count)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("the geonn engine named a reference that it was not given"),
+				 errdetail("Its number is %lld of %llu.", (long long) number,
+						   (unsigned long long) references->count)));
+	return geonn_memory_file_bytes(references->records, number * references->record_bytes,
+								   references->record_bytes);
+}
+
+static Datum
+record_id(const GeonnReferences *references, const Record *record)
+{
+	const void *value;
+
+	if (references->by_value)
+		return record->id;
+	value = references->length == -1 ?
+		(const void *) geonn_memory_file_varlena(references->values, DatumGetInt64(record->id)) :
+		geonn_memory_file_bytes(references->values, DatumGetInt64(record->id),
+								references->length);
+	if (value == NULL)
+		geonn_connection_violation("a record of a reference whose id is nowhere");
+	return PointerGetDatum(value);
+}
+
+Datum
+geonn_reference_id(const GeonnReferences *references, int64 tag)
+{
+	if (references->record_bytes > 0)
+		return record_id(references, find_record(references, tag));
+	return geonn_integer_value(references->type, tag);
+}
+
+void
+geonn_reference_coordinates(const GeonnReferences *references, int64 tag, double *latitude,
+							double *longitude)
+{
+	const Record *record = find_record(references, tag);
+
+	*latitude = record->latitude;
+	*longitude = record->longitude;
+}
+
+int32
+geonn_reference_identity(const GeonnReferences *references, Datum id)
+{
+	uint64		low = 0;
+	uint64		high = references->count;
+
+	while (low < high)
+	{
+		uint64		middle = low + (high - low) / 2;
+		Datum		other = record_id(references, find_record(references, (int64) middle));
+
+		if (DatumGetInt32(FunctionCall2Coll(references->compare_with_observation,
+											references->collation, id, other)) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < references->count &&
+		DatumGetInt32(FunctionCall2Coll(references->compare_with_observation,
+										references->collation, id,
+										record_id(references,
+												  find_record(references, (int64) low)))) == 0)
+		return (int32) low;
+	return GEONN_NO_IDENTITY;
+}

@@ -1,0 +1,115 @@
+/*
+ * report.c
+ *		What searches have done, as EXPLAIN ANALYZE shows it.
+ *
+ * Times are the sum of all processes'.  While a process waits for the engine it
+ * does nothing; so where that is long, the devices are what bounds the
+ * statement, and where it is short, reading and PostgreSQL's other nodes are.
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+
+#include "common/protocol.h"
+#include "compat.h"
+#include "join/report.h"
+
+void
+geonn_report_add(GeonnReport *sum, const GeonnReport *report)
+{
+	sum->references = Max(sum->references, report->references);
+	sum->references_skipped = Max(sum->references_skipped, report->references_skipped);
+	sum->references_kept |= report->references_kept;
+	sum->references_recognised |= report->references_recognised;
+	sum->references_named |= report->references_named;
+	sum->reference_workers = Max(sum->reference_workers, report->reference_workers);
+	sum->observations += report->observations;
+	sum->observations_skipped += report->observations_skipped;
+	sum->unmatched += report->unmatched;
+	sum->rows += report->rows;
+	sum->preparing += report->preparing;
+	sum->reading += report->reading;
+	sum->work.batches += report->work.batches;
+	sum->work.pairs += report->work.pairs;
+	sum->work.devices |= report->work.devices;
+	sum->work.algorithms |= report->work.algorithms;
+	sum->work.building += report->work.building;
+	sum->work.waiting += report->work.waiting;
+}
+
+static void
+explain_bits(ExplainState *explain, const char *label, uint64 bits,
+			 const char *(*name) (int number))
+{
+	List	   *names = NIL;
+
+	for (int i = 0; i < 64; i++)
+	{
+		if (bits & (UINT64CONST(1) << i))
+			names = lappend(names, unconstify(char *, name(i)));
+	}
+	if (names != NIL)
+		ExplainPropertyList(label, names, explain);
+}
+
+static const char *
+algorithm_name(int number)
+{
+	return number == GEONN_ALGORITHM_INDEX ? "index" :
+		number == GEONN_ALGORITHM_BRUTE ? "brute" : "none";
+}
+
+const char *
+geonn_device_name(int number)
+{
+	return number == 0 ? "CPU" : psprintf("GPU %d", number);
+}
+
+void
+geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
+{
+	explain_bits(explain, "Algorithm", sum->work.algorithms, algorithm_name);
+	explain_bits(explain, "Devices", sum->work.devices, geonn_device_name);
+	ExplainPropertyInteger("Batches", NULL, (int64) sum->work.batches, explain);
+	ExplainPropertyInteger("References Read", NULL, (int64) sum->references, explain);
+	ExplainPropertyInteger("References Skipped", NULL, (int64) sum->references_skipped, explain);
+	if (sum->reference_workers > 0)
+		ExplainPropertyInteger("Reference Workers", NULL, sum->reference_workers, explain);
+	ExplainPropertyInteger("Observations Skipped", NULL, (int64) sum->observations_skipped,
+						   explain);
+	ExplainPropertyInteger("Observations Unmatched", NULL, (int64) sum->unmatched, explain);
+	if (explain->timing)
+	{
+		ExplainPropertyBool("References Kept", sum->references_kept, explain);
+		ExplainPropertyBool("References Recognised", sum->references_recognised, explain);
+		ExplainPropertyBool("References Named", sum->references_named, explain);
+		ExplainPropertyFloat("References Reading Time", "ms", sum->preparing, 3, explain);
+		ExplainPropertyFloat("Dataset Build Time", "ms", sum->work.building, 3, explain);
+		ExplainPropertyFloat("Observations Reading Time", "ms", sum->reading, 3, explain);
+		ExplainPropertyFloat("Engine Waiting Time", "ms", sum->work.waiting, 3, explain);
+	}
+}
+
+void
+geonn_report_explain_processes(const GeonnReport *reports, int processes, ExplainState *explain)
+{
+	ExplainOpenGroup("Processes", "Processes", true, explain);
+	for (int i = 0; i < processes; i++)
+	{
+		const GeonnReport *report = &reports[i];
+		char	   *name = i == 0 ? pstrdup("Leader") : psprintf("Worker %d", i - 1);
+		StringInfoData text;
+
+		initStringInfo(&text);
+		appendStringInfo(&text, "batches: %llu, observations: %llu",
+						 (unsigned long long) report->work.batches,
+						 (unsigned long long) report->observations);
+		if (explain->timing)
+			appendStringInfo(&text, ", reading: %.3f ms, waiting: %.3f ms", report->reading,
+							 report->work.waiting);
+		ExplainPropertyText(name, text.data, explain);
+	}
+	ExplainCloseGroup("Processes", "Processes", true, explain);
+}

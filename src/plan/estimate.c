@@ -1,0 +1,313 @@
+/*
+ * estimate.c
+ *		What the planner is told about the joins: their rows, and their cost.
+ *
+ * There are so many rows for each observation, so the estimate begins with the
+ * planner's own for SELECT FROM obs, whatever obs is: a table, partitions, a
+ * view, a foreign table, a query.  That is a plan of its own, made and thrown
+ * away.  Rows whose coordinates are NULL are left out as far as statistics tell
+ * of them.  For k neighbours there are min(k, references) rows for each; for a
+ * radius as many as there would be were the references spread evenly over the
+ * Earth, and at least one: who asks for a radius expects neighbours in it.
+ *
+ * The cost is that of reading both sides and something for each row, all of it
+ * before the first row.
+ *
+ * Relations raise no errors here; a query of the caller's that is wrong does,
+ * as it would a moment later.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "common/geodesy.h"
+#include "compat.h"
+#include "join/arguments.h"
+#include "plan/estimate.h"
+#include "points/query.h"
+
+/*
+ * Views over geonn_nearest of views over ... : how deep estimates go.  It is
+ * also what ends the estimate of a view that contains itself.
+ */
+#define DEPTH_MAX 4
+
+/* what searching for an observation costs, in operators */
+#define OPERATORS_A_SEARCH 10
+
+/* rows of the other side where it is not known */
+#define UNKNOWN_ROWS 1000
+
+PG_FUNCTION_INFO_V1(geonn_join_support);
+
+typedef struct SideEstimate
+{
+	double		rows;			/* -1: unknown */
+	double		cost;			/* of reading it */
+} SideEstimate;
+
+/*
+ * The value of an argument, which may be NULL, as far as it is known to the planner; else NULL.
+ */
+static Const *
+known_value(PlannerInfo *root, Node *argument)
+{
+	/* nothing but parameters is computed here: functions could raise errors */
+	if (argument != NULL && IsA(argument, Param))
+		argument = estimate_expression_value(root, argument);
+	if (argument == NULL || !IsA(argument, Const) || ((Const *) argument)->constisnull)
+		return NULL;
+	return (Const *) argument;
+}
+
+/*
+ * Add "column IS NOT NULL" for the first of these columns that is there.
+ */
+static void
+add_not_null(StringInfo query, Oid relation, const char *const *names)
+{
+	for (; *names != NULL; names++)
+	{
+		if (get_attnum(relation, *names) == InvalidAttrNumber)
+			continue;
+		appendStringInfo(query, " %s %s IS NOT NULL",
+						 strstr(query->data, " WHERE ") == NULL ? "WHERE" : "AND",
+						 quote_identifier(*names));
+		return;
+	}
+}
+
+/*
+ * The query that reads a relation, or NULL where nothing can be read.
+ */
+static char *
+relation_query(Oid oid, bool all_rows)
+{
+	static const char *const latitudes[] = {"lat", "latitude", NULL};
+	static const char *const longitudes[] = {"lon", "lng", "long", "longitude", NULL};
+	char	   *name = geonn_relation_name(oid);
+	char		kind = get_rel_relkind(oid);
+	StringInfoData query;
+
+	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+						 kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
+						 kind != RELKIND_FOREIGN_TABLE))
+		return NULL;
+	initStringInfo(&query);
+	appendStringInfo(&query, "SELECT FROM %s", name);
+	if (!all_rows)
+	{
+		add_not_null(&query, oid, latitudes);
+		add_not_null(&query, oid, longitudes);
+	}
+	return query.data;
+}
+
+/*
+ * Estimates tell of a table's contents, as EXPLAIN shows them: they are for
+ * those who may read it.
+ */
+static bool
+may_read(PlannedStmt *plan)
+{
+	return geonn_may_read_tables(plan);
+}
+
+/*
+ * What the planner expects of one side, given as a relation or a query; the title is for
+ * errors of a query.
+ */
+static SideEstimate
+estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+{
+	static int	depth = 0;
+	Const	   *argument = known_value(root, side);
+	volatile SideEstimate estimate = {-1, 0};
+	Oid			relation = InvalidOid;
+	char	   *query = NULL;
+	SideEstimate result;
+
+	if (argument != NULL && argument->consttype == REGCLASSOID)
+	{
+		relation = DatumGetObjectId(argument->constvalue);
+		query = relation_query(relation, all_rows);
+	}
+	else if (argument != NULL && argument->consttype == TEXTOID)
+		query = TextDatumGetCString(argument->constvalue);
+	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
+	{
+		depth++;
+		PG_TRY();
+		{
+			PlannedStmt *plan = geonn_plan_query(query, title, CURSOR_OPT_PARALLEL_OK, relation);
+
+			if (plan != NULL && may_read(plan))
+			{
+				estimate.rows = plan->planTree->plan_rows;
+				estimate.cost = plan->planTree->total_cost;
+			}
+		}
+		PG_FINALLY();
+		{
+			depth--;
+		}
+		PG_END_TRY();
+	}
+	result.rows = estimate.rows;
+	result.cost = estimate.cost;
+	return result;
+}
+
+/*
+ * The number of points of the array, as far as it is known.
+ */
+static SideEstimate
+estimate_array(PlannerInfo *root, Node *latitudes)
+{
+	Const	   *argument = known_value(root, latitudes);
+	SideEstimate estimate = {-1, 0};
+	ArrayType  *array;
+
+	/* as in ARRAY[lat] */
+	if (latitudes != NULL && IsA(latitudes, ArrayExpr) && !((ArrayExpr *) latitudes)->multidims)
+		estimate.rows = list_length(((ArrayExpr *) latitudes)->elements);
+	if (argument == NULL)
+		return estimate;
+	array = DatumGetArrayTypeP(argument->constvalue);
+	estimate.rows = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	return estimate;
+}
+
+static SideEstimate
+estimate_observations(PlannerInfo *root, const FuncExpr *call, bool all_rows)
+{
+	Node	   *side = geonn_call_observations(call);
+
+	return side != NULL ? estimate_side(root, side, "query obs_sql", all_rows) :
+		estimate_array(root, geonn_call_argument(call, "lat"));
+}
+
+static SideEstimate
+estimate_references(PlannerInfo *root, const FuncExpr *call)
+{
+	return estimate_side(root, geonn_call_references(call), "query ref_sql", false);
+}
+
+/*
+ * Rows for each observation.
+ */
+static double
+neighbours_of_each(PlannerInfo *root, const FuncExpr *call, double references)
+{
+	Node	   *within = geonn_call_argument(call, "radius");
+	Const	   *argument;
+
+	if (within != NULL)
+	{
+		double		radius;
+		double		share;
+
+		argument = known_value(root, within);
+		radius = argument != NULL ? DatumGetFloat8(argument->constvalue) : 0;
+
+		/* a cap's share of the sphere is a quarter of its squared chord */
+		share = radius > 0 ? geonn_radius_limit(radius) / 4 : 0;
+		return Max(1, Min(1, share) * references);
+	}
+	argument = known_value(root, geonn_call_argument(call, "k"));
+	return Max(0, Min(argument != NULL ? DatumGetInt32(argument->constvalue) : 1, references));
+}
+
+static bool
+keeps_unmatched(PlannerInfo *root, const FuncExpr *call)
+{
+	Const	   *argument = known_value(root, geonn_call_argument(call, "keep_unmatched"));
+
+	return argument != NULL && DatumGetBool(argument->constvalue);
+}
+
+/*
+ * Rows of the join and what it costs.  False: there is nothing to say.
+ */
+static bool
+estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
+{
+	const FuncExpr *call = (const FuncExpr *) node;
+	SideEstimate observations;
+	SideEstimate references;
+	bool		keeps;
+
+	if (!IsA(node, FuncExpr))
+		return false;
+	keeps = keeps_unmatched(root, call);
+	observations = estimate_observations(root, call, keeps);
+	if (observations.rows < 0)
+		return false;
+	references = estimate_references(root, call);
+	*rows = observations.rows *
+		neighbours_of_each(root, call, references.rows < 0 ? UNKNOWN_ROWS : references.rows);
+	if (keeps)
+		*rows = Max(*rows, observations.rows);
+	*rows = clamp_row_est(*rows);
+	*cost = observations.cost + references.cost +
+		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * *rows;
+	return true;
+}
+
+bool
+geonn_estimate_references(PlannerInfo *root, const FuncExpr *call, Cost *cost)
+{
+	SideEstimate references = estimate_references(root, call);
+
+	*cost = references.cost;
+	return references.rows >= 0;
+}
+
+static Node *
+answer_request(Node *request)
+{
+	double		rows;
+	Cost		cost;
+
+	if (IsA(request, SupportRequestRows))
+	{
+		SupportRequestRows *asked = (SupportRequestRows *) request;
+
+		if (!estimate_join(asked->root, asked->node, &rows, &cost))
+			return NULL;
+		asked->rows = rows;
+		return request;
+	}
+	if (IsA(request, SupportRequestCost))
+	{
+		SupportRequestCost *asked = (SupportRequestCost *) request;
+
+		if (asked->root == NULL || asked->node == NULL ||
+			!estimate_join(asked->root, asked->node, &rows, &cost))
+			return NULL;
+		asked->startup = cost;
+		asked->per_tuple = 0;
+		return request;
+	}
+	return NULL;
+}
+
+Datum
+geonn_join_support(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0)));
+}

@@ -1,0 +1,508 @@
+/*
+ * scan.c
+ *		The plan node of joins in FROM: rows as they come.
+ *
+ * The node evaluates the call's arguments when its first row is asked for, reads
+ * the references, and then observations as far as rows are wanted: so the first
+ * rows come early, a LIMIT ends the reading, and nothing is stored.  Only the
+ * columns that are asked for are made.  All else is as when the function is
+ * called; EXECUTE on it is checked when the scan begins.
+ *
+ * Below a Gather, the leader prepares the search when workers are about to be
+ * launched: it reads the references and shares the dataset and the tables of the
+ * observations.  Then every process, the leader too, takes part with a search of
+ * its own.  The prepared one lives until the leader's end of execution, which
+ * comes after the workers'.  Without shared memory, as in a cursor, the node of
+ * such a plan searches alone.  So does the leader's, and no worker is launched, where the
+ * observations turn out not to be columns of plain tables: the planner knows the tables,
+ * but not which columns will be read, and one can be computed as it is read.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_proc.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "join/arguments.h"
+#include "join/nearest.h"
+#include "join/report.h"
+#include "plan/scan.h"
+
+/* what the processes of a parallel scan share; the search lies behind it */
+typedef struct SharedScan
+{
+	Size		search_bytes;
+	int			processes;		/* at most */
+	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the leader's, then the workers' */
+} SharedScan;
+
+typedef struct JoinScanState
+{
+	CustomScanState custom;		/* first */
+	FuncExpr   *call;
+	FmgrInfo	function;
+	List	   *arguments;		/* of ExprState */
+	AttrNumber *attributes;		/* of the row type that a row has */
+	SubTransactionId begun_in;	/* of the scan's begin */
+	MemoryContext context;		/* of a search; NULL: it has not begun */
+	GeonnSearch *search;
+
+	GeonnReport sum;			/* of searches that have ended */
+	GeonnReport present;		/* of those of the present call that have ended */
+
+	/* below a Gather */
+	SharedScan *shared;			/* NULL: there are no others */
+	MemoryContext preparation;	/* of the leader's */
+	GeonnSearch *prepared;
+	int			processes;		/* that have reported: the leader, then workers */
+	GeonnReport *reports;
+} JoinScanState;
+
+static Node *create_scan_state(CustomScan *scan);
+static void begin_scan(CustomScanState *node, EState *estate, int flags);
+static TupleTableSlot *execute_scan(CustomScanState *node);
+static void end_scan(CustomScanState *node);
+static void rescan(CustomScanState *node);
+static Size estimate_shared(CustomScanState *node, ParallelContext *parallel);
+static void initialize_shared(CustomScanState *node, ParallelContext *parallel, void *shared);
+static void reinitialize_shared(CustomScanState *node, ParallelContext *parallel, void *shared);
+static void initialize_worker(CustomScanState *node, shm_toc *toc, void *shared);
+static void shut_down(CustomScanState *node);
+static void explain_scan(CustomScanState *node, List *ancestors, ExplainState *explain);
+
+const CustomScanMethods geonn_scan_methods = {
+	.CustomName = "geonn join",
+	.CreateCustomScanState = create_scan_state
+};
+
+static const CustomExecMethods execution_methods = {
+	.CustomName = "geonn join",
+	.BeginCustomScan = begin_scan,
+	.ExecCustomScan = execute_scan,
+	.EndCustomScan = end_scan,
+	.ReScanCustomScan = rescan,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = initialize_shared,
+	.ReInitializeDSMCustomScan = reinitialize_shared,
+	.InitializeWorkerCustomScan = initialize_worker,
+	.ShutdownCustomScan = shut_down,
+	.ExplainCustomScan = explain_scan
+};
+
+static Node *
+create_scan_state(CustomScan *scan pg_attribute_unused())
+{
+	JoinScanState *state = palloc0(sizeof(JoinScanState));
+
+	NodeSetTag(state, T_CustomScanState);
+	state->custom.methods = &execution_methods;
+	return (Node *) state;
+}
+
+static void
+check_execute(Oid function)
+{
+	AclResult	result;
+
+	result = object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
+	InvokeFunctionExecuteHook(function);
+}
+
+static void
+begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
+		   int flags pg_attribute_unused())
+{
+	JoinScanState *state = (JoinScanState *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	ListCell   *cell;
+	int			count = 0;
+
+	state->begun_in = GetCurrentSubTransactionId();
+	state->call = linitial_node(FuncExpr, scan->custom_exprs);
+	check_execute(state->call->funcid);
+	fmgr_info(state->call->funcid, &state->function);
+	fmgr_info_set_expr((Node *) state->call, &state->function);
+	state->arguments = ExecInitExprList(state->call->args, &node->ss.ps);
+	state->attributes = palloc(list_length(scan->custom_private) * sizeof(AttrNumber));
+	foreach(cell, scan->custom_private)
+		state->attributes[count++] = lfirst_int(cell);
+}
+
+/*
+ * The plan took the row type for what it was then: its columns must be of the
+ * same types still.
+ */
+static void
+check_row_type(JoinScanState *state, TupleDesc row_type)
+{
+	TupleDesc	planned = state->custom.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+
+	for (int i = 0; i < planned->natts; i++)
+	{
+		int			number = state->attributes[i];
+
+		if (number <= row_type->natts &&
+			!TupleDescAttr(row_type, number - 1)->attisdropped &&
+			TupleDescAttr(row_type, number - 1)->atttypid == TupleDescAttr(planned, i)->atttypid)
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the row type was changed after the statement was planned"),
+				 errdetail("Its column %d is dropped now, or of another type.", number),
+				 errhint("Prepare the statement again.")));
+	}
+}
+
+/*
+ * A search for the join that the arguments make, in the current memory context.
+ */
+static GeonnSearch *
+create_search(JoinScanState *state)
+{
+	ScanState  *node = &state->custom.ss;
+	ExprContext *expressions = node->ps.ps_ExprContext;
+	FunctionCallInfo call = palloc0(SizeForFunctionCallInfo(list_length(state->arguments)));
+	GeonnSearch *search;
+	TupleDesc	row_type;
+	ListCell   *cell;
+	int			number = 0;
+
+	InitFunctionCallInfoData(*call, &state->function, list_length(state->arguments),
+							 state->call->inputcollid, NULL, NULL);
+	foreach(cell, state->arguments)
+	{
+		call->args[number].value = ExecEvalExpr(lfirst(cell), expressions,
+												&call->args[number].isnull);
+		number++;
+	}
+	if (get_call_result_type(call, NULL, &row_type) == TYPEFUNC_COMPOSITE)
+		check_row_type(state, row_type);
+	else
+		row_type = NULL;
+	search = geonn_search_begin(geonn_read_join(call), row_type);
+	geonn_search_project(search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
+						 state->attributes);
+	return search;
+}
+
+static MemoryContext
+create_context(JoinScanState *state)
+{
+	return AllocSetContextCreate(state->custom.ss.ps.state->es_query_cxt, "geonn scan",
+								 ALLOCSET_SMALL_SIZES);
+}
+
+static Size
+reports_size(int processes)
+{
+	return MAXALIGN(offsetof(SharedScan, reports) + processes * sizeof(GeonnReport));
+}
+
+static SharedSearch *
+shared_search(SharedScan *shared)
+{
+	return (SharedSearch *) ((char *) shared + reports_size(shared->processes));
+}
+
+/*
+ * Evaluate the arguments and begin to search.
+ */
+static void
+begin_search(JoinScanState *state)
+{
+	MemoryContext former;
+
+	state->context = create_context(state);
+	former = MemoryContextSwitchTo(state->context);
+	state->search = create_search(state);
+	if (state->shared != NULL)
+		geonn_search_take_part(state->search, shared_search(state->shared));
+
+	/* a rollback to a savepoint must not find what it undoes still being read */
+	else if (GetCurrentSubTransactionId() != state->begun_in)
+		geonn_search_complete(state->search);
+	MemoryContextSwitchTo(former);
+}
+
+static TupleTableSlot *
+next_row(ScanState *node)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+
+	if (unlikely(state->search == NULL))
+		begin_search(state);
+	ExecClearTuple(slot);
+	if (!geonn_search_next(state->search, slot->tts_values, slot->tts_isnull))
+		return slot;
+	return ExecStoreVirtualTuple(slot);
+}
+
+/*
+ * Unlike ExecScan's, these rows are the function's also where a subquery is run
+ * again for a row that somebody else has updated: some minor releases would ask
+ * for a row of that kind, and there is none.
+ */
+static TupleTableSlot *
+execute_scan(CustomScanState *node)
+{
+	ScanState  *scan = &node->ss;
+	ExprContext *expressions = scan->ps.ps_ExprContext;
+
+	if (scan->ps.qual == NULL && scan->ps.ps_ProjInfo == NULL)
+		return next_row(scan);
+	for (;;)
+	{
+		TupleTableSlot *slot;
+
+		ResetExprContext(expressions);
+		slot = next_row(scan);
+		if (TupIsNull(slot))
+			return scan->ps.ps_ProjInfo == NULL ? slot :
+				ExecClearTuple(scan->ps.ps_ProjInfo->pi_state.resultslot);
+		expressions->ecxt_scantuple = slot;
+		if (ExecQual(scan->ps.qual, expressions))
+			return scan->ps.ps_ProjInfo == NULL ? slot : ExecProject(scan->ps.ps_ProjInfo);
+		InstrCountFiltered1(scan, 1);
+	}
+}
+
+static void
+add_search(GeonnReport *sum, const GeonnSearch *search)
+{
+	GeonnReport report;
+
+	if (search == NULL)
+		return;
+	report = geonn_search_report(search);
+	geonn_report_add(sum, &report);
+}
+
+/*
+ * The search that began the call is about to end, the last one of the call.
+ */
+static void
+log_call(JoinScanState *state, const GeonnSearch *search)
+{
+	geonn_search_log(search, &state->present);
+	memset(&state->present, 0, sizeof(state->present));
+}
+
+static void
+end_search(JoinScanState *state)
+{
+	add_search(&state->sum, state->search);
+	add_search(&state->present, state->search);
+	if (state->search != NULL)
+	{
+		if (state->prepared == NULL)
+			log_call(state, state->search);
+		geonn_search_end(state->search);
+	}
+	if (state->context != NULL)
+		MemoryContextDelete(state->context);
+	state->search = NULL;
+	state->context = NULL;
+}
+
+static void
+end_preparation(JoinScanState *state)
+{
+	add_search(&state->sum, state->prepared);
+	add_search(&state->present, state->prepared);
+	if (state->prepared != NULL)
+	{
+		log_call(state, state->prepared);
+		geonn_search_end(state->prepared);
+	}
+	if (state->preparation != NULL)
+		MemoryContextDelete(state->preparation);
+	state->prepared = NULL;
+	state->preparation = NULL;
+}
+
+static void
+end_scan(CustomScanState *node)
+{
+	end_search((JoinScanState *) node);
+	end_preparation((JoinScanState *) node);
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	end_search((JoinScanState *) node);
+	ExecScanReScan(&node->ss);
+}
+
+/* ---- several processes ---- */
+
+static Size
+estimate_shared(CustomScanState *node, ParallelContext *parallel)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	MemoryContext former;
+
+	end_preparation(state);
+	state->preparation = create_context(state);
+	former = MemoryContextSwitchTo(state->preparation);
+	state->prepared = create_search(state);
+	MemoryContextSwitchTo(former);
+	return add_size(reports_size(parallel->nworkers + 1),
+					geonn_search_shared_size(state->prepared));
+}
+
+/*
+ * Read the references and share what has been prepared, or else search alone.
+ */
+static void
+share(JoinScanState *state, ParallelContext *parallel, SharedScan *shared)
+{
+	if (geonn_search_share(state->prepared, shared_search(shared), shared->search_bytes))
+	{
+		state->shared = shared;
+		return;
+	}
+	end_preparation(state);
+	ReinitializeParallelWorkers(parallel, 0);
+}
+
+static void
+initialize_shared(CustomScanState *node, ParallelContext *parallel, void *memory)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	SharedScan *shared = memory;
+
+	memset(shared, 0, reports_size(parallel->nworkers + 1));
+	shared->processes = parallel->nworkers + 1;
+	shared->search_bytes = node->pscan_len - reports_size(shared->processes);
+	share(state, parallel, shared);
+}
+
+static void
+reinitialize_shared(CustomScanState *node, ParallelContext *parallel, void *memory)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	SharedScan *shared = memory;
+
+	if (state->shared != NULL)
+		geonn_search_tell(state->prepared, shared_search(shared));
+	state->shared = NULL;
+	(void) estimate_shared(node, parallel);
+	share(state, parallel, shared);
+}
+
+static void
+initialize_worker(CustomScanState *node, shm_toc *toc pg_attribute_unused(), void *memory)
+{
+	((JoinScanState *) node)->shared = memory;
+}
+
+/*
+ * Add what workers have reported.  There may be more of them than the last time, when
+ * shared memory was scarce.
+ */
+static void
+take_reports(JoinScanState *state, SharedScan *shared)
+{
+	if (state->processes < shared->processes)
+	{
+		GeonnReport *reports = MemoryContextAllocZero(state->custom.ss.ps.state->es_query_cxt,
+													  shared->processes * sizeof(GeonnReport));
+
+		if (state->processes > 0)
+			memcpy(reports, state->reports, state->processes * sizeof(GeonnReport));
+		state->reports = reports;
+		state->processes = shared->processes;
+	}
+	for (int i = 1; i < shared->processes; i++)
+	{
+		geonn_report_add(&state->reports[i], &shared->reports[i]);
+		geonn_report_add(&state->present, &shared->reports[i]);
+	}
+	memset(shared->reports, 0, shared->processes * sizeof(GeonnReport));
+}
+
+/*
+ * Report, as long as there is the shared memory.  Where rows have not been asked for
+ * to the end, workers may still be at work.
+ */
+static void
+shut_down(CustomScanState *node)
+{
+	JoinScanState *state = (JoinScanState *) node;
+	SharedScan *shared = state->shared;
+
+	state->shared = NULL;
+	if (shared == NULL)
+		return;
+	if (state->prepared == NULL)
+	{
+		add_search(&shared->reports[ParallelWorkerNumber + 1], state->search);
+		return;
+	}
+	geonn_search_tell(state->prepared, shared_search(shared));
+	take_reports(state, shared);
+}
+
+/* ---- EXPLAIN ---- */
+
+/*
+ * Show an argument of the call, if it is a constant.
+ */
+static void
+explain_argument(ExplainState *explain, const char *label, Node *argument)
+{
+	Const	   *constant = (Const *) argument;
+	Oid			output;
+	bool		is_varlena;
+
+	if (argument == NULL || !IsA(argument, Const) || constant->constisnull)
+		return;
+	getTypeOutputInfo(constant->consttype, &output, &is_varlena);
+	ExplainPropertyText(label, OidOutputFunctionCall(output, constant->constvalue), explain);
+}
+
+static void
+explain_analysis(const JoinScanState *state, ExplainState *explain)
+{
+	GeonnReport sum = state->sum;
+	GeonnReport leader;
+
+	add_search(&sum, state->search);
+	leader = sum;
+	add_search(&sum, state->prepared);
+	for (int i = 1; i < state->processes; i++)
+		geonn_report_add(&sum, &state->reports[i]);
+
+	geonn_report_explain(&sum, explain);
+	if (state->processes > 0)
+	{
+		state->reports[0] = leader;
+		geonn_report_explain_processes(state->reports, state->processes, explain);
+	}
+}
+
+static void
+explain_scan(CustomScanState *node, List *ancestors pg_attribute_unused(),
+			 ExplainState *explain)
+{
+	JoinScanState *state = (JoinScanState *) node;
+
+	ExplainPropertyText("Function", get_func_name(state->call->funcid), explain);
+	explain_argument(explain, "Observations", geonn_call_observations(state->call));
+	explain_argument(explain, "References", geonn_call_references(state->call));
+	if (explain->analyze)
+		explain_analysis(state, explain);
+}

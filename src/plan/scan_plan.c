@@ -1,0 +1,384 @@
+/*
+ * scan_plan.c
+ *		Where the planner takes the plan node of joins for a function in FROM.
+ *
+ * PostgreSQL computes a function in FROM as a whole and keeps its rows in a
+ * tuplestore before the first one goes on.  The node of scan.c gives the same
+ * rows one by one.  It is offered beside the function's scan, at less cost,
+ * where such a call stands alone in FROM with arguments that are known when
+ * the scan begins.  The library need not be preloaded: the functions' planner
+ * support is asked before their paths are made.
+ *
+ * Where both sides are plain tables, which no rule, policy or other extension has
+ * read in another way, a second one is offered for parallel plans.  The
+ * functions themselves stay restricted to the leader.  Such a node's workers divide
+ * the observations between them (scan.c).  Every process computes the arguments for
+ * itself, so they must not be volatile.
+ *
+ * It is not offered where rows may be asked for anew after an update of somebody
+ * else's (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and
+ * for type record, whose columns the call itself lists.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "compat.h"
+#include "join/arguments.h"
+#include "join/nearest.h"
+#include "plan/estimate.h"
+#include "plan/scan.h"
+#include "points/query.h"
+
+static set_rel_pathlist_hook_type previous_hook;
+
+static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+					   List *clauses, List *children);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "geonn join",
+	.PlanCustomPath = plan_scan
+};
+
+/*
+ * The columns of the relation that its rows are asked for, as Vars, each once.
+ */
+static List *
+needed_columns(RelOptInfo *rel)
+{
+	List	   *found = pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS);
+	List	   *columns = NIL;
+	ListCell   *cell;
+
+	foreach(cell, rel->baserestrictinfo)
+		found = list_concat(found,
+							pull_var_clause((Node *) lfirst_node(RestrictInfo, cell)->clause,
+											PVC_RECURSE_PLACEHOLDERS));
+	foreach(cell, found)
+	{
+		Var		   *column = copyObject(lfirst_node(Var, cell));
+
+		if (column->varno != (int) rel->relid)
+			continue;
+		geonn_forget_outer_joins(column);
+		columns = list_append_unique(columns, column);
+	}
+	return columns;
+}
+
+/*
+ * The call of a join that this function in FROM is, or NULL.
+ */
+static FuncExpr *
+join_call(RangeTblEntry *entry)
+{
+	RangeTblFunction *function;
+	FuncExpr   *call;
+	char	   *name;
+	FmgrInfo	info;
+
+	if (entry->rtekind != RTE_FUNCTION || entry->funcordinality ||
+		list_length(entry->functions) != 1)
+		return NULL;
+	function = linitial_node(RangeTblFunction, entry->functions);
+	if (function->funccoltypes != NIL || !IsA(function->funcexpr, FuncExpr))
+		return NULL;
+	call = (FuncExpr *) function->funcexpr;
+
+	/* others are not even looked up: that may load their libraries */
+	name = get_func_name(call->funcid);
+	if (name == NULL || strncmp(name, "geonn_", strlen("geonn_")) != 0)
+		return NULL;
+	fmgr_info(call->funcid, &info);
+	return geonn_is_join(info.fn_addr) ? call : NULL;
+}
+
+/*
+ * The function's scan that is there already.
+ */
+static Path *
+function_path(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (path->pathtype == T_FunctionScan)
+			return path;
+	}
+	return NULL;
+}
+
+/*
+ * The cost is the function's, but for storing rows and taking them out again; and
+ * not all of it comes before the first row.
+ */
+static void
+set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *call, Path *function)
+{
+	Cost		storing = cpu_tuple_cost * function->rows / 2;
+	Cost		references;
+
+	path->path.startup_cost = function->startup_cost;
+	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
+	if (geonn_estimate_references(root, call, &references))
+		path->path.startup_cost = Min(function->startup_cost,
+									  path->path.parent->baserestrictcost.startup + references);
+}
+
+static CustomPath *
+make_path(RelOptInfo *rel, Path *function)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.rows = function->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	return path;
+}
+
+/* ---- parallel plans ---- */
+
+static double
+table_pages(Oid oid)
+{
+	Relation	table = table_open(oid, AccessShareLock);
+	double		pages = RelationGetNumberOfBlocks(table);
+
+	table_close(table, NoLock);
+	return pages;
+}
+
+/*
+ * Workers that the table is to be read by, as its storage parameter says; -1: it does not.
+ */
+static int
+table_parallel_workers(Oid oid)
+{
+	Relation	table = table_open(oid, AccessShareLock);
+	int			workers = table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ? -1 :
+		RelationGetParallelWorkers(table, -1);
+
+	table_close(table, NoLock);
+	return workers;
+}
+
+/*
+ * Pages of a relation, where reading all of it is to read plain tables from end to
+ * end, of which every process can read a part; else -1.  That is asked of the
+ * plan of a query like that which will read it.
+ */
+static double
+plain_pages(Oid relation, bool divided)
+{
+	char		kind = get_rel_relkind(relation);
+	char	   *name = geonn_relation_name(relation);
+	PlannedStmt *plan;
+	Plan	   *top;
+	List	   *scans;
+	ListCell   *cell;
+	double		pages = 0;
+
+	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+						 kind != RELKIND_MATVIEW))
+		return -1;
+	plan = geonn_plan_query(psprintf("SELECT ctid FROM %s", name), name, CURSOR_OPT_PARALLEL_OK,
+							relation);
+	if (plan == NULL)
+		return -1;
+	top = plan->planTree;
+	if (IsA(top, Gather))
+		top = outerPlan(top);
+	scans = IsA(top, Append) ? ((Append *) top)->appendplans : list_make1(top);
+	foreach(cell, scans)
+	{
+		Scan	   *scan = lfirst(cell);
+		Oid			table;
+
+		if (!IsA(scan, SeqScan) || scan->plan.qual != NIL)
+			return -1;
+		table = rt_fetch(scan->scanrelid, plan->rtable)->relid;
+		if (divided && get_rel_persistence(table) == RELPERSISTENCE_TEMP)
+			return -1;
+		pages += table_pages(table);
+	}
+	return pages;
+}
+
+/*
+ * Is it one table that no worker is worth?  Then nothing need be planned to know.
+ */
+static bool
+is_small(Oid oid)
+{
+	char		kind = get_rel_relkind(oid);
+	Relation	table;
+	bool		small;
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
+		return false;
+	table = try_relation_open(oid, AccessShareLock);
+	if (table == NULL)
+		return false;
+	small = !table->rd_rel->relhassubclass && RelationGetParallelWorkers(table, -1) < 0 &&
+		RelationGetNumberOfBlocks(table) < (BlockNumber) min_parallel_table_scan_size;
+	relation_close(table, NoLock);
+	return small;
+}
+
+/*
+ * Processes that it is worth: the leader works, too, while it has time for that.
+ */
+static double
+parallel_divisor(int workers)
+{
+	double		leader = parallel_leader_participation ? Max(0, 1.0 - 0.3 * workers) : 0;
+
+	return workers + leader;
+}
+
+/*
+ * The relation that an argument names, as far as the plan knows it.
+ */
+static Oid
+constant_relation(Node *argument)
+{
+	Const	   *constant = (Const *) argument;
+
+	if (argument == NULL || !IsA(argument, Const) || constant->consttype != REGCLASSOID ||
+		constant->constisnull)
+		return InvalidOid;
+	return DatumGetObjectId(constant->constvalue);
+}
+
+static void
+offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, Path *function,
+					CustomPath *alone)
+{
+	Oid			observations = constant_relation(geonn_call_observations(call));
+	Oid			references = constant_relation(geonn_call_references(call));
+	CustomPath *path;
+	double		pages;
+	int			workers;
+
+	if (!root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
+		!OidIsValid(observations) || !OidIsValid(references) || is_small(observations) ||
+		!is_parallel_safe(root, (Node *) call->args) ||
+		contain_volatile_functions((Node *) call->args) ||
+		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
+		!is_parallel_safe(root, (Node *) extract_actual_clauses(rel->baserestrictinfo, false)))
+		return;
+	pages = plain_pages(observations, true);
+	if (pages < 0 || plain_pages(references, false) < 0)
+		return;
+	rel->rel_parallel_workers = table_parallel_workers(observations);
+	workers = compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
+	if (workers == 0)
+		return;
+
+	path = make_path(rel, function);
+	path->path.rows = clamp_row_est(function->rows / parallel_divisor(workers));
+	path->path.startup_cost = alone->path.startup_cost;
+	path->path.total_cost = alone->path.startup_cost +
+		(alone->path.total_cost - alone->path.startup_cost) / parallel_divisor(workers);
+	path->path.parallel_aware = true;
+	path->path.parallel_safe = true;
+	path->path.parallel_workers = workers;
+	rel->consider_parallel = true;
+	add_partial_path(rel, (Path *) path);
+}
+
+static void
+offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused(),
+		   RangeTblEntry *entry)
+{
+	FuncExpr   *call;
+	Path	   *function;
+	CustomPath *path;
+	ListCell   *cell;
+
+	if (previous_hook != NULL)
+		previous_hook(root, rel, relid, entry);
+	if (rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL ||
+		root->parse->rowMarks != NIL ||
+		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
+		return;
+	call = join_call(entry);
+	function = call != NULL ? function_path(rel) : NULL;
+	if (function == NULL || contain_subplans((Node *) call))
+		return;
+	foreach(cell, needed_columns(rel))
+	{
+		if (lfirst_node(Var, cell)->varattno <= 0)
+			return;
+	}
+
+	path = make_path(rel, function);
+	set_cost(root, path, call, function);
+
+	/* add_path frees what it finds to be worse: the function's path, or this one */
+	offer_parallel_scan(root, rel, call, function, path);
+	add_path(rel, (Path *) path);
+}
+
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
+		  List *children pg_attribute_unused())
+{
+	RangeTblEntry *entry = planner_rt_fetch(rel->relid, root);
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *cell;
+
+	/* for another role there may be policies */
+	if (path->path.parallel_aware)
+		root->glob->dependsOnRole = true;
+
+	scan->scan.plan.targetlist = targets;
+	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_exprs = list_make1(copyObject(join_call(entry)));
+	scan->custom_relids = bms_make_singleton(rel->relid);
+	scan->methods = &geonn_scan_methods;
+
+	/* what is needed of the row type, and which of its attributes that is */
+	foreach(cell, needed_columns(rel))
+	{
+		Var		   *column = lfirst(cell);
+		int			number = list_length(scan->custom_scan_tlist) + 1;
+
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry((Expr *) column, number, NULL, false));
+		scan->custom_private = lappend_int(scan->custom_private, column->varattno);
+	}
+	return (Plan *) scan;
+}
+
+void
+geonn_plan_scans(void)
+{
+	RegisterCustomScanMethods(&geonn_scan_methods);
+	previous_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = offer_scan;
+}

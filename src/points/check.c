@@ -1,0 +1,344 @@
+/*
+ * check.c
+ *		geonn_check(): what to know of a relation's points before a join.
+ *
+ * All rows are read as a join reads them.  Duplicates are found by sorting, so
+ * that memory does not grow with the relation.
+ *
+ * Latitude and longitude that are swapped are valid, too, in much of the world:
+ * each point of Europe or Africa is one of Africa or Europe then.  So a table
+ * whose points would be valid either way is no reason for a warning, and the
+ * extents of both are in the result for the user to see.  The warning comes where
+ * all points would be valid when swapped and something speaks for it: more than
+ * a few latitudes are out of range now, or the column that options name as the
+ * latitude has the name of a longitude, and the other way round.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/float.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+#include "utils/typcache.h"
+
+#include "common/geodesy.h"
+#include "compat.h"
+#include "points/reader.h"
+#include "result.h"
+
+PG_FUNCTION_INFO_V1(geonn_check);
+
+/* columns of the result */
+enum
+{
+	CHECK_ROWS,
+	CHECK_NULL_IDS,
+	CHECK_NULL_COORDINATES,
+	CHECK_NOT_FINITE,
+	CHECK_LATITUDE_OUT_OF_RANGE,
+	CHECK_LONGITUDE_OUT_OF_RANGE,
+	CHECK_ZERO_ZERO,
+	CHECK_LONGITUDE_OVER_180,
+	CHECK_DUPLICATE_COORDINATES,
+	CHECK_DUPLICATE_IDS,
+	CHECK_COUNTS,				/* so many; and extents */
+	CHECK_LATITUDE_MIN = CHECK_COUNTS,
+	CHECK_LATITUDE_MAX,
+	CHECK_LONGITUDE_MIN,
+	CHECK_LONGITUDE_MAX,
+	CHECK_COLUMNS
+};
+
+/* one latitude out of range in fewer rows speaks for a swap */
+#define SWAPPED_ROWS	100
+
+/* the lowest and the highest of a coordinate; none: lowest > highest */
+typedef struct Extent
+{
+	double		lowest;
+	double		highest;
+} Extent;
+
+typedef struct Check
+{
+	int64		counts[CHECK_COUNTS];
+	Extent		latitude;		/* of valid points */
+	Extent		longitude;
+	bool		fits_swapped;	/* all points would be valid with the two swapped */
+	Tuplesortstate *places;		/* (latitude, longitude) of valid points */
+	TupleTableSlot *place;
+	Tuplesortstate *ids;		/* NULL: their type has no order */
+} Check;
+
+static void
+begin_places(Check *check)
+{
+	AttrNumber	keys[2] = {1, 2};
+	Oid			before = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR)->lt_opr;
+	Oid			operators[2] = {before, before};
+	Oid			collations[2] = {InvalidOid, InvalidOid};
+	bool		nulls_first[2] = {false, false};
+	TupleDesc	descriptor = CreateTemplateTupleDesc(2);
+
+	TupleDescInitEntry(descriptor, 1, "latitude", FLOAT8OID, -1, 0);
+	TupleDescInitEntry(descriptor, 2, "longitude", FLOAT8OID, -1, 0);
+	check->places = tuplesort_begin_heap(descriptor, 2, keys, operators, collations,
+										 nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	check->place = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
+}
+
+/*
+ * One name for each place: a pole has every longitude, and 181 is -179.
+ */
+static void
+put_place(Check *check, double latitude, double longitude)
+{
+	TupleTableSlot *slot = check->place;
+
+	if (latitude == 90 || latitude == -90)
+		longitude = 0;
+	else if (longitude >= 180)
+		longitude -= 360;
+	ExecClearTuple(slot);
+	slot->tts_values[0] = Float8GetDatum(latitude);
+	slot->tts_values[1] = Float8GetDatum(longitude);
+	slot->tts_isnull[0] = slot->tts_isnull[1] = false;
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(check->places, slot);
+}
+
+static void
+extend(Extent *extent, double coordinate)
+{
+	extent->lowest = Min(extent->lowest, coordinate);
+	extent->highest = Max(extent->highest, coordinate);
+}
+
+static void
+consume_row(void *state, const PointRow *row)
+{
+	Check	   *check = state;
+	PointStatus status;
+
+	check->counts[CHECK_ROWS]++;
+	if (row->id_is_null)
+		check->counts[CHECK_NULL_IDS]++;
+	else if (check->ids != NULL)
+		tuplesort_putdatum(check->ids, row->id, false);
+	if (row->latitude_is_null || row->longitude_is_null)
+	{
+		check->counts[CHECK_NULL_COORDINATES]++;
+		return;
+	}
+
+	status = geonn_point_status(row->latitude, row->longitude);
+	if (status == POINT_NOT_FINITE)
+		check->counts[CHECK_NOT_FINITE]++;
+	else if (status == POINT_LATITUDE_OUT)
+		check->counts[CHECK_LATITUDE_OUT_OF_RANGE]++;
+	else if (status == POINT_LONGITUDE_OUT)
+		check->counts[CHECK_LONGITUDE_OUT_OF_RANGE]++;
+	if (status != POINT_NOT_FINITE && !geonn_coordinates_valid(row->longitude, row->latitude))
+		check->fits_swapped = false;
+	if (status != POINT_VALID)
+		return;
+	extend(&check->latitude, row->latitude);
+	extend(&check->longitude, row->longitude);
+	if (row->latitude == 0 && row->longitude == 0)
+		check->counts[CHECK_ZERO_ZERO]++;
+	if (row->longitude > 180)
+		check->counts[CHECK_LONGITUDE_OVER_180]++;
+	put_place(check, row->latitude, row->longitude);
+}
+
+/*
+ * How many points are at the place of one before.
+ */
+static int64
+count_equal_places(Check *check)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(check->place->tts_tupleDescriptor,
+													&TTSOpsMinimalTuple);
+	double		latitude = 0;
+	double		longitude = 0;
+	int64		equal = 0;
+
+	tuplesort_performsort(check->places);
+	for (int64 i = 0; tuplesort_gettupleslot(check->places, true, false, slot, NULL); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		if (i > 0 && DatumGetFloat8(slot->tts_values[0]) == latitude &&
+			DatumGetFloat8(slot->tts_values[1]) == longitude)
+			equal++;
+		latitude = DatumGetFloat8(slot->tts_values[0]);
+		longitude = DatumGetFloat8(slot->tts_values[1]);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplesort_end(check->places);
+	return equal;
+}
+
+/*
+ * How many ids are equal to one before.
+ */
+static int64
+count_equal_ids(Check *check, const PointColumn *id, TypeCacheEntry *type)
+{
+	MemoryContext contexts[2];	/* of the present id and the one before */
+	MemoryContext former = CurrentMemoryContext;
+	Datum		previous = (Datum) 0;
+	int64		equal = 0;
+
+	for (int i = 0; i < 2; i++)
+		contexts[i] = AllocSetContextCreate(former, "geonn id", ALLOCSET_SMALL_SIZES);
+	tuplesort_performsort(check->ids);
+	for (int64 i = 0;; i++)
+	{
+		Datum		value;
+		bool		is_null;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(contexts[i % 2]);
+		MemoryContextReset(CurrentMemoryContext);
+		if (!geonn_tuplesort_getdatum(check->ids, &value, &is_null))
+			break;
+		if (i > 0 && DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, id->collation,
+													 previous, value)) == 0)
+			equal++;
+		previous = value;
+	}
+	MemoryContextSwitchTo(former);
+	tuplesort_end(check->ids);
+	return equal;
+}
+
+/* ---- swapped coordinates ---- */
+
+/*
+ * Is the column called like this coordinate, and not like the other one?
+ */
+static bool
+is_called(const PointColumn *column, const char *axis, const char *part, const char *other)
+{
+	return pg_strcasecmp(column->name, axis) == 0 ||
+		(strcasestr(column->name, part) != NULL && strcasestr(column->name, other) == NULL);
+}
+
+static bool
+has_swapped_names(const PointSource *source)
+{
+	return source->point_kind == GEONN_POINT_NONE &&
+		is_called(&source->columns[COLUMN_LATITUDE], "x", "lon", "lat") &&
+		is_called(&source->columns[COLUMN_LONGITUDE], "y", "lat", "lon");
+}
+
+/*
+ * The option that names a column, behind those that are there.
+ */
+static void
+add_option(StringInfo options, const char *option, const char *name)
+{
+	appendStringInfo(options, "%s\"%s\": ", options->len > 1 ? ", " : "", option);
+	escape_json(options, name);
+}
+
+/*
+ * The options of this function that have latitude and longitude swapped.
+ */
+static char *
+swapping_options(const PointSource *source)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+	StringInfoData options;
+
+	initStringInfo(&options);
+	appendStringInfoChar(&options, '{');
+	if (strcmp(id->reason, "options") == 0)
+		add_option(&options, "id", id->name);
+	add_option(&options, "lat", source->columns[COLUMN_LONGITUDE].name);
+	add_option(&options, "lon", source->columns[COLUMN_LATITUDE].name);
+	appendStringInfoChar(&options, '}');
+	return quote_literal_cstr(options.data);
+}
+
+static void
+warn_of_swap(const PointSource *source, const Check *check)
+{
+	int64		out_of_range = check->counts[CHECK_LATITUDE_OUT_OF_RANGE];
+	int64		points = check->counts[CHECK_ROWS] - check->counts[CHECK_NULL_COORDINATES] -
+		check->counts[CHECK_NOT_FINITE];
+	bool		by_names = has_swapped_names(source);
+
+	if (points == 0 || !check->fits_swapped ||
+		!(by_names || out_of_range > points / SWAPPED_ROWS))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("latitude and longitude of %s may be swapped", source->title),
+			 by_names ?
+			 errdetail("Column \"%s\" is read as the latitude, and column \"%s\" as the longitude.",
+					   source->columns[COLUMN_LATITUDE].name,
+					   source->columns[COLUMN_LONGITUDE].name) :
+			 errdetail("Of %lld rows with coordinates the latitude of %lld is out of range; with the two swapped, none would be.",
+					   (long long) points, (long long) out_of_range),
+			 source->point_kind != GEONN_POINT_NONE ?
+			 errhint("If they are, use a view that swaps them, as ST_FlipCoordinates does.") :
+			 errhint("If they are, name the columns the other way round, here by options => %s, in joins by obs_lat and obs_lon, or ref_lat and ref_lon.",
+					 swapping_options(source))));
+}
+
+Datum
+geonn_check(PG_FUNCTION_ARGS)
+{
+	GeonnOptions options;
+	PointSource *source;
+	TypeCacheEntry *type;
+	TupleDesc	descriptor;
+	Check		check = {
+		.latitude = {get_float8_infinity(), -get_float8_infinity()},
+		.longitude = {get_float8_infinity(), -get_float8_infinity()},
+		.fits_swapped = true
+	};
+	Datum		values[CHECK_COLUMNS];
+	bool		nulls[CHECK_COLUMNS] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	geonn_require_columns(descriptor, CHECK_COLUMNS);
+	geonn_parse_options(PG_GETARG_JSONB_P(1), GEONN_OPTIONS_RELATION, &options);
+	source = geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL);
+	geonn_check_readable(source);
+
+	begin_places(&check);
+	type = lookup_type_cache(source->columns[COLUMN_ID].base_type,
+							 TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC_FINFO);
+	if (OidIsValid(type->lt_opr) && OidIsValid(type->cmp_proc_finfo.fn_oid))
+		check.ids = tuplesort_begin_datum(source->columns[COLUMN_ID].base_type, type->lt_opr,
+										  source->columns[COLUMN_ID].collation, false,
+										  work_mem, NULL, TUPLESORT_NONE);
+	geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, &check);
+
+	check.counts[CHECK_DUPLICATE_COORDINATES] = count_equal_places(&check);
+	nulls[CHECK_DUPLICATE_IDS] = check.ids == NULL;
+	if (check.ids != NULL)
+		check.counts[CHECK_DUPLICATE_IDS] = count_equal_ids(&check, &source->columns[COLUMN_ID],
+															type);
+	for (int i = 0; i < CHECK_COUNTS; i++)
+		values[i] = Int64GetDatum(check.counts[i]);
+	for (int i = CHECK_COUNTS; i < CHECK_COLUMNS; i++)
+		nulls[i] = check.latitude.lowest > check.latitude.highest;
+	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check.latitude.lowest);
+	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check.latitude.highest);
+	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check.longitude.lowest);
+	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check.longitude.highest);
+	warn_of_swap(source, &check);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
+}

@@ -1,0 +1,547 @@
+/*
+ * columns.c
+ *		Where points are read from: a relation or a query, and which of its
+ *		columns are the id, the coordinates and the columns to join by.
+ *
+ * The id is the primary key where that is one column, else a column "id".
+ * The coordinates go by their names; where there is neither a latitude nor a
+ * longitude, they are the one column of type geography(Point),
+ * geometry(Point,4326) or point.  Names are compared without regard to case.
+ * What cannot be told for certain is an error that says what there is and what
+ * would do.  Columns that options or the argument "by" name are taken as named,
+ * spelled as in the catalog.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/bitmapset.h"
+#include "nodes/parsenodes.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "points/columns.h"
+#include "points/query.h"
+#include "result.h"
+
+/* column names that an error message lists */
+#define COLUMNS_LISTED	20
+
+/* of geonn_describe's result */
+#define DESCRIBE_COLUMNS 4
+
+typedef struct RoleRules
+{
+	const char *name;			/* as geonn_describe shows it */
+	const char *article;
+	const char *column_names[5];
+	const char *expected_names; /* in words */
+	const char *option;			/* that names the column, without obs_ or ref_ */
+} RoleRules;
+
+static const RoleRules rules[COLUMN_ROLES] = {
+	[COLUMN_ID] = {
+		"id", "an", {"id"},
+		"a primary key of one column, or a column id", "id"
+	},
+	[COLUMN_LATITUDE] = {
+		"latitude", "a", {"lat", "latitude"},
+		"a column lat or latitude", "lat"
+	},
+	[COLUMN_LONGITUDE] = {
+		"longitude", "a", {"lon", "lng", "long", "longitude"},
+		"a column lon, lng, long or longitude", "lon"
+	},
+	[COLUMN_POINT] = {
+		"point", "a", {NULL},
+		"a column of type geography(Point), geometry(Point,4326) or point", "geog"
+	}
+};
+
+#define RELATION_HINT \
+	"Rename its columns, or create a view of it with columns id, lat and lon, and use that; or name the columns in the argument options."
+#define QUERY_HINT \
+	"Name its columns id, lat and lon, as in SELECT code AS id, lat, lon; or name the columns in the argument options."
+
+PG_FUNCTION_INFO_V1(geonn_describe);
+
+static bool
+is_name_of(const RoleRules *rule, const char *name)
+{
+	for (int i = 0; rule->column_names[i] != NULL; i++)
+	{
+		if (pg_strcasecmp(rule->column_names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_coordinate_type(Oid base_type)
+{
+	return base_type == FLOAT8OID || base_type == FLOAT4OID || base_type == NUMERICOID ||
+		base_type == INT8OID || base_type == INT4OID || base_type == INT2OID;
+}
+
+/* could the column be the one for this role? */
+static bool
+is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
+{
+	if (attribute->attisdropped)
+		return false;
+	if (rule == &rules[COLUMN_POINT])
+		return geonn_point_kind(getBaseType(attribute->atttypid)) != GEONN_POINT_NONE;
+	return is_name_of(rule, NameStr(attribute->attname));
+}
+
+/* may its type, as declared, hold points of WGS84? */
+static bool
+may_hold_points(Form_pg_attribute attribute)
+{
+	int32		typmod = attribute->atttypmod;
+	Oid			type = getBaseTypeAndTypmod(attribute->atttypid, &typmod);
+
+	return geonn_point_typmod_problem(geonn_point_kind(type), type, typmod) == NULL;
+}
+
+/*
+ * Names of all columns, or only of the candidates for a role.
+ */
+static char *
+list_columns(TupleDesc descriptor, const RoleRules *only)
+{
+	StringInfoData list;
+	int			listed = 0;
+
+	initStringInfo(&list);
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+
+		if (attribute->attisdropped ||
+			(only != NULL && !is_candidate(only, attribute)) ||
+			(only == &rules[COLUMN_POINT] && !may_hold_points(attribute)))
+			continue;
+		if (++listed > COLUMNS_LISTED)
+			continue;
+		appendStringInfo(&list, "%s\"%s\"", listed > 1 ? ", " : "",
+						 NameStr(attribute->attname));
+	}
+	if (listed > COLUMNS_LISTED)
+		appendStringInfo(&list, " and %d more", listed - COLUMNS_LISTED);
+	return list.data;
+}
+
+/*
+ * The attribute of the primary key where that is one column, else 0;
+ * *key_columns is how many it has.
+ */
+static AttrNumber
+primary_key_attribute(Oid relation, int *key_columns)
+{
+	Oid			constraint;
+	Bitmapset  *attributes = get_primary_key_attnos(relation, true, &constraint);
+
+	*key_columns = bms_num_members(attributes);
+	if (*key_columns != 1)
+		return 0;
+	return bms_singleton_member(attributes) + FirstLowInvalidHeapAttributeNumber;
+}
+
+/*
+ * How to tell which columns are meant.
+ */
+static const char *
+names_hint(const PointSource *source)
+{
+	return OidIsValid(source->relation) ? RELATION_HINT : QUERY_HINT;
+}
+
+/*
+ * May the current user add a column to this relation?
+ */
+static bool
+may_add_column(Oid relation, Form_pg_class form)
+{
+	return (form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE) &&
+		!form->relispartition && !OidIsValid(form->reloftype) &&
+		object_ownercheck(RelationRelationId, relation, GetUserId());
+}
+
+/*
+ * How to come by an id.  A column of partitions and children is no identity before
+ * PostgreSQL 17.
+ */
+static const char *
+id_hint(const PointSource *source)
+{
+	HeapTuple	tuple;
+	Form_pg_class form;
+	const char *hint;
+
+	if (!OidIsValid(source->relation))
+		return "Name its columns id, lat and lon, as in SELECT code AS id, lat, lon or SELECT row_number() OVER () AS id, lat, lon; or name the columns in the argument options.";
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(source->relation));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", source->relation);
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	if (may_add_column(source->relation, form))
+		hint = psprintf("Name the column that identifies its rows in the argument options; or add one: ALTER TABLE %s ADD id %s;",
+						source->quoted_name,
+						form->relkind == RELKIND_PARTITIONED_TABLE || form->relhassubclass ?
+						"bigserial" : "bigint GENERATED ALWAYS AS IDENTITY");
+	else
+		hint = psprintf("Name the column that identifies its rows in the argument options; or use a view that numbers them: CREATE VIEW my_points AS SELECT row_number() OVER () AS id, * FROM %s;",
+						source->quoted_name);
+	ReleaseSysCache(tuple);
+	return hint;
+}
+
+static void
+raise_missing(const PointSource *source, TupleDesc descriptor, const char *what,
+			  const char *expected, int key_columns, const char *hint)
+{
+	StringInfoData detail;
+
+	initStringInfo(&detail);
+	appendStringInfo(&detail, "geonn looks for %s.", expected);
+	if (key_columns > 1)
+		appendStringInfo(&detail, " The primary key here has %d columns.",
+						 key_columns);
+	if (descriptor->natts > 0)
+		appendStringInfo(&detail, " The columns here are %s.",
+						 list_columns(descriptor, NULL));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("%s has no %s", source->title, what),
+			 errdetail_internal("%s", detail.data),
+			 errhint("%s", hint)));
+}
+
+static void
+fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason)
+{
+	column->name = pstrdup(NameStr(attribute->attname));
+	column->type = attribute->atttypid;
+	column->typmod = attribute->atttypmod;
+	column->collation = attribute->attcollation;
+	column->base_type = getBaseTypeAndTypmod(attribute->atttypid, &column->typmod);
+	column->reason = reason;
+	column->attribute = attribute->attnum;
+}
+
+/*
+ * Take the attribute for this role, if its type can be.
+ */
+static void
+choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
+			  const char *reason)
+{
+	const RoleRules *rule = &rules[role];
+	PointColumn *column = &source->columns[role];
+	char	   *problem = NULL;
+
+	fill_column(column, attribute, reason);
+	if (role == COLUMN_ID)
+		return;
+	if (role == COLUMN_POINT)
+	{
+		source->point_kind = geonn_point_kind(column->base_type);
+		if (source->point_kind == GEONN_POINT_NONE)
+			problem = "The type of a point column is geography(Point), geometry(Point,4326) or point.";
+		else
+			problem = geonn_point_typmod_problem(source->point_kind, column->base_type,
+												 column->typmod);
+	}
+	else if (!is_coordinate_type(column->base_type))
+		problem = psprintf("The type of %s %s column is double precision, real, numeric, bigint, integer or smallint.",
+						   rule->article, rule->name);
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("%s column \"%s\" of %s has type %s",
+						rule->name, column->name, source->title,
+						format_type_with_typemod(column->type, attribute->atttypmod)),
+				 errdetail_internal("%s", problem),
+				 role == COLUMN_POINT && source->point_kind != GEONN_POINT_NONE ?
+				 errhint("Use points of SRID 4326, as ST_Transform and ST_PointOnSurface make them, in a view or query.") :
+				 OidIsValid(source->relation) ?
+				 errhint("Create a view of it with columns id, lat and lon of such types, and use that.") :
+				 errhint("Cast it to such a type in the query.")));
+}
+
+/*
+ * The attribute of this very name; a query may have more than one.
+ */
+static Form_pg_attribute
+require_attribute(const PointSource *source, TupleDesc descriptor, const char *name,
+				  const char *namer)
+{
+	Form_pg_attribute found = NULL;
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+
+		if (attribute->attisdropped || strcmp(NameStr(attribute->attname), name) != 0)
+			continue;
+		if (found != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("%s has more than one column \"%s\"", source->title, name),
+					 errdetail("It is named by %s.", namer),
+					 errhint("Give each column of the query a name of its own.")));
+		found = attribute;
+	}
+	if (found == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("%s has no column \"%s\"", source->title, name),
+				 errdetail("It is named by %s. The columns here are %s.", namer,
+						   list_columns(descriptor, NULL)),
+				 errhint("Spell columns as the catalog does, without quotes.")));
+	return found;
+}
+
+/*
+ * The only candidate for this role, or NULL where there is none.
+ */
+static Form_pg_attribute
+find_candidate(const PointSource *source, TupleDesc descriptor, ColumnRole role)
+{
+	const RoleRules *rule = &rules[role];
+	Form_pg_attribute found = NULL;
+	int			suitable = 0;
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		bool		suits;
+
+		if (!is_candidate(rule, attribute))
+			continue;
+		suits = role != COLUMN_POINT || may_hold_points(attribute);
+		if (suits && ++suitable > 1)
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("%s has more than one %s column", source->title, rule->name),
+					 errdetail("Candidates are %s.", list_columns(descriptor, rule)),
+					 errhint("%s", names_hint(source))));
+		if (suits || found == NULL)
+			found = attribute;
+	}
+	return found;
+}
+
+static void
+find_id(PointSource *source, TupleDesc descriptor, const char *named)
+{
+	int			key_columns = 0;
+	AttrNumber	key = 0;
+	Form_pg_attribute chosen;
+
+	if (named != NULL)
+	{
+		choose_column(source, COLUMN_ID,
+					  require_attribute(source, descriptor, named, "options"), "options");
+		return;
+	}
+	if (OidIsValid(source->relation))
+		key = primary_key_attribute(source->relation, &key_columns);
+	if (key > 0)
+	{
+		choose_column(source, COLUMN_ID, TupleDescAttr(descriptor, key - 1), "primary key");
+		return;
+	}
+	chosen = find_candidate(source, descriptor, COLUMN_ID);
+	if (chosen == NULL)
+		raise_missing(source, descriptor, "id column",
+					  OidIsValid(source->relation) ? rules[COLUMN_ID].expected_names : "a column id",
+					  key_columns, id_hint(source));
+	choose_column(source, COLUMN_ID, chosen, "column name");
+}
+
+static void
+find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named)
+{
+	Form_pg_attribute latitude;
+	Form_pg_attribute longitude;
+	Form_pg_attribute point;
+
+	if (named->point != NULL)
+	{
+		choose_column(source, COLUMN_POINT,
+					  require_attribute(source, descriptor, named->point, "options"), "options");
+		return;
+	}
+	if (named->latitude != NULL)
+	{
+		choose_column(source, COLUMN_LATITUDE,
+					  require_attribute(source, descriptor, named->latitude, "options"), "options");
+		choose_column(source, COLUMN_LONGITUDE,
+					  require_attribute(source, descriptor, named->longitude, "options"), "options");
+		return;
+	}
+
+	latitude = find_candidate(source, descriptor, COLUMN_LATITUDE);
+	longitude = find_candidate(source, descriptor, COLUMN_LONGITUDE);
+	if (latitude != NULL && longitude != NULL)
+	{
+		choose_column(source, COLUMN_LATITUDE, latitude, "column name");
+		choose_column(source, COLUMN_LONGITUDE, longitude, "column name");
+		return;
+	}
+	point = find_candidate(source, descriptor, COLUMN_POINT);
+	if (point != NULL)
+		choose_column(source, COLUMN_POINT, point, "column type");
+	else if (latitude == NULL && longitude == NULL)
+		raise_missing(source, descriptor, "coordinate columns",
+					  psprintf("%s with %s, or for %s", rules[COLUMN_LATITUDE].expected_names,
+							   rules[COLUMN_LONGITUDE].expected_names,
+							   rules[COLUMN_POINT].expected_names), 0, names_hint(source));
+	else if (latitude == NULL)
+		raise_missing(source, descriptor, "latitude column",
+					  rules[COLUMN_LATITUDE].expected_names, 0, names_hint(source));
+	else
+		raise_missing(source, descriptor, "longitude column",
+					  rules[COLUMN_LONGITUDE].expected_names, 0, names_hint(source));
+}
+
+static void
+find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named,
+			 List *by)
+{
+	static const GeonnColumnNames nothing_named = {0};
+	ListCell   *cell;
+
+	if (named == NULL)
+		named = &nothing_named;
+	find_id(source, descriptor, named->id);
+	find_coordinates(source, descriptor, named);
+	source->by = palloc0(list_length(by) * sizeof(PointColumn));
+	foreach(cell, by)
+		fill_column(&source->by[source->by_count++],
+					require_attribute(source, descriptor, lfirst(cell), "the argument by"),
+					"by");
+}
+
+/*
+ * Add a column to the query that reads a relation.
+ */
+static void
+select_column(PointSource *source, StringInfo query, PointColumn *column)
+{
+	if (column->name == NULL)
+		return;
+	appendStringInfo(query, "%s%s", source->query_columns > 0 ? ", " : "",
+					 quote_identifier(column->name));
+	column->attribute = ++source->query_columns;
+}
+
+static void
+make_query(PointSource *source)
+{
+	StringInfoData query;
+
+	initStringInfo(&query);
+	appendStringInfoString(&query, "SELECT ");
+	for (int role = 0; role < COLUMN_ROLES; role++)
+		select_column(source, &query, &source->columns[role]);
+	for (int i = 0; i < source->by_count; i++)
+		select_column(source, &query, &source->by[i]);
+	appendStringInfo(&query, " FROM %s", source->quoted_name);
+	source->query = query.data;
+}
+
+PointSource *
+geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by)
+{
+	PointSource *source = palloc0(sizeof(PointSource));
+	Relation	relation = try_relation_open(oid, AccessShareLock);
+	char		kind;
+
+	if (relation == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", oid),
+				 errhint("It may have been dropped since the statement was written or prepared.")));
+
+	kind = relation->rd_rel->relkind;
+	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+		kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
+		kind != RELKIND_FOREIGN_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot read points from relation \"%s\"",
+						RelationGetRelationName(relation)),
+				 errdetail_relkind_not_supported(kind),
+				 errhint("Use a table, view, materialized view or foreign table.")));
+
+	source->relation = oid;
+	source->name = pstrdup(RelationGetRelationName(relation));
+	source->schema = get_namespace_name(RelationGetNamespace(relation));
+	source->quoted_name = quote_qualified_identifier(source->schema, source->name);
+	source->title = psprintf("relation \"%s\"", source->name);
+	find_columns(source, RelationGetDescr(relation), named, by);
+	make_query(source);
+
+	relation_close(relation, NoLock);
+	return source;
+}
+
+PointSource *
+geonn_query_source(const char *argument, const char *query, const GeonnColumnNames *named,
+				   List *by)
+{
+	PointSource *source = palloc0(sizeof(PointSource));
+	PlannedStmt *plan;
+	TupleDesc	descriptor;
+
+	source->title = psprintf("query %s", argument);
+	source->query = pstrdup(query);
+	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK, InvalidOid);
+	descriptor = ExecCleanTypeFromTL(plan->planTree->targetlist);
+	source->query_columns = descriptor->natts;
+	find_columns(source, descriptor, named, by);
+	return source;
+}
+
+Datum
+geonn_describe(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	PointSource *source;
+
+	InitMaterializedSRF(fcinfo, 0);
+	geonn_require_columns(result->setDesc, DESCRIBE_COLUMNS);
+	source = geonn_relation_source(PG_GETARG_OID(0), NULL, NIL);
+	for (int role = 0; role < COLUMN_ROLES; role++)
+	{
+		const PointColumn *column = &source->columns[role];
+		NameData	name;
+		Datum		values[DESCRIBE_COLUMNS];
+		bool		nulls[DESCRIBE_COLUMNS] = {false};
+
+		if (column->name == NULL)
+			continue;
+		namestrcpy(&name, column->name);
+		values[0] = CStringGetTextDatum(rules[role].name);
+		values[1] = NameGetDatum(&name);
+		values[2] = ObjectIdGetDatum(column->type);
+		values[3] = CStringGetTextDatum(column->reason);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,230 @@
+/*
+ * geometry.c
+ *		Points of PostGIS's types and of PostgreSQL's own type point.
+ *
+ * PostGIS is not linked, and need not be there.  Its types are looked up as
+ * they are met, and their values are read from the form in which PostGIS
+ * stores them, which outlives its releases because it is what is on disk:
+ *
+ *		varlena header		1 or 4 bytes
+ *		SRID				3 bytes, the highest first, 21 bits with sign
+ *		flags				1 byte
+ *		extended flags		8 bytes, where the flags say so (version 2 only)
+ *		bounding box		floats, where the flags say so
+ *		type				uint32, 1 for a point
+ *		number of points	uint32, 0 for an empty one
+ *		coordinates			double: x, y, and Z and M where the flags say so
+ *
+ * Version 1 is of PostGIS 2, version 2 of PostGIS 3; a table can have both
+ * after an upgrade.  A geography has x = longitude and y = latitude in
+ * degrees, and so has a geometry of SRID 4326.  The type point has no SRID,
+ * and is read in the same order, as PostGIS and earthdistance read it.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/geo_decls.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "points/geometry.h"
+
+/* flags of a value */
+#define FLAG_Z			0x01
+#define FLAG_M			0x02
+#define FLAG_BOX		0x04
+#define FLAG_GEODETIC	0x08	/* its box is of geocentric x, y and z */
+#define FLAG_EXTENDED	0x10	/* in version 1 it means something else */
+#define FLAG_VERSION_2	0x40
+
+#define TYPE_POINT		1
+
+#define SRID_UNKNOWN	0
+
+/* SRID, flags, extended flags, the largest box, type, number, x, y */
+#define POINT_SIZE_MAX	(3 + 1 + 8 + 8 * sizeof(float) + 4 + 4 + 2 * sizeof(double))
+
+static const char *const type_names[] = {
+	"Geometry", "Point", "LineString", "Polygon", "MultiPoint",
+	"MultiLineString", "MultiPolygon", "GeometryCollection", "CircularString",
+	"CompoundCurve", "CurvePolygon", "MultiCurve", "MultiSurface",
+	"PolyhedralSurface", "Triangle", "Tin"
+};
+
+const char *
+geonn_point_type_name(int32 number)
+{
+	if (number < 0 || number >= (int32) lengthof(type_names))
+		return "Unknown";
+	return type_names[number];
+}
+
+static bool
+belongs_to_postgis(Oid type)
+{
+	Oid			extension = getExtensionOfObject(TypeRelationId, type);
+	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
+
+	return name != NULL && strcmp(name, "postgis") == 0;
+}
+
+GeonnPointKind
+geonn_point_kind(Oid base_type)
+{
+	GeonnPointKind kind = GEONN_POINT_NONE;
+	HeapTuple	tuple;
+	const char *name;
+
+	if (base_type == POINTOID)
+		return GEONN_POINT_NATIVE;
+
+	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(base_type));
+	if (!HeapTupleIsValid(tuple))
+		return GEONN_POINT_NONE;
+	name = NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname);
+	if (strcmp(name, "geography") == 0)
+		kind = GEONN_POINT_GEOGRAPHY;
+	else if (strcmp(name, "geometry") == 0)
+		kind = GEONN_POINT_GEOMETRY;
+	ReleaseSysCache(tuple);
+
+	if (kind != GEONN_POINT_NONE && !belongs_to_postgis(base_type))
+		return GEONN_POINT_NONE;
+	return kind;
+}
+
+/*
+ * PostGIS packs an SRID of 21 bits with sign, a type of 6 bits and two bits
+ * for Z and M into a typmod; 0 leaves SRID or type open.
+ */
+char *
+geonn_point_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
+{
+	int32		srid;
+	int32		number;
+
+	type = getBaseTypeAndTypmod(type, &typmod);
+	if (kind == GEONN_POINT_NONE)
+		return psprintf("Its type is %s.",
+						format_type_with_typemod(type, typmod));
+	if (kind == GEONN_POINT_NATIVE || typmod < 0)
+		return NULL;
+
+	number = (typmod & 0xFC) >> 2;
+	if (number != 0 && number != TYPE_POINT)
+		return psprintf("Its type is %s, and geonn reads points.",
+						format_type_with_typemod(type, typmod));
+	srid = ((typmod & 0x0FFFFF00) - (typmod & 0x10000000)) >> 8;
+	if (srid != SRID_UNKNOWN && srid != GEONN_POINT_SRID)
+		return psprintf("Its type is %s, and geonn reads SRID %d.",
+						format_type_with_typemod(type, typmod),
+						GEONN_POINT_SRID);
+	return NULL;
+}
+
+static int32
+get_srid(const uint8 *bytes)
+{
+	int32		srid = ((bytes[0] & 0x1F) << 16) | (bytes[1] << 8) | bytes[2];
+
+	return (srid & 0x100000) ? srid - 0x200000 : srid;
+}
+
+/*
+ * How many bytes there are between the flags and the type.
+ */
+static size_t
+size_of_options(uint8 flags)
+{
+	size_t		size = 0;
+	int			dimensions = 2;
+
+	if (flags & FLAG_Z)
+		dimensions++;
+	if (flags & FLAG_M)
+		dimensions++;
+	if ((flags & FLAG_VERSION_2) && (flags & FLAG_EXTENDED))
+		size += 8;
+	if (flags & FLAG_BOX)
+		size += 2 * sizeof(float) * ((flags & FLAG_GEODETIC) ? 3 : dimensions);
+	return size;
+}
+
+/*
+ * Bytes need not be aligned, nor be all of the value, but only its begin.
+ */
+static GeonnPointState
+decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
+				  double *latitude, double *longitude, int32 *detail)
+{
+	size_t		position;
+	int32		srid;
+	uint32		type;
+	uint32		points;
+
+	if (size < 4)
+		return GEONN_POINT_MALFORMED;
+	srid = get_srid(bytes);
+	position = 4 + size_of_options(bytes[3]);
+	if (size < position + sizeof(type) + sizeof(points))
+		return GEONN_POINT_MALFORMED;
+	memcpy(&type, bytes + position, sizeof(type));
+	position += sizeof(type);
+	memcpy(&points, bytes + position, sizeof(points));
+	position += sizeof(points);
+
+	if (type != TYPE_POINT)
+	{
+		*detail = (int32) type;
+		return GEONN_POINT_NOT_A_POINT;
+	}
+	if (points == 0)
+		return GEONN_POINT_EMPTY;
+	if (srid == SRID_UNKNOWN && kind == GEONN_POINT_GEOGRAPHY)
+		srid = GEONN_POINT_SRID;
+	if (srid != GEONN_POINT_SRID)
+	{
+		*detail = srid;
+		return GEONN_POINT_WRONG_SRID;
+	}
+	if (points != 1 || size < position + 2 * sizeof(double))
+		return GEONN_POINT_MALFORMED;
+	memcpy(longitude, bytes + position, sizeof(double));
+	memcpy(latitude, bytes + position + sizeof(double), sizeof(double));
+	return GEONN_POINT_OK;
+}
+
+GeonnPointState
+geonn_point_decode(GeonnPointKind kind, Datum value,
+				   double *latitude, double *longitude, int32 *detail)
+{
+	struct varlena *serialized = (struct varlena *) DatumGetPointer(value);
+	struct varlena *slice;
+	GeonnPointState state;
+
+	if (kind == GEONN_POINT_NATIVE)
+	{
+		const Point *point = DatumGetPointP(value);
+
+		*latitude = point->y;
+		*longitude = point->x;
+		return GEONN_POINT_OK;
+	}
+
+	/* what is not a point may be of any size */
+	if (VARATT_IS_EXTERNAL(serialized) || VARATT_IS_COMPRESSED(serialized))
+		slice = pg_detoast_datum_slice(serialized, 0, POINT_SIZE_MAX);
+	else
+		slice = serialized;
+	state = decode_serialized(kind, (const uint8 *) VARDATA_ANY(slice),
+							  VARSIZE_ANY_EXHDR(slice),
+							  latitude, longitude, detail);
+	if (slice != serialized)
+		pfree(slice);
+	return state;
+}

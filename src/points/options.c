@@ -1,0 +1,283 @@
+/*
+ * options.c
+ *		The argument options: which columns to use, and how to search.
+ *
+ * It is a JSON object.  Whether the columns exist is for who looks them up;
+ * all else is checked here, and nothing is ignored.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/numeric.h"
+
+#include "common/protocol.h"
+#include "points/options.h"
+#include "settings.h"
+
+typedef enum OptionKind
+{
+	OPTION_COLUMN,				/* char *: the name of a column */
+	OPTION_CHOICE,				/* int: one of choices */
+	OPTION_ROWS					/* int: 1 ... GEONN_BATCH_ROWS_MAX */
+} OptionKind;
+
+typedef struct OptionRule
+{
+	const char *name;
+	int			scopes;			/* a bit for each GeonnOptionsScope */
+	OptionKind	kind;
+	size_t		offset;			/* in GeonnOptions */
+	const struct config_enum_entry *choices;
+} OptionRule;
+
+#define IN_JOIN		(1 << GEONN_OPTIONS_JOIN)
+#define IN_POINTS	(1 << GEONN_OPTIONS_POINTS)
+#define IN_RELATION	(1 << GEONN_OPTIONS_RELATION)
+
+static const OptionRule rules[] = {
+	{"obs_id", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.id), NULL},
+	{"obs_lat", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.latitude), NULL},
+	{"obs_lon", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.longitude), NULL},
+	{"obs_geog", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.point), NULL},
+	{"ref_id", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.id), NULL},
+	{"ref_lat", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.latitude), NULL},
+	{"ref_lon", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.longitude), NULL},
+	{"ref_geog", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.point), NULL},
+	{"id", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.id), NULL},
+	{"lat", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.latitude), NULL},
+	{"lon", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.longitude), NULL},
+	{"geog", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.point), NULL},
+	{"device", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, device), geonn_device_options},
+	{"algorithm", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, algorithm), geonn_algorithm_options},
+	{"batch_rows", IN_JOIN | IN_POINTS, OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL}
+};
+
+/*
+ * "a, b and c": name number i of n.
+ */
+static void
+append_to_list(StringInfo list, int i, int n, const char *name)
+{
+	if (i > 0)
+		appendStringInfoString(list, i < n - 1 ? ", " : " and ");
+	appendStringInfoString(list, name);
+}
+
+static char *
+list_options(GeonnOptionsScope scope)
+{
+	StringInfoData list;
+	int			known = 0;
+	int			listed = 0;
+
+	for (size_t i = 0; i < lengthof(rules); i++)
+		known += (rules[i].scopes >> scope) & 1;
+	initStringInfo(&list);
+	for (size_t i = 0; i < lengthof(rules); i++)
+	{
+		if (rules[i].scopes & (1 << scope))
+			append_to_list(&list, listed++, known, rules[i].name);
+	}
+	return list.data;
+}
+
+static char *
+list_choices(const struct config_enum_entry *choices)
+{
+	StringInfoData list;
+	int			known = 0;
+
+	while (choices[known].name != NULL)
+		known++;
+	initStringInfo(&list);
+	for (int i = 0; i < known; i++)
+		append_to_list(&list, i, known, psprintf("\"%s\"", choices[i].name));
+	return list.data;
+}
+
+static const OptionRule *
+find_rule(GeonnOptionsScope scope, const char *name)
+{
+	bool		elsewhere = false;
+
+	for (size_t i = 0; i < lengthof(rules); i++)
+	{
+		if (strcmp(rules[i].name, name) != 0)
+			continue;
+		if (rules[i].scopes & (1 << scope))
+			return &rules[i];
+		elsewhere = true;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 elsewhere ? errmsg("option \"%s\" is not one of this function's", name) :
+			 errmsg("unknown option \"%s\"", name),
+			 elsewhere && scope == GEONN_OPTIONS_POINTS ?
+			 errdetail("The observations are the points of the arrays.") : 0,
+			 errhint("The options of this function are %s.",
+					 list_options(scope))));
+}
+
+/*
+ * The value as JSON has it, or what it is where that would be long.
+ */
+static char *
+describe_value(JsonbValue *value)
+{
+	switch (value->type)
+	{
+		case jbvNull:
+			return "null";
+		case jbvBool:
+			return value->val.boolean ? "the boolean true" : "the boolean false";
+		case jbvNumeric:
+			return psprintf("the number %s",
+							DatumGetCString(DirectFunctionCall1(numeric_out,
+																NumericGetDatum(value->val.numeric))));
+		case jbvString:
+			return psprintf("the string \"%.*s\"", value->val.string.len,
+							value->val.string.val);
+		default:
+			return psprintf("an %s", JsonbTypeName(value));
+	}
+}
+
+static void
+raise_wrong_value(const OptionRule *rule, JsonbValue *value,
+				  const char *expected)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"%s\" is %s", rule->name, describe_value(value)),
+			 errhint("It is %s.", expected)));
+}
+
+static int
+parse_choice(const OptionRule *rule, JsonbValue *value)
+{
+	/* in any case, as the setting has it */
+	for (const struct config_enum_entry *choice = rule->choices;
+		 value->type == jbvString && choice->name != NULL; choice++)
+	{
+		if (strlen(choice->name) == (size_t) value->val.string.len &&
+			pg_strncasecmp(choice->name, value->val.string.val,
+						   value->val.string.len) == 0)
+			return choice->val;
+	}
+	raise_wrong_value(rule, value,
+					  psprintf("a string, one of %s", list_choices(rule->choices)));
+	pg_unreachable();
+}
+
+static int
+parse_rows(const OptionRule *rule, JsonbValue *value)
+{
+	if (value->type == jbvNumeric)
+	{
+		Datum		number = NumericGetDatum(value->val.numeric);
+		Datum		whole = DirectFunctionCall1(numeric_floor, number);
+		double		rows = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+															  number));
+
+		if (DatumGetBool(DirectFunctionCall2(numeric_eq, number, whole)) &&
+			rows >= 1 && rows <= GEONN_BATCH_ROWS_MAX)
+			return (int) rows;
+	}
+	raise_wrong_value(rule, value,
+					  psprintf("an integer from 1 to %d", GEONN_BATCH_ROWS_MAX));
+	pg_unreachable();
+}
+
+static void
+parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
+{
+	void	   *place = (char *) options + rule->offset;
+
+	switch (rule->kind)
+	{
+		case OPTION_COLUMN:
+			if (value->type != jbvString)
+				raise_wrong_value(rule, value, "a string, the name of a column");
+			*(char **) place = pnstrdup(value->val.string.val,
+										value->val.string.len);
+			break;
+		case OPTION_CHOICE:
+			*(int *) place = parse_choice(rule, value);
+			break;
+		case OPTION_ROWS:
+			*(int *) place = parse_rows(rule, value);
+			break;
+	}
+}
+
+/*
+ * A point is one column, or a latitude and a longitude.  Prefix is that of the
+ * options' names.
+ */
+static void
+check_names(const GeonnColumnNames *names, const char *prefix)
+{
+	const char *given = names->latitude != NULL ? "lat" : "lon";
+	const char *missing = names->latitude != NULL ? "lon" : "lat";
+
+	if (names->latitude == NULL && names->longitude == NULL)
+		return;
+	if (names->point != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("options \"%sgeog\" and \"%s%s\" contradict each other",
+						prefix, prefix, given),
+				 errdetail("A point is read from one column of points, or from a latitude and a longitude."),
+				 errhint("Give \"%sgeog\" alone, or \"%slat\" and \"%slon\".",
+						 prefix, prefix, prefix)));
+	if (names->latitude == NULL || names->longitude == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s%s\" is given without \"%s%s\"",
+						prefix, given, prefix, missing),
+				 errhint("Name the columns of both the latitude and the longitude, or of neither.")));
+}
+
+void
+geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
+					GeonnOptions *options)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	const OptionRule *rule = NULL;
+
+	memset(options, 0, sizeof(*options));
+	options->device = geonn_device;
+	options->algorithm = geonn_algorithm;
+
+	JsonbToJsonbValue(json, &value);
+	if (!JB_ROOT_IS_OBJECT(json))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("options are a JSON %s, not an object",
+						JsonbTypeName(&value)),
+				 errhint("The options of this function are %s, as in '{\"%s\": \"code\"}'.",
+						 list_options(scope),
+						 scope == GEONN_OPTIONS_RELATION ? "id" : "ref_id")));
+
+	iterator = JsonbIteratorInit(&json->root);
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			rule = find_rule(scope, pnstrdup(value.val.string.val,
+											 value.val.string.len));
+		else if (token == WJB_VALUE)
+		{
+			Assert(rule != NULL);	/* keys come before values */
+			parse_option(rule, &value, options);
+		}
+	}
+
+	check_names(&options->observation, "obs_");
+	check_names(&options->reference,
+				scope == GEONN_OPTIONS_RELATION ? "" : "ref_");
+}

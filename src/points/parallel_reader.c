@@ -1,0 +1,495 @@
+/*
+ * parallel_reader.c
+ *		Tables that parallel workers read for one process.
+ *
+ * References are one process's to send, and of a large table most of that time goes into
+ * reading.  So workers divide the pages of the tables between them, as in a parallel scan,
+ * find the points in them, and send these in parcels (parcel.c) through a queue each.
+ * This process has little left to do with them; while there is time, it reads pages, too.
+ *
+ * Rows are given in the order of their pages, as if they had been read by one process:
+ * references that come in the order of ids need not be sorted.  For that the run with the
+ * first page is taken out of all that the processes have found; so each of them must
+ * have something to offer, unless it has ended, or has not begun: the pages that it will
+ * find are behind all those that others have.  Nobody waits for long: everyone goes
+ * through the tables from the beginning to the end, a small number of pages at a time.  A
+ * worker whose queue is full waits for this process, which waits only for workers that
+ * have nothing in their queue: these are not waiting.
+ *
+ * The workers end before this returns, so that it makes no difference what is done
+ * before or after: also whether the statement is itself about to launch workers.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "pgstat.h"
+#include "port/atomics.h"
+#include "storage/bufmgr.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "tcop/tcopprot.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/wait_event.h"
+
+#include "points/parallel_reader.h"
+#include "points/parcel.h"
+
+/* bytes of a worker's queue: some parcels */
+#define QUEUE_BYTES ((Size) 1024 * 1024)
+
+/*
+ * A page is read in less time than one of a scan by the executor, for which the planner's
+ * settings are: so many count as one of these.
+ */
+#define PAGES_PER_PAGE	4
+
+/* of the table of contents */
+enum
+{
+	KEY_READING = 1,
+	KEY_BY,
+	KEY_TITLE,
+	KEY_QUERY,
+	KEY_TABLES,
+	KEY_QUEUES,
+	KEY_BUFFER_USAGE,
+	KEY_WAL_USAGE
+};
+
+/* what the processes share, beside the tables and queues */
+typedef struct SharedReading
+{
+	PointSource source;			/* without what has a key of its own, and without names */
+	pg_atomic_uint64 begun;		/* bits of the workers that may have pages */
+	pg_atomic_uint32 ended;		/* workers that have read all there was for them */
+	pg_atomic_uint64 counts[POINT_STATUSES];	/* of their rows */
+} SharedReading;
+
+/* a process's share of the rows */
+typedef struct Share
+{
+	PointReading *reading;
+	Parcel		parcel;			/* of rows that have just been read */
+} Share;
+
+/* one that rows come from */
+typedef struct Member
+{
+	shm_mq_handle *queue;		/* NULL: this process */
+	Parcel	   *parcel;			/* rows that have not been given */
+	bool		ended;			/* there will be no others */
+} Member;
+
+/* a bit for each */
+#define MOST_WORKERS 64
+
+extern PGDLLEXPORT void geonn_read_points_worker(dsm_segment *segment, shm_toc *contents);
+
+/* ---- reading a share ---- */
+
+static void
+add_row(void *state, const PointRow *row)
+{
+	Share	   *share = state;
+
+	if (row->status == POINT_VALID)
+		geonn_parcel_add_row(&share->parcel, geonn_reading_place(share->reading), row);
+}
+
+static void
+add_block(void *state, uint32 rows, const Datum *ids, const double *latitudes,
+		  const double *longitudes)
+{
+	Share	   *share = state;
+
+	geonn_parcel_add_block(&share->parcel, geonn_reading_place(share->reading), rows, ids,
+						   latitudes, longitudes);
+}
+
+static Share *
+begin_share(const PointSource *source, SharedTables *tables)
+{
+	Share	   *share = palloc(sizeof(Share));
+
+	geonn_parcel_create(&share->parcel, source->by_count);
+	share->reading = geonn_reading_attach(source, GEONN_INVALID_COUNTED, tables, add_row, share);
+	geonn_reading_in_blocks(share->reading, add_block);
+	return share;
+}
+
+/*
+ * Read the next rows into the parcel; false where there are no more after them.
+ */
+static bool
+read_share(Share *share)
+{
+	geonn_parcel_clear(&share->parcel);
+	return geonn_reading_next(share->reading, PARCEL_ROWS);
+}
+
+/* ---- a worker ---- */
+
+static PointSource *
+find_source(shm_toc *contents, const SharedReading *shared)
+{
+	PointSource *source = palloc(sizeof(PointSource));
+
+	*source = shared->source;
+	source->by = shm_toc_lookup(contents, KEY_BY, false);
+	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
+	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
+	return source;
+}
+
+void
+geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
+{
+	SharedReading *shared = shm_toc_lookup(contents, KEY_READING, false);
+	PointSource *source = find_source(contents, shared);
+	char	   *queues = shm_toc_lookup(contents, KEY_QUEUES, false);
+	BufferUsage *buffers = shm_toc_lookup(contents, KEY_BUFFER_USAGE, false);
+	WalUsage   *wal = shm_toc_lookup(contents, KEY_WAL_USAGE, false);
+	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
+	shm_mq_handle *handle;
+	Share	   *share;
+	bool		more;
+
+	debug_query_string = source->query;
+	pgstat_report_activity(STATE_RUNNING, debug_query_string);
+	shm_mq_set_sender(queue, MyProc);
+	handle = shm_mq_attach(queue, segment, NULL);
+	InstrStartParallelQuery();
+
+	share = begin_share(source, shm_toc_lookup(contents, KEY_TABLES, false));
+	pg_atomic_fetch_or_u64(&shared->begun, UINT64CONST(1) << ParallelWorkerNumber);
+	do
+	{
+		more = read_share(share);
+
+		/* where nobody receives any more, the statement has failed, and this process is ended */
+		if (share->parcel.rows > 0 && !geonn_parcel_send(&share->parcel, handle))
+			more = false;
+	} while (more);
+	geonn_reading_end(share->reading);
+
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_fetch_add_u64(&shared->counts[i],
+								(int64) geonn_reading_counts(share->reading)[i]);
+	pg_atomic_fetch_add_u32(&shared->ended, 1);
+	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);
+	shm_mq_detach(handle);
+}
+
+/* ---- who is worth it ---- */
+
+static bool
+is_by_value(const PointSource *source)
+{
+	for (int i = 0; i < source->by_count; i++)
+	{
+		if (!get_typbyval(source->by[i].base_type))
+			return false;
+	}
+	return get_typbyval(source->columns[COLUMN_ID].base_type);
+}
+
+/*
+ * Workers that the tables are to be read by, as the planner has it for a scan of one.
+ */
+static int
+count_workers(const PointSource *source, List *tables)
+{
+	RelOptInfo *all = makeNode(RelOptInfo);
+	double		pages = 0;
+	ListCell   *cell;
+
+	if (tables == NIL || IsParallelWorker() || max_parallel_workers_per_gather == 0 ||
+		max_parallel_workers == 0 || !is_by_value(source))
+		return 0;
+	all->reloptkind = RELOPT_BASEREL;
+	all->rel_parallel_workers = -1;
+	foreach(cell, tables)
+	{
+		Relation	table = ((PlainTable *) lfirst(cell))->relation;
+
+		/* temporary tables are in this process's memory */
+		if (RelationUsesLocalBuffers(table))
+			return 0;
+		pages += RelationGetNumberOfBlocks(table);
+		if (list_length(tables) == 1)
+			all->rel_parallel_workers = RelationGetParallelWorkers(table, -1);
+	}
+	return compute_parallel_worker(all, pages / PAGES_PER_PAGE, -1,
+								   Min(max_parallel_workers_per_gather, MOST_WORKERS));
+}
+
+/* ---- sharing ---- */
+
+static void
+estimate(ParallelContext *context, Size bytes)
+{
+	shm_toc_estimate_chunk(&context->estimator, bytes);
+	shm_toc_estimate_keys(&context->estimator, 1);
+}
+
+static void
+estimate_all(ParallelContext *context, const PointSource *source, List *tables)
+{
+	estimate(context, sizeof(SharedReading));
+	estimate(context, mul_size(source->by_count, sizeof(PointColumn)));
+	estimate(context, strlen(source->title) + 1);
+	estimate(context, strlen(source->query) + 1);
+	estimate(context, geonn_shared_tables_size(tables, source->query_columns, GetActiveSnapshot()));
+	estimate(context, mul_size(context->nworkers, QUEUE_BYTES));
+	estimate(context, mul_size(context->nworkers, sizeof(BufferUsage)));
+	estimate(context, mul_size(context->nworkers, sizeof(WalUsage)));
+}
+
+static void *
+allocate(ParallelContext *context, uint64 key, Size bytes)
+{
+	void	   *memory = shm_toc_allocate(context->toc, bytes);
+
+	shm_toc_insert(context->toc, key, memory);
+	return memory;
+}
+
+/*
+ * What of a column others need; its names are in this process's memory.
+ */
+static PointColumn
+without_names(const PointColumn *column)
+{
+	PointColumn shared = *column;
+
+	shared.name = NULL;
+	shared.reason = NULL;
+	return shared;
+}
+
+static SharedReading *
+share_source(ParallelContext *context, const PointSource *source)
+{
+	SharedReading *shared = allocate(context, KEY_READING, sizeof(SharedReading));
+	PointColumn *by = allocate(context, KEY_BY, source->by_count * sizeof(PointColumn));
+	Size		title = strlen(source->title) + 1;
+	Size		query = strlen(source->query) + 1;
+
+	shared->source = (PointSource) {
+		.relation = source->relation,
+		.query_columns = source->query_columns,
+		.point_kind = source->point_kind,
+		.by_count = source->by_count
+	};
+	for (int role = 0; role < COLUMN_ROLES; role++)
+		shared->source.columns[role] = without_names(&source->columns[role]);
+	for (int i = 0; i < source->by_count; i++)
+		by[i] = without_names(&source->by[i]);
+	memcpy(allocate(context, KEY_TITLE, title), source->title, title);
+	memcpy(allocate(context, KEY_QUERY, query), source->query, query);
+	pg_atomic_init_u64(&shared->begun, 0);
+	pg_atomic_init_u32(&shared->ended, 0);
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_init_u64(&shared->counts[i], 0);
+	return shared;
+}
+
+static shm_mq *
+queue_of(ParallelContext *context, int worker)
+{
+	char	   *queues = shm_toc_lookup(context->toc, KEY_QUEUES, false);
+
+	return (shm_mq *) (queues + worker * QUEUE_BYTES);
+}
+
+static SharedReading *
+share_all(ParallelContext *context, const PointSource *source, List *tables)
+{
+	SharedReading *shared = share_source(context, source);
+	Size		size = geonn_shared_tables_size(tables, source->query_columns,
+												GetActiveSnapshot());
+
+	geonn_shared_tables_begin(allocate(context, KEY_TABLES, size), tables,
+							  source->query_columns, GetActiveSnapshot());
+	(void) allocate(context, KEY_QUEUES, context->nworkers * QUEUE_BYTES);
+	for (int i = 0; i < context->nworkers; i++)
+		shm_mq_set_receiver(shm_mq_create(queue_of(context, i), QUEUE_BYTES), MyProc);
+	(void) allocate(context, KEY_BUFFER_USAGE, context->nworkers * sizeof(BufferUsage));
+	(void) allocate(context, KEY_WAL_USAGE, context->nworkers * sizeof(WalUsage));
+	return shared;
+}
+
+/* ---- giving rows ---- */
+
+/*
+ * See what a worker has sent.  Returns false where there is nothing yet.
+ */
+static bool
+receive(Member *worker, int by_count)
+{
+	void	   *message;
+	Size		length;
+
+	switch (shm_mq_receive(worker->queue, &length, &message, true))
+	{
+		case SHM_MQ_WOULD_BLOCK:
+			return false;
+		case SHM_MQ_DETACHED:
+			worker->ended = true;
+			return true;
+		default:
+			geonn_parcel_open(worker->parcel, by_count, message, length);
+			return true;
+	}
+}
+
+/*
+ * Have all offer what they have found.  Returns false where a worker may have found
+ * something that comes before that, and has not sent it yet.
+ */
+static bool
+all_offer(Member *members, int count, Share *share, SharedReading *shared)
+{
+	Member	   *self = &members[count - 1];
+	uint64		begun;
+	bool		complete = true;
+
+	while (!self->ended && geonn_parcel_is_empty(self->parcel))
+		self->ended = !read_share(share);
+
+	/* with a barrier: who has not begun has no page from before those of this process */
+	begun = self->ended ? PG_UINT64_MAX : pg_atomic_fetch_or_u64(&shared->begun, 0);
+	for (int i = 0; i < count - 1; i++)
+	{
+		Member	   *worker = &members[i];
+
+		if (!worker->ended && geonn_parcel_is_empty(worker->parcel) &&
+			!receive(worker, share->parcel.by_count) && (begun & (UINT64CONST(1) << i)) != 0)
+			complete = false;
+	}
+	return complete;
+}
+
+/*
+ * The process that offers the run with the first place; NULL where all have ended.
+ */
+static Member *
+first_of(Member *members, int count)
+{
+	Member	   *first = NULL;
+
+	for (int i = 0; i < count; i++)
+	{
+		Member	   *member = &members[i];
+
+		if (!geonn_parcel_is_empty(member->parcel) &&
+			(first == NULL ||
+			 geonn_parcel_place(member->parcel) < geonn_parcel_place(first->parcel)))
+			first = member;
+	}
+	return first;
+}
+
+/*
+ * Give all rows of the workers that were launched, and of this process's share.
+ */
+static void
+give_all(ParallelContext *context, SharedReading *shared, Share *share,
+		 PointConsumer consume, PointBlockConsumer consume_block, void *state)
+{
+	int			count = context->nworkers_launched + 1;
+	Member	   *members = palloc0(count * sizeof(Member));
+	Member	   *first;
+
+	for (int i = 0; i < context->nworkers_launched; i++)
+	{
+		members[i].parcel = palloc0(sizeof(Parcel));
+		members[i].queue = shm_mq_attach(queue_of(context, i), context->seg,
+										 context->worker[i].bgwhandle);
+	}
+	members[count - 1].parcel = &share->parcel;
+	members[count - 1].ended = !parallel_leader_participation;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!all_offer(members, count, share, shared))
+		{
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
+							 WAIT_EVENT_EXECUTE_GATHER);
+			ResetLatch(MyLatch);
+			continue;
+		}
+		first = first_of(members, count);
+		if (first == NULL)
+			break;
+		geonn_parcel_give_run(first->parcel, consume, consume_block, state);
+	}
+	for (int i = 0; i < context->nworkers_launched; i++)
+		shm_mq_detach(members[i].queue);
+}
+
+/*
+ * The workers have nothing left to do: see that they did all, and what it was.
+ */
+static void
+finish(ParallelContext *context, SharedReading *shared, const Share *share, uint64 *counts)
+{
+	BufferUsage *buffers = shm_toc_lookup(context->toc, KEY_BUFFER_USAGE, false);
+	WalUsage   *wal = shm_toc_lookup(context->toc, KEY_WAL_USAGE, false);
+
+	WaitForParallelWorkersToFinish(context);
+	if (pg_atomic_read_u32(&shared->ended) != (uint32) context->nworkers_launched)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a parallel worker ended before it had read its part of the references")));
+	for (int i = 0; i < context->nworkers_launched; i++)
+		InstrAccumParallelQuery(&buffers[i], &wal[i]);
+	for (int i = 0; i < POINT_STATUSES; i++)
+		counts[i] = pg_atomic_read_u64(&shared->counts[i]) + geonn_reading_counts(share->reading)[i];
+}
+
+int
+geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer consume,
+					   PointBlockConsumer consume_block, void *state, uint64 *counts)
+{
+	int			workers = count_workers(source, tables);
+	ParallelContext *context;
+
+	if (workers == 0)
+		return 0;
+	EnterParallelMode();
+	context = CreateParallelContext("geonn", "geonn_read_points_worker", workers);
+	estimate_all(context, source, tables);
+	InitializeParallelDSM(context);
+	workers = 0;
+
+	/* without shared memory there are none */
+	if (context->nworkers > 0)
+	{
+		SharedReading *shared = share_all(context, source, tables);
+
+		LaunchParallelWorkers(context);
+		workers = context->nworkers_launched;
+		if (workers > 0)
+		{
+			Share	   *share = begin_share(source,
+											shm_toc_lookup(context->toc, KEY_TABLES, false));
+
+			give_all(context, shared, share, consume, consume_block, state);
+			finish(context, shared, share, counts);
+			geonn_reading_end(share->reading);
+		}
+	}
+	DestroyParallelContext(context);
+	ExitParallelMode();
+	return workers;
+}

@@ -1,0 +1,155 @@
+/*
+ * point_row.c
+ *		Rows that are no points, and what is said of them.
+ *
+ * A NULL id or coordinate makes a row no candidate, as SQL has it, and is not
+ * worth a warning.  A coordinate that is NaN, infinite or out of range most
+ * likely is a mistake in the data: one warning counts such rows after all have
+ * been read, or the first of them is an error.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+
+#include "common/geodesy.h"
+#include "points/point_row.h"
+
+PointStatus
+geonn_point_status(double latitude, double longitude)
+{
+	if (likely(geonn_coordinates_valid(latitude, longitude)))
+		return POINT_VALID;
+	if (!isfinite(latitude) || !isfinite(longitude))
+		return POINT_NOT_FINITE;
+	return latitude < -90 || latitude > 90 ? POINT_LATITUDE_OUT : POINT_LONGITUDE_OUT;
+}
+
+char *
+geonn_whose_row(const PointSource *source, const PointRow *row)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	if (row->id_is_null)
+		return psprintf("a row without an id of %s", source->title);
+	getTypeOutputInfo(source->columns[COLUMN_ID].type, &output, &is_varlena);
+	return psprintf("id %s of %s", OidOutputFunctionCall(output, row->id), source->title);
+}
+
+void
+geonn_raise_invalid(PointStatus status, double latitude, double longitude,
+					const char *whose)
+{
+	bool		is_latitude = status == POINT_LATITUDE_OUT ||
+		(status == POINT_NOT_FINITE && !isfinite(latitude));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("%s of %s is out of range: %s", is_latitude ? "latitude" : "longitude",
+					whose, float8out_internal(is_latitude ? latitude : longitude)),
+			 is_latitude ? errdetail("A latitude is from -90 to 90 degrees.") :
+			 errdetail("A longitude is from -180 to 360 degrees."),
+			 errhint("Correct it, or use invalid => 'skip' to leave such rows out.")));
+}
+
+void
+geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail,
+						const PointRow *row)
+{
+	const char *whose = psprintf("the point of %s", geonn_whose_row(source, row));
+	const char *hint = "Use a column of type geography(Point) or geometry(Point,4326), or a view that leaves such rows out.";
+
+	switch (state)
+	{
+		case GEONN_POINT_WRONG_SRID:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("%s has SRID %d", whose, detail),
+					 errdetail("geonn reads longitudes and latitudes of SRID 4326."),
+					 detail == 0 ?
+					 errhint("If they are that, use a view that says so with ST_SetSRID.") :
+					 errhint("Use a view that converts them with ST_Transform.")));
+		case GEONN_POINT_NOT_A_POINT:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("%s is a %s", whose, geonn_point_type_name(detail)),
+					 errdetail("geonn reads points alone."),
+					 errhint("%s", hint)));
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("%s has a malformed value", whose),
+					 errhint("%s", hint)));
+	}
+}
+
+void
+geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept, const char *hint)
+{
+	StringInfoData detail;
+	uint64		skipped = counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] +
+		counts[POINT_LONGITUDE_OUT];
+
+	if (skipped == 0)
+		return;
+	initStringInfo(&detail);
+	appendStringInfo(&detail, "NaN or infinite: %llu; latitude not from -90 to 90: %llu; longitude not from -180 to 360: %llu.",
+					 (unsigned long long) counts[POINT_NOT_FINITE],
+					 (unsigned long long) counts[POINT_LATITUDE_OUT],
+					 (unsigned long long) counts[POINT_LONGITUDE_OUT]);
+	if (counts[POINT_NULL] > 0)
+		appendStringInfo(&detail, " Besides, rows with a NULL id or coordinate: %llu.",
+						 (unsigned long long) counts[POINT_NULL]);
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 kept ?
+			 errmsg_plural("%llu row of %s has no neighbour: coordinates out of range",
+						   "%llu rows of %s have no neighbour: coordinates out of range",
+						   (unsigned long) skipped,
+						   (unsigned long long) skipped, title) :
+			 errmsg_plural("%llu row of %s was skipped: coordinates out of range",
+						   "%llu rows of %s were skipped: coordinates out of range",
+						   (unsigned long) skipped,
+						   (unsigned long long) skipped, title),
+			 errdetail_internal("%s", detail.data),
+			 errhint("%s", hint)));
+}
+
+/*
+ * How to see the rows that the warning is about.
+ */
+static char *
+invalid_rows_hint(const PointSource *source)
+{
+	if (OidIsValid(source->relation) && source->point_kind == GEONN_POINT_NONE)
+		return psprintf("To see them: SELECT * FROM %s WHERE %s NOT BETWEEN -90 AND 90 OR %s NOT BETWEEN -180 AND 360;",
+						source->quoted_name,
+						quote_identifier(source->columns[COLUMN_LATITUDE].name),
+						quote_identifier(source->columns[COLUMN_LONGITUDE].name));
+	return pstrdup("With invalid => 'error' the first of them is named.");
+}
+
+/*
+ * After all rows: what was not a point.
+ */
+void
+geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint64 *counts)
+{
+	uint64		rows = 0;
+
+	for (int i = 0; i < POINT_STATUSES; i++)
+		rows += counts[i];
+	if (counts[POINT_NULL] > 0)
+		ereport(DEBUG1,
+				(errmsg_internal("%llu of %llu rows of %s have a NULL id or coordinate",
+								 (unsigned long long) counts[POINT_NULL],
+								 (unsigned long long) rows, source->title)));
+	if (invalid == GEONN_INVALID_SKIPPED || invalid == GEONN_INVALID_KEPT)
+		geonn_warn_of_rows(source->title, counts, invalid == GEONN_INVALID_KEPT,
+						   invalid_rows_hint(source));
+}

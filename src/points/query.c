@@ -1,0 +1,133 @@
+/*
+ * query.c
+ *		The plan of a query that only reads, and the names of relations in it.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
+#include "parser/analyze.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/varlena.h"
+
+#include "compat.h"
+#include "points/query.h"
+
+/*
+ * A text that does not begin as a statement does: if it is a name alone, it is
+ * meant as a table.
+ */
+static void
+hint_at_statements(const char *query)
+{
+	List	   *names = NIL;
+	ListCell   *cell;
+	StringInfoData table;
+
+	if (strpbrk(query, ";(),'") != NULL ||
+		!SplitIdentifierString(pstrdup(query), '.', &names) || names == NIL)
+	{
+		errhint("Give one SELECT, as in 'SELECT id, lat, lon FROM city', or TABLE and a name, as in 'TABLE city'.");
+		return;
+	}
+	initStringInfo(&table);
+	foreach(cell, names)
+		appendStringInfo(&table, "%s%s", table.len > 0 ? "." : "", quote_identifier(lfirst(cell)));
+	errhint("For a table or view, write TABLE %s, or call geonn_nearest or geonn_within with its name.",
+			table.data);
+}
+
+/*
+ * A position in the text of a query is none in the calling statement.
+ */
+static void
+explain_query(void *argument)
+{
+	const char *query = argument;
+	int			position = geterrposition();
+
+	if (position <= 0)
+		return;
+	if (geterrcode() == ERRCODE_SYNTAX_ERROR &&
+		strspn(query, " \t\n\r\f") == (size_t) position - 1)
+		hint_at_statements(query);
+	errposition(0);
+	internalerrposition(position);
+	internalerrquery(query);
+}
+
+/*
+ * A relation's schema can be renamed at any time.  The name is looked at once more when it has been
+ * resolved, since then the relation is locked and nothing else is looked up.
+ */
+static bool
+reads(const Query *query, Oid relation)
+{
+	return query->rtable != NIL && linitial_node(RangeTblEntry, query->rtable)->relid == relation;
+}
+
+PlannedStmt *
+geonn_plan_query(const char *query, const char *title, int options, Oid relation)
+{
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = explain_query,
+		.arg = unconstify(char *, query)
+	};
+	List	   *parsed;
+	List	   *rewritten = NIL;
+	PlannedStmt *plan = NULL;
+	bool		is_meant = true;
+
+	error_context_stack = &context;
+	parsed = pg_parse_query(query);
+	if (list_length(parsed) == 1)
+	{
+		Query	   *analyzed = parse_analyze_fixedparams(linitial_node(RawStmt, parsed), query,
+														 NULL, 0, NULL);
+
+		is_meant = !OidIsValid(relation) || reads(analyzed, relation);
+		if (is_meant)
+			rewritten = pg_rewrite_query(analyzed);
+	}
+	if (list_length(rewritten) == 1 &&
+		linitial_node(Query, rewritten)->commandType == CMD_SELECT)
+		plan = pg_plan_query(linitial_node(Query, rewritten), query, options, NULL);
+	error_context_stack = context.previous;
+	if (!is_meant)
+		return NULL;
+	if (plan == NULL || !CommandIsReadOnly(plan))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s is not one SELECT that changes nothing", title),
+				 errhint("Give one SELECT without INTO, FOR UPDATE and statements that change rows, as in 'SELECT id, lat, lon FROM city'.")));
+	return plan;
+}
+
+static bool
+may_use_schema(Oid schema)
+{
+	return object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+}
+
+char *
+geonn_relation_name(Oid oid)
+{
+	Relation	relation = try_relation_open(oid, AccessShareLock);
+	Oid			namespace;
+	char	   *name;
+
+	if (relation == NULL)
+		return NULL;
+	namespace = RelationGetNamespace(relation);
+	name = quote_qualified_identifier(get_namespace_name(namespace),
+									  RelationGetRelationName(relation));
+	relation_close(relation, NoLock);
+	return may_use_schema(namespace) ? name : NULL;
+}

@@ -1,0 +1,577 @@
+/*
+ * reader.c
+ *		The points of a relation or query, as the caller of the statement may
+ *		see them.
+ *
+ * A relation is read by a plain query, SELECT id, lat, lon FROM it, so that
+ * privileges, row-level security, views, partitions and foreign tables are
+ * the executor's business, and its errors are worded as everywhere.  The
+ * query runs with the snapshot of the calling statement, and gives its rows to
+ * a DestReceiver of this file one by one, so that nothing is collected; where
+ * all it would do is to read tables from end to end, table_reader.c does that.
+ * Values are converted here rather than by casts in the query: the planner then
+ * sees plain columns.  The caller's own queries run likewise, if all they do is
+ * to read.
+ *
+ * Whether the caller may read both sides is asked before either is read, so
+ * that a statement that must fail does so at once.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "tcop/dest.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "common/geodesy.h"
+#include "compat.h"
+#include "points/query.h"
+#include "points/reader.h"
+#include "points/table_reader.h"
+
+/* rows between two resets of the memory that conversions use */
+#define ROWS_A_RESET	1024
+
+typedef struct PointReceiver
+{
+	DestReceiver receiver;		/* first */
+	const PointSource *source;
+	InvalidPolicy invalid;
+	PointConsumer consume;
+	void	   *state;
+	MemoryContext conversion;
+
+	int			attributes;		/* that are looked at: the first ones */
+	Datum	   *by;				/* [source->by_count] of the present row */
+	bool	   *by_is_null;
+
+	uint64		rows;
+	uint64		counts[POINT_STATUSES];
+} PointReceiver;
+
+/* ---- a row ---- */
+
+static double
+convert_number(Oid type, Datum value)
+{
+	switch (type)
+	{
+		case FLOAT8OID:
+			return DatumGetFloat8(value);
+		case FLOAT4OID:
+			return DatumGetFloat4(value);
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		case INT8OID:
+			return (double) DatumGetInt64(value);
+		default:
+			return DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value));
+	}
+}
+
+/*
+ * Of a point, both coordinates are NULL or none is.
+ */
+static void
+read_point(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
+{
+	const PointSource *source = self->source;
+	int			number = source->columns[COLUMN_POINT].attribute - 1;
+	MemoryContext former;
+	GeonnPointState state;
+	int32		detail = 0;
+
+	row->latitude_is_null = row->longitude_is_null = true;
+	if (nulls[number])
+		return;
+	former = MemoryContextSwitchTo(self->conversion);
+	state = geonn_point_decode(source->point_kind, values[number], &row->latitude,
+							   &row->longitude, &detail);
+	MemoryContextSwitchTo(former);
+	if (state == GEONN_POINT_OK)
+		row->latitude_is_null = row->longitude_is_null = false;
+	else if (state != GEONN_POINT_EMPTY)
+		geonn_raise_wrong_point(source, state, detail, row);
+}
+
+static void
+read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
+{
+	const PointColumn *columns = self->source->columns;
+	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
+	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
+	MemoryContext former = MemoryContextSwitchTo(self->conversion);
+
+	row->latitude_is_null = nulls[latitude];
+	row->longitude_is_null = nulls[longitude];
+	if (!row->latitude_is_null)
+		row->latitude = convert_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
+	if (!row->longitude_is_null)
+		row->longitude = convert_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * A row of the query: its values and whether they are NULL.
+ */
+static void
+take_row(PointReceiver *self, const Datum *values, const bool *nulls)
+{
+	const PointSource *source = self->source;
+	int			id_attribute = source->columns[COLUMN_ID].attribute - 1;
+	PointRow	row = {.by = self->by,.by_is_null = self->by_is_null};
+
+	if (++self->rows % ROWS_A_RESET == 0)
+		MemoryContextReset(self->conversion);
+
+	row.id = values[id_attribute];
+	row.id_is_null = nulls[id_attribute];
+	row.status = POINT_NULL;
+	if (source->point_kind == GEONN_POINT_NONE)
+		read_coordinates(self, values, nulls, &row);
+	else
+		read_point(self, values, nulls, &row);
+	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
+	{
+		row.status = geonn_point_status(row.latitude, row.longitude);
+		if (unlikely(row.status != POINT_VALID) && self->invalid == GEONN_INVALID_IS_ERROR)
+			geonn_raise_invalid(row.status, row.latitude, row.longitude,
+								geonn_whose_row(source, &row));
+	}
+	self->counts[row.status]++;
+
+	for (int i = 0; i < source->by_count; i++)
+	{
+		self->by[i] = values[source->by[i].attribute - 1];
+		self->by_is_null[i] = nulls[source->by[i].attribute - 1];
+	}
+	self->consume(self->state, &row);
+}
+
+static bool
+receive_row(TupleTableSlot *slot, DestReceiver *receiver)
+{
+	PointReceiver *self = (PointReceiver *) receiver;
+
+	slot_getsomeattrs(slot, self->attributes);
+	take_row(self, slot->tts_values, slot->tts_isnull);
+	return true;
+}
+
+/* ---- the query ---- */
+
+static void
+raise_changed(const PointSource *source)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%s was changed while the statement ran", source->title),
+			 errdetail("It was renamed, replaced or altered between the moment its columns were chosen and its reading."),
+			 errhint("Run the statement again.")));
+}
+
+static void
+check_column(PointReceiver *self, TupleDesc descriptor, const PointColumn *column)
+{
+	if (column->name == NULL)
+		return;
+	if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) !=
+		column->base_type)
+		raise_changed(self->source);
+	self->attributes = Max(self->attributes, column->attribute);
+}
+
+/*
+ * Rows will be taken for what the columns were when they were chosen.
+ */
+static void
+receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
+				TupleDesc descriptor)
+{
+	PointReceiver *self = (PointReceiver *) receiver;
+	const PointSource *source = self->source;
+
+	if (descriptor->natts != source->query_columns)
+		raise_changed(source);
+	for (int role = 0; role < COLUMN_ROLES; role++)
+		check_column(self, descriptor, &source->columns[role]);
+	for (int i = 0; i < source->by_count; i++)
+		check_column(self, descriptor, &source->by[i]);
+}
+
+static void
+receive_nothing(DestReceiver *receiver pg_attribute_unused())
+{
+}
+
+static void
+name_source(void *argument)
+{
+	const PointSource *source = argument;
+
+	errcontext("reading points from %s", source->title);
+}
+
+static void
+begin_context(ErrorContextCallback *context, const PointSource *source)
+{
+	context->previous = error_context_stack;
+	context->callback = name_source;
+	context->arg = unconstify(PointSource *, source);
+	error_context_stack = context;
+}
+
+/*
+ * The query says what it reads by name.  A function that the other relation's
+ * view calls, or another session, can have given that name to something else since the columns
+ * were found, so that is checked before it is looked up, whose error would be of a name that is
+ * gone, and when it has been; and the types when the rows begin to come.
+ */
+static PlannedStmt *
+plan_source(const PointSource *source, int options)
+{
+	PlannedStmt *plan;
+
+	if (OidIsValid(source->relation) &&
+		RangeVarGetRelid(makeRangeVar(source->schema, source->name, -1), NoLock,
+						 true) != source->relation)
+		raise_changed(source);
+	plan = geonn_plan_query(source->query, source->title, options, source->relation);
+	if (plan == NULL)
+		raise_changed(source);
+	return plan;
+}
+
+static void
+prepare_receiver(PointReceiver *receiver)
+{
+	receiver->receiver.receiveSlot = receive_row;
+	receiver->receiver.rStartup = receive_startup;
+	receiver->receiver.rShutdown = receive_nothing;
+	receiver->receiver.rDestroy = receive_nothing;
+
+	/* there is no kind for receivers of extensions */
+	receiver->receiver.mydest = DestTuplestore;
+	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
+												 "geonn conversion",
+												 ALLOCSET_SMALL_SIZES);
+	receiver->by = palloc(receiver->source->by_count * sizeof(Datum));
+	receiver->by_is_null = palloc(receiver->source->by_count * sizeof(bool));
+}
+
+/*
+ * Like EXPLAIN, this lets the executor begin, where it checks privileges, but
+ * not so far that a foreign table would do anything.
+ */
+Oid
+geonn_check_table(const PointSource *source, AttrNumber **attributes)
+{
+	PointReceiver receiver = {.source = source};
+	ErrorContextCallback context;
+	QueryDesc  *description;
+	List	   *tables;
+	Oid			relation = InvalidOid;
+
+	begin_context(&context, source);
+	description = CreateQueryDesc(plan_source(source, 0), source->query, GetActiveSnapshot(), InvalidSnapshot,
+								  None_Receiver, NULL, NULL, 0);
+	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
+	receive_startup(&receiver.receiver, CMD_SELECT, description->tupDesc);
+	tables = geonn_plain_tables(description);
+	if (list_length(tables) == 1)
+	{
+		const PlainTable *table = linitial(tables);
+
+		relation = RelationGetRelid(table->relation);
+		*attributes = table->attributes;
+	}
+	ExecutorEnd(description);
+	FreeQueryDesc(description);
+	error_context_stack = context.previous;
+	return relation;
+}
+
+void
+geonn_check_readable(const PointSource *source)
+{
+	AttrNumber *attributes;
+
+	(void) geonn_check_table(source, &attributes);
+}
+
+/* ---- a part at a time ---- */
+
+struct PointReading
+{
+	PointReceiver receiver;
+	QueryDesc  *description;	/* NULL: others share their tables */
+	List	   *plain;			/* of PlainTable, where it reads these */
+	TableReader *tables;		/* NULL: the executor gives the rows */
+	PointBlockConsumer consume_block;	/* NULL: rows are given one by one */
+
+	/* rows of the reader that have not been taken */
+	int			left;
+	Datum	   *values;
+	bool	   *nulls;
+	bool		ended;
+};
+
+/*
+ * As SPI names the query that it runs.
+ */
+static void
+name_query(void *argument)
+{
+	const PointSource *source = argument;
+
+	errcontext("SQL statement \"%s\"", source->query);
+	name_source(argument);
+}
+
+static PointReading *
+create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer consume,
+			   void *state)
+{
+	PointReading *reading = palloc0(sizeof(PointReading));
+
+	reading->receiver.source = source;
+	reading->receiver.invalid = invalid;
+	reading->receiver.consume = consume;
+	reading->receiver.state = state;
+	prepare_receiver(&reading->receiver);
+	return reading;
+}
+
+/*
+ * Others can help to read a table, but not an index that has all of its columns.
+ */
+static PlannedStmt *
+plan_for_sharing(const PointSource *source)
+{
+	int			level = NewGUCNestLevel();
+	PlannedStmt *plan;
+
+	(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	plan = plan_source(source, 0);
+	AtEOXact_GUC(true, level);
+	return plan;
+}
+
+static PlannedStmt *
+plan_reading(const PointSource *source, ReadingManner manner)
+{
+	if (manner == GEONN_READ_SHARED)
+		return plan_for_sharing(source);
+	return plan_source(source, manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
+}
+
+PointReading *
+geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingManner manner,
+					PointConsumer consume, void *state)
+{
+	PointReading *reading = create_reading(source, invalid, consume, state);
+	ErrorContextCallback context;
+	List	   *tables;
+
+	begin_context(&context, source);
+	context.callback = name_query;
+	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
+										   GetActiveSnapshot(), InvalidSnapshot,
+										   &reading->receiver.receiver, NULL, NULL, 0);
+	ExecutorStart(reading->description, 0);
+	tables = geonn_plain_tables(reading->description);
+	if (tables != NIL)
+	{
+		receive_startup(&reading->receiver.receiver, CMD_SELECT,
+						reading->description->tupDesc);
+		reading->plain = tables;
+		reading->tables = geonn_table_reader_begin(tables, source->query_columns,
+												   reading->description->snapshot);
+	}
+	error_context_stack = context.previous;
+	return reading;
+}
+
+List *
+geonn_reading_tables(const PointReading *reading)
+{
+	return reading->plain;
+}
+
+PointReading *
+geonn_reading_attach(const PointSource *source, InvalidPolicy invalid, SharedTables *tables,
+					 PointConsumer consume, void *state)
+{
+	PointReading *reading = create_reading(source, invalid, consume, state);
+
+	reading->tables = geonn_table_reader_attach(tables);
+	return reading;
+}
+
+uint64
+geonn_reading_place(const PointReading *reading)
+{
+	return geonn_table_reader_place(reading->tables);
+}
+
+const uint64 *
+geonn_reading_counts(const PointReading *reading)
+{
+	return reading->receiver.counts;
+}
+
+void
+geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
+{
+	const PointSource *source = reading->receiver.source;
+
+	if (reading->tables != NULL && source->by_count == 0 &&
+		source->point_kind == GEONN_POINT_NONE &&
+		source->columns[COLUMN_LATITUDE].base_type == FLOAT8OID &&
+		source->columns[COLUMN_LONGITUDE].base_type == FLOAT8OID)
+		reading->consume_block = consume;
+}
+
+/*
+ * Take rows of the reader as a block, but for those that are no candidates.
+ */
+static void
+take_block(PointReading *reading, int rows)
+{
+	PointReceiver *self = &reading->receiver;
+	const PointColumn *columns = self->source->columns;
+	int			id = columns[COLUMN_ID].attribute - 1;
+	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
+	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
+	Datum		ids[MaxHeapTuplesPerPage];
+	double		latitudes[MaxHeapTuplesPerPage];
+	double		longitudes[MaxHeapTuplesPerPage];
+	int			valid = 0;
+
+	for (int i = 0; i < rows; i++)
+	{
+		const Datum *values = reading->values + i * self->source->query_columns;
+		const bool *nulls = reading->nulls + i * self->source->query_columns;
+
+		ids[valid] = values[id];
+		latitudes[valid] = DatumGetFloat8(values[latitude]);
+		longitudes[valid] = DatumGetFloat8(values[longitude]);
+		if (likely(!nulls[id] && !nulls[latitude] && !nulls[longitude] &&
+				   geonn_coordinates_valid(latitudes[valid], longitudes[valid])))
+			valid++;
+		else
+			take_row(self, values, nulls);
+	}
+	self->rows += valid;
+	self->counts[POINT_VALID] += valid;
+	if (valid > 0)
+		reading->consume_block(self->state, valid, ids, latitudes, longitudes);
+}
+
+/*
+ * Take so many rows of the tables; false where there were fewer.
+ */
+static bool
+read_tables(PointReading *reading, uint64 rows)
+{
+	int			columns = reading->receiver.source->query_columns;
+
+	while (rows > 0)
+	{
+		int			taken = 1;
+
+		if (reading->left == 0)
+			reading->left = geonn_table_reader_next(reading->tables, &reading->values,
+													&reading->nulls);
+		if (reading->left == 0)
+			return false;
+		if (reading->consume_block != NULL)
+		{
+			taken = (int) Min((uint64) reading->left, rows);
+			take_block(reading, taken);
+		}
+		else
+			take_row(&reading->receiver, reading->values, reading->nulls);
+		reading->values += taken * columns;
+		reading->nulls += taken * columns;
+		reading->left -= taken;
+		rows -= taken;
+	}
+	return true;
+}
+
+/*
+ * Have the executor give so many rows, or all (0); false where there were fewer.
+ */
+static bool
+run_query(PointReading *reading, uint64 rows)
+{
+	uint64		before = reading->receiver.rows;
+
+	geonn_executor_run(reading->description, rows);
+	return rows > 0 && reading->receiver.rows - before == rows;
+}
+
+bool
+geonn_reading_next(PointReading *reading, uint64 rows)
+{
+	ErrorContextCallback context;
+	bool		more;
+	bool		alone;
+
+	if (reading->ended)
+		return false;
+	begin_context(&context, reading->receiver.source);
+	context.callback = name_query;
+	if (reading->tables != NULL)
+		more = read_tables(reading, rows > 0 ? rows : PG_UINT64_MAX);
+	else
+		more = run_query(reading, rows);
+	error_context_stack = context.previous;
+	if (more)
+		return true;
+	alone = reading->description != NULL;
+	geonn_reading_end(reading);
+	if (alone)
+		geonn_tell_of_rows(reading->receiver.source, reading->receiver.invalid,
+						   reading->receiver.counts);
+	return false;
+}
+
+void
+geonn_reading_end(PointReading *reading)
+{
+	QueryDesc  *description = reading->description;
+
+	if (reading->ended)
+		return;
+	reading->ended = true;
+	if (reading->tables != NULL)
+		geonn_table_reader_end(reading->tables);
+	if (description == NULL)
+		return;
+	ExecutorFinish(description);
+	ExecutorEnd(description);
+	FreeQueryDesc(description);
+}
+
+void
+geonn_read_points(const PointSource *source, InvalidPolicy invalid,
+				  PointConsumer consume, void *state)
+{
+	(void) geonn_reading_next(geonn_reading_begin(source, invalid, GEONN_READ_AT_ONCE, consume,
+												   state), 0);
+}

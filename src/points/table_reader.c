@@ -1,0 +1,482 @@
+/*
+ * table_reader.c
+ *		Plain tables, read page by page.
+ *
+ * Of a query that selects columns of a table, most of the executor's time goes
+ * into handing over rows one at a time.  So where the plan of such a query, once
+ * the executor has begun it (having checked privileges, taken locks and added
+ * the quals of row-level security), is a sequential scan without a qual, or an
+ * Append of such scans for partitions, its tables are read here instead.  Any
+ * other plan, whatever the reason is (a view, a policy, a foreign table, an
+ * index, another extension), the executor runs.
+ *
+ * The pages still come from the table's access method, by way of
+ * table_scan_getnextslot(): it decides which tuples the snapshot sees, takes the
+ * locks of SERIALIZABLE, divides blocks between processes and reads ahead.  A
+ * heap's scan has found all visible tuples of a page when it returns the
+ * first; the others are taken from its list, and it is told that they have
+ * been.  Columns before which all others have a fixed length are read at their
+ * offsets; where a NULL moves them, or the tuple is older than a column, the
+ * slot deforms the tuple as far as needed.  Columns after the last one that is
+ * wanted are never looked at, and no value is detoasted.
+ *
+ * A table of another access method, or under a snapshot that is not MVCC, is read
+ * row by row.  It is the heap's if its routines are the very ones of the heap, under
+ * whatever name: only these make the scans that are looked into here.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/tupmacs.h"
+#include "executor/executor.h"
+#include "nodes/execnodes.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "compat.h"
+#include "points/table_reader.h"
+
+typedef struct FixedColumn
+{
+	int			offset;			/* from where a tuple's data begin */
+	int16		length;
+	bool		by_value;
+} FixedColumn;
+
+/* a table as several processes read it */
+typedef struct SharedTable
+{
+	Oid			relation;
+	Size		scan;			/* of its ParallelTableScanDesc: offsets from the */
+	Size		attributes;		/* beginning of SharedTables */
+} SharedTable;
+
+struct SharedTables
+{
+	int			columns;
+	int			count;
+	SharedTable tables[FLEXIBLE_ARRAY_MEMBER];
+};
+
+struct TableReader
+{
+	int			columns;		/* of a row */
+
+	/* what is read: one of these */
+	List	   *tables;			/* of PlainTable */
+	Snapshot	snapshot;
+	SharedTables *shared;
+	int			number;			/* of the table after the present one */
+
+	/* the present table; scan is NULL where there is none */
+	TableScanDesc scan;
+	Relation	opened;			/* here, not by the executor */
+	const AttrNumber *attributes;
+	TupleTableSlot *slot;
+	int			last_attribute; /* that a row needs */
+	FixedColumn *fixed;			/* [columns], or NULL: offsets differ */
+	bool		by_page;
+	HeapTupleData tuple;		/* that the slot deforms */
+
+	int			first;			/* of the scan's tuples of a page that the rows are of */
+	Datum	   *values;			/* [MaxHeapTuplesPerPage][columns] */
+	bool	   *nulls;			/* likewise; rows from their offsets leave them false */
+	bool		some_null;		/* they may be true */
+};
+
+/* ---- which queries are plain ---- */
+
+static PlainTable *
+plain_table(PlanState *state)
+{
+	ScanState  *scan = (ScanState *) state;
+	PlainTable *table;
+	ListCell   *cell;
+	int			count = 0;
+
+	if (!IsA(state, SeqScanState) || state->qual != NULL || scan->ss_currentRelation == NULL)
+		return NULL;
+	table = palloc(sizeof(PlainTable));
+	table->relation = scan->ss_currentRelation;
+	table->attributes = palloc(list_length(state->plan->targetlist) * sizeof(AttrNumber));
+	foreach(cell, state->plan->targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		Var		   *column = (Var *) entry->expr;
+
+		if (entry->resjunk || !IsA(column, Var) || column->varattno <= 0 ||
+			column->varno != (int) ((Scan *) state->plan)->scanrelid)
+			return NULL;
+		table->attributes[count++] = column->varattno;
+	}
+	return table;
+}
+
+/*
+ * Does the node pass on its children's rows as they are?
+ */
+static bool
+passes_rows_on(Plan *plan)
+{
+	ListCell   *cell;
+	int			number = 0;
+
+	foreach(cell, plan->targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		Var		   *column = (Var *) entry->expr;
+
+		if (entry->resjunk || !IsA(column, Var) || column->varno != OUTER_VAR ||
+			column->varattno != ++number)
+			return false;
+	}
+	return true;
+}
+
+List *
+geonn_plain_tables(const QueryDesc *description)
+{
+	PlanState  *state = description->planstate;
+	AppendState *append = (AppendState *) state;
+	PlainTable *table;
+	List	   *tables = NIL;
+
+	if (!IsA(state, AppendState))
+	{
+		table = plain_table(state);
+		return table != NULL ? list_make1(table) : NIL;
+	}
+	if (!passes_rows_on(state->plan) || append->as_prune_state != NULL)
+		return NIL;
+	for (int i = 0; i < append->as_nplans; i++)
+	{
+		table = plain_table(append->appendplans[i]);
+		if (table == NULL)
+			return NIL;
+		tables = lappend(tables, table);
+	}
+	return tables;
+}
+
+/* ---- a table ---- */
+
+/*
+ * Find where the columns are in tuples that have no NULL before them, if they are
+ * at the same place in all of these.
+ */
+static void
+find_offsets(TableReader *reader, TupleDesc descriptor)
+{
+	FixedColumn *fixed = palloc(reader->columns * sizeof(FixedColumn));
+	int			offset = 0;
+	int			found = 0;
+
+	for (int number = 1; number <= reader->last_attribute; number++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, number - 1);
+		int			aligned = att_align_nominal(offset, attribute->attalign);
+
+		/* a short varlena is not aligned */
+		if (attribute->attlen == -1 && aligned != offset)
+			return;
+		offset = aligned;
+		for (int i = 0; i < reader->columns; i++)
+		{
+			if (reader->attributes[i] != number)
+				continue;
+			fixed[i].offset = offset;
+			fixed[i].length = attribute->attlen;
+			fixed[i].by_value = attribute->attbyval;
+			found++;
+		}
+		if (attribute->attlen < 0)
+			break;
+		offset += attribute->attlen;
+	}
+	if (found == reader->columns)
+		reader->fixed = fixed;
+}
+
+static void
+begin_table(TableReader *reader, Relation relation, const AttrNumber *attributes,
+			TableScanDesc scan)
+{
+	reader->scan = scan;
+	reader->attributes = attributes;
+	reader->slot = table_slot_create(relation, NULL);
+	reader->last_attribute = 0;
+	for (int i = 0; i < reader->columns; i++)
+		reader->last_attribute = Max(reader->last_attribute, attributes[i]);
+	reader->fixed = NULL;
+	find_offsets(reader, RelationGetDescr(relation));
+	reader->by_page = relation->rd_tableam == GetHeapamTableAmRoutine() &&
+		(scan->rs_flags & SO_ALLOW_PAGEMODE) != 0 && IsMVCCSnapshot(scan->rs_snapshot);
+}
+
+static void
+end_table(TableReader *reader)
+{
+	if (reader->scan == NULL)
+		return;
+	ExecDropSingleTupleTableSlot(reader->slot);
+	table_endscan(reader->scan);
+	reader->scan = NULL;
+	if (reader->opened != NULL)
+		table_close(reader->opened, NoLock);
+	reader->opened = NULL;
+}
+
+/*
+ * Go on to the next table; false where there is none.
+ */
+static bool
+next_table(TableReader *reader)
+{
+	int			number = reader->number++;
+
+	end_table(reader);
+	if (reader->shared != NULL && number < reader->shared->count)
+	{
+		const SharedTable *table = &reader->shared->tables[number];
+		char	   *start = (char *) reader->shared;
+
+		reader->opened = table_open(table->relation, AccessShareLock);
+		begin_table(reader, reader->opened, (AttrNumber *) (start + table->attributes),
+					table_beginscan_parallel(reader->opened,
+											 (ParallelTableScanDesc) (start + table->scan)));
+		return true;
+	}
+	if (reader->shared == NULL && number < list_length(reader->tables))
+	{
+		const PlainTable *table = list_nth(reader->tables, number);
+
+		begin_table(reader, table->relation, table->attributes,
+					table_beginscan(table->relation, reader->snapshot, 0, NULL));
+		return true;
+	}
+	return false;
+}
+
+/* ---- rows ---- */
+
+/*
+ * Are the columns at their offsets in this tuple?
+ */
+static inline bool
+is_regular(const TableReader *reader, HeapTupleHeader tuple)
+{
+	int			last = reader->last_attribute;
+
+	if (reader->fixed == NULL || HeapTupleHeaderGetNatts(tuple) < last)
+		return false;
+	if (!(tuple->t_infomask & HEAP_HASNULL))
+		return true;
+	for (int i = 0; i < last / 8; i++)
+	{
+		if (tuple->t_bits[i] != 0xFF)
+			return false;
+	}
+	return (~tuple->t_bits[last / 8] & ((1 << last % 8) - 1)) == 0;
+}
+
+static void
+take_slot(const TableReader *reader, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = reader->slot;
+
+	slot_getsomeattrs(slot, reader->last_attribute);
+	for (int i = 0; i < reader->columns; i++)
+	{
+		values[i] = slot->tts_values[reader->attributes[i] - 1];
+		nulls[i] = slot->tts_isnull[reader->attributes[i] - 1];
+	}
+}
+
+/*
+ * Statistics count what has been read, and the scan knows of one row a page.
+ */
+static void
+count_rows(Relation relation, int rows)
+{
+	if (!pgstat_should_count_relation(relation))
+		return;
+	geonn_rows_read(relation) += rows;
+}
+
+/*
+ * Put one of the page's visible tuples into the slot.
+ */
+static void
+store_tuple(TableReader *reader, int index)
+{
+	HeapScanDesc scan = (HeapScanDesc) reader->scan;
+	Page		page = BufferGetPage(scan->rs_cbuf);
+	OffsetNumber number = scan->rs_vistuples[index];
+	ItemId		item = PageGetItemId(page, number);
+
+	reader->tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	reader->tuple.t_len = ItemIdGetLength(item);
+	reader->tuple.t_tableOid = RelationGetRelid(scan->rs_base.rs_rd);
+	ItemPointerSet(&reader->tuple.t_self, BufferGetBlockNumber(scan->rs_cbuf), number);
+	ExecStoreBufferHeapTuple(&reader->tuple, reader->slot, scan->rs_cbuf);
+}
+
+/*
+ * Take the page's tuples from the present one on.
+ */
+static int
+take_page(TableReader *reader)
+{
+	HeapScanDesc scan = (HeapScanDesc) reader->scan;
+	Page		page = BufferGetPage(scan->rs_cbuf);
+	int			first = scan->rs_cindex;
+	int			rows = (int) scan->rs_ntuples - first;
+
+	if (reader->some_null)
+		memset(reader->nulls, false, MaxHeapTuplesPerPage * reader->columns * sizeof(bool));
+	reader->some_null = false;
+	for (int i = 0; i < rows; i++)
+	{
+		ItemId		item = PageGetItemId(page, scan->rs_vistuples[first + i]);
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
+		Datum	   *values = reader->values + i * reader->columns;
+
+		if (likely(is_regular(reader, tuple)))
+		{
+			const char *data = (const char *) tuple + tuple->t_hoff;
+
+			for (int column = 0; column < reader->columns; column++)
+			{
+				const FixedColumn *fixed = &reader->fixed[column];
+
+				values[column] = fetch_att(data + fixed->offset, fixed->by_value, fixed->length);
+			}
+			continue;
+		}
+		reader->some_null = true;
+		store_tuple(reader, first + i);
+		take_slot(reader, values, reader->nulls + i * reader->columns);
+	}
+	reader->first = first;
+	scan->rs_cindex = scan->rs_ntuples - 1;
+	count_rows(scan->rs_base.rs_rd, rows - 1);
+	return rows;
+}
+
+static TableReader *
+create_reader(int columns)
+{
+	TableReader *reader = palloc0(sizeof(TableReader));
+
+	reader->columns = columns;
+	reader->values = palloc(MaxHeapTuplesPerPage * columns * sizeof(Datum));
+	reader->nulls = palloc0(MaxHeapTuplesPerPage * columns * sizeof(bool));
+	return reader;
+}
+
+TableReader *
+geonn_table_reader_begin(List *tables, int columns, Snapshot snapshot)
+{
+	TableReader *reader = create_reader(columns);
+
+	reader->tables = tables;
+	reader->snapshot = snapshot;
+	return reader;
+}
+
+TableReader *
+geonn_table_reader_attach(SharedTables *shared)
+{
+	TableReader *reader = create_reader(shared->columns);
+
+	reader->shared = shared;
+	return reader;
+}
+
+int
+geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
+{
+	*values = reader->values;
+	*nulls = reader->nulls;
+	while (reader->scan == NULL ||
+		   !table_scan_getnextslot(reader->scan, ForwardScanDirection, reader->slot))
+	{
+		if (!next_table(reader))
+			return 0;
+	}
+	if (reader->by_page)
+		return take_page(reader);
+	reader->some_null = true;
+	take_slot(reader, reader->values, reader->nulls);
+	return 1;
+}
+
+uint64
+geonn_table_reader_place(const TableReader *reader)
+{
+	return (uint64) reader->number << 32 |
+		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
+}
+
+TupleTableSlot *
+geonn_table_reader_slot(TableReader *reader, int row)
+{
+	if (reader->by_page)
+		store_tuple(reader, reader->first + row);
+	return reader->slot;
+}
+
+void
+geonn_table_reader_end(TableReader *reader)
+{
+	end_table(reader);
+}
+
+/* ---- shared reading ---- */
+
+Size
+geonn_shared_tables_size(List *tables, int columns, Snapshot snapshot)
+{
+	Size		size = offsetof(SharedTables, tables);
+	ListCell   *cell;
+
+	size = add_size(size, mul_size(list_length(tables),
+								   sizeof(SharedTable) + MAXALIGN(columns * sizeof(AttrNumber))));
+	size = MAXALIGN(size);
+	foreach(cell, tables)
+	{
+		PlainTable *table = lfirst(cell);
+
+		size = add_size(size, MAXALIGN(table_parallelscan_estimate(table->relation, snapshot)));
+	}
+	return size;
+}
+
+void
+geonn_shared_tables_begin(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
+{
+	Size		end = MAXALIGN(offsetof(SharedTables, tables) +
+							   list_length(tables) * sizeof(SharedTable));
+	ListCell   *cell;
+
+	shared->columns = columns;
+	shared->count = 0;
+	foreach(cell, tables)
+	{
+		PlainTable *plain = lfirst(cell);
+		SharedTable *table = &shared->tables[shared->count++];
+
+		table->relation = RelationGetRelid(plain->relation);
+		table->attributes = end;
+		memcpy((char *) shared + end, plain->attributes, columns * sizeof(AttrNumber));
+		end += MAXALIGN(columns * sizeof(AttrNumber));
+		table->scan = end;
+		table_parallelscan_initialize(plain->relation,
+									  (ParallelTableScanDesc) ((char *) shared + end), snapshot);
+		end += MAXALIGN(table_parallelscan_estimate(plain->relation, snapshot));
+	}
+}

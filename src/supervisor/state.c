@@ -1,0 +1,221 @@
+/*
+ * state.c
+ *		What the supervisor tells every backend: that it lives, and how its
+ *		engine is.
+ *
+ * Two small files serve for that, so that geonn needs no shared memory and
+ * works without being preloaded.
+ *
+ * The lock file says which process is the supervisor: that process holds a
+ * record lock (fcntl) on it.  Unlike flock, such a lock can be tested without
+ * being taken, the test tells its holder's process id, a forked child does
+ * not inherit it, and it goes when the process does, however it ends.  It
+ * also goes when the process closes any descriptor of that file: so the
+ * supervisor opens it once, and only others test it.
+ *
+ * The state file holds the supervisor's last report, replaced by rename as a
+ * whole.  A report whose author does not hold the lock is out of date.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/file_perm.h"
+#include "storage/fd.h"
+
+#include "supervisor/files.h"
+#include "supervisor/state.h"
+
+#define STATE_FILE_NEW	GEONN_STATE_FILE ".new"
+#define STATE_LINES		7
+
+static const char *const state_names[] = {
+	[ENGINE_STATE_STARTING] = "starting",
+	[ENGINE_STATE_RUNNING] = "running",
+	[ENGINE_STATE_FAILED] = "failed"
+};
+
+void
+geonn_state_make_directory(void)
+{
+	if (MakePGDirectory(PG_STAT_TMP_DIR) != 0 && errno != EEXIST)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create directory \"%s\": %m",
+						PG_STAT_TMP_DIR)));
+}
+
+bool
+geonn_state_lock(void)
+{
+	static int	lock_file = -1;
+	struct flock lock = {.l_type = F_WRLCK,.l_whence = SEEK_SET};
+
+	if (lock_file < 0)
+	{
+		geonn_state_make_directory();
+		lock_file = open(GEONN_LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC,
+						 pg_file_create_mode);
+		if (lock_file < 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not open file \"%s\": %m",
+							GEONN_LOCK_FILE)));
+	}
+
+	if (fcntl(lock_file, F_SETLK, &lock) == 0)
+		return true;
+	if (errno != EACCES && errno != EAGAIN)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not lock file \"%s\": %m", GEONN_LOCK_FILE)));
+	return false;
+}
+
+pid_t
+geonn_state_supervisor(void)
+{
+	struct flock lock = {.l_type = F_WRLCK,.l_whence = SEEK_SET};
+	int			lock_file;
+	int			result;
+
+	lock_file = open(GEONN_LOCK_FILE, O_RDWR | O_CLOEXEC);
+	if (lock_file < 0)
+	{
+		if (errno == ENOENT)
+			return 0;
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", GEONN_LOCK_FILE)));
+	}
+	result = fcntl(lock_file, F_GETLK, &lock);
+	close(lock_file);
+	if (result != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not test the lock on file \"%s\": %m",
+						GEONN_LOCK_FILE)));
+	return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+}
+
+/*
+ * A line is a key, a space and a value.  A text must not end its line early.
+ */
+static int
+append_line(char *place, size_t room, const char *key, const char *text)
+{
+	int			length = snprintf(place, room, "%s %s\n", key, text);
+
+	for (char *c = place; c < place + length - 1; c++)
+	{
+		if (*c == '\n' || *c == '\r')
+			*c = ' ';
+	}
+	return length;
+}
+
+void
+geonn_state_write(const EngineReport *report)
+{
+	char		content[2048];
+	int			length;
+	int			file;
+	bool		written;
+
+	length = snprintf(content, sizeof(content),
+					  "state %s\nsupervisor %d\nengine %d\nattempt %llu\n",
+					  state_names[report->state], (int) report->supervisor_pid,
+					  (int) report->engine_pid,
+					  (unsigned long long) report->attempt);
+	length += append_line(content + length, sizeof(content) - length,
+						  "message", report->message);
+	length += append_line(content + length, sizeof(content) - length,
+						  "detail", report->detail);
+	length += append_line(content + length, sizeof(content) - length,
+						  "hint", report->hint);
+
+	file = open(STATE_FILE_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+				pg_file_create_mode);
+	if (file >= 0)
+	{
+		errno = ENOSPC;			/* where write does not say */
+		written = write(file, content, length) == length;
+		if (close(file) == 0 && written &&
+			rename(STATE_FILE_NEW, GEONN_STATE_FILE) == 0)
+			return;
+	}
+
+	/* statements then wait for an engine without learning why it fails */
+	ereport(LOG,
+			(errcode_for_file_access(),
+			 errmsg("could not write file \"%s\": %m", GEONN_STATE_FILE)));
+}
+
+void
+geonn_state_remove(void)
+{
+	unlink(GEONN_STATE_FILE);
+}
+
+/*
+ * Cut the value of the line that starts with this key out of the text.
+ */
+static const char *
+take_value(char **text, const char *key)
+{
+	size_t		length = strlen(key);
+	char	   *end = strchr(*text, '\n');
+	const char *value;
+
+	if (end == NULL || strncmp(*text, key, length) != 0 ||
+		(*text)[length] != ' ')
+		return NULL;
+	value = *text + length + 1;
+	*end = '\0';
+	*text = end + 1;
+	return value;
+}
+
+bool
+geonn_state_read(pid_t supervisor_pid, EngineReport *report)
+{
+	static const char *const keys[STATE_LINES] = {
+		"state", "supervisor", "engine", "attempt", "message", "detail", "hint"
+	};
+	const char *values[STATE_LINES];
+	char		content[2048];
+	char	   *rest = content;
+	ssize_t		length;
+	int			file;
+
+	file = open(GEONN_STATE_FILE, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return false;
+	length = read(file, content, sizeof(content) - 1);
+	close(file);
+	if (length < 0)
+		return false;
+	content[length] = '\0';
+
+	for (int i = 0; i < STATE_LINES; i++)
+	{
+		values[i] = take_value(&rest, keys[i]);
+		if (values[i] == NULL)
+			return false;
+	}
+	for (report->state = ENGINE_STATE_STARTING;
+		 strcmp(values[0], state_names[report->state]) != 0;
+		 report->state++)
+	{
+		if (report->state == ENGINE_STATE_FAILED)
+			return false;
+	}
+	report->supervisor_pid = strtol(values[1], NULL, 10);
+	report->engine_pid = strtol(values[2], NULL, 10);
+	report->attempt = strtoull(values[3], NULL, 10);
+	strlcpy(report->message, values[4], sizeof(report->message));
+	strlcpy(report->detail, values[5], sizeof(report->detail));
+	strlcpy(report->hint, values[6], sizeof(report->hint));
+	return report->supervisor_pid == supervisor_pid;
+}

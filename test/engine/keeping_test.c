@@ -1,0 +1,377 @@
+/*
+ * keeping_test.c
+ *		Which datasets the engine keeps, how many, and what they take from others.
+ *
+ * Usage: keeping_test ENGINE [cpu|cuda [SEED [sanitized]]]
+ *
+ * "sanitized" leaves out what depends on the engine's memory, of which sanitizers take what
+ * they want.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "nearest.h"
+
+/* from so many references on a dataset without a label is kept, and so many at most
+ * (datasets.c) */
+#define KEEP_CONTENTS	1000
+#define KEPT_MOST		4096
+
+#define SEALED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+#define KEPT_BYTES 1000000000
+
+static double
+seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
+}
+
+/*
+ * Send references as one batch to the dataset that the client has opened.
+ */
+static bool
+send_points(struct client *client, const struct points *points)
+{
+	uint32_t	rows = points->count > 0 ? (uint32_t) points->count : 1;
+
+	return client_allocate(client, 0, rows, rows) &&
+		client_send_references(client, points->count, points->latitude, points->longitude,
+							   points->tag, false);
+}
+
+/*
+ * Send references without a label; returns whether the engine has recognised them.
+ */
+static bool
+is_recognised(const struct engine *engine, const struct points *points, uint64_t scope,
+			  bool *right)
+{
+	struct client client;
+	bool		recognised;
+
+	client_connect(&client, engine);
+	client.scope = scope;
+	*right = *right && client_create(&client, request.device, GEONN_METRIC_SPHERE, 0) &&
+		send_points(&client, points);
+	recognised = *right && client.recognised;
+	client_close(&client);
+	return recognised;
+}
+
+/*
+ * Have a dataset under this subject, with as many files of its own; returns whether the
+ * engine had it.
+ */
+static bool
+is_kept(const struct engine *engine, const struct points *points, int subject, uint64_t scope,
+		int files, bool *right)
+{
+	struct client client;
+	char		name[16];
+	bool		kept;
+
+	snprintf(name, sizeof(name), "%d", subject);
+	client_connect(&client, engine);
+	client.scope = scope;
+	client.keep = true;
+	*right = *right && client_open_labelled(&client, request.device, name, "1");
+	kept = *right && client.sealed;
+	for (int kind = 0; *right && !kept && kind < files; kind++)
+	{
+		int			file = text_file("kept", SEALED);
+
+		client_leave(&client, (uint32_t) kind, file);
+		close(file);
+	}
+	*right = *right && (kept || send_points(&client, points));
+	client_close(&client);
+	return kept;
+}
+
+static void
+test_few(const struct engine *engine)
+{
+	struct points few = uniform_points(KEEP_CONTENTS - 1);
+	struct points enough = uniform_points(KEEP_CONTENTS);
+	struct points none = points_create(0);
+	struct geonn_engine_status status;
+	bool		right = true;
+
+	right = !is_recognised(engine, &few, 0, &right) && !is_recognised(engine, &few, 0, &right) &&
+		engine_status(engine, &status, NULL, 0) && status.kept == 0 && right;
+	report("few references without a label are not kept", right);
+	right = true;
+	right = !is_recognised(engine, &enough, 0, &right) &&
+		is_recognised(engine, &enough, 0, &right);
+	report("more are", right);
+	right = true;
+	right = !is_kept(engine, &few, 1, 0, 0, &right) && is_kept(engine, &few, 1, 0, 0, &right) &&
+		!is_kept(engine, &none, 2, 0, 0, &right) && is_kept(engine, &none, 2, 0, 0, &right) &&
+		!is_recognised(engine, &few, 0, &right) && right;
+	report("with a label any are, and few are found by nothing else", right);
+	points_free(&few);
+	points_free(&enough);
+	points_free(&none);
+}
+
+static void
+test_scope(const struct engine *engine)
+{
+	struct points points = uniform_points(3000);
+	bool		right = true;
+
+	right = !is_recognised(engine, &points, 1, &right) &&
+		!is_recognised(engine, &points, 2, &right) &&
+		is_recognised(engine, &points, 1, &right) && is_recognised(engine, &points, 2, &right) &&
+		!is_recognised(engine, &points, UINT64_MAX, &right);
+	report("references are recognised within one scope", right);
+	right = true;
+	right = !is_kept(engine, &points, 3, 3, 0, &right) && is_kept(engine, &points, 3, 4, 0, &right);
+	report("by its label a dataset is found from any", right);
+	right = !is_recognised(engine, &points, 4, &right) && is_recognised(engine, &points, 3, &right);
+	report("which does not make its contents known there", right);
+	points_free(&points);
+}
+
+/* bytes that a process takes of the host's memory */
+static double
+resident_memory_of(pid_t process)
+{
+	char		path[64];
+	unsigned long long size = 0;
+	unsigned long long resident = 0;
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int) process);
+	file = fopen(path, "r");
+	if (file == NULL || fscanf(file, "%llu %llu", &size, &resident) != 2)
+		exit(EXIT_FAILURE);
+	fclose(file);
+	return (double) resident * (double) sysconf(_SC_PAGESIZE);
+}
+
+/*
+ * Does the engine, within some seconds, take what its status says, or not much more?
+ */
+static bool
+memory_is_told(const struct engine *engine, const char *when)
+{
+	struct geonn_engine_status status;
+	double		told = 0.0;
+	double		taken = 1.0;
+
+	for (int i = 0; i < 50 && taken > 1.3 * told; i++)
+	{
+		if ((i > 0 && usleep(100000) != 0) || !engine_status(engine, &status, NULL, 0))
+			return false;
+		told = (double) (status.kept_memory + status.transfer_memory + status.base_memory);
+		taken = resident_memory_of(engine->pid);
+	}
+	printf("# %s: %u datasets, %.1f MB resident, %.1f MB by the status\n", when, status.datasets,
+		   taken / 1e6, told / 1e6);
+	return taken <= 1.3 * told;
+}
+
+/* seconds that a session of its own takes to get a status */
+static double
+answer_time(const struct engine *engine, bool *right)
+{
+	struct geonn_engine_status status;
+	double		begun = seconds();
+
+	*right = *right && engine_status(engine, &status, NULL, 0);
+	return seconds() - begun;
+}
+
+/*
+ * Datasets of many sizes, each searched by index, so that devices have built of it.
+ */
+static void
+keep_many(const struct engine *engine, const struct points *points, int count, bool *right)
+{
+	for (int i = 0; *right && i < count; i++)
+	{
+		struct points part = *points;
+		struct points observations = *points;
+		struct answer answers[100];
+		struct client client;
+		char		subject[16];
+
+		part.count = i % 64 == 0 ? points->count : (size_t) (1 + i % 13 * 100);
+		observations.count = 100;
+		snprintf(subject, sizeof(subject), "many %d", i);
+		client_connect(&client, engine);
+		client.keep = true;
+		*right = client_open_labelled(&client, request.device, subject, "1") &&
+			send_points(&client, &part) &&
+			client_search(&client, 100, points->latitude, points->longitude, answers) &&
+			answers_right(&part, &observations, answers, 99);
+		client_close(&client);
+	}
+}
+
+static void
+test_number(void)
+{
+	struct points points = uniform_points(20000);
+	struct geonn_configure configure = {.transfer_memory_limit = 1 << 30};
+	struct geonn_engine_status status;
+	struct engine engine;
+	double		slowest = 0.0;
+	bool		right = true;
+
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
+	keep_many(&engine, &points, KEPT_MOST + 500, &right);
+	right = right && engine_status(&engine, &status, NULL, 0) && status.kept <= KEPT_MOST &&
+		status.kept == status.datasets;
+	report("so many datasets are kept and no more", right);
+	if (!request.sanitized && request.device == GEONN_DEVICE_CPU)
+		report("the status tells the memory that they take",
+			   memory_is_told(&engine, "many kept"));
+
+	right = geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &configure, -1) ==
+		GEONN_CHANNEL_OK;
+	for (int i = 0; right && i < 300; i++)
+	{
+		double		took = answer_time(&engine, &right);
+
+		slowest = took > slowest ? took : slowest;
+	}
+	printf("# slowest answer while they leave: %.1f ms\n", slowest * 1000);
+	right = right && slowest < 0.5;
+	for (int i = 0; i < 100 && right && status.datasets > 0; i++)
+		right = engine_status(&engine, &status, NULL, 0) && usleep(50000) == 0;
+	report("others get their answers while all of them leave", right && status.datasets == 0);
+	if (!request.sanitized && request.device == GEONN_DEVICE_CPU)
+		report("and the memory is given back", memory_is_told(&engine, "all gone"));
+	engine_stop(&engine);
+	points_free(&points);
+}
+
+/*
+ * The least recently used one leaves, held or not; one that is used stays.
+ */
+static void
+test_order_of_use(void)
+{
+	struct points points = uniform_points(1);
+	struct engine engine;
+	bool		right = true;
+
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
+	for (int i = 0; i < KEPT_MOST + 10; i++)
+	{
+		right = right && !is_kept(&engine, &points, i, 0, 0, &right);
+		if (i % 1000 == 999)
+			right = right && is_kept(&engine, &points, 0, 0, 0, &right);
+	}
+	right = right && is_kept(&engine, &points, 0, 0, 0, &right) &&
+		is_kept(&engine, &points, KEPT_MOST + 9, 0, 0, &right) &&
+		is_kept(&engine, &points, 11, 0, 0, &right) &&
+		!is_kept(&engine, &points, 1, 0, 0, &right);
+	report("the one that was used least recently makes place", right);
+	engine_stop(&engine);
+	points_free(&points);
+}
+
+static int
+kept_files_of(const struct engine *engine)
+{
+	return descriptors_of(engine->pid, "memfd:text", true);
+}
+
+/*
+ * With few descriptors, which this process has from here on, too.
+ */
+static void
+test_descriptors(void)
+{
+	enum
+	{
+		DESCRIPTORS = 256,
+		SESSIONS = 64
+	};
+	const struct rlimit limit = {DESCRIPTORS, DESCRIPTORS};
+	struct points points = uniform_points(10);
+	struct client clients[SESSIONS];
+	struct geonn_engine_status status;
+	struct engine engine;
+	bool		right = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+	bool		refused = false;
+	int			sessions = 0;
+	int			files = 0;
+
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
+	for (int i = 0; right && i < 300; i++)
+		right = !is_kept(&engine, &points, i, 0, 1 + i % GEONN_FILE_KINDS, &right) && right;
+
+	/* once those that have left are closed */
+	for (int i = 0; i < 100 && (files = kept_files_of(&engine)) > DESCRIPTORS / 4; i++)
+		usleep(50000);
+	printf("# %d of %d descriptors have files of kept datasets\n", files, DESCRIPTORS);
+	right = right && files > DESCRIPTORS / 8 && files <= DESCRIPTORS / 4 &&
+		is_kept(&engine, &points, 299, 0, 1 + 299 % GEONN_FILE_KINDS, &right);
+	report("kept datasets have a part of the descriptors", right);
+
+	/*
+	 * All are let in before any has a batch: a client that cannot be accepted waits, and its
+	 * test would, too.
+	 */
+	for (int i = 0; i < SESSIONS; i++)
+	{
+		client_connect(&clients[i], &engine);
+		right = right && client_open(&clients[i], request.device, 0);
+	}
+	while (right && !refused && sessions < SESSIONS)
+	{
+		struct client *client = &clients[sessions++];
+		uint32_t	slot = 0;
+
+		while (slot < GEONN_RING_SLOTS && client_allocate(client, slot, 256, 256))
+			slot++;
+		refused = slot == 0;	/* with fewer batches than it asked for, a session goes on */
+	}
+	printf("# %d sessions of %d\n", sessions, SESSIONS);
+	report("sessions have the descriptors that they need in place of kept datasets",
+		   right && kept_files_of(&engine) == 0 && sessions > SESSIONS / 4);
+	report("and one that finds none left is told of open files",
+		   refused && clients[sessions - 1].message.header.type == GEONN_ERROR &&
+		   strstr(clients[sessions - 1].message.error.hint, "open files") != NULL);
+	for (int i = 0; i < SESSIONS; i++)
+		client_close(&clients[i]);
+	report("after which all is as before",
+		   right && !is_kept(&engine, &points, 1000, 0, 3, &right) &&
+		   is_kept(&engine, &points, 1000, 0, 3, &right) &&
+		   engine_status(&engine, &status, NULL, 0) && status.kept > 0);
+	engine_stop(&engine);
+	points_free(&points);
+}
+
+int
+main(int argument_count, char **words)
+{
+	struct engine engine;
+
+	tests_begin(argument_count, words);
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
+	test_few(&engine);
+	test_scope(&engine);
+	engine_stop(&engine);
+	test_number();
+	test_order_of_use();
+	test_descriptors();
+	return summed_up();
+}

@@ -1,0 +1,245 @@
+/*
+ * spheroid_margin_test.c
+ *		What a filter by the chord relies on with the spheroid: spheroid.h's
+ *		limits, from the k-th smallest chord and from a distance, leave out
+ *		nothing that is an answer.
+ *
+ * Usage: spheroid_margin_test [seed [pairs]], where pairs is the number of
+ * random pairs of points for each scale of distances.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spheroid_pairs.h"
+#include "verdict.h"
+
+/* what spheroid.h's margin allows PROJ */
+#define PROJ_ERROR_METRES 100e-9
+
+/* s in all the ways that a filter may compute it */
+#define CHORD_VARIANTS 5
+
+static void
+chord_variants(struct point first, struct point second, double *variants)
+{
+	struct geonn_vector u = vector_of(first);
+	struct geonn_vector v = vector_of(second);
+	double		dx = u.x - v.x;
+	double		dy = u.y - v.y;
+	double		dz = u.z - v.z;
+
+	variants[0] = geonn_chord_squared(u, v);
+	variants[1] = dx * dx + dy * dy + dz * dz;
+	variants[2] = dx * dx + (dy * dy + dz * dz);
+	variants[3] = (dx * dx + dz * dz) + dy * dy;
+	variants[4] = fma(dx, dx, dy * dy + dz * dz);
+}
+
+static double
+any_scale(void)
+{
+	return random_between(0.0, 20.1e6);
+}
+
+static double
+city_scale(void)
+{
+	return fabs(random_magnitude(1.0, 1e6));
+}
+
+static double
+tiny_scale(void)
+{
+	return fabs(random_magnitude(1e-9, 1e-3));
+}
+
+/* Where the nearer bound takes over, the last is given up, and all is in reach */
+static double
+seam_scale(void)
+{
+	static const double seams[] = {0.28 * 6378137.0, 1809e3, 18.28e6, 19.24e6, 19.32e6,
+	19.36e6, 19.45e6, 19.76e6, 19.93e6, 20.0e6};
+
+	return seams[random_below(10)] + random_magnitude(1e-9, 1e5);
+}
+
+/* Two references at all but the same distance of an observation */
+static void
+test_margin(const char *name, double (*scale) (void), long count)
+{
+	double		worst = 0.0;
+	long		failures = 0;
+	char		title[160];
+
+	for (long i = 0; i < count; i++)
+	{
+		struct point from = makers[i % MAKERS] ().first;
+		double		metres = scale();
+		struct point to[2];
+		double		distances[2];
+		double		s[2][CHORD_VARIANTS];
+
+		for (int side = 0; side < 2; side++)
+		{
+			struct pair pair;
+
+			to[side] = neighbour(from, metres + 1e-9 * random_below(3));
+			pair.first = from;
+			pair.second = to[side];
+			distances[side] = distance_of_pair(pair);
+			chord_variants(from, to[side], s[side]);
+		}
+		for (int side = 0; side < 2; side++)
+		{
+			if (!(distances[side] <= distances[1 - side]))
+				continue;
+			for (int a = 0; a < CHORD_VARIANTS; a++)
+			{
+				for (int b = 0; b < CHORD_VARIANTS; b++)
+				{
+					double		kth = s[1 - side][b];
+					double		limit = geonn_spheroid_limit(kth);
+
+					failures += !(s[side][a] <= limit);
+					if (isfinite(limit))
+						worst = fmax(worst, (sqrt(s[side][a]) - sqrt(kth)) /
+									 (sqrt(limit) - sqrt(kth)));
+				}
+				failures += !(s[side][a] <= geonn_spheroid_radius_limit(distances[side]));
+			}
+		}
+	}
+	snprintf(title, sizeof(title), "as near implies inside the limit: %s", name);
+	report(title, failures == 0, "most of the margin used", 100.0 * worst, "%");
+}
+
+static void
+test_radius(long count)
+{
+	long		failures = 0;
+
+	for (long i = 0; i < count; i++)
+	{
+		struct pair pair = makers[i % MAKERS] ();
+		double		limit = geonn_spheroid_radius_limit(distance_of_pair(pair));
+		double		s[CHORD_VARIANTS];
+
+		chord_variants(pair.first, pair.second, s);
+		for (int a = 0; a < CHORD_VARIANTS; a++)
+			failures += !(s[a] <= limit);
+	}
+	failures += !isinf(geonn_spheroid_radius_limit(20003932.0));
+	failures += !isinf(geonn_spheroid_radius_limit(INFINITY));
+	failures += !isfinite(geonn_spheroid_radius_limit(19.9e6));
+	report_failures("within a radius implies inside its limit", failures);
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+	double		x = *(const double *) a;
+	double		y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* The definition: the k nearest by geodesic, ties included, among some references */
+static void
+test_sets(long rounds)
+{
+	enum
+	{
+		COUNT = 100
+	};
+	long		failures = 0;
+	long		inside = 0;
+	long		wanted = 0;
+
+	for (long round = 0; round < rounds; round++)
+	{
+		struct pair pair = makers[round % MAKERS] ();
+		double		spread = fabs(random_magnitude(1e-8, 2e7));
+		int			k = 1 + random_below(10);
+		double		s[COUNT];
+		double		s_sorted[COUNT];
+		double		distances[COUNT];
+		double		distances_sorted[COUNT];
+		double		limit;
+
+		for (int i = 0; i < COUNT; i++)
+		{
+			struct pair candidate = {pair.first, pair.second};
+
+			/* round the partner, round the observation, coincident */
+			if (i % 10 != 0)
+				candidate.second = neighbour(round % 2 ? pair.first : pair.second,
+											 spread * (round % 3 ? 1.0 : random_between(0.0, 1.0)));
+			s[i] = geonn_chord_squared(vector_of(candidate.first), vector_of(candidate.second));
+			distances[i] = distance_of_pair(candidate);
+		}
+		memcpy(s_sorted, s, sizeof(s));
+		memcpy(distances_sorted, distances, sizeof(distances));
+		qsort(s_sorted, COUNT, sizeof(double), compare_doubles);
+		qsort(distances_sorted, COUNT, sizeof(double), compare_doubles);
+		limit = geonn_spheroid_limit(s_sorted[k - 1]);
+		for (int i = 0; i < COUNT; i++)
+		{
+			if (distances[i] <= distances_sorted[k - 1])
+			{
+				failures += !(s[i] <= limit);
+				wanted++;
+			}
+			inside += s[i] <= limit;
+		}
+	}
+	report("the k nearest and their ties are inside the limit", failures == 0,
+		   "for each, candidates", (double) inside / (double) wanted, "");
+}
+
+/* A larger chord excludes no more; and where the limit ends */
+static void
+test_limit_shape(long count)
+{
+	long		failures = 0;
+
+	for (long i = 0; i < count; i++)
+	{
+		double		s = i % 2 ? random_between(0.0, 4.0) : fabs(random_magnitude(1e-40, 4.0));
+		double		above = s * (1.0 + fabs(random_magnitude(0x1p-48, 1.0)));
+		double		limit = geonn_spheroid_limit(s);
+
+		failures += !(limit <= geonn_spheroid_limit(above));
+		failures += !(limit > s);
+	}
+	failures += !(geonn_spheroid_limit(0.0) >= 4.0 * PROJ_ERROR_METRES * PROJ_ERROR_METRES /
+				  (6378137.0 * 6378137.0));
+	failures += !(geonn_spheroid_limit(0.0) < 1e-24);
+	failures += !isinf(geonn_spheroid_limit(4.0));
+	failures += !isfinite(geonn_spheroid_limit(3.93));
+	failures += !isinf(geonn_spheroid_limit(3.95));
+	report_failures("the limit grows with the chord", failures);
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64_t	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20240229;
+	long		count = argc > 2 ? strtol(argv[2], NULL, 0) : 30000;
+
+	begin_pairs(seed);
+	printf("seed %llu, %ld pairs for each scale of distances\n",
+		   (unsigned long long) seed, count);
+
+	test_margin("any distance", any_scale, count);
+	test_margin("1 m to 1,000 km", city_scale, count);
+	test_margin("1 nm to 1 mm", tiny_scale, count);
+	test_margin("where one bound takes over from another", seam_scale, count);
+	test_radius(4 * count);
+	test_sets(count / 25);
+	test_limit_shape(4 * count);
+
+	return summed_up();
+}

@@ -1,0 +1,129 @@
+/*
+ * definition.c
+ *		What the answers are by definition.
+ */
+#include "definition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/geodesy.h"
+#include "common/spheroid_distance.h"
+
+static void *
+allocate(size_t count, size_t size)
+{
+	void	   *memory = calloc(count + 1, size);
+
+	if (memory == NULL)
+	{
+		fprintf(stderr, "not enough memory for %zu answers\n", count);
+		exit(EXIT_FAILURE);
+	}
+	return memory;
+}
+
+static int
+compare_neighbours(const void *left, const void *right)
+{
+	const struct neighbour *a = left;
+	const struct neighbour *b = right;
+
+	if (a->distance != b->distance)
+		return a->distance < b->distance ? -1 : 1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+struct definition
+definition_create(const struct points *references, const struct points *observations,
+				  enum geonn_metric metric, size_t depth)
+{
+	struct definition definition = {
+		.observations = observations->count,
+		.candidates = allocate(observations->count, sizeof(struct candidates))
+	};
+	bool		groups = references->group != NULL && observations->group != NULL;
+	bool		identities = references->identity != NULL && observations->identity != NULL;
+	size_t		room = references->count < 4 * depth ? references->count : 4 * depth;
+	struct neighbour *list = allocate(room, sizeof(*list));
+	struct geonn_vector *vectors = allocate(references->count, sizeof(*vectors));
+
+	for (size_t i = 0; i < references->count; i++)
+		vectors[i] = geonn_unit_vector(references->latitude[i], references->longitude[i]);
+
+	for (size_t i = 0; i < observations->count; i++)
+	{
+		struct candidates *candidates = &definition.candidates[i];
+		struct geonn_vector vector = geonn_unit_vector(observations->latitude[i],
+													   observations->longitude[i]);
+		double		limit = INFINITY;
+		size_t		count = 0;
+
+		for (size_t j = 0; j < references->count; j++)
+		{
+			double		distance;
+
+			if ((groups && references->group[j] != observations->group[i]) ||
+				(identities && references->identity[j] == observations->identity[i]))
+				continue;
+			if (metric == GEONN_METRIC_SPHERE)
+				distance = geonn_distance_of(vector, vectors[j]);
+			else
+				distance = geonn_spheroid_distance(observations->latitude[i], observations->longitude[i],
+												   references->latitude[j], references->longitude[j]);
+			candidates->all++;
+
+			/* at the limit, it stands behind those that are kept */
+			if (distance >= limit)
+				continue;
+			if (count == room)
+			{
+				qsort(list, count, sizeof(*list), compare_neighbours);
+				count = depth;
+				limit = list[depth - 1].distance;
+				if (distance >= limit)
+					continue;
+			}
+			list[count++] = (struct neighbour) {distance, (uint32_t) j};
+		}
+		qsort(list, count, sizeof(*list), compare_neighbours);
+		candidates->kept = count < depth ? count : depth;
+		candidates->list = allocate(candidates->kept, sizeof(*list));
+		memcpy(candidates->list, list, candidates->kept * sizeof(*list));
+	}
+	free(list);
+	free(vectors);
+	return definition;
+}
+
+size_t
+definition_answer(const struct definition *definition, size_t observation,
+				  const struct client_question *question)
+{
+	const struct candidates *candidates = &definition->candidates[observation];
+	const struct neighbour *list = candidates->list;
+	uint32_t	k = question->neighbours;
+	size_t		count = 0;
+
+	while (count < candidates->kept && list[count].distance <= question->max_distance &&
+		   (k == 0 || count < k ||
+			(question->ties && list[count].distance == list[k - 1].distance)))
+		count++;
+	if (count == candidates->kept && candidates->kept < candidates->all &&
+		(k == 0 || count < k || question->ties))
+	{
+		fprintf(stderr, "a definition of %zu neighbours is not deep enough\n", candidates->kept);
+		exit(EXIT_FAILURE);
+	}
+	return count;
+}
+
+void
+definition_free(struct definition *definition)
+{
+	for (size_t i = 0; i < definition->observations; i++)
+		free(definition->candidates[i].list);
+	free(definition->candidates);
+	*definition = (struct definition) {0};
+}

@@ -1,0 +1,231 @@
+/*
+ * engine_client.h
+ *		A client of the engine for tests and benchmarks: starts an engine, and
+ *		speaks protocol.h to it, waiting where the module would wait on a latch.
+ *
+ * What can't happen in a sound test (no memory, no process) ends the program
+ * with a message.  Every other function that returns bool says whether it
+ * worked; where it did not, the client's last message tells what came instead,
+ * and the session is over.
+ */
+#ifndef ENGINE_CLIENT_H
+#define ENGINE_CLIENT_H
+
+#include <sys/types.h>
+
+#include "common/batch_layout.h"
+#include "common/channel.h"
+
+/* an engine that this program started, as its supervisor */
+struct engine
+{
+	pid_t		pid;
+	int			supervisor;		/* our end of its supervisor's channel */
+	char		socket_path[100];
+};
+
+/* points to send; the caller's columns */
+struct client_points
+{
+	size_t		count;
+	const double *latitude;		/* [count] degrees */
+	const double *longitude;	/* [count] degrees */
+	const int64_t *tag;			/* [count], of references only */
+	const int32_t *group;		/* [count], where the dataset has groups */
+	const int32_t *identity;	/* [count], where it has identities */
+};
+
+/* what is asked of every observation; protocol.h has the limits */
+struct client_question
+{
+	uint32_t	neighbours;		/* k, or 0: all within max_distance */
+	bool		ties;			/* and all that tie with the k-th */
+	enum geonn_algorithm algorithm;
+	double		max_distance;	/* metres, inclusive; may be INFINITY */
+};
+
+/*
+ * Pairs as they come: those of so many observations from first on, in the
+ * batch's own memory.  Parts of different batches come in any order, those of
+ * one batch in order.  What an observation has may be spread over several
+ * parts, each of that observation alone.
+ */
+struct client_part
+{
+	size_t		first;			/* in the caller's columns */
+	uint32_t	observations;
+	const uint32_t *count;		/* [observations], or NULL: each has one pair */
+	uint32_t	pairs;
+	const int64_t *tag;			/* [pairs] */
+	const double *distance;		/* [pairs] metres */
+};
+
+typedef void (*client_take_part) (void *argument, const struct client_part *part);
+
+/*
+ * All pairs of a search: those of observation i are at first[i] ...
+ * first[i + 1] - 1.  The three arrays are client_free_answers()'s to free.
+ */
+struct client_answers
+{
+	size_t		count;			/* observations */
+	size_t	   *first;			/* [count + 1] */
+	int64_t    *tag;			/* [first[count]] */
+	double	   *distance;		/* [first[count]] metres */
+};
+
+/* one answer of a search for the nearest: tag and distance, or count 0 */
+struct answer
+{
+	uint32_t	count;
+	int64_t		tag;
+	double		distance;
+};
+
+struct client_slot
+{
+	void	   *start;			/* NULL until allocated */
+	size_t		bytes;
+	struct geonn_batch_columns columns;
+	bool		sent;			/* references or observations under way */
+	uint32_t	rows;			/* observations sent */
+	size_t		offset;			/* of the first of them in the caller's columns */
+	uint32_t	next;			/* observation that the next results begin with */
+};
+
+struct client
+{
+	int			socket;
+	uint64_t	dataset;		/* as opened, sealed or attached to; 0: none yet */
+	bool		recognised;		/* its references were in the engine when it was sealed */
+	uint32_t	columns;		/* GEONN_COLUMN_..., of its dataset */
+	uint64_t	references;		/* of a sealed dataset */
+	bool		sealed;			/* it had them when it was opened */
+	uint8_t		note[GEONN_NOTE_BYTES]; /* of a kept one */
+	const struct geonn_call *call;	/* that it works for, said after its hello, or NULL */
+	uint64_t	scope;			/* that the dataset is opened with */
+	bool		keep;			/* the dataset that is sent next, with this note */
+	int			files[GEONN_FILE_KINDS];	/* that were left with it, or -1 */
+	struct client_slot slots[GEONN_RING_SLOTS];
+	union geonn_message message;	/* the last one received */
+	int			descriptor;		/* that came with it, or -1 */
+};
+
+/*
+ * Start a program as the engine, with these settings; NULL: all are 0.  Of batches' memory
+ * 0 stands for 1 GB.
+ */
+extern void engine_start(struct engine *engine, const char *program,
+						 const struct geonn_configure *settings);
+
+/* The same with vector instructions that the CPU device uses (cpu/path.h); NULL: the best. */
+extern void engine_start_on(struct engine *engine, const char *program, const char *cpu_path,
+							const struct geonn_configure *settings);
+
+/*
+ * The same, and whether it started; if not, it has ended or is about to, and
+ * engine_stop has its exit status all the same.
+ */
+extern bool engine_try_start(struct engine *engine, const char *program, const char *cpu_path,
+							 const struct geonn_configure *settings);
+
+/* Start the program and tell it nothing: it waits for its first message. */
+extern void engine_launch(struct engine *engine, const char *program, const char *cpu_path);
+
+/* Wait for a message to the supervisor and return its type; 0 where none comes. */
+extern int	engine_answer(struct engine *engine, union geonn_message *message);
+
+/* Close the supervisor's channel and wait for the engine's exit status. */
+extern int	engine_stop(struct engine *engine);
+
+/* Connect; the client has said nothing yet. */
+extern void client_connect(struct client *client, const struct engine *engine);
+
+/* The same, and whether somebody listens; if not, there is nothing to close. */
+extern bool client_try_connect(struct client *client, const struct engine *engine);
+extern void client_close(struct client *client);
+
+extern void client_send(struct client *client, int type, void *message);
+
+/*
+ * Wait for a message and return its type; 0 at the end of the connection, -1
+ * where nothing came for the time.
+ */
+extern int	client_receive(struct client *client, int timeout_ms);
+
+/* client_receive, and whether the type is this one */
+extern bool client_expect(struct client *client, int type);
+
+/* hello, and the call if there is one */
+extern bool client_hello(struct client *client);
+
+/* hello, and open a new dataset of this metric with these columns */
+extern bool client_create(struct client *client, enum geonn_device_choice device,
+						  enum geonn_metric metric, uint32_t columns);
+
+/* the same on the sphere without columns, with a label */
+extern bool client_open_labelled(struct client *client, enum geonn_device_choice device,
+								 const char *subject, const char *version);
+
+/* hello, and attach to a sealed dataset: its id was in opened */
+extern bool client_attach(struct client *client, enum geonn_device_choice device,
+						  uint64_t dataset);
+
+/* a dataset on the sphere without columns, or (dataset not 0) attach */
+extern bool client_open(struct client *client, enum geonn_device_choice device,
+						uint64_t dataset);
+
+/* Leave a file with the dataset, or what is none. */
+extern void client_leave(struct client *client, uint32_t kind, int descriptor);
+
+/* A memfd with this text, with these seals; the caller's to close. */
+extern int	text_file(const char *text, int seals);
+
+/* Descriptors of a process whose files have this in their names, or have it not. */
+extern int	descriptors_of(pid_t process, const char *name, bool named);
+
+/* Allocate a slot's batch and map it. */
+extern bool client_allocate(struct client *client, uint32_t slot, uint32_t rows,
+							uint32_t room);
+
+/* Send all references, batch by batch, and seal. */
+extern bool client_send_dataset(struct client *client,
+								const struct client_points *references,
+								bool order_by_tag);
+
+/* the same without groups and identities */
+extern bool client_send_references(struct client *client, size_t count,
+								   const double *latitude, const double *longitude,
+								   const int64_t *tag, bool order_by_tag);
+
+/*
+ * Ask the question of all observations through all slots that have been
+ * allocated, and hand out the pairs as they come.
+ */
+extern bool client_ask(struct client *client, const struct client_question *question,
+					   const struct client_points *observations,
+					   client_take_part take, void *argument);
+
+/*
+ * The same, with all pairs in the order of the observations.  Where it fails
+ * there is nothing to free.
+ */
+extern bool client_collect(struct client *client, const struct client_question *question,
+						   const struct client_points *observations,
+						   struct client_answers *answers);
+extern void client_free_answers(struct client_answers *answers);
+
+/* The nearest reference of each observation, put in order into the array. */
+extern bool client_search(struct client *client, size_t count,
+						  const double *latitude, const double *longitude,
+						  struct answer *answers);
+
+/* Ask an engine for its status, over a connection of its own. */
+extern bool engine_status(const struct engine *engine,
+						  struct geonn_engine_status *status,
+						  struct geonn_device_status *devices, int devices_max);
+
+/* milliseconds on a clock that only goes forward */
+extern double now_ms(void);
+
+#endif							/* ENGINE_CLIENT_H */

@@ -1,0 +1,426 @@
+/*
+ * points.c
+ *		Points for tests of the search.
+ */
+#include "points.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+
+/* metres of a degree of latitude, nearly */
+#define METRES_OF_DEGREE 111195.0
+
+const char *const places_names[PLACES_KINDS] = {
+	"uniform", "cities", "one city", "a city and a hermit", "coincident", "heaps",
+	"polar", "antimeridian", "one cell", "adjacent float64", "equator", "meridian",
+	"a track", "a grid", "a few places within a cell"
+};
+
+void
+points_seed(uint64_t seed)
+{
+	random_state = seed;
+}
+
+static void *
+allocate(size_t count, size_t size)
+{
+	/* at least something, so that NULL means one thing */
+	void	   *memory = calloc(count + 1, size);
+
+	if (memory == NULL)
+	{
+		fprintf(stderr, "not enough memory for %zu points\n", count);
+		exit(EXIT_FAILURE);
+	}
+	return memory;
+}
+
+static struct points
+empty_points(size_t count)
+{
+	struct points points = {
+		.count = count,
+		.latitude = allocate(count, sizeof(double)),
+		.longitude = allocate(count, sizeof(double)),
+		.tag = allocate(count, sizeof(int64_t))
+	};
+
+	/* an odd factor: no tag occurs twice */
+	for (size_t i = 0; i < count; i++)
+		points.tag[i] = (int64_t) (i * UINT64_C(0x9e3779b97f4a7c15));
+	return points;
+}
+
+void
+points_free(struct points *points)
+{
+	free(points->latitude);
+	free(points->longitude);
+	free(points->tag);
+	free(points->group);
+	free(points->identity);
+	*points = (struct points) {0};
+}
+
+/*
+ * Set a place from any two numbers: reflected at the poles, longitude into
+ * [-180, 180].
+ */
+static void
+set_place(struct points *points, size_t i, double latitude, double longitude)
+{
+	if (latitude > 90)
+		latitude = 180 - latitude;
+	if (latitude < -90)
+		latitude = -180 - latitude;
+	longitude = remainder(longitude, 360);
+	points->latitude[i] = fmax(-90, fmin(90, latitude));
+	points->longitude[i] = longitude;
+}
+
+static double
+uniform_latitude(void)
+{
+	return asin(random_between(-1, 1)) * (180 / M_PI);
+}
+
+static void
+make_uniform(struct points *points)
+{
+	for (size_t i = 0; i < points->count; i++)
+		set_place(points, i, uniform_latitude(), random_between(-180, 180));
+}
+
+/*
+ * Cities of up to 30 km, a few of which have most points, and the middles
+ * most of these.
+ */
+static void
+make_cities(struct points *points, size_t cities)
+{
+	double	   *latitude = allocate(cities, sizeof(double));
+	double	   *longitude = allocate(cities, sizeof(double));
+
+	for (size_t i = 0; i < cities; i++)
+	{
+		latitude[i] = random_between(-60, 75);
+		longitude[i] = random_between(-180, 180);
+	}
+	for (size_t i = 0; i < points->count; i++)
+	{
+		size_t		city = (size_t) (pow(random_between(0, 1), 3) * (double) cities);
+		double		radius = 30000 / METRES_OF_DEGREE * pow(random_between(0, 1), 4);
+		double		direction = random_between(0, 2 * M_PI);
+
+		set_place(points, i, latitude[city] + radius * sin(direction),
+				  longitude[city] + radius * cos(direction) / cos(latitude[city] * (M_PI / 180)));
+	}
+	free(latitude);
+	free(longitude);
+}
+
+/* at so many different points */
+static void
+make_heaps(struct points *points, size_t heaps)
+{
+	struct points some = points_create(heaps, PLACES_UNIFORM);
+
+	for (size_t i = 0; i < points->count; i++)
+	{
+		size_t		heap = (size_t) (pow(random_between(0, 1), 2) * (double) heaps);
+
+		points->latitude[i] = some.latitude[heap];
+		points->longitude[i] = some.longitude[heap];
+	}
+	points_free(&some);
+}
+
+static void
+make_polar(struct points *points)
+{
+	for (size_t i = 0; i < points->count; i++)
+	{
+		double		away = random_below(4) == 0 ? 0 : fabs(random_magnitude(1e-12, 2));
+
+		set_place(points, i, random_below(2) ? 90 - away : away - 90, random_between(-180, 180));
+	}
+}
+
+static void
+make_antimeridian(struct points *points)
+{
+	for (size_t i = 0; i < points->count; i++)
+	{
+		double		away = random_below(4) == 0 ? 0 : random_magnitude(1e-12, 1);
+
+		set_place(points, i, random_between(-1, 1), 0);
+		/* -180 ... -179, and 179 ... 181, which is the same again */
+		points->longitude[i] = random_below(2) ? 180 + away : fabs(away) - 180;
+	}
+}
+
+/* a square of this many degrees */
+static void
+make_one_cell(struct points *points, double degrees)
+{
+	double		latitude = random_between(-80, 80);
+	double		longitude = random_between(-180, 180);
+
+	for (size_t i = 0; i < points->count; i++)
+		set_place(points, i, latitude + random_between(0, degrees),
+				  longitude + random_between(0, degrees));
+}
+
+/*
+ * Around 45 degrees, where latitudes are closer to each other than the unit
+ * vectors made of them can tell.
+ */
+static void
+make_adjacent(struct points *points)
+{
+	for (size_t i = 0; i < points->count; i++)
+	{
+		points->latitude[i] = 45 + (random_below(64) - 32) * 0x1p-48;
+		points->longitude[i] = 45 + random_below(16) * 0x1p-47;
+	}
+}
+
+static void
+make_track(struct points *points)
+{
+	double		latitude = random_between(-50, 50);
+	double		longitude = random_between(-180, 180);
+	double		direction = 0;
+
+	for (size_t i = 0; i < points->count; i++)
+	{
+		if (random_below(10) != 0)
+		{
+			direction += random_between(-0.3, 0.3);
+			latitude += 20 / METRES_OF_DEGREE * sin(direction);
+			longitude += 20 / METRES_OF_DEGREE * cos(direction);
+		}
+		set_place(points, i, latitude, longitude);
+	}
+}
+
+/* poles and both ends of the longitudes included */
+static void
+make_grid(struct points *points)
+{
+	for (size_t i = 0; i < points->count; i++)
+	{
+		points->latitude[i] = 7.5 * (double) (random_below(25) - 12);
+		points->longitude[i] = 15 * (double) (random_below(37) - 12);
+	}
+}
+
+/*
+ * Nine places, centimetres from each other, in no order: too close for the
+ * index's curve to tell apart.
+ */
+static void
+make_few_in_cell(struct points *points)
+{
+	double		latitude = random_between(-80, 80);
+	double		longitude = random_between(-180, 180);
+
+	for (size_t i = 0; i < points->count; i++)
+		set_place(points, i, latitude + 1e-7 * random_below(3), longitude + 1e-7 * random_below(3));
+}
+
+struct points
+points_create(size_t count, enum places places)
+{
+	struct points points = empty_points(count);
+
+	switch (places)
+	{
+		case PLACES_UNIFORM:
+			make_uniform(&points);
+			break;
+		case PLACES_CITIES:
+			make_cities(&points, 30);
+			break;
+		case PLACES_ONE_CITY:
+			make_cities(&points, 1);
+			break;
+		case PLACES_CITY_AND_HERMIT:
+			make_cities(&points, 1);
+			if (count > 0)
+				set_place(&points, (size_t) random_below((int) count),
+						  uniform_latitude(), random_between(-180, 180));
+			break;
+		case PLACES_COINCIDENT:
+			make_heaps(&points, 1);
+			break;
+		case PLACES_HEAPS:
+			make_heaps(&points, 30);
+			break;
+		case PLACES_POLAR:
+			make_polar(&points);
+			break;
+		case PLACES_ANTIMERIDIAN:
+			make_antimeridian(&points);
+			break;
+		case PLACES_ONE_CELL:
+			make_one_cell(&points, 2 / METRES_OF_DEGREE);
+			break;
+		case PLACES_ADJACENT:
+			make_adjacent(&points);
+			break;
+		case PLACES_EQUATOR:
+			for (size_t i = 0; i < count; i++)
+				set_place(&points, i, 0, 360 * (double) i / (double) count);
+			break;
+		case PLACES_MERIDIAN:
+			for (size_t i = 0; i < count; i++)
+				set_place(&points, i, random_between(-90, 90), random_below(2) ? 10 : -170);
+			break;
+		case PLACES_TRACK:
+			make_track(&points);
+			break;
+		case PLACES_GRID:
+			make_grid(&points);
+			break;
+		case PLACES_FEW_IN_CELL:
+			make_few_in_cell(&points);
+			break;
+		case PLACES_KINDS:
+			break;
+	}
+	return points;
+}
+
+struct points
+points_about(const struct points *references, size_t count, bool far)
+{
+	struct points points = empty_points(count);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		int			kind = far ? 3 : random_below(4);
+		size_t		from = 0;
+
+		if (references->count == 0)
+			kind = 2;
+		else
+			from = (size_t) random_below((int) references->count);
+		switch (kind)
+		{
+			case 0:
+				points.latitude[i] = references->latitude[from];
+				points.longitude[i] = references->longitude[from];
+				break;
+			case 1:
+				set_place(&points, i,
+						  references->latitude[from] + random_magnitude(1e-13, 10),
+						  references->longitude[from] + random_magnitude(1e-13, 10));
+				break;
+			case 2:
+				set_place(&points, i, uniform_latitude(), random_between(-180, 180));
+				break;
+			default:
+				set_place(&points, i,
+						  -references->latitude[from] + random_magnitude(1e-13, 1),
+						  references->longitude[from] + 180 + random_magnitude(1e-13, 1));
+				break;
+		}
+	}
+	return points;
+}
+
+struct points
+points_repeated(const struct points *points, size_t times)
+{
+	struct points repeated = empty_points(points->count * times);
+
+	for (size_t i = 0; i < repeated.count; i++)
+	{
+		repeated.latitude[i] = points->latitude[i % points->count];
+		repeated.longitude[i] = points->longitude[i % points->count];
+	}
+	return repeated;
+}
+
+static int32_t *
+draw_kinds(size_t count, uint32_t kinds)
+{
+	int32_t    *values = allocate(count, sizeof(int32_t));
+
+	for (size_t i = 0; i < count; i++)
+	{
+		uint32_t	kind = (uint32_t) (pow(random_between(0, 1), 2) * kinds);
+
+		/* kinds spread over all of int32, both ends among them */
+		values[i] = kind == 0 ? INT32_MIN : kind == 1 ? INT32_MAX :
+			(int32_t) (kind * 2654435761u);
+	}
+	return values;
+}
+
+void
+points_draw_groups(struct points *points, uint32_t kinds)
+{
+	free(points->group);
+	points->group = draw_kinds(points->count, kinds);
+}
+
+void
+points_draw_identities(struct points *points, uint32_t kinds)
+{
+	free(points->identity);
+	points->identity = draw_kinds(points->count, kinds);
+}
+
+/* what compare_by_tag() compares */
+static const struct points *sorted_points;
+
+static int
+compare_by_tag(const void *left, const void *right)
+{
+	size_t		a = *(const size_t *) left;
+	size_t		b = *(const size_t *) right;
+	const struct points *points = sorted_points;
+
+	if (points->tag[a] != points->tag[b])
+		return points->tag[a] < points->tag[b] ? -1 : 1;
+	if (points->latitude[a] != points->latitude[b])
+		return points->latitude[a] < points->latitude[b] ? -1 : 1;
+	if (points->longitude[a] != points->longitude[b])
+		return points->longitude[a] < points->longitude[b] ? -1 : 1;
+	return 0;
+}
+
+struct points
+points_sorted_by_tag(const struct points *points)
+{
+	struct points sorted = empty_points(points->count);
+	size_t	   *place = allocate(points->count, sizeof(size_t));
+
+	if (points->group != NULL)
+		sorted.group = allocate(points->count, sizeof(int32_t));
+	if (points->identity != NULL)
+		sorted.identity = allocate(points->count, sizeof(int32_t));
+	for (size_t i = 0; i < points->count; i++)
+		place[i] = i;
+	sorted_points = points;
+	qsort(place, points->count, sizeof(size_t), compare_by_tag);
+	for (size_t i = 0; i < points->count; i++)
+	{
+		sorted.latitude[i] = points->latitude[place[i]];
+		sorted.longitude[i] = points->longitude[place[i]];
+		sorted.tag[i] = points->tag[place[i]];
+		if (points->group != NULL)
+			sorted.group[i] = points->group[place[i]];
+		if (points->identity != NULL)
+			sorted.identity[i] = points->identity[place[i]];
+	}
+	free(place);
+	return sorted;
+}

@@ -1,0 +1,89 @@
+/*
+ * points.h
+ *		Points for tests of the search, the same from the same seed: places as
+ *		tables have them, and places that are hard for an index.
+ */
+#ifndef GEONN_TEST_POINTS_H
+#define GEONN_TEST_POINTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine_client.h"
+
+/* columns that points_free() frees; group and identity may be NULL */
+struct points
+{
+	size_t		count;
+	double	   *latitude;		/* [count] degrees */
+	double	   *longitude;		/* [count] degrees */
+	int64_t    *tag;			/* [count] different ones, in no order */
+	int32_t    *group;			/* [count] */
+	int32_t    *identity;		/* [count] */
+};
+
+enum places
+{
+	PLACES_UNIFORM,				/* everywhere alike */
+	PLACES_CITIES,				/* large and small clusters, dense inside */
+	PLACES_ONE_CITY,			/* all in one of these */
+	PLACES_CITY_AND_HERMIT,		/* all but one, which is far away */
+	PLACES_COINCIDENT,			/* all at one point */
+	PLACES_HEAPS,				/* at few points, many at each */
+	PLACES_POLAR,				/* at and near both poles */
+	PLACES_ANTIMERIDIAN,		/* at and near it, under all its names */
+	PLACES_ONE_CELL,			/* within two metres */
+	PLACES_ADJACENT,			/* latitudes and longitudes that are next to
+								 * each other as float64 */
+	PLACES_EQUATOR,				/* on it, evenly */
+	PLACES_MERIDIAN,			/* on one, all around the Earth */
+	PLACES_TRACK,				/* the way of something that moves and rests */
+	PLACES_GRID,				/* a grid: most distances occur many times */
+	PLACES_FEW_IN_CELL,			/* at nine points within centimetres */
+	PLACES_KINDS
+};
+
+extern const char *const places_names[PLACES_KINDS];
+
+/* Begin the sequence of random numbers from which all below draw. */
+extern void points_seed(uint64_t seed);
+
+/* So many points of a kind. */
+extern struct points points_create(size_t count, enum places places);
+
+/*
+ * Observations for these references: at them, near them at all scales,
+ * anywhere, and at their antipodes; or, if far, only there.
+ */
+extern struct points points_about(const struct points *references, size_t count, bool far);
+
+/*
+ * Give points a group or an identity each, one of so many: the outermost
+ * int32 and numbers between, some far more frequent than others.
+ */
+extern void points_draw_groups(struct points *points, uint32_t kinds);
+extern void points_draw_identities(struct points *points, uint32_t kinds);
+
+/* The same points in the order (tag, latitude, longitude). */
+extern struct points points_sorted_by_tag(const struct points *points);
+
+/* All of these points so many times over, without tags. */
+extern struct points points_repeated(const struct points *points, size_t times);
+
+extern void points_free(struct points *points);
+
+/* as what the client sends */
+static inline struct client_points
+points_to_send(const struct points *points)
+{
+	return (struct client_points) {
+		.count = points->count,
+		.latitude = points->latitude,
+		.longitude = points->longitude,
+		.tag = points->tag,
+		.group = points->group,
+		.identity = points->identity
+	};
+}
+
+#endif							/* GEONN_TEST_POINTS_H */

@@ -1,0 +1,89 @@
+
+# test/bench/caches measures everything on a server of its own, and some of it on one
+# that runs, and tidies up after itself.
+
+use strict;
+use warnings;
+
+use FindBin;
+use Geonn;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $bench = "$^X $FindBin::Bin/../bench/caches";
+my $problem = '--rows 5000 --repetitions 1 --seconds 1 --seed 3';
+
+# a line of the table: what was measured, and the figure
+sub lines_of
+{
+	my ($said) = @_;
+	return map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
+}
+
+my @expected = (
+	[ 'first fill, 5,000 × 65,536', qr/^[\d.]+×$/ ],
+	[ 'first fill, 5,000 × 65,536', qr/^[\d.]+×$/ ],
+	[ 'first refresh, 1 % of references moved, 5,000 × 65,536', qr/^[\d.]+×$/ ],
+	[ 'nothing changed, known by pages, 5,000 × 65,536', qr/^[\d.]+ ms$/ ],
+	[ 'nothing changed, compared, 5,000 × 65,536', qr/^[\d.]+ ms$/ ],
+	[ '1 % of references moved, 5,000 × 65,536', qr/^[\d.]+×$/ ],
+	[ '1 % of references moved, 5,000 × 65,536', qr/^[\d.]+×$/ ],
+	[ '1 % of references moved, 5,000 × 65,536', qr/^[\d.]+×$/ ],
+	[ "a reader's 99th percentile, 5,000 × 65,536", qr/^[\d.]+×$/ ]);
+
+my $scratch = PostgreSQL::Test::Utils::tempdir_short();
+my $said = do
+{
+	local $ENV{TMPDIR} = $scratch;
+	`$bench $problem 2>&1`;
+};
+
+is($?, 0, 'everything could be measured') or diag($said);
+
+my @lines = lines_of($said);
+is(scalar(@lines), scalar(@expected), 'the table has a line for each measurement');
+foreach my $i (0 .. $#expected)
+{
+	my ($work, $figure) = @{ $expected[$i] };
+
+	is($lines[$i][0], $work, 'a line');
+	like($lines[$i][1], $figure, 'and its figure');
+}
+unlike($said, qr/failed| line \d/, 'nothing failed, and Perl has nothing to say');
+is_deeply([ glob("$scratch/*") ], [], 'nothing is left of the server');
+
+my $node = new_server('bench', preload => 1);
+{
+	local @ENV{qw(PGHOST PGPORT PGDATABASE)} = ($node->host, $node->port, 'postgres');
+
+	$node->safe_psql('postgres', q{SELECT geonn_cache_create('few', 'few_obs', 'few_ref')});
+	$said = `$bench --server $problem unchanged 2>&1`;
+	is($?, 0, 'a running server can be measured') or diag($said);
+	is(scalar(lines_of($said)), 2, 'in what is asked for alone');
+	unlike($said, qr/ line \d/, 'and Perl has nothing to say');
+	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname = 'geonn_bench'}),
+		0, 'its schema is gone');
+	is($node->safe_psql('postgres', 'SELECT name, status FROM geonn_caches'),
+		'few|succeeded', 'and its caches, and the others are still there');
+
+	# a run leaves a row that is not what a search returns, and what it saw as if it had not
+	$node->safe_psql(
+		'postgres', q{
+		CREATE TABLE seen AS SELECT * FROM geonn_cache_last_run WITH NO DATA;
+		CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			INSERT INTO public.seen SELECT * FROM public.geonn_cache_last_run;
+			UPDATE geonn_bench.kept SET distance = distance OPERATOR(pg_catalog.+) 1 WHERE obs_id = 7;
+			INSERT INTO public.geonn_cache_last_run SELECT * FROM public.seen ON CONFLICT DO NOTHING;
+			DELETE FROM public.seen;
+			RETURN NULL;
+		END $$;
+		CREATE TRIGGER spoil AFTER UPDATE ON geonn_cache_run FOR EACH STATEMENT EXECUTE FUNCTION spoil();
+	});
+	$said = `$bench --server $problem unchanged 2>&1`;
+	is($? >> 8, 1, 'the exit status tells what could not be measured');
+	like($said, qr/\| unchanged \| failed: WRONG: .* rows/, 'and the table that rows are wrong');
+	is($node->safe_psql('postgres', 'SELECT name FROM geonn_caches'), 'few', 'all is gone, too');
+}
+
+done_testing();

@@ -1,0 +1,260 @@
+# test.mk: the programs that the tests run, the fuzzers, the benchmarks, and what reads
+# the sources; the Makefile includes it.
+#
+#   test/lib         what several of them use: a client of the engine, verdicts, random
+#                    numbers, oracles
+#   test/engine      tests of the engine and of src/common, and the engine whose calls fail
+#   test/helpers     programs and modules that TAP tests put in the place of something
+#   test/tap         TAP tests: servers in trouble, and all else that takes a server
+#   test/isolation   what several sessions do at a time, by pg_isolation_regress
+#   test/fuzz        random questions in SQL; in protocol, fuzzers of both its sides
+#   test/load        many sessions at once
+#   test/bench       benchmarks: of the engine, in SQL, of caches, of other programs
+#   test/demo        the demos and their data
+#   test/tools       rules of the sources; what prepares, installs and packages
+#
+# test/check and test/check-gpu run the tests; sql and expected are pg_regress's.
+
+UNIT_TESTS := $(patsubst test/engine/%.c,build/test/%,$(sort $(wildcard test/engine/*_test.c)))
+OTHER_RELEASES = $(foreach release,older newer,build/test/geonn-$(release).so build/test/geonn-engine-$(release))
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/other_heap.so build/test/geonn-engine-faults
+TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
+
+# __float128: clang has no header for it, and on arm64 long double is as wide
+FLOAT128_TESTS = build/test/geodesy_test build/test/spheroid_test
+$(FLOAT128_TESTS): override CC = gcc
+ifeq ($(shell uname -m),x86_64)
+$(FLOAT128_TESTS): TEST_LIBS = -lquadmath
+else
+$(FLOAT128_TESTS): TEST_CFLAGS += -D_GNU_SOURCE -Itest/lib/arm64
+endif
+
+build/test/host_test: TEST_SOURCES = src/engine/base/host.c test/lib/verdict.c
+build/test/host_test: src/engine/base/host.c src/engine/base/host.h test/lib/verdict.c test/lib/verdict.h
+
+build/test/siphash_test: TEST_SOURCES = test/lib/verdict.c
+build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
+
+# finds its NVML where it lies itself
+build/test/gauges_test: TEST_SOURCES = src/engine/server/gauges.c test/lib/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
+build/test/gauges_test: src/engine/server/gauges.c src/engine/server/gauges.h test/lib/verdict.c test/lib/verdict.h build/test/libnvidia-ml.so.1
+build/test/libnvidia-ml.so.1: test/helpers/fake_nvml.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $<
+
+DISTANCE_HEADERS = $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
+build/test/geodesy_test build/test/geodesy_margin_test: $(DISTANCE_HEADERS)
+build/test/spheroid_test: TEST_SOURCES = test/lib/spheroid_oracle.c src/common/spheroid_distance.c -lproj
+build/test/spheroid_test: test/lib/spheroid_oracle.c src/common/spheroid_distance.c $(DISTANCE_HEADERS)
+build/test/spheroid_margin_test: TEST_SOURCES = src/common/spheroid_distance.c -lproj
+build/test/spheroid_margin_test: src/common/spheroid_distance.c $(DISTANCE_HEADERS)
+
+# the engine's tests and benchmarks are clients of it
+CLIENT_SOURCES = test/lib/engine_client.c test/lib/verdict.c src/common/channel.c
+NEAREST_SOURCES = test/engine/nearest.c $(CLIENT_SOURCES)
+build/test/stranger_test: TEST_SOURCES = $(CLIENT_SOURCES)
+build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/lib/*.h src/common/*.h)
+NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test build/test/keeping_test build/test/watch_test build/test/shares_test build/test/faults_test
+$(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
+$(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
+SEARCH_SOURCES = test/engine/compare.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
+SEARCH_TESTS = build/test/search_test build/test/sharing_test
+$(SEARCH_TESTS): TEST_SOURCES = $(SEARCH_SOURCES) -lproj
+$(SEARCH_TESTS): $(SEARCH_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
+
+build/test/%_test: test/engine/%_test.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< $(TEST_SOURCES) $(TEST_LIBS) -lm
+
+build/test/nearest_oracle: test/helpers/nearest_oracle.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< -lm
+
+# in the engine's place, to see that the module checks what it is told
+build/test/lying_engine: test/helpers/lying_engine.c src/common/channel.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^)
+
+# a table access method, to see that the module knows it from the heap
+build/test/other_heap.so: test/helpers/other_heap.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(CFLAGS_SL) $(CPPFLAGS) -shared $(DEPENDENCIES) -o $@ $<
+
+# Other releases, for upgrades that stop half-way: of one the version alone is another,
+# of one the protocol, too.  Of their sources only these say which they are of.
+OTHER_older = -DGEONN_VERSION='"0.0-older"'
+OTHER_newer = -DGEONN_VERSION='"0.9-newer"' -DGEONN_PROTOCOL_VERSION=99
+VERSION_SOURCES := $(shell grep -lE 'GEONN_(PROTOCOL_)?VERSION\>' $(MODULE_SOURCES) $(ENGINE_SOURCES))
+define OTHER_RELEASE_RULE
+build/test/$(1)/module/%.o: src/%.c build/flags
+	@mkdir -p $$(@D)
+	$$(COMPILE.c) $$(OTHER_$(1)) $$(DEPENDENCIES) -o $$@ $$<
+build/test/$(1)/engine/%.o: src/%.c build/flags
+	@mkdir -p $$(@D)
+	$$(CC) $$(ENGINE_CFLAGS) $$(OTHER_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
+build/test/geonn-$(1).so: $$(foreach object,$$(OBJS),$$(if $$(filter $$(object:build/module/%.o=src/%.c),$$(VERSION_SOURCES)),$$(object:build/%=build/test/$(1)/%),$$(object)))
+	$$(CC) $$(CFLAGS) -shared -o $$@ $$^ $$(LDFLAGS) $$(LDFLAGS_SL) $$(SHLIB_LINK)
+build/test/geonn-engine-$(1): $$(foreach object,$$(ENGINE_OBJECTS),$$(if $$(filter $$(object:build/engine/%.o=src/%.c),$$(VERSION_SOURCES)),$$(object:build/%=build/test/$(1)/%),$$(object))) $$(CUDA_OBJECTS)
+	$$(ENGINE_LINK) -o $$@ $$^ -lproj -lm -ldl
+endef
+$(foreach release,older newer,$(eval $(call OTHER_RELEASE_RULE,$(release))))
+
+# the engine, from the same object files, but with the calls that test/engine/faults
+# has something in place of going there; those of libraries do not
+FAULT_OBJECTS := $(patsubst test/engine/faults/%.c,build/test/faults/%.o,$(sort $(wildcard test/engine/faults/*.c)))
+ifneq ($(NVCC),)
+FAULT_OBJECTS += $(patsubst test/engine/faults/%.cu,build/test/faults/%.o,$(sort $(wildcard test/engine/faults/*.cu)))
+endif
+build/test/faults/%.o: test/engine/faults/%.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/test/faults/%.o: test/engine/faults/%.cu build/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/test/faults/engine.o: $(FAULT_OBJECTS) $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
+	$(LD) -r $(shell nm $(FAULT_OBJECTS) | sed -n 's/.* T __wrap_/--wrap=/p') -o $@ $^
+build/test/geonn-engine-faults: build/test/faults/engine.o
+	$(ENGINE_LINK) -o $@ $^ -lproj -lm -ldl
+
+# run by hand, and by make check, on a host with a GPU
+ifneq ($(NVCC),)
+TEST_PROGRAMS += $(patsubst test/engine/%.cu,build/test/%,$(sort $(wildcard test/engine/*.cu)))
+build/test/%: test/engine/%.cu build/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) -cudart static $(DEPENDENCIES) -o $@ $< $(filter %.a,$^) -lproj -lm
+
+build/test/gpu_datasets: build/bench/engine.a
+endif
+
+.PHONY: test-programs
+test-programs: $(TEST_PROGRAMS)
+
+.PHONY: check-gpu
+check-gpu: all test-programs
+	@test/check-gpu
+
+# ---- fuzzers of the protocol, by clang's libFuzzer ----
+
+# where there is a clang that has it; the package of compiler-rt brings it
+FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
+FUZZ_SECONDS = 3600
+FUZZ_SANITIZE = address,undefined,float-cast-overflow
+FUZZ_CFLAGS = -std=gnu11 -O1 -g -pthread -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS) $(PRECISION)
+FUZZ_CC = $(FUZZ_CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,$(FUZZ_SANITIZE)
+FUZZ_LINK = $(FUZZ_CLANG) -pthread -fsanitize=fuzzer,$(FUZZ_SANITIZE)
+FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer
+
+ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/lib/engine_client.c \
+	$(addprefix test/fuzz/protocol/,steps.c scribble.c hostile_client.c engine_fuzzer.c)
+
+build/fuzz/%.o: %.c build/flags
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -Isrc $(DEPENDENCIES) -c -o $@ $<
+build/fuzz/engine_fuzzer: $(ENGINE_FUZZER_SOURCES:%.c=build/fuzz/%.o)
+	$(FUZZ_LINK) -o $@ $^ -lproj -lm -ldl
+
+# of the module what talks to the engine; and of the server what that calls there
+CLIENT_FUZZER_SOURCES = $(addprefix src/,client/client.c client/client_slots.c client/admission.c client/connection.c client/memory_file.c join/references.c join/groups.c common/channel.c) \
+	$(addprefix test/fuzz/protocol/,steps.c scribble.c backend_shim.c hostile_engine.c client_fuzzer.c)
+
+build/fuzz/module/%.o: %.c build/flags
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(CPPFLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/fuzz/client_fuzzer: $(CLIENT_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
+	$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
+
+.PHONY: fuzz fuzzers
+ifneq ($(and $(FUZZ_CLANG),$(shell echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(FUZZ_LINK) -o /dev/null -x c - 2>/dev/null && echo yes)),)
+fuzzers: $(FUZZERS)
+else
+fuzzers:
+	@echo "the fuzzers of the protocol are not built: there is no clang with libFuzzer"
+endif
+fuzz: fuzzers
+	test/fuzz/protocol/run build/fuzz $(FUZZ_SECONDS)
+
+# The engine and its clients, built once more for each of gcc's sanitizers in a
+# tree of links of its own.
+SANITIZE_asan = address,undefined -fno-sanitize-recover=all
+SANITIZE_tsan = thread
+SANITIZED_TESTS = engine protocol lifetime recognition keeping watch shares sharing search
+.PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
+$(addprefix sanitized-,asan tsan): sanitized-%:
+	@mkdir -p build/$*
+	@ln -sfn $(addprefix ../../,Makefile geonn.control sql src test) build/$*
+	@$(MAKE) -s -C build/$* NVCC= CC='gcc -fsanitize=$(SANITIZE_$*)' build/geonn-engine $(SANITIZED_TESTS:%=build/test/%_test)
+check-sanitizers: sanitized-asan sanitized-tsan
+	@test/tools/sanitizers $(SANITIZED)
+
+# What the other compiler warns of; gcc warns while it builds.
+.PHONY: syntax clang-syntax
+syntax:
+	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
+	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
+	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/spheroid_oracle.c,$(wildcard test/lib/*.c)) \
+		$(filter-out test/helpers/other_heap.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES))
+clang-syntax:
+	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
+	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"
+
+# What is found without running anything: two at a time, as each takes minutes.
+# The server's assertions tell the analyser what cannot be.
+# cppcheck guesses which functions set what they are given, and the others know.
+.PHONY: cppcheck analyser
+cppcheck:
+	@cppcheck --quiet --std=c11 --enable=warning,performance --suppress=uninitvar --inline-suppr --error-exitcode=1 \
+		--include=test/tools/cppcheck.h -I src src test/lib test/engine test/helpers
+	@echo "ok - cppcheck has nothing to say"
+ANALYSE = $(or $(CLANG),clang) --analyze -Xclang -analyzer-output=text -Xclang -analyzer-werror -o /dev/null
+analyser:
+	@printf '%s\n' $(MODULE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) $(CPPFLAGS) -DUSE_ASSERT_CHECKING
+	@printf '%s\n' $(ENGINE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) -std=gnu11 -Isrc
+	@echo "ok - the analyser has nothing to say"
+
+.PHONY: stop-demo
+stop-demo:
+	@test/demo/stop
+clean: stop-demo
+
+BENCH_SOURCES := $(sort $(wildcard test/bench/*.c))
+BENCH_OBJECTS := $(BENCH_SOURCES:test/bench/%.c=build/bench/%.o) build/bench/engine_client.o
+
+.PHONY: bench
+bench: build/geonn-engine build/bench/geonn-bench
+
+build/bench/%.o: test/bench/%.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(ENGINE_CFLAGS) $(FLOAT128_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/bench/engine_client.o: test/lib/engine_client.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+# as for the tests: __float128
+build/bench/oracle.o: override CC = gcc
+ifeq ($(shell uname -m),x86_64)
+BENCH_LIBS = -lquadmath
+else
+build/bench/oracle.o: FLOAT128_CFLAGS = -D_GNU_SOURCE -Itest/lib/arm64
+endif
+
+ifneq ($(NVCC),)
+BENCH_OBJECTS := $(filter-out build/bench/no_gpu.o,$(BENCH_OBJECTS)) \
+	$(patsubst test/bench/%.cu,build/bench/%.o,$(sort $(wildcard test/bench/gpu_*.cu)))
+
+build/bench/geonn-bench: $(BENCH_OBJECTS) build/bench/engine.a
+	$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ $(BENCH_LIBS) -lproj -lm
+
+build/bench/%.o: test/bench/%.cu build/flags
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+# an archive, so that a program takes the parts that it calls
+build/bench/engine.a: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) qcs $@ $^
+else
+build/bench/geonn-bench: $(BENCH_OBJECTS) build/engine/common/channel.o
+	$(CC) -pthread -o $@ $^ $(BENCH_LIBS) -lm
+endif
