@@ -211,6 +211,45 @@ SELECT geonn_cache_alter('six', '{"obs": "ref"}');
 SELECT geonn_cache_alter('nothing', '{}');
 SELECT geonn_unschedule('six');
 
+-- ---- arguments as geonn_cache has them ----
+
+SELECT arguments FROM geonn_cache WHERE name = 'six';
+-- with all digits, and what JSON has no number for
+SET extra_float_digits = 0;
+SELECT geonn_cache_alter('six', '{"max_distance": 1000000.1234567891}');
+RESET extra_float_digits;
+SELECT (arguments ->> 'max_distance')::float8 = 1000000.1234567891 AS exact FROM geonn_cache WHERE name = 'six';
+SELECT geonn_cache_alter('six', '{"radius": "Infinity", "changed_since": null}');
+SELECT arguments FROM geonn_cache WHERE name = 'six';
+SELECT geonn_cache_alter('six', '{"k": "7", "by": ["kind"]}');
+SELECT geonn_cache_alter('six', '{"by": "kind"}');
+SELECT geonn_cache_alter('six', '{"k": 6, "by": null}');
+SELECT arguments FROM geonn_cache WHERE name = 'six';
+-- what is not there or NULL has its default
+UPDATE geonn_cache SET arguments = '{"k": 6, "max_distance": null}' WHERE name = 'six';
+CALL geonn_refresh('six');
+SELECT * FROM compare('five', 'geonn_nearest(''obs'', ''ref'', k => 6, row_type => NULL::ROW)');
+-- by hand, and wrong
+CREATE FUNCTION by_hand(wrong jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    kept CONSTANT jsonb = (SELECT arguments FROM geonn_cache WHERE name = 'six');
+    message text;
+    context text;
+BEGIN
+    UPDATE geonn_cache SET arguments = wrong WHERE name = 'six';
+    BEGIN
+        CALL geonn_refresh('six');
+    EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
+        message = message || ' (' || split_part(context, E'\n', 1) || ')';
+    END;
+    UPDATE geonn_cache SET arguments = kept WHERE name = 'six';
+    RETURN message;
+END $$;
+SELECT wrong, by_hand(wrong) FROM jsonb_array_elements('[[], "x", {"kk": 1}, {"k": "many"}, {"k": [1]}, {"k": 0},
+    {"k": 2, "radius": 5}, {"metric": "plane"}, {"options": 1}, {"by": "kind"}, {}]') AS w (wrong);
+DROP FUNCTION by_hand;
+
 -- ---- tables that are renamed, altered and dropped ----
 
 ALTER TABLE obs RENAME TO observations;

@@ -317,17 +317,7 @@ CREATE TABLE geonn_cache (
 	target pg_catalog.regclass NOT NULL UNIQUE,	-- the table with the neighbours; its owner is the cache's
 	obs pg_catalog.regclass NOT NULL,
 	ref pg_catalog.regclass NOT NULL,
-	k integer,							-- NULL: all within radius
-	max_distance double precision,
-	radius double precision,
-	metric pg_catalog.text NOT NULL,
-	by pg_catalog.name[],
-	exclude_self boolean NOT NULL,
-	keep_unmatched boolean NOT NULL,
-	ties pg_catalog.text NOT NULL,
-	invalid pg_catalog.text NOT NULL,
-	options pg_catalog.jsonb NOT NULL,
-	changed_since pg_catalog.name,	-- column of obs, or NULL
+	arguments pg_catalog.jsonb NOT NULL,	-- k ... changed_since of geonn_cache_create, by name
 	schedule pg_catalog.text	-- as geonn_schedule was given it
 );
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';

@@ -42,23 +42,13 @@ enum
 	CACHE_TARGET,
 	CACHE_OBS,
 	CACHE_REF,
-	CACHE_K,
-	CACHE_MAX_DISTANCE,
-	CACHE_RADIUS,
-	CACHE_METRIC,
-	CACHE_BY,
-	CACHE_EXCLUDE_SELF,
-	CACHE_KEEP_UNMATCHED,
-	CACHE_TIES,
-	CACHE_INVALID,
-	CACHE_OPTIONS,
+	CACHE_ARGUMENTS,
 	CACHE_CHANGED_SINCE
 };
 
 static const char cache_columns[] =
-"id, name, target::pg_catalog.oid, obs::pg_catalog.oid, ref::pg_catalog.oid, k, max_distance,"
-" radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options,"
-" changed_since";
+"id, name, target::pg_catalog.oid, obs::pg_catalog.oid, ref::pg_catalog.oid, arguments,"
+" arguments OPERATOR(pg_catalog.->>) 'changed_since'::pg_catalog.text";
 
 static Datum
 column(HeapTuple row, int number, bool *is_null)
@@ -92,22 +82,9 @@ read_cache(Oid schema, HeapTuple row, MemoryContext context)
 	cache->owner = geonn_relation_owner(cache->target);
 	cache->obs = DatumGetObjectId(required(row, CACHE_OBS));
 	cache->ref = DatumGetObjectId(required(row, CACHE_REF));
-	value = column(row, CACHE_K, &is_null);
-	cache->within = is_null;
-	cache->k = is_null ? 0 : DatumGetInt32(value);
-	value = column(row, cache->within ? CACHE_RADIUS : CACHE_MAX_DISTANCE, &is_null);
-	cache->has_distance = !is_null;
-	cache->distance = is_null ? 0 : DatumGetFloat8(value);
-	cache->metric = DatumGetTextPCopy(required(row, CACHE_METRIC));
-	value = column(row, CACHE_BY, &is_null);
-	cache->by = is_null ? NULL : DatumGetArrayTypePCopy(value);
-	cache->exclude_self = DatumGetBool(required(row, CACHE_EXCLUDE_SELF));
-	cache->keep_unmatched = DatumGetBool(required(row, CACHE_KEEP_UNMATCHED));
-	cache->ties = DatumGetTextPCopy(required(row, CACHE_TIES));
-	cache->invalid = DatumGetTextPCopy(required(row, CACHE_INVALID));
-	cache->options = DatumGetJsonbPCopy(required(row, CACHE_OPTIONS));
+	cache->arguments = DatumGetJsonbPCopy(required(row, CACHE_ARGUMENTS));
 	value = column(row, CACHE_CHANGED_SINCE, &is_null);
-	cache->changed_since = is_null ? NULL : pstrdup(NameStr(*DatumGetName(value)));
+	cache->changed_since = is_null ? NULL : TextDatumGetCString(value);
 	MemoryContextSwitchTo(former);
 	return cache;
 }

@@ -7,12 +7,11 @@
 
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
-#include "utils/array.h"
 #include "utils/jsonb.h"
 
 #include "cache/sql.h"
 
-/* a cache as geonn_cache has it; options as SQL values, NULL where they are */
+/* a row of geonn_cache */
 typedef struct GeonnCache
 {
 	Oid			schema;			/* of the extension */
@@ -22,18 +21,8 @@ typedef struct GeonnCache
 	Oid			target;
 	Oid			obs;
 	Oid			ref;
-	bool		within;			/* all within radius, instead of k */
-	int32		k;
-	bool		has_distance;
-	double		distance;		/* max_distance or radius */
-	text	   *metric;
-	ArrayType  *by;				/* or NULL */
-	bool		exclude_self;
-	bool		keep_unmatched;
-	text	   *ties;
-	text	   *invalid;
-	Jsonb	   *options;
-	char	   *changed_since;	/* column, or NULL */
+	Jsonb	   *arguments;		/* of the question (kept_arguments.c) */
+	char	   *changed_since;	/* one of these: a column, or NULL */
 } GeonnCache;
 
 /* Raises an error on a standby, where no cache can be changed or refreshed. */

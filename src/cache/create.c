@@ -29,6 +29,7 @@
 #include "utils/varlena.h"
 
 #include "cache/changed.h"
+#include "cache/kept_arguments.h"
 #include "cache/last_run.h"
 #include "cache/schedule.h"
 #include "cache/since.h"
@@ -38,46 +39,7 @@
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
 
-/* the arguments of geonn_cache_create */
-enum
-{
-	ARGUMENT_NAME,
-	ARGUMENT_OBS,
-	ARGUMENT_REF,
-	ARGUMENT_K,
-	ARGUMENT_MAX_DISTANCE,
-	ARGUMENT_METRIC,
-	ARGUMENT_BY,
-	ARGUMENT_EXCLUDE_SELF,
-	ARGUMENT_KEEP_UNMATCHED,
-	ARGUMENT_TIES,
-	ARGUMENT_INVALID,
-	ARGUMENT_OPTIONS,
-	ARGUMENT_TARGET,
-	ARGUMENT_RADIUS,
-	ARGUMENT_CHANGED_SINCE
-};
-
 /* ---- create ---- */
-
-static void
-require(FunctionCallInfo fcinfo, int number, const char *name)
-{
-	if (PG_ARGISNULL(number))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("argument \"%s\" of geonn_cache_create is NULL", name)));
-}
-
-__attribute__((noreturn))
-static void
-raise_radius(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("radius is given together with k, max_distance or ties"),
-			 errdetail("A cache has all references within radius, or the k nearest ones.")));
-}
 
 static void
 check_name(const char *name)
@@ -89,48 +51,16 @@ check_name(const char *name)
 }
 
 static GeonnCache *
-read_arguments(FunctionCallInfo fcinfo)
+make_cache(Oid schema, const GeonnArguments *arguments, Jsonb *kept)
 {
-	static const char *const names[] = {
-		[ARGUMENT_NAME] = "name",[ARGUMENT_OBS] = "obs",[ARGUMENT_REF] = "ref",
-		[ARGUMENT_K] = "k",[ARGUMENT_METRIC] = "metric",
-		[ARGUMENT_EXCLUDE_SELF] = "exclude_self",[ARGUMENT_KEEP_UNMATCHED] = "keep_unmatched",
-		[ARGUMENT_TIES] = "ties",[ARGUMENT_INVALID] = "invalid",[ARGUMENT_OPTIONS] = "options"
-	};
 	GeonnCache *cache = palloc0(sizeof(GeonnCache));
 
-	for (int i = 0; i < (int) lengthof(names); i++)
-	{
-		if (names[i] != NULL)
-			require(fcinfo, i, names[i]);
-	}
-	geonn_cache_check_primary();
-	cache->schema = geonn_cache_schema(fcinfo);
-	cache->name = text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_NAME));
-	cache->obs = PG_GETARG_OID(ARGUMENT_OBS);
-	cache->ref = PG_GETARG_OID(ARGUMENT_REF);
-	cache->k = PG_GETARG_INT32(ARGUMENT_K);
-	cache->within = !PG_ARGISNULL(ARGUMENT_RADIUS);
-	cache->has_distance = cache->within || !PG_ARGISNULL(ARGUMENT_MAX_DISTANCE);
-	if (cache->has_distance)
-		cache->distance = PG_GETARG_FLOAT8(cache->within ? ARGUMENT_RADIUS : ARGUMENT_MAX_DISTANCE);
-	cache->metric = PG_GETARG_TEXT_P(ARGUMENT_METRIC);
-	cache->by = PG_ARGISNULL(ARGUMENT_BY) ? NULL : PG_GETARG_ARRAYTYPE_P(ARGUMENT_BY);
-	cache->exclude_self = PG_GETARG_BOOL(ARGUMENT_EXCLUDE_SELF);
-	cache->keep_unmatched = PG_GETARG_BOOL(ARGUMENT_KEEP_UNMATCHED);
-	cache->ties = PG_GETARG_TEXT_P(ARGUMENT_TIES);
-	cache->invalid = PG_GETARG_TEXT_P(ARGUMENT_INVALID);
-	cache->options = PG_GETARG_JSONB_P(ARGUMENT_OPTIONS);
-	if (!PG_ARGISNULL(ARGUMENT_CHANGED_SINCE))
-		cache->changed_since = pstrdup(NameStr(*PG_GETARG_NAME(ARGUMENT_CHANGED_SINCE)));
-
-	if (cache->within &&
-		(cache->k != 1 || !PG_ARGISNULL(ARGUMENT_MAX_DISTANCE) ||
-		 strcmp(text_to_cstring(cache->ties), "first") != 0))
-		raise_radius();
-	/* as the cache is read later, so that both ask the same */
-	if (cache->within)
-		cache->k = 0;
+	cache->schema = schema;
+	cache->name = arguments->name;
+	cache->obs = arguments->obs;
+	cache->ref = arguments->ref;
+	cache->arguments = kept;
+	cache->changed_since = arguments->changed_since;
 	check_name(cache->name);
 	return cache;
 }
@@ -147,23 +77,23 @@ raise_name_taken(const char *name)
  * The name of the table to make, for SQL, in the schema where it is going to be.
  */
 static char *
-new_table(FunctionCallInfo fcinfo, const GeonnCache *cache, Oid *schema)
+new_table(const GeonnArguments *arguments, Oid *schema)
 {
 	RangeVar   *name;
 
-	if (PG_ARGISNULL(ARGUMENT_TARGET))
+	if (arguments->target == NULL)
 	{
-		if (strlen(cache->name) >= NAMEDATALEN)
+		if (strlen(arguments->name) >= NAMEDATALEN)
 			ereport(ERROR,
 					(errcode(ERRCODE_NAME_TOO_LONG),
-					 errmsg("\"%s\" is too long for the name of a table", cache->name),
-					 errdetail("It has %zu bytes, of at most %d.", strlen(cache->name),
-							   NAMEDATALEN - 1),
+					 errmsg("\"%s\" is too long for the name of a table", arguments->name),
+					 errdetail("It has %zu bytes, and a name has at most %d.",
+							   strlen(arguments->name), NAMEDATALEN - 1),
 					 errhint("Name the table by the argument target.")));
-		name = makeRangeVar(NULL, cache->name, -1);
+		name = makeRangeVar(NULL, arguments->name, -1);
 	}
 	else
-		name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(ARGUMENT_TARGET)));
+		name = makeRangeVarFromNameList(textToQualifiedNameList(arguments->target));
 	*schema = RangeVarGetCreationNamespace(name);
 	if (isTempNamespace(*schema) || name->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
@@ -179,38 +109,17 @@ new_table(FunctionCallInfo fcinfo, const GeonnCache *cache, Oid *schema)
 static void
 enter(GeonnCache *cache)
 {
-	NameData	changed_since;	/* whose bytes are all read */
-	Oid			types[] = {TEXTOID, OIDOID, OIDOID, OIDOID, INT4OID, FLOAT8OID, FLOAT8OID, TEXTOID,
-	NAMEARRAYOID, BOOLOID, BOOLOID, TEXTOID, TEXTOID, JSONBOID, NAMEOID};
+	Oid			types[] = {TEXTOID, OIDOID, OIDOID, OIDOID, JSONBOID};
 	Datum		values[] = {CStringGetTextDatum(cache->name), ObjectIdGetDatum(cache->target),
-		ObjectIdGetDatum(cache->obs), ObjectIdGetDatum(cache->ref), Int32GetDatum(cache->k),
-		Float8GetDatum(cache->distance), Float8GetDatum(cache->distance),
-		PointerGetDatum(cache->metric), PointerGetDatum(cache->by),
-		BoolGetDatum(cache->exclude_self), BoolGetDatum(cache->keep_unmatched),
-	PointerGetDatum(cache->ties), PointerGetDatum(cache->invalid), JsonbPGetDatum(cache->options),
-	NameGetDatum(&changed_since)};
-	char		nulls[] = "               ";
+		ObjectIdGetDatum(cache->obs), ObjectIdGetDatum(cache->ref),
+	JsonbPGetDatum(cache->arguments)};
 	bool		is_null;
 
-	if (cache->within)
-		nulls[4] = 'n';
-	if (cache->within || !cache->has_distance)
-		nulls[5] = 'n';
-	if (!cache->within)
-		nulls[6] = 'n';
-	if (cache->by == NULL)
-		nulls[8] = 'n';
-	if (cache->changed_since == NULL)
-		nulls[14] = 'n';
-	else
-		namestrcpy(&changed_since, cache->changed_since);
 	if (geonn_catalog_run(cache->schema,
-						  "INSERT INTO $S.geonn_cache (name, target, obs, ref, k, max_distance, radius,"
-						  " metric, by, exclude_self, keep_unmatched, ties, invalid, options,"
-						  " changed_since)"
-						  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+						  "INSERT INTO $S.geonn_cache (name, target, obs, ref, arguments)"
+						  " VALUES ($1, $2, $3, $4, $5)"
 						  " ON CONFLICT (name) DO NOTHING RETURNING id",
-						  NULL, lengthof(types), types, values, nulls) == 0)
+						  NULL, lengthof(types), types, values, NULL) == 0)
 		raise_name_taken(cache->name);
 	cache->id = DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 											&is_null));
@@ -319,10 +228,12 @@ make_triggers(const GeonnCache *cache)
 Datum
 geonn_cache_create(PG_FUNCTION_ARGS)
 {
-	GeonnCache *cache = read_arguments(fcinfo);
-	GeonnJoin  *join = geonn_cache_join(cache);
+	NullableDatum *values = geonn_arguments_called(fcinfo, GEONN_CACHE_CREATE);
+	GeonnArguments *arguments;
+	GeonnCache *cache;
+	GeonnJoin  *join;
 	Oid			schema;
-	char	   *table = new_table(fcinfo, cache, &schema);
+	char	   *table;
 	GeonnRunResult result = {
 		.status = "succeeded",
 		.mode = "fill",
@@ -334,6 +245,11 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	TimestampTz since;
 	int64		run;
 
+	geonn_cache_check_primary();
+	arguments = geonn_arguments_read(GEONN_CACHE_CREATE, values);
+	cache = make_cache(geonn_cache_schema(fcinfo), arguments, geonn_keep_arguments(values));
+	join = geonn_cache_join(cache);
+	table = new_table(arguments, &schema);
 	geonn_cache_check_changed_since(cache);
 	geonn_cache_check_ids(join);
 	SPI_connect();
@@ -360,90 +276,24 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 
 /* ---- alter ---- */
 
-/*
- * What may be changed; or raise an error.  Returns whether one of two is there and not null.
- */
-static void
-check_changes(Jsonb *changes, bool *has_k, bool *has_radius, bool *has_name)
-{
-	static const char *const known[] = {
-		"name", "k", "max_distance", "radius", "metric", "by", "exclude_self",
-		"keep_unmatched", "ties", "invalid", "options", "changed_since"
-	};
-	JsonbIterator *iterator;
-	JsonbIteratorToken token;
-	JsonbValue	value;
-	char	   *key = NULL;
-
-	*has_k = *has_radius = *has_name = false;
-	if (!JB_ROOT_IS_OBJECT(changes))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the argument changes is not an object"),
-				 errhint("Give an object, as in '{\"k\": 5}'.")));
-	iterator = JsonbIteratorInit(&changes->root);
-	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
-	{
-		Assert(key != NULL || token != WJB_VALUE);	/* keys come before values */
-		if (token == WJB_KEY)
-		{
-			bool		is_known = false;
-
-			key = pnstrdup(value.val.string.val, value.val.string.len);
-			for (int i = 0; i < (int) lengthof(known); i++)
-				is_known |= strcmp(key, known[i]) == 0;
-			if (!is_known)
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("a cache has no \"%s\" that can be changed", key),
-						 errdetail("What can be changed is name, k, max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and changed_since.")));
-		}
-		else if (token == WJB_VALUE && value.type == jbvNull &&
-				 strcmp(key, "max_distance") != 0 && strcmp(key, "by") != 0 &&
-				 strcmp(key, "changed_since") != 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("\"%s\" of a cache cannot be null", key),
-					 errdetail("Null can be given for max_distance, by and changed_since.")));
-		else if (token == WJB_VALUE && value.type != jbvNull)
-		{
-			*has_k |= strcmp(key, "k") == 0;
-			*has_radius |= strcmp(key, "radius") == 0;
-			*has_name |= strcmp(key, "name") == 0;
-		}
-	}
-	if (*has_k && *has_radius)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("changes has both k and radius"),
-				 errdetail("A cache has all references within radius, or the k nearest ones.")));
-}
-
 Datum
 geonn_cache_alter(PG_FUNCTION_ARGS)
 {
 	Oid			schema = geonn_cache_schema(fcinfo);
 	GeonnCache *cache = geonn_cache_find(schema, text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	Oid			types[] = {INT4OID, JSONBOID, BOOLOID, BOOLOID};
+	Oid			types[] = {INT4OID, JSONBOID, JSONBOID};
 	Datum		values[lengthof(types)];
-	bool		has_k;
-	bool		has_radius;
-	bool		has_name;
 	char	   *name;
-	bool		is_null;
 	GeonnIdentity former;
 
-	check_changes(PG_GETARG_JSONB_P(1), &has_k, &has_radius, &has_name);
 	(void) geonn_cache_lock(cache, true, false);
 	cache = geonn_cache_find_again(cache);
 	geonn_cache_hold(cache, AccessShareLock);
 	SPI_connect();
 	values[0] = Int32GetDatum(cache->id);
 	values[1] = PG_GETARG_DATUM(1);
-	values[2] = BoolGetDatum(has_k);
-	values[3] = BoolGetDatum(has_radius);
-	if (has_name &&
-		geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=)"
+	values[2] = JsonbPGetDatum(geonn_change_arguments(cache, PG_GETARG_JSONB_P(1)));
+	if (geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=)"
 						  " ($2 OPERATOR(pg_catalog.->>) 'name'::pg_catalog.text)"
 						  " AND id OPERATOR(pg_catalog.<>) $1",
 						  NULL, 2, types, values, NULL) > 0)
@@ -451,27 +301,12 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("a cache of the new name already exists")));
 	if (geonn_catalog_run(schema,
-						  "UPDATE $S.geonn_cache c SET name = n.name, metric = n.metric, by = n.by,"
-						  " k = CASE WHEN $4 THEN NULL ELSE n.k END,"
-						  " max_distance = CASE WHEN $4 THEN NULL ELSE n.max_distance END,"
-						  " radius = CASE WHEN $3 THEN NULL ELSE n.radius END,"
-						  " exclude_self = n.exclude_self, keep_unmatched = n.keep_unmatched,"
-						  " ties = CASE WHEN $4 THEN 'first'::pg_catalog.text ELSE n.ties END,"
-						  " invalid = n.invalid, options = n.options,"
-						  " changed_since = n.changed_since"
-						  " FROM (SELECT (pg_catalog.jsonb_populate_record(x, $2)).*, x.name AS former"
-						  " FROM $S.geonn_cache x WHERE x.id OPERATOR(pg_catalog.=) $1) n"
-						  " WHERE c.id OPERATOR(pg_catalog.=) n.id"
-						  " RETURNING c.name, n.former, c.radius IS NOT NULL AND"
-						  " ($2 OPERATOR(pg_catalog.->>) 'max_distance'::pg_catalog.text IS NOT NULL OR"
-						  " COALESCE($2 OPERATOR(pg_catalog.->>) 'ties'::pg_catalog.text, ''::pg_catalog.text)"
-						  " OPERATOR(pg_catalog.<>) ALL ('{\"\",first}'::pg_catalog.text[]))",
+						  "UPDATE $S.geonn_cache SET name = COALESCE($2 OPERATOR(pg_catalog.->>)"
+						  " 'name'::pg_catalog.text, name), arguments = $3"
+						  " WHERE id OPERATOR(pg_catalog.=) $1 RETURNING name",
 						  NULL, lengthof(types), types, values, NULL) != 1)
 		elog(ERROR, "cache %d is not there", cache->id);
 	name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	cache->name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
-	if (DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3, &is_null)))
-		raise_radius();
 	check_name(name);
 	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_last_run"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1", NULL,

@@ -2,12 +2,10 @@
  * definition.c
  *		What a cache asks: as a join, and the columns that its table has for it.
  *
- * A cache's arguments are those of geonn_nearest or geonn_within, and are read and
- * checked by the same code, when the cache is made as well as in each refresh.
+ * The arguments of a cache are those of geonn_nearest or geonn_within.  The same table describes
+ * them (join/arguments.c), when the cache is made and in each refresh.
  */
 #include "postgres.h"
-
-#include <math.h>
 
 #include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
@@ -21,6 +19,7 @@
 #include "utils/typcache.h"
 
 #include "cache/definition.h"
+#include "cache/kept_arguments.h"
 #include "join/nearest.h"
 
 static const char *const target_names[TARGET_COLUMNS] = {
@@ -31,21 +30,6 @@ static const char *const target_names[TARGET_COLUMNS] = {
 };
 
 /* ---- a join ---- */
-
-typedef struct Arguments
-{
-	FunctionCallInfo call;
-	int			count;
-} Arguments;
-
-static void
-add_argument(Arguments *arguments, Datum value, bool is_null)
-{
-	NullableDatum *argument = &arguments->call->args[arguments->count++];
-
-	argument->value = value;
-	argument->isnull = is_null;
-}
 
 static void
 check_relation(const GeonnCache *cache, Oid relation, const char *argument)
@@ -60,33 +44,9 @@ check_relation(const GeonnCache *cache, Oid relation, const char *argument)
 GeonnJoin *
 geonn_cache_join(const GeonnCache *cache)
 {
-	LOCAL_FCINFO(call, 12);
-	FmgrInfo	function = {
-		.fn_addr = cache->within ? geonn_within : geonn_nearest,
-		.fn_mcxt = CurrentMemoryContext
-	};
-	Arguments	arguments = {.call = call};
-	GeonnJoin  *join;
-
 	check_relation(cache, cache->obs, "obs");
 	check_relation(cache, cache->ref, "ref");
-	InitFunctionCallInfoData(*call, &function, 12, InvalidOid, NULL, NULL);
-	add_argument(&arguments, ObjectIdGetDatum(cache->obs), false);
-	add_argument(&arguments, ObjectIdGetDatum(cache->ref), false);
-	if (!cache->within)
-		add_argument(&arguments, Int32GetDatum(cache->k), false);
-	add_argument(&arguments, Float8GetDatum(cache->distance), !cache->has_distance);
-	add_argument(&arguments, PointerGetDatum(cache->metric), false);
-	add_argument(&arguments, PointerGetDatum(cache->by), cache->by == NULL);
-	add_argument(&arguments, BoolGetDatum(cache->exclude_self), false);
-	add_argument(&arguments, BoolGetDatum(cache->keep_unmatched), false);
-	if (!cache->within)
-		add_argument(&arguments, PointerGetDatum(cache->ties), false);
-	add_argument(&arguments, PointerGetDatum(cache->invalid), false);
-	add_argument(&arguments, JsonbPGetDatum(cache->options), false);
-	join = geonn_read_join(call);
-	strlcpy(join->label.function, "geonn_refresh", sizeof(join->label.function));
-	return join;
+	return geonn_make_join(geonn_kept_arguments(cache));
 }
 
 /* ---- the target's columns ---- */

@@ -103,28 +103,11 @@ is_same(const bytea *now, Datum then)
 
 /* ---- the signature ---- */
 
-/*
- * A text as it is, or "-" for NULL.
- */
-static void
-sign_text(StringInfo text, const char *value)
-{
-	appendStringInfo(text, " %s", value == NULL ? "-" : quote_literal_cstr(value));
-}
-
 static void
 sign_question(StringInfo text, const GeonnCache *cache)
 {
-	appendStringInfo(text, "%u %u %s %d %.17g %d %d", cache->obs, cache->ref,
-					 cache->within ? "within" : "nearest", cache->k,
-					 cache->has_distance ? cache->distance : -1, cache->exclude_self,
-					 cache->keep_unmatched);
-	sign_text(text, text_to_cstring(cache->metric));
-	sign_text(text, cache->by == NULL ? NULL :
-			  OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(cache->by)));
-	sign_text(text, text_to_cstring(cache->ties));
-	sign_text(text, text_to_cstring(cache->invalid));
-	sign_text(text, JsonbToCString(NULL, &cache->options->root, VARSIZE(cache->options)));
+	appendStringInfo(text, "%u %u %s", cache->obs, cache->ref,
+					 JsonbToCString(NULL, &cache->arguments->root, VARSIZE(cache->arguments)));
 }
 
 static void

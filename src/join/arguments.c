@@ -6,10 +6,11 @@
  * is read, and how the texts of geonn_stat and of the log show it.  An argument's place in a call
  * comes from the names that pg_proc has for the function, so SQL may list them in any order.  Where
  * a function lacks an argument that the table knows, as before ALTER EXTENSION UPDATE,
- * the argument has its default.
+ * the argument has its default; so it does where a cache was made before the argument was new.
  *
- * The functions themselves ask the table (join/nearest.c), the planner's estimates (plan/estimate.c),
- * the plan node (plan/scan_plan.c, plan/scan.c) and the caches (cache/definition.c).
+ * The table serves the functions themselves (join/nearest.c), the planner's estimates
+ * (plan/estimate.c), the plan node (plan/scan_plan.c, plan/scan.c) and the caches, which keep
+ * arguments as JSON (cache/kept_arguments.c).
  */
 #include "postgres.h"
 
@@ -25,69 +26,54 @@
 
 #include "join/arguments.h"
 
-typedef struct Argument Argument;
-
-struct Argument
-{
-	const char *name;
-	int			functions;		/* a bit for each GeonnFunction that has it */
-	Oid			type;
-
-	/* its default, as the type's output function writes it; NULL: NULL, or it has none */
-	const char *standard;
-
-	/* what it is, where NULL is an error; NULL: NULL is as good as the default */
-	const char *hint;
-
-	/* check a value, and keep it */
-	void		(*read) (const Argument *argument, Datum value, GeonnArguments *arguments);
-
-	/* SQL of a value that the type's output function has written; NULL: texts do not show it */
-	char	   *(*describe) (const char *output);
-};
-
 /* ---- how arguments are read ---- */
 
 static void
-read_obs(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_name(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->name = TextDatumGetCString(value);
+}
+
+static void
+read_obs(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
 {
 	arguments->obs = DatumGetObjectId(value);
 }
 
 static void
-read_ref(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_ref(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
 {
 	arguments->ref = DatumGetObjectId(value);
 }
 
 static void
-read_obs_sql(const Argument *argument pg_attribute_unused(), Datum value,
+read_obs_sql(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 			 GeonnArguments *arguments)
 {
 	arguments->obs_sql = TextDatumGetCString(value);
 }
 
 static void
-read_ref_sql(const Argument *argument pg_attribute_unused(), Datum value,
+read_ref_sql(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 			 GeonnArguments *arguments)
 {
 	arguments->ref_sql = TextDatumGetCString(value);
 }
 
 static void
-read_lat(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_lat(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
 {
 	arguments->latitudes = DatumGetArrayTypeP(value);
 }
 
 static void
-read_lon(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_lon(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
 {
 	arguments->longitudes = DatumGetArrayTypeP(value);
 }
 
 static void
-read_k(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_k(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
 {
 	int32		k = DatumGetInt32(value);
 
@@ -101,9 +87,8 @@ read_k(const Argument *argument pg_attribute_unused(), Datum value, GeonnArgumen
 	arguments->join->question.neighbours = (uint32) k;
 }
 
-/* max_distance or radius */
 static void
-read_distance(const Argument *argument, Datum value, GeonnArguments *arguments)
+read_max_distance(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
 	double		distance = DatumGetFloat8(value);
 
@@ -115,11 +100,19 @@ read_distance(const Argument *argument, Datum value, GeonnArguments *arguments)
 	arguments->join->question.max_distance = distance;
 }
 
+/* a cache has a radius in place of k */
+static void
+read_radius(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	read_max_distance(argument, value, arguments);
+	arguments->join->question.neighbours = 0;
+}
+
 /*
  * Which of two words it is: 0 or 1.
  */
 static int
-read_word(const Argument *argument, Datum value, const char *first, const char *second)
+read_word(const GeonnArgument *argument, Datum value, const char *first, const char *second)
 {
 	char	   *word = TextDatumGetCString(value);
 
@@ -134,14 +127,14 @@ read_word(const Argument *argument, Datum value, const char *first, const char *
 }
 
 static void
-read_metric(const Argument *argument, Datum value, GeonnArguments *arguments)
+read_metric(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
 	arguments->join->question.metric = read_word(argument, value, "sphere", "spheroid") == 0 ?
 		GEONN_METRIC_SPHERE : GEONN_METRIC_SPHEROID;
 }
 
 static void
-read_by(const Argument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_by(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
 {
 	Datum	   *names;
 	bool	   *is_null;
@@ -172,34 +165,34 @@ read_by(const Argument *argument pg_attribute_unused(), Datum value, GeonnArgume
 }
 
 static void
-read_exclude_self(const Argument *argument pg_attribute_unused(), Datum value,
+read_exclude_self(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 				  GeonnArguments *arguments)
 {
 	arguments->join->exclude_self = DatumGetBool(value);
 }
 
 static void
-read_keep_unmatched(const Argument *argument pg_attribute_unused(), Datum value,
+read_keep_unmatched(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 					GeonnArguments *arguments)
 {
 	arguments->join->keep_unmatched = DatumGetBool(value);
 }
 
 static void
-read_ties(const Argument *argument, Datum value, GeonnArguments *arguments)
+read_ties(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
 	arguments->join->question.ties = read_word(argument, value, "first", "all") == 1;
 }
 
 static void
-read_invalid(const Argument *argument, Datum value, GeonnArguments *arguments)
+read_invalid(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
 	arguments->join->invalid = read_word(argument, value, "skip", "error") == 0 ?
 		GEONN_INVALID_SKIPPED : GEONN_INVALID_IS_ERROR;
 }
 
 static void
-read_options(const Argument *argument pg_attribute_unused(), Datum value,
+read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 			 GeonnArguments *arguments)
 {
 	GeonnQuestion *question = &arguments->join->question;
@@ -210,6 +203,20 @@ read_options(const Argument *argument pg_attribute_unused(), Datum value,
 	question->device = arguments->options.device;
 	question->algorithm = arguments->options.algorithm;
 	question->batch_rows = arguments->options.batch_rows;
+}
+
+static void
+read_target(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+			GeonnArguments *arguments)
+{
+	arguments->target = DatumGetTextPP(value);
+}
+
+static void
+read_changed_since(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+				   GeonnArguments *arguments)
+{
+	arguments->changed_since = pstrdup(NameStr(*DatumGetName(value)));
 }
 
 /* ---- how texts show them ---- */
@@ -238,39 +245,60 @@ quoted(const char *output)
 #define RELATIONS		(BIT(GEONN_NEAREST) | BIT(GEONN_WITHIN))
 #define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL))
 #define POINTS			BIT(GEONN_NEAREST_POINTS)
-#define JOINS			(RELATIONS | QUERIES)
+#define CREATE			BIT(GEONN_CACHE_CREATE)
+#define CACHES			(CREATE | BIT(GEONN_CACHE))
 #define WITHIN			(BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_SQL))
 #define NEAREST			(BIT(GEONN_NEAREST) | BIT(GEONN_NEAREST_SQL) | POINTS)
+#define JOINS			(RELATIONS | QUERIES | CACHES)
+#define ALL				(JOINS | POINTS)
 
 static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
+static const char flag_hint[] = "It is true or false.";
 
 /* in the order in which they are read and shown */
-static const Argument table[] = {
-	{"obs", RELATIONS, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
+const GeonnArgument geonn_arguments[] = {
+	{"name", CREATE, TEXTOID, NULL, "It is the name of the cache.", read_name, NULL},
+	{"obs", RELATIONS | CREATE, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
 	{"obs_sql", QUERIES, TEXTOID, NULL, query_hint, read_obs_sql, NULL},
 	{"lat", POINTS, FLOAT8ARRAYOID, NULL, "It is an array of degrees.", read_lat, NULL},
 	{"lon", POINTS, FLOAT8ARRAYOID, NULL, "It is an array of degrees.", read_lon, NULL},
-	{"ref", RELATIONS | POINTS, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
+	{"ref", RELATIONS | POINTS | CREATE, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
 	{"ref_sql", QUERIES, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
-	{"k", NEAREST, INT4OID, "1", "It is the number of neighbours wanted, from 1 on.", read_k, bare},
-	{"max_distance", NEAREST, FLOAT8OID, "Infinity", NULL, read_distance, bare},
-	{"radius", WITHIN, FLOAT8OID, NULL, "It is in metres.", read_distance, bare},
-	{"metric", JOINS | POINTS, TEXTOID, "sphere", "It is 'sphere' or 'spheroid'.", read_metric, quoted},
+	{"k", NEAREST | CACHES, INT4OID, "1", "It is the number of neighbours wanted, from 1 on.", read_k, bare},
+	{"max_distance", NEAREST | CACHES, FLOAT8OID, "Infinity", NULL, read_max_distance, bare},
+	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, "It is in metres.", read_radius, bare},
+	{"metric", ALL, TEXTOID, "sphere", "It is 'sphere' or 'spheroid'.", read_metric, quoted},
 	{"by", JOINS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
-	{"exclude_self", JOINS, BOOLOID, "f", "It is true or false.", read_exclude_self, truth},
-	{"keep_unmatched", JOINS | POINTS, BOOLOID, "f", "It is true or false.", read_keep_unmatched, truth},
-	{"ties", NEAREST, TEXTOID, "first", "It is 'first' or 'all'.", read_ties, quoted},
-	{"invalid", JOINS | POINTS, TEXTOID, "skip", "It is 'skip' or 'error'.", read_invalid, quoted},
-	{"options", JOINS | POINTS, JSONBOID, "{}", "It is an object, as in '{}'.", read_options, quoted}
+	{"exclude_self", JOINS, BOOLOID, "f", flag_hint, read_exclude_self, truth},
+	{"keep_unmatched", ALL, BOOLOID, "f", flag_hint, read_keep_unmatched, truth},
+	{"ties", NEAREST | CACHES, TEXTOID, "first", "It is 'first' or 'all'.", read_ties, quoted},
+	{"invalid", ALL, TEXTOID, "skip", "It is 'skip' or 'error'.", read_invalid, quoted},
+	{"options", ALL, JSONBOID, "{}", "It is an object, as in '{}'.", read_options, quoted},
+	{"target", CREATE, TEXTOID, NULL, NULL, read_target, NULL},
+	{"changed_since", CACHES, NAMEOID, NULL, NULL, read_changed_since, NULL}
 };
 
-#define ARGUMENTS ((int) lengthof(table))
+#define ARGUMENTS ((int) lengthof(geonn_arguments))
 
-static bool
-has_argument(GeonnFunction function, int number)
+const int	geonn_argument_count = ARGUMENTS;
+
+bool
+geonn_argument_has(const GeonnArgument *argument, GeonnFunction function)
 {
-	return (table[number].functions & BIT(function)) != 0;
+	return (argument->functions & BIT(function)) != 0;
+}
+
+bool
+geonn_argument_of_k(const GeonnArgument *argument)
+{
+	return (argument->functions & NEAREST) != 0 && (argument->functions & WITHIN) == 0;
+}
+
+bool
+geonn_argument_of_radius(const GeonnArgument *argument)
+{
+	return (argument->functions & WITHIN) != 0 && (argument->functions & NEAREST) == 0;
 }
 
 /* functions, and how their observations are given */
@@ -283,7 +311,9 @@ static const struct
 	[GEONN_NEAREST_SQL] = {"geonn_nearest_sql", NULL},
 	[GEONN_WITHIN] = {"geonn_within", "'city'"},
 	[GEONN_WITHIN_SQL] = {"geonn_within_sql", NULL},
-	[GEONN_NEAREST_POINTS] = {"geonn_nearest_points", "'{52.52}', '{13.405}'"}
+	[GEONN_NEAREST_POINTS] = {"geonn_nearest_points", "'{52.52}', '{13.405}'"},
+	[GEONN_CACHE_CREATE] = {"geonn_cache_create", "'near', 'city'"},
+	[GEONN_CACHE] = {"geonn_refresh", NULL}
 };
 
 /* ---- where they are ---- */
@@ -316,8 +346,8 @@ find_places(Oid function, int *places)
 		places[i] = -1;
 		for (int place = 0; place < Min(count, types->dim1); place++)
 		{
-			if (names[place] != NULL && strcmp(names[place], table[i].name) == 0 &&
-				types->values[place] == table[i].type)
+			if (names[place] != NULL && strcmp(names[place], geonn_arguments[i].name) == 0 &&
+				types->values[place] == geonn_arguments[i].type)
 				places[i] = place;
 		}
 	}
@@ -328,20 +358,15 @@ find_places(Oid function, int *places)
  * The same for the function that is called, looked up once.
  */
 static const int *
-called_places(FunctionCallInfo fcinfo, GeonnFunction called)
+called_places(FunctionCallInfo fcinfo)
 {
 	FmgrInfo   *function = fcinfo->flinfo;
 
 	if (function->fn_extra == NULL)
 	{
 		int		   *places = MemoryContextAlloc(function->fn_mcxt, sizeof(int[ARGUMENTS]));
-		int			count = 0;
 
-		/* a cache's call has the table's order */
-		for (int i = 0; i < ARGUMENTS && !OidIsValid(function->fn_oid); i++)
-			places[i] = has_argument(called, i) ? count++ : -1;
-		if (OidIsValid(function->fn_oid))
-			find_places(function->fn_oid, places);
+		find_places(function->fn_oid, places);
 		function->fn_extra = places;
 	}
 	return function->fn_extra;
@@ -355,7 +380,7 @@ geonn_call_argument(const FuncExpr *call, const char *name)
 	find_places(call->funcid, places);
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
-		if (strcmp(table[i].name, name) == 0 && places[i] >= 0 &&
+		if (strcmp(geonn_arguments[i].name, name) == 0 && places[i] >= 0 &&
 			places[i] < list_length(call->args))
 			return list_nth(call->args, places[i]);
 	}
@@ -382,7 +407,7 @@ geonn_call_references(const FuncExpr *call)
 
 __attribute__((noreturn))
 static void
-raise_null(GeonnFunction function, const Argument *argument)
+raise_null(GeonnFunction function, const GeonnArgument *argument)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -392,20 +417,18 @@ raise_null(GeonnFunction function, const Argument *argument)
 					 functions[function].observations)));
 }
 
-/*
- * The values that the function is called with, [ARGUMENTS]; NULL where it has no such argument.
- */
-static void
-called_values(FunctionCallInfo fcinfo, GeonnFunction function, NullableDatum *values)
+NullableDatum *
+geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 {
-	const int  *places = called_places(fcinfo, function);
+	const int  *places = called_places(fcinfo);
+	NullableDatum *values = palloc0(sizeof(NullableDatum[ARGUMENTS]));
 
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
-		const Argument *argument = &table[i];
+		const GeonnArgument *argument = &geonn_arguments[i];
 
 		values[i].isnull = true;
-		if (!has_argument(function, i))
+		if (!geonn_argument_has(argument, function))
 			continue;
 		if (places[i] >= 0 && places[i] < fcinfo->nargs)
 			values[i] = fcinfo->args[places[i]];
@@ -414,13 +437,17 @@ called_values(FunctionCallInfo fcinfo, GeonnFunction function, NullableDatum *va
 				 argument->name);
 		else
 			continue;
-		if (values[i].isnull && argument->hint != NULL)
+
+		/* a cache without radius has k */
+		if (values[i].isnull && argument->hint != NULL &&
+			!(function == GEONN_CACHE_CREATE && geonn_argument_of_radius(argument)))
 			raise_null(function, argument);
 	}
+	return values;
 }
 
 static char *
-output_of(const Argument *argument, Datum value)
+output_of(const GeonnArgument *argument, Datum value)
 {
 	Oid			function;
 	bool		is_varlena;
@@ -430,7 +457,7 @@ output_of(const Argument *argument, Datum value)
 }
 
 static NullableDatum
-standard_value(const Argument *argument)
+standard_value(const GeonnArgument *argument)
 {
 	NullableDatum value = {.isnull = argument->standard == NULL};
 	Oid			function;
@@ -444,24 +471,15 @@ standard_value(const Argument *argument)
 	return value;
 }
 
-/*
- * Add a value to the text, if it is not the default.
- */
-static void
-describe(StringInfo text, const Argument *argument, Datum value)
+bool
+geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value)
 {
-	const char *output = output_of(argument, value);
-
-	if (argument->standard == NULL || strcmp(output, argument->standard) != 0)
-		appendStringInfo(text, "%s%s => %s", text->len > 0 ? ", " : "", argument->name,
-						 argument->describe(output));
+	return value.isnull || (argument->standard != NULL &&
+							strcmp(output_of(argument, value.value), argument->standard) == 0);
 }
 
-/*
- * Read the values, of which NULL means the default.
- */
-static GeonnArguments *
-read_values(GeonnFunction function, const NullableDatum *values)
+GeonnArguments *
+geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 {
 	GeonnArguments *arguments = palloc0(sizeof(GeonnArguments));
 	StringInfoData text;
@@ -472,27 +490,20 @@ read_values(GeonnFunction function, const NullableDatum *values)
 	initStringInfo(&text);
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
+		const GeonnArgument *argument = &geonn_arguments[i];
 		NullableDatum value = values[i];
 
-		if (!has_argument(function, i))
+		if (!geonn_argument_has(argument, function))
 			continue;
 		if (value.isnull)
-			value = standard_value(&table[i]);
+			value = standard_value(argument);
 		if (value.isnull)
 			continue;
-		table[i].read(&table[i], value.value, arguments);
-		if (table[i].describe != NULL)
-			describe(&text, &table[i], value.value);
+		argument->read(argument, value.value, arguments);
+		if (argument->describe != NULL && !geonn_argument_is_default(argument, value))
+			appendStringInfo(&text, "%s%s => %s", text.len > 0 ? ", " : "", argument->name,
+							 argument->describe(output_of(argument, value.value)));
 	}
 	arguments->text = text.data;
 	return arguments;
-}
-
-GeonnArguments *
-geonn_arguments_read(FunctionCallInfo fcinfo, GeonnFunction function)
-{
-	NullableDatum values[ARGUMENTS];
-
-	called_values(fcinfo, function, values);
-	return read_values(function, values);
 }

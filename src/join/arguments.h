@@ -18,15 +18,18 @@ typedef enum GeonnFunction
 	GEONN_NEAREST_SQL,
 	GEONN_WITHIN,
 	GEONN_WITHIN_SQL,
-	GEONN_NEAREST_POINTS
+	GEONN_NEAREST_POINTS,
+	GEONN_CACHE_CREATE,
+	GEONN_CACHE					/* what a cache keeps of these */
 } GeonnFunction;
 
-/* the arguments of one call; those that its function does not have are 0 or NULL */
+/* the arguments of one call; those that its function does not have, or that are NULL, are 0 */
 typedef struct GeonnArguments
 {
 	GeonnFunction function;
 	const char *function_name;
 	GeonnJoin  *join;			/* what is asked; without sources and label */
+	char	   *name;			/* of a cache */
 	Oid			obs;
 	Oid			ref;
 	char	   *obs_sql;
@@ -35,15 +38,60 @@ typedef struct GeonnArguments
 	ArrayType  *longitudes;
 	List	   *by;				/* of char *: column names, each once */
 	GeonnOptions options;
+	text	   *target;
+	char	   *changed_since;
 	char	   *text;			/* "k => 3, ...": those that do not have their defaults, without
 								 * sources */
 } GeonnArguments;
 
+/* a row of the table */
+typedef struct GeonnArgument GeonnArgument;
+
+struct GeonnArgument
+{
+	const char *name;
+	int			functions;		/* a bit for each GeonnFunction that has it */
+	Oid			type;
+
+	/* its default, as the type's output function writes it; NULL: NULL, or it has none */
+	const char *standard;
+
+	/* what it is, where NULL is an error; NULL: NULL is as good as the default */
+	const char *hint;
+
+	/* check a value, and keep it */
+	void		(*read) (const GeonnArgument *argument, Datum value, GeonnArguments *arguments);
+
+	/* SQL of a value that the type's output function has written; NULL: texts do not show it */
+	char	   *(*describe) (const char *output);
+};
+
+extern const GeonnArgument geonn_arguments[];
+extern const int geonn_argument_count;
+
+extern bool geonn_argument_has(const GeonnArgument *argument, GeonnFunction function);
+
 /*
- * Read the arguments that the function is called with, in the current memory context.
- * Raises an error for a value that is NULL, unknown or out of range.
+ * A cache has the k nearest references, or all within a radius: is the argument of the one
+ * question, and not of the other?
  */
-extern GeonnArguments *geonn_arguments_read(FunctionCallInfo fcinfo, GeonnFunction function);
+extern bool geonn_argument_of_k(const GeonnArgument *argument);
+extern bool geonn_argument_of_radius(const GeonnArgument *argument);
+
+/* Is the value the default, or as good as that? */
+extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value);
+
+/*
+ * The values that the function is called with, [geonn_argument_count], in the current memory
+ * context; NULL where it has no such argument.  Raises an error where one must not be NULL.
+ */
+extern NullableDatum *geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function);
+
+/*
+ * Read values, of which NULL means the default, in the current memory context.  Raises an error
+ * for one that is unknown or out of range.
+ */
+extern GeonnArguments *geonn_arguments_read(GeonnFunction function, const NullableDatum *values);
 
 /*
  * The argument of this name in a call that the planner has; NULL: the function has none, or

@@ -117,8 +117,8 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
-static GeonnJoin *
-make_join(const GeonnArguments *arguments)
+GeonnJoin *
+geonn_make_join(const GeonnArguments *arguments)
 {
 	GeonnJoin  *join = arguments->join;
 	const GeonnColumnNames *observation = &arguments->options.observation;
@@ -144,10 +144,12 @@ GeonnJoin *
 geonn_read_join(FunctionCallInfo fcinfo)
 {
 	int			number = 0;
+	GeonnFunction function;
 
 	while (joins[number].called != fcinfo->flinfo->fn_addr)
 		number++;
-	return make_join(geonn_arguments_read(fcinfo, joins[number].function));
+	function = joins[number].function;
+	return geonn_make_join(geonn_arguments_read(function, geonn_arguments_called(fcinfo, function)));
 }
 
 /*

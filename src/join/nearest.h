@@ -7,15 +7,15 @@
 
 #include "fmgr.h"
 
-#include "join/join.h"
-
-extern PGDLLEXPORT Datum geonn_nearest(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum geonn_within(PG_FUNCTION_ARGS);
+#include "join/arguments.h"
 
 /* Is it one of them? */
 extern bool geonn_is_join(PGFunction function);
 
 /* The join that such a call asks for, in the current memory context. */
 extern GeonnJoin *geonn_read_join(FunctionCallInfo fcinfo);
+
+/* The join that arguments ask for: looks their sources up and locks them as a SELECT does. */
+extern GeonnJoin *geonn_make_join(const GeonnArguments *arguments);
 
 #endif							/* GEONN_NEAREST_H */

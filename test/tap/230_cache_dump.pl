@@ -36,7 +36,7 @@ my %call = (
 		AS n (obs_id integer, rank integer, ref_id text, distance float8)},
 	viewed => q{geonn_within('"the Maps".even', '"the Maps".ref', 2e6, keep_unmatched => true, row_type => NULL::record)
 		AS n (obs_id integer, rank integer, ref_id text, distance float8)});
-my $caches = q{SELECT id, name, target, owner.relowner::regrole, obs, ref, k, radius, by, keep_unmatched, options, schedule
+my $caches = q{SELECT id, name, target, owner.relowner::regrole, obs, ref, arguments, schedule
 	FROM geonn_cache JOIN pg_class owner ON owner.oid = target ORDER BY id};
 my $expected = $node->safe_psql('postgres', $caches);
 

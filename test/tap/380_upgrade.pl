@@ -89,7 +89,7 @@ sub upgraded
 	return $out . $error;
 }
 
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM fresh'), '>', 40, 'the comparison knows the objects of an installation');
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM fresh'), '>', 30, 'the comparison knows the objects of an installation');
 
 # ---- versions that were released ----
 
