@@ -41,11 +41,18 @@ find_argument(const char *name)
 	return NULL;
 }
 
+static bool
+may_be_null(const GeonnArgument *argument)
+{
+	return argument->hint == NULL;
+}
+
 /*
- * The names of a cache's arguments behind a first one, or of those that may be NULL: "a, b and c".
+ * The names of a cache's arguments that are wanted (NULL: of all), behind a first one or NULL: "a, b
+ * and c", with this word.
  */
 static char *
-list_names(const char *first, bool nullable)
+list_names(const char *first, bool (*wanted) (const GeonnArgument *argument), const char *word)
 {
 	const char *last = first;
 	StringInfoData list;
@@ -53,13 +60,13 @@ list_names(const char *first, bool nullable)
 	initStringInfo(&list);
 	for (int i = 0; i < geonn_argument_count; i++)
 	{
-		if (!is_kept(i) || (nullable && geonn_arguments[i].hint != NULL))
+		if (!is_kept(i) || (wanted != NULL && !wanted(&geonn_arguments[i])))
 			continue;
 		if (last != NULL)
 			appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", last);
 		last = geonn_arguments[i].name;
 	}
-	appendStringInfo(&list, " and %s", last);
+	appendStringInfo(&list, " %s %s", word, last);
 	return list.data;
 }
 
@@ -164,7 +171,8 @@ geonn_keep_arguments(const NullableDatum *values)
 		if (!geonn_argument_is_default(&geonn_arguments[i], values[i]))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("radius is given together with k, max_distance or ties"),
+					 errmsg("radius is given together with %s",
+							list_names(NULL, geonn_argument_of_k, "or")),
 					 errdetail("A cache has all references within radius, or the k nearest ones.")));
 		kept[i].isnull = true;
 	}
@@ -202,7 +210,7 @@ check_names(Jsonb *object)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("a cache has no argument \"%s\"", name),
-					 errdetail("Its arguments are %s.", list_names(NULL, false)),
+					 errdetail("Its arguments are %s.", list_names(NULL, NULL, "and")),
 					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 	}
 }
@@ -278,14 +286,14 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						 errmsg("\"%s\" of a cache cannot be changed", key),
-						 errdetail("A change names any of %s.", list_names("name", false))));
+						 errdetail("A change names any of %s.", list_names("name", NULL, "and"))));
 		}
 		else if (token == WJB_VALUE && value.type == jbvNull &&
 				 (argument == NULL || argument->hint != NULL))
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("\"%s\" of a cache cannot be null", key),
-					 errdetail("Null can be given for %s.", list_names(NULL, true))));
+					 errdetail("Null can be given for %s.", list_names(NULL, may_be_null, "and"))));
 		else if (token == WJB_VALUE && value.type != jbvNull)
 		{
 			*has_k |= strcmp(key, "k") == 0;
