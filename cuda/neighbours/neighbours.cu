@@ -162,42 +162,20 @@ neighbours_rows(const struct lane *lane)
 }
 
 /*
- * Lay out the work on this many observations, with room for so many pairs.
+ * Lay out what every question needs of so many observations, from this offset
+ * on: columns, the order of search, and slots for the first neighbours.
  */
 static size_t
-neighbours_place(struct lane *lane, uint32_t rows, void *memory)
+place_observations(struct neighbours *work, uint32_t columns, void *memory, size_t offset)
 {
-	const struct search *search = lane_search(lane);
-	const struct question *question = &search->question;
-	const struct dataset *dataset = search->dataset;
-	struct neighbours_piece *piece = piece_of(lane);
-	struct neighbours *work = &piece->work;
-	bool		spheroid = is_spheroid(lane);
-	uint32_t	room = room_left(search);
-	uint32_t	wanted = neighbours_rows(lane);
-	size_t		slots = (size_t) rows * question->neighbours;
-	size_t		offset = 0;
-
-	/* where memory is short, this part of it is to shrink as well */
-	if (rows < wanted)
-		room = (uint32_t) ((uint64_t) room * rows / wanted);
-	if (room < 1)
-		room = 1;
-	*piece = {};
-	piece->collects = spheroid || question->ties || question->neighbours == 0;
-	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
-	work->rows = rows;
-	work->neighbours = question->neighbours;
-	work->ties = question->ties;
-	work->every_leaf = question->algorithm == GEONN_ALGORITHM_BRUTE;
-	work->max_distance = question->max_distance;
-	work->stream = lane_stream(lane);
+	uint32_t	rows = work->rows;
+	size_t		slots = (size_t) rows * work->neighbours;
 
 	work->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
 	work->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	if (dataset->columns & GEONN_COLUMN_GROUP)
+	if (columns & GEONN_COLUMN_GROUP)
 		work->group = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
-	if (dataset->columns & GEONN_COLUMN_IDENTITY)
+	if (columns & GEONN_COLUMN_IDENTITY)
 		work->identity = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
 	work->x = (double *) next_column(memory, &offset, rows * sizeof(double));
 	work->y = (double *) next_column(memory, &offset, rows * sizeof(double));
@@ -211,55 +189,89 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	work->reference = (uint32_t *) next_column(memory, &offset, slots * sizeof(uint32_t));
 	work->status = (struct neighbours_status *) next_column(memory, &offset,
 															sizeof(struct neighbours_status));
-	offset += results_place((char *) memory + offset, rows, &work->results);
+	return offset + results_place((char *) memory + offset, rows, &work->results);
+}
 
-	if (spheroid)
-		work->entry_room = NEIGHBOURS_DECISION_ROOM;
-	else if (piece->collects)
-		work->entry_room = room;
-	else if (slots < room)
-		room = (uint32_t) slots;
-	if (piece->collects)
-	{
-		size_t		entries = work->entry_room;
+/*
+ * The pairs are collected as entries, of which there is room for so many.
+ */
+static size_t
+place_entries(struct neighbours *work, bool spheroid, uint32_t room, void *memory, size_t offset)
+{
+	struct results *results = &work->results;
 
-		work->selected = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
-		work->entry_reference = (uint32_t *) next_column(memory, &offset,
-														 entries * sizeof(uint32_t));
-	}
-	else
-		work->selected = work->results.count;
-	if (piece->collects && !spheroid)
+	work->entry_room = room;
+	work->selected = (uint32_t *) next_column(memory, &offset, work->rows * sizeof(uint32_t));
+	work->entry_reference = (uint32_t *) next_column(memory, &offset, room * sizeof(uint32_t));
+	if (!spheroid)
 	{
 		work->entry = (struct neighbours_entry *)
 			next_column(memory, &offset, room * sizeof(struct neighbours_entry));
 		work->entry_sort_room = next_column(memory, &offset,
 											neighbours_entry_sort_bytes(room));
 	}
+	results->stride = 0;
+	results->reference = work->entry_reference;
+	results->distance = (const double *) work->entry;
+	results->distance_step = sizeof(struct neighbours_entry) / sizeof(double);
+	return offset;
+}
 
-	work->results.rows = rows;
-	work->results.room = spheroid ? work->entry_room : room;
-	work->results.tag = work->index.tag;
+/*
+ * Lay out the work on this many observations, with room for so many pairs.
+ */
+static size_t
+neighbours_place(struct lane *lane, uint32_t rows, void *memory)
+{
+	const struct search *search = lane_search(lane);
+	const struct question *question = &search->question;
+	const struct dataset *dataset = search->dataset;
+	struct neighbours_piece *piece = piece_of(lane);
+	struct neighbours *work = &piece->work;
+	struct results *results = &work->results;
+	bool		spheroid = is_spheroid(lane);
+	uint32_t	room = room_left(search);
+	uint32_t	wanted = neighbours_rows(lane);
+	size_t		slots = (size_t) rows * question->neighbours;
+	size_t		offset;
+
+	/* where memory is short, this part of it is to shrink as well */
+	if (rows < wanted)
+		room = (uint32_t) ((uint64_t) room * rows / wanted);
+	if (room < 1)
+		room = 1;
+	*piece = {};
+	piece->collects = spheroid || question->ties || question->neighbours == 0;
+	if (spheroid)
+		room = NEIGHBOURS_DECISION_ROOM;
+	else if (!piece->collects && slots < room)
+		room = (uint32_t) slots;
+	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
+	work->rows = rows;
+	work->neighbours = question->neighbours;
+	work->ties = question->ties;
+	work->every_leaf = question->algorithm == GEONN_ALGORITHM_BRUTE;
+	work->max_distance = question->max_distance;
+	work->stream = lane_stream(lane);
+
+	offset = place_observations(work, dataset->columns, memory, 0);
+	results->rows = rows;
+	results->room = room;
+	results->tag = work->index.tag;
 	if (piece->collects)
-	{
-		work->results.stride = 0;
-		work->results.reference = work->entry_reference;
-		work->results.distance = (const double *) work->entry;
-		work->results.distance_step = sizeof(struct neighbours_entry) / sizeof(double);
-	}
+		offset = place_entries(work, spheroid, room, memory, offset);
 	else
 	{
-		work->results.stride = work->neighbours;
-		work->results.reference = work->reference;
-		work->results.distance = work->value;
-		work->results.distance_step = 1;
+		work->selected = results->count;
+		results->stride = work->neighbours;
+		results->reference = work->reference;
+		results->distance = work->value;
+		results->distance_step = 1;
 	}
 	if (!spheroid)
 	{
-		work->results.packed_tag = (int64_t *) next_column(memory, &offset,
-														   room * sizeof(int64_t));
-		work->results.packed_distance = (double *) next_column(memory, &offset,
-															   room * sizeof(double));
+		results->packed_tag = (int64_t *) next_column(memory, &offset, room * sizeof(int64_t));
+		results->packed_distance = (double *) next_column(memory, &offset, room * sizeof(double));
 	}
 	return offset;
 }
