@@ -1,9 +1,9 @@
 /*
  * cache_search.c
- *		What a cache asks: as a join, and the columns that its table has for it.
+ *		What a cache asks, as a join, and the columns that its table has for the answer.
  *
- * A cache's arguments are those of geonn_nearest or geonn_within, and are read and
- * checked by the same code, when the cache is made as well as in each refresh.
+ * The arguments of a cache are those of geonn_nearest or geonn_within.  The same code reads and
+ * checks them, when the cache is made and in each refresh.
  */
 #include "postgres.h"
 
