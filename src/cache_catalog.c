@@ -28,8 +28,8 @@ geonn_cache_check_primary(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 				 errmsg("caches cannot be changed or refreshed during recovery"),
-				 errdetail("This server is a standby, and follows what its primary does."),
-				 errhint("Call it on the primary: the rows come here from there.")));
+				 errdetail("This server is a standby, and replays what its primary writes."),
+				 errhint("Call it on the primary, which replicates the rows to this server.")));
 }
 
 /* ---- caches ---- */

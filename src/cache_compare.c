@@ -275,7 +275,7 @@ look_for_row(void *state, const PointRow *row)
 }
 
 static void
-see_whether_removed(Comparison *comparison, const BaselineChange *row)
+check_removed(Comparison *comparison, const BaselineChange *row)
 {
 	if (take_off(comparison, &row->fingerprint))
 		add_change(comparison, &comparison->changes->removed, &comparison->changes->removed_count,
@@ -285,7 +285,7 @@ see_whether_removed(Comparison *comparison, const BaselineChange *row)
 static void
 find_removed(void *state, uint32 block, const char *contents, Size length)
 {
-	for_each_row(state, block, contents, length, see_whether_removed);
+	for_each_row(state, block, contents, length, check_removed);
 }
 
 static int

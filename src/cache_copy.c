@@ -214,7 +214,8 @@ geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Siz
 /* ---- rows ---- */
 
 void
-geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes, Fingerprint *fingerprint)
+geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes,
+					 Fingerprint *fingerprint)
 {
 	const BaselineSchema *schema = &baseline->schema;
 	bool		placed = row->status == POINT_VALID;
@@ -432,7 +433,7 @@ geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot)
 	}
 	SPI_finish();
 	if (baseline->count == 0)
-		elog(ERROR, "the directory of cache %d is not there", baseline->cache->id);
+		elog(ERROR, "the directory of cache %d is missing", baseline->cache->id);
 	for (uint32 i = 0; i < baseline->count; i++)
 	{
 		baseline->rows += baseline->blocks[i].rows;

@@ -130,7 +130,8 @@ extern bool geonn_baseline_next(const BaselineSchema *schema, const char **conte
 								BaselineRow *row, float *reach, const char **bytes, Size *length);
 
 /* The fingerprint of the row with these bytes. */
-extern Fingerprint geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Size length);
+extern Fingerprint geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes,
+											  Size length);
 
 /* The index of the block to which this key belongs. */
 extern uint32 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key);
@@ -164,8 +165,8 @@ extern void geonn_baseline_replace(BaselineWriter *writer, uint32 block);
  * This block keeps its rows, and gets these contents with their new reaches, of which reach is the
  * greatest.
  */
-extern void geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length,
-									   float reach);
+extern void geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents,
+									   Size length, float reach);
 
 /* Add a row with its reach; the rows of a block in the order of their keys. */
 extern void geonn_baseline_add(BaselineWriter *writer, const Fingerprint *fingerprint, float reach,

@@ -100,7 +100,9 @@ write_rows(const GeonnBaseline *baseline, const char *table, bool are_there, Dat
 		   Datum *contents, int count)
 {
 	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID, BYTEAARRAYOID};
-	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0, (Datum) 0};
+	Datum		values[] = {
+		Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0, (Datum) 0
+	};
 
 	SPI_connect();
 	values[2] = PointerGetDatum(construct_array(numbers, count, INT4OID, sizeof(int32), true,
@@ -269,7 +271,8 @@ geonn_baseline_replace(BaselineWriter *writer, uint32 block)
 }
 
 void
-geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length, float reach)
+geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length,
+						   float reach)
 {
 	BaselineBlock entry = writer->baseline->blocks[block];
 
@@ -325,7 +328,8 @@ is_same(const BaselineWriter *writer, uint32 first, uint32 count)
 {
 	const GeonnBaseline *baseline = writer->baseline;
 
-	return !writer->anew && first < baseline->count && Min(BLOCKS_A_ROW, baseline->count - first) == count &&
+	return !writer->anew && first < baseline->count &&
+		Min(BLOCKS_A_ROW, baseline->count - first) == count &&
 		memcmp(baseline->blocks + first, writer->blocks + first, count * sizeof(BaselineBlock)) == 0;
 }
 

@@ -158,7 +158,7 @@ new_table(FunctionCallInfo fcinfo, const GeonnCache *cache, Oid *schema)
 			ereport(ERROR,
 					(errcode(ERRCODE_NAME_TOO_LONG),
 					 errmsg("\"%s\" is too long for the name of a table", cache->name),
-					 errdetail("It has %zu bytes, of at most %d.", strlen(cache->name),
+					 errdetail("It has %zu bytes, and a name has at most %d.", strlen(cache->name),
 							   NAMEDATALEN - 1),
 					 errhint("Name the table by the argument target.")));
 		name = makeRangeVar(NULL, cache->name, -1);
@@ -355,7 +355,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	add_key(cache, geonn_cache_row_type(join));
 	make_triggers(cache);
 	geonn_last_run_make_baselines(cache, join, &last_run);
-	geonn_last_run_end(cache, join, now, result.rows, &last_run, since);
+	geonn_last_run_store(cache, join, now, result.rows, &last_run, since);
 	PopActiveSnapshot();
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
@@ -400,8 +400,8 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius, bool *has_name)
 			if (!is_known)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("a cache has no \"%s\" that can be changed", key),
-						 errdetail("What can be changed is name, k, max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and changed_since.")));
+						 errmsg("\"%s\" of a cache cannot be changed", key),
+						 errdetail("A change names any of name, k, max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and changed_since.")));
 		}
 		else if (token == WJB_VALUE && value.type == jbvNull &&
 				 strcmp(key, "max_distance") != 0 && strcmp(key, "by") != 0 &&
@@ -472,7 +472,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 						  " COALESCE($2 OPERATOR(pg_catalog.->>) 'ties'::pg_catalog.text, ''::pg_catalog.text)"
 						  " OPERATOR(pg_catalog.<>) ALL ('{\"\",first}'::pg_catalog.text[]))",
 						  NULL, lengthof(types), types, values, NULL) != 1)
-		elog(ERROR, "cache %d is not there", cache->id);
+		elog(ERROR, "cache %d is missing", cache->id);
 	name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	cache->name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
 	if (DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3, &is_null)))

@@ -54,7 +54,8 @@ by_key(const void *first, const void *second)
 }
 
 static void
-add_row(BaselineUpdate *update, const Fingerprint *fingerprint, float reach, const char *bytes, Size length)
+add_row(BaselineUpdate *update, const Fingerprint *fingerprint, float reach, const char *bytes,
+		Size length)
 {
 	if (update->count == update->room)
 	{
@@ -73,7 +74,8 @@ add_row(BaselineUpdate *update, const Fingerprint *fingerprint, float reach, con
 static float
 reach_now(BaselineUpdate *update, uint32 block, uint32 number, float reach)
 {
-	if (update->next_reach < update->reach_count && update->reaches[update->next_reach].block == block &&
+	if (update->next_reach < update->reach_count &&
+		update->reaches[update->next_reach].block == block &&
 		update->reaches[update->next_reach].row == (int32) number)
 		return update->reaches[update->next_reach++].reach;
 	return reach;
@@ -83,12 +85,14 @@ reach_now(BaselineUpdate *update, uint32 block, uint32 number, float reach)
  * Keep a row of the block, unless it was removed.
  */
 static void
-take_row(BaselineUpdate *update, uint32 block, uint32 number, float reach, const char *bytes, Size length)
+take_row(BaselineUpdate *update, uint32 block, uint32 number, float reach, const char *bytes,
+		 Size length)
 {
 	const BaselineChanges *changes = update->changes;
 	Fingerprint fingerprint;
 
-	if (update->next_removed < changes->removed_count && changes->removed[update->next_removed].block == block &&
+	if (update->next_removed < changes->removed_count &&
+		changes->removed[update->next_removed].block == block &&
 		changes->removed[update->next_removed].row == number)
 	{
 		update->next_removed++;
@@ -106,8 +110,10 @@ has_same_rows(const BaselineUpdate *update, uint32 block)
 {
 	const BaselineChanges *changes = update->changes;
 
-	return (update->next_removed == changes->removed_count || changes->removed[update->next_removed].block != block) &&
-		(update->next_added == changes->added_count || changes->added[update->next_added].block != block);
+	return (update->next_removed == changes->removed_count ||
+			changes->removed[update->next_removed].block != block) &&
+		(update->next_added == changes->added_count ||
+		 changes->added[update->next_added].block != block);
 }
 
 static void
@@ -147,8 +153,8 @@ rebuild_block(BaselineUpdate *update, uint32 block, const char *contents, Size l
 	for (uint32 number = 0; geonn_baseline_next(&update->baseline->schema, &contents, end, &update->row,
 												&reach, &bytes, &row_length); number++)
 		take_row(update, block, number, reach, bytes, row_length);
-	for (; update->next_added < changes->added_count && changes->added[update->next_added].block == block;
-		 update->next_added++)
+	for (; update->next_added < changes->added_count &&
+		 changes->added[update->next_added].block == block; update->next_added++)
 	{
 		const BaselineChange *added = &changes->added[update->next_added];
 
@@ -205,8 +211,8 @@ touched_blocks(const BaselineUpdate *update, uint32 *blocks)
 }
 
 static void
-update_baseline(GeonnBaseline *baseline, const BaselineChanges *changes, const Affected *reaches, uint64 reach_count,
-				const Affected *added_reaches)
+update_baseline(GeonnBaseline *baseline, const BaselineChanges *changes,
+				const Affected *reaches, uint64 reach_count, const Affected *added_reaches)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn update",
 												  ALLOCSET_DEFAULT_SIZES);

@@ -210,9 +210,11 @@ was_removed(Refresh *refresh, uint32 block, uint32 row)
 
 	while (refresh->removed < changes->removed_count &&
 		   (changes->removed[refresh->removed].block < block ||
-			(changes->removed[refresh->removed].block == block && changes->removed[refresh->removed].row < row)))
+			(changes->removed[refresh->removed].block == block &&
+			 changes->removed[refresh->removed].row < row)))
 		refresh->removed++;
-	return refresh->removed < changes->removed_count && changes->removed[refresh->removed].block == block &&
+	return refresh->removed < changes->removed_count &&
+		changes->removed[refresh->removed].block == block &&
 		changes->removed[refresh->removed].row == row;
 }
 
@@ -268,7 +270,8 @@ take_distance(void *state, uint64 number, double distance)
 
 	if (distance <= row->reach)
 	{
-		row->fingerprint = geonn_baseline_fingerprint(refresh->increment->observations, row->bytes, row->length);
+		row->fingerprint = geonn_baseline_fingerprint(refresh->increment->observations, row->bytes,
+													  row->length);
 		add_affected(refresh, row);
 	}
 }

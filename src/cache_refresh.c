@@ -80,7 +80,7 @@ read_mode(FunctionCallInfo fcinfo, int number)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unknown mode of a refresh: \"%s\"", word),
-			 errhint("It is 'auto', 'full' or 'incremental'.")));
+			 errhint("A mode is 'auto', 'full' or 'incremental'.")));
 }
 
 /* ---- one refresh ---- */
@@ -108,7 +108,7 @@ check_target(const GeonnCache *cache, TupleDesc row_type)
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg("the table of cache \"%s\" has no column %s of type %s", cache->name,
 							NameStr(expected->attname), format_type_be(expected->atttypid)),
-					 errdetail("It was altered, or the ids of a relation were, after the cache was made."),
+					 errdetail("After the cache was made, the table was altered, or ids got another type."),
 					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
 			key = bms_add_member(key, number - FirstLowInvalidHeapAttributeNumber);
@@ -214,8 +214,10 @@ refresh_by_changes(Refresh *refresh)
 		.cache = refresh->cache,
 		.join = refresh->join,
 		.row_type = refresh->row_type,
-		.observations = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run, SIDE_OBSERVATIONS),
-		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run, SIDE_REFERENCES)
+		.observations = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
+												SIDE_OBSERVATIONS),
+		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
+											  SIDE_REFERENCES)
 	};
 	GeonnDifference *difference;
 
@@ -250,7 +252,7 @@ refresh_by_changes(Refresh *refresh)
  * made.
  */
 static void
-see_to_baselines(Refresh *refresh, bool was_wasted)
+make_or_skip_baselines(Refresh *refresh, bool was_wasted)
 {
 	GeonnLastRun *last_run = refresh->last_run;
 
@@ -283,7 +285,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted)
 	result->reason = reason;
 	result->searched = -1;
 	result->rows = geonn_difference_find(difference, refresh->join);
-	see_to_baselines(refresh, was_wasted);
+	make_or_skip_baselines(refresh, was_wasted);
 	geonn_difference_write(difference, result);
 	geonn_difference_end(difference);
 }
@@ -306,7 +308,7 @@ refresh_rows(Refresh *refresh)
 		refresh->result->rows = last_run->rows;
 	}
 	else if (!last_run->has_baselines)
-		refresh_fully(refresh, "no baseline of what the last run read", false);
+		refresh_fully(refresh, "the last run left no baselines", false);
 	else if (!refresh_by_changes(refresh))
 		refresh_fully(refresh, "much has changed", true);
 }
@@ -356,7 +358,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	refresh.now = geonn_labels_now(refresh.join);
 	refresh.last_run = geonn_last_run_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	geonn_last_run_end(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
+	geonn_last_run_store(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
 	PopActiveSnapshot();
 	geonn_become_former(caller);
 	result->status = "succeeded";
@@ -424,7 +426,7 @@ begin_run(void *state)
  * Refresh the cache of a run that has begun, and log the result.
  */
 static void
-work(void *state)
+do_work(void *state)
 {
 	Run		   *run = state;
 	GeonnRunResult result = {0};
@@ -455,7 +457,7 @@ refresh_within(void *state)
 
 	begin_run(run);
 	if (run->cache != NULL)
-		work(run);
+		do_work(run);
 }
 
 /*
@@ -498,7 +500,7 @@ run_steps(Run *run)
 
 	if (error != NULL || run->cache == NULL)
 		return error;
-	error = attempt_and_commit(work, run);
+	error = attempt_and_commit(do_work, run);
 	run->error = error;
 	if (error != NULL)
 		(void) attempt_and_commit(log_failure, run);

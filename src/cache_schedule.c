@@ -205,7 +205,7 @@ may_change(const List *jobs)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("job %lld of pg_cron stays as it is: pg_cron is not loaded",
 						(long long) id),
-				 errhint("When it is, run SELECT cron.unschedule(%lld).", (long long) id)));
+				 errhint("When pg_cron is loaded, run SELECT cron.unschedule(%lld).", (long long) id)));
 	}
 	return false;
 }
@@ -268,7 +268,7 @@ require_cron(const GeonnCache *cache, const char *schedule)
 	if (!is_loaded())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a cache is scheduled by pg_cron, which is not %s",
+				 errmsg("pg_cron, by which caches are scheduled, is not %s",
 						is_installed() ? "loaded" : "installed"),
 				 errhint("%sdd pg_cron to shared_preload_libraries, set cron.database_name = %s, restart the server and run CREATE EXTENSION pg_cron.",
 						 is_installed() ? "A" :
@@ -287,7 +287,7 @@ require_cron(const GeonnCache *cache, const char *schedule)
 	if (!OidIsValid(cron_owner()))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a cache is scheduled by pg_cron, whose extension is not in this database"),
+				 errmsg("pg_cron, by which caches are scheduled, is not an extension of this database"),
 				 errhint("Run CREATE EXTENSION pg_cron.")));
 }
 

@@ -53,7 +53,7 @@ check_relation(const GeonnCache *cache, Oid relation, const char *argument)
 	if (get_rel_name(relation) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the relation that cache \"%s\" has as %s was dropped", cache->name, argument),
+				 errmsg("relation %s of cache \"%s\" was dropped", argument, cache->name),
 				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 }
 
@@ -201,7 +201,7 @@ geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("ids of relation \"%s\" are not unique", name_of_observations(cache)),
-			 errdetail("Id %s is there more than once.", OidOutputFunctionCall(output, id)),
+			 errdetail("Id %s occurs more than once.", OidOutputFunctionCall(output, id)),
 			 errhint("Name another column as obs_id in options, or give cache \"%s\" a view that has each id once.",
 					 cache->name)));
 }

@@ -305,8 +305,8 @@ geonn_last_run_begin(const GeonnCache *cache)
 }
 
 void
-geonn_last_run_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
-				   const GeonnLastRun *last_run, TimestampTz since)
+geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
+					 const GeonnLastRun *last_run, TimestampTz since)
 {
 	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID, TIMESTAMPTZOID};
 	Datum		values[lengthof(types)];

@@ -47,8 +47,8 @@ extern void geonn_last_run_begin(const GeonnCache *cache);
  * Store the result of a run: the table has so many rows, and they are what the join returns for
  * these labels.  has_baselines says whether baselines of what the run read are stored.
  */
-extern void geonn_last_run_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
-							   int64 rows, const GeonnLastRun *last_run, TimestampTz since);
+extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
+								 int64 rows, const GeonnLastRun *last_run, TimestampTz since);
 
 /* The baseline of a side, with the seed from last_run; its blocks are not read yet. */
 extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join,

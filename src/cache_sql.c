@@ -163,8 +163,8 @@ uint64
 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
 				  const Oid *types, const Datum *values, const char *nulls)
 {
-	return geonn_run_as(geonn_relation_owner(geonn_cache_table(schema)), with_schema(statement, schema), snapshot,
-						count, types, values, nulls);
+	return geonn_run_as(geonn_relation_owner(geonn_cache_table(schema)),
+						with_schema(statement, schema), snapshot, count, types, values, nulls);
 }
 
 /* ---- errors ---- */

@@ -452,9 +452,9 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 	if (*changed != difference->counts[change])
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("the table of cache \"%s\" was changed by others during the refresh",
+				 errmsg("another session changed the table of cache \"%s\" during the refresh",
 						difference->cache->name),
-				 errhint("The next refresh looks at all of its rows.")));
+				 errhint("The next refresh compares all of its rows.")));
 }
 
 void
