@@ -2,10 +2,10 @@
  * cache_refresh.c
  *		A cache's table is brought up to date.
  *
- * CALL geonn_refresh outside a transaction block runs three transactions: the first logs that the
- * run has begun, the second does the work, and the third logs a failure of the second.  Called
- * within a transaction block it does everything in that transaction, and a failure rolls everything
- * back.
+ * CALL geonn_refresh outside a transaction block runs transactions of its own: the first one logs
+ * that the run has begun, the second one does the work and logs its result, and if it fails a third
+ * one logs the failure.  Called within a transaction block it does everything in that transaction,
+ * and a failure rolls everything back.
  *
  * One process at a time refreshes a cache.  It holds a lock for as long as it works; another
  * process that finds the lock taken reports which process holds it, and returns.  The process that

@@ -29,7 +29,7 @@ typedef struct GeonnLastRun
 /* The labels of the join's sources, with the active snapshot. */
 extern GeonnLabels geonn_labels_now(const GeonnJoin *join);
 
-/* What the last run read. same says of each side whether its label is still this one. */
+/* What the last run read.  same says of each side whether its label is still this one. */
 extern GeonnLastRun *geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join,
 										 GeonnLabels now, Snapshot snapshot);
 
