@@ -31,7 +31,7 @@
 
 #include "admission.h"
 #include "engine_list.h"
-#include "geonn.h"
+#include "settings.h"
 
 /*
  * Add the processes that keep this one, or a worker of it, waiting for a lock.

@@ -19,7 +19,7 @@
 #include "utils/lsyscache.h"
 
 #include "cache_catalog.h"
-#include "geonn.h"
+#include "settings.h"
 
 void
 geonn_cache_check_primary(void)

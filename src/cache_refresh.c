@@ -37,7 +37,6 @@
 #include "cache_incremental.h"
 #include "cache_seen.h"
 #include "cache_since.h"
-#include "estimate.h"
 #include "query.h"
 #include "value.h"
 

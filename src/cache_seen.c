@@ -40,7 +40,7 @@
 
 #include "cache_changed.h"
 #include "cache_seen.h"
-#include "geonn.h"
+#include "common/protocol.h"
 #include "kept_dataset.h"
 
 /* version of the format in which baselines are stored */

@@ -20,7 +20,7 @@
 #include "utils/rel.h"
 
 #include "call.h"
-#include "geonn.h"
+#include "settings.h"
 
 void
 geonn_call_begin(GeonnCall *call)

@@ -39,6 +39,7 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
+#include "client.h"
 #include "client_slots.h"
 #include "value.h"
 

@@ -5,8 +5,9 @@
 #ifndef GEONN_CLIENT_SLOTS_H
 #define GEONN_CLIENT_SLOTS_H
 
-#include "client.h"
+#include "common/protocol.h"
 #include "connection.h"
+#include "question.h"
 
 typedef enum SlotState
 {

@@ -20,7 +20,7 @@
 #include "connection.h"
 #include "engine_start.h"
 #include "engine_version.h"
-#include "geonn.h"
+#include "files.h"
 
 static void
 release_connection(void *argument)

@@ -21,8 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "geonn.h"
+#include "common/protocol.h"
 #include "engine_process.h"
+#include "files.h"
+#include "settings.h"
 
 /* where the child finds what, and keeps nothing above */
 #define CHILD_LOG		1

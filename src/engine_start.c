@@ -27,9 +27,11 @@
 
 #include "common/channel.h"
 #include "engine_start.h"
-#include "geonn.h"
+#include "files.h"
+#include "settings.h"
 #include "state.h"
 #include "supervisor.h"
+#include "wait_event.h"
 
 /* milliseconds between two tries */
 #define TRY_INTERVAL	20

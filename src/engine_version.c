@@ -25,9 +25,11 @@
 #include "miscadmin.h"
 #include "storage/fd.h"
 
+#include "common/protocol.h"
 #include "engine_version.h"
-#include "geonn.h"
+#include "files.h"
 #include "state.h"
+#include "supervisor.h"
 
 /* a version, as the program tells it */
 #define VERSION_FORMAT	"%31s"

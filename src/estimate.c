@@ -20,9 +20,7 @@
 
 #include <math.h>
 
-#include "access/relation.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -32,11 +30,9 @@
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
@@ -108,28 +104,6 @@ add_not_null(StringInfo query, Oid relation, const char *const *names)
 						 quote_identifier(*names));
 		return;
 	}
-}
-
-static bool
-may_use_schema(Oid schema)
-{
-	return object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
-}
-
-char *
-geonn_relation_name(Oid oid)
-{
-	Relation	relation = try_relation_open(oid, AccessShareLock);
-	Oid			namespace;
-	char	   *name;
-
-	if (relation == NULL)
-		return NULL;
-	namespace = RelationGetNamespace(relation);
-	name = quote_qualified_identifier(get_namespace_name(namespace),
-									  RelationGetRelationName(relation));
-	relation_close(relation, NoLock);
-	return may_use_schema(namespace) ? name : NULL;
 }
 
 /*

@@ -181,20 +181,6 @@ consume_observation(void *state, const PointRow *row)
 }
 
 /*
- * One of the points that were given.
- */
-static PointRow
-given_row(const GivenPoints *given, uint64 number)
-{
-	PointRow	row = {.status = POINT_NULL};
-
-	given->point(given->state, number, &row);
-	if (!row.latitude_is_null && !row.longitude_is_null)
-		row.status = geonn_point_status(row.latitude, row.longitude);
-	return row;
-}
-
-/*
  * Read so many of the observations that were given; false: all are.
  */
 static bool
@@ -204,7 +190,7 @@ read_given(Search *search, uint64 rows)
 
 	for (uint64 i = 0; i < rows && search->point < join->given->count; i++)
 	{
-		PointRow	row = given_row(join->given, search->point++);
+		PointRow	row = geonn_given_row(join->given, search->point++);
 
 		CHECK_FOR_INTERRUPTS();
 		search->counts[row.status]++;
@@ -215,22 +201,6 @@ read_given(Search *search, uint64 rows)
 	geonn_warn_of_rows("the arrays lat and lon", search->counts, join->keep_unmatched,
 					   "With invalid => 'error' the first of them is named.");
 	return false;
-}
-
-/*
- * What points are given is known before anything is done.
- */
-void
-geonn_search_check_given(const GeonnJoin *join)
-{
-	for (uint64 i = 0; i < join->given->count; i++)
-	{
-		PointRow	row = given_row(join->given, i);
-
-		if (row.status != POINT_VALID && row.status != POINT_NULL)
-			geonn_raise_invalid(row.status, row.latitude, row.longitude,
-								psprintf("point " UINT64_FORMAT " of the arrays", i + 1));
-	}
 }
 
 InvalidPolicy

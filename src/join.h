@@ -10,21 +10,9 @@
 #include "client.h"
 #include "columns.h"
 #include "common/protocol.h"
+#include "given_points.h"
 #include "reader.h"
 #include "report.h"
-
-/* points that are at hand, in place of a source's rows */
-typedef struct GivenPoints
-{
-	uint64		count;
-
-	/*
-	 * Tell of one, by its number from 0 on; they are asked for in this order.  What the row
-	 * points to lives until the next call.  Its status is the caller's to find out.
-	 */
-	void		(*point) (void *state, uint64 number, PointRow *row);
-	void	   *state;
-} GivenPoints;
 
 typedef struct GeonnJoin
 {

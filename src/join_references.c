@@ -13,10 +13,10 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
-#include "geonn.h"
 #include "join_search.h"
 #include "kept_dataset.h"
 #include "parallel_reader.h"
+#include "settings.h"
 #include "value.h"
 
 /* rows between two resets of the memory that comparing ids and keys uses */
@@ -265,7 +265,7 @@ read_references(Search *search)
 		geonn_check_table(join->references, &attributes);
 	if (join->given != NULL && join->observations == NULL &&
 		join->invalid == GEONN_INVALID_IS_ERROR)
-		geonn_search_check_given(join);
+		geonn_check_given(join->given);
 
 	geonn_search_set_question(search);
 	search->references_named = needed_detail(search) != REFERENCE_DISTANCE;

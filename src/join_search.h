@@ -82,7 +82,4 @@ extern void geonn_search_attach_references(Search *search);
  */
 extern bool geonn_search_prepare(Search *search);
 
-/* What points are given is known before anything is done. */
-extern void geonn_search_check_given(const GeonnJoin *join);
-
 #endif							/* GEONN_JOIN_SEARCH_H */

@@ -103,7 +103,6 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
-#include "geonn.h"
 #include "kept_dataset.h"
 
 /* what tells two states of a table apart */

@@ -21,7 +21,7 @@
 #include "utils/jsonb.h"
 
 #include "call.h"
-#include "geonn.h"
+#include "common/protocol.h"
 #include "join.h"
 #include "nearest.h"
 #include "options.h"

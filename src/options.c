@@ -13,8 +13,9 @@
 #include "utils/guc.h"
 #include "utils/numeric.h"
 
-#include "geonn.h"
+#include "common/protocol.h"
 #include "options.h"
+#include "settings.h"
 
 typedef enum OptionKind
 {

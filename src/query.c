@@ -1,15 +1,22 @@
 /*
  * query.c
- *		The plan of a query that only reads.
+ *		The plan of a query that only reads, and the names of relations in it.
  */
 #include "postgres.h"
 
+#include "access/relation.h"
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/varlena.h"
 
+#include "compat.h"
 #include "query.h"
 
 /*
@@ -101,4 +108,26 @@ geonn_plan_query(const char *query, const char *title, int options, Oid relation
 				 errmsg("%s is not one SELECT that changes nothing", title),
 				 errhint("Give one SELECT without INTO, FOR UPDATE and statements that change rows, as in 'SELECT id, lat, lon FROM city'.")));
 	return plan;
+}
+
+static bool
+may_use_schema(Oid schema)
+{
+	return object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+}
+
+char *
+geonn_relation_name(Oid oid)
+{
+	Relation	relation = try_relation_open(oid, AccessShareLock);
+	Oid			namespace;
+	char	   *name;
+
+	if (relation == NULL)
+		return NULL;
+	namespace = RelationGetNamespace(relation);
+	name = quote_qualified_identifier(get_namespace_name(namespace),
+									  RelationGetRelationName(relation));
+	relation_close(relation, NoLock);
+	return may_use_schema(namespace) ? name : NULL;
 }

@@ -1,6 +1,6 @@
 /*
  * query.h
- *		The plan of a query that only reads.
+ *		The plan of a query that only reads, and the names of relations in it.
  */
 #ifndef GEONN_QUERY_H
 #define GEONN_QUERY_H
@@ -17,5 +17,12 @@
  * by now.
  */
 extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options, Oid relation);
+
+/*
+ * The relation's name in SQL, with its schema; NULL where there is none, or it may not be
+ * looked up there.  Its lock stays until the end of the transaction, so that a query by
+ * this name is about this relation when it is planned.
+ */
+extern char *geonn_relation_name(Oid oid);
 
 #endif							/* GEONN_QUERY_H */

@@ -22,8 +22,8 @@
 #include "utils/memutils.h"
 
 #include "common/protocol.h"
-#include "geonn.h"
 #include "reference_memory.h"
+#include "settings.h"
 
 struct ReferenceMemory
 {

@@ -25,9 +25,9 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "common/protocol.h"
 #include "connection.h"
 #include "engine_list.h"
-#include "geonn.h"
 #include "report.h"
 #include "result.h"
 

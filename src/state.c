@@ -24,7 +24,7 @@
 #include "common/file_perm.h"
 #include "storage/fd.h"
 
-#include "geonn.h"
+#include "files.h"
 #include "state.h"
 
 #define STATE_FILE_NEW	GEONN_STATE_FILE ".new"

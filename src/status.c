@@ -19,8 +19,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "common/protocol.h"
 #include "connection.h"
-#include "geonn.h"
 #include "result.h"
 #include "state.h"
 

@@ -49,9 +49,11 @@
 #include "common/channel.h"
 #include "compat.h"
 #include "engine_process.h"
-#include "geonn.h"
+#include "files.h"
+#include "settings.h"
 #include "state.h"
 #include "supervisor.h"
+#include "wait_event.h"
 
 #define SUPERVISOR_NAME "geonn supervisor"
 
@@ -100,6 +102,8 @@ typedef struct Supervisor
 	WaitEventSet *events;
 } Supervisor;
 
+bool		geonn_preloaded = false;
+
 static volatile sig_atomic_t retry_requested = false;
 
 /* ---- registration ---- */
@@ -125,6 +129,7 @@ geonn_supervisor_register(void)
 {
 	BackgroundWorker worker;
 
+	geonn_preloaded = true;
 	describe_worker(&worker, true);
 	RegisterBackgroundWorker(&worker);
 }

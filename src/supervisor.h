@@ -7,6 +7,9 @@
 
 #include "postmaster/bgworker.h"
 
+/* whether this process has the module from the server's start */
+extern bool geonn_preloaded;
+
 /* Have it started with the server; while shared_preload_libraries load. */
 extern void geonn_supervisor_register(void);
 

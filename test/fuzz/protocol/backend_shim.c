@@ -40,8 +40,8 @@
 #include "engine_list.h"
 #include "engine_start.h"
 #include "engine_version.h"
-#include "geonn.h"
 #include "value.h"
+#include "wait_event.h"
 
 #undef fprintf
 #undef vsnprintf

@@ -23,10 +23,10 @@
 #include "backend_shim.h"
 #include "client.h"
 #include "compat.h"
-#include "geonn.h"
 #include "groups.h"
 #include "hostile_engine.h"
 #include "references.h"
+#include "settings.h"
 
 extern int	LLVMFuzzerInitialize(int *argument_count, char ***words);
 extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

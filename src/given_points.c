@@ -1,0 +1,31 @@
+/*
+ * given_points.c
+ *		Points that are given, in place of a source's rows.
+ */
+#include "postgres.h"
+
+#include "given_points.h"
+
+PointRow
+geonn_given_row(const GivenPoints *given, uint64 number)
+{
+	PointRow	row = {.status = POINT_NULL};
+
+	given->point(given->state, number, &row);
+	if (!row.latitude_is_null && !row.longitude_is_null)
+		row.status = geonn_point_status(row.latitude, row.longitude);
+	return row;
+}
+
+void
+geonn_check_given(const GivenPoints *given)
+{
+	for (uint64 i = 0; i < given->count; i++)
+	{
+		PointRow	row = geonn_given_row(given, i);
+
+		if (row.status != POINT_VALID && row.status != POINT_NULL)
+			geonn_raise_invalid(row.status, row.latitude, row.longitude,
+								psprintf("point " UINT64_FORMAT " of the arrays", i + 1));
+	}
+}

@@ -1,0 +1,155 @@
+/*
+ * settings.c
+ *		The settings geonn.*: their variables, their ranges, what SHOW says of them.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "common/protocol.h"
+#include "settings.h"
+
+int			geonn_admission_timeout = 0;
+int			geonn_device = GEONN_DEVICE_AUTO;
+int			geonn_algorithm = GEONN_ALGORITHM_AUTO;
+int			geonn_cpu_threads = 0;
+int			geonn_engine_timeout = 60;
+int			geonn_transfer_memory_limit = 1024;
+int			geonn_gpu_memory_limit = 0;
+int			geonn_kept_memory_limit = 1024;
+int			geonn_log_keep = 100;
+int			geonn_log_min_duration = -1;
+int			geonn_max_sessions = -1;
+int			geonn_session_memory_limit = 4 * 1024 * 1024;
+
+const struct config_enum_entry geonn_device_options[] = {
+	{"auto", GEONN_DEVICE_AUTO, false},
+	{"cpu", GEONN_DEVICE_CPU, false},
+	{"cuda", GEONN_DEVICE_CUDA, false},
+	{NULL, 0, false}
+};
+
+const struct config_enum_entry geonn_algorithm_options[] = {
+	{"auto", GEONN_ALGORITHM_AUTO, false},
+	{"index", GEONN_ALGORITHM_INDEX, false},
+	{"brute", GEONN_ALGORITHM_BRUTE, false},
+	{NULL, 0, false}
+};
+
+/*
+ * Of 0 sessions, or 0 kB, no join would get any.
+ */
+static bool
+check_limit(int *value, void **extra pg_attribute_unused(),
+				   GucSource source pg_attribute_unused())
+{
+	if (*value != 0)
+		return true;
+	GUC_check_errdetail("It is 1 or more, or -1 for no limit.");
+	return false;
+}
+
+/*
+ * One call a setting, by far the most of its lines: so it is long.
+ */
+void
+geonn_define_settings(void)
+{
+	DefineCustomIntVariable("geonn.admission_timeout",
+							"Time that a statement waits for others where geonn.max_sessions is reached.",
+							"0 means that it waits until one of them has ended.",
+							&geonn_admission_timeout,
+							0, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
+	DefineCustomEnumVariable("geonn.device",
+							 "Device that this session's searches run on.",
+							 "auto uses the GPUs of this host, or the CPU where it has none.",
+							 &geonn_device,
+							 GEONN_DEVICE_AUTO, geonn_device_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+
+	DefineCustomEnumVariable("geonn.algorithm",
+							 "Algorithm that this session's searches use; the rows are the same.",
+							 "auto builds an index for all but a few references; brute compares every pair.",
+							 &geonn_algorithm,
+							 GEONN_ALGORITHM_AUTO, geonn_algorithm_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.cpu_threads",
+							"Threads that the engine searches with on the CPU.",
+							"0 means one for each core.",
+							&geonn_cpu_threads,
+							0, 0, 1024,
+							PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.engine_timeout",
+							"Time without an answer after which the engine is killed and started again.",
+							"It is also how long a statement waits for the engine to start.",
+							&geonn_engine_timeout,
+							60, 1, 3600,
+							PGC_SIGHUP, GUC_UNIT_S,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.transfer_memory_limit",
+							"Memory through which all sessions together exchange rows with the engine.",
+							"A session that finds it short works with smaller batches.",
+							&geonn_transfer_memory_limit,
+							1024, 16, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.gpu_memory_limit",
+							"Memory that the engine takes on each GPU.",
+							"0 means as much as is free.  A search that finds it short works with smaller batches.",
+							&geonn_gpu_memory_limit,
+							0, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.kept_memory_limit",
+							"Memory in which the engine keeps references for later statements.",
+							"0 means that none are kept.",
+							&geonn_kept_memory_limit,
+							1024, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.log_keep",
+							"Runs of each cache that geonn_cache_log keeps.",
+							NULL,
+							&geonn_log_keep,
+							100, 1, INT_MAX,
+							PGC_SUSET, 0,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.log_min_duration",
+							"Duration from which on a call of a join is logged, with its figures.",
+							"0 means that all are, -1 that none is.",
+							&geonn_log_min_duration,
+							-1, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.max_sessions",
+							"Server processes that have sessions with the engine at a time; others wait.",
+							"-1 means no limit.  Parallel workers count with their leader.",
+							&geonn_max_sessions,
+							-1, -1, INT_MAX,
+							PGC_SIGHUP, 0,
+							check_limit, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.session_memory_limit",
+							"Memory that the references of a session's joins take, in the engine and with their ids.",
+							"-1 means no limit.  Joins of parallel workers and open cursors count together.",
+							&geonn_session_memory_limit,
+							4 * 1024 * 1024, -1, MAX_KILOBYTES,
+							PGC_SUSET, GUC_UNIT_KB,
+							check_limit, NULL, NULL);
+
+	MarkGUCPrefixReserved("geonn");
+}

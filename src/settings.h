@@ -1,0 +1,30 @@
+/*
+ * settings.h
+ *		The settings geonn.* of this process.
+ */
+#ifndef GEONN_SETTINGS_H
+#define GEONN_SETTINGS_H
+
+#include "utils/guc.h"
+
+extern int	geonn_admission_timeout;	/* milliseconds; 0: no limit */
+extern int	geonn_device;		/* enum geonn_device_choice */
+extern int	geonn_algorithm;	/* enum geonn_algorithm */
+extern int	geonn_cpu_threads;	/* 0: one for each core */
+extern int	geonn_engine_timeout;	/* seconds */
+extern int	geonn_transfer_memory_limit;	/* megabytes */
+extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
+extern int	geonn_kept_memory_limit;	/* megabytes; 0: no dataset is kept */
+extern int	geonn_log_keep;		/* runs of each cache */
+extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
+extern int	geonn_max_sessions; /* processes that have some; -1: no limit */
+extern int	geonn_session_memory_limit;	/* kilobytes; -1: no limit */
+
+/* the names of geonn_device's and geonn_algorithm's values */
+extern const struct config_enum_entry geonn_device_options[];
+extern const struct config_enum_entry geonn_algorithm_options[];
+
+/* Called once by _PG_init. */
+extern void geonn_define_settings(void);
+
+#endif							/* GEONN_SETTINGS_H */

@@ -1,0 +1,31 @@
+/*
+ * wait_event.c
+ *		Wait events: what pg_stat_activity shows while a process waits.
+ */
+#include "postgres.h"
+
+#include "utils/wait_event.h"
+
+#include "compat.h"
+#include "wait_event.h"
+
+uint32
+geonn_wait_event(GeonnWait wait)
+{
+	static const char *const names[] = {
+		[GEONN_WAIT_START] = "GeonnEngineStart",
+		[GEONN_WAIT_ADMISSION] = "GeonnAdmission",
+		[GEONN_WAIT_ENGINE] = "GeonnEngine",
+		[GEONN_WAIT_BATCH] = "GeonnBatch",
+		[GEONN_WAIT_REFERENCES] = "GeonnReferences",
+		[GEONN_WAIT_SEAL] = "GeonnSeal",
+		[GEONN_WAIT_SEARCH] = "GeonnSearch",
+		[GEONN_WAIT_SUPERVISOR] = "GeonnSupervisor"
+	};
+	static uint32 events[lengthof(names)];
+
+	Assert(wait != GEONN_NO_WAIT);
+	if (events[wait] == 0)
+		events[wait] = WaitEventExtensionNew(names[wait]);
+	return events[wait];
+}
