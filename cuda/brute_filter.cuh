@@ -118,7 +118,7 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include "../src/common/geodesy.h"
+#include "../src/common/metric.h"
 #include "brute.cuh"
 
 #define BLOCK_THREADS 256

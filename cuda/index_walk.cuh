@@ -35,7 +35,7 @@
 
 #include <cuda_runtime.h>
 
-#include "../src/common/geodesy.h"
+#include "../src/common/metric.h"
 #include "../src/engine/space_curve.h"
 #include "index.cuh"
 

@@ -20,7 +20,7 @@
 
 #include "cache_copy.h"
 #include "common/geodesy.h"
-#include "common/spheroid_distance.h"
+#include "common/metric.h"
 
 /* a part is full with so many rows, or bytes */
 #define ROWS_A_PART		64
@@ -142,6 +142,7 @@ static void
 find_ball(CopyWriter *writer)
 {
 	CopyPart   *part = &writer->part;
+	int			metric = writer->copy->metric;
 	struct geonn_vector centre = {0, 0, 0};
 
 	part->radius = -1;
@@ -161,10 +162,10 @@ find_ball(CopyWriter *writer)
 	part->longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
 	centre = geonn_unit_vector(part->latitude, part->longitude);
 	for (uint32 i = 0; i < writer->placed; i++)
-		part->radius = Max(part->radius, writer->copy->metric == GEONN_METRIC_SPHEROID ?
-						   geonn_spheroid_distance(part->latitude, part->longitude,
-												   writer->latitude[i], writer->longitude[i]) :
-						   geonn_distance_of(centre, writer->vectors[i]));
+		part->radius = Max(part->radius, geonn_metric_chord_decides(metric) ?
+						   geonn_metric_distance_of(metric, centre, writer->vectors[i]) :
+						   geonn_metric_distance(metric, part->latitude, part->longitude,
+												 writer->latitude[i], writer->longitude[i]));
 }
 
 static void
