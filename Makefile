@@ -4,6 +4,8 @@
 #   make install     puts them into the PostgreSQL that PG_CONFIG names
 #   make check       installs, runs the tests, ends with "N passed, N failed"
 #   make check-long  the same in their long forms, which take hours
+#   make check-quick some of them, in less than a minute: rules, unit tests, a
+#                    short search and some topics of pg_regress
 #   make check-versions  builds and tests with PostgreSQL 16, 17 and 18
 #   make check-package   builds, installs, uses and purges Debian's packages
 #   make check-gpu   on a host with a GPU: every test of the GPUs' code, and
@@ -17,6 +19,8 @@
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
 #   make bench-caches  the same for tables of neighbours that are kept up to date
+#   make compile_commands.json  how each source is compiled, for clangd
+#   make typedefs.list  the types of the sources, for pgindent
 #   make dist        archives of the last commit, in build/dist
 #   make clean       stops the demo's server, removes all that was built
 #
@@ -39,7 +43,8 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ifneq ($(filter check check-long check-versions check-package demo demo-moving bench-sql bench-caches dist,$(MAKECMDGOALS)),)
+ANYWHERE = check check-long check-quick check-versions check-package demo demo-moving bench-sql bench-caches typedefs.list dist
+ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
@@ -54,11 +59,21 @@ check check-long:
 	+@test/tools/install
 	@test/check $(if $(filter check-long,$@),--long)
 
+check-quick:
+	@test/tools/install-dependencies
+	@echo "building"
+	@$(BUILD) all test-programs bench
+	+@test/tools/install
+	@test/check --quick
+
 check-versions:
 	@test/tools/versions
 
 check-package:
 	@test/tools/package
+
+typedefs.list:
+	@test/tools/typedefs >$@
 
 # a release as it is published: the last commit
 RELEASE = geonn-$(shell sed -n 's/^\t"version": "\(.*\)",/\1/p' META.json)
@@ -95,7 +110,7 @@ bench-caches:
 	+@test/tools/install
 	@test/bench/caches
 
-$(filter-out check check-long check-versions check-package demo demo-moving bench-sql bench-caches dist,$(MAKECMDGOALS)):
+$(filter-out $(ANYWHERE),$(MAKECMDGOALS)):
 	@$(BUILD) $@
 
 else ifeq ($(PGXS),)
@@ -120,7 +135,7 @@ OBJS = $(MODULE_SOURCES:src/%.c=build/module/%.o)
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/geonn--%,$(wildcard sql/*.sql))))
 ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=geonn
-EXTRA_CLEAN = build
+EXTRA_CLEAN = build compile_commands.json
 
 WERROR = -Werror
 WARNINGS = -Wall -Wextra $(WERROR)
@@ -257,6 +272,10 @@ install-engine: build/geonn-engine installdirs
 uninstall: uninstall-engine
 uninstall-engine:
 	rm -f '$(DESTDIR)$(pkglibdir)/geonn-engine'
+
+.PHONY: compile_commands.json
+compile_commands.json:
+	+@test/tools/compile-commands $@
 
 include test/test.mk
 

@@ -36,7 +36,7 @@ CREATE TABLE c ();
 DROP TABLE c, b;
 SELECT caches();
 
--- by its owner, who has no privileges on the extension's tables
+-- by its owner, without privileges on the extension's tables
 SET ROLE regress_keeper;
 SELECT make('own');
 CALL geonn_refresh('own', 'full');

@@ -120,7 +120,7 @@ SELECT * FROM compare('tied', 'geonn_nearest(''obs'', ''ref'', ties => ''all'', 
 CALL geonn_refresh('others');
 SELECT * FROM compare('others_of_obs', 'geonn_nearest(''obs'', ''obs'', k => 2, exclude_self => true, row_type => NULL::ROW)');
 
--- what somebody did to the table is undone, and what it got besides stays
+-- a refresh undoes changes of the table's rows, and keeps its other columns
 ALTER TABLE near ADD note text DEFAULT 'new', ADD seen boolean;
 UPDATE near SET note = 'old', seen = true WHERE obs_id < 30;
 DELETE FROM near WHERE obs_id = 12;
@@ -323,7 +323,7 @@ SELECT DISTINCT name FROM geonn_cache_log;
 SELECT name FROM geonn_cache;
 SELECT count(*), min(obs_id % 2), max(obs_id % 2) FROM kept;
 RESET ROLE;
--- the rows are those that the owner may see, whoever refreshes
+-- the rows are those that the owner may see, whichever role refreshes
 CALL geonn_refresh('kept', 'full');
 SELECT * FROM last_run('kept');
 CALL geonn_refresh('kept');

@@ -309,7 +309,7 @@ GRANT SELECT ON geonn_devices TO PUBLIC;
 
 -- ---- caches: tables of neighbours that are kept up to date ----
 
--- What caches there are.  Users read the view geonn_caches.
+-- All caches.  Users read the view geonn_caches.
 CREATE SEQUENCE geonn_cache_id AS integer;
 CREATE TABLE geonn_cache (
 	id integer PRIMARY KEY DEFAULT pg_catalog.nextval('geonn_cache_id'::pg_catalog.regclass),
@@ -318,11 +318,11 @@ CREATE TABLE geonn_cache (
 	obs pg_catalog.regclass NOT NULL,
 	ref pg_catalog.regclass NOT NULL,
 	arguments pg_catalog.jsonb NOT NULL,	-- k ... changed_since of geonn_cache_create, by name
-	schedule pg_catalog.text	-- as geonn_schedule was given it
+	schedule pg_catalog.text	-- as given to geonn_schedule
 );
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
--- pg_dump writes the OID of a relation that is gone as a number, and where that is restored the number may
--- be another relation's: such caches stay behind.
+-- pg_dump writes the OID of a dropped relation as a number, which may be another relation's OID where the dump
+-- is restored: so dumps leave such caches out.
 SELECT pg_catalog.pg_extension_config_dump('geonn_cache'::pg_catalog.regclass,
 	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) target::pg_catalog.oid)
 	AND EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) obs::pg_catalog.oid)
@@ -339,7 +339,7 @@ CREATE TABLE geonn_cache_run (
 	pid integer NOT NULL,
 	mode pg_catalog.text,	-- fill, full, incremental, unchanged
 	reason pg_catalog.text,	-- of the mode
-	searched bigint,					-- observations, where they were counted
+	searched bigint,					-- observations, if they were counted
 	rows bigint,						-- of the table, afterwards
 	inserted bigint,
 	updated bigint,
@@ -360,12 +360,12 @@ CREATE TABLE geonn_cache_total (
 -- A refresh can make it anew, so it is in no WAL and no dump.
 CREATE UNLOGGED TABLE geonn_cache_last_run (
 	cache integer PRIMARY KEY,
-	valid boolean NOT NULL,				-- else the first run has yet to end
-	signature pg_catalog.text NOT NULL,	-- what the cache asked, of which types
+	valid boolean NOT NULL,				-- false until the first run ends
+	signature pg_catalog.text NOT NULL,	-- the cache's question and the types of its columns
 	rows bigint NOT NULL,				-- of the table
-	labels pg_catalog.bytea[] NOT NULL,	-- of obs and ref; empty where there is none
+	labels pg_catalog.bytea[] NOT NULL,	-- of obs and ref; empty if unknown
 	seeds bigint[] NOT NULL,			-- of the baselines' hashes
-	since pg_catalog.timestamptz,	-- for changed_since: what is not older may be new
+	since pg_catalog.timestamptz,	-- for changed_since: rows since then may be new
 	baselines boolean NOT NULL,			-- both have been made
 	wasted integer NOT NULL,			-- baselines in a row that no run could use
 	pause integer NOT NULL				-- runs until others are made
@@ -398,10 +398,10 @@ ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 -- radius			metres: all references within it, instead of k
 -- changed_since	a column of obs of type timestamptz, which every INSERT and UPDATE
 --					sets to now() or later: a refresh reads only the rows that may be
---					new by it.  Rows that are deleted are then noticed by full
---					refreshes alone
+--					new by it.  Only full refreshes then notice rows that were
+--					deleted
 --
--- Whoever calls it owns the table and the cache; refreshes run as the table's
+-- The calling role owns the table and the cache; refreshes run as the table's
 -- owner.  Returns the table.
 CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass, ref pg_catalog.regclass,
 								   k integer DEFAULT 1,
@@ -451,21 +451,21 @@ CREATE PROCEDURE geonn_refresh(name pg_catalog.text, mode pg_catalog.text DEFAUL
 COMMENT ON PROCEDURE geonn_refresh(pg_catalog.text, pg_catalog.text) IS
 'brings the table of a cache up to date';
 
--- The same for all caches of the current user, one after the other; a failure of
--- one is a warning.
+-- Refreshes all caches of the current user, one after the other; a failure of one
+-- is a warning.
 CREATE PROCEDURE geonn_refresh_all(mode pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON PROCEDURE geonn_refresh_all(pg_catalog.text) IS
 'brings the tables of all caches of the current user up to date';
 
--- Of the tables' triggers: rows were changed, and not by the refresh, so that the next
--- one looks at all of them.
+-- Called by the triggers of caches' tables: something other than a refresh has changed rows, so
+-- the next refresh compares all of them.
 CREATE FUNCTION geonn_cache_changed() RETURNS pg_catalog.trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_changed() IS
-'has the next refresh of a cache look at all rows of its table';
+'makes the next refresh of a cache compare all rows of its table';
 
--- A cache goes with its table, whichever command drops that.
+-- Drops a cache together with its table, whichever command drops that.
 CREATE FUNCTION geonn_cache_dropped() RETURNS pg_catalog.event_trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_dropped() IS
@@ -477,25 +477,25 @@ COMMENT ON EVENT TRIGGER geonn_cache_dropped IS
 
 -- Has pg_cron refresh a cache: schedule is one of cron's, as '*/5 * * * *', or, from
 -- pg_cron 1.5 on, '30 seconds'.  A schedule takes the place of the former one.
--- The job runs as the owner of the cache's table, and it is the owner who needs
--- USAGE on schema cron.  Returns pg_cron's number of the job.
+-- The job runs as the owner of the cache's table, and the owner needs USAGE on
+-- schema cron.  Returns pg_cron's number of the job.
 CREATE FUNCTION geonn_schedule(name pg_catalog.text, schedule pg_catalog.text) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_schedule(pg_catalog.text, pg_catalog.text) IS
 'has pg_cron refresh a cache';
 
--- Ends that.  Returns whether there was a schedule.
+-- Removes a cache's schedule and its job.  Returns whether it had one.
 CREATE FUNCTION geonn_unschedule(name pg_catalog.text) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_unschedule(pg_catalog.text) IS
-'has pg_cron refresh a cache no more';
+'removes the schedule of a cache';
 
--- These tables are written by the functions above alone, which run as their owner for that: not even
--- membership in pg_write_all_data is enough.  Row-level security without a policy keeps all
--- others out.  It would also keep members of pg_read_all_data from dumping geonn_cache, the only
--- one in dumps: there triggers refuse, of statements and, for logical replication, of rows.
+-- Only the functions above write these tables, as the tables' owner: not even membership in
+-- pg_write_all_data is enough.  Row-level security without a policy keeps all other roles out.  It would
+-- also keep members of pg_read_all_data from dumping geonn_cache, the only one of these tables in dumps:
+-- triggers guard that one, for statements and, because of logical replication, for rows.
 CREATE FUNCTION geonn_cache_guard() RETURNS pg_catalog.trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_guard() IS
@@ -512,14 +512,14 @@ ALTER TABLE geonn_cache_last_run ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_block ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_directory ENABLE ROW LEVEL SECURITY;
 
--- The caches of roles that the current user is a member of; to pg_read_all_stats
--- all of them.  One whose table is gone is its extension's owner's.  As security barriers these views
--- show their rows to no function of the query's before they have passed the condition.
+-- The caches of roles of which the current user is a member; all of them for members of
+-- pg_read_all_stats.  A cache without a table belongs to the extension's owner.  These views are
+-- security barriers: functions of a query see only rows that meet the condition.
 CREATE VIEW geonn_caches WITH (security_barrier) AS
 	SELECT c.name, c.target, pg_catalog.pg_get_userbyid(t.relowner) AS owner, c.obs, c.ref,
 		r.started AS last_start,
 		r.finished AS last_finish,
-		-- a process that ended without a word has left its row as it was
+		-- a process that was killed has left its row as it was
 		CASE WHEN r.status OPERATOR(pg_catalog.=) 'running'::pg_catalog.text AND NOT EXISTS (
 				SELECT FROM pg_catalog.pg_locks l
 				WHERE l.locktype OPERATOR(pg_catalog.=) 'object'::pg_catalog.text

@@ -21,7 +21,7 @@ TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
-FLOAT128_TESTS = build/test/geodesy_test build/test/spheroid_test
+FLOAT128_TESTS = build/test/geodesy_test build/test/spheroid_test build/test/nearest_oracle
 $(FLOAT128_TESTS): override CC = gcc
 ifeq ($(shell uname -m),x86_64)
 $(FLOAT128_TESTS): TEST_LIBS = -lquadmath
@@ -43,11 +43,12 @@ build/test/libnvidia-ml.so.1: test/helpers/fake_nvml.c build/flags
 	$(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $<
 
 DISTANCE_HEADERS = $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
-build/test/geodesy_test build/test/geodesy_margin_test: $(DISTANCE_HEADERS)
-build/test/spheroid_test: TEST_SOURCES = test/lib/spheroid_oracle.c src/common/spheroid_distance.c -lproj
-build/test/spheroid_test: test/lib/spheroid_oracle.c src/common/spheroid_distance.c $(DISTANCE_HEADERS)
-build/test/spheroid_margin_test: TEST_SOURCES = src/common/spheroid_distance.c -lproj
-build/test/spheroid_margin_test: src/common/spheroid_distance.c $(DISTANCE_HEADERS)
+build/test/geodesy_test build/test/geodesy_margin_test: TEST_SOURCES = test/lib/verdict.c
+build/test/geodesy_test build/test/geodesy_margin_test: test/lib/verdict.c $(DISTANCE_HEADERS)
+build/test/spheroid_test: TEST_SOURCES = test/lib/verdict.c test/lib/spheroid_oracle.c src/common/spheroid_distance.c -lproj
+build/test/spheroid_test: test/lib/verdict.c test/lib/spheroid_oracle.c src/common/spheroid_distance.c $(DISTANCE_HEADERS)
+build/test/spheroid_margin_test: TEST_SOURCES = test/lib/verdict.c src/common/spheroid_distance.c -lproj
+build/test/spheroid_margin_test: test/lib/verdict.c src/common/spheroid_distance.c $(DISTANCE_HEADERS)
 
 # the engine's tests and benchmarks are clients of it
 CLIENT_SOURCES = test/lib/engine_client.c test/lib/verdict.c src/common/channel.c
@@ -66,9 +67,9 @@ build/test/%_test: test/engine/%_test.c build/flags
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< $(TEST_SOURCES) $(TEST_LIBS) -lm
 
-build/test/nearest_oracle: test/helpers/nearest_oracle.c build/flags
+build/test/nearest_oracle: test/helpers/nearest_oracle.c $(addprefix test/lib/,oracle.c oracle.h parallel.c parallel.h verdict.c verdict.h) build/flags
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< -lm
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) $(TEST_LIBS) -lm
 
 # in the engine's place, to see that the module checks what it is told
 build/test/lying_engine: test/helpers/lying_engine.c src/common/channel.c build/flags
@@ -192,8 +193,8 @@ syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/spheroid_oracle.c,$(wildcard test/lib/*.c)) \
-		$(filter-out test/helpers/other_heap.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(filter-out test/bench/oracle.c,$(BENCH_SOURCES))
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/spheroid_oracle.c test/lib/oracle.c,$(wildcard test/lib/*.c)) \
+		$(filter-out test/helpers/other_heap.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(BENCH_SOURCES)
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"
@@ -218,24 +219,25 @@ stop-demo:
 clean: stop-demo
 
 BENCH_SOURCES := $(sort $(wildcard test/bench/*.c))
-BENCH_OBJECTS := $(BENCH_SOURCES:test/bench/%.c=build/bench/%.o) build/bench/engine_client.o
+BENCH_LIBRARY = engine_client oracle parallel
+BENCH_OBJECTS := $(BENCH_SOURCES:test/bench/%.c=build/bench/%.o) $(BENCH_LIBRARY:%=build/bench/lib/%.o)
 
 .PHONY: bench
 bench: build/geonn-engine build/bench/geonn-bench
 
 build/bench/%.o: test/bench/%.c build/flags
 	@mkdir -p $(@D)
-	$(CC) $(ENGINE_CFLAGS) $(FLOAT128_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
-build/bench/engine_client.o: test/lib/engine_client.c build/flags
-	@mkdir -p $(@D)
 	$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/bench/lib/%.o: test/lib/%.c build/flags
+	@mkdir -p $(@D)
+	$(CC) $(ENGINE_CFLAGS) $(FLOAT128_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # as for the tests: __float128
-build/bench/oracle.o: override CC = gcc
+build/bench/lib/oracle.o: override CC = gcc
 ifeq ($(shell uname -m),x86_64)
 BENCH_LIBS = -lquadmath
 else
-build/bench/oracle.o: FLOAT128_CFLAGS = -D_GNU_SOURCE -Itest/lib/arm64
+build/bench/lib/oracle.o: FLOAT128_CFLAGS = -D_GNU_SOURCE -Itest/lib/arm64
 endif
 
 ifneq ($(NVCC),)

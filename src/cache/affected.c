@@ -2,36 +2,36 @@
  * affected.c
  *		A cache's table is brought up to date by what has changed.
  *
- * Let X be the points of the references that were added since the last refresh, and of those
- * that were removed, each in its group; a reference that moved was removed and added.  The
- * rows that the table has for an observation o that has not changed itself
- * are still right if no point of X in o's group is within o's reach, which is the distance
- * of the last of its k rows, or the greatest distance asked for where it has fewer
- * than k (or where all within a radius are asked for):
+ * Let X be the points of the references that were added since the last refresh, and of those that
+ * were removed, each in its group; a reference that moved was removed and added.  Let o be an
+ * observation that has not changed itself.  Its reach is the distance of the last of its k rows, or
+ * the greatest distance asked for if it has fewer than k (or if all references within a radius are
+ * asked for).  The rows that the table has for o are still right if no point of X in o's group is
+ * within o's reach:
  *
- *	 - all references of its rows are still there and where they were, as each of
- *	   them is within the reach, and those that are not are in X;
- *	 - a reference that belongs among its rows now and did not before was added, or
- *	   another one was removed: both are in X, and the latter was within the reach.  One that
- *	   was added belongs there only if it is as near as the k-th or nearer, which is to
- *	   say within the reach, whatever its id; with ties => 'all' also at just the
- *	   reach.  Where o has fewer than k, all within the greatest distance belong there.
+ *	 - All references of its rows still exist and have not moved: each of them is within the
+ *	   reach, and those that were removed or have moved are in X.
+ *	 - Suppose that a reference belongs among its rows now and did not before.  Then this
+ *	   reference was added, or another one was removed: both are in X.  A removed one that made
+ *	   room for it was within the reach.  An added one belongs there only if it is as near as the
+ *	   k-th or nearer, that is, within the reach, whatever its id; with ties => 'all' also at
+ *	   exactly the reach.  If o has fewer than k rows, all references within the greatest
+ *	   distance belong there.
  *
- * All of these distances are numbers that the engine computes, always the same for the
- * same two points, so "within" is decided without any tolerance: o is searched for again
- * if the distance of the nearest point of X, by the same metric, is not greater than
- * the reach (which is kept rounded up).  What exclude_self leaves out only makes
- * for some that are searched for in vain.
+ * The engine computes all of these distances, and always the same for the same two points, so
+ * "within" needs no tolerance: o is searched for again if the distance of the nearest point of X,
+ * by the same metric, is not greater than the reach (which is stored rounded up).  exclude_self may
+ * leave this nearest point out of o's rows; o is then searched for in vain.
  *
- * So the observations that are searched for among all references are those that were added
- * themselves, and those within whose reach X has a point.  The latter are found by
- * two searches among X alone: for the centres of the baseline's blocks, of which
- * only those count from where X is not farther than the block's radius and its greatest
- * reach together (distances on a surface obey the triangle inequality; rounding is
- * far below the margin), and then for the observations of these blocks.
+ * So two kinds of observations are searched for among all references: those that were added
+ * themselves, and those within whose reach X has a point.  Two searches among X alone find the
+ * second kind.  The first one is for the centres of the baseline's blocks; a block counts only if
+ * the distance of X from its centre is not greater than the block's radius and its greatest reach
+ * together (distances on a surface obey the triangle inequality; rounding is far below the margin).
+ * The second one is for the observations of these blocks.
  *
- * What is found is compared with the rows that the table has for the same ids,
- * and rows of ids that are there no more are deleted.
+ * The rows found are compared with those that the table has for the same ids, and the table's rows
+ * of removed ids are deleted.
  */
 #include "postgres.h"
 
@@ -44,30 +44,30 @@
 
 #include "cache/affected.h"
 
-/* metres by which rounding may make computed distances differ from the triangle's */
+/* metres by which rounding may make computed distances break the triangle inequality, at most */
 #define MARGIN			1e-5
 
-/* blocks whose observations are searched for among X at a time */
+/* blocks whose observations are searched for among X together */
 #define BLOCKS_A_SLICE	4096
 
 typedef struct Refresh
 {
 	const GeonnIncrement *increment;
-	MemoryContext context;		/* of all of it */
+	MemoryContext context;		/* of all that lives to the end */
 	MemoryContext row_context;
-	BaselineRow row;			/* for what is only passed by */
+	BaselineRow row;			/* for values that are not used */
 
-	/* all that are searched for again */
+	/* all affected observations */
 	Affected   *affected;
 	uint64		count;
 	uint64		room;
 
-	/* the observations of some blocks, of which some are */
+	/* the observations of some blocks; some of them are affected */
 	MemoryContext slice_context;
 	Affected   *slice;
 	uint64		slice_count;
 	uint64		slice_room;
-	uint64		removed;		/* next of the observations that were removed */
+	uint64		removed;		/* index of the next removed observation */
 } Refresh;
 
 /* ---- searches among X ---- */
@@ -82,7 +82,7 @@ bytes_of_change(const void *source, uint64 number)
 }
 
 /*
- * The nearest of X to each of these points, all X or those of its group: consumes the
+ * Find the nearest of X to each of these points, among all X or those of its group.  Consumes the
  * point's number and the distance in metres.
  */
 static void
@@ -121,14 +121,14 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool b
 	geonn_search_end(search);
 }
 
-/* ---- blocks that X may reach ---- */
+/* ---- blocks that X may affect ---- */
 
 typedef struct Centres
 {
 	const BaselineBlock *all;
-	uint32	   *blocks;			/* those that have a centre */
+	uint32	   *blocks;			/* indexes of the blocks that have a centre */
 	uint64		count;
-	bool	   *near;			/* of all */
+	bool	   *near;			/* of all blocks: X may affect it */
 } Centres;
 
 static void
@@ -153,7 +153,7 @@ take_centre(void *state, uint64 number, double distance)
 }
 
 /*
- * The blocks, in their order, of which X may reach observations; returns how many.
+ * Find the blocks, in their order, with observations that X may affect.  Returns how many.
  */
 static uint32
 find_near_blocks(Refresh *refresh, uint32 *blocks)
@@ -181,7 +181,7 @@ find_near_blocks(Refresh *refresh, uint32 *blocks)
 	return count;
 }
 
-/* ---- observations that X reaches ---- */
+/* ---- observations that X affects ---- */
 
 static void
 add_affected(Refresh *refresh, const Affected *affected)
@@ -201,8 +201,7 @@ add_affected(Refresh *refresh, const Affected *affected)
 }
 
 /*
- * Is this row of a block one of the observations that were removed?  Rows are asked for in
- * their order.
+ * Is this row of a block a removed observation?  Callers ask for rows in their order.
  */
 static bool
 was_removed(Refresh *refresh, uint32 block, uint32 row)
@@ -211,14 +210,16 @@ was_removed(Refresh *refresh, uint32 block, uint32 row)
 
 	while (refresh->removed < changes->removed_count &&
 		   (changes->removed[refresh->removed].block < block ||
-			(changes->removed[refresh->removed].block == block && changes->removed[refresh->removed].row < row)))
+			(changes->removed[refresh->removed].block == block &&
+			 changes->removed[refresh->removed].row < row)))
 		refresh->removed++;
-	return refresh->removed < changes->removed_count && changes->removed[refresh->removed].block == block &&
+	return refresh->removed < changes->removed_count &&
+		changes->removed[refresh->removed].block == block &&
 		changes->removed[refresh->removed].row == row;
 }
 
 /*
- * The rows of a block, one after the other: false at the end.
+ * Read the next row of a block.  Returns false at the end.
  */
 static bool
 next_row(Refresh *refresh, const char **contents, const char *end, Affected *row)
@@ -269,7 +270,8 @@ take_distance(void *state, uint64 number, double distance)
 
 	if (distance <= row->reach)
 	{
-		row->fingerprint = geonn_baseline_fingerprint(refresh->increment->observations, row->bytes, row->length);
+		row->fingerprint = geonn_baseline_fingerprint(refresh->increment->observations, row->bytes,
+													  row->length);
 		add_affected(refresh, row);
 	}
 }
@@ -309,7 +311,7 @@ search_blocks(Refresh *refresh, const uint32 *blocks, uint32 count)
 	MemoryContextDelete(refresh->slice_context);
 }
 
-/* ---- all that are searched for again ---- */
+/* ---- all affected observations ---- */
 
 static int
 by_row(const void *first, const void *second)
@@ -323,7 +325,7 @@ by_row(const void *first, const void *second)
 }
 
 /*
- * Find them; false: they are more than this share.
+ * Find all affected observations.  Returns false if they are more than this share.
  */
 static bool
 find_affected(Refresh *refresh, double most)

@@ -8,7 +8,7 @@
 #include "cache/baseline.h"
 #include "cache/target.h"
 
-/* what there is to begin with */
+/* what has changed, and what the table was made of */
 typedef struct GeonnIncrement
 {
 	const GeonnCache *cache;
@@ -24,37 +24,39 @@ typedef struct GeonnIncrement
 typedef struct Affected
 {
 	uint32		block;
-	int32		row;			/* of the block; -1: it was added */
+	int32		row;			/* in the block; -1: the observation was added */
 	Fingerprint fingerprint;
 	const char *bytes;
 	uint32		length;
-	float		reach;			/* as it is found */
-	bool		has_rows;		/* it has rows */
+	float		reach;			/* former reach, then the new one */
+	bool		has_rows;		/* the search has returned rows of it */
 } Affected;
 
 /*
- * Find the differences of the table that the changes make, and bring the baselines up to date.
- * Returns false, and has done nothing, where more than this share of the
- * observations would be searched for anew.  *searched is how many are.
+ * Find the differences that the changes make to the table, and bring the baselines up to date.
+ * Returns false, and has done nothing, if more than this share of the observations would be
+ * searched for again.  *searched is how many are.
  */
 extern bool geonn_increment(const GeonnIncrement *increment, double most,
 							GeonnDifference *difference, int64 *searched);
 
 /* ---- cache/affected_rows.c ---- */
 
-/* The bytes of one of an array of them, for geonn_baseline_points. */
+/* The bytes of an element of an array of Affected, for geonn_baseline_points. */
 extern const char *geonn_bytes_of_affected(const void *source, uint64 number);
 
 /*
- * Search for these observations among all references, with their reaches; and find how their
- * rows, and those of observations that were removed, differ from the table's.
+ * Search for these observations among all references, and set their reaches.  Adds the differences
+ * of their rows, and of those of removed observations, from the table's.
  */
 extern void geonn_increment_rows(const GeonnIncrement *increment, Affected *affected, uint64 count,
 								 GeonnDifference *difference);
 
 /* ---- cache/baseline_update.c ---- */
 
-/* Bring the baselines up to date: with what changed, and the new reaches of these. */
+/*
+ * Bring the baselines up to date with the changes, and with the new reaches of these observations.
+ */
 extern void geonn_increment_baselines(const GeonnIncrement *increment, const Affected *affected,
 									  uint64 count);
 

@@ -1,11 +1,11 @@
 /*
  * affected_rows.c
- *		The rows of observations that are searched for again, against the table's.
+ *		Affected observations are searched for again, and their rows compared with the table's.
  *
- * As the rows of an observation are complete they join a batch; the table's rows of all of a
- * batch's ids are read, and compared rank by rank.  A duplicate id
- * shows in two ways: the table has rows for an observation that was added though none with its id was
- * removed, or one of its rows is found for two observations.
+ * When all rows of an observation are found, the observation joins a batch.  The table's rows for
+ * all ids of a batch are read together, and compared rank by rank.  A duplicate id shows in two
+ * ways: the table has rows for an observation that was added though none with its id was removed,
+ * or one of its rows is found for two observations.
  */
 #include "postgres.h"
 
@@ -19,8 +19,7 @@
 #include "cache/target_rows.h"
 
 /*
- * Observations, and rows, that are compared with the table's at a time: many, as the whole
- * table may be read for them.
+ * Observations, and rows, of a batch: many, as each batch may read the whole table.
  */
 #define OBSERVATIONS_A_BATCH	1048576
 #define ROWS_A_BATCH			1048576
@@ -36,7 +35,7 @@ typedef struct FoundRow
 typedef struct FoundObservation
 {
 	Datum		id;
-	bool		may_be_there;	/* in the table */
+	bool		may_be_there;	/* the table may have rows of it */
 	uint32		first;			/* of its rows */
 	uint32		count;
 } FoundObservation;
@@ -47,11 +46,11 @@ typedef struct Comparison
 	GeonnDifference *difference;
 	TargetRows *table_rows;
 	Form_pg_attribute columns[TARGET_COLUMNS];
-	Datum	   *removed;		/* ids that were removed, in their order */
+	Datum	   *removed;		/* ids of removed observations, sorted */
 	uint64		removed_count;
 	SortSupportData order;		/* of ids */
-	TidSet		handled;		/* rows of the table */
-	bool		forgiving;		/* those that were handled already are passed over */
+	TidSet		handled;		/* rows of the table that were compared */
+	bool		forgiving;		/* rows that were compared already are passed over */
 	MemoryContext context;
 
 	/* the batch */
@@ -64,7 +63,7 @@ typedef struct Comparison
 	uint32		row_room;
 } Comparison;
 
-/* ---- ids that were removed ---- */
+/* ---- ids of removed observations ---- */
 
 static int
 by_id(const void *first, const void *second, void *order)
@@ -74,7 +73,7 @@ by_id(const void *first, const void *second, void *order)
 }
 
 /*
- * The id of such bytes, in the current memory context.
+ * Read the id from a row's bytes, in the current memory context.
  */
 static Datum
 id_of(const GeonnIncrement *increment, const char *bytes)
@@ -124,7 +123,7 @@ was_removed(Comparison *comparison, Datum id)
 /* ---- a batch ---- */
 
 /*
- * A row that the table has.
+ * Compare a row of the table with the row that was found.
  */
 static void
 compare_table_row(void *state, uint32 number, ItemPointer tid, const Datum *values,
@@ -242,7 +241,7 @@ geonn_bytes_of_affected(const void *source, uint64 number)
 }
 
 /*
- * The target's columns, but with the number of an observation in place of its id.
+ * The target's columns, with the number of an observation instead of its id.
  */
 static TupleDesc
 numbered_type(TupleDesc row_type)
@@ -293,7 +292,8 @@ search_again(Comparison *comparison, Affected *affected, uint64 count)
 }
 
 /*
- * Those without rows; and no change reaches points without coordinates.
+ * Add the observations for which no rows were found, and set the reach of those without
+ * coordinates, which no change affects.
  */
 static void
 finish_affected(Comparison *comparison, Affected *affected, uint64 count)

@@ -2,31 +2,30 @@
  * baseline.c
  *		Baselines: the points that the last refresh of a cache read.
  *
- * A refresh that is to do less than search for everything must know what has changed since
- * the last one.  So the last one keeps the points that it read of each side, its baseline, in
- * unlogged tables of the extension: a baseline can be made anew.
+ * A refresh that is to do less than search for everything must know what has changed since the last
+ * one.  So the last one stores the points that it read of each side, the side's baseline.
+ * Baselines are in unlogged tables of the extension, as a refresh can make them anew.
  *
- * The points of a baseline are in blocks of some dozens that are near each other: they are in the
- * order of a key, which is a space-filling curve (Morton's) through a grid of
- * latitudes and longitudes; its last bits are of a hash of the point, so that many
- * points at one place have different keys.  A block has all points whose keys are between
- * its own first key and the next block's.  The blocks' contents are rows of
- * geonn_cache_block; the directory, which a refresh reads whole, has of each block
+ * A baseline has its points in blocks of some dozens that are near each other.  The points are in
+ * the order of a key, which follows a space-filling curve (Morton's) through a grid of latitudes
+ * and longitudes; the key's last bits are of a hash of the point, so that many points at the same
+ * coordinates have different keys.  A block has all points whose keys are between its own first key
+ * and the next block's.  The contents of blocks are rows of geonn_cache_block.  The directory,
+ * which a refresh reads whole, has for each block
  *
  *	 - the first key;
- *	 - a sum of the hashes of its points.  A point's hash is of all its bytes: id,
- *	   coordinates, by columns.  When the table is read again each row's hash is added to
- *	   the sum of the block where its key says that it belongs; where the sum comes out
- *	   the same the block has not changed.  So what has changed is found by one
- *	   scan of a table in no particular order, with memory for the directory
- *	   alone.  Sums and hashes have 128 bits and depend on a secret seed of the
- *	   baseline, the hash's key; two states of a block have the same one by an accident that has
- *	   to be waited for longer than for any other fault of a machine, as with the sums
- *	   that file systems and version control trust;
+ *	 - a sum of the hashes of its points.  A point's hash is of all its bytes: id, coordinates,
+ *	   by columns.  When the table is read again, each row's hash is added to the sum of the
+ *	   block to which its key belongs; a block whose sum is the same as before has not changed.
+ *	   So one scan of a table, in no particular order, finds what has changed, with memory for
+ *	   the directory alone.  Sums and hashes have 128 bits and depend on a secret seed of the
+ *	   baseline, the hash's key.  Two states of a block have the same sum by an accident that is
+ *	   less likely than any other fault of a machine, as with the sums that file systems and
+ *	   version control trust;
  *	 - a ball around all its points, and the greatest of their reaches, by which
- *	   cache/affected.c passes over what changes of the references cannot reach.
+ *	   cache/affected.c passes over blocks that changes of the references cannot affect.
  *
- * A point's reach is how far its neighbours reach: the distance of the last of its k
+ * The reach of an observation is how far its neighbours are: the distance of the last of its k
  * nearest, or the greatest distance that was asked for where it has fewer.
  */
 #include "postgres.h"
@@ -41,16 +40,16 @@
 #include "cache/baseline.h"
 #include "cache/siphash.h"
 
-/* blocks that are read by one statement */
+/* blocks that one statement reads */
 #define BLOCKS_A_READING	1024
 
-/* bits of a key that tell which of the jumps it is in */
+/* first bits of a key, by which jumps are indexed */
 #define JUMP_BITS		16
 
-/* bits of a key that are of the point's hash, not of its cell */
+/* last bits of a key, which are of the point's hash */
 #define HASH_BITS		16
 
-/* the key of a point without coordinates is the last one */
+/* the key of points without coordinates, which come last */
 #define UNPLACED_KEY	PG_UINT64_MAX
 
 /* ---- schema ---- */
@@ -162,7 +161,7 @@ read_value(const char *bytes, BaselineType type, Datum *value)
 /* ---- keys ---- */
 
 /*
- * Spread the bits of a number over the even ones.
+ * Spread the bits of a number over the even bits.
  */
 static uint64
 spread(uint32 number)
@@ -182,7 +181,7 @@ cell(double share)
 {
 	double		number = share * 4294967296.0;
 
-	/* what is not a number is nowhere */
+	/* NaN is in the first cell */
 	return !(number > 0) ? 0 : number >= 4294967295.0 ? PG_UINT32_MAX : (uint32) number;
 }
 
@@ -215,7 +214,8 @@ geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Siz
 /* ---- rows ---- */
 
 void
-geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes, Fingerprint *fingerprint)
+geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes,
+					 Fingerprint *fingerprint)
 {
 	const BaselineSchema *schema = &baseline->schema;
 	bool		placed = row->status == POINT_VALID;
@@ -354,9 +354,9 @@ geonn_baseline_points(const BaselineSchema *schema, uint64 count, const void *so
 /* ---- the directory ---- */
 
 /*
- * The last block whose first key is not greater.  jumps has, for each value of a key's first
- * bits, the last block that begins before all keys with them: from there it is not far.
- * first_keys is small, beside the blocks, and likely to be in the processor's cache.
+ * Find the last block whose first key is not greater.  For each value of a key's first bits, jumps
+ * has the last block that begins before all keys with these bits: the search begins there.
+ * first_keys is small beside the blocks, and likely to be in the processor's cache.
  */
 uint32
 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key)
@@ -433,7 +433,7 @@ geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot)
 	}
 	SPI_finish();
 	if (baseline->count == 0)
-		elog(ERROR, "the directory of cache %d is not there", baseline->cache->id);
+		elog(ERROR, "the directory of cache %d is missing", baseline->cache->id);
 	for (uint32 i = 0; i < baseline->count; i++)
 	{
 		baseline->rows += baseline->blocks[i].rows;
@@ -445,8 +445,8 @@ geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot)
 /* ---- blocks ---- */
 
 /*
- * Blocks are often read twice, to be looked at and to be put together anew: those that there is
- * room for are kept.
+ * Keep a block's contents if they fit: blocks are often read twice, once to look at them and once
+ * to rebuild them.
  */
 static void
 keep(GeonnBaseline *baseline, uint32 block, const bytea *contents)
@@ -461,9 +461,9 @@ keep(GeonnBaseline *baseline, uint32 block, const bytea *contents)
 }
 
 /*
- * The blocks of one statement.  Each is looked up by the primary key, whatever the planner thinks
- * that there is: a join would be one with all blocks, as long as nobody has analyzed the table
- * since it was filled.
+ * Read the blocks of one statement.  It looks each of them up by the primary key, whatever the
+ * planner's statistics say: until the table was analyzed after its fill, a join would read all
+ * blocks.
  */
 static void
 read_some_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count, Snapshot snapshot,

@@ -21,33 +21,33 @@ typedef enum CacheSide
 
 #define CACHE_SIDES 2
 
-/* a value's type, as far as it is stored */
+/* what storing a value needs to know of its type */
 typedef struct BaselineType
 {
 	bool		by_value;
 	int16		length;
 } BaselineType;
 
-/* what rows of a baseline are */
+/* the columns of a baseline's rows */
 typedef struct BaselineSchema
 {
 	BaselineType id;
 	int			by_count;
 	BaselineType *by;			/* [by_count] */
-	bool		keeps_unplaced;	/* rows without coordinates are in it, too */
+	bool		keeps_unplaced;	/* it also has rows without coordinates */
 } BaselineSchema;
 
-/* what is found of a point without looking at others */
+/* what one point's bytes say of it */
 typedef struct Fingerprint
 {
-	uint64		key;			/* where it is in the baseline's order */
-	uint64		hash[2];		/* of all its bytes */
+	uint64		key;			/* its position in the baseline's order */
+	uint64		hash[2];		/* hash of all its bytes */
 } Fingerprint;
 
 /* a point of a baseline */
 typedef struct BaselineRow
 {
-	bool		placed;			/* it has coordinates */
+	bool		placed;			/* the row has coordinates */
 	double		latitude;
 	double		longitude;
 	Datum		id;
@@ -55,16 +55,16 @@ typedef struct BaselineRow
 	bool	   *by_is_null;
 } BaselineRow;
 
-/* the entry of a block in the directory, as it is stored */
+/* a block's entry in the directory, as stored */
 typedef struct BaselineBlock
 {
-	uint64		first_key;		/* it has the keys from here to the next block's */
-	uint64		hash[2];		/* sums of its rows' */
+	uint64		first_key;		/* it has the keys from this one to the next block's first key */
+	uint64		hash[2];		/* sums of its rows' hashes */
 	double		latitude;		/* of its centre */
 	double		longitude;
-	double		radius;			/* metres from there to its farthest row; -1: no row has coordinates */
-	float		reach;			/* greatest of its rows' */
-	uint32		number;			/* by which its contents are found */
+	double		radius;			/* metres from the centre to its farthest row; -1: no row has coordinates */
+	float		reach;			/* greatest reach of its rows; -1: none has one */
+	uint32		number;			/* number of its row in geonn_cache_block */
 	uint32		rows;
 	uint32		unused;
 } BaselineBlock;
@@ -76,29 +76,29 @@ typedef struct GeonnBaseline
 	BaselineSchema schema;
 	int			metric;
 	uint64		seed[2];
-	uint32		count;			/* of blocks, at least one where the baseline exists */
+	uint32		count;			/* of blocks; at least one if the baseline exists */
 	BaselineBlock *blocks;		/* [count], by first_key */
 	uint32		next_number;
 	uint64		rows;
-	MemoryContext context;		/* of what belongs to it */
+	MemoryContext context;		/* of all that belongs to it */
 	bytea	  **kept;			/* [count]: contents that were read, or NULL */
-	Size		keep_room;		/* bytes that more of them may take */
+	Size		keep_room;		/* bytes left for more contents */
 	uint64	   *first_keys;		/* [count]; see geonn_baseline_find_block */
 	uint32	   *jumps;
 } GeonnBaseline;
 
-/* A baseline without blocks, of what this source reads. */
+/* A baseline for the rows of this source, without blocks yet. */
 extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, CacheSide side,
 											const PointSource *source, int metric,
 											bool keeps_unplaced, const uint64 *seed);
 
-/* Read its directory, as the snapshot sees it. */
+/* Read the directory, as the snapshot sees it. */
 extern void geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot);
 
-/* Is this row one of a baseline? */
+/* Does a baseline have such a row? */
 extern bool geonn_baseline_has(const BaselineSchema *schema, const PointRow *row);
 
-/* Add a row's bytes without its reach, and find its fingerprint. */
+/* Append a row's bytes, without its reach, and compute its fingerprint. */
 extern void geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes,
 								 Fingerprint *fingerprint);
 
@@ -106,42 +106,42 @@ extern void geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *
 extern BaselineRow geonn_baseline_row(const BaselineSchema *schema);
 
 /*
- * The row of such bytes; returns what follows them.  Values point into them or are
- * allocated; row->by and row->by_is_null are the caller's.
+ * Read a row from its bytes.  Returns the end of the bytes.  Values point into the bytes or are
+ * allocated; the caller provides row->by and row->by_is_null.
  */
 extern const char *geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow *row);
 
 /*
- * Points that a search is given, from bytes that are found by their number; source is passed
- * through.  They live as long as the current memory context.
+ * Points for a search, read from bytes that the callback finds by their number; source is passed to
+ * it.  They live as long as the current memory context.
  */
 extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, uint64 count,
 												const void *source,
 												const char *(*bytes) (const void *source, uint64 number));
 
-/* Where the id is in such bytes, and how long it is. */
+/* Where the id is in a row's bytes, and its length. */
 extern const char *geonn_baseline_id(const BaselineSchema *schema, const char *bytes, Size *length);
 
 /*
- * The next row of a block's contents, which end there: its reach, and where its bytes are.  False
- * at the end.
+ * Read the next row of a block's contents up to end: its reach, and where its bytes are.  Returns
+ * false at the end.
  */
 extern bool geonn_baseline_next(const BaselineSchema *schema, const char **contents, const char *end,
 								BaselineRow *row, float *reach, const char **bytes, Size *length);
 
-/* The fingerprint of bytes with this length. */
-extern Fingerprint geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Size length);
+/* The fingerprint of the row with these bytes. */
+extern Fingerprint geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes,
+											  Size length);
 
-/* The number, from 0 on, of the block that has this key. */
+/* The index of the block to which this key belongs. */
 extern uint32 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key);
 
-/* It is going to be asked for soon. */
+/* Prefetch what geonn_baseline_find_block will read for this key. */
 extern void geonn_baseline_prefetch(const GeonnBaseline *baseline, uint64 key);
 
 /*
- * Contents of blocks: each row is its reach (float) and its bytes, one after the other.
- * Calls back for each of these blocks (indexes in baseline->blocks, ascending), in a memory
- * context that goes soon.
+ * Read the contents of these blocks (indexes in baseline->blocks, ascending): for each row its
+ * reach (float) and its bytes.  Calls back for each block, in a memory context that is reset soon.
  */
 typedef void (*BlockConsumer) (void *state, uint32 block, const char *contents, Size length);
 extern void geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count,
@@ -149,30 +149,33 @@ extern void geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *bl
 
 /* ---- cache/baseline_write.c ---- */
 
-/* rows on their way into blocks, in the order of their keys */
+/* writes rows into blocks, in the order of their keys */
 typedef struct BaselineWriter BaselineWriter;
 
 /*
- * Begin to write a baseline anew, or with replaced rows of one that is there: the blocks of
- * the baseline that are not written again stay as they are.
+ * Begin to write a baseline anew, or to replace blocks of an existing one, which keeps its other
+ * blocks.
  */
 extern BaselineWriter *geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew);
 
-/* The rows that follow replace those of this block, and have keys of its range. */
+/* The rows that are added next replace those of this block, and have keys of its range. */
 extern void geonn_baseline_replace(BaselineWriter *writer, uint32 block);
 
-/* This block has the same rows as before, but with these reaches, of which reach is the greatest. */
-extern void geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length,
-									   float reach);
+/*
+ * This block keeps its rows, and gets these contents with their new reaches, of which reach is the
+ * greatest.
+ */
+extern void geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents,
+									   Size length, float reach);
 
-/* Another row, with its reach; those of a block in the order of their keys. */
+/* Add a row with its reach; the rows of a block in the order of their keys. */
 extern void geonn_baseline_add(BaselineWriter *writer, const Fingerprint *fingerprint, float reach,
 							   const char *bytes, Size length);
 
-/* All rows have been added: write what is left, and the directory. */
+/* After all rows: write the remaining blocks, and the directory. */
 extern void geonn_baseline_writer_end(BaselineWriter *writer);
 
-/* Forget the baseline of this side. */
+/* Delete the baseline of this side. */
 extern void geonn_baseline_delete(const GeonnCache *cache, CacheSide side);
 
 /* ---- cache/baseline_compare.c ---- */
@@ -180,14 +183,17 @@ extern void geonn_baseline_delete(const GeonnCache *cache, CacheSide side);
 /* a point that was added or removed */
 typedef struct BaselineChange
 {
-	uint32		block;			/* where it belongs */
+	uint32		block;			/* the block to which it belongs */
 	uint32		row;			/* of one that was removed: its number in the block */
 	Fingerprint fingerprint;
 	const char *bytes;
 	Size		length;
 } BaselineChange;
 
-/* a point that changed is in both: its former state was removed, its present one added */
+/*
+ * all changes; a point that changed is in both lists: its former state was removed, its present one
+ * added
+ */
 typedef struct BaselineChanges
 {
 	BaselineChange *added;		/* by block and key */
@@ -197,16 +203,16 @@ typedef struct BaselineChanges
 } BaselineChanges;
 
 /*
- * Compare what the source has now, by the active snapshot, with the baseline.  Returns false
- * where more has changed than fits into so many bytes of memory, and then finds
- * nothing.  What is found is in the current memory context.
+ * Compare what the source has now, by the active snapshot, with the baseline.  Returns false if the
+ * changes need more than so many bytes of memory; the changes are then incomplete.  The result is
+ * in the current memory context.
  */
 extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source,
 								   InvalidPolicy invalid, Size memory, BaselineChanges *changes);
 
 /*
- * The same of a source that has only some of the rows, all those that changed among them.  A
- * point of the baseline was removed only if the source has its id.
+ * Compare a source that has only some of the rows, among them all that were inserted or updated.  A
+ * point of the baseline counts as removed only if the source has its id.
  */
 extern bool geonn_baseline_compare_some(GeonnBaseline *baseline, const PointSource *source,
 										InvalidPolicy invalid, Size memory, BaselineChanges *changes);
@@ -214,12 +220,12 @@ extern bool geonn_baseline_compare_some(GeonnBaseline *baseline, const PointSour
 /* ---- cache/baseline_build.c ---- */
 
 /*
- * Make a baseline of all that the source has now, with the active snapshot.  For observations
- * the join is searched, to know their reaches.
+ * Make a baseline of all that the source has now, with the active snapshot.  For observations, the
+ * join is searched to find their reaches.
  */
 extern void geonn_baseline_build(GeonnBaseline *baseline, const PointSource *source, GeonnJoin *join);
 
-/* How far an observation's neighbours reach: rows of it, the last one at this distance. */
+/* The reach of an observation that has so many rows, the last one at this distance; rounded up. */
 extern float geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance);
 
 #endif							/* GEONN_CACHE_BASELINE_H */

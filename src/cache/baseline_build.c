@@ -1,11 +1,11 @@
 /*
  * baseline_build.c
- *		A cache's baseline is made of all that a source has.
+ *		A baseline is made of all rows of a source.
  *
- * The points are read once and sorted by their keys, in a file where they do not fit into
- * maintenance_work_mem.  For observations the cache's own search is then made once
- * more, in this order, for the reaches of all of them, of which there is an array; then the
- * points are read from the sort again, and written with their reaches.
+ * The points are read once and sorted by their keys, in a file if they do not fit into
+ * maintenance_work_mem.  For observations, the cache's own search then runs once more, in this
+ * order, and fills an array with their reaches.  Then the points are read from the sort again, and
+ * written with their reaches.
  */
 #include "postgres.h"
 
@@ -45,7 +45,7 @@ typedef struct Building
 } Building;
 
 /*
- * Keys are sorted as signed numbers.
+ * Map a key to a signed number of the same order, for the sort.
  */
 static int64
 to_signed(uint64 key)
@@ -93,7 +93,7 @@ take_row(void *state, const PointRow *row)
 }
 
 /*
- * The next of the sorted rows.
+ * Read the next of the sorted rows.
  */
 static bool
 next_row(Building *building, Fingerprint *fingerprint, const char **bytes, Size *length)
@@ -126,7 +126,7 @@ geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance
 }
 
 /*
- * They are asked for in the order in which they are sorted.
+ * The search asks for points in the order in which they are sorted.
  */
 static const char *
 bytes_of_sorted(const void *source, uint64 number pg_attribute_unused())
@@ -142,8 +142,8 @@ bytes_of_sorted(const void *source, uint64 number pg_attribute_unused())
 }
 
 /*
- * How far the neighbours of each observation reach.  Those without coordinates come last, and are
- * not searched for: no reference reaches them.
+ * Find the reach of each observation.  Those without coordinates come last, and are not searched
+ * for: no reference is near them.
  */
 static void
 find_reaches(Building *building, GeonnJoin *join)

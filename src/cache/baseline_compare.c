@@ -2,13 +2,13 @@
  * baseline_compare.c
  *		What has changed of a source since its baseline was made.
  *
- * The source is read once, for the sums of all blocks.  If some came out otherwise, the
- * hashes of these blocks' rows are put into a table, and the source is read again: a row
- * of such a block that is in the table is taken off it, and one that is not was added.  What is
- * left in the table in the end was removed.
+ * The source is read once, for the sums of all blocks.  If some sums are not what they were, the
+ * hashes of these blocks' rows are put into a hash table, and the source is read again.  A row of
+ * such a block is taken off the table if it is there; if it is not, it was added.  What is left in
+ * the table at the end was removed.
  *
- * Where the source is only those rows that may have changed, they are kept, by their ids, and
- * the whole baseline is read instead.
+ * If the source has only the rows that may have changed, these rows are kept by their ids, and the
+ * whole baseline is read and compared with them.
  */
 #include "postgres.h"
 
@@ -27,8 +27,8 @@ typedef struct RowHash
 typedef struct KnownRow
 {
 	RowHash		hash;
-	uint32		count;			/* rows that have not been found again */
-	uint64		added;			/* of an id: which of the added ones */
+	uint32		count;			/* rows not found again so far */
+	uint64		added;			/* of an id: index among the added rows */
 	char		status;
 } KnownRow;
 
@@ -43,7 +43,7 @@ typedef struct KnownRow
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* points that are added to sums at a time */
+/* points that are added to sums together */
 #define FINGERPRINTS_AT_ONCE	64
 
 typedef struct Sum
@@ -55,26 +55,26 @@ typedef struct Sum
 typedef struct Comparison
 {
 	GeonnBaseline *baseline;
-	MemoryContext context;		/* of what is found */
+	MemoryContext context;		/* of the changes that are found */
 	MemoryContext row_context;
 	StringInfoData bytes;
 	Sum		   *sums;			/* [baseline->count] */
-	Fingerprint waiting[FINGERPRINTS_AT_ONCE];	/* that are to be added to them */
+	Fingerprint waiting[FINGERPRINTS_AT_ONCE];	/* waiting to be added to sums */
 	int			waiting_count;
 	bool	   *changed;		/* [baseline->count] */
 	known_hash *known;			/* rows of changed blocks; or ids of rows that were read */
-	BaselineRow row;			/* for what is not looked at */
+	BaselineRow row;			/* for values that are not used */
 	BaselineChanges *changes;
 	uint64		added_room;
 	uint64		removed_room;
-	Size		memory;			/* that is left */
+	Size		memory;			/* bytes left for changes */
 	bool		too_many;
 } Comparison;
 
 /* ---- rows that are read ---- */
 
 /*
- * Write a row's bytes, with memory that lives until end_row.
+ * Write a row's bytes, in memory that lives until end_row.
  */
 static void
 begin_row(Comparison *comparison, const PointRow *row, Fingerprint *fingerprint)
@@ -86,7 +86,7 @@ begin_row(Comparison *comparison, const PointRow *row, Fingerprint *fingerprint)
 	MemoryContextSwitchTo(former);
 }
 
-/* few rows have used any */
+/* few rows need memory of their own */
 static void
 end_row(Comparison *comparison)
 {
@@ -97,8 +97,8 @@ end_row(Comparison *comparison)
 /* ---- sums ---- */
 
 /*
- * Add the points that wait to the sums of their blocks.  Where each of the three arrays
- * is looked at next is known beforehand, and none of them is likely to be in a cache.
+ * Add the waiting points to the sums of their blocks.  Where each of the three arrays is read next
+ * is known beforehand, and none of them is likely to be in a cache.
  */
 static void
 add_waiting(Comparison *comparison)
@@ -138,7 +138,7 @@ add_to_sum(void *state, const PointRow *row)
 }
 
 /*
- * The blocks whose sums are not what they were; returns how many.
+ * Find the blocks whose sums have changed.  Returns how many.
  */
 static uint32
 find_changed(Comparison *comparison, uint32 *blocks)
@@ -162,7 +162,7 @@ find_changed(Comparison *comparison, uint32 *blocks)
 /* ---- rows ---- */
 
 /*
- * Go through a block's rows.
+ * Visit a block's rows.
  */
 static void
 for_each_row(Comparison *comparison, uint32 block, const char *contents, Size length,
@@ -203,7 +203,7 @@ learn_block(void *state, uint32 block, const char *contents, Size length)
 }
 
 /*
- * Take a row off the table; false where it is not there.
+ * Take a row off the table.  Returns false if it is not there.
  */
 static bool
 take_off(Comparison *comparison, const Fingerprint *fingerprint)
@@ -218,7 +218,7 @@ take_off(Comparison *comparison, const Fingerprint *fingerprint)
 }
 
 /*
- * Add to the changes, with a copy of its bytes.
+ * Add a change, with a copy of its bytes.
  */
 static void
 add_change(Comparison *comparison, BaselineChange **changes, uint64 *count, uint64 *room,
@@ -247,7 +247,7 @@ add_change(Comparison *comparison, BaselineChange **changes, uint64 *count, uint
 }
 
 /*
- * Add the row at hand, whose block change has, to those that were added.
+ * Add the row just written to the added rows; change has its block.
  */
 static void
 add_row(Comparison *comparison, BaselineChange *change)
@@ -275,7 +275,7 @@ look_for_row(void *state, const PointRow *row)
 }
 
 static void
-see_whether_removed(Comparison *comparison, const BaselineChange *row)
+check_removed(Comparison *comparison, const BaselineChange *row)
 {
 	if (take_off(comparison, &row->fingerprint))
 		add_change(comparison, &comparison->changes->removed, &comparison->changes->removed_count,
@@ -285,7 +285,7 @@ see_whether_removed(Comparison *comparison, const BaselineChange *row)
 static void
 find_removed(void *state, uint32 block, const char *contents, Size length)
 {
-	for_each_row(state, block, contents, length, see_whether_removed);
+	for_each_row(state, block, contents, length, check_removed);
 }
 
 static int
@@ -302,7 +302,7 @@ by_key_of_block(const void *first, const void *second)
 /* ---- the comparison ---- */
 
 /*
- * Find the changes of these blocks; false where there are too many.
+ * Find the changes of these blocks.  Returns false if they are too many.
  */
 static bool
 find_changes(Comparison *comparison, const PointSource *source, const uint32 *blocks, uint32 count)
@@ -345,8 +345,7 @@ hash_of_id(const Comparison *comparison, const char *bytes)
 #define NOT_ADDED PG_UINT64_MAX
 
 /*
- * A row that may have changed: take it for one that did, until the baseline shows that it did
- * not.
+ * Take a row that may have changed for an added one, until the baseline shows that it is the same.
  */
 static void
 take_some(void *state, const PointRow *row)
@@ -362,7 +361,7 @@ take_some(void *state, const PointRow *row)
 	if (row->id_is_null && !has)
 		return;
 	if (!has)
-		written.status = POINT_VALID;	/* its id is all that counts */
+		written.status = POINT_VALID;	/* only its id is used */
 	begin_row(comparison, &written, &change.fingerprint);
 	known = known_insert(comparison->known, hash_of_id(comparison, comparison->bytes.data), &found);
 	known->count = 1;
@@ -377,7 +376,7 @@ take_some(void *state, const PointRow *row)
 }
 
 /*
- * A row of the baseline: it was removed if its id was read, and is not as it was.
+ * A row of the baseline was removed if the source has its id and other values.
  */
 static void
 look_for_id(Comparison *comparison, const BaselineChange *row)

@@ -1,10 +1,10 @@
 /*
  * baseline_update.c
- *		A cache's baselines are brought up to date with what has changed.
+ *		The baselines are brought up to date with what has changed.
  *
- * The blocks in which something has changed are read, put together anew and written: without
- * points that were removed, with those that were added, and with new reaches.  Most of them, where few
- * references have moved, have nothing but new reaches.
+ * The blocks in which something has changed are read, rebuilt and written: without the points that
+ * were removed, with those that were added, and with new reaches.  If few references have moved,
+ * most of these blocks have new reaches alone.
  */
 #include "postgres.h"
 
@@ -14,7 +14,7 @@
 
 #include "cache/affected.h"
 
-/* a point of a block that is put together */
+/* a point of a block that is rebuilt */
 typedef struct BlockRow
 {
 	Fingerprint fingerprint;
@@ -28,11 +28,11 @@ typedef struct BaselineUpdate
 	GeonnBaseline *baseline;
 	BaselineWriter *writer;
 	const BaselineChanges *changes;
-	const Affected *reaches;	/* new ones of rows that stay, by block and row */
+	const Affected *reaches;	/* new reaches of rows that stay, by block and row */
 	uint64		reach_count;
-	const Affected *added_reaches;	/* NULL: those that were added have no reaches; else by block and key */
+	const Affected *added_reaches;	/* reaches of added rows, by block and key; NULL: they have none */
 
-	/* the next ones of each */
+	/* the next of each list */
 	uint64		next_removed;
 	uint64		next_reach;
 	uint64		next_added;
@@ -54,7 +54,8 @@ by_key(const void *first, const void *second)
 }
 
 static void
-add_row(BaselineUpdate *update, const Fingerprint *fingerprint, float reach, const char *bytes, Size length)
+add_row(BaselineUpdate *update, const Fingerprint *fingerprint, float reach, const char *bytes,
+		Size length)
 {
 	if (update->count == update->room)
 	{
@@ -68,27 +69,30 @@ add_row(BaselineUpdate *update, const Fingerprint *fingerprint, float reach, con
 }
 
 /*
- * The reach of a row that the block has had, whose reach was this one.
+ * The present reach of a row of the block, whose former reach is given.
  */
 static float
 reach_now(BaselineUpdate *update, uint32 block, uint32 number, float reach)
 {
-	if (update->next_reach < update->reach_count && update->reaches[update->next_reach].block == block &&
+	if (update->next_reach < update->reach_count &&
+		update->reaches[update->next_reach].block == block &&
 		update->reaches[update->next_reach].row == (int32) number)
 		return update->reaches[update->next_reach++].reach;
 	return reach;
 }
 
 /*
- * A row that the block has had.
+ * Keep a row of the block, unless it was removed.
  */
 static void
-take_row(BaselineUpdate *update, uint32 block, uint32 number, float reach, const char *bytes, Size length)
+take_row(BaselineUpdate *update, uint32 block, uint32 number, float reach, const char *bytes,
+		 Size length)
 {
 	const BaselineChanges *changes = update->changes;
 	Fingerprint fingerprint;
 
-	if (update->next_removed < changes->removed_count && changes->removed[update->next_removed].block == block &&
+	if (update->next_removed < changes->removed_count &&
+		changes->removed[update->next_removed].block == block &&
 		changes->removed[update->next_removed].row == number)
 	{
 		update->next_removed++;
@@ -106,8 +110,10 @@ has_same_rows(const BaselineUpdate *update, uint32 block)
 {
 	const BaselineChanges *changes = update->changes;
 
-	return (update->next_removed == changes->removed_count || changes->removed[update->next_removed].block != block) &&
-		(update->next_added == changes->added_count || changes->added[update->next_added].block != block);
+	return (update->next_removed == changes->removed_count ||
+			changes->removed[update->next_removed].block != block) &&
+		(update->next_added == changes->added_count ||
+		 changes->added[update->next_added].block != block);
 }
 
 static void
@@ -132,7 +138,7 @@ update_reaches(BaselineUpdate *update, uint32 block, const char *contents, Size 
 }
 
 /*
- * Build the block from its rows that stay and those that were added.
+ * Rebuild the block from its rows that stay and those that were added.
  */
 static void
 rebuild_block(BaselineUpdate *update, uint32 block, const char *contents, Size length)
@@ -147,8 +153,8 @@ rebuild_block(BaselineUpdate *update, uint32 block, const char *contents, Size l
 	for (uint32 number = 0; geonn_baseline_next(&update->baseline->schema, &contents, end, &update->row,
 												&reach, &bytes, &row_length); number++)
 		take_row(update, block, number, reach, bytes, row_length);
-	for (; update->next_added < changes->added_count && changes->added[update->next_added].block == block;
-		 update->next_added++)
+	for (; update->next_added < changes->added_count &&
+		 changes->added[update->next_added].block == block; update->next_added++)
 	{
 		const BaselineChange *added = &changes->added[update->next_added];
 
@@ -178,7 +184,7 @@ update_block(void *state, uint32 block, const char *contents, Size length)
 }
 
 /*
- * The blocks in which something has changed, in their order; returns how many.
+ * Find the blocks in which something has changed, in their order.  Returns how many.
  */
 static uint32
 touched_blocks(const BaselineUpdate *update, uint32 *blocks)
@@ -205,8 +211,8 @@ touched_blocks(const BaselineUpdate *update, uint32 *blocks)
 }
 
 static void
-update_baseline(GeonnBaseline *baseline, const BaselineChanges *changes, const Affected *reaches, uint64 reach_count,
-				const Affected *added_reaches)
+update_baseline(GeonnBaseline *baseline, const BaselineChanges *changes,
+				const Affected *reaches, uint64 reach_count, const Affected *added_reaches)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn update",
 												  ALLOCSET_DEFAULT_SIZES);

@@ -1,11 +1,11 @@
 /*
  * baseline_write.c
- *		Blocks of a cache's baseline are written.
+ *		Blocks of a baseline are written.
  *
- * Rows come in the order of their keys, and blocks are cut off where they are large enough.
- * A baseline that is there has blocks replaced, each by one or more: the first of them has its
- * number, and replaces its contents.  The directory is written last: those of its rows
- * that are not the same.
+ * Rows arrive in the order of their keys, and a block ends when it is large enough.  In an existing
+ * baseline, one or more new blocks replace a block: the first of them keeps its number, and
+ * overwrites its contents.  The directory is written last, and of its rows only those that have
+ * changed.
  */
 #include "postgres.h"
 
@@ -20,13 +20,13 @@
 
 #include "cache/baseline.h"
 #include "common/geodesy.h"
-#include "common/spheroid_distance.h"
+#include "common/metric.h"
 
-/* a block is full with so many rows, or bytes */
+/* a block is full when it has so many rows, or bytes */
 #define ROWS_A_BLOCK		64
 #define BYTES_A_BLOCK	6000
 
-/* blocks that are written by one statement */
+/* blocks that one statement writes */
 #define BLOCKS_A_WRITING	256
 
 struct BaselineWriter
@@ -38,7 +38,7 @@ struct BaselineWriter
 	BaselineBlock *blocks;
 	uint32		count;
 	uint32		room;
-	uint32		next_old;		/* block of the baseline that has not been taken over or replaced */
+	uint32		next_old;		/* next block of the baseline that is neither kept nor replaced so far */
 	bool		anew;
 
 	/* the block under construction */
@@ -46,7 +46,7 @@ struct BaselineWriter
 	BaselineBlock block;
 	uint64		last_key;
 	StringInfoData contents;
-	double	   *latitude;		/* of its placed rows */
+	double	   *latitude;		/* of its rows with coordinates */
 	double	   *longitude;
 	struct geonn_vector *vectors;
 	uint32		placed;
@@ -57,8 +57,8 @@ struct BaselineWriter
 	Datum		numbers[BLOCKS_A_WRITING];
 	Datum		values[BLOCKS_A_WRITING];
 	int			waiting_count;
-	bool		waiting_there;	/* in place of those with their numbers */
-	uint32		first_new;		/* blocks with lesser numbers are there */
+	bool		waiting_there;	/* they overwrite those with their numbers */
+	uint32		first_new;		/* blocks with smaller numbers are stored already */
 };
 
 static const char *const tables[] = {"geonn_cache_block", "geonn_cache_directory"};
@@ -81,7 +81,7 @@ geonn_baseline_delete(const GeonnCache *cache, CacheSide side)
 
 /* ---- tables ---- */
 
-/* statements that write so many rows, of a table: new ones, and those that are there already */
+/* statements that write rows of a table: that insert new ones, and that overwrite */
 static const char *const writing[] = {
 	"INSERT INTO $S.%s (cache, side, number, contents)"
 	" SELECT $1, $2, n.number, n.contents FROM ROWS FROM"
@@ -93,14 +93,16 @@ static const char *const writing[] = {
 };
 
 /*
- * Rows of a table of this side.
+ * Write rows of a table for this side.
  */
 static void
 write_rows(const GeonnBaseline *baseline, const char *table, bool are_there, Datum *numbers,
 		   Datum *contents, int count)
 {
 	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID, BYTEAARRAYOID};
-	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0, (Datum) 0};
+	Datum		values[] = {
+		Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0, (Datum) 0
+	};
 
 	SPI_connect();
 	values[2] = PointerGetDatum(construct_array(numbers, count, INT4OID, sizeof(int32), true,
@@ -136,12 +138,14 @@ make_bytea(const char *bytes, Size length)
 /* ---- blocks ---- */
 
 /*
- * A ball around the block's points: any centre would do, one among them makes it small.
+ * Find a ball around the block's points.  Any centre would do; one among the points makes the ball
+ * small.
  */
 static void
 find_ball(BaselineWriter *writer)
 {
 	BaselineBlock *block = &writer->block;
+	int			metric = writer->baseline->metric;
 	struct geonn_vector centre = {0, 0, 0};
 
 	block->radius = -1;
@@ -161,10 +165,10 @@ find_ball(BaselineWriter *writer)
 	block->longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
 	centre = geonn_unit_vector(block->latitude, block->longitude);
 	for (uint32 i = 0; i < writer->placed; i++)
-		block->radius = Max(block->radius, writer->baseline->metric == GEONN_METRIC_SPHEROID ?
-							geonn_spheroid_distance(block->latitude, block->longitude,
-													writer->latitude[i], writer->longitude[i]) :
-							geonn_distance_of(centre, writer->vectors[i]));
+		block->radius = Max(block->radius, geonn_metric_chord_decides(metric) ?
+							geonn_metric_distance_of(metric, centre, writer->vectors[i]) :
+							geonn_metric_distance(metric, block->latitude, block->longitude,
+												  writer->latitude[i], writer->longitude[i]));
 }
 
 static void
@@ -249,7 +253,7 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 }
 
 /*
- * The blocks before this one stay as they are.
+ * End the present block, and keep the blocks before this one as they are.
  */
 static void
 pass_to(BaselineWriter *writer, uint32 block)
@@ -268,7 +272,8 @@ geonn_baseline_replace(BaselineWriter *writer, uint32 block)
 }
 
 void
-geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length, float reach)
+geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length,
+						   float reach)
 {
 	BaselineBlock entry = writer->baseline->blocks[block];
 
@@ -317,14 +322,15 @@ geonn_baseline_add(BaselineWriter *writer, const Fingerprint *fingerprint, float
 /* ---- the directory ---- */
 
 /*
- * Is this row of the directory as it was?
+ * Is this row of the directory the same as before?
  */
 static bool
 is_same(const BaselineWriter *writer, uint32 first, uint32 count)
 {
 	const GeonnBaseline *baseline = writer->baseline;
 
-	return !writer->anew && first < baseline->count && Min(BLOCKS_A_ROW, baseline->count - first) == count &&
+	return !writer->anew && first < baseline->count &&
+		Min(BLOCKS_A_ROW, baseline->count - first) == count &&
 		memcmp(baseline->blocks + first, writer->blocks + first, count * sizeof(BaselineBlock)) == 0;
 }
 

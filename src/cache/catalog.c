@@ -2,8 +2,8 @@
  * catalog.c
  *		The caches that the extension has, their locks and the log of their runs.
  *
- * A cache belongs to the owner of its target, as an index does, and is for the members of that role.
- * That is checked here, for each cache that is found by its name.
+ * A cache belongs to the owner of its target, as an index belongs to its table's owner; members of
+ * that role use it.  geonn_cache_find checks this for each cache that a session names.
  */
 #include "postgres.h"
 
@@ -28,8 +28,8 @@ geonn_cache_check_primary(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 				 errmsg("caches cannot be changed or refreshed during recovery"),
-				 errdetail("This server is a standby, and follows what its primary does."),
-				 errhint("Call it on the primary: the rows come here from there.")));
+				 errdetail("This server is a standby, and replays what its primary writes."),
+				 errhint("Call it on the primary, which replicates the rows to this server.")));
 }
 
 /* ---- caches ---- */
@@ -90,8 +90,8 @@ read_cache(Oid schema, HeapTuple row, MemoryContext context)
 }
 
 /*
- * A cache is for the members of the role that owns its table.  One without a table is for
- * those of the extension's owner.
+ * Members of the role that owns the table use a cache; members of the extension's owner use one
+ * whose table was dropped.
  */
 static void
 check_role(const GeonnCache *cache)
@@ -187,7 +187,7 @@ geonn_cache_target_name(const GeonnCache *cache)
 }
 
 /*
- * To give a table to another role takes a lock that conflicts with any other.
+ * Giving a table to another role takes a lock that conflicts with every other lock mode.
  */
 void
 geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
@@ -214,7 +214,7 @@ geonn_become_owner(const GeonnCache *cache)
 {
 	GeonnIdentity former = {.level = NewGUCNestLevel()};
 
-	/* a table that was dropped has no owner */
+	/* raises an error where the table was dropped, and the cache has no owner */
 	(void) geonn_cache_target_name(cache);
 	GetUserIdAndSecContext(&former.user, &former.context);
 	SetUserIdAndSecContext(cache->owner, former.context | SECURITY_RESTRICTED_OPERATION);
@@ -234,7 +234,7 @@ geonn_become_former(GeonnIdentity former)
 /* ---- locks ---- */
 
 /*
- * The lock is that of an object of the database: this row of geonn_cache.
+ * The lock of an object of the database: this row of geonn_cache.
  */
 static LOCKTAG
 lock_of(const GeonnCache *cache)
@@ -305,7 +305,7 @@ geonn_cache_log_start(const GeonnCache *cache)
 }
 
 /*
- * Count the run, and keep no more of the log than geonn.log_keep says.
+ * Count the run, and delete the oldest entries of the log beyond geonn.log_keep.
  */
 static void
 count_run(const GeonnCache *cache, const GeonnRunResult *result)

@@ -15,7 +15,7 @@
 typedef struct GeonnCache
 {
 	Oid			schema;			/* of the extension */
-	int32		id;				/* 0: not there yet */
+	int32		id;				/* 0: not entered yet */
 	char	   *name;
 	Oid			owner;			/* of the target, or InvalidOid */
 	Oid			target;
@@ -32,53 +32,53 @@ extern void geonn_cache_check_primary(void);
 extern char *geonn_cache_target_name(const GeonnCache *cache);
 
 /*
- * Go on as the owner of the cache's table, which geonn_cache_hold has locked, in a
- * security-restricted operation with a search_path of pg_catalog; and as the caller again.
- * An error undoes it with its (sub)transaction.
+ * Continue as the owner of the cache's table, which geonn_cache_hold has locked, in a security-
+ * restricted operation with a search_path of pg_catalog; geonn_become_former continues as the
+ * caller again.  An error restores the caller with its (sub)transaction.
  */
 typedef struct GeonnIdentity
 {
 	Oid			user;
 	int			context;
-	int			level;			/* of settings */
+	int			level;			/* nest level of settings */
 } GeonnIdentity;
 
 extern GeonnIdentity geonn_become_owner(const GeonnCache *cache);
 extern void geonn_become_former(GeonnIdentity former);
 
 /*
- * The cache of this name, in the current memory context, to be changed or refreshed.
- * Raises an error where there is none, where the current user is not a member of the role
- * that owns it, and on a standby.  A cache without a table belongs to the extension's owner.
+ * Look up the cache of this name, in the current memory context, for a session that changes or
+ * refreshes it.  Raises an error if no cache has the name, if the current user is not a member of
+ * the role that owns it, and on a standby.  A cache without a table belongs to the extension's
+ * owner.
  */
 extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
 
 /*
- * The same cache as it is by now; called when it is locked.  Raises an error where it is
- * dropped or has another name.
+ * Read the cache again, after locking it.  Raises an error if it was dropped or renamed meanwhile.
  */
 extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
 __attribute__((noreturn))
 extern void geonn_cache_raise_missing(const GeonnCache *cache);
 
 /*
- * Lock the cache's table until the transaction ends, so that it keeps its owner.  Raises an
- * error where the owner is not the one that the cache was found with, and where the current
- * user has that role's privileges no more.
+ * Lock the cache's table until the transaction ends, so that it keeps its owner.  Raises an error
+ * if another role owns it by now than when the cache was looked up, or if the current user no
+ * longer has that role's privileges.
  */
 extern void geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode);
 
-/* The names of all caches whose owner the current user is a member of. */
+/* The names of all caches that belong to a role of which the current user is a member. */
 extern List *geonn_cache_names(Oid schema);
 
 /*
- * Let nobody else refresh or change the cache: until the end of the transaction, or with
- * session until geonn_cache_unlock.  Without wait, returns false where somebody does.
+ * Keep other sessions from refreshing or changing the cache: until the transaction ends, or with
+ * session until geonn_cache_unlock.  Without wait, returns false if another session holds the lock.
  */
 extern bool geonn_cache_lock(const GeonnCache *cache, bool wait, bool session);
 extern void geonn_cache_unlock(const GeonnCache *cache);
 
-/* Who has it locked: a process id, or 0. */
+/* The process id of the session that holds the lock, or 0. */
 extern int	geonn_cache_locker(const GeonnCache *cache);
 
 /* What a run did, as geonn_cache_log shows it. */
@@ -88,7 +88,7 @@ typedef struct GeonnRunResult
 	const char *mode;			/* or NULL */
 	const char *reason;			/* or NULL */
 	int64		searched;		/* observations, or -1 */
-	bool		counted;		/* the rest counts */
+	bool		counted;		/* the figures below are known */
 	int64		rows;
 	int64		inserted;
 	int64		updated;
@@ -96,7 +96,7 @@ typedef struct GeonnRunResult
 	const char *error;			/* or NULL */
 } GeonnRunResult;
 
-/* Note that a run has begun, of which this process makes the row returned; then its result. */
+/* Enter a run of this process into the log, and return its number; later, enter its result. */
 extern int64 geonn_cache_log_start(const GeonnCache *cache);
 extern void geonn_cache_log_finish(const GeonnCache *cache, int64 run,
 								   const GeonnRunResult *result);

@@ -3,25 +3,24 @@
  *		Changes of a cache's table by anything but its refresh.
  *
  * A refresh may trust the row of geonn_cache_last_run only if every other change of the table
- * deletes that row.  Two triggers do so, both ENABLE ALWAYS: one AFTER INSERT, UPDATE or
- * DELETE for each row, one AFTER TRUNCATE.  Row triggers fire on the table that has the
- * row, so they notice statements that name a parent or a partitioned table, rows that
- * move between partitions, MERGE, COPY, rules, foreign keys, sessions with
- * session_replication_role = replica and the rows that logical replication applies, which
- * fires no triggers of statements.
+ * deletes that row.  Two triggers do so, both ENABLE ALWAYS: one AFTER INSERT, UPDATE or DELETE for
+ * each row, one AFTER TRUNCATE.  Row triggers fire on the table that has the row, so they notice
+ * statements that name a parent or a partitioned table, rows that move between partitions, MERGE,
+ * COPY, rules, foreign keys, sessions with session_replication_role = replica and the rows that
+ * logical replication applies, which fires no triggers of statements.
  *
- * The refresh's own statements start without these triggers: a hook takes them out of
- * what the executor has of the table.  So own changes cost nothing, in time as in the queue
- * of events.  Only a statement of the very plan that the refresh executes is its own:
- * what its triggers, rules or functions write has the triggers, and is noticed.
+ * The refresh's own statements start without these triggers: a hook removes them from the
+ * executor's description of the table.  So the refresh's own changes cost no time and no events in
+ * the queue.  Only a statement of the very plan that the refresh executes counts as its own: what
+ * its triggers, rules or functions write fires the triggers, and is noticed.
  *
  * The owner can disable, replace or drop the triggers.  The signature of the last run
- * (cache/last_run.c) therefore has the identity of both: the OID, and which version of the
- * row of pg_trigger it is.  They are read with the run's snapshot: a trigger that was
- * off and is on again has another version for the first run that sees what was written
- * meanwhile.  While one is missing, each run is a full one.  The signature also has the
- * user's own triggers BEFORE INSERT or UPDATE of a row: what they make of the refresh's rows
- * is to be compared with the search again when they have been altered or dropped.
+ * (cache/last_run.c) therefore identifies both, by the OID and the version of their row of pg_trigger.
+ * The run's snapshot reads them: a trigger that was disabled and is enabled again has another
+ * version for the first run that sees what was written meanwhile.  While one of them is missing,
+ * each run is a full one.  The signature also has the user's own triggers BEFORE INSERT or UPDATE
+ * of a row: after one of them was altered or dropped, all rows must be compared with the search
+ * again.
  */
 #include "postgres.h"
 
@@ -76,7 +75,7 @@ trigger_function(Oid schema)
 }
 
 /*
- * The events that the trigger tells of, whatever the session and the row.
+ * The events that the trigger reports in any session and for any row.
  */
 static int16
 events_noticed(HeapTuple row, TupleDesc type)
@@ -91,7 +90,7 @@ events_noticed(HeapTuple row, TupleDesc type)
 }
 
 /*
- * Can the trigger write other rows than the refresh does?
+ * Can the trigger change the rows that the refresh writes?
  */
 static bool
 may_change_rows(Form_pg_trigger trigger)
@@ -110,7 +109,7 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 	int16		missing = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE |
 		TRIGGER_TYPE_TRUNCATE;
 
-	/* with what this command has done */
+	/* the snapshot must include what this command has done */
 	PushCopiedSnapshot(GetActiveSnapshot());
 	UpdateActiveSnapshotCommandId();
 	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
@@ -122,7 +121,7 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 
 		if (trigger->tgfoid != function && !may_change_rows(trigger))
 			continue;
-		/* a transaction that changes the row again leaves another place */
+		/* a transaction that changes the row a second time leaves the same xmin, but another TID */
 		appendStringInfo(text, " %u %u %u/%u", trigger->oid,
 						 HeapTupleHeaderGetRawXmin(row->t_data),
 						 ItemPointerGetBlockNumber(&row->t_self),
@@ -142,7 +141,7 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 typedef struct OwnStatement
 {
 	Oid			target;
-	Oid			function;		/* of the triggers that it does without */
+	Oid			function;		/* of the triggers that do not fire for it */
 	const CachedPlan *plan;
 } OwnStatement;
 
@@ -152,7 +151,8 @@ static const OwnStatement *own_statement = NULL;
 static ExecutorStart_hook_type previous_hook;
 
 /*
- * The executor has a copy of the table's triggers for each statement.
+ * Remove the triggers from the copy of their descriptions that the executor makes for each
+ * statement.
  */
 static void
 leave_out_triggers(ResultRelInfo *relation, Oid function)
@@ -167,7 +167,7 @@ leave_out_triggers(ResultRelInfo *relation, Oid function)
 		else
 			others = true;
 	}
-	/* then it does not fetch the former rows, either */
+	/* without triggers the executor does not fetch the former rows, either */
 	if (!others)
 		relation->ri_TrigDesc = NULL;
 }
@@ -183,7 +183,7 @@ start_statement(QueryDesc *query, int flags)
 	else
 		standard_ExecutorStart(query, flags);
 
-	/* what a rule adds is in the same plan, and sets no tag */
+	/* statements that a rule adds are in the same plan, and do not set the command tag */
 	if (own == NULL || !query->plannedstmt->canSetTag ||
 		!list_member_ptr(own->plan->stmt_list, query->plannedstmt))
 		return;
@@ -229,7 +229,7 @@ geonn_changes_execute(const GeonnCache *cache, SPIPlanPtr statement, const Cache
 
 /* ---- changes by others ---- */
 
-/* whose row of geonn_cache_last_run this subtransaction has deleted */
+/* the table whose row of geonn_cache_last_run this subtransaction has deleted */
 static struct
 {
 	Oid			target;
@@ -243,9 +243,10 @@ geonn_changes_forget(void)
 }
 
 /*
- * Of all rows that a subtransaction changes the first one tells.  No other session makes a row
- * of geonn_cache_last_run meanwhile: it would wait for this one, which has the table locked.  The
- * snapshot is the latest, in any isolation level: the row may be newer than the transaction's.
+ * Delete the row of geonn_cache_last_run, for the first row that a subtransaction changes.  No
+ * other session makes that row meanwhile: it would wait for this one, which has the table locked.
+ * The snapshot is the latest in any isolation level, as the row may be newer than the
+ * transaction's.
  */
 Datum
 geonn_cache_changed(PG_FUNCTION_ARGS)

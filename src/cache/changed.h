@@ -10,26 +10,26 @@
 
 #include "cache/catalog.h"
 
-/* The statements that give a cache's table the triggers that notice changes. */
+/* The statements that create the triggers of a cache's table. */
 extern char *geonn_changes_triggers(const GeonnCache *cache);
 
 /*
- * Add to the signature what tells that these triggers are what they were, by the active
- * snapshot.  Returns whether no change passes them by.
+ * Add the versions of these triggers to the signature, as the active snapshot sees them.  Returns
+ * whether they notice every change.
  */
 extern bool geonn_changes_sign(StringInfo text, const GeonnCache *cache);
 
 /*
- * Execute a prepared statement that has this plan, as one of the refresh's own: it does
- * not fire those triggers.  Returns what SPI_execute_plan does.
+ * Execute a prepared statement with this plan as one of the refresh's own, which does not fire
+ * those triggers.  Returns what SPI_execute_plan does.
  */
 extern int	geonn_changes_execute(const GeonnCache *cache, SPIPlanPtr statement,
 								  const CachedPlan *plan);
 
-/* This transaction makes a row of geonn_cache_last_run: changes are to delete it. */
+/* This transaction has made a row of geonn_cache_last_run: its later changes must delete it. */
 extern void geonn_changes_forget(void);
 
-/* Called once by _PG_init. */
+/* Install the hook.  Called once by _PG_init. */
 extern void geonn_own_statements(void);
 
 #endif							/* GEONN_CACHE_CHANGED_H */

@@ -2,14 +2,15 @@
  * create.c
  *		Caches are made and altered.
  *
- * A cache's table is an ordinary one, which belongs to the role that made the cache;
- * triggers on it notice when anything but a refresh changes its rows (cache/changed.c).  All
- * of it is one transaction: the table, its rows, the entry in geonn_cache, and baselines: the
- * points that were read, from which the first refresh finds what has changed, as any
- * other.  Rows and baselines are read with one snapshot.
+ * A cache's table is an ordinary table of the role that made the cache.  Triggers on it notice when
+ * anything but a refresh changes its rows (cache/changed.c).  One transaction makes all of it: the
+ * table, its rows, the entry in geonn_cache, and the baselines, which keep the points that were
+ * read, so that the first refresh finds what has changed since, as any later one does.  Rows and
+ * baselines are read with one snapshot.
  *
- * Privileges are those of the moment: geonn_cache_alter reads the cache again when it has its lock,
- * checks the owner when it has the table's, and looks at the relations as that owner.
+ * Privileges are checked when they are used: geonn_cache_alter reads the cache again after it has
+ * locked it, checks the owner after it has locked the table, and checks the new definition as that
+ * owner.
  */
 #include "postgres.h"
 
@@ -74,7 +75,7 @@ raise_name_taken(const char *name)
 }
 
 /*
- * The name of the table to make, for SQL, in the schema where it is going to be.
+ * The name of the table to make, for SQL, with the schema in which CREATE TABLE will put it.
  */
 static char *
 new_table(const GeonnArguments *arguments, Oid *schema)
@@ -104,7 +105,7 @@ new_table(const GeonnArguments *arguments, Oid *schema)
 }
 
 /*
- * Enter the cache among the extension's; it gets its number.
+ * Enter the cache into geonn_cache, which gives it its number.
  */
 static void
 enter(GeonnCache *cache)
@@ -126,7 +127,8 @@ enter(GeonnCache *cache)
 }
 
 /*
- * Rows are stored as they are, so all columns must have the types of their values.
+ * The first fill stores rows without converting them, so each column must have the type of its
+ * values.
  */
 static bool
 has_columns(TupleDesc table, TupleDesc row_type)
@@ -142,8 +144,9 @@ has_columns(TupleDesc table, TupleDesc row_type)
 }
 
 /*
- * The table that this command has made.  Its schema, or that of a type, may have been renamed
- * meanwhile, and the name be another's; and event triggers may have altered it.
+ * Look up the table that this command has made.  Meanwhile another session may have renamed its
+ * schema, or that of a type, so that the name is another table's; and event triggers may have
+ * altered it.
  */
 static Oid
 made_table(const char *name, TupleDesc row_type)
@@ -167,8 +170,8 @@ made_table(const char *name, TupleDesc row_type)
 }
 
 /*
- * Name an id that is there twice, for which the key could not be made.  The table's rows
- * are newer than the function's snapshot.
+ * Raise an error that names a duplicate id, for which the primary key could not be made.  The
+ * table's rows are newer than the function's snapshot.
  */
 static void
 find_duplicate(const GeonnCache *cache, TupleDesc row_type)
@@ -190,8 +193,8 @@ run_step(void *command)
 }
 
 /*
- * Give the filled table its key.  That is tried within a subtransaction, after which the
- * table can be looked at where there are ids that are not unique.
+ * Give the filled table its primary key.  A subtransaction does so: if ids are not unique, it is
+ * rolled back, and the table can still be searched for a duplicate.
  */
 static void
 add_key(const GeonnCache *cache, TupleDesc row_type)
@@ -208,8 +211,9 @@ add_key(const GeonnCache *cache, TupleDesc row_type)
 }
 
 /*
- * The statements name the table and the triggers' function by schemas, which may have been
- * renamed meanwhile: another's function would run as each role that writes the table.
+ * The statements name the table and the triggers' function by their schemas, and another session
+ * may have renamed these meanwhile: another role's function would then run as each role that writes
+ * the table.
  */
 static void
 make_triggers(const GeonnCache *cache)
@@ -267,7 +271,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	add_key(cache, geonn_cache_row_type(join));
 	make_triggers(cache);
 	geonn_last_run_make_baselines(cache, join, &last_run);
-	geonn_last_run_end(cache, join, now, result.rows, &last_run, since);
+	geonn_last_run_store(cache, join, now, result.rows, &last_run, since);
 	PopActiveSnapshot();
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
@@ -305,7 +309,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 						  " 'name'::pg_catalog.text, name), arguments = $3"
 						  " WHERE id OPERATOR(pg_catalog.=) $1 RETURNING name",
 						  NULL, lengthof(types), types, values, NULL) != 1)
-		elog(ERROR, "cache %d is not there", cache->id);
+		elog(ERROR, "cache %d is missing", cache->id);
 	name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	check_name(name);
 	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_last_run"
@@ -314,7 +318,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	if (strcmp(name, cache->name) != 0)
 		geonn_cache_rename_jobs(cache, name);
 	cache = geonn_cache_find(schema, name);
-	/* as a refresh will */
+	/* check the new definition as a refresh will read it */
 	former = geonn_become_owner(cache);
 	(void) geonn_cache_join(cache);
 	geonn_cache_check_changed_since(cache);

@@ -1,6 +1,6 @@
 /*
  * definition.c
- *		What a cache asks: as a join, and the columns that its table has for it.
+ *		What a cache asks, as a join, and the columns that its table has for the answer.
  *
  * The arguments of a cache are those of geonn_nearest or geonn_within.  The same table describes
  * them (join/arguments.c), when the cache is made and in each refresh.
@@ -37,7 +37,7 @@ check_relation(const GeonnCache *cache, Oid relation, const char *argument)
 	if (get_rel_name(relation) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the relation that cache \"%s\" has as %s was dropped", cache->name, argument),
+				 errmsg("relation %s of cache \"%s\" was dropped", argument, cache->name),
 				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 }
 
@@ -161,7 +161,7 @@ geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("ids of relation \"%s\" are not unique", name_of_observations(cache)),
-			 errdetail("Id %s is there more than once.", OidOutputFunctionCall(output, id)),
+			 errdetail("Id %s occurs more than once.", OidOutputFunctionCall(output, id)),
 			 errhint("Name another column as obs_id in options, or give cache \"%s\" a view that has each id once.",
 					 cache->name)));
 }

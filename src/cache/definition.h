@@ -21,27 +21,27 @@ typedef enum TargetColumn
 
 #define TARGET_COLUMNS 4
 
-/* The join; its sources are looked up and locked as a SELECT does. */
+/* The cache's join.  Looks its sources up and locks them as a SELECT does. */
 extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);
 
 /* The target's columns: a row type for the join, or their definitions for SQL. */
 extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
 extern char *geonn_cache_definitions(const GeonnJoin *join);
 
-/* Their numbers in a target, [TARGET_COLUMNS]. */
+/* The attribute numbers of these columns in a target, [TARGET_COLUMNS]. */
 extern void geonn_target_attributes(Oid target, AttrNumber *attributes);
 
-/* Raise an error unless observations' ids can be those of a target's primary key. */
+/* Raise an error unless a primary key can be made of the observations' ids. */
 extern void geonn_cache_check_ids(const GeonnJoin *join);
 
-/* Raise an error unless the column changed_since, if there is one, is there and suits. */
+/* Raise an error if the cache has changed_since and obs has no such column of type timestamptz. */
 extern void geonn_cache_check_changed_since(const GeonnCache *cache);
 
-/* The observations that by changed_since are not older than this. */
+/* The observations whose changed_since is this time or later. */
 extern PointSource *geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source,
 											   TimestampTz since);
 
-/* Raise the error of an observation's id that is there twice, or is NULL. */
+/* Raise the error for an observation's duplicate id, or for a NULL id. */
 __attribute__((noreturn))
 extern void geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id);
 __attribute__((noreturn))

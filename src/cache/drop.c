@@ -2,15 +2,15 @@
  * drop.c
  *		Caches are dropped, by name or with their tables.
  *
- * Whichever command drops a cache's table, the cache goes with it, at the end of that
- * command: an event trigger of the extension looks for caches without a table.  It is ENABLE
- * ALWAYS, so that restores and replication have it, too, and the role that drops needs no
- * privileges for it: the entries are the extension's.
+ * Whichever command drops a cache's table also drops the cache when it ends: an event trigger of
+ * the extension looks for caches without a table.  The trigger is ENABLE ALWAYS, so that it also
+ * fires in restores and in replication, and the role that drops the table needs no privileges for
+ * it: the extension's owner deletes the entries.
  *
- * Where the trigger does not fire (in single-user mode, with event_triggers off) a cache
- * outlives its table until the next command that drops anything.  Until then only the
- * members of the role that owns the extension may have it.  A cache whose obs or ref was
- * dropped stays: its rows are there, and its refresh says what is missing.
+ * Where the trigger does not fire (in single-user mode, with event_triggers off), a cache outlives
+ * its table until the next command that drops anything.  Until then only members of the role that
+ * owns the extension may use it.  A cache whose obs or ref was dropped stays: its rows are there,
+ * and its refresh says what is missing.
  */
 #include "postgres.h"
 
@@ -34,9 +34,9 @@ PG_FUNCTION_INFO_V1(geonn_cache_drop);
 PG_FUNCTION_INFO_V1(geonn_cache_dropped);
 
 /*
- * Delete all that the extension's tables have of a cache, with that snapshot or NULL.
- * A refresh that was waiting for the table notes afterwards that it failed.  So what other sessions
- * have left of dropped caches is deleted, too.
+ * Delete all that the extension's tables have of a cache, with that snapshot or NULL.  A refresh
+ * that was waiting for the table logs its failure afterwards, so what such sessions have left of
+ * caches dropped earlier is deleted, too.
  */
 static void
 forget(const GeonnCache *cache, Snapshot snapshot)
@@ -64,7 +64,7 @@ forget(const GeonnCache *cache, Snapshot snapshot)
 }
 
 /*
- * By name, as event triggers are to know of it.
+ * Drop the table by a command, for which event triggers fire.
  */
 static void
 drop_table(const GeonnCache *cache)
@@ -110,8 +110,8 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 /* ---- with the table ---- */
 
 /*
- * Is there a cache without a table?  Commands that drop are many, and hardly any drops a
- * cache's table: so no statement is planned for the answer.
+ * Does a cache have no table?  This is asked after each command that drops anything, and hardly any
+ * of them drops a cache's table: so the answer needs no planned statement.
  */
 static bool
 some_table_is_missing(Oid caches, Snapshot snapshot)
@@ -165,8 +165,8 @@ caches_without_table(Oid schema, Snapshot snapshot)
 }
 
 /*
- * The snapshot is the latest, in any isolation level: refreshes that a transaction does not
- * see are no reason for its DROP TABLE to fail.
+ * The snapshot is the latest in any isolation level, so that a DROP TABLE does not fail because of
+ * refreshes that its transaction does not see.
  */
 Datum
 geonn_cache_dropped(PG_FUNCTION_ARGS)
@@ -181,7 +181,7 @@ geonn_cache_dropped(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("geonn_cache_dropped was not called as an event trigger")));
 	caches = get_relname_relid("geonn_cache", schema);
-	/* where the extension's tables are what is dropped */
+	/* the command has dropped the extension's own tables */
 	if (!OidIsValid(caches))
 		PG_RETURN_NULL();
 	snapshot = RegisterSnapshot(GetLatestSnapshot());

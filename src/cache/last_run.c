@@ -2,22 +2,22 @@
  * last_run.c
  *		The last run: what a refresh of a cache read, for the next one to begin with.
  *
- * A row of geonn_cache_last_run says that the cache's table is what the search returned, for
- * both relations as their labels (kept_dataset.c) and baselines (cache/baseline.c) have them.
- * It is as true as it is there:
+ * A row of geonn_cache_last_run says that the cache's table has the rows that the search returned
+ * when the relations had the contents that their labels (kept_dataset.c) and baselines
+ * (cache/baseline.c) describe.  A row that exists is true, for these reasons:
  *
- *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted
- *	   and in a restored database, where the cache's table may be older or newer.  So
- *	   labels, too, never outlive a time of recovery.
- *	 - All else that changes the cache's table deletes the row by triggers (cache/changed.c).
- *	   The refresh changes the row when it is done, and never makes one then, so a row that
- *	   was deleted meanwhile is missed.  Where there is none when it begins it makes one first,
- *	   in a transaction of its own, in which it also waits for those that have
- *	   changed the table and not committed: their triggers did not see the row.  Within a
- *	   transaction whose snapshot is older than that, it makes none.
- *	 - Its signature is what was asked, the types and the functions that compare them, what
- *	   tells that the table was written anew or has got other columns, which fires no triggers,
- *	   and which triggers it has.
+ *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted and in
+ *	   a restored database, where the cache's table may be older or newer.  So labels never
+ *	   outlive a recovery.
+ *	 - Everything else that changes the cache's table deletes the row by triggers
+ *	   (cache/changed.c).  When the refresh ends it updates the row, and never inserts it, so
+ *	   that a row that was deleted meanwhile stays deleted.  A refresh that finds no row when it
+ *	   begins inserts one first, in a transaction of its own, in which it also waits for the
+ *	   transactions that have changed the table and not committed: their triggers did not see the
+ *	   row.  Within a transaction whose snapshot is older than that, it inserts none.
+ *	 - Its signature has the cache's question, the types and the functions that compare them,
+ *	   what changes when the table is rewritten or gets other columns, which fires no triggers,
+ *	   and the versions of its triggers.
  */
 #include "postgres.h"
 
@@ -43,10 +43,10 @@
 #include "common/protocol.h"
 #include "join/kept_dataset.h"
 
-/* of the way in which baselines are stored */
+/* version of the format in which baselines are stored */
 #define BASELINE_FORMAT 1
 
-/* columns that are read */
+/* columns of geonn_cache_last_run */
 enum
 {
 	LAST_RUN_SIGNATURE = 1,
@@ -135,7 +135,8 @@ sign_target(StringInfo text, Oid target, TupleDesc row_type)
 }
 
 /*
- * Says as well whether changes of the table by others are noticed.
+ * The signature of the cache as it is now.  *noticed is whether the triggers notice every change of
+ * the table.
  */
 static char *
 signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
@@ -160,7 +161,7 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 /* ---- the row ---- */
 
 /*
- * Elements of an array column of the row that was read.
+ * The elements of an array column of the row that was read.
  */
 static Datum *
 elements(int column, Oid type, int16 length, bool by_value, char alignment, int count)
@@ -255,8 +256,8 @@ row_exists(const GeonnCache *cache)
 }
 
 /*
- * One that others have made since the transaction's snapshot says nothing of the rows that this
- * refresh is about to write.
+ * Delete a row that another session has made since the transaction took its snapshot: it says
+ * nothing of the rows that this refresh is about to write.
  */
 static void
 delete_newer_row(const GeonnCache *cache)
@@ -287,8 +288,8 @@ geonn_last_run_begin(const GeonnCache *cache)
 }
 
 void
-geonn_last_run_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
-				   const GeonnLastRun *last_run, TimestampTz since)
+geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
+					 const GeonnLastRun *last_run, TimestampTz since)
 {
 	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID, TIMESTAMPTZOID};
 	Datum		values[lengthof(types)];

@@ -7,7 +7,7 @@
 
 #include "cache/baseline.h"
 
-/* labels of both sides as they are now, or empty values */
+/* labels of the present contents of both sides, or empty values */
 typedef struct GeonnLabels
 {
 	bytea	   *label[CACHE_SIDES];
@@ -15,46 +15,46 @@ typedef struct GeonnLabels
 
 typedef struct GeonnLastRun
 {
-	bool		exists;			/* what follows is known, and the table is as it was left */
-	const char *reason;			/* why it does not exist */
-	bool		same[CACHE_SIDES];	/* nothing has changed since */
+	bool		exists;			/* the fields below are known, and the table has not changed since */
+	const char *reason;			/* else: why not */
+	bool		same[CACHE_SIDES];	/* the side has not changed since */
 	int64		rows;
 	uint64		seed[CACHE_SIDES][2];
-	TimestampTz since;			/* the run has read all that changed_since says is older; 0: not known */
+	TimestampTz since;			/* no row that the run did not see is stamped earlier; 0: not known */
 	bool		has_baselines;
 	int			wasted;
 	int			pause;
 } GeonnLastRun;
 
-/* The labels of what the join reads, with the active snapshot. */
+/* The labels of the join's sources, with the active snapshot. */
 extern GeonnLabels geonn_labels_now(const GeonnJoin *join);
 
-/* What the last run read, compared with these labels. */
+/* What the last run read.  same says of each side whether its label is still this one. */
 extern GeonnLastRun *geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join,
 										 GeonnLabels now, Snapshot snapshot);
 
-/* Have changes of a table be noticed that this transaction has made. */
+/* Let the triggers notice changes of the table that this transaction has made. */
 extern void geonn_last_run_create(const GeonnCache *cache);
 
 /*
- * Before anything is read: have changes of the table by others be noticed from now on,
- * where they would not be.  May wait for others' transactions.  Where the snapshot is taken
- * already they are not noticed, and the next run is a full one.
+ * Called before anything is read: lets the triggers notice changes of the table by other sessions
+ * from now on, if they do not yet.  May wait for other sessions' transactions.  If the
+ * transaction's snapshot is older, changes stay unnoticed, and the next run is a full one.
  */
 extern void geonn_last_run_begin(const GeonnCache *cache);
 
 /*
- * The table has so many rows, and is what the join returns, for these labels; baselines of what
- * it read are there, or not (has_baselines is false).
+ * Store the result of a run: the table has so many rows, and they are what the join returns for
+ * these labels.  has_baselines says whether baselines of what the run read are stored.
  */
-extern void geonn_last_run_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
-							   int64 rows, const GeonnLastRun *last_run, TimestampTz since);
+extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
+								 int64 rows, const GeonnLastRun *last_run, TimestampTz since);
 
-/* The baseline of a side, with the seed that last_run has; it is not read yet. */
+/* The baseline of a side, with the seed from last_run; its blocks are not read yet. */
 extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join,
 											  const GeonnLastRun *last_run, CacheSide side);
 
-/* Make baselines of what the join reads, with the active snapshot and new seeds. */
+/* Make baselines of both sides, with the active snapshot and new seeds. */
 extern void geonn_last_run_make_baselines(const GeonnCache *cache, GeonnJoin *join, GeonnLastRun *last_run);
 
 #endif							/* GEONN_CACHE_LAST_RUN_H */

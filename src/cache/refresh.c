@@ -2,19 +2,19 @@
  * refresh.c
  *		A cache's table is brought up to date.
  *
- * CALL geonn_refresh outside a transaction block makes three transactions of its own:
- * one that notes in the log that the run has begun, the work, and one that notes how
- * it ended, also where it failed.  Called within a transaction it does everything in
- * that one, and a failure leaves nothing, as failures there do.
+ * CALL geonn_refresh outside a transaction block runs transactions of its own: the first one logs
+ * that the run has begun, the second one does the work and logs its result, and if it fails a third
+ * one logs the failure.  Called within a transaction block it does everything in that transaction,
+ * and a failure rolls everything back.
  *
- * One process works at a cache at a time: it has a lock, for as long as it works, and
- * another one that finds it taken says by which and does nothing.  The definition is read
- * again under that lock.  All that the run reads, it reads
- * with one snapshot, as the owner of the table and in a security-restricted
- * operation, as REFRESH MATERIALIZED VIEW does.  It checks the owner when it has a lock on
- * the table, with which the table cannot be given away.  Writing comes last.
+ * One process at a time refreshes a cache.  It holds a lock for as long as it works; another
+ * process that finds the lock taken reports which process holds it, and returns.  The process that
+ * got the lock reads the definition again.  It reads all data with one snapshot, as the owner of
+ * the table and in a security-restricted operation, as REFRESH MATERIALIZED VIEW does.  It checks
+ * the owner after it has locked the table, and the table keeps its owner while it is locked.  It
+ * writes last.
  *
- * geonn_refresh_all goes on after any error of one cache, and stops where the whole statement is
+ * geonn_refresh_all continues after any error of one cache, and stops if the whole statement is
  * cancelled.  Each step of a run is therefore a subtransaction, or a commit that may fail.
  */
 #include "postgres.h"
@@ -44,13 +44,13 @@ PG_FUNCTION_INFO_V1(geonn_refresh);
 PG_FUNCTION_INFO_V1(geonn_refresh_all);
 
 /*
- * A run does not go by changes where more than these shares of the points have changed, or
- * of the observations are to be searched for again.
+ * A run searches for all observations if more than the first share of the points has changed, or
+ * more than the second share of the observations would be searched for again.
  */
 #define MOST_CHANGED	0.25
 #define MOST_SEARCHED	0.3
 
-/* wasted baselines in a row, of which more make no difference */
+/* wasted baselines in a row, from which on the pauses grow no longer */
 #define MOST_WASTED		5
 
 typedef enum RefreshMode
@@ -79,14 +79,14 @@ read_mode(FunctionCallInfo fcinfo, int number)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unknown mode of a refresh: \"%s\"", word),
-			 errhint("It is 'auto', 'full' or 'incremental'.")));
+			 errhint("A mode is 'auto', 'full' or 'incremental'.")));
 }
 
-/* ---- the work ---- */
+/* ---- one refresh ---- */
 
 /*
- * The table must still have the columns that were made, for ids of these types, and the key by
- * which its rows are told apart.
+ * Raise an error unless the table still has the columns that it was made with, for ids of these
+ * types, and the primary key that identifies its rows.
  */
 static void
 check_target(const GeonnCache *cache, TupleDesc row_type)
@@ -107,7 +107,7 @@ check_target(const GeonnCache *cache, TupleDesc row_type)
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg("the table of cache \"%s\" has no column %s of type %s", cache->name,
 							NameStr(expected->attname), format_type_be(expected->atttypid)),
-					 errdetail("It was altered, or the ids of a relation were, after the cache was made."),
+					 errdetail("After the cache was made, the table was altered, or ids got another type."),
 					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
 			key = bms_add_member(key, number - FirstLowInvalidHeapAttributeNumber);
@@ -120,7 +120,7 @@ check_target(const GeonnCache *cache, TupleDesc row_type)
 						 geonn_cache_target_name(cache))));
 }
 
-/* a refresh at work */
+/* the state of a refresh */
 typedef struct Refresh
 {
 	const GeonnCache *cache;
@@ -128,7 +128,7 @@ typedef struct Refresh
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLabels now;
-	TimestampTz since;			/* for the next one; see cache/since.c */
+	TimestampTz since;			/* for the next refresh; see cache/since.c */
 	GeonnLastRun *last_run;
 	GeonnRunResult *result;
 } Refresh;
@@ -140,8 +140,8 @@ source_of(const Refresh *refresh, CacheSide side)
 }
 
 /*
- * What to do about a side's rows that are no points, when they are read for the first
- * time: as the search does.
+ * What to do about a side's invalid rows when they are read for the first time: what the search
+ * does about them.
  */
 static InvalidPolicy
 policy_of(const Refresh *refresh, CacheSide side)
@@ -153,8 +153,8 @@ policy_of(const Refresh *refresh, CacheSide side)
 /* ---- by what has changed ---- */
 
 /*
- * Can rows that may be new be told from the baseline by the bytes of their ids?  Not where an id
- * can get other bytes and be the same.
+ * Do equal ids have equal bytes?  Only then can rows that may be new be found in the baseline by
+ * the bytes of their ids.
  */
 static bool
 ids_tell(const PointSource *source)
@@ -165,7 +165,7 @@ ids_tell(const PointSource *source)
 }
 
 /*
- * Compare all points of a side with its baseline, or those that may be new.
+ * Compare all points of a side with its baseline, or only those that may be new.
  */
 static bool
 compare(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Size memory,
@@ -183,7 +183,7 @@ compare(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Size me
 }
 
 /*
- * The changes of one side; false: there are too many.
+ * Find the changes of one side.  Returns false if they are too many.
  */
 static bool
 find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, BaselineChanges *changes)
@@ -202,7 +202,8 @@ find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Ba
 }
 
 /*
- * Returns false, and has done nothing, where more has changed than is worth it.
+ * Refresh by what has changed.  Returns false, and has done nothing, if so much has changed that a
+ * full refresh is less work.
  */
 static bool
 refresh_by_changes(Refresh *refresh)
@@ -212,8 +213,10 @@ refresh_by_changes(Refresh *refresh)
 		.cache = refresh->cache,
 		.join = refresh->join,
 		.row_type = refresh->row_type,
-		.observations = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run, SIDE_OBSERVATIONS),
-		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run, SIDE_REFERENCES)
+		.observations = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
+												SIDE_OBSERVATIONS),
+		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
+											  SIDE_REFERENCES)
 	};
 	GeonnDifference *difference;
 
@@ -243,11 +246,12 @@ refresh_by_changes(Refresh *refresh)
 /* ---- by searching for everything ---- */
 
 /*
- * A baseline is worth its work only if the next run can use it.  Where so much changes that
- * it cannot, again and again, baselines are made more and more seldom.
+ * Make new baselines, or none.  A baseline pays only if the next run uses it.  Each time that so
+ * much has changed that the run could not use its baselines, more runs pass until the next ones are
+ * made.
  */
 static void
-see_to_baselines(Refresh *refresh, bool was_wasted)
+make_or_skip_baselines(Refresh *refresh, bool was_wasted)
 {
 	GeonnLastRun *last_run = refresh->last_run;
 
@@ -280,7 +284,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted)
 	result->reason = reason;
 	result->searched = -1;
 	result->rows = geonn_difference_find(difference, refresh->join);
-	see_to_baselines(refresh, was_wasted);
+	make_or_skip_baselines(refresh, was_wasted);
 	geonn_difference_write(difference, result);
 	geonn_difference_end(difference);
 }
@@ -303,15 +307,15 @@ refresh_rows(Refresh *refresh)
 		refresh->result->rows = last_run->rows;
 	}
 	else if (!last_run->has_baselines)
-		refresh_fully(refresh, "no baseline of what the last run read", false);
+		refresh_fully(refresh, "the last run left no baselines", false);
 	else if (!refresh_by_changes(refresh))
 		refresh_fully(refresh, "much has changed", true);
 }
 
 /*
- * Lock what is going to be read as a SELECT does, which has its snapshot afterwards: an older one
- * sees nothing of a table that was emptied and filled anew meanwhile.  To plan a
- * query is to lock the tables of a view, too.
+ * Lock the sources before the snapshot is taken, as a SELECT does: an older snapshot sees no rows
+ * of a table that another session has meanwhile emptied and filled again.  Planning a query also
+ * locks the tables of a view.
  */
 static void
 lock_relations(const GeonnCache *cache)
@@ -330,8 +334,8 @@ lock_relations(const GeonnCache *cache)
 }
 
 /*
- * Do the work, with the owner's privileges: those of the owner at this moment, which cannot
- * change until the transaction ends.
+ * Refresh with the privileges of the table's owner, which stays the same until the transaction
+ * ends.
  */
 static void
 refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *result)
@@ -353,7 +357,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	refresh.now = geonn_labels_now(refresh.join);
 	refresh.last_run = geonn_last_run_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	geonn_last_run_end(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
+	geonn_last_run_store(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
 	PopActiveSnapshot();
 	geonn_become_former(caller);
 	result->status = "succeeded";
@@ -364,7 +368,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 /* ---- runs ---- */
 
 /*
- * Another process is at it.
+ * Log and report that another process is refreshing the cache.
  */
 static void
 skip(const GeonnCache *cache)
@@ -385,20 +389,20 @@ skip(const GeonnCache *cache)
 						cache->name, pid)));
 }
 
-/* the refresh of one cache, which is found by its name when it begins */
+/* the refresh of one cache, whose name is looked up when it begins */
 typedef struct Run
 {
 	Oid			schema;
 	char	   *name;
 	RefreshMode mode;
-	bool		alone;			/* in transactions of its own; the lock is the session's */
+	bool		alone;			/* it runs in transactions of its own, and the session holds the lock */
 	GeonnCache *cache;			/* NULL: not locked */
 	int64		id;				/* in the log */
-	const ErrorData *error;		/* that it ended with, or NULL */
+	const ErrorData *error;		/* with which it ended, or NULL */
 } Run;
 
 /*
- * Lock the cache and note that the run has begun, unless another process is at it.
+ * Lock the cache and log that the run has begun, unless another process holds the lock.
  */
 static void
 begin_run(void *state)
@@ -411,17 +415,17 @@ begin_run(void *state)
 		skip(cache);
 		return;
 	}
-	run->cache = cache;			/* to be unlocked, whatever comes */
+	run->cache = cache;			/* from here on an error unlocks it */
 	run->cache = geonn_cache_find_again(cache);
 	run->id = geonn_cache_log_start(run->cache);
 	geonn_last_run_begin(run->cache);
 }
 
 /*
- * Do the work of a run that has begun, and note its result.
+ * Refresh the cache of a run that has begun, and log the result.
  */
 static void
-work(void *state)
+do_work(void *state)
 {
 	Run		   *run = state;
 	GeonnRunResult result = {0};
@@ -443,7 +447,7 @@ log_failure(void *state)
 }
 
 /*
- * All of it within the caller's transaction.
+ * Do the whole run within the caller's transaction.
  */
 static void
 refresh_within(void *state)
@@ -452,12 +456,12 @@ refresh_within(void *state)
 
 	begin_run(run);
 	if (run->cache != NULL)
-		work(run);
+		do_work(run);
 }
 
 /*
- * Returns the error where the transaction could not be committed, or NULL.  Either way
- * the next one has begun.
+ * Commit the transaction and begin the next one.  Returns the error with which the commit failed,
+ * or NULL.
  */
 static ErrorData *
 commit(void)
@@ -486,7 +490,7 @@ attempt_and_commit(void (*step) (void *run), Run *run)
 }
 
 /*
- * In transactions of its own.  Returns the error that it ended with, or NULL.
+ * Do the run in transactions of its own.  Returns the error that ended it, or NULL.
  */
 static ErrorData *
 run_steps(Run *run)
@@ -495,7 +499,7 @@ run_steps(Run *run)
 
 	if (error != NULL || run->cache == NULL)
 		return error;
-	error = attempt_and_commit(work, run);
+	error = attempt_and_commit(do_work, run);
 	run->error = error;
 	if (error != NULL)
 		(void) attempt_and_commit(log_failure, run);
@@ -524,7 +528,7 @@ refresh_alone(Run *run)
 }
 
 /*
- * May the procedure end transactions?
+ * Was the procedure called where it may not end transactions?
  */
 static bool
 is_atomic(FunctionCallInfo fcinfo)
@@ -560,9 +564,9 @@ geonn_refresh(PG_FUNCTION_ARGS)
 /* ---- all caches ---- */
 
 /*
- * Was the whole statement cancelled, by a client, pg_cancel_backend or statement_timeout?  Code of a
- * cache's owner can raise an error with the same SQLSTATE, but not from that function of
- * PostgreSQL's.
+ * Was the whole statement cancelled, by a client, pg_cancel_backend or statement_timeout?  Code of
+ * a cache's owner can raise an error with the same SQLSTATE, but not from PostgreSQL's
+ * ProcessInterrupts.
  */
 static bool
 is_cancel(const ErrorData *error)
@@ -572,8 +576,8 @@ is_cancel(const ErrorData *error)
 }
 
 /*
- * One cache of all: its failure is told of, and others go on.  So they do where it is a lock
- * that was waited for in vain (lock_timeout, a deadlock): the next one waits for another lock.
+ * Refresh one of all caches.  Its failure becomes a warning and the next caches follow, also after
+ * a lock was waited for in vain (lock_timeout, a deadlock), since the next cache has another lock.
  */
 static void
 refresh_one(Run *run)

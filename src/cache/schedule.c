@@ -2,17 +2,18 @@
  * schedule.c
  *		Refreshes on a schedule, by pg_cron.
  *
- * A scheduled cache has a job of pg_cron that calls geonn_refresh.  The job is its
- * owner's: it is made with the owner's privileges, so that pg_cron's own
- * decide who may have jobs, and it runs as the owner.  Nothing but its name says that
- * it is ours: so it is found again after a restore, in another database too,
- * and when its owner, schedule or id were changed by hand.
+ * A scheduled cache has a job of pg_cron that calls geonn_refresh.  The cache's owner owns the job:
+ * it is made with the owner's privileges, so that pg_cron decides by its own rules which roles may
+ * have jobs, and it runs as the owner.  Only its name marks it as a job of a cache, so that it is
+ * found again after a restore, in another database, and when its owner, schedule or id were changed
+ * by hand.
  *
- * pg_cron keeps the jobs of all databases in one.  In that one we look after
- * the job; for a cache in another database a superuser makes it, and we say how.
+ * pg_cron keeps the jobs of all databases in one of them.  In that database these functions make
+ * and remove the job; for a cache in another database a superuser makes it, and the error's hint
+ * shows the call.
  *
- * geonn_cache.schedule is what was asked for, which pg_dump takes along; the job that pg_cron
- * runs is the one in its own table.
+ * geonn_cache.schedule is the schedule that was asked for, and pg_dump dumps it.  pg_cron goes by
+ * its own table alone: it reads the schedule there, and refuses one that it cannot read.
  */
 #include "postgres.h"
 
@@ -45,7 +46,8 @@ PG_FUNCTION_INFO_V1(geonn_unschedule);
 /* ---- pg_cron ---- */
 
 /*
- * A setting that pg_cron has defined, or NULL: one that somebody has merely set does not count.
+ * A setting that pg_cron has defined, or NULL: a placeholder, which any session may set, does not
+ * count.
  */
 static const char *
 cron_setting(const char *name)
@@ -56,7 +58,7 @@ cron_setting(const char *name)
 }
 
 /*
- * pg_cron's settings are there only where the server has preloaded it.
+ * pg_cron defines its settings only where the server has preloaded it.
  */
 static bool
 is_loaded(void)
@@ -72,8 +74,8 @@ is_database_of_cron(void)
 }
 
 /*
- * The owner of pg_cron's table of jobs in this database, or InvalidOid where there is none: a table of
- * that name may be of another role's making.
+ * The owner of pg_cron's table of jobs in this database, or InvalidOid without one: another role
+ * may have made a table of that name.
  */
 static Oid
 cron_owner(void)
@@ -99,8 +101,9 @@ is_installed(void)
 /* ---- jobs ---- */
 
 /*
- * The name of a cache's job; where pg_cron is in another database, with the cache's.  pg_cron cuts
- * off what is too long for it: there the cache's number ends the name.
+ * The name of a cache's job, which includes the cache's database if pg_cron is in another one.
+ * pg_cron cuts off names that are too long for it; such a name ends with the cache's number
+ * instead.
  */
 static char *
 job_name(const GeonnCache *cache, const char *database)
@@ -120,8 +123,8 @@ job_name(const GeonnCache *cache, const char *database)
 }
 
 /*
- * A job calls by name: with arguments of exactly the procedure's types, no other one
- * is a better match.
+ * The job's command names the procedure with arguments of exactly its types, so that no other
+ * procedure is a better match.
  */
 static char *
 job_command(const GeonnCache *cache)
@@ -132,7 +135,8 @@ job_command(const GeonnCache *cache)
 }
 
 /*
- * The same as the first versions wrote it: another procedure of that name, with one argument, made it ambiguous.
+ * The command of jobs that the first versions made.  With one argument it is ambiguous where
+ * another procedure has that name.
  */
 static char *
 former_command(const GeonnCache *cache)
@@ -143,8 +147,8 @@ former_command(const GeonnCache *cache)
 }
 
 /*
- * The ids of the cache's jobs: of those of its owner that have their name, and of those of others that have
- * its command, as they are left where the cache got another owner.  Elements are pointers to int64.
+ * The ids of the cache's jobs, as pointers to int64: jobs of its owner with their name, and jobs of
+ * other roles with its command, which a former owner has left.
  */
 static List *
 find_jobs(const GeonnCache *cache)
@@ -184,7 +188,7 @@ find_jobs(const GeonnCache *cache)
 }
 
 /*
- * pg_cron must be loaded to have its jobs changed; while it is not, none is started.
+ * pg_cron must be loaded to change its jobs; while it is not, it starts none.
  */
 static bool
 may_change(const List *jobs)
@@ -201,7 +205,7 @@ may_change(const List *jobs)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("job %lld of pg_cron stays as it is: pg_cron is not loaded",
 						(long long) id),
-				 errhint("When it is, run SELECT cron.unschedule(%lld).", (long long) id)));
+				 errhint("When pg_cron is loaded, run SELECT cron.unschedule(%lld).", (long long) id)));
 	}
 	return false;
 }
@@ -254,7 +258,7 @@ geonn_cache_rename_jobs(const GeonnCache *cache, const char *name)
 /* ---- scheduling ---- */
 
 /*
- * pg_cron has to be there, and its jobs in this database.
+ * pg_cron must be loaded and installed, with its jobs in this database.
  */
 static void
 require_cron(const GeonnCache *cache, const char *schedule)
@@ -264,7 +268,7 @@ require_cron(const GeonnCache *cache, const char *schedule)
 	if (!is_loaded())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a cache is scheduled by pg_cron, which is not %s",
+				 errmsg("pg_cron, by which caches are scheduled, is not %s",
 						is_installed() ? "loaded" : "installed"),
 				 errhint("%sdd pg_cron to shared_preload_libraries, set cron.database_name = %s, restart the server and run CREATE EXTENSION pg_cron.",
 						 is_installed() ? "A" :
@@ -283,7 +287,7 @@ require_cron(const GeonnCache *cache, const char *schedule)
 	if (!OidIsValid(cron_owner()))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a cache is scheduled by pg_cron, whose extension is not in this database"),
+				 errmsg("pg_cron, by which caches are scheduled, is not an extension of this database"),
 				 errhint("Run CREATE EXTENSION pg_cron.")));
 }
 
@@ -308,7 +312,7 @@ may_login(Oid role)
 }
 
 /*
- * The owner must be able to have a job, and the job to run.
+ * The owner must have the privilege to make a job, and be able to log in to run it.
  */
 static void
 require_owner(const GeonnCache *cache)
@@ -331,8 +335,8 @@ require_owner(const GeonnCache *cache)
 }
 
 /*
- * Note the schedule, NULL for none; the row stays locked, so that jobs are one session's to change.  Returns
- * whether that is a change.
+ * Store the schedule, NULL for none.  The row stays locked, so that one session at a time changes
+ * the jobs.  Returns whether the schedule is another one than before.
  */
 static bool
 store_schedule(const GeonnCache *cache, const char *schedule)

@@ -7,10 +7,10 @@
 
 #include "cache/catalog.h"
 
-/* Remove the cache's jobs, where pg_cron is at hand.  Returns how many there were. */
+/* Remove the cache's jobs, where pg_cron is loaded.  Returns how many were removed. */
 extern int	geonn_cache_unschedule(const GeonnCache *cache);
 
-/* Have its jobs refresh the cache by its new name. */
+/* Make the jobs refresh the cache by its new name. */
 extern void geonn_cache_rename_jobs(const GeonnCache *cache, const char *name);
 
 #endif							/* GEONN_CACHE_SCHEDULE_H */

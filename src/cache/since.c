@@ -1,53 +1,55 @@
 /*
  * since.c
- *		How far back rows may be stamped that a refresh does not see.
+ *		Up to which time changed_since proves that the next refresh need not read a row.
  *
- * With changed_since a refresh reads only the rows whose column is not older than a moment that the
- * former refresh has left, since.  A row is lost if its transaction stamped it, by now(), before
- * since and committed after the former refresh took its snapshot S.  So since must not be later
- * than now() in any transaction that S does not see: those that run when S is taken, and all that
- * begin afterwards.
+ * With changed_since a refresh reads only the rows whose column is not older than since, a time
+ * that the refresh before it has stored.  A refresh misses a row if the row's transaction stamped
+ * it, by now(), before since and committed after the former refresh took its snapshot S.  So since
+ * must not be later than now() in any transaction that S does not see: those that run when S is
+ * taken, and all that begin afterwards.
  *
- * A transaction's now() is no moment of its own.  A session reads the clock when a message comes
- * from its client, and each transaction that begins while it works on this message has that time:
- * after COMMIT AND CHAIN, or in a message of several statements, now() may be hours older
- * than the transaction.  Only in a procedure that commits is the clock read anew.  So it is
- * not enough to know when transactions began.  What is known of each session is what it reports of
- * itself for pg_stat_activity: now() of its transaction and the time of its message.
- * That can be switched off, by track_activities; what cannot is that a session is listed,
- * that it says so, and that a transaction has a local id in the session's entry of shared memory.
+ * The now() of a transaction need not be the time when it began.  A session reads the clock when a
+ * message arrives from its client, and each transaction that begins while the session works on this
+ * message has that time: after COMMIT AND CHAIN, or in a message of several statements, now() may
+ * be hours older than the transaction.  Only a procedure that commits reads the clock anew.  So
+ * knowing when transactions began is not enough.  What is known of each session is what it reports
+ * of itself for pg_stat_activity: now() of its transaction and the time of its message.
+ * track_activities can switch these reports off.  It cannot switch off that a session is listed,
+ * that the list says whether it reports, and that a transaction has a local id in the session's
+ * entry of shared memory.
  *
- * A refresh's transaction begins; the refresh reads the list of sessions, then the local ids of
- * those that report no transaction, then the prepared transactions; then it takes S.  Let T be a transaction
- * of a session s that S does not see.  It has not ended when s is looked at; had it ended, S would
- * see it, as a transaction's local id goes when it becomes visible, and what it reports goes later.
+ * A refresh's transaction begins; the refresh reads the list of sessions, then the local ids of the
+ * sessions that report no transaction, then the prepared transactions; then it takes S.  Let T be a
+ * transaction of a session s that S does not see.  T has not ended when the refresh reads the entry
+ * of s: if it had ended, S would see it, since a transaction's local id is removed when it becomes
+ * visible, and its report later.
  *
  *	 - s is not in the list: it has connected since, and reads the clock later.
- *	 - s reports a transaction: this one is T, or one before T, and has no later now() than T.
- *	   (What is reported last may be of a transaction that has ended.)
- *	 - s reports none, and has a local id: T may have begun while activities were not tracked.
- *	   Nothing is known.  It is also so for an instant of each transaction's beginning,
- *	   which is why this is looked at again.
+ *	 - s reports a transaction: this is T, or a transaction before T, and its now() is not later
+ *	   than T's.  (The last report may be of a transaction that has ended.)
+ *	 - s reports none, and has a local id: T may have begun while activities were not tracked, so
+ *	   nothing is known.  Each transaction is also in this state for an instant when it begins,
+ *	   which is why the refresh looks again.
  *	 - s reports none, has no local id and works on a message: T begins later, within this
  *	   message or a later one, and now() in T is not before the message's time.
  *	 - s reports none and waits for a message: T begins later, with the time of that message,
  *	   which is read later.
  *	 - s is not tracked: nothing is known, not even that it waits, as it may be between two
  *	   transactions of one message.
- *	 - s is not connected to a database or starts, or is autovacuum's, or sends WAL: it writes no
- *	   rows.
- *	 - s is a background worker that reports neither message nor transaction: it is taken to read
- *	   the clock before it begins a transaction, as PostgreSQL's own do.
- *	 - T is prepared.  It is seen, as it is listed as prepared before its session's report of it
- *	   goes, and nothing is known of its beginning.
+ *	 - s is not connected to a database, or is still starting, or is an autovacuum worker, or
+ *	   sends WAL: it writes no rows.
+ *	 - s is a background worker that reports neither message nor transaction: it is assumed to
+ *	   read the clock before it begins a transaction, as PostgreSQL's own do.
+ *	 - T is prepared.  The refresh finds it, as it is listed as prepared before its session's
+ *	   report of it is removed, and nothing is known of its beginning.
  *
- * Where nothing is known the next refresh compares all rows.  Else since is the least of these
- * times and of now() of the refresh itself, whose transaction may go on to write, less
- * a margin: the message's time is read some instructions before s reports that it works.  So
- * what remains is a session that is stopped for longer than the margin within these
- * few instructions, and a clock that is set back by more than the margin.
+ * Where nothing is known, the next refresh compares all rows.  Otherwise since is the least of
+ * these times and of now() of the refresh itself, whose transaction may go on to write, less a
+ * margin, because a session reads the message's time some instructions before it reports that it
+ * works.  Two cases remain: a session that is stopped for longer than the margin within these few
+ * instructions, and a clock that is set back by more than the margin.
  *
- * All databases' sessions count: obs may be a foreign table that is one of theirs.
+ * Sessions of all databases count: obs may be a foreign table whose rows one of them writes.
  */
 #include "postgres.h"
 
@@ -62,15 +64,18 @@
 #include "cache/since.h"
 #include "compat.h"
 
-/* from the moment when a message's time is read to the session's report of it, at most */
+/* the longest time from a session's reading of a message's time to its report of it */
 #define MARGIN	(10 * USECS_PER_SEC)
 
-/* sessions that begin a transaction just now are looked at so often, with a pause in between */
+/*
+ * how often the refresh looks at sessions that are just beginning a transaction, and the pause
+ * between two looks
+ */
 #define LOOKS			10
 #define PAUSE			1000L	/* microseconds */
 
 /*
- * Is the session within a transaction, of which it has reported nothing?
+ * Is the session within a transaction that it has not reported?
  */
 static bool
 has_transaction(int pid)
@@ -81,8 +86,7 @@ has_transaction(int pid)
 }
 
 /*
- * Does the session write no rows, whatever it reports?  One that sends WAL works on the same message
- * for days.
+ * Does the session write no rows, whatever it reports?  A WAL sender works on one message for days.
  */
 static bool
 only_reads(const PgBackendStatus *session)
@@ -96,8 +100,8 @@ only_reads(const PgBackendStatus *session)
 }
 
 /*
- * Have since no later than what the transactions of a session that are not seen will have as
- * now(); false: it is not known.
+ * Lower since to the now() that transactions of a session may have if the snapshot will not see
+ * them.  Returns false if that is not known.
  */
 static bool
 allow_for_session(const PgBackendStatus *session, TimestampTz *since)
@@ -116,7 +120,8 @@ allow_for_session(const PgBackendStatus *session, TimestampTz *since)
 }
 
 /*
- * The same of all sessions but this one.
+ * Lower since for all sessions but this one.  Returns false if the time is not known of one of
+ * them.
  */
 static bool
 allow_for_sessions(TimestampTz *since)
@@ -150,7 +155,7 @@ is_any_prepared(const GeonnCache *cache)
 TimestampTz
 geonn_cache_since(const GeonnCache *cache)
 {
-	/* without a new snapshot there is no telling what is not seen */
+	/* which transactions an older snapshot does not see is not known */
 	if (cache->changed_since == NULL || IsolationUsesXactSnapshot())
 		return 0;
 	for (int look = 0; look < LOOKS; look++)

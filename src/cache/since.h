@@ -1,6 +1,6 @@
 /*
  * since.h
- *		How far back rows may be stamped that a refresh does not see.
+ *		Up to which time changed_since proves that the next refresh need not read a row.
  */
 #ifndef GEONN_CACHE_SINCE_H
 #define GEONN_CACHE_SINCE_H
@@ -8,8 +8,8 @@
 #include "cache/catalog.h"
 
 /*
- * Before a snapshot is taken: rows that it does not see have now() of this moment or later in the
- * column changed_since.  0: not known.
+ * Called before a snapshot is taken: each row that the snapshot does not see will have this time or
+ * a later one in the column changed_since, if that was set to now(). 0: not known.
  */
 extern TimestampTz geonn_cache_since(const GeonnCache *cache);
 

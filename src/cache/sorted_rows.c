@@ -2,9 +2,9 @@
  * sorted_rows.c
  *		Rows of a cache's table in the order of its primary key.
  *
- * The key is (obs_id, rank).  Ids are compared by the function of their type's btree
- * operator class, with the column's collation, as the key's index compares them: it is
- * found by the type, not by a name, so that no other function can take its place.
+ * The key is (obs_id, rank).  Ids are compared by the function of their type's btree operator
+ * class, with the column's collation, as the key's index compares them.  The function is found by
+ * the type, not by a name, so that no other function can take its place.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@
 
 #include "cache/sorted_rows.h"
 
-/* of the sort: the target's columns, and the row's TID */
+/* columns of the sort: those of the target, and the TID */
 #define SORTED_TID	TARGET_COLUMNS
 #define SORTED_COLUMNS	(TARGET_COLUMNS + 1)
 

@@ -23,7 +23,7 @@ typedef struct SortedRows
 	/* the present row, until the next one is asked for */
 	const Datum *values;		/* [TARGET_COLUMNS] */
 	const bool *nulls;
-	ItemPointer tid;			/* in the table; NULL: it is not from there */
+	ItemPointer tid;			/* in the table; NULL: the row is not from the table */
 	bool		repeated;		/* it has the same key as the row before */
 
 	/* the key of the row before */
@@ -32,29 +32,29 @@ typedef struct SortedRows
 	int32		last_rank;		/* 0: the present row is the first one */
 } SortedRows;
 
-/* The btree order of a column's values. */
+/* Set up the btree order of a column's values. */
 extern void geonn_order_of_column(Form_pg_attribute column, SortSupport order);
 
 /*
- * No rows yet, in the current memory context; as many more as have room in so many kilobytes
- * do not go to disk.
+ * No rows yet, in the current memory context.  Rows spill to disk when they take more than so many
+ * kilobytes.
  */
 extern SortedRows *geonn_sorted_rows_create(TupleDesc row_type, int memory);
 
-/* Add a row, whose id is not NULL; tid is NULL where it is none of the table's. */
+/* Add a row, whose id is not NULL. tid is NULL if the row is not from the table. */
 extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values,
 								  const bool *nulls);
 
 /* Add all rows of the table that the active snapshot sees. */
 extern void geonn_sorted_rows_add_table(SortedRows *rows, Oid target);
 
-/* Go on to the next row, from which on no more can be added; false at the end. */
+/* Go to the next row.  Returns false at the end.  After the first call no rows can be added. */
 extern bool geonn_sorted_rows_next(SortedRows *rows);
 
-/* Compare the keys of the present rows of two: negative where the first one comes before. */
+/* Compare the keys of the present rows of both: negative if the first one comes before. */
 extern int	geonn_sorted_rows_compare(const SortedRows *rows, const SortedRows *others);
 
-/* Raise the error of an id that is there twice, if one is. */
+/* Raise an error if an id is a duplicate. */
 extern void geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache);
 
 extern void geonn_sorted_rows_end(SortedRows *rows);

@@ -1,12 +1,13 @@
 /*
  * sql.c
- *		Statements of the caches' code: as which role they run, and what happens to their errors.
+ *		Statements of the caches' code: the role that each runs as, and what becomes of its errors.
  *
- * The extension's tables belong to its owner, and no other role reads or writes them: users have the
- * views.  So statements on them run with their owner's privileges, most often a superuser's, and find
- * nothing by name that another role could have put there: the search_path is set for them, and
- * functions, operators (OPERATOR(pg_catalog.=), and no IN, CASE x WHEN or IS DISTINCT FROM), types and
- * relations are qualified all the same; and own_names.c looks at what their names are.
+ * The extension's owner owns the extension's tables, and no other role reads or writes them: users
+ * have the views.  So statements on these tables run with the owner's privileges, most often a
+ * superuser's, and must find nothing by name that another role could have put there.  The
+ * search_path is set for them; functions, operators (OPERATOR(pg_catalog.=), and no IN, CASE x WHEN
+ * or IS DISTINCT FROM), types and relations are qualified all the same; and own_names.c checks the
+ * objects that the names resolve to.
  */
 #include "postgres.h"
 
@@ -115,7 +116,7 @@ geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
 	int			context;
 	int			level = NewGUCNestLevel();
 
-	/* nobody else's operators and functions; and by indexes, whatever is known of the tables */
+	/* no operators and functions of other roles; and by indexes, whatever the statistics say */
 	geonn_set_search_path();
 	geonn_plan_by_index();
 	GetUserIdAndSecContext(&user, &context);
@@ -136,7 +137,7 @@ geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
 }
 
 /*
- * The statement with the schema in place of $S.
+ * Put the schema in place of each $S.
  */
 static char *
 with_schema(const char *statement, Oid schema)
@@ -162,14 +163,14 @@ uint64
 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
 				  const Oid *types, const Datum *values, const char *nulls)
 {
-	return geonn_run_as(geonn_relation_owner(geonn_cache_table(schema)), with_schema(statement, schema), snapshot,
-						count, types, values, nulls);
+	return geonn_run_as(geonn_relation_owner(geonn_cache_table(schema)),
+						with_schema(statement, schema), snapshot, count, types, values, nulls);
 }
 
 /* ---- errors ---- */
 
 /*
- * Names of functions in errors of parallel workers do not live long.
+ * Errors of parallel workers have names of functions that do not outlive them.
  */
 ErrorData *
 geonn_take_error(MemoryContext context)

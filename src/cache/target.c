@@ -2,20 +2,20 @@
  * target.c
  *		The rows of a cache's table: its first fill, and the differences later.
  *
- * A new table is filled as COPY fills one, many rows at a time, and has its index made
- * afterwards.  Later only rows that differ are written, by ordinary statements: so
- * readers see the former rows until the end, triggers, publications and foreign keys
- * work as ever, and the WAL has the differences alone.
+ * A new table is filled as COPY fills one, many rows at a time, and its index is made afterwards.
+ * Later refreshes write only the rows that differ, by ordinary statements: so readers see the
+ * former rows until the end, triggers, publications and foreign keys work as usual, and the WAL has
+ * the differences alone.
  *
- * Where all rows are compared, those that the search returns and those of the table are
- * sorted by the primary key, (obs_id, rank), and merged: what only one of them has was
- * inserted or deleted.  Rows with the same key are compared by their bytes: values that
- * are equal but not the same, as citext has them, differ.
+ * To compare all rows, those that the search returns and those of the table are sorted by the
+ * primary key, (obs_id, rank), and merged: a row that only the search has is inserted, and a row
+ * that only the table has is deleted.  Rows with the same key are compared by their bytes: values
+ * that are equal and have other bytes, as with citext, differ.
  *
- * Differences are collected first and written last.  They wait in a tuplestore,
- * which spills to disk, and one statement for each kind reads them from there as from
- * a table.  Tables that inherit from this one are not the refresh's: rows of theirs may have the
- * same TIDs.
+ * Differences are collected first and written last.  They wait in a tuplestore, which spills to
+ * disk, and one statement for each kind reads them from there as from a table.  The statements
+ * leave out tables that inherit from this one: those are not the refresh's, and their rows may have
+ * the same TIDs.
  */
 #include "postgres.h"
 
@@ -49,7 +49,7 @@
 /* rows between two resets of the memory that comparing ids uses */
 #define ROWS_A_RESET	256
 
-/* of maintenance_work_mem: a share for each kind of difference, two for all rows */
+/* shares of maintenance_work_mem: one for each kind of difference, two for sorting all rows */
 #define SHARES			(ROW_CHANGES + 2)
 
 /* ---- the first fill ---- */
@@ -136,15 +136,16 @@ geonn_target_fill(const GeonnCache *cache)
 #define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 1)
 
 /*
- * What is kept of a difference, and the statement that writes all of a kind.  A scan by TID
- * does not look again at the TID of a row that another transaction has changed meanwhile, when
- * that one has committed: the second condition does, and such a row is passed over.
+ * The columns that are kept of a difference, and the statement that writes all differences of a
+ * kind.  When a scan by TID has waited for another transaction that changed the row, it does not
+ * check the TID again after that one has committed: the second condition does, and passes such a
+ * row over.
  */
 static const struct
 {
-	int			first;			/* of a difference's columns, */
-	int			count;			/* and how many */
-	const char *statement;		/* of the table's name */
+	int			first;			/* first of a difference's columns that is kept, */
+	int			count;			/* and how many are kept */
+	const char *statement;		/* with %s for the table's name */
 }			kinds[ROW_CHANGES] = {
 	[ROW_DELETED] = {0, 1, "DELETE FROM ONLY %s AS t USING difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
@@ -264,7 +265,7 @@ geonn_tid_add(TidSet *set, ItemPointer tid)
 /* ---- comparing all rows ---- */
 
 /*
- * What the search returns now.
+ * Sort the rows that the search returns now.
  */
 static SortedRows *
 sort_search(const GeonnDifference *difference, const GeonnJoin *join)
@@ -379,9 +380,8 @@ geonn_difference_check(GeonnDifference *difference)
 /* ---- writing ---- */
 
 /*
- * Plan a statement so that it goes from one TID of the table to the next: the planner would
- * rather read all of it, as it thinks of a disk.  The triggers that it fires are planned
- * as ever.
+ * Plan a statement to fetch the table's rows by their TIDs: the planner would rather read the whole
+ * table, as it expects a disk.  The triggers that the statement fires are planned as usual.
  */
 static CachedPlan *
 plan_by_tid(SPIPlanPtr statement)
@@ -412,8 +412,8 @@ execute_on_target(const GeonnCache *cache, const char *statement)
 }
 
 /*
- * Write the differences of one kind, which the statement reads as a relation.  A row that is
- * not as it was read is not changed.
+ * Write the differences of one kind, which the statement reads as a relation.  It passes over a row
+ * that has changed since it was read.
  */
 static void
 write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
@@ -452,9 +452,9 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 	if (*changed != difference->counts[change])
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("the table of cache \"%s\" was changed by others during the refresh",
+				 errmsg("another session changed the table of cache \"%s\" during the refresh",
 						difference->cache->name),
-				 errhint("The next refresh looks at all of its rows.")));
+				 errhint("The next refresh compares all of its rows.")));
 }
 
 void

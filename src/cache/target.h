@@ -7,7 +7,7 @@
 
 #include "cache/definition.h"
 
-/* Fill a new table, which nobody else sees yet.  Returns how many rows there are. */
+/* Fill a new table, which no other session sees yet.  Returns the number of rows. */
 extern uint64 geonn_target_fill(const GeonnCache *cache);
 
 /* what to do about a target's row */
@@ -20,43 +20,43 @@ typedef enum RowChange
 
 #define ROW_CHANGES 3
 
-/* Differences between a target's rows and what they should be. */
+/* differences between a target's rows and those that it should have */
 typedef struct GeonnDifference GeonnDifference;
 
-/* There are none yet; they live as long as the current memory context. */
+/* No differences yet.  They live as long as the current memory context. */
 extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * One more: of the row with this TID in the table (NULL: a new one), and the values that it
+ * Add a difference: of the row with this TID in the table (NULL: a new row), and the values that it
  * should have, unless it is deleted.
  */
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
 								 ItemPointer tid, const Datum *values, const bool *nulls);
 
-/* Do these rows, [TARGET_COLUMNS], have the same bytes? */
+/* Do two rows, [TARGET_COLUMNS], have the same bytes? */
 extern bool geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
 							const Datum *other_values, const bool *other_nulls);
 
-/* bits by the TIDs of a table's rows */
+/* a set of TIDs of a table's rows, as bits */
 typedef struct TidSet
 {
 	uint8	   *bits;
 	uint64		bytes;
 } TidSet;
 
-/* Add a TID to the set, which is in the current memory context; false: it was there. */
+/* Add a TID to the set, which is in the current memory context.  Returns false if it was there. */
 extern bool geonn_tid_add(TidSet *set, ItemPointer tid);
 
 /*
- * Compare all rows with those that the search returns, with the active snapshot.  Returns
- * how many there will be.
+ * Compare all rows with those that the search returns, with the active snapshot.  Returns how many
+ * rows the table will have.
  */
 extern int64 geonn_difference_find(GeonnDifference *difference, const GeonnJoin *join);
 
-/* Raise the error of an id that is twice among the new rows, if one is. */
+/* Raise an error if the new rows have a duplicate id. */
 extern void geonn_difference_check(GeonnDifference *difference);
 
-/* Write them, and count them into the result. */
+/* Write the differences, and count them into the result. */
 extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);
 
 extern void geonn_difference_end(GeonnDifference *difference);

@@ -2,15 +2,15 @@
  * target_rows.c
  *		The rows that a cache's table has for some observations.
  *
- * The rows of a few are looked up by the primary key, one id after the other in the key's
- * order, so that a page that has rows of several is read once.  For many the whole table is
- * read, page by page, and each row's id is looked for among theirs: one lookup takes as long
- * as reading about a page of rows, so many are more than the table has pages.  The ids
- * are in a table of hashes, with one bit for each of some more hashes before
- * it, which is small enough for the processor's cache and tells of nearly all other rows.
+ * For few observations, their rows are looked up by the primary key, one id after the other in the
+ * key's order, so that a page with rows of several observations is read once.  For many, the whole
+ * table is read, page by page, and each row's id is looked up among the given ids.  A lookup by the
+ * key takes about as long as reading a page of rows, so "many" is more than the table has pages.  A
+ * hash table has the given ids; before it, a filter with several bits for each id, small enough for
+ * the processor's cache, rules out nearly all other rows.
  *
- * Both go through the access methods, and compare ids by the functions of the type's
- * operator class: a statement would look for an operator by its name.
+ * Both ways use the access methods, and compare ids by the functions of the type's operator class:
+ * a statement would look for an operator by its name.
  */
 #include "postgres.h"
 
@@ -47,7 +47,7 @@ struct TargetRows
 	const GeonnCache *cache;
 	Form_pg_attribute id;
 	TypeCacheEntry *id_type;
-	int			id_bits;		/* of an id that is a number, equal if its bits are; else 0 */
+	int			id_bits;		/* of an id that is equal to another one if its bits are; else 0 */
 	bool		same_bytes;		/* ids are equal only if their bytes are */
 	AttrNumber	attributes[TARGET_COLUMNS];
 };
@@ -73,8 +73,8 @@ geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type)
 /* ---- by the primary key ---- */
 
 /*
- * The primary key's index, if ids can be looked up in it now: not where the key was made anew
- * with its columns in another order, or so lately that it may lack rows which this
+ * Open the primary key's index, or return NULL if ids cannot be looked up in it now: if the key was
+ * made anew with its columns in another order, or so recently that it may lack rows that this
  * transaction sees.
  */
 static Relation
@@ -111,7 +111,7 @@ by_id(const void *first, const void *second, void *state)
 }
 
 /*
- * Their numbers, in the order of ids.
+ * The numbers of the ids, in the order of the ids.
  */
 static uint32 *
 order_ids(const TargetRows *rows, const Datum *ids, uint32 count)
@@ -169,15 +169,17 @@ read_by_key(const TargetRows *rows, Relation table, Relation index, const Datum 
 /* ---- all rows of the table ---- */
 
 /*
- * Most ids are numbers, and calling their type's function for each of a table's rows takes
- * longer than reading them.
+ * Most ids are numbers, and calling their type's hash function for each of a table's rows takes
+ * longer than reading the rows.
  */
 static inline uint64
 hash_of(const TargetRows *rows, Datum id)
 {
 	if (rows->id_bits > 0)
 	{
-		/* Fibonacci hashing (Knuth, The Art of Computer Programming 6.4), of the bits that count */
+		/*
+		 * Fibonacci hashing (Knuth, The Art of Computer Programming 6.4), of the significant bits
+		 */
 		uint64		hash = ((uint64) id << (64 - rows->id_bits)) * UINT64CONST(0x9E3779B97F4A7C15);
 
 		return hash ^ hash >> 32;
@@ -232,7 +234,8 @@ make_id_table(const TargetRows *rows, const Datum *ids, uint32 count)
 }
 
 /*
- * The next position, from this one on, that tells of an id with this hash; false: there is none.
+ * Find the next position, from this one on, of an id with this hash.  Returns false if the table
+ * has none.
  */
 static inline bool
 find_hash(const IdTable *table, uint64 hash, uint64 *position)
@@ -243,8 +246,8 @@ find_hash(const IdTable *table, uint64 hash, uint64 *position)
 }
 
 /*
- * Pass a row on, for each of the ids that are equal to its own; the first one whose hash
- * is the same is at this position.
+ * Pass a row on for each of the ids that are equal to its own.  The first id with the same hash is
+ * at this position.
  */
 static void
 match_row(const IdTable *table, uint64 hash, uint64 first, TupleTableSlot *slot,

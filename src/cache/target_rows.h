@@ -9,13 +9,13 @@
 
 typedef struct TargetRows TargetRows;
 
-/* Get ready to read them; lives as long as the current memory context. */
+/* Prepare to read them.  Lives as long as the current memory context. */
 extern TargetRows *geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * Calls back for each row of these observations that the active snapshot sees, in any order: with the
- * number of its id among ids, from 0 on, and its columns, which live until the
- * callback returns.  An id that is there twice gets its rows twice.
+ * Calls back for each row of these observations that the active snapshot sees, in any order: with
+ * the number of its id among ids, from 0 on, and its columns, which live until the callback
+ * returns.  A duplicate among ids gets its rows twice.
  */
 typedef void (*TargetRowConsumer) (void *state, uint32 number, ItemPointer tid,
 								   const Datum *values, const bool *nulls);

@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 
 #include "join/arguments.h"
+#include "join/metric_names.h"
 
 /* ---- how arguments are read ---- */
 
@@ -126,11 +127,25 @@ read_word(const GeonnArgument *argument, Datum value, const char *first, const c
 			 errhint("%s", argument->hint)));
 }
 
-static void
-read_metric(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+static char *
+list_metrics(void)
 {
-	arguments->join->question.metric = read_word(argument, value, "sphere", "spheroid") == 0 ?
-		GEONN_METRIC_SPHERE : GEONN_METRIC_SPHEROID;
+	return psprintf("It is %s.", geonn_list_metrics("'", "or"));
+}
+
+static void
+read_metric(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+			GeonnArguments *arguments)
+{
+	enum geonn_metric metric;
+	char	   *name = TextDatumGetCString(value);
+
+	if (!geonn_find_metric(name, strlen(name), &metric))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown metric: \"%s\"", name),
+				 errhint("%s", list_metrics())));
+	arguments->join->question.metric = metric;
 }
 
 static void
@@ -254,6 +269,7 @@ quoted(const char *output)
 
 static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
+static const char metric_hint[] = "It is one of the metrics";
 static const char flag_hint[] = "It is true or false.";
 
 /* in the order in which they are read and shown */
@@ -268,7 +284,7 @@ const GeonnArgument geonn_arguments[] = {
 	{"k", NEAREST | CACHES, INT4OID, "1", "It is the number of neighbours wanted, from 1 on.", read_k, bare},
 	{"max_distance", NEAREST | CACHES, FLOAT8OID, "Infinity", NULL, read_max_distance, bare},
 	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, "It is in metres.", read_radius, bare},
-	{"metric", ALL, TEXTOID, "sphere", "It is 'sphere' or 'spheroid'.", read_metric, quoted},
+	{"metric", ALL, TEXTOID, "sphere", metric_hint, read_metric, quoted},
 	{"by", JOINS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
 	{"exclude_self", JOINS, BOOLOID, "f", flag_hint, read_exclude_self, truth},
 	{"keep_unmatched", ALL, BOOLOID, "f", flag_hint, read_keep_unmatched, truth},
@@ -405,6 +421,17 @@ geonn_call_references(const FuncExpr *call)
 
 /* ---- their values ---- */
 
+static const char *
+hint_of(GeonnFunction function, const GeonnArgument *argument)
+{
+	if (argument->hint == metric_hint)
+		return list_metrics();
+	if (argument->hint == relation_hint)
+		return psprintf("%s, as in %s(%s, 'airport').", relation_hint, functions[function].name,
+						functions[function].observations);
+	return argument->hint;
+}
+
 __attribute__((noreturn))
 static void
 raise_null(GeonnFunction function, const GeonnArgument *argument)
@@ -412,9 +439,7 @@ raise_null(GeonnFunction function, const GeonnArgument *argument)
 	ereport(ERROR,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			 errmsg("argument \"%s\" of %s is NULL", argument->name, functions[function].name),
-			 argument->hint != relation_hint ? errhint("%s", argument->hint) :
-			 errhint("%s, as in %s(%s, 'airport').", argument->hint, functions[function].name,
-					 functions[function].observations)));
+			 errhint("%s", hint_of(function, argument))));
 }
 
 NullableDatum *

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/protocol.h"
-#include "oracle.h"
+#include "../lib/oracle.h"
 #include "points.h"
 
 #define BENCH_REPETITIONS_MAX 1000

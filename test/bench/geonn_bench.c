@@ -11,7 +11,7 @@
  *	host_run.c		runs from host memory to host memory, through the engine
  *	gpu_run.cu		runs on data that is in the GPUs' memory (or no_gpu.c)
  *	points.h		uniform and city-like points
- *	oracle.c		the truth, in 128-bit floating point
+ *	../lib/oracle.c	the truth, in 128-bit floating point
  *	report.c		tables, JSON, and the machine
  *
  * The script peers, beside this file, runs other programs on the same points.

@@ -30,7 +30,7 @@
 #include <string.h>
 
 #include "../lib/engine_client.h"
-#include "parallel.h"
+#include "../lib/parallel.h"
 
 #define CLIENTS_MAX 64
 #define FAILURE_SIZE 512

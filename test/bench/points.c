@@ -4,7 +4,7 @@
  */
 #include "points.h"
 
-#include "parallel.h"
+#include "../lib/parallel.h"
 
 #define FILL_PIECE ((size_t) 1 << 16)
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "gpu_run.h"
-#include "parallel.h"
+#include "../lib/parallel.h"
 
 /* texts that may be in use at the same time */
 #define TEXTS 8

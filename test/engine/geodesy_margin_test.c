@@ -15,7 +15,7 @@
 
 #include "common/geodesy.h"
 #include "pairs.h"
-#include "verdict.h"
+#include "../lib/verdict.h"
 
 /* s in all the ways that a filter may compute it */
 #define CHORD_VARIANTS 7
@@ -141,8 +141,8 @@ test_margin(const char *name, double (*scale) (void), long count)
 		}
 	}
 	snprintf(title, sizeof(title), "as near implies inside the margin: %s", name);
-	report(title, failures == 0, "most of the margin used",
-		   100.0 * worst / 0x1p-46, "%");
+	report_measure(title, failures == 0, "most of the margin used",
+				   100.0 * worst / 0x1p-46, "%");
 }
 
 int

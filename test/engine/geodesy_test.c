@@ -27,8 +27,8 @@
 
 #include "common/geodesy.h"
 #include "pairs.h"
-#include "verdict.h"
 #include "../lib/degrees.h"
+#include "../lib/verdict.h"
 
 #define DISTANCE_LIMIT_NANOMETRES 10.0
 
@@ -239,8 +239,8 @@ test_oracle(void)
 							   oracle_distance(pair));
 		worst = fmax(worst, error);
 	}
-	report("the oracle agrees with cross and dot product", worst < 1e-20,
-		   "worst error", worst * 1e9, "nm");
+	report_measure("the oracle agrees with cross and dot product", worst < 1e-20,
+				   "worst error", worst * 1e9, "nm");
 }
 
 /*
@@ -283,8 +283,8 @@ test_sincosd_error(long count)
 		worst = fmax(worst, (double) fabsq(cosine - true_cosine));
 	}
 	worst /= ROUNDING_UNIT;
-	report("sine and cosine are within 0.73 of 2^-53", worst <= 0.73,
-		   "worst error", worst, "of 2^-53");
+	report_measure("sine and cosine are within 0.73 of 2^-53", worst <= 0.73,
+				   "worst error", worst, "of 2^-53");
 }
 
 static void
@@ -369,8 +369,8 @@ test_unit_vector(long count)
 		worst = fmax(worst, sqrt(dx * dx + dy * dy + dz * dz));
 	}
 	worst /= ROUNDING_UNIT;
-	report("unit vectors are within 2.25 of 2^-53", worst <= 2.25,
-		   "worst error", worst, "of 2^-53");
+	report_measure("unit vectors are within 2.25 of 2^-53", worst <= 2.25,
+				   "worst error", worst, "of 2^-53");
 }
 
 static void
@@ -390,11 +390,11 @@ test_asin(long count)
 		worst = fmax(worst, error / ROUNDING_UNIT);
 		worst_relative = fmax(worst_relative, error / (double) truth / ROUNDING_UNIT);
 	}
-	report("arc sine is within 0.65 of 2^-53", worst <= 0.65,
-		   "worst error", worst, "of 2^-53");
-	report("arc sine is relatively within 1.25 of 2^-53",
-		   worst_relative <= 1.25 && geonn_asin(0.0) == 0.0,
-		   "worst error", worst_relative, "of 2^-53");
+	report_measure("arc sine is within 0.65 of 2^-53", worst <= 0.65,
+				   "worst error", worst, "of 2^-53");
+	report_measure("arc sine is relatively within 1.25 of 2^-53",
+				   worst_relative <= 1.25 && geonn_asin(0.0) == 0.0,
+				   "worst error", worst_relative, "of 2^-53");
 }
 
 /*
@@ -420,8 +420,8 @@ test_distance(const char *name, pair_maker make_pair, long count)
 	worst *= 1e9;
 	snprintf(title, sizeof(title), "distance within %g nm: %s",
 			 DISTANCE_LIMIT_NANOMETRES, name);
-	report(title, sane && worst <= DISTANCE_LIMIT_NANOMETRES,
-		   "worst error", worst, "nm");
+	report_measure(title, sane && worst <= DISTANCE_LIMIT_NANOMETRES,
+				   "worst error", worst, "nm");
 }
 
 static void

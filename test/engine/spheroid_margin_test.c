@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "spheroid_pairs.h"
-#include "verdict.h"
+#include "../lib/verdict.h"
 
 /* what spheroid.h's margin allows PROJ */
 #define PROJ_ERROR_METRES 100e-9
@@ -113,7 +113,7 @@ test_margin(const char *name, double (*scale) (void), long count)
 		}
 	}
 	snprintf(title, sizeof(title), "as near implies inside the limit: %s", name);
-	report(title, failures == 0, "most of the margin used", 100.0 * worst, "%");
+	report_measure(title, failures == 0, "most of the margin used", 100.0 * worst, "%");
 }
 
 static void
@@ -195,8 +195,8 @@ test_sets(long rounds)
 			inside += s[i] <= limit;
 		}
 	}
-	report("the k nearest and their ties are inside the limit", failures == 0,
-		   "for each, candidates", (double) inside / (double) wanted, "");
+	report_measure("the k nearest and their ties are inside the limit", failures == 0,
+				   "for each, candidates", (double) inside / (double) wanted, "");
 }
 
 /* A larger chord excludes no more; and where the limit ends */

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "spheroid_pairs.h"
-#include "verdict.h"
 #include "../lib/spheroid_oracle.h"
+#include "../lib/verdict.h"
 
 #define GEODESIC_LIMIT_NANOMETRES 20.0
 
@@ -46,7 +46,7 @@ test_oracle_known(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		worst = fmax(worst, fabs((double) (oracle_distance(cases[i].pair) - cases[i].metres)));
-	report("the oracle knows what is known", worst <= 0.6e-6, "worst error", worst * 1e6, "um");
+	report_measure("the oracle knows what is known", worst <= 0.6e-6, "worst error", worst * 1e6, "um");
 }
 
 /* The acceleration of a path that bends with the surface alone, per unit of a */
@@ -148,7 +148,7 @@ test_oracle_shooting(int count)
 			worst = fmax(worst, (double) fabsq(landed - end[axis]) * 6378137e9);
 		}
 	}
-	report("the oracle's geodesics arrive when shot", worst < 1.0, "worst miss", worst, "nm");
+	report_measure("the oracle's geodesics arrive when shot", worst < 1.0, "worst miss", worst, "nm");
 }
 
 /*
@@ -186,7 +186,7 @@ test_geodesic(const char *name, pair_maker make_pair, long count)
 	if (failures > 0)
 		report_failures(title, failures);
 	else
-		report(title, worst <= GEODESIC_LIMIT_NANOMETRES, "worst error", worst, "nm");
+		report_measure(title, worst <= GEODESIC_LIMIT_NANOMETRES, "worst error", worst, "nm");
 }
 
 /*
@@ -338,9 +338,9 @@ test_equal_vectors(long count)
 		differing += difference > 0.0;
 		widest = fmax(widest, (double) oracle_chord(pair) * 6378137e9);
 	}
-	report("points with one vector have more than one geodesic",
-		   differing > 0 && widest <= 8.0, "of these",
-		   100.0 * (double) differing / (double) equal, "%");
+	report_measure("points with one vector have more than one geodesic",
+				   differing > 0 && widest <= 8.0, "of these",
+				   100.0 * (double) differing / (double) equal, "%");
 }
 
 static void
@@ -359,7 +359,7 @@ test_vector(long count)
 											hypotq(vector.y - truth[1], vector.z - truth[2])));
 	}
 	worst /= ROUNDING_UNIT;
-	report("vectors are within 5 of 2^-53", worst <= 5.0, "worst error", worst, "of 2^-53");
+	report_measure("vectors are within 5 of 2^-53", worst <= 5.0, "worst error", worst, "of 2^-53");
 }
 
 /*
@@ -461,8 +461,8 @@ test_flips(long observations)
 		found++;
 		failures += !truly_nearer(place, references[by_sphere], references[by_spheroid]);
 	}
-	report("where the metrics disagree, the spheroid's nearest truly is",
-		   failures == 0 && found > 0, "random cases", (double) found, "");
+	report_measure("where the metrics disagree, the spheroid's nearest truly is",
+				   failures == 0 && found > 0, "random cases", (double) found, "");
 }
 
 int

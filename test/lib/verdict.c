@@ -10,15 +10,36 @@
 static int	passed;
 static int	failed;
 
-void
-report(const char *property, bool holds)
+static void
+count(bool holds)
 {
-	printf("%s - %s\n", holds ? "ok" : "not ok", property);
 	fflush(stdout);
 	if (holds)
 		passed++;
 	else
 		failed++;
+}
+
+void
+report(const char *property, bool holds)
+{
+	printf("%s - %s\n", holds ? "ok" : "not ok", property);
+	count(holds);
+}
+
+void
+report_measure(const char *property, bool holds, const char *measure, double worst,
+			   const char *unit)
+{
+	printf("%s - %s (%s %.4g%s%s)\n", holds ? "ok" : "not ok", property, measure, worst,
+		   *unit ? " " : "", unit);
+	count(holds);
+}
+
+void
+report_failures(const char *property, long failures)
+{
+	report_measure(property, failures == 0, "failures", (double) failures, "");
 }
 
 int

@@ -1,6 +1,6 @@
 
 # All cities against all airports, and the other way round, agree with an
-# independent brute force in long double.
+# independent brute force in 128-bit floating point.
 
 use strict;
 use warnings;
@@ -48,12 +48,12 @@ foreach my $pair ([ 'city', 'airport' ], [ 'airport', 'city' ], [ 'twin', 'city'
 	my $answers =
 	  write_csv("$obs-$ref", "SELECT obs_id, ref_id, distance FROM geonn_nearest('$obs', '$ref')");
 	my $verdicts =
-	  `$ENV{GEONN_BUILD}/nearest_oracle $points{$obs} $points{$ref} $answers '$obs by $ref'`;
+	  `$ENV{GEONN_BUILD}/nearest_oracle $points{$obs} $points{$ref} $answers`;
 
 	is($?, 0, "the oracle is content with $obs by $ref");
-	foreach my $line (split /\n/, $verdicts)
+	foreach my $line (grep { /^(?:not )?ok/ } split /\n/, $verdicts)
 	{
-		ok($line =~ /^ok/, $line =~ s/^(not )?ok - //r);
+		ok($line =~ /^ok/, $line =~ s/^(not )?ok - /$obs by $ref: /r);
 	}
 }
 

@@ -66,16 +66,16 @@ my $node = new_server('bench', preload => 1);
 	is($node->safe_psql('postgres', 'SELECT name, status FROM geonn_caches'),
 		'few|succeeded', 'and its caches, and the others are still there');
 
-	# a run leaves a row that is not what a search returns, and what it saw as if it had not
+	# a run leaves a row that is not what a search returns, and its last run as if it had not
 	$node->safe_psql(
 		'postgres', q{
-		CREATE TABLE seen AS SELECT * FROM geonn_cache_last_run WITH NO DATA;
+		CREATE TABLE former AS SELECT * FROM geonn_cache_last_run WITH NO DATA;
 		CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN
-			INSERT INTO public.seen SELECT * FROM public.geonn_cache_last_run;
+			INSERT INTO public.former SELECT * FROM public.geonn_cache_last_run;
 			UPDATE geonn_bench.kept SET distance = distance OPERATOR(pg_catalog.+) 1 WHERE obs_id = 7;
-			INSERT INTO public.geonn_cache_last_run SELECT * FROM public.seen ON CONFLICT DO NOTHING;
-			DELETE FROM public.seen;
+			INSERT INTO public.geonn_cache_last_run SELECT * FROM public.former ON CONFLICT DO NOTHING;
+			DELETE FROM public.former;
 			RETURN NULL;
 		END $$;
 		CREATE TRIGGER spoil AFTER UPDATE ON geonn_cache_run FOR EACH STATEMENT EXECUTE FUNCTION spoil();

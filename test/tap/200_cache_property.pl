@@ -49,7 +49,7 @@ sub create_sql
 	return "SELECT geonn_cache_create('$name', $arguments);\n";
 }
 
-# a point: often on a coarse grid, so that there are ties and points at one place; sometimes
+# a point: often on a coarse grid, so that ties and points at the same coordinates occur; sometimes
 # at an edge of the map
 my $place = q{CASE WHEN random() < 0.4
 		THEN round((random() * 16 - 8)::numeric) * 10 ELSE random() * 180 - 90 END,
@@ -85,7 +85,7 @@ my @changes = (
 	"VACUUM obs",
 	"VACUUM ref",
 	"SELECT 1",
-	# somebody else changes a table
+	# another session changes a table
 	"UPDATE five SET distance = distance + 1 WHERE random() < 0.01",
 	"DELETE FROM kept WHERE random() < 0.01",
 	"TRUNCATE nearest");

@@ -1,5 +1,5 @@
 
-# Caches on a schedule, with the real pg_cron: what it runs and logs, who may,
+# Caches on a schedule, with the real pg_cron: what it runs and logs, which roles may,
 # and what becomes of jobs when caches are renamed, dropped, dumped and restored.
 # Jobs start with the minute, so that all that need one wait for the same two.
 
@@ -55,10 +55,10 @@ query(q{
 # ---- where pg_cron is not at hand ----
 
 like(failure(q{SELECT geonn_schedule('near', '* * * * *')}),
-	qr/pg_cron, which is not loaded.*HINT:  Add pg_cron to shared_preload_libraries, set cron\.database_name = 'postgres'/s,
+	qr/pg_cron, by which caches are scheduled, is not loaded.*HINT:  Add pg_cron to shared_preload_libraries, set cron\.database_name = 'postgres'/s,
 	'pg_cron that is not loaded');
 like(failure(q{SET cron.database_name = 'postgres'; SELECT geonn_schedule('near', '* * * * *')}),
-	qr/pg_cron, which is not loaded/, 'a setting that somebody made does not count');
+	qr/pg_cron, by which caches are scheduled, is not loaded/, 'a setting that a session made does not count');
 is(query(q{SELECT geonn_unschedule('near')}), 'f', 'nothing to unschedule');
 
 query('CREATE DATABASE "of cron"');
@@ -77,11 +77,11 @@ is(query('SELECT count(schedule) FROM geonn_caches'), 0, 'of which the view know
 
 restart_with("cron.database_name = 'postgres'\n");
 like(failure(q{SELECT geonn_schedule('near', '* * * * *')}),
-	qr/whose extension is not in this database.*HINT:  Run CREATE EXTENSION pg_cron\./s,
+	qr/is not an extension of this database.*HINT:  Run CREATE EXTENSION pg_cron\./s,
 	'a database without the extension');
 query('CREATE EXTENSION pg_cron');
 
-# ---- who may, and what ----
+# ---- which roles may, and what ----
 
 query(q{
 	CREATE ROLE keeper LOGIN;
@@ -100,11 +100,11 @@ like(failure("SET ROLE other; $keep"), qr/must be owner of cache/, 'others may n
 like(failure(q{SET ROLE other; SELECT geonn_unschedule('near')}), qr/must be owner of cache/, 'nor unschedule');
 like(failure("SET ROLE keeper; $keep"),
 	qr/role "keeper".* may not use pg_cron.*HINT:  Run, as a superuser: (GRANT USAGE ON SCHEMA cron TO keeper;)/s,
-	'an owner who may not use pg_cron');
+	'an owner without the privilege to use pg_cron');
 like(failure($keep), qr/role "keeper".* may not use pg_cron/, 'a superuser does not lend it');
 query('GRANT USAGE ON SCHEMA cron TO keeper, keepers');
 like(failure(q{SELECT geonn_schedule('of many', '* * * * *')}),
-	qr/role "keepers".* may not log in.*HINT:.*ALTER ROLE keepers LOGIN/s, 'an owner who may not log in');
+	qr/role "keepers".* may not log in.*HINT:.*ALTER ROLE keepers LOGIN/s, 'an owner without LOGIN');
 like(failure(q{SELECT geonn_schedule('nowhere', '* * * * *')}), qr/cache "nowhere" does not exist/, 'no such cache');
 like(failure(q{SELECT geonn_schedule('near', '* * * *')}), qr/invalid schedule: \* \* \* \*\n/, 'no such schedule: pg_cron says so');
 is(query('SELECT count(*) FROM cron.job'), 0, 'none of that has made a job');
@@ -150,7 +150,7 @@ query(q{
 	SELECT geonn_schedule('soon gone', '@daily');
 	DROP TABLE "soon gone";
 });
-is(query($jobs), '', 'by its owner, too, who may not change the jobs of others');
+is(query($jobs), '', 'also by its owner, without the privilege to change the jobs of others');
 
 query(q{SELECT geonn_schedule('nearest', '@daily'); ALTER TABLE near OWNER TO keeper});
 is(query($jobs), "geonn: nearest|\@daily|$me|t",
@@ -282,7 +282,7 @@ is(log_of('failing', 'status, error'), 'failed|ids of relation "twice" are not u
 is(query(q{SELECT status, failures, error FROM geonn_caches WHERE name = 'failing'}),
 	'failed|1|ids of relation "twice" are not unique', 'and counted');
 is(ended('busy'), 'succeeded', 'a refresh while there is another one');
-like(log_of('busy', 'status, reason'), qr/^skipped\|process \d+ was at work on it$/, 'is skipped, and says who is at it');
+like(log_of('busy', 'status, reason'), qr/^skipped\|process \d+ was at work on it$/, 'is skipped, and names the process that is at work');
 is(ended('no more'), '', 'a cache that was unscheduled is not refreshed');
 
 is(query($jobs, node => $restored), query($jobs), 'a restored server has the same jobs');
@@ -318,7 +318,7 @@ like(failure(q{
 		$$ BEGIN RAISE 'sprung, as %', current_user; END $$;
 	SELECT geonn_schedule('nearest', '@daily');
 	ROLLBACK;
-}), qr/ERROR:  a cache is scheduled by pg_cron, whose extension is not in this database/,
+}), qr/ERROR:  pg_cron, by which caches are scheduled, is not an extension of this database/,
 	'functions of the same names are not called');
 like(failure(q{
 	BEGIN;

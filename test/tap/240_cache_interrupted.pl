@@ -11,7 +11,7 @@ use Test::More;
 
 my $node = new_server('interrupted', preload => 1, conf => "restart_after_crash = on\nautovacuum = off");
 
-# a refresh waits when it begins to write, while somebody has the lock
+# a refresh waits when it begins to write, while another session has the lock
 $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE obs AS SELECT i AS id, i * 7 % 90 AS lat, i * 11 % 180 AS lon FROM generate_series(1, 2000) i;

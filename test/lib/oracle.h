@@ -1,13 +1,17 @@
 /*
  * oracle.h
- *		The benchmark's oracle: are answers right?
+ *		Are answers right?  For the benchmark and for test/helpers/nearest_oracle.c.
  */
-#ifndef GEONN_BENCH_ORACLE_H
-#define GEONN_BENCH_ORACLE_H
+#ifndef GEONN_TEST_ORACLE_H
+#define GEONN_TEST_ORACLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* what is allowed to an answer, in nanometres */
+#define ORACLE_FARTHER_LIMIT 20.0	/* than the nearest of that rank */
+#define ORACLE_ERROR_LIMIT	10.0	/* of a distance */
 
 /* the answer that an observation was given */
 struct sample
@@ -31,12 +35,12 @@ struct verdict
 
 /*
  * Hold the answers to "which are the k nearest references?" against the
- * truth: each neighbour at most 20 nm farther than the true one of that rank,
- * each distance within 10 nm, as many neighbours as there are up to k, none
+ * truth: each neighbour hardly farther than the true one of that rank, each
+ * distance as it is but for the limits above, as many neighbours as there are up to k, none
  * twice, in the order of their distances.
  */
 extern struct verdict oracle_check(const double *latitude, const double *longitude,
 								   size_t references, uint32_t neighbours,
 								   const struct sample *samples, uint32_t count);
 
-#endif							/* GEONN_BENCH_ORACLE_H */
+#endif							/* GEONN_TEST_ORACLE_H */

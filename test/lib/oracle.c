@@ -29,9 +29,6 @@
 
 #include "parallel.h"
 
-#define FARTHER_LIMIT_NM 20.0
-#define ERROR_LIMIT_NM 10.0
-
 /* the sphere's radius is 6371008.7714150598 m */
 #define RADIUS_QUOTIENT ((__float128) 63710087714150598)
 #define RADIUS_DIVISOR ((__float128) 10000000000)
@@ -162,7 +159,7 @@ keep(struct candidates *candidates, __float128 distance)
 									   candidates->capacity * sizeof(__float128));
 		if (candidates->distance == NULL)
 		{
-			fprintf(stderr, "geonn-bench: not enough memory for the oracle\n");
+			fprintf(stderr, "not enough memory for the oracle\n");
 			exit(EXIT_FAILURE);
 		}
 	}
@@ -241,9 +238,9 @@ judge(const struct check *check, const struct sample *sample,
 			verdict->farther_nm = farther_nm;
 		if (!(error_nm <= verdict->error_nm))
 			verdict->error_nm = error_nm;
-		if (farther_nm > FARTHER_LIMIT_NM)
+		if (farther_nm > ORACLE_FARTHER_LIMIT)
 			blame(verdict, sample, "there is a nearer one", i);
-		if (!(error_nm <= ERROR_LIMIT_NM))
+		if (!(error_nm <= ORACLE_ERROR_LIMIT))
 			blame(verdict, sample, "it is at another distance", i);
 		if (i > 0 && sample->distance[i] < sample->distance[i - 1])
 			blame(verdict, sample, "it is nearer than the one before it", i);
@@ -263,7 +260,7 @@ check_samples(void *argument, size_t begin, size_t end)
 
 	if (heap == NULL)
 	{
-		fprintf(stderr, "geonn-bench: not enough memory for the oracle\n");
+		fprintf(stderr, "not enough memory for the oracle\n");
 		exit(EXIT_FAILURE);
 	}
 	for (size_t i = begin; i < end; i++)
@@ -294,7 +291,7 @@ oracle_check(const double *latitude, const double *longitude, size_t references,
 
 	if (check.verdicts == NULL)
 	{
-		fprintf(stderr, "geonn-bench: not enough memory for the oracle\n");
+		fprintf(stderr, "not enough memory for the oracle\n");
 		exit(EXIT_FAILURE);
 	}
 	parallel(count, 1, check_samples, &check);

@@ -1,10 +1,9 @@
 /*
  * parallel.h
- *		A loop on all cores, for what the benchmark does before and after it
- *		measures.
+ *		A loop on all cores, for what tests do before and after what they are for.
  */
-#ifndef GEONN_BENCH_PARALLEL_H
-#define GEONN_BENCH_PARALLEL_H
+#ifndef GEONN_TEST_PARALLEL_H
+#define GEONN_TEST_PARALLEL_H
 
 #include <stddef.h>
 
@@ -20,4 +19,4 @@ extern void parallel(size_t count, size_t piece,
 /* cores that this process may use */
 extern int	parallel_cores(void);
 
-#endif							/* GEONN_BENCH_PARALLEL_H */
+#endif							/* GEONN_TEST_PARALLEL_H */
