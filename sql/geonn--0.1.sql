@@ -82,8 +82,7 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 --					settings geonn.device and geonn.algorithm; batch_rows:
 --					observations sent at a time
 -- row_type			NULL of the composite type that the rows are to have, with
---					any of the columns obs_id, ref_id, distance, rank, obs_lat,
---					obs_lon, ref_lat, ref_lon, bearing
+--					any of the columns that the README has under row_type
 --
 -- Rows with a NULL id or coordinate are no candidates.  Where ref has no candidate
 -- obs is not read, unless its rows are kept.  The rows are the same on all
@@ -173,9 +172,8 @@ COMMENT ON FUNCTION geonn_within_sql(pg_catalog.text, pg_catalog.text, double pr
 'every pair of rows of two queries that are within a radius in metres';
 
 -- The nearest references of points that are given as two arrays, of latitudes
--- and of longitudes; ord is a point's place in them, from 1 on.  A row_type may
--- have the columns ord, ref_id, distance, rank, obs_lat, obs_lon, ref_lat,
--- ref_lon and bearing.
+-- and of longitudes; ord is a point's place in them, from 1 on.  A row_type has
+-- it in place of obs_id.
 CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precision[],
 									 ref pg_catalog.regclass,
 									 k integer DEFAULT 1,

@@ -272,8 +272,7 @@ sort_search(const GeonnDifference *difference, const GeonnJoin *join)
 {
 	SortedRows *rows = geonn_sorted_rows_create(difference->row_type,
 												maintenance_work_mem / SHARES);
-	GeonnJoin	asked = *join;
-	GeonnSearch *search = geonn_search_begin(&asked, difference->row_type);
+	GeonnSearch *search = geonn_search_begin(join, difference->row_type);
 	GeonnReport report;
 	Datum		values[TARGET_COLUMNS];
 	bool		nulls[TARGET_COLUMNS];

@@ -27,28 +27,63 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "common/protocol.h"
-#include "join/join_search.h"
+#include "join/join_prepare.h"
 
 /* observations that are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
 
-static const PointColumn point_number = {
-	.name = "ord",
-	.type = INT8OID,
-	.typmod = -1,
-	.base_type = INT8OID
+/* what processes that search together share */
+struct SharedSearch
+{
+	GeonnCall	call;
+	uint64		dataset;		/* 0: nothing is to be done about the observations */
+	pg_atomic_uint32 begun;		/* how many have begun to take part */
+	pg_atomic_uint32 ended;		/* and have read what there was for them */
+	pg_atomic_uint64 counts[POINT_STATUSES];
 };
+
+struct GeonnSearch
+{
+	const GeonnJoin *join;
+	GeonnCall	call;			/* that it is part of */
+	MemoryContext context;		/* of all of it */
+	RowMemory	row_memory;
+	GeonnResultRow row;			/* what rows are */
+	PreparedJoin prepared;		/* all of it is 0 where the references have not been read */
+
+	/* where rows go that are not taken at once */
+	Tuplestorestate *store;
+	Datum	   *values;			/* [row.descriptor->natts] */
+	bool	   *nulls;
+
+	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
+
+	/* for the report */
+	uint64		without_group;	/* observations that were not sent for that */
+	uint64		kept;			/* rows of observations that were not sent */
+	double		preparing;		/* ms */
+	double		spent_reading;	/* ms */
+
+	/* where rows are taken one by one */
+	GeonnRun	run;
+	PointReading *reading;		/* NULL: of given points */
+	uint64		point;			/* next one of those given */
+	uint64		counts[POINT_STATUSES];	/* of the observations */
+	bool		all_read;
+	TupleTableSlot *waiting;	/* rows of the store come through it */
+	uint64		stored;			/* rows that are there */
+};
+
+typedef struct GeonnSearch Search;
 
 static SharedTables *
 shared_tables(SharedSearch *shared)
@@ -65,7 +100,7 @@ store_row(Search *search)
 	/* those before have been taken */
 	if (search->waiting != NULL && search->stored == 0)
 		tuplestore_clear(search->store);
-	tuplestore_putvalues(search->store, search->sink.descriptor, search->values, search->nulls);
+	tuplestore_putvalues(search->store, search->row.descriptor, search->values, search->nulls);
 	search->stored++;
 }
 
@@ -77,12 +112,13 @@ store_row(Search *search)
 static bool
 take_pair(Search *search, bool wait, Datum *values, bool *nulls)
 {
+	GeonnClient *client = search->prepared.client;
 	GeonnPair	pair;
 
 	CHECK_FOR_INTERRUPTS();
-	if (search->client == NULL || !geonn_client_next_pair(search->client, wait, &pair))
+	if (client == NULL || !geonn_client_next_pair(client, wait, &pair))
 		return false;
-	geonn_sink_pair(&search->sink, &pair, search->references, values, nulls);
+	geonn_result_row_pair(&search->row, &pair, search->prepared.references, values, nulls);
 	return true;
 }
 
@@ -114,13 +150,14 @@ result_id(const Search *search, const PointRow *row)
 static void
 add_observation(Search *search, const PointRow *row, int32 group)
 {
+	GeonnClient *client = search->prepared.client;
 	int32		identity = GEONN_NO_IDENTITY;
 
 	if (search->join->exclude_self)
-		identity = geonn_reference_identity(search->references, row->id);
-	while (geonn_client_places(search->client) == 0)
+		identity = geonn_reference_identity(search->prepared.references, row->id);
+	while (geonn_client_places(client) == 0)
 		drain(search, true);
-	if (geonn_client_add_observation(search->client, result_id(search, row), row->latitude,
+	if (geonn_client_add_observation(client, result_id(search, row), row->latitude,
 									 row->longitude, group, identity) &&
 		search->waiting == NULL)
 		drain(search, false);
@@ -134,15 +171,16 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 					 const double *longitudes)
 {
 	Search	   *search = state;
+	GeonnClient *client = search->prepared.client;
 
 	while (rows > 0)
 	{
 		uint32		places;
 
-		while ((places = geonn_client_places(search->client)) == 0)
+		while ((places = geonn_client_places(client)) == 0)
 			drain(search, true);
 		places = Min(places, rows);
-		if (geonn_client_add_observations(search->client, places, ids, latitudes, longitudes) &&
+		if (geonn_client_add_observations(client, places, ids, latitudes, longitudes) &&
 			search->waiting == NULL)
 			drain(search, false);
 		ids += places;
@@ -156,14 +194,12 @@ static void
 consume_observation(void *state, const PointRow *row)
 {
 	Search	   *search = state;
-	MemoryContext former;
+	GeonnGroups *groups = search->prepared.groups;
+	MemoryContext former = geonn_row_memory_enter(&search->row_memory);
 	int32		group = GEONN_NO_GROUP;
 
-	geonn_search_begin_row(search);
-	former = MemoryContextSwitchTo(search->row_context);
 	if (row->status == POINT_VALID)
-		group = search->groups == NULL ? 0 :
-			geonn_groups_find(search->groups, row->by, row->by_is_null);
+		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
 	if (group != GEONN_NO_GROUP)
 		add_observation(search, row, group);
 	else if (row->status == POINT_VALID)
@@ -171,10 +207,10 @@ consume_observation(void *state, const PointRow *row)
 	if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
 	{
 		search->kept++;
-		geonn_sink_unmatched(&search->sink, result_id(search, row), row->id_is_null,
-							 row->latitude_is_null ? NULL : &row->latitude,
-							 row->longitude_is_null ? NULL : &row->longitude,
-							 search->values, search->nulls);
+		geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
+								   row->latitude_is_null ? NULL : &row->latitude,
+								   row->longitude_is_null ? NULL : &row->longitude,
+								   search->values, search->nulls);
 		store_row(search);
 	}
 	MemoryContextSwitchTo(former);
@@ -211,11 +247,8 @@ geonn_observations_policy(const GeonnJoin *join)
 }
 
 GeonnSearch *
-geonn_search_begin(GeonnJoin *join, TupleDesc row_type)
+geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 {
-	const PointColumn *reference_id = &join->references->columns[COLUMN_ID];
-	const PointColumn *observation_id = join->given != NULL ? &point_number :
-		&join->observations->columns[COLUMN_ID];
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn join",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
@@ -223,11 +256,10 @@ geonn_search_begin(GeonnJoin *join, TupleDesc row_type)
 
 	search->join = join;
 	search->context = context;
-	search->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
-	geonn_sink_begin(&search->sink, row_type, join->given != NULL ? "ord" : "obs_id",
-					 observation_id, reference_id, join->question.metric);
-	get_typlenbyval(observation_id->base_type, &join->question.id_length,
-					&join->question.id_by_value);
+	search->row_memory = geonn_row_memory_create();
+	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
+						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
+						   join->question.metric);
 	MemoryContextSwitchTo(former);
 	return search;
 }
@@ -237,7 +269,7 @@ geonn_search_project(GeonnSearch *search, TupleDesc descriptor, const AttrNumber
 {
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
-	geonn_sink_project(&search->sink, descriptor, attributes);
+	geonn_result_row_project(&search->row, descriptor, attributes);
 	MemoryContextSwitchTo(former);
 }
 
@@ -247,10 +279,42 @@ geonn_search_project(GeonnSearch *search, TupleDesc descriptor, const AttrNumber
 static void
 read_in_blocks(Search *search)
 {
-	const GeonnJoin *join = search->join;
+	const PreparedJoin *prepared = &search->prepared;
 
-	if (join->question.id_by_value && search->groups == NULL && !join->exclude_self)
+	if (prepared->question.id_by_value && prepared->groups == NULL &&
+		!search->join->exclude_self)
 		geonn_reading_in_blocks(search->reading, consume_observations);
+}
+
+/*
+ * The current row's values, until it is stored.
+ */
+static void
+make_room_for_row(Search *search)
+{
+	search->values = palloc0(search->row.descriptor->natts * sizeof(Datum));
+	search->nulls = palloc0(search->row.descriptor->natts * sizeof(bool));
+}
+
+/*
+ * Have the references in the engine.  Returns whether there is anything to do about the
+ * observations.
+ */
+static bool
+prepare(Search *search)
+{
+	const GeonnJoin *join = search->join;
+	instr_time	spent;
+
+	make_room_for_row(search);
+	geonn_call_begin(&search->call);
+	search->prepared = geonn_join_prepare(join, &search->row, &search->call);
+	INSTR_TIME_SET_CURRENT(spent);
+	INSTR_TIME_SUBTRACT(spent, search->call.begun);
+	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
+	return geonn_client_references(search->prepared.client) > 0 ||
+		join->keep_unmatched ||
+		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
 }
 
 /*
@@ -273,7 +337,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	search->store = store;
-	if (geonn_search_prepare(search))
+	if (prepare(search))
 	{
 		instr_time	begun;
 		instr_time	spent;
@@ -290,8 +354,8 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 		INSTR_TIME_SUBTRACT(spent, begun);
 		/* pairs are stored meanwhile, but that is not waiting */
 		search->spent_reading = INSTR_TIME_GET_MILLISEC(spent) -
-			geonn_client_work(search->client).waiting;
-		geonn_client_finish(search->client);
+			geonn_client_work(search->prepared.client).waiting;
+		geonn_client_finish(search->prepared.client);
 		while (take_pair(search, true, search->values, search->nulls))
 			store_row(search);
 	}
@@ -304,7 +368,7 @@ geonn_search_complete(GeonnSearch *search)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	geonn_search_store(search, tuplestore_begin_heap(false, false, work_mem));
-	search->waiting = MakeSingleTupleTableSlot(search->sink.descriptor, &TTSOpsMinimalTuple);
+	search->waiting = MakeSingleTupleTableSlot(search->row.descriptor, &TTSOpsMinimalTuple);
 	search->all_read = true;
 	MemoryContextSwitchTo(former);
 }
@@ -317,7 +381,6 @@ take_part(Search *search)
 {
 	const GeonnJoin *join = search->join;
 	SharedSearch *shared = search->shared;
-	struct geonn_call call;
 
 	if (shared->dataset == 0)
 	{
@@ -325,14 +388,9 @@ take_part(Search *search)
 		return;
 	}
 	pg_atomic_fetch_add_u32(&shared->begun, 1);
-	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
-	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
-	geonn_search_set_question(search);
-	search->join->question.shared = true;
+	make_room_for_row(search);
 	search->call = shared->call;
-	call = geonn_call_message(&search->call, &join->label, 0);
-	search->client = geonn_client_attach(&search->join->question, shared->dataset, &call);
-	geonn_search_attach_references(search);
+	search->prepared = geonn_join_attach(join, &search->row, &search->call, shared->dataset);
 	search->reading = geonn_reading_attach(join->observations, geonn_observations_policy(join),
 										   shared_tables(shared), consume_observation, search);
 	read_in_blocks(search);
@@ -345,13 +403,13 @@ static void
 begin_taking(Search *search)
 {
 	search->store = tuplestore_begin_heap(false, false, work_mem);
-	search->waiting = MakeSingleTupleTableSlot(search->sink.descriptor, &TTSOpsMinimalTuple);
+	search->waiting = MakeSingleTupleTableSlot(search->row.descriptor, &TTSOpsMinimalTuple);
 	if (search->shared != NULL)
 	{
 		take_part(search);
 		return;
 	}
-	search->all_read = !geonn_search_prepare(search);
+	search->all_read = !prepare(search);
 	if (!search->all_read && search->join->given == NULL)
 		begin_reading(search, GEONN_READ_IN_PARTS);
 }
@@ -364,7 +422,7 @@ end_reading(Search *search)
 {
 	SharedSearch *shared = search->shared;
 
-	geonn_client_finish(search->client);
+	geonn_client_finish(search->prepared.client);
 	if (shared == NULL)
 		return;
 	for (int i = 0; i < POINT_STATUSES; i++)
@@ -379,7 +437,7 @@ end_reading(Search *search)
 static void
 read_some(Search *search)
 {
-	uint64		rows = Min(geonn_client_places(search->client), ROWS_A_READING);
+	uint64		rows = Min(geonn_client_places(search->prepared.client), ROWS_A_READING);
 
 	instr_time	begun;
 	instr_time	spent;
@@ -404,9 +462,18 @@ take_waiting(Search *search, Datum *values, bool *nulls)
 
 	(void) tuplestore_gettupleslot(search->store, true, false, slot);
 	slot_getallattrs(slot);
-	memcpy(values, slot->tts_values, search->sink.descriptor->natts * sizeof(Datum));
-	memcpy(nulls, slot->tts_isnull, search->sink.descriptor->natts * sizeof(bool));
+	memcpy(values, slot->tts_values, search->row.descriptor->natts * sizeof(Datum));
+	memcpy(nulls, slot->tts_isnull, search->row.descriptor->natts * sizeof(bool));
 	search->stored--;
+}
+
+/*
+ * The next pair of the run as a row.
+ */
+static inline void
+take_run_pair(Search *search, Datum *values, bool *nulls)
+{
+	geonn_result_row_run(&search->row, &search->run, search->prepared.references, values, nulls);
 }
 
 bool
@@ -418,7 +485,7 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 	CHECK_FOR_INTERRUPTS();
 	if (search->run.next < search->run.end)
 	{
-		geonn_sink_run(&search->sink, &search->run, search->references, values, nulls);
+		take_run_pair(search, values, nulls);
 		return true;
 	}
 	former = MemoryContextSwitchTo(search->context);
@@ -431,14 +498,15 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 			take_waiting(search, values, nulls);
 			found = true;
 		}
-		else if (search->client != NULL && geonn_client_take_run(search->client, &search->run))
+		else if (search->prepared.client != NULL &&
+				 geonn_client_take_run(search->prepared.client, &search->run))
 		{
-			geonn_sink_run(&search->sink, &search->run, search->references, values, nulls);
+			take_run_pair(search, values, nulls);
 			found = true;
 		}
 		else if (take_pair(search, false, values, nulls))
 			found = true;
-		else if (!search->all_read && geonn_client_places(search->client) > 0)
+		else if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 			read_some(search);
 		else if (take_pair(search, true, values, nulls))
 			found = true;
@@ -483,12 +551,12 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_init_u64(&shared->counts[i], 0);
 	shared->dataset = 0;
-	if (geonn_search_prepare(search))
+	if (prepare(search))
 	{
 		geonn_shared_tables_begin(shared_tables(shared), tables,
 								  join->observations->query_columns, GetActiveSnapshot());
 		shared->call = search->call;
-		shared->dataset = geonn_client_dataset(search->client);
+		shared->dataset = geonn_client_dataset(search->prepared.client);
 	}
 	MemoryContextSwitchTo(former);
 	return true;
@@ -520,9 +588,9 @@ geonn_search_report(const GeonnSearch *search)
 	const uint64 *counts = search->reading != NULL ? geonn_reading_counts(search->reading) :
 		search->counts;
 	GeonnReport report = {
-		.references_kept = search->references_kept,
-		.references_named = search->references_named,
-		.reference_workers = search->reference_workers,
+		.references_kept = search->prepared.kept,
+		.references_named = search->prepared.named,
+		.reference_workers = search->prepared.workers,
 		.preparing = search->preparing,
 		.reading = search->spent_reading
 	};
@@ -533,14 +601,14 @@ geonn_search_report(const GeonnSearch *search)
 		if (i != POINT_VALID)
 		{
 			report.observations_skipped += counts[i];
-			report.references_skipped += search->reference_counts[i];
+			report.references_skipped += search->prepared.counts[i];
 		}
 	}
-	report.references = search->reference_counts[POINT_VALID];
-	if (search->client != NULL)
+	report.references = search->prepared.counts[POINT_VALID];
+	if (search->prepared.client != NULL)
 	{
-		report.references_recognised = geonn_client_is_recognised(search->client);
-		report.work = geonn_client_work(search->client);
+		report.references_recognised = geonn_client_is_recognised(search->prepared.client);
+		report.work = geonn_client_work(search->prepared.client);
 	}
 	report.unmatched = report.work.unmatched + search->without_group;
 
@@ -575,13 +643,13 @@ tell_engine(const Search *search)
 		.unmatched = report.unmatched
 	};
 
-	geonn_client_tell(search->client, &finished);
+	geonn_client_tell(search->prepared.client, &finished);
 }
 
 void
 geonn_search_end(GeonnSearch *search)
 {
-	if (search->client != NULL)
+	if (search->prepared.client != NULL)
 		tell_engine(search);
 	if (search->reading != NULL)
 		geonn_reading_end(search->reading);

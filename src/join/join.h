@@ -44,7 +44,7 @@ extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
  */
 typedef struct GeonnSearch GeonnSearch;
 
-extern GeonnSearch *geonn_search_begin(GeonnJoin *join, TupleDesc row_type);
+extern GeonnSearch *geonn_search_begin(const GeonnJoin *join, TupleDesc row_type);
 
 /* Rows are to have only these attributes of the row type, numbered from 1 on. */
 extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,

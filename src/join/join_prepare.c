@@ -9,41 +9,75 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "portability/instr_time.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "join/join_search.h"
+#include "common/protocol.h"
+#include "join/join_prepare.h"
 #include "join/kept_dataset.h"
 #include "points/parallel_reader.h"
 #include "settings.h"
 #include "value.h"
 
-/* rows between two resets of the memory that comparing ids and keys uses */
+/* rows between two resets of their memory */
 #define ROWS_A_RESET	256
 
-void
-geonn_search_begin_row(Search *search)
+/* references on their way to the engine */
+typedef struct Sending
 {
-	if (++search->rows % ROWS_A_RESET == 0)
-		MemoryContextReset(search->row_context);
+	const GeonnJoin *join;
+	PreparedJoin *prepared;
+	RowMemory	row_memory;
+} Sending;
+
+RowMemory
+geonn_row_memory_create(void)
+{
+	return (RowMemory)
+	{
+		.context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
+										 ALLOCSET_DEFAULT_SIZES)
+	};
+}
+
+MemoryContext
+geonn_row_memory_enter(RowMemory *memory)
+{
+	if (++memory->rows % ROWS_A_RESET == 0)
+		MemoryContextReset(memory->context);
+	return MemoryContextSwitchTo(memory->context);
+}
+
+const PointColumn *
+geonn_observation_id(const GeonnJoin *join)
+{
+	static const PointColumn number = {
+		.name = "ord",
+		.type = INT8OID,
+		.typmod = -1,
+		.base_type = INT8OID
+	};
+
+	return join->given != NULL ? &number : &join->observations->columns[COLUMN_ID];
 }
 
 static void
 consume_reference(void *state, const PointRow *row)
 {
-	Search	   *search = state;
+	Sending    *sending = state;
+	const PreparedJoin *prepared = sending->prepared;
 	MemoryContext former;
 	int32		group = 0;
 
 	if (row->status != POINT_VALID)
 		return;
-	geonn_search_begin_row(search);
-	former = MemoryContextSwitchTo(search->row_context);
-	if (search->groups != NULL)
-		group = geonn_groups_add(search->groups, row->by, row->by_is_null);
+	former = geonn_row_memory_enter(&sending->row_memory);
+	if (prepared->groups != NULL)
+		group = geonn_groups_add(prepared->groups, row->by, row->by_is_null);
 	if (group != GEONN_NO_GROUP)
-		geonn_references_add(search->references, search->client, row, group);
+		geonn_references_add(prepared->references, prepared->client, row, group);
 	MemoryContextSwitchTo(former);
 }
 
@@ -54,30 +88,32 @@ static void
 consume_references(void *state, uint32 rows, const Datum *ids, const double *latitudes,
 				   const double *longitudes)
 {
-	Search	   *search = state;
+	const PreparedJoin *prepared = ((Sending *) state)->prepared;
 
-	geonn_references_add_block(search->references, search->client, rows, ids, latitudes,
+	geonn_references_add_block(prepared->references, prepared->client, rows, ids, latitudes,
 							   longitudes);
 }
 
 /*
- * What the engine is asked, as far as the join's columns decide it.
+ * What the engine is asked: the join's question, with what its columns decide.
  */
-void
-geonn_search_set_question(Search *search)
+static GeonnQuestion
+make_question(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	GeonnJoin  *join = search->join;
-	GeonnQuestion *question = &join->question;
+	GeonnQuestion question = join->question;
 
-	/* ids that nobody asks for are not copied */
-	if (!geonn_sink_needs_observation_id(&search->sink))
+	get_typlenbyval(geonn_observation_id(join)->base_type, &question.id_length,
+					&question.id_by_value);
+	/* ids that no column has are not copied */
+	if ((row->needs & GEONN_NEEDS_OBSERVATION_ID) == 0)
 	{
-		question->id_by_value = true;
-		question->id_length = sizeof(Datum);
+		question.id_by_value = true;
+		question.id_length = sizeof(Datum);
 	}
-	question->unmatched = join->keep_unmatched;
-	question->columns = (join->references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
+	question.unmatched = join->keep_unmatched;
+	question.columns = (join->references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
 		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0);
+	return question;
 }
 
 /*
@@ -85,13 +121,11 @@ geonn_search_set_question(Search *search)
  * have theirs: one dataset serves those who ask for ids and those who do not.
  */
 static ReferenceDetail
-needed_detail(const Search *search)
+needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	const GeonnJoin *join = search->join;
-
-	if (geonn_sink_needs_coordinates(&search->sink))
+	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
 		return REFERENCE_COORDINATES;
-	if (geonn_sink_needs_reference_id(&search->sink) || join->exclude_self ||
+	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self ||
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)
 		return REFERENCE_ID;
 	return REFERENCE_DISTANCE;
@@ -100,17 +134,15 @@ needed_detail(const Search *search)
 /*
  * Know the references of the sealed dataset that the client has.
  */
-void
-geonn_search_attach_references(Search *search)
+static void
+attach_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared)
 {
-	const GeonnJoin *join = search->join;
-
 	if (join->references->by_count > 0)
-		search->groups = geonn_groups_attach(join->observations, join->references,
-											 search->client);
-	search->references = geonn_references_attach(join->references, needed_detail(search),
-												 join->exclude_self ? join->observations : NULL,
-												 search->client);
+		prepared->groups = geonn_groups_attach(join->observations, join->references,
+											   prepared->client);
+	prepared->references = geonn_references_attach(join->references, detail,
+												   join->exclude_self ? join->observations : NULL,
+												   prepared->client);
 }
 
 static void
@@ -122,11 +154,8 @@ ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_u
  * Tell what reading the references one by one would have told of rows that are no points.
  */
 static void
-tell_of_references(Search *search)
+tell_of_references(const GeonnJoin *join, const uint64 *counts)
 {
-	const GeonnJoin *join = search->join;
-	const uint64 *counts = search->reference_counts;
-
 	if (join->invalid == GEONN_INVALID_IS_ERROR &&
 		counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] + counts[POINT_LONGITUDE_OUT] > 0)
 		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
@@ -138,40 +167,39 @@ tell_of_references(Search *search)
  * would run in parallel is of no use) or from anything.
  */
 static void
-read_all(Search *search, bool is_plain)
+read_all(Sending *sending, bool is_plain)
 {
-	const GeonnJoin *join = search->join;
+	const GeonnJoin *join = sending->join;
+	PreparedJoin *prepared = sending->prepared;
 	PointReading *reading = geonn_reading_begin(join->references, join->invalid,
 												is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE,
-												consume_reference, search);
+												consume_reference, sending);
 	PointBlockConsumer consume_block = NULL;
 
-	if (search->groups == NULL && geonn_references_take_blocks(search->references))
+	if (prepared->groups == NULL && geonn_references_take_blocks(prepared->references))
 		consume_block = consume_references;
-	search->reference_workers = geonn_read_in_parallel(join->references,
-													   geonn_reading_tables(reading),
-													   consume_reference, consume_block, search,
-													   search->reference_counts);
-	if (search->reference_workers > 0)
+	prepared->workers = geonn_read_in_parallel(join->references, geonn_reading_tables(reading),
+											   consume_reference, consume_block, sending,
+											   prepared->counts);
+	if (prepared->workers > 0)
 	{
 		geonn_reading_end(reading);
-		tell_of_references(search);
+		tell_of_references(join, prepared->counts);
 		return;
 	}
 	if (consume_block != NULL)
 		geonn_reading_in_blocks(reading, consume_block);
 	(void) geonn_reading_next(reading, 0);
-	memcpy(search->reference_counts, geonn_reading_counts(reading),
-		   sizeof(search->reference_counts));
+	memcpy(prepared->counts, geonn_reading_counts(reading), sizeof(prepared->counts));
 }
 
 /*
  * Take in references that are given, all of them points.
  */
 static void
-consume_given(Search *search)
+consume_given(Sending *sending)
 {
-	const GivenPoints *given = search->join->given_references;
+	const GivenPoints *given = sending->join->given_references;
 
 	for (uint64 i = 0; i < given->count; i++)
 	{
@@ -179,9 +207,9 @@ consume_given(Search *search)
 
 		CHECK_FOR_INTERRUPTS();
 		given->point(given->state, i, &row);
-		consume_reference(search, &row);
+		consume_reference(sending, &row);
 	}
-	search->reference_counts[POINT_VALID] = given->count;
+	sending->prepared->counts[POINT_VALID] = given->count;
 }
 
 /*
@@ -189,76 +217,76 @@ consume_given(Search *search)
  * to be kept.
  */
 static void
-send_references(Search *search, bool is_plain, bool labelled)
+send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
+				ReferenceMemory *memory, bool is_plain, bool labelled)
 {
-	const GeonnJoin *join = search->join;
+	Sending		sending = {
+		.join = join,
+		.prepared = prepared,
+		.row_memory = geonn_row_memory_create()
+	};
 
 	if (join->references->by_count > 0)
-		search->groups = geonn_groups_create(join->observations, join->references,
-											 search->memory);
-	search->references = geonn_references_create(join->references, needed_detail(search),
-												 join->exclude_self ? join->observations : NULL,
-												 search->memory);
+		prepared->groups = geonn_groups_create(join->observations, join->references, memory);
+	prepared->references = geonn_references_create(join->references, detail,
+												   join->exclude_self ? join->observations : NULL,
+												   memory);
 	if (join->given_references != NULL)
-		consume_given(search);
+		consume_given(&sending);
 	else
-		read_all(search, is_plain);
-	if (search->groups != NULL)
-		geonn_groups_seal(search->groups, search->client);
+		read_all(&sending, is_plain);
+	MemoryContextDelete(sending.row_memory.context);
+	if (prepared->groups != NULL)
+		geonn_groups_seal(prepared->groups, prepared->client);
 	if (labelled)
-		geonn_client_keep(search->client, search->reference_counts,
-						  sizeof(search->reference_counts));
-	(void) geonn_references_seal(search->references, search->client, labelled);
-	if (!geonn_client_is_recognised(search->client))
-		geonn_reference_memory_name(search->memory, geonn_client_dataset(search->client));
+		geonn_client_keep(prepared->client, prepared->counts, sizeof(prepared->counts));
+	(void) geonn_references_seal(prepared->references, prepared->client, labelled);
+	if (!geonn_client_is_recognised(prepared->client))
+		geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
 }
 
 /*
  * Count what kept references take, unless another join of this process has them.
  */
 static void
-count_kept(Search *search)
+count_kept(const PreparedJoin *prepared, ReferenceMemory *memory)
 {
-	uint64		bytes = geonn_references_file_bytes(search->references);
+	uint64		bytes = geonn_references_file_bytes(prepared->references);
 
-	if (search->groups != NULL)
-		bytes += geonn_groups_file_bytes(search->groups);
-	if (geonn_reference_memory_name(search->memory, geonn_client_dataset(search->client)))
+	if (prepared->groups != NULL)
+		bytes += geonn_groups_file_bytes(prepared->groups);
+	if (geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client)))
 		return;
-	geonn_reference_memory_add(search->memory, geonn_client_references(search->client));
-	geonn_reference_memory_add_bytes(search->memory, bytes, "ids and keys of groups");
+	geonn_reference_memory_add(memory, geonn_client_references(prepared->client));
+	geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
 }
 
 /*
  * The client has a kept dataset.
  */
 static void
-use_kept_references(Search *search)
+use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
+					ReferenceMemory *memory)
 {
-	search->references_kept = true;
-	memcpy(search->reference_counts, geonn_client_note(search->client),
-		   sizeof(search->reference_counts));
-	geonn_search_attach_references(search);
-	count_kept(search);
-	tell_of_references(search);
+	prepared->kept = true;
+	memcpy(prepared->counts, geonn_client_note(prepared->client), sizeof(prepared->counts));
+	attach_references(join, detail, prepared);
+	count_kept(prepared, memory);
+	tell_of_references(join, prepared->counts);
 }
 
-/*
- * Check what can be checked, and have the references in the engine.  Returns whether there is
- * anything to do about the observations.
- */
-static bool
-read_references(Search *search)
+PreparedJoin
+geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call)
 {
-	GeonnJoin  *join = search->join;
+	ReferenceDetail detail = needed_detail(join, row);
+	PreparedJoin prepared = {.named = detail != REFERENCE_DISTANCE};
+	ReferenceMemory *memory;
 	AttrNumber *attributes;
 	Oid			table;
 	struct geonn_label labels[GEONN_LABELS_MAX];
 	int			count = 0;
-	struct geonn_call call;
+	struct geonn_call message;
 
-	search->values = palloc0(search->sink.descriptor->natts * sizeof(Datum));
-	search->nulls = palloc0(search->sink.descriptor->natts * sizeof(bool));
 	if (join->given == NULL)
 		geonn_check_readable(join->observations);
 	table = join->given_references != NULL ? InvalidOid :
@@ -267,39 +295,31 @@ read_references(Search *search)
 		join->invalid == GEONN_INVALID_IS_ERROR)
 		geonn_check_given(join->given);
 
-	geonn_search_set_question(search);
-	search->references_named = needed_detail(search) != REFERENCE_DISTANCE;
+	prepared.question = make_question(join, row);
 	if (geonn_kept_memory_limit > 0 && OidIsValid(table))
-		count = geonn_label_dataset(join->references, table, attributes, &join->question,
-									needed_detail(search), labels);
-	call = geonn_call_message(&search->call, &join->label,
-							  join->given != NULL ? join->given->count :
-							  geonn_call_expected(join->observations));
-	search->client = geonn_client_open(&join->question, labels, count, &call);
-	search->memory = geonn_reference_memory_create(join->references->title,
-												   join->question.columns);
-	if (geonn_client_is_sealed(search->client))
-		use_kept_references(search);
+		count = geonn_label_dataset(join->references, table, attributes, &prepared.question,
+									detail, labels);
+	message = geonn_call_message(call, &join->label,
+								 join->given != NULL ? join->given->count :
+								 geonn_call_expected(join->observations));
+	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
+	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
+	if (geonn_client_is_sealed(prepared.client))
+		use_kept_references(join, detail, &prepared, memory);
 	else
-		send_references(search, OidIsValid(table), count > 0);
-	return geonn_client_references(search->client) > 0 ||
-		join->keep_unmatched ||
-		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
+		send_references(join, detail, &prepared, memory, OidIsValid(table), count > 0);
+	return prepared;
 }
 
-/*
- * Take the time for that.
- */
-bool
-geonn_search_prepare(Search *search)
+PreparedJoin
+geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call,
+				  uint64 dataset)
 {
-	instr_time	spent;
-	bool		go_on;
+	struct geonn_call message = geonn_call_message(call, &join->label, 0);
+	PreparedJoin prepared = {.question = make_question(join, row)};
 
-	geonn_call_begin(&search->call);
-	go_on = read_references(search);
-	INSTR_TIME_SET_CURRENT(spent);
-	INSTR_TIME_SUBTRACT(spent, search->call.begun);
-	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
-	return go_on;
+	prepared.question.shared = true;
+	prepared.client = geonn_client_attach(&prepared.question, dataset, &message);
+	attach_references(join, needed_detail(join, row), &prepared);
+	return prepared;
 }

@@ -3,8 +3,10 @@
  *		What the rows of a result are: pairs, as the row type has them.
  *
  * The caller says by the argument row_type which columns a row has: any of
- * those that this file knows, by their names, in any order.  The ids have the
- * types of the tables; integers may become wider.
+ * those of the table below, by their names, in any order.  The table says of a
+ * column what types it may have, what its values are made of, and how.  What a
+ * search has to know of references and observations follows from that.  The ids
+ * have the types of the tables; integers may become wider.
  */
 #include "postgres.h"
 
@@ -18,51 +20,199 @@
 #include "join/result_row.h"
 #include "value.h"
 
-static const char *const column_names[SINK_COLUMNS] = {
-	[SINK_OBSERVATION_ID] = "obs_id",
-	[SINK_REFERENCE_ID] = "ref_id",
-	[SINK_DISTANCE] = "distance",
-	[SINK_RANK] = "rank",
-	[SINK_OBSERVATION_LATITUDE] = "obs_lat",
-	[SINK_OBSERVATION_LONGITUDE] = "obs_lon",
-	[SINK_REFERENCE_LATITUDE] = "ref_lat",
-	[SINK_REFERENCE_LONGITUDE] = "ref_lon",
-	[SINK_BEARING] = "bearing"
+/* the types that a column may have; ids come first */
+typedef enum ColumnType
+{
+	TYPE_OBSERVATION_ID,
+	TYPE_REFERENCE_ID,
+	TYPE_COUNT,					/* bigint or integer */
+	TYPE_DOUBLE
+} ColumnType;
+
+#define ID_TYPES (TYPE_REFERENCE_ID + 1)
+
+/* a value under way */
+typedef struct Cell
+{
+	const GeonnResultRow *row;
+	const ResultAttribute *attribute;
+	const GeonnPair *pair;
+	const GeonnReferences *references;
+	bool		is_null;
+} Cell;
+
+/* a row of the table */
+typedef struct ResultColumn
+{
+	const char *name;
+	ColumnType	type;
+	int			needs;			/* GEONN_NEEDS_...; without one of them the value is NULL */
+	Datum		(*value) (Cell *cell);
+	const char *name_if_numbered;	/* where observations have numbers; NULL: the same */
+} ResultColumn;
+
+struct ResultAttribute
+{
+	const ResultColumn *column; /* NULL: a dropped column of the row type */
+	Oid			type;			/* of its values in the result */
+	Oid			narrow_type;	/* of ids that become wider integers; InvalidOid: none do */
 };
 
-static const char *
-column_name(SinkColumn column, const char *ordinal)
+/* ---- the columns ---- */
+
+/*
+ * An id as its column of the result has it.
+ */
+static inline Datum
+convert_id(const Cell *cell, Datum id)
 {
-	return column == SINK_OBSERVATION_ID ? ordinal : column_names[column];
+	const ResultAttribute *attribute = cell->attribute;
+
+	if (!OidIsValid(attribute->narrow_type))
+		return id;
+	return geonn_integer_value(attribute->type, geonn_integer(attribute->narrow_type, id));
+}
+
+static Datum
+observation_id_value(Cell *cell)
+{
+	return convert_id(cell, cell->pair->observation_id);
+}
+
+static Datum
+reference_id_value(Cell *cell)
+{
+	return convert_id(cell, geonn_reference_id(cell->references, cell->pair->reference));
+}
+
+static Datum
+distance_value(Cell *cell)
+{
+	return Float8GetDatum(cell->pair->distance);
+}
+
+static Datum
+count_value(const Cell *cell, uint64 count)
+{
+	const char *name = cell->attribute->column->name;
+
+	if (cell->attribute->type == INT8OID)
+		return Int64GetDatum((int64) count);
+	if (count > PG_INT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("%s is out of range for type integer", name),
+				 errhint("Give the column %s of the row_type the type bigint.", name)));
+	return Int32GetDatum((int32) count);
+}
+
+static Datum
+rank_value(Cell *cell)
+{
+	return count_value(cell, cell->pair->rank);
+}
+
+static Datum
+observation_latitude_value(Cell *cell)
+{
+	return Float8GetDatum(cell->pair->observation_latitude);
+}
+
+static Datum
+observation_longitude_value(Cell *cell)
+{
+	return Float8GetDatum(cell->pair->observation_longitude);
+}
+
+static Datum
+reference_latitude_value(Cell *cell)
+{
+	double		latitude;
+	double		longitude;
+
+	geonn_reference_coordinates(cell->references, cell->pair->reference, &latitude, &longitude);
+	return Float8GetDatum(latitude);
+}
+
+static Datum
+reference_longitude_value(Cell *cell)
+{
+	double		latitude;
+	double		longitude;
+
+	geonn_reference_coordinates(cell->references, cell->pair->reference, &latitude, &longitude);
+	return Float8GetDatum(longitude);
+}
+
+static Datum
+bearing_value(Cell *cell)
+{
+	const GeonnPair *pair = cell->pair;
+	double		latitude;
+	double		longitude;
+	double		degrees = 0;
+
+	geonn_reference_coordinates(cell->references, pair->reference, &latitude, &longitude);
+	cell->is_null = !geonn_bearing(cell->row->metric, pair->observation_latitude,
+								   pair->observation_longitude, latitude, longitude, &degrees);
+	return Float8GetDatum(degrees);
+}
+
+/* the first USUAL_COLUMNS of them are those of geonn_pair */
+static const ResultColumn result_columns[] = {
+	{"obs_id", TYPE_OBSERVATION_ID, GEONN_NEEDS_OBSERVATION_ID, observation_id_value, "ord"},
+	{"ref_id", TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, reference_id_value, NULL},
+	{"distance", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE, distance_value, NULL},
+	{"rank", TYPE_COUNT, 0, rank_value, NULL},
+	{"obs_lat", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, observation_latitude_value, NULL},
+	{"obs_lon", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, observation_longitude_value, NULL},
+	{"ref_lat", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_latitude_value, NULL},
+	{"ref_lon", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_longitude_value, NULL},
+	{"bearing", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, bearing_value, NULL}
+};
+
+#define USUAL_COLUMNS 3
+
+static const char *
+column_name(const ResultColumn *column, bool numbered)
+{
+	return numbered && column->name_if_numbered != NULL ? column->name_if_numbered :
+		column->name;
 }
 
 static char *
-known_columns(const char *ordinal)
+known_columns(bool numbered)
 {
 	StringInfoData list;
 
 	initStringInfo(&list);
-	for (int i = 0; i < SINK_COLUMNS; i++)
-		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", column_name(i, ordinal));
+	for (int i = 0; i < (int) lengthof(result_columns); i++)
+		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
+						 column_name(&result_columns[i], numbered));
 	return list.data;
 }
 
-static SinkColumn
-find_column(Form_pg_attribute attribute, const char *ordinal)
+/*
+ * The column that an attribute of the row type is; NULL: it is dropped.
+ */
+static const ResultColumn *
+find_column(Form_pg_attribute attribute, bool numbered)
 {
 	if (attribute->attisdropped)
-		return SINK_NOTHING;
-	for (int i = 0; i < SINK_COLUMNS; i++)
+		return NULL;
+	for (int i = 0; i < (int) lengthof(result_columns); i++)
 	{
-		if (strcmp(NameStr(attribute->attname), column_name(i, ordinal)) == 0)
-			return i;
+		if (strcmp(NameStr(attribute->attname), column_name(&result_columns[i], numbered)) == 0)
+			return &result_columns[i];
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("row_type has a column \"%s\", which geonn does not know",
 					NameStr(attribute->attname)),
-			 errdetail("The columns of a row_type are any of %s.", known_columns(ordinal))));
+			 errdetail("The columns of a row_type are any of %s.", known_columns(numbered))));
 }
+
+/* ---- their types ---- */
 
 /*
  * The type that a column of the result should have for such ids: as bigint
@@ -80,22 +230,22 @@ suitable_type(const PointColumn *id)
  * These columns of a row type, with types that suit.
  */
 static char *
-suitable_columns(const SinkColumn *columns, int count, const char *ordinal,
-				 const PointColumn *const ids[2])
+suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
+				 const PointColumn *const ids[ID_TYPES])
 {
 	StringInfoData list;
 
 	initStringInfo(&list);
 	for (int i = 0; i < count; i++)
 	{
-		SinkColumn	column = columns[i];
+		const ResultColumn *column = attributes[i].column;
 
-		if (column == SINK_NOTHING)
+		if (column == NULL)
 			continue;
 		appendStringInfo(&list, "%s%s %s", list.len > 0 ? ", " : "",
-						 column_name(column, ordinal),
-						 column <= SINK_REFERENCE_ID ? suitable_type(ids[column]) :
-						 column == SINK_RANK ? "bigint" : "double precision");
+						 column_name(column, numbered),
+						 column->type < ID_TYPES ? suitable_type(ids[column->type]) :
+						 column->type == TYPE_COUNT ? "bigint" : "double precision");
 	}
 	return list.data;
 }
@@ -132,224 +282,153 @@ takes_id(Form_pg_attribute attribute, const PointColumn *id)
 }
 
 static void
-check_type(TupleDesc descriptor, int number, const SinkColumn *columns, const char *ordinal,
-		   const PointColumn *const ids[2])
+check_type(const GeonnResultRow *row, int number, bool numbered,
+		   const PointColumn *const ids[ID_TYPES])
 {
+	TupleDesc	descriptor = row->descriptor;
 	Form_pg_attribute attribute = TupleDescAttr(descriptor, number);
-	SinkColumn	column = columns[number];
+	const ResultColumn *column = row->attributes[number].column;
+	const PointColumn *id = NULL;
 	const char *expected = "double precision";
 	const char *suitable;
 	bool		fits = attribute->atttypid == FLOAT8OID;
 
-	if (column == SINK_NOTHING)
+	if (column == NULL)
 		return;
-	if (column <= SINK_REFERENCE_ID)
+	if (column->type < ID_TYPES)
 	{
-		expected = format_type_with_typemod(ids[column]->type,
-											ids[column]->type == ids[column]->base_type ?
-											ids[column]->typmod : -1);
-		fits = takes_id(attribute, ids[column]);
+		id = ids[column->type];
+		expected = format_type_with_typemod(id->type,
+											id->type == id->base_type ? id->typmod : -1);
+		fits = takes_id(attribute, id);
 	}
-	else if (column == SINK_RANK)
+	else if (column->type == TYPE_COUNT)
 	{
 		expected = "bigint or integer";
 		fits = attribute->atttypid == INT8OID || attribute->atttypid == INT4OID;
 	}
 	if (fits)
 		return;
-	suitable = suitable_columns(columns, descriptor->natts, ordinal, ids);
+	suitable = suitable_columns(row->attributes, descriptor->natts, numbered, ids);
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("column %s of the row type %s has type %s, and its values are of type %s",
-					column_name(column, ordinal), format_type_be(descriptor->tdtypeid),
+					column_name(column, numbered), format_type_be(descriptor->tdtypeid),
 					format_type_with_typemod(attribute->atttypid, attribute->atttypmod), expected),
-			 column > SINK_REFERENCE_ID ? 0 : ids[column]->attribute == 0 ?
+			 id == NULL ? 0 : id->attribute == 0 ?
 			 errdetail("They are the numbers of the points.") :
-			 errdetail("They are the values of the id column \"%s\".", ids[column]->name),
+			 errdetail("They are the values of the id column \"%s\".", id->name),
 			 descriptor->tdtypeid == RECORDOID ?
 			 errhint("Write AS t(%s) behind the call.", suitable) : row_type_hint(suitable)));
 }
 
+/* ---- rows ---- */
+
 void
-geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *ordinal,
-				 const PointColumn *observation_id, const PointColumn *reference_id,
-				 int metric)
+geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
+					   const PointColumn *observation_id, const PointColumn *reference_id,
+					   int metric)
 {
-	static const SinkColumn usual[] = {
-		SINK_OBSERVATION_ID, SINK_REFERENCE_ID, SINK_DISTANCE
+	const PointColumn *const ids[ID_TYPES] = {
+		[TYPE_OBSERVATION_ID] = observation_id,
+		[TYPE_REFERENCE_ID] = reference_id
 	};
-	const PointColumn *const ids[2] = {observation_id, reference_id};
 
 	if (descriptor == NULL)
+	{
+		ResultAttribute usual[USUAL_COLUMNS];
+
+		for (int i = 0; i < USUAL_COLUMNS; i++)
+			usual[i].column = &result_columns[i];
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("row_type is not of a composite type"),
 				 errdetail("Its columns say what the result has: any of %s.",
-						   known_columns(ordinal)),
-				 row_type_hint(suitable_columns(usual, lengthof(usual), ordinal, ids))));
+						   known_columns(numbered)),
+				 row_type_hint(suitable_columns(usual, USUAL_COLUMNS, numbered, ids))));
+	}
 
-	memset(sink, 0, sizeof(*sink));
-	sink->metric = metric;
-	sink->descriptor = descriptor;
-	sink->columns = palloc(descriptor->natts * sizeof(SinkColumn));
+	row->metric = metric;
+	row->descriptor = descriptor;
+	row->attributes = palloc0(descriptor->natts * sizeof(ResultAttribute));
+	row->needs = 0;
 	for (int i = 0; i < descriptor->natts; i++)
 	{
-		SinkColumn	column = find_column(TupleDescAttr(descriptor, i), ordinal);
+		ResultAttribute *attribute = &row->attributes[i];
 
-		sink->columns[i] = column;
-		if (column == SINK_NOTHING)
+		attribute->column = find_column(TupleDescAttr(descriptor, i), numbered);
+		if (attribute->column == NULL)
 			continue;
-		sink->has[column] = true;
-		if (column <= SINK_REFERENCE_ID)
+		row->needs |= attribute->column->needs;
+		attribute->type = TupleDescAttr(descriptor, i)->atttypid;
+		if (attribute->column->type < ID_TYPES)
 		{
-			sink->id_type[column] = ids[column]->base_type;
-			sink->id_result[column] = TupleDescAttr(descriptor, i)->atttypid;
-			sink->widens[column] = geonn_integer_width(sink->id_type[column]) > 0 &&
-				sink->id_type[column] != sink->id_result[column];
+			Oid			type = ids[attribute->column->type]->base_type;
+
+			if (geonn_integer_width(type) > 0 && type != attribute->type)
+				attribute->narrow_type = type;
 		}
 	}
 	for (int i = 0; i < descriptor->natts; i++)
-		check_type(descriptor, i, sink->columns, ordinal, ids);
+		check_type(row, i, numbered, ids);
 }
 
 void
-geonn_sink_project(GeonnSink *sink, TupleDesc descriptor, const AttrNumber *attributes)
+geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor, const AttrNumber *attributes)
 {
-	SinkColumn *columns = palloc(descriptor->natts * sizeof(SinkColumn));
+	ResultAttribute *chosen = palloc(descriptor->natts * sizeof(ResultAttribute));
 
-	memset(sink->has, 0, sizeof(sink->has));
+	row->needs = 0;
 	for (int i = 0; i < descriptor->natts; i++)
 	{
-		columns[i] = sink->columns[attributes[i] - 1];
-		if (columns[i] != SINK_NOTHING)
-			sink->has[columns[i]] = true;
+		chosen[i] = row->attributes[attributes[i] - 1];
+		if (chosen[i].column != NULL)
+			row->needs |= chosen[i].column->needs;
 	}
-	sink->columns = columns;
-	sink->descriptor = descriptor;
-}
-
-bool
-geonn_sink_needs_coordinates(const GeonnSink *sink)
-{
-	return sink->has[SINK_REFERENCE_LATITUDE] || sink->has[SINK_REFERENCE_LONGITUDE] ||
-		sink->has[SINK_BEARING];
-}
-
-bool
-geonn_sink_needs_reference_id(const GeonnSink *sink)
-{
-	return sink->has[SINK_REFERENCE_ID];
-}
-
-bool
-geonn_sink_needs_observation_id(const GeonnSink *sink)
-{
-	return sink->has[SINK_OBSERVATION_ID];
+	row->attributes = chosen;
+	row->descriptor = descriptor;
 }
 
 /*
- * An id as its column of the result has it.
+ * Fill in the values that can be made of this (GEONN_NEEDS_...); the others are NULL.
  */
-static inline Datum
-convert_id(const GeonnSink *sink, SinkColumn column, Datum id)
-{
-	if (!sink->widens[column])
-		return id;
-	return geonn_integer_value(sink->id_result[column],
-							   geonn_integer(sink->id_type[column], id));
-}
-
-static Datum
-rank_value(const GeonnSink *sink, int number, uint64 rank)
-{
-	if (TupleDescAttr(sink->descriptor, number)->atttypid == INT8OID)
-		return Int64GetDatum((int64) rank);
-	if (rank > PG_INT32_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("rank is out of range for type integer"),
-				 errhint("Give the column rank of the row_type the type bigint.")));
-	return Int32GetDatum((int32) rank);
-}
-
-/*
- * The value of a column that needs the reference's coordinates.
- */
-static Datum
-coordinate_value(const GeonnSink *sink, SinkColumn column, const GeonnPair *pair,
-				 const GeonnReferences *references, bool *is_null)
-{
-	double		latitude;
-	double		longitude;
-	double		bearing = 0;
-
-	geonn_reference_coordinates(references, pair->reference, &latitude, &longitude);
-	if (column == SINK_REFERENCE_LATITUDE)
-		return Float8GetDatum(latitude);
-	if (column == SINK_REFERENCE_LONGITUDE)
-		return Float8GetDatum(longitude);
-	*is_null = !geonn_bearing(sink->metric, pair->observation_latitude,
-							  pair->observation_longitude, latitude, longitude, &bearing);
-	return Float8GetDatum(bearing);
-}
-
 static inline void
-fill_row(const GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references,
-		 Datum *values, bool *nulls)
+fill_row(const GeonnResultRow *row, int there, const GeonnPair *pair,
+		 const GeonnReferences *references, Datum *values, bool *nulls)
 {
-	int			columns = sink->descriptor->natts;
+	int			count = row->descriptor->natts;
+	Cell		cell = {.row = row, .pair = pair, .references = references};
 
-	for (int i = 0; i < columns; i++)
+	for (int i = 0; i < count; i++)
 	{
-		nulls[i] = false;
-		switch (sink->columns[i])
-		{
-			case SINK_OBSERVATION_ID:
-				values[i] = convert_id(sink, SINK_OBSERVATION_ID, pair->observation_id);
-				break;
-			case SINK_REFERENCE_ID:
-				values[i] = convert_id(sink, SINK_REFERENCE_ID,
-									   geonn_reference_id(references, pair->reference));
-				break;
-			case SINK_DISTANCE:
-				values[i] = Float8GetDatum(pair->distance);
-				break;
-			case SINK_RANK:
-				values[i] = rank_value(sink, i, pair->rank);
-				break;
-			case SINK_OBSERVATION_LATITUDE:
-				values[i] = Float8GetDatum(pair->observation_latitude);
-				break;
-			case SINK_OBSERVATION_LONGITUDE:
-				values[i] = Float8GetDatum(pair->observation_longitude);
-				break;
-			case SINK_REFERENCE_LATITUDE:
-			case SINK_REFERENCE_LONGITUDE:
-			case SINK_BEARING:
-				values[i] = coordinate_value(sink, sink->columns[i], pair, references, &nulls[i]);
-				break;
-			case SINK_NOTHING:
-				values[i] = (Datum) 0;
-				nulls[i] = true;
-				break;
-		}
+		const ResultColumn *column = row->attributes[i].column;
+
+		values[i] = (Datum) 0;
+		nulls[i] = true;
+		if (column == NULL || (column->needs & ~there) != 0)
+			continue;
+		cell.attribute = &row->attributes[i];
+		cell.is_null = false;
+		values[i] = column->value(&cell);
+		nulls[i] = cell.is_null;
 	}
 }
 
 void
-geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair, const GeonnReferences *references,
-				Datum *values, bool *nulls)
+geonn_result_row_pair(const GeonnResultRow *row, const GeonnPair *pair,
+					  const GeonnReferences *references, Datum *values, bool *nulls)
 {
 	if (pair->matched)
-		fill_row(sink, pair, references, values, nulls);
+		fill_row(row, ~0, pair, references, values, nulls);
 	else
-		geonn_sink_unmatched(sink, pair->observation_id, false, &pair->observation_latitude,
-							 &pair->observation_longitude, values, nulls);
+		geonn_result_row_unmatched(row, pair->observation_id, false,
+								   &pair->observation_latitude, &pair->observation_longitude,
+								   values, nulls);
 }
 
 void
-geonn_sink_run(const GeonnSink *sink, GeonnRun *run, const GeonnReferences *references,
-			   Datum *values, bool *nulls)
+geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run, const GeonnReferences *references,
+					 Datum *values, bool *nulls)
 {
 	uint32		number = run->next++;
 	const GeonnPair pair = {
@@ -362,29 +441,23 @@ geonn_sink_run(const GeonnSink *sink, GeonnRun *run, const GeonnReferences *refe
 		.rank = 1
 	};
 
-	fill_row(sink, &pair, references, values, nulls);
+	fill_row(row, ~0, &pair, references, values, nulls);
 }
 
 void
-geonn_sink_unmatched(const GeonnSink *sink, Datum id, bool id_is_null, const double *latitude,
-					 const double *longitude, Datum *values, bool *nulls)
+geonn_result_row_unmatched(const GeonnResultRow *row, Datum id, bool id_is_null,
+						   const double *latitude, const double *longitude,
+						   Datum *values, bool *nulls)
 {
-	for (int i = 0; i < sink->descriptor->natts; i++)
-	{
-		SinkColumn	column = sink->columns[i];
+	const GeonnPair pair = {
+		.observation_id = id,
+		.observation_latitude = latitude != NULL ? *latitude : 0,
+		.observation_longitude = longitude != NULL ? *longitude : 0,
+		.rank = 1
+	};
+	int			there = (id_is_null ? 0 : GEONN_NEEDS_OBSERVATION_ID) |
+		(latitude != NULL ? GEONN_NEEDS_OBSERVATION_LATITUDE : 0) |
+		(longitude != NULL ? GEONN_NEEDS_OBSERVATION_LONGITUDE : 0);
 
-		values[i] = (Datum) 0;
-		nulls[i] = true;
-		if (column == SINK_OBSERVATION_ID && !id_is_null)
-			values[i] = convert_id(sink, SINK_OBSERVATION_ID, id);
-		else if (column == SINK_OBSERVATION_LATITUDE && latitude != NULL)
-			values[i] = Float8GetDatum(*latitude);
-		else if (column == SINK_OBSERVATION_LONGITUDE && longitude != NULL)
-			values[i] = Float8GetDatum(*longitude);
-		else if (column == SINK_RANK)
-			values[i] = rank_value(sink, i, 1);
-		else
-			continue;
-		nulls[i] = false;
-	}
+	fill_row(row, there, &pair, NULL, values, nulls);
 }

@@ -2,8 +2,8 @@
  * result_row.h
  *		What the rows of a result are: pairs, as the row type has them.
  */
-#ifndef GEONN_SINK_H
-#define GEONN_SINK_H
+#ifndef GEONN_RESULT_ROW_H
+#define GEONN_RESULT_ROW_H
 
 #include "access/tupdesc.h"
 
@@ -11,65 +11,57 @@
 #include "join/references.h"
 #include "points/columns.h"
 
-typedef enum SinkColumn
+/* what the values of a column are made of; an observation without a neighbour has only some */
+enum
 {
-	SINK_OBSERVATION_ID,
-	SINK_REFERENCE_ID,
-	SINK_DISTANCE,
-	SINK_RANK,
-	SINK_OBSERVATION_LATITUDE,
-	SINK_OBSERVATION_LONGITUDE,
-	SINK_REFERENCE_LATITUDE,
-	SINK_REFERENCE_LONGITUDE,
-	SINK_BEARING,
-	SINK_NOTHING				/* a dropped column of the type */
-} SinkColumn;
+	GEONN_NEEDS_OBSERVATION_ID = 1 << 0,
+	GEONN_NEEDS_OBSERVATION_LATITUDE = 1 << 1,
+	GEONN_NEEDS_OBSERVATION_LONGITUDE = 1 << 2,
+	GEONN_NEEDS_DISTANCE = 1 << 3,
+	GEONN_NEEDS_REFERENCE_ID = 1 << 4,
+	GEONN_NEEDS_REFERENCE_COORDINATES = 1 << 5
+};
 
-#define SINK_COLUMNS SINK_NOTHING
+/* a column of the rows */
+typedef struct ResultAttribute ResultAttribute;
 
-typedef struct GeonnSink
+typedef struct GeonnResultRow
 {
 	TupleDesc	descriptor;		/* of the rows */
 	int			metric;			/* enum geonn_metric, of bearings */
-	Oid			id_type[2];		/* by SinkColumn */
-	Oid			id_result[2];
-	bool		widens[2];		/* integers become wider ones */
-	SinkColumn *columns;		/* [descriptor->natts] */
-	bool		has[SINK_COLUMNS];	/* is it in the rows? */
-} GeonnSink;
+	int			needs;			/* GEONN_NEEDS_... of all columns */
+	ResultAttribute *attributes;	/* [descriptor->natts] */
+} GeonnResultRow;
 
 /*
  * Rows are of this type, or raise an error where it is NULL (not composite), or
- * where its columns, which are matched by name, do not suit the ids.  ordinal
- * is the name that the observations' id has there, obs_id or ord.
+ * where its columns, which are matched by name, do not suit the ids.  numbered: the
+ * observations are given, and the rows have their numbers, ord, in place of obs_id.
  */
-extern void geonn_sink_begin(GeonnSink *sink, TupleDesc descriptor, const char *ordinal,
-							 const PointColumn *observation_id,
-							 const PointColumn *reference_id, int metric);
+extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
+								   const PointColumn *observation_id,
+								   const PointColumn *reference_id, int metric);
 
 /*
  * Rows have only these attributes of the row type, [descriptor->natts] of them,
  * numbered from 1 on.
  */
-extern void geonn_sink_project(GeonnSink *sink, TupleDesc descriptor,
-							   const AttrNumber *attributes);
-
-/* Are the references' coordinates needed, or their ids, or the observations'? */
-extern bool geonn_sink_needs_coordinates(const GeonnSink *sink);
-extern bool geonn_sink_needs_reference_id(const GeonnSink *sink);
-extern bool geonn_sink_needs_observation_id(const GeonnSink *sink);
+extern void geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor,
+									 const AttrNumber *attributes);
 
 /* The row of a pair; what its values point to lives until the next pair is taken. */
-extern void geonn_sink_pair(const GeonnSink *sink, const GeonnPair *pair,
-							const GeonnReferences *references, Datum *values, bool *nulls);
+extern void geonn_result_row_pair(const GeonnResultRow *row, const GeonnPair *pair,
+								  const GeonnReferences *references, Datum *values,
+								  bool *nulls);
 
 /* The row of a run's next pair, likewise. */
-extern void geonn_sink_run(const GeonnSink *sink, GeonnRun *run,
-						   const GeonnReferences *references, Datum *values, bool *nulls);
+extern void geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run,
+								 const GeonnReferences *references, Datum *values,
+								 bool *nulls);
 
 /* That of an observation that was not searched for; NULL where there is no coordinate. */
-extern void geonn_sink_unmatched(const GeonnSink *sink, Datum id, bool id_is_null,
-								 const double *latitude, const double *longitude,
-								 Datum *values, bool *nulls);
+extern void geonn_result_row_unmatched(const GeonnResultRow *row, Datum id, bool id_is_null,
+									   const double *latitude, const double *longitude,
+									   Datum *values, bool *nulls);
 
-#endif							/* GEONN_SINK_H */
+#endif							/* GEONN_RESULT_ROW_H */

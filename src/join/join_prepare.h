@@ -1,0 +1,58 @@
+/*
+ * join_prepare.h
+ *		The references of a join: read and sent to the engine, or found there.
+ */
+#ifndef GEONN_JOIN_PREPARE_H
+#define GEONN_JOIN_PREPARE_H
+
+#include "join/call.h"
+#include "join/groups.h"
+#include "join/join.h"
+#include "join/references.h"
+#include "join/result_row.h"
+
+/* a join whose references are in the engine, so that its observations can be sent */
+typedef struct PreparedJoin
+{
+	GeonnQuestion question;		/* that the engine is asked */
+	GeonnClient *client;
+	GeonnReferences *references;
+	GeonnGroups *groups;		/* NULL: there are none */
+
+	/* how the references got there; all is 0 where another process has sent them */
+	uint64		counts[POINT_STATUSES];
+	bool		kept;			/* they were in the engine already */
+	bool		named;			/* their ids are of use */
+	int			workers;		/* that helped to read them */
+} PreparedJoin;
+
+/*
+ * Check what can be checked, and have the references in the engine.  It lives as long as the
+ * current memory context.  The rows are those that the join is to return.
+ */
+extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row,
+									   const GeonnCall *call);
+
+/* The same by the references of another process, which are this sealed dataset. */
+extern PreparedJoin geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row,
+									  const GeonnCall *call, uint64 dataset);
+
+/* The observations' id: a column of theirs, or where they are given their numbers, ord. */
+extern const PointColumn *geonn_observation_id(const GeonnJoin *join);
+
+/*
+ * Memory for what comparing ids and keys of a row takes: it is emptied once in a while.
+ */
+typedef struct RowMemory
+{
+	MemoryContext context;
+	uint64		rows;
+} RowMemory;
+
+/* It lies below the current memory context. */
+extern RowMemory geonn_row_memory_create(void);
+
+/* Another row begins; returns the memory context until now, to go back to. */
+extern MemoryContext geonn_row_memory_enter(RowMemory *memory);
+
+#endif							/* GEONN_JOIN_PREPARE_H */
