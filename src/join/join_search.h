@@ -1,6 +1,6 @@
 /*
  * join_search.h
- *		What a join under way is: for join.c, which has the essay.
+ *		The state of a join under way, for join.c, which has the essay, and join_prepare.c.
  */
 #ifndef GEONN_JOIN_SEARCH_H
 #define GEONN_JOIN_SEARCH_H
