@@ -1,6 +1,6 @@
 /*
  * call.h
- *		A call of a join, for those who watch it.
+ *		A call of a join, as views and the log show it.
  */
 #ifndef GEONN_CALL_H
 #define GEONN_CALL_H

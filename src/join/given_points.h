@@ -1,6 +1,6 @@
 /*
  * given_points.h
- *		Points that are given, in place of a source's rows: arrays, say.
+ *		Points that are given, in place of a source's rows: those of arrays, or of a baseline.
  */
 #ifndef GEONN_GIVEN_POINTS_H
 #define GEONN_GIVEN_POINTS_H

@@ -3,21 +3,21 @@
  *		Numbers for the groups that a join is by: equal keys, equal numbers.
  *
  * The engine knows groups as int32 numbers.  A key is the values of all by
- * columns of a row; a hash table over the references' keys gives them numbers
- * from 0 on, and observations look theirs up: one that is not there has no
- * candidate, and so has one with a NULL, which equals nothing.  Keys are
- * compared by the default equality of their type and the references' collation.
- * A type that has no hash function, as money and bit varying, is hashed by its bytes,
- * where equal values have the same; else all of its values have one hash, and a key is
- * compared with all that are there.
+ * columns of a row.  A hash table gives the references' keys numbers from 0 on,
+ * and the key of each observation is looked up in it: an observation whose key is
+ * missing has no candidate, and neither has one with a NULL, which equals nothing.
+ * Keys are compared by the default equality of their type and the references'
+ * collation.  Values of a type without a hash function, as money and bit varying, are
+ * hashed by their bytes, if equal values have equal bytes; else all of them have one
+ * hash, and a key is compared with every other.
  *
  * When all references have come, the table is written to a file that stays with
- * their dataset, and from then on keys are looked up there, by this process as by
- * those that attach to the dataset.  The file has the keys, one column's value
- * after the other; then slots, a power of two and at least twice as many as keys,
- * in which a key's is the first free one from that of its hash on; and the number
- * of slots.  Who attached distrusts the file: places are checked before they are
- * read, and a search ends after as many slots as there are.
+ * their dataset, and from then on keys are looked up there, by this process and by
+ * others that attach to the dataset.  The file has the keys, one column's value
+ * after the other; then slots, a power of two and at least twice as many as keys, a
+ * key in the first free slot from that of its hash on; and the number of slots.  A
+ * process that attached distrusts the file: it checks places before it reads them, and
+ * a lookup ends after as many slots as the file has.
  */
 #include "postgres.h"
 

@@ -6,19 +6,19 @@
  * privileges on both sides, so that a statement which cannot succeed says so
  * before it does any work; the references are read and sealed, or found in the
  * engine, where they are kept and have not changed (kept_dataset.c); the
- * observations are read, and pairs go to the result while they are.  Where
- * there is no reference there is no pair, and the observations are not read
- * unless they are kept.
+ * observations are read, and pairs go to the result meanwhile.  Without
+ * references no observation has a pair; then the observations are read only if
+ * the unmatched are kept, or an invalid one is an error.
  *
  * An observation that can have no neighbour, for its NULLs, its group or its
  * coordinates, is not sent to the engine.  Where the unmatched are kept it goes
  * to the result at once, as a left join's does.
  *
- * Rows are had in one of two ways.  A function stores all of them in its
- * result: the observations come by one query, as fast as it gives them, and when
- * the ring is full pairs are stored while they do.  The plan node takes them one
- * by one: observations are read only while nothing can be taken, and no more of
- * them than the ring has places for.  What goes to the result at once waits in a
+ * A caller takes the rows in one of two ways.  A function stores all of them in
+ * its result: one query gives the observations, as fast as it can, and whenever
+ * the ring is full, pairs are stored first.  The plan node takes rows one by one:
+ * it reads observations only while no pair can be taken, and no more of them than
+ * the ring has places for.  A row of an observation that is not sent waits in a
  * small store meanwhile.
  *
  * All that a call holds (connection, batches, ids) hangs on one memory

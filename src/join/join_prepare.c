@@ -2,10 +2,10 @@
  * join_prepare.c
  *		The references of a join: read and sent to the engine, or found there.
  *
- * Whether the caller may read them is asked in any case.  Then a table's state
- * is looked up among the datasets that the engine keeps (kept_dataset.c); what
- * is not found there is read, by parallel workers where it is large
- * (parallel_reader.c).
+ * In any case the caller's privilege to read them is checked.  Then a table's
+ * state is looked up among the datasets that the engine keeps (kept_dataset.c);
+ * references that are not found there are read, from large tables by parallel
+ * workers (points/parallel_reader.c).
  */
 #include "postgres.h"
 

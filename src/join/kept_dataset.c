@@ -58,7 +58,7 @@
  *	   rolled back must not be taken for it.  Values out of line belong to their
  *	   tuple, and are never changed.  And it has what the dataset was made for:
  *	   its metric, groups and identities, and whether ids and coordinates are with it.
- *	   Who asks for distances alone can do with any of the latter.
+ *	   A join that asks for distances alone can use a dataset with any of the latter.
  *
  * (4) OIDs and numbers of files can be used again, by another table, after 2^32
  *	   others, or by CREATE DATABASE ... OID, which may copy files with their
@@ -72,17 +72,17 @@
  * are set ahead of snapshots, or with old_snapshot_threshold, which lets them be
  * set regardless of old snapshots.
  *
- * What has no label is read.  The engine keeps it, too, unless it is small, and finds it
- * again by its contents, for the same user of the same database, so that its index need not be
- * built anew (engine/dataset_contents.c).
+ * References without a label are read.  The engine keeps these, too, unless they are few, and
+ * finds them again by their contents, for the same user of the same database, so that their
+ * index need not be built anew (engine/dataset/dataset_contents.c).
  *
  * A label is the same for all users, since a session that asks for it has been checked for
  * the privilege to read the table's rows, all of them and all of these columns.  From a dataset
  * that it finds, the session learns that another one has searched this version of the table.
  *
- * Under SERIALIZABLE the table is locked as its scan would lock it.  There are no
- * conflicts to look for in its tuples: nobody has written to an all-visible page
- * whose transaction somebody does not see.
+ * Under SERIALIZABLE the table is locked as its scan would lock it.  Its tuples need no
+ * check for conflicts: every transaction that has written to an all-visible page is
+ * visible to all others.
  */
 #include "postgres.h"
 

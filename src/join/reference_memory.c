@@ -1,14 +1,13 @@
 /*
  * reference_memory.c
- *		What this process's joins take for references, and its limit.
+ *		The memory that this process's joins take for references, and its limit.
  *
  * References stay in memory as long as a join needs them: in the engine with their
- * index, and what is asked of them later, as ids and keys of groups, in files of memory
- * (memory_file.c).  Neither work_mem nor temp_file_limit bounds that, and
- * the engine, when it takes all that the host has, is the first process that the
- * kernel ends.  So geonn.session_memory_limit is for all joins of a process
- * together: its cursors, nested calls, and parallel workers, which have the references of
- * their leader.
+ * index, and what is asked of them later, as ids and keys of groups, in memory files
+ * (client/memory_file.c).  Neither work_mem nor temp_file_limit limits that memory, and
+ * if the engine takes all that the host has, the kernel ends the engine first.  So
+ * geonn.session_memory_limit is for all joins of a process together: its cursors, nested
+ * calls, and parallel workers, which use the references of their leader.
  *
  * Each reference is counted when it is taken in, before memory is taken for it, whichever
  * way it came.  References that the engine has kept are counted when they are found: the

@@ -1,6 +1,6 @@
 /*
  * reference_memory.h
- *		What this process's joins take for references, and its limit.
+ *		The memory that this process's joins take for references, and its limit.
  */
 #ifndef GEONN_REFERENCE_MEMORY_H
 #define GEONN_REFERENCE_MEMORY_H

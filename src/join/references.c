@@ -6,29 +6,29 @@
  * the btree order of their type and the column's collation), then of latitude,
  * then of longitude, then of bytes: 0 before -0, and ids as PostgreSQL's operator
  * *< compares records.  So the order is total, also where ids are equal and their
- * bytes are not, as of numeric 2.0 and 2.00: references that it does not tell
- * apart give the same rows, however a table has them stored.  In SQL it is
+ * bytes differ, as of numeric 2.0 and 2.00: references that are equal in it give
+ * the same rows, however a table has them stored.  In SQL it is
  *
  *	ORDER BY id, lat, lon, ROW(lat, lon, id) USING OPERATOR(pg_catalog.*<)
  *
  * with latitude and longitude as float8.  The engine knows references by 64-bit tags
  * and takes them in that order.
  *
- * An integer id is its own tag, and the engine sorts, if they do not come in
- * order.  All else PostgreSQL sorts: ids of other types, references whose
- * coordinates are asked for in the result, and those of which an observation's
- * own are to be left out.  Then a tag is a number, counted from 0 in that order,
- * of a record in a memfd, which has what is asked of references later: the id,
- * or where in a second memfd its bytes are, and the coordinates.  So no process
- * has them in its own memory, and a sort larger than work_mem goes to disk.  Both
- * files stay with the dataset, so that whoever attaches to it has them, too.
+ * An integer id is its own tag, and the engine sorts the references, unless they
+ * come in order.  PostgreSQL sorts all others: those with ids of other types, those
+ * whose coordinates the result has, and those of a join with exclude_self.  Their tag
+ * is then the number, counted from 0 in that order, of a record in a memory file.  A
+ * record has what is asked of the reference later: the id, or where in a second memory
+ * file its bytes are, and the coordinates.  So no process has them in its own memory,
+ * and a sort larger than work_mem goes to disk.  Both files stay with the dataset, for
+ * each process that attaches to it.
  *
- * Where nothing is asked but distances, it makes no difference which of equally
- * distant references is taken.  Ids that are no integers are then not sorted, nor
- * are they in records: all tags are 0.  Only NULLs are looked for, as rows with
- * those are no references.  Where the dataset may have to be found again by its
- * contents, which come in any order from parallel workers, the engine sorts it by
- * the coordinates, which is much faster than a sort here.
+ * Where only distances are asked for, the result is the same whichever of several
+ * equally distant references is taken.  Ids of other types than integers are then
+ * neither sorted nor stored: all tags are 0, and ids are only checked for NULL, as a
+ * row without an id is no reference.  Where the dataset may have to be found again by
+ * its contents, which come in any order from parallel workers, the engine sorts it by
+ * the coordinates, much faster than a sort here would.
  *
  * The identity of a reference is the number of the first record with an id
  * equal to its own.  An observation's is looked up by binary search, with the

@@ -3,8 +3,8 @@
  *		What searches have done, as EXPLAIN ANALYZE shows it.
  *
  * Times are the sum of all processes'.  While a process waits for the engine it
- * does nothing; so where that is long, the devices are what bounds the
- * statement, and where it is short, reading and PostgreSQL's other nodes are.
+ * does nothing else: where it waits long, the devices bound the statement, and
+ * where it waits little, reading and PostgreSQL's other nodes do.
  */
 #include "postgres.h"
 

@@ -2,19 +2,19 @@
  * estimate.c
  *		What the planner is told about the joins: their rows, and their cost.
  *
- * There are so many rows for each observation, so the estimate begins with the
- * planner's own for SELECT FROM obs, whatever obs is: a table, partitions, a
- * view, a foreign table, a query.  That is a plan of its own, made and thrown
- * away.  Rows whose coordinates are NULL are left out as far as statistics tell
- * of them.  For k neighbours there are min(k, references) rows for each; for a
- * radius as many as there would be were the references spread evenly over the
- * Earth, and at least one: who asks for a radius expects neighbours in it.
+ * The number of rows is the number of observations times the rows of each.  The
+ * first comes from the planner's own estimate for SELECT FROM obs, whatever obs
+ * is: a table, partitions, a view, a foreign table, a query.  That is a plan of
+ * its own, made and thrown away.  Rows whose coordinates are NULL are left out as
+ * far as statistics know them.  Each observation has min(k, references) rows; for
+ * a radius, as many as if the references were spread evenly over the Earth, and
+ * at least one, since a query with a radius most likely finds neighbours in it.
  *
  * The cost is that of reading both sides and something for each row, all of it
  * before the first row.
  *
- * Relations raise no errors here; a query of the caller's that is wrong does,
- * as it would a moment later.
+ * Relations raise no errors here; a wrong query of the caller's does, as it would
+ * a moment later.
  */
 #include "postgres.h"
 

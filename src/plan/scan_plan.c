@@ -15,9 +15,9 @@
  * the observations between them (scan.c).  Every process computes the arguments for
  * itself, so they must not be volatile.
  *
- * It is not offered where rows may be asked for anew after an update of somebody
- * else's (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and
- * for type record, whose columns the call itself lists.
+ * No node is offered in statements that ask for rows anew after another session's
+ * update (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and for
+ * type record, whose columns the call itself lists.
  */
 #include "postgres.h"
 

@@ -5,13 +5,13 @@
  * All rows are read as a join reads them.  Duplicates are found by sorting, so
  * that memory does not grow with the relation.
  *
- * Latitude and longitude that are swapped are valid, too, in much of the world:
- * each point of Europe or Africa is one of Africa or Europe then.  So a table
- * whose points would be valid either way is no reason for a warning, and the
- * extents of both are in the result for the user to see.  The warning comes where
- * all points would be valid when swapped and something speaks for it: more than
- * a few latitudes are out of range now, or the column that options name as the
- * latitude has the name of a longitude, and the other way round.
+ * In much of the world latitude and longitude are valid when swapped, too: a
+ * point of Europe or Africa becomes another point of Africa or Europe.  So a table
+ * whose points would be valid either way is no reason for a warning; the result
+ * shows the extents of both.  The warning comes if all points would be valid when
+ * swapped, and if more than a few latitudes are out of range now, or the column
+ * that options name as the latitude has the name of a longitude, and the other
+ * way round.
  */
 #include "postgres.h"
 

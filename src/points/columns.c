@@ -3,11 +3,11 @@
  *		Where points are read from: a relation or a query, and which of its
  *		columns are the id, the coordinates and the columns to join by.
  *
- * The id is the primary key where that is one column, else a column "id".
- * The coordinates go by their names; where there is neither a latitude nor a
- * longitude, they are the one column of type geography(Point),
+ * The id is the primary key if that is one column, else a column "id".  The
+ * coordinates are found by their names; a relation without a latitude and a
+ * longitude has them in its one column of type geography(Point),
  * geometry(Point,4326) or point.  Names are compared without regard to case.
- * What cannot be told for certain is an error that says what there is and what
+ * Where several columns qualify, or none, an error lists what was found and what
  * would do.  Columns that options or the argument "by" name are taken as named,
  * spelled as in the catalog.
  */

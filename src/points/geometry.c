@@ -2,9 +2,9 @@
  * geometry.c
  *		Points of PostGIS's types and of PostgreSQL's own type point.
  *
- * PostGIS is not linked, and need not be there.  Its types are looked up as
- * they are met, and their values are read from the form in which PostGIS
- * stores them, which outlives its releases because it is what is on disk:
+ * geonn does not link PostGIS, and works without it.  The types are looked up when
+ * a column has one.  Their values are read in the form in which PostGIS stores
+ * them; it is on disk, and so stays the same from release to release:
  *
  *		varlena header		1 or 4 bytes
  *		SRID				3 bytes, the highest first, 21 bits with sign

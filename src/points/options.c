@@ -2,8 +2,9 @@
  * options.c
  *		The argument options: which columns to use, and how to search.
  *
- * It is a JSON object.  Whether the columns exist is for who looks them up;
- * all else is checked here, and nothing is ignored.
+ * The argument is a JSON object.  columns.c looks the columns up, and raises an
+ * error for one that is missing; everything else is checked here, and an unknown
+ * key is an error.
  */
 #include "postgres.h"
 

@@ -2,22 +2,23 @@
  * parallel_reader.c
  *		Tables that parallel workers read for one process.
  *
- * References are one process's to send, and of a large table most of that time goes into
+ * One process sends the references, and with a large table it spends most of that time in
  * reading.  So workers divide the pages of the tables between them, as in a parallel scan,
- * find the points in them, and send these in parcels (parcel.c) through a queue each.
- * This process has little left to do with them; while there is time, it reads pages, too.
+ * find the points in them, and send these in parcels (parcel.c), each through a queue of
+ * its own.  Taking the parcels in is little work for this process; between them it reads
+ * pages, too.
  *
- * Rows are given in the order of their pages, as if they had been read by one process:
- * references that come in the order of ids need not be sorted.  For that the run with the
- * first page is taken out of all that the processes have found; so each of them must
- * have something to offer, unless it has ended, or has not begun: the pages that it will
- * find are behind all those that others have.  Nobody waits for long: everyone goes
- * through the tables from the beginning to the end, a small number of pages at a time.  A
- * worker whose queue is full waits for this process, which waits only for workers that
- * have nothing in their queue: these are not waiting.
+ * This process passes the rows on in the order of their pages, as if it had read them all
+ * itself: references that come in the order of ids need not be sorted.  For that it always
+ * takes the run with the first page of all that the processes have found.  So it needs a
+ * run from each process, unless one has ended, or has not begun: a process that begins
+ * later finds pages behind all that the others have.  The waits are short, since each
+ * process goes through the tables from the beginning to the end, a small number of pages
+ * at a time.  They make no circle: a worker whose queue is full waits for this process,
+ * and this process waits only for workers with an empty queue, which are reading.
  *
- * The workers end before this returns, so that it makes no difference what is done
- * before or after: also whether the statement is itself about to launch workers.
+ * The workers end before geonn_read_in_parallel returns.  So the statement can launch
+ * other workers afterwards.
  */
 #include "postgres.h"
 

@@ -3,18 +3,17 @@
  *		The points of a relation or query, as the caller of the statement may
  *		see them.
  *
- * A relation is read by a plain query, SELECT id, lat, lon FROM it, so that
- * privileges, row-level security, views, partitions and foreign tables are
- * the executor's business, and its errors are worded as everywhere.  The
- * query runs with the snapshot of the calling statement, and gives its rows to
- * a DestReceiver of this file one by one, so that nothing is collected; where
- * all it would do is to read tables from end to end, table_reader.c does that.
- * Values are converted here rather than by casts in the query: the planner then
- * sees plain columns.  The caller's own queries run likewise, if all they do is
- * to read.
+ * A plain query reads a relation, SELECT id, lat, lon FROM it.  So the executor
+ * takes care of privileges, row-level security, views, partitions and foreign
+ * tables, and raises its usual errors.  The query runs with the snapshot of the
+ * calling statement, and gives its rows one by one to a DestReceiver of this
+ * file, so that nothing is collected; if it would only read tables from end to
+ * end, table_reader.c reads them instead.  Values are converted here rather than
+ * by casts in the query: the planner then sees plain columns.  The caller's own
+ * queries run in the same way, if they change nothing.
  *
- * Whether the caller may read both sides is asked before either is read, so
- * that a statement that must fail does so at once.
+ * A join checks the caller's privileges on both sides before it reads either, so
+ * that a statement that must fail fails at once.
  */
 #include "postgres.h"
 

@@ -2,27 +2,27 @@
  * table_reader.c
  *		Plain tables, read page by page.
  *
- * Of a query that selects columns of a table, most of the executor's time goes
- * into handing over rows one at a time.  So where the plan of such a query, once
- * the executor has begun it (having checked privileges, taken locks and added
- * the quals of row-level security), is a sequential scan without a qual, or an
- * Append of such scans for partitions, its tables are read here instead.  Any
- * other plan, whatever the reason is (a view, a policy, a foreign table, an
- * index, another extension), the executor runs.
+ * When the executor runs a query that selects columns of a table, it spends most
+ * of its time in handing over rows one at a time.  So it only begins the query: it
+ * checks privileges, takes locks and adds the quals of row-level security.  If the
+ * plan is then a sequential scan without a qual, or an Append of such scans for
+ * partitions, its tables are read here.  The executor runs any other plan,
+ * whatever the reason is: a view, a policy, a foreign table, an index, another
+ * extension.
  *
  * The pages still come from the table's access method, by way of
  * table_scan_getnextslot(): it decides which tuples the snapshot sees, takes the
  * locks of SERIALIZABLE, divides blocks between processes and reads ahead.  A
  * heap's scan has found all visible tuples of a page when it returns the
- * first; the others are taken from its list, and it is told that they have
- * been.  Columns before which all others have a fixed length are read at their
+ * first; the others are taken from its list, and its place in that list moves
+ * on.  Columns before which all others have a fixed length are read at their
  * offsets; where a NULL moves them, or the tuple is older than a column, the
  * slot deforms the tuple as far as needed.  Columns after the last one that is
  * wanted are never looked at, and no value is detoasted.
  *
- * A table of another access method, or under a snapshot that is not MVCC, is read
- * row by row.  It is the heap's if its routines are the very ones of the heap, under
- * whatever name: only these make the scans that are looked into here.
+ * A table of another access method, or under a snapshot other than MVCC, is read
+ * row by row.  An access method counts as the heap if its routines are the heap's
+ * own, whatever its name: only these make the scans that this file looks into.
  */
 #include "postgres.h"
 
