@@ -4,8 +4,8 @@
  *
  * The column geonn_cache.arguments is an object of arguments by name, with those of the table in
  * join/arguments.c that caches have.  One that is NULL is left out, and one that is not there
- * has its default, so a cache lives on when an argument is added.  A cache has arguments of k or of the
- * radius, never of both.  PostgreSQL's own functions turn values into JSON and back, as in a
+ * has its default, so a cache lives on when an argument is added.  A cache has arguments of k or of
+ * the radius, never of both.  PostgreSQL's own functions turn values into JSON and back, as in a
  * row with a column for each argument: so a value can be given in changes in all ways in
  * which jsonb_populate_record takes it.
  *

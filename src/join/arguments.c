@@ -30,19 +30,22 @@
 /* ---- how arguments are read ---- */
 
 static void
-read_name(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_name(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+		  GeonnArguments *arguments)
 {
 	arguments->name = TextDatumGetCString(value);
 }
 
 static void
-read_obs(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_obs(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+		 GeonnArguments *arguments)
 {
 	arguments->obs = DatumGetObjectId(value);
 }
 
 static void
-read_ref(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_ref(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+		 GeonnArguments *arguments)
 {
 	arguments->ref = DatumGetObjectId(value);
 }
@@ -62,19 +65,22 @@ read_ref_sql(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 }
 
 static void
-read_lat(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_lat(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+		 GeonnArguments *arguments)
 {
 	arguments->latitudes = DatumGetArrayTypeP(value);
 }
 
 static void
-read_lon(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_lon(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+		 GeonnArguments *arguments)
 {
 	arguments->longitudes = DatumGetArrayTypeP(value);
 }
 
 static void
-read_k(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_k(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+	   GeonnArguments *arguments)
 {
 	int32		k = DatumGetInt32(value);
 
@@ -149,7 +155,8 @@ read_metric(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 }
 
 static void
-read_by(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+read_by(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+		GeonnArguments *arguments)
 {
 	Datum	   *names;
 	bool	   *is_null;
