@@ -1,7 +1,7 @@
 /*
  * session_open.c
- *		How a session comes to its dataset: it opens a new one or finds it kept, in its
- *		turn, or attaches to another session's.
+ *		Gives a session its dataset: in its turn, it opens a new one or finds a
+ *		kept one; or it attaches to another session's.
  */
 #include "engine/server/session.h"
 
@@ -11,7 +11,7 @@
 #include "engine/server/engine_status.h"
 
 /*
- * Remember the choice of devices, if one of them can serve it.
+ * Note the choice of devices, if some device can serve it.
  */
 static bool
 choose_device(struct session *session, uint32_t choice)
@@ -60,7 +60,7 @@ send_opened(struct session *session)
 }
 
 /*
- * There are no references to send.
+ * Tell the session's call that the references need not be sent.
  */
 static void
 found_references(struct session *session, bool kept)
@@ -70,7 +70,7 @@ found_references(struct session *session, bool kept)
 }
 
 /*
- * It has a place: open the dataset that it asked for.
+ * Open the dataset that an admitted session asked for.
  */
 static void
 open_dataset(struct session *session)
@@ -115,7 +115,7 @@ session_open(struct session *session, const union geonn_message *message)
 		return;
 	session->open = *open;
 
-	/* who works for no call is no statement's: a test, a benchmark */
+	/* a session without a call belongs to no statement, but to a test or a benchmark */
 	if (session->call == NULL ||
 		admission_enter(&session->admission, session, call_pid(session->call)))
 	{
@@ -142,7 +142,7 @@ session_urge(struct session *session, const union geonn_message *message)
 
 	(void) message;
 	if (session->state != SESSION_QUEUED)
-		return;					/* it was let in meanwhile */
+		return;					/* the session was let in meanwhile */
 	switch (admission_urge(&session->admission))
 	{
 		case ADMISSION_LET_IN:

@@ -1,6 +1,7 @@
 /*
  * session_search.c
- *		A session's searches: checked, passed to the scheduler, and answered.
+ *		Checks a session's searches, passes them to the scheduler, and answers
+ *		them.
  */
 #include "engine/server/session.h"
 
@@ -8,8 +9,8 @@
 
 #include "engine/server/datasets.h"
 
-/* up to so many references, brute force is what auto means: an index of them
- * would not save more than it costs */
+/* up to so many references, auto means brute force: an index would not save
+ * more time than it costs */
 #define BRUTE_REFERENCES 64
 
 static void
@@ -50,11 +51,11 @@ question_of(const struct session *session, const struct geonn_search *request)
 	return question;
 }
 
-/* of an observation in a batch */
+/* Bytes of an observation in a batch. */
 static uint64_t
 observation_bytes(const struct dataset *dataset)
 {
-	return dataset_row_bytes(dataset) - sizeof(int64_t);	/* a reference has a tag */
+	return dataset_row_bytes(dataset) - sizeof(int64_t);	/* observations have no tag */
 }
 
 static bool
@@ -65,7 +66,7 @@ is_same_question(const struct question *a, const struct question *b)
 }
 
 /*
- * Is this something that can be asked?  Else the session has ended.
+ * Whether a client may ask this question; if not, the session has ended.
  */
 static bool
 check_question(struct session *session, const struct geonn_search *request,
@@ -127,7 +128,7 @@ session_search(struct session *session, const union geonn_message *message)
 
 	if (session->dataset->count == 0)
 	{
-		/* nobody has a neighbour, and devices know no empty datasets */
+		/* without references no observation has a neighbour; devices get no empty datasets */
 		search->answered = search->rows - search->first;
 		memset(slot->columns.count + search->first, 0,
 			   search->answered * sizeof(*slot->columns.count));
@@ -140,9 +141,9 @@ session_search(struct session *session, const union geonn_message *message)
 }
 
 /*
- * A search for which memory was short, on the host or on a GPU: try again, if
- * there is a kept dataset that can make room for it.  A device lets go of that
- * before it takes the search.
+ * Try a search again for which memory was short, on the host or on a GPU, if a
+ * kept dataset can make room for it.  The device discards that dataset before
+ * it starts the search.
  */
 static bool
 search_again(struct session *session, struct search *search)
