@@ -20,6 +20,7 @@ struct cpu_references
 {
 	size_t		count;
 	size_t		padded;
+	enum geonn_metric metric;
 	double	   *x;
 	double	   *y;
 	double	   *z;
@@ -30,9 +31,9 @@ struct cpu_references
 
 /*
  * For each of up to CPU_BRUTE_OBSERVATIONS observations, find the first
- * reference in the order (distance, place), by the metric sphere: its place,
- * and the distance in metres.  Ends early, with results undefined, once
- * *cancelled is set.
+ * reference in the order (distance, place), by a metric whose chord decides:
+ * its place, and the distance in metres.  Ends early, with results undefined,
+ * once *cancelled is set.
  */
 extern void CPU_PATH_NAME(cpu_brute_nearest) (const struct cpu_references *references,
 											  const struct geonn_vector *from,

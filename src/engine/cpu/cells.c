@@ -15,13 +15,14 @@
  * wide.  A second pass goes from cell to cell and sorts each in place.  One
  * thread sorts a whole cell, however large it is.
  *
- * On the sphere, references with equal vectors are one point, since distances
- * are functions of vectors.  On the spheroid, references with equal canonical
- * coordinates are one point (spheroid.h says why).
+ * By a metric whose chord decides, references with equal vectors are one
+ * point, since distances are functions of vectors.  By any other metric,
+ * references with equal canonical coordinates are one point (spheroid.h says
+ * why).
  */
 #include "engine/cpu/cells.h"
 
-#include "common/spheroid.h"
+#include "common/metric.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/curve.h"
 
@@ -88,7 +89,7 @@ compare_points(const struct dataset *dataset, const struct item *a, const struct
 		return a->y < b->y ? -1 : 1;
 	if (a->z != b->z)
 		return a->z < b->z ? -1 : 1;
-	if (dataset->metric == GEONN_METRIC_SPHERE)
+	if (geonn_metric_chord_decides(dataset->metric))
 		return 0;
 	latitude[0] = dataset->latitude[a->place];
 	longitude[0] = dataset->longitude[a->place];

@@ -3,11 +3,11 @@
  *		Collects the candidates of one observation during a search on the CPU.
  *
  * For k neighbours, the k-th smallest squared chord so far gives the limit
- * (geonn_chord_limit() and geonn_spheroid_limit() prove it).  So from time to
- * time the collected candidates are partitioned at the k-th, and those above
- * the limit are dropped.  For all candidates within a radius, only as many as
- * the room holds are needed, and one more to tell that more exist: so k is the
- * room plus one, among the candidates after the cutoff.
+ * (geonn_metric_chord_limit() leads to the proofs).  So from time to time the
+ * collected candidates are partitioned at the k-th, and those above the limit
+ * are dropped.  For all candidates within a radius, only as many as the room
+ * holds are needed, and one more to tell that more exist: so k is the room
+ * plus one, among the candidates after the cutoff.
  *
  * Chords cannot drop candidates when many share one distance, or when they are
  * so far away on the spheroid that chords say nothing.  When such candidates
@@ -18,8 +18,7 @@
 
 #include <stdlib.h>
 
-#include "common/spheroid.h"
-#include "common/spheroid_distance.h"
+#include "common/metric.h"
 
 #define CAPACITY_MIN 128
 
@@ -39,7 +38,7 @@ cpu_collector_begin(struct cpu_collector *collector)
 
 	/* pairs that are surely nearer than the cutoff were in an earlier answer */
 	if (collector->cutoff.present && question->neighbours == 0 &&
-		collector->dataset->metric == GEONN_METRIC_SPHERE)
+		geonn_metric_chord_decides(collector->dataset->metric))
 	{
 		uint32_t	place = collector->cutoff.place;
 		double		chord = geonn_chord_squared(collector->from,
@@ -59,10 +58,10 @@ distance_of(const struct cpu_collector *collector, uint32_t place, uint32_t poin
 		collector->x[point], collector->y[point], collector->z[point]
 	};
 
-	if (dataset->metric == GEONN_METRIC_SPHEROID)
-		return geonn_spheroid_distance(collector->latitude, collector->longitude,
-									   dataset->latitude[place], dataset->longitude[place]);
-	return geonn_distance_of(collector->from, there);
+	if (geonn_metric_chord_decides(dataset->metric))
+		return geonn_metric_distance_of(dataset->metric, collector->from, there);
+	return geonn_metric_distance(dataset->metric, collector->latitude, collector->longitude,
+								 dataset->latitude[place], dataset->longitude[place]);
 }
 
 /*
@@ -89,7 +88,7 @@ measure(struct cpu_collector *collector)
 			 * in brute force every reference is a point of its own; coincident
 			 * ones show by their coordinates
 			 */
-			if (!known && before != NULL && dataset->metric == GEONN_METRIC_SPHEROID)
+			if (!known && before != NULL && !geonn_metric_chord_decides(dataset->metric))
 				known = before->chord == item->chord &&
 					dataset->latitude[before->place] == dataset->latitude[item->place] &&
 					dataset->longitude[before->place] == dataset->longitude[item->place];
@@ -175,8 +174,7 @@ trim_by_chord(struct cpu_collector *collector)
 
 	partition(collector->items, collector->count, collector->wanted, chord_before);
 	last = collector->items[collector->wanted - 1].chord;
-	limit = collector->dataset->metric == GEONN_METRIC_SPHEROID ?
-		geonn_spheroid_limit(last) : geonn_chord_limit(last);
+	limit = geonn_metric_chord_limit(collector->dataset->metric, last);
 	if (limit < collector->limit)
 		collector->limit = limit;
 	for (size_t i = collector->wanted; i < collector->count; i++)

@@ -12,12 +12,13 @@
 
 /*
  * A piece of a search: observations that are neighbours on the curve, and the
- * columns that take their answers, by row.  For the metric sphere, without
- * groups, identities and ties.
+ * columns that take their answers, by row.  For a metric whose chord decides,
+ * without groups, identities and ties.
  */
 struct cpu_nearest_piece
 {
 	const struct cpu_index *index;
+	enum geonn_metric metric;	/* whose chord decides */
 	const int64_t *tags;		/* of the dataset's references */
 	const atomic_bool *cancelled;
 	int64_t		end_ms;			/* time of now_ms() after which no observation begins */

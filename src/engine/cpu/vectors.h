@@ -11,7 +11,7 @@
 /* points that are best converted together: as many as a first-level cache holds */
 #define CPU_VECTORS_BLOCK 256
 
-/* Compute the vectors of valid points in degrees, by geodesy.h or spheroid.h. */
+/* Compute the vectors of valid points in degrees, by metric.h. */
 extern void CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 										const double *longitude, size_t count,
 										double *x, double *y, double *z);

@@ -30,14 +30,13 @@ candidate_before(struct candidate a, struct candidate b)
 }
 
 /*
- * Fill in the distances of candidates by the metric spheroid.  Each takes a
- * microsecond, unless the candidate before is the same point.  Ends early once
- * *cancelled is set: the remaining distances are undefined.
+ * Fill in the distances of candidates by a metric whose chord does not decide.
+ * Each takes a microsecond, unless the candidate before is the same point.
+ * Ends early once *cancelled is set: the remaining distances are undefined.
  */
-extern void candidates_measure_spheroid(const struct dataset *dataset,
-										double latitude, double longitude,
-										struct candidate *candidates, size_t count,
-										const atomic_bool *cancelled);
+extern void candidates_measure(const struct dataset *dataset, double latitude, double longitude,
+							   struct candidate *candidates, size_t count,
+							   const atomic_bool *cancelled);
 
 /*
  * Put the candidates into order, and move those that answer the question to

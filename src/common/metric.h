@@ -1,0 +1,139 @@
+/*
+ * metric.h
+ *		The vectors, limits and distances of each metric.
+ *
+ * Module, engine and kernels get all that depends on the metric from here.
+ * Each function has a case for each metric and no default, so that the
+ * compiler names the functions that a new metric lacks.
+ *
+ * Metrics are of two kinds.  For some metrics the chord decides: a distance is
+ * a function of two vectors, and can be computed anywhere, on a GPU as well.
+ * Searches by such a metric may rely on three things: the vectors are
+ * geonn_unit_vector()'s; equal vectors give equal distances; and
+ * geonn_chord_limit() of a reference's squared chord bounds the squared chords
+ * of all references that are not farther, by the distance as computed.  For
+ * the other metrics, vectors tell which references can be among the nearest,
+ * and only the host, which has the degrees, can compute their distances.
+ */
+#ifndef GEONN_METRIC_H
+#define GEONN_METRIC_H
+
+#include <stddef.h>
+
+#include "common/geodesy.h"
+#include "common/protocol.h"
+#include "common/spheroid.h"
+#ifndef __CUDACC__
+#include "common/spheroid_distance.h"
+#endif
+
+/* The name of a metric in SQL.  NULL: no metric has this number; numbers begin with 0. */
+GEONN_GEODESY_FUNCTION const char *
+geonn_metric_name(enum geonn_metric metric)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			return "sphere";
+		case GEONN_METRIC_SPHEROID:
+			return "spheroid";
+	}
+	return NULL;
+}
+
+GEONN_GEODESY_FUNCTION bool
+geonn_metric_chord_decides(enum geonn_metric metric)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			return true;
+		case GEONN_METRIC_SPHEROID:
+			return false;
+	}
+	__builtin_unreachable();
+}
+
+/* The vector of a valid point in degrees; chords are distances between such vectors. */
+GEONN_GEODESY_FUNCTION struct geonn_vector
+geonn_metric_vector(enum geonn_metric metric, double latitude, double longitude)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			return geonn_unit_vector(latitude, longitude);
+		case GEONN_METRIC_SPHEROID:
+			return geonn_spheroid_vector(latitude, longitude);
+	}
+	__builtin_unreachable();
+}
+
+/*
+ * The limit on squared chords: if k references have a squared chord of at most
+ * kth_chord_squared, the squared chords of an observation's k nearest, and of
+ * all that tie with the k-th, are at most the limit.  May be INFINITY.
+ */
+GEONN_GEODESY_FUNCTION double
+geonn_metric_chord_limit(enum geonn_metric metric, double kth_chord_squared)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			return geonn_chord_limit(kth_chord_squared);
+		case GEONN_METRIC_SPHEROID:
+			return geonn_spheroid_limit(kth_chord_squared);
+	}
+	__builtin_unreachable();
+}
+
+/* The limit on squared chords of all references within so many metres; may be INFINITY. */
+GEONN_GEODESY_FUNCTION double
+geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			return geonn_radius_limit(max_distance);
+		case GEONN_METRIC_SPHEROID:
+			return geonn_spheroid_radius_limit(max_distance);
+	}
+	__builtin_unreachable();
+}
+
+/* Metres between two points given by their vectors, where the chord decides. */
+GEONN_GEODESY_FUNCTION double
+geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct geonn_vector v)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			return geonn_distance_of(u, v);
+		case GEONN_METRIC_SPHEROID:
+			break;
+	}
+	__builtin_unreachable();
+}
+
+#ifndef __CUDACC__
+
+/*
+ * Metres between two valid points in degrees: what SQL's geonn_distance() returns
+ * and neighbours are ordered by.  For the host.
+ */
+static inline double
+geonn_metric_distance(enum geonn_metric metric, double latitude1, double longitude1,
+					  double latitude2, double longitude2)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			return geonn_distance_degrees(latitude1, longitude1, latitude2, longitude2);
+		case GEONN_METRIC_SPHEROID:
+			return geonn_spheroid_distance(latitude1, longitude1, latitude2, longitude2);
+	}
+	__builtin_unreachable();
+}
+
+#endif
+
+#endif							/* GEONN_METRIC_H */
