@@ -71,16 +71,16 @@ explain_no_gpu(struct failure *failure, cudaError_t error)
 		if (visible != NULL)
 		{
 			fail_detail(failure, "CUDA_VISIBLE_DEVICES is \"%s\".", visible);
-			fail_hint(failure, "It is set in the environment that the server was started in.");
+			fail_hint(failure, "CUDA_VISIBLE_DEVICES is set in the environment in which the server was started.");
 		}
 		else
-			fail_hint(failure, "See what nvidia-smi shows to the user that the server runs as.");
+			fail_hint(failure, "Check what nvidia-smi shows to the user that runs the server.");
 	}
 	else
 	{
 		fail(failure, GEONN_ERROR_NO_DEVICE, "CUDA could not be started");
 		fail_detail(failure, "%s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
-		fail_hint(failure, "See whether nvidia-smi works for the user that the server runs as.");
+		fail_hint(failure, "Check whether nvidia-smi works for the user that runs the server.");
 	}
 }
 
@@ -243,7 +243,7 @@ run_self_test(struct device *device, struct self_test *test, enum geonn_algorith
 		return false;
 	}
 	if (test->search.answered != TEST_OBSERVATIONS)
-		return fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, answers %u of %d observations",
+		return fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, answered %u of %d observations of its test",
 					device->number, device->name, test->search.answered, TEST_OBSERVATIONS);
 	for (int i = 0; i < TEST_REFERENCES; i++)
 		references[i] = geonn_unit_vector(test->reference_latitude[i],
@@ -253,7 +253,7 @@ run_self_test(struct device *device, struct self_test *test, enum geonn_algorith
 		{
 			fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, computes wrong answers",
 				 device->number, device->name);
-			fail_detail(failure, "For (%g, %g) it found tag %lld at %.9f m.",
+			fail_detail(failure, "For (%g, %g) the device found tag %lld at %.9f m.",
 						test->latitude[i], test->longitude[i],
 						(long long) test->tag[i], test->distance[i]);
 			fail_hint(failure, "Update NVIDIA's driver; if that doesn't help, the GPU may be damaged.");
@@ -297,7 +297,7 @@ cuda_device_probe(struct device *device, struct failure *failure)
 		fail(failure, GEONN_ERROR_DEVICE,
 			 "geonn was built without code for device %d, %s, of compute capability %u.%u",
 			 device->number, device->name, device->capability_major, device->capability_minor);
-		fail_hint(failure, "Build geonn with CUDA_ARCH=%u%u, if its CUDA compiler knows that one.",
+		fail_hint(failure, "Build geonn with CUDA_ARCH=%u%u, if the CUDA compiler supports that architecture.",
 				  device->capability_major, device->capability_minor);
 		return false;
 	}

@@ -66,7 +66,7 @@ engine_settings_use(const struct geonn_configure *configure)
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (value_of(configure, i) > settings[i].most)
 		{
-			log_line(LOG_ERROR, "the supervisor sent %llu as %s, which is %llu at most",
+			log_line(LOG_ERROR, "the supervisor sent %llu as %s, whose maximum is %llu",
 					 (unsigned long long) value_of(configure, i), settings[i].name,
 					 (unsigned long long) settings[i].most);
 			return false;

@@ -198,7 +198,7 @@ handle_listener(void)
 		if (!geonn_channel_peer_is_own_user(socket, &peer) ||
 			session_create(socket) == NULL)
 		{
-			log_line(LOG_WARNING, "could not take a client on: %s", strerror(errno));
+			log_line(LOG_WARNING, "could not begin a session for a client: %s", strerror(errno));
 			close(socket);
 		}
 	}
@@ -214,7 +214,7 @@ devices_move(void)
 	struct device *stuck = scheduler_stuck_device();
 
 	if (stuck != NULL && !server.stuck)
-		log_line(LOG_ERROR, "device %d (%s) does not come back from a call into its driver",
+		log_line(LOG_ERROR, "device %d (%s): a call into its driver does not return",
 				 stuck->number, stuck->name);
 	server.stuck = stuck != NULL;
 	return !server.stuck;

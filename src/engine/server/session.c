@@ -92,7 +92,7 @@ session_send(struct session *session, int type, void *message, int descriptor)
 		session_take_last_words(session);
 	else if (status != GEONN_CHANNEL_OK)
 		log_line(LOG_WARNING, "could not send to a client, its session ends: %s",
-				 status == GEONN_CHANNEL_AGAIN ? "it does not read" : strerror(errno));
+				 status == GEONN_CHANNEL_AGAIN ? "it does not read its messages" : strerror(errno));
 	if (status != GEONN_CHANNEL_OK)
 		session_end(session);
 }
@@ -117,7 +117,7 @@ session_fail_protocol(struct session *session, const char *what)
 {
 	struct failure failure;
 
-	fail(&failure, GEONN_ERROR_PROTOCOL, "the engine did not expect this: %s", what);
+	fail(&failure, GEONN_ERROR_PROTOCOL, "the engine received an invalid message: %s", what);
 	session_fail(session, &failure);
 }
 
@@ -217,10 +217,10 @@ session_finished(struct session *session, const union geonn_message *message)
 	const struct geonn_finished *finished = &message->finished;
 
 	if (session->call == NULL || session->has_finished)
-		session_fail_protocol(session, "the end of no call");
+		session_fail_protocol(session, "finished without a call, or a second time");
 	else if (finished->rows > INT64_MAX || finished->observations_skipped > INT64_MAX ||
 			 finished->references_skipped > INT64_MAX || finished->unmatched > INT64_MAX)
-		session_fail_protocol(session, "a call with more rows than there can be");
+		session_fail_protocol(session, "finished with too many rows");
 	else
 	{
 		session->finished = *finished;

@@ -154,7 +154,7 @@ session_urge(struct session *session, const union geonn_message *message)
 		case ADMISSION_DEADLOCK:
 			fail(&failure, GEONN_ERROR_DEADLOCK,
 				 "deadlock detected between sessions with the geonn engine and locks");
-			fail_detail(&failure, "All processes that have the %u sessions of geonn.max_sessions wait for locks of processes that wait for a session, and one more has been lent.",
+			fail_detail(&failure, "Every process that has one of the %u sessions of geonn.max_sessions waits for locks of processes that wait for a session, and one more session has been lent already.",
 						admission_limit());
 			fail_hint(&failure, "Run the transaction again, take locks after the search, or raise geonn.max_sessions.");
 			session_fail(session, &failure);
@@ -172,7 +172,7 @@ session_attach(struct session *session, const union geonn_message *message)
 	session->dataset = datasets_attach(attach->dataset);
 	if (session->dataset == NULL)
 	{
-		session_fail_protocol(session, "no such dataset to attach to");
+		session_fail_protocol(session, "attach to an unknown dataset");
 		return;
 	}
 	session->state = SESSION_SEARCHING;

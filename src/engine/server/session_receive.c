@@ -59,7 +59,7 @@ handle_status(struct session *session, const union geonn_message *message)
 {
 	if (message->status.gauges > 1)
 	{
-		session_fail_protocol(session, "a status of nothing known");
+		session_fail_protocol(session, "an unknown kind of status");
 		return;
 	}
 	session->state = SESSION_MEASURING;
@@ -181,7 +181,7 @@ handle_return(struct session *session, const union geonn_message *message)
 		return;
 	if (slot->memory == NULL)
 	{
-		session_fail_protocol(session, "a slot that has no batch to return");
+		session_fail_protocol(session, "return of a slot without a batch");
 		return;
 	}
 	batch_memory_release(slot->memory);
@@ -222,11 +222,11 @@ handle_leave(struct session *session, const union geonn_message *message)
 	uint64_t	bytes;
 
 	if (kind >= GEONN_FILE_KINDS || session->dataset->files[kind] >= 0)
-		session_fail_protocol(session, "a file of no kind, or one too many");
+		session_fail_protocol(session, "a file of an unknown kind, or a second one of its kind");
 	else if (session->received < 0 || !geonn_file_is_sealed(session->received, &bytes))
 		session_fail_protocol(session, "a file that is not sealed");
 	else if (bytes > GEONN_FILE_BYTES_MAX)
-		session_fail_protocol(session, "a file with more bytes than there can be");
+		session_fail_protocol(session, "a file with too many bytes");
 	else
 	{
 		datasets_note_descriptor(session->received);

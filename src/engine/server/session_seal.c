@@ -185,7 +185,7 @@ session_seal(struct session *session, const union geonn_message *message)
 
 	if (seal->keep && !dataset->labelled)
 	{
-		session_fail_protocol(session, "nothing to keep a dataset by");
+		session_fail_protocol(session, "a dataset to keep that has no label");
 		return;
 	}
 	dataset->labelled = seal->keep;

@@ -75,18 +75,18 @@ check_question(struct session *session, const struct geonn_search *request,
 	const struct search *last = &session->slots[request->slot].search;
 
 	if (request->first >= request->rows)
-		session_fail_protocol(session, "search begins past its rows");
+		session_fail_protocol(session, "a search that begins behind its last row");
 	else if (request->neighbours > GEONN_NEIGHBOURS_MAX)
-		session_fail_protocol(session, "more neighbours than there may be");
+		session_fail_protocol(session, "a search for too many neighbours");
 	else if (!(request->max_distance >= 0))
-		session_fail_protocol(session, "a negative distance, or none");
+		session_fail_protocol(session, "a max_distance that is negative or not a number");
 	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
 			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME))
 		session_fail_protocol(session, "unknown algorithm or flags");
 	else if (request->flags & GEONN_SEARCH_RESUME &&
 			 !(last->cutoff.present && last->first == request->first &&
 			   is_same_question(question, &last->question)))
-		session_fail_protocol(session, "nothing to resume");
+		session_fail_protocol(session, "a resumed search without partial results before it");
 	else
 		return true;
 	return false;

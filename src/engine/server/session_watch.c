@@ -39,7 +39,7 @@ session_call(struct session *session, const union geonn_message *message)
 	if (call->pid <= 0 || call->microseconds > BEGUN_MICROSECONDS_MAX ||
 		call->expected > INT64_MAX)
 	{
-		session_fail_protocol(session, "a call of no process, or out of range");
+		session_fail_protocol(session, "a call without a process, or with values out of range");
 		return;
 	}
 	session->call = calls_join(call);
@@ -86,7 +86,7 @@ session_list(struct session *session, const union geonn_message *message)
 
 	if (message->list.listing > GEONN_LIST_RESET)
 	{
-		session_fail_protocol(session, "a list of nothing known");
+		session_fail_protocol(session, "an unknown list");
 		return;
 	}
 	while ((file = write_list(listing, &listed.entries)) < 0)
