@@ -1,11 +1,12 @@
 /*
  * probe.cu
- *		Which GPUs there are, and whether one can be used.
+ *		Finds the host's GPUs, and tests whether one can be used.
  *
- * A GPU that shows up may still be unusable: held exclusively by someone else,
- * too old for the code in this build, out of memory, broken.  So probing ends
- * with searches of its own, through the same operations as any other, whose
- * answers must be those that the host computes.
+ * A visible GPU may still be unusable: another process holds it exclusively,
+ * it is too old for the code in this build, it is out of memory, or it is
+ * broken.  So a probe ends with searches of its own, by the same operations as
+ * any other search, and compares the answers with those that the host
+ * computes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include "cuda/lane/memory.cuh"
 #include "cuda/probe.cuh"
 
-/* the self-test: enough observations for scan, references in several chunks */
+/* sizes of the self-test: enough observations for scan, references in several chunks */
 #define TEST_OBSERVATIONS 3000
 #define TEST_REFERENCES 300
 
@@ -40,7 +41,7 @@ struct self_test
 };
 
 /*
- * No GPU: the driver's answer in words.
+ * Explain in words why the driver shows no GPU.
  */
 static void
 explain_no_gpu(struct failure *failure, cudaError_t error)
@@ -115,7 +116,7 @@ describe(struct device *device, struct failure *failure)
 	device->capability_minor = (uint32_t) properties.minor;
 	device->memory_total = properties.totalGlobalMem;
 
-	/* as nvidia-smi writes it */
+	/* in the form that nvidia-smi uses */
 	length = snprintf(device->uuid, sizeof(device->uuid), "GPU");
 	for (int i = 0; i < 16; i++)
 		length += snprintf(device->uuid + length, sizeof(device->uuid) - (size_t) length,
@@ -132,7 +133,7 @@ open_device(struct device *device, struct cuda_device *cuda)
 {
 	cudaError_t error;
 
-	/* the host thread's naps are short, and it adds 50 us to them otherwise */
+	/* the host thread's naps are short, and the kernel would add 50 us to each */
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 
 	/* a host thread that waits for a build must not spin */
@@ -147,9 +148,9 @@ open_device(struct device *device, struct cuda_device *cuda)
 }
 
 /*
- * Points a tenth of a degree apart at least, poles, antipodes and the
- * antimeridian among them, many of them at equal distances.  The last
- * references stand where the first ones do, in another chunk.
+ * Fill in points at least a tenth of a degree apart, with poles, antipodes and
+ * the antimeridian among them, and many at equal distances.  The last
+ * references are at the places of the first ones, but in another chunk.
  */
 static void
 fill_in(struct self_test *test, enum geonn_algorithm algorithm)
@@ -230,7 +231,7 @@ run_self_test(struct device *device, struct self_test *test, enum geonn_algorith
 	device->operations->start(device, &test->search);
 	while (device->operations->advance(device, &ended) != DEVICE_FINISHED)
 	{
-		/* a piece ended: not all of it fitted */
+		/* a piece ended, but the search is not done */
 		if (ended != NULL)
 			device->operations->start(device, ended);
 		ended = NULL;

@@ -100,7 +100,7 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 	__builtin_unreachable();
 }
 
-/* Metres between two points given by their vectors, where the chord decides. */
+/* The distance in metres of two points given by their vectors, for a metric whose chord decides. */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct geonn_vector v)
 {
@@ -117,8 +117,9 @@ geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct
 #ifndef __CUDACC__
 
 /*
- * Metres between two valid points in degrees: what SQL's geonn_distance() returns
- * and neighbours are ordered by.  For the host.
+ * The distance in metres of two valid points in degrees: what SQL's
+ * geonn_distance() returns, and what neighbours are ordered by.  For the host
+ * alone.
  */
 static inline double
 geonn_metric_distance(enum geonn_metric metric, double latitude1, double longitude1,
