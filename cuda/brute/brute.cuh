@@ -71,7 +71,7 @@ struct brute_status
 struct brute_room
 {
 	uint32_t	capacity;
-	uint32_t	scan_states;	/* partial results that there is room for */
+	uint32_t	scan_states;	/* partial results that the room holds */
 	uint32_t	redo_states;
 	double	   *latitude;		/* [capacity] in: degrees; out: distance */
 	double	   *longitude;		/* [capacity] in: degrees; out: tag */

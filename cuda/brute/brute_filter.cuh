@@ -173,7 +173,8 @@ struct __align__(16) scan_tile
 
 /*
  * What scan knows of an observation, as columns: dot products as integers.  A
- * lane sees a quarter of the chunks, so there are four of each pair.
+ * lane sees a quarter of the chunks, so an observation has four of each pair
+ * (dot product, chunk).
  */
 struct scan_states
 {

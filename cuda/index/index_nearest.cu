@@ -16,11 +16,12 @@
  *	no other position can be before the best one, that one's distance is
  *	calculated, in float64, and written.  All others are listed as ambiguous.
  *
- * Then a warp for each ambiguous observation decides it in float64 alone.  That
- * is 10 of a million where there are many observations for each reference, but all
- * where there are few, and groups are not worthwhile.  Observations may need
- * any number of leaves, so these launches end in time (warp_share.cuh) and are
- * repeated, while groups look at GROUP_LEAVES_MAX leaves at most.
+ * Then a warp for each ambiguous observation decides it in float64 alone.
+ * That is 10 of a million with many observations for each reference; but with
+ * few, groups are not worthwhile, and all observations are decided so.
+ * Observations may need any number of leaves, so these launches end in time
+ * (warp_share.cuh) and are repeated, while groups look at GROUP_LEAVES_MAX
+ * leaves at most.
  *
  *
  * Why the answer is exact

@@ -219,7 +219,7 @@ copy_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	return cudaStreamSynchronize(cuda->building);
 }
 
-/* ---- who builds ---- */
+/* ---- which GPU builds ---- */
 
 void
 cuda_join(struct device *device)

@@ -66,7 +66,7 @@ enum neighbours_phase
 	NEIGHBOURS_COPY_IN,
 	NEIGHBOURS_SELECT,			/* the first k of each observation */
 	NEIGHBOURS_COUNT,			/* candidates of each observation */
-	NEIGHBOURS_FIT,				/* how many there is room for */
+	NEIGHBOURS_FIT,				/* how many observations fit into the room */
 	NEIGHBOURS_COLLECT,
 	NEIGHBOURS_PACK,
 	NEIGHBOURS_COPY_OUT,

@@ -227,7 +227,7 @@ enum geonn_device_kind
 #define GEONN_DEVICE_CHOICE(NAME, word) GEONN_DEVICE_##NAME,
 enum geonn_device_choice
 {
-	GEONN_DEVICE_AUTO,			/* the GPUs if there are any, else the CPU */
+	GEONN_DEVICE_AUTO,			/* the GPUs if any can be used, else the CPU */
 	GEONN_DEVICE_KINDS(GEONN_DEVICE_CHOICE)
 	GEONN_DEVICE_CHOICE_COUNT
 };
@@ -511,7 +511,7 @@ struct geonn_open
 	uint32_t	device;			/* enum geonn_device_choice */
 	uint32_t	metric;			/* enum geonn_metric */
 	uint32_t	columns;		/* GEONN_COLUMN_... */
-	uint32_t	labels;			/* how many there are */
+	uint32_t	labels;			/* number of labels */
 	uint64_t	scope;			/* a dataset is only recognised within its scope */
 	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
 };
