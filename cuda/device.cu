@@ -2,17 +2,18 @@
  * device.cu
  *		A GPU as a device.
  *
- * Searches run in lanes, lane.cu's, which share a GPU.  Here it is chosen how a
- * lane answers a search: nearest.cu's way is for the question that most searches
- * ask, neighbours.cu's for any other.
+ * Searches run in lane.cu's lanes, which share a GPU.  This file chooses how a
+ * lane answers a search: nearest.cu answers the question that most searches
+ * ask, neighbours.cu any other.
  *
- * The host thread goes around the lanes, and sleeps a little where none has
+ * The host thread goes around the lanes, and sleeps a little when no lane has
  * anything to do.
  *
- * Host memory of batches is registered by share, so that the copies run at
- * full speed and by themselves.  Registered or not, they give the same.
+ * share registers the host memory of batches with CUDA, so that copies run at
+ * full speed and without the host.  Copies of memory that is not registered
+ * give the same.
  *
- * Datasets are dataset.cu's, memory is memory.cu's, and errors are gpu.cu's.
+ * dataset.cu has datasets, memory.cu memory, and gpu.cu errors.
  */
 #include <time.h>
 
@@ -25,7 +26,7 @@
 #include "cuda/neighbours/neighbours.cuh"
 #include "cuda/probe.cuh"
 
-/* nap of the host thread while all launches are under way */
+/* how long the host thread sleeps while all launches are under way */
 #define NAP_NANOSECONDS 20000
 
 static const struct piece_operations *
@@ -86,7 +87,7 @@ cuda_close(struct device *device)
 	if (cuda == NULL)
 		return;
 	cuda_leave(device);
-	/* on a lost device none of these succeeds, and none has to */
+	/* on a lost device all of these calls fail, which does no harm */
 	cuda_lanes_close(device);
 	cudaFreeHost(cuda->staging);
 	if (cuda->building != NULL)
@@ -97,7 +98,7 @@ cuda_close(struct device *device)
 extern "C" const struct device_operations cuda_device_operations = {
 	.kind = GEONN_KIND_CUDA,
 	.is_gpu = true,
-	.auto_rank = 1,				/* beside one the CPU would finish its batch long after all others */
+	.auto_rank = 1,				/* above the CPU, which would finish its batch last */
 	.count = cuda_device_count,
 	.threads = NULL,
 	.probe = cuda_device_probe,

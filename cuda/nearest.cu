@@ -1,12 +1,13 @@
 /*
  * nearest.cu
- *		A piece of a search for the nearest reference alone.
+ *		The pieces of searches for the nearest reference alone.
  *
- * That is what most searches ask for, so it has the fast ways: that of
- * brute_search.cu, and the index's for this question.  Both find one reference
- * for each observation, at its row.  Where each has one, 16 bytes an observation
- * go in and 16 come out, and no counts.  Otherwise, with a max_distance, those
- * that have none are counted out, and the rest is packed in place of the degrees.
+ * Most searches ask for the nearest reference alone, so this question has the
+ * fast ways: brute_search.cu's, and the index's for this question.  Both find
+ * one reference for each observation, at its row.  If each observation has
+ * one, 16 bytes an observation go in and 16 come out, and no counts.
+ * Otherwise, with a max_distance, the observations without a neighbour are
+ * counted out, and the pairs of the others are packed in place of the degrees.
  */
 #include <math.h>
 
@@ -27,8 +28,8 @@ enum nearest_phase
 {
 	NEAREST_COPY_IN,
 	NEAREST_SEARCH,
-	NEAREST_DECIDE,				/* by index: what its search left ambiguous */
-	NEAREST_COUNT,				/* who has a neighbour within max_distance */
+	NEAREST_DECIDE,				/* by index: decide what the search left ambiguous */
+	NEAREST_COUNT,				/* count the observations that have a neighbour within max_distance */
 	NEAREST_COPY_OUT
 };
 
@@ -48,7 +49,7 @@ struct nearest_piece
 	struct index_nearest index;
 };
 
-/* what kernels tell the host, in pinned memory */
+/* what kernels report to the host, in pinned memory */
 struct nearest_status
 {
 	struct brute_status brute;
@@ -91,7 +92,7 @@ built_of(const struct lane *lane)
 }
 
 /*
- * What both ways have in common, from this offset on.
+ * Lay out what both ways have in common, from this offset on.
  */
 static size_t
 place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)

@@ -1,13 +1,13 @@
 /*
  * nearest.cuh
- *		A piece of a search for the nearest reference alone.
+ *		The pieces of searches for the nearest reference alone.
  */
 #ifndef GEONN_NEAREST_CUH
 #define GEONN_NEAREST_CUH
 
 #include "cuda/lane/lane.cuh"
 
-/* by brute force, and by index */
+/* operations by brute force, and by index */
 extern const struct piece_operations nearest_brute_operations;
 extern const struct piece_operations nearest_index_operations;
 

@@ -1,11 +1,12 @@
 /*
  * probe.cu
- *		Which GPUs there are, and whether one can be used.
+ *		Finds the host's GPUs, and tests whether one can be used.
  *
- * A GPU that shows up may still be unusable: held exclusively by someone else,
- * too old for the code in this build, out of memory, broken.  So probing ends
- * with searches of its own, through the same operations as any other, whose
- * answers must be those that the host computes.
+ * A visible GPU may still be unusable: another process holds it exclusively,
+ * it is too old for the code in this build, it is out of memory, or it is
+ * broken.  So a probe ends with searches of its own, by the same operations as
+ * any other search, and compares the answers with those that the host
+ * computes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include "cuda/lane/memory.cuh"
 #include "cuda/probe.cuh"
 
-/* the self-test: enough observations for scan, references in several chunks */
+/* sizes of the self-test: enough observations for scan, references in several chunks */
 #define TEST_OBSERVATIONS 3000
 #define TEST_REFERENCES 300
 
@@ -40,7 +41,7 @@ struct self_test
 };
 
 /*
- * No GPU: the driver's answer in words.
+ * Explain in words why the driver shows no GPU.
  */
 static void
 explain_no_gpu(struct failure *failure, cudaError_t error)
@@ -71,16 +72,16 @@ explain_no_gpu(struct failure *failure, cudaError_t error)
 		if (visible != NULL)
 		{
 			fail_detail(failure, "CUDA_VISIBLE_DEVICES is \"%s\".", visible);
-			fail_hint(failure, "It is set in the environment that the server was started in.");
+			fail_hint(failure, "CUDA_VISIBLE_DEVICES is set in the environment in which the server was started.");
 		}
 		else
-			fail_hint(failure, "See what nvidia-smi shows to the user that the server runs as.");
+			fail_hint(failure, "Check what nvidia-smi shows to the user that runs the server.");
 	}
 	else
 	{
 		fail(failure, GEONN_ERROR_NO_DEVICE, "CUDA could not be started");
 		fail_detail(failure, "%s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
-		fail_hint(failure, "See whether nvidia-smi works for the user that the server runs as.");
+		fail_hint(failure, "Check whether nvidia-smi works for the user that runs the server.");
 	}
 }
 
@@ -115,7 +116,7 @@ describe(struct device *device, struct failure *failure)
 	device->capability_minor = (uint32_t) properties.minor;
 	device->memory_total = properties.totalGlobalMem;
 
-	/* as nvidia-smi writes it */
+	/* in the form that nvidia-smi uses */
 	length = snprintf(device->uuid, sizeof(device->uuid), "GPU");
 	for (int i = 0; i < 16; i++)
 		length += snprintf(device->uuid + length, sizeof(device->uuid) - (size_t) length,
@@ -132,7 +133,7 @@ open_device(struct device *device, struct cuda_device *cuda)
 {
 	cudaError_t error;
 
-	/* the host thread's naps are short, and it adds 50 us to them otherwise */
+	/* the host thread's naps are short, and the kernel would add 50 us to each */
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 
 	/* a host thread that waits for a build must not spin */
@@ -147,9 +148,9 @@ open_device(struct device *device, struct cuda_device *cuda)
 }
 
 /*
- * Points a tenth of a degree apart at least, poles, antipodes and the
- * antimeridian among them, many of them at equal distances.  The last
- * references stand where the first ones do, in another chunk.
+ * Fill in points at least a tenth of a degree apart, with poles, antipodes and
+ * the antimeridian among them, and many at equal distances.  The last
+ * references are at the places of the first ones, but in another chunk.
  */
 static void
 fill_in(struct self_test *test, enum geonn_algorithm algorithm)
@@ -230,7 +231,7 @@ run_self_test(struct device *device, struct self_test *test, enum geonn_algorith
 	device->operations->start(device, &test->search);
 	while (device->operations->advance(device, &ended) != DEVICE_FINISHED)
 	{
-		/* a piece ended: not all of it fitted */
+		/* a piece ended, but the search is not done */
 		if (ended != NULL)
 			device->operations->start(device, ended);
 		ended = NULL;
@@ -243,7 +244,7 @@ run_self_test(struct device *device, struct self_test *test, enum geonn_algorith
 		return false;
 	}
 	if (test->search.answered != TEST_OBSERVATIONS)
-		return fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, answers %u of %d observations",
+		return fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, answered %u of %d observations of its test",
 					device->number, device->name, test->search.answered, TEST_OBSERVATIONS);
 	for (int i = 0; i < TEST_REFERENCES; i++)
 		references[i] = geonn_unit_vector(test->reference_latitude[i],
@@ -253,7 +254,7 @@ run_self_test(struct device *device, struct self_test *test, enum geonn_algorith
 		{
 			fail(failure, GEONN_ERROR_DEVICE, "device %d, %s, computes wrong answers",
 				 device->number, device->name);
-			fail_detail(failure, "For (%g, %g) it found tag %lld at %.9f m.",
+			fail_detail(failure, "For (%g, %g) the device found tag %lld at %.9f m.",
 						test->latitude[i], test->longitude[i],
 						(long long) test->tag[i], test->distance[i]);
 			fail_hint(failure, "Update NVIDIA's driver; if that doesn't help, the GPU may be damaged.");
@@ -297,7 +298,7 @@ cuda_device_probe(struct device *device, struct failure *failure)
 		fail(failure, GEONN_ERROR_DEVICE,
 			 "geonn was built without code for device %d, %s, of compute capability %u.%u",
 			 device->number, device->name, device->capability_major, device->capability_minor);
-		fail_hint(failure, "Build geonn with CUDA_ARCH=%u%u, if its CUDA compiler knows that one.",
+		fail_hint(failure, "Build geonn with CUDA_ARCH=%u%u, if the CUDA compiler supports that architecture.",
 				  device->capability_major, device->capability_minor);
 		return false;
 	}

@@ -1,6 +1,6 @@
 /*
  * probe.cuh
- *		Whether a GPU can be used.
+ *		Finds the host's GPUs, and tests whether one can be used.
  */
 #ifndef GEONN_CUDA_PROBE_CUH
 #define GEONN_CUDA_PROBE_CUH
@@ -13,7 +13,7 @@ extern "C"
 /* device.h's count */
 extern int	cuda_device_count(struct failure *failure);
 
-/* device.h's probe; device->operations are those that it tests */
+/* device.h's probe; it tests device->operations */
 extern bool cuda_device_probe(struct device *device, struct failure *failure);
 
 #endif							/* GEONN_CUDA_PROBE_CUH */

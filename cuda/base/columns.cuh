@@ -1,6 +1,6 @@
 /*
  * columns.cuh
- *		Laying out columns in one block of a GPU's memory.
+ *		Lays out columns in one block of a GPU's memory.
  */
 #ifndef GEONN_CUDA_COLUMNS_CUH
 #define GEONN_CUDA_COLUMNS_CUH
@@ -11,7 +11,7 @@
 /* every column begins at a multiple of so many bytes */
 #define COLUMN_ALIGNMENT 256
 
-/* what a column of so many bytes takes */
+/* bytes that a column of so many bytes takes */
 static inline size_t
 column_room(size_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
  * multiprocessors.cuh
- *		How many multiprocessors the current GPU has.
+ *		The number of multiprocessors of the current GPU.
  */
 #ifndef GEONN_MULTIPROCESSORS_CUH
 #define GEONN_MULTIPROCESSORS_CUH

@@ -1,6 +1,6 @@
 /*
  * phase.cuh
- *		Names for what a host thread is at, which Nsight Systems shows.
+ *		Names for a host thread's phases of work, which Nsight Systems shows.
  *
  * Where the CUDA toolkit lacks NVTX, phases have no names.  Without a profiler
  * a phase costs some nanoseconds.
@@ -11,7 +11,7 @@
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 
-/* Phases of a thread nest. */
+/* Begin and end a phase; the phases of a thread nest. */
 static inline void
 phase_begin(const char *name)
 {

@@ -1,6 +1,7 @@
 /*
  * brute.cuh
- *		Every pair on a GPU: the exact nearest reference by brute force.
+ *		Brute force on a GPU: finds the exact nearest reference by looking at
+ *		every pair.
  */
 #ifndef GEONN_BRUTE_CUH
 #define GEONN_BRUTE_CUH
@@ -19,16 +20,16 @@ extern "C"
 /* references that a block stages in shared memory at a time */
 #define BRUTE_TILE 1024
 
-/* What the kernels' launches are fitted to; of one GPU, immutable. */
+/* The sizes of launches that fit one GPU; immutable. */
 struct brute_machine
 {
-	uint32_t	scan_blocks;	/* that the GPU runs at the same time */
+	uint32_t	scan_blocks;	/* blocks of scan that the GPU runs at the same time */
 	uint32_t	redo_blocks;
-	uint64_t	scan_pairs;		/* of one launch, about */
+	uint64_t	scan_pairs;		/* pairs of one launch of scan, about */
 	uint64_t	redo_pairs;
 };
 
-/* How scan sees references: moved from a centre to 0, and magnified. */
+/* The frame in which scan sees references: moved from a centre to 0, and magnified. */
 struct brute_frame
 {
 	double		x;
@@ -57,7 +58,7 @@ struct brute_references
 	struct brute_frame *frame;
 };
 
-/* What decide tells the host. */
+/* What decide reports to the host. */
 struct brute_status
 {
 	uint32_t	ambiguous;		/* observations that must be redone */
@@ -70,7 +71,7 @@ struct brute_status
 struct brute_room
 {
 	uint32_t	capacity;
-	uint32_t	scan_states;	/* partial results that there is room for */
+	uint32_t	scan_states;	/* partial results that the room holds */
 	uint32_t	redo_states;
 	double	   *latitude;		/* [capacity] in: degrees; out: distance */
 	double	   *longitude;		/* [capacity] in: degrees; out: tag */
@@ -129,8 +130,8 @@ extern size_t brute_place_room(void *memory, uint32_t capacity,
 							   struct brute_room *room);
 
 /*
- * Enqueue the making of unit vectors, in place: of references that have
- * latitude in x and longitude in y, of observations from the room's columns.
+ * Enqueue the kernels that make unit vectors: of references in place, with
+ * latitude in x and longitude in y; of observations from the room's columns.
  */
 extern cudaError_t brute_prepare_references(const struct brute_references *references,
 											cudaStream_t stream);
@@ -138,8 +139,8 @@ extern cudaError_t brute_prepare_observations(const struct brute_search *search)
 
 /*
  * Enqueue the next launch.  In BRUTE_WAIT, which follows decide, call it again
- * once all that was enqueued has been executed.  Where the status then says
- * that coordinates are out of range, the search is done, without results.
+ * once all that was enqueued has been executed.  If the status then says that
+ * coordinates are out of range, the search is done, without results.
  */
 extern cudaError_t brute_enqueue(struct brute_search *search);
 

@@ -1,13 +1,14 @@
 /*
  * brute_filter.cuh
- *		The filters, and what the kernels of brute force share.
+ *		The filters of brute force, and the code that its kernels share.
  *
  * For those kernels alone; the rest of the engine knows brute.cuh.
  *
- * Two filters keep float64 to a few pairs: scan's dot products by tensor cores
- * from float16 pieces, and those of decide and redo in float32.  Here is why
- * neither loses the nearest.  u stands for 2^-25.  Let o and r be the float64
- * vectors of an observation and a reference, of length 1 within 2^-51.
+ * Two filters limit float64 to a few pairs: scan's dot products by tensor
+ * cores from float16 pieces, and the dot products of decide and redo in
+ * float32.  This is the proof that neither loses the nearest.  u stands for
+ * 2^-25.  Let o and r be the float64 vectors of an observation and a
+ * reference, of length 1 within 2^-51.
  *
  *
  * What both rest on
@@ -93,8 +94,8 @@
  *
  *		|f - (1 - 8u) o.r| <= (2 sqrt(3) + 3) u < 6.465 u
  *
- * but for terms below 2^-48, of which there are few: u^2, 2^-51, subnormal
- * numbers, rounding of (1 - 8u) o in float64.
+ * but for a few terms below 2^-48: u^2, 2^-51, subnormal numbers, rounding of
+ * (1 - 8u) o in float64.
  *
  * Hence if o.n >= d - 2^-43, then f(n) >= (1 - 8u) d - 6.5 u, the floor.  d is
  * at first what scan says of o.n, if its best is positive, and else nothing: a
@@ -106,9 +107,10 @@
  * Silent references
  *
  * A reference with the vector of an earlier one is never the first, so no
- * filter needs to keep it.  Those that prepare finds are silenced, as is what
- * fills up the last tile: q is 0, which is below the best wherever an
- * observation is not ambiguous, and R is NaN, which reaches no floor.
+ * filter needs to keep it.  prepare silences such references where it finds
+ * them, and also the places that fill up the last tile: their q is 0, which is
+ * below the best of any observation that is not ambiguous, and their R is NaN,
+ * which reaches no floor.
  */
 #ifndef GEONN_BRUTE_FILTER_CUH
 #define GEONN_BRUTE_FILTER_CUH
@@ -126,15 +128,15 @@
 #define ALL_LANES 0xFFFFFFFFu
 
 /*
- * Observations that a warp of scan, and its block, works on, in groups of as
- * many as a matrix has rows.
+ * Observations of a warp of scan, and of its block, in groups of as many as a
+ * matrix has rows.
  */
 #define SCAN_GROUP 16
 #define SCAN_GROUPS_PER_WARP 4
 #define SCAN_PER_WARP (SCAN_GROUP * SCAN_GROUPS_PER_WARP)
 #define SCAN_PER_BLOCK (SCAN_PER_WARP * BLOCK_WARPS)
 
-/* observations that a warp of redo, and its block, works on */
+/* observations of a warp of redo, and of its block */
 #define REDO_PER_WARP 8
 #define REDO_PER_BLOCK (REDO_PER_WARP * BLOCK_WARPS)
 
@@ -171,17 +173,18 @@ struct __align__(16) scan_tile
 
 /*
  * What scan knows of an observation, as columns: dot products as integers.  A
- * lane sees a quarter of the chunks, so there are four of each pair.
+ * lane sees a quarter of the chunks, so an observation has four of each pair
+ * (dot product, chunk).
  */
 struct scan_states
 {
 	int4	   *best;			/* [4] best, its chunk, the second, its chunk */
-	int		   *third;			/* the largest of all other chunks */
+	int		   *third;			/* the largest dot product of all other chunks */
 };
 
 #define SCAN_STATE_BYTES (4 * sizeof(int4) + sizeof(int))
 
-/* what redo knows of an observation */
+/* the state of an observation in redo */
 struct redo_state
 {
 	double		limit;			/* s that the answer can't exceed */
@@ -196,7 +199,7 @@ extern cudaError_t arrange_launch(const struct brute_references *references,
 
 /*
  * Enqueue a launch: of scan or redo for the tiles next_tile ... end_tile - 1,
- * of decide or merge for all observations that they concern.
+ * of decide for all observations, of merge for all ambiguous ones.
  */
 extern cudaError_t scan_launch(const struct brute_search *search, uint32_t blocks,
 							   uint32_t end_tile);
@@ -241,7 +244,7 @@ load_vector(const double *x, const double *y, const double *z, size_t index)
 }
 
 /*
- * Begin to copy a tile; the block's threads take 16 bytes of each column.
+ * Begin to copy a tile; each of the block's threads copies 16 bytes of a column.
  */
 static __device__ __forceinline__ void
 stage_tile(struct tile *tile, const struct brute_references *references, uint32_t number)
@@ -269,8 +272,8 @@ stage_tile(struct scan_tile *tile, const struct brute_references *references, ui
 }
 
 /*
- * Learn which tiles are this block's segment, as the range is cut evenly over
- * grid.y, and begin to stage them.
+ * Find the tiles of this block's segment (the range is cut evenly over
+ * grid.y), and begin to stage them.
  */
 template<typename Tile>
 static __device__ __forceinline__ void
@@ -288,8 +291,8 @@ begin_segment(Tile *tiles, const struct brute_references *references,
 }
 
 /*
- * Wait for a tile of the segment while the next one is staged.  The block
- * must have done with the one before.
+ * Wait for a tile of the segment, and begin to stage the next one.  The block
+ * must be done with the tile before.
  */
 template<typename Tile>
 static __device__ __forceinline__ const Tile *

@@ -1,12 +1,13 @@
 /*
  * brute_redo.cu
- *		Brute force, second part: what float32 can't decide.
+ *		Brute force, second part: decides what float32 cannot decide.
  *
- * Where no reference reaches an observation's floor, a pair costs three
- * floating-point operations and a comparison.  A group of references in which
- * one does is looked at again, by the whole warp: it goes through the pairs
- * (reference of each lane, observation) of which any lane's reached the floor,
- * computes the chords in float64 and, for what is within the limit, distances.
+ * While no reference reaches an observation's floor, a pair costs three
+ * floating-point operations and a comparison.  If a reference of a group does,
+ * the whole warp looks at the group again: it goes through the pairs
+ * (reference of each lane, observation) for which any lane reached the floor,
+ * and computes the chords in float64 and, for chords within the limit,
+ * distances.
  */
 #include "cuda/brute/brute_filter.cuh"
 
@@ -27,7 +28,7 @@ struct __align__(16) redo_candidate
 };
 
 /*
- * The warp compares one reference a lane with an observation's best.
+ * Compare one reference of each lane with an observation's best.
  */
 static __device__ __forceinline__ void
 consider(struct redo_candidate *candidate, enum geonn_metric metric,
@@ -78,8 +79,9 @@ warp_or(uint32_t mask)
 }
 
 /*
- * Compare in float64 what reached a floor.  Bit 8 j + i of the lanes' masks
- * says that the observation i did with reference j of this lane's four.
+ * Compare in float64 the pairs that reached a floor.  Bit 8 j + i of a lane's
+ * mask says that reference j of the lane's four reached the floor of
+ * observation i.
  */
 static __device__ __forceinline__ void
 consider_group(struct redo_candidate *candidates, const struct brute_references *references,
@@ -133,7 +135,8 @@ load_candidate(struct redo_candidate *candidate, const struct brute_room *room,
 }
 
 /*
- * Does one of this lane's four references reach the floor of an observation?
+ * Whether one of this lane's four references reaches the floor of an
+ * observation.
  */
 static __device__ __forceinline__ bool
 any_reaches(const float *x, const float *y, const float *z, const float *floor,
@@ -152,7 +155,7 @@ any_reaches(const float *x, const float *y, const float *z, const float *floor,
 	return hit;
 }
 
-/* Which do: bit j * REDO_PER_WARP + i for the j-th that reaches the i-th's floor. */
+/* The pairs that reach a floor: bit j * REDO_PER_WARP + i for reference j and observation i. */
 static __device__ __forceinline__ uint32_t
 which_reach(const float *x, const float *y, const float *z, const float *floor,
 			float4 rx, float4 ry, float4 rz)
@@ -221,8 +224,9 @@ redo_kernel(struct brute_references references, struct brute_room room, uint32_t
 				continue;
 
 			/*
-			 * Which ones?  Most groups don't get here, so the compiler, which
-			 * would prepare for it above, is told that the references change.
+			 * Find which pairs reached a floor.  Few groups get here; the asm
+			 * tells the compiler that the references change, or it would
+			 * prepare for this step above.
 			 */
 			asm volatile("":"+f"(rx.x), "+f"(rx.y), "+f"(rx.z), "+f"(rx.w));
 			mask = which_reach(x, y, z, floor, rx, ry, rz);

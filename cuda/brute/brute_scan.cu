@@ -13,9 +13,9 @@
  * 4.2: 29 T pairs/s.  But they hinder each other: a stream of nothing but these
  * takes 6.3 to 7 cycles, 17 to 19 T pairs/s.  scan takes 7.3.
  *
- * Which reference had a maximum is not recorded: decide looks through the chunk
- * again.  A lane sees two of the eight columns of references, a quarter, so
- * scan deals out whole chunks to these quarters.
+ * Which reference had a maximum is not recorded: decide looks through the
+ * chunk again.  A lane sees two of the eight columns of references, a quarter;
+ * so scan assigns each whole chunk to one quarter.
  *
  *
  * Pieces
@@ -79,7 +79,7 @@ observation_factor(struct geonn_vector vector, __half *z)
 	return (double) __half2float(*z) / vector.z;
 }
 
-/* what each of four lanes has of an observation */
+/* the pieces of an observation, by its four lanes */
 static __device__ __forceinline__ uint4
 observation_pieces(struct geonn_vector vector)
 {
@@ -114,7 +114,7 @@ arrange_kernel(struct brute_references references)
 	__half		z_high;
 	__half		z_low;
 
-	/* silent ones stay in the centre */
+	/* silent references stay in the centre */
 	if (!isnan(references.x_single[index]))
 		vector = load_vector(references.x, references.y, references.z, index);
 	split(scale * (vector.x - frame.x), &x_high, &x_low);
@@ -146,7 +146,7 @@ multiply(float dot[4], const uint32_t rows[2], uint32_t column)
 /* a lane has every eighth of its warp's observations, beginning with lane / 4 */
 #define OWN (SCAN_PER_WARP / 8)
 
-/* what it keeps of its observations, for a quarter of all chunks: dot products */
+/* the dot products that a lane keeps of its observations, for a quarter of all chunks */
 struct scan_kept
 {
 	int			best[OWN];
@@ -181,7 +181,7 @@ load_pieces(uint32_t *pieces, uint4 *shared, const struct brute_room *room, uint
 	__syncthreads();
 }
 
-/* Begin with nothing, or with what the launch before left. */
+/* Begin without dot products, or with those that the launch before left. */
 static __device__ __forceinline__ void
 load_kept(struct scan_kept *kept, const struct scan_states *states, size_t state, uint32_t rows,
 		  uint32_t first, bool resume)
@@ -203,7 +203,8 @@ load_kept(struct scan_kept *kept, const struct scan_states *states, size_t state
 }
 
 /*
- * Compare with a chunk of references, whose pieces for this lane begin at next.
+ * Compare observations with a chunk of references, whose pieces for this lane
+ * begin at next.
  */
 static __device__ __forceinline__ void
 scan_chunk(struct scan_kept *kept, const uint32_t *pieces, const uint4 *next, uint32_t chunk)
@@ -322,10 +323,10 @@ hits_of_four(const struct brute_references *references, uint32_t first_index,
 }
 
 /*
- * For lanes whose observation has its answer in the given chunk: the only
- * reference there that reaches the floor, which needs no float64.  Where
- * several do, and for other lanes, NO_REFERENCE.  The warp looks at four
- * observations' chunks at a time, eight lanes at each.
+ * For a lane whose observation has its answer in the given chunk: the
+ * reference there that reaches the floor, if just one does, so that float64 is
+ * not needed.  If several do, and for other lanes: NO_REFERENCE.  The warp
+ * looks at four observations' chunks at a time, eight lanes at each.
  */
 static __device__ __forceinline__ uint32_t
 only_of_chunk(const struct brute_references *references, struct geonn_vector own,
@@ -372,7 +373,8 @@ only_of_chunk(const struct brute_references *references, struct geonn_vector own
 
 /*
  * The first, in the order (distance, index), of the references of a chunk that
- * reach the floor: of this lane's four those whose bit is set in hits.
+ * reach the floor; hits has a bit for each of this lane's four references that
+ * does.
  */
 static __device__ void
 first_of_chunk(const struct brute_references *references, struct geonn_vector observation,
@@ -414,7 +416,7 @@ first_of_chunk(const struct brute_references *references, struct geonn_vector ob
 }
 
 /*
- * The warp together finds the answer for an observation, in the chunks whose
+ * Find the answer for an observation, by the whole warp, in the chunks whose
  * dot product is at least `least`.
  */
 static __device__ __forceinline__ uint32_t

@@ -1,11 +1,12 @@
 /*
  * brute_search.cu
- *		Every pair on a GPU: the exact nearest reference by brute force.
+ *		Brute force on a GPU: finds the exact nearest reference by looking at
+ *		every pair.
  *
  * The answer for an observation is the first reference in the order (distance
  * of geodesy.h, index).  A pair costs a dot product by tensor cores and half
- * an integer maximum; float32 and float64 see only the few references that
- * these can't tell from the nearest.
+ * an integer maximum; only the few references that these cannot tell from the
+ * nearest are compared in float32 and float64.
  *
  *
  * Phases
@@ -32,8 +33,8 @@
  *			operations a pair are the price.
  * merge	picks the first of the partial results of redo.
  *
- * Observations too few to fill a block of scan are all redone, which fills
- * the GPU with any number of them.
+ * If observations are too few to fill a block of scan, all of them are redone,
+ * since redo fills the GPU with any number of observations.
  *
  *
  * Launches and memory
@@ -54,7 +55,7 @@
 #include "cuda/base/multiprocessors.cuh"
 #include "cuda/brute/brute_filter.cuh"
 
-/* waves of blocks for which there is room when observations are few */
+/* waves of blocks that the room has states for when observations are few */
 #define WAVES 4
 
 /* pairs of one launch for each multiprocessor: some 5 and 25 ms at most */
@@ -216,7 +217,7 @@ brute_measure(struct brute_machine *machine)
 	machine->scan_blocks = multiprocessors * (uint32_t) scan_blocks;
 	machine->redo_blocks = multiprocessors * (uint32_t) redo_blocks;
 	machine->scan_pairs = (uint64_t) multiprocessors * SCAN_PAIRS;
-	/* redo may have to do every pair in float64, which may be a slow thing */
+	/* redo may have to do every pair in float64, which is slow on some GPUs */
 	machine->redo_pairs = (uint64_t) multiprocessors * REDO_PAIRS * 2 /
 		(uint64_t) (double_ratio > 2 ? double_ratio : 2);
 	return cudaSuccess;
@@ -313,8 +314,8 @@ brute_prepare_observations(const struct brute_search *search)
 
 /*
  * Choose how many tiles a launch covers, and into how many segments these are
- * cut: as few as let it end soonest, taking all blocks of a wave to end with
- * the one that has the most tiles.
+ * cut: the fewest with which it ends soonest, assuming that all blocks of a
+ * wave end with the block that has the most tiles.
  */
 static void
 plan_launches(struct brute_search *search, uint32_t blocks, uint32_t resident_blocks,
@@ -416,7 +417,7 @@ brute_enqueue(struct brute_search *search)
 		case BRUTE_SCAN:
 			if (search->rows >= SCAN_PER_BLOCK)
 				return enqueue_scan(search);
-			/* no states: every observation is ambiguous */
+			/* without states every observation is ambiguous */
 			return enqueue_decide(search);
 		case BRUTE_DECIDE:
 			return enqueue_decide(search);

@@ -103,7 +103,7 @@ anchor_smallest(float value)
 	return __uint_as_float(index_warp_smallest(__float_as_uint(value)));
 }
 
-/* the nth smallest, infinity where there are not that many */
+/* the nth smallest, or infinity if the lanes have fewer values */
 static __device__ __forceinline__ float
 anchor_nth_smallest(float value, int nth)
 {

@@ -1,6 +1,7 @@
 /*
  * index.cuh
- *		The index of a dataset on a GPU, and the nearest reference by it.
+ *		The index of a dataset on a GPU, and the search for the nearest
+ *		reference by it.
  */
 #ifndef GEONN_INDEX_CUH
 #define GEONN_INDEX_CUH
@@ -18,8 +19,8 @@ extern "C"
 }
 
 /*
- * Bytes of room where CUDA fails to say how many: more than any GPU has, so that
- * they are refused, and so few that sums with them don't overflow.
+ * Bytes of room if CUDA cannot tell how many: more than any GPU has, so that
+ * they are refused, but few enough that sums with them do not overflow.
  */
 #define INDEX_NO_ROOM (SIZE_MAX / 4)
 
@@ -123,22 +124,22 @@ struct index_nearest
 								 * order, or NULL */
 };
 
-/* What the search tells the host, which copies it after a launch. */
+/* What the search reports to the host, which copies it after a launch. */
 struct index_status
 {
 	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
 	uint32_t	unmatched;		/* observations without a neighbour */
 	uint32_t	ambiguous;		/* observations that float64 has to decide alone */
-	uint32_t	decided;		/* how many it has, or more if all */
+	uint32_t	decided;		/* how many of these it has decided, or more than all if all */
 };
 
 /* Bytes of room for searching this many observations at a time. */
 extern size_t index_nearest_room(uint32_t rows);
 
 /*
- * Enqueue the search.  Where its status has fewer decided than ambiguous, which
- * happens where these took some 25 ms, index_nearest_decide() enqueues more of
- * it, until that is no longer so.
+ * Enqueue the search.  If the status then has fewer decided than ambiguous
+ * observations, since a launch ends after some 25 ms, the caller calls
+ * index_nearest_decide(), which enqueues more, until all are decided.
  */
 extern cudaError_t index_nearest_enqueue(const struct index_nearest *search);
 extern cudaError_t index_nearest_decide(const struct index_nearest *search);

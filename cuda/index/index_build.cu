@@ -1,6 +1,6 @@
 /*
  * index_build.cu
- *		Building the index of a dataset on a GPU.
+ *		Builds the index of a dataset on a GPU.
  *
  * prepare	makes of each reference a record, its vector and its tag in one
  *			sector of memory, and the code of its place on the curve.
@@ -42,7 +42,7 @@
 /* crowded leaves that are tolerated */
 #define CROWDED_LEAVES_MAX 8
 
-/* what the host waits for */
+/* what the kernels report to the host, which waits for it */
 struct build_status
 {
 	uint32_t	repeats;		/* references that coincide with the one before */
@@ -259,7 +259,7 @@ store_corner(const struct index *index, size_t node, struct geonn_vector corner)
 	}
 }
 
-/* is the box of these corners, in lane 0 that is, a crowded one? */
+/* in lane 0: whether the box of these corners is a crowded one */
 static __device__ __forceinline__ bool
 is_small(struct geonn_vector corner)
 {
@@ -270,7 +270,7 @@ is_small(struct geonn_vector corner)
 	return fmin(fmin(x, y), z) > -CROWDED_EXTENT;
 }
 
-/* are these two references of one place and group? */
+/* whether these two references have one place and one group */
 static __device__ __forceinline__ bool
 coincide(const struct index_source *source, enum geonn_metric metric, uint32_t place,
 		 struct geonn_vector vector, uint32_t other_place, struct geonn_vector other)
@@ -412,7 +412,10 @@ level_kernel(const __grid_constant__ struct index index, int level)
 	store_corner(&index, to, warp_corner(low, high));
 	if (index.group != NULL)
 	{
-		/* sorted by group, so the first and the last have all between them */
+		/*
+		 * positions are sorted by group, so all groups are between those of
+		 * the first and the last
+		 */
 		if (index_lane() == 0)
 			index.low_group[to] = index.low_group[from];
 		if (index_lane() == INDEX_WIDTH - 1)

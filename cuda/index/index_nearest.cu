@@ -1,26 +1,27 @@
 /*
  * index_nearest.cu
- *		The nearest reference of each observation, by the index, on a GPU.
+ *		Finds the nearest reference of each observation on a GPU, by the index.
  *
  * Observations come in the order of the curve (index_order.cu).  A warp answers
  * a group of 64 that follow each other, two for each lane, in rounds:
  *
- *	1. One that is left, from the middle, is the anchor.  The leaf where the
- *	   curve would put it shows how dense references are there.  Those within
- *	   some times that distance are the round's members.
- *	2. One walk of the index, from the anchor, brings the leaves that may hold
- *	   the nearest of any member.  Every lane compares its observations with
- *	   each position, in float32, and keeps the least value and the second one.
- *	   How far from the anchor a member's nearest can be bounds the walk.
- *	3. Where the second value is so much larger that no other position can be
- *	   before the best one, that one's distance is calculated, in float64, and
- *	   written.  All others are listed as ambiguous.
+ *	1.  An observation from the middle of those that are left is the anchor.
+ *	The leaf where the curve would put the anchor shows how far references are
+ *	from each other there.  The observations within a multiple of that distance
+ *	are the round's members.  2.  One walk of the index, from the anchor,
+ *	brings the leaves that may hold the nearest of any member.  Every lane
+ *	compares its observations with each position, in float32, and keeps the
+ *	least value and the second one.  How far from the anchor a member's nearest
+ *	can be bounds the walk.  3.  Where the second value is so much larger that
+ *	no other position can be before the best one, that one's distance is
+ *	calculated, in float64, and written.  All others are listed as ambiguous.
  *
- * Then a warp for each ambiguous observation decides it in float64 alone.  That
- * is 10 of a million where there are many observations for each reference, but all
- * where there are few, and groups are not worthwhile.  Observations may need
- * any number of leaves, so these launches end in time (warp_share.cuh) and are
- * repeated, while groups look at GROUP_LEAVES_MAX leaves at most.
+ * Then a warp for each ambiguous observation decides it in float64 alone.
+ * That is 10 of a million with many observations for each reference; but with
+ * few, groups are not worthwhile, and all observations are decided so.
+ * Observations may need any number of leaves, so these launches end in time
+ * (warp_share.cuh) and are repeated, while groups look at GROUP_LEAVES_MAX
+ * leaves at most.
  *
  *
  * Why the answer is exact
@@ -50,11 +51,11 @@
  * factors ANCHOR_ABOVE, 2^-20 more than 1, round up whatever bounds something.  Boxes
  * and positions are left out by the anchor's float64 (index_walk.cuh).
  *
- * Anything compared twice, or with observations that are no members, does no
- * harm.  decide leaves out what exceeds geonn_chord_limit() of some position's
- * squared chord, or geonn_radius_limit(max_distance), and compares all others by
- * (distance, place).  Coincident references are one position, which begins
- * with the first of them.
+ * It does no harm to compare a position twice, or with observations that are
+ * not members.  decide leaves out what exceeds geonn_chord_limit() of some
+ * position's squared chord, or geonn_radius_limit(max_distance), and compares
+ * all others by (distance, place).  Coincident references are one position,
+ * which begins with the first of them.
  */
 #include "cuda/index/anchor.cuh"
 #include "cuda/index/index_order.cuh"
@@ -70,7 +71,7 @@
 /* leaves that a group looks at before it leaves its observations to decide */
 #define GROUP_LEAVES_MAX 64
 
-/* references for each observation from which on no group is searched */
+/* with so many references for each observation, groups are not searched */
 #define SPARSE 32
 
 /* the anchor's surroundings reach twice as far as so many positions of its leaf */
@@ -82,11 +83,11 @@
 /* observations that a round must finish for another to be worthwhile */
 #define ROUND_ROWS_MIN 8
 
-/* what the kernels know of a search */
+/* the kernels' parameters of a search */
 struct nearest_task
 {
 	double		max_distance;
-	double		chord_limit;	/* squared chord that no match exceeds */
+	double		chord_limit;	/* limit on squared chords of answers */
 	float		square_limit;	/* the same, above the true square */
 	float		length_limit;	/* its root */
 	int64_t    *tag;
@@ -103,7 +104,7 @@ struct seeker
 {
 	struct anchor_offset offset;
 	float		best;			/* least comparison value */
-	float		second;			/* of any other */
+	float		second;			/* least value of all other positions */
 	uint32_t	position;		/* that of best */
 };
 
@@ -181,7 +182,7 @@ margin_of(const struct seeker *seeker)
 	return __fmaf_rn(ANCHOR_MARGIN, best_square(seeker) + seeker->offset.square, ANCHOR_FLOOR);
 }
 
-/* how far from the anchor the nearest of the lanes' members can be */
+/* how far from the anchor the nearest reference of any member can be */
 static __device__ __forceinline__ float
 reach_of_members(const struct seeker *seekers, const bool *member, float square_limit)
 {
@@ -198,7 +199,7 @@ reach_of_members(const struct seeker *seekers, const bool *member, float square_
 	return anchor_largest(reach * ANCHOR_ABOVE);
 }
 
-/* put slots on the list of ambiguous ones; all lanes take part */
+/* put slots on the list of ambiguous slots; all lanes take part */
 static __device__ __forceinline__ void
 list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 {
@@ -239,8 +240,8 @@ load_record(const struct index_record *records, uint32_t row)
 }
 
 /*
- * An observation that is left: from the middle of the group, or next to it.
- * False where none is left.
+ * Choose an observation that is left as the anchor: from the middle of the
+ * group, or next to it.  False if none is left.
  */
 static __device__ __forceinline__ bool
 choose_anchor(const struct index_record *records, const uint32_t *left,
@@ -273,7 +274,7 @@ choose_anchor(const struct index_record *records, const uint32_t *left,
 	return true;
 }
 
-/* what a warp has of its group of neighbouring observations */
+/* a warp's state of its group of neighbouring observations */
 struct group
 {
 	uint32_t	first_slot;		/* this lane's */
@@ -321,7 +322,7 @@ choose_members(const struct seeker *seekers, bool *member, const struct nearest_
 	}
 	norm = anchor_largest(norm);
 
-	/* none is farther from the anchor's nearest than this */
+	/* no member's nearest is farther away than the anchor's nearest, which is compared */
 	return (norm + fminf(norm + anchor_root_above(least + ANCHOR_FLOOR), task->length_limit)) *
 		ANCHOR_ABOVE;
 }
@@ -342,7 +343,7 @@ compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_ta
 		return reach;
 	if (__popc(mask) > MANY)
 	{
-		/* half of them may do, the nearer ones that is */
+		/* the nearer half of the positions may be enough */
 		uint32_t	nearer = __ballot_sync(INDEX_ALL_LANES,
 										   present && square <= 0.25f * reach * reach);
 
@@ -384,7 +385,7 @@ search_leaves(struct group *group, struct seeker *seekers, bool *member,
 		if (group->leaves_left == 0)
 			break;
 		group->leaves_left--;
-		__syncwarp();			/* all have done with the leaf before */
+		__syncwarp();			/* all lanes are done with the leaf before */
 		staged[index_lane()] = place;
 		__syncwarp();
 
@@ -549,7 +550,8 @@ decide_kernel(const __grid_constant__ struct index index,
 }
 
 /*
- * What the kernels need to know; all but the order is enough to decide.
+ * Make the kernels' parameters; index_nearest_decide() needs all but the
+ * order.
  */
 static cudaError_t
 make_task(const struct index_nearest *search, struct nearest_task *task)

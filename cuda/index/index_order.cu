@@ -1,10 +1,11 @@
 /*
  * index_order.cu
- *		Observations into the order of the search by the index.
+ *		Sorts observations into the order of the search by the index.
  *
- * A warp searches for neighbouring observations together, and so they are
- * sorted along the references' curve (space_curve.h); not scattered back
- * afterwards: answers go to the observations' rows, or beside them.
+ * A warp searches for neighbouring observations together, so observations are
+ * sorted along the references' curve (space_curve.h).  They are not put back
+ * afterwards: answers go to the observations' rows, or carry the rows'
+ * numbers.
  *
  * The whole code along the curve would take 8 bytes and 5 or more passes of a
  * radix sort, which move the most bytes of all the search does.  So keys are
@@ -13,11 +14,11 @@
  * at equal intervals, split the curve into ranks.  A key is an observation's
  * rank, and how far within the rank's part of the curve it is, linearly.
  *
- * None of this has any influence on the answers: codes are those of float32.
+ * The order does not affect the answers, so codes are computed from float32.
  *
- * Ranks are found by a table of the curve's 2^12 first cells, and bisection for
- * what it leaves open; codes by a table that goes 5 levels at a time.  Both are
- * in shared memory.
+ * A table of the curve's 2^12 first cells, and bisection for what the table
+ * leaves open, find ranks; a table that goes 5 levels at a time gives codes.
+ * Both tables are in shared memory.
  */
 #include <cub/device/device_radix_sort.cuh>
 
@@ -85,9 +86,9 @@ index_order_place(void *memory, uint32_t rows, struct index_order *order, size_t
 }
 
 /*
- * What one step along the curve does: from a state, and as many levels' bits
- * of column and row, the digits of the code and the next state.  A state is 1
- * where columns and rows are swapped, plus 2 where both are flipped.
+ * One step along the curve: from a state, and STEP_LEVELS bits of column and
+ * row, it gives the digits of the code and the next state.  A state is 1 where
+ * columns and rows are swapped, plus 2 where both are flipped.
  */
 static __device__ __forceinline__ uint32_t
 curve_step(uint32_t state, uint32_t column, uint32_t row)
@@ -114,8 +115,8 @@ curve_step(uint32_t state, uint32_t column, uint32_t row)
 }
 
 /*
- * The beginning of space_curve_code(), as far as float32 knows it, with steps
- * made beforehand.
+ * The beginning of space_curve_code(), to the precision of float32, by the
+ * table of steps.
  */
 static __device__ __forceinline__ uint64_t
 row_code(struct geonn_vector vector, const uint16_t *step_table)

@@ -1,6 +1,6 @@
 /*
  * index_order.cuh
- *		Observations in the order of the search by the index.
+ *		Sorts observations into the order of the search by the index.
  *
  * For index_nearest.cu; index_order.cu has the essay.
  */
@@ -26,7 +26,7 @@ struct index_order
 	uint32_t	rows;			/* observations, at least 1 */
 	const double *latitude;		/* [rows] degrees */
 	const double *longitude;
-	uint32_t   *out_of_range;	/* becomes 1 where some are no point */
+	uint32_t   *out_of_range;	/* becomes 1 if some coordinates are not a point */
 
 	/* room, laid out by index_order_place() */
 	struct index_order_tables *tables;
@@ -49,7 +49,7 @@ struct index_order
 extern cudaError_t index_order_place(void *memory, uint32_t rows, struct index_order *order,
 									 size_t *bytes);
 
-/* Enqueue the making of records, and the sorting. */
+/* Enqueue the kernels that make records, and the sort. */
 extern cudaError_t index_order_enqueue(const struct index_order *order, const struct index *index,
 									   cudaStream_t stream);
 

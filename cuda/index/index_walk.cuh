@@ -13,9 +13,9 @@
  * A kernel takes its struct index as `const __grid_constant__`, or the compiler
  * copies it to every thread's own memory.
  *
- * No leaf comes twice.  One that does not come has no candidate: all of its
- * positions are of other groups, or their squared chords, as computed by
- * geonn_chord_squared(), exceed the limit that was given last.
+ * No leaf comes twice.  A leaf that does not come has no candidate: each of
+ * its positions is of another group, or has a squared chord, as computed by
+ * geonn_chord_squared(), above the limit that was given last.
  *
  * The bound of a box needs no margin.  Take x, with p the observation's and
  * low <= v <= high a position's.  Rounding is monotone, so the computed p - v is
@@ -44,7 +44,7 @@
 /* levels of the curve codes in leaf_code: cells of 2.4 m */
 #define INDEX_CODE_LEVELS 22
 
-/* in place of a leaf, or of a child's key: there is none */
+/* in place of a leaf, or of a child's key: none */
 #define INDEX_NONE UINT32_MAX
 
 static_assert(INDEX_WIDTH == 32, "a lane for each child");
@@ -109,8 +109,9 @@ index_gap(double p, double low, double high)
 }
 
 /*
- * The key of this lane's child among those of a node on the level above;
- * INDEX_NONE where there is no such child, or none of the group is in it.
+ * The key of this lane's child of a node on the level above; INDEX_NONE if the
+ * node has no such child, or the child's range of groups does not include the
+ * group.
  */
 static __device__ __forceinline__ uint32_t
 index_walk_key(const struct index_walk *walk)
@@ -137,8 +138,8 @@ index_walk_key(const struct index_walk *walk)
 
 /*
  * Go down to the children of a node, or up to the rest of its siblings.  Only
- * constants index the array, or else the walk would be in memory, not in
- * registers.
+ * constants index the array; otherwise the compiler would keep the walk in
+ * memory, not in registers.
  */
 static __device__ __forceinline__ void
 index_walk_down(struct index_walk *walk, uint32_t node)
@@ -187,7 +188,7 @@ index_walk_begin(struct index_walk *walk, const struct index *index, struct geon
 
 /*
  * The next leaf that may have a position of at most this squared chord; false
- * where there is none.  The limit must not rise from one call to the next.
+ * if none is left.  The limit must not rise from one call to the next.
  */
 static __device__ __forceinline__ bool
 index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
@@ -208,7 +209,7 @@ index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
 
 		if (nearest - child > limit_key)
 		{
-			/* nothing is left in this node; INDEX_NONE is above all limits */
+			/* this node has no child left; INDEX_NONE is above all limits */
 			index_walk_up(walk);
 			continue;
 		}

@@ -3,9 +3,9 @@
  *		Work shared among warps, by launches that end in time.
  *
  * A launch fills the GPU once; its warps take items until none is left or the
- * launch has lasted long enough.  So no launch lasts much longer than that and
- * what a warp takes at a time, and the next one goes on from the counter of
- * items taken.
+ * launch has lasted long enough.  So a launch lasts at most that time plus the
+ * items that a warp takes at a time, and the next launch goes on from the
+ * counter of items taken.
  */
 #ifndef GEONN_WARP_SHARE_CUH
 #define GEONN_WARP_SHARE_CUH
@@ -19,7 +19,7 @@
 /* how long warps of a launch take items */
 #define LAUNCH_NANOSECONDS 25000000
 
-/* short items that a warp takes at a time where there are many */
+/* short items that a warp takes at a time if it has many to take from */
 #define TAKE_ITEMS 8
 #define TAKE_ITEMS_FROM (1u << 16)
 

@@ -1,19 +1,19 @@
 /*
  * dataset.cu
- *		Datasets on GPUs: built on one, copied to the others.
+ *		Builds datasets on one GPU, and copies them to the others.
  *
- * A part of a dataset, its references for brute force or its index, is one
- * block of memory.  The first GPU that needs it is sent the columns and builds
- * it.  GPUs that are linked to that one wait meanwhile and copy the finished
- * block, which takes a fraction of the time; then they only recompute its
- * addresses.  GPUs without a link build for themselves.
+ * A part of a dataset (its references for brute force, or its index) is one
+ * block of memory.  The first GPU that needs the part gets the columns and
+ * builds it.  GPUs that are linked to that one wait meanwhile and copy the
+ * finished block, which takes a fraction of the time; then they only recompute
+ * its addresses.  GPUs without a link build for themselves.
  *
- * One lock guards which GPU has, or builds, what.  Nothing slow happens under
- * it but the linking of GPUs when they are probed, which takes some 10 ms for a
- * pair, too much for a search.  A builder waits for no other GPU, so
- * nobody waits for himself; one that fails makes its part absent, and the next
- * in line builds.  The wait is bounded, in case that a driver hangs, and ends
- * when the search is cancelled.
+ * One lock guards which GPU has, or builds, which part.  The only slow work
+ * under it is to link GPUs when they are probed, which takes some 10 ms for a
+ * pair, too much for a search.  A GPU that builds waits for no other GPU, so
+ * no cycle of waits can arise.  If a build fails, the part is absent again,
+ * and the next GPU in line builds it.  The wait is bounded, in case a driver
+ * hangs, and ends when the search is cancelled.
  *
  * A GPU copies from another one's block only within cuda_build, for a search
  * whose session holds the dataset, and datasets are discarded when no session
@@ -40,7 +40,7 @@ extern "C"
 /* how long to wait for another GPU: half of what the scheduler gives a build */
 #define WAIT_MS 30000
 
-/* how often to look whether the search has been cancelled meanwhile */
+/* how often a wait checks whether the search has been cancelled */
 #define LOOK_NANOSECONDS 20000000
 
 static struct
@@ -115,7 +115,7 @@ make_references(struct cuda_built *built, const struct dataset *dataset)
 	struct upload upload = {};
 	cudaError_t error;
 
-	/* degrees stand where the vectors will */
+	/* the degrees lie where the vectors will be */
 	upload_add(&upload, references->x, dataset->latitude, dataset->count * sizeof(double));
 	upload_add(&upload, references->y, dataset->longitude, dataset->count * sizeof(double));
 	upload_add(&upload, references->tag, dataset->tag, dataset->count * sizeof(int64_t));
@@ -126,7 +126,8 @@ make_references(struct cuda_built *built, const struct dataset *dataset)
 }
 
 /*
- * Reserve the place of a column of the source, and have it sent there.
+ * Reserve the place of a column of the source, and add the column to the
+ * upload.
  */
 static const void *
 place_column(struct upload *upload, char *memory, size_t *offset, const void *column,
@@ -218,7 +219,7 @@ copy_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	return cudaStreamSynchronize(cuda->building);
 }
 
-/* ---- who builds ---- */
+/* ---- which GPU builds ---- */
 
 void
 cuda_join(struct device *device)
@@ -246,7 +247,7 @@ cuda_leave(struct device *device)
 }
 
 /*
- * What this device made of a dataset so far, nothing at first.
+ * What this device has built of a dataset so far; created at first.
  */
 static struct cuda_built *
 find_built(struct device *device, struct dataset *dataset)
@@ -266,8 +267,8 @@ find_built(struct device *device, struct dataset *dataset)
 }
 
 /*
- * Look for a linked GPU that has this part, or else whether one builds it.
- * The lock is held.
+ * Look for a linked GPU that has this part; if none has, tell whether one
+ * builds it.  The lock is held.
  */
 static const struct cuda_built *
 find_source(const struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
@@ -289,7 +290,7 @@ find_source(const struct cuda_built *built, enum cuda_part part, const struct da
 	return NULL;
 }
 
-/* The lock is held, but not while this sleeps. */
+/* Wait until some part is built or absent again.  The lock is held, but not during the wait. */
 static void
 wait_for_change(void)
 {
@@ -306,8 +307,8 @@ wait_for_change(void)
 }
 
 /*
- * Begin to build a part, after linked GPUs that were at it.  Returns the one
- * to copy it from, or NULL where there is none.
+ * Begin to build a part, after waiting for linked GPUs that are building it.
+ * Returns the GPU's part to copy from, or NULL if none has it.
  */
 static const struct cuda_built *
 begin_part(struct cuda_built *built, enum cuda_part part, const struct search *search)
@@ -335,7 +336,7 @@ end_part(struct cuda_built *built, enum cuda_part part, bool done)
 }
 
 /*
- * A link that does not work is not used again.
+ * Stop using a link that does not work.
  */
 static void
 forget_link(const struct device *owner, const struct device *user)

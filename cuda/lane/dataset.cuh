@@ -1,6 +1,6 @@
 /*
  * dataset.cuh
- *		What a GPU holds of a dataset.
+ *		The parts of a dataset on a GPU.
  */
 #ifndef GEONN_CUDA_DATASET_CUH
 #define GEONN_CUDA_DATASET_CUH
@@ -13,7 +13,7 @@ extern "C"
 #include "engine/search/device.h"
 }
 
-/* the structures that searches read; each is built when one first needs it */
+/* the structures that searches read; each is built when a search first needs it */
 enum cuda_part
 {
 	CUDA_BRUTE,					/* references of brute.cuh */
@@ -40,8 +40,9 @@ struct cuda_block
 };
 
 /*
- * What dataset->built[device->number] points to.  While a search is under way,
- * the part that cuda_part_of names for it is there and does not change.
+ * What a GPU has built of a dataset; dataset->built[device->number] points to
+ * it.  While a search is under way, the part that cuda_part_of names for it is
+ * built and does not change.
  */
 struct cuda_built
 {
@@ -52,20 +53,20 @@ struct cuda_built
 };
 
 /*
- * Which part a search works on: for the single nearest reference of a plain
- * dataset by brute force the references, otherwise the index.  (Brute force
- * with more neighbours, groups, identities, or a metric whose chord does not decide, goes through
- * all of the index's positions.)
+ * The part that a search works on: the references, if it looks by brute force
+ * for the single nearest reference in a plain dataset; otherwise the index.
+ * (Brute force with more neighbours, groups, identities, or a metric whose
+ * chord does not decide, goes through all of the index's positions.)
  */
 extern enum cuda_part cuda_part_of(const struct search *search);
 
 /*
- * Link a device, at the end of its probe, to all that came before, so that
- * they can copy datasets from each other.
+ * Link a device, at the end of its probe, to all devices that joined before,
+ * so that they can copy datasets from each other.
  */
 extern void cuda_join(struct device *device);
 
-/* Link it to no others any more; a device that never joined is left alone. */
+/* End a device's links; a device that never joined is left alone. */
 extern void cuda_leave(struct device *device);
 
 /* device.h's build and discard */

@@ -2,16 +2,16 @@
  * gpu.cu
  *		Errors of a GPU.
  *
- * A failed allocation fails one search or dataset.  Any other failed call does
- * too, and after it the device is asked whether it still works; most faults of
- * a GPU are final for the process, and then the device is lost.
+ * Any failed call makes one search or one build fail.  If the call was not an
+ * allocation, the engine then tests whether the device still works: most
+ * faults of a GPU are final for the process, and then the device is lost.
  */
 #include "cuda/lane/gpu.cuh"
 
 bool
 cuda_fail(struct device *device, struct failure *failure, cudaError_t error)
 {
-	/* takes the error off this thread, if it can be taken */
+	/* clears the thread's error, if it can be cleared */
 	cudaGetLastError();
 
 	if (error == cudaErrorMemoryAllocation)

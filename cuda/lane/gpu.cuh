@@ -1,6 +1,6 @@
 /*
  * gpu.cuh
- *		What the engine has of a GPU.
+ *		The engine's state of a GPU, and its errors.
  */
 #ifndef GEONN_CUDA_GPU_CUH
 #define GEONN_CUDA_GPU_CUH
@@ -23,15 +23,16 @@ struct lane;
 struct cuda_device
 {
 	struct brute_machine machine;
-	cudaStream_t building;		/* of datasets; memory comes in its order */
-	cudaMemPool_t pool;			/* NULL: this GPU has none */
-	atomic_uint_fast64_t taken; /* bytes that cuda_allocate gave */
-	void	   *staging;		/* upload.cu's pinned memory, once it has any */
+	cudaStream_t building;		/* stream of builds; memory is allocated in its order */
+	cudaMemPool_t pool;			/* NULL: this GPU has no memory pools */
+	atomic_uint_fast64_t taken; /* bytes that cuda_allocate has given out */
+	void	   *staging;		/* upload.cu's pinned memory; NULL before the first large upload */
 	struct lane *lanes[CUDA_LANES]; /* lane.cu's */
-	int			next_lane;		/* that advance looks at first */
+	int			next_lane;		/* the lane that advance looks at first */
 
-	/* what memory.cu calls before it refuses: frees what nothing uses now, and
-	 * returns whether that was any; NULL while the device has no lanes */
+	/* memory.cu calls this before it refuses memory: frees memory that is not
+	 * in use, and returns whether any was freed; NULL while the device has no
+	 * lanes */
 	bool		(*make_room) (struct device *device);
 };
 
@@ -42,7 +43,7 @@ cuda_device_of(const struct device *device)
 }
 
 /*
- * Fill in the failure for a call that returned this error, and find out
+ * Fill in the failure for a CUDA call that returned this error, and find out
  * whether the device is lost.  Returns false.
  */
 extern bool cuda_fail(struct device *device, struct failure *failure, cudaError_t error);

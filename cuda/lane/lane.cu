@@ -2,26 +2,27 @@
  * lane.cu
  *		Lanes of a GPU: each answers one search at a time, piece by piece.
  *
- * A lane has a stream and memory of its own.  It answers a piece of its search
- * at a time, the next observations, as many as memory allows; then the search
- * goes back to its session's queue, if it is not done.  What a piece does is up
- * to its operations.  All of them have the observations copied in, launch
- * kernels, and have the results copied out, in the order of the stream; with
- * several lanes busy, one's copies overlap another's kernels, and kernels of
- * different lanes fill the GPU together where one would leave it partly idle.
+ * A lane has a stream and memory of its own.  It answers its search piece by
+ * piece; a piece is the next observations, as many as memory allows.  After a
+ * piece the search goes back to its session's queue, if it is not done.  A
+ * piece's operations say what it does: all kinds of pieces copy the
+ * observations in, launch kernels, and copy the results out, in the order of
+ * the stream.  With several lanes busy, the copies of one overlap the kernels
+ * of another, and kernels of different lanes together fill the GPU when one
+ * would leave it partly idle.
  *
- * Nothing but a build waits for the GPU.  The host thread keeps
- * LAUNCHES_AHEAD launches of every lane enqueued, or just one where what follows
- * depends on its result, and asks by events which have ended.  That bounds what
- * a cancelled search still costs: it ends when these launches have.
+ * Only a build waits for the GPU.  The host thread keeps LAUNCHES_AHEAD
+ * launches of every lane enqueued, or just one if the next depends on its
+ * result, and learns by events which have ended.  That bounds the cost of a
+ * cancelled search: it ends when these launches have ended.
  *
- * GPU memory: a lane's is one allocation, which grows to the largest piece
- * seen.  Where it can't, pieces are halved until they fit.  An idle lane gives
- * it back where memory is short.
+ * A lane's GPU memory is one allocation, which grows to the largest piece so
+ * far.  If it cannot grow, the piece is halved until it fits.  An idle lane
+ * gives its memory back when memory is short.
  *
- * A lane knows nothing of its piece but the operations: it has a block of bytes
- * for the state of any, and another in pinned memory, and no kind of piece
- * knows of another.
+ * A lane only knows its piece's operations.  It has one block of bytes for the
+ * state of any kind of piece, and another one in pinned memory, so no kind of
+ * piece knows of another.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +32,14 @@
 #include "cuda/lane/lane.cuh"
 #include "cuda/lane/memory.cuh"
 
-/* launches that a lane has enqueued ahead, so that the GPU never idles */
+/* launches that a lane keeps enqueued, so that the GPU never idles */
 #define LAUNCHES_AHEAD 2
 
 enum lane_state
 {
 	LANE_IDLE,
 	LANE_SEARCHING,				/* launches are left to enqueue */
-	LANE_ENDING					/* what was enqueued has yet to be executed */
+	LANE_ENDING					/* all is enqueued, but not yet executed */
 };
 
 struct lane
@@ -173,8 +174,8 @@ fail_search(struct lane *lane, cudaError_t error)
 }
 
 /*
- * Lay the next piece out in the lane's memory, which grows where it must: for
- * as many rows as are wanted, or as there is memory for.
+ * Lay the next piece out in the lane's memory, which grows if it must: for as
+ * many rows as are wanted, or as memory allows.
  */
 static void
 begin_piece(struct lane *lane, const struct piece_operations *piece)
@@ -212,7 +213,7 @@ begin_piece(struct lane *lane, const struct piece_operations *piece)
 	}
 	if (piece->place(lane, rows, lane->memory) <= lane->bytes)
 		return;
-	/* it could not find out what it needs, then or now */
+	/* the piece could not find out how much room it needs */
 	lane->search->failed = true;
 	cuda_fail(device, &lane->search->failure, cudaErrorUnknown);
 	lane->state = LANE_ENDING;
@@ -262,8 +263,8 @@ enqueue_launches(struct lane *lane)
 }
 
 /*
- * Everything of this lane has been executed: write down what it answered.
- * Returns whether the search is to be handed back.
+ * When all work of a lane has been executed, note what it answered.  Returns
+ * whether the search is to be handed back.
  */
 static bool
 end_piece(struct lane *lane, enum device_progress *progress)
@@ -358,8 +359,7 @@ cuda_lanes_start(struct device *device, struct search *search,
 /* ---- a device's lanes ---- */
 
 /*
- * Free the memory of lanes that wait for their next search.  Returns whether
- * there was any.
+ * Free the memory of idle lanes.  Returns whether any lane had memory.
  */
 static bool
 empty_idle_lanes(struct device *device)

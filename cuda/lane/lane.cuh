@@ -18,17 +18,17 @@ struct lane;
 enum piece_progress
 {
 	PIECE_AHEAD,				/* enqueue more at once */
-	PIECE_WAIT,					/* go on when all of it has been executed */
-	PIECE_LAST					/* that was all */
+	PIECE_WAIT,					/* go on when all that is enqueued has been executed */
+	PIECE_LAST					/* nothing is left to enqueue */
 };
 
-/* what follows a piece, where observations are left */
+/* what follows a piece, if observations are left */
 enum piece_outcome
 {
-	PIECE_ANSWERED,				/* others, if there is room for a pair */
-	PIECE_FULL,					/* nothing: the next one's pairs have no room */
-	PIECE_ALONE,				/* the next, first one has more pairs than fit */
-	PIECE_MORE					/* not yet: it has more to enqueue */
+	PIECE_ANSWERED,				/* another piece, if the room holds a pair */
+	PIECE_FULL,					/* nothing: the next observation's pairs do not fit */
+	PIECE_ALONE,				/* a piece for the next observation alone: its pairs do not fit */
+	PIECE_MORE					/* the same piece, which has more to enqueue */
 };
 
 /*
@@ -37,8 +37,8 @@ enum piece_outcome
  */
 struct piece_operations
 {
-	/* observations to take, at least 1; fewer than that are taken where memory
-	 * is short */
+	/* observations to take, at least 1; if memory is short, the piece takes
+	 * fewer */
 	uint32_t	(*rows) (const struct lane *lane);
 
 	/*
@@ -49,37 +49,37 @@ struct piece_operations
 
 	/*
 	 * Enqueue the next launch or copies, or do the next work of the host, for
-	 * 50 ms at most.  It may fail the search itself; that was all then.
+	 * 50 ms at most.  It may make the search fail; then nothing follows.
 	 */
 	cudaError_t (*enqueue) (struct lane *lane, enum piece_progress *progress);
 
 	/*
-	 * Everything has been executed, and the search neither failed nor was
-	 * cancelled: write down what is answered.
+	 * Note what is answered, after all that was enqueued has been executed;
+	 * not called for a search that has failed or was cancelled.
 	 */
 	enum piece_outcome (*finish) (struct lane *lane);
 
-	/* (optional) free what the piece took, whatever became of it */
+	/* (optional) free what the piece took, however it ended */
 	void		(*close) (struct lane *lane);
 
-	/* what goes on after PIECE_ALONE; NULL where finish never returns that */
+	/* the operations after PIECE_ALONE; NULL if finish never returns that */
 	const struct piece_operations *alone;
 };
 
 /* ---- for the device ---- */
 
 /*
- * Give a device its lanes, all idle.  After an error, as after use,
- * cuda_lanes_close() frees what there is of them.
+ * Give a device its lanes, all idle.  cuda_lanes_close() frees them, also
+ * after an error of cuda_lanes_open().
  */
 extern cudaError_t cuda_lanes_open(struct device *device);
 extern void cuda_lanes_close(struct device *device);
 
-/* Begin a search with a piece of this kind, in an idle lane; there is one. */
+/* Begin a search with a piece of this kind, in an idle lane, which the caller knows to exist. */
 extern void cuda_lanes_start(struct device *device, struct search *search,
 							 const struct piece_operations *piece);
 
-/* device.h's advance, but that it never waits */
+/* device.h's advance, without waiting */
 extern enum device_progress cuda_lanes_advance(struct device *device, struct search **ended);
 
 /* ---- for pieces ---- */
@@ -93,21 +93,21 @@ extern struct search *lane_search(const struct lane *lane);
 extern cudaStream_t lane_stream(const struct lane *lane);
 
 /*
- * LANE_STATE_BYTES that are the piece's from place to close, aligned for
- * anything; they hold at first what the last piece left there.
+ * LANE_STATE_BYTES that belong to the piece from place to close, aligned for
+ * any type.  At first they hold what the last piece left there.
  */
 extern void *lane_state(const struct lane *lane);
 
-/* The same, LANE_STATUS_BYTES in pinned memory: what kernels tell the host. */
+/* LANE_STATUS_BYTES in pinned memory, likewise, for what kernels report to the host. */
 extern void *lane_status(const struct lane *lane);
 
-/* the search fails for this reason of its client's; returns cudaSuccess */
+/* make the search fail for a reason that its client caused; returns cudaSuccess */
 extern cudaError_t fail_piece(struct lane *lane, enum geonn_error_code code,
 							  const char *message, enum piece_progress *progress);
 
 /*
- * Enqueue copies of a piece's next observations to the GPU, where there are
- * such columns (not NULL).  They are read from the batch once.
+ * Enqueue copies of a piece's next observations to the GPU, for the columns
+ * that are not NULL.  Each is read from the batch once.
  */
 extern cudaError_t copy_observations(const struct lane *lane, uint32_t rows, double *latitude,
 									 double *longitude, int32_t *group, int32_t *identity);
@@ -120,7 +120,7 @@ extern cudaError_t copy_results(const struct lane *lane, uint32_t observations, 
 								const uint32_t *count, const int64_t *tag,
 								const double *distance);
 
-/* observations not yet answered, and pairs that there is still room for */
+/* observations not yet answered, and pairs that still fit into the batch */
 extern uint32_t rows_left(const struct search *search);
 extern uint32_t room_left(const struct search *search);
 

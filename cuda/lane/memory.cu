@@ -1,20 +1,20 @@
 /*
  * memory.cu
- *		Memory of a GPU: what the engine takes of it, and how much it may.
+ *		Allocates memory of a GPU, within limits.
  *
  * Datasets come and go while other sessions search, and cudaFree waits until
- * the GPU has executed all that it was given.  So memory comes from a pool of
- * CUDA's, in the order of a stream that only builds use: to free costs
- * microseconds and waits for nobody.  The pool keeps a share of the GPU's
- * memory when it becomes free, so that the next dataset of that size need not
- * ask the driver, and gives the rest back.
+ * the GPU has executed all that it was given.  So memory comes from a CUDA
+ * memory pool, in the order of a stream that only builds use: to free memory
+ * takes microseconds and waits for no other work.  The pool keeps a share of
+ * the GPU's memory when it becomes free, so that the next dataset of that size
+ * need not ask the driver, and gives the rest back.
  *
- * Whatever is taken is checked against what is free and against
- * geonn.gpu_memory_limit beforehand: so a statement that asks for too much is
- * told both numbers and harms nobody else.  A dataset is refused the last part
- * of the memory as well, since a search needs some, too.  Before anything is
- * refused, lanes without a search give their memory back.  When the limit is
- * lowered, what has been taken stays until its owner is done with it.
+ * Before the engine takes memory, it checks the free bytes and
+ * geonn.gpu_memory_limit.  So a statement that asks for too much gets both
+ * numbers in its error, and does not harm other statements.  A dataset cannot
+ * take the last part of the memory, since searches need some, too.  Before a
+ * request is refused, idle lanes give their memory back.  When the limit is
+ * lowered, memory in use stays with its owner until the owner frees it.
  *
  * A GPU without memory pools (some virtual ones) gets cudaMalloc and cudaFree.
  *
@@ -24,10 +24,10 @@
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/memory.cuh"
 
-/* a GPU's memory through this is what the pool keeps of what is free */
+/* the pool keeps up to the GPU's memory divided by this */
 #define POOL_KEEPS_DIVISOR 32
 
-/* a GPU's memory, or the limit, through this is left by datasets */
+/* datasets leave the GPU's memory, or the limit, divided by this for searches */
 #define SEARCHES_DIVISOR 64
 
 #define KILOBYTES(bytes) ((unsigned long long) (((bytes) + 1023) / 1024))
@@ -53,7 +53,7 @@ cuda_memory_open(struct device *device)
 }
 
 /*
- * Bytes that the pool holds beside what has been taken from it.
+ * Bytes that the pool holds beyond those that are in use.
  */
 static uint64_t
 pool_spare(struct cuda_device *cuda)
@@ -75,7 +75,7 @@ cuda_memory_free(struct device *device)
 	size_t		total_bytes;
 	int			current;
 
-	/* the calling thread may have a device of its own */
+	/* the calling thread may have another current device */
 	if (!atomic_load(&device->usable) || cudaGetDevice(&current) != cudaSuccess)
 		return 0;
 	if (cudaSetDevice(device->ordinal) != cudaSuccess ||
@@ -92,7 +92,8 @@ cuda_memory_free(struct device *device)
 }
 
 /*
- * Whether geonn.gpu_memory_limit allows this much more, some of it kept.
+ * Whether geonn.gpu_memory_limit allows so many more bytes, with `kept` bytes
+ * left over.
  */
 static bool
 within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
@@ -103,7 +104,7 @@ within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
 
 	if (taken + kept <= limit && bytes <= limit - taken - kept)
 	{
-		/* what the pool holds for later counts as well, where it would matter */
+		/* unused bytes of the pool count, too, so give them back if the limit would be exceeded */
 		if (taken + pool_spare(cuda) + bytes > limit)
 			cudaMemPoolTrimTo(cuda->pool, 0);
 		return true;
@@ -146,7 +147,7 @@ allocate(struct device *device, size_t bytes, bool for_dataset, const char *purp
 		error = cudaMalloc(&memory, bytes);
 	else if ((error = cudaMallocFromPoolAsync(&memory, bytes, cuda->pool,
 											  cuda->building)) == cudaSuccess)
-		error = cudaStreamSynchronize(cuda->building);	/* for other streams */
+		error = cudaStreamSynchronize(cuda->building);	/* so that other streams can use the memory */
 
 	if (error == cudaSuccess)
 	{

@@ -1,6 +1,6 @@
 /*
  * memory.cuh
- *		Memory of a GPU: what the engine takes of it, and how much it may.
+ *		Allocates memory of a GPU, within limits.
  */
 #ifndef GEONN_MEMORY_CUH
 #define GEONN_MEMORY_CUH
@@ -14,34 +14,35 @@ extern "C"
 
 /*
  * Allocate on the current device, for `purpose` ("the index of 65536
- * references").  Before it asks the driver it checks that the bytes are free,
- * and within geonn.gpu_memory_limit; where not, the failure says how many are
- * needed and how many are free, or allowed and taken, and NULL is returned.
- * The memory may be used at once, on any stream; nothing waits for what the
- * GPU is at.
+ * references").  Before it asks the driver, it checks that the bytes are free,
+ * and within geonn.gpu_memory_limit.  If not, it returns NULL, and the failure
+ * says how many bytes are needed, and how many are free, or allowed and taken.
+ * The memory may be used at once, on any stream; the call does not wait for
+ * the GPU.
  */
 extern void *cuda_allocate(struct device *device, size_t bytes, const char *purpose,
 						   struct failure *failure);
 
-/* The same for a dataset, which has to leave something for searching it. */
+/* Allocate for a dataset in the same way, but leave some memory for searches. */
 extern void *cuda_allocate_for_dataset(struct device *device, size_t bytes, const char *purpose,
 									   struct failure *failure);
 
 /*
- * Free what these gave, once nothing that the GPU has yet to execute uses it,
- * but for what is enqueued on cuda_device's building stream; NULL is allowed.
+ * Free memory of the functions above.  No work that the GPU still has to
+ * execute may use it, except work on cuda_device's building stream.  NULL is
+ * allowed.
  */
 extern void cuda_release(struct device *device, void *memory, size_t bytes);
 
-/* Prepare for the above; the device is the current one. */
+/* Prepare a device for these functions; it is the current device. */
 extern cudaError_t cuda_memory_open(struct device *device);
 
 /* device.h's memory_free */
 extern uint64_t cuda_memory_free(struct device *device);
 
 /*
- * Let one device's kernels and copies reach what is allocated on another; false
- * where they are not linked.
+ * Let one device's kernels and copies use memory of another device; false if
+ * the two are not linked.
  */
 extern bool cuda_memory_link(struct device *owner, struct device *user);
 

@@ -1,12 +1,13 @@
 /*
  * results.cu
- *		From found neighbours to a batch's results: counts and packed pairs.
+ *		Turns the neighbours found into a batch's results: counts and packed
+ *		pairs.
  *
- * Searches leave what they find for an observation in slots of its own, in
- * whatever order observations are searched.  Here the counts are added up, in
- * the order of rows, which tells where each observation's pairs belong and
- * how many observations fit into the room; then all pairs that do are moved
- * there together, one thread a slot, with their tags.
+ * Searches leave the neighbours of each observation in slots of its own, in
+ * whatever order observations are searched.  Then the counts are added up in
+ * the order of rows, which gives the place of each observation's pairs, and
+ * the number of observations that fit into the room.  Last, all pairs that fit
+ * are moved to their places, with their tags, one thread a slot.
  */
 #include <math.h>
 
@@ -29,7 +30,7 @@ results_place(void *memory, uint32_t rows, struct results *results)
 	size_t		offset = 0;
 	size_t		counts = (size_t) rows + 1;
 
-	/* its answer depends on the number alone, and can't fail */
+	/* the size depends on the number of rows alone, and the call cannot fail */
 	results->scan_bytes = 0;
 	cub::DeviceScan::ExclusiveScan(NULL, results->scan_bytes, (const uint32_t *) NULL,
 								   (uint64_t *) NULL, cuda::std::plus<>{}, (uint64_t) 0, counts);

@@ -1,6 +1,7 @@
 /*
  * results.cuh
- *		From found neighbours to a batch's results: counts and packed pairs.
+ *		Turns the neighbours found into a batch's results: counts and packed
+ *		pairs.
  */
 #ifndef GEONN_RESULTS_CUH
 #define GEONN_RESULTS_CUH
@@ -11,28 +12,28 @@
 
 #include <cuda_runtime_api.h>
 
-/* how much of it fits into the room */
+/* how much of the results fits into the room */
 struct results_status
 {
-	uint32_t	observations;	/* the first ones, with all their pairs */
-	uint32_t	pairs;			/* theirs */
+	uint32_t	observations;	/* the first observations, with all their pairs */
+	uint32_t	pairs;			/* pairs of these */
 };
 
 /*
- * What was found for some observations.  Addresses are the GPU's; the caller
- * fills in all of it, results_place() some.
+ * What was found for some observations.  Addresses are the GPU's;
+ * results_place() fills in some fields, the caller all others.
  */
 struct results
 {
 	uint32_t	rows;			/* observations */
-	uint32_t	room;			/* pairs that may come out */
+	uint32_t	room;			/* most pairs of the results */
 
-	/* what was found, in order: those of row r from r * stride, or where stride
-	 * is 0 from offset[r] */
+	/* the neighbours, in order: row r's from r * stride, or if stride is 0
+	 * from offset[r] */
 	uint32_t	stride;
 	const double *distance;
 	uint32_t	distance_step;	/* float64 from one distance to the next */
-	const uint32_t *reference;	/* index of its tag, or NULL: that of the pair */
+	const uint32_t *reference;	/* index of each pair's tag; NULL: that of the pair itself */
 	const int64_t *tag;
 
 	uint32_t   *count;			/* [rows + 1] the last one for results_scan() */
@@ -61,8 +62,9 @@ extern cudaError_t results_scan(const struct results *results, cudaStream_t stre
 extern cudaError_t results_pack(const struct results *results, cudaStream_t stream);
 
 /*
- * Enqueue the counting for what has at most one neighbour an observation, at
- * stride 1: those at most max_distance away; none is at an infinite distance.
+ * Enqueue the counting for a search with at most one neighbour an observation,
+ * at stride 1: neighbours at most max_distance away count; an infinite
+ * distance means no neighbour.
  */
 extern cudaError_t results_count_one(const struct results *results, double max_distance,
 									 cudaStream_t stream);

@@ -1,13 +1,13 @@
 /*
  * upload.cu
- *		Copies of a dataset's columns to a GPU.
+ *		Copies a dataset's columns to a GPU.
  *
- * The driver copies from ordinary memory with one thread, at some 10 GB/s,
+ * From ordinary memory, the driver copies with one thread, at some 10 GB/s,
  * through pinned memory of its own, while a GPU takes 50 GB/s.  So a large
  * upload does the same with several threads: each takes the next chunk, copies
- * it into one of its two pinned buffers and enqueues the copy to the GPU, while
- * the other buffer is on its way.  (To pin the columns themselves takes longer
- * than that.)  The threads last as long as the upload.
+ * it into one of its two pinned buffers and enqueues the copy to the GPU,
+ * while its other buffer is on the way.  (To pin the columns themselves would
+ * take longer.)  The threads last as long as the upload.
  */
 #include <pthread.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/upload.cuh"
 
-/* from so many bytes on threads are worth their start */
+/* bytes of an upload that is worth starting threads for */
 #define LARGE_UPLOAD ((size_t) 8 << 20)
 
 #define UPLOAD_THREADS 4
@@ -105,7 +105,7 @@ copy_chunks(struct worker *worker, cudaStream_t stream, cudaEvent_t *sent)
 									 cudaMemcpyHostToDevice, stream)) == cudaSuccess)
 			error = cudaEventRecord(sent[turn], stream);
 	}
-	/* nothing is on its way any more to memory that may be released */
+	/* wait, so that no copy is on its way to memory that may be released */
 	last_error = cudaStreamSynchronize(stream);
 	return error != cudaSuccess ? error : last_error;
 }
@@ -132,7 +132,8 @@ work(void *argument)
 }
 
 /*
- * The calling thread is one of the workers, so that there is one at least.
+ * Upload with several threads.  The calling thread is one of the workers, so
+ * at least one works.
  */
 static cudaError_t
 upload_with_threads(struct device *device, const struct upload *upload, char *staging)

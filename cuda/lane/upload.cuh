@@ -1,6 +1,6 @@
 /*
  * upload.cuh
- *		Copies of a dataset's columns to a GPU.
+ *		Copies a dataset's columns to a GPU.
  */
 #ifndef GEONN_UPLOAD_CUH
 #define GEONN_UPLOAD_CUH
@@ -19,7 +19,7 @@ struct upload_column
 	size_t		bytes;
 };
 
-/* columns that an upload may have */
+/* most columns of an upload */
 #define UPLOAD_COLUMNS_MAX 5
 
 struct upload
@@ -32,8 +32,8 @@ struct upload
 extern void upload_add(struct upload *upload, void *target, const void *source, size_t bytes);
 
 /*
- * Copy, so that what is enqueued on the device's building stream afterwards
- * finds the columns there.
+ * Copy the columns: work that is enqueued on the device's building stream
+ * afterwards finds them on the GPU.
  */
 extern cudaError_t upload_run(struct device *device, const struct upload *upload);
 

@@ -1,11 +1,12 @@
 /*
  * neighbours.cu
- *		Any question on a GPU: k neighbours, ties, all within a distance.
+ *		Answers any question on a GPU: k neighbours, ties, all within a
+ *		distance.
  *
- * This answers what nearest.cu does not: more than one neighbour, ties, all
- * within max_distance, groups, identities, any metric.  A warp
- * searches for one observation at a time, in float64 from the start, with the
- * nearest leaves of the index first; or, by brute force, in all leaves.
+ * This file answers the questions that nearest.cu does not: more than one
+ * neighbour, ties, all within max_distance, groups, identities, any metric.  A
+ * warp searches for one observation at a time, in float64 from the start, with
+ * the nearest leaves of the index first; or, by brute force, in all leaves.
  *
  *
  * Phases
@@ -24,26 +25,28 @@
  * decide	where the chord does not, instead of pack and copy out: the candidates
  *			are copied to the host, which measures, orders and trims them.
  *
- * Launches end after some 25 ms whether or not all observations have been
- * searched; they are repeated until all have been.
+ * A launch ends after some 25 ms, even if observations are left; launches are
+ * repeated until none is left.
  *
- * An observation whose candidates have no room, though it is the first one,
- * is neighbours_part.cu's.
+ * If even the first observation's candidates do not fit into the room,
+ * neighbours_part.cu answers that observation.
  *
  *
  * Why the answer is exact
  *
- * Where the chord decides: a leaf or position is only left out where its squared
- * chord exceeds geonn_metric_radius_limit() of a distance D, hence its distance
- * exceeds D.  D is max_distance, or the distance of the k-th of some candidates, which the
- * k-th of all does not exceed.  All others are compared by (distance, place).
+ * Where the chord decides: a leaf or position is left out only if its squared
+ * chord exceeds geonn_metric_radius_limit() of a distance D, hence its
+ * distance exceeds D.  D is max_distance, or the distance of the k-th of some
+ * candidates, which the k-th of all does not exceed.  All other positions are
+ * compared by (distance, place).
  *
- * Else: likewise with the squared chords themselves the k smallest of these are
- * found.  geonn_metric_chord_limit() of the k-th, or geonn_metric_radius_limit()
- * where that is less or there are fewer than k, bounds the squared chords of
- * all that may be an answer; these are collected, and the host does the rest.
+ * Where it does not: in the same way the k smallest squared chords are found.
+ * geonn_metric_chord_limit() of the k-th, or geonn_metric_radius_limit() if
+ * that is less or fewer than k exist, bounds the squared chords of all
+ * candidates that may be an answer; these are collected, and the host does the
+ * rest.
  *
- * None of it depends on the order of search or the size of pieces.
+ * No answer depends on the order of search or the size of pieces.
  */
 #include "common/metric.h"
 #include "cuda/base/columns.cuh"
@@ -52,7 +55,7 @@
 #include "cuda/lane/lane.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
-/* slots for selected neighbours of a piece, at most */
+/* most slots for selected neighbours of a piece */
 #define PIECE_SLOTS ((uint32_t) 1 << 23)
 
 /* leaves that a launch of brute force goes through */
@@ -63,7 +66,7 @@ enum neighbours_phase
 	NEIGHBOURS_COPY_IN,
 	NEIGHBOURS_SELECT,			/* the first k of each observation */
 	NEIGHBOURS_COUNT,			/* candidates of each observation */
-	NEIGHBOURS_FIT,				/* how many there is room for */
+	NEIGHBOURS_FIT,				/* how many observations fit into the room */
 	NEIGHBOURS_COLLECT,
 	NEIGHBOURS_PACK,
 	NEIGHBOURS_COPY_OUT,
@@ -80,7 +83,7 @@ struct neighbours_piece
 	struct neighbours_decision decision;
 };
 
-/* what kernels tell the host, in pinned memory */
+/* what kernels report to the host, in pinned memory */
 struct neighbours_piece_status
 {
 	struct neighbours_status neighbours;
@@ -110,7 +113,8 @@ chord_decides(const struct lane *lane)
 }
 
 /*
- * Pairs of an observation, on average, as far as there are any yet; else 0.
+ * The mean number of pairs of an observation so far; 0 before the first
+ * answer.
  */
 static double
 pairs_so_far(const struct search *search)
@@ -119,8 +123,8 @@ pairs_so_far(const struct search *search)
 }
 
 /*
- * Pairs of an observation within max_distance, on average: what they have been
- * so far, or would be if the references were spread evenly.
+ * The expected number of pairs of an observation within max_distance: the mean
+ * so far, or what it would be if the references were spread evenly.
  */
 static double
 expected_within(const struct search *search)
@@ -142,7 +146,7 @@ neighbours_rows(const struct lane *lane)
 	double		room = room_left(search);
 	double		expected;
 
-	/* the host decides better few than late */
+	/* a smaller piece, so that the host's decision does not come late */
 	if (!chord_decides(lane) && room > NEIGHBOURS_DECISION_ROOM / 2)
 		room = NEIGHBOURS_DECISION_ROOM / 2;
 	if (wanted > 0)
@@ -150,7 +154,7 @@ neighbours_rows(const struct lane *lane)
 		if (rows > PIECE_SLOTS / wanted)
 			rows = PIECE_SLOTS / wanted;
 		expected = wanted < search->dataset->count ? wanted : (double) search->dataset->count;
-		/* some may have fewer */
+		/* some observations may have fewer pairs */
 		if (search->dataset->columns != 0 || !isinf(search->question.max_distance))
 			expected = pairs_so_far(search) > 0.0 ? pairs_so_far(search) : 1.0;
 	}
@@ -162,8 +166,9 @@ neighbours_rows(const struct lane *lane)
 }
 
 /*
- * Lay out what every question needs of so many observations, from this offset
- * on: columns, the order of search, and slots for the first neighbours.
+ * Lay out, from this offset on, what every question needs for so many
+ * observations: columns, the order of search, and slots for the first
+ * neighbours.
  */
 static size_t
 place_observations(struct neighbours *work, uint32_t columns, void *memory, size_t offset)
@@ -193,7 +198,7 @@ place_observations(struct neighbours *work, uint32_t columns, void *memory, size
 }
 
 /*
- * The pairs are collected as entries, of which there is room for so many.
+ * Lay out entries, as which pairs are collected, for so many pairs.
  */
 static size_t
 place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory, size_t offset)
@@ -235,7 +240,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	size_t		slots = (size_t) rows * question->neighbours;
 	size_t		offset;
 
-	/* where memory is short, this part of it is to shrink as well */
+	/* if memory is short, this part shrinks as well */
 	if (rows < wanted)
 		room = (uint32_t) ((uint64_t) room * rows / wanted);
 	if (room < 1)
@@ -288,7 +293,8 @@ begin_launches(struct lane *lane, enum neighbours_phase phase)
 }
 
 /*
- * Has the phase's kernel, launched so often, taken all observations?
+ * Whether the phase's kernel, after so many launches, has taken all
+ * observations.
  */
 static bool
 all_taken(const struct lane *lane)
@@ -298,7 +304,7 @@ all_taken(const struct lane *lane)
 }
 
 /*
- * After launches: let the host wait for what they have to say.
+ * After launches, let the host wait for their status.
  */
 static cudaError_t
 ask(struct lane *lane, enum piece_progress *progress)
@@ -346,7 +352,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Where the leaves of a launch end that begins with piece->first_leaf.
+ * The end of the leaves of the launch that begins with piece->first_leaf.
  */
 static uint32_t
 end_leaf_of(const struct neighbours_piece *piece)
@@ -359,8 +365,8 @@ end_leaf_of(const struct neighbours_piece *piece)
 }
 
 /*
- * Have all observations been taken for all leaves?  If not so for the leaves
- * alone, *error is of going on with the next ones.
+ * Whether all observations have been taken for all leaves.  If only leaves are
+ * left, this goes on with the next ones, and *error says whether that worked.
  */
 static bool
 all_leaves_taken(struct lane *lane, cudaError_t *error)
@@ -549,7 +555,7 @@ neighbours_finish(struct lane *lane)
 	const struct neighbours_piece *piece = piece_of(lane);
 	const struct results_status *fitting = &status_of(lane)->results;
 	struct search *search = lane_search(lane);
-	bool		all_room;		/* it was the batch's room that ended it */
+	bool		all_room;		/* the batch's room ended the search */
 
 	if (chord_decides(lane))
 		all_room = piece->work.results.room == room_left(search);

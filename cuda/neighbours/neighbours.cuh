@@ -1,6 +1,7 @@
 /*
  * neighbours.cuh
- *		Any question on a GPU: k neighbours, ties, all within a distance.
+ *		Answers any question on a GPU: k neighbours, ties, all within a
+ *		distance.
  *
  * For the sources of these searches; neighbours.cu has the essay.
  */
@@ -19,18 +20,18 @@
 struct piece_operations;
 struct search;
 
-/* What the kernels tell the host, which copies it when they have ended. */
+/* What the kernels report to the host, which copies it when they have ended. */
 struct neighbours_status
 {
 	uint32_t	next;			/* observations taken, in the order of search */
-	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
+	uint32_t	out_of_range;	/* 1 if some coordinates are not a point */
 
-	/* of neighbours_alone.cu */
-	uint32_t	in_range;		/* candidates that its last choice was among */
-	uint32_t	entries;		/* that were written */
+	/* for neighbours_alone.cu */
+	uint32_t	in_range;		/* candidates in the range of the last choice */
+	uint32_t	entries;		/* entries that were written */
 };
 
-/* A place in the order of an observation's candidates. */
+/* The key of a candidate in the order of an observation's candidates. */
 struct neighbours_key
 {
 	double		value;			/* distance, or squared chord where that does not decide */
@@ -38,8 +39,8 @@ struct neighbours_key
 };
 
 /*
- * Some of an observation's candidates: those after `after`, if there is such a
- * bound, up to `last`, itself included.
+ * A range of an observation's candidates: the candidates after `after`, if
+ * that bound is set, up to and including `last`.
  */
 struct neighbours_range
 {
@@ -48,23 +49,23 @@ struct neighbours_range
 	struct neighbours_key last;
 };
 
-/* digits of a key, and how many there are */
+/* digits of a key, and values of a digit */
 #define NEIGHBOURS_KEY_DIGITS 12
 #define NEIGHBOURS_DIGITS 256
 
-/* What neighbours_alone.cu works with. */
+/* The state of neighbours_alone.cu. */
 struct neighbours_alone
 {
 	struct neighbours_range range;
 
-	/* while it chooses */
+	/* while a key is being chosen */
 	bool		choosing;
-	uint32_t	rank;			/* of the wanted one among those that begin like... */
-	struct neighbours_key begin;	/* ... this, as far as it is known */
-	uint32_t	digits[NEIGHBOURS_DIGITS];	/* how many go on with each digit */
+	uint32_t	rank;			/* of the wanted key among the keys that begin with... */
+	struct neighbours_key begin;	/* ... these digits, as far as they are known */
+	uint32_t	digits[NEIGHBOURS_DIGITS];	/* how many keys go on with each digit */
 };
 
-/* A pair that is an answer. */
+/* A pair of an answer. */
 struct neighbours_entry
 {
 	double		value;			/* distance in metres */
@@ -81,7 +82,7 @@ struct neighbours
 	uint32_t	rows;			/* observations, at least 1 */
 	uint32_t	neighbours;		/* 0 ... GEONN_NEIGHBOURS_MAX; 0: all */
 	bool		ties;
-	bool		every_leaf;		/* brute force: leave out no leaf */
+	bool		every_leaf;		/* brute force: search all leaves */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 
 	/* observations, [rows] */
@@ -104,43 +105,46 @@ struct neighbours
 	/* the first `neighbours` of each, from row * neighbours, in order */
 	double	   *value;			/* distances, or squared chords where these do not decide */
 	uint32_t   *reference;		/* in the index's order */
-	uint32_t   *selected;		/* [rows] how many there are */
+	uint32_t   *selected;		/* [rows] number of selected neighbours */
 
 	/* pairs that may be answers, adjacent for each observation */
 	uint32_t	entry_room;
 	struct neighbours_entry *entry; /* [entry_room], where the chord decides */
-	uint32_t   *entry_reference;	/* [entry_room] in the index's order; where the
-									 * chord does not decide places in the dataset */
+	uint32_t   *entry_reference;	/* [entry_room] in the index's order; where
+									 * the chord does not decide, places in the
+									 * dataset */
 	void	   *entry_sort_room;
 
-	/* counts, offsets and packed pairs; count belongs to the selected where
-	 * these are the answers, else to the entries */
+	/* counts, offsets and packed pairs; count is that of the selected if these
+	 * are the answer, otherwise that of the entries */
 	struct results results;
 
-	struct neighbours_alone *alone; /* where there is one observation */
+	struct neighbours_alone *alone; /* if the search has one observation */
 	struct neighbours_status *status;
 	cudaStream_t stream;
 };
 
 /*
- * neighbours_sort.cu: enqueue the making of vectors, and the sorting of
- * observations along the references' curve.  What a sort takes is INDEX_NO_ROOM
- * where CUDA does not say.
+ * neighbours_sort.cu: enqueue the kernels that make vectors and sort
+ * observations along the references' curve.  The bytes that a sort needs are
+ * INDEX_NO_ROOM if CUDA cannot tell.
  */
 extern size_t neighbours_sort_bytes(uint32_t rows);
 extern cudaError_t neighbours_sort(const struct neighbours *search);
 
 /*
- * Sort entries by (row, value, place), with their references.  They may stand
- * elsewhere then, where search->entry, entry_reference and results say.
+ * Sort entries by (row, value, place), with their references.  The sorted
+ * columns may be elsewhere: search->entry, entry_reference and results point
+ * to them.
  */
 extern size_t neighbours_entry_sort_bytes(uint32_t entries);
 extern cudaError_t neighbours_sort_entries(struct neighbours *search, uint32_t entries);
 
 /*
- * neighbours_few.cu: enqueue the search for few neighbours of many observations.
- * Those that it leaves to neighbours_select() are listed in row[], from
- * status->next on to the end.  Does nothing where neighbours_few_fits() says no.
+ * neighbours_few.cu: enqueue the search for few neighbours of many
+ * observations.  The observations that it leaves to neighbours_select() are
+ * listed in row[], from status->next to the end.  Does nothing if
+ * neighbours_few_fits() returns false.
  */
 extern bool neighbours_few_fits(const struct neighbours *search);
 extern cudaError_t neighbours_few(const struct neighbours *search);
@@ -166,13 +170,15 @@ extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t 
 									  uint32_t first_leaf, uint32_t end_leaf);
 
 /*
- * neighbours_alone.cu, for one observation and any number of candidates.
+ * neighbours_alone.cu: for one observation with any number of candidates.
  *
- * Enqueue a step of choosing the rank-th candidate of the range, rank at least 1:
- * the digits 0 ... NEIGHBOURS_KEY_DIGITS - 1 of its key, one after the other.  The
- * range ends there afterwards, and with ties behind all at its distance.  Where
- * there are fewer, the range remains.  Where the chord does not decide, widen
- * makes the end what the first `rank` by distance can't exceed.
+ * Enqueue a step of choosing the rank-th candidate of the range, rank at least
+ * 1: the digits 0 ... NEIGHBOURS_KEY_DIGITS - 1 of its key, one after the
+ * other.  After the last step the range ends at that candidate, or with ties
+ * behind all candidates at its distance.  If the range has fewer candidates
+ * than rank, it remains as it is.  Where the chord does not decide, widen
+ * moves the end up to the limit that the first `rank` by distance cannot
+ * exceed.
  */
 extern cudaError_t neighbours_alone_begin(const struct neighbours *search,
 										  const struct neighbours_range *range);
@@ -185,27 +191,27 @@ extern cudaError_t neighbours_alone_after(const struct neighbours *search,
 
 /*
  * Enqueue the writing of the range's candidates among references first ... end
- * - 1 of the index's order, in no order.  There must be room for them.
+ * - 1 of the index's order, in any order.  The caller provides enough room.
  */
 extern cudaError_t neighbours_alone_write(const struct neighbours *search, uint32_t first,
 										  uint32_t end);
 
 /* ---- pieces of searches ---- */
 
-/* in neighbours.cu; and neighbours_part.cu's, for one observation alone */
+/* neighbours.cu's operations; and neighbours_part.cu's, for one observation alone */
 extern const struct piece_operations neighbours_operations;
 extern const struct piece_operations neighbours_part_operations;
 
 struct candidate;
 
-/* Candidates where the host decides, on their way to being pairs; malloc()ed. */
+/* Candidates that the host measures and trims to pairs; malloc()ed. */
 struct neighbours_decision
 {
 	uint32_t	rows;			/* observations */
 	uint32_t	count;			/* candidates */
 	double	   *latitude;		/* [rows] degrees, as the GPU has them */
 	double	   *longitude;
-	uint64_t   *offset;			/* [rows + 1] of each observation's candidates */
+	uint64_t   *offset;			/* [rows + 1] where each observation's candidates begin */
 	uint32_t   *place;			/* [count] */
 	struct candidate *candidate;	/* [count] */
 	uint32_t   *chosen;			/* [rows] pairs, first among its candidates */
@@ -216,22 +222,22 @@ struct neighbours_decision
 enum neighbours_part_phase
 {
 	PART_COPY_IN,
-	PART_RANGE,					/* of all that may be a pair */
-	PART_FIND,					/* candidates after the cutoff, up to the room */
+	PART_RANGE,					/* find the range of all that may be a pair */
+	PART_FIND,					/* find the candidates after the cutoff, up to the room */
 	PART_PACK,
 	PART_COPY_OUT,
-	PART_COPY_CHUNK,			/* of candidates, to the host */
-	PART_MERGE_CHUNK			/* into what is kept of them */
+	PART_COPY_CHUNK,			/* copy a chunk of candidates to the host */
+	PART_MERGE_CHUNK			/* merge the chunk into the candidates that are kept */
 };
 
-/* Where the host decides, its side of a part; malloc()ed. */
+/* The host's side of a part, where the host decides; malloc()ed. */
 struct neighbours_part_chunks
 {
 	bool		for_bound;		/* to learn only the distance of the k-th */
-	double		bound;			/* metres, that the pairs don't exceed */
+	double		bound;			/* metres; no pair is farther */
 	uint32_t	first;			/* of the next chunk's references */
 	uint32_t	end;
-	uint32_t	keep;			/* that are worth keeping */
+	uint32_t	keep;			/* how many candidates are worth keeping */
 	uint32_t	kept;
 	uint32_t   *place;			/* of a chunk's candidates */
 	struct candidate *chunk;
@@ -248,34 +254,35 @@ struct neighbours_part
 	double		degrees[2];		/* as the GPU has them */
 	struct neighbours_part_chunks chunks;
 	struct results_status written;	/* by the host */
-	bool		more;			/* pairs than there was room for */
+	bool		more;			/* more pairs than the room holds */
 	struct neighbours_key last; /* of the pairs written */
 };
 
-/* the greatest number of entries of a piece where the host decides */
+/* most entries of a piece where the host decides */
 #define NEIGHBOURS_DECISION_ROOM ((uint32_t) 1 << 20)
 
 /*
- * neighbours_decide.cu: make room for a decision, and enqueue the copying of
- * its candidates from the GPU.  False: memory is short.
+ * neighbours_decide.cu: allocate a decision, and enqueue the copies of its
+ * candidates from the GPU.  False: memory is short.
  */
 extern bool neighbours_decision_begin(struct neighbours_decision *decision,
 									  const struct neighbours *search, uint32_t rows,
 									  uint32_t count, cudaError_t *error);
 
 /*
- * Do some 30 ms of the work that is left.  Returns whether it is done: then
- * the first observations that fit have been written to the batch, as *answered
- * and *pairs say.
+ * Do some 30 ms of the remaining work.  Returns whether all work is done: then
+ * the pairs of the first *answered observations, *pairs in all, have been
+ * written to the batch.
  */
 extern bool neighbours_decide(struct neighbours_decision *decision, const struct search *search,
 							  uint32_t *answered, uint32_t *pairs);
 extern void neighbours_decision_end(struct neighbours_decision *decision);
 
 /*
- * neighbours_merge.cu: prepare for chunks of up to NEIGHBOURS_CHUNK references'
- * candidates; false where memory is short.  Take one of so many candidates,
- * whose places have been copied; in the end write the pairs to the batch.
+ * neighbours_merge.cu: prepare for chunks of the candidates of up to
+ * NEIGHBOURS_CHUNK references; false if memory is short.  Take a chunk of so
+ * many candidates, whose places have been copied; in the end, write the pairs
+ * to the batch.
  */
 #define NEIGHBOURS_CHUNK ((uint32_t) 1 << 16)
 
@@ -285,7 +292,7 @@ extern void neighbours_merge(struct neighbours_part *part, const struct search *
 extern void neighbours_merge_write(struct neighbours_part *part, const struct search *search);
 extern void neighbours_merge_end(struct neighbours_part *part);
 
-/* whether all chunks were seen; where not, what is next has been set up */
+/* whether all chunks were taken; if not, the next chunk has been set up */
 extern bool neighbours_merge_done(struct neighbours_part *part, const struct search *search);
 
 #endif							/* GEONN_NEIGHBOURS_CUH */

@@ -1,17 +1,19 @@
 /*
  * neighbours_alone.cu
- *		One observation with any number of candidates, by the whole GPU.
+ *		Answers one observation with any number of candidates, with the whole
+ *		GPU.
  *
- * An observation that has more pairs than its batch has room is answered in
- * parts: what comes after the last part's end, up to as many as there is room
- * for.  Every thread takes references of its own, all of them in the index's
- * order, and calculates their keys (value, place) anew whenever they are needed;
- * so no memory is needed however many there are.
+ * An observation that has more pairs than its batch has room for is answered
+ * in parts: each part has the pairs after the end of the part before, as many
+ * as the room holds.  Every thread takes references of its own, in the index's
+ * order, and calculates their keys (value, place) anew whenever they are
+ * needed; so no memory is needed, however many candidates exist.
  *
  * The key of a given rank is found digit by digit: 12 digits of 8 bits, the
- * value's first.  (The bits of float64 that are not negative are in the order of
- * the numbers.)  For each digit the candidates that begin like the key are
- * counted by their next digit; then a single thread adds up.
+ * value's first.  (The bits of float64 that are not negative are in the order
+ * of the numbers.)  For each digit, the candidates whose keys begin with the
+ * digits found so far are counted by their next digit; then a single thread
+ * adds the counts up.
  */
 #include "cuda/base/multiprocessors.cuh"
 #include "cuda/neighbours/neighbours_warp.cuh"
@@ -24,7 +26,7 @@ static_assert(VALUE_DIGITS + PLACE_DIGITS == NEIGHBOURS_KEY_DIGITS, "all of a ke
 static_assert(BLOCK_THREADS == NEIGHBOURS_DIGITS, "a thread for each digit");
 
 /*
- * The position that has a reference: the last to start at or before it.
+ * The position of a reference: the last position that starts at or before it.
  */
 static __device__ uint32_t
 position_of(const struct index *index, uint32_t reference)
@@ -45,7 +47,7 @@ position_of(const struct index *index, uint32_t reference)
 }
 
 /*
- * A reference's key; false where it is no candidate.
+ * A reference's key; false if the reference is not a candidate.
  */
 static __device__ bool
 key_of(const struct neighbours *search, const struct warp_observation *observation,
@@ -80,7 +82,7 @@ in_range(const struct neighbours_range *range, struct neighbours_key key)
 }
 
 /*
- * Does a key begin with the digits before this one?  Which is the next?
+ * Whether a key begins with the digits before this one; if so, its next digit.
  */
 static __device__ bool
 next_digit(struct neighbours_key key, struct neighbours_key begin, int digit, uint32_t *next)

@@ -1,17 +1,20 @@
 /*
  * neighbours_collect.cu
- *		All candidates up to a bound, counted and written, by a warp.
+ *		Counts and writes all candidates up to a bound, with a warp for each
+ *		observation.
  *
- * An observation's bound is max_distance, or where the first k were selected
- * before, all of them found, the distance of the last.  Where the chord decides
- * that is final: what comes here is the answer.  Else it is a limit on squared
- * chords, which the answer does not exceed, and the host decides.
+ * An observation's bound is max_distance; or, if the first k candidates were
+ * selected before and k were found, the distance of the k-th.  Where the chord
+ * decides, the bound is final: the candidates collected here are the answer.
+ * Elsewhere the bound is a limit on squared chords, which the answer does not
+ * exceed, and the host decides.
  *
- * Counting stops where an observation has more than there is room for, and
- * would not be written anyway.
+ * Counting stops when an observation has more candidates than the room holds,
+ * as these would not be written anyway.
  *
- * By brute force a launch goes through some of the leaves; how far an observation
- * came is kept in its count, or in row[], which nobody else needs then.
+ * By brute force a launch goes through some of the leaves.  How far an
+ * observation came is kept in its count, or in row[], which has no other use
+ * then.
  */
 #include "cuda/neighbours/neighbours_warp.cuh"
 
@@ -47,8 +50,7 @@ bound_of(const struct neighbours *search, uint32_t row)
 }
 
 /*
- * A leaf's candidates: their number, or where they are to be written, from
- * *written on.
+ * Count a leaf's candidates, or write them from *written on.
  */
 template <bool CHORD_DECIDES, bool WRITE>
 static __device__ __forceinline__ void

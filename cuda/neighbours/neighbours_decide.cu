@@ -1,15 +1,16 @@
 /*
  * neighbours_decide.cu
- *		Which candidates are the pairs, where the chord does not decide: the host's part.
+ *		Decides on the host which candidates are the pairs, where the chord
+ *		does not decide.
  *
- * What geonn_metric_distance() returns orders the pairs, and only the host can
- * call it.  The candidates come from the GPU by observation; the thread
- * pool's threads measure them, in pieces of so many candidates, then put those
- * of each observation in order, in pieces of observations.  A turn of that
- * is over in some 30 ms, and the lanes get theirs.
+ * The pairs are ordered by geonn_metric_distance(), which only the host can
+ * call.  The GPU delivers the candidates by observation.  The thread pool's
+ * threads measure them, in pieces of so many candidates; then they put the
+ * candidates of each observation in order, in pieces of observations.  A turn
+ * of this work ends after some 30 ms, so that the lanes get their turns, too.
  *
- * The degrees come from the GPU as well, not from the batch, which its client
- * can change at any time.
+ * The degrees also come from the GPU, not from the batch, which its client can
+ * change at any time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ extern "C"
 /* candidates that a thread measures, or puts in order, in a turn */
 #define TURN_CANDIDATES ((uint32_t) 1 << 15)
 
-/* of these in one piece of it */
+/* candidates of one piece of a turn */
 #define PIECE_CANDIDATES ((uint32_t) 1 << 11)
 
 bool
@@ -66,7 +67,7 @@ struct turn
 	const struct search *search;
 	uint32_t	first;			/* candidate, or observation */
 	uint32_t	end;
-	uint32_t	piece;			/* of these in a piece */
+	uint32_t	piece;			/* candidates, or observations, of a piece */
 };
 
 /* the last observation whose candidates begin at or before this one */
@@ -141,7 +142,7 @@ run_turn(thread_pool_piece piece, struct turn *turn)
 }
 
 /*
- * Write the pairs of the observations that fit to the batch.
+ * Write the pairs to the batch, for the first observations that fit.
  */
 static void
 write_pairs(const struct neighbours_decision *decision, const struct search *search,

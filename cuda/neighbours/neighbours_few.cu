@@ -1,23 +1,26 @@
 /*
  * neighbours_few.cu
- *		The first k neighbours, k small, of 32 observations at a time.
+ *		Finds the first k neighbours, k small, of 32 observations at a time.
  *
  * Observations that follow each other in the order of search need the same
- * leaves.  So a warp walks the index once for a group of them, from an anchor,
- * the vector of one of them.  Its members are those no farther from the anchor
- * than some references are; each lane has one.
+ * leaves.  So a warp walks the index once for a group of observations, from an
+ * anchor, the vector of one of them.  The members of the group are the
+ * observations no farther from the anchor than some references are; each lane
+ * has one observation.
  *
- * Every position that the walk brings is compared by all lanes, in float32, by
- * offsets from the anchor.  A lane keeps the KEPT smallest squares, KEPT > k, each
- * with the number of its position in place of its last eight bits.  How far the
- * (KEPT - 1)-th of any member reaches from the anchor bounds the walk.  Then
- * float64 decides: the lane puts the kept positions in the order (distance,
- * place), and looks whether a position that it has not kept could be among the
- * first k.  If so, or where something else is too much for this kernel, the
- * observation goes to a list, and neighbours_select.cu searches for it anew.
+ * All lanes compare every position that the walk brings, in float32, by
+ * offsets from the anchor.  A lane keeps the KEPT smallest squares, KEPT > k,
+ * each with the number of its position in place of its last eight bits.  How
+ * far the (KEPT - 1)-th of any member reaches from the anchor bounds the walk.
+ * Then float64 decides: the lane puts the kept positions in the order
+ * (distance, place), and looks whether a position that it has not kept could
+ * be among the first k.  If so, or if the observation is too much for this
+ * kernel for another reason, it goes to a list, and neighbours_select.cu
+ * answers it from the start.
  *
- * When members are done, another anchor is chosen among the others, unless
- * that seems not worth it: then they all go to the list.
+ * When the members are done, the warp chooses another anchor among the
+ * remaining observations.  If too few would be members, all remaining
+ * observations go to the list instead.
  *
  *
  * Why no neighbour is lost
@@ -45,10 +48,10 @@
 /* positions that a group compares: their numbers have eight bits */
 #define GROUP_POSITIONS 256
 
-/* leaves that it looks at for its members */
+/* leaves that a group looks at for its members */
 #define GROUP_LEAVES 64
 
-/* a member is no farther from the anchor than so many positions of its leaf */
+/* a member is no farther from the anchor than so many positions of the anchor's leaf */
 #define SURROUNDINGS 8
 
 /* members that a round must have for another to be worthwhile */
@@ -62,8 +65,8 @@
 #define KEY_NUMBER 255u
 
 /*
- * How far from the anchor the neighbours of an observation can be, when this
- * is the last key that matters.
+ * How far from the anchor the neighbours of an observation can be, if this is
+ * the last key that matters.
  */
 static __device__ __forceinline__ float
 reach_of(const struct anchor_offset *member, uint32_t key, float square_limit)
@@ -107,8 +110,9 @@ compare_positions(const struct anchor_offset *member, const float4 *staged, uint
 }
 
 /*
- * What a warp shares.  Rows of 33, so that neither a lane for each observation
- * nor a lane for each of one's neighbours makes them wait for each other.
+ * Shared memory of a warp.  Rows have 33 places, so that lanes have no bank
+ * conflicts, neither with a lane for each observation nor with a lane for each
+ * neighbour of one observation.
  */
 template <int KEPT>
 struct few_room
@@ -123,8 +127,8 @@ struct few_room
 };
 
 /*
- * Walk for the members around an anchor: their keys, and which positions have
- * been compared.  False where there were too many.
+ * Walk for the members around an anchor: fill in their keys, and note which
+ * positions have been compared.  False if these are too many.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
@@ -162,7 +166,7 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 			*is_member = *is_member && member->square <= size;
 			is_home = false;
 
-			/* the others look for nothing */
+			/* lanes without a member look for nothing */
 			if (!*is_member)
 #pragma unroll
 				for (int i = 0; i < KEPT; i++)
@@ -174,7 +178,7 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 		if (mask == 0)
 			continue;
 
-		__syncwarp();			/* all have done with the leaf before */
+		__syncwarp();			/* all lanes are done with the leaf before */
 		room->staged[index_lane()] = place;
 		if (mask >> index_lane() & 1)
 			room->compared[count + __popc(mask & ((1u << index_lane()) - 1))] = position;
@@ -183,20 +187,20 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 		count += __popc(mask);
 		reach = anchor_largest(*is_member ? reach_of(member, kept[KEPT - 2], square_limit) : 0.0f);
 	}
-	__syncwarp();				/* for who reads what was compared */
+	__syncwarp();				/* so that other lanes can read what was compared */
 	return true;
 }
 
 static __device__ __forceinline__ uint32_t
 first_reference(const struct index *index, uint32_t position)
 {
-	/* where no two coincide, they are one and the same */
+	/* if no two references coincide, positions and references have the same numbers */
 	return index->references == index->shape.positions ? position : index->start[position];
 }
 
 /*
- * Put a lane's kept positions in order: its column of the room.  They are in
- * order but for few.  Returns how many there are.
+ * Put a lane's kept positions, its column of the room, in order; most are in
+ * order already.  Returns their number.
  */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
@@ -239,9 +243,9 @@ put_in_order(const struct index *index, struct few_room<KEPT> *room, struct geon
 }
 
 /*
- * Write a lane's first neighbours into its observation's slots, where positions
- * may stand for many references.  Returns how many they are; *certain becomes
- * false where coincident references would have to be merged with others.
+ * Write a lane's first neighbours into its observation's slots, if positions
+ * may stand for many references.  Returns their number; *certain becomes false
+ * if coincident references would have to be merged with others.
  */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
@@ -274,7 +278,7 @@ write_coincident(const struct neighbours *search, const struct few_room<KEPT> *r
 }
 
 /*
- * Write the first neighbours of all lanes' observations, `count` of each, where
+ * Write the first neighbours of all lanes' observations, `count` of each, if
  * every reference has a position of its own.
  */
 template <int KEPT>
@@ -300,7 +304,7 @@ write_all(const struct neighbours *search, const struct few_room<KEPT> *room, ui
 
 /*
  * Write the first neighbours of the members into their slots; all lanes take
- * part.  False for a member where it takes more to know them.
+ * part.  False for a member whose neighbours this kernel cannot be sure of.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
@@ -318,7 +322,7 @@ decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t ro
 
 		if (kept_count == KEPT)
 		{
-			/* is the last one before all that have not been kept? */
+			/* does the last neighbour come before all positions that were not kept? */
 			uint32_t	position = room->position[search->neighbours - 1][index_lane()];
 			double		chord = geonn_chord_squared(vector, index_vector(index, position));
 			double		least = __uint_as_float(kept[KEPT - 1] & ~KEY_NUMBER);
@@ -335,14 +339,14 @@ decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t ro
 			count = write_coincident<KEPT>(search, room, row, kept_count, &certain);
 		search->selected[row] = count;
 	}
-	__syncwarp();				/* columns are read by others */
+	__syncwarp();				/* other lanes read this lane's column */
 	if (index->references == index->shape.positions)
 		write_all<KEPT>(search, room, row, certain ? count : 0);
 	return certain;
 }
 
 /*
- * Put observations on the list, which grows from its end; all lanes take part.
+ * Put observations on the list, which grows from the end; all lanes take part.
  */
 static __device__ __forceinline__ void
 list_row(const struct neighbours *search, uint32_t row, bool listed)

@@ -1,14 +1,16 @@
 /*
  * neighbours_merge.cu
- *		Any number of candidates of one observation, where the chord does not decide.
+ *		Merges any number of candidates of one observation, where the chord
+ *		does not decide.
  *
- * The candidates come in chunks.  Of each chunk those that may be pairs are
- * measured and put in order, and merged into the first that have been seen so
- * far: as many as can be used.  So neither memory nor a turn's duration depends
- * on how many there are.
+ * The candidates come in chunks.  From each chunk, the host measures the
+ * candidates that may be pairs, puts them in order, and merges them into the
+ * first candidates so far, as many as can be used.  So neither memory nor a
+ * turn's duration depends on the number of candidates.
  *
- * With ties the distance of the k-th must be known before it can be said who
- * ties with it: the chunks come twice then, the first time for that bound.
+ * With ties, the distance of the k-th candidate must be known before the
+ * candidates that tie with it: then the chunks come twice, the first time for
+ * that bound.
  */
 #include <stdlib.h>
 
@@ -45,7 +47,7 @@ neighbours_merge_begin(struct neighbours_part *part, const struct search *search
 	struct neighbours_part_chunks *chunks = &part->chunks;
 	uint32_t	wanted = search->question.neighbours;
 
-	/* one more than fits tells that there are more */
+	/* one more than fits tells that more exist */
 	chunks->keep = room_left(search) + 1;
 	if (chunks->keep < wanted)
 		chunks->keep = wanted;
@@ -155,7 +157,7 @@ neighbours_merge_done(struct neighbours_part *part, const struct search *search)
 		return false;
 	}
 
-	/* without ties, these are the pairs, but for those that were in a part before */
+	/* without ties these are the pairs, except those that an earlier part had */
 	if (search->cutoff.present)
 	{
 		struct candidate given = {search->cutoff.distance, search->cutoff.place};

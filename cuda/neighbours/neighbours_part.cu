@@ -1,17 +1,19 @@
 /*
  * neighbours_part.cu
- *		A piece of one observation, which has more pairs than there is room for.
+ *		A piece of one observation, which has more pairs than the batch has
+ *		room for.
  *
- * Such an observation is answered in parts, each as many pairs as the batch
- * holds: those that follow the last part's end, the cutoff, in the order
- * (distance, place).  neighbours_alone.cu finds where the part ends.
+ * Such an observation is answered in parts of as many pairs as the batch
+ * holds: each part has the pairs that follow the end of the part before, the
+ * cutoff, in the order (distance, place).  neighbours_alone.cu finds where the
+ * part ends.
  *
- * Where the chord does not decide the GPU only knows which references may be among the
- * pairs.  The host goes through them in chunks, and keeps the first that it
- * has seen; neighbours_merge.cu does that.
+ * Where the chord does not decide, the GPU only knows which references may be
+ * among the pairs.  The host goes through these in chunks, and keeps the first
+ * so far; neighbours_merge.cu does that.
  *
- * An observation may turn out to have room after all: where the host decides, or where
- * memory was short.  Then the search goes on with the next one.
+ * The observation's pairs may fit into the room after all, if the host decides
+ * or if memory was short.  Then the search goes on with the next observation.
  */
 #include "common/metric.h"
 #include "cuda/base/columns.cuh"
@@ -20,7 +22,7 @@
 #include "cuda/lane/lane.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
-/* what kernels tell the host, in pinned memory */
+/* what kernels report to the host, in pinned memory */
 struct part_status
 {
 	struct neighbours_status neighbours;
@@ -121,8 +123,8 @@ ask(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * What the GPU has of the observation, for the host: before there is much to
- * do, as it waits for this.
+ * Copy the observation's degrees from the GPU to the host.  This comes first,
+ * since the host waits for it.
  */
 static cudaError_t
 copy_degrees(struct lane *lane)
@@ -159,7 +161,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Let the range of all that may be a pair end with the k-th.
+ * Let the range of all candidates that may be a pair end with the k-th.
  */
 static cudaError_t
 enqueue_range(struct lane *lane, enum piece_progress *progress)
@@ -184,8 +186,8 @@ enqueue_range(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Find where the pairs after the cutoff end that there is room for, and write
- * these.
+ * Find the end of the pairs after the cutoff that the room holds, and write
+ * these pairs.
  */
 static cudaError_t
 enqueue_find(struct lane *lane, enum piece_progress *progress)
@@ -239,7 +241,10 @@ enqueue_copy_out(struct lane *lane, enum piece_progress *progress)
 	*progress = PIECE_LAST;
 	part->last.value = status_of(lane)->last.value;
 	part->last.place = status_of(lane)->last.place;
-	/* the next request brings what has no room behind others' pairs */
+	/*
+	 * behind other observations' pairs the room is smaller; the next request
+	 * brings this one's pairs
+	 */
 	if (part->more && lane_search(lane)->answered > 0)
 		return cudaSuccess;
 	return copy_results(lane, 1, part->written.pairs, results->count, results->packed_tag,

@@ -1,19 +1,20 @@
 /*
  * neighbours_select.cu
- *		The first k neighbours of an observation, by a warp.
+ *		Finds the first k neighbours of an observation, with a warp.
  *
  * The warp keeps the first k candidates that it has seen, in the order (value,
  * place): in registers, lane i the i-th, where k is at most 32, else in the
  * observation's slots in memory.  Values are distances, or, where the host decides,
  * squared chords.
  *
- * While there are fewer than k, what bounds them is max_distance; afterwards
- * it is the last one.  geonn_metric_radius_limit() makes it a limit on squared chords,
- * which leaves out leaves and most positions.  A position that passes has its
- * distance calculated, and that decides.
+ * While the warp has fewer than k candidates, max_distance bounds further
+ * ones; afterwards the last candidate does.  geonn_metric_radius_limit() turns
+ * the bound into a limit on squared chords, which leaves out leaves and most
+ * positions.  For a position within the limit the distance is calculated, and
+ * decides.
  *
  * A position stands for references in the order of their places, all at one
- * distance.  So as soon as one of them comes too late, so do all behind it.
+ * distance.  So when one of them comes too late, so do all that follow.
  */
 #include "cuda/neighbours/neighbours_warp.cuh"
 
@@ -25,16 +26,16 @@ struct selection
 	uint32_t	wanted;
 	uint32_t	count;
 
-	/* what comes in must be before this: the last one, once all are there */
+	/* a new candidate must come before this: the last candidate, once k are present */
 	double		last_value;
 	uint32_t	last_place;
 
-	/* lane i's, where registers hold them; INFINITY where there is none */
+	/* lane i has the i-th, if registers hold them; INFINITY: none */
 	double		value;
 	uint32_t	place;
 	uint32_t	reference;
 
-	/* where memory holds them */
+	/* if memory holds them */
 	double	   *values;
 	uint32_t   *references;
 };
@@ -46,7 +47,8 @@ comes_before(double value, uint32_t place, double other_value, uint32_t other_pl
 }
 
 /*
- * Insert a candidate, which comes before the last one or finds room.
+ * Insert a candidate, which comes before the last one, or for which a place is
+ * free.
  */
 template <bool IN_REGISTERS>
 static __device__ __forceinline__ void
@@ -77,7 +79,7 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 		uint32_t	chunk = (end + 31) / 32;
 		uint32_t	here = 0;
 
-		/* move those after it by one, from the end */
+		/* move the candidates after it by one, from the end */
 		while (chunk-- > 0)
 		{
 			uint32_t	number = chunk * 32 + index_lane();
@@ -127,7 +129,7 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 }
 
 /*
- * Take what qualifies of a position's references.
+ * Insert the references of a position that qualify.
  */
 template <bool IN_REGISTERS>
 static __device__ __forceinline__ void
@@ -156,7 +158,7 @@ take_position(struct selection *selection, const struct warp_observation *observ
 	}
 }
 
-/* the squared chord that nothing before the last of the selection exceeds */
+/* the limit on squared chords of candidates that come before the last of the selection */
 template <bool CHORD_DECIDES>
 static __device__ __forceinline__ double
 limit_of(const struct selection *selection)
@@ -211,8 +213,7 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 }
 
 /*
- * Begin with what the launch before this one left in the slots, if there was
- * one.
+ * Begin with the selection that an earlier launch left in the slots, if any.
  */
 template <bool CHORD_DECIDES, bool IN_REGISTERS>
 static __device__ __forceinline__ void

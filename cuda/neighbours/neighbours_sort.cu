@@ -1,10 +1,11 @@
 /*
  * neighbours_sort.cu
- *		Observations into the order of search, and pairs into that of results.
+ *		Sorts observations into the order of search, and pairs into the order
+ *		of results.
  *
- * Warps that run at the same time should need the same parts of the index: so
- * observations are searched in the order of (group, place on the curve), down to
- * cells of some 600 m.
+ * Warps that run at the same time should need the same parts of the index.  So
+ * observations are searched in the order of (group, place on the curve), down
+ * to cells of some 600 m.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cuda/std/tuple>
@@ -73,7 +74,7 @@ neighbours_sort(const struct neighbours *search)
 										   search->stream);
 }
 
-/* the parts of an entry, the first in its order first */
+/* the parts of an entry, in the order in which they count */
 struct entry_parts
 {
 	__device__ __forceinline__ cuda::std::tuple<uint32_t &, double &, uint32_t &>
@@ -86,10 +87,10 @@ struct entry_parts
 /* bits of value and place */
 #define ENTRY_BITS_BELOW_ROW 96
 
-/* what a sort of entries has in its room */
+/* the columns of the room for a sort of entries */
 struct entry_room
 {
-	struct neighbours_entry *entry; /* the sort goes to and fro */
+	struct neighbours_entry *entry; /* the second buffer that the sort alternates with */
 	uint32_t   *reference;
 	void	   *scratch;		/* CUB's */
 	size_t		scratch_bytes;
@@ -142,10 +143,11 @@ neighbours_entry_sort_bytes(uint32_t entries)
 }
 
 /*
- * By radix, though the entries of a row are adjacent already and merging would
- * do: the launches of CUB's merge sort overlap on GPUs of compute capability
- * 9.0 and later, and up to its version 3.0.1 at least read what the one before
- * has not yet written (NVIDIA/cccl issue 5297), where the GPU is shared.
+ * The sort is a radix sort, though the entries of a row are adjacent already
+ * and a merge sort would do.  But on GPUs of compute capability 9.0 and later
+ * the launches of CUB's merge sort overlap, and if the GPU is shared, a launch
+ * can read what the one before has not yet written (NVIDIA/cccl issue 5297; up
+ * to CUB 3.0.1 at least).
  */
 cudaError_t
 neighbours_sort_entries(struct neighbours *search, uint32_t entries)

@@ -1,6 +1,6 @@
 /*
  * neighbours_warp.cuh
- *		What the kernels share in which a warp answers one observation.
+ *		Code for the kernels in which a warp answers one observation.
  */
 #ifndef GEONN_NEIGHBOURS_WARP_CUH
 #define GEONN_NEIGHBOURS_WARP_CUH
@@ -40,8 +40,8 @@ warp_observation(const struct neighbours *search, uint32_t row)
 }
 
 /*
- * This lane's position in a leaf: its squared chord, INFINITY where it is no
- * candidate.
+ * The squared chord of this lane's position in a leaf; INFINITY if the
+ * position is not a candidate.
  */
 static __device__ __forceinline__ double
 warp_chord(const struct index *index, const struct warp_observation *observation,
@@ -53,7 +53,7 @@ warp_chord(const struct index *index, const struct warp_observation *observation
 	return geonn_chord_squared(observation->from, index_vector(index, position));
 }
 
-/* is a reference left out for its identity? */
+/* whether a reference is left out for its identity */
 static __device__ __forceinline__ bool
 warp_is_self(const struct index *index, const struct warp_observation *observation,
 			 uint32_t reference)

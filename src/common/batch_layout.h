@@ -1,6 +1,6 @@
 /*
  * batch_layout.h
- *		Where the columns of a batch lie in its memory, for module and engine.
+ *		Lays out the columns of a batch in its memory, for module and engine.
  */
 #ifndef GEONN_BATCH_LAYOUT_H
 #define GEONN_BATCH_LAYOUT_H
@@ -8,8 +8,8 @@
 #include "common/protocol.h"
 
 /*
- * A batch in memory, seen through its columns.  The tags are the references'
- * on the way in and the answers' on the way out.
+ * The columns of a batch in memory.  The client writes the tags of references,
+ * and the engine the tags of the answers, into the same column.
  */
 struct geonn_batch_columns
 {
@@ -31,10 +31,11 @@ geonn_align(size_t bytes, size_t alignment)
 }
 
 /*
- * Lay out a batch of these rows and room, with these columns (GEONN_COLUMN_...)
- * beside the coordinates, from address start (NULL to learn only its size):
- * every column begins at a multiple of 256 bytes.  Returns the bytes it takes,
- * a multiple of 4096, or 0 where rows or room are out of range.
+ * Lay out a batch of these rows and room, with these columns
+ * (GEONN_COLUMN_...)  beside the coordinates, from address start (NULL to
+ * learn only its size).  Every column begins at a multiple of 256 bytes.
+ * Returns the bytes that the batch takes, a multiple of 4096, or 0 if rows or
+ * room are out of range.
  */
 static inline size_t
 geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,

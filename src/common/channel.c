@@ -1,6 +1,7 @@
 /*
  * channel.c
- *		Messages of protocol.h over a Unix socket, for module and engine.
+ *		Sends and receives protocol.h's messages over a Unix socket, for module
+ *		and engine.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -108,7 +109,7 @@ geonn_channel_send(int socket, int type, void *message, int descriptor)
 }
 
 /*
- * The text ends within its field, whatever the other side sent.
+ * Let a text end within its field, whatever the other side sent.
  */
 #define END_STRING(field) ((field)[sizeof(field) - 1] = '\0')
 
@@ -186,7 +187,7 @@ check_message(union geonn_message *message, size_t length)
 	expected = geonn_message_size(header->type);
 	if (header->version != GEONN_PROTOCOL_VERSION)
 	{
-		/* of another version only these two can be understood */
+		/* of another version only hello and error can be understood */
 		if ((header->type == GEONN_HELLO || header->type == GEONN_ERROR) &&
 			length == expected)
 			end_strings(message);
@@ -232,7 +233,7 @@ geonn_channel_receive(int socket, union geonn_message *message, int *descriptor)
 	*descriptor = take_descriptor(&envelope);
 	if (length == 0)
 	{
-		/* the end; or an empty message, with which a descriptor can come */
+		/* the end of the connection, or an empty message, which may carry a descriptor */
 		if (*descriptor >= 0)
 			close(*descriptor);
 		*descriptor = -1;
@@ -240,7 +241,7 @@ geonn_channel_receive(int socket, union geonn_message *message, int *descriptor)
 	}
 	if (envelope.msg_flags & MSG_CTRUNC && *descriptor < 0)
 	{
-		/* this process has no room for the descriptor that came */
+		/* the process has too many descriptors to receive the one that came */
 		errno = EMFILE;
 		return GEONN_CHANNEL_FAILED;
 	}

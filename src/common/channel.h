@@ -1,9 +1,11 @@
 /*
  * channel.h
- *		Messages of protocol.h over a Unix socket, for module and engine.
+ *		Sends and receives protocol.h's messages over a Unix socket, for module
+ *		and engine.
  *
- * Nothing here waits: a socket that is not ready says GEONN_CHANNEL_AGAIN and
- * the caller waits in its own way (a latch there, epoll here).
+ * These functions never wait: if a socket is not ready, they return
+ * GEONN_CHANNEL_AGAIN, and the caller waits in its own way (the module for a
+ * latch, the engine with epoll).
  */
 #ifndef GEONN_CHANNEL_H
 #define GEONN_CHANNEL_H
@@ -15,8 +17,8 @@
 enum geonn_channel_status
 {
 	GEONN_CHANNEL_OK,
-	GEONN_CHANNEL_AGAIN,		/* would have to wait */
-	GEONN_CHANNEL_CLOSED,		/* the other side is gone */
+	GEONN_CHANNEL_AGAIN,		/* the caller has to wait */
+	GEONN_CHANNEL_CLOSED,		/* the other side has closed the connection */
 	GEONN_CHANNEL_MALFORMED,	/* not a message of this protocol */
 	GEONN_CHANNEL_OTHER_VERSION,	/* a sound header of another protocol
 									 * version; only header, hello and error
@@ -26,29 +28,29 @@ enum geonn_channel_status
 
 /*
  * Connect to the engine's socket at path.  Returns a non-blocking descriptor
- * that exec closes, or -1 with errno; EACCES where the process at the other
- * end is another user's.  *peer is that process's id.
+ * that exec closes, or -1 with errno; EACCES if the process at the other end
+ * runs as another user.  *peer is that process's id.
  */
 extern int	geonn_channel_connect(const char *path, pid_t *peer);
 
 /*
  * Whether the process at the other end runs as this process's user; *peer is
- * its id.  If not, errno says why.
+ * the other process's id.  If not, errno says why.
  */
 extern bool geonn_channel_peer_is_own_user(int socket, pid_t *peer);
 
 /*
- * Fill in the header of a message of this type and send it, with a copy of
- * descriptor where that is not -1.
+ * Fill in the header of a message of this type and send the message, with a
+ * copy of descriptor unless that is -1.
  */
 extern enum geonn_channel_status geonn_channel_send(int socket, int type,
 													void *message,
 													int descriptor);
 
 /*
- * Receive one message.  A descriptor that came with it is the caller's to
- * close; *descriptor is -1 where none came.  Every string in the message ends
- * with a zero byte.
+ * Receive one message.  *descriptor is the descriptor that came with it, which
+ * the caller closes, or -1.  Every string in the message ends with a zero
+ * byte.
  */
 extern enum geonn_channel_status geonn_channel_receive(int socket,
 													   union geonn_message *message,
@@ -57,13 +59,13 @@ extern enum geonn_channel_status geonn_channel_receive(int socket,
 /*
  * Map a batch's memfd, after checking that it holds at least these bytes and
  * is sealed against shrinking, so that no access can raise SIGBUS.  Returns
- * NULL with errno; EPERM where size or seals are not as they should be.
+ * NULL with errno; EPERM if size or seals are wrong.
  */
 extern void *geonn_batch_map(int descriptor, size_t bytes);
 
 /*
- * Whether nobody can change or shrink the file, which only a memfd can be sealed
- * for; *bytes is its size.
+ * Whether the file is a memfd that is sealed, so that no process can change or
+ * shrink it; *bytes is its size.
  */
 extern bool geonn_file_is_sealed(int descriptor, uint64_t *bytes);
 

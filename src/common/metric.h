@@ -1,18 +1,19 @@
 /*
  * metric.h
- *		What a metric is: its vectors, limits and distances, by its number.
+ *		The vectors, limits and distances of each metric.
  *
- * Module, engine and kernels ask here, and nowhere else, what depends on the
- * metric.  Each function has a case for each metric and no default, so that the
- * compiler names what a new one lacks.
+ * Module, engine and kernels get all that depends on the metric from here.
+ * Each function has a case for each metric and no default, so that the
+ * compiler names the functions that a new metric lacks.
  *
- * Metrics are of two kinds.  For some the chord decides: a distance is a function
- * of two vectors, computed anywhere, on a GPU as well.  Searches may then rely on
- * three things: the vectors are geonn_unit_vector()'s, equal ones give equal
- * distances, and geonn_chord_limit() of a squared chord bounds the squared chords
- * of all that are not farther by the distance as computed.  For the others vectors
- * tell which references can be among the nearest, and only a host, which has the
- * degrees, knows their distances.
+ * Metrics are of two kinds.  For some metrics the chord decides: a distance is
+ * a function of two vectors, and can be computed anywhere, on a GPU as well.
+ * Searches by such a metric may rely on three things: the vectors are
+ * geonn_unit_vector()'s; equal vectors give equal distances; and
+ * geonn_chord_limit() of a reference's squared chord bounds the squared chords
+ * of all references that are not farther, by the distance as computed.  For
+ * the other metrics, vectors tell which references can be among the nearest,
+ * and only the host, which has the degrees, can compute their distances.
  */
 #ifndef GEONN_METRIC_H
 #define GEONN_METRIC_H
@@ -26,7 +27,7 @@
 #include "common/spheroid_distance.h"
 #endif
 
-/* Its name in SQL.  NULL: there is no metric of this number; they begin with 0. */
+/* The name of a metric in SQL.  NULL: no metric has this number; numbers begin with 0. */
 GEONN_GEODESY_FUNCTION const char *
 geonn_metric_name(enum geonn_metric metric)
 {
@@ -53,7 +54,7 @@ geonn_metric_chord_decides(enum geonn_metric metric)
 	__builtin_unreachable();
 }
 
-/* The vector of a valid point in degrees, that its chords are between. */
+/* The vector of a valid point in degrees; chords are distances between such vectors. */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 geonn_metric_vector(enum geonn_metric metric, double latitude, double longitude)
 {
@@ -68,9 +69,9 @@ geonn_metric_vector(enum geonn_metric metric, double latitude, double longitude)
 }
 
 /*
- * The squared chord that none of an observation's k nearest exceeds, nor what ties
- * with the k-th, if k references have a squared chord of at most kth_chord_squared.
- * May be INFINITY.
+ * The limit on squared chords: if k references have a squared chord of at most
+ * kth_chord_squared, the squared chords of an observation's k nearest, and of
+ * all that tie with the k-th, are at most the limit.  May be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_chord_limit(enum geonn_metric metric, double kth_chord_squared)
@@ -85,7 +86,7 @@ geonn_metric_chord_limit(enum geonn_metric metric, double kth_chord_squared)
 	__builtin_unreachable();
 }
 
-/* The squared chord that nothing within so many metres exceeds; may be INFINITY. */
+/* The limit on squared chords of all references within so many metres; may be INFINITY. */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 {
@@ -99,7 +100,7 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 	__builtin_unreachable();
 }
 
-/* Metres between two points given by their vectors, where the chord decides. */
+/* The distance in metres of two points given by their vectors, for a metric whose chord decides. */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct geonn_vector v)
 {
@@ -116,8 +117,9 @@ geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct
 #ifndef __CUDACC__
 
 /*
- * Metres between two valid points in degrees: what SQL's geonn_distance() returns
- * and neighbours are ordered by.  For the host.
+ * The distance in metres of two valid points in degrees: what SQL's
+ * geonn_distance() returns, and what neighbours are ordered by.  For the host
+ * alone.
  */
 static inline double
 geonn_metric_distance(enum geonn_metric metric, double latitude1, double longitude1,

@@ -1,12 +1,12 @@
 /*
  * platform.h
- *		Where geonn runs: on Linux, on little-endian processors of 64 bits.
+ *		geonn runs on Linux, on little-endian processors of 64 bits.
  *
- * The Makefile compiles this header alone before all else and shows what it says,
- * so that a compiler for another processor than the host's is asked, too.  Nothing
- * here has been tested elsewhere: that distances are the same bits, that numbers
- * in values, files and shared memory mean the same to all who read them.  And what
- * has not been tested must not answer.
+ * The Makefile compiles this header alone before all else and shows its
+ * errors, so that the check holds for a cross compiler, too.  On other
+ * platforms two things have not been tested: that distances have the same
+ * bits, and that the numbers in values, files and shared memory mean the same
+ * to all their readers.  An untested build must not answer.
  */
 #ifndef GEONN_PLATFORM_H
 #define GEONN_PLATFORM_H

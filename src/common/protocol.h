@@ -1,6 +1,6 @@
 /*
  * protocol.h
- *		What the extension module and the engine say to each other.
+ *		The messages between the extension module and the engine.
  *
  * A client (a backend, a test, a benchmark) connects to the engine's Unix
  * socket, of type SOCK_SEQPACKET: one send is one message, a message is one
@@ -10,8 +10,8 @@
  * each with room for some rows going in and some pairs coming back
  * (batch_layout.h).
  *
- * A session, in the order of its messages (client -> engine, engine ->
- * client):
+ * A session, in the order of its messages ("->" from the client, "<-" from the
+ * engine):
  *
  *	hello ->				versions; the engine answers welcome, or error
  *	<- welcome				once its devices have been probed
@@ -33,33 +33,38 @@
  *							(tag, distance).  Where the room ran out before
  *							the rows did, another search goes on from there.
  *
- * What is searched for: each observation's k nearest candidates (all that tie
- * with the k-th, where asked), or all of them, within max_distance.  Every
- * reference is a candidate, but where the dataset has groups only those of the
- * observation's group are, and where it has identities those of the
- * observation's identity are not.  The pairs of an observation are adjacent,
- * in the order (distance, order of the references).
+ * A search asks for each observation's k nearest candidates (if the client
+ * asks, also all that tie with the k-th), or for all candidates, within
+ * max_distance.  Every reference is a candidate; but if the dataset has
+ * groups, only references of the observation's group are, and if it has
+ * identities, references of the observation's identity are not.  The pairs of
+ * an observation are adjacent, in the order (distance, order of the
+ * references).
  *
- * An observation that has more pairs than the room is answered in parts: the
- * results say "partial", and a search with "resume" from that observation on
- * brings the next part.
+ * If an observation has more pairs than the room, the engine answers it in
+ * parts: the results say "partial", and a search with "resume" from that
+ * observation on brings the next part.
  *
- * A dataset stays in the engine when no session has it any more, until its memory is
- * needed: geonn_configure has the limit.  A session that sends the same references again,
- * with the same files, gets that one when it seals its own, where both opened theirs with
- * the same scope; few references are sent sooner than found, and do not stay.  A session
- * that opened its dataset with a label, and says so when it seals it, has it found by that,
- * too: a session of any scope that opens a dataset with the
- * same label gets it, sealed, with the note that was left with it.  A label says what
- * the references are of, the subject, and which state of that they are, the
- * version; of a subject one version is kept.  Who could do with any of several datasets
- * gives the labels of all, and a new one has the first of them.  What all of that means is the
- * clients' business, and no two labels may be the same where references differ.
+ * A dataset can stay in the engine after its last session, until its memory is
+ * needed: geonn_configure has the limit.  If another session of the same scope
+ * sends the same references again, with the same files, it gets the kept
+ * dataset when it seals its own; a dataset of few references is sent sooner
+ * than found, and does not stay.  A dataset can also be found by a label.  The
+ * session that opens the dataset gives the label, and asks for that when it
+ * seals the dataset; then any session, of any scope, that opens a dataset with
+ * the same label gets the kept one, sealed, with the note that the first
+ * session left.  A label has two parts: the subject says what the references
+ * are of, and the version says which state of it they are.  The engine keeps
+ * one version of a subject.  A client that can use any of several datasets
+ * gives the labels of all of them; if none is kept, the new dataset gets the
+ * first label.  The engine does not interpret labels; clients must not give
+ * the same label to different references.
  *
- * The files are for clients: what they must know of the references beside
- * their tags, so that a session that attaches to a dataset knows it, too.  The
- * engine does not read them.  A dataset has at most one of each kind, and each
- * is sealed: nobody can change it any more.
+ * Files are for clients: they hold what clients must know of the references
+ * beside their tags, so that a session that attaches to a dataset knows it,
+ * too.  The engine reads them only to compare datasets.  A dataset has at most
+ * one file of each kind, and each file is sealed: no process can change it any
+ * more.
  *
  * "allocate", "references" and "search" name a slot of the session's ring;
  * each slot has one request under way at most, and different slots are
@@ -68,29 +73,30 @@
  * so, by (tag, latitude, longitude).
  *
  * A client unmaps its batches before it closes its end, so that the engine can
- * give them to the next one; those of a session that ended with an error are
- * given to nobody.
+ * give them to the next client.  The batches of a session that ended with an
+ * error are not used again.
  *
- * Both sides distrust what they read: sizes, counts and indexes are checked
- * against what was agreed before they are used, and a memfd's seals and size
- * before it is mapped.  What a file says is checked by those who read it.
+ * Both sides distrust what they read: they check sizes, counts and indexes
+ * against what was agreed before they use them, and a memfd's seals and size
+ * before they map it.  A client that reads a file checks its contents.
  *
- * What a session works for, it may say between welcome and open or attach: a
- * call, with a label of its own for those who watch.  Sessions of the same
- * process and number belong to one call.  At its end each says finished, with
- * what only it knows; a session that ends without that was cancelled, or failed.
- * The engine keeps figures of the calls under way and, by their labels, of those
- * that have ended; what a label's numbers and texts mean is the clients' business.
+ * Between welcome and open or attach, a session may name the call that it
+ * works for, with a label for the views of calls.  Sessions that give the same
+ * process and number belong to one call.  At its end each session sends
+ * finished, with the figures that only it knows; a session that ends without
+ * that was cancelled, or failed.  The engine keeps figures of the calls under
+ * way and, by their labels, of the calls that have ended; it does not
+ * interpret a label's numbers and texts.
  *
- * There may be a limit of processes that are called and have sessions at a time
- * (geonn_configure).  A client that opens a dataset beyond it is told that it is queued,
- * and opened comes in its turn.  Where all processes that have sessions wait for clients
- * that are queued, a client that they wait for says urge, and again while that lasts: then
- * it is let in, stays queued, or gets an error.
+ * geonn_configure may limit the backends that have sessions at a time.  A
+ * client that opens a dataset beyond the limit gets queued, and opened follows
+ * in its turn.  If all backends that have sessions wait for queued clients, a
+ * queued client that they wait for sends urge, and again while that lasts:
+ * then it is let in, stays queued, or gets an error.
  *
- * A session that only asks says hello, and then status, or list: of calls under
- * way, or of statistics.  A list comes as a sealed memfd, which has the entries
- * one behind the other.
+ * A session that only reads figures sends hello, and then status, or list: of
+ * calls under way, or of statistics.  A list comes as a sealed memfd, which
+ * has the entries one after the other.
  *
  * The supervisor is connected to the engine by a socketpair of the same type,
  * the engine's descriptor 3, in this order (supervisor ->, <- engine):
@@ -101,8 +107,9 @@
  *	ping ->					from time to time; the engine answers at any time
  *	<- pong					with the number of the ping
  *
- * An engine that is told its settings in another version of the protocol sends pong, too,
- * so that the supervisor sees the version, and does not listen.
+ * An engine that gets its settings in another version of the protocol sends
+ * pong, too, so that the supervisor sees the engine's version; it does not
+ * listen.
  */
 #ifndef GEONN_PROTOCOL_H
 #define GEONN_PROTOCOL_H
@@ -128,7 +135,7 @@
 /* rows, and pairs, of one batch */
 #define GEONN_BATCH_ROWS_MAX	(1 << 22)
 
-/* labels of datasets that would do */
+/* labels that open may give */
 #define GEONN_LABELS_MAX		3
 
 /* references of one dataset */
@@ -146,13 +153,13 @@
 #define GEONN_FUNCTION_BYTES	32
 #define GEONN_ARGUMENTS_BYTES	256
 
-/* bytes of a file that stays with a dataset: more than any system has */
+/* most bytes of a file that stays with a dataset: more than any system has */
 #define GEONN_FILE_BYTES_MAX	(UINT64_C(1) << 50)
 
-/* neighbours of one observation, but for ties */
+/* most neighbours of one observation, ties not counted */
 #define GEONN_NEIGHBOURS_MAX	1024
 
-/* a gauge of a device that nobody knows */
+/* a gauge that is not known */
 #define GEONN_UNKNOWN			INT32_MIN
 
 /* devices of one engine: the CPU and its GPUs */
@@ -216,11 +223,11 @@ enum geonn_device_kind
 	GEONN_DEVICE_KIND_COUNT
 };
 
-/* which devices a session's searches may use: those of one kind, GEONN_DEVICE_CPU ..., or */
+/* which devices a session's searches may use: the devices of one kind, GEONN_DEVICE_CPU ..., or */
 #define GEONN_DEVICE_CHOICE(NAME, word) GEONN_DEVICE_##NAME,
 enum geonn_device_choice
 {
-	GEONN_DEVICE_AUTO,			/* the GPUs if there are any, else the CPU */
+	GEONN_DEVICE_AUTO,			/* the GPUs if any can be used, else the CPU */
 	GEONN_DEVICE_KINDS(GEONN_DEVICE_CHOICE)
 	GEONN_DEVICE_CHOICE_COUNT
 };
@@ -242,7 +249,7 @@ enum geonn_metric
 /* how to search; the pairs are the same */
 enum geonn_algorithm
 {
-	GEONN_ALGORITHM_AUTO,		/* index, but for a few references */
+	GEONN_ALGORITHM_AUTO,		/* brute force for a few references, otherwise the index */
 	GEONN_ALGORITHM_INDEX,
 	GEONN_ALGORITHM_BRUTE
 };
@@ -250,10 +257,10 @@ enum geonn_algorithm
 /* columns that the points of a dataset, and its observations, may have; bits */
 #define GEONN_COLUMN_GROUP		1u	/* only references of the same group are
 									 * candidates */
-#define GEONN_COLUMN_IDENTITY	2u	/* those of the same identity are none */
+#define GEONN_COLUMN_IDENTITY	2u	/* references of the same identity are not candidates */
 #define GEONN_COLUMNS_ALL		3u
 
-/* what a file that stays with a dataset has */
+/* what a file that stays with a dataset contains */
 enum geonn_file_kind
 {
 	GEONN_FILE_RECORDS,			/* of references: ids, or where they are */
@@ -264,17 +271,18 @@ enum geonn_file_kind
 #define GEONN_FILE_KINDS		3
 
 /* bits of geonn_search.flags */
-#define GEONN_SEARCH_TIES		1u	/* and all that tie with the k-th */
-#define GEONN_SEARCH_RESUME		2u	/* the first observation's pairs after
-									 * those of the last, partial results of
-									 * the same question */
+#define GEONN_SEARCH_TIES		1u	/* also all candidates that tie with the k-th */
+#define GEONN_SEARCH_RESUME		2u	/* begin with the pairs of the first
+									 * observation that follow those of the
+									 * last, partial results of the same
+									 * question */
 
 /* bits of geonn_results.flags */
-#define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair, and the
+#define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the
 									 * counts are not written */
-#define GEONN_RESULTS_PARTIAL	2u	/* the observation after the last one has
-									 * a count, too, and its pairs, the last
-									 * ones, are not all that it has */
+#define GEONN_RESULTS_PARTIAL	2u	/* the observation after the last answered
+									 * one has a count and pairs, too, behind
+									 * all others; they are not all its pairs */
 
 enum geonn_error_code
 {
@@ -285,7 +293,7 @@ enum geonn_error_code
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings */
 	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
 	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
-	GEONN_ERROR_DEADLOCK		/* all that have places wait for the line */
+	GEONN_ERROR_DEADLOCK		/* all processes with places wait for processes in line */
 };
 
 enum geonn_device_state
@@ -297,22 +305,22 @@ enum geonn_device_state
 /* what a list is of */
 enum geonn_listing
 {
-	GEONN_LIST_CALLS,			/* struct geonn_call_status: those under way */
-	GEONN_LIST_STATISTICS,		/* struct geonn_statistics: those that ended */
-	GEONN_LIST_RESET			/* the same, which begin anew */
+	GEONN_LIST_CALLS,			/* struct geonn_call_status: calls under way */
+	GEONN_LIST_STATISTICS,		/* struct geonn_statistics: calls that ended */
+	GEONN_LIST_RESET			/* statistics, which then begin anew */
 };
 
 /*
- * What a call is in at a moment: the last of these that one of its sessions or
- * batches is in.
+ * The phases of a call.  At any moment a call is in the latest phase that one
+ * of its sessions or batches is in.
  */
 enum geonn_phase
 {
-	GEONN_PHASE_OBSERVATIONS,	/* it has given the engine nothing to do: its client
+	GEONN_PHASE_OBSERVATIONS,	/* the engine has nothing to do: the client
 								 * reads observations, or works on pairs */
-	GEONN_PHASE_QUEUED,			/* it waits for others to end */
+	GEONN_PHASE_QUEUED,			/* it waits in line for others to end */
 	GEONN_PHASE_REFERENCES,		/* references arrive */
-	GEONN_PHASE_SORTING,		/* they are put in order, or compared with kept ones */
+	GEONN_PHASE_SORTING,		/* references are put in order, or compared with kept ones */
 	GEONN_PHASE_WAITING,		/* its batches wait for a device */
 	GEONN_PHASE_BUILDING,		/* a device builds what it needs of the references,
 								 * or waits for another one that does */
@@ -363,12 +371,12 @@ struct geonn_engine_status
 	struct geonn_header header;
 	int32_t		pid;
 	uint32_t	devices;		/* that many device_status messages follow */
-	uint32_t	sessions;		/* with a dataset, open or sealed */
-	uint32_t	datasets;		/* those kept included */
+	uint32_t	sessions;		/* sessions with a dataset, open or sealed */
+	uint32_t	datasets;		/* datasets, kept ones included */
 	uint32_t	searches;		/* waiting or running */
-	uint32_t	kept;			/* datasets that stay when nobody has them */
+	uint32_t	kept;			/* kept datasets */
 	uint32_t	queued;			/* sessions that wait for others to end */
-	uint64_t	kept_memory;	/* bytes that those take on the host */
+	uint64_t	kept_memory;	/* bytes of host memory of kept datasets */
 	uint64_t	base_memory;	/* bytes that the engine took before its first session */
 	uint64_t	transfer_memory;	/* bytes of batches, pooled ones included */
 	uint64_t	transfer_memory_limit;	/* bytes */
@@ -387,8 +395,8 @@ struct geonn_device_status
 	uint32_t	capability_major;	/* 0 where the kind has none */
 	uint32_t	capability_minor;
 	uint32_t	threads;		/* of the host; 0 where the kind has none */
-	int32_t		utilization;	/* percent; these three are what they were when
-								 * somebody last asked, or GEONN_UNKNOWN */
+	int32_t		utilization;	/* percent; the three gauges are as last read,
+								 * or GEONN_UNKNOWN */
 	int32_t		temperature;	/* degrees Celsius */
 	int32_t		power;			/* milliwatts */
 	uint64_t	memory_total;	/* bytes */
@@ -416,8 +424,9 @@ struct geonn_listed
 };
 
 /*
- * What clients tell those who watch: numbers of a database, a user and two
- * tables, and texts.  Compared byte by byte: what is not used is zero.
+ * What clients say of a call, for the views of calls: numbers of a database, a
+ * user and two tables, and texts.  The engine compares labels byte by byte, so
+ * unused bytes are zero.
  */
 struct geonn_call_label
 {
@@ -432,11 +441,11 @@ struct geonn_call_label
 struct geonn_call
 {
 	struct geonn_header header;
-	int32_t		pid;			/* of the process that is called */
-	uint32_t	role;			/* that it has logged in as: a number, or 0 */
+	int32_t		pid;			/* of the calling backend */
+	uint32_t	role;			/* number of the role that it has logged in as, or 0 */
 	uint64_t	number;			/* among that process's calls */
 	uint64_t	microseconds;	/* since it began, in reading references */
-	uint64_t	expected;		/* observations; 0: nobody knows */
+	uint64_t	expected;		/* observations; 0: not known */
 	struct geonn_call_label label;
 };
 
@@ -447,7 +456,7 @@ struct geonn_finished
 	uint64_t	rows;			/* of the result */
 	uint64_t	observations_skipped;
 	uint64_t	references_skipped;
-	uint64_t	unmatched;		/* other observations without a neighbour */
+	uint64_t	unmatched;		/* further observations, without a neighbour */
 };
 
 /* an entry of the list of calls under way */
@@ -458,11 +467,12 @@ struct geonn_call_status
 	uint32_t	sessions;
 	uint32_t	phase;			/* enum geonn_phase */
 	uint32_t	unused;
-	uint64_t	devices;		/* bits by their number that work for it, or did; the last
-								 * one for all beyond */
+	uint64_t	devices;		/* devices that work for it, or did: a bit
+								 * each, by their number; the last bit stands
+								 * for all beyond */
 	uint64_t	references;
 	uint64_t	observations;	/* answered */
-	uint64_t	expected;		/* 0: nobody knows */
+	uint64_t	expected;		/* 0: not known */
 	int64_t		started_at;		/* microseconds since 1970-01-01 UTC */
 };
 
@@ -471,7 +481,7 @@ struct geonn_statistics
 {
 	struct geonn_call_label label;
 	uint64_t	calls;
-	uint64_t	failed;			/* of these: a session ended without finished */
+	uint64_t	failed;			/* calls of which a session ended without finished */
 	uint64_t	rows;
 	uint64_t	observations;	/* answered */
 	uint64_t	observations_skipped;
@@ -488,7 +498,7 @@ struct geonn_statistics
 	char		last_error[256];	/* the engine's; empty where it knows none */
 };
 
-/* compared byte by byte: what is not used is zero */
+/* compared byte by byte, so unused bytes are zero */
 struct geonn_label
 {
 	uint8_t		subject[GEONN_SUBJECT_BYTES];
@@ -501,8 +511,8 @@ struct geonn_open
 	uint32_t	device;			/* enum geonn_device_choice */
 	uint32_t	metric;			/* enum geonn_metric */
 	uint32_t	columns;		/* GEONN_COLUMN_... */
-	uint32_t	labels;			/* how many there are */
-	uint64_t	scope;			/* its references may be recognised as those of the same one */
+	uint32_t	labels;			/* number of labels */
+	uint64_t	scope;			/* a dataset is only recognised within its scope */
 	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
 };
 
@@ -557,10 +567,11 @@ struct geonn_allocate
 };
 
 /*
- * Carries the memfd of the slot's new batch.  rows and room are what was
- * asked for, or less where the process's share of the transfer memory is short, or 0
- * and no memfd where there is none and the session has other batches.  The slot's former batch,
- * which the client must have unmapped before it asked, is the engine's again.
+ * Carries the memfd of the slot's new batch.  rows and room are as asked for,
+ * or less if the process's share of the transfer memory is short.  If no
+ * memory is left and the session has other batches, they are 0, and no memfd
+ * comes.  The engine takes back the slot's former batch, which the client must
+ * have unmapped before it asked.
  */
 struct geonn_batch
 {
@@ -606,8 +617,8 @@ struct geonn_sealed
 {
 	struct geonn_header header;
 	uint64_t	references;
-	uint64_t	dataset;		/* the one that was opened, unless recognised */
-	uint32_t	recognised;		/* 1: it is another, which was kept and is the same */
+	uint64_t	dataset;		/* the dataset that was opened, unless recognised */
+	uint32_t	recognised;		/* 1: another dataset, which was kept and is the same */
 	uint32_t	unused;
 };
 
@@ -626,9 +637,9 @@ struct geonn_search
 };
 
 /*
- * Observations first ... first + observations - 1 are answered: the counts
- * stand at these places of the batch's count column, the pairs from 0.  At
- * least one observation is, or else the results are partial.
+ * Observations first ... first + observations - 1 are answered: their counts
+ * are at these places of the batch's count column, and their pairs from 0 on.
+ * At least one observation is answered, unless the results are partial.
  */
 struct geonn_results
 {
@@ -638,10 +649,10 @@ struct geonn_results
 	uint32_t	observations;
 	uint32_t	pairs;
 	uint32_t	flags;			/* GEONN_RESULTS_... */
-	uint32_t	device;			/* its number, which answered last */
+	uint32_t	device;			/* number of the device that answered last */
 	uint32_t	algorithm;		/* enum geonn_algorithm, not auto; auto where there
 								 * was nothing to search */
-	uint32_t	build_microseconds; /* that building the dataset took it now */
+	uint32_t	build_microseconds; /* that this search took to build for it */
 };
 
 struct geonn_ping
@@ -650,14 +661,14 @@ struct geonn_ping
 	uint64_t	number;			/* pong returns it */
 };
 
-/* the engine's settings; engine_settings.c has what each is at most */
+/* the engine's settings; engine_settings.c has the maximum of each */
 struct geonn_configure
 {
 	struct geonn_header header;
 	uint64_t	cpu_threads;	/* 0: one for each core */
-	uint64_t	max_sessions;	/* processes that have some; 0: no limit */
+	uint64_t	max_sessions;	/* backends that have sessions at a time; 0: no limit */
 	uint64_t	transfer_memory_limit;	/* bytes */
-	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: what is free */
+	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: all that is free */
 	uint64_t	kept_memory_limit;	/* bytes; 0: no dataset is kept */
 };
 

@@ -1,6 +1,7 @@
 /*
  * spheroid_distance.c
- *		The metric spheroid: geodesics of WGS84 in metres, by PROJ.
+ *		Computes geodesics of WGS84 in metres, by PROJ: the distances of the
+ *		metric spheroid.
  */
 #include "common/spheroid_distance.h"
 
@@ -12,8 +13,8 @@
 static struct geod_geodesic wgs84;
 
 /*
- * Before any thread: geod_init also fills variables of PROJ's own, without a
- * lock.
+ * Runs before any thread starts: geod_init also fills variables of PROJ's own,
+ * without a lock.
  */
 __attribute__((constructor)) static void
 initialize_wgs84(void)

@@ -1,6 +1,7 @@
 /*
  * spheroid_distance.h
- *		The metric spheroid: geodesics of WGS84 in metres.  For the host alone.
+ *		Computes geodesics of WGS84 in metres: the distances of the metric
+ *		spheroid.  For the host alone.
  */
 #ifndef GEONN_SPHEROID_DISTANCE_H
 #define GEONN_SPHEROID_DISTANCE_H
@@ -11,13 +12,13 @@
  * canonical coordinates (spheroid.h).  This float64 value is what SQL's
  * geonn_distance(…, 'spheroid') returns and what neighbours are ordered by.
  *
- * Never negative, 0 for a point to itself, under whatever coordinates; equal
- * canonical coordinates give equal bits.  geod_inverse puts the two points
- * into one order before it calculates, so that the bits are the same in both
- * directions; all the same, the observation is always the first point.
- * The bits belong to a build of PROJ: it calls the C library's sine and arc
- * tangent, so they may differ by a few nanometres between machines, never
- * between processes of one.
+ * The distance is never negative, and 0 from a point to itself, whichever of
+ * its coordinates are given; equal canonical coordinates give equal bits.
+ * geod_inverse puts the two points into one order before it calculates, so
+ * that the bits are the same in both directions; all the same, the observation
+ * is always the first point.  The bits belong to a build of PROJ: it calls the
+ * C library's sine and arc tangent, so they may differ by a few nanometres
+ * between machines, never between processes of one.
  *
  * Any number of threads may call it.
  */

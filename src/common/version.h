@@ -2,8 +2,8 @@
  * version.h
  *		The release that the module and the engine belong to.
  *
- * The two are installed together and talk only to their like: each says this
- * string in its first message.
+ * Module and engine are installed together, and talk only if their releases
+ * are the same: each sends this string in its first message.
  */
 #ifndef GEONN_VERSION_H
 #define GEONN_VERSION_H

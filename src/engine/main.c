@@ -3,10 +3,11 @@
  *		geonn-engine: the process that owns the devices.
  *
  * geonn's supervisor starts the engine and sends it its settings; tests and
- * benchmarks do so in its place.  Started by hand, for a debugger, the engine
- * has settings of its own (engine_settings.h).  It listens at a Unix socket
- * (protocol.h says what is said there), searches on the CPU and on every GPU
- * that CUDA shows, and knows nothing of PostgreSQL.
+ * benchmarks do the same in its place.  An engine that is started by hand, for
+ * a debugger, has settings of its own (engine_settings.h).  The engine listens
+ * at a Unix socket, where clients speak the protocol of protocol.h.  It
+ * searches on the CPU and on every GPU that CUDA shows, and knows nothing of
+ * PostgreSQL.
  *
  *	main.c			options; ends with the supervisor
  *	engine_settings.c	what the supervisor sets
@@ -19,9 +20,10 @@
  *	scheduler.c		searches and devices brought together
  *	device.h		what a device is; backends.c lists them: cpu/device.c, and cuda/
  *
- * It ends when its supervisor does, in three ways that cover for each other:
- * the kernel's parent-death signal, a check of the parent after asking for it,
- * and the end of file on the supervisor's channel.
+ * The engine ends when its supervisor ends.  Three ways to notice that cover
+ * for each other: the kernel's parent-death signal, a check of the parent
+ * after asking for that signal, and the end of file on the supervisor's
+ * channel.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -50,7 +52,7 @@
 #include "engine/server/engine_settings.h"
 #include "engine/server/server.h"
 
-/* blocks that the C library has from the system one by one */
+/* the C library gets larger blocks from the system one by one */
 #define LARGE_BLOCK_BYTES (64 * 1024)
 
 static const char usage[] =
@@ -69,11 +71,11 @@ static const char usage[] =
 struct arguments
 {
 	const char *socket_path;
-	const char *cpu_path;		/* NULL: the best one */
+	const char *cpu_path;		/* NULL: the best path */
 };
 
 /*
- * Returns -1 to go on, or the exit status.
+ * Read the command line.  Returns -1 to go on, or the exit status.
  */
 static int
 parse_arguments(int count, char **words, struct arguments *arguments)
@@ -131,7 +133,7 @@ has_supervisor(void)
 
 /*
  * Die with the supervisor, and never wait for it to read the log.  Returns
- * false if it is gone already.
+ * false if the supervisor is gone already.
  */
 static bool
 follow_supervisor(void)
@@ -162,9 +164,9 @@ be_expendable(void)
 }
 
 /*
- * Each session takes up to GEONN_RING_SLOTS + 1 descriptors and each dataset
- * GEONN_FILE_KINDS: have as many as the system allows, rather than what suits a
- * shell.
+ * Raise the limit of descriptors to as many as the system allows: each session
+ * takes up to GEONN_RING_SLOTS + 1 of them and each dataset GEONN_FILE_KINDS,
+ * and the usual limit is made for a shell.
  */
 static void
 raise_descriptor_limit(void)
@@ -182,8 +184,9 @@ raise_descriptor_limit(void)
 }
 
 /*
- * Give large blocks back to the system when they are freed.  The C library would do so at
- * first, but keep larger and larger ones once it has seen some freed.
+ * Have the C library give large blocks back to the system when they are freed.
+ * It does so by default at first, but after each free of a large block it
+ * keeps blocks up to that size.
  */
 static void
 return_freed_memory(void)
@@ -210,7 +213,7 @@ main(int argument_count, char **words)
 		return EXIT_FAILURE;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);	/* a limit on files is one on memfds */
+	signal(SIGXFSZ, SIG_IGN);	/* a limit on the size of files applies to memfds, too */
 	options.socket_path = arguments.socket_path;
 	options.supervised = has_supervisor();
 	if (options.supervised && !follow_supervisor())

@@ -197,7 +197,7 @@ my $borrower = start_waiter('borrower', locked(1, "DECLARE held CURSOR FOR SELEC
 wait_until(sub { status($node, 'sessions, sessions_waiting') eq '2|1' }, 'a place is lent to one of two in line');
 ($status, $out, $err) = finish_sql($locker);
 isnt($status, 0, 'the other, when that one waits for it as well, has an error');
-like($err, qr/40P01: deadlock detected between sessions with the geonn engine and locks\nDETAIL:  All processes that have the 1 sessions of geonn.max_sessions wait for locks of processes that wait for a session, and one more has been lent\.\nHINT:  Run the transaction again/,
+like($err, qr/40P01: deadlock detected between sessions with the geonn engine and locks\nDETAIL:  Every process that has one of the 1 sessions of geonn.max_sessions waits for locks of processes that wait for a session, and one more session has been lent already\.\nHINT:  Run the transaction again/,
 	'a deadlock, which says what to do');
 is((finish_sql($borrower))[1], "1\n3", 'and the one with the lent place goes on');
 is((finish_sql($reader))[0], 0, 'and so do all others');

@@ -2,8 +2,9 @@
  * atomics.h
  *		C's atomic types under C's names, for C and for the CUDA device's C++.
  *
- * C++ has <stdatomic.h> only since C++23; what it then says is what stands
- * here.  The compilers that build the engine represent both the same way.
+ * C++ has <stdatomic.h> only since C++23; the declarations below are those of
+ * its <stdatomic.h>.  The compilers that build the engine represent C's and
+ * C++'s atomic types in the same way.
  */
 #ifndef GEONN_ATOMICS_H
 #define GEONN_ATOMICS_H

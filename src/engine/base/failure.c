@@ -1,6 +1,6 @@
 /*
  * failure.c
- *		Why something in the engine did not work.
+ *		The reason why an operation of the engine failed.
  */
 #include "engine/base/failure.h"
 

@@ -1,9 +1,9 @@
 /*
  * failure.h
- *		Why something in the engine did not work.
+ *		The reason why an operation of the engine failed.
  *
- * Functions that can fail return a bool and fill in one of these; it becomes
- * the error message that the client gets.
+ * A function that can fail returns a bool and fills in a struct failure; the
+ * engine sends that to the client as its error message.
  */
 #ifndef GEONN_FAILURE_H
 #define GEONN_FAILURE_H
@@ -15,7 +15,7 @@
 struct failure
 {
 	enum geonn_error_code code;
-	int			reason;			/* errno of what the system refused, or 0 */
+	int			reason;			/* errno of the system call that failed, or 0 */
 	char		message[256];
 	char		detail[256];	/* the driver's or the system's own words */
 	char		hint[256];
@@ -29,13 +29,13 @@ extern bool fail(struct failure *failure, enum geonn_error_code code,
 				 const char *format,...)
 			__attribute__((format(printf, 3, 4)));
 
-/* the same for the two other texts, where there is one to give */
+/* set the detail or the hint; code and message stay */
 extern void fail_detail(struct failure *failure, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 extern void fail_hint(struct failure *failure, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 
-/* the detail, and the hint if one is known, of what the system refused: errno's value */
+/* set reason, and from it the detail and, for some reasons, the hint; reason: a value of errno */
 extern void fail_reason(struct failure *failure, int reason);
 
 #endif							/* GEONN_FAILURE_H */

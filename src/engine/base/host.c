@@ -1,14 +1,15 @@
 /*
  * host.c
- *		What of the host this process may use.
+ *		The cores and the memory of the host that this process may use.
  *
  * A container sees all cores and all memory of its host, but its control group
- * may give it the time of two cores and kill it beyond some gigabytes.  With
- * more threads than that it would be stopped for most of each period, in the
- * middle of a piece that the others wait for; so both limits count as the
- * host's own.  They are read from version 2 of control groups, at each level up
- * to the mounted one; version 1, which no current distribution starts with, is
- * not looked at.
+ * may limit it to the time of two cores, and have it killed beyond some
+ * gigabytes.  With more threads than cores that it may use, the kernel would
+ * stop the process for most of each period, in the middle of a piece that the
+ * other threads wait for.  So the engine takes the limits of the control
+ * groups for the host's own.  It reads them from version 2 of control groups,
+ * at each level up to the mounted one.  It ignores version 1, which no current
+ * distribution starts with.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -41,7 +42,7 @@ open_file(const char *root, const char *path, const char *name)
 	return length > 0 && (size_t) length < sizeof(file) ? fopen(file, "r") : NULL;
 }
 
-/* one number; false where there is none, as in "max" */
+/* read one number; false if the file has none, as in "max" */
 static bool
 read_number(const char *root, const char *path, const char *name, uint64_t *number)
 {
@@ -57,7 +58,7 @@ read_number(const char *root, const char *path, const char *name, uint64_t *numb
 	return is_number;
 }
 
-/* what a group has in its files' pages, which the kernel drops first */
+/* bytes of a group's inactive file pages, which the kernel drops first */
 static uint64_t
 read_inactive(const char *root, const char *path)
 {
@@ -75,7 +76,7 @@ read_inactive(const char *root, const char *path)
 }
 
 /*
- * Make a group's path that of the one above.  False at the top.
+ * Shorten a group's path to that of its parent.  False at the top.
  */
 static bool
 go_up(char *path)
@@ -101,7 +102,7 @@ copy_path(char *copy, const char *path)
 	return true;
 }
 
-/* whole cores' worth of time that one group has; UINT64_MAX: no limit */
+/* the cores that one group may use the time of, rounded up; UINT64_MAX: no limit */
 static uint64_t
 cores_of(const char *root, const char *group)
 {
@@ -134,7 +135,7 @@ memory_free_of(const char *root, const char *group)
 }
 
 /*
- * The least that a group and those above it have.
+ * The least amount of a group and all groups above it.
  */
 static uint64_t
 least_of_groups(const char *root, const char *path,
@@ -169,7 +170,7 @@ host_group_memory_free(const char *root, const char *path)
 }
 
 /*
- * This process's group of version 2, "" where there is none.
+ * Find the path of this process's group of version 2; "" if it has none.
  */
 static void
 find_group(char *path)

@@ -1,6 +1,6 @@
 /*
  * host.h
- *		What of the host this process may use.
+ *		The cores and the memory of the host that this process may use.
  */
 #ifndef GEONN_HOST_H
 #define GEONN_HOST_H
@@ -8,27 +8,27 @@
 #include <stdint.h>
 
 /*
- * Cores: those that it may run on, or as many as its control groups give it the
- * time of, rounded up, where these are fewer.  At least 1.  Read anew at most once
- * in ten seconds.
+ * The number of cores that this process may run on; or, if that is less, the
+ * number of cores whose time its control groups give it, rounded up.  At least
+ * 1.  It is read anew at most once in ten seconds.
  */
 extern unsigned host_cores(void);
 
 /*
- * Bytes that can be had without swapping, by the kernel and by all control groups;
- * UINT64_MAX where neither says.
+ * Bytes that can be allocated without swapping, the least that the kernel and
+ * the control groups report; UINT64_MAX if neither reports any.
  */
 extern uint64_t host_memory_free(void);
 
 /*
- * The same of the control groups alone, the one at path (of the file
- * /proc/self/cgroup) and all above it, below the folder root where they are
- * mounted: UINT_MAX and UINT64_MAX where they set no limit.
+ * The limits of the control groups alone: of the group at path (as in
+ * /proc/self/cgroup) and of all groups above it, below root, the folder where
+ * they are mounted.  UINT_MAX and UINT64_MAX if they set no limit.
  */
 extern unsigned host_group_cores(const char *root, const char *path);
 extern uint64_t host_group_memory_free(const char *root, const char *path);
 
-/* Bytes that this process takes at the moment; 0 where the kernel does not say. */
+/* Resident bytes of this process now; 0 if the kernel does not report them. */
 extern uint64_t host_memory_resident(void);
 
 #endif							/* GEONN_HOST_H */

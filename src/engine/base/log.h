@@ -14,8 +14,8 @@ enum log_level
 };
 
 /*
- * Write one line (a printf format without a newline); any thread.  A line
- * that the pipe has no room for is lost rather than waited for.
+ * Write one line (a printf format without a newline); any thread.  If the pipe
+ * has no room for the line, the line is lost, so that no thread waits.
  */
 extern void log_line(enum log_level level, const char *format,...)
 			__attribute__((format(printf, 2, 3)));

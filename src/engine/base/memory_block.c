@@ -26,7 +26,7 @@ memory_block_allocate(size_t bytes, struct failure *failure, const char *purpose
 		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory != MAP_FAILED)
 	{
-		madvise(memory, bytes, MADV_HUGEPAGE);	/* where the kernel likes to */
+		madvise(memory, bytes, MADV_HUGEPAGE);	/* a hint, so a failure does no harm */
 		return memory;
 	}
 

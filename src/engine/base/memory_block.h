@@ -11,14 +11,15 @@
 #include "engine/base/failure.h"
 
 /*
- * A zeroed block, aligned to a page, for `purpose` ("the index of 65536
- * references").  NULL where the host has less than that, with the failure that
- * gives both numbers: to go on regardless would bring the kernel to kill us.
+ * Allocate a zeroed block, aligned to a page, for `purpose` ("the index of
+ * 65536 references").  NULL if the host has less memory free, with a failure
+ * that gives both numbers: if the engine took the memory all the same, the
+ * kernel would kill it.
  */
 extern void *memory_block_allocate(size_t bytes, struct failure *failure, const char *purpose,...)
 			__attribute__((format(printf, 3, 4)));
 
-/* Free what memory_block_allocate gave; NULL is allowed. */
+/* Free a block of memory_block_allocate; NULL is allowed. */
 extern void memory_block_release(void *memory, size_t bytes);
 
 #endif							/* GEONN_MEMORY_BLOCK_H */

@@ -2,14 +2,15 @@
  * radix_sort.c
  *		Radix sort on all threads.
  *
- * Digit by digit, from the lowest.  The rows are cut into pieces; for each
- * digit every piece counts its rows by the digit's value, the counts become
- * the places where each piece's rows of each value go, and every piece moves
- * its rows there.  A digit that is the same in all keys is left out: points
- * of one city differ in few.
+ * The sort goes digit by digit, from the lowest.  The rows are cut into
+ * pieces.  For each digit, every piece counts its rows by the digit's value;
+ * the counts become the places where each piece's rows of each value go; and
+ * every piece moves its rows there.  A digit that is the same in all keys is
+ * skipped: the points of one city differ in few digits.
  *
- * Pieces are bounded, and so is the number that the threads do at a time: in
- * between others have the threads, and a cancelled sort ends.
+ * The size of a piece is bounded, and so is the number of pieces that the
+ * thread pool runs as one job.  Between two of these jobs, other jobs run, and
+ * a cancelled sort ends.
  */
 #include "engine/base/radix_sort.h"
 
@@ -20,13 +21,13 @@
 #define DIGIT_BITS 12
 #define DIGITS ((size_t) 1 << DIGIT_BITS)
 
-/* rows of a piece at least, so that counting costs little beside moving */
+/* fewest rows of a piece, so that counting costs little beside moving */
 #define PIECE_ROWS_MIN ((size_t) 1 << 15)
 
-/* and at most, some 10 ms for a thread */
+/* most rows of a piece: some 10 ms for a thread */
 #define PIECE_ROWS_MAX ((size_t) 1 << 20)
 
-/* a few pieces for each thread make up for threads that the system slows down */
+/* a few pieces for each thread: while the system slows one thread down, others take more */
 #define PIECES_PER_THREAD 2
 
 struct pass
@@ -93,7 +94,8 @@ move_rows(void *context, size_t number)
 }
 
 /*
- * From how many rows a piece has of each digit to where the first of them goes.
+ * Turn the counts of rows for each piece and digit into the places where the
+ * first of these rows go.
  */
 static void
 place_pieces(struct pass *pass)
@@ -132,8 +134,8 @@ run_pieces(struct pass *pass, thread_pool_piece piece)
 }
 
 /*
- * Sort by the pass's digit.  False once the sort is cancelled: the rows are as
- * they were then.
+ * Sort by the pass's digit.  False once the sort is cancelled: the rows are
+ * then as they were.
  */
 static bool
 sort_digit(struct pass *pass)

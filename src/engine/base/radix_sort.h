@@ -11,11 +11,14 @@
 
 #include "engine/base/atomics.h"
 
-/* values with keys, and room for as many; sorting swaps the two at will */
+/*
+ * keys and values, and room for as many again; the sort swaps the columns with
+ * the room as it needs
+ */
 struct radix_sort
 {
 	size_t		count;
-	const atomic_bool *cancelled;	/* or NULL: nobody cancels it */
+	const atomic_bool *cancelled;	/* or NULL: never cancelled */
 	uint64_t   *key;
 	uint32_t   *value;
 	uint64_t   *room_key;
@@ -23,9 +26,9 @@ struct radix_sort
 };
 
 /*
- * Sort by the lowest `bits` bits of the keys, the only ones that may be set; what is
- * equal keeps its order.  False where memory for the counters is short.  Ends
- * early, with the values in some order, once *cancelled is set.
+ * Sort by the lowest `bits` bits of the keys; the others must be 0.  The sort
+ * is stable.  False if memory for the counters is short.  Ends early, with the
+ * values in some order, once *cancelled is set.
  */
 extern bool radix_sort(struct radix_sort *sort, unsigned bits);
 

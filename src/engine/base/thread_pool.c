@@ -2,16 +2,18 @@
  * thread_pool.c
  *		The CPU device's threads.
  *
- * A job is a function and a number of pieces; every thread takes the next
- * piece until none is left, so threads that the system slows down simply take
- * fewer.  Threads are created when a job first asks for that many and then
- * stay, asleep between jobs; lowering the number leaves the surplus asleep.
+ * A job is a function and a number of pieces.  Every thread takes the next
+ * piece until none is left, so a thread that the system slows down takes
+ * fewer.  Threads are created when a job first asks for that many; then they
+ * stay, and sleep between jobs.  If the setting is lowered, the surplus
+ * threads stay asleep.
  *
- * There is one job at a time, whoever asks: the CPU device's thread for its
- * turns, a GPU's for what is left to the host, or a session's that sorts its
- * references.  The others wait, so the cores are never shared by two jobs.  They
- * come in the order in which they asked: who has one job after the other lets
- * those that wait have theirs in between.
+ * Three kinds of threads ask for jobs: the CPU device's thread for its turns,
+ * a GPU's thread for the work that it leaves to the host, and a thread that
+ * sorts a session's references.  One job runs at a time, so two jobs never
+ * share the cores; the other callers wait, in the order in which they asked.
+ * A caller that asks for one job after another goes to the end of that line
+ * each time, so the jobs of other callers run in between.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -40,13 +42,13 @@ static struct
 	pthread_cond_t turn;		/* another caller's turn began */
 
 	/* guarded by lock */
-	unsigned long asked;		/* callers that ever asked for a turn */
-	unsigned long served;		/* those whose turn is over */
+	unsigned long asked;		/* callers that have asked for a turn so far */
+	unsigned long served;		/* callers whose turn is over */
 	pthread_t	workers[THREAD_POOL_MAX];
 	unsigned	created;
 	unsigned	invited;		/* workers that may join the current job */
 	unsigned	inside;			/* workers in it */
-	unsigned long job;			/* its number */
+	unsigned long job;			/* number of the current or last job */
 	bool		closing;
 
 	/* immutable during a job */
@@ -121,7 +123,7 @@ worker_main(void *argument)
 	return NULL;
 }
 
-/* both under the lock */
+/* begin_turn and end_turn are called under the lock */
 static void
 begin_turn(void)
 {
@@ -144,7 +146,7 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end)
 	size_t		pieces = end - first;
 	size_t		helpers = thread_pool_threads() - 1;
 
-	/* the caller takes a piece, too: nobody is woken for a single one */
+	/* the caller takes pieces, too: a single piece wakes no helper */
 	if (helpers >= pieces)
 		helpers = pieces > 0 ? pieces - 1 : 0;
 
@@ -167,7 +169,7 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end)
 	take_pieces();
 
 	pthread_mutex_lock(&pool.lock);
-	pool.invited = 0;			/* who comes late finds the job over */
+	pool.invited = 0;			/* a worker that wakes late finds the job over */
 	while (pool.inside > 0)
 		pthread_cond_wait(&pool.done, &pool.lock);
 	end_turn();

@@ -1,24 +1,27 @@
 /*
  * calls.c
- *		The calls that sessions work for, and what they are doing.
+ *		The calls that sessions work for, and what each call is doing.
  *
- * What one watches is a call of a function in SQL, or one execution of its plan
- * node.  Several sessions may belong to it: those of the process that is called,
- * and of its parallel workers.  The first of them begins the call, and with the end
- * of the last one it has ended.  The figures are kept here and not in PostgreSQL's
- * shared memory for three reasons: geonn need not be preloaded, and without that
- * there is no shared memory of its own before PostgreSQL 17; all of a call's
- * processes talk to the engine anyway, batch by batch, so counting costs them no
- * message but one at the beginning and one at the end; and a connection's end, which
- * the kernel reports whatever became of the process, is all the cleaning that there
- * is.  The price is that the figures end with the engine.
+ * A call is one call of a function in SQL, or one execution of its plan node.
+ * Several sessions may belong to a call: one or more of the calling backend,
+ * and those of its parallel workers.  The first session begins the call, and
+ * the call ends with its last session.  The engine keeps the figures of calls,
+ * rather than PostgreSQL's shared memory, for three reasons.  First, geonn
+ * need not be preloaded, and an extension that is not preloaded has no shared
+ * memory of its own before PostgreSQL 17.  Second, all processes of a call
+ * talk to the engine anyway, batch by batch, so counting costs each of them
+ * only one message at the beginning and one at the end.  Third, the kernel
+ * reports the end of a connection however its process ended, and no other
+ * cleaning is needed.  The price is that the figures are lost when the engine
+ * stops.
  *
- * At any moment a call is in one phase, so the times of its phases add up to its
- * own.  Parts of it (a session that sends or sorts references, a batch) are in
- * phases, and the call is in the last one that any part is in: while one batch is
- * searched and another one waits, it searches.  Batches change phases on device
- * threads, too, a few times each; so a call has a lock for that, which nobody holds
- * for longer than it takes to read the clock.
+ * At any moment a call is in one phase, so the times of its phases add up to
+ * its own time.  Each part of a call (a session that sends or sorts
+ * references, a batch) is in a phase, and the call is in the latest of its
+ * parts' phases: while one batch is searched and another one waits, the call
+ * searches.  Device threads move batches to other phases, too, a few times for
+ * each batch; so a call has a lock for its phases, which is held no longer
+ * than it takes to read the clock.
  */
 #include "engine/calls/calls.h"
 
@@ -32,9 +35,9 @@
 
 struct call
 {
-	struct call *next;			/* in the list of those under way */
-	struct geonn_call_status status;	/* but for its phase and devices */
-	struct geonn_statistics sum;	/* but for the times */
+	struct call *next;			/* in the list of calls under way */
+	struct geonn_call_status status;	/* without phase and devices */
+	struct geonn_statistics sum;	/* without the times */
 	uint64_t	number;
 	uint32_t	role;
 	int			holders;
@@ -43,9 +46,9 @@ struct call
 
 	/* guarded by lock */
 	uint64_t	devices;		/* bits as in status */
-	uint32_t	parts[GEONN_PHASES];	/* how many are in each; but for the first */
-	int64_t		since_us;		/* that it is in its phase */
-	uint64_t	microseconds[GEONN_PHASES]; /* until then */
+	uint32_t	parts[GEONN_PHASES];	/* how many are in each phase; the first phase is not counted */
+	int64_t		since_us;		/* when the present phase began */
+	uint64_t	microseconds[GEONN_PHASES]; /* of each phase, up to since_us */
 };
 
 static struct call *under_way;
@@ -102,7 +105,7 @@ call_role(const struct call *call)
 	return call->role;
 }
 
-/* the lock is held */
+/* The latest phase that any part of the call is in; the lock is held. */
 static enum geonn_phase
 present_phase(const struct call *call)
 {
@@ -113,7 +116,7 @@ present_phase(const struct call *call)
 	return (enum geonn_phase) phase;
 }
 
-/* Count the time since the last change; the lock is held. */
+/* Add the time since the last change to the present phase; the lock is held. */
 static void
 take_time(struct call *call)
 {

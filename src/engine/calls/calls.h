@@ -1,10 +1,10 @@
 /*
  * calls.h
- *		The calls that sessions work for, and what they are doing.
+ *		The calls that sessions work for, and what each call is doing.
  *
- * All of this is the server thread's alone, where nothing else is said.  Where a call
- * is an argument it may be NULL, for a session that works for none: nothing is done
- * then.
+ * Only the server's thread uses these functions, unless a comment says "any
+ * thread".  A call that is an argument may be NULL, for a session that works
+ * for no call: then the function does nothing.
  */
 #ifndef GEONN_CALLS_H
 #define GEONN_CALLS_H
@@ -18,52 +18,58 @@
 struct call;
 
 /*
- * The call that the message tells of, under way already or new; its caller is one of
- * its sessions and holds it.  NULL where memory is short.
+ * Find the call that the message names, or begin it.  The caller is one of the
+ * call's sessions and holds the call from then on.  NULL if memory is short.
  */
 extern struct call *calls_join(const struct geonn_call *message);
 
 /*
- * One of its sessions has ended; finished is what it said at its end, or NULL.  With the
- * last one the call has ended, and its figures go to the statistics.  It is still held.
+ * A session of the call has ended; finished is the message that the session
+ * sent at its end, or NULL.  When the last session has ended, the call has
+ * ended, too, and its figures go to the statistics.  The caller still holds
+ * the call.
  */
 extern void call_leave(struct call *call, const struct geonn_finished *finished);
 
-/* Its caller holds it no more. */
+/* Give up the caller's hold of the call. */
 extern void call_release(struct call *call);
 
 /*
- * Part of a call, a session or a batch, goes from a phase to the next one; any thread.
- * GEONN_PHASE_OBSERVATIONS is that of a part that has nothing to do.
+ * Move a part of a call, a session or a batch, from its phase *part to the
+ * next one; any thread.  A part that has nothing to do is in
+ * GEONN_PHASE_OBSERVATIONS.
  */
 extern void call_move(struct call *call, enum geonn_phase *part, enum geonn_phase next);
 
-/* The process that is called; not of NULL. */
+/* The process id of the calling backend; the call must not be NULL. */
 extern int32_t call_pid(const struct call *call);
 
-/* The role that it has logged in as, likewise. */
+/* The role that the calling backend has logged in as; the call must not be NULL. */
 extern uint32_t call_role(const struct call *call);
 
-/* The device of this number works for it; any thread. */
+/* Note that the device of this number works for the call; any thread. */
 extern void call_use_device(struct call *call, int device);
 
-/* So many references arrived, as bytes; or that many were there already. */
+/* Count references that arrived, with their bytes; or references that the engine had already. */
 extern void call_add_references(struct call *call, uint64_t rows, uint64_t bytes);
 extern void call_found_references(struct call *call, uint64_t rows, bool kept);
 
-/* A batch of observations arrived, and such pairs were found for some of them. */
+/*
+ * Count a batch of observations that arrived; or observations that were
+ * answered, with their pairs.
+ */
 extern void call_add_batch(struct call *call, uint64_t bytes);
 extern void call_add_answers(struct call *call, uint64_t observations, uint64_t bytes);
 
-/* Something is done the slower way, for want of a device or memory. */
+/* Count work that is done in a slower way, for want of a device or of memory. */
 extern void call_fall_back(struct call *call);
 
-/* The engine ends one of its sessions with this error. */
+/* Note the error with which the engine ends a session of the call. */
 extern void call_fail(struct call *call, const char *message);
 
 /*
- * Write a struct geonn_call_status for each call under way to a file, and count them.
- * False where that fails, with errno.
+ * Write a struct geonn_call_status for each call under way to a file, and
+ * count them in *entries.  False with errno if writing fails.
  */
 extern bool calls_write(int file, uint64_t *entries);
 

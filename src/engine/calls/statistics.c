@@ -1,10 +1,11 @@
 /*
  * statistics.c
- *		What calls have done that ended, by their labels.
+ *		Statistics of the calls that have ended, by their labels.
  *
- * A list, the label of the last call first.  It has a limit, as labels come from
- * users' statements, and the one that has been called least recently leaves it.
- * What is short of memory is not counted.
+ * The statistics are a list of labels, the label of the last call first.
+ * Labels come from users' statements, so the list has a limit: when it is
+ * full, the label that was called least recently leaves it.  If memory is
+ * short for a new label, its call is not counted.
  */
 #include "engine/calls/statistics.h"
 
@@ -51,8 +52,8 @@ statistics_since(void)
 }
 
 /*
- * The entry of this label, taken out of the list; or a new one, instead of the last
- * one of a full list.  NULL where memory is short.
+ * Take the entry of this label out of the list; if the label has none, make a
+ * new entry, from the last one if the list is full.  NULL if memory is short.
  */
 static struct entry *
 take_entry(const struct geonn_call_label *label)

@@ -1,8 +1,8 @@
 /*
  * statistics.h
- *		What calls have done that ended, by their labels.
+ *		Statistics of the calls that have ended, by their labels.
  *
- * All of this is the server thread's alone.
+ * Only the server's thread uses these functions.
  */
 #ifndef GEONN_STATISTICS_H
 #define GEONN_STATISTICS_H
@@ -12,18 +12,18 @@
 
 #include "common/protocol.h"
 
-/* Forget all, and begin anew. */
+/* Forget all statistics, and begin anew. */
 extern void statistics_reset(void);
 
-/* When they began: microseconds since 1970. */
+/* When the statistics began: microseconds since 1970. */
 extern int64_t statistics_since(void);
 
-/* Add those of a call that ended to those of its label. */
+/* Add the figures of a call that ended to those of its label. */
 extern void statistics_add(const struct geonn_statistics *sum);
 
 /*
- * Write the entries to a file, the one last added to first, and count them.  False where
- * that fails, with errno.
+ * Write the entries to a file, the one last added to first, and count them in
+ * *entries.  False with errno if writing fails.
  */
 extern bool statistics_write(int file, uint64_t *entries);
 

@@ -1,25 +1,26 @@
 /*
  * brute.c
- *		Every pair on the CPU: brute force.
+ *		Brute force on the CPU: looks at every pair of observation and
+ *		reference.
  *
  * References are searched tile by tile, each tile for all observations of the
  * call while it lies in the first-level cache.
  *
- * The loop over pairs computes no more than the squared chord s, as a plain sum
- * of squares that any vector unit can do, and its minimum over a group of
+ * The loop over pairs computes only the squared chord s, as a plain sum of
+ * squares that any vector unit can do, and its minimum over a group of
  * references.  That sum may differ from geodesy.h's in the last places, and so
  * may the order of s from the order of distances; geonn_chord_limit() bounds
  * both (its proof stands there).  So a group whose minimum is above the limit
- * of the smallest s seen so far holds no nearest reference; any other group is
- * gone through again, with geodesy.h's own s and, where that is within the
- * limit, the distance, which decides.  With references in random order that
- * happens about ln(groups) times an observation.
+ * of the smallest s seen so far holds no nearest reference.  Any other group
+ * is gone through again, with geodesy.h's own s; where that is within the
+ * limit, the distance is computed and decides.  With references in random
+ * order that happens about ln(groups) times an observation.
  *
- * References are met in the order of their places, so among equal distances
- * the first one met stays.
+ * The loop meets references in the order of their places, so among equal
+ * distances the first one met stays.
  *
- * What is more than the nearest goes through a collector, which lets in what is
- * within its limit, again group by group.
+ * A question that asks for more than the nearest reference uses a collector,
+ * which takes the references within its limit, again group by group.
  */
 #include "engine/cpu/brute.h"
 
@@ -36,7 +37,7 @@
 struct best
 {
 	struct geonn_vector from;	/* the observation */
-	double		smallest;		/* squared chord, of all those gone through */
+	double		smallest;		/* smallest squared chord of all references so far */
 	double		limit;			/* geonn_chord_limit(smallest) */
 	double		chord;			/* squared chord of the best */
 	double		distance;

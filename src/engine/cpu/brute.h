@@ -1,18 +1,20 @@
 /*
  * brute.h
- *		Every pair on the CPU: brute force.
+ *		Brute force on the CPU: looks at every pair of observation and
+ *		reference.
  */
 #ifndef GEONN_CPU_BRUTE_H
 #define GEONN_CPU_BRUTE_H
 
 #include "engine/cpu/path.h"
 
-/* references are searched in tiles of this many; three columns fill 12 kB */
+/* references of one tile; its three columns fill 12 kB */
 #define CPU_BRUTE_TILE 512
 
 /*
- * Vectors of references, as columns.  padded is count rounded up to
- * whole tiles; the last reference fills the rest, so that it can't win there.
+ * Vectors of references, as columns.  padded is count rounded up to whole
+ * tiles; copies of the last reference fill the rest, which never win because
+ * the reference itself comes first.
  */
 struct cpu_references
 {
@@ -28,10 +30,10 @@ struct cpu_references
 #define CPU_BRUTE_OBSERVATIONS 64
 
 /*
- * Find for each of up to CPU_BRUTE_OBSERVATIONS observations the first
- * reference in the order (distance, place): its place and the distance in
- * metres, by a metric whose chord decides.  Ends early, with results undefined, once
- * *cancelled is set.
+ * For each of up to CPU_BRUTE_OBSERVATIONS observations, find the first
+ * reference in the order (distance, place), by a metric whose chord decides:
+ * its place, and the distance in metres.  Ends early, with results undefined,
+ * once *cancelled is set.
  */
 extern void CPU_PATH_NAME(cpu_brute_nearest) (const struct cpu_references *references,
 											  const struct geonn_vector *from,
@@ -39,7 +41,7 @@ extern void CPU_PATH_NAME(cpu_brute_nearest) (const struct cpu_references *refer
 											  double *distance,
 											  const atomic_bool *cancelled);
 
-/* Let a collector, which has begun, have what it wants of all references. */
+/* Offer all references to a collector, which has begun. */
 extern void CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
 											  struct cpu_collector *collector);
 

@@ -1,21 +1,24 @@
 /*
  * cells.c
- *		The references of the CPU's index that share a cell of the curve.
+ *		Orders the references of the CPU's index that share a cell of the
+ *		curve.
  *
- * The curve tells points apart that are some 4 cm from each other.  Those of one
- * cell come from its sort in the order of the dataset: of a million references
- * at two places of a cell, taken in turns, no two that follow each other are
- * one point.  So what shares a cell is sorted once more, by vector and then by
- * place in the dataset.
+ * The curve tells points apart that are some 4 cm from each other.  The sort
+ * by the curve leaves the references of one cell in the order of the dataset.
+ * If a million references alternate between two places of a cell, no two
+ * neighbours in that order are one point.  So the references of one cell are
+ * sorted once more, by vector and then by place in the dataset.
  *
- * Most cells have one reference, or all of theirs coincide, and nothing is
- * sorted.  A first pass marks the references that are in the cell of the one
+ * Most cells have one reference, or references that all coincide, and need no
+ * sort.  A first pass marks each reference that is in the same cell as the one
  * before; it computes codes only for neighbours that are as close as a cell is
- * wide.  A second one takes cell by cell and sorts it in place.  A cell is sorted
- * by one thread, as large as it may be.
+ * wide.  A second pass goes from cell to cell and sorts each in place.  One
+ * thread sorts a whole cell, however large it is.
  *
- * What is one point: where the chord decides, equal vectors; distances are
- * functions of these.  Else equal canonical coordinates (spheroid.h says why).
+ * By a metric whose chord decides, references with equal vectors are one
+ * point, since distances are functions of vectors.  By any other metric,
+ * references with equal canonical coordinates are one point (spheroid.h says
+ * why).
  */
 #include "engine/cpu/cells.h"
 
@@ -23,20 +26,20 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/curve.h"
 
-/* references that one piece of the work covers */
+/* references of one piece of the work */
 #define PIECE_ROWS ((size_t) 1 << 14)
 
-/* two in one cell never differ by so much in x, y or z: it is 2^-27 wide, seen
- * from the origin */
+/* two references of one cell never differ by so much in x, y or z: a cell is
+ * 2^-27 wide, seen from the origin */
 #define CELL_WIDTH 0x1p-25
 
-/* of a cell with two references no order is better */
+/* fewest references of a cell that is sorted: of two, either order will do */
 #define CELL_MIN 3
 
-/* so few are sorted by insertion */
+/* insertion sorts so few references */
 #define FEW 12
 
-/* references to partition between two looks at whether to go on */
+/* references to partition between two checks for cancellation */
 #define MANY 4096
 
 struct cells
@@ -46,7 +49,7 @@ struct cells
 	const atomic_bool *cancelled;
 };
 
-/* one reference: what is sorted, and by what */
+/* one reference, with the values that it is sorted by */
 struct item
 {
 	double		x;
@@ -71,7 +74,8 @@ store(struct cpu_index *index, size_t i, const struct item *item)
 }
 
 /*
- * Below 0, 0 or above 0 as one point comes before the other, is it, or comes after.
+ * Compare two references: below 0, 0 or above 0 if the first one's point comes
+ * before the other's, is the same, or comes after.
  */
 static int
 compare_points(const struct dataset *dataset, const struct item *a, const struct item *b)
@@ -130,7 +134,7 @@ cpu_cells_is_one(const struct dataset *dataset, const struct cpu_index *index, s
 }
 
 /*
- * Whether reference i is in the cell of the one before, and of its group.
+ * Whether reference i has the cell and the group of the reference before.
  */
 static bool
 is_in_cell(const struct cells *cells, size_t i)
@@ -200,8 +204,8 @@ insertion_sort(const struct cells *cells, size_t begin, size_t end)
 }
 
 /*
- * The median of three somewhere in a range.  Where, no order that references come
- * in has to do with.
+ * Choose the median of three references of a range.  Their places look random,
+ * so that no order of the references makes the sort slow.
  */
 static struct item
 choose_pivot(const struct cells *cells, size_t begin, size_t end)
@@ -224,7 +228,8 @@ choose_pivot(const struct cells *cells, size_t begin, size_t end)
 }
 
 /*
- * Quicksort; the smaller part first, so that the stack stays small.
+ * Sort a cell by quicksort; the smaller part first, so that the stack stays
+ * small.
  */
 static void
 sort_cell(const struct cells *cells, size_t begin, size_t end)
@@ -255,7 +260,7 @@ sort_cell(const struct cells *cells, size_t begin, size_t end)
 			store(index, right--, &low);
 		}
 
-		/* where they meet is the pivot; else they have passed each other */
+		/* if left and right meet, they meet at the pivot; otherwise they have passed each other */
 		if (left < right + 1)
 			left++;
 		else
@@ -291,7 +296,7 @@ order_piece(void *context, size_t number)
 
 		next = begin + 1;
 		if (index->start[begin] != 0)
-			continue;			/* another piece's */
+			continue;			/* the cell belongs to the piece before */
 		for (; next < index->references && index->start[next] != 0; next++)
 			is_one = is_one && cpu_cells_is_one(cells->dataset, index, next);
 		if (is_cancelled(cells))

@@ -1,6 +1,7 @@
 /*
  * cells.h
- *		The references of the CPU's index that share a cell of the curve.
+ *		Orders the references of the CPU's index that share a cell of the
+ *		curve.
  */
 #ifndef GEONN_CPU_CELLS_H
 #define GEONN_CPU_CELLS_H
@@ -8,8 +9,8 @@
 #include "engine/cpu/index.h"
 
 /*
- * Bring references that are one point next to each other.  The index has its
- * references' places and vectors, sorted by group and curve; its `start` is
+ * Bring references that are one point next to each other.  The caller has
+ * filled the index's places and vectors, sorted by group and curve; `start` is
  * scratch.  Ends early, with places and vectors in some order, once *cancelled
  * is set.
  */
@@ -17,8 +18,8 @@ extern void cpu_cells_order(const struct dataset *dataset, struct cpu_index *ind
 							const atomic_bool *cancelled);
 
 /*
- * Whether reference i of the sorted order is one with the one before: the same
- * point, and of the same group.
+ * Whether reference i of the sorted order is the same point as the reference
+ * before, and of the same group.
  */
 extern bool cpu_cells_is_one(const struct dataset *dataset, const struct cpu_index *index,
 							 size_t i);

@@ -1,17 +1,18 @@
 /*
  * collector.c
- *		The candidates of one observation on the CPU, while they are searched.
+ *		Collects the candidates of one observation during a search on the CPU.
  *
- * Of k neighbours, the k-th smallest squared chord so far gives the limit
- * (geonn_metric_chord_limit(), with proofs where it leads), so from time to time
- * the collected are partitioned there, and those above the limit are dropped.
- * Of all within a radius just the room's worth is needed, and one more that
- * tells of the rest: so that is k then, of those after the cutoff.
+ * For k neighbours, the k-th smallest squared chord so far gives the limit
+ * (geonn_metric_chord_limit() leads to the proofs).  So from time to time the
+ * collected candidates are partitioned at the k-th, and those above the limit
+ * are dropped.  For all candidates within a radius, only as many as the room
+ * holds are needed, and one more to tell that more exist: so k is the room
+ * plus one, among the candidates after the cutoff.
  *
- * What many share one distance, or is so far away on the spheroid that
- * chords say nothing, chords can't drop.  When there is too much of it, the
- * distances are computed and decide.  With ties all that share the last
- * distance are kept, and memory grows with them.
+ * Chords cannot drop candidates when many share one distance, or when they are
+ * so far away on the spheroid that chords say nothing.  When such candidates
+ * become too many, their distances are computed and decide.  With ties, all
+ * candidates at the last distance are kept, and memory grows with them.
  */
 #include "engine/cpu/collector.h"
 
@@ -21,7 +22,7 @@
 
 #define CAPACITY_MIN 128
 
-/* the limit shrinks anew when this many have come since */
+/* fewest candidates to take before the limit shrinks again */
 #define TRIM_AFTER_MIN 16
 
 void
@@ -35,7 +36,7 @@ cpu_collector_begin(struct cpu_collector *collector)
 	collector->wanted = question->neighbours > 0 ? question->neighbours : collector->room + 1;
 	collector->next_trim = collector->wanted;
 
-	/* what is surely nearer than the cutoff has been given */
+	/* pairs that are surely nearer than the cutoff were in an earlier answer */
 	if (collector->cutoff.present && question->neighbours == 0 &&
 		geonn_metric_chord_decides(collector->dataset->metric))
 	{
@@ -64,8 +65,8 @@ distance_of(const struct cpu_collector *collector, uint32_t place, uint32_t poin
 }
 
 /*
- * Fill in the distances that are not known.  References at one point follow
- * each other, until they have been partitioned.
+ * Fill in the distances that are not known.  Until the candidates have been
+ * partitioned, references at one point follow each other.
  */
 static void
 measure(struct cpu_collector *collector)
@@ -83,7 +84,10 @@ measure(struct cpu_collector *collector)
 		{
 			bool		known = before != NULL && before->point == item->point;
 
-			/* brute force knows only points of one reference */
+			/*
+			 * in brute force every reference is a point of its own; coincident
+			 * ones show by their coordinates
+			 */
 			if (!known && before != NULL && !geonn_metric_chord_decides(dataset->metric))
 				known = before->chord == item->chord &&
 					dataset->latitude[before->place] == dataset->latitude[item->place] &&
@@ -119,15 +123,15 @@ swap(struct collected *a, struct collected *b)
 
 /*
  * Bring the first `wanted` of the order to the front; the last of them stands
- * at wanted - 1.  The range that holds it is halved around a median of three,
- * in three parts, so that equal items do no harm.
+ * at wanted - 1.  The range that holds it is split around a median of three,
+ * into three parts (before, equal, after), so that equal items do no harm.
  */
 static inline __attribute__((always_inline)) void
 partition(struct collected *items, size_t count, size_t wanted,
 		  bool (*before) (const struct collected *, const struct collected *))
 {
 	size_t		low = 0;
-	size_t		high = count;	/* past the range */
+	size_t		high = count;	/* end of the range */
 
 	while (high - low > 1)
 	{
@@ -136,8 +140,8 @@ partition(struct collected *items, size_t count, size_t wanted,
 		struct collected *c = &items[high - 1];
 		struct collected pivot = before(a, b) ? (before(b, c) ? *b : before(a, c) ? *c : *a) :
 			(before(a, c) ? *a : before(b, c) ? *c : *b);
-		size_t		smaller = low;	/* end of those before the pivot */
-		size_t		larger = high;	/* begin of those after it */
+		size_t		smaller = low;	/* end of the items before the pivot */
+		size_t		larger = high;	/* begin of the items after the pivot */
 		size_t		at = low;
 
 		while (at < larger)
@@ -159,7 +163,7 @@ partition(struct collected *items, size_t count, size_t wanted,
 }
 
 /*
- * Lower the limit, and drop what is above it.
+ * Lower the limit, and drop the candidates above it.
  */
 static void
 trim_by_chord(struct cpu_collector *collector)
@@ -180,7 +184,8 @@ trim_by_chord(struct cpu_collector *collector)
 }
 
 /*
- * Keep the first `wanted` of the order, and what ties with the last of them.
+ * Keep the first `wanted` of the order, and the candidates that tie with the
+ * last of them.
  */
 static void
 trim_by_distance(struct cpu_collector *collector)
@@ -199,7 +204,7 @@ trim_by_distance(struct cpu_collector *collector)
 }
 
 /*
- * Is there too much that chords have not dropped?
+ * Whether too many candidates remain that chords have not dropped.
  */
 static bool
 is_crowded(const struct cpu_collector *collector)
@@ -217,7 +222,7 @@ trim(struct cpu_collector *collector)
 		trim_by_distance(collector);
 	after = collector->wanted / 2 > TRIM_AFTER_MIN ? collector->wanted / 2 : TRIM_AFTER_MIN;
 
-	/* each time costs as much as there is */
+	/* each trim costs time in proportion to the candidates */
 	if (after < collector->count / 2)
 		after = collector->count / 2;
 	collector->next_trim = collector->count + after;
@@ -256,7 +261,7 @@ cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
 	const struct dataset *dataset = collector->dataset;
 	const struct question *question = collector->question;
 
-	/* without the cutoff, which comes last, k neighbours are known as such */
+	/* k neighbours are known as the first k in order; the cutoff, if present, is applied last */
 	bool		resumed = collector->cutoff.present && question->neighbours == 0;
 	double		distance = resumed ? distance_of(collector, places[0], point) : -1.0;
 	size_t		most = question->ties && question->neighbours > 0 ? SIZE_MAX : collector->wanted;

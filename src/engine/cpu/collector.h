@@ -1,11 +1,11 @@
 /*
  * collector.h
- *		The candidates of one observation on the CPU, while they are searched.
+ *		Collects the candidates of one observation during a search on the CPU.
  *
- * A search by whatever algorithm looks at points and puts in the references of
- * those that are within the collector's limit and not below its floor; the limit
- * shrinks as better ones come.  In the end the collector has the observation's
- * pairs.
+ * A search, by index or by brute force, looks at points and adds the
+ * references of each point whose squared chord is within the collector's limit
+ * and not below its floor.  The limit shrinks as better candidates come.  In
+ * the end the collector has the observation's pairs.
  */
 #ifndef GEONN_CPU_COLLECTOR_H
 #define GEONN_CPU_COLLECTOR_H
@@ -19,7 +19,7 @@ struct collected
 	double		chord;			/* squared, as a filter computed it */
 	double		distance;		/* metres, or negative: not known yet */
 	uint32_t	place;			/* index in the dataset */
-	uint32_t	point;			/* where its vector is */
+	uint32_t	point;			/* index of its vector */
 };
 
 struct cpu_collector
@@ -31,16 +31,16 @@ struct cpu_collector
 	const double *x;			/* vectors of points */
 	const double *y;
 	const double *z;
-	double		widest;			/* limit from max_distance */
-	size_t		room;			/* pairs that can be used; at least 1 */
+	double		widest;			/* the limit that max_distance gives */
+	size_t		room;			/* most pairs that the caller can use; at least 1 */
 
 	/* the observation */
 	double		latitude;
 	double		longitude;
 	struct geonn_vector from;
-	int32_t		group;			/* where the dataset has groups */
-	int32_t		identity;		/* likewise */
-	struct cutoff cutoff;		/* leave out the pairs up to there */
+	int32_t		group;			/* if the dataset has groups */
+	int32_t		identity;		/* if the dataset has identities */
+	struct cutoff cutoff;		/* leave out the pairs up to it */
 
 	/*
 	 * No point with a squared chord above the limit holds a pair, nor one with
@@ -48,8 +48,8 @@ struct cpu_collector
 	 */
 	double		limit;
 	double		floor;
-	size_t		wanted;			/* the first so many candidates are needed */
-	size_t		next_trim;		/* when there are so many, the limit shrinks */
+	size_t		wanted;			/* how many candidates, the first in order, are needed */
+	size_t		next_trim;		/* number of candidates at which the limit shrinks next */
 
 	size_t		count;
 	size_t		capacity;
@@ -60,19 +60,19 @@ struct cpu_collector
 };
 
 /*
- * Set up for an observation, of which the fields above are given.
+ * Begin an observation, for which the caller has set the fields above.
  */
 extern void cpu_collector_begin(struct cpu_collector *collector);
 
 /*
- * Put in the references of a point: `count` places.  The chord is as
- * cpu_filter_chord() or geonn_chord_squared() computes it, and within the limit.
+ * Add the references of a point: `count` places.  The squared chord comes from
+ * cpu_filter_chord() or geonn_chord_squared(), and is within the limit.
  */
 extern void cpu_collector_add(struct cpu_collector *collector, double chord,
 							  uint32_t point, const uint32_t *places, size_t count);
 
 /*
- * Whether the search may end early: it was cancelled, or memory is short.
+ * Whether the search may end early, as it was cancelled or memory is short.
  */
 static inline bool
 cpu_collector_stopped(const struct cpu_collector *collector)
@@ -82,8 +82,8 @@ cpu_collector_stopped(const struct cpu_collector *collector)
 }
 
 /*
- * The pairs: collector->chosen, in order.  Returns how many; where that is more than
- * the room, the first ones of them.
+ * End the observation: collector->chosen has its pairs, in order.  Returns
+ * their number; if that is more than the room, chosen has the first of them.
  */
 extern size_t cpu_collector_end(struct cpu_collector *collector);
 

@@ -1,11 +1,11 @@
 /*
  * curve.c
- *		space_curve.h's codes, quickly: for blocks of vectors, by a table.
+ *		Computes space_curve.h's codes quickly: for blocks of vectors, by a
+ *		table.
  *
  * Where a halving turns the curve, space_curve_code() swaps the rest of column
- * and row, or complements both, or does both things.  So the curve lies in a
- * cell in one of four ways, and a table tells what becomes of some halvings at
- * a time.
+ * and row, or complements both, or does both.  So the curve lies in a cell in
+ * one of four ways, and a table gives the result of several halvings at once.
  */
 #include "engine/cpu/curve.h"
 

@@ -1,6 +1,7 @@
 /*
  * curve.h
- *		space_curve.h's codes, quickly: for blocks of vectors, by a table.
+ *		Computes space_curve.h's codes quickly: for blocks of vectors, by a
+ *		table.
  */
 #ifndef GEONN_CPU_CURVE_H
 #define GEONN_CPU_CURVE_H
@@ -14,21 +15,22 @@
 #define CPU_CURVE_LEVELS 28
 #define CPU_CURVE_KEY_LEVELS 16
 
-/* bits of a code with these levels; the face takes three */
+/* bits of a code with so many levels; the face takes three */
 #define CPU_CURVE_BITS(levels) (3 + 2 * (levels))
 
 /*
- * What a step does: [how the curve lies][bits of column and row] gives bits of
- * the code and, above them, how the curve lies in that cell.
+ * The table of steps: [how the curve lies][bits of column and row] gives bits
+ * of the code and, above them, how the curve lies in the cell that the step
+ * reaches.
  */
 extern uint16_t cpu_curve_table[4][1 << 2 * CPU_CURVE_STEP];
 
-/* Fill in the table; once, before any thread asks for a code. */
+/* Fill in the table; called once, before any thread asks for a code. */
 extern void cpu_curve_initialize(void);
 
 /*
- * A point of the curve from its face and the first bits of its column and row
- * on it, `levels` of them, a multiple of CPU_CURVE_STEP.
+ * The code of a cell of the curve, from its face and the first `levels` bits
+ * of its column and row on that face; levels is a multiple of CPU_CURVE_STEP.
  */
 static inline uint64_t
 cpu_curve_code(uint32_t face, uint32_t column, uint32_t row, int levels)

@@ -2,13 +2,13 @@
  * device.c
  *		The CPU as a device: all cores share one search at a time.
  *
- * A search is worked on in turns of some 50 ms.  A turn covers as many
- * observations as its time and the batch's room allow, cut into pieces that the
- * thread pool's threads take one by one; then the search goes back to its
- * session's queue unless it is done, so that several sessions advance side by
- * side and no thread is ever shared by two searches.  What a turn can do is learnt
- * from those before it on the same dataset; where that was too much, each thread
- * ends the turn with the observation that it is at.
+ * The device works on a search in turns of some 50 ms.  A turn covers as many
+ * observations as its time and the batch's room allow, cut into pieces that
+ * the thread pool's threads take one by one.  Then the search goes back to its
+ * session's queue unless it is done.  So several sessions advance side by
+ * side, and two searches never share a thread.  The device learns from earlier
+ * turns on the same dataset how much a turn can do; if it takes too much, each
+ * thread ends the turn after the observation that it is working on.
  *
  *	cpu/turn.c			what a turn is; cpu/turn_nearest.c and cpu/turn_pairs.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/cells.c and cpu/curve.c
@@ -31,7 +31,7 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
 
-/* references that one piece of preparation converts; a whole number of tiles */
+/* references of one piece of preparation; a whole number of tiles */
 #define PREPARE_PIECE ((size_t) 1 << 14)
 
 struct cpu_device
@@ -40,7 +40,7 @@ struct cpu_device
 	struct cpu_turn_room room;
 };
 
-/* the processor's own name for itself */
+/* The processor's name, as the processor itself reports it. */
 static void
 read_processor_name(char *name, size_t size)
 {
@@ -67,7 +67,7 @@ read_processor_name(char *name, size_t size)
 static bool
 cpu_device_probe(struct device *device, struct failure *failure)
 {
-	/* there is one CPU, and without it the engine would be of no use */
+	/* one device stands for all cores of the host */
 	static struct cpu_device cpu;
 	struct sysinfo system;
 
@@ -125,7 +125,8 @@ prepare_piece(void *context, size_t number)
 }
 
 /*
- * What brute force needs: the references' vectors in their order.
+ * Build what brute force needs: the references' vectors, in the dataset's
+ * order.
  */
 static bool
 build_references(struct cpu_built *built, struct dataset *dataset,

@@ -1,24 +1,26 @@
 /*
  * index.c
- *		The index of a dataset on the CPU: how it is built.
+ *		Builds the index of a dataset on the CPU.
  *
- * Phases, each cut into pieces for the thread pool:
+ * The build has four phases, most of them cut into pieces for the thread pool:
  *
- *	1. The place of each reference on the curve, and the sort by it, and with
- *	   groups another sort by these.  Both are stable, so what is equal stays
- *	   in the order of the dataset.
- *	2. The vectors, in the sorted order, and within each cell of the curve the
- *	   order in which references that are one point are neighbours (cpu/cells.c).
- *	3. These become one position.  Most datasets have none; then the sorted
- *	   order is that of positions.
- *	4. Boxes, leaves first, then level by level.
+ *	1.  Compute the place of each reference on the curve, and sort by it; with
+ *	groups, sort once more by group.  Both sorts are stable, so references that
+ *	are equal stay in the order of the dataset.  2.  Compute the vectors, in
+ *	the sorted order, and sort within each cell of the curve, so that
+ *	references that are one point become neighbours (cpu/cells.c).  3.  Merge
+ *	references that are one point into one position.  Most datasets have no
+ *	such references; then each reference is a position.  4.  Make the boxes,
+ *	leaves first, then level by level.
  *
- * When the search is cancelled, a phase ends early, or with a digit of its sort.
+ * When the search is cancelled, the present phase ends early; a sort ends
+ * after its present digit.
  *
- * The keys of the sort lie where the vectors come to lie, so that building
- * takes no memory beside the index, whose blocks are two: positions and
- * references, sized before it is known how many positions there are, and
- * boxes.  Pages that are never touched cost nothing.
+ * The keys of the sort lie where the vectors will be, so the build takes no
+ * memory beside the index.  The index has two blocks of memory.  One has
+ * positions and references, and is allocated before the number of positions is
+ * known; pages of it that are never touched cost nothing.  The other has the
+ * boxes.
  */
 #include "engine/cpu/index.h"
 
@@ -32,7 +34,7 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/vectors.h"
 
-/* references, or positions, that one piece of the work covers */
+/* references, or positions, of one piece of the work */
 #define PIECE_ROWS ((size_t) 1 << 14)
 
 struct building
@@ -41,8 +43,8 @@ struct building
 	const atomic_bool *cancelled;
 	struct cpu_index *index;
 	struct radix_sort sort;
-	size_t	   *merged;			/* [pieces] references that are one with the one before */
-	int			level;			/* of the boxes that are made */
+	size_t	   *merged;			/* [pieces] references that are the same point as the one before */
+	int			level;			/* the level whose boxes are being made */
 };
 
 static bool
@@ -112,8 +114,8 @@ copy_places(void *context, size_t number)
 }
 
 /*
- * Phase 1.  What is sorted lies in the columns of vectors.  False where memory
- * is short.
+ * Phase 1.  Keys and values lie in the columns of vectors.  False if memory is
+ * short.
  */
 static bool
 sort_references(struct building *building)
@@ -185,9 +187,9 @@ count_merged(void *context, size_t number)
 }
 
 /*
- * Phase 3.  Returns the number of positions, or 0 where memory is short.  The
- * vectors move towards the front, over those of references that have been
- * dealt with, all but the last, so one thread does it.
+ * Phase 3.  Returns the number of positions, or 0 if memory is short.  One
+ * thread does this, since the vectors move towards the front, over vectors
+ * that are not needed any more.
  */
 static uint32_t
 merge_references(struct building *building)
@@ -216,7 +218,7 @@ merge_references(struct building *building)
 			double		vector[3] = {index->x[i], index->y[i], index->z[i]};
 			bool		is_one = next_merged;
 
-			/* looks at i, which may be overwritten now */
+			/* compare i + 1 with i now, before i may be overwritten */
 			next_merged = i + 1 < count && cpu_cells_is_one(building->dataset, index, i + 1);
 			if (is_one)
 				continue;
@@ -238,7 +240,7 @@ merge_references(struct building *building)
 }
 
 /*
- * One node of the leaves' level.
+ * Make one leaf.
  */
 static void
 make_leaf(const struct building *building, uint32_t node)
@@ -276,7 +278,8 @@ make_leaf(const struct building *building, uint32_t node)
 }
 
 /*
- * One node of a level above; its children are a range of the level below.
+ * Make one node of a level above the leaves; its children are a range of the
+ * level below.
  */
 static void
 make_node(const struct building *building, uint32_t number)
@@ -324,7 +327,8 @@ make_boxes(void *context, size_t number)
 }
 
 /*
- * A column of this many bytes of a block that is laid out, from address base.
+ * The address of the next column, of this many bytes, of a block that begins
+ * at address base.
  */
 static void *
 take_column(uintptr_t base, size_t *offset, size_t bytes)
@@ -363,7 +367,7 @@ place_positions(struct cpu_index *index, struct failure *failure)
 static bool
 place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
 {
-	/* a search looks at INDEX_WIDTH nodes at a time, wherever it begins */
+	/* a search reads INDEX_WIDTH nodes at a time, from any node on */
 	size_t		padded = (size_t) index->shape.all_nodes + INDEX_WIDTH;
 
 	for (;;)
@@ -393,7 +397,7 @@ place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
 }
 
 /*
- * Phases 1 to 3: returns the number of positions, or 0 where memory is short or
+ * Phases 1 to 3.  Returns the number of positions, or 0 if memory is short or
  * the search was cancelled.
  */
 static uint32_t

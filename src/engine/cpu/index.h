@@ -10,9 +10,9 @@
 #include "engine/search/index_shape.h"
 
 /*
- * Columns of positions are filled up to a whole leaf with the last one.  Those
- * of boxes go on for INDEX_WIDTH places after the last, so that a node's
- * children can be read as if they were INDEX_WIDTH always.
+ * The columns of positions are filled up to a whole leaf with copies of the
+ * last position.  The columns of boxes have INDEX_WIDTH places after the last
+ * node, so that a search can read INDEX_WIDTH children of any node.
  */
 struct cpu_index
 {
@@ -38,7 +38,7 @@ struct cpu_index
 	/* [nodes of level 0] curve code of each leaf's first position */
 	uint64_t   *leaf_code;
 
-	/* what all that lies in */
+	/* the two blocks of memory that hold all columns */
 	void	   *memory;
 	size_t		bytes;
 	void	   *box_memory;
@@ -47,8 +47,8 @@ struct cpu_index
 
 /*
  * Build the index of a sealed dataset that is not empty, on all threads.  NULL
- * with the failure where memory is short, or soon after *cancelled is set.  It
- * takes 34 bytes a reference, and no more while it is built.
+ * with the failure if memory is short, or soon after *cancelled is set.  The
+ * index takes 34 bytes a reference, and the build no more.
  */
 extern struct cpu_index *cpu_index_build(const struct dataset *dataset,
 										 const atomic_bool *cancelled,

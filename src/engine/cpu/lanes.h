@@ -1,10 +1,11 @@
 /*
  * lanes.h
- *		A few float64 side by side, as wide as the path's processors compute.
+ *		Vectors of a few float64, as wide as the vector unit of the path's
+ *		processors.
  *
- * For the sources of CPU paths, where compilers do not find the vectors in
- * plain loops.  Each operation is that of + - * fma and comparison of IEEE 754
- * in every lane; minimum and maximum are of numbers.
+ * For the sources of CPU paths, where compilers do not vectorize plain loops.
+ * In every lane, each operation is + - * fma or comparison of IEEE 754;
+ * minimum and maximum take numbers, not NaN.
  */
 #ifndef GEONN_CPU_LANES_H
 #define GEONN_CPU_LANES_H
@@ -30,7 +31,7 @@ LANES_INLINE lanes lanes_fused(lanes a, lanes b, lanes c) { return _mm512_fmadd_
 LANES_INLINE lanes lanes_smaller(lanes a, lanes b) { return _mm512_min_pd(a, b); }
 LANES_INLINE lanes lanes_larger(lanes a, lanes b) { return _mm512_max_pd(a, b); }
 
-/* bit i: lane i of a is at most that of b */
+/* bit i: lane i of a is at most lane i of b */
 LANES_INLINE uint32_t
 lanes_within(lanes a, lanes b)
 {
@@ -133,8 +134,8 @@ lanes_smallest(lanes a)
 #endif
 
 /*
- * A squared chord from differences, or from gaps: a sum that geonn_chord_limit()
- * allows, as it allows any.
+ * A squared chord from differences, or from gaps; geonn_chord_limit() allows
+ * any order of the sum.
  */
 LANES_INLINE lanes
 lanes_chord(lanes dx, lanes dy, lanes dz)
@@ -143,7 +144,8 @@ lanes_chord(lanes dx, lanes dy, lanes dz)
 }
 
 /*
- * How far p lies outside of [low, high], or 0; p may be an interval, too.
+ * How far the interval p lies outside of [low, high], or 0; an interval may be
+ * one point.
  */
 LANES_INLINE lanes
 lanes_gap(lanes low, lanes p_low, lanes p_high, lanes high)

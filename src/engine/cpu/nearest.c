@@ -1,43 +1,45 @@
 /*
  * nearest.c
- *		The nearest reference on the CPU, by the index, for many observations.
+ *		Finds the nearest reference of many observations on the CPU, by the
+ *		index.
  *
  * Observations that are neighbours on the curve go through the index together,
- * a group of up to 32 of them:
+ * in groups of up to 32:
  *
- *	1. Each looks through its home leaf, where the curve would put it.  Most
- *	   find their nearest reference there, all a limit.
- *	2. One walk lists the leaves whose boxes are within the widest of these
- *	   limits of the group's own box.
- *	3. Each observation looks through those of the listed leaves whose boxes
- *	   are within its limit.
+ *	1.  Each observation looks through its home leaf, the leaf where the curve
+ *	would put it.  Most observations find their nearest reference there, and
+ *	all find a limit.  2.  One walk lists the leaves whose boxes are within the
+ *	widest of these limits of the group's box.  3.  Each observation looks
+ *	through those of the listed leaves whose boxes are within its limit.
  *
- * A group that is wide for the references around it lists many leaves that
- * single ones don't need; so where the list is full the group is halved.
- * A single observation walks alone, nearest nodes first.
+ * A group that is wide for the density of the references around it would list
+ * many leaves that most of its observations do not need.  So when the list is
+ * full, the group is halved.  A single observation walks alone, nearest nodes
+ * first.
  *
- * Most observations take a microsecond.  But from one that lies opposite to
- * many references all of these are about as far, to the last bits of a chord, and
- * it compares each.  So the clock is looked at as work is done, and a piece may
- * end after any observation.
+ * Most observations take a microsecond.  But if an observation lies opposite
+ * to many references, all of these are equally far to the last bits of a
+ * chord, and it is compared with each.  So a piece looks at the clock as it
+ * works, and may end after any observation.
  *
  *
  * Why the answer is right
  *
- * An observation knows the smallest squared chord s that it has seen, and the
- * leaf of it.  By geonn_chord_limit() nothing above L(s) can come first, and what
- * is left out, by leaf or by box (cpu/walk.h), is above L of a chord that some
- * reference has.  In the leaf that holds s, those within L(s) are the
- * candidates.  If two leaves have such, their smallest chords are within the
- * margin of each other; the observation then is ambiguous, and a walk of its
- * own decides it, by the distance of each reference within L(s).  That is so
- * rare that it costs nothing, unless references coincide without being merged.
+ * For each observation, the group keeps the smallest squared chord s seen so
+ * far, and its leaf.  By geonn_chord_limit() no reference above L(s) can come
+ * first, and every reference that is left out, by leaf or by box (cpu/walk.h),
+ * is above L of a chord that some reference has.  In the leaf that holds s,
+ * the positions within L(s) are the candidates.  If two leaves have positions
+ * within L(s), their smallest chords are within the margin of each other: then
+ * the observation is ambiguous, and a walk of its own decides it, by the
+ * distance of each reference within L(s).  That is so rare that it costs
+ * nothing, unless references coincide without being merged.
  *
- * Ambiguity is noticed as it arises: among the leaves seen, all but that of
- * the smallest chord have theirs above L(s), or `ambiguous` is set.  A leaf with
- * a smallest chord of m keeps that true: if L(m) < s, the others are all
- * above L(m), and it is forgotten; if m > L(s), nothing changes; in between it
- * is set.
+ * Ambiguity is noticed as it arises.  This stays true throughout: either
+ * `ambiguous` is set, or each leaf seen, except the one that holds s, has its
+ * smallest chord above L(s).  Take a new leaf with a smallest chord of m.  If
+ * L(m) < s, all other leaves are above L(m), and `ambiguous` is cleared; if m
+ * > L(s), nothing changes; in between, `ambiguous` is set.
  */
 #include "engine/cpu/nearest.h"
 
@@ -51,7 +53,7 @@
 /* leaves that a group of several observations goes through */
 #define LISTED_MAX 64
 
-/* leaves to look through before the clock is worth a look: some 20 us */
+/* leaves to look through between two looks at the clock: some 20 us */
 #define LEAVES_PER_LOOK 1024
 
 struct group
@@ -61,18 +63,18 @@ struct group
 	uint32_t	count;
 	uint32_t	filled;			/* count, rounded up to a number of lanes */
 
-	/* filled up with the last one */
+	/* filled up with copies of the last observation */
 	double		x[GROUP];
 	double		y[GROUP];
 	double		z[GROUP];
-	double		limit[GROUP];	/* nothing above it can come first */
+	double		limit[GROUP];	/* no reference with a squared chord above this can come first */
 
 	uint32_t	home[GROUP];	/* home leaves */
 	double		smallest[GROUP];
-	uint32_t	leaf[GROUP];	/* that has the smallest */
-	uint32_t	candidates[GROUP];	/* bits of positions there */
-	uint32_t	ambiguous;		/* bits of observations */
-	uint32_t	found;			/* likewise: those that have a candidate */
+	uint32_t	leaf[GROUP];	/* the leaf that has the smallest squared chord */
+	uint32_t	candidates[GROUP];	/* bits of the positions of that leaf that are candidates */
+	uint32_t	ambiguous;		/* bits of the observations that are ambiguous */
+	uint32_t	found;			/* bits of the observations that have a candidate */
 
 	uint32_t	listed;
 	uint32_t	list[LISTED_MAX];
@@ -85,7 +87,8 @@ is_cancelled(const struct cpu_nearest_piece *piece)
 }
 
 /*
- * Should the piece end, now that so many leaves more have been looked through?
+ * Whether the piece should end, after so many more leaves have been looked
+ * through.
  */
 static inline bool
 is_over(struct cpu_nearest_piece *piece, uint32_t leaves)
@@ -125,10 +128,11 @@ look_through(struct group *group, uint32_t leaf, uint32_t i)
 }
 
 /*
- * Bits of the group's observations whose limits a leaf's box is within.
+ * Bits of the group's observations that need a leaf: its box is within their
+ * limits.
  */
 static inline __attribute__((always_inline)) uint32_t
-who_needs(const struct group *group, uint32_t leaf)
+needed_by(const struct group *group, uint32_t leaf)
 {
 	const struct cpu_index *index = group->index;
 	lanes		low[3];
@@ -155,8 +159,8 @@ who_needs(const struct group *group, uint32_t leaf)
 }
 
 /*
- * List the leaves below some nodes of a level, children of one node, that are
- * within the limit of the box.  False where they are too many.
+ * List the leaves within the limit of the box, below some nodes of a level
+ * that are children of one node.  False if the list is too short.
  */
 static bool
 list_leaves(struct group *group, const struct cpu_box *box, double limit, int level,
@@ -187,7 +191,8 @@ list_leaves(struct group *group, const struct cpu_box *box, double limit, int le
 }
 
 /*
- * A single observation's walk, nearest nodes first; the home leaf has been seen.
+ * Walk for a single observation, nearest nodes first; the home leaf has been
+ * seen already.
  */
 static void
 walk_alone(struct group *group, const struct cpu_box *box, int level, uint32_t number,
@@ -222,8 +227,8 @@ walk_alone(struct group *group, const struct cpu_box *box, int level, uint32_t n
 }
 
 /*
- * The last leaf, from `first` on, that begins at or before the code on the curve,
- * or `first`.  Where that is near, few steps find it.
+ * The last leaf, from `first` on, that begins at or before the code on the
+ * curve, or else `first`.  If that leaf is near `first`, few steps find it.
  */
 static uint32_t
 home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first)
@@ -244,8 +249,8 @@ home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first)
 }
 
 /*
- * Begin with some observations of a piece, one or more: `filled` of them, the
- * last ones repeated, each at its home leaf.
+ * Begin a group with one or more observations of a piece, the last one
+ * repeated up to `filled`, and look through each one's home leaf.
  */
 static void
 begin_group(struct group *group, struct cpu_nearest_piece *piece, size_t first,
@@ -303,7 +308,7 @@ box_around(const struct group *group)
 	return box;
 }
 
-/* the first in the order (distance, place) so far */
+/* the first reference in the order (distance, place) so far */
 struct decision
 {
 	double		distance;
@@ -327,7 +332,7 @@ decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t 
 		uint32_t	place;
 
 		if (position >= index->shape.positions)
-			return;				/* what fills the leaf up */
+			return;				/* positions after the last one only fill the leaf up */
 		place = index->place[index->start[position]];
 		if (distance < decision->distance ||
 			(distance == decision->distance && place < decision->place))
@@ -336,7 +341,7 @@ decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t 
 }
 
 /*
- * Decide an ambiguous observation: all positions within the limit are compared.
+ * Decide an ambiguous observation by comparing all positions within the limit.
  */
 static void
 decide_alone(const struct cpu_nearest_piece *piece, struct geonn_vector from, double limit,
@@ -392,7 +397,8 @@ decide(const struct group *group, uint32_t i)
 }
 
 /*
- * Put the answers of a group to their rows; of the first ones where time is over.
+ * Write the answers of a group to their rows; when time is over, the first
+ * ones only.
  */
 static void
 answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t first)
@@ -409,7 +415,7 @@ answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t 
 	{
 		uint32_t	position;
 
-		/* each that is ambiguous may take long */
+		/* an ambiguous observation may take long */
 		if (i > 0 && group->ambiguous >> i & 1 && is_over(piece, 0))
 		{
 			count = i;
@@ -473,7 +479,7 @@ search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count, doub
 		{
 			uint32_t	leaf = group.list[listed];
 
-			for (uint32_t left = who_needs(&group, leaf); left != 0; left &= left - 1)
+			for (uint32_t left = needed_by(&group, leaf); left != 0; left &= left - 1)
 			{
 				uint32_t	i = (uint32_t) __builtin_ctz(left);
 

@@ -1,6 +1,7 @@
 /*
  * nearest.h
- *		The nearest reference on the CPU, by the index, for many observations.
+ *		Finds the nearest reference of many observations on the CPU, by the
+ *		index.
  */
 #ifndef GEONN_CPU_NEAREST_H
 #define GEONN_CPU_NEAREST_H
@@ -10,8 +11,9 @@
 #include "engine/dataset/dataset.h"
 
 /*
- * Observations that are neighbours on the curve, and where their answers go:
- * to their rows.  By a metric whose chord decides, without groups, identities and ties.
+ * A piece of a search: observations that are neighbours on the curve, and the
+ * columns that take their answers, by row.  For a metric whose chord decides,
+ * without groups, identities and ties.
  */
 struct cpu_nearest_piece
 {
@@ -19,7 +21,7 @@ struct cpu_nearest_piece
 	enum geonn_metric metric;	/* whose chord decides */
 	const int64_t *tags;		/* of the dataset's references */
 	const atomic_bool *cancelled;
-	int64_t		end_ms;			/* of now_ms(): begin no observation later */
+	int64_t		end_ms;			/* time of now_ms() after which no observation begins */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	const struct geonn_vector *from;	/* by row */
 
@@ -27,22 +29,22 @@ struct cpu_nearest_piece
 	const uint64_t *key;		/* [count] codes with CPU_CURVE_KEY_LEVELS, rising */
 	const uint32_t *row;		/* [count] */
 
-	/* observations that one walk serves at most, from 1 to INDEX_WIDTH */
+	/* most observations that one walk serves, from 1 to INDEX_WIDTH */
 	uint32_t	group;
 
 	int64_t    *tag;			/* by row */
 	double	   *distance;		/* by row; metres, or infinite: no reference */
 
-	size_t		answered;		/* the first so many, and no others */
+	size_t		answered;		/* how many observations are answered: the first ones */
 
-	/* cpu/nearest.c's: whether to stop, and leaves since it last asked the clock */
+	/* cpu/nearest.c's own: whether to stop, and leaves since the last look at the clock */
 	bool		over;
 	uint32_t	leaves;
 };
 
 /*
- * Answer the observations of a piece, the first one whatever the time is.  Ends
- * early, with answers undefined, once *cancelled is set.
+ * Answer the observations of a piece until its time is over, but at least the
+ * first one.  Ends early, with answers undefined, once *cancelled is set.
  */
 extern void CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece);
 

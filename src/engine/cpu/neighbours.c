@@ -1,11 +1,12 @@
 /*
  * neighbours.c
- *		Any question on the CPU, by the index, for one observation.
+ *		Answers any question for one observation on the CPU, by the index.
  *
  * The walk goes from the topmost level down, in each node to its nearest child
- * first, and leaves out those whose bound is above the collector's limit
- * (cpu/walk.h says why that is right), or whose groups are others.  The limit
- * shrinks on the way, so the first leaf makes most of the work needless.
+ * first.  It leaves out the nodes whose bound is above the collector's limit
+ * (cpu/walk.h says why that is right), and the nodes that only have other
+ * groups.  The limit shrinks on the way, so the first leaf saves most of the
+ * work.
  */
 #include "engine/cpu/neighbours.h"
 
@@ -15,11 +16,12 @@ struct walk
 {
 	const struct cpu_index *index;
 	struct cpu_collector *collector;
-	struct cpu_box box;			/* the observation alone */
+	struct cpu_box box;			/* a box around the observation alone */
 };
 
 /*
- * Bits of the children, from `first` on, that have positions of the group.
+ * Bits of the children from `first` on whose range of groups includes the
+ * group.
  */
 static uint32_t
 of_group(const struct cpu_index *index, uint32_t first, int32_t group)
@@ -35,8 +37,8 @@ of_group(const struct cpu_index *index, uint32_t first, int32_t group)
 }
 
 /*
- * Bits of the children from `first` on that lie nearer, whole, than what the
- * collector wants: the farthest corner of each says so.
+ * Bits of the children from `first` on that lie wholly below the collector's
+ * floor, since even their farthest corners do.
  */
 static uint32_t
 too_near(const struct cpu_index *index, uint32_t first, struct geonn_vector from,
@@ -89,8 +91,8 @@ collect_leaf(struct walk *walk, uint32_t leaf)
 }
 
 /*
- * Walk through the nodes first, first + 1, ... of a level: as many as are
- * children of one node.
+ * Walk through `count` nodes of a level, from node `number` on: the children
+ * of one node.
  */
 static void
 collect_nodes(struct walk *walk, int level, uint32_t number, uint32_t count)
@@ -109,7 +111,7 @@ collect_nodes(struct walk *walk, int level, uint32_t number, uint32_t count)
 	if (collector->floor > 0.0)
 		left &= ~too_near(index, first, collector->from, collector->floor);
 
-	/* few are left, but at the beginning */
+	/* few children are left, except at the beginning of a walk */
 	for (; left != 0; left &= left - 1)
 	{
 		int			child = __builtin_ctz(left);

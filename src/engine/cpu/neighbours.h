@@ -1,6 +1,6 @@
 /*
  * neighbours.h
- *		Any question on the CPU, by the index, for one observation.
+ *		Answers any question for one observation on the CPU, by the index.
  */
 #ifndef GEONN_CPU_NEIGHBOURS_H
 #define GEONN_CPU_NEIGHBOURS_H
@@ -9,7 +9,7 @@
 #include "engine/cpu/index.h"
 #include "engine/cpu/path.h"
 
-/* Let a collector, which has begun, have what it wants of the index. */
+/* Offer the references of the index to a collector, which has begun. */
 extern void CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,
 											  struct cpu_collector *collector);
 

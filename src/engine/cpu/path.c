@@ -1,6 +1,6 @@
 /*
  * path.c
- *		Which version of the CPU's hot loops this processor gets.
+ *		Chooses the version of the CPU's hot loops for this processor.
  */
 #include "engine/cpu/path.h"
 

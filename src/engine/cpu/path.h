@@ -3,11 +3,12 @@
  *		The CPU device's hot loops, in a version for each kind of processor.
  *
  * The loops are plain C, and their sources are compiled several times: once
- * for any processor, the portable path, and on x86-64 once more for each level
- * of vector instructions (the Makefile's CPU_PATH_SOURCES and flags).  In such a
- * source, CPU_PATH_NAME(name) becomes the name with the path's; a table of what
- * each path has is chosen when the engine starts.  All paths give the same
- * bytes: what they decide, geodesy.h decides.
+ * for any processor (the portable path), and on x86-64 once more for each
+ * level of vector instructions (the Makefile's CPU_PATH_SOURCES and flags).
+ * In such a source, CPU_PATH_NAME(name) adds the path's name to the
+ * function's.  Each path has a table of its functions; when the engine starts,
+ * it chooses one of these tables.  All paths give the same bytes, since
+ * geodesy.h's arithmetic makes every decision.
  */
 #ifndef GEONN_CPU_PATH_H
 #define GEONN_CPU_PATH_H
@@ -65,9 +66,9 @@ struct cpu_path
 };
 
 /*
- * Choose a path: "portable", "avx2" or "avx512", or, with NULL, the best that
- * the processor has.  False, with the failure, where this build has no such
- * path or the processor lacks it.  Before any thread.
+ * Choose a path: "portable", "avx2" or "avx512", or with NULL the best one for
+ * this processor.  False with the failure if this build has no such path, or
+ * the processor cannot run it.  Called before any thread starts.
  */
 extern bool cpu_path_choose(const char *name, struct failure *failure);
 
@@ -75,8 +76,8 @@ extern bool cpu_path_choose(const char *name, struct failure *failure);
 extern const struct cpu_path *cpu_path;
 
 /*
- * |u - v|^2 from the differences, for filters: a sum that geonn_chord_limit()
- * allows, as it allows any, in the quickest way that the processor has.
+ * |u - v|^2 from the differences, for filters, in the quickest way that the
+ * processor has; geonn_chord_limit() allows any order of the sum.
  */
 static inline __attribute__((always_inline)) double
 cpu_filter_chord(double dx, double dy, double dz)

@@ -1,6 +1,6 @@
 /*
  * path_version.c
- *		What this version of the CPU's hot loops has.
+ *		The table of functions of one version of the CPU's hot loops.
  */
 #include "engine/cpu/path_version.h"
 

@@ -1,6 +1,6 @@
 /*
  * turn.c
- *		A turn of a search on the CPU: what all turns share.
+ *		What all turns of a search on the CPU share.
  */
 #include "engine/cpu/turn.h"
 

@@ -9,20 +9,21 @@
 #include "engine/cpu/index.h"
 #include "engine/search/device.h"
 
-/* what a turn should take; and when it begins no observation any more, after
- * what it needed to begin */
+/* how long a turn should take, and how long after its preparation it begins no
+ * more observations */
 #define CPU_TURN_MS 50
 #define CPU_TURN_LIMIT_MS 200
 
-/* what the CPU made of a dataset; each part when a search first needs it */
+/* what the CPU has built of a dataset; each part is built when a search first needs it */
 struct cpu_built
 {
 	struct cpu_index *index;
-	struct cpu_references references;	/* x is NULL: not there */
+	struct cpu_references references;	/* x is NULL: not built */
 	size_t		references_bytes;
 
-	/* observations that cpu_turn_pairs() answered last time, and that
-	 * cpu_turn_nearest() should take by index and by brute force; 0: not known */
+	/* observations that cpu_turn_pairs() answered in its last turn, and
+	 * observations that cpu_turn_nearest() should take by index and by brute
+	 * force; 0: not known */
 	uint32_t	paired;
 	uint32_t	index_pace;
 	uint32_t	brute_pace;
@@ -33,33 +34,34 @@ struct cpu_turn_room
 {
 	void	   *memory;
 	size_t		bytes;
-	uint32_t	rows;			/* observations that it is for */
+	uint32_t	rows;			/* observations that it has room for */
 };
 
 /*
- * Whether a search is cpu_turn_nearest's: one nearest reference by the metric
- * sphere, and every reference is a candidate.  All others are cpu_turn_pairs',
- * and so is what begins with a cutoff, which cpu_turn_nearest() doesn't know.
+ * Whether cpu_turn_nearest() can answer a search: it asks for one nearest
+ * reference by the metric sphere, every reference is a candidate, and it does
+ * not begin with a cutoff.  cpu_turn_pairs() answers all other searches.
  */
 extern bool cpu_turn_is_nearest(const struct search *search);
 
 /*
- * Go on with a search: answer some of its observations.  Returns whether there may
- * be another turn; where there is none, the search has ended, or failed, or is
- * found cancelled.
+ * Do a turn of a search: answer some of its observations.  Returns whether
+ * another turn may follow; if not, the search has ended, has failed, or was
+ * cancelled.
  */
 extern bool cpu_turn_nearest(struct search *search, struct cpu_built *built,
 							 struct cpu_turn_room *room);
 extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built);
 
 /*
- * The next observations of a search have been answered.  Their counts are
- * written unless each, and each before them, has one pair (counts NULL).
+ * Note that the next observations of a search have been answered.  counts, or
+ * NULL if each has one pair, are written unless every observation so far has
+ * one pair.
  */
 extern void cpu_turn_account(struct search *search, uint32_t rows, const uint32_t *counts,
 							 uint32_t pairs);
 
-/* The search fails: some coordinates are no point. */
+/* Let the search fail, as some coordinates are not a point. */
 extern void cpu_turn_out_of_range(struct search *search);
 
 #endif							/* GEONN_CPU_TURN_H */

@@ -3,22 +3,22 @@
  *		A turn that finds the nearest reference of each observation.
  *
  * By index, the observations of a turn are sorted along the curve, so that
- * neighbours go through the index together, whatever order they came in; the
- * more a turn takes, the closer they are.  The answers go to the observations'
- * rows.  By brute force they are taken as they come.
+ * neighbours go through the index together, in whatever order they came; the
+ * more observations a turn takes, the closer neighbours are.  The answers go
+ * to the observations' rows.  By brute force, observations are taken in the
+ * order of rows.
  *
- * Answers are written where the batch's pairs come to stand, as if every
- * observation had one.  With max_distance some have none, and what is there is
- * packed in the order of rows.
+ * Answers are written into the batch's columns of pairs, as if every
+ * observation had one.  With max_distance some observations have none; then
+ * the pairs are packed in the order of rows.
  *
- * A turn whose time is over leaves some observations unanswered, which may be
- * any of those that it took.  They are marked in the batch, in the column of
- * distances; the search's next turns take them and no others, and when all are
- * answered, they count.  So nothing that was found is lost, and all that is
- * kept of a search between its turns, as its device_state, is how many observations
- * are under way.
- * The batch is shared with another process; one that writes there meanwhile
- * spoils its own answers and nothing else.
+ * A turn whose time is over leaves some of its observations unanswered, in any
+ * rows.  The turn marks them in the batch, in the column of distances.  The
+ * search's next turns take only the marked observations, and when all are
+ * answered, they count as answered.  So no answer that was found is lost, and
+ * between its turns a search keeps only one number, in device_state: how many
+ * observations are under way.  The batch is shared with the client; a client
+ * that writes there meanwhile spoils its own answers and nothing else.
  */
 #include "engine/cpu/turn.h"
 
@@ -30,27 +30,27 @@
 #include "engine/cpu/nearest.h"
 #include "engine/cpu/vectors.h"
 
-/* observations that a turn takes at most */
+/* most observations of a turn */
 #define ROWS_MAX (UINT32_C(1) << 20)
 
-/* so few that they may not be close enough to go through the index together;
- * a dataset's first turn by index takes so many */
+/* with fewer observations, neighbours may be too far apart to go through the
+ * index together; a dataset's first turn by index takes so many */
 #define ROWS_SPARSE (UINT32_C(1) << 18)
 
 /* observations of a piece */
 #define PREPARE_ROWS 4096
 #define SEARCH_ROWS_MAX 2048
 
-/* pieces that each thread should have of a search, but for those that are over before
- * another thread is awake */
+/* pieces that each thread should have, unless they became so small that they
+ * end before another thread is awake */
 #define PIECES_PER_THREAD 4
 #define SEARCH_ROWS_MIN 32
 #define BRUTE_PAIRS_MIN ((size_t) 1 << 15)
 
-/* positions that a group of observations should be spread over, at most */
+/* most positions that a group of observations should be spread over */
 #define GROUP_POSITIONS 1024
 
-/* pairs that one thread goes through in a turn by brute force; a core does 2 to 5 G/s */
+/* pairs that one thread goes through in a first turn by brute force; a core does 2 to 5 G/s */
 #define BRUTE_PAIRS_PER_THREAD ((size_t) 1 << 27)
 
 /* the distance of an observation that is under way and has no answer yet */
@@ -61,7 +61,7 @@ struct turn
 	struct search *search;
 	const struct cpu_built *built;
 	uint32_t	first;			/* observation */
-	uint32_t	begun;			/* observations under way: rows 0, 1, ... from there */
+	uint32_t	begun;			/* observations under way: rows 0, 1, ... from first */
 	bool		resumed;		/* some of them have been answered */
 	uint32_t	rows;			/* rows that the turn takes */
 	uint32_t	piece_rows;		/* of a piece of the search */
@@ -79,9 +79,9 @@ struct turn
 };
 
 /*
- * Some of the turn's rows, up to CPU_VECTORS_BLOCK, and their vectors.
- * Coordinates are read once, as the batch is shared with another process.
- * False where some are no points.
+ * Compute the vectors of some of the turn's rows, up to CPU_VECTORS_BLOCK.
+ * Coordinates are read once, as the batch is shared with the client.  False if
+ * some coordinates are not a point.
  */
 static bool
 read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *row,
@@ -132,8 +132,8 @@ prepare_piece(void *context, size_t number)
 }
 
 /*
- * Whether a piece comes too late.  The first one never does, so every turn makes
- * progress.
+ * Whether a piece comes too late.  The first piece never does, so every turn
+ * makes progress.
  */
 static bool
 is_late(const struct turn *turn, size_t number)
@@ -218,7 +218,7 @@ brute_piece(void *context, size_t number)
 }
 
 /*
- * Lay out the room for a turn, larger than it is if need be.
+ * Lay out the room for a turn, and enlarge it if necessary.
  */
 static bool
 make_room(struct turn *turn, struct cpu_turn_room *room)
@@ -252,7 +252,7 @@ make_room(struct turn *turn, struct cpu_turn_room *room)
 }
 
 /*
- * Observations that a dataset's first turn takes.
+ * How many observations a dataset's first turn takes.
  */
 static uint32_t
 first_pace(const struct search *search)
@@ -267,8 +267,8 @@ first_pace(const struct search *search)
 }
 
 /*
- * Which observations are under way: those that are so already, or as many more as
- * a turn should take, and as the batch has room for.
+ * Set which observations are under way: those that are under way already; if
+ * none are, as many as a turn should take and the batch has room for.
  */
 static void
 begin_turn(struct turn *turn, uint32_t pace)
@@ -290,8 +290,8 @@ begin_turn(struct turn *turn, uint32_t pace)
 }
 
 /*
- * Which of them the turn takes: all, or up to pace of those without an answer,
- * which are listed.  Returns how many more of these there are.
+ * Choose the observations under way that the turn takes: all, or, listed, up
+ * to `pace` of those without an answer.  Returns how many more have no answer.
  */
 static uint32_t
 list_rows(struct turn *turn, uint32_t pace)
@@ -332,7 +332,7 @@ run_pieces(struct turn *turn, thread_pool_piece piece)
 }
 
 /*
- * Search by the index.  False where memory is short.
+ * Search by the index.  False if memory is short.
  */
 static bool
 search_index(struct turn *turn)
@@ -352,8 +352,7 @@ search_index(struct turn *turn)
 }
 
 /*
- * Pack the pairs that there are, in the order of rows, and write down how many
- * each row has.
+ * Pack the pairs in the order of rows, and write how many each row has.
  */
 static uint32_t
 pack(const struct turn *turn, uint32_t *counts)
@@ -375,8 +374,9 @@ pack(const struct turn *turn, uint32_t *counts)
 }
 
 /*
- * Let turns take about as long as they should.  Sparse ones by index may take
- * longer: one of twice as many rows could take hardly more time.
+ * Adjust the pace, so that turns take about as long as they should.  A sparse
+ * turn by index may take longer, since one with twice as many rows might take
+ * hardly more time.
  */
 static void
 adjust_pace(uint32_t *pace, const struct turn *turn, int64_t took_ms)

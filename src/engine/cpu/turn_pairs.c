@@ -3,15 +3,16 @@
  *		A turn that finds the pairs of observations, however many each has.
  *
  * Threads take pieces of a few observations, in the order of rows, and keep
- * their pairs beside the batch.  They stop, each after the observation that it is
- * at, when the turn's time is over or there are more pairs than the batch has
- * room for.  What counts then is the observations before the first one that
- * was not reached, as far as the room goes; their pairs are packed in the
- * order of rows, piece by piece.  The turn's first observation is always
- * answered, so every turn makes progress.
+ * the pairs outside of the batch.  When the turn's time is over, or the pairs
+ * are more than the batch has room for, each thread stops after its present
+ * observation.  Then the observations before the first one that was not
+ * reached count as answered, as far as the room goes, and their pairs are
+ * packed into the batch in the order of rows, piece by piece.  The turn's
+ * first observation is always answered, so every turn makes progress.
  *
- * The threads' pieces are next to each other, so that little that was found is
- * dropped: the fewer observations the turn before answered, the fewer a piece has.
+ * The threads' pieces are next to each other, so that few pairs that were
+ * found are dropped.  The fewer observations the turn before answered, the
+ * fewer observations a piece has.
  */
 #include "engine/cpu/turn.h"
 
@@ -23,7 +24,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/collector.h"
 
-/* observations of a turn at most, and of a piece */
+/* most observations of a turn, and of a piece */
 #define TURN_ROWS 65536
 #define PIECE_ROWS_MAX 32
 
@@ -37,7 +38,7 @@ struct piece
 	size_t		capacity;
 	struct candidate *pair;
 
-	/* where they go */
+	/* how many of them are packed into the batch */
 	uint32_t	packed_rows;
 	uint32_t	packed_pairs;
 	uint32_t	offset;
@@ -61,7 +62,7 @@ struct turn
 	uint32_t   *counts;			/* [rows] */
 };
 
-/* one read: the batch is shared with another process */
+/* read a value once: the batch is shared with the client */
 static int32_t
 read_once(const int32_t *column, uint32_t row)
 {
@@ -69,7 +70,8 @@ read_once(const int32_t *column, uint32_t row)
 }
 
 /*
- * Let the collector have one observation.  False where it is no point.
+ * Begin the collector with one observation.  False if its coordinates are not
+ * a point.
  */
 static bool
 take_observation(const struct turn *turn, uint32_t row, struct cpu_collector *collector)
@@ -90,8 +92,8 @@ take_observation(const struct turn *turn, uint32_t row, struct cpu_collector *co
 }
 
 /*
- * Keep the pairs of an observation, as many as the batch has room for, and one
- * more where there are more.
+ * Keep the pairs of an observation: as many as the batch has room for, and one
+ * more if it has more.
  */
 static bool
 keep_pairs(const struct turn *turn, struct piece *piece, const struct candidate *pairs,
@@ -187,7 +189,8 @@ pack_piece(void *context, size_t number)
 }
 
 /*
- * The turn's first observation has more pairs than an empty batch has room for.
+ * Cut off the pairs of the turn's first observation, which are more than an
+ * empty batch has room for.
  */
 static void
 cut_off(struct turn *turn)
@@ -205,7 +208,7 @@ cut_off(struct turn *turn)
 }
 
 /*
- * Pack what was found.  Returns whether there may be another turn.
+ * Pack the pairs into the batch.  Returns whether another turn may follow.
  */
 static bool
 pack(struct turn *turn, size_t pieces)
@@ -260,7 +263,8 @@ fail_memory(struct turn *turn)
 }
 
 /*
- * Observations of a piece, after a turn that answered so many; 0 if there was none.
+ * Observations of a piece after a turn that answered so many; 0: no turn
+ * before.
  */
 static uint32_t
 piece_rows_after(uint32_t answered)

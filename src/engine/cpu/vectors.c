@@ -1,6 +1,7 @@
 /*
  * vectors.c
- *		Points in degrees to vectors and places on the curve, block by block.
+ *		Converts points in degrees to vectors and codes on the curve, block by
+ *		block.
  */
 #include "engine/cpu/vectors.h"
 
@@ -34,7 +35,8 @@ CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 }
 
 /*
- * Like space_curve_code(), but for points on the very edge of a cell.
+ * Gives the codes of space_curve_code(), except for points on the very edge of
+ * a cell.
  */
 void
 CPU_PATH_NAME(cpu_curve_codes) (const double *x, const double *y, const double *z,

@@ -1,6 +1,7 @@
 /*
  * walk.h
- *		Steps of a walk through the index, each for INDEX_WIDTH places at a time.
+ *		The steps of a walk through the index, each for INDEX_WIDTH places at a
+ *		time.
  *
  * For the sources of CPU paths.  The bound of a box needs no margin: take x,
  * with p the observation's and low <= v <= high a position's.  Rounding is
@@ -27,8 +28,8 @@ struct cpu_box
 };
 
 /*
- * Squared chords from a vector to the positions of a leaf.  Returns the
- * smallest.
+ * Compute the squared chords from a vector to the positions of a leaf.
+ * Returns the smallest.
  */
 CPU_WALK_INLINE double
 cpu_leaf_chords(const struct cpu_index *index, uint32_t leaf, struct geonn_vector from,
@@ -56,8 +57,8 @@ cpu_leaf_chords(const struct cpu_index *index, uint32_t leaf, struct geonn_vecto
 }
 
 /*
- * Squared chords that no pair of a point in the box and a position below each
- * of the nodes from `node` on falls below.
+ * For each of the nodes from `node` on, compute a bound: no squared chord
+ * between a point in the box and a position below the node is less.
  */
 CPU_WALK_INLINE void
 cpu_node_bounds(const struct cpu_index *index, uint32_t node, const struct cpu_box *box,
@@ -77,7 +78,7 @@ cpu_node_bounds(const struct cpu_index *index, uint32_t node, const struct cpu_b
 }
 
 /*
- * Bits of those of INDEX_WIDTH values that are within the limit.
+ * Bits of the values, of INDEX_WIDTH, that are within the limit.
  */
 CPU_WALK_INLINE uint32_t
 cpu_within(const double *values, double limit)
@@ -91,7 +92,7 @@ cpu_within(const double *values, double limit)
 }
 
 /*
- * Bits of the first so many of INDEX_WIDTH places.
+ * Bits of the first `count` of INDEX_WIDTH places.
  */
 CPU_WALK_INLINE uint32_t
 cpu_first_bits(uint32_t count)
@@ -100,8 +101,8 @@ cpu_first_bits(uint32_t count)
 }
 
 /*
- * How many children the node of this number, of this level, has; of level
- * shape.levels, above all, there is one.
+ * How many children node `number` of this level has.  Level shape.levels,
+ * above all others, has a single node.
  */
 CPU_WALK_INLINE uint32_t
 cpu_children(const struct cpu_index *index, int level, uint32_t number)

@@ -54,7 +54,7 @@ resize_column(void *column_address, size_t bytes)
 }
 
 /*
- * Make room for this many references in all.
+ * Make room for `count` references in all.
  */
 static bool
 reserve(struct dataset *dataset, size_t count, struct failure *failure)
@@ -97,7 +97,7 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	if (!reserve(dataset, count, failure))
 		return false;
 
-	/* copy first: what stands in shared memory may change under a check */
+	/* copy before checking: the client can change shared memory at any time */
 	memcpy(dataset->latitude + dataset->count, batch->latitude, rows * sizeof(double));
 	memcpy(dataset->longitude + dataset->count, batch->longitude, rows * sizeof(double));
 	memcpy(dataset->tag + dataset->count, batch->tag, rows * sizeof(int64_t));
@@ -115,7 +115,7 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 }
 
 /*
- * A column with just these bytes, or the one that it was where that fails.
+ * Shrink a column to these bytes; if that fails, the column stays as it was.
  */
 static void *
 fit_column(void *column, size_t bytes)

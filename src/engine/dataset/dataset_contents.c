@@ -1,30 +1,34 @@
 /*
  * dataset_contents.c
- *		Whether two datasets are the same.
+ *		How the engine tells that two datasets are the same.
  *
- * References that come without a label, or under a new one, may still be those
- * of a dataset that is kept.  Then the new one is of no use: what devices have
- * built of the kept one serves its session, too (session_seal.c).
+ * A session may send references without a label, or under a new one, that a
+ * kept dataset has already.  Then the engine drops the new dataset, and the
+ * session uses the kept one, with all that devices have built of it
+ * (session_seal.c).
  *
- * Two datasets are the same if they have the same metric, the same columns with
- * the same bytes in the same order, and files with the same bytes.  All that
- * devices build is made of that and nothing else; so is every answer, and what
- * clients read in the files.  Bytes are compared, not values: a longitude of 0
- * and one of -0 make two datasets.
+ * Two datasets are the same if they have the same metric, the same columns
+ * with the same bytes in the same order, and files with the same bytes.
+ * Everything that devices build, every answer, and everything that clients
+ * read in the files depends on these alone.  The engine compares bytes, not
+ * values: a longitude of 0 and one of -0 make two datasets.
  *
- * A hash of all bytes is taken first.  It chooses what is worth comparing, and
- * proves nothing: what it finds is compared byte for byte, so that neither chance
- * nor a client that looks for equal hashes can have one dataset taken for another.
- * All columns stay in the host's memory as long as the dataset does, whichever
- * devices have built from it, and files are sealed against changes.
+ * First the engine computes a hash of all bytes.  The hash only selects
+ * datasets to compare; then all bytes are compared.  So neither chance nor a
+ * client that constructs equal hashes can make the engine take one dataset for
+ * another.  The comparison can always be made: all columns stay in the host's
+ * memory as long as the dataset does, whichever devices have built from it,
+ * and files are sealed against changes.
  *
- * Clients get nothing of each other's by this: a client whose dataset is replaced has sent
- * every byte of it itself.  It could still learn, from the time that this takes, that
- * another one has searched the same references before, so only datasets of
- * one scope, a user in a database, are compared (datasets.c).
+ * A client gets no data of another client in this way: it has sent every byte
+ * of the dataset itself.  It could still learn, from the time that a search
+ * takes, that another client has searched the same references before.  So the
+ * engine compares only datasets of one scope, a user in a database
+ * (datasets.c).
  *
- * Both steps are jobs of the thread pool, but for small datasets, in pieces as
- * dataset_sort.c's.  Files are read, not mapped, so that no file that a client has made can end the engine.
+ * Both steps are jobs of the thread pool, in pieces like dataset_sort.c's; for
+ * a small dataset the calling thread does them alone.  Files are read, not
+ * mapped, so that no file of a client can end the engine by SIGBUS.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -38,10 +42,10 @@
 
 #include "engine/base/thread_pool.h"
 
-/* bytes that one piece of the work covers */
+/* bytes of one piece of the work */
 #define PIECE_BYTES ((size_t) 1 << 16)
 
-/* pieces of a job, for each thread: some 10 ms */
+/* pieces of a job for each thread: some 10 ms */
 #define PIECES_PER_THREAD 512
 
 /* columns and files */
@@ -49,17 +53,17 @@
 
 struct part
 {
-	const void *memory;			/* NULL: it is a file */
+	const void *memory;			/* NULL: the part is a file */
 	int			file;
-	uint64_t	bytes;			/* 0: there is no such column or file */
+	uint64_t	bytes;			/* 0: no such column or file */
 };
 
 struct reading
 {
 	struct part parts[PARTS];
-	struct part others[PARTS];	/* that are compared with them */
-	atomic_bool failed;			/* a file could not be read, or bytes differ */
-	atomic_uint_fast64_t hash;	/* the sum of all pieces' */
+	struct part others[PARTS];	/* what the parts are compared with */
+	atomic_bool failed;			/* a file could not be read, or bytes differ; the work can stop */
+	atomic_uint_fast64_t hash;	/* the sum of the hashes of all pieces */
 };
 
 static void
@@ -89,7 +93,8 @@ count_pieces(const struct part *part)
 }
 
 /*
- * The part that has this piece, which *number is counted in from then on.
+ * Find the part that contains piece *number of all; *number becomes the
+ * piece's number within that part.
  */
 static int
 find_part(const struct part *parts, size_t *number)
@@ -102,8 +107,8 @@ find_part(const struct part *parts, size_t *number)
 }
 
 /*
- * Bytes of a part from this offset on: where they are, or a copy of them in the
- * buffer.  NULL where they cannot be read.
+ * The bytes of a part from this offset on: the bytes themselves if they are in
+ * memory, else a copy in the buffer.  NULL if they cannot be read.
  */
 static const void *
 read_bytes(const struct part *part, uint64_t offset, size_t length, void *buffer)
@@ -126,8 +131,8 @@ read_bytes(const struct part *part, uint64_t offset, size_t length, void *buffer
 }
 
 /*
- * Run a function on all pieces.  False where one of them failed, or the work is
- * cancelled.
+ * Run a function on all pieces.  False if one of them failed, or if the work
+ * is cancelled.
  */
 static bool
 run_pieces(struct reading *reading, thread_pool_piece piece, const atomic_bool *cancelled)
@@ -163,7 +168,8 @@ mix(uint64_t state, uint64_t word)
 }
 
 /*
- * Four words at a time, so that multiplications need not wait for each other.
+ * The hash takes four words at a time, so that multiplications need not wait
+ * for each other.
  */
 uint64_t
 dataset_hash_bytes(const void *bytes, size_t length, uint64_t seed)

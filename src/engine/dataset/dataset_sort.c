@@ -1,17 +1,18 @@
 /*
  * dataset_sort.c
- *		The order of references by their tags.
+ *		Sorts a dataset's references by their tags.
  *
- * The references' numbers are sorted by the tags with radix_sort.c, and then each
- * column is put into their order.  The sort is stable, so where tags repeat,
- * which most datasets' do not, sorting by longitude, by latitude and once
- * more by the tag gives the whole order.
+ * First radix_sort.c sorts the references' numbers by the tags; then each
+ * column is put into the order of the numbers.  In most datasets each tag
+ * occurs once.  Where tags repeat, the numbers are sorted by longitude, by
+ * latitude and once more by the tag: since the sort is stable, that gives the
+ * order (tag, latitude, longitude).
  *
- * Several sessions may sort at a time.  All work is jobs of the thread pool,
- * short ones: between any two of them others have the threads, and a cancelled
- * sort ends.  What must not happen at a time is that each finds the same
- * memory free: so one after the other takes its room, and has written to all of
- * it before the next one looks.
+ * Several sessions may sort at a time.  All work is in short jobs of the
+ * thread pool: between two of them other jobs run, and a cancelled sort ends.
+ * Two sorts must not find the same memory free.  So under a lock each sort in
+ * turn takes its room and writes to all of it, before the next sort looks for
+ * free memory.
  */
 #include "engine/dataset/dataset.h"
 
@@ -22,10 +23,10 @@
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 
-/* references that one piece of the work covers */
+/* references of one piece of the work */
 #define PIECE_ROWS ((size_t) 1 << 15)
 
-/* pieces of a job, for each thread: some 10 ms */
+/* pieces of a job for each thread: some 10 ms */
 #define PIECES_PER_THREAD 16
 
 #define SIGN ((uint64_t) 1 << 63)
@@ -35,9 +36,9 @@ struct sorting
 	const struct dataset *dataset;
 	const atomic_bool *cancelled;
 	struct radix_sort sort;		/* keys, and the references' numbers */
-	const double *by;			/* what they are sorted by, or NULL: the tag */
+	const double *by;			/* the column to sort by; NULL: the tag */
 	atomic_bool repeats;		/* a tag occurs twice */
-	void	   *column;			/* that is put into order */
+	void	   *column;			/* the column that is put into order */
 	size_t		width;			/* bytes of each value in it */
 };
 
@@ -77,8 +78,8 @@ number_references(void *context, size_t number)
 }
 
 /*
- * Keys are in the order of the numbers that they are made of, with 0 and -0 the
- * same.
+ * A key for a number: keys are in the order of their numbers, and 0 and -0
+ * have the same key.
  */
 static uint64_t
 key_of(double number)
@@ -103,7 +104,8 @@ make_keys(void *context, size_t number)
 }
 
 /*
- * Sort by latitudes, by longitudes or (NULL) by the tags.
+ * Sort the references' numbers by latitudes, by longitudes or (NULL) by the
+ * tags.
  */
 static bool
 sort_by(struct sorting *sorting, const double *by, struct failure *failure)
@@ -132,7 +134,7 @@ find_repeats(void *context, size_t number)
 }
 
 /*
- * The references' numbers in their order.
+ * Put the references' numbers into the order (tag, latitude, longitude).
  */
 static bool
 sort_references(struct sorting *sorting, struct failure *failure)
@@ -145,7 +147,7 @@ sort_references(struct sorting *sorting, struct failure *failure)
 		 sort_by(sorting, NULL, failure));
 }
 
-/* what was room for keys is room for a column now */
+/* the keys' room takes a column now */
 static void
 collect_column(void *context, size_t number)
 {
@@ -177,7 +179,7 @@ copy_column(void *context, size_t number)
 }
 
 /*
- * Put a column that the dataset may have into the references' order.
+ * Put a column, or NULL if the dataset lacks it, into the references' order.
  */
 static bool
 order_column(struct sorting *sorting, void *column, size_t width)
@@ -190,7 +192,7 @@ order_column(struct sorting *sorting, void *column, size_t width)
 }
 
 /*
- * Take the memory that the sort needs.  NULL where the host has less.
+ * Allocate the memory that the sort needs.  NULL if the host has less.
  */
 static void *
 take_room(struct sorting *sorting, size_t bytes, struct failure *failure)

@@ -2,9 +2,10 @@
  * backends.c
  *		The kinds of devices that the engine knows.
  *
- * To add one: a table of operations in a folder of its own, declared in device.h and listed
- * here, and its name among protocol.h's GEONN_DEVICE_KINDS.  The rest of the engine asks the
- * table what it has to know of a device.
+ * A new kind of device needs a table of operations in a folder of its own, its
+ * declaration in device.h, a line in the list below, and its name among
+ * protocol.h's GEONN_DEVICE_KINDS.  The rest of the engine learns what it has
+ * to know of a device from the table.
  */
 #include "engine/search/backends.h"
 

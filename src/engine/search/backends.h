@@ -8,13 +8,13 @@
 #include "engine/search/device.h"
 
 /*
- * Describe every device of this host in devices[GEONN_DEVICES_MAX], one after the other by
- * their kinds; where none is a GPU, no_gpu says why, and else it is empty.  Returns how many
- * they are.
+ * Describe every device of this host in devices[GEONN_DEVICES_MAX], kind after
+ * kind.  If none is a GPU, no_gpu says why; otherwise no_gpu is empty.
+ * Returns the number of devices.
  */
 extern int	backends_find(struct device *devices, struct failure *no_gpu);
 
-/* Whether this choice means GPUs and nothing else. */
+/* Whether this choice allows GPUs alone. */
 extern bool backends_means_gpus(enum geonn_device_choice choice);
 
 #endif							/* GEONN_BACKENDS_H */

@@ -1,10 +1,10 @@
 /*
  * candidates.c
- *		One observation's candidates become its pairs.
+ *		Turns the candidates of one observation into its pairs.
  *
- * Most observations bring a handful of candidates, which insertion puts in
- * order.  More are sorted by a heap: it needs no memory, and no input, sorted
- * or equal throughout, makes it slow.
+ * Most observations have a handful of candidates, which insertion sort puts in
+ * order.  More are sorted by heapsort, which needs no memory and is slow on no
+ * input, neither sorted candidates nor equal ones.
  */
 #include "engine/search/candidates.h"
 
@@ -40,8 +40,8 @@ candidates_measure(const struct dataset *dataset, double latitude, double longit
 }
 
 /*
- * Let the candidate at this place of the heap sink below those that come later
- * than it.
+ * Let the candidate at this place of the heap sink below all candidates that
+ * come later.
  */
 static void
 sink(struct candidate *heap, size_t count, size_t at)

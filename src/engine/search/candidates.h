@@ -1,10 +1,11 @@
 /*
  * candidates.h
- *		One observation's candidates become its pairs.
+ *		Turns the candidates of one observation into its pairs.
  *
- * A search narrows the references down by their squared chords; what is left
- * comes here with its distances, and is put in order and trimmed to what was
- * asked for.  Both devices use it on the host, with any metric.
+ * A search narrows the references down by their squared chords to candidates.
+ * The functions here compute the candidates' distances, put them in order, and
+ * trim them to the pairs that the question asks for.  Both kinds of devices
+ * call them, on the host, with any metric.
  */
 #ifndef GEONN_CANDIDATES_H
 #define GEONN_CANDIDATES_H
@@ -29,9 +30,9 @@ candidate_before(struct candidate a, struct candidate b)
 }
 
 /*
- * Fill in the distances of candidates, where the chord does not decide: a
- * microsecond each, unless the one before is the same point.  Ends early, with
- * the rest undefined, once *cancelled is set.
+ * Fill in the distances of candidates by a metric whose chord does not decide.
+ * Each takes a microsecond, unless the candidate before is the same point.
+ * Ends early once *cancelled is set: the remaining distances are undefined.
  */
 extern void candidates_measure(const struct dataset *dataset, double latitude, double longitude,
 							   struct candidate *candidates, size_t count,
@@ -39,9 +40,10 @@ extern void candidates_measure(const struct dataset *dataset, double latitude, d
 
 /*
  * Put the candidates into order, and move those that answer the question to
- * the front: of those within max_distance the first `neighbours` (0: all), and
- * what ties with the last of these where asked for, but those up to a present
- * cutoff.  Groups and identities have been seen to.  Returns how many they are.
+ * the front: of the candidates within max_distance the first `neighbours` (0:
+ * all) and, if asked for, the ones that tie with the last of these; candidates
+ * up to a present cutoff are left out.  The caller has already checked groups
+ * and identities.  Returns the number of answers.
  */
 extern size_t candidates_choose(struct candidate *candidates, size_t count,
 								const struct question *question,

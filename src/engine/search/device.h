@@ -1,15 +1,17 @@
 /*
  * device.h
- *		What the engine asks of a device, and what a search is.
+ *		What a search is, and what the engine calls a device for.
  *
- * A device is one GPU, or the CPU with its thread pool; backends.c lists the kinds.
- * Each has one host thread, which runs scheduler.c's loop: it takes searches from the
- * sessions' queues, starts them here, moves them on and hands back those that ended.
- * Every operation below is called from that thread, but for count and threads, probe
- * (before the thread starts its loop, on that same thread) and share / unshare (the
- * server's thread).
+ * A device is one GPU, or the CPU with its thread pool; backends.c lists the
+ * kinds.  Each device has one host thread, which runs scheduler.c's loop: the
+ * thread takes searches from the sessions' queues, starts them on the device,
+ * lets them advance, and hands back those that ended.  That thread calls all
+ * operations below, unless an operation's comment says "any thread", but
+ * count, which is called before the thread starts, and share and unshare,
+ * which the server's thread calls.  The thread calls probe before it starts
+ * its loop.
  *
- * Devices know nothing of sessions or sockets.  All of them give the same
+ * Devices know nothing of sessions or sockets.  All devices give the same
  * bytes for the same search: geodesy.h decides.
  */
 #ifndef GEONN_DEVICE_H
@@ -30,14 +32,15 @@ struct search_queue;
 struct device;
 
 /*
- * What is asked of every observation of a search.
+ * The question that a search asks about each of its observations.
  *
- * The candidates are all references, but where the dataset has groups only
- * those of the observation's group, and where it has identities none of the
- * observation's identity, and of these the ones at most max_distance away.
- * Wanted are the first `neighbours` of them in the order (distance, place in
- * the dataset), with ties also all at the distance of the last of these; or,
- * where neighbours is 0, all.  The pairs come in that order.
+ * The candidates are the references at most max_distance away.  If the dataset
+ * has groups, only references of the observation's group are candidates; if it
+ * has identities, references of the observation's identity are not.  The
+ * answer is the first `neighbours` candidates in the order (distance, place in
+ * the dataset); with ties, also all candidates at the distance of the last of
+ * these; or, if neighbours is 0, all candidates.  The pairs come in that
+ * order.
  */
 struct question
 {
@@ -48,8 +51,8 @@ struct question
 };
 
 /*
- * Where the pairs of one observation were cut off, for want of room: after
- * the pair of this distance and place.
+ * The place where the pairs of one observation were cut off for want of room:
+ * after the pair of this distance and place.
  */
 struct cutoff
 {
@@ -59,12 +62,12 @@ struct cutoff
 };
 
 /*
- * One batch of observations to be answered.  It belongs to a session and is
- * the device's from start until advance returns it.
+ * One batch of observations to be answered.  A search belongs to a session; a
+ * device owns it from start until advance returns it.
  */
 struct search
 {
-	/* immutable while a device has it */
+	/* immutable while a device owns the search */
 	struct session *session;
 	uint32_t	slot;			/* of the session's ring */
 	struct dataset *dataset;	/* sealed, not empty */
@@ -73,22 +76,25 @@ struct search
 	struct geonn_batch_columns columns;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch */
-	double		pairs_each;		/* of an observation in the slot's last search, if
-								 * that asked the same; 0 where it is not known */
-	const atomic_bool *cancelled;	/* its session has ended */
-	struct call *call;			/* that it is for, or NULL */
+	double		pairs_each;		/* pairs of an observation in the slot's last
+								 * search, if that asked the same question; 0:
+								 * not known */
+	const atomic_bool *cancelled;	/* the session has ended */
+	struct call *call;			/* the call that it works for, or NULL */
 
 	/*
 	 * The result so far: observations first ... first + answered - 1 have
-	 * their counts, or none where each has one_each, and these pairs stand from
-	 * 0 in the tag and distance columns.  A search ends when all its
-	 * observations are answered, or the next one's pairs have no room.
+	 * their counts (no counts are written while one_each is set), and their
+	 * pairs fill the tag and distance columns from 0 to pairs - 1.  A search
+	 * ends when all its observations are answered, or when the room is too
+	 * small for the next one's pairs.
 	 *
-	 * An observation's pairs are cut off only where it is the first one and
-	 * has more pairs than the batch has room.  Then nothing is answered, its
-	 * count is what there is of it, and the cutoff becomes present.  A search
-	 * that begins with a present cutoff leaves out the first observation's
-	 * pairs up to there; it is the device's to make it absent again.
+	 * The pairs of an observation are cut off only if it is the first one and
+	 * has more pairs than the batch has room for.  Then answered stays 0, the
+	 * observation's count is the number of pairs that were written, and the
+	 * cutoff becomes present.  A search that begins with a present cutoff
+	 * leaves out the first observation's pairs up to it; the device then makes
+	 * the cutoff absent again.
 	 */
 	uint32_t	answered;
 	uint32_t	pairs;
@@ -96,30 +102,31 @@ struct search
 								 * no count is written */
 	struct cutoff cutoff;
 	bool		failed;
-	struct failure failure;		/* where failed */
+	struct failure failure;		/* if failed */
 
 	/*
-	 * What the device keeps of it from one turn to the next, known to that device alone; 0
-	 * at first, and where another device takes it.
+	 * What the device remembers from one turn to the next; only that device
+	 * understands it.  0 at first, and when another device takes the search.
 	 */
 	uint64_t	device_state;
 
 	/* the scheduler's */
-	uint32_t	device;			/* number of the device that has, or had, it */
-	uint32_t	build_microseconds; /* that it took to build for it */
-	bool		wants_memory;	/* it found memory short before: the device first lets go of
-								 * all datasets that it may */
-	enum geonn_phase phase;		/* of its call that it is in */
+	uint32_t	device;			/* number of the device that owns the search, or owned it last */
+	uint32_t	build_microseconds; /* time to build what it needed of the dataset */
+	bool		wants_memory;	/* memory was short for it before: the device
+								 * first discards all datasets that it may */
+	enum geonn_phase phase;		/* of its call: the phase that this search is in */
 	int64_t		taken_us;		/* when its turn began */
-	int64_t		expected_us;	/* that its turn was expected to take */
+	int64_t		expected_us;	/* time that its turn was expected to take */
 	struct search_queue *queue;
 	struct search *next;
 };
 
 /*
- * The next `rows` observations are answered with the next `pairs` pairs, which
- * stand where they belong; one_each: each has one, and their counts have not
- * been written.  Else their counts stand, too.
+ * Note that the next `rows` observations are answered with the next `pairs`
+ * pairs, which are in their places.  one_each: each observation has one pair,
+ * and the counts have not been written; otherwise the counts are in their
+ * places, too.
  */
 extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
 						   bool one_each);
@@ -127,22 +134,23 @@ extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
 enum device_progress
 {
 	DEVICE_IDLE,				/* none of the started searches ended */
-	DEVICE_FINISHED,			/* this one is answered, as far as its room
-								 * goes, or failed, or was found cancelled */
-	DEVICE_YIELDED				/* this one has had its turn and goes back to
-								 * its session's queue, not yet answered */
+	DEVICE_FINISHED,			/* this search is answered as far as its room
+								 * goes, or it failed or was cancelled */
+	DEVICE_YIELDED				/* this search has had its turn; it goes back
+								 * to its session's queue, not yet answered */
 };
 
 struct device_operations
 {
 	enum geonn_device_kind kind;
 	bool		is_gpu;
-	int			auto_rank;		/* choice auto uses the usable devices that have the
-								 * highest one */
+	int			auto_rank;		/* choice auto uses the usable devices of the
+								 * highest rank */
 
 	/*
-	 * (optional) How many devices of this kind the host shows, or 0 with the reason in the
-	 * failure; else it is one.  Called once, before all others.
+	 * (optional) How many devices of this kind the host shows, or 0 with the
+	 * reason in the failure.  Without count, the kind has one device.  Called
+	 * once, before all other operations.
 	 */
 	int			(*count) (struct failure *failure);
 
@@ -150,9 +158,9 @@ struct device_operations
 	unsigned	(*threads) (void);
 
 	/*
-	 * Find out whether the device can be used, down to a computation that
-	 * comes out right, and fill in its description.  False: unusable, with
-	 * the reason in the failure.
+	 * Find out whether the device can be used, by a computation with known
+	 * results at the end, and fill in its description.  False with the reason
+	 * in the failure if the device is unusable.
 	 */
 	bool		(*probe) (struct device *device, struct failure *failure);
 
@@ -160,9 +168,9 @@ struct device_operations
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
-	 * Make what a search needs of its dataset, which is sealed, unless
-	 * dataset->built[device->number] has it.  False, with the failure, where
-	 * that does not work.
+	 * Build what a search needs of its sealed dataset, unless
+	 * dataset->built[device->number] has it already.  False with the failure
+	 * if that fails.
 	 */
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);
@@ -170,22 +178,22 @@ struct device_operations
 
 	/*
 	 * Start a search, whose dataset has been built.  At most device->lanes
-	 * are under way at a time.  A failure is reported by advance.
+	 * searches are under way at a time.  advance reports a failure.
 	 */
 	void		(*start) (struct device *device, struct search *search);
 
 	/*
-	 * Do what can be done now, without waiting longer than about 50 ms, and
-	 * report at most one search that ended.  Where a turn takes longer than it
-	 * seemed, it ends after some 200 ms, or with a single observation's.
+	 * Do what can be done now, for about 50 ms at most, and report at most one
+	 * search that ended.  A turn that takes longer than expected ends after
+	 * some 200 ms, or with its first observation if that alone takes longer.
 	 */
 	enum device_progress (*advance) (struct device *device,
 									 struct search **search);
 
 	/*
-	 * (optional) A batch's memory will be, or is no longer, used for copies
-	 * by any device of this kind; one of them is told.  share may fail: copies
-	 * are slower then, nothing else.
+	 * (optional) Prepare a batch's memory for copies by all devices of this
+	 * kind, or end that; called for one device of the kind.  share may fail:
+	 * copies are then slower, and nothing else changes.
 	 */
 	void		(*share) (struct device *device, void *start, size_t bytes);
 	void		(*unshare) (struct device *device, void *start);
@@ -207,17 +215,17 @@ struct device
 	uint32_t	capability_major;
 	uint32_t	capability_minor;
 	uint64_t	memory_total;	/* bytes */
-	void	   *private_data;	/* the implementation's */
+	void	   *private_data;	/* of the kind's own code */
 
 	/*
-	 * Becomes true when probe says so, and false again when the device is
-	 * lost: its driver reported a fault after which nothing works in this
+	 * usable becomes true when probe succeeds, and false again when the device
+	 * is lost: its driver reported a fault after which nothing works in this
 	 * process.
 	 */
 	atomic_bool usable;
 	struct failure lost;		/* why, while usable is false */
 
-	/* when its thread should be back from a call into it; 0: not in one */
+	/* when the present call into the device should be over; 0: no call */
 	atomic_llong due_ms;
 
 	atomic_uint_fast64_t batches;	/* searches finished */

@@ -1,38 +1,44 @@
 /*
  * scheduler.c
- *		Which device works on which search next.
+ *		Decides which device works on which search next.
  *
- * Every session has a queue of searches; queues with something in them stand in
- * line.  A device that is free takes the first search of the first queue that it
- * may serve: sessions get their turns batch by batch, and batches go to whichever
- * device is free.
+ * Every session has a queue of searches; the queues that are not empty stand
+ * in line.  A device that is free takes the first search of the first queue
+ * that it may serve.  So sessions get their turns batch by batch, and each
+ * batch goes to a device that is free.
  *
- * Turns are not alike: ten observations take microseconds, a large batch some 50 ms.
- * So that a small search does not wait until each large one has had a turn, the line
- * is in the order of the device time that sessions will have had after their next
- * turn, if that takes what their last one did.  A session that comes, or comes again,
- * has had as much as it would have had by even shares, as the scheduler's clock says:
- * for each turn that goes on by the turn's time divided by the number of queues.  So
- * nobody can save time up, and nobody waits for ever, however many come after him:
- * when the clock has reached his place, they are behind it, and that takes no longer
- * than if each of the others had two turns like his.  Long turns count as TURN_MOST_US,
- * so that it is never more than two turns of each, or twice that time.
+ * Turns differ in length: ten observations take microseconds, a large batch
+ * some 50 ms.  A small search should not wait until each large one has had a
+ * turn.  So each session is charged the device time that it uses, and the line
+ * is in the order of the charge after the session's next turn, if that takes
+ * as long as its last one did.  The scheduler's clock is the charge of a
+ * session that always had an even share: each turn advances the clock by the
+ * turn's time divided by the number of queues.  A session that joins the line,
+ * for the first time or again, is charged at least as much as the clock shows,
+ * so no session can save time up.  No session waits for ever either, however
+ * many come after it: once the clock has reached its place in the line, later
+ * ones are behind it, and that takes no longer than if each of the others had
+ * two turns as long as its own.  A long turn counts as TURN_MOST_US at most,
+ * so a session never waits for more than two turns of each other session, or
+ * twice that time.
  *
- * Each device has one thread, device_main below.  It probes the device and
- * then repeats: fill the device's lanes with searches, building what a dataset
- * lacks for it, and let the device advance.  While one device builds a dataset,
- * others that would wait for it serve other sessions first.  A thread sleeps
- * only while its device has nothing to do.  Finished searches go to a list that
- * the server empties.
+ * Each device has one thread, device_main below.  The thread probes the device
+ * and then repeats two steps: it fills the device's lanes with searches, and
+ * builds what the device still needs of their datasets; then it lets the
+ * device advance.  While one device builds a dataset, devices that would wait
+ * for it serve other sessions first.  A thread sleeps only while its device
+ * has nothing to do.  Finished searches go to a list that the server's thread
+ * empties.
  *
  * A driver that hangs takes its device's thread with it.  So every call into a
- * device has a time by which it should be over; the server stops answering the
- * supervisor's pings when one is overdue, and the supervisor starts another
- * engine.  A probe that hangs costs no more than a wait: the others serve.
+ * device has a time by which it should be over.  When a call is overdue, the
+ * server stops answering the supervisor's pings, and the supervisor starts
+ * another engine.  If a probe hangs, the engine waits for a while and then
+ * serves with the other devices.
  *
  * One lock guards the line, the list and the requests to discard datasets;
  * nothing slow happens under it.  The server's thread never waits for a
- * device, and a device never waits for the server.
+ * device, and a device's thread never waits for the server's.
  */
 #include "engine/search/scheduler.h"
 
@@ -48,12 +54,14 @@
 /* how long to wait for probes before serving without those devices */
 #define PROBE_PATIENCE_MS 30000
 
-/* how long a call into a device may take; a build as many microseconds more
- * as it has references, and half of it to wait for another device's build */
+/* how long a call into a device may take.  A build may take one microsecond
+ * more for each reference, and may spend half of this time waiting for another
+ * device's build. */
 #define CALL_PATIENCE_MS 60000
 
-/* what a turn counts as at most.  Who had a longer one, as an index had to be built or the
- * host is busy, is not to wait until all others have had as much. */
+/* what a turn counts as at most.  A session whose turn was longer, because an
+ * index had to be built or the host is busy, need not wait until all others
+ * have had as much. */
 #define TURN_MOST_US 25000
 
 /* one device's request to discard its part of a dataset */
@@ -100,7 +108,8 @@ static struct
 atomic_uint_fast64_t gpu_memory_limit;
 
 /*
- * Whether auto would take another device, if that were usable, or takes one that is.
+ * Whether some device has a higher rank for choice auto than this one;
+ * by_usable: count usable devices alone.
  */
 static bool
 is_outranked(const struct device *device, bool by_usable)
@@ -149,7 +158,8 @@ scheduler_can_serve(enum geonn_device_choice choice, struct failure *failure)
 }
 
 /*
- * Put a queue into its place in the line: behind all that will have had as much.
+ * Put a queue into its place in the line: behind all queues whose charge after
+ * their next turn is the same or less.
  */
 static void
 insert_queue(struct search_queue *queue)
@@ -178,7 +188,7 @@ remove_queue(struct search_queue *queue)
 }
 
 /*
- * A queue that was empty gets a search.
+ * Put a queue that was empty, and now has a search, into the line.
  */
 static void
 begin_waiting(struct search_queue *queue)
@@ -189,8 +199,9 @@ begin_waiting(struct search_queue *queue)
 }
 
 /*
- * A search's turn begins: until it ends its queue has had what that is expected to
- * take, so that other devices find the queue's next search in its place.
+ * Begin a search's turn: charge its queue the time that the turn is expected
+ * to take, so that the queue's next search has its right place in the line for
+ * other devices.
  */
 static void
 begin_turn(struct search *search)
@@ -205,7 +216,7 @@ begin_turn(struct search *search)
 }
 
 /*
- * A search's turn ends: count what it took.
+ * End a search's turn: charge its queue the time that the turn took instead.
  */
 static void
 end_turn(const struct search *search)
@@ -338,7 +349,7 @@ scheduler_why_unusable(const struct device *device)
 	return why;
 }
 
-/* a call into the device begins, and ends */
+/* note that a call into the device begins, or ends */
 static void
 begin_call(struct device *device, int64_t patience_ms)
 {
@@ -379,7 +390,7 @@ scheduler_discard(struct dataset *dataset)
 			continue;
 		discard = malloc(sizeof(*discard));
 		if (discard == NULL)
-			continue;			/* its part stays until the engine ends */
+			continue;			/* the part stays until the engine ends */
 		atomic_fetch_add(&dataset->discards, 1);
 		discard->dataset = dataset;
 		discard->next = thread->discards;
@@ -405,9 +416,9 @@ scheduler_is_discarding(void)
 }
 
 /*
- * What a device discards before it goes on: one dataset's part, so that searches need not
- * wait for thousands, or all where the search that it has taken found memory short.  The lock
- * is held.
+ * Take the discards that a device does before it goes on: one, so that
+ * searches need not wait for thousands, or all if the search that the device
+ * has taken found memory short.  The lock is held.
  */
 static struct discard *
 take_discards(struct device_thread *thread, const struct search *taken)
@@ -436,9 +447,10 @@ is_built_elsewhere(const struct device *device, const struct dataset *dataset)
 }
 
 /*
- * The next search for this device, taken out of the line; one that makes it
- * wait for another device only where `may_wait`.  The device counts among its
- * dataset's builders from now on.  The lock is held.
+ * Take the next search for this device out of the line.  A search for which
+ * the device would wait for another device's build is taken only if may_wait.
+ * From then on the device counts among the builders of the search's dataset.
+ * The lock is held.
  */
 static struct search *
 take_search(struct device *device, bool may_wait)
@@ -462,8 +474,8 @@ take_search(struct device *device, bool may_wait)
 }
 
 /*
- * A search whose turn ended goes to the head of its own queue, and the queue
- * to its place in the line.  The lock is held.
+ * Put a search whose turn ended at the head of its own queue, and the queue
+ * into its place in the line.  The lock is held.
  */
 static void
 put_back(struct search *search)
@@ -535,8 +547,8 @@ start_search(struct device *device, struct search *search)
 }
 
 /*
- * Give up on a device that nothing can be done with any more; the server ends
- * the engine, and a new one starts afresh.
+ * Report that a device is lost, so that nothing can be done with it any more:
+ * the server ends the engine, and the supervisor starts a new one.
  */
 static void
 report_lost(struct device *device)
@@ -569,7 +581,7 @@ serve(struct device_thread *thread)
 		{
 			if (!scheduler.closing && under_way < device->lanes)
 				taken = take_search(device, false);
-			/* with nothing else to do it may wait for another device */
+			/* a device with nothing else to do may wait for another one */
 			if (!scheduler.closing && taken == NULL && under_way == 0)
 				taken = take_search(device, true);
 			discards = take_discards(thread, taken);

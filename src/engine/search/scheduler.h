@@ -1,6 +1,6 @@
 /*
  * scheduler.h
- *		Which device works on which search next.
+ *		Decides which device works on which search next.
  */
 #ifndef GEONN_SCHEDULER_H
 #define GEONN_SCHEDULER_H
@@ -13,36 +13,36 @@ struct search_queue
 	struct search *first;
 	struct search *last;
 	struct search_queue *next;	/* in the line of queues that are not empty */
-	bool		waiting;		/* in that line */
-	int64_t		served_us;		/* device time that it has had, on the scheduler's clock */
-	int64_t		last_us;		/* that its last turn took */
+	bool		waiting;		/* it is in that line */
+	int64_t		served_us;		/* device time that it is charged, on the scheduler's clock */
+	int64_t		last_us;		/* time that its last turn took */
 };
 
 /*
- * Probe every device on a thread of its own and let it take searches.
- * changed() is called, from any thread, whenever there is something new for
- * the server: devices probed, searches finished, a device lost.
+ * Start a thread for each device, which probes it and then takes searches.
+ * The scheduler calls changed(), from any thread, whenever it has something
+ * new for the server: devices probed, searches finished, a device lost.
  */
 extern bool scheduler_open(struct device *devices, int device_count,
 						   void (*changed) (void), struct failure *failure);
 
 /*
- * Whether all devices have been probed, or have had their time for that.  One
- * that answers later still becomes usable.
+ * Whether all devices have been probed, or have had their time for that.  A
+ * device that answers later still becomes usable.
  */
 extern bool scheduler_ready(void);
 
-/* Milliseconds until scheduler_ready is true at the latest. */
+/* Milliseconds after which scheduler_ready returns true at the latest. */
 extern int	scheduler_ready_within_ms(void);
 
-/* A device whose thread has not come back from a call into it, or NULL. */
+/* A device that is overdue to return from a call into it, or NULL. */
 extern struct device *scheduler_stuck_device(void);
 
 /* Why a device is not usable. */
 extern struct failure scheduler_why_unusable(const struct device *device);
 
 /*
- * Whether some device can serve this choice, else why not.
+ * Whether some device can serve this choice; if not, the failure says why.
  */
 extern bool scheduler_can_serve(enum geonn_device_choice choice,
 								struct failure *failure);
@@ -50,12 +50,15 @@ extern bool scheduler_can_serve(enum geonn_device_choice choice,
 /* Whether choice auto uses this device. */
 extern bool scheduler_auto_uses(const struct device *device);
 
-/* Whether a search of choice auto was answered by a device that comes after others, which cannot be used. */
+/*
+ * Whether a search of choice auto was answered by a device of a lower rank
+ * than another one, which cannot be used.
+ */
 extern bool scheduler_fell_back(const struct search *search);
 
 /*
- * Bytes that the engine may take on each GPU, beside what its driver takes; 0:
- * what is free.  It holds for what is allocated from then on.
+ * Set how many bytes the engine may take on each GPU, beside what its driver
+ * takes; 0: all that is free.  The limit applies to allocations from then on.
  */
 extern void scheduler_set_gpu_memory_limit(uint64_t bytes);
 
@@ -63,8 +66,8 @@ extern void scheduler_set_gpu_memory_limit(uint64_t bytes);
 extern void scheduler_submit(struct search_queue *queue, struct search *search);
 
 /*
- * Finish all that waits in a queue, unanswered; what devices are at work on
- * stays with them.
+ * Finish all searches that wait in a queue, unanswered; searches that devices
+ * are working on stay with the devices.
  */
 extern void scheduler_drop(struct search_queue *queue);
 
@@ -74,13 +77,13 @@ extern struct search *scheduler_collect(void);
 /* A device that was ready and is lost, or NULL. */
 extern struct device *scheduler_lost_device(void);
 
-/* Let every device discard what it made of a dataset, and free it; any thread. */
+/* Let every device discard what it has built of a dataset, then free the dataset; any thread. */
 extern void scheduler_discard(struct dataset *dataset);
 
-/* Whether a device still has something to discard. */
+/* Whether some device still has something to discard. */
 extern bool scheduler_is_discarding(void);
 
-/* End the device threads, once they are done with what they have started. */
+/* End the device threads, once they are done with the searches that they have started. */
 extern void scheduler_close(void);
 
 #endif							/* GEONN_SCHEDULER_H */

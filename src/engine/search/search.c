@@ -1,6 +1,6 @@
 /*
  * search.c
- *		The account of what a search has answered, kept alike by all devices.
+ *		Records what a search has answered, in the same way for all devices.
  */
 #include "engine/search/device.h"
 
@@ -9,7 +9,7 @@ search_account(struct search *search, uint32_t rows, uint32_t pairs, bool one_ea
 {
 	uint32_t   *count = search->columns.count + search->first;
 
-	/* where not all have one pair, all need their counts */
+	/* unless every observation has one pair, all need their counts */
 	if (search->answered == 0)
 		search->one_each = one_each;
 	else if (search->one_each && !one_each)

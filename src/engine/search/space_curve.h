@@ -2,13 +2,13 @@
  * space_curve.h
  *		The order in which the index keeps points: along a Hilbert curve.
  *
- * A vector's direction is projected onto the cube around the origin; the
- * curve runs through the cube's six faces, one after the other, and on each
- * face as Hilbert's.  Points that are close on the curve are close on the
- * Earth; most that are close on the Earth are close on the curve.
+ * A vector's direction is projected onto the cube around the origin; the curve
+ * runs through the cube's six faces, one after the other, and on each face it
+ * is Hilbert's curve.  Points that are close on the curve are close on the
+ * Earth; most points that are close on the Earth are close on the curve.
  *
- * Nothing but speed depends on it: the index is exact for any order of its
- * points.  So it is computed without much care for the last bit.
+ * Only speed depends on the curve: the index is exact for any order of its
+ * points.  So the code is computed without much care for the last bit.
  */
 #ifndef GEONN_SPACE_CURVE_H
 #define GEONN_SPACE_CURVE_H
@@ -17,7 +17,7 @@
 
 #include "common/geodesy.h"
 
-/* halvings of a face's side that a code may tell apart: about a centimetre */
+/* most halvings of a face's side in a code: cells of about a centimetre */
 #define SPACE_CURVE_LEVELS 30
 
 /*

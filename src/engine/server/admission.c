@@ -1,40 +1,45 @@
 /*
  * admission.c
- *		Which sessions may work, where there is a limit, and the line of those that wait.
+ *		Decides which sessions may work while a limit is set, and keeps the
+ *		line of sessions that wait.
  *
- * A hundred statements at a time take a hundred rings of batches and as many sets of
- * references, and each of them ends late.  geonn.max_sessions lets so many work, and
- * the others wait in line, in the order in which they came, before they have sent
- * anything.  They wait here and not in PostgreSQL's shared memory for the reasons that
- * calls.c has: the end of a connection, however its process ended, gives its place to
+ * A hundred statements at a time take a hundred rings of batches and as many
+ * sets of references, and each of them ends late.  With geonn.max_sessions
+ * only so many work, and the others wait in line, in the order in which they
+ * came, before they have sent anything.  The line is kept in the engine, and
+ * not in PostgreSQL's shared memory, for the reasons that calls.c gives: when
+ * a connection ends, however its process ended, the engine gives its place to
  * the next in line, or takes it out of the line.
  *
- * No process may wait for a place that is only given up after it has gone on:
+ * A process must not wait for a place that becomes free only after that
+ * process has gone on:
  *
- *	- What counts is not sessions but the processes that are called.  One that has a
- *	  session gets any number of others at once: for two joins of one statement, for
- *	  a function that a view calls, for a second cursor.  So a process in line has no
- *	  place.
- *	- Parallel workers attach to a dataset of their leader's, which has a place and
- *	  waits for them.  A session that attaches is always admitted.
- *	- A process in line may hold locks of PostgreSQL's, for which those with places
- *	  wait, directly or through others.  Only PostgreSQL knows of these, so the module
- *	  looks for it (admission.c there).  A wait for a lock alone gives no place, since any
- *	  role can have one session wait for another.  Where all processes that have places
- *	  wait for processes in line, no place becomes free: then the process that they wait
- *	  for says that it is urgent.
+ *	- Processes are counted, not sessions.  A backend that has a session gets
+ *	any number of others at once: for two joins of one statement, for a
+ *	function that a view calls, for a second cursor.  So a process in line has
+ *	no place.  - Parallel workers attach to a dataset of their leader's, which
+ *	has a place and waits for them.  A session that attaches is always
+ *	admitted.  - A process in line may hold PostgreSQL's locks, for which
+ *	processes with places wait, directly or through others.  Only PostgreSQL
+ *	knows of its locks, so the module looks for such waits (its admission.c).
+ *	If one process with a place waits so, that gives no place to the process
+ *	that it waits for, since any role can have one session wait for another.
+ *	But if all processes with places wait for processes in line, no place
+ *	becomes free: then the process that they wait for says that it is urgent.
  *
- * An urgent session is let in beyond the limit, on a place that is lent, since those that have
- * places do no work: its statement fails for nothing that it did.  One place is lent at a time.
- * Where the process that has it waits for the line again, another session that is
- * urgent twice, with no session admitted or gone between, is ended as a deadlock: so the
- * limit is passed by one process at most, and no circle lasts.
+ * The engine lets an urgent session in beyond the limit, and lends it a place:
+ * the processes with places do no work, and the session's statement should not
+ * fail for a wait that it did not cause.  One place is lent at a time.  If the
+ * process that has it waits for the line again, another session becomes urgent
+ * and is refused; if it says so a second time, and no session was admitted or
+ * has ended meanwhile, the engine ends it as a deadlock.  So the limit is
+ * exceeded by one process at most, and no circle lasts.
  *
- * A wait outside the server cannot be known here: a function that asks by another
- * connection, an application that reads one cursor while it waits for another.
- * Therefore the waiting can have a limit, geonn.admission_timeout.
+ * The engine cannot know of waits outside the server: a function that asks
+ * over another connection, or an application that reads one cursor while it
+ * waits for another.  Therefore geonn.admission_timeout can limit the wait.
  *
- * All of this is the server thread's alone.
+ * Only the server's thread uses these functions.
  */
 #include "engine/server/admission.h"
 
@@ -42,11 +47,11 @@
 
 static struct
 {
-	uint32_t	limit;			/* 0: none */
-	uint32_t	taken;			/* places: those admitted that count */
+	uint32_t	limit;			/* 0: no limit */
+	uint32_t	taken;			/* places that are taken: admitted sessions that count */
 	uint32_t	waiting;
-	uint64_t	changes;		/* sessions that were admitted, or ended that were or were urgent; from 1 on */
-	struct admission *admitted; /* in no order */
+	uint64_t	changes;		/* admissions, and ends of admitted or urgent sessions */
+	struct admission *admitted; /* admitted sessions, in no order */
 	struct admission *first;	/* in line */
 	struct admission *last;
 }			state = {
@@ -71,7 +76,7 @@ has_room(void)
 	return state.limit == 0 || state.taken < state.limit;
 }
 
-/* one that is admitted and works for the process, or NULL */
+/* An admitted session that works for the process, or NULL. */
 static struct admission *
 admitted_of(int32_t pid)
 {
@@ -116,7 +121,7 @@ admission_enter(struct admission *admission, struct session *session, int32_t pi
 	admission->pid = pid;
 	admission->refused_at = 0;
 
-	/* a place that has just become free is for those in line */
+	/* a place that has just become free is for sessions in line */
 	if ((state.first == NULL && has_room()) || admitted_of(pid) != NULL)
 	{
 		give(admission);
@@ -154,7 +159,10 @@ admission_leave(struct admission *admission)
 {
 	struct admission **link = &state.admitted;
 
-	/* others that come to the line and go break no circle, nor keep one from being seen */
+	/*
+	 * sessions that only came to the line and left it break no circle, so they
+	 * do not count as changes
+	 */
 	if (admission->state == ADMISSION_GIVEN || admission->refused_at != 0)
 		state.changes++;
 	if (admission->state == ADMISSION_WAITING)

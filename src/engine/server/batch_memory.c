@@ -1,19 +1,20 @@
 /*
  * batch_memory.c
- *		The memory of batches: sealed memfds, shared with devices, pooled.
+ *		Gives batches their memory: sealed memfds, shared with devices, pooled.
  *
- * A client maps the memfd that it is given, and a page of it that does not
- * exist would kill the client with SIGBUS; for a PostgreSQL backend that would
- * mean a restart of the whole cluster.  So every page is allocated before the
- * memfd leaves this process, and seals forbid anyone to change its size.
+ * The engine gives a memfd to its client, which maps it.  If a page of it did
+ * not exist, SIGBUS would kill the client; for a PostgreSQL backend that would
+ * mean a restart of the whole cluster.  So the engine allocates every page
+ * before the memfd leaves it, and seals the memfd, so that no process can
+ * change its size.
  *
- * Allocating, clearing and registering memory with CUDA takes longer than
- * filling it.  So memory goes to a pool when a session ends, and the next
- * batch of the same size takes it from there.  Sizes are few: clients ask for
- * powers of two.  batch_shares.c says how much a session may have, so that
- * others find some.
+ * To allocate, clear and register memory with CUDA takes longer than to fill
+ * it.  So memory goes to a pool when a session ends, and the next batch of the
+ * same size takes it from there.  Sizes are few: clients ask for powers of
+ * two.  batch_shares.c decides how much a session may have, so that others
+ * find some.
  *
- * All of this is the server thread's alone.
+ * Only the server's thread uses these functions.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,7 +34,7 @@
 /* rows of the smallest batch that is worth a round trip */
 #define SMALLEST_ROWS 256
 
-/* what the pool keeps of memory that no session uses */
+/* bytes that the pool keeps of memory that no session uses */
 #define POOL_KEEPS ((uint64_t) 128 << 20)
 
 static struct
@@ -69,8 +70,8 @@ batch_memory_in_use(void)
 }
 
 /*
- * The device that memory is shared with, for all of its kind: the first GPU
- * that works.  NULL: there is none, or none yet.
+ * The device that memory is shared with, in place of all of its kind: the
+ * first GPU that works.  NULL: no GPU works, or none works yet.
  */
 static struct device *
 sharing_device(void)
@@ -83,7 +84,7 @@ sharing_device(void)
 }
 
 /*
- * No session has the memory any more.
+ * Take memory out of its session's share.
  */
 static void
 take_from_share(struct batch_memory *memory)
@@ -108,7 +109,7 @@ batch_memory_destroy(struct batch_memory *memory)
 }
 
 /*
- * Shrink the pool, from its least recently used end, until all batches
+ * Shrink the pool, the least recently used memory first, until all batches
  * together take at most this much, or the pool is empty.
  */
 static void
@@ -138,7 +139,7 @@ batch_memory_set_limit(uint64_t bytes)
 }
 
 /*
- * A new memfd of this size, mapped, allocated and sealed, or NULL with errno.
+ * Create a memfd of this size, mapped, allocated and sealed; NULL with errno.
  */
 static struct batch_memory *
 create(size_t bytes)
@@ -158,7 +159,7 @@ create(size_t bytes)
 		return NULL;
 	}
 
-	/* fallocate extends the file: no page is left to be found missing later */
+	/* fallocate extends the file and allocates every page, so that none can be missing later */
 	if (fallocate(memory->descriptor, 0, 0, (off_t) bytes) == 0 &&
 		fcntl(memory->descriptor, F_ADD_SEALS,
 			  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
@@ -196,7 +197,7 @@ take_from_pool(size_t bytes)
 }
 
 /*
- * Say once, until the limit changes, that batches are smaller than asked for.
+ * Log that batches are smaller than asked for; once, until the limit changes.
  */
 static void
 log_shortage(size_t wanted)
@@ -211,7 +212,7 @@ log_shortage(size_t wanted)
 }
 
 /*
- * Memory of so many bytes, from the pool or new; NULL, and it fails.
+ * Memory of so many bytes, from the pool or new; NULL with the failure.
  */
 static struct batch_memory *
 find_memory(size_t bytes, struct failure *failure)
@@ -231,7 +232,8 @@ find_memory(size_t bytes, struct failure *failure)
 }
 
 /*
- * Halve what can be halved; false: it is the smallest batch.
+ * Halve rows and room as far as possible; false: the batch has the smallest
+ * size already.
  */
 static bool
 make_smaller(uint32_t *rows, uint32_t *room)

@@ -1,6 +1,6 @@
 /*
  * batch_memory.h
- *		The memory of batches: sealed memfds, shared with devices, pooled.
+ *		Gives batches their memory: sealed memfds, shared with devices, pooled.
  */
 #ifndef GEONN_BATCH_MEMORY_H
 #define GEONN_BATCH_MEMORY_H
@@ -10,30 +10,30 @@
 
 struct batch_memory
 {
-	int			descriptor;		/* the memfd, which clients get a copy of */
+	int			descriptor;		/* the memfd, of which the client gets a copy */
 	void	   *start;
 	size_t		bytes;
-	struct batch_share *share;	/* that it is part of; NULL: it is in the pool */
+	struct batch_share *share;	/* the share that it counts in; NULL: it is in the pool */
 	enum batch_kind kind;
-	struct batch_memory *next;	/* in the pool */
+	struct batch_memory *next;	/* the next in the pool */
 };
 
-/* Devices that batches are shared with; all memory goes through them. */
+/* Set the devices that batches are shared with, before the first batch. */
 extern void batch_memory_open(struct device *devices, int device_count);
 
-/* Bytes that all batches together may take; the pool shrinks to it at once. */
+/* Set and get how many bytes all batches together may take; the pool shrinks to that at once. */
 extern void batch_memory_set_limit(uint64_t bytes);
 extern uint64_t batch_memory_limit(void);
 
-/* Bytes taken, the pool included. */
+/* Bytes that batches take, the pool included. */
 extern uint64_t batch_memory_in_use(void);
 
 /*
- * Get memory for a batch of *rows and *room.  Where the process's share does not
+ * Get memory for a batch of *rows and *room.  If the process's share does not
  * allow that, both are halved until it does, down to the smallest batch worth
- * having, which the first of a session may have from the reserve.  NULL where there is
- * none; failure says why if it would be the session's first.  The memory is mapped here,
- * preallocated and sealed.
+ * having.  A session's first batch of that size may come from the reserve.
+ * NULL if no memory is left; if the batch would be the session's first, the
+ * failure says why.  The memory is mapped in the engine, allocated and sealed.
  */
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
 												 uint32_t present,
@@ -42,12 +42,12 @@ extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
 												 struct failure *failure);
 
 /*
- * Back to the pool, for the next batch of that size.  No client may have it
- * mapped any more.
+ * Give memory back to the pool, for the next batch of that size.  No client
+ * may have it mapped any more.
  */
 extern void batch_memory_release(struct batch_memory *memory);
 
-/* Give up memory that a client may still have mapped. */
+/* Free memory that a client may still have mapped, without the pool. */
 extern void batch_memory_destroy(struct batch_memory *memory);
 
 /* Free the pool. */

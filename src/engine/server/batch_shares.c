@@ -1,32 +1,36 @@
 /*
  * batch_shares.c
- *		How much of the memory of batches a process may have, and a role, and how many sessions.
+ *		Decides how much memory for batches, and how many sessions, a process
+ *		and a role may have.
  *
- * A client maps its batches, and reads answers in them whenever it likes: an open cursor
- * keeps its batches for hours.  The engine cannot take them back, so what it gives
- * must leave enough for others:
+ * A client maps its batches, and reads answers in them at any time: an open
+ * cursor keeps its batches for hours.  The engine cannot take batches back, so
+ * whatever it gives must leave enough for others:
  *
- *	- A process may have half of what other processes leave, whatever the number of its
- *	  sessions and parallel workers.  So some is left at any time, and a process
- *	  that comes later finds half of that.
- *	- A role may have three quarters of what other roles leave, whatever the number
- *	  of its processes.
- *	- The rest is a reserve, a quarter of the limit and 64 MB at most.  Out of it
- *	  a session without a batch gets one of the smallest size when the shares have no room.
- *	  All of the reserve is there for processes that have no batch; half of it may go to
- *	  further sessions of processes that have one, a part of that to those of one process
- *	  and of one role, so that a statement with several joins goes on.
+ *	- A process may have half of the memory that other processes leave, however
+ *	many sessions and parallel workers it has.  So some memory is left at any
+ *	time, and a process that comes later may have half of that.  - A role may
+ *	have three quarters of the memory that other roles leave, however many
+ *	processes it has.  - The rest is a reserve: a quarter of the limit, but at
+ *	most 64 MB.  When the shares have no room, a session without a batch gets a
+ *	batch of the smallest size out of the reserve.  A process that has no batch
+ *	may use all of the reserve.  Further sessions of processes that have a
+ *	batch may use half of it, and those of one process or of one role a part of
+ *	that half, so that a statement with several joins goes on.
  *
- * A batch that does not fit is made smaller (batch_memory.c), so sessions become slower before
- * one fails.  A process is that of the session's call, with its parallel workers, and
- * a role the one that it has logged in as: another one costs a client nothing but SET ROLE.
+ * If a batch does not fit, batch_memory.c makes it smaller, so sessions become
+ * slower before one fails.  A session counts for the backend of its call,
+ * which includes the backend's parallel workers, and for the role that the
+ * backend has logged in as; the current role would not do, as SET ROLE changes
+ * it for free.
  *
- * A session takes descriptors, too, as long as it lasts, and those cannot be made smaller.
- * Once three quarters of them are in use, the further sessions of processes are limited in
- * the same way: to those that half of the descriptors that other processes leave are enough
- * for, and three quarters of those that other roles leave.  The first session of a process is not.
+ * A session also takes descriptors as long as it lasts, and it cannot do with
+ * fewer.  Once three quarters of all descriptors are in use, further sessions
+ * of a process are limited in the same way: the process may have half of the
+ * descriptors that other processes leave, and its role three quarters of those
+ * that other roles leave.  The first session of a process is not limited.
  *
- * All of this is the server thread's alone.
+ * Only the server's thread uses these functions.
  */
 #include "engine/server/batch_shares.h"
 
@@ -35,17 +39,17 @@
 
 #define RESERVE_MOST	((uint64_t) 64 << 20)
 
-/* of a session at most: its socket, its batches and the files of its dataset */
+/* most descriptors of a session: its socket, its batches and the files of its dataset */
 #define SESSION_DESCRIPTORS (1 + GEONN_RING_SLOTS + GEONN_FILE_KINDS)
 
 static struct
 {
 	uint64_t	limit;
-	uint64_t	bytes;			/* of all shares, and so on */
+	uint64_t	bytes;			/* sums over all shares */
 	uint64_t	reserved;
 	uint64_t	further;
 	uint64_t	sessions;
-	uint64_t	sessions_most;	/* for which the descriptors are enough, if each takes all that it may */
+	uint64_t	sessions_most;	/* that descriptors suffice for, if each takes all it may */
 	bool		short_of_descriptors;
 	struct batch_share *first;
 }			state = {
@@ -68,7 +72,7 @@ batch_shares_set_descriptors(uint64_t descriptors)
 void
 batch_shares_note_descriptor(int descriptor)
 {
-	/* the kernel gives the lowest number that is free, so all below are in use */
+	/* the kernel gives the lowest number that is free, so all lower numbers are in use */
 	state.short_of_descriptors = (uint64_t) descriptor / SESSION_DESCRIPTORS >=
 		state.sessions_most / 4 * 3;
 }
@@ -123,7 +127,7 @@ least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* what is left of so much, where more may be in use than that */
+/* what is left of so many bytes; 0 if more than that are in use */
 static uint64_t
 left_of(uint64_t bytes, uint64_t used)
 {
@@ -131,8 +135,9 @@ left_of(uint64_t bytes, uint64_t used)
 }
 
 /*
- * As many sessions as there are descriptors for, where three quarters are in use: those of
- * most sessions are fewer than they may be.
+ * How many sessions the descriptors are enough for.  When three quarters of
+ * the descriptors are in use, that follows from the present sessions, most of
+ * which take fewer descriptors than they may.
  */
 static uint64_t
 sessions_in_all(void)
@@ -143,7 +148,7 @@ sessions_in_all(void)
 }
 
 /*
- * Fails unless so many sessions are within a part of what others leave.
+ * Fail unless so many sessions are within a part of what others leave.
  */
 static bool
 check_sessions(uint64_t sessions, uint64_t part, const char *of_what, struct failure *failure)
@@ -175,7 +180,7 @@ batch_share_admits(const struct batch_share *share, struct failure *failure)
 					   "a role's processes", failure);
 }
 
-/* of a share, without the reserve's */
+/* Bytes of a share, without those from the reserve. */
 static uint64_t
 shared_bytes(const struct batch_share *share)
 {
@@ -202,7 +207,7 @@ batch_share_allows(const struct batch_share *share, uint64_t bytes)
 }
 
 /*
- * Fails unless a part of the reserve has room.
+ * Fail unless a part of the reserve has room.
  */
 static bool
 check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,

@@ -1,6 +1,7 @@
 /*
  * batch_shares.h
- *		How much of the memory of batches a process may have, and a role, and how many sessions.
+ *		Decides how much memory for batches, and how many sessions, a process
+ *		and a role may have.
  */
 #ifndef GEONN_BATCH_SHARES_H
 #define GEONN_BATCH_SHARES_H
@@ -10,15 +11,15 @@
 
 #include "engine/base/failure.h"
 
-/* what the batches of a process's sessions take */
+/* the memory of the batches of one process's sessions */
 struct batch_share
 {
-	int32_t		pid;			/* 0: of a session that works for no process */
+	int32_t		pid;			/* 0: the share of a session that works for no process */
 	uint32_t	role;
-	uint64_t	sessions;		/* that hold it */
-	uint64_t	bytes;			/* of all its batches */
-	uint64_t	reserved;		/* of these, out of the reserve: its first batch */
-	uint64_t	further;		/* and those of its further sessions */
+	uint64_t	sessions;		/* sessions that hold the share */
+	uint64_t	bytes;			/* bytes of all its batches */
+	uint64_t	reserved;		/* bytes of these from the reserve, for the process's first batch */
+	uint64_t	further;		/* bytes of these from the reserve, for further sessions */
 	struct batch_share *next;
 };
 
@@ -26,41 +27,43 @@ struct batch_share
 enum batch_kind
 {
 	BATCH_SHARED,				/* within its process's and role's shares */
-	BATCH_RESERVED,				/* the first of a process, out of the reserve */
-	BATCH_FURTHER				/* the first of another of its sessions, out of it, too */
+	BATCH_RESERVED,				/* the first batch of a process, from the reserve */
+	BATCH_FURTHER				/* the first batch of a further session, from the reserve */
 };
 
-/* The memory that is to be divided, and the descriptors that the engine may open. */
+/* Set the memory that is divided, and the number of descriptors that the engine may open. */
 extern void batch_shares_set_limit(uint64_t bytes);
 extern void batch_shares_set_descriptors(uint64_t descriptors);
 
-/* The engine has just been given this one. */
+/* Note the number of a descriptor that the engine has just opened. */
 extern void batch_shares_note_descriptor(int descriptor);
 
 /*
- * The share of this process, which the caller, one of its sessions, holds from then on; pid
- * 0: one of its own.  NULL where memory is short.
+ * Find or create the share of this process; pid 0: create one for the session
+ * alone.  The caller is a session of the process, and holds the share from
+ * then on.  NULL if memory is short.
  */
 extern struct batch_share *batch_share_join(int32_t pid, uint32_t role);
 extern void batch_share_leave(struct batch_share *share);
 
 /*
- * May the process have as many sessions as hold the share?  Fails with the numbers where it may
- * not.
+ * Whether the process may have as many sessions as hold the share; if not, the
+ * failure gives the numbers.
  */
 extern bool batch_share_admits(const struct batch_share *share, struct failure *failure);
 
-/* May the process have so many bytes more? */
+/* Whether the process may have so many more bytes. */
 extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes);
 
 /*
- * May a session of the process that has no batch have its first one out of the reserve?  Sets
- * what that counts as.  Fails with the numbers where it may not.
+ * Whether a session that has no batch may have its first one from the reserve;
+ * sets the kind that the batch counts as.  If not, the failure gives the
+ * numbers.
  */
 extern bool batch_share_reserves(const struct batch_share *share, uint64_t bytes,
 								 enum batch_kind *kind, struct failure *failure);
 
-/* A batch of the process is there, or no more. */
+/* Count a batch of the process in, or out. */
 extern void batch_share_add(struct batch_share *share, uint64_t bytes, enum batch_kind kind);
 extern void batch_share_subtract(struct batch_share *share, uint64_t bytes, enum batch_kind kind);
 

@@ -1,40 +1,48 @@
 /*
  * datasets.c
- *		The datasets that the engine has, and how long they stay.
+ *		Keeps the datasets of the engine: finds them, and decides how long they
+ *		stay.
  *
- * A dataset stays as long as sessions hold it: the one that sent its references,
- * and those that attached to it.  One that is kept stays longer, with all that
- * devices built of it, for the next session that asks for it by its label, or that
- * sends the same references again (dataset_contents.c).
+ * A dataset stays as long as sessions hold it: the session that sent its
+ * references, and the sessions that attached to it.  A kept dataset stays
+ * longer, with all that devices have built of it, for the next session that
+ * asks for it by its label, or that sends the same references again
+ * (dataset_contents.c).
  *
- * Which datasets are kept was measured (two cores, no GPU, the median of 100 searches of
- * 10 observations, in ms):
+ * A measurement decided which datasets are kept (two cores, no GPU, the median
+ * of 100 searches of 10 observations, in ms):
  *
  *	references				  10	 100	 300   1,000   2,000   4,000  10,000  100,000
  *	found by label			0.66	0.59	0.61	0.60	0.61	0.56	0.64	 0.64
  *	found by contents		0.84	0.75	0.73	0.81	0.80	0.85	1.94	 7.72
  *	read and built			0.74	0.86	0.92	1.02	1.09	1.17	2.20	13.24
  *
- * A label saves reading the table, so finding is the faster way at any size, and any dataset
- * with a label is kept.  Without one the references are read and sent in any case.  Below
- * KEEP_CONTENTS references that saves some 0.2 ms at most, which is not worth the memory: such a
- * dataset goes with its last session, nor is one with a label looked for by its contents.
+ * With a label the client need not even read the table, so it is faster to
+ * find the dataset at any size, and every dataset with a label is kept.
+ * Without a label the client reads and sends the references in any case.
+ * Below KEEP_CONTENTS references, finding the dataset then saves some 0.2 ms
+ * at most, which is not worth the memory: so a smaller dataset without a label
+ * leaves with its last session, and a smaller one with a label is not looked
+ * for by its contents.
  *
- * A dataset is recognised by its contents among those of its own scope, which the
- * client states: one user in one database.  Then no user learns from the time that a
- * search takes, or from the number of datasets, which references another user has.  A label
- * is looked up in all scopes, since a client that states it may read the table.
+ * By its contents, a dataset is looked for only among datasets of the same
+ * scope, which the client states: one user in one database.  So no user learns
+ * from the time that a search takes, or from the number of datasets, which
+ * references another user has.  A label is looked up in all scopes, since a
+ * client that states a label has the right to read the table.
  *
- * Kept datasets have three limits: of host memory, of their number, and of the
- * descriptors of their files.  The least recently used one leaves when another needs its
- * place: first of those that no session holds, then of the others, whose memory goes
- * when the last of their sessions ends.  Devices' memory has no limit of its own: where a
- * search finds it short, on the host or on a GPU, and where a descriptor is refused, kept
- * datasets that no session holds leave until the request succeeds (datasets_make_room).
+ * Kept datasets have three limits: host memory, their number, and the
+ * descriptors of their files.  When another dataset needs a place, the least
+ * recently used one leaves: first the datasets that no session holds, then the
+ * others, whose memory becomes free when the last of their sessions ends.
+ * Devices' memory has no limit of its own: if a search finds memory short, on
+ * the host or on a GPU, or if the kernel refuses a descriptor, kept datasets
+ * that no session holds leave until the request succeeds (datasets_make_room).
  *
- * Every step on the server's thread takes the same short time however many datasets there are:
- * three hash tables find them, two lists have them in the order of use, and another
- * thread frees what leaves (disposal.c).
+ * Every step on the server's thread takes the same short time, however many
+ * datasets the engine has: three hash tables find datasets, two lists keep
+ * them in the order of use, and another thread frees the datasets that leave
+ * (disposal.c).
  */
 #include "engine/server/datasets.h"
 
@@ -43,21 +51,27 @@
 
 #include "engine/server/disposal.h"
 
-/* references from which on a dataset without a label is kept */
+/* fewest references of a dataset that is kept without a label */
 #define KEEP_CONTENTS	1000
 
-/* what the CPU's index takes beside GEONN_INDEX_BYTES, of few references: whole pages */
+/*
+ * what the CPU's index takes beside GEONN_INDEX_BYTES for each reference: it
+ * is rounded up to whole pages
+ */
 #define INDEX_LEAST_BYTES 8192
 
-/* datasets that are kept at most */
+/* most datasets that are kept */
 #define KEPT_MOST		4096
 
-/* of all descriptors kept datasets may have the first of these parts, and they make room when
- * fewer than the second are left */
+/* kept datasets may have 1 / KEPT_SHARE of all descriptors, and make room when
+ * less than 1 / RESERVE_SHARE is left */
 #define KEPT_SHARE		4
 #define RESERVE_SHARE	16
 
-/* chains of each hash table, a power of 2; sessions' own datasets are in it, too */
+/*
+ * chains of each hash table, a power of 2; datasets that are not kept are in
+ * the table of ids, too
+ */
 #define CHAINS			8192
 
 struct order
@@ -69,14 +83,14 @@ struct order
 static struct
 {
 	struct dataset *tables[DATASET_TABLES][CHAINS];
-	struct order held;			/* kept datasets in the order of use: those that sessions hold */
-	struct order unheld;		/* and the others */
+	struct order held;			/* kept datasets in the order of use: datasets that sessions hold */
+	struct order unheld;		/* datasets that no session holds */
 	uint32_t	count;
 	uint32_t	kept;
 	uint64_t	next_id;
 	uint64_t	kept_limit;
 	uint64_t	kept_memory;
-	uint64_t	descriptors;	/* that the engine may have; 0: not known */
+	uint64_t	descriptors;	/* descriptors that the engine may have; 0: not known */
 	uint64_t	kept_descriptors;
 }			state = {
 	.next_id = 1
@@ -158,7 +172,8 @@ order_add(struct dataset *dataset)
 }
 
 /*
- * So many more sessions hold it; a kept one is the most recently used one then.
+ * Change how many sessions hold a dataset; a kept dataset becomes the most
+ * recently used one.
  */
 static void
 change_users(struct dataset *dataset, int more)
@@ -246,7 +261,7 @@ datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_lab
 }
 
 /*
- * Are they of one subject?
+ * Whether two datasets have labels of the same subject.
  */
 static bool
 is_same_subject(const struct dataset *dataset, const struct dataset *other)
@@ -265,7 +280,7 @@ datasets_find_alike(const struct dataset *dataset)
 		return NULL;
 	found = *chain_of(DATASET_BY_CONTENTS, dataset->hash);
 
-	/* two subjects do not take a dataset from each other */
+	/* a dataset with a label of another subject is left to that subject */
 	while (found != NULL &&
 		   !(found != dataset && found->scope == dataset->scope &&
 			 dataset_is_alike(dataset, found) &&
@@ -306,7 +321,8 @@ descriptors_to_keep(void)
 }
 
 /*
- * Have room for such datasets beside the kept ones, so that all of them are within the limits.
+ * Let kept datasets leave until these datasets fit within the limits beside
+ * the others.
  */
 static void
 make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
@@ -319,8 +335,9 @@ make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
 }
 
 /*
- * What it takes when it is kept, with an index that devices may still have to build.  It is
- * charged with the CPU's, though one that only GPUs search has none.
+ * Bytes that a dataset counts as while kept, with an index that devices may
+ * still have to build.  The CPU's index is counted for every dataset, even if
+ * only GPUs search it.
  */
 static size_t
 bytes_to_keep(const struct dataset *dataset)
@@ -346,7 +363,7 @@ datasets_can_recognise(const struct dataset *dataset)
 }
 
 /*
- * Another dataset that is kept of the same subject, or NULL.
+ * Another kept dataset of the same subject, or NULL.
  */
 static struct dataset *
 find_former(const struct dataset *dataset)
@@ -406,7 +423,7 @@ datasets_set_kept_limit(uint64_t bytes)
 /* ---- making room ---- */
 
 /*
- * The descriptors that kept datasets leave to others, for the next few sessions.
+ * How many descriptors kept datasets leave free, for the next few sessions.
  */
 static uint64_t
 reserve(void)
@@ -415,7 +432,8 @@ reserve(void)
 }
 
 /*
- * Let go of kept datasets that no session holds until they have given so many descriptors.
+ * Let kept datasets that no session holds leave until they have given back
+ * this many descriptors.
  */
 static bool
 give_descriptors(void)

@@ -1,8 +1,9 @@
 /*
  * datasets.h
- *		The datasets that the engine has, and how long they stay.
+ *		Keeps the datasets of the engine: finds them, and decides how long they
+ *		stay.
  *
- * All of this is the server thread's alone.
+ * Only the server's thread uses these functions.
  */
 #ifndef GEONN_DATASETS_H
 #define GEONN_DATASETS_H
@@ -10,59 +11,63 @@
 #include "engine/dataset/dataset.h"
 
 /*
- * A new dataset, held by its caller, with the first label if there is one.  NULL where memory
- * is short.
+ * Create a dataset with the message's first label, if it has any; the caller
+ * holds it.  NULL if memory is short.
  */
 extern struct dataset *datasets_open(const struct geonn_open *open);
 
-/* The sealed dataset of this id, held by its caller, too.  NULL: there is none. */
+/* Find the sealed dataset of this id; the caller holds it, too.  NULL: not found. */
 extern struct dataset *datasets_attach(uint64_t id);
 
-/* The same of the dataset that is kept under this label. */
+/* Find the dataset that is kept under this label; the caller holds it, too.  NULL: not found. */
 extern struct dataset *datasets_find(enum geonn_metric metric, uint32_t columns,
 									 const struct geonn_label *label);
 
 /*
- * A kept dataset of the same scope, held by the caller, that seems to be the same as this
- * one, whose label, if any, it can have.  NULL: there is none.
+ * Find a kept dataset of the same scope that seems to be the same as this one,
+ * and that can take this one's label, if any; the caller holds it, too.  NULL:
+ * not found.
  */
 extern struct dataset *datasets_find_alike(const struct dataset *dataset);
 
-/* A dataset has the label and the note of another one from now on, if that has a label. */
+/* Give a dataset the label and the note of another one, if that has a label. */
 extern void datasets_take_label(struct dataset *dataset, const struct dataset *other);
 
-/* Will it be kept, once it is sealed? */
+/* Whether a dataset will be kept once it is sealed. */
 extern bool datasets_can_keep(const struct dataset *dataset);
 
-/* Has it references enough to be worth finding by its contents? */
+/* Whether a dataset has enough references to be worth finding by its contents. */
 extern bool datasets_can_recognise(const struct dataset *dataset);
 
-/* Keep a sealed dataset, if it can be, instead of others of its label's subject. */
+/* Keep a sealed dataset, if that is possible, instead of others of its label's subject. */
 extern void datasets_keep(struct dataset *dataset);
 
-/* Devices may have built more of it. */
+/* Count a dataset's bytes anew, as devices may have built more of it. */
 extern void datasets_account(struct dataset *dataset);
 
-/* The caller holds it no more. */
+/* Give up the caller's hold of a dataset. */
 extern void datasets_release(struct dataset *dataset);
 
 /*
- * Memory is short, or descriptors are: let go of a kept dataset that no session holds, or of
- * as many as give a descriptor.  False where nothing has become free, so that it is of no use
- * to try again.
+ * Make room when memory or descriptors are short: let a kept dataset leave
+ * that no session holds, or as many as give back a descriptor.  False if
+ * nothing has become free: then the caller need not try again.
  */
 extern bool datasets_make_room(const struct failure *failure);
 
-/* The descriptors that the engine may have in all. */
+/* Set how many descriptors the engine may have in all. */
 extern void datasets_set_descriptors(uint64_t descriptors);
 
-/* The engine has got this one: where few are left, kept datasets make room. */
+/*
+ * Note the number of a descriptor that the engine has just opened: if few are
+ * left, kept datasets make room.
+ */
 extern void datasets_note_descriptor(int descriptor);
 
-/* Bytes of host memory for kept datasets; those that are too many leave at once. */
+/* Set how many bytes of host memory kept datasets may take; datasets beyond that leave at once. */
 extern void datasets_set_kept_limit(uint64_t bytes);
 
-/* How many there are, how many of them are kept, and the memory of these. */
+/* How many datasets the engine has, how many of them are kept, and the memory of the kept ones. */
 extern uint32_t datasets_count(void);
 extern uint32_t datasets_kept(void);
 extern uint64_t datasets_kept_memory(void);

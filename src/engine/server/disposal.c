@@ -1,19 +1,24 @@
 /*
  * disposal.c
- *		The memory and files of datasets that have left, freed on a thread of its own.
+ *		Frees the memory and files of datasets that have left, on a thread of
+ *		its own.
  *
- * The kernel takes some 0.2 s to free a gigabyte, and a lowered geonn.kept_memory_limit
- * frees thousands of datasets.  The server's thread has to answer other sessions meanwhile, so
- * it only hands datasets over.  The thread here frees their columns and files, one
- * dataset at a time, and then asks the devices to discard what they have built; each device's
- * thread does that between its searches (scheduler.c).  Its priority is that of the server's
- * thread, so that what has left does not pile up.
+ * The kernel takes some 0.2 s to free a gigabyte, and a lowered
+ * geonn.kept_memory_limit frees thousands of datasets.  The server's thread
+ * has to answer other sessions meanwhile, so it only hands datasets over to
+ * the disposal thread.  That thread frees their columns and files, one dataset
+ * at a time, and then asks the devices to discard what they have built; each
+ * device's thread does that between its searches (scheduler.c).  The disposal
+ * thread has the priority of the server's thread, so that datasets that have
+ * left do not pile up.
  *
- * Where memory or descriptors are short, the server's thread waits until the thread here has
- * freed all that it has: a retry before that would fail again.
+ * When memory or descriptors are short, the server's thread waits until the
+ * disposal thread has freed all that it has: an earlier retry would fail
+ * again.
  *
- * Columns of few references lie in the C library's heap, which keeps what is freed in it.
- * When the thread has had nothing to do for a while, it gives the heap's free pages back to the system.
+ * Columns of few references lie in the C library's heap, which keeps freed
+ * memory.  When the disposal thread has had nothing to do for a while, it
+ * gives the heap's free pages back to the system.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,10 +35,10 @@
 
 #include "engine/search/scheduler.h"
 
-/* freed bytes after which the heap's free pages are worth a look */
+/* freed bytes after which it is worth giving the heap's free pages back */
 #define TRIM_BYTES ((size_t) 4 << 20)
 
-/* seconds without work before that look */
+/* seconds without work before that */
 #define TRIM_PAUSE_S 1
 
 static struct
@@ -47,7 +52,7 @@ static struct
 
 	/* guarded by lock */
 	struct dataset *first;
-	bool		busy;			/* with a dataset that it has taken out of the list */
+	bool		busy;			/* the thread is freeing a dataset that it has taken out of the list */
 	bool		closing;
 }			disposal = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -71,7 +76,8 @@ trim_heap(void)
 }
 
 /*
- * Wait for work, until devices may have discarded theirs, too.  The lock is held.
+ * Wait for work, or long enough for devices to discard what they built.  The
+ * lock is held.
  */
 static int
 wait_a_while(void)
@@ -84,8 +90,8 @@ wait_a_while(void)
 }
 
 /*
- * The next dataset to free, or NULL at the end.  *freed is counted since the heap was
- * trimmed.
+ * Take the next dataset to free; NULL at the end.  *freed counts the bytes
+ * freed since the heap was trimmed.
  */
 static struct dataset *
 take_next(size_t *freed)

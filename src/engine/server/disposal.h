@@ -1,27 +1,28 @@
 /*
  * disposal.h
- *		The memory and files of datasets that have left, freed on a thread of its own.
+ *		Frees the memory and files of datasets that have left, on a thread of
+ *		its own.
  *
- * All of this is the server thread's alone.
+ * Only the server's thread uses these functions.
  */
 #ifndef GEONN_DISPOSAL_H
 #define GEONN_DISPOSAL_H
 
 #include "engine/dataset/dataset.h"
 
-/* Start the thread; without one, datasets are freed by the server's own. */
+/* Start the thread.  If that fails, the server's thread frees datasets. */
 extern void disposal_open(void);
 
-/* Free a dataset that no session holds and no table has any more. */
+/* Hand over a dataset that no session holds and no hash table contains any more. */
 extern void disposal_add(struct dataset *dataset);
 
 /*
- * Wait until the host's memory and the files of all that were added are free.  False where
- * they were already.
+ * Wait until the host memory and the files of all datasets that were added are
+ * free.  False if they were free already.
  */
 extern bool disposal_finish(void);
 
-/* End the thread, with all that was added. */
+/* End the thread, after it has freed all datasets that were added. */
 extern void disposal_close(void);
 
 #endif							/* GEONN_DISPOSAL_H */

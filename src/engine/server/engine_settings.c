@@ -26,13 +26,13 @@
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
 
-/* bytes of batches, of an engine that is started by hand */
+/* bytes of batches for an engine that is started by hand */
 #define TRANSFER_BYTES (UINT64_C(1) << 30)
 
 static const struct
 {
 	const char *name;
-	size_t		place;			/* in struct geonn_configure */
+	size_t		place;			/* offset in struct geonn_configure */
 	uint64_t	most;			/* the range is 0 ... most */
 	void		(*use) (uint64_t value);
 }			settings[] = {
@@ -66,7 +66,7 @@ engine_settings_use(const struct geonn_configure *configure)
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (value_of(configure, i) > settings[i].most)
 		{
-			log_line(LOG_ERROR, "the supervisor sent %llu as %s, which is %llu at most",
+			log_line(LOG_ERROR, "the supervisor sent %llu as %s, whose maximum is %llu",
 					 (unsigned long long) value_of(configure, i), settings[i].name,
 					 (unsigned long long) settings[i].most);
 			return false;
@@ -77,8 +77,9 @@ engine_settings_use(const struct geonn_configure *configure)
 }
 
 /*
- * Wait for the first message.  A supervisor of another version is told so: it finds the
- * version of this engine in pong, and ends it.
+ * Wait for the first message.  If the supervisor speaks another version of the
+ * protocol, send pong: the supervisor finds the engine's version there, and
+ * ends the engine.
  */
 static bool
 receive_first(union geonn_message *message)

@@ -1,6 +1,6 @@
 /*
  * engine_status.c
- *		What the engine says of itself and of its devices.
+ *		Reports the status of the engine and of its devices.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,7 +20,7 @@
 #include "engine/server/gauges.h"
 #include "engine/server/session.h"
 
-/* how long to wait for GPUs' gauges, which are unknown then */
+/* how long to wait for GPUs' gauges; after that they are reported as unknown */
 #define MEASURE_PATIENCE_MS 500
 
 static struct
@@ -29,8 +29,8 @@ static struct
 	int			device_count;
 	const struct failure *no_gpu;
 	int64_t		started_at;		/* microseconds since 1970 */
-	uint64_t	base_memory;	/* resident before the first session */
-	int64_t		measured_by_ms; /* 0, or when sessions get gauges, read or not */
+	uint64_t	base_memory;	/* resident bytes before the first session */
+	int64_t		measured_by_ms; /* when waiting sessions get gauges, read or not; 0: none waits */
 }			engine;
 
 void
@@ -64,7 +64,8 @@ engine_status_can_serve(enum geonn_device_choice choice, struct failure *failure
 }
 
 /*
- * Why no GPU is in use: there is none, or the first one's own reason.
+ * The reason why no GPU is in use: the host has no GPU, or the first one's own
+ * reason.
  */
 static void
 no_gpu_reason(char *reason, size_t size)

@@ -1,6 +1,7 @@
 /*
  * event_loop.c
- *		What the server's thread waits for: descriptors, and a wake from other threads.
+ *		Lets the server's thread wait for descriptors, and for a wake from
+ *		other threads.
  */
 #include "engine/server/event_loop.h"
 
@@ -9,11 +10,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* events that one wait reports at most */
+/* most events that one wait reports */
 #define EVENTS_AT_A_TIME 32
 
 static int	epoll = -1;
-static int	wake_event = -1;	/* an eventfd; -1 until there is one */
+static int	wake_event = -1;	/* an eventfd; -1 until it is open */
 
 bool
 event_loop_open(void *wake)
@@ -55,7 +56,7 @@ event_loop_wake(void)
 	uint64_t	one = 1;
 	ssize_t		written = write(wake_event, &one, sizeof(one));
 
-	(void) written;				/* a full counter wakes as well */
+	(void) written;				/* if the eventfd's counter is full, it wakes the server anyway */
 }
 
 void

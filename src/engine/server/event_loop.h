@@ -1,8 +1,10 @@
 /*
  * event_loop.h
- *		What the server's thread waits for: descriptors, and a wake from other threads.
+ *		Lets the server's thread wait for descriptors, and for a wake from
+ *		other threads.
  *
- * All of this is the server thread's alone, but for event_loop_wake.
+ * Only the server's thread uses these functions; event_loop_wake is for any
+ * thread.
  */
 #ifndef GEONN_EVENT_LOOP_H
 #define GEONN_EVENT_LOOP_H
@@ -15,24 +17,29 @@
  */
 extern bool event_loop_open(void *wake);
 
-/* Wait for what can be read from this descriptor, too, under this mark.  False with errno. */
+/*
+ * Let event_loop_wait report this descriptor, by this mark, when it can be
+ * read.  False with errno.
+ */
 extern bool event_loop_watch(int descriptor, void *mark);
 
 /*
- * Watch a descriptor no more, before it is closed.  Closing alone would not end the events:
- * where another process looks at this one's descriptors at that moment, it keeps the file
- * open, and what the mark points to may be freed before.
+ * Stop watching a descriptor, before it is closed.  Closing alone does not
+ * reliably end its events: a process that inspects this one's descriptors at
+ * that moment keeps the file open, so an event could still come after the
+ * object behind the mark has been freed.
  */
 extern void event_loop_unwatch(int descriptor);
 
 /*
- * Wait until something can be read, for timeout_ms at most, or without end where that is -1.
- * The marks of what can be read go to marks[0 ... room - 1]; returns how many they are, and 0
- * or less where time is up or a signal came.
+ * Wait until a descriptor can be read, for timeout_ms at most; -1: without
+ * limit.  Writes the marks of the descriptors that can be read to marks[0 ...
+ * room - 1] and returns their number; 0 or less when the time is up or a
+ * signal came.
  */
 extern int	event_loop_wait(void **marks, int room, int timeout_ms);
 
-/* Let the server's thread look at what other threads have finished; any thread. */
+/* Wake the server's thread, to look at what other threads have finished; any thread. */
 extern void event_loop_wake(void);
 
 /* Forget the wakes so far. */

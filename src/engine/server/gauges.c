@@ -1,16 +1,18 @@
 /*
  * gauges.c
- *		What GPUs say of themselves: utilisation, temperature, power.
+ *		Reads GPUs' gauges: utilisation, temperature, power.
  *
- * They come from NVML, the library of NVIDIA's driver that nvidia-smi asks, too.  It is
- * looked up when they are first asked for, so neither the build nor the start needs it,
- * and where it is missing they are unknown.  CUDA and NVML number GPUs differently, and
- * CUDA_VISIBLE_DEVICES hides some from CUDA alone: so a GPU is found by its UUID.  An
- * instance of a GPU that is divided (MIG) has one of its own and no gauges but those of
- * the whole GPU, which are what is shown then; its utilisation nobody knows.
+ * Gauges come from NVML, the library of NVIDIA's driver that nvidia-smi uses,
+ * too.  The engine loads NVML when a client first asks for gauges, so neither
+ * the build nor the start needs it; where it is missing, gauges are unknown.
+ * CUDA and NVML number GPUs differently, and CUDA_VISIBLE_DEVICES hides some
+ * GPUs from CUDA alone, so the engine finds a GPU by its UUID.  If a GPU is
+ * divided (MIG), each instance has a UUID of its own, but temperature and
+ * power only exist for the whole GPU: these are shown, and the utilisation is
+ * unknown.
  *
- * A call into the driver can take long, or for ever.  So a reading has a thread of its
- * own, of which there is one at a time, and nobody has to wait for it.
+ * A call into the driver can take long, or never return.  So each reading has
+ * a thread of its own, one at a time, and no other thread has to wait for it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* as nvml.h has them; 0 is success, whatever the function */
+/* types as in nvml.h; 0 is success for every function */
 typedef struct nvmlDevice_st *nvml_device;
 
 struct nvml_utilization
@@ -42,11 +44,11 @@ static struct
 	int			(*utilization) (nvml_device device, struct nvml_utilization *utilization);
 	int			(*temperature) (nvml_device device, int sensor, unsigned *celsius);
 	int			(*power) (nvml_device device, unsigned *milliwatts);
-}			nvml;				/* the reading thread's; NULL: it has no such function */
+}			nvml;				/* of the reading thread; NULL: NVML has no such function */
 
 static struct
 {
-	/* of a reading: set before it begins */
+	/* set before a reading begins */
 	const struct device *devices;
 	int			device_count;
 	void		(*changed) (void);
@@ -62,7 +64,7 @@ static struct
 
 static const struct gauges nothing_known = {GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN};
 
-/* a pointer to a function, which C does not let a void * be assigned to */
+/* look a function up; C does not allow assigning a void * to a pointer to a function */
 static void
 find_function(void *library, const char *name, void *function)
 {
@@ -72,8 +74,8 @@ find_function(void *library, const char *name, void *function)
 }
 
 /*
- * Whether there is a library that answers.  It is loaded once, and tried again until it
- * is there: a driver can be installed, and loaded, late.
+ * Whether NVML answers.  It is loaded once; while that fails, each reading
+ * tries again, since a driver can be installed, and loaded, later.
  */
 static bool
 open_library(void)
@@ -100,7 +102,8 @@ open_library(void)
 }
 
 /*
- * The GPU of this UUID as CUDA has it, or of which this is an instance's.
+ * Find the GPU that has this UUID of CUDA's, or that has an instance of this
+ * UUID.
  */
 static bool
 find_gpu(const char *uuid, nvml_device *gpu)
@@ -118,7 +121,7 @@ find_gpu(const char *uuid, nvml_device *gpu)
 		nvml.device_of_instance(instance, gpu) == 0;
 }
 
-/* what is more than it can be is not known */
+/* A value as a gauge; unknown if it is more than it can be. */
 static int32_t
 gauge(unsigned value, unsigned most)
 {
@@ -149,14 +152,14 @@ static void *
 reading_main(void *argument)
 {
 	struct gauges gauges[GEONN_DEVICES_MAX];
-	void		(*changed) (void) = state.changed;	/* the next reading may set it again */
+	void		(*changed) (void) = state.changed;	/* the next reading may change it */
 
 	(void) argument;
 	for (int i = 0; i < state.device_count; i++)
 	{
 		const struct device *device = &state.devices[i];
 
-		/* what is not usable may still be about to learn its UUID */
+		/* a device that is not usable may not know its UUID yet */
 		gauges[i] = nothing_known;
 		if (device->operations->is_gpu && atomic_load(&device->usable) &&
 			open_library())

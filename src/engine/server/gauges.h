@@ -1,6 +1,6 @@
 /*
  * gauges.h
- *		What GPUs say of themselves: utilisation, temperature, power.
+ *		Reads GPUs' gauges: utilisation, temperature, power.
  */
 #ifndef GEONN_GAUGES_H
 #define GEONN_GAUGES_H
@@ -10,18 +10,18 @@
 
 #include "engine/search/device.h"
 
-/* each GEONN_UNKNOWN where the GPU or its driver does not say */
+/* each GEONN_UNKNOWN if the GPU or its driver does not report it */
 struct gauges
 {
-	int32_t		utilization;	/* percent of the time in which something ran on it */
+	int32_t		utilization;	/* percent of the time in which a kernel ran */
 	int32_t		temperature;	/* degrees Celsius */
-	int32_t		power;			/* milliwatts that it draws */
+	int32_t		power;			/* milliwatts */
 };
 
 /*
- * Begin to read those of all GPUs that are usable, on a thread of its own, unless such a
- * reading is under way.  changed() is called from that thread when it is over.  False
- * where there is no thread to be had.  The server's thread alone.
+ * Begin to read the gauges of all usable GPUs, on a thread of its own, unless
+ * a reading is under way.  That thread calls changed() when the reading is
+ * over.  False if no thread can be created.  Only for the server's thread.
  */
 extern bool gauges_begin_reading(const struct device *devices, int device_count,
 								 void (*changed) (void));
@@ -29,7 +29,7 @@ extern bool gauges_begin_reading(const struct device *devices, int device_count,
 /* Whether no reading is under way; any thread. */
 extern bool gauges_are_read(void);
 
-/* What the last reading has found of this device; all unknown while one is under way. */
+/* The gauges of this device in the last reading; all unknown while a reading is under way. */
 extern struct gauges gauges_of(int device_number);
 
 #endif							/* GEONN_GAUGES_H */

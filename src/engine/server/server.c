@@ -1,18 +1,18 @@
 /*
  * server.c
- *		What the engine's thread does: it lets clients in and handles events.
+ *		The server's thread: lets clients in and handles events.
  *
  * One thread owns the listening socket, every session and all batch memory.
- * It waits in event_loop.c for clients, for the supervisor, for signals, and for the
- * event descriptor through which device and sealing threads say that they
- * finished something.  It does nothing that takes longer than copying one
- * batch of references, so a ping is answered at any time, whatever the devices
+ * In event_loop.c it waits for clients, for the supervisor, for signals, and
+ * for the event descriptor by which device threads and sealing threads report
+ * finished work.  None of its steps takes longer than copying one batch of
+ * references, so the engine answers a ping at any time, whatever the devices
  * do.
  *
  * The engine ends when the supervisor closes its end, on SIGTERM or SIGINT,
- * and when a device is lost: then nothing that the driver holds in this
- * process can be trusted, so the statements that were running get their error
- * and the supervisor starts another engine.
+ * and when a device is lost: then the state of the driver in this process
+ * cannot be trusted.  So the running statements get an error, and the
+ * supervisor starts another engine.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -49,13 +49,13 @@
 /* connections that wait to be accepted */
 #define BACKLOG 128
 
-/* how long to leave new connections waiting when descriptors have run out */
+/* how long new connections wait when descriptors have run out */
 #define ACCEPT_PAUSE_MS 100
 
 /* events to handle before looking for what else has to be done */
 #define EVENTS_AT_A_TIME 32
 
-/* what can be read from: one of these, or a session */
+/* what an event is from: one of these, or a session */
 enum source
 {
 	SOURCE_LISTENER,
@@ -71,9 +71,9 @@ static struct
 	int			listener;
 	int			signals;
 	int64_t		accept_at_ms;	/* 0, or when to watch the listener again */
-	bool		out_of_descriptors; /* said so, until a client is accepted */
-	bool		stuck;			/* a device is; pings are not answered */
-	bool		welcomed;		/* clients need not wait for probes any more */
+	bool		out_of_descriptors; /* that has been logged; false again when a client is accepted */
+	bool		stuck;			/* a device's thread is stuck; pings are not answered */
+	bool		welcomed;		/* devices are probed: clients are welcomed at once */
 	bool		stopping;
 	int			exit_status;
 }			server;
@@ -82,7 +82,8 @@ static struct
 static char source_marks[SOURCE_COUNT];
 
 /*
- * Answer those who wait for gauges, once they are read or have had their time.
+ * Answer the sessions that wait for gauges, once the gauges are read or their
+ * time has run out.
  */
 static void
 give_gauges(void)
@@ -94,7 +95,8 @@ give_gauges(void)
 }
 
 /*
- * A socket of our own at this path, which nobody else can connect to.
+ * Listen at a socket at this path, to which only processes of the same user
+ * can connect.
  */
 static bool
 listen_at(const char *path)
@@ -117,7 +119,7 @@ listen_at(const char *path)
 		log_line(LOG_ERROR, "could not create a socket: %s", strerror(errno));
 		return false;
 	}
-	unlink(path);				/* of an engine that was killed */
+	unlink(path);				/* an engine that was killed leaves its socket behind */
 	mask = umask(0177);
 	bound = bind(server.listener, (struct sockaddr *) &address, sizeof(address)) == 0;
 	umask(mask);
@@ -146,15 +148,15 @@ take_signals(void)
 	if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
 		return false;
 
-	/* the terminal's and the operator's wish, but not a hang-up */
+	/* SIGINT and SIGTERM end the engine, but a hang-up does not */
 	sigdelset(&set, SIGHUP);
 	server.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return server.signals >= 0;
 }
 
 /*
- * No client can be accepted now: have kept datasets make room, or leave clients waiting for a
- * while.  Returns whether to try again at once.
+ * Make room when no client can be accepted: let kept datasets leave, or else
+ * let clients wait for a while.  Returns whether to try again at once.
  */
 static bool
 make_room_for_client(int reason)
@@ -196,15 +198,15 @@ handle_listener(void)
 		if (!geonn_channel_peer_is_own_user(socket, &peer) ||
 			session_create(socket) == NULL)
 		{
-			log_line(LOG_WARNING, "could not take a client on: %s", strerror(errno));
+			log_line(LOG_WARNING, "could not begin a session for a client: %s", strerror(errno));
 			close(socket);
 		}
 	}
 }
 
 /*
- * Whether no device's thread is stuck in its driver.  Where one is, this
- * engine can't be trusted to finish anything.
+ * Whether no device's thread is stuck in its driver.  If one is stuck, this
+ * engine cannot be trusted to finish anything.
  */
 static bool
 devices_move(void)
@@ -212,7 +214,7 @@ devices_move(void)
 	struct device *stuck = scheduler_stuck_device();
 
 	if (stuck != NULL && !server.stuck)
-		log_line(LOG_ERROR, "device %d (%s) does not come back from a call into its driver",
+		log_line(LOG_ERROR, "device %d (%s): a call into its driver does not return",
 				 stuck->number, stuck->name);
 	server.stuck = stuck != NULL;
 	return !server.stuck;
@@ -253,8 +255,8 @@ handle_supervisor(void)
 }
 
 /*
- * A device can't be trusted any more: tell those who had searches running, and
- * end.
+ * Handle the loss of a device: send an error to the sessions that have
+ * searches, and end.
  */
 static void
 handle_lost_device(struct device *device)
@@ -272,7 +274,7 @@ handle_lost_device(struct device *device)
 }
 
 /*
- * Devices or sealing threads finished something.
+ * Handle the work that device threads and sealing threads have finished.
  */
 static void
 handle_wake(void)
@@ -305,7 +307,7 @@ handle_event(void *mark)
 }
 
 /*
- * Let the clients in that came before the devices were probed.
+ * Welcome the clients that came before the devices were probed.
  */
 static void
 welcome_clients(void)
@@ -319,7 +321,7 @@ welcome_clients(void)
 }
 
 /*
- * Let those in line have the places that have become free.
+ * Give places that have become free to sessions in line.
  */
 static void
 admit_sessions(void)
@@ -354,7 +356,7 @@ serve(void)
 		for (int i = 0; i < count; i++)
 			handle_event(marks[i]);
 
-		/* not before: an event of this round may belong to one of them */
+		/* not earlier: an event of this round may belong to an ended session */
 		session_free_ended();
 		welcome_clients();
 		admit_sessions();
@@ -412,7 +414,7 @@ server_run(const struct server_options *options)
 		return EXIT_FAILURE;
 	}
 
-	/* the supervisor may now send clients here */
+	/* from now on clients can connect, and the supervisor may say so */
 	if (options->supervised)
 		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
 	serve();

@@ -2,12 +2,12 @@
  * session.c
  *		One client's connection: its dataset and its ring of batches.
  *
- * A session is a state machine driven by protocol.h's messages.  A message
- * that does not fit the state, a slot out of range or busy, more rows than its
- * batch has: each ends the session with an error, and costs nobody else
- * anything.
+ * A session is a state machine driven by protocol.h's messages.  Each wrong
+ * message (one that does not fit the state, names a slot that is busy or out
+ * of range, or has more rows than its batch) ends the session with an error,
+ * and affects no other session.
  *
- * All of it runs on the server's thread and never waits:
+ * All code of sessions runs on the server's thread and never waits:
  *
  *	session.c			what a session is, and how it ends
  *	session_open.c		how it comes to its dataset
@@ -16,11 +16,11 @@
  *	session_watch.c		what it says for watchers, and their questions
  *	session_receive.c	its messages, each to what handles it
  *
- * When the client's end of the socket closes, because it is done or because
- * its statement was cancelled or its process died, the session ends: it drops
- * its waiting searches and sets cancelled for those that devices are at work
- * on and for the sort of its dataset.  Its batches and its dataset are given back
- * when the last of these has come back.
+ * When the client closes its end of the socket, since it is done, its
+ * statement was cancelled or its process died, the session ends.  It drops the
+ * searches that wait, and sets cancelled for the searches that devices are
+ * working on and for the sort of its dataset.  When the last of these has come
+ * back, the session gives back its batches and its dataset.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -38,7 +38,7 @@
 #include "engine/server/datasets.h"
 #include "engine/server/event_loop.h"
 
-static struct session *sessions;	/* all of them, linked by next */
+static struct session *sessions;	/* all sessions, linked by next */
 
 struct session *
 session_first(void)
@@ -77,7 +77,8 @@ session_is_open(const struct session *session)
 }
 
 /*
- * A client that does not read what it asked for is not worth waiting for.
+ * If a client does not read the messages that it asked for, its session ends:
+ * the server does not wait.
  */
 void
 session_send(struct session *session, int type, void *message, int descriptor)
@@ -91,7 +92,7 @@ session_send(struct session *session, int type, void *message, int descriptor)
 		session_take_last_words(session);
 	else if (status != GEONN_CHANNEL_OK)
 		log_line(LOG_WARNING, "could not send to a client, its session ends: %s",
-				 status == GEONN_CHANNEL_AGAIN ? "it does not read" : strerror(errno));
+				 status == GEONN_CHANNEL_AGAIN ? "it does not read its messages" : strerror(errno));
 	if (status != GEONN_CHANNEL_OK)
 		session_end(session);
 }
@@ -116,7 +117,7 @@ session_fail_protocol(struct session *session, const char *what)
 {
 	struct failure failure;
 
-	fail(&failure, GEONN_ERROR_PROTOCOL, "the engine did not expect this: %s", what);
+	fail(&failure, GEONN_ERROR_PROTOCOL, "the engine received an invalid message: %s", what);
 	session_fail(session, &failure);
 }
 
@@ -138,7 +139,7 @@ session_end(struct session *session)
 }
 
 /*
- * Free an ended session, unless something still works for it.
+ * Free an ended session, unless a device or a thread still works for it.
  */
 static bool
 free_if_idle(struct session *session)
@@ -148,7 +149,7 @@ free_if_idle(struct session *session)
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		if (session->slots[i].memory != NULL)
 		{
-			/* a client that was sent away may still write to what it maps */
+			/* after an error the client may still write to the memory that it maps */
 			if (session->client_left)
 				batch_memory_release(session->slots[i].memory);
 			else
@@ -216,10 +217,10 @@ session_finished(struct session *session, const union geonn_message *message)
 	const struct geonn_finished *finished = &message->finished;
 
 	if (session->call == NULL || session->has_finished)
-		session_fail_protocol(session, "the end of no call");
+		session_fail_protocol(session, "finished without a call, or a second time");
 	else if (finished->rows > INT64_MAX || finished->observations_skipped > INT64_MAX ||
 			 finished->references_skipped > INT64_MAX || finished->unmatched > INT64_MAX)
-		session_fail_protocol(session, "a call with more rows than there can be");
+		session_fail_protocol(session, "finished with too many rows");
 	else
 	{
 		session->finished = *finished;
@@ -228,8 +229,9 @@ session_finished(struct session *session, const union geonn_message *message)
 }
 
 /*
- * The last words lie behind the one error that the kernel reports where the client left
- * messages unread, as a client that wants no more rows does.
+ * If the client left messages unread, as a client does that wants no more
+ * rows, the kernel first reports one error; the client's last messages come
+ * after it.
  */
 void
 session_take_last_words(struct session *session)

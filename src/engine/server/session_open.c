@@ -1,7 +1,7 @@
 /*
  * session_open.c
- *		How a session comes to its dataset: it opens a new one or finds it kept, in its
- *		turn, or attaches to another session's.
+ *		Gives a session its dataset: in its turn, it opens a new one or finds a
+ *		kept one; or it attaches to another session's.
  */
 #include "engine/server/session.h"
 
@@ -12,7 +12,7 @@
 #include "engine/server/engine_status.h"
 
 /*
- * Remember the choice of devices, if one of them can serve it.
+ * Note the choice of devices, if some device can serve it.
  */
 static bool
 choose_device(struct session *session, uint32_t choice)
@@ -61,7 +61,7 @@ send_opened(struct session *session)
 }
 
 /*
- * There are no references to send.
+ * Tell the session's call that the references need not be sent.
  */
 static void
 found_references(struct session *session, bool kept)
@@ -71,7 +71,7 @@ found_references(struct session *session, bool kept)
 }
 
 /*
- * It has a place: open the dataset that it asked for.
+ * Open the dataset that an admitted session asked for.
  */
 static void
 open_dataset(struct session *session)
@@ -116,7 +116,7 @@ session_open(struct session *session, const union geonn_message *message)
 		return;
 	session->open = *open;
 
-	/* who works for no call is no statement's: a test, a benchmark */
+	/* a session without a call belongs to no statement, but to a test or a benchmark */
 	if (session->call == NULL ||
 		admission_enter(&session->admission, session, call_pid(session->call)))
 	{
@@ -143,7 +143,7 @@ session_urge(struct session *session, const union geonn_message *message)
 
 	(void) message;
 	if (session->state != SESSION_QUEUED)
-		return;					/* it was let in meanwhile */
+		return;					/* the session was let in meanwhile */
 	switch (admission_urge(&session->admission))
 	{
 		case ADMISSION_LET_IN:
@@ -154,7 +154,7 @@ session_urge(struct session *session, const union geonn_message *message)
 		case ADMISSION_DEADLOCK:
 			fail(&failure, GEONN_ERROR_DEADLOCK,
 				 "deadlock detected between sessions with the geonn engine and locks");
-			fail_detail(&failure, "All processes that have the %u sessions of geonn.max_sessions wait for locks of processes that wait for a session, and one more has been lent.",
+			fail_detail(&failure, "Every process that has one of the %u sessions of geonn.max_sessions waits for locks of processes that wait for a session, and one more session has been lent already.",
 						admission_limit());
 			fail_hint(&failure, "Run the transaction again, take locks after the search, or raise geonn.max_sessions.");
 			session_fail(session, &failure);
@@ -172,7 +172,7 @@ session_attach(struct session *session, const union geonn_message *message)
 	session->dataset = datasets_attach(attach->dataset);
 	if (session->dataset == NULL)
 	{
-		session_fail_protocol(session, "no such dataset to attach to");
+		session_fail_protocol(session, "attach to an unknown dataset");
 		return;
 	}
 	session->state = SESSION_SEARCHING;

@@ -1,10 +1,11 @@
 /*
  * session_receive.c
- *		What clients send, each message to what handles it.
+ *		Receives clients' messages and passes each to the function that handles
+ *		it.
  *
- * The table below says which messages a session takes in which of its states.  What concerns
- * greetings, the status and batches is handled here; references are copied from their batch
- * at once.
+ * The table below says which messages a session takes in which of its states.
+ * The handlers here are those for greetings, the status and batches;
+ * references are copied from their batch at once.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -58,7 +59,7 @@ handle_status(struct session *session, const union geonn_message *message)
 {
 	if (message->status.gauges > 1)
 	{
-		session_fail_protocol(session, "a status of nothing known");
+		session_fail_protocol(session, "an unknown kind of status");
 		return;
 	}
 	session->state = SESSION_MEASURING;
@@ -86,7 +87,8 @@ has_batch(const struct session *session)
 }
 
 /*
- * Have the session take part in its process's share; else it has ended.
+ * Whether the session holds its process's share, which it joins if need be; if
+ * not, the session has ended.
  */
 static bool
 has_share(struct session *session)
@@ -146,7 +148,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	}
 	if (slot->memory == NULL && others)
 	{
-		/* it can do its work with those that it has */
+		/* the session can work with the batches that it has */
 		batch.rows = 0;
 		batch.room = 0;
 		call_fall_back(session->call);
@@ -167,7 +169,8 @@ handle_allocate(struct session *session, const union geonn_message *message)
 }
 
 /*
- * The client has unmapped a batch that it will not use again.
+ * Handle the return of a batch that the client has unmapped and will not use
+ * again.
  */
 static void
 handle_return(struct session *session, const union geonn_message *message)
@@ -178,7 +181,7 @@ handle_return(struct session *session, const union geonn_message *message)
 		return;
 	if (slot->memory == NULL)
 	{
-		session_fail_protocol(session, "a slot that has no batch to return");
+		session_fail_protocol(session, "return of a slot without a batch");
 		return;
 	}
 	batch_memory_release(slot->memory);
@@ -210,7 +213,7 @@ handle_references(struct session *session, const union geonn_message *message)
 }
 
 /*
- * A file that stays with the dataset.
+ * Handle a file that stays with the dataset.
  */
 static void
 handle_leave(struct session *session, const union geonn_message *message)
@@ -219,11 +222,11 @@ handle_leave(struct session *session, const union geonn_message *message)
 	uint64_t	bytes;
 
 	if (kind >= GEONN_FILE_KINDS || session->dataset->files[kind] >= 0)
-		session_fail_protocol(session, "a file of no kind, or one too many");
+		session_fail_protocol(session, "a file of an unknown kind, or a second one of its kind");
 	else if (session->received < 0 || !geonn_file_is_sealed(session->received, &bytes))
 		session_fail_protocol(session, "a file that is not sealed");
 	else if (bytes > GEONN_FILE_BYTES_MAX)
-		session_fail_protocol(session, "a file with more bytes than there can be");
+		session_fail_protocol(session, "a file with too many bytes");
 	else
 	{
 		datasets_note_descriptor(session->received);
@@ -272,7 +275,8 @@ handle_message(struct session *session, const union geonn_message *message)
 }
 
 /*
- * What the client sent could not be taken, for want of memory or descriptors.
+ * End a session whose message could not be received, for want of memory or
+ * descriptors.
  */
 static void
 fail_receiving(struct session *session)
@@ -282,12 +286,12 @@ fail_receiving(struct session *session)
 
 	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
 	fail_reason(&failure, reason);
-	(void) datasets_make_room(&failure);	/* for the next one: this descriptor is lost */
+	(void) datasets_make_room(&failure);	/* this descriptor is lost; make room for the next one */
 	session_fail(session, &failure);
 }
 
 /*
- * A descriptor that nobody has taken is nobody's.
+ * Close a descriptor that came with a message, if no handler took it.
  */
 static void
 close_received(struct session *session)
@@ -300,7 +304,7 @@ close_received(struct session *session)
 void
 session_receive(struct session *session)
 {
-	/* a bounded number at a time: other clients wait, too */
+	/* a bounded number of messages at a time: other clients wait, too */
 	for (int i = 0; i < MESSAGES_AT_A_TIME && session->state != SESSION_ENDED; i++)
 	{
 		union geonn_message message;

@@ -1,19 +1,23 @@
 /*
  * session_seal.c
- *		The end of a session's references: their order, and whether they are kept.
+ *		Seals a session's dataset: sorts its references, and looks for the same
+ *		dataset among the kept ones.
  *
- * What takes long and is no device's work has a thread of its own, which hands
- * the work to the thread pool turn by turn; for a few references the server's thread
- * does it faster than it would start another.  First the thread sorts the dataset, if it has
- * to, and takes its hash, if it could be kept.  Where memory is short for the sort
- * and a kept dataset can make room, it begins again.  Then the server's thread
- * looks for a kept dataset that is alike, and a second such thread compares the two.
- * If they are the same, the session has the kept one from then on, under the new
- * one's label, if that has one, and the new one is freed.
+ * Sealing takes two steps, each on a sealing thread of its own, which hands
+ * the work to the thread pool turn by turn; for few references the server's
+ * thread does the work itself, faster than it could start a thread.  In the
+ * first step the thread sorts the dataset, if the session asked for that, and
+ * computes its hash, if the dataset could be kept.  If memory is short for the
+ * sort, and a kept dataset can make room, the step begins again.  Then the
+ * server's thread looks for a kept dataset that is alike.  In the second step
+ * a thread compares the two.  If they are the same, the session uses the kept
+ * one from then on, under the new one's label, if that has one, and the new
+ * one is freed.
  *
- * The session holds a dataset that is compared, so that it stays even if it is not
- * kept any more.  Of sessions that send the same references at a time, each looks
- * when its own hash is there: whoever comes first is found by the others.
+ * The session holds the dataset that it compares with, so that this stays even
+ * if it is not kept any more.  When several sessions send the same references
+ * at the same time, each looks for a kept dataset once it has its own hash,
+ * and finds the dataset of the session that was first.
  */
 #include "engine/server/session.h"
 
@@ -25,15 +29,15 @@
 #include "engine/server/datasets.h"
 #include "engine/server/event_loop.h"
 
-/* a dataset on its way through a step */
+/* a session's dataset in one step of sealing */
 struct sealing
 {
 	struct session *session;
 	bool		sorts;
 	bool		hashes;
-	struct dataset *alike;		/* that it compares with, held, or NULL */
-	bool		done;			/* and the same, if compared */
-	struct failure failure;		/* where not done */
+	struct dataset *alike;		/* held; the dataset to compare with, or NULL in the first step */
+	bool		done;			/* the step succeeded; in the second step, both are the same */
+	struct failure failure;		/* if not done */
 	struct sealing *next;
 };
 
@@ -59,7 +63,7 @@ finish_seal(struct session *session, bool recognised)
 }
 
 /*
- * Take the dataset that is the same in place of the session's own.
+ * Give the session the kept dataset that is the same, in place of its own.
  */
 static void
 replace_dataset(struct session *session, struct dataset *same)
@@ -101,7 +105,7 @@ sealing_main(void *argument)
 }
 
 /*
- * Have this done.  False where there is no thread for it.
+ * Begin a step.  False if no thread can be created.
  */
 static bool
 begin_step(struct session *session, const struct sealing *wanted)
@@ -134,7 +138,8 @@ begin_step(struct session *session, const struct sealing *wanted)
 }
 
 /*
- * The first step: without a thread only what cannot be left out fails.
+ * Begin the first step.  Without a thread the hash is left out, and only a
+ * sort makes the session fail.
  */
 static void
 prepare_dataset(struct session *session, bool sorts)
@@ -158,7 +163,7 @@ prepare_dataset(struct session *session, bool sorts)
 }
 
 /*
- * The second one, where there is a dataset to compare with.
+ * Begin the second step, if a kept dataset is alike.
  */
 static void
 compare_dataset(struct session *session)
@@ -180,7 +185,7 @@ session_seal(struct session *session, const union geonn_message *message)
 
 	if (seal->keep && !dataset->labelled)
 	{
-		session_fail_protocol(session, "nothing to keep a dataset by");
+		session_fail_protocol(session, "a dataset to keep that has no label");
 		return;
 	}
 	dataset->labelled = seal->keep;
@@ -190,7 +195,7 @@ session_seal(struct session *session, const union geonn_message *message)
 }
 
 /*
- * Go on where a step has ended.
+ * Go on after a step has ended.
  */
 static void
 end_step(struct session *session, const struct sealing *sealing)

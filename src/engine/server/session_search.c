@@ -1,6 +1,7 @@
 /*
  * session_search.c
- *		A session's searches: checked, passed to the scheduler, and answered.
+ *		Checks a session's searches, passes them to the scheduler, and answers
+ *		them.
  */
 #include "engine/server/session.h"
 
@@ -8,8 +9,8 @@
 
 #include "engine/server/datasets.h"
 
-/* up to so many references, brute force is what auto means: an index of them
- * would not save more than it costs */
+/* up to so many references, auto means brute force: an index would not save
+ * more time than it costs */
 #define BRUTE_REFERENCES 64
 
 static void
@@ -50,11 +51,11 @@ question_of(const struct session *session, const struct geonn_search *request)
 	return question;
 }
 
-/* of an observation in a batch */
+/* Bytes of an observation in a batch. */
 static uint64_t
 observation_bytes(const struct dataset *dataset)
 {
-	return dataset_row_bytes(dataset) - sizeof(int64_t);	/* a reference has a tag */
+	return dataset_row_bytes(dataset) - sizeof(int64_t);	/* observations have no tag */
 }
 
 static bool
@@ -65,7 +66,7 @@ is_same_question(const struct question *a, const struct question *b)
 }
 
 /*
- * Is this something that can be asked?  Else the session has ended.
+ * Whether a client may ask this question; if not, the session has ended.
  */
 static bool
 check_question(struct session *session, const struct geonn_search *request,
@@ -74,18 +75,18 @@ check_question(struct session *session, const struct geonn_search *request,
 	const struct search *last = &session->slots[request->slot].search;
 
 	if (request->first >= request->rows)
-		session_fail_protocol(session, "search begins past its rows");
+		session_fail_protocol(session, "a search that begins behind its last row");
 	else if (request->neighbours > GEONN_NEIGHBOURS_MAX)
-		session_fail_protocol(session, "more neighbours than there may be");
+		session_fail_protocol(session, "a search for too many neighbours");
 	else if (!(request->max_distance >= 0))
-		session_fail_protocol(session, "a negative distance, or none");
+		session_fail_protocol(session, "a max_distance that is negative or not a number");
 	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
 			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME))
 		session_fail_protocol(session, "unknown algorithm or flags");
 	else if (request->flags & GEONN_SEARCH_RESUME &&
 			 !(last->cutoff.present && last->first == request->first &&
 			   is_same_question(question, &last->question)))
-		session_fail_protocol(session, "nothing to resume");
+		session_fail_protocol(session, "a resumed search without partial results before it");
 	else
 		return true;
 	return false;
@@ -127,7 +128,7 @@ session_search(struct session *session, const union geonn_message *message)
 
 	if (session->dataset->count == 0)
 	{
-		/* nobody has a neighbour, and devices know no empty datasets */
+		/* without references no observation has a neighbour; devices get no empty datasets */
 		search->answered = search->rows - search->first;
 		memset(slot->columns.count + search->first, 0,
 			   search->answered * sizeof(*slot->columns.count));
@@ -140,9 +141,9 @@ session_search(struct session *session, const union geonn_message *message)
 }
 
 /*
- * A search for which memory was short, on the host or on a GPU: try again, if
- * there is a kept dataset that can make room for it.  A device lets go of that
- * before it takes the search.
+ * Try a search again for which memory was short, on the host or on a GPU, if a
+ * kept dataset can make room for it.  The device discards that dataset before
+ * it starts the search.
  */
 static bool
 search_again(struct session *session, struct search *search)

@@ -1,9 +1,11 @@
 /*
  * session_watch.c
- *		What sessions say for those who watch, and what these ask.
+ *		Handles what sessions report for the views of calls, and what these
+ *		views ask.
  *
- * A list is written to a memfd of its own and handed over: a moment's state as a
- * whole, however long it is, in a message that does not wait for its reader.
+ * The engine writes a list to a memfd of its own and sends that: a consistent
+ * state of one moment, however long, in one message that does not wait for its
+ * reader.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,7 +22,7 @@
 #include "engine/calls/statistics.h"
 #include "engine/server/datasets.h"
 
-/* how long a client can have been at work before it says so: a year */
+/* longest time that a client can have worked before it sends call: a year */
 #define BEGUN_MICROSECONDS_MAX (INT64_C(366) * 86400 * 1000000)
 
 void
@@ -37,7 +39,7 @@ session_call(struct session *session, const union geonn_message *message)
 	if (call->pid <= 0 || call->microseconds > BEGUN_MICROSECONDS_MAX ||
 		call->expected > INT64_MAX)
 	{
-		session_fail_protocol(session, "a call of no process, or out of range");
+		session_fail_protocol(session, "a call without a process, or with values out of range");
 		return;
 	}
 	session->call = calls_join(call);
@@ -51,7 +53,7 @@ session_call(struct session *session, const union geonn_message *message)
 }
 
 /*
- * The list as a sealed file; -1 with errno where that fails.
+ * Write the list to a sealed file; -1 with errno if that fails.
  */
 static int
 write_list(enum geonn_listing listing, uint64_t *entries)
@@ -62,7 +64,7 @@ write_list(enum geonn_listing listing, uint64_t *entries)
 
 	if (file < 0)
 		return -1;
-	errno = ENOSPC;				/* where write does not say */
+	errno = ENOSPC;				/* if write sets no errno */
 	written = listing == GEONN_LIST_CALLS ? calls_write(file, entries) :
 		statistics_write(file, entries);
 	if (written &&
@@ -84,7 +86,7 @@ session_list(struct session *session, const union geonn_message *message)
 
 	if (message->list.listing > GEONN_LIST_RESET)
 	{
-		session_fail_protocol(session, "a list of nothing known");
+		session_fail_protocol(session, "an unknown list");
 		return;
 	}
 	while ((file = write_list(listing, &listed.entries)) < 0)
