@@ -2,7 +2,7 @@
  * admission.c
  *		A session's wait for admission, while geonn.max_sessions is reached.
  *
- * The engine keeps the queue of waiting sessions (admission.c in src/engine/ has the essay). 
+ * The engine keeps the queue of waiting sessions (admission.c in src/engine/ has the essay).
  * It cannot know which process waits for a lock of which other.  A process with a place may
  * wait for a lock that a queued process holds, and the queued process waits for the place: a
  * deadlock that goes through the engine, so PostgreSQL's deadlock detector does not see it.

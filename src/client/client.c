@@ -4,7 +4,7 @@
  *
  * Rows cross in batches: memory that the engine allocates and this process
  * maps (protocol.h).  A session has a ring of a few.  This process fills one
- * batch while the engine works on others, and takes the answers from another. 
+ * batch while the engine works on others, and takes the answers from another.
  * So the ring bounds the memory.  The ids of observations stay in an array
  * beside their batch and are not sent to the engine.  Where ids are long, a
  * batch is sent as soon as their bytes reach a limit, before it has all its
@@ -26,8 +26,8 @@
  * been taken: only add_observation needs room, and its caller takes answers
  * first.
  *
- * The first batches are small, so that small tables cost little and work starts early. 
- * Then batches grow, up to a size at which the cost of messages no longer matters. 
+ * The first batches are small, so that small tables cost little and work starts early.
+ * Then batches grow, up to a size at which the cost of messages no longer matters.
  * Once all observations are sent, a batch goes back to the engine as soon as its
  * answers are taken, so that a cursor at its end holds no memory that other sessions
  * need.

@@ -93,7 +93,7 @@ struct GeonnClient
 };
 
 /*
- * Receive one message from the engine and change its slot's state accordingly. 
+ * Receive one message from the engine and change its slot's state accordingly.
  * Without waiting, returns false if none has come.
  */
 extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);

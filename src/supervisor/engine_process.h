@@ -31,7 +31,7 @@ extern bool engine_process_start(EngineProcess *process, const char *program,
 								 const char **failed_step);
 
 /*
- * Forward what the engine has written to PostgreSQL's log, without waiting. 
+ * Forward what the engine has written to PostgreSQL's log, without waiting.
  * At the end of file, closes it.
  */
 extern void engine_process_forward_log(EngineProcess *process);
