@@ -41,22 +41,22 @@
 #include "points/query.h"
 
 /*
- * Views over geonn_nearest of views over ... : how deep estimates go.  It is
- * also what ends the estimate of a view that contains itself.
+ * How deep estimates go into views over geonn_nearest of views over ....  The
+ * limit also ends the estimate of a view that contains itself.
  */
 #define DEPTH_MAX 4
 
-/* what searching for an observation costs, in operators */
+/* the cost of a search for one observation, in operators */
 #define OPERATORS_A_SEARCH 10
 
-/* rows of the other side where it is not known */
+/* references where their number is not known */
 #define UNKNOWN_ROWS 1000
 
 PG_FUNCTION_INFO_V1(geonn_nearest_support);
 PG_FUNCTION_INFO_V1(geonn_within_support);
 PG_FUNCTION_INFO_V1(geonn_points_support);
 
-/* which functions it is about: where their arguments are */
+/* the functions, by the places of their arguments */
 typedef enum JoinKind
 {
 	JOIN_NEAREST,				/* obs, ref, k, ... keep_unmatched is 7 */
@@ -71,7 +71,7 @@ typedef struct SideEstimate
 } SideEstimate;
 
 /*
- * The argument, as far as it is known to the planner; else NULL.
+ * The argument, if the planner knows its value; else NULL.
  */
 static Const *
 known_argument(PlannerInfo *root, List *arguments, int number)
@@ -81,7 +81,7 @@ known_argument(PlannerInfo *root, List *arguments, int number)
 	if (number >= list_length(arguments))
 		return NULL;
 	argument = list_nth(arguments, number);
-	/* nothing but parameters is computed here: functions could raise errors */
+	/* compute nothing but parameters here: functions could raise errors */
 	if (IsA(argument, Param))
 		argument = estimate_expression_value(root, argument);
 	if (!IsA(argument, Const) || ((Const *) argument)->constisnull)
@@ -90,7 +90,7 @@ known_argument(PlannerInfo *root, List *arguments, int number)
 }
 
 /*
- * Add "column IS NOT NULL" for the first of these columns that is there.
+ * Add "column IS NOT NULL" for the first of these columns that exists.
  */
 static void
 add_not_null(StringInfo query, Oid relation, const char *const *names)
@@ -107,7 +107,7 @@ add_not_null(StringInfo query, Oid relation, const char *const *names)
 }
 
 /*
- * The query that reads a relation, or NULL where nothing can be read.
+ * The query that reads a relation, or NULL if it cannot be read.
  */
 static char *
 relation_query(Oid oid, bool all_rows)
@@ -133,8 +133,8 @@ relation_query(Oid oid, bool all_rows)
 }
 
 /*
- * Estimates tell of a table's contents, as EXPLAIN shows them: they are for
- * those who may read it.
+ * Estimates, which EXPLAIN shows, reveal something of a table's contents: so
+ * only a user that may read the table gets them.
  */
 static bool
 may_read(PlannedStmt *plan)
@@ -143,7 +143,7 @@ may_read(PlannedStmt *plan)
 }
 
 /*
- * What the planner expects of one side, given as a relation or a query.
+ * The planner's estimate for one side, given as a relation or a query.
  */
 static SideEstimate
 estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
@@ -188,7 +188,7 @@ estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
 }
 
 /*
- * The number of points of the array, as far as it is known.
+ * The number of points in the array, if the planner knows it.
  */
 static SideEstimate
 estimate_array(PlannerInfo *root, List *arguments)
@@ -209,7 +209,7 @@ estimate_array(PlannerInfo *root, List *arguments)
 }
 
 /*
- * Rows for each observation.
+ * The estimated rows for each observation.
  */
 static double
 neighbours_of_each(PlannerInfo *root, List *arguments, JoinKind kind, double references)
@@ -236,7 +236,7 @@ keeps_unmatched(PlannerInfo *root, List *arguments, JoinKind kind)
 }
 
 /*
- * Rows of the join and what it costs.  False: there is nothing to say.
+ * Estimate the rows and the cost of the join.  False: no estimate.
  */
 static bool
 estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *cost)
@@ -269,7 +269,7 @@ estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *
 bool
 geonn_estimate_references(PlannerInfo *root, FuncExpr *call, Cost *cost)
 {
-	/* they are the second argument, or the third behind two arrays */
+	/* the references are the second argument, or the third after two arrays */
 	bool		of_points = exprType(linitial(call->args)) == FLOAT8ARRAYOID;
 	SideEstimate references = estimate_side(root, call->args, of_points ? 2 : 1, false);
 
