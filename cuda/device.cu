@@ -16,6 +16,7 @@
  */
 #include <time.h>
 
+#include "common/metric.h"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/lane.cuh"
@@ -34,7 +35,7 @@ choose_piece(const struct search *search)
 
 	if (search->cutoff.present)
 		return &neighbours_part_operations;
-	if (search->dataset->metric != GEONN_METRIC_SPHERE || search->dataset->columns != 0 ||
+	if (!geonn_metric_chord_decides(search->dataset->metric) || search->dataset->columns != 0 ||
 		question->neighbours != 1 || question->ties)
 		return &neighbours_operations;
 	return cuda_part_of(search) == CUDA_BRUTE ? &nearest_brute_operations :

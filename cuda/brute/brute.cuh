@@ -11,6 +11,11 @@
 
 #include <cuda_runtime_api.h>
 
+extern "C"
+{
+#include "common/protocol.h"
+}
+
 /* references that a block stages in shared memory at a time */
 #define BRUTE_TILE 1024
 
@@ -37,6 +42,7 @@ struct brute_references
 {
 	uint32_t	count;			/* at least 1 */
 	uint32_t	tiles;
+	enum geonn_metric metric;	/* whose chord decides */
 	double	   *x;				/* [count] unit vectors */
 	double	   *y;
 	double	   *z;
@@ -116,7 +122,7 @@ extern cudaError_t brute_measure(struct brute_machine *machine);
  * Lay out references, or room, from address memory (NULL to learn only the
  * size).  Returns the bytes taken.
  */
-extern size_t brute_place_references(void *memory, uint32_t count,
+extern size_t brute_place_references(void *memory, uint32_t count, enum geonn_metric metric,
 									 struct brute_references *references);
 extern size_t brute_place_room(void *memory, uint32_t capacity,
 							   const struct brute_machine *machine,

@@ -118,7 +118,7 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include "common/geodesy.h"
+#include "common/metric.h"
 #include "cuda/brute/brute.cuh"
 
 #define BLOCK_THREADS 256

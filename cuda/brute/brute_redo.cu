@@ -30,8 +30,8 @@ struct __align__(16) redo_candidate
  * The warp compares one reference a lane with an observation's best.
  */
 static __device__ __forceinline__ void
-consider(struct redo_candidate *candidate, struct geonn_vector reference, uint32_t index,
-		 bool exists)
+consider(struct redo_candidate *candidate, enum geonn_metric metric,
+		 struct geonn_vector reference, uint32_t index, bool exists)
 {
 	struct geonn_vector observation = candidate->observation;
 	double		s = geonn_chord_squared(observation, reference);
@@ -46,7 +46,7 @@ consider(struct redo_candidate *candidate, struct geonn_vector reference, uint32
 	limit = geonn_chord_limit(warp_smallest(within ? s : CHORD_SQUARED_ANY));
 	limit = fmin(limit, candidate->limit);
 	if (within && s <= limit)
-		distance = geonn_distance_of(observation, reference);
+		distance = geonn_metric_distance_of(metric, observation, reference);
 	first = distance < INFINITY ? index : NO_REFERENCE;
 	warp_first(&distance, &first);
 
@@ -98,7 +98,8 @@ consider_group(struct redo_candidate *candidates, const struct brute_references 
 		reference = load_vector(references->x, references->y, references->z,
 								exists ? index : references->count - 1);
 		for (; observations != 0; observations &= observations - 1)
-			consider(&candidates[__ffs(observations) - 1], reference, index, exists);
+			consider(&candidates[__ffs(observations) - 1], references->metric, reference, index,
+					 exists);
 	}
 }
 

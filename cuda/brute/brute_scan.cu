@@ -401,8 +401,9 @@ first_of_chunk(const struct brute_references *references, struct geonn_vector ob
 
 		if (s[j] > limit)
 			continue;
-		other = geonn_distance_of(observation, load_vector(references->x, references->y,
-														   references->z, first_index + j));
+		other = geonn_metric_distance_of(references->metric, observation,
+										 load_vector(references->x, references->y,
+													 references->z, first_index + j));
 		if (other < *distance)
 		{
 			*distance = other;
@@ -562,7 +563,8 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 	if (index != NO_REFERENCE)
 	{
 		room.latitude[observation] =
-			geonn_distance_of(own, load_vector(references.x, references.y, references.z, index));
+			geonn_metric_distance_of(references.metric, own,
+									 load_vector(references.x, references.y, references.z, index));
 		((int64_t *) room.longitude)[observation] = references.tag[index];
 	}
 }

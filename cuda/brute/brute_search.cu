@@ -223,7 +223,8 @@ brute_measure(struct brute_machine *machine)
 }
 
 size_t
-brute_place_references(void *memory, uint32_t count, struct brute_references *references)
+brute_place_references(void *memory, uint32_t count, enum geonn_metric metric,
+					   struct brute_references *references)
 {
 	size_t		offset = 0;
 	uint32_t	tiles = (uint32_t) (((size_t) count + BRUTE_TILE - 1) / BRUTE_TILE);
@@ -231,6 +232,7 @@ brute_place_references(void *memory, uint32_t count, struct brute_references *re
 
 	references->count = count;
 	references->tiles = tiles;
+	references->metric = metric;
 	references->x = (double *) next_column(memory, &offset, count * sizeof(double));
 	references->y = (double *) next_column(memory, &offset, count * sizeof(double));
 	references->z = (double *) next_column(memory, &offset, count * sizeof(double));

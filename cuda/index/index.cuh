@@ -95,8 +95,8 @@ extern cudaError_t index_build(struct index *index, const struct index_source *s
 
 /*
  * Find the nearest reference of each observation: the first in the order
- * (distance, place).  For the sphere, without groups, identities and ties;
- * the rest is neighbours.cuh's.
+ * (distance, place).  For metrics whose chord decides, without groups, identities and
+ * ties; the rest is neighbours.cuh's.
  */
 struct index_nearest
 {

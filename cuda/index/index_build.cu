@@ -30,7 +30,6 @@
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
-#include "common/spheroid.h"
 #include "cuda/base/columns.cuh"
 #include "cuda/index/index_walk.cuh"
 
@@ -174,10 +173,7 @@ prepare_kernel(struct build_room room, struct index_source source, uint32_t refe
 
 	if (place >= references)
 		return;
-	if (metric == GEONN_METRIC_SPHEROID)
-		record.vector = geonn_spheroid_vector(source.latitude[place], source.longitude[place]);
-	else
-		record.vector = geonn_unit_vector(source.latitude[place], source.longitude[place]);
+	record.vector = geonn_metric_vector(metric, source.latitude[place], source.longitude[place]);
 	record.payload = (uint64_t) source.tag[place];
 	room.record[place] = record;
 	room.key[place] = index_code(record.vector);
@@ -283,7 +279,7 @@ coincide(const struct index_source *source, enum geonn_metric metric, uint32_t p
 		return false;
 	if (source->group != NULL && source->group[place] != source->group[other_place])
 		return false;
-	if (metric == GEONN_METRIC_SPHEROID)
+	if (!geonn_metric_chord_decides(metric))
 	{
 		/* equal vectors do not imply equal geodesics (spheroid.h) */
 		double		latitude = source->latitude[place];

@@ -429,7 +429,8 @@ answer_members(struct group *group, const struct seeker *seekers, bool *member,
 		{
 			uint32_t	position = seekers[j].position;
 			double		distance = found ?
-				geonn_distance_of(group->record[j].vector, index_vector(index, position)) : INFINITY;
+				geonn_metric_distance_of(index->metric, group->record[j].vector,
+										 index_vector(index, position)) : INFINITY;
 
 			if (index->references != index->shape.positions)
 				position = index->start[position];
@@ -516,7 +517,7 @@ decide_kernel(const __grid_constant__ struct index index,
 			limit = fmin(limit, geonn_chord_limit(least));
 			if (square <= limit)
 			{
-				double		distance = geonn_distance_of(record.vector, vector);
+				double		distance = geonn_metric_distance_of(index.metric, record.vector, vector);
 				uint32_t	reference = index.start[position];
 				uint32_t	place = index.place[reference];
 
@@ -557,7 +558,7 @@ make_task(const struct index_nearest *search, struct nearest_task *task)
 	size_t		bytes;
 
 	task->max_distance = search->max_distance;
-	task->chord_limit = geonn_radius_limit(search->max_distance);
+	task->chord_limit = geonn_metric_radius_limit(search->index->metric, search->max_distance);
 	task->square_limit = (float) (task->chord_limit * (1.0 + 0x1p-20)) + ANCHOR_FLOOR;
 	task->length_limit = sqrtf(task->square_limit) * ANCHOR_ABOVE;
 	task->tag = search->tag;

@@ -35,7 +35,7 @@
 
 #include <cuda_runtime.h>
 
-#include "common/geodesy.h"
+#include "common/metric.h"
 #include "cuda/index/index.cuh"
 #include "engine/search/space_curve.h"
 

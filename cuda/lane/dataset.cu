@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/metric.h"
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
 #include "cuda/lane/dataset.cuh"
@@ -64,7 +65,7 @@ cuda_part_of(const struct search *search)
 {
 	const struct dataset *dataset = search->dataset;
 	const struct question *question = &search->question;
-	bool		plain = dataset->metric == GEONN_METRIC_SPHERE && dataset->columns == 0;
+	bool		plain = geonn_metric_chord_decides(dataset->metric) && dataset->columns == 0;
 
 	return plain && question->algorithm == GEONN_ALGORITHM_BRUTE &&
 		question->neighbours == 1 && !question->ties ? CUDA_BRUTE : CUDA_INDEX;
@@ -82,7 +83,7 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 	uint32_t	count = (uint32_t) dataset->count;
 
 	if (part == CUDA_BRUTE)
-		return brute_place_references(memory, count, &built->references);
+		return brute_place_references(memory, count, dataset->metric, &built->references);
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 

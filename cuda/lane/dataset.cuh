@@ -54,7 +54,7 @@ struct cuda_built
 /*
  * Which part a search works on: for the single nearest reference of a plain
  * dataset by brute force the references, otherwise the index.  (Brute force
- * with more neighbours, groups, identities or the other metric goes through
+ * with more neighbours, groups, identities, or a metric whose chord does not decide, goes through
  * all of the index's positions.)
  */
 extern enum cuda_part cuda_part_of(const struct search *search);

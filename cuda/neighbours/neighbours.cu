@@ -3,7 +3,7 @@
  *		Any question on a GPU: k neighbours, ties, all within a distance.
  *
  * This answers what nearest.cu does not: more than one neighbour, ties, all
- * within max_distance, groups, identities, the metric spheroid.  A warp
+ * within max_distance, groups, identities, any metric.  A warp
  * searches for one observation at a time, in float64 from the start, with the
  * nearest leaves of the index first; or, by brute force, in all leaves.
  *
@@ -14,14 +14,14 @@
  *			order neighbours_few.cu looks at 32 of them at a time, if the
  *			question is simple, and leaves few of them to
  * select	the first k candidates of each observation, into slots of its own.
- *			For the sphere and without ties these are the answer.
+ *			Where the chord decides and without ties these are the answer.
  * count	Otherwise the candidates up to a bound, which is known now, are
  *			counted for each observation
  * fit		and added up: how many observations is there room for?
  * collect	writes their candidates, adjacent for each.
  * pack		puts them in order, and moves all pairs together, with their tags.
  * copy out	the counts and pairs.
- * decide	by the metric spheroid, instead of pack and copy out: the candidates
+ * decide	where the chord does not, instead of pack and copy out: the candidates
  *			are copied to the host, which measures, orders and trims them.
  *
  * Launches end after some 25 ms whether or not all observations have been
@@ -33,19 +33,19 @@
  *
  * Why the answer is exact
  *
- * Sphere: a leaf or position is only left out where its squared chord exceeds
- * geonn_radius_limit() of a distance D, hence its distance exceeds D.  D is
- * max_distance, or the distance of the k-th of some candidates, which the
+ * Where the chord decides: a leaf or position is only left out where its squared
+ * chord exceeds geonn_metric_radius_limit() of a distance D, hence its distance
+ * exceeds D.  D is max_distance, or the distance of the k-th of some candidates, which the
  * k-th of all does not exceed.  All others are compared by (distance, place).
  *
- * Spheroid: likewise with the squared chords themselves the k smallest of
- * these are found.  geonn_spheroid_limit() of the k-th, or geonn_spheroid_radius_limit()
+ * Else: likewise with the squared chords themselves the k smallest of these are
+ * found.  geonn_metric_chord_limit() of the k-th, or geonn_metric_radius_limit()
  * where that is less or there are fewer than k, bounds the squared chords of
  * all that may be an answer; these are collected, and the host does the rest.
  *
  * None of it depends on the order of search or the size of pieces.
  */
-#include "common/geodesy.h"
+#include "common/metric.h"
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
 #include "cuda/lane/dataset.cuh"
@@ -104,9 +104,9 @@ status_of(const struct lane *lane)
 }
 
 static bool
-is_spheroid(const struct lane *lane)
+chord_decides(const struct lane *lane)
 {
-	return lane_search(lane)->dataset->metric == GEONN_METRIC_SPHEROID;
+	return geonn_metric_chord_decides(lane_search(lane)->dataset->metric);
 }
 
 /*
@@ -143,7 +143,7 @@ neighbours_rows(const struct lane *lane)
 	double		expected;
 
 	/* the host decides better few than late */
-	if (is_spheroid(lane) && room > NEIGHBOURS_DECISION_ROOM / 2)
+	if (!chord_decides(lane) && room > NEIGHBOURS_DECISION_ROOM / 2)
 		room = NEIGHBOURS_DECISION_ROOM / 2;
 	if (wanted > 0)
 	{
@@ -196,14 +196,14 @@ place_observations(struct neighbours *work, uint32_t columns, void *memory, size
  * The pairs are collected as entries, of which there is room for so many.
  */
 static size_t
-place_entries(struct neighbours *work, bool spheroid, uint32_t room, void *memory, size_t offset)
+place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory, size_t offset)
 {
 	struct results *results = &work->results;
 
 	work->entry_room = room;
 	work->selected = (uint32_t *) next_column(memory, &offset, work->rows * sizeof(uint32_t));
 	work->entry_reference = (uint32_t *) next_column(memory, &offset, room * sizeof(uint32_t));
-	if (!spheroid)
+	if (decides)
 	{
 		work->entry = (struct neighbours_entry *)
 			next_column(memory, &offset, room * sizeof(struct neighbours_entry));
@@ -229,7 +229,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	struct neighbours_piece *piece = piece_of(lane);
 	struct neighbours *work = &piece->work;
 	struct results *results = &work->results;
-	bool		spheroid = is_spheroid(lane);
+	bool		decides = chord_decides(lane);
 	uint32_t	room = room_left(search);
 	uint32_t	wanted = neighbours_rows(lane);
 	size_t		slots = (size_t) rows * question->neighbours;
@@ -241,8 +241,8 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	if (room < 1)
 		room = 1;
 	*piece = {};
-	piece->collects = spheroid || question->ties || question->neighbours == 0;
-	if (spheroid)
+	piece->collects = !decides || question->ties || question->neighbours == 0;
+	if (!decides)
 		room = NEIGHBOURS_DECISION_ROOM;
 	else if (!piece->collects && slots < room)
 		room = (uint32_t) slots;
@@ -259,7 +259,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	results->room = room;
 	results->tag = work->index.tag;
 	if (piece->collects)
-		offset = place_entries(work, spheroid, room, memory, offset);
+		offset = place_entries(work, decides, room, memory, offset);
 	else
 	{
 		work->selected = results->count;
@@ -268,7 +268,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 		results->distance = work->value;
 		results->distance_step = 1;
 	}
-	if (!spheroid)
+	if (decides)
 	{
 		results->packed_tag = (int64_t *) next_column(memory, &offset, room * sizeof(int64_t));
 		results->packed_distance = (double *) next_column(memory, &offset, room * sizeof(double));
@@ -431,7 +431,7 @@ enqueue_collect(struct lane *lane, enum piece_progress *progress)
 	if (all_leaves_taken(lane, &error))
 	{
 		*progress = PIECE_AHEAD;
-		piece->phase = is_spheroid(lane) ? NEIGHBOURS_DECIDE : NEIGHBOURS_PACK;
+		piece->phase = chord_decides(lane) ? NEIGHBOURS_PACK : NEIGHBOURS_DECIDE;
 		piece->launched = false;
 		return cudaSuccess;
 	}
@@ -551,10 +551,10 @@ neighbours_finish(struct lane *lane)
 	struct search *search = lane_search(lane);
 	bool		all_room;		/* it was the batch's room that ended it */
 
-	if (is_spheroid(lane))
-		all_room = piece->phase == NEIGHBOURS_DECIDE && fitting->observations == 0;
-	else
+	if (chord_decides(lane))
 		all_room = piece->work.results.room == room_left(search);
+	else
+		all_room = piece->phase == NEIGHBOURS_DECIDE && fitting->observations == 0;
 
 	if (fitting->observations == 0 && (search->answered == 0 || !all_room))
 		return PIECE_ALONE;

@@ -33,7 +33,7 @@ struct neighbours_status
 /* A place in the order of an observation's candidates. */
 struct neighbours_key
 {
-	double		value;			/* distance; for the spheroid squared chord */
+	double		value;			/* distance, or squared chord where that does not decide */
 	uint32_t	place;
 };
 
@@ -102,15 +102,15 @@ struct neighbours
 	size_t		sort_bytes;
 
 	/* the first `neighbours` of each, from row * neighbours, in order */
-	double	   *value;			/* distances; for the spheroid squared chords */
+	double	   *value;			/* distances, or squared chords where these do not decide */
 	uint32_t   *reference;		/* in the index's order */
 	uint32_t   *selected;		/* [rows] how many there are */
 
 	/* pairs that may be answers, adjacent for each observation */
 	uint32_t	entry_room;
-	struct neighbours_entry *entry; /* [entry_room]; not for the spheroid */
-	uint32_t   *entry_reference;	/* [entry_room] in the index's order; for the
-									 * spheroid places in the dataset */
+	struct neighbours_entry *entry; /* [entry_room], where the chord decides */
+	uint32_t   *entry_reference;	/* [entry_room] in the index's order; where the
+									 * chord does not decide places in the dataset */
 	void	   *entry_sort_room;
 
 	/* counts, offsets and packed pairs; count belongs to the selected where
@@ -171,8 +171,8 @@ extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t 
  * Enqueue a step of choosing the rank-th candidate of the range, rank at least 1:
  * the digits 0 ... NEIGHBOURS_KEY_DIGITS - 1 of its key, one after the other.  The
  * range ends there afterwards, and with ties behind all at its distance.  Where
- * there are fewer, the range remains.  For the spheroid, widen makes the end
- * what the first `rank` by geodesic can't exceed.
+ * there are fewer, the range remains.  Where the chord does not decide, widen
+ * makes the end what the first `rank` by distance can't exceed.
  */
 extern cudaError_t neighbours_alone_begin(const struct neighbours *search,
 										  const struct neighbours_range *range);
@@ -198,7 +198,7 @@ extern const struct piece_operations neighbours_part_operations;
 
 struct candidate;
 
-/* Candidates by the metric spheroid, on their way to being pairs; malloc()ed. */
+/* Candidates where the host decides, on their way to being pairs; malloc()ed. */
 struct neighbours_decision
 {
 	uint32_t	rows;			/* observations */
@@ -224,7 +224,7 @@ enum neighbours_part_phase
 	PART_MERGE_CHUNK			/* into what is kept of them */
 };
 
-/* By the metric spheroid, the host's side of a part; malloc()ed. */
+/* Where the host decides, its side of a part; malloc()ed. */
 struct neighbours_part_chunks
 {
 	bool		for_bound;		/* to learn only the distance of the k-th */
@@ -252,7 +252,7 @@ struct neighbours_part
 	struct neighbours_key last; /* of the pairs written */
 };
 
-/* the greatest number of entries of a piece by the metric spheroid */
+/* the greatest number of entries of a piece where the host decides */
 #define NEIGHBOURS_DECISION_ROOM ((uint32_t) 1 << 20)
 
 /*

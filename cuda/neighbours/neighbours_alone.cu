@@ -59,8 +59,9 @@ key_of(const struct neighbours *search, const struct warp_observation *observati
 	key->value = warp_chord(index, observation, position);
 	if (key->value == INFINITY)
 		return false;
-	if (index->metric == GEONN_METRIC_SPHERE)
-		key->value = geonn_distance_of(observation->from, index_vector(index, position));
+	if (geonn_metric_chord_decides(index->metric))
+		key->value = geonn_metric_distance_of(index->metric, observation->from,
+											  index_vector(index, position));
 	key->place = index->place[reference];
 	return true;
 }
@@ -183,7 +184,9 @@ add_digit_kernel(const __grid_constant__ struct neighbours search, int digit, bo
 		struct neighbours_key last = alone->begin;
 
 		if (widen)
-			last.value = fmin(geonn_spheroid_limit(last.value), alone->range.last.value);
+			last.value = fmin(geonn_metric_chord_limit(warp_metric<false>(&search.index),
+													   last.value),
+							  alone->range.last.value);
 		if (ties || widen)
 			last.place = UINT32_MAX;
 		alone->range.last = last;
@@ -253,7 +256,7 @@ write_kernel(const __grid_constant__ struct neighbours search, uint32_t first, u
 		if (!key_of(&search, &observation, (uint32_t) reference, &key) || !in_range(&range, key))
 			continue;
 		here = atomicAdd(&search.status->entries, 1);
-		if (search.index.metric == GEONN_METRIC_SPHEROID)
+		if (!geonn_metric_chord_decides(search.index.metric))
 		{
 			search.entry_reference[here] = key.place;
 			continue;

@@ -3,9 +3,9 @@
  *		All candidates up to a bound, counted and written, by a warp.
  *
  * An observation's bound is max_distance, or where the first k were selected
- * before, all of them found, the distance of the last.  For the sphere that is
- * final: what comes here is the answer.  For the spheroid it is a limit on
- * squared chords, which the answer does not exceed, and the host decides.
+ * before, all of them found, the distance of the last.  Where the chord decides
+ * that is final: what comes here is the answer.  Else it is a limit on squared
+ * chords, which the answer does not exceed, and the host decides.
  *
  * Counting stops where an observation has more than there is room for, and
  * would not be written anyway.
@@ -17,31 +17,31 @@
 
 struct bound
 {
-	double		value;			/* metres; only for the sphere */
+	double		value;			/* metres; only where the chord decides */
 	double		limit;			/* on squared chords */
 };
 
-template <bool SPHEROID>
+template <bool CHORD_DECIDES>
 static __device__ __forceinline__ struct bound
 bound_of(const struct neighbours *search, uint32_t row)
 {
+	enum geonn_metric metric = warp_metric<CHORD_DECIDES>(&search->index);
 	uint32_t	wanted = search->neighbours;
 	struct bound bound;
 
 	bound.value = search->max_distance;
-	bound.limit = SPHEROID ? geonn_spheroid_radius_limit(bound.value) :
-		geonn_radius_limit(bound.value);
+	bound.limit = geonn_metric_radius_limit(metric, bound.value);
 	if (wanted > 0 && search->selected[row] == wanted)
 	{
 		double		last = search->value[(uint64_t) row * wanted + wanted - 1];
 
-		if (SPHEROID)
-			bound.limit = fmin(bound.limit, geonn_spheroid_limit(last));
-		else
+		if (CHORD_DECIDES)
 		{
 			bound.value = last;
-			bound.limit = geonn_radius_limit(last);
+			bound.limit = geonn_metric_radius_limit(metric, last);
 		}
+		else
+			bound.limit = fmin(bound.limit, geonn_metric_chord_limit(metric, last));
 	}
 	return bound;
 }
@@ -50,7 +50,7 @@ bound_of(const struct neighbours *search, uint32_t row)
  * A leaf's candidates: their number, or where they are to be written, from
  * *written on.
  */
-template <bool SPHEROID, bool WRITE>
+template <bool CHORD_DECIDES, bool WRITE>
 static __device__ __forceinline__ void
 take_leaf(const struct neighbours *search, const struct warp_observation *observation,
 		  uint32_t row, const struct bound *bound, uint32_t leaf, uint64_t *written)
@@ -65,9 +65,10 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 
 	if (!__any_sync(INDEX_ALL_LANES, passes))
 		return;
-	if (passes && !SPHEROID)
+	if (passes && CHORD_DECIDES)
 	{
-		value = geonn_distance_of(observation->from, index_vector(index, position));
+		value = geonn_metric_distance_of(index->metric, observation->from,
+										 index_vector(index, position));
 		passes = value <= bound->value;
 	}
 	if (passes)
@@ -101,22 +102,22 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 			{
 				uint64_t	here = *written + __popc(mask & ((1u << index_lane()) - 1));
 
-				if (SPHEROID)
-					search->entry_reference[here] = index->place[reference];
-				else
+				if (CHORD_DECIDES)
 				{
 					search->entry[here].value = its_value;
 					search->entry[here].row = row;
 					search->entry[here].place = index->place[reference];
 					search->entry_reference[here] = reference;
 				}
+				else
+					search->entry_reference[here] = index->place[reference];
 			}
 			*written += __popc(mask);
 		}
 	}
 }
 
-template <bool SPHEROID, bool WRITE>
+template <bool CHORD_DECIDES, bool WRITE>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
 			   uint32_t first_leaf, uint32_t end_leaf)
@@ -140,12 +141,12 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
 		else if (first_leaf > 0)
 			written = search.results.count[row];
 		observation = warp_observation(&search, row);
-		bound = bound_of<SPHEROID>(&search, row);
+		bound = bound_of<CHORD_DECIDES>(&search, row);
 		if (search.every_leaf)
 		{
 			for (uint32_t leaf = first_leaf; leaf < end_leaf &&
 				 (WRITE || written <= search.entry_room); leaf++)
-				take_leaf<SPHEROID, WRITE>(&search, &observation, row, &bound, leaf, &written);
+				take_leaf<CHORD_DECIDES, WRITE>(&search, &observation, row, &bound, leaf, &written);
 		}
 		else
 		{
@@ -156,24 +157,24 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
 							 INDEX_NONE);
 			while (index_walk_next(&walk, bound.limit, &leaf) &&
 				   (WRITE || written <= search.entry_room))
-				take_leaf<SPHEROID, WRITE>(&search, &observation, row, &bound, leaf, &written);
+				take_leaf<CHORD_DECIDES, WRITE>(&search, &observation, row, &bound, leaf, &written);
 		}
 		if (index_lane() == 0)
 			(WRITE ? search.row : search.results.count)[row] = (uint32_t) written;
 	}
 }
 
-template <bool SPHEROID, bool WRITE>
+template <bool CHORD_DECIDES, bool WRITE>
 static cudaError_t
 launch_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
 			   uint32_t end_leaf)
 {
 	uint32_t	blocks;
-	cudaError_t error = resident_blocks(collect_kernel<SPHEROID, WRITE>, &blocks);
+	cudaError_t error = resident_blocks(collect_kernel<CHORD_DECIDES, WRITE>, &blocks);
 
 	if (error != cudaSuccess)
 		return error;
-	collect_kernel<SPHEROID, WRITE> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
+	collect_kernel<CHORD_DECIDES, WRITE> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
 		(*search, rows, first_leaf, end_leaf);
 	return cudaGetLastError();
 }
@@ -181,7 +182,7 @@ launch_collect(const struct neighbours *search, uint32_t rows, uint32_t first_le
 cudaError_t
 neighbours_count(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
 {
-	if (search->index.metric == GEONN_METRIC_SPHEROID)
+	if (geonn_metric_chord_decides(search->index.metric))
 		return launch_collect<true, false>(search, search->rows, first_leaf, end_leaf);
 	return launch_collect<false, false>(search, search->rows, first_leaf, end_leaf);
 }
@@ -190,7 +191,7 @@ cudaError_t
 neighbours_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
 				   uint32_t end_leaf)
 {
-	if (search->index.metric == GEONN_METRIC_SPHEROID)
+	if (geonn_metric_chord_decides(search->index.metric))
 		return launch_collect<true, true>(search, rows, first_leaf, end_leaf);
 	return launch_collect<false, true>(search, rows, first_leaf, end_leaf);
 }

@@ -1,9 +1,9 @@
 /*
  * neighbours_decide.cu
- *		Which candidates are the pairs, by the metric spheroid: the host's part.
+ *		Which candidates are the pairs, where the chord does not decide: the host's part.
  *
- * What geonn_spheroid_distance() returns orders the pairs, and only the host
- * can call it.  The candidates come from the GPU by observation; the thread
+ * What geonn_metric_distance() returns orders the pairs, and only the host can
+ * call it.  The candidates come from the GPU by observation; the thread
  * pool's threads measure them, in pieces of so many candidates, then put those
  * of each observation in order, in pieces of observations.  A turn of that
  * is over in some 30 ms, and the lanes get theirs.
@@ -107,9 +107,9 @@ measure_piece(void *context, size_t number)
 			row_end = (uint32_t) decision->offset[row + 1];
 		for (uint32_t i = first; i < row_end; i++)
 			decision->candidate[i].place = decision->place[i];
-		candidates_measure_spheroid(turn->search->dataset, decision->latitude[row],
-									decision->longitude[row], decision->candidate + first,
-									row_end - first, turn->search->cancelled);
+		candidates_measure(turn->search->dataset, decision->latitude[row],
+						   decision->longitude[row], decision->candidate + first,
+						   row_end - first, turn->search->cancelled);
 		first = row_end;
 	}
 }

@@ -217,7 +217,7 @@ put_in_order(const struct index *index, struct few_room<KEPT> *room, struct geon
 	for (uint32_t i = 0; i < count; i++)
 	{
 		uint32_t	position = room->compared[room->position[i][lane]];
-		double		distance = geonn_distance_of(vector, index_vector(index, position));
+		double		distance = geonn_metric_distance_of(index->metric, vector, index_vector(index, position));
 		uint32_t	at = i;
 
 		for (; at > 0; at--)
@@ -377,8 +377,9 @@ few_kernel(const __grid_constant__ struct neighbours search)
 	uint64_t	slot = (uint64_t) blockIdx.x * few_room<KEPT>::WARPS * INDEX_WIDTH + threadIdx.x;
 	uint32_t	left = __ballot_sync(INDEX_ALL_LANES, slot < search.rows);
 	uint32_t	row = search.order[slot < search.rows ? slot : search.rows - 1];
-	float		square_limit = (float) (geonn_radius_limit(search.max_distance) * (1.0 + 0x1p-20)) +
-		ANCHOR_FLOOR;
+	double		limit = geonn_metric_radius_limit(warp_metric<true>(&search.index),
+												  search.max_distance);
+	float		square_limit = (float) (limit * (1.0 + 0x1p-20)) + ANCHOR_FLOOR;
 	struct geonn_vector vector = {search.x[row], search.y[row], search.z[row]};
 
 	while (left != 0)
@@ -422,7 +423,7 @@ begin_list_kernel(const __grid_constant__ struct neighbours search)
 bool
 neighbours_few_fits(const struct neighbours *search)
 {
-	return search->index.metric == GEONN_METRIC_SPHERE && search->index.columns == 0 &&
+	return geonn_metric_chord_decides(search->index.metric) && search->index.columns == 0 &&
 		!search->every_leaf && search->neighbours > 0 && search->neighbours < FEW_MAX;
 }
 

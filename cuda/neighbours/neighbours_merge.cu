@@ -1,6 +1,6 @@
 /*
  * neighbours_merge.cu
- *		Any number of candidates of one observation, by the metric spheroid.
+ *		Any number of candidates of one observation, where the chord does not decide.
  *
  * The candidates come in chunks.  Of each chunk those that may be pairs are
  * measured and put in order, and merged into the first that have been seen so
@@ -88,9 +88,8 @@ measure_piece(void *context, size_t number)
 		count = PIECE_CANDIDATES;
 	for (uint32_t i = first; i < first + count; i++)
 		part->chunks.chunk[i].place = part->chunks.place[i];
-	candidates_measure_spheroid(measuring->search->dataset, part->degrees[0], part->degrees[1],
-								part->chunks.chunk + first, count,
-								measuring->search->cancelled);
+	candidates_measure(measuring->search->dataset, part->degrees[0], part->degrees[1],
+					   part->chunks.chunk + first, count, measuring->search->cancelled);
 }
 
 void

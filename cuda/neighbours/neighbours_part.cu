@@ -6,14 +6,14 @@
  * holds: those that follow the last part's end, the cutoff, in the order
  * (distance, place).  neighbours_alone.cu finds where the part ends.
  *
- * By the metric spheroid the GPU only knows which references may be among the
+ * Where the chord does not decide the GPU only knows which references may be among the
  * pairs.  The host goes through them in chunks, and keeps the first that it
  * has seen; neighbours_merge.cu does that.
  *
- * An observation may turn out to have room after all: by the spheroid, or where
+ * An observation may turn out to have room after all: where the host decides, or where
  * memory was short.  Then the search goes on with the next one.
  */
-#include "common/spheroid.h"
+#include "common/metric.h"
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
 #include "cuda/lane/dataset.cuh"
@@ -58,8 +58,8 @@ part_place(struct lane *lane, uint32_t rows, void *memory)
 	const struct dataset *dataset = search->dataset;
 	struct neighbours_part *part = part_of(lane);
 	struct neighbours *work = &part->work;
-	bool		spheroid = dataset->metric == GEONN_METRIC_SPHEROID;
-	uint32_t	room = spheroid ? NEIGHBOURS_CHUNK : room_left(search);
+	bool		decides = geonn_metric_chord_decides(dataset->metric);
+	uint32_t	room = decides ? room_left(search) : NEIGHBOURS_CHUNK;
 	size_t		offset = 0;
 
 	*part = {};
@@ -92,7 +92,7 @@ part_place(struct lane *lane, uint32_t rows, void *memory)
 
 	work->entry_room = room;
 	work->entry_reference = (uint32_t *) next_column(memory, &offset, room * sizeof(uint32_t));
-	if (spheroid)
+	if (!decides)
 		return offset;
 	work->entry = (struct neighbours_entry *)
 		next_column(memory, &offset, room * sizeof(struct neighbours_entry));
@@ -147,8 +147,8 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 
 	*progress = PIECE_AHEAD;
 	part->phase = PART_RANGE;
-	range.last.value = work->index.metric == GEONN_METRIC_SPHEROID ?
-		geonn_spheroid_radius_limit(work->max_distance) : work->max_distance;
+	range.last.value = geonn_metric_chord_decides(work->index.metric) ? work->max_distance :
+		geonn_metric_radius_limit(work->index.metric, work->max_distance);
 	range.last.place = UINT32_MAX;
 	if ((error = copy_observations(lane, 1, work->latitude, work->longitude, work->group,
 								   work->identity)) != cudaSuccess ||
@@ -166,15 +166,15 @@ enqueue_range(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_part *part = part_of(lane);
 	const struct neighbours *work = &part->work;
-	bool		spheroid = work->index.metric == GEONN_METRIC_SPHEROID;
+	bool		decides = geonn_metric_chord_decides(work->index.metric);
 
 	*progress = PIECE_AHEAD;
 	if (work->neighbours > 0 && part->digit < NEIGHBOURS_KEY_DIGITS)
-		return neighbours_alone_choose(work, part->digit++, work->neighbours, work->ties, spheroid);
+		return neighbours_alone_choose(work, part->digit++, work->neighbours, work->ties, !decides);
 
 	part->digit = 0;
 	part->phase = PART_FIND;
-	if (!spheroid)
+	if (decides)
 		return cudaSuccess;
 	if (!neighbours_merge_begin(part, lane_search(lane)))
 		return fail_piece(lane, GEONN_ERROR_MEMORY,

@@ -4,11 +4,11 @@
  *
  * The warp keeps the first k candidates that it has seen, in the order (value,
  * place): in registers, lane i the i-th, where k is at most 32, else in the
- * observation's slots in memory.  Values are distances, or for the spheroid,
- * where the host decides, squared chords.
+ * observation's slots in memory.  Values are distances, or, where the host decides,
+ * squared chords.
  *
  * While there are fewer than k, what bounds them is max_distance; afterwards
- * it is the last one.  geonn_radius_limit() makes it a limit on squared chords,
+ * it is the last one.  geonn_metric_radius_limit() makes it a limit on squared chords,
  * which leaves out leaves and most positions.  A position that passes has its
  * distance calculated, and that decides.
  *
@@ -156,10 +156,20 @@ take_position(struct selection *selection, const struct warp_observation *observ
 	}
 }
 
+/* the squared chord that nothing before the last of the selection exceeds */
+template <bool CHORD_DECIDES>
+static __device__ __forceinline__ double
+limit_of(const struct selection *selection)
+{
+	return CHORD_DECIDES ?
+		geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(selection->index), selection->last_value) :
+		selection->last_value;
+}
+
 /*
  * Look at a leaf's positions.
  */
-template <bool SPHEROID, bool IN_REGISTERS>
+template <bool CHORD_DECIDES, bool IN_REGISTERS>
 static __device__ __forceinline__ void
 take_leaf(struct selection *selection, const struct warp_observation *observation,
 		  uint32_t leaf, double *limit)
@@ -177,8 +187,9 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 		return;
 	if (passes)
 	{
-		if (!SPHEROID)
-			value = geonn_distance_of(observation->from, index_vector(index, position));
+		if (CHORD_DECIDES)
+			value = geonn_metric_distance_of(index->metric, observation->from,
+											 index_vector(index, position));
 		first = index->start[position];
 		end = index->start[position + 1];
 	}
@@ -196,26 +207,25 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 		left &= left - 1;
 	} while (left != 0);
 	if (selection->count == selection->wanted)
-		*limit = SPHEROID ? selection->last_value : geonn_radius_limit(selection->last_value);
+		*limit = limit_of<CHORD_DECIDES>(selection);
 }
 
 /*
  * Begin with what the launch before this one left in the slots, if there was
  * one.
  */
-template <bool SPHEROID, bool IN_REGISTERS>
+template <bool CHORD_DECIDES, bool IN_REGISTERS>
 static __device__ __forceinline__ void
 begin_selection(struct selection *selection, const struct neighbours *search, uint32_t row,
 				bool resumes, double *limit)
 {
 	uint64_t	slot = (uint64_t) row * search->neighbours;
 
-	*limit = SPHEROID ? geonn_spheroid_radius_limit(search->max_distance) :
-		geonn_radius_limit(search->max_distance);
+	*limit = geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(&search->index), search->max_distance);
 	selection->index = &search->index;
 	selection->wanted = search->neighbours;
 	selection->count = resumes ? search->selected[row] : 0;
-	selection->last_value = SPHEROID ? *limit : search->max_distance;
+	selection->last_value = CHORD_DECIDES ? search->max_distance : *limit;
 	selection->last_place = UINT32_MAX;
 	selection->value = INFINITY;
 	selection->place = UINT32_MAX;
@@ -236,11 +246,11 @@ begin_selection(struct selection *selection, const struct neighbours *search, ui
 		selection->last_value = selection->values[selection->wanted - 1];
 		selection->last_place =
 			search->index.place[selection->references[selection->wanted - 1]];
-		*limit = SPHEROID ? selection->last_value : geonn_radius_limit(selection->last_value);
+		*limit = limit_of<CHORD_DECIDES>(selection);
 	}
 }
 
-template <bool SPHEROID, bool IN_REGISTERS>
+template <bool CHORD_DECIDES, bool IN_REGISTERS>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_leaf,
 			  uint32_t end_leaf)
@@ -256,11 +266,11 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 		struct selection selection;
 		double		limit;
 
-		begin_selection<SPHEROID, IN_REGISTERS>(&selection, &search, row, first_leaf > 0, &limit);
+		begin_selection<CHORD_DECIDES, IN_REGISTERS>(&selection, &search, row, first_leaf > 0, &limit);
 		if (search.every_leaf)
 		{
 			for (uint32_t leaf = first_leaf; leaf < end_leaf; leaf++)
-				take_leaf<SPHEROID, IN_REGISTERS>(&selection, &observation, leaf, &limit);
+				take_leaf<CHORD_DECIDES, IN_REGISTERS>(&selection, &observation, leaf, &limit);
 		}
 		else
 		{
@@ -273,7 +283,7 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 									   search.index.shape.nodes[0]);
 			index_walk_begin(&walk, &search.index, observation.from, observation.group, home);
 			while (index_walk_next(&walk, limit, &leaf))
-				take_leaf<SPHEROID, IN_REGISTERS>(&selection, &observation, leaf, &limit);
+				take_leaf<CHORD_DECIDES, IN_REGISTERS>(&selection, &observation, leaf, &limit);
 		}
 
 		if (IN_REGISTERS && index_lane() < selection.count)
@@ -286,16 +296,16 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 	}
 }
 
-template <bool SPHEROID, bool IN_REGISTERS>
+template <bool CHORD_DECIDES, bool IN_REGISTERS>
 static cudaError_t
 launch_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
 {
 	uint32_t	blocks;
-	cudaError_t error = resident_blocks(select_kernel<SPHEROID, IN_REGISTERS>, &blocks);
+	cudaError_t error = resident_blocks(select_kernel<CHORD_DECIDES, IN_REGISTERS>, &blocks);
 
 	if (error != cudaSuccess)
 		return error;
-	select_kernel<SPHEROID, IN_REGISTERS> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
+	select_kernel<CHORD_DECIDES, IN_REGISTERS> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
 		(*search, first_leaf, end_leaf);
 	return cudaGetLastError();
 }
@@ -312,7 +322,7 @@ neighbours_select(const struct neighbours *search, uint32_t first_leaf, uint32_t
 		listed.order = search->row;
 		search = &listed;
 	}
-	if (search->index.metric == GEONN_METRIC_SPHEROID)
+	if (geonn_metric_chord_decides(search->index.metric))
 		return in_registers ? launch_select<true, true>(search, first_leaf, end_leaf) :
 			launch_select<true, false>(search, first_leaf, end_leaf);
 	return in_registers ? launch_select<false, true>(search, first_leaf, end_leaf) :

@@ -29,10 +29,9 @@ prepare_kernel(const __grid_constant__ struct neighbours search)
 		return;
 	if (!geonn_coordinates_valid(search.latitude[row], search.longitude[row]))
 		search.status->out_of_range = 1;
-	else if (search.index.metric == GEONN_METRIC_SPHEROID)
-		vector = geonn_spheroid_vector(search.latitude[row], search.longitude[row]);
 	else
-		vector = geonn_unit_vector(search.latitude[row], search.longitude[row]);
+		vector = geonn_metric_vector(search.index.metric, search.latitude[row],
+									 search.longitude[row]);
 	search.x[row] = vector.x;
 	search.y[row] = vector.y;
 	search.z[row] = vector.z;

@@ -5,9 +5,18 @@
 #ifndef GEONN_NEIGHBOURS_WARP_CUH
 #define GEONN_NEIGHBOURS_WARP_CUH
 
-#include "common/spheroid.h"
+#include "common/metric.h"
 #include "cuda/index/warp_share.cuh"
 #include "cuda/neighbours/neighbours.cuh"
+
+/* the index's metric, of a kind that the compiler knows */
+template <bool CHORD_DECIDES>
+static __device__ __forceinline__ enum geonn_metric
+warp_metric(const struct index *index)
+{
+	__builtin_assume(geonn_metric_chord_decides(index->metric) == CHORD_DECIDES);
+	return index->metric;
+}
 
 /* an observation, the same in every lane */
 struct warp_observation

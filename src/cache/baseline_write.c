@@ -20,7 +20,7 @@
 
 #include "cache/baseline.h"
 #include "common/geodesy.h"
-#include "common/spheroid_distance.h"
+#include "common/metric.h"
 
 /* a block is full when it has so many rows, or bytes */
 #define ROWS_A_BLOCK		64
@@ -145,6 +145,7 @@ static void
 find_ball(BaselineWriter *writer)
 {
 	BaselineBlock *block = &writer->block;
+	int			metric = writer->baseline->metric;
 	struct geonn_vector centre = {0, 0, 0};
 
 	block->radius = -1;
@@ -164,10 +165,10 @@ find_ball(BaselineWriter *writer)
 	block->longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
 	centre = geonn_unit_vector(block->latitude, block->longitude);
 	for (uint32 i = 0; i < writer->placed; i++)
-		block->radius = Max(block->radius, writer->baseline->metric == GEONN_METRIC_SPHEROID ?
-							geonn_spheroid_distance(block->latitude, block->longitude,
-													writer->latitude[i], writer->longitude[i]) :
-							geonn_distance_of(centre, writer->vectors[i]));
+		block->radius = Max(block->radius, geonn_metric_chord_decides(metric) ?
+							geonn_metric_distance_of(metric, centre, writer->vectors[i]) :
+							geonn_metric_distance(metric, block->latitude, block->longitude,
+												  writer->latitude[i], writer->longitude[i]));
 }
 
 static void

@@ -3,10 +3,10 @@
  *		geonn-engine: the process that owns the devices.
  *
  * geonn's supervisor starts the engine and sends it its settings; tests and
- * benchmarks do so in its place.  Started by hand, for a debugger, the engine has
- * settings of its own (engine_settings.h).  It listens at a Unix socket (protocol.h says what is said
- * there), searches on the CPU and on every GPU that CUDA shows, and knows
- * nothing of PostgreSQL.
+ * benchmarks do so in its place.  Started by hand, for a debugger, the engine
+ * has settings of its own (engine_settings.h).  It listens at a Unix socket
+ * (protocol.h says what is said there), searches on the CPU and on every GPU
+ * that CUDA shows, and knows nothing of PostgreSQL.
  *
  *	main.c			options; ends with the supervisor
  *	engine_settings.c	what the supervisor sets

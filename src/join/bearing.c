@@ -14,7 +14,7 @@
 
 #include "common/geodesy.h"
 #include "common/protocol.h"
-#include "common/spheroid_distance.h"
+#include "common/metric.h"
 #include "join/bearing.h"
 
 static double
@@ -49,9 +49,9 @@ geonn_bearing(int metric, double latitude1, double longitude1, double latitude2,
 
 	if (geonn_distance_degrees(latitude1, longitude1, latitude2, longitude2) == 0)
 		return false;
-	degrees = metric == GEONN_METRIC_SPHEROID ?
-		geonn_spheroid_azimuth(latitude1, longitude1, latitude2, longitude2) :
-		sphere_bearing(latitude1, longitude1, latitude2, longitude2);
+	degrees = geonn_metric_chord_decides(metric) ?
+		sphere_bearing(latitude1, longitude1, latitude2, longitude2) :
+		geonn_spheroid_azimuth(latitude1, longitude1, latitude2, longitude2);
 	if (degrees < 0)
 		degrees += 360;
 	/* -0 becomes 0 */

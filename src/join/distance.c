@@ -12,9 +12,9 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 
-#include "common/geodesy.h"
-#include "common/spheroid_distance.h"
+#include "common/metric.h"
 #include "compat.h"
+#include "join/metric_names.h"
 
 PG_FUNCTION_INFO_V1(geonn_distance);
 
@@ -42,23 +42,16 @@ check_longitude(const char *name, double value)
 			 errhint("Add or subtract multiples of 360 degrees until it is.")));
 }
 
-static bool
-names(text *metric, const char *name)
-{
-	return VARSIZE_ANY_EXHDR(metric) == strlen(name) &&
-		memcmp(VARDATA_ANY(metric), name, strlen(name)) == 0;
-}
-
 /*
  * Kept apart, so that the JIT compiler leaves geonn_distance where it is:
  * inlined elsewhere it could not call geonn_spheroid_distance, which only
  * this library sees.
  */
 static pg_noinline double
-spheroid_distance(double latitude1, double longitude1,
-				  double latitude2, double longitude2)
+metric_distance(enum geonn_metric metric, double latitude1, double longitude1, double latitude2,
+				double longitude2)
 {
-	return geonn_spheroid_distance(latitude1, longitude1, latitude2, longitude2);
+	return geonn_metric_distance(metric, latitude1, longitude1, latitude2, longitude2);
 }
 
 Datum
@@ -68,21 +61,18 @@ geonn_distance(PG_FUNCTION_ARGS)
 	double		longitude1 = PG_GETARG_FLOAT8(1);
 	double		latitude2 = PG_GETARG_FLOAT8(2);
 	double		longitude2 = PG_GETARG_FLOAT8(3);
-	text	   *metric = PG_GETARG_TEXT_PP(4);
+	text	   *name = PG_GETARG_TEXT_PP(4);
+	enum geonn_metric metric;
 
 	check_latitude("lat1", latitude1);
 	check_longitude("lon1", longitude1);
 	check_latitude("lat2", latitude2);
 	check_longitude("lon2", longitude2);
 
-	if (names(metric, "sphere"))
-		PG_RETURN_FLOAT8(geonn_distance_degrees(latitude1, longitude1,
-												latitude2, longitude2));
-	if (names(metric, "spheroid"))
-		PG_RETURN_FLOAT8(spheroid_distance(latitude1, longitude1,
-										   latitude2, longitude2));
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown metric: \"%s\"", text_to_cstring(metric)),
-			 errhint("The metrics are \"sphere\" and \"spheroid\".")));
+	if (!geonn_find_metric(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &metric))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown metric: \"%s\"", text_to_cstring(name)),
+				 errhint("The metrics are %s.", geonn_list_metrics("\"", "and"))));
+	PG_RETURN_FLOAT8(metric_distance(metric, latitude1, longitude1, latitude2, longitude2));
 }

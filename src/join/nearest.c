@@ -24,6 +24,7 @@
 #include "join/call.h"
 #include "join/join.h"
 #include "join/nearest.h"
+#include "join/metric_names.h"
 #include "points/options.h"
 
 PG_FUNCTION_INFO_V1(geonn_nearest);
@@ -93,6 +94,23 @@ read_word(FunctionCallInfo fcinfo, const ArgumentPlaces *places, int number, con
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unknown %s: \"%s\"", name, word),
 			 errhint("It is '%s' or '%s'.", first, second)));
+}
+
+static enum geonn_metric
+read_metric(FunctionCallInfo fcinfo, const ArgumentPlaces *places)
+{
+	enum geonn_metric metric;
+	char	   *hint = psprintf("It is %s.", geonn_list_metrics("'", "or"));
+	char	   *name;
+
+	require(fcinfo, places, places->metric, "metric", hint);
+	name = text_to_cstring(PG_GETARG_TEXT_PP(places->metric));
+	if (!geonn_find_metric(name, strlen(name), &metric))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown metric: \"%s\"", name),
+				 errhint("%s", hint)));
+	return metric;
 }
 
 static bool
@@ -193,8 +211,7 @@ read_arguments(FunctionCallInfo fcinfo, const ArgumentPlaces *places, GeonnJoin 
 
 	question->neighbours = read_k(fcinfo, places);
 	question->max_distance = read_distance(fcinfo, places);
-	question->metric = read_word(fcinfo, places, places->metric, "metric", "sphere", "spheroid") == 0 ?
-		GEONN_METRIC_SPHERE : GEONN_METRIC_SPHEROID;
+	question->metric = read_metric(fcinfo, places);
 	join->exclude_self = read_flag(fcinfo, places, places->exclude_self, "exclude_self");
 	join->keep_unmatched = read_flag(fcinfo, places, places->keep_unmatched, "keep_unmatched");
 	if (places->ties >= 0)
@@ -232,8 +249,8 @@ describe(FunctionCallInfo fcinfo, const ArgumentPlaces *places, GeonnJoin *join)
 	if (!isinf(question->max_distance))
 		add_argument(&text, places->k < 0 ? "radius" : "max_distance",
 					 float8out_internal(question->max_distance));
-	if (question->metric == GEONN_METRIC_SPHEROID)
-		add_argument(&text, "metric", "'spheroid'");
+	if (question->metric != GEONN_METRIC_SPHERE)
+		add_argument(&text, "metric", psprintf("'%s'", geonn_metric_name(question->metric)));
 	if (places->by >= 0 && !PG_ARGISNULL(places->by))
 		add_argument(&text, "by",
 					 quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT,

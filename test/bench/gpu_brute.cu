@@ -73,10 +73,12 @@ prepare(struct gpu_share *share)
 	if (state == NULL || !gpu_fine(share, brute_measure(&state->machine), "brute force"))
 		return false;
 	memory = gpu_allocate(share, brute_place_references(NULL, share->problem->references,
-														&state->references), "references");
+														GEONN_METRIC_SPHERE, &state->references),
+						  "references");
 	if (memory == NULL)
 		return false;
-	brute_place_references(memory, share->problem->references, &state->references);
+	brute_place_references(memory, share->problem->references, GEONN_METRIC_SPHERE,
+						   &state->references);
 	for (; state->batches < batches; state->batches++)
 		if (!prepare_batch(share, state, state->batches))
 			return false;

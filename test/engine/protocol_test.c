@@ -204,7 +204,7 @@ test_abuse_of_questions(const struct engine *engine)
 		{.algorithm = GEONN_ALGORITHM_BRUTE,.max_distance = INFINITY}}
 	};
 	static const struct geonn_open datasets[] = {
-		{.metric = GEONN_METRIC_SPHEROID + 1},
+		{.metric = 1000},
 		{.columns = GEONN_COLUMNS_ALL + 1},
 		{.columns = UINT32_MAX}
 	};

@@ -7,6 +7,9 @@
  * directory, says which lie it tells the next client; the names stand in
  * lie_names.  Without a lie it answers every observation with tag 0 at 0 m.
  *
+ * The lies that begin with "start" are for the supervisor, in place of the first pong, which
+ * otherwise comes when the settings have.
+ *
  * The lies from "kept" on are about a dataset that it says to have kept: three
  * references with ids of type text, the first of them "kept", and groups; "kept"
  * itself is told as it should be.  Those from "list" on are about the list of calls
@@ -24,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -62,6 +66,9 @@ enum lie
 	LIE_SILENT_END,				/* the end of the connection */
 	LIE_QUEUED_TWICE,			/* a session waits that does already */
 	LIE_QUEUED_LATE,			/* one that has been let in */
+	LIE_START_NOISE,			/* no message at all */
+	LIE_START_SETTINGS,			/* the settings come back */
+	LIE_START_VERSION,			/* a message of another protocol */
 	LIE_KEPT,					/* none */
 	LIE_KEPT_UNASKED,			/* for a dataset without a label */
 	LIE_KEPT_NO_FILE,			/* no file comes with it */
@@ -87,7 +94,8 @@ static const char *const lie_names[LIE_NAMES] = {
 	"none", "unsealed", "short", "no_memory", "rows", "slot", "other_slot",
 	"metric", "columns", "references", "files", "file", "sealed", "dataset", "pairs", "observations", "no_observations",
 	"first", "count_large", "count_small", "count_two", "flags", "one_each",
-	"partial", "type", "noise", "silent_end", "queued_twice", "queued_late", "kept", "kept_unasked",
+	"partial", "type", "noise", "silent_end", "queued_twice", "queued_late",
+	"start_noise", "start_settings", "start_version", "kept", "kept_unasked",
 	"kept_no_file", "kept_pipe", "kept_open", "kept_records", "kept_place",
 	"kept_external", "kept_long", "kept_table", "kept_slots", "kept_keys",
 	"list_none", "list_open", "list_short", "list_odd", "list_phase", "list_label"
@@ -399,6 +407,41 @@ serve(int socket)
 }
 
 /*
+ * Wait for the settings, and tell the supervisor a lie where one is asked for: false, as this
+ * engine then never listens.
+ */
+static bool
+begin(void)
+{
+	struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
+	union geonn_message message;
+	int			descriptor;
+	unsigned	hash;
+
+	poll(&wait, 1, -1);
+	if (geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor) != GEONN_CHANNEL_OK ||
+		message.header.type != GEONN_CONFIGURE)
+		return false;
+	switch (read_lie(&hash))
+	{
+		case LIE_START_NOISE:
+			send(GEONN_SUPERVISOR_DESCRIPTOR, "noise", 5, MSG_NOSIGNAL);
+			break;
+		case LIE_START_SETTINGS:
+			geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_CONFIGURE, &message, -1);
+			break;
+		case LIE_START_VERSION:
+			message.header.version++;
+			send(GEONN_SUPERVISOR_DESCRIPTOR, &message, sizeof(message.configure), MSG_NOSIGNAL);
+			break;
+		default:
+			return true;
+	}
+	pause();					/* until the supervisor ends it */
+	return false;
+}
+
+/*
  * Pings are answered by a process of their own, which ends everything when
  * the supervisor does.
  */
@@ -435,8 +478,8 @@ main(int argument_count, char **words)
 	int			listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	pid_t		server;
 
-	/* the supervisor's first option is the socket */
-	if (argument_count < 3)
+	/* the supervisor's only option is the socket */
+	if (argument_count < 3 || !begin())
 		return EXIT_FAILURE;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", words[2]);
 	unlink(address.sun_path);
@@ -446,8 +489,11 @@ main(int argument_count, char **words)
 
 	server = fork();
 	if (server == 0)
+	{
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			serve(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+	}
 	answer_pings();
 	kill(server, SIGKILL);
 	return EXIT_SUCCESS;

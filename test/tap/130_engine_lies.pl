@@ -90,6 +90,22 @@ foreach my $lie (qw(list_none list_open list_short list_odd list_phase list_labe
 	like($error, qr/ERROR:  the geonn engine sent/, "$lie: and its error tells who is to blame");
 }
 
+# The supervisor believes an engine no more: it starts another.
+foreach my $lie (qw(start_noise start_settings start_version))
+{
+	have_it_tell($lie);
+	my $before = -s $node->logfile;
+	my $logged = sub { substr(Geonn::slurp($node->logfile), $before) =~ $_[0] };
+	kill('KILL', Geonn::engines_of($node->{_pid}));
+	wait_until(sub { $logged->(qr/was terminated by signal 9/) }, "$lie: the engine is gone");
+	my ($status, $out, $error) = $node->psql('postgres', $small_search);
+	isnt($status, 0, "$lie: the statement fails");
+	like($error, qr/ERROR:  the (installed )?geonn engine/, "$lie: and its error tells who is to blame");
+	ok($logged->(qr/sent a message that its supervisor does not know/), "$lie: which the log says, too");
+	have_it_tell('none');
+	is($node->safe_psql('postgres', $small_search), '1:0 2:0 3:0', "$lie: the next one works");
+}
+
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
 	$start_time, 'no process of the server has died of it');
 

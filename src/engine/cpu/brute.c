@@ -23,6 +23,7 @@
  */
 #include "engine/cpu/brute.h"
 
+#include "common/metric.h"
 #include "engine/cpu/collector.h"
 
 /* references of a group; a tile is a whole number of them */
@@ -97,7 +98,7 @@ decide_group(const struct cpu_references *references, size_t start,
 		/* up to a quarter turn the distance depends on the chord alone */
 		if (chord == best->chord && chord <= 2.0)
 			continue;
-		distance = geonn_distance_of(best->from, reference);
+		distance = geonn_metric_distance_of(references->metric, best->from, reference);
 		if (distance < best->distance)
 		{
 			best->distance = distance;

@@ -18,6 +18,7 @@ struct cpu_references
 {
 	size_t		count;
 	size_t		padded;
+	enum geonn_metric metric;
 	double	   *x;
 	double	   *y;
 	double	   *z;
@@ -29,7 +30,7 @@ struct cpu_references
 /*
  * Find for each of up to CPU_BRUTE_OBSERVATIONS observations the first
  * reference in the order (distance, place): its place and the distance in
- * metres, by the metric sphere.  Ends early, with results undefined, once
+ * metres, by a metric whose chord decides.  Ends early, with results undefined, once
  * *cancelled is set.
  */
 extern void CPU_PATH_NAME(cpu_brute_nearest) (const struct cpu_references *references,

@@ -14,12 +14,12 @@
  * wide.  A second one takes cell by cell and sorts it in place.  A cell is sorted
  * by one thread, as large as it may be.
  *
- * What is one point: on the sphere, equal vectors; distances are functions of
- * these.  On the spheroid, equal canonical coordinates (spheroid.h says why).
+ * What is one point: where the chord decides, equal vectors; distances are
+ * functions of these.  Else equal canonical coordinates (spheroid.h says why).
  */
 #include "engine/cpu/cells.h"
 
-#include "common/spheroid.h"
+#include "common/metric.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/curve.h"
 
@@ -85,7 +85,7 @@ compare_points(const struct dataset *dataset, const struct item *a, const struct
 		return a->y < b->y ? -1 : 1;
 	if (a->z != b->z)
 		return a->z < b->z ? -1 : 1;
-	if (dataset->metric == GEONN_METRIC_SPHERE)
+	if (geonn_metric_chord_decides(dataset->metric))
 		return 0;
 	latitude[0] = dataset->latitude[a->place];
 	longitude[0] = dataset->longitude[a->place];

@@ -3,7 +3,7 @@
  *		The candidates of one observation on the CPU, while they are searched.
  *
  * Of k neighbours, the k-th smallest squared chord so far gives the limit
- * (geonn_chord_limit() and geonn_spheroid_limit() prove it), so from time to time
+ * (geonn_metric_chord_limit(), with proofs where it leads), so from time to time
  * the collected are partitioned there, and those above the limit are dropped.
  * Of all within a radius just the room's worth is needed, and one more that
  * tells of the rest: so that is k then, of those after the cutoff.
@@ -17,8 +17,7 @@
 
 #include <stdlib.h>
 
-#include "common/spheroid.h"
-#include "common/spheroid_distance.h"
+#include "common/metric.h"
 
 #define CAPACITY_MIN 128
 
@@ -38,7 +37,7 @@ cpu_collector_begin(struct cpu_collector *collector)
 
 	/* what is surely nearer than the cutoff has been given */
 	if (collector->cutoff.present && question->neighbours == 0 &&
-		collector->dataset->metric == GEONN_METRIC_SPHERE)
+		geonn_metric_chord_decides(collector->dataset->metric))
 	{
 		uint32_t	place = collector->cutoff.place;
 		double		chord = geonn_chord_squared(collector->from,
@@ -58,10 +57,10 @@ distance_of(const struct cpu_collector *collector, uint32_t place, uint32_t poin
 		collector->x[point], collector->y[point], collector->z[point]
 	};
 
-	if (dataset->metric == GEONN_METRIC_SPHEROID)
-		return geonn_spheroid_distance(collector->latitude, collector->longitude,
-									   dataset->latitude[place], dataset->longitude[place]);
-	return geonn_distance_of(collector->from, there);
+	if (geonn_metric_chord_decides(dataset->metric))
+		return geonn_metric_distance_of(dataset->metric, collector->from, there);
+	return geonn_metric_distance(dataset->metric, collector->latitude, collector->longitude,
+								 dataset->latitude[place], dataset->longitude[place]);
 }
 
 /*
@@ -85,7 +84,7 @@ measure(struct cpu_collector *collector)
 			bool		known = before != NULL && before->point == item->point;
 
 			/* brute force knows only points of one reference */
-			if (!known && before != NULL && dataset->metric == GEONN_METRIC_SPHEROID)
+			if (!known && before != NULL && !geonn_metric_chord_decides(dataset->metric))
 				known = before->chord == item->chord &&
 					dataset->latitude[before->place] == dataset->latitude[item->place] &&
 					dataset->longitude[before->place] == dataset->longitude[item->place];
@@ -171,8 +170,7 @@ trim_by_chord(struct cpu_collector *collector)
 
 	partition(collector->items, collector->count, collector->wanted, chord_before);
 	last = collector->items[collector->wanted - 1].chord;
-	limit = collector->dataset->metric == GEONN_METRIC_SPHEROID ?
-		geonn_spheroid_limit(last) : geonn_chord_limit(last);
+	limit = geonn_metric_chord_limit(collector->dataset->metric, last);
 	if (limit < collector->limit)
 		collector->limit = limit;
 	for (size_t i = collector->wanted; i < collector->count; i++)

@@ -138,6 +138,7 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 	built->references_bytes = 3 * padded * sizeof(double);
 	references->count = dataset->count;
 	references->padded = padded;
+	references->metric = dataset->metric;
 	references->x = memory_block_allocate(built->references_bytes, failure, "%zu references",
 										  dataset->count);
 	if (references->x == NULL)

@@ -41,6 +41,7 @@
  */
 #include "engine/cpu/nearest.h"
 
+#include "common/metric.h"
 #include "engine/base/clock.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/walk.h"
@@ -311,16 +312,18 @@ struct decision
 };
 
 static void
-decide_positions(const struct cpu_index *index, uint32_t leaf, uint32_t bits,
+decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t bits,
 				 struct geonn_vector from, struct decision *decision)
 {
+	const struct cpu_index *index = piece->index;
+
 	for (; bits != 0; bits &= bits - 1)
 	{
 		uint32_t	position = leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits);
 		struct geonn_vector there = {
 			index->x[position], index->y[position], index->z[position]
 		};
-		double		distance = geonn_distance_of(from, there);
+		double		distance = geonn_metric_distance_of(piece->metric, from, there);
 		uint32_t	place;
 
 		if (position >= index->shape.positions)
@@ -358,7 +361,7 @@ decide_alone(const struct cpu_nearest_piece *piece, struct geonn_vector from, do
 			double		chords[INDEX_WIDTH];
 
 			cpu_leaf_chords(index, child, from, chords);
-			decide_positions(index, child, cpu_within(chords, limit), from, decision);
+			decide_positions(piece, child, cpu_within(chords, limit), from, decision);
 		}
 	}
 }
@@ -384,7 +387,7 @@ decide(const struct group *group, uint32_t i)
 	else if ((candidates & (candidates - 1)) == 0)
 		return group->leaf[i] * INDEX_WIDTH + (uint32_t) __builtin_ctz(candidates);
 	else
-		decide_positions(index, group->leaf[i], candidates, from, &decision);
+		decide_positions(group->piece, group->leaf[i], candidates, from, &decision);
 	return decision.position;
 }
 
@@ -424,7 +427,7 @@ answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t 
 		struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
 		struct geonn_vector there = {x[i], y[i], z[i]};
 
-		distance[i] = geonn_distance_of(from, there);
+		distance[i] = geonn_metric_distance_of(piece->metric, from, there);
 	}
 	for (uint32_t i = 0; i < count; i++)
 	{
@@ -486,7 +489,7 @@ search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count, doub
 void
 CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 {
-	double		widest = geonn_radius_limit(piece->max_distance);
+	double		widest = geonn_metric_radius_limit(piece->metric, piece->max_distance);
 
 	piece->answered = 0;
 	piece->over = false;

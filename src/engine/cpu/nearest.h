@@ -11,11 +11,12 @@
 
 /*
  * Observations that are neighbours on the curve, and where their answers go:
- * to their rows.  By the metric sphere, without groups, identities and ties.
+ * to their rows.  By a metric whose chord decides, without groups, identities and ties.
  */
 struct cpu_nearest_piece
 {
 	const struct cpu_index *index;
+	enum geonn_metric metric;	/* whose chord decides */
 	const int64_t *tags;		/* of the dataset's references */
 	const atomic_bool *cancelled;
 	int64_t		end_ms;			/* of now_ms(): begin no observation later */

@@ -6,11 +6,13 @@
 
 #include <string.h>
 
+#include "common/metric.h"
+
 bool
 cpu_turn_is_nearest(const struct search *search)
 {
 	return search->question.neighbours == 1 && !search->question.ties &&
-		!search->cutoff.present && search->dataset->metric == GEONN_METRIC_SPHERE &&
+		!search->cutoff.present && geonn_metric_chord_decides(search->dataset->metric) &&
 		search->dataset->columns == 0;
 }
 

@@ -101,7 +101,7 @@ read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *
 	}
 	if (!cpu_path->valid(latitude, longitude, count))
 		return false;
-	cpu_path->vectors(GEONN_METRIC_SPHERE, latitude, longitude, count, x, y, z);
+	cpu_path->vectors(search->dataset->metric, latitude, longitude, count, x, y, z);
 	return true;
 }
 
@@ -157,6 +157,7 @@ index_piece(void *context, size_t number)
 	size_t		begin = number * turn->piece_rows;
 	struct cpu_nearest_piece piece = {
 		.index = turn->built->index,
+		.metric = search->dataset->metric,
 		.tags = search->dataset->tag,
 		.cancelled = search->cancelled,
 		.end_ms = turn->end_ms,

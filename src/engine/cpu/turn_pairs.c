@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-#include "common/spheroid.h"
+#include "common/metric.h"
 #include "engine/base/clock.h"
 #include "engine/base/host.h"
 #include "engine/base/thread_pool.h"
@@ -81,9 +81,8 @@ take_observation(const struct turn *turn, uint32_t row, struct cpu_collector *co
 	collector->longitude = ((const volatile double *) search->columns.longitude)[observation];
 	if (!geonn_coordinates_valid(collector->latitude, collector->longitude))
 		return false;
-	collector->from = search->dataset->metric == GEONN_METRIC_SPHEROID ?
-		geonn_spheroid_vector(collector->latitude, collector->longitude) :
-		geonn_unit_vector(collector->latitude, collector->longitude);
+	collector->from = geonn_metric_vector(search->dataset->metric, collector->latitude,
+										  collector->longitude);
 	collector->group = read_once(search->columns.group, observation);
 	collector->identity = read_once(search->columns.identity, observation);
 	collector->cutoff = observation == search->first ? search->cutoff : (struct cutoff) {0};
@@ -285,9 +284,7 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built)
 	turn.piece_rows = piece_rows_after(built->paired);
 	turn.room = search->columns.room - search->pairs;
 	turn.end_ms = now_ms() + CPU_TURN_MS;
-	turn.widest = search->dataset->metric == GEONN_METRIC_SPHEROID ?
-		geonn_spheroid_radius_limit(question->max_distance) :
-		geonn_radius_limit(question->max_distance);
+	turn.widest = geonn_metric_radius_limit(search->dataset->metric, question->max_distance);
 	if (turn.room == 0)
 		return false;
 

@@ -4,7 +4,7 @@
  */
 #include "engine/cpu/vectors.h"
 
-#include "common/spheroid.h"
+#include "common/metric.h"
 #include "engine/cpu/curve.h"
 
 void
@@ -12,7 +12,8 @@ CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 							const double *longitude, size_t count,
 							double *restrict x, double *restrict y, double *restrict z)
 {
-	if (metric == GEONN_METRIC_SPHERE)
+	/* a loop each, for vector units: metric.h says what vectors the chord decides by */
+	if (geonn_metric_chord_decides(metric))
 		for (size_t i = 0; i < count; i++)
 		{
 			struct geonn_vector vector = geonn_unit_vector(latitude[i], longitude[i]);
@@ -24,7 +25,7 @@ CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 	else
 		for (size_t i = 0; i < count; i++)
 		{
-			struct geonn_vector vector = geonn_spheroid_vector(latitude[i], longitude[i]);
+			struct geonn_vector vector = geonn_metric_vector(metric, latitude[i], longitude[i]);
 
 			x[i] = vector.x;
 			y[i] = vector.y;

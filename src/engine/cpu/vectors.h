@@ -10,7 +10,7 @@
 /* points that are best converted at a time: what a first-level cache holds */
 #define CPU_VECTORS_BLOCK 256
 
-/* Vectors of valid points in degrees, by geodesy.h or spheroid.h. */
+/* Vectors of valid points in degrees, by metric.h. */
 extern void CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 										const double *longitude, size_t count,
 										double *x, double *y, double *z);

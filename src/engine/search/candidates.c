@@ -8,15 +8,13 @@
  */
 #include "engine/search/candidates.h"
 
-#include "common/spheroid.h"
-#include "common/spheroid_distance.h"
+#include "common/metric.h"
 
 #define INSERTION_MAX 24
 
 void
-candidates_measure_spheroid(const struct dataset *dataset, double latitude, double longitude,
-							struct candidate *candidates, size_t count,
-							const atomic_bool *cancelled)
+candidates_measure(const struct dataset *dataset, double latitude, double longitude,
+				   struct candidate *candidates, size_t count, const atomic_bool *cancelled)
 {
 	double		last[2] = {NAN, NAN};
 
@@ -34,7 +32,8 @@ candidates_measure_spheroid(const struct dataset *dataset, double latitude, doub
 		}
 		if (i % 1024 == 0 && atomic_load(cancelled))
 			return;
-		candidates[i].distance = geonn_spheroid_distance(latitude, longitude, here[0], here[1]);
+		candidates[i].distance = geonn_metric_distance(dataset->metric, latitude, longitude,
+													   here[0], here[1]);
 		last[0] = here[0];
 		last[1] = here[1];
 	}

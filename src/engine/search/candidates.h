@@ -29,14 +29,13 @@ candidate_before(struct candidate a, struct candidate b)
 }
 
 /*
- * Fill in the distances of candidates by the metric spheroid: a microsecond
- * each, unless the one before is the same point.  Ends early, with the rest
- * undefined, once *cancelled is set.
+ * Fill in the distances of candidates, where the chord does not decide: a
+ * microsecond each, unless the one before is the same point.  Ends early, with
+ * the rest undefined, once *cancelled is set.
  */
-extern void candidates_measure_spheroid(const struct dataset *dataset,
-										double latitude, double longitude,
-										struct candidate *candidates, size_t count,
-										const atomic_bool *cancelled);
+extern void candidates_measure(const struct dataset *dataset, double latitude, double longitude,
+							   struct candidate *candidates, size_t count,
+							   const atomic_bool *cancelled);
 
 /*
  * Put the candidates into order, and move those that answer the question to

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/metric.h"
 #include "engine/server/datasets.h"
 #include "engine/server/engine_status.h"
 
@@ -105,7 +106,7 @@ session_open(struct session *session, const union geonn_message *message)
 	const struct geonn_open *open = &message->open;
 	struct geonn_queued queued = {.limit = admission_limit()};
 
-	if (open->metric > GEONN_METRIC_SPHEROID || open->columns & ~GEONN_COLUMNS_ALL ||
+	if (geonn_metric_name((enum geonn_metric) open->metric) == NULL || open->columns & ~GEONN_COLUMNS_ALL ||
 		open->labels > GEONN_LABELS_MAX)
 	{
 		session_fail_protocol(session, "unknown metric or columns, or too many labels");
