@@ -45,7 +45,7 @@ CREATE TYPE geonn_point_pair AS (
 COMMENT ON TYPE geonn_point_pair IS
 'the number of a point, its neighbour, and the metres between them';
 
--- The planner calls these for estimates of the joins below.
+-- What the planner asks about the joins below.
 CREATE FUNCTION geonn_nearest_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 COMMENT ON FUNCTION geonn_nearest_support(pg_catalog.internal) IS

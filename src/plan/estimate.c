@@ -56,7 +56,7 @@ PG_FUNCTION_INFO_V1(geonn_nearest_support);
 PG_FUNCTION_INFO_V1(geonn_within_support);
 PG_FUNCTION_INFO_V1(geonn_points_support);
 
-/* the functions, by the places of their arguments */
+/* which functions it is about: where their arguments are */
 typedef enum JoinKind
 {
 	JOIN_NEAREST,				/* obs, ref, k, ... keep_unmatched is 7 */
@@ -71,7 +71,7 @@ typedef struct SideEstimate
 } SideEstimate;
 
 /*
- * The argument, if the planner knows its value; else NULL.
+ * The argument, as far as it is known to the planner; else NULL.
  */
 static Const *
 known_argument(PlannerInfo *root, List *arguments, int number)
@@ -81,7 +81,7 @@ known_argument(PlannerInfo *root, List *arguments, int number)
 	if (number >= list_length(arguments))
 		return NULL;
 	argument = list_nth(arguments, number);
-	/* compute nothing but parameters here: functions could raise errors */
+	/* nothing but parameters is computed here: functions could raise errors */
 	if (IsA(argument, Param))
 		argument = estimate_expression_value(root, argument);
 	if (!IsA(argument, Const) || ((Const *) argument)->constisnull)
@@ -143,7 +143,7 @@ may_read(PlannedStmt *plan)
 }
 
 /*
- * The planner's estimate for one side, given as a relation or a query.
+ * What the planner expects of one side, given as a relation or a query.
  */
 static SideEstimate
 estimate_side(PlannerInfo *root, List *arguments, int number, bool all_rows)
@@ -269,7 +269,7 @@ estimate_join(PlannerInfo *root, Node *node, JoinKind kind, double *rows, Cost *
 bool
 geonn_estimate_references(PlannerInfo *root, FuncExpr *call, Cost *cost)
 {
-	/* the references are the second argument, or the third after two arrays */
+	/* they are the second argument, or the third behind two arrays */
 	bool		of_points = exprType(linitial(call->args)) == FLOAT8ARRAYOID;
 	SideEstimate references = estimate_side(root, call->args, of_points ? 2 : 1, false);
 
