@@ -1,31 +1,29 @@
 \echo Use "CREATE EXTENSION geonn" to load this file. \quit
 
--- How names are found.  PostgreSQL runs this script as a superuser, with a search_path
--- of the extension's schema and then pg_temp; pg_catalog is searched before both.  Other roles may
--- be able to create objects in that schema, beforehand and later.  So:
+-- How PostgreSQL resolves the names in this script.  It runs the script as a superuser, with a
+-- search_path of the extension's schema and then pg_temp, and searches pg_catalog before both.  Other
+-- roles may be able to create objects in the extension's schema, before and after this.  So:
 --
---	 - Functions, operators, types and relations of PostgreSQL's are qualified by pg_catalog, operators
---	   as OPERATOR(pg_catalog.=): among functions and operators a better match of another
---	   schema would win.  Constructs that look up an operator by its bare name are not used
---	   here: IN, CASE x WHEN, BETWEEN, NULLIF, IS DISTINCT FROM, USING.  Literals and the
---	   arguments of functions have exactly the types that are declared.  Types that
---	   SQL's grammar has words for (bigint, boolean, double precision, integer, smallint) are
---	   PostgreSQL's whatever the search_path.
---	 - The extension's own objects stand without a schema, since the extension can be
---	   moved to another one.  Each is made here by a CREATE without OR REPLACE or IF NOT EXISTS,
---	   which fails where an object of that name (of a function: with these arguments) is in the
---	   schema already.  What is made here is not committed yet, so no other session
---	   can rename or replace it meanwhile.  pg_temp comes last for relations and types, and is
---	   never searched for functions and operators.
---	 - Calls of the extension's own functions, and names of them without a call, have
---	   exactly the declared types of all arguments.  An exact match wins against all
---	   others; a planted function that takes the same arguments and more with defaults makes the
---	   call ambiguous, and CREATE EXTENSION fails before anything has run.
+--	 - PostgreSQL's functions, operators, types and relations are qualified by pg_catalog, operators
+--	   as OPERATOR(pg_catalog.=): otherwise a function or operator in another schema that matches
+--	   better would be called.  The script avoids constructs that look up an operator by its bare
+--	   name: IN, CASE x WHEN, BETWEEN, NULLIF, IS DISTINCT FROM, USING.  Literals and arguments of
+--	   functions have exactly the declared types.  Types for which SQL's grammar has words (bigint,
+--	   boolean, double precision, integer, smallint) are PostgreSQL's whatever the search_path.
+--	 - The extension's own objects are not qualified, since the extension can be moved to another
+--	   schema.  The script creates each by a CREATE without OR REPLACE or IF NOT EXISTS, which fails
+--	   if the schema already has an object of that name (for a function: with these arguments).
+--	   These objects are not committed yet, so no other session can rename or replace them meanwhile.
+--	   pg_temp comes last for relations and types, and is never searched for functions and operators.
+--	 - Calls and names of the extension's own functions have exactly the declared types of all
+--	   arguments.  An exact match wins over all others.  If another role has planted a function with
+--	   the same arguments and further ones with defaults, the call is ambiguous, and CREATE EXTENSION
+--	   fails before it has run any function.
 --
--- Views, defaults and other expressions are stored with the objects' OIDs, so later objects
--- are of no concern to them.
+-- Views, defaults and other expressions are stored with the objects' OIDs, so objects created later
+-- do not change their meaning.
 
--- A warning where roles that are not superusers may create objects beside the extension's.
+-- Warn if roles that are not superusers may create objects in the extension's schema.
 CREATE FUNCTION geonn_warn_of_creators() RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 SELECT geonn_warn_of_creators();
@@ -53,40 +51,40 @@ CREATE FUNCTION geonn_join_support(pg_catalog.internal) RETURNS pg_catalog.inter
 COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql and geonn_nearest_points';
 
--- For each observation its k nearest references: the first in the order
--- (distance, reference id, latitude, longitude, bytes), the distance in metres
--- being what geonn_distance gives, ids in the btree order of their type and
--- collation, and bytes in that of ROW(latitude, longitude, id) by
--- OPERATOR(pg_catalog.*<), with coordinates as double precision.  Rows of one
--- observation are adjacent and in this order, the observations in none.
+-- Returns for each observation its k nearest references: the first ones in the order
+-- (distance, reference id, latitude, longitude, bytes).  The distance is in metres, as
+-- geonn_distance returns it; ids are in the btree order of their type and collation,
+-- and bytes in the order of ROW(latitude, longitude, id) by OPERATOR(pg_catalog.*<),
+-- with coordinates as double precision.  The rows of one observation are adjacent and
+-- in this order; the observations come in no particular order.
 --
 -- obs, ref			tables, partitioned tables, views, materialized views or
---					foreign tables; geonn_describe tells which of their columns are
---					used.  They are read with the snapshot of the calling statement
---					and the privileges of its user.
--- k				1 ... 1024; there are fewer where there are fewer references
--- max_distance		metres, inclusive; NULL: however far
+--					foreign tables; geonn_describe shows which of their columns are
+--					used.  The function reads them with the snapshot of the calling
+--					statement and the privileges of its user.
+-- k				1 ... 1024; fewer rows come if ref has fewer candidates
+-- max_distance		metres, inclusive; NULL: no limit
 -- metric			'sphere' or 'spheroid'
--- by				columns that both have, of the same types: only references
---					that equal the observation in all of them count
+-- by				columns of both relations, with the same types: a reference is
+--					a candidate only if it equals the observation in all of them
 -- exclude_self		leave out references whose id equals the observation's
--- keep_unmatched	as a left join does: observations without a neighbour come
---					once, with NULL in place of the reference and rank 1
--- ties				'first' or 'all': also what is as far as the k-th
--- invalid			what to do with coordinates that are NaN, infinite or out of
---					range (latitude -90 ... 90, longitude -180 ... 360): 'skip' such
---					rows with one warning for each relation, or raise an 'error'
---					that names the first
+-- keep_unmatched	return an observation without a neighbour once, as a left join
+--					does, with NULL in place of the reference, and rank 1
+-- ties				'first'; or 'all': also return references as far as the k-th
+-- invalid			for coordinates that are NaN, infinite or out of range (latitude
+--					-90 ... 90, longitude -180 ... 360): 'skip' such rows with one
+--					warning for each relation, or raise an 'error' that names the
+--					first
 -- options			obs_id, obs_lat, obs_lon, obs_geog, ref_id, ref_lat, ref_lon,
---					ref_geog: names of columns; device, algorithm: instead of the
---					settings geonn.device and geonn.algorithm; batch_rows:
---					observations sent at a time
--- row_type			NULL of the composite type that the rows are to have, with
---					any of the columns that the README has under row_type
+--					ref_geog: names of columns; device, algorithm: in place of the
+--					settings geonn.device and geonn.algorithm; batch_rows: the
+--					observations of a batch
+-- row_type			NULL of the composite type of the result, with any of the
+--					columns that the README has under row_type
 --
--- Rows with a NULL id or coordinate are no candidates.  Where ref has no candidate
--- obs is not read, unless its rows are kept.  The rows are the same on all
--- devices and by all algorithms.
+-- A row with a NULL id or coordinate is not a candidate.  If ref has no candidate, obs
+-- is not read, unless keep_unmatched is set.  The rows are the same on all devices
+-- and with all algorithms.
 CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							  k integer DEFAULT 1,
 							  max_distance double precision DEFAULT NULL,
@@ -108,8 +106,8 @@ COMMENT ON FUNCTION geonn_nearest(pg_catalog.regclass, pg_catalog.regclass, inte
 	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of obs the nearest rows of ref, with the distance in metres';
 
--- The same for what two queries return: one SELECT each, with columns id, lat
--- and lon, or id and a point, and those of the argument by.
+-- The same for the rows of two queries: one SELECT each, with columns id, lat and
+-- lon, or id and a point, and the columns that the argument by names.
 CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								  k integer DEFAULT 1,
 								  max_distance double precision DEFAULT NULL,
@@ -131,8 +129,8 @@ COMMENT ON FUNCTION geonn_nearest_sql(pg_catalog.text, pg_catalog.text, integer,
 	pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of one query the nearest rows of another, with the distance in metres';
 
--- Every pair of an observation and a reference that are at most radius metres
--- apart; arguments and rows as those of geonn_nearest.
+-- Returns every pair of an observation and a reference that are at most radius metres
+-- apart.  Arguments and rows are those of geonn_nearest.
 CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							 radius double precision,
 							 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
@@ -171,9 +169,9 @@ COMMENT ON FUNCTION geonn_within_sql(pg_catalog.text, pg_catalog.text, double pr
 	pg_catalog.anyelement) IS
 'every pair of rows of two queries that are within a radius in metres';
 
--- The nearest references of points that are given as two arrays, of latitudes
--- and of longitudes; ord is a point's place in them, from 1 on.  A row_type has
--- it in place of obs_id.
+-- Returns the nearest references of points in two arrays, of latitudes and of
+-- longitudes; ord is a point's number in the arrays, from 1 on.  A row_type has it in
+-- place of obs_id.
 CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precision[],
 									 ref pg_catalog.regclass,
 									 k integer DEFAULT 1,
@@ -194,11 +192,11 @@ COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[],
 	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each of the points in two arrays the nearest rows of ref';
 
--- Metres between two points given in degrees: with the metric 'sphere' along
+-- Returns the metres between two points in degrees: with the metric 'sphere' along
 -- the great circle of the sphere of radius 6371008.7714150598 m, with 'spheroid'
--- along the geodesic of WGS84, by PROJ.  Latitudes are from -90 to 90,
--- longitudes from -180 to 360; anything else is an error (SQLSTATE 22023), and
--- so is another metric.
+-- along the geodesic of WGS84, as PROJ computes it.  Latitudes are from -90 to 90,
+-- longitudes from -180 to 360; other values, and other metrics, are an error
+-- (SQLSTATE 22023).
 CREATE FUNCTION geonn_distance(lat1 double precision, lon1 double precision,
 							   lat2 double precision, lon2 double precision,
 							   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text)
@@ -210,13 +208,13 @@ COMMENT ON FUNCTION geonn_distance(double precision, double precision, double pr
 	double precision, pg_catalog.text) IS
 'metres between two points of latitude and longitude in degrees';
 
--- The columns that geonn_nearest uses of a relation, or the error that it
--- raises where it cannot tell.
+-- Returns the columns of a relation that geonn_nearest uses, or raises the same error
+-- if it cannot find them.
 CREATE FUNCTION geonn_describe(rel pg_catalog.regclass,
 							   OUT role pg_catalog.text,	-- id, latitude, longitude
 							   OUT column_name pg_catalog.name,
 							   OUT type pg_catalog.regtype,
-							   OUT reason pg_catalog.text)	-- why it was chosen
+							   OUT reason pg_catalog.text)	-- why geonn chose the column
 	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE STRICT PARALLEL SAFE
@@ -224,15 +222,15 @@ CREATE FUNCTION geonn_describe(rel pg_catalog.regclass,
 COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass) IS
 'which columns of a relation are its id and its coordinates, and why';
 
--- What to know of a relation's points before a join: counts of rows.  options
--- may name columns by id, lat, lon and geog; else they are found as for
--- geonn_nearest.  duplicate_coordinates and duplicate_ids count the rows beyond
--- the first of each place and id; the latter is NULL where the ids' type has no
--- order.  The extents are those of the rows whose coordinates are valid, NULL where
--- none are: coordinates that are swapped and in range, as all of Europe's are, show
--- there and nowhere else.  A warning says that they may be swapped where all would be
--- valid the other way round and, besides, latitudes are out of range, or options name
--- a column that is called like a longitude as the latitude, and the other way round.
+-- Counts rows of a relation that matter for a join.  options may name columns by id,
+-- lat, lon and geog; otherwise geonn finds them as geonn_nearest does.
+-- duplicate_coordinates and duplicate_ids count the rows beyond the first of each place
+-- and id; duplicate_ids is NULL if the ids' type has no order.  The extents are those of
+-- the rows with valid coordinates, NULL if no row has any.  Coordinates that are swapped
+-- but in range, as all of Europe's are, show in the extents only.  A warning says that
+-- latitude and longitude may be swapped: if all rows would be valid when swapped and, in
+-- addition, latitudes are out of range, or each column has the name of the other
+-- coordinate.
 CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
 							OUT rows bigint,
 							OUT null_ids bigint,
@@ -252,26 +250,26 @@ CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DE
 	STABLE STRICT PARALLEL RESTRICTED
 	COST 10000;
 COMMENT ON FUNCTION geonn_check(pg_catalog.regclass, pg_catalog.jsonb) IS
-'counts of what a join would leave out of a relation, or may surprise by, and its extent';
+'counts of the rows of a relation that a join would leave out, or that may be mistakes, and its extent';
 
--- How the engine is.  Starts nothing, and takes about a second at most.
+-- Returns the engine's state.  Starts nothing, and takes about a second at most.
 CREATE FUNCTION geonn_status(
 		OUT state pg_catalog.text,	-- stopped, starting, running, not answering, failed
 		OUT supervisor_pid integer,
 		OUT engine_pid integer,
 		OUT version pg_catalog.text,	-- of the engine
 		OUT devices integer,	-- that geonn.device = auto uses
-		OUT sessions integer,	-- statements at work
-		OUT sessions_waiting integer,	-- statements that wait for others to end
-		OUT datasets integer,	-- sets of references held
-		OUT datasets_kept integer,	-- of these: also when no statement uses them
+		OUT sessions integer,	-- statements that have a session
+		OUT sessions_waiting integer,	-- statements that wait for one
+		OUT datasets integer,	-- sets of references that the engine holds
+		OUT datasets_kept integer,	-- of these: kept for later statements
 		OUT searches integer,	-- batches waiting or being searched
 		OUT transfer_memory bigint,			-- bytes shared with sessions
 		OUT transfer_memory_limit bigint,	-- bytes
 		OUT kept_memory bigint,	-- bytes that kept datasets take
-		OUT base_memory bigint,	-- bytes that the engine takes without statements and datasets
+		OUT base_memory bigint,	-- bytes that the engine takes before any statement or dataset
 		OUT started_at pg_catalog.timestamptz,
-		OUT reason pg_catalog.text)	-- why it is not running, or why on no GPU
+		OUT reason pg_catalog.text)	-- why the engine does not run, or uses no GPU
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION geonn_status() IS
@@ -292,7 +290,7 @@ CREATE FUNCTION geonn_device_status(
 		OUT temperature integer,		-- of a GPU: degrees Celsius
 		OUT power double precision,		-- of a GPU: watts
 		OUT batches bigint,		-- searched since the engine started
-		OUT reason pg_catalog.text)	-- why it failed
+		OUT reason pg_catalog.text)	-- why the device failed
 	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED
@@ -302,7 +300,7 @@ COMMENT ON FUNCTION geonn_device_status() IS
 
 CREATE VIEW geonn_devices AS SELECT * FROM geonn_device_status();
 COMMENT ON VIEW geonn_devices IS
-'the CPU and the GPUs that the geonn engine has; starts the engine';
+'the CPU and the GPUs of the geonn engine; starts the engine';
 GRANT SELECT ON geonn_devices TO PUBLIC;
 
 -- ---- caches: tables of neighbours that are kept up to date ----
@@ -319,15 +317,15 @@ CREATE TABLE geonn_cache (
 	schedule pg_catalog.text	-- as given to geonn_schedule
 );
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
--- pg_dump writes the OID of a dropped relation as a number, which may be another relation's OID where the dump
--- is restored: so dumps leave such caches out.
+-- pg_dump writes the OID of a dropped relation as a number, which may be another relation's OID in the database
+-- to which the dump is restored.  So a dump leaves out caches with a dropped relation.
 SELECT pg_catalog.pg_extension_config_dump('geonn_cache'::pg_catalog.regclass,
 	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) target::pg_catalog.oid)
 	AND EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) obs::pg_catalog.oid)
 	AND EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) ref::pg_catalog.oid)'::pg_catalog.text);
 SELECT pg_catalog.pg_extension_config_dump('geonn_cache_id'::pg_catalog.regclass, ''::pg_catalog.text);
 
--- Runs of geonn_refresh, geonn.log_keep of each cache.
+-- Runs of geonn_refresh: of each cache the last geonn.log_keep.
 CREATE TABLE geonn_cache_run (
 	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	cache integer NOT NULL,
@@ -337,8 +335,8 @@ CREATE TABLE geonn_cache_run (
 	pid integer NOT NULL,
 	mode pg_catalog.text,	-- fill, full, incremental, unchanged
 	reason pg_catalog.text,	-- of the mode
-	searched bigint,					-- observations, if they were counted
-	rows bigint,						-- of the table, afterwards
+	searched bigint,					-- observations; NULL if not counted
+	rows bigint,						-- of the table, after the run
 	inserted bigint,
 	updated bigint,
 	deleted bigint,
@@ -347,7 +345,7 @@ CREATE TABLE geonn_cache_run (
 CREATE INDEX ON geonn_cache_run (cache, id);
 COMMENT ON TABLE geonn_cache_run IS 'the latest runs of geonn_refresh';
 
--- How often each cache was refreshed, beyond what is in the log.
+-- How often each cache was refreshed, including runs that are no longer in the log.
 CREATE TABLE geonn_cache_total (
 	cache integer PRIMARY KEY,
 	runs bigint NOT NULL,				-- that succeeded
@@ -355,7 +353,7 @@ CREATE TABLE geonn_cache_total (
 );
 
 -- What the last run of each cache read: cache/last_run.c, cache/since.c and cache/baseline.c have the essays.
--- A refresh can make it anew, so it is in no WAL and no dump.
+-- A refresh can create these rows again, so they are neither in the WAL nor in dumps.
 CREATE UNLOGGED TABLE geonn_cache_last_run (
 	cache integer PRIMARY KEY,
 	valid boolean NOT NULL,				-- false until the first run ends
@@ -363,10 +361,10 @@ CREATE UNLOGGED TABLE geonn_cache_last_run (
 	rows bigint NOT NULL,				-- of the table
 	labels pg_catalog.bytea[] NOT NULL,	-- of obs and ref; empty if unknown
 	seeds bigint[] NOT NULL,			-- of the baselines' hashes
-	since pg_catalog.timestamptz,	-- for changed_since: rows since then may be new
-	baselines boolean NOT NULL,			-- both have been made
+	since pg_catalog.timestamptz,	-- for changed_since: rows from then on may be new
+	baselines boolean NOT NULL,			-- both have been written
 	wasted integer NOT NULL,			-- baselines in a row that no run could use
-	pause integer NOT NULL				-- runs until others are made
+	pause integer NOT NULL				-- runs until new baselines are written
 );
 CREATE UNLOGGED TABLE geonn_cache_block (
 	cache integer,
@@ -385,19 +383,19 @@ CREATE UNLOGGED TABLE geonn_cache_directory (
 );
 ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 
--- A table of the neighbours of obs in ref, with the columns obs_id, rank, ref_id
--- and distance, filled and then kept up to date by geonn_refresh.  Its primary key is
--- (obs_id, rank): an id that obs has twice is an error.
+-- Creates a table of the neighbours of obs in ref, with the columns obs_id, rank,
+-- ref_id and distance; geonn_refresh fills it and then keeps it up to date.  Its
+-- primary key is (obs_id, rank): a duplicate id in obs is an error.
 --
--- name				of the cache, as the other functions take it
+-- name				the cache's name, for the other functions
 -- k ... options	as for geonn_nearest; with radius, as for geonn_within
--- target			name of the table to make, with or without schema; NULL: the
+-- target			name of the table to create, with or without schema; NULL: the
 --					cache's name
--- radius			metres: all references within it, instead of k
+-- radius			metres: all references within it, in place of k
 -- changed_since	a column of obs of type timestamptz, which every INSERT and UPDATE
 --					sets to now() or later: a refresh reads only the rows that may be
---					new by it.  Only full refreshes then notice rows that were
---					deleted
+--					new by this column.  Only full refreshes then notice deleted
+--					rows
 --
 -- The calling role owns the table and the cache; refreshes run as the table's
 -- owner.  Returns the table.
@@ -421,49 +419,49 @@ COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_
 	integer, double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean,
 	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, double precision,
 	pg_catalog.name) IS
-'makes a table of neighbours that geonn_refresh keeps up to date';
+'creates a table of neighbours that geonn_refresh keeps up to date';
 
--- Changes what a cache asks, or its name: changes has any of name, k, max_distance,
--- radius, metric, by, exclude_self, keep_unmatched, ties, invalid, options and
--- changed_since.  The table's rows change with the next refresh.
+-- Changes the arguments of a cache, or its name: changes has any of name, k,
+-- max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid,
+-- options and changed_since.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_alter(pg_catalog.text, pg_catalog.jsonb) IS
-'changes what a cache asks, or its name';
+'changes the arguments of a cache, or its name';
 
--- Drops a cache with its table and its schedule; or keeps the table as it is.
+-- Drops a cache with its schedule and, unless keep_table is set, its table.
 CREATE FUNCTION geonn_cache_drop(name pg_catalog.text, keep_table boolean DEFAULT false) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_drop(pg_catalog.text, boolean) IS
 'drops a cache and its table';
 
--- Makes a cache's table what a search would return now.  mode is 'full': search
--- for all observations; 'incremental': for those whose neighbours may have
--- changed, if the last run left baselines; or 'auto', whichever is
--- less work.  Writes the rows that differ, and no others.  Called outside a
--- transaction block it keeps a record of failures, too.
+-- Gives a cache's table the rows that a join would return now.  mode is 'full': search
+-- for all observations; 'incremental': search for those whose neighbours may have
+-- changed, if the last run left baselines; or 'auto': whichever is less work.  Writes
+-- only the rows that differ.  Called outside a transaction block, it also records
+-- failures.
 CREATE PROCEDURE geonn_refresh(name pg_catalog.text, mode pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON PROCEDURE geonn_refresh(pg_catalog.text, pg_catalog.text) IS
 'brings the table of a cache up to date';
 
--- Refreshes all caches of the current user, one after the other; a failure of one
--- is a warning.
+-- Refreshes all caches of the current user, one after the other; if one fails, it raises
+-- a warning and goes on.
 CREATE PROCEDURE geonn_refresh_all(mode pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON PROCEDURE geonn_refresh_all(pg_catalog.text) IS
 'brings the tables of all caches of the current user up to date';
 
--- Called by the triggers of caches' tables: something other than a refresh has changed rows, so
--- the next refresh compares all of them.
+-- The triggers of caches' tables call this when anything but a refresh changes rows: the
+-- next refresh then compares all of them.
 CREATE FUNCTION geonn_cache_changed() RETURNS pg_catalog.trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_changed() IS
 'makes the next refresh of a cache compare all rows of its table';
 
--- Drops a cache together with its table, whichever command drops that.
+-- Drops a cache when its table is dropped, by whichever command.
 CREATE FUNCTION geonn_cache_dropped() RETURNS pg_catalog.event_trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_dropped() IS
@@ -473,10 +471,10 @@ ALTER EVENT TRIGGER geonn_cache_dropped ENABLE ALWAYS;
 COMMENT ON EVENT TRIGGER geonn_cache_dropped IS
 'drops the caches whose tables were dropped';
 
--- Has pg_cron refresh a cache: schedule is one of cron's, as '*/5 * * * *', or, from
--- pg_cron 1.5 on, '30 seconds'.  A schedule takes the place of the former one.
+-- Has pg_cron refresh a cache: schedule is one of cron's, as in '*/5 * * * *', or, from
+-- pg_cron 1.5 on, '30 seconds'.  A new schedule replaces the former one.
 -- The job runs as the owner of the cache's table, and the owner needs USAGE on
--- schema cron.  Returns pg_cron's number of the job.
+-- schema cron.  Returns pg_cron's job id.
 CREATE FUNCTION geonn_schedule(name pg_catalog.text, schedule pg_catalog.text) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
@@ -490,10 +488,10 @@ CREATE FUNCTION geonn_unschedule(name pg_catalog.text) RETURNS boolean
 COMMENT ON FUNCTION geonn_unschedule(pg_catalog.text) IS
 'removes the schedule of a cache';
 
--- Only the functions above write these tables, as the tables' owner: not even membership in
--- pg_write_all_data is enough.  Row-level security without a policy keeps all other roles out.  It would
--- also keep members of pg_read_all_data from dumping geonn_cache, the only one of these tables in dumps:
--- triggers guard that one, for statements and, because of logical replication, for rows.
+-- Only the functions above write these tables, as the tables' owner: membership in
+-- pg_write_all_data is not enough.  Row-level security without a policy keeps all other roles out.  On
+-- geonn_cache, the only one of these tables in dumps, it would also keep members of pg_read_all_data from
+-- dumping: so triggers guard that table, for statements and, because of logical replication, for rows.
 CREATE FUNCTION geonn_cache_guard() RETURNS pg_catalog.trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION geonn_cache_guard() IS
@@ -510,14 +508,14 @@ ALTER TABLE geonn_cache_last_run ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_block ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_directory ENABLE ROW LEVEL SECURITY;
 
--- The caches of roles of which the current user is a member; all of them for members of
--- pg_read_all_stats.  A cache without a table belongs to the extension's owner.  These views are
--- security barriers: functions of a query see only rows that meet the condition.
+-- These views show the caches of roles of which the current user is a member; members of
+-- pg_read_all_stats see all caches.  A cache without a table belongs to the extension's owner.  The
+-- views are security barriers: functions in a query see only rows that meet the condition.
 CREATE VIEW geonn_caches WITH (security_barrier) AS
 	SELECT c.name, c.target, pg_catalog.pg_get_userbyid(t.relowner) AS owner, c.obs, c.ref,
 		r.started AS last_start,
 		r.finished AS last_finish,
-		-- a process that was killed has left its row as it was
+		-- a process that was killed leaves its row as running
 		CASE WHEN r.status OPERATOR(pg_catalog.=) 'running'::pg_catalog.text AND NOT EXISTS (
 				SELECT FROM pg_catalog.pg_locks l
 				WHERE l.locktype OPERATOR(pg_catalog.=) 'object'::pg_catalog.text
@@ -561,12 +559,12 @@ GRANT SELECT ON geonn_cache_log TO PUBLIC;
 
 -- ---- watching ----
 
--- Calls under way: one row for each call of a join, whichever processes work for it.
--- Relations and arguments of other users' calls are for members of pg_read_all_stats;
--- names and arguments of calls in other databases are NULL.
+-- Joins under way: one row for each call of a join, however many processes work for it.
+-- Relations and arguments of other users' calls are shown to members of
+-- pg_read_all_stats only; names and arguments of calls in other databases are NULL.
 CREATE FUNCTION geonn_progress(
 		OUT pid integer,		-- of the process that is called
-		OUT sessions integer,	-- that it and its workers have with the engine
+		OUT sessions integer,	-- with the engine, of this process and its workers
 		OUT datid pg_catalog.oid,
 		OUT userid pg_catalog.oid,
 		OUT function pg_catalog.text,
@@ -577,9 +575,9 @@ CREATE FUNCTION geonn_progress(
 		OUT arguments pg_catalog.text,	-- those that do not have their defaults
 		OUT phase pg_catalog.text,
 		OUT observations_done bigint,
-		OUT observations_expected bigint,	-- as estimated; NULL where nobody knows
+		OUT observations_expected bigint,	-- as estimated; NULL if unknown
 		OUT references_read bigint,
-		OUT device pg_catalog.text,	-- that work for it, or did: CPU, GPU 1, ...
+		OUT device pg_catalog.text,	-- that work or worked for it: CPU, GPU 1, ...
 		OUT started_at pg_catalog.timestamptz)
 	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
@@ -597,12 +595,12 @@ CREATE VIEW geonn_stat_progress AS
 	FROM geonn_progress() p
 		LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) p.datid;
 COMMENT ON VIEW geonn_stat_progress IS
-'calls of joins under way, and how far they are';
+'joins under way, and how far they are';
 GRANT SELECT ON geonn_stat_progress TO PUBLIC;
 
--- Calls that have ended, since the engine started or the last reset: one row for each
--- database, user, function, pair of relations and arguments.  Of 1,000 of them figures
--- are kept, of those called last.  The times of the phases add up to the total.
+-- Joins that have ended, since the engine started or the last reset: one row for each
+-- combination of database, user, function, relations and arguments.  Only the 1,000
+-- combinations called last are kept.  The times of the phases add up to the total.
 CREATE FUNCTION geonn_statistics(
 		OUT datid pg_catalog.oid,
 		OUT userid pg_catalog.oid,
@@ -620,7 +618,7 @@ CREATE FUNCTION geonn_statistics(
 		OUT unmatched bigint,	-- other observations without a neighbour
 		OUT references_read bigint,
 		OUT references_skipped bigint,
-		OUT references_kept bigint,	-- calls that found them in the engine
+		OUT references_kept bigint,	-- calls that found them kept in the engine
 		OUT batches bigint,
 		OUT bytes bigint,		-- through batches, to and from the engine
 		OUT fallbacks bigint,	-- smaller batches, second attempts, CPU for GPU
@@ -653,12 +651,12 @@ CREATE VIEW geonn_stat AS
 	FROM geonn_statistics() s
 		LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) s.datid;
 COMMENT ON VIEW geonn_stat IS
-'calls of joins that have ended: their rows, their times, their errors';
+'joins that have ended: their rows, their times, their errors';
 GRANT SELECT ON geonn_stat TO PUBLIC;
 
 CREATE FUNCTION geonn_stat_reset() RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION geonn_stat_reset() IS
-'forget the figures of geonn_stat, those of all databases';
+'resets the figures of geonn_stat, of all databases';
 REVOKE ALL ON FUNCTION geonn_stat_reset() FROM PUBLIC;

@@ -1,11 +1,11 @@
 /*
  * compat.h
- *		What differs between PostgreSQL 15, 16, 17 and 18, and nowhere else.
+ *		How PostgreSQL 15, 16, 17 and 18 differ: all of it is in this file.
  *
- * The sources are written for the newest release.  Where an older one lacks what
- * they call, it is defined here from what was there instead; and where a call has
- * other arguments, it has a name of this project's.  All are macros, so that a
- * file needs no other headers than those of what it calls.
+ * The sources are written for the newest release.  This file defines what an
+ * older one lacks, by means of what that release has instead.  A call whose
+ * arguments differ between releases gets a name of this project's.  All are
+ * macros, so that a file needs only the headers of what it calls.
  *
  * Include it after PostgreSQL's headers.
  */
@@ -16,7 +16,7 @@
 #error "geonn needs PostgreSQL 15 or newer"
 #endif
 
-/* ---- headers: those that others included before, and those that are used below ---- */
+/* ---- headers: those that other headers included before, and those used below ---- */
 
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -33,27 +33,27 @@
 
 #if PG_VERSION_NUM < 160000
 
-/* privileges: a function for each kind of object; those that are asked for here */
+/* privileges: older releases have a function for each kind of object */
 #define object_aclcheck(catalog, object, role, mode) \
 	((catalog) == NamespaceRelationId ? pg_namespace_aclcheck(object, role, mode) : \
 	 pg_proc_aclcheck(object, role, mode))
 #define object_ownercheck(catalog, relation, role) pg_class_ownercheck(relation, role)
 #define geonn_may_read_tables(plan) ExecCheckRTPerms((plan)->rtable, false)
 
-/* a Datum that is the caller's own copy */
+/* get a Datum as a copy that the caller owns */
 #define geonn_tuplesort_getdatum(sort, value, is_null) \
 	tuplesort_getdatum(sort, true, value, is_null, NULL)
 
-/* where a relation's file is: three OIDs */
+/* the place of a relation's file: three OIDs */
 #define rd_locator rd_node
 
-/* statistics of a relation: rows that a scan has read */
+/* statistics of a relation: the number of rows that scans have read */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
-/* what a session reports of itself */
+/* a session's entry in pg_stat_activity */
 #define pgstat_get_local_beentry_by_index(index) pgstat_fetch_stat_local_beentry(index)
 
-/* a Var did not say which outer joins may make it NULL */
+/* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
 
 #else
@@ -71,7 +71,7 @@
 
 #if PG_VERSION_NUM < 170000
 
-/* extensions' waits had no names */
+/* before 17, waits of extensions had no names */
 #define WaitEventExtensionNew(name) ((void) (name), PG_WAIT_EXTENSION)
 
 /* a set of events that lives as long as the process */
@@ -85,7 +85,7 @@
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(NULL, events)
 #define geonn_local_transaction(process) ((process)->vxid.lxid)
 
-/* the setting old_snapshot_threshold is no more */
+/* 17 removed the setting old_snapshot_threshold */
 #define OldSnapshotThresholdActive() false
 
 #endif
@@ -94,14 +94,14 @@
 
 #if PG_VERSION_NUM < 180000
 
-/* a module said nothing of itself */
+/* before 18, a module did not tell its name and version */
 #define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
 
-/* run a query on, forwards, for so many rows; all of them: 0 */
+/* run a query on, forwards, for at most this many rows (0: all) */
 #define geonn_executor_run(query, rows) \
 	ExecutorRun(query, ForwardScanDirection, rows, (rows) == 0)
 
-/* look rows of a table up in an index, by so many keys */
+/* begin to look up rows of a table in an index, by this many keys */
 #define geonn_index_beginscan(table, index, snapshot, keys) \
 	index_beginscan(table, index, snapshot, keys, 0)
 

@@ -1,15 +1,15 @@
 /*
  * creators.c
- *		The warning of CREATE EXTENSION that other roles may create in its schema.
+ *		CREATE EXTENSION warns when other roles may create objects in its schema.
  *
- * A call by name finds the function whose arguments match best, so a role that can put
- * another function beside the extension's can have its own code called in place of it, as the role that
- * calls.  The extension's own SQL is written such that this cannot happen, but statements of users
- * and the jobs of pg_cron are not.  Superusers, and the role that creates the extension, can do
- * as much without it.
+ * A call by name runs the function whose arguments match best.  So a role that can create another
+ * function beside the extension's can have its own code called in its place, with the privileges of
+ * the calling role.  The extension's own SQL is written such that this cannot happen, but
+ * statements of users and jobs of pg_cron are not.  Superusers, and the role that creates the
+ * extension, are not reported: they can do as much in other ways.
  *
- * The owner of a schema can always create there: also where it has revoked the
- * privilege from itself.
+ * The owner of a schema is always reported: an owner that has revoked its
+ * CREATE privilege can grant it to itself again.
  */
 #include "postgres.h"
 
@@ -42,7 +42,8 @@ database_owner(void)
 }
 
 /*
- * Add a role that may create to those that the warning names, unless it is trusted.
+ * Add a role that may create objects to the list for the warning, unless it is
+ * trusted.
  */
 static List *
 add_role(List *roles, Oid role)
@@ -109,7 +110,8 @@ list_roles(const List *roles)
 }
 
 /*
- * What the install script calls: the extension's schema is that of this function.
+ * Called by the install script.  The schema that it checks is the one this
+ * function is in.
  */
 Datum
 geonn_warn_of_creators(PG_FUNCTION_ARGS)

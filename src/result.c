@@ -1,6 +1,7 @@
 /*
  * result.c
- *		What functions that return rows of their own have in common.
+ *		What the functions that return rows of the extension's own types have
+ *		in common.
  */
 #include "postgres.h"
 

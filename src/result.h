@@ -1,6 +1,7 @@
 /*
  * result.h
- *		What functions that return rows of their own have in common.
+ *		What the functions that return rows of the extension's own types have
+ *		in common.
  */
 #ifndef GEONN_RESULT_H
 #define GEONN_RESULT_H
@@ -9,12 +10,13 @@
 #include "datatype/timestamp.h"
 
 /*
- * Raise an error where a result type of the extension's objects has another
- * number of columns: the objects are of another version than the module.
+ * Raise an error where a result type has another number of columns than the
+ * module returns: then the extension's objects are of another version than the
+ * module.
  */
 extern void geonn_require_columns(TupleDesc descriptor, int columns);
 
-/* The time of so many microseconds since 1970, as the engine tells it. */
+/* Convert a time of the engine's, microseconds since 1970 (UTC). */
 extern TimestampTz geonn_timestamp_from_unix(int64 microseconds);
 
 #endif							/* GEONN_RESULT_H */

@@ -37,7 +37,7 @@ const struct config_enum_entry geonn_algorithm_options[] = {
 };
 
 /*
- * Of 0 sessions, or 0 kB, no join would get any.
+ * The check of a limit: with a limit of 0 no join could ever run.
  */
 static bool
 check_limit(int *value, void **extra pg_attribute_unused(),
@@ -45,19 +45,19 @@ check_limit(int *value, void **extra pg_attribute_unused(),
 {
 	if (*value != 0)
 		return true;
-	GUC_check_errdetail("It is 1 or more, or -1 for no limit.");
+	GUC_check_errdetail("The value must be 1 or more, or -1 for no limit.");
 	return false;
 }
 
 /*
- * One call a setting, by far the most of its lines: so it is long.
+ * One call for each setting; they are most of its lines, so it is long.
  */
 void
 geonn_define_settings(void)
 {
 	DefineCustomIntVariable("geonn.admission_timeout",
-							"Time that a statement waits for others where geonn.max_sessions is reached.",
-							"0 means that it waits until one of them has ended.",
+							"Time that a statement waits for a session while geonn.max_sessions is reached.",
+							"0 means no limit.",
 							&geonn_admission_timeout,
 							0, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS,
@@ -80,7 +80,7 @@ geonn_define_settings(void)
 							 NULL, NULL, NULL);
 
 	DefineCustomIntVariable("geonn.cpu_threads",
-							"Threads that the engine searches with on the CPU.",
+							"Threads with which the engine searches on the CPU.",
 							"0 means one for each core.",
 							&geonn_cpu_threads,
 							0, 0, 1024,
@@ -89,7 +89,7 @@ geonn_define_settings(void)
 
 	DefineCustomIntVariable("geonn.engine_timeout",
 							"Time without an answer after which the engine is killed and started again.",
-							"It is also how long a statement waits for the engine to start.",
+							"A statement waits as long for the engine to start.",
 							&geonn_engine_timeout,
 							60, 1, 3600,
 							PGC_SIGHUP, GUC_UNIT_S,
@@ -97,7 +97,7 @@ geonn_define_settings(void)
 
 	DefineCustomIntVariable("geonn.transfer_memory_limit",
 							"Memory through which all sessions together exchange rows with the engine.",
-							"A session that finds it short works with smaller batches.",
+							"A session that gets less than it needs works with smaller batches.",
 							&geonn_transfer_memory_limit,
 							1024, 16, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB,
@@ -105,7 +105,7 @@ geonn_define_settings(void)
 
 	DefineCustomIntVariable("geonn.gpu_memory_limit",
 							"Memory that the engine takes on each GPU.",
-							"0 means as much as is free.  A search that finds it short works with smaller batches.",
+							"0 means as much as is free.  A search that gets less than it needs works with smaller batches.",
 							&geonn_gpu_memory_limit,
 							0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB,
@@ -113,7 +113,7 @@ geonn_define_settings(void)
 
 	DefineCustomIntVariable("geonn.kept_memory_limit",
 							"Memory in which the engine keeps references for later statements.",
-							"0 means that none are kept.",
+							"0 means that it keeps none.",
 							&geonn_kept_memory_limit,
 							1024, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB,
@@ -128,15 +128,15 @@ geonn_define_settings(void)
 							NULL, NULL, NULL);
 
 	DefineCustomIntVariable("geonn.log_min_duration",
-							"Duration from which on a call of a join is logged, with its figures.",
-							"0 means that all are, -1 that none is.",
+							"Duration from which on a join is logged, with its figures.",
+							"0 logs all joins, -1 none.",
 							&geonn_log_min_duration,
 							-1, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
 	DefineCustomIntVariable("geonn.max_sessions",
-							"Server processes that have sessions with the engine at a time; others wait.",
+							"Server processes that may have sessions with the engine at a time; others wait.",
 							"-1 means no limit.  Parallel workers count with their leader.",
 							&geonn_max_sessions,
 							-1, -1, INT_MAX,
@@ -144,7 +144,7 @@ geonn_define_settings(void)
 							check_limit, NULL, NULL);
 
 	DefineCustomIntVariable("geonn.session_memory_limit",
-							"Memory that the references of a session's joins take, in the engine and with their ids.",
+							"Memory that the references of a session's joins may take, in the engine and for their ids.",
 							"-1 means no limit.  Joins of parallel workers and open cursors count together.",
 							&geonn_session_memory_limit,
 							4 * 1024 * 1024, -1, MAX_KILOBYTES,

@@ -17,7 +17,7 @@ extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
 extern int	geonn_kept_memory_limit;	/* megabytes; 0: no dataset is kept */
 extern int	geonn_log_keep;		/* runs of each cache */
 extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
-extern int	geonn_max_sessions; /* processes that have some; -1: no limit */
+extern int	geonn_max_sessions; /* processes with sessions; -1: no limit */
 extern int	geonn_session_memory_limit;	/* kilobytes; -1: no limit */
 
 /* the names of geonn_device's and geonn_algorithm's values */

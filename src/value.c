@@ -11,7 +11,7 @@
 #include "value.h"
 
 /*
- * Btree indexes ask the same of the type's operator class, before they merge equal values.
+ * A btree index asks the same of the type's operator class before it merges equal values.
  */
 bool
 geonn_equal_is_same(Oid type, Oid collation)
@@ -19,7 +19,7 @@ geonn_equal_is_same(Oid type, Oid collation)
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
 	Oid			function;
 
-	/* what blanks are at the end of char without a length makes no difference to its order */
+	/* values of char without a length compare as equal if they differ in trailing blanks only */
 	if (!OidIsValid(entry->btree_opf) || type == BPCHAROID)
 		return false;
 	function = get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,

@@ -10,8 +10,8 @@
 #include "utils/datum.h"
 
 /*
- * A copy of a value, not NULL and of a type with these properties, in the current
- * memory context, and out of any TOAST table.
+ * Copy a value, which is not NULL and of a type with these properties, to the
+ * current memory context; a value in a TOAST table is fetched.
  */
 static inline Datum
 geonn_copy_value(Datum value, bool by_value, int16 length)
@@ -21,19 +21,19 @@ geonn_copy_value(Datum value, bool by_value, int16 length)
 }
 
 /*
- * Have values of this type the same bytes wherever they are equal, by its btree order and
- * this collation?  False where that is not known.
+ * Do equal values of this type, by its btree order and this collation, always have the
+ * same bytes?  False also where that is not known.
  */
 extern bool geonn_equal_is_same(Oid type, Oid collation);
 
-/* how many bytes an integer type has, 0 for another type */
+/* the bytes of an integer type, 0 for any other type */
 static inline int
 geonn_integer_width(Oid type)
 {
 	return type == INT2OID ? 2 : type == INT4OID ? 4 : type == INT8OID ? 8 : 0;
 }
 
-/* the number that a value of an integer type is */
+/* the number in a value of an integer type */
 static inline int64
 geonn_integer(Oid type, Datum value)
 {
@@ -41,7 +41,7 @@ geonn_integer(Oid type, Datum value)
 		DatumGetInt64(value);
 }
 
-/* the value of an integer type that a number is, which it has room for */
+/* a value of an integer type from a number, which is in that type's range */
 static inline Datum
 geonn_integer_value(Oid type, int64 number)
 {

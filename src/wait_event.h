@@ -5,21 +5,21 @@
 #ifndef GEONN_WAIT_EVENT_H
 #define GEONN_WAIT_EVENT_H
 
-/* what a process waits for */
+/* a process waits for ... */
 typedef enum GeonnWait
 {
-	GEONN_NO_WAIT,				/* it does not */
+	GEONN_NO_WAIT,				/* nothing: it does not wait */
 	GEONN_WAIT_START,			/* an engine that is ready */
-	GEONN_WAIT_ADMISSION,		/* others that have sessions end */
-	GEONN_WAIT_ENGINE,			/* an answer that takes the engine no time */
-	GEONN_WAIT_BATCH,			/* memory for a batch */
-	GEONN_WAIT_REFERENCES,		/* the engine has taken references */
-	GEONN_WAIT_SEAL,			/* it has put them in order */
+	GEONN_WAIT_ADMISSION,		/* a session to become free */
+	GEONN_WAIT_ENGINE,			/* an answer that the engine gives at once */
+	GEONN_WAIT_BATCH,			/* a batch from the engine */
+	GEONN_WAIT_REFERENCES,		/* the engine to copy references */
+	GEONN_WAIT_SEAL,			/* the engine to seal the dataset */
 	GEONN_WAIT_SEARCH,			/* pairs */
-	GEONN_WAIT_SUPERVISOR		/* the supervisor's: something to do */
+	GEONN_WAIT_SUPERVISOR		/* (the supervisor) something to do */
 } GeonnWait;
 
-/* the wait event that pg_stat_activity shows meanwhile */
+/* the wait event that pg_stat_activity shows during this wait */
 extern uint32 geonn_wait_event(GeonnWait wait);
 
 #endif							/* GEONN_WAIT_EVENT_H */

@@ -1,22 +1,23 @@
 /*
  * admission.c
- *		Waiting for others to end, where there is a limit of sessions with the engine.
+ *		A session's wait for admission, while geonn.max_sessions is reached.
  *
- * The engine has the line of those that wait (admission.c in src/engine/, with the essay).
- * What it cannot know is which process waits for a lock of which other.  A process that has a
- * place may wait for a lock that a process in line holds, and that one waits for the place:
- * a circle that goes through the engine, so PostgreSQL's deadlock detector does not see it.
+ * The engine keeps the queue of waiting sessions (admission.c in src/engine/ has the essay).
+ * It cannot know which process waits for a lock of which other.  A process with a place may
+ * wait for a lock that a queued process holds, and the queued process waits for the place: a
+ * deadlock that goes through the engine, so PostgreSQL's deadlock detector does not see it.
  *
- * A process in line waits for any one place, so no circle holds it up while a single process
- * that has one can go on.  It asks the engine after deadlock_timeout, and then again and
- * again, which processes have places and which stand in line, and PostgreSQL which processes
- * keep each of the former waiting, directly or through others.  Only where all of these ways
- * lead to processes in line, and one of them leads here, does it tell the engine, which
- * lends a place or ends this session (admission_urge).
+ * A queued process waits for any one place, so no deadlock exists while even one process
+ * with a place can go on.  After deadlock_timeout, and then at every further one, a queued
+ * process asks the engine which processes have places and which are queued.  It asks
+ * PostgreSQL which processes keep each process with a place waiting, directly or through
+ * others.  If every process with a place waits for a queued process, and one of them waits
+ * for this process, it tells the engine, which lends a place or ends this session
+ * (admission_urge).
  *
- * The answers are of different moments, so a circle may be seen that has just been broken.
- * Nothing is lost by that: the engine lends one place at a time, and ends a session only
- * where the circle is seen twice and no process has come or gone between.
+ * The answers are of different moments, so the check may find a cycle that has just been
+ * broken.  That does no harm: the engine lends one place at a time, and ends a session
+ * only if the cycle is found twice and no process has come or gone in between.
  */
 #include "postgres.h"
 
@@ -34,7 +35,8 @@
 #include "settings.h"
 
 /*
- * Add the processes that keep this one, or a worker of it, waiting for a lock.
+ * Add the processes that hold or await a lock which this process, or a
+ * parallel worker of it, waits for.
  */
 static List *
 add_blockers(List *processes, int process)
@@ -50,8 +52,8 @@ add_blockers(List *processes, int process)
 }
 
 /*
- * Does this process wait for one in line, directly or through others?  Sets *for_this where
- * one of those is the present process.
+ * Does this process wait for a queued process, directly or through others?  Sets *for_this
+ * if one of those is the current process.
  */
 static bool
 waits_for_line(int process, const List *line, bool *for_this)
@@ -75,7 +77,8 @@ waits_for_line(int process, const List *line, bool *for_this)
 }
 
 /*
- * Does each process that has a place wait for processes in line, and one of them for this one?
+ * Does each process with a place wait for queued processes, and one of them for the current
+ * process?
  */
 static bool
 find_circle(void)
@@ -119,13 +122,13 @@ raise_timeout(const struct geonn_queued *queued)
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("no session with the geonn engine became free within %d ms",
 					geonn_admission_timeout),
-			 errdetail("All %u that geonn.max_sessions allows were at work, and %u more waited before this one.",
+			 errdetail("All %u processes that geonn.max_sessions allows had sessions, and %u more waited before this one.",
 					   queued->limit, queued->ahead),
 			 errhint("Run fewer searches at a time, close cursors that are not read, or raise geonn.max_sessions or geonn.admission_timeout.")));
 }
 
 /*
- * As PostgreSQL logs those that wait for locks.
+ * Log the wait, as PostgreSQL logs waits for locks.
  */
 static void
 log_waiting(const struct geonn_queued *queued)
@@ -133,7 +136,7 @@ log_waiting(const struct geonn_queued *queued)
 	ereport(LOG,
 			(errmsg("process %d still waits for a session with the geonn engine after %d ms",
 					MyProcPid, DeadlockTimeout),
-			 errdetail("All %u that geonn.max_sessions allows were at work, and %u more waited before this one.",
+			 errdetail("All %u processes that geonn.max_sessions allows had sessions, and %u more waited before this one.",
 					   queued->limit, queued->ahead),
 			 errhint("geonn_stat_progress shows which processes have sessions; geonn.admission_timeout limits the wait.")));
 }

@@ -1,6 +1,6 @@
 /*
  * admission.h
- *		Waiting for others to end, where there is a limit of sessions with the engine.
+ *		A session's wait for admission, while geonn.max_sessions is reached.
  */
 #ifndef GEONN_ADMISSION_H
 #define GEONN_ADMISSION_H
@@ -9,8 +9,8 @@
 #include "common/protocol.h"
 
 /*
- * The engine has said that this session is queued: wait until it says more.  Raises an
- * error where that takes longer than geonn.admission_timeout.
+ * Wait until the engine admits this session, after it has answered that the session is
+ * queued.  Raises an error after geonn.admission_timeout.
  */
 extern void geonn_await_admission(GeonnConnection *connection,
 								  const struct geonn_queued *queued);

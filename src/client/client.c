@@ -2,12 +2,13 @@
  * client.c
  *		A session with the engine: references in, observations in, pairs out.
  *
- * Rows cross in batches, memory that the engine allocates and this process
- * maps (protocol.h).  A session has a ring of a few: this process fills one
- * while the engine works on others and the answers in another are taken.  So
- * memory is bounded by the ring, and an observation's id stays in an array
- * beside its batch, not in the engine.  Where ids are long, their bytes end a
- * batch before its rows do.
+ * Rows cross in batches: memory that the engine allocates and this process
+ * maps (protocol.h).  A session has a ring of a few.  This process fills one
+ * batch while the engine works on others, and takes the answers from another.
+ * So the ring bounds the memory.  The ids of observations stay in an array
+ * beside their batch and are not sent to the engine.  Where ids are long, a
+ * batch is sent as soon as their bytes reach a limit, before it has all its
+ * rows.
  *
  * A slot of the ring goes around:
  *
@@ -17,18 +18,19 @@
  *												   v  | (more to answer)
  *												ANSWERED ----------------> IDLE
  *
- * At most one slot is FILLING and one ANSWERED slot is being read.  Messages
- * are taken in whenever this process looks for an idle slot or for answers;
- * all that a message does is to change its slot's state.  Since each slot has
- * at most one message under way, neither side can have so many unread ones
- * that the other has to wait, and there is no deadlock in filling while
- * answers are not taken: only add_observation needs room, and its caller
- * takes answers first.
+ * At most one slot is FILLING and one ANSWERED slot is being read.  This
+ * process receives messages whenever it looks for an idle slot or for answers;
+ * a message only changes the state of its slot.  Each slot has at most one
+ * message under way, so unread messages never fill the socket and neither side
+ * has to wait to send.  Filling cannot deadlock with answers that have not
+ * been taken: only add_observation needs room, and its caller takes answers
+ * first.
  *
- * The first batches are small, so that small tables cost little and work
- * starts early; then they grow, up to a size at which messages no longer
- * matter.  Once all observations are sent, a batch whose answers are taken goes back to
- * the engine, so that a cursor at its end keeps none from others.
+ * The first batches are small, so that small tables cost little and work starts early.
+ * Then batches grow, up to a size at which the cost of messages no longer matters.
+ * Once all observations are sent, a batch goes back to the engine as soon as its
+ * answers are taken, so that a cursor at its end holds no memory that other sessions
+ * need.
  */
 #include "postgres.h"
 
@@ -43,7 +45,7 @@
 #include "client/client_slots.h"
 #include "value.h"
 
-/* bytes of observations' ids in a batch, after which it is sent as it is */
+/* a batch is sent when its observations' ids take this many bytes */
 #define ID_BYTES	(32 * 1024 * 1024)
 
 static void
@@ -139,7 +141,7 @@ geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label
 		.metric = question->metric,
 		.columns = question->columns,
 		.labels = count,
-		/* the user that reads the references: no other one learns that they are the same */
+		/* database and user: no other user learns that the engine has the same references */
 		.scope = (uint64) MyDatabaseId << 32 | GetUserId()
 	};
 
@@ -225,7 +227,7 @@ geonn_client_take_file(GeonnClient *client, int kind, const char *purpose)
 	if (descriptor >= 0)
 		file = geonn_memory_file_attach(purpose, descriptor);
 	if (file == NULL)
-		geonn_connection_violation("a dataset without a sound file of what it needs");
+		geonn_connection_violation("a dataset with a missing or malformed file");
 	return file;
 }
 
@@ -245,7 +247,7 @@ send_references(GeonnClient *client)
 }
 
 /*
- * Does the reference come at or after the last one in the order (tag,
+ * Is the reference equal to the last one or after it, in the order (tag,
  * latitude, longitude)?
  */
 static inline bool
@@ -260,7 +262,7 @@ follows_last(const GeonnClient *client, int64 tag, double latitude,
 }
 
 /*
- * Another reference comes.
+ * Count another reference, and note whether it is in order.
  */
 static inline void
 note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, double longitude)
@@ -274,7 +276,7 @@ note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, doubl
 }
 
 /*
- * The slot to add references to.
+ * Return the slot for references, filling one if none is being filled.
  */
 static Slot *
 slot_for_references(GeonnClient *client)
@@ -284,7 +286,7 @@ slot_for_references(GeonnClient *client)
 	return &client->slots[client->filling];
 }
 
-/* the columns of the row that is being added, where there are any */
+/* set the optional columns of the row that is being added */
 static inline void
 set_columns(const GeonnClient *client, Slot *slot, int32 group, int32 identity)
 {
@@ -346,7 +348,7 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 	geonn_connection_send(client->connection, GEONN_SEAL, &seal);
 	await_answer(client, GEONN_SEALED);
 	if (client->sealed_references != client->references)
-		geonn_connection_violation("another number of references than it was sent");
+		geonn_connection_violation("a different number of references from that which it was sent");
 	client->sealed = true;
 	geonn_client_reset_growth(client);
 	return client->references;
@@ -355,7 +357,7 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 /* ---- observations ---- */
 
 /*
- * Is there an observation whose pairs will come, or are there?
+ * Are any pairs still to come, now or after the engine has answered?
  */
 static bool
 is_at_work(const GeonnClient *client)
@@ -377,9 +379,9 @@ geonn_client_places(GeonnClient *client)
 			;
 		if (!geonn_client_begin_filling(client))
 		{
-			/* whoever takes pairs to make room would do so forever */
+			/* a caller that takes pairs to make room would never end */
 			if (!is_at_work(client))
-				geonn_connection_violation("no batch to go on with");
+				geonn_connection_violation("no batch to fill");
 			return 0;
 		}
 	}
@@ -387,7 +389,7 @@ geonn_client_places(GeonnClient *client)
 }
 
 /*
- * Send the observations of the slot that is being filled.
+ * Send the observations in the slot that is being filled.
  */
 static void
 send_filling(GeonnClient *client)
@@ -463,8 +465,9 @@ geonn_client_finish(GeonnClient *client)
 /* ---- pairs ---- */
 
 /*
- * Choose an answered slot to read from: any, but rows of one observation stay
- * together, so the rest of them is waited for in any case.
+ * Choose an answered slot to read from.  Any will do, unless an observation's
+ * rows go on in a further answer: then wait for that one, to keep them
+ * together.
  */
 static bool
 begin_reading(GeonnClient *client, bool wait)
@@ -496,8 +499,8 @@ begin_reading(GeonnClient *client, bool wait)
 }
 
 /*
- * All answers of the slot are taken: have its remaining rows answered, or let
- * it be filled again.
+ * All answers of the slot are taken: ask for its remaining rows, or let it be
+ * filled again.
  */
 static void
 end_reading(GeonnClient *client)
@@ -506,7 +509,7 @@ end_reading(GeonnClient *client)
 	Slot	   *slot = &client->slots[number];
 
 	if (slot->pair != slot->pairs)
-		geonn_connection_violation("counts that do not add up to its pairs");
+		geonn_connection_violation("counts that do not add up to the number of pairs");
 	client->reading = -1;
 	client->work.pairs += slot->pairs;
 	client->resuming = slot->partial ? number : -1;
@@ -559,7 +562,7 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 				slot->pair++;
 				slot->left--;
 
-				/* the next ones can be taken as a run */
+				/* the next pairs can be taken as a run */
 				if (slot->one_each)
 					(void) leave_observation(client, slot);
 			}

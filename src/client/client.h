@@ -10,19 +10,21 @@
  *	geonn_client_seal(client);
  *	for each observation:
  *		while (geonn_client_places(client) == 0)
- *			take pairs: with waiting for the first, the rest without
+ *			take pairs: wait for the first, then take the rest without waiting
  *		if (geonn_client_add_observation(client, ...))
- *			take what pairs there are, without waiting
+ *			take the pairs that have come, without waiting
  *	geonn_client_finish(client);
- *	take pairs, with waiting, until there are no more
+ *	take pairs, waiting for them, until none is left
  *
- * Others may attach to the dataset once it is sealed, and then add observations
- * of their own.  What they must know of the references beside their tags is in
- * files, which are left with the dataset before it is sealed.  It lives as long
- * as anyone has a client of it, and longer if it is kept.
+ * Once the dataset is sealed, other processes may attach to it and add
+ * observations of their own.  What they need of the references besides the tags
+ * is in files, which must be left with the dataset before it is sealed.  A
+ * dataset lives as long as any process has a client of it, and longer if the
+ * engine keeps it.
  *
  * The client lives as long as the memory context that was current when it was
- * opened; whatever ends that ends the engine's side too.
+ * opened.  When that context is deleted, by an error too, the engine frees the
+ * session.
  */
 #ifndef GEONN_CLIENT_H
 #define GEONN_CLIENT_H
@@ -32,20 +34,20 @@
 #include "common/protocol.h"
 
 /*
- * A client of a new dataset; or, where one is kept under one of these labels, of that
- * one, as if it was attached to.  There are at most GEONN_LABELS_MAX, and the first is
- * a new one's.  The call is what it works for.
+ * Open a client of a new dataset, or, if the engine keeps a dataset under one of these
+ * labels, attach to that one.  At most GEONN_LABELS_MAX labels; a new dataset gets the
+ * first.  call is the call that the client works for.
  */
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
 									  const struct geonn_label *labels, int count,
 									  const struct geonn_call *call);
 
-/* Is the dataset sealed?  Then it has its references. */
+/* Is the dataset sealed?  Then no references are to be added. */
 extern bool geonn_client_is_sealed(const GeonnClient *client);
 
 /*
- * Have a dataset that was opened with a label be found by it once it is sealed, with a
- * note of so many bytes, at most GEONN_NOTE_BYTES.
+ * Have the engine keep the dataset, which was opened with a label, once it is sealed;
+ * with a note of this many bytes, at most GEONN_NOTE_BYTES.
  */
 extern void geonn_client_keep(GeonnClient *client, const void *note, Size bytes);
 
@@ -53,86 +55,87 @@ extern void geonn_client_keep(GeonnClient *client, const void *note, Size bytes)
 extern const void *geonn_client_note(const GeonnClient *client);
 
 /*
- * A client of a dataset that another one has sealed, of the same metric and with
- * the same columns.
+ * Attach to a dataset that another client has sealed, with the same metric and
+ * columns.
  */
 extern GeonnClient *geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
 										const struct geonn_call *call);
 
-/* Had the engine the same references already when they were sealed? */
+/* When the dataset was sealed, did the engine already have the same references? */
 extern bool geonn_client_is_recognised(const GeonnClient *client);
 
-/* The sealed dataset, for others to attach to; the engine gives no two the same. */
+/* The number of the sealed dataset, for other processes to attach to; the engine never uses a number twice. */
 extern uint64 geonn_client_dataset(const GeonnClient *client);
 
-/* How many references there are; of a dataset that is sealed. */
+/* The number of references of a sealed dataset. */
 extern uint64 geonn_client_references(const GeonnClient *client);
 
-/* Leave a sealed file with the dataset, the only one of its kind (enum geonn_file_kind). */
+/* Leave a sealed file with the dataset; one of each kind (enum geonn_file_kind). */
 extern void geonn_client_leave_file(GeonnClient *client, int kind, const MemoryFile *file);
 
 /*
- * The file of this kind that was left with the dataset attached to.  It goes with
- * the current memory context; purpose is that of geonn_memory_file_create.
+ * The file of this kind that was left with the dataset attached to.  It is closed
+ * with the current memory context; purpose is that of geonn_memory_file_create.
  */
 extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const char *purpose);
 
 /*
- * Coordinates are valid; group and identity count where the question's columns
- * have them.  Waits where the ring is full.
+ * Add a reference.  The coordinates are valid; group and identity count only
+ * if the question has these columns.  Waits where the ring is full.
  */
 extern void geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
 									   double longitude, int32 group, int32 identity);
 
-/* The same for so many at once, where there are no columns. */
+/* Add this many references at once, where the question has no columns. */
 extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 										const double *latitudes, const double *longitudes);
 
 /*
- * Their order is that in which they came, or else by (tag, latitude,
- * longitude).  Returns how many references there are.
+ * Seal the dataset.  in_order: the references are in their order as they came;
+ * otherwise the engine orders them by (tag, latitude, longitude).  Returns the
+ * number of references.
  */
 extern uint64 geonn_client_seal(GeonnClient *client, bool in_order);
 
-/* How many observations can be added without pairs being taken first? */
+/* The number of observations that can be added before pairs must be taken. */
 extern uint32 geonn_client_places(GeonnClient *client);
 
 /*
- * Add an observation; geonn_client_places has said that it can be.  The id is copied.
- * Returns whether that sent a batch: the time to see whether others have come
- * back.
+ * Add an observation, for which geonn_client_places has found room.  The id is
+ * copied.  Returns true if this sent a batch: a good time to look for answers to
+ * others.
  */
 extern bool geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 										 double longitude, int32 group, int32 identity);
 
 /*
- * The same for so many at once, of which there are places for all; the ids are
- * values, and there are no columns.
+ * Add this many observations at once, with room for all; the ids are passed by
+ * value, and the question has no columns.
  */
 extern bool geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
 										  const double *latitudes, const double *longitudes);
 
-/* There are no more observations. */
+/* Tell the client that no more observations come; sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);
 
 /*
- * Take one pair.  Those of one observation come one after the other, by rank,
- * the observations in no particular order.  Returns false where there is none:
- * with wait, where all observations that were sent are answered; without,
- * where it has not come back yet.
+ * Take one pair.  The pairs of one observation follow each other, by rank;
+ * observations come in no particular order.  With wait, returns false when all
+ * observations that were sent are answered; without, also when no answer has
+ * come back yet.
  */
 extern bool geonn_client_next_pair(GeonnClient *client, bool wait,
 								   GeonnPair *pair);
 
 /*
- * Take all that there are of such pairs at hand, at once; false: there are none at hand, and
- * geonn_client_next_pair may have others.
+ * Take all pairs at hand that form a run.  Returns false if none does;
+ * geonn_client_next_pair may still have pairs.
  */
 extern bool geonn_client_take_run(GeonnClient *client, GeonnRun *run);
 
 extern GeonnWork geonn_client_work(const GeonnClient *client);
 
-/* Tell the engine what the client's part of the call has come to; raises no error. */
+/* Send the engine the figures of this client's part of the call; raises no error. */
 extern void geonn_client_tell(GeonnClient *client, const struct geonn_finished *finished);
 
 #endif							/* GEONN_CLIENT_H */

@@ -16,9 +16,9 @@
 #include "client/client_slots.h"
 
 /*
- * Rows of a batch: the first ones, and how they grow.  What the backend writes
- * should be in its cache still when the answers come; of processes that share a
- * dataset there are many, and all of their batches are to be small beside the
+ * Rows of a batch: the first one's, and how they grow.  What the backend writes
+ * should still be in the CPU's cache when the answers come; and many processes
+ * may share a dataset, so all their batches together must be small beside the
  * server's memory.
  */
 #define FIRST_ROWS		4096
@@ -27,17 +27,17 @@
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
-/* batches that a session sends before it asks again for more than it got last */
+/* after it was given less, a session sends this many batches before it asks for more again */
 #define BATCHES_UNTIL_MORE 32
 
-/* pairs that a batch has room for: at most, for each of the rows that a batch
- * for one neighbour each would have, and what small batches may have anyhow */
+/* the most pairs that a batch has room for, in all and for each row; but a batch
+ * may have LEAST_PAIRS in any case */
 #define MOST_PAIRS		(1024 * 1024)
 #define MOST_PAIRS_SHARED	(256 * 1024)
 #define PAIRS_A_ROW		16
 #define LEAST_PAIRS		1024
 
-/* pairs of an observation where nobody knows */
+/* pairs of an observation, where their number is not known */
 #define UNKNOWN_PAIRS	8
 
 /* ---- messages from the engine ---- */
@@ -46,7 +46,7 @@ static Slot *
 slot_in_state(GeonnClient *client, uint32 number, SlotState state)
 {
 	if (number >= GEONN_RING_SLOTS || client->slots[number].state != state)
-		geonn_connection_violation("a message for a slot that waits for none");
+		geonn_connection_violation("a message out of turn for a slot");
 	return &client->slots[number];
 }
 
@@ -76,7 +76,7 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 	if (start == NULL)
 	{
 		if (bytes == 0 || reason == EPERM)
-			geonn_connection_violation("a batch without sound memory");
+			geonn_connection_violation("a batch with malformed memory");
 		errno = reason;
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
@@ -84,12 +84,12 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 				 errhint("Reduce geonn.transfer_memory_limit, or the number of sessions that search at the same time.")));
 	}
 
-	/* nobody else knows yet that it has to be unmapped */
+	/* no slot has the mapping yet, so it must be undone here */
 	if (batch->slot >= GEONN_RING_SLOTS ||
 		client->slots[batch->slot].state != SLOT_ALLOCATING)
 	{
 		munmap(start, bytes);
-		geonn_connection_violation("a batch for a slot that waits for none");
+		geonn_connection_violation("a batch out of turn");
 	}
 	slot = &client->slots[batch->slot];
 	slot->start = start;
@@ -100,8 +100,9 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 }
 
 /*
- * Pairs of the slot's present observation, as its turn comes: a count is read
- * once, and what came of it before in parts counts, too.
+ * Pairs of the slot's present observation, when its turn comes.  Reads the
+ * count from the batch once, and includes the pairs of earlier answers if the
+ * observation was answered in parts.
  */
 uint32
 geonn_client_present_count(const GeonnClient *client, const Slot *slot)
@@ -112,7 +113,7 @@ geonn_client_present_count(const GeonnClient *client, const Slot *slot)
 	if (!slot->one_each)
 		count = ((const volatile uint32 *) slot->columns.count)[slot->observation];
 	if (count > slot->pairs - slot->pair)
-		geonn_connection_violation("more pairs than its batch has");
+		geonn_connection_violation("more pairs than fit its batch");
 	if (slot->rank + count > client->references ||
 		(question->neighbours > 0 && !question->ties &&
 		 slot->rank + count > question->neighbours))
@@ -160,13 +161,13 @@ take_opened(GeonnClient *client, const struct geonn_opened *opened)
 {
 	if (opened->metric != (uint32) client->question.metric ||
 		opened->columns != client->question.columns)
-		geonn_connection_violation("another kind of dataset than it was asked for");
+		geonn_connection_violation("a different kind of dataset from the one that it was asked for");
 	if (client->sealed ? !opened->sealed : opened->sealed && !client->labelled)
-		geonn_connection_violation("a new dataset in place of a known one, or the other way round");
+		geonn_connection_violation("a new dataset in place of a kept one, or the other way round");
 	client->sealed = opened->sealed != 0;
 	if (opened->references > (client->sealed ? GEONN_REFERENCES_MAX : 0) ||
 		(opened->files >> (client->sealed ? GEONN_FILE_KINDS : 0)) != 0)
-		geonn_connection_violation("a dataset with more than it can have");
+		geonn_connection_violation("a dataset with counts out of range");
 	memcpy(client->note, opened->note, sizeof(client->note));
 	client->dataset = opened->dataset;
 	client->references = opened->references;
@@ -178,7 +179,7 @@ take_sealed(GeonnClient *client, const struct geonn_sealed *sealed)
 {
 	client->recognised = sealed->recognised != 0;
 	if (!client->recognised && sealed->dataset != client->dataset)
-		geonn_connection_violation("another dataset than it was sent");
+		geonn_connection_violation("a different dataset from the one that it was sent");
 	client->dataset = sealed->dataset;
 	client->sealed_references = sealed->references;
 }
@@ -193,14 +194,15 @@ take_file(GeonnClient *client, const struct geonn_file *file, int descriptor)
 	{
 		if (descriptor >= 0)
 			close(descriptor);
-		geonn_connection_violation("a file out of turn, or none");
+		geonn_connection_violation("a file out of turn, or without its descriptor");
 	}
 	client->files_awaited &= ~(1u << file->kind);
 	client->files[file->kind] = descriptor;
 }
 
 /*
- * Take in one message.  Without waiting, returns false where there is none.
+ * Receive one message and apply it.  Without waiting, returns false if none
+ * has come.
  */
 bool
 geonn_client_take_message(GeonnClient *client, GeonnWait wait)
@@ -259,7 +261,7 @@ geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 /* ---- filling batches ---- */
 
 /*
- * Pairs that a batch of so many rows is to have room for.
+ * The number of pairs for which a batch of this many rows should have room.
  */
 static uint32
 room_for(const GeonnClient *client, uint32 rows)
@@ -275,8 +277,8 @@ room_for(const GeonnClient *client, uint32 rows)
 }
 
 /*
- * Rows to send in a batch that has room for so many pairs: most of them should
- * come back at once.
+ * Rows to send in a batch with room for this many pairs: most of them should
+ * be answered at once.
  */
 static uint32
 rows_for(const GeonnClient *client, uint32 rows, uint32 room)
@@ -289,8 +291,8 @@ rows_for(const GeonnClient *client, uint32 rows, uint32 room)
 }
 
 /*
- * The idle slot that suits best for a batch of these rows: one that holds
- * them, else one without a batch, if that can still get one, else any.  -1:
+ * The idle slot that suits a batch of this many rows best: one whose batch has
+ * that room; else one without a batch, if it can still get one; else any.  -1:
  * none is idle.
  */
 static int
@@ -336,13 +338,13 @@ geonn_client_return_batch(GeonnClient *client, int number)
 	if (slot->ids != NULL)
 		MemoryContextReset(slot->ids);
 
-	/* an engine that has ended, or does not read, is no error of a client that needs it no more */
+	/* this client is done, so a failure to send does not matter to it */
 	geonn_connection_try_send(client->connection, GEONN_RETURN, &message);
 }
 
 /*
- * Have the engine give the slot a batch of these rows in place of the one
- * that it may have.  False where it has none to give.
+ * Ask the engine for a batch of this many rows, in place of the slot's present
+ * one.  False if the engine has none to give.
  */
 static bool
 allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
@@ -373,7 +375,7 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 }
 
 /*
- * Begin to fill a slot, where one is idle.
+ * Begin to fill a slot, if one is idle.
  */
 bool
 geonn_client_begin_filling(GeonnClient *client)
@@ -406,7 +408,7 @@ geonn_client_begin_filling(GeonnClient *client)
 }
 
 /*
- * The slot that was being filled is on its way.
+ * The slot that was being filled has been sent.
  */
 void
 geonn_client_end_filling(GeonnClient *client, SlotState state)
@@ -430,7 +432,7 @@ geonn_client_end_filling(GeonnClient *client, SlotState state)
 }
 
 /*
- * Start with small batches, or those that were asked for.
+ * Start with small batches, or with the size that the caller asked for.
  */
 void
 geonn_client_reset_growth(GeonnClient *client)

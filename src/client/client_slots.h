@@ -28,18 +28,18 @@ typedef struct Slot
 	size_t		bytes;
 	struct geonn_batch_columns columns;
 	Datum	   *observation_id; /* [columns.rows] */
-	MemoryContext ids;			/* what they point to, where they do */
+	MemoryContext ids;			/* what they point to, if not by value */
 
-	uint32		target;			/* rows at which it is sent */
-	uint32		rows;			/* in it */
-	uint32		first;			/* row from which on the engine answers */
+	uint32		target;			/* the batch is sent with this many rows */
+	uint32		rows;			/* in the batch */
+	uint32		first;			/* row from which on the engine is to answer */
 
-	/* while answered: what of it has been taken */
+	/* while ANSWERED: how far its answers have been taken */
 	uint32		end;			/* row before which answers end */
 	uint32		pairs;			/* in the batch */
 	bool		one_each;		/* every observation has one pair */
 	bool		partial;		/* the last observation has more pairs than these */
-	bool		resumes;		/* and these are more of the first one's */
+	bool		resumes;		/* the first observation's pairs go on from before */
 	uint32		observation;	/* the present row */
 	uint32		left;			/* pairs that it still has */
 	uint32		pair;			/* the next one */
@@ -57,7 +57,7 @@ struct GeonnClient
 	int			filling;		/* slot, or -1 */
 	int			reading;		/* answered slot, or -1 */
 	int			resuming;		/* slot whose last observation has more pairs, or -1 */
-	int			searching;		/* how many slots are */
+	int			searching;		/* the number of slots that are */
 
 	/* sizes of batches */
 	uint32		rows_wanted;
@@ -65,11 +65,11 @@ struct GeonnClient
 	bool		no_more_batches;	/* the engine had none left to give */
 	int			batches_of_size;	/* sent with rows_wanted */
 	int			batches_granted;	/* sent since the engine last gave less */
-	bool		all_sent;		/* there are no more observations */
+	bool		all_sent;		/* no more observations come */
 
 	GeonnWork	work;
 
-	/* references: how many, and are they in their order so far? */
+	/* references so far: their number, and whether they are in order */
 	uint64		references;
 	bool		sealed;
 	bool		in_order;
@@ -79,26 +79,26 @@ struct GeonnClient
 
 	/* the answer to open, attach or seal */
 	uint16		awaited;		/* message type, 0 once it has come */
-	bool		queued;			/* it has been told that it has to wait for others */
+	bool		queued;			/* the engine has queued this session */
 	uint64		sealed_references;
-	bool		recognised;		/* the dataset is one that was kept */
+	bool		recognised;		/* the engine already had the same references */
 
 	/* the dataset, and its files */
 	uint64		dataset;
 	bool		labelled;
-	bool		keep;			/* it, once it is sealed */
+	bool		keep;			/* have the engine keep it once sealed, */
 	uint8		note[GEONN_NOTE_BYTES]; /* with this note */
 	int			files[GEONN_FILE_KINDS];	/* descriptors, or -1 */
 	uint32		files_awaited;	/* bits 1 << enum geonn_file_kind */
 };
 
 /*
- * Take in one message of the engine's, which changes a slot's state.  Without waiting,
- * returns false where there is none.
+ * Receive one message from the engine and change its slot's state accordingly.
+ * Without waiting, returns false if none has come.
  */
 extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);
 
-/* Pairs of the slot's present observation, as its turn comes. */
+/* Pairs of the slot's present observation; call it when that one's turn comes. */
 extern uint32 geonn_client_present_count(const GeonnClient *client, const Slot *slot);
 
 /* Begin to fill a slot, client->filling; false where none is idle. */
@@ -107,10 +107,10 @@ extern bool geonn_client_begin_filling(GeonnClient *client);
 /* Give the slot's batch back to the engine, if it is idle and has one. */
 extern void geonn_client_return_batch(GeonnClient *client, int number);
 
-/* The slot that was being filled is on its way, in this state. */
+/* Set the state of the slot that was being filled and has been sent. */
 extern void geonn_client_end_filling(GeonnClient *client, SlotState state);
 
-/* Start with small batches, or those that were asked for. */
+/* Start with small batches, or with the size that the caller asked for. */
 extern void geonn_client_reset_growth(GeonnClient *client);
 
 #endif							/* GEONN_CLIENT_SLOTS_H */

@@ -1,11 +1,11 @@
 /*
  * connection.c
- *		A backend's connection to the engine: messages, waits, and the errors
- *		that they end in.
+ *		A backend's connection to the engine: messages, waits, and how they
+ *		fail.
  *
- * Every wait is for the socket or the backend's latch, and ends early where
- * the statement is cancelled.  The end of the connection means that the
- * engine is gone; where it said why before, that is the error.
+ * Every wait is for the socket or the backend's latch, and ends early if the
+ * statement is cancelled.  If the connection ends, the engine is gone; if the
+ * engine sent an error before, that error is raised.
  */
 #include "postgres.h"
 
@@ -71,7 +71,7 @@ raise_engine_error(const GeonnConnection *connection,
 	int			sqlstate = ERRCODE_INTERNAL_ERROR;
 
 	if (error->message[0] == '\0')
-		geonn_connection_violation("an error that says nothing");
+		geonn_connection_violation("an error without a message");
 	switch (error->code)
 	{
 		case GEONN_ERROR_VERSION:
@@ -101,9 +101,9 @@ raise_engine_error(const GeonnConnection *connection,
 }
 
 /*
- * The connection is broken.  What the engine said last may still be there to
- * be read: behind the failure of a send, or behind the one ECONNRESET that
- * the kernel reports before what it has queued.
+ * The connection is broken.  The engine's last message may still be unread:
+ * after a send that failed, or behind the one ECONNRESET that the kernel
+ * reports before the data in its queue.
  */
 static void
 raise_lost(GeonnConnection *connection)
@@ -240,7 +240,7 @@ geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 	if (status == GEONN_CHANNEL_OK && message->header.type != GEONN_ERROR)
 		return true;
 
-	/* a descriptor that came with anything else is nobody's */
+	/* no other message may come with a descriptor */
 	if (*descriptor >= 0)
 		close(*descriptor);
 	*descriptor = -1;
@@ -259,7 +259,7 @@ geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 			geonn_raise_other_version("", connection->engine_pid);
 			break;
 		case GEONN_CHANNEL_MALFORMED:
-			geonn_connection_violation("a message that is not one");
+			geonn_connection_violation("a malformed message");
 			break;
 		case GEONN_CHANNEL_FAILED:
 			errno = reason;
@@ -274,8 +274,8 @@ geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 /* ---- connecting ---- */
 
 /*
- * Exchange versions.  Returns false where the engine is gone before it
- * answers: it was about to end when it was connected to.
+ * Exchange versions.  Returns false if the engine ended before it answered: it
+ * was already ending when this process connected.
  */
 static bool
 greet(GeonnConnection *connection)
@@ -300,7 +300,7 @@ greet(GeonnConnection *connection)
 	if (status == GEONN_CHANNEL_OTHER_VERSION)
 		geonn_raise_other_version("", connection->engine_pid);
 	if (status != GEONN_CHANNEL_OK || message.header.type != GEONN_WELCOME)
-		geonn_connection_violation("something else than a welcome");
+		geonn_connection_violation("a message other than a welcome");
 
 	if (strcmp(message.welcome.release, GEONN_VERSION) != 0)
 		geonn_raise_other_version(message.welcome.release, connection->engine_pid);
@@ -312,7 +312,7 @@ geonn_connection_open(void)
 {
 	GeonnConnection *connection = make_connection();
 
-	/* twice, because the first engine may have been at its end */
+	/* twice, because the first engine may have been ending */
 	for (int tries = 0; tries < 2; tries++)
 	{
 		connection->socket = geonn_engine_connect(&connection->engine_pid);

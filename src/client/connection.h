@@ -1,10 +1,10 @@
 /*
  * connection.h
- *		A backend's connection to the engine: messages, waits, and the errors
- *		that they end in.
+ *		A backend's connection to the engine: messages, waits, and how they
+ *		fail.
  *
  * A connection lives as long as the memory context that was current when it
- * was made: success, error and cancellation all close it.
+ * was opened: success, error and cancellation all close it.
  */
 #ifndef GEONN_CONNECTION_H
 #define GEONN_CONNECTION_H
@@ -24,48 +24,48 @@ typedef struct GeonnConnection
 	MemoryContextCallback release;
 } GeonnConnection;
 
-/* Connect to the engine, which is started if need be, and greet it. */
+/* Start the engine if none runs, connect to it and exchange versions. */
 extern GeonnConnection *geonn_connection_open(void);
 
-/* The same, but NULL where no engine runs: none is started. */
+/* The same, but returns NULL where no engine runs, and starts none. */
 extern GeonnConnection *geonn_connection_open_running(void);
 
 /*
- * Connect to an engine that runs, without a greeting.  Returns NULL, with
- * errno, where none listens.
+ * Connect to a running engine, without exchanging versions.  Returns NULL,
+ * with errno, where none listens.
  */
 extern GeonnConnection *geonn_connection_try(void);
 
 extern void geonn_connection_send(GeonnConnection *connection, int type,
 								  void *message);
 
-/* The same if it can be done at once; what comes of it is not told. */
+/* Send a message if that can be done at once; does not report whether it was. */
 extern void geonn_connection_try_send(GeonnConnection *connection, int type,
 									  void *message);
 
-/* The same as the first with a copy of this descriptor. */
+/* Send a message with a copy of this descriptor. */
 extern void geonn_connection_send_file(GeonnConnection *connection, int type,
 									   void *message, int descriptor);
 
 /*
- * Receive one message; without waiting, return false where none is there.  An
- * error that the engine sends is raised.  *descriptor is the caller's to
- * close, or -1.
+ * Receive one message; without waiting, return false if none has come.  If the
+ * engine sends an error, raises it.  The caller closes *descriptor, which is
+ * -1 if none came.
  */
 extern bool geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 									 union geonn_message *message,
 									 int *descriptor);
 
 /*
- * Wait until there is a message, or the connection has ended; false: the deadline (0:
- * none) came first.
+ * Wait until a message has come or the connection has ended.  Returns false if the
+ * deadline (0: none) came first.
  */
 extern bool geonn_connection_wait(GeonnConnection *connection, GeonnWait wait,
 								  TimestampTz deadline);
 
 /*
- * Receive one message before the deadline (0: whenever it comes); raises
- * nothing but a cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first.
+ * Receive one message before the deadline (0: none); raises no error but a
+ * cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first.
  */
 extern enum geonn_channel_status geonn_connection_await(GeonnConnection *connection,
 														GeonnWait wait,
@@ -73,7 +73,7 @@ extern enum geonn_channel_status geonn_connection_await(GeonnConnection *connect
 														union geonn_message *message,
 														int *descriptor);
 
-/* The engine sent what it must not. */
+/* Raise the error that the engine sent something which the protocol forbids. */
 extern void geonn_connection_violation(const char *what) __attribute__((noreturn));
 
 #endif							/* GEONN_CONNECTION_H */

@@ -1,6 +1,6 @@
 /*
  * engine_list.c
- *		Lists that the engine gives: of calls under way, of statistics.
+ *		Fetch a list from the engine: the calls under way, or the statistics.
  */
 #include "postgres.h"
 
@@ -12,7 +12,7 @@
 #include "client/engine_list.h"
 
 /*
- * Read so many bytes of a list that has been handed over.
+ * Read this many bytes of a list from the file that the engine sent.
  */
 static bool
 read_all(int file, char *place, Size bytes)
@@ -54,7 +54,7 @@ geonn_engine_list(enum geonn_listing listing, Size entry_bytes, struct geonn_lis
 		{
 			if (file >= 0)
 				close(file);
-			geonn_connection_violation("something else than a list");
+			geonn_connection_violation("a message other than a list");
 		}
 		*listed = message.listed;
 		entries = MemoryContextAllocExtended(former, Max(bytes, 1),

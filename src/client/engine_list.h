@@ -1,6 +1,6 @@
 /*
  * engine_list.h
- *		Lists that the engine gives: of calls under way, of statistics.
+ *		Fetch a list from the engine: the calls under way, or the statistics.
  */
 #ifndef GEONN_ENGINE_LIST_H
 #define GEONN_ENGINE_LIST_H
@@ -8,8 +8,8 @@
 #include "common/protocol.h"
 
 /*
- * The list's entries, of so many bytes each, in the current memory context; NULL where
- * no engine runs: none is started.
+ * The list's entries, each of entry_bytes, in the current memory context; NULL where
+ * no engine runs, and none is started.
  */
 extern void *geonn_engine_list(enum geonn_listing listing, Size entry_bytes,
 							   struct geonn_listed *listed);

@@ -1,16 +1,16 @@
 /*
  * engine_start.c
- *		A backend's connection to the engine, which it starts if need be.
+ *		Connect a backend to the engine, and start the engine if none runs.
  *
- * A socket that nobody listens at means that there is no engine, or not yet.
- * If there is no supervisor either, this backend has one launched; if there
- * is, it starts the engine, and is woken where it pauses after a failure.
- * Then this backend tries the socket again every few milliseconds, until an
- * attempt that began after it came has failed too.
+ * A socket without a listener means that no engine runs yet.  If no supervisor
+ * runs either, this backend has one launched.  A running supervisor starts the
+ * engine itself; if it pauses after a failure, this backend wakes it.  Then
+ * this backend tries the socket again every few milliseconds, until it
+ * connects or until an attempt fails that began after this backend did.
  *
- * Of many backends that come at the same time one launches, lest their
- * supervisors take all the background workers that there are: the one that
- * holds the lock (flock) on the launch file, until there is a supervisor.
+ * When many backends come at the same time only one launches a supervisor,
+ * lest the supervisors take all background workers.  That is the backend that
+ * holds the lock (flock) on the launch file, until a supervisor runs.
  */
 #include "postgres.h"
 
@@ -36,7 +36,7 @@
 /* milliseconds between two tries */
 #define TRY_INTERVAL	20
 
-/* supervisors launched for one connection that left without an engine */
+/* supervisors to launch for one connection, each after the last one exited without an engine */
 #define LAUNCHES_MAX	5
 
 /* what a backend knows while it waits */
@@ -45,7 +45,7 @@ typedef struct Waiting
 	/* the launch file, while this backend holds its lock; else -1 */
 	int			launch_file;
 
-	/* the supervisor that it launched, and how many it launched */
+	/* the supervisor that this backend launched last, and how many it launched */
 	BackgroundWorkerHandle *launched;
 	int			launches;
 
@@ -53,12 +53,12 @@ typedef struct Waiting
 	pid_t		supervisor;
 
 	/*
-	 * From this attempt of that supervisor's on a failure is this backend's
-	 * too; 0 while that is not known.
+	 * A failure of this attempt of that supervisor's, or of a later one, fails
+	 * this backend too; 0 while that is not known.
 	 */
 	uint64		first_attempt;
 
-	/* the failed attempt that it woke that supervisor for */
+	/* the failed attempt after which this backend woke that supervisor */
 	uint64		woken_after;
 
 	/* the engine that this backend saw end, 0 for none */
@@ -84,8 +84,8 @@ release_launch_lock(Waiting *waiting)
 }
 
 /*
- * Become the one that launches; false where another backend is, or was and has
- * done it.  An error closes the file too.
+ * Take the lock to launch a supervisor.  Returns false if another backend
+ * holds it, or has held it and launched one.  An error closes the file too.
  */
 static bool
 take_launch_lock(Waiting *waiting)
@@ -102,7 +102,7 @@ take_launch_lock(Waiting *waiting)
 				 errmsg("could not open file \"%s\": %m", GEONN_LAUNCH_FILE)));
 	if (flock(waiting->launch_file, LOCK_EX | LOCK_NB) == 0)
 	{
-		/* the one before may have had a supervisor launched just now */
+		/* the previous holder of the lock may have launched a supervisor just now */
 		if (geonn_state_supervisor() == 0)
 			return true;
 		release_launch_lock(waiting);
@@ -117,9 +117,9 @@ take_launch_lock(Waiting *waiting)
 }
 
 /*
- * PostgreSQL's launcher of logical replication takes the first background worker,
- * the libraries that are preloaded the next; only what they leave is given and
- * taken while the server runs.
+ * The error that no background worker is free.  PostgreSQL's logical replication
+ * launcher takes the first background worker and the preloaded libraries the
+ * next; only the rest can be used while the server runs.
  */
 static void
 raise_no_worker(void)
@@ -140,8 +140,8 @@ raise_no_worker(void)
 }
 
 /*
- * There is no supervisor: have one launched, unless one that was is about to
- * start.
+ * No supervisor runs: have one launched, unless one that was launched is about
+ * to start.
  */
 static void
 launch_supervisor(Waiting *waiting)
@@ -174,8 +174,8 @@ launch_supervisor(Waiting *waiting)
 }
 
 /*
- * There is a supervisor: learn how its engine is, and raise its failure where
- * it failed for this backend too.
+ * A supervisor runs: read its engine's state, and raise its failure if that
+ * fails this backend too.
  */
 static void
 consult_supervisor(Waiting *waiting)
@@ -186,9 +186,9 @@ consult_supervisor(Waiting *waiting)
 		return;
 
 	/*
-	 * An attempt that had already failed, or had come to run, is not the one
-	 * to wait for; one that is on its way is.  That it has failed may be known
-	 * here before it is there.
+	 * Wait for the present attempt if it is still under way, else for the next
+	 * one.  This backend may have seen an attempt's engine end before the
+	 * report says so.
 	 */
 	if (waiting->first_attempt == 0)
 		waiting->first_attempt = report.attempt +
@@ -237,7 +237,7 @@ geonn_engine_connect(pid_t *engine_pid)
 			return socket;
 		}
 
-		/* EAGAIN: more connections at once than the socket keeps waiting */
+		/* EAGAIN: more connections at once than the socket's backlog */
 		if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
@@ -247,7 +247,7 @@ geonn_engine_connect(pid_t *engine_pid)
 		supervisor = geonn_state_supervisor();
 		if (supervisor != waiting.supervisor)
 		{
-			/* all attempts of a supervisor that came later count */
+			/* every attempt counts of a supervisor that came later */
 			waiting.first_attempt = first_try ? 0 : 1;
 			waiting.supervisor = supervisor;
 			waiting.woken_after = 0;

@@ -1,6 +1,6 @@
 /*
  * engine_start.h
- *		A backend's connection to the engine, which it starts if need be.
+ *		Connect a backend to the engine, and start the engine if none runs.
  */
 #ifndef GEONN_ENGINE_START_H
 #define GEONN_ENGINE_START_H
@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 /*
- * Returns a connected socket, or raises an error that says why there is no
- * engine.  *engine_pid is the process of one that this backend has seen end, or
- * 0, and then that of the engine.
+ * Returns a connected socket, or raises the error for which no engine runs.
+ * *engine_pid: in, an engine's process that this backend has seen end, or 0;
+ * out, the engine's process.
  */
 extern int	geonn_engine_connect(pid_t *engine_pid);
 

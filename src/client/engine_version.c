@@ -1,24 +1,24 @@
 /*
  * engine_version.c
- *		An engine of another version than this session's module, and what ends
- *		that.
+ *		The error that the engine has another version than this session's
+ *		module, with the hint that mends it.
  *
- * Module and engine are installed together, and talk only to their like.  An
- * installation replaces the files of both, and no process: a session keeps the
- * module that it has loaded, the supervisor the one that it was launched with,
- * and the engine runs on.  So of three versions any can be the odd one: this
- * session's, the engine's, and the installed one, which the program beside the
- * module tells.  None of them needs to be the older one: administrators go
- * back, too.
+ * Module and engine are installed together, and talk only to the same
+ * version.  An installation replaces the files of both but no process: a
+ * session keeps the module that it has loaded, the supervisor the one with
+ * which it was launched, and the engine runs on.  So any of three versions can
+ * differ from the other two: this session's, the engine's, and the installed
+ * one, which the program beside the module prints.  Any of them may be the
+ * oldest: administrators also go back to an older version.
  *
  * Where geonn is preloaded, sessions and supervisor have the module of the
- * server's start.  If that is the installed version, another engine is enough;
- * else only a restart of the server helps.
+ * server's start.  If that is the installed version, it is enough to replace
+ * the engine; otherwise only a restart of the server helps.
  *
- * Where it is not, the supervisor may be as old as the engine, and unable to
- * talk to another one.  So it goes with the engine, and the next statement
- * launches both.  A session whose module is not the installed version must
- * connect again.
+ * Where it is not preloaded, the supervisor may be as old as the engine, and
+ * unable to talk to another one.  So it has to end with the engine, and the
+ * next statement launches both.  A session whose module is not the installed
+ * version must connect again.
  */
 #include "postgres.h"
 
@@ -31,12 +31,12 @@
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
 
-/* a version, as the program tells it */
+/* a version, as the program prints it */
 #define VERSION_FORMAT	"%31s"
 #define VERSION_ROOM	32
 
 /*
- * Ask the installed program for its version.  Returns false where it does not
+ * Ask the installed program for its version.  Returns false if it does not
  * run.
  */
 static bool

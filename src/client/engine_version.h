@@ -1,7 +1,7 @@
 /*
  * engine_version.h
- *		An engine of another version than this session's module, and what ends
- *		that.
+ *		The error that the engine has another version than this session's
+ *		module, with the hint that mends it.
  */
 #ifndef GEONN_ENGINE_VERSION_H
 #define GEONN_ENGINE_VERSION_H
@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 /*
- * Raise the error for this engine; release is its version, empty where it did
- * not tell.
+ * Raise the error for this engine; release is its version, empty if the engine
+ * did not send one.
  */
 extern void geonn_raise_other_version(const char *release, pid_t engine)
 			__attribute__((noreturn));

@@ -1,14 +1,14 @@
 /*
  * memory_file.c
- *		Bytes outside this process's own memory: appended, then read.
+ *		Bytes outside of this process's own memory: appended first, then read.
  *
  * A memfd is filled by write(), which fails where the system has no memory left
- * (a mapping would be cut short by a signal), and mapped once nobody can change
- * or shrink it any more.  The mapping is a private one, since kernels before 6.7
- * allow no other of such a file; its pages are the file's all the same.
+ * (a write to a mapping would end in a signal), and mapped once it is sealed
+ * against changes and shrinking.  The mapping is private, since kernels before
+ * 6.7 allow no other of such a file; it shares the file's pages all the same.
  *
- * Another process may attach to a sealed file.  It has no reason to trust it but
- * the seals, so places are checked when they are read.
+ * Another process may attach to a sealed file.  It can trust only the seals, so
+ * places are checked when they are read.
  */
 #include "postgres.h"
 
@@ -25,13 +25,13 @@
 /* bytes that are collected for one write() */
 #define BUFFER_BYTES	(64 * 1024)
 
-/* memory is like that of palloc: anything can be there */
+/* as palloc aligns its memory, for values of any type */
 #define ALIGNMENT		8
 
 struct MemoryFile
 {
 	const char *purpose;
-	int			descriptor;		/* -1: not needed any more */
+	int			descriptor;		/* -1: closed, as it is not needed any more */
 	uint64		written;
 	char	   *buffer;			/* [BUFFER_BYTES] until it is sealed */
 	Size		buffered;
@@ -190,7 +190,7 @@ geonn_memory_file_varlena(const MemoryFile *file, uint64 place)
 {
 	const struct varlena *value = geonn_memory_file_bytes(file, place, VARHDRSZ);
 
-	/* as append was given it: neither compressed nor elsewhere */
+	/* as it was appended: neither compressed nor out of line */
 	if (value == NULL || !VARATT_IS_4B_U(value) || VARSIZE(value) < VARHDRSZ)
 		return NULL;
 	return geonn_memory_file_bytes(file, place, VARSIZE(value));

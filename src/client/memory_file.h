@@ -1,6 +1,6 @@
 /*
  * memory_file.h
- *		Bytes outside this process's own memory: appended, then read.
+ *		Bytes outside of this process's own memory: appended first, then read.
  */
 #ifndef GEONN_MEMORY_FILE_H
 #define GEONN_MEMORY_FILE_H
@@ -8,39 +8,40 @@
 typedef struct MemoryFile MemoryFile;
 
 /*
- * An empty one, which goes with the current memory context; purpose is for
- * messages, as in: ids of references.
+ * Create an empty file, which is closed with the current memory context;
+ * purpose is for messages, as in: ids of references.
  */
 extern MemoryFile *geonn_memory_file_create(const char *purpose);
 
 /*
- * Append so many bytes.  Returns where they are, a multiple of 8 bytes.  Raises an error where
- * the system has no memory left.
+ * Append bytes.  Returns the place at which they begin, a multiple of 8 bytes.  Raises an
+ * error where the system has no memory left.
  */
 extern uint64 geonn_memory_file_append(MemoryFile *file, const void *bytes, Size length);
 
-/* No more will be appended; now it can be read. */
+/* End appending; from now on the file can be read. */
 extern void geonn_memory_file_seal(MemoryFile *file);
 
 /*
- * One that somebody else has sealed, by its descriptor, which is closed in any
- * case.  It goes with the current memory context.  NULL where it is not sealed.
+ * Attach to a file that another process has sealed, by its descriptor, which
+ * this closes in any case.  The file is closed with the current memory
+ * context.  NULL where it is not sealed.
  */
 extern MemoryFile *geonn_memory_file_attach(const char *purpose, int descriptor);
 
-/* Its descriptor, for others to attach to it; only of one that was created here. */
+/* The descriptor of a file that was created here, for other processes to attach to it. */
 extern int	geonn_memory_file_descriptor(const MemoryFile *file);
 
 /*
- * So many bytes from this place on, of a sealed file; not to be changed.  NULL
- * where the place is none of append's, or the file ends before.
+ * The bytes of a sealed file from this place on, not to be changed.  NULL
+ * where append returned no such place, or the file ends before.
  */
 extern const void *geonn_memory_file_bytes(const MemoryFile *file, uint64 place, uint64 length);
 
-/* A value of varlena type at this place, likewise. */
+/* The value of a varlena type at this place, likewise. */
 extern const struct varlena *geonn_memory_file_varlena(const MemoryFile *file, uint64 place);
 
-/* How many bytes there are, of a sealed file. */
+/* The length of a sealed file in bytes. */
 extern uint64 geonn_memory_file_length(const MemoryFile *file);
 
 #endif							/* GEONN_MEMORY_FILE_H */

@@ -1,6 +1,6 @@
 /*
  * question.h
- *		What a session asks the engine, and what comes back.
+ *		What a session asks of the engine, and what it gets back.
  */
 #ifndef GEONN_QUESTION_H
 #define GEONN_QUESTION_H
@@ -15,24 +15,24 @@ typedef struct GeonnQuestion
 	int			metric;			/* enum geonn_metric */
 	uint32		columns;		/* GEONN_COLUMN_...: what points have */
 	uint32		neighbours;		/* k, or 0: all within max_distance */
-	bool		ties;			/* and all that tie with the k-th */
+	bool		ties;			/* also all that tie with the k-th */
 	double		max_distance;	/* metres, inclusive; may be infinite */
-	bool		unmatched;		/* give observations without a neighbour, too */
-	uint32		batch_rows;		/* observations sent at a time; 0: as suits */
-	bool		shared;			/* other processes ask it, too */
+	bool		unmatched;		/* also return observations without a neighbour */
+	uint32		batch_rows;		/* observations of a batch; 0: the client decides */
+	bool		shared;			/* other processes attach to the same dataset */
 
 	/* of the observations' ids */
 	bool		id_by_value;
 	int16		id_length;
 } GeonnQuestion;
 
-/* a neighbour; or, where there is none, an observation alone */
+/* an observation with one of its neighbours, or alone if it has none */
 typedef struct GeonnPair
 {
-	Datum		observation_id; /* it lives until the next pair is taken */
+	Datum		observation_id; /* valid until the next pair is taken */
 	double		observation_latitude;
 	double		observation_longitude;
-	bool		matched;		/* else there is nothing but the observation */
+	bool		matched;		/* false: only the observation is set */
 	int64		reference;		/* tag */
 	double		distance;		/* metres */
 	uint64		rank;			/* among the observation's, from 1 on */
@@ -42,21 +42,21 @@ typedef struct GeonnPair
 typedef struct GeonnWork
 {
 	uint64		batches;		/* of observations */
-	uint64		pairs;			/* that were taken */
+	uint64		pairs;			/* taken from batches */
 	uint64		unmatched;		/* observations that have no neighbour */
-	uint64		devices;		/* bits by their number, that did */
+	uint64		devices;		/* bits by their number: these searched */
 	uint32		algorithms;		/* bits by enum geonn_algorithm */
 	double		building;		/* ms that batches waited for an index */
 	double		waiting;		/* ms that this process waited for answers */
 } GeonnWork;
 
 /*
- * Pairs of observations that have one each.  The arrays are those of a batch: they
- * live until a pair or a run is taken next.
+ * Pairs of observations that have one each.  The arrays are those of a batch:
+ * valid until the next pair or run is taken.
  */
 typedef struct GeonnRun
 {
-	uint32		next;			/* the first that has not been taken */
+	uint32		next;			/* the first pair not yet taken */
 	uint32		end;
 	const Datum *observation_id;
 	const double *observation_latitude;

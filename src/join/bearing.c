@@ -30,7 +30,7 @@ sphere_bearing(double latitude1, double longitude1, double latitude2, double lon
 	double		unused;
 	double		difference = longitude2 - longitude1;
 
-	/* sines are of a turn at most; taking one off is exact */
+	/* sines take one turn at most; subtracting a turn is exact */
 	if (fabs(difference) > 360)
 		difference -= copysign(360, difference);
 	geonn_sincosd(latitude1, &sine1, &cosine1);

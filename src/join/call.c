@@ -82,7 +82,7 @@ geonn_call_message(const GeonnCall *call, const struct geonn_call_label *label,
 }
 
 /*
- * Rows of one table without its children; -1: it is no table, or nobody may look at it now.
+ * Estimate the rows of one table without its children; -1: not a table, or it is locked.
  */
 static double
 expected_of_table(Oid table)
@@ -92,7 +92,7 @@ expected_of_table(Oid table)
 	double		tuples = -1;
 	double		all_visible;
 
-	/* not worth waiting for */
+	/* do not wait for a lock */
 	if (!ConditionalLockRelationOid(table, AccessShareLock))
 		return -1;
 	relation = try_relation_open(table, NoLock);
@@ -130,7 +130,8 @@ geonn_call_expected(const PointSource *source)
 }
 
 /*
- * The name of a side: a relation's, with its schema, or what it is.
+ * The name of a side: that of a relation, with its schema, or the kind of
+ * source.
  */
 static const char *
 side_name(const PointSource *source)

@@ -1,6 +1,6 @@
 /*
  * call.h
- *		A call of a join, as views and the log show it.
+ *		A call of a join, as the views and the log show it.
  */
 #ifndef GEONN_CALL_H
 #define GEONN_CALL_H
@@ -12,39 +12,39 @@
 #include "join/report.h"
 #include "points/columns.h"
 
-/* one call; processes that search together have the same */
+/* one call; processes that search together share it */
 typedef struct GeonnCall
 {
-	int32		pid;			/* of the process that is called; 0: it has not begun */
+	int32		pid;			/* of the process that was called; 0: the call has not begun */
 	uint64		number;			/* among that process's calls */
 	instr_time	begun;
 } GeonnCall;
 
-/* A call of this process begins. */
+/* Begin a call of this process. */
 extern void geonn_call_begin(GeonnCall *call);
 
 /*
- * What the label says of it: relations (InvalidOid: not one), the function's name and its
- * arguments, of which a long text is cut.
+ * Fill in the label of a call: the relations (InvalidOid: not one), the function's name
+ * and its arguments; a long text is cut.
  */
 extern void geonn_call_describe(struct geonn_call_label *label, Oid observations,
 								Oid references, const char *function,
 								const char *arguments);
 
-/* What the engine is told of it; expected is the number of observations, 0: unknown. */
+/* The message that tells the engine of the call; expected is the number of observations, 0: unknown. */
 extern struct geonn_call geonn_call_message(const GeonnCall *call,
 											const struct geonn_call_label *label,
 											uint64 expected);
 
 /*
- * How many rows the source has, as the planner would estimate it for a table; 0 where it
- * is anything else.
+ * The number of rows in the source, as the planner would estimate it for a table; 0 if
+ * the source is anything else.
  */
 extern uint64 geonn_call_expected(const PointSource *source);
 
 /*
- * Log the call with what all its processes have done, if calls of its duration are to be
- * logged.  observations may be NULL: arrays.
+ * Log the call with the figures of all its processes, if calls of its duration are to be
+ * logged.  observations is NULL for arrays.
  */
 extern void geonn_call_log(const GeonnCall *call, const struct geonn_call_label *label,
 						   const PointSource *observations, const PointSource *references,

@@ -7,23 +7,23 @@
 
 #include "points/point_row.h"
 
-/* points that are at hand, in place of a source's rows */
+/* points that the caller passes, in place of a source's rows */
 typedef struct GivenPoints
 {
 	uint64		count;
 
 	/*
-	 * Tell of one, by its number from 0 on; they are asked for in this order.  What the row
-	 * points to lives until the next call.  Its status is the caller's to find out.
+	 * Get a point by its number, from 0 on; the numbers are asked for in this order.  What
+	 * the row points to lives until the next call.  This function does not set the status.
 	 */
 	void		(*point) (void *state, uint64 number, PointRow *row);
 	void	   *state;
 } GivenPoints;
 
-/* One of the points, by its number from 0 on, with its status: NULL, or what its coordinates are. */
+/* Get a point by its number, from 0 on, with its status. */
 extern PointRow geonn_given_row(const GivenPoints *given, uint64 number);
 
-/* Raise the error of the first point that has invalid coordinates, if one has. */
+/* Raise the error about the first point with invalid coordinates, if any point has them. */
 extern void geonn_check_given(const GivenPoints *given);
 
 #endif							/* GEONN_GIVEN_POINTS_H */

@@ -43,7 +43,7 @@ typedef struct GroupSlot
 {
 	uint32		hash;
 	int32		number;			/* -1: the slot is free */
-	uint64		key;			/* where it begins */
+	uint64		key;			/* where the key begins in the file */
 } GroupSlot;
 
 typedef struct GroupEntry
@@ -54,14 +54,14 @@ typedef struct GroupEntry
 	char		status;			/* simplehash's */
 } GroupEntry;
 
-/* a group beside its key, at most: two entries of the table, and four slots in the file and in
- * the memory that it is written from */
+/* what a group takes besides its key, at most: two entries of the table, and four slots each in the file and in
+ * the memory from which the file is written */
 #define GROUP_BYTES (2 * sizeof(GroupEntry) + 2 * 4 * sizeof(GroupSlot))
 
 typedef struct GroupColumn
 {
-	FmgrInfo   *hash;			/* or NULL: the type has none */
-	bool		same_bytes;		/* values are equal only if their bytes are */
+	FmgrInfo   *hash;			/* NULL: the type has none */
+	bool		same_bytes;		/* equal values have equal bytes */
 	FmgrInfo   *equal;
 	Oid			collation;
 	bool		by_value;
@@ -73,12 +73,12 @@ struct GeonnGroups
 	int			by_count;
 	GroupColumn *columns;		/* [by_count] */
 
-	/* until they are sealed */
+	/* until the groups are sealed */
 	ReferenceMemory *memory;
-	MemoryContext context;		/* of the table and its keys */
+	MemoryContext context;		/* the context of the table and its keys */
 	struct grouptable_hash *table;
 
-	/* from then on */
+	/* after that */
 	MemoryFile *file;
 	const GroupSlot *slots;		/* [slot_count] */
 	uint64		slot_count;
@@ -141,7 +141,7 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of the argument by has two types", reference->name),
-				 errdetail("It is of type %s in %s, and of type %s in %s.",
+				 errdetail("The column has type %s in %s, and type %s in %s.",
 						   format_type_be(observation->type), observations->title,
 						   format_type_be(reference->type), references->title),
 				 errhint("Cast one of them in a view, or in a query of geonn_nearest_sql.")));
@@ -162,7 +162,7 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 }
 
 /*
- * What both ways to have groups begin with.
+ * The part that creating and attaching have in common.
  */
 static GeonnGroups *
 describe(const PointSource *observations, const PointSource *references)
@@ -209,7 +209,7 @@ geonn_groups_file_bytes(const GeonnGroups *groups)
 }
 
 /*
- * Count what a key takes: in the table and in the file, which are there together in the end.
+ * Count what a key takes in the table and in the file; both exist at the end.
  */
 static void
 add_to_memory(GeonnGroups *groups, const Datum *key)
@@ -228,7 +228,7 @@ add_to_memory(GeonnGroups *groups, const Datum *key)
 }
 
 /*
- * Make the entry's key its own.
+ * Copy the key into the entry.
  */
 static void
 keep_key(GeonnGroups *groups, GroupEntry *entry, const Datum *key)
@@ -320,7 +320,7 @@ write_table(GeonnGroups *groups)
 }
 
 /*
- * Find the slots of the sealed file, and see that they are sound.
+ * Find the slots of the sealed file, and check that they are within it.
  */
 static void
 find_slots(GeonnGroups *groups)
@@ -339,7 +339,7 @@ find_slots(GeonnGroups *groups)
 												bytes);
 	}
 	if (groups->slots == NULL)
-		geonn_connection_violation("a table of groups that is none");
+		geonn_connection_violation("a malformed table of groups");
 }
 
 void
@@ -364,7 +364,7 @@ geonn_groups_attach(const PointSource *observations, const PointSource *referenc
 }
 
 /*
- * The key of the file at this place.
+ * Read the key at this place of the file.
  */
 static const Datum *
 read_key(const GeonnGroups *groups, uint64 place)
@@ -385,7 +385,7 @@ read_key(const GeonnGroups *groups, uint64 place)
 		else
 			bytes = geonn_memory_file_bytes(groups->file, place, length);
 		if (bytes == NULL)
-			geonn_connection_violation("a table of groups without their keys");
+			geonn_connection_violation("a table of groups without its keys");
 		groups->found[i] = column->by_value ? *(const Datum *) bytes : PointerGetDatum(bytes);
 		place += MAXALIGN64(length);
 	}

@@ -11,39 +11,38 @@
 
 typedef struct GeonnGroups GeonnGroups;
 
-/* a key that has a NULL in it, or is none of the references' */
+/* the group of a key with a NULL, or of a key that no reference has */
 #define GEONN_NO_GROUP (-1)
 
 /*
- * No groups yet, in the current memory context, which they live as long as; what they take is
- * added to the memory of their references.
- * Raises an error unless both sources have by columns of the same types, which
- * have an equality.
+ * Create an empty set of groups, which lives as long as the current memory context; what it
+ * takes is added to the memory of its references.  Raises an error unless the by columns of
+ * both sources have the same types, with an equality.
  */
 extern GeonnGroups *geonn_groups_create(const PointSource *observations,
 										const PointSource *references,
 										ReferenceMemory *memory);
 
-/* Bytes of their file, of sealed ones. */
+/* The bytes of the file of sealed groups. */
 extern uint64 geonn_groups_file_bytes(const GeonnGroups *groups);
 
 /*
- * The groups of the dataset that the client is attached to; the sources are like
- * those that they were created with.
+ * Get the groups of the dataset to which the client is attached; the sources
+ * must be like those with which the groups were created.
  */
 extern GeonnGroups *geonn_groups_attach(const PointSource *observations,
 										const PointSource *references, GeonnClient *client);
 
-/* The number of a key's group, which is a new one where it has none yet. */
+/* The number of a key's group; a new key gets a new group. */
 extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null);
 
 /*
- * There are no more: now they can be found, here and by those who attach to the
- * client's dataset, which is not sealed yet.
+ * End adding groups: from now on they can be found, here and by clients that
+ * attach to this client's dataset, which is not sealed yet.
  */
 extern void geonn_groups_seal(GeonnGroups *groups, GeonnClient *client);
 
-/* The number of a key's group; where they are sealed. */
+/* The number of a key's group; the groups must be sealed. */
 extern int32 geonn_groups_find(GeonnGroups *groups, const Datum *key, const bool *is_null);
 
 #endif							/* GEONN_GROUPS_H */

@@ -105,7 +105,7 @@
 #include "compat.h"
 #include "join/kept_dataset.h"
 
-/* what tells two states of a table apart */
+/* what distinguishes two states of a table */
 typedef struct Version
 {
 	uint64		blocks;
@@ -122,7 +122,7 @@ StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room fo
 /* ---- the version ---- */
 
 /*
- * Can changes of the table be told, for this snapshot?
+ * Do the pages of this table show its changes, for this snapshot?
  */
 static bool
 shows_changes(Relation table, Snapshot snapshot)
@@ -137,8 +137,8 @@ shows_changes(Relation table, Snapshot snapshot)
 }
 
 /*
- * Does the visibility map, which is small, say much the same: that all pages are
- * all-visible, or new?
+ * Does the visibility map, which is small, already show that all pages are
+ * all-visible or new?
  */
 static bool
 is_marked(Relation table, BlockNumber blocks)
@@ -166,7 +166,7 @@ is_marked(Relation table, BlockNumber blocks)
 }
 
 /*
- * Look at all pages; false where one of them forbids a version.
+ * Read all pages; false if one of them rules out a version.
  */
 static bool
 read_version(Relation table, Version *version)
@@ -190,7 +190,7 @@ read_version(Relation table, Version *version)
 
 		CHECK_FOR_INTERRUPTS();
 
-		/* most pages are in the buffer after the last one's: looking them up takes longer */
+		/* try the buffer after the last page's first: most pages are there, and a lookup takes longer */
 		if (buffer == NBuffers ||
 			!ReadRecentBuffer(table->rd_locator, MAIN_FORKNUM, block, ++buffer))
 			buffer = ReadBufferExtended(table, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
@@ -216,7 +216,7 @@ read_version(Relation table, Version *version)
 typedef struct Subject
 {
 	uint8	   *bytes;			/* [GEONN_SUBJECT_BYTES] */
-	Size		length;			/* that it would take */
+	Size		length;			/* of the whole subject, also if it does not fit */
 } Subject;
 
 static void
@@ -248,7 +248,7 @@ add_column(Subject *subject, const PointColumn *column, const AttrNumber *attrib
 }
 
 /*
- * Which row of pg_class describes the table: by the transaction that made it.
+ * The transaction that wrote the row of pg_class which describes the table.
  */
 static uint32
 description_of(Oid table)
@@ -264,7 +264,7 @@ description_of(Oid table)
 }
 
 /*
- * Returns false where there is too much to it.
+ * Write the subject of a label; false if it does not fit.
  */
 static bool
 describe(const PointSource *source, Relation table, const AttrNumber *attributes,
@@ -296,8 +296,8 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 }
 
 /*
- * Describe all datasets that would do; returns how many there are, 0 where there is too much
- * to one of them.
+ * Write the subjects of all datasets that would do; returns their number, 0 if one does not
+ * fit.
  */
 static int
 describe_all(const PointSource *source, Relation table, const AttrNumber *attributes,

@@ -9,12 +9,12 @@
 #include "points/columns.h"
 
 /*
- * Labels of the datasets that have these references, for this question, as the active
- * snapshot sees them: first of one with just this detail.  They are the rows of this
- * table, which is locked, with these of its columns [source->query_columns], as they are.
- * Returns how many labels there are, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one
- * else: 0 where nothing tells whether the table has changed; then no dataset may be found
- * by it.
+ * Write labels of the datasets that contain these references for this question, as the
+ * active snapshot sees them; the first label is of a dataset with exactly this detail.  The
+ * references are the rows of this table, which is locked, with these of its columns
+ * [source->query_columns], as they are.  Returns the number of labels, at most
+ * GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0: it cannot be told whether
+ * the table has changed; then no dataset must be found by its table.
  */
 extern int	geonn_label_dataset(const PointSource *source, Oid table,
 								const AttrNumber *attributes, const GeonnQuestion *question,

@@ -29,16 +29,16 @@ struct ReferenceMemory
 	dlist_node	node;			/* in this process's list */
 	const char *title;
 	uint32		row_bytes;		/* of a reference in the engine */
-	uint64		bytes;			/* that it takes; 0 as well where another one has its dataset */
+	uint64		bytes;			/* that the join takes; 0 also if another join counts its dataset */
 	uint64		dataset;		/* 0: not known */
 	MemoryContextCallback release;
 };
 
 static dlist_head memories = DLIST_STATIC_INIT(memories);
-static uint64 all_bytes;		/* of all of these */
+static uint64 all_bytes;		/* the sum over the list */
 
 /*
- * Another one of this process that has the same dataset, or NULL.
+ * Another entry of this process with the same dataset, or NULL.
  */
 static ReferenceMemory *
 find_same(const ReferenceMemory *memory)
@@ -83,7 +83,7 @@ geonn_reference_memory_create(const char *title, uint32 columns)
 	return memory;
 }
 
-/* at least as many kB */
+/* bytes in kB, rounded up */
 static unsigned long long
 kilobytes(uint64 bytes)
 {

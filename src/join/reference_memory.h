@@ -8,23 +8,24 @@
 typedef struct ReferenceMemory ReferenceMemory;
 
 /*
- * The references of one join, which take nothing yet.  It lives as long as the current
- * memory context.  title is for messages, as in: relation "station"; columns are
- * those of the question (GEONN_COLUMN_...).
+ * Create the entry of one join's references, which take nothing yet.  The entry lives
+ * as long as the current memory context.  title is for messages, as in: relation
+ * "station"; columns are those of the question (GEONN_COLUMN_...).
  */
 extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns);
 
 /*
- * So many references more are about to be taken in; and so many bytes of them, which what
- * names, as in: ids.  Raises an error where that is more than geonn.session_memory_limit allows.
+ * Count this many references, or this many bytes of references, before they are taken in; what
+ * names the bytes, as in: ids.  Raises an error if the sum would exceed
+ * geonn.session_memory_limit.
  */
 extern void geonn_reference_memory_add(ReferenceMemory *memory, uint64 references);
 extern void geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes,
 											 const char *what);
 
 /*
- * They are in this dataset.  Returns whether another join of this process has it: then it is
- * counted there, and here no more.
+ * Set the dataset of the references.  Returns true if another join of this process has the
+ * same dataset: then that join counts it, and this one no more.
  */
 extern bool geonn_reference_memory_name(ReferenceMemory *memory, uint64 dataset);
 

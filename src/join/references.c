@@ -75,20 +75,20 @@ enum
 
 #define SORT_KEYS SORT_IMAGE
 
-/* ids that are made tags at a time */
+/* ids that are converted to tags at a time */
 #define TAGS_AT_ONCE 512
 
 typedef struct Record
 {
-	Datum		id;				/* or where its bytes are, where it is no value */
+	Datum		id;				/* or, if not by value, the place of its bytes */
 	double		latitude;
 	double		longitude;
 } Record;
 
-/* of a record without coordinates */
+/* the size of a record without coordinates */
 #define SHORT_RECORD offsetof(Record, latitude)
 
-/* what the files are for, in messages */
+/* the files' contents, for messages */
 #define RECORDS_PURPOSE	"references"
 #define VALUES_PURPOSE	"ids of references"
 
@@ -99,7 +99,7 @@ struct GeonnReferences
 	bool		by_value;
 	int16		length;
 	ReferenceDetail detail;
-	ReferenceMemory *memory;	/* NULL: others have sealed them */
+	ReferenceMemory *memory;	/* NULL: another process has sealed the references */
 
 	/* only where PostgreSQL sorts; else the tags are the ids, or 0 */
 	Tuplesortstate *sort;		/* of references that are read here */
@@ -109,7 +109,7 @@ struct GeonnReferences
 	uint64		count;
 	size_t		record_bytes;	/* 0: nothing is sorted here */
 	MemoryFile *records;
-	MemoryFile *values;			/* of ids that are no values */
+	MemoryFile *values;			/* ids that are not passed by value */
 	FmgrInfo   *compare;		/* the order of ids */
 	FmgrInfo   *compare_with_observation;	/* (observation's, reference's) or NULL */
 };
@@ -127,7 +127,7 @@ require_order(const PointSource *source)
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("id column \"%s\" of %s has type %s, which has no order",
 						id->name, source->title, format_type_be(id->type)),
-				 errdetail("Among references at the same distance the one with the first id is chosen, in the btree order of the type."),
+				 errdetail("Among references at the same distance, the join returns the first id in the btree order of the type."),
 				 errhint("Use a column of another type as id, by options or in a view.")));
 	return type;
 }
@@ -155,7 +155,7 @@ find_comparison(const PointSource *observations, const PointSource *source)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("exclude_self cannot compare ids of type %s with ids of type %s",
 						format_type_be(observation->type), format_type_be(reference->type)),
-				 errdetail("They are the ids of %s and of %s, and no btree operator compares the two types.",
+				 errdetail("The ids of %s and those of %s have these types, and no btree operator compares the two.",
 						   observations->title, source->title),
 				 errhint("Cast one of them in a view, or use exclude_self => false.")));
 	fmgr_info(function, compare);
@@ -173,7 +173,7 @@ image_order(void)
 }
 
 /*
- * Prepare to sort.
+ * Begin the sort.
  */
 static void
 begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
@@ -213,7 +213,7 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 }
 
 /*
- * What both ways to have references begin with.
+ * The part that creating and attaching have in common.
  */
 static GeonnReferences *
 describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail detail,
@@ -264,7 +264,7 @@ geonn_references_attach(const PointSource *source, ReferenceDetail detail,
 	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
 	if (geonn_memory_file_length(references->records) !=
 		references->count * references->record_bytes)
-		geonn_connection_violation("records of another number of references");
+		geonn_connection_violation("records of a different number of references");
 	if (!references->by_value)
 		references->values = geonn_client_take_file(client, GEONN_FILE_VALUES, VALUES_PURPOSE);
 	return references;
@@ -294,7 +294,7 @@ add_to_memory(const GeonnReferences *references, Datum id)
 }
 
 /*
- * The tag of a reference that is not sorted here.
+ * The tag of a reference that PostgreSQL does not sort.
  */
 static inline int64
 tag_of(const GeonnReferences *references, Datum id)
@@ -303,7 +303,7 @@ tag_of(const GeonnReferences *references, Datum id)
 }
 
 /*
- * A record with an id, to compare its bytes.
+ * A record of an id, whose bytes can be compared.
  */
 static Datum
 image_of(const GeonnReferences *references, Datum id)
@@ -367,7 +367,7 @@ geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uin
 }
 
 /*
- * Append the bytes of an id that is no value; returns where they are.
+ * Append the bytes of an id that is not passed by value; returns their place.
  */
 static Datum
 write_value(GeonnReferences *references, Datum id)
@@ -384,7 +384,7 @@ write_value(GeonnReferences *references, Datum id)
 }
 
 /*
- * Send what has been sorted.
+ * Send the references in their order after the sort.
  */
 static void
 send_sorted(GeonnReferences *references, GeonnClient *client)
@@ -453,7 +453,7 @@ geonn_references_seal(GeonnReferences *references, GeonnClient *client, bool lab
 }
 
 /*
- * A record, by a number that may come from the engine.
+ * Get a record by its number, which may come from the engine.
  */
 static const Record *
 find_record(const GeonnReferences *references, int64 number)
@@ -480,7 +480,7 @@ record_id(const GeonnReferences *references, const Record *record)
 		geonn_memory_file_bytes(references->values, DatumGetInt64(record->id),
 								references->length);
 	if (value == NULL)
-		geonn_connection_violation("a record of a reference whose id is nowhere");
+		geonn_connection_violation("a reference without its id");
 	return PointerGetDatum(value);
 }
 

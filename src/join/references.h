@@ -15,21 +15,19 @@ typedef struct GeonnReferences GeonnReferences;
 /* the identity of an observation whose id no reference has */
 #define GEONN_NO_IDENTITY (-1)
 
-/* what will be asked of them */
+/* what will be asked of the references */
 typedef enum ReferenceDetail
 {
-	REFERENCE_DISTANCE,			/* nothing but how far they are */
+	REFERENCE_DISTANCE,			/* only their distances */
 	REFERENCE_ID,				/* geonn_reference_id, _identity */
 	REFERENCE_COORDINATES		/* the same, and geonn_reference_coordinates */
 } ReferenceDetail;
 
 /*
- * Get ready to take them in; they live as long as the current memory context, and what they
- * take is added to this memory.
- * excluded_by: geonn_reference_identity will be asked for ids of these
- * observations, or NULL.
- * Raises an error where the type of the ids has no order, or where the
- * observations' ids cannot be compared with them.
+ * Prepare to take in references, which live as long as the current memory context; what
+ * they take is added to this memory.  excluded_by, or NULL: the observations for whose ids
+ * geonn_reference_identity will be asked.  Raises an error if the ids' type has no order,
+ * or if the observations' ids cannot be compared with the references'.
  */
 extern GeonnReferences *geonn_references_create(const PointSource *source,
 												ReferenceDetail detail,
@@ -37,36 +35,37 @@ extern GeonnReferences *geonn_references_create(const PointSource *source,
 												ReferenceMemory *memory);
 
 /*
- * The same of references that another client has sealed, in a dataset that this one is
- * attached to, with the same arguments; or with REFERENCE_DISTANCE in any case.
+ * Get the references that another client has sealed, from the dataset to which this
+ * client is attached.  The arguments must be the same as there; but REFERENCE_DISTANCE
+ * is always allowed.
  */
 extern GeonnReferences *geonn_references_attach(const PointSource *source,
 												ReferenceDetail detail,
 												const PointSource *excluded_by,
 												GeonnClient *client);
 
-/* Bytes of the files that they have, of those that are sealed. */
+/* The bytes of the files of sealed references. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
 
-/* Take in a valid row; group is its number, or 0 where there are no groups. */
+/* Take in a valid row; group is its group's number, or 0 without groups. */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
 								 const PointRow *row, int32 group);
 
 /*
- * Can they be taken in as blocks (PointBlockConsumer), where there are no groups?  Then
- * nothing but their ids and coordinates is needed of them.
+ * Can the references be taken in as blocks (PointBlockConsumer), if there are no
+ * groups?  True if only their ids and coordinates are needed.
  */
 extern bool geonn_references_take_blocks(const GeonnReferences *references);
 
-/* Take in so many valid rows at once. */
+/* Take in this many valid rows at once. */
 extern void geonn_references_add_block(GeonnReferences *references, GeonnClient *client,
 									   uint32 rows, const Datum *ids, const double *latitudes,
 									   const double *longitudes);
 
 /*
- * There are no more: see that all are in the dataset, in their order, and seal
- * it.  Returns how many there are.  labelled: the dataset need not be found by its
- * contents.
+ * End taking in references: send all of them to the dataset, in their order, and
+ * seal it.  Returns their number.  labelled: the dataset has a label, so that it
+ * need not be found by its contents.
  */
 extern uint64 geonn_references_seal(GeonnReferences *references, GeonnClient *client,
 									bool labelled);
@@ -78,7 +77,7 @@ extern Datum geonn_reference_id(const GeonnReferences *references, int64 tag);
 extern void geonn_reference_coordinates(const GeonnReferences *references, int64 tag,
 										double *latitude, double *longitude);
 
-/* The identity of the references with this id of an observation, in the dataset. */
+/* The identity, in the dataset, of the references whose id equals this id of an observation. */
 extern int32 geonn_reference_identity(const GeonnReferences *references, Datum id);
 
 #endif							/* GEONN_REFERENCES_H */

@@ -14,26 +14,26 @@ typedef struct GeonnReport
 {
 	uint64		references;		/* in the dataset */
 	uint64		references_skipped; /* for their NULLs or coordinates */
-	bool		references_kept;	/* they were in the engine already, and not read */
-	bool		references_recognised;	/* they were, as it was seen when they were read */
-	bool		references_named;	/* their ids are of use */
+	bool		references_kept;	/* the engine kept them, so they were not read */
+	bool		references_recognised;	/* they were read, and the engine already had them */
+	bool		references_named;	/* the result needs their ids */
 	int			reference_workers;	/* that helped to read them, at most */
 	uint64		observations;	/* read */
 	uint64		observations_skipped;
-	uint64		unmatched;		/* of the others: without a neighbour */
-	uint64		rows;			/* of the result, as far as they were taken */
+	uint64		unmatched;		/* other observations without a neighbour */
+	uint64		rows;			/* rows of the result that were taken */
 	GeonnWork	work;
 	double		preparing;		/* ms for the references until they were sealed */
 	double		reading;		/* ms for the observations */
 } GeonnReport;
 
-/* A device's name as geonn_devices numbers it. */
+/* A device's name, by its number in geonn_devices. */
 extern const char *geonn_device_name(int number);
 
-/* Add what another search by the same references has done. */
+/* Add the report of another search with the same references. */
 extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);
 
-/* Show it all; and what each process did, the leader first. */
+/* Show the sum; and each process's report, the leader's first. */
 extern void geonn_report_explain(const GeonnReport *sum, struct ExplainState *explain);
 extern void geonn_report_explain_processes(const GeonnReport *reports, int processes,
 										   struct ExplainState *explain);

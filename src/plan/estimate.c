@@ -41,15 +41,15 @@
 #include "points/query.h"
 
 /*
- * Views over geonn_nearest of views over ... : how deep estimates go.  It is
- * also what ends the estimate of a view that contains itself.
+ * How deep estimates go into views over geonn_nearest of views over ....  The
+ * limit also ends the estimate of a view that contains itself.
  */
 #define DEPTH_MAX 4
 
-/* what searching for an observation costs, in operators */
+/* the cost of a search for one observation, in operators */
 #define OPERATORS_A_SEARCH 10
 
-/* rows of the other side where it is not known */
+/* references where their number is not known */
 #define UNKNOWN_ROWS 1000
 
 PG_FUNCTION_INFO_V1(geonn_join_support);
@@ -75,7 +75,7 @@ known_value(PlannerInfo *root, Node *argument)
 }
 
 /*
- * Add "column IS NOT NULL" for the first of these columns that is there.
+ * Add "column IS NOT NULL" for the first of these columns that exists.
  */
 static void
 add_not_null(StringInfo query, Oid relation, const char *const *names)
@@ -92,7 +92,7 @@ add_not_null(StringInfo query, Oid relation, const char *const *names)
 }
 
 /*
- * The query that reads a relation, or NULL where nothing can be read.
+ * The query that reads a relation, or NULL if it cannot be read.
  */
 static char *
 relation_query(Oid oid, bool all_rows)
@@ -118,8 +118,8 @@ relation_query(Oid oid, bool all_rows)
 }
 
 /*
- * Estimates tell of a table's contents, as EXPLAIN shows them: they are for
- * those who may read it.
+ * Estimates, which EXPLAIN shows, reveal something of a table's contents: so
+ * only a user that may read the table gets them.
  */
 static bool
 may_read(PlannedStmt *plan)
@@ -173,7 +173,7 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 }
 
 /*
- * The number of points of the array, as far as it is known.
+ * The number of points in the array, if the planner knows it.
  */
 static SideEstimate
 estimate_array(PlannerInfo *root, Node *latitudes)
@@ -208,7 +208,7 @@ estimate_references(PlannerInfo *root, const FuncExpr *call)
 }
 
 /*
- * Rows for each observation.
+ * The estimated rows for each observation.
  */
 static double
 neighbours_of_each(PlannerInfo *root, const FuncExpr *call, double references)
@@ -241,7 +241,7 @@ keeps_unmatched(PlannerInfo *root, const FuncExpr *call)
 }
 
 /*
- * Rows of the join and what it costs.  False: there is nothing to say.
+ * Estimate the rows and the cost of the join.  False: no estimate.
  */
 static bool
 estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)

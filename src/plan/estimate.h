@@ -8,8 +8,8 @@
 #include "nodes/pathnodes.h"
 
 /*
- * The cost of reading the references, which comes before a join's first row.
- * False: not known.
+ * Estimate the cost of reading the references, which a join does before its
+ * first row.  False: not known.
  */
 extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *call, Cost *cost);
 

@@ -51,19 +51,19 @@ typedef struct JoinScanState
 	FuncExpr   *call;
 	FmgrInfo	function;
 	List	   *arguments;		/* of ExprState */
-	AttrNumber *attributes;		/* of the row type that a row has */
-	SubTransactionId begun_in;	/* of the scan's begin */
+	AttrNumber *attributes;		/* attributes of the row type that the scan returns */
+	SubTransactionId begun_in;	/* the subtransaction in which the scan began */
 	MemoryContext context;		/* of a search; NULL: it has not begun */
 	GeonnSearch *search;
 
-	GeonnReport sum;			/* of searches that have ended */
-	GeonnReport present;		/* of those of the present call that have ended */
+	GeonnReport sum;			/* all searches that have ended */
+	GeonnReport present;		/* the present call's searches that have ended */
 
 	/* below a Gather */
-	SharedScan *shared;			/* NULL: there are no others */
-	MemoryContext preparation;	/* of the leader's */
+	SharedScan *shared;			/* NULL: this process searches alone */
+	MemoryContext preparation;	/* of the leader's prepared search */
 	GeonnSearch *prepared;
-	int			processes;		/* that have reported: the leader, then workers */
+	int			processes;		/* that have reported; reports has the leader first */
 	GeonnReport *reports;
 } JoinScanState;
 
@@ -140,8 +140,8 @@ begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 }
 
 /*
- * The plan took the row type for what it was then: its columns must be of the
- * same types still.
+ * Check that the row type's columns still have the types that they had when
+ * the statement was planned.
  */
 static void
 check_row_type(JoinScanState *state, TupleDesc row_type)
@@ -159,13 +159,14 @@ check_row_type(JoinScanState *state, TupleDesc row_type)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the row type was changed after the statement was planned"),
-				 errdetail("Its column %d is dropped now, or of another type.", number),
+				 errdetail("Column %d was dropped, or has another type now.", number),
 				 errhint("Prepare the statement again.")));
 	}
 }
 
 /*
- * A search for the join that the arguments make, in the current memory context.
+ * Create a search for the join that the arguments describe, in the current
+ * memory context.
  */
 static GeonnSearch *
 create_search(JoinScanState *state)
@@ -229,7 +230,7 @@ begin_search(JoinScanState *state)
 	if (state->shared != NULL)
 		geonn_search_take_part(state->search, shared_search(state->shared));
 
-	/* a rollback to a savepoint must not find what it undoes still being read */
+	/* a rollback to a savepoint must not undo what is still being read, so read all now */
 	else if (GetCurrentSubTransactionId() != state->begun_in)
 		geonn_search_complete(state->search);
 	MemoryContextSwitchTo(former);
@@ -250,9 +251,9 @@ next_row(ScanState *node)
 }
 
 /*
- * Unlike ExecScan's, these rows are the function's also where a subquery is run
- * again for a row that somebody else has updated: some minor releases would ask
- * for a row of that kind, and there is none.
+ * This loop replaces ExecScan.  When PostgreSQL runs a subquery again for a row
+ * that another transaction has updated, ExecScan in some minor releases would
+ * ask for a test row, and a function has none.
  */
 static TupleTableSlot *
 execute_scan(CustomScanState *node)
@@ -290,7 +291,8 @@ add_search(GeonnReport *sum, const GeonnSearch *search)
 }
 
 /*
- * The search that began the call is about to end, the last one of the call.
+ * Log the call before the search that began it ends; that search is the call's
+ * last.
  */
 static void
 log_call(JoinScanState *state, const GeonnSearch *search)
@@ -364,7 +366,8 @@ estimate_shared(CustomScanState *node, ParallelContext *parallel)
 }
 
 /*
- * Read the references and share what has been prepared, or else search alone.
+ * Read the references and share the prepared search; if it cannot be shared,
+ * search alone.
  */
 static void
 share(JoinScanState *state, ParallelContext *parallel, SharedScan *shared)
@@ -410,8 +413,8 @@ initialize_worker(CustomScanState *node, shm_toc *toc pg_attribute_unused(), voi
 }
 
 /*
- * Add what workers have reported.  There may be more of them than the last time, when
- * shared memory was scarce.
+ * Add the workers' reports.  There may be more workers than the last time, if shared
+ * memory was scarce then.
  */
 static void
 take_reports(JoinScanState *state, SharedScan *shared)
@@ -435,8 +438,8 @@ take_reports(JoinScanState *state, SharedScan *shared)
 }
 
 /*
- * Report, as long as there is the shared memory.  Where rows have not been asked for
- * to the end, workers may still be at work.
+ * Report while the shared memory still exists.  If not all rows were asked for,
+ * workers may still be at work.
  */
 static void
 shut_down(CustomScanState *node)
@@ -459,7 +462,7 @@ shut_down(CustomScanState *node)
 /* ---- EXPLAIN ---- */
 
 /*
- * Show an argument of the call, if it is a constant.
+ * Show an argument of the call if it is a constant.
  */
 static void
 explain_argument(ExplainState *explain, const char *label, Node *argument)

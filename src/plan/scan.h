@@ -9,13 +9,13 @@
 #include "nodes/primnodes.h"
 
 /*
- * For the planner: they make the node's state of a plan whose only custom
- * expression is the join's FuncExpr, whose scan target list has columns of its
- * row type, and whose private list has the numbers of these.
+ * For the planner: creates the node's state from a plan.  The plan's only
+ * custom expression is the join's FuncExpr; its scan target list has columns
+ * of the join's row type, and its private list their attribute numbers.
  */
 extern const CustomScanMethods geonn_scan_methods;
 
-/* From now on the planner may take the node for a join in FROM. */
+/* Have the planner consider this node for a join in FROM. */
 extern void geonn_plan_scans(void);
 
 #endif							/* GEONN_SCAN_H */

@@ -57,7 +57,7 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * The columns of the relation that its rows are asked for, as Vars, each once.
+ * The columns of the relation that the query needs, as Vars, each once.
  */
 static List *
 needed_columns(RelOptInfo *rel)
@@ -83,7 +83,7 @@ needed_columns(RelOptInfo *rel)
 }
 
 /*
- * The call of a join that this function in FROM is, or NULL.
+ * The call, if this function in FROM is a join, else NULL.
  */
 static FuncExpr *
 join_call(RangeTblEntry *entry)
@@ -101,7 +101,7 @@ join_call(RangeTblEntry *entry)
 		return NULL;
 	call = (FuncExpr *) function->funcexpr;
 
-	/* others are not even looked up: that may load their libraries */
+	/* do not look up other functions: that may load their libraries */
 	name = get_func_name(call->funcid);
 	if (name == NULL || strncmp(name, "geonn_", strlen("geonn_")) != 0)
 		return NULL;
@@ -110,7 +110,7 @@ join_call(RangeTblEntry *entry)
 }
 
 /*
- * The function's scan that is there already.
+ * The path of the function scan that PostgreSQL has added already.
  */
 static Path *
 function_path(RelOptInfo *rel)
@@ -128,8 +128,8 @@ function_path(RelOptInfo *rel)
 }
 
 /*
- * The cost is the function's, but for storing rows and taking them out again; and
- * not all of it comes before the first row.
+ * Set the cost: the function's, without storing rows and reading them again, and
+ * with less of it before the first row.
  */
 static void
 set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *call, Path *function)
@@ -171,7 +171,8 @@ table_pages(Oid oid)
 }
 
 /*
- * Workers that the table is to be read by, as its storage parameter says; -1: it does not.
+ * The number of workers that the table's storage parameter parallel_workers sets; -1: not
+ * set.
  */
 static int
 table_parallel_workers(Oid oid)
@@ -185,9 +186,9 @@ table_parallel_workers(Oid oid)
 }
 
 /*
- * Pages of a relation, where reading all of it is to read plain tables from end to
- * end, of which every process can read a part; else -1.  That is asked of the
- * plan of a query like that which will read it.
+ * The pages of a relation, if reading it means to read plain tables from end to
+ * end, so that each process can read a part; else -1.  The plan of a query like
+ * the one that will read the relation tells.
  */
 static double
 plain_pages(Oid relation, bool divided)
@@ -227,7 +228,8 @@ plain_pages(Oid relation, bool divided)
 }
 
 /*
- * Is it one table that no worker is worth?  Then nothing need be planned to know.
+ * Is the relation one table too small for any worker?  Then no query need be
+ * planned.
  */
 static bool
 is_small(Oid oid)
@@ -248,7 +250,8 @@ is_small(Oid oid)
 }
 
 /*
- * Processes that it is worth: the leader works, too, while it has time for that.
+ * The number by which workers divide the rows: the leader takes part too, in the
+ * time that the workers leave it.
  */
 static double
 parallel_divisor(int workers)
@@ -259,7 +262,7 @@ parallel_divisor(int workers)
 }
 
 /*
- * The relation that an argument names, as far as the plan knows it.
+ * The relation in an argument, if the plan knows it.
  */
 static Oid
 constant_relation(Node *argument)
@@ -337,7 +340,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 	path = make_path(rel, function);
 	set_cost(root, path, call, function);
 
-	/* add_path frees what it finds to be worse: the function's path, or this one */
+	/* add_path frees the worse path: the function's, or this one */
 	offer_parallel_scan(root, rel, call, function, path);
 	add_path(rel, (Path *) path);
 }
@@ -350,7 +353,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	CustomScan *scan = makeNode(CustomScan);
 	ListCell   *cell;
 
-	/* for another role there may be policies */
+	/* other roles may have policies of row-level security */
 	if (path->path.parallel_aware)
 		root->glob->dependsOnRole = true;
 
@@ -362,7 +365,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	scan->custom_relids = bms_make_singleton(rel->relid);
 	scan->methods = &geonn_scan_methods;
 
-	/* what is needed of the row type, and which of its attributes that is */
+	/* the needed columns, and their attribute numbers in the row type */
 	foreach(cell, needed_columns(rel))
 	{
 		Var		   *column = lfirst(cell);

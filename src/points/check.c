@@ -35,7 +35,7 @@
 
 PG_FUNCTION_INFO_V1(geonn_check);
 
-/* columns of the result */
+/* the columns of the result */
 enum
 {
 	CHECK_ROWS,
@@ -48,7 +48,7 @@ enum
 	CHECK_LONGITUDE_OVER_180,
 	CHECK_DUPLICATE_COORDINATES,
 	CHECK_DUPLICATE_IDS,
-	CHECK_COUNTS,				/* so many; and extents */
+	CHECK_COUNTS,				/* the number of counts; the extents follow */
 	CHECK_LATITUDE_MIN = CHECK_COUNTS,
 	CHECK_LATITUDE_MAX,
 	CHECK_LONGITUDE_MIN,
@@ -56,10 +56,10 @@ enum
 	CHECK_COLUMNS
 };
 
-/* one latitude out of range in fewer rows speaks for a swap */
+/* more than one latitude out of range in so many rows is a sign of a swap */
 #define SWAPPED_ROWS	100
 
-/* the lowest and the highest of a coordinate; none: lowest > highest */
+/* the range of a coordinate; no value yet: lowest > highest */
 typedef struct Extent
 {
 	double		lowest;
@@ -95,7 +95,8 @@ begin_places(Check *check)
 }
 
 /*
- * One name for each place: a pole has every longitude, and 181 is -179.
+ * Add a place under one name: at a pole longitude means nothing, and 181 is
+ * -179.
  */
 static void
 put_place(Check *check, double latitude, double longitude)
@@ -159,7 +160,7 @@ consume_row(void *state, const PointRow *row)
 }
 
 /*
- * How many points are at the place of one before.
+ * Count the points at the same place as a point before them in the order.
  */
 static int64
 count_equal_places(Check *check)
@@ -187,12 +188,12 @@ count_equal_places(Check *check)
 }
 
 /*
- * How many ids are equal to one before.
+ * Count the ids that equal the one before them in the order.
  */
 static int64
 count_equal_ids(Check *check, const PointColumn *id, TypeCacheEntry *type)
 {
-	MemoryContext contexts[2];	/* of the present id and the one before */
+	MemoryContext contexts[2];	/* one for the present id, one for the previous */
 	MemoryContext former = CurrentMemoryContext;
 	Datum		previous = (Datum) 0;
 	int64		equal = 0;
@@ -223,7 +224,7 @@ count_equal_ids(Check *check, const PointColumn *id, TypeCacheEntry *type)
 /* ---- swapped coordinates ---- */
 
 /*
- * Is the column called like this coordinate, and not like the other one?
+ * Does the column have the name of this coordinate, and not that of the other?
  */
 static bool
 is_called(const PointColumn *column, const char *axis, const char *part, const char *other)
@@ -241,7 +242,7 @@ has_swapped_names(const PointSource *source)
 }
 
 /*
- * The option that names a column, behind those that are there.
+ * Append an option that names a column.
  */
 static void
 add_option(StringInfo options, const char *option, const char *name)
@@ -251,7 +252,7 @@ add_option(StringInfo options, const char *option, const char *name)
 }
 
 /*
- * The options of this function that have latitude and longitude swapped.
+ * The value of the argument options that swaps latitude and longitude.
  */
 static char *
 swapping_options(const PointSource *source)
@@ -287,7 +288,7 @@ warn_of_swap(const PointSource *source, const Check *check)
 			 errdetail("Column \"%s\" is read as the latitude, and column \"%s\" as the longitude.",
 					   source->columns[COLUMN_LATITUDE].name,
 					   source->columns[COLUMN_LONGITUDE].name) :
-			 errdetail("Of %lld rows with coordinates the latitude of %lld is out of range; with the two swapped, none would be.",
+			 errdetail("Of %lld rows with coordinates, %lld have a latitude out of range; with latitude and longitude swapped, all rows would be in range.",
 					   (long long) points, (long long) out_of_range),
 			 source->point_kind != GEONN_POINT_NONE ?
 			 errhint("If they are, use a view that swaps them, as ST_FlipCoordinates does.") :

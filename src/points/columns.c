@@ -39,7 +39,7 @@
 /* column names that an error message lists */
 #define COLUMNS_LISTED	20
 
-/* of geonn_describe's result */
+/* columns of geonn_describe's result */
 #define DESCRIBE_COLUMNS 4
 
 typedef struct RoleRules
@@ -95,7 +95,7 @@ is_coordinate_type(Oid base_type)
 		base_type == INT8OID || base_type == INT4OID || base_type == INT2OID;
 }
 
-/* could the column be the one for this role? */
+/* does the column suit this role? */
 static bool
 is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
 {
@@ -106,7 +106,7 @@ is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
 	return is_name_of(rule, NameStr(attribute->attname));
 }
 
-/* may its type, as declared, hold points of WGS84? */
+/* can a column of this declared type hold points of WGS84? */
 static bool
 may_hold_points(Form_pg_attribute attribute)
 {
@@ -117,7 +117,7 @@ may_hold_points(Form_pg_attribute attribute)
 }
 
 /*
- * Names of all columns, or only of the candidates for a role.
+ * The names of all columns, or of a role's candidates only.
  */
 static char *
 list_columns(TupleDesc descriptor, const RoleRules *only)
@@ -145,8 +145,8 @@ list_columns(TupleDesc descriptor, const RoleRules *only)
 }
 
 /*
- * The attribute of the primary key where that is one column, else 0;
- * *key_columns is how many it has.
+ * The attribute of the primary key if that is one column, else 0; *key_columns
+ * is the number of its columns.
  */
 static AttrNumber
 primary_key_attribute(Oid relation, int *key_columns)
@@ -161,7 +161,7 @@ primary_key_attribute(Oid relation, int *key_columns)
 }
 
 /*
- * How to tell which columns are meant.
+ * The hint for naming the columns.
  */
 static const char *
 names_hint(const PointSource *source)
@@ -181,8 +181,8 @@ may_add_column(Oid relation, Form_pg_class form)
 }
 
 /*
- * How to come by an id.  A column of partitions and children is no identity before
- * PostgreSQL 17.
+ * The hint for a source without an id.  Before PostgreSQL 17 a partitioned table
+ * cannot have an identity column, and a child table does not inherit one.
  */
 static const char *
 id_hint(const PointSource *source)
@@ -243,7 +243,7 @@ fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason
 }
 
 /*
- * Take the attribute for this role, if its type can be.
+ * Use the attribute for this role, if its type suits.
  */
 static void
 choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
@@ -283,7 +283,7 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 }
 
 /*
- * The attribute of this very name; a query may have more than one.
+ * The attribute of exactly this name; a query may have several.
  */
 static Form_pg_attribute
 require_attribute(const PointSource *source, TupleDesc descriptor, const char *name,
@@ -301,7 +301,7 @@ require_attribute(const PointSource *source, TupleDesc descriptor, const char *n
 			ereport(ERROR,
 					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 					 errmsg("%s has more than one column \"%s\"", source->title, name),
-					 errdetail("It is named by %s.", namer),
+					 errdetail("The column is named by %s.", namer),
 					 errhint("Give each column of the query a name of its own.")));
 		found = attribute;
 	}
@@ -309,14 +309,14 @@ require_attribute(const PointSource *source, TupleDesc descriptor, const char *n
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("%s has no column \"%s\"", source->title, name),
-				 errdetail("It is named by %s. The columns here are %s.", namer,
+				 errdetail("The column is named by %s. The columns here are %s.", namer,
 						   list_columns(descriptor, NULL)),
 				 errhint("Spell columns as the catalog does, without quotes.")));
 	return found;
 }
 
 /*
- * The only candidate for this role, or NULL where there is none.
+ * The only candidate for this role, or NULL if none exists.
  */
 static Form_pg_attribute
 find_candidate(const PointSource *source, TupleDesc descriptor, ColumnRole role)

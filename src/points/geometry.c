@@ -38,8 +38,8 @@
 #define FLAG_Z			0x01
 #define FLAG_M			0x02
 #define FLAG_BOX		0x04
-#define FLAG_GEODETIC	0x08	/* its box is of geocentric x, y and z */
-#define FLAG_EXTENDED	0x10	/* in version 1 it means something else */
+#define FLAG_GEODETIC	0x08	/* the bounding box has geocentric x, y and z */
+#define FLAG_EXTENDED	0x10	/* in version 2 only */
 #define FLAG_VERSION_2	0x40
 
 #define TYPE_POINT		1
@@ -99,8 +99,8 @@ geonn_point_kind(Oid base_type)
 }
 
 /*
- * PostGIS packs an SRID of 21 bits with sign, a type of 6 bits and two bits
- * for Z and M into a typmod; 0 leaves SRID or type open.
+ * PostGIS packs into a typmod a signed SRID of 21 bits, a type of 6 bits and
+ * two bits for Z and M.  An SRID or type of 0 is not restricted.
  */
 char *
 geonn_point_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
@@ -136,7 +136,7 @@ get_srid(const uint8 *bytes)
 }
 
 /*
- * How many bytes there are between the flags and the type.
+ * The number of bytes between the flags and the type.
  */
 static size_t
 size_of_options(uint8 flags)
@@ -156,7 +156,8 @@ size_of_options(uint8 flags)
 }
 
 /*
- * Bytes need not be aligned, nor be all of the value, but only its begin.
+ * Decode the first bytes of a value: they need not be aligned, nor be all of
+ * it.
  */
 static GeonnPointState
 decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
@@ -216,7 +217,7 @@ geonn_point_decode(GeonnPointKind kind, Datum value,
 		return GEONN_POINT_OK;
 	}
 
-	/* what is not a point may be of any size */
+	/* fetch the first bytes only: a value other than a point may be of any size */
 	if (VARATT_IS_EXTERNAL(serialized) || VARATT_IS_COMPRESSED(serialized))
 		slice = pg_detoast_datum_slice(serialized, 0, POINT_SIZE_MAX);
 	else

@@ -5,12 +5,12 @@
 #ifndef GEONN_GEOMETRY_H
 #define GEONN_GEOMETRY_H
 
-/* WGS84, which GPS, GeoJSON and PostGIS's geography have */
+/* WGS84, which GPS, GeoJSON and PostGIS's geography use */
 #define GEONN_POINT_SRID	4326
 
 typedef enum GeonnPointKind
 {
-	GEONN_POINT_NONE,			/* no type of points */
+	GEONN_POINT_NONE,			/* not a type of points */
 	GEONN_POINT_GEOGRAPHY,		/* PostGIS's */
 	GEONN_POINT_GEOMETRY,		/* PostGIS's */
 	GEONN_POINT_NATIVE			/* PostgreSQL's point */
@@ -22,40 +22,40 @@ typedef enum GeonnPointState
 	GEONN_POINT_EMPTY,			/* counts as NULL */
 	GEONN_POINT_WRONG_SRID,
 	GEONN_POINT_NOT_A_POINT,
-	GEONN_POINT_MALFORMED		/* no value that PostGIS writes */
+	GEONN_POINT_MALFORMED		/* PostGIS writes no such value */
 } GeonnPointState;
 
 /*
- * Which kind of points a type has, given below any domain.  A type is
- * PostGIS's by its name and by belonging to the extension postgis, in whatever
- * schema.  Cheap enough to ask for each column of a relation.
+ * The kind of points that a type holds; the type is given below any domain.  A
+ * type is PostGIS's if it has that name and belongs to the extension postgis,
+ * in any schema.  Cheap enough to be asked for each column of a relation.
  */
 extern GeonnPointKind geonn_point_kind(Oid base_type);
 
 /*
- * May a column of this kind hold points of WGS84, as far as its type says?
- * NULL if so, else what is wrong, as a sentence for an errdetail, palloc'd.
- * The type may be a domain.  Where it leaves open what the values are, they
- * may be points, and geonn_point_decode tells of each.
+ * Can a column of this kind hold points of WGS84, as far as its type says?
+ * Returns NULL if so, else what is wrong, as a sentence for errdetail,
+ * palloc'd.  The type may be a domain.  If the type does not restrict the
+ * values, this returns NULL, and geonn_point_decode checks each value.
  */
 extern char *geonn_point_typmod_problem(GeonnPointKind kind, Oid type,
 										int32 typmod);
 
 /*
- * The latitude and longitude of a value in degrees, as it has them: they may
- * be out of range, infinite or NaN.  Z and M are ignored.  They are set with
- * GEONN_POINT_OK only.  *detail is the SRID that the value has, 0 for none,
- * with GEONN_POINT_WRONG_SRID, and its type's number with
+ * Get the latitude and longitude of a value in degrees, as they are stored:
+ * they may be out of range, infinite or NaN.  Z and M are ignored.  Sets the
+ * coordinates with GEONN_POINT_OK only.  Sets *detail to the value's SRID, 0
+ * for none, with GEONN_POINT_WRONG_SRID, and to its type's number with
  * GEONN_POINT_NOT_A_POINT.  Reads nothing outside the value, whatever its
- * bytes are.  Leaves nothing allocated; an error of the TOAST table's is
- * raised.
+ * bytes are.  Leaves nothing allocated.  Raises an error if reading from the
+ * TOAST table does.
  */
 extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 										  double *latitude, double *longitude,
 										  int32 *detail);
 
 /*
- * PostGIS's name for the number of a type, as "LineString", for messages.
+ * PostGIS's name for a type's number, as in "LineString", for messages.
  */
 extern const char *geonn_point_type_name(int32 number);
 

@@ -57,7 +57,7 @@ static const OptionRule rules[] = {
 };
 
 /*
- * "a, b and c": name number i of n.
+ * Append name number i of n, as in "a, b and c".
  */
 static void
 append_to_list(StringInfo list, int i, int n, const char *name)
@@ -123,7 +123,7 @@ find_rule(GeonnOptionsScope scope, const char *name)
 }
 
 /*
- * The value as JSON has it, or what it is where that would be long.
+ * The value as JSON, or its type if the value may be long.
  */
 static char *
 describe_value(JsonbValue *value)
@@ -153,13 +153,13 @@ raise_wrong_value(const OptionRule *rule, JsonbValue *value,
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("option \"%s\" is %s", rule->name, describe_value(value)),
-			 errhint("It is %s.", expected)));
+			 errhint("Give %s.", expected)));
 }
 
 static int
 parse_choice(const OptionRule *rule, JsonbValue *value)
 {
-	/* in any case, as the setting has it */
+	/* in upper or lower case, as for the setting */
 	for (const struct config_enum_entry *choice = rule->choices;
 		 value->type == jbvString && choice->name != NULL; choice++)
 	{
@@ -215,8 +215,8 @@ parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
 }
 
 /*
- * A point is one column, or a latitude and a longitude.  Prefix is that of the
- * options' names.
+ * Check that a point has one column, or a latitude and a longitude.  prefix
+ * begins the options' names.
  */
 static void
 check_names(const GeonnColumnNames *names, const char *prefix)
@@ -273,7 +273,7 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 											 value.val.string.len));
 		else if (token == WJB_VALUE)
 		{
-			Assert(rule != NULL);	/* keys come before values */
+			Assert(rule != NULL);	/* a key comes before its value */
 			parse_option(rule, &value, options);
 		}
 	}

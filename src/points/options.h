@@ -7,7 +7,7 @@
 
 #include "utils/jsonb.h"
 
-/* as the catalog spells them; NULL: to be found */
+/* column names as the catalog spells them; NULL: to be found by name or type */
 typedef struct GeonnColumnNames
 {
 	char	   *id;
@@ -22,21 +22,21 @@ typedef struct GeonnOptions
 	GeonnColumnNames reference;
 	int			device;			/* enum geonn_device_choice */
 	int			algorithm;		/* enum geonn_algorithm */
-	int			batch_rows;		/* 1 ... GEONN_BATCH_ROWS_MAX; 0: as suits */
+	int			batch_rows;		/* 1 ... GEONN_BATCH_ROWS_MAX; 0: the client decides */
 } GeonnOptions;
 
-/* which keys there are */
+/* the keys that are allowed */
 typedef enum GeonnOptionsScope
 {
-	GEONN_OPTIONS_JOIN,			/* of both sides, and of the search */
-	GEONN_OPTIONS_POINTS,		/* the same, but for the observations' */
+	GEONN_OPTIONS_JOIN,			/* columns of both sides, and how to search */
+	GEONN_OPTIONS_POINTS,		/* the same without the observations' columns */
 	GEONN_OPTIONS_RELATION		/* of one relation: id, lat, lon, geog; they
 								 * go to reference */
 } GeonnOptionsScope;
 
 /*
- * What the object says, and the session's settings for what it leaves out.
- * Strings are palloc'd.  Anything that is not known, not of its type or in
+ * Read the object; what it leaves out comes from the session's settings.
+ * Strings are palloc'd.  An unknown key, a value of a wrong type or a
  * contradiction is an error that says what is expected.
  */
 extern void geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,

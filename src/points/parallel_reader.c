@@ -43,16 +43,16 @@
 #include "points/parallel_reader.h"
 #include "points/parcel.h"
 
-/* bytes of a worker's queue: some parcels */
+/* bytes of a worker's queue: room for a few parcels */
 #define QUEUE_BYTES ((Size) 1024 * 1024)
 
 /*
- * A page is read in less time than one of a scan by the executor, for which the planner's
- * settings are: so many count as one of these.
+ * The planner's settings are for a scan by the executor, which takes longer for a page:
+ * so this many pages read here count as one of those.
  */
 #define PAGES_PER_PAGE	4
 
-/* of the table of contents */
+/* keys of the table of contents */
 enum
 {
 	KEY_READING = 1,
@@ -65,31 +65,31 @@ enum
 	KEY_WAL_USAGE
 };
 
-/* what the processes share, beside the tables and queues */
+/* what the processes share besides tables and queues */
 typedef struct SharedReading
 {
-	PointSource source;			/* without what has a key of its own, and without names */
-	pg_atomic_uint64 begun;		/* bits of the workers that may have pages */
-	pg_atomic_uint32 ended;		/* workers that have read all there was for them */
+	PointSource source;			/* without the parts that have keys of their own, and without names */
+	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
+	pg_atomic_uint32 ended;		/* workers that have read all their pages */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* of their rows */
 } SharedReading;
 
-/* a process's share of the rows */
+/* one process's share of the rows */
 typedef struct Share
 {
 	PointReading *reading;
-	Parcel		parcel;			/* of rows that have just been read */
+	Parcel		parcel;			/* rows that have just been read */
 } Share;
 
-/* one that rows come from */
+/* a process from which rows come */
 typedef struct Member
 {
 	shm_mq_handle *queue;		/* NULL: this process */
-	Parcel	   *parcel;			/* rows that have not been given */
-	bool		ended;			/* there will be no others */
+	Parcel	   *parcel;			/* rows that have not been given to the consumer */
+	bool		ended;			/* no more rows will come */
 } Member;
 
-/* a bit for each */
+/* as begun has a bit for each */
 #define MOST_WORKERS 64
 
 extern PGDLLEXPORT void geonn_read_points_worker(dsm_segment *segment, shm_toc *contents);
@@ -127,7 +127,7 @@ begin_share(const PointSource *source, SharedTables *tables)
 }
 
 /*
- * Read the next rows into the parcel; false where there are no more after them.
+ * Read the next rows into the parcel; false if these are the last.
  */
 static bool
 read_share(Share *share)
@@ -175,7 +175,7 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	{
 		more = read_share(share);
 
-		/* where nobody receives any more, the statement has failed, and this process is ended */
+		/* if the leader no longer receives, the statement has failed, and this worker ends */
 		if (share->parcel.rows > 0 && !geonn_parcel_send(&share->parcel, handle))
 			more = false;
 	} while (more);
@@ -189,7 +189,7 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	shm_mq_detach(handle);
 }
 
-/* ---- who is worth it ---- */
+/* ---- whether workers are worth it ---- */
 
 static bool
 is_by_value(const PointSource *source)
@@ -203,7 +203,8 @@ is_by_value(const PointSource *source)
 }
 
 /*
- * Workers that the tables are to be read by, as the planner has it for a scan of one.
+ * The number of workers to read the tables, as the planner would choose it for a scan
+ * of one table.
  */
 static int
 count_workers(const PointSource *source, List *tables)
@@ -264,7 +265,8 @@ allocate(ParallelContext *context, uint64 key, Size bytes)
 }
 
 /*
- * What of a column others need; its names are in this process's memory.
+ * A column as other processes need it: without its names, which are in this
+ * process's memory.
  */
 static PointColumn
 without_names(const PointColumn *column)
@@ -331,7 +333,7 @@ share_all(ParallelContext *context, const PointSource *source, List *tables)
 /* ---- giving rows ---- */
 
 /*
- * See what a worker has sent.  Returns false where there is nothing yet.
+ * Receive what a worker has sent.  Returns false if nothing has come yet.
  */
 static bool
 receive(Member *worker, int by_count)
@@ -353,8 +355,8 @@ receive(Member *worker, int by_count)
 }
 
 /*
- * Have all offer what they have found.  Returns false where a worker may have found
- * something that comes before that, and has not sent it yet.
+ * Have every process offer rows.  Returns false if a worker may have found rows
+ * that it has not sent yet, and that come before all that is offered.
  */
 static bool
 all_offer(Member *members, int count, Share *share, SharedReading *shared)
@@ -366,7 +368,7 @@ all_offer(Member *members, int count, Share *share, SharedReading *shared)
 	while (!self->ended && geonn_parcel_is_empty(self->parcel))
 		self->ended = !read_share(share);
 
-	/* with a barrier: who has not begun has no page from before those of this process */
+	/* with a barrier: the pages of a worker that has not begun come after this process's */
 	begun = self->ended ? PG_UINT64_MAX : pg_atomic_fetch_or_u64(&shared->begun, 0);
 	for (int i = 0; i < count - 1; i++)
 	{
@@ -380,7 +382,8 @@ all_offer(Member *members, int count, Share *share, SharedReading *shared)
 }
 
 /*
- * The process that offers the run with the first place; NULL where all have ended.
+ * The process that offers the first run in the order of pages; NULL if all have
+ * ended.
  */
 static Member *
 first_of(Member *members, int count)
@@ -400,7 +403,8 @@ first_of(Member *members, int count)
 }
 
 /*
- * Give all rows of the workers that were launched, and of this process's share.
+ * Give the consumer all rows of the launched workers and of this process's
+ * share.
  */
 static void
 give_all(ParallelContext *context, SharedReading *shared, Share *share,
@@ -439,7 +443,8 @@ give_all(ParallelContext *context, SharedReading *shared, Share *share,
 }
 
 /*
- * The workers have nothing left to do: see that they did all, and what it was.
+ * No worker has anything left to do: check that all have read their share, and
+ * add their counts.
  */
 static void
 finish(ParallelContext *context, SharedReading *shared, const Share *share, uint64 *counts)
@@ -473,7 +478,7 @@ geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer co
 	InitializeParallelDSM(context);
 	workers = 0;
 
-	/* without shared memory there are none */
+	/* without shared memory PostgreSQL launches no workers */
 	if (context->nworkers > 0)
 	{
 		SharedReading *shared = share_all(context, source, tables);

@@ -8,15 +8,15 @@
 #include "points/reader.h"
 
 /*
- * Read all rows of a source with the active snapshot: those of these tables (PlainTable),
- * which are open.  This process is given the valid ones, as blocks where consume_block is
- * not NULL, in the tables' order, and does a share of the reading.  counts, by PointStatus,
- * are of all rows; nothing is told of those that are no points, also where that is to be
- * an error, but wrong values of a point column are an error.
+ * Read all rows of a source with the active snapshot, from these tables (PlainTable), which
+ * are open.  This process does a share of the reading, and gives the valid rows to the
+ * consumer in the tables' order, as blocks where consume_block is not NULL.  counts, by
+ * PointStatus, covers all rows.  Raises no error or warning about invalid coordinates, even
+ * if these are to be an error, but an error about wrong values of a point column.
  *
- * Returns how many workers took part; 0: nothing has been read, since the tables are too
- * small for that, or have ids or columns to join by that are not passed by value, or
- * no workers can be had.
+ * Returns the number of workers that took part.  0: nothing has been read, since the
+ * tables are too small, the ids or the columns to join by are not passed by value, or no
+ * worker is available.
  */
 extern int	geonn_read_in_parallel(const PointSource *source, List *tables,
 								   PointConsumer consume, PointBlockConsumer consume_block,

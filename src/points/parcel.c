@@ -20,7 +20,7 @@ typedef struct ParcelHeader
 #define PARTS 6
 
 /*
- * The bytes that each column takes.
+ * Compute the bytes that each column takes.
  */
 static void
 part_lengths(const Parcel *parcel, Size *lengths)
@@ -56,7 +56,7 @@ geonn_parcel_clear(Parcel *parcel)
 }
 
 /*
- * Rows of this page are added: begin a run, unless they belong to the last one.
+ * Rows of this page follow: begin a run, unless they extend the last one.
  */
 static void
 add_to_run(Parcel *parcel, uint64 place, uint32 rows)

@@ -121,7 +121,7 @@ geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept, const cha
 }
 
 /*
- * How to see the rows that the warning is about.
+ * The hint that shows the rows of the warning.
  */
 static char *
 invalid_rows_hint(const PointSource *source)
@@ -135,7 +135,7 @@ invalid_rows_hint(const PointSource *source)
 }
 
 /*
- * After all rows: what was not a point.
+ * Report the skipped rows, after all have been read.
  */
 void
 geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint64 *counts)

@@ -18,7 +18,7 @@ typedef enum PointStatus
 
 #define POINT_STATUSES 5
 
-/* a row; what it points to is the consumer's during its call */
+/* a row; what it points to is valid during the consumer's call */
 typedef struct PointRow
 {
 	PointStatus status;
@@ -32,16 +32,16 @@ typedef struct PointRow
 	const bool *by_is_null;
 } PointRow;
 
-/* what to do about coordinates that are no point's */
+/* what to do about invalid coordinates */
 typedef enum InvalidPolicy
 {
-	GEONN_INVALID_SKIPPED,		/* a warning tells of them afterwards */
-	GEONN_INVALID_KEPT,			/* likewise, and the consumer takes them */
-	GEONN_INVALID_COUNTED,		/* the consumer does */
+	GEONN_INVALID_SKIPPED,		/* skip the row; a warning counts these afterwards */
+	GEONN_INVALID_KEPT,			/* give the row to the consumer; likewise a warning */
+	GEONN_INVALID_COUNTED,		/* give the row to the consumer, which counts it; no warning */
 	GEONN_INVALID_IS_ERROR
 } InvalidPolicy;
 
-/* Is this a point? */
+/* The status of these coordinates. */
 extern PointStatus geonn_point_status(double latitude, double longitude);
 
 /* Raise the error of such coordinates; whose is as in: id 7 of relation "city". */
@@ -50,21 +50,21 @@ extern void geonn_raise_invalid(PointStatus status, double latitude, double long
 								const char *whose);
 
 /*
- * The warning of rows that were skipped, or are kept without a neighbour.
- * counts is by PointStatus.
+ * Raise the warning about rows that were skipped, or are kept without a
+ * neighbour.  counts is by PointStatus.
  */
 extern void geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept,
 							   const char *hint);
 
-/* Raise the error of a value of a point column that no setting makes a point. */
+/* Raise the error about a value of a point column that is not a point, whatever the arguments. */
 __attribute__((noreturn))
 extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState state,
 									int32 detail, const PointRow *row);
 
-/* Which row it is, for a message: as in id 7 of relation "city". */
+/* Name a row for a message, as in: id 7 of relation "city". */
 extern char *geonn_whose_row(const PointSource *source, const PointRow *row);
 
-/* After all rows: what there is to be told of so many, by PointStatus. */
+/* Report the skipped rows after all have been read; counts is by PointStatus. */
 extern void geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid,
 							   const uint64 *counts);
 

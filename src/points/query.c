@@ -20,8 +20,8 @@
 #include "points/query.h"
 
 /*
- * A text that does not begin as a statement does: if it is a name alone, it is
- * meant as a table.
+ * The hint for a text that does not begin like a statement: a name alone is
+ * probably meant as a table.
  */
 static void
 hint_at_statements(const char *query)
@@ -44,7 +44,7 @@ hint_at_statements(const char *query)
 }
 
 /*
- * A position in the text of a query is none in the calling statement.
+ * A position in the query's text is not one in the calling statement.
  */
 static void
 explain_query(void *argument)
@@ -63,8 +63,9 @@ explain_query(void *argument)
 }
 
 /*
- * A relation's schema can be renamed at any time.  The name is looked at once more when it has been
- * resolved, since then the relation is locked and nothing else is looked up.
+ * Does the query read this relation?  The relation's schema can be renamed at any time, so the name
+ * is checked again after it has been resolved: from then on the relation is locked, and no name is
+ * looked up again.
  */
 static bool
 reads(const Query *query, Oid relation)

@@ -8,20 +8,20 @@
 #include "nodes/plannodes.h"
 
 /*
- * The plan of a query without parameters.  Raises an error unless it is one
- * SELECT that changes nothing; title is what that is said of, as in: query
- * obs_sql.  options are those of cursors.
+ * The plan of a query without parameters.  Raises an error unless the query is
+ * one SELECT that changes nothing; title names the query in that error, as in:
+ * query obs_sql.  options are those of cursors.
  *
- * Where the query is the module's own and reads one relation, its OID is given:
- * NULL is returned, and nothing of what was found instead has run, where the name is another's
- * by now.
+ * If the query is the module's own, to read one relation, relation is its OID.  Returns NULL
+ * if the name in the query now belongs to another relation; nothing of that relation has run
+ * then.
  */
 extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options, Oid relation);
 
 /*
- * The relation's name in SQL, with its schema; NULL where there is none, or it may not be
- * looked up there.  Its lock stays until the end of the transaction, so that a query by
- * this name is about this relation when it is planned.
+ * The relation's name in SQL, with its schema; NULL if it does not exist, or the user may
+ * not look it up in that schema.  The relation stays locked until the end of the
+ * transaction, so that a query by this name is about this relation when it is planned.
  */
 extern char *geonn_relation_name(Oid oid);
 

@@ -50,7 +50,7 @@ typedef struct PointReceiver
 	void	   *state;
 	MemoryContext conversion;
 
-	int			attributes;		/* that are looked at: the first ones */
+	int			attributes;		/* the first attributes, up to the last that is needed */
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
 
@@ -81,7 +81,7 @@ convert_number(Oid type, Datum value)
 }
 
 /*
- * Of a point, both coordinates are NULL or none is.
+ * Check a point's coordinates: both are NULL or neither is.
  */
 static void
 read_point(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
@@ -123,7 +123,7 @@ read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, Po
 }
 
 /*
- * A row of the query: its values and whether they are NULL.
+ * Read a row of the query: its values and whether they are NULL.
  */
 static void
 take_row(PointReceiver *self, const Datum *values, const bool *nulls)
@@ -193,7 +193,7 @@ check_column(PointReceiver *self, TupleDesc descriptor, const PointColumn *colum
 }
 
 /*
- * Rows will be taken for what the columns were when they were chosen.
+ * Check that the columns have the types that they had when they were chosen.
  */
 static void
 receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
@@ -233,10 +233,10 @@ begin_context(ErrorContextCallback *context, const PointSource *source)
 }
 
 /*
- * The query says what it reads by name.  A function that the other relation's
- * view calls, or another session, can have given that name to something else since the columns
- * were found, so that is checked before it is looked up, whose error would be of a name that is
- * gone, and when it has been; and the types when the rows begin to come.
+ * Plan the source's query.  It names its relation, and since the columns were chosen, another
+ * session, or a function in a view that is read, may have given that name to another relation.
+ * So the name is checked before planning, lest planning fail with an error about a missing
+ * name, and again while planning.  The columns' types are checked when the first row comes.
  */
 static PlannedStmt *
 plan_source(const PointSource *source, int options)
@@ -261,7 +261,7 @@ prepare_receiver(PointReceiver *receiver)
 	receiver->receiver.rShutdown = receive_nothing;
 	receiver->receiver.rDestroy = receive_nothing;
 
-	/* there is no kind for receivers of extensions */
+	/* PostgreSQL has no kind for receivers of extensions */
 	receiver->receiver.mydest = DestTuplestore;
 	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
 												 "geonn conversion",
@@ -271,8 +271,8 @@ prepare_receiver(PointReceiver *receiver)
 }
 
 /*
- * Like EXPLAIN, this lets the executor begin, where it checks privileges, but
- * not so far that a foreign table would do anything.
+ * Like EXPLAIN, start the executor, which checks privileges, but not so far
+ * that a foreign table would do anything.
  */
 Oid
 geonn_check_table(const PointSource *source, AttrNumber **attributes)
@@ -315,12 +315,12 @@ geonn_check_readable(const PointSource *source)
 struct PointReading
 {
 	PointReceiver receiver;
-	QueryDesc  *description;	/* NULL: others share their tables */
+	QueryDesc  *description;	/* NULL: other processes share their tables */
 	List	   *plain;			/* of PlainTable, where it reads these */
-	TableReader *tables;		/* NULL: the executor gives the rows */
+	TableReader *tables;		/* NULL: rows come from the executor */
 	PointBlockConsumer consume_block;	/* NULL: rows are given one by one */
 
-	/* rows of the reader that have not been taken */
+	/* rows of the table reader still to take */
 	int			left;
 	Datum	   *values;
 	bool	   *nulls;
@@ -328,7 +328,7 @@ struct PointReading
 };
 
 /*
- * As SPI names the query that it runs.
+ * Name the query in an error's context, as SPI does.
  */
 static void
 name_query(void *argument)
@@ -354,7 +354,8 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 }
 
 /*
- * Others can help to read a table, but not an index that has all of its columns.
+ * Plan a source that others help to read: they can read a table, but not an
+ * index alone.
  */
 static PlannedStmt *
 plan_for_sharing(const PointSource *source)
@@ -445,7 +446,8 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 }
 
 /*
- * Take rows of the reader as a block, but for those that are no candidates.
+ * Take rows of the table reader as a block, without those that have NULLs or
+ * invalid coordinates.
  */
 static void
 take_block(PointReading *reading, int rows)
@@ -481,7 +483,7 @@ take_block(PointReading *reading, int rows)
 }
 
 /*
- * Take so many rows of the tables; false where there were fewer.
+ * Take up to this many rows of the tables; false if the tables had fewer.
  */
 static bool
 read_tables(PointReading *reading, uint64 rows)
@@ -513,7 +515,8 @@ read_tables(PointReading *reading, uint64 rows)
 }
 
 /*
- * Have the executor give so many rows, or all (0); false where there were fewer.
+ * Have the executor return this many rows, or all (0); false if it returned
+ * fewer.
  */
 static bool
 run_query(PointReading *reading, uint64 rows)

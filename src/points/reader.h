@@ -9,25 +9,26 @@
 #include "points/point_row.h"
 #include "points/table_reader.h"
 
-/* is given each row, in the order in which they come */
+/* called for each row, in the order in which rows come */
 typedef void (*PointConsumer) (void *state, const PointRow *row);
 
 /*
- * May be given many valid rows at once, if all that there is to them are values.
+ * May be called with many valid rows at once, if all their values are passed by
+ * value.
  */
 typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 									const double *latitudes, const double *longitudes);
 
 /*
- * Raise the error that reading the source would raise for want of privileges or
- * the like, without reading it.
+ * Raise the error that reading the source would raise, for lack of privileges
+ * for example, without reading it.
  */
 extern void geonn_check_readable(const PointSource *source);
 
 /*
- * The same.  Returns the table whose rows, as they are, the source's would be (see
- * geonn_plain_tables), or InvalidOid; *attributes are the table's columns that a row
- * has [source->query_columns].
+ * Check the same.  Returns the table if the source's rows are that table's rows as
+ * they are (see geonn_plain_tables), else InvalidOid; *attributes
+ * [source->query_columns] are the table's columns in a row.
  */
 extern Oid	geonn_check_table(const PointSource *source, AttrNumber **attributes);
 
@@ -36,52 +37,53 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
 /*
- * Read a part at a time: for those who take rows one by one.  It lives as long as
- * the current memory context, and uses the snapshot that is active when it begins.
+ * Read some rows at a time, for a caller that takes rows one by one.  The reading
+ * lives as long as the current memory context, and uses the snapshot that is
+ * active when it begins.
  */
 typedef struct PointReading PointReading;
 
-/* how rows are going to be read */
+/* how the caller is going to read */
 typedef enum ReadingManner
 {
-	GEONN_READ_IN_PARTS,		/* or as a whole, but a parallel plan is not wanted */
-	GEONN_READ_AT_ONCE,			/* so that parallel workers are of use */
-	GEONN_READ_SHARED			/* from the tables, by others */
+	GEONN_READ_IN_PARTS,		/* or all at once, but without a parallel plan */
+	GEONN_READ_AT_ONCE,			/* all at once, with a parallel plan if that is faster */
+	GEONN_READ_SHARED			/* only to find the tables, which other processes help to read */
 } ReadingManner;
 
 extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolicy invalid,
 										 ReadingManner manner, PointConsumer consume,
 										 void *state);
 
-/* Have valid rows given as blocks, where the reading can; ids that are no values cannot be. */
+/* Give valid rows as blocks where possible: only if ids are passed by value. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
 
 /*
- * The tables (PlainTable) that it reads from end to end, so that others can help;
- * NIL: it reads anything else.
+ * The tables (PlainTable) that the reading reads from end to end, so that others
+ * can help; NIL if it reads anything else.
  */
 extern List *geonn_reading_tables(const PointReading *reading);
 
 /*
- * Read what others leave of tables that a reading of this source has, with the same
- * policy.  Nothing is told of rows that are no points: whoever shares them does.
+ * Take part in reading the tables that another process shares for this source, with
+ * the same policy.  Reports no skipped rows: the process that shares them does.
  */
 extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPolicy invalid,
 										  SharedTables *tables, PointConsumer consume,
 										  void *state);
 
-/* Where the present row or block comes from, as geonn_table_reader_place; if it reads tables. */
+/* The place of the present row or block (geonn_table_reader_place), if the reading is of tables. */
 extern uint64 geonn_reading_place(const PointReading *reading);
 
-/* Rows that were read, by PointStatus. */
+/* The numbers of rows read so far, by PointStatus. */
 extern const uint64 *geonn_reading_counts(const PointReading *reading);
 
 /*
- * Read so many rows, or all (0); false where there were fewer, and all is read.
+ * Read this many rows, or all (0); false if fewer came, and all is read.
  */
 extern bool geonn_reading_next(PointReading *reading, uint64 rows);
 
-/* Read no more; not needed where all is read. */
+/* End the reading; not needed after all is read. */
 extern void geonn_reading_end(PointReading *reading);
 
 #endif							/* GEONN_READER_H */

@@ -47,11 +47,11 @@ typedef struct FixedColumn
 	bool		by_value;
 } FixedColumn;
 
-/* a table as several processes read it */
+/* a table that several processes read */
 typedef struct SharedTable
 {
 	Oid			relation;
-	Size		scan;			/* of its ParallelTableScanDesc: offsets from the */
+	Size		scan;			/* of its ParallelTableScanDesc: both are offsets from the */
 	Size		attributes;		/* beginning of SharedTables */
 } SharedTable;
 
@@ -64,28 +64,28 @@ struct SharedTables
 
 struct TableReader
 {
-	int			columns;		/* of a row */
+	int			columns;		/* in a row */
 
-	/* what is read: one of these */
+	/* what is read: these tables, or shared ones */
 	List	   *tables;			/* of PlainTable */
 	Snapshot	snapshot;
 	SharedTables *shared;
-	int			number;			/* of the table after the present one */
+	int			number;			/* the next table's */
 
-	/* the present table; scan is NULL where there is none */
+	/* the present table; scan is NULL: none */
 	TableScanDesc scan;
-	Relation	opened;			/* here, not by the executor */
+	Relation	opened;			/* opened here, not by the executor */
 	const AttrNumber *attributes;
 	TupleTableSlot *slot;
-	int			last_attribute; /* that a row needs */
+	int			last_attribute; /* the last attribute that a row needs */
 	FixedColumn *fixed;			/* [columns], or NULL: offsets differ */
 	bool		by_page;
-	HeapTupleData tuple;		/* that the slot deforms */
+	HeapTupleData tuple;		/* the tuple that the slot deforms */
 
-	int			first;			/* of the scan's tuples of a page that the rows are of */
+	int			first;			/* index, in the page's visible tuples, of the first row */
 	Datum	   *values;			/* [MaxHeapTuplesPerPage][columns] */
-	bool	   *nulls;			/* likewise; rows from their offsets leave them false */
-	bool		some_null;		/* they may be true */
+	bool	   *nulls;			/* likewise; reading at offsets leaves them false */
+	bool		some_null;		/* some of nulls may be true */
 };
 
 /* ---- which queries are plain ---- */
@@ -165,8 +165,8 @@ geonn_plain_tables(const QueryDesc *description)
 /* ---- a table ---- */
 
 /*
- * Find where the columns are in tuples that have no NULL before them, if they are
- * at the same place in all of these.
+ * Find the columns' offsets in tuples without NULLs before them, if these are the
+ * same in all such tuples.
  */
 static void
 find_offsets(TableReader *reader, TupleDesc descriptor)
@@ -231,7 +231,7 @@ end_table(TableReader *reader)
 }
 
 /*
- * Go on to the next table; false where there is none.
+ * Go on to the next table; false if none is left.
  */
 static bool
 next_table(TableReader *reader)
@@ -297,7 +297,8 @@ take_slot(const TableReader *reader, Datum *values, bool *nulls)
 }
 
 /*
- * Statistics count what has been read, and the scan knows of one row a page.
+ * Count the page's rows in the statistics: the scan counts only one row of
+ * each page.
  */
 static void
 count_rows(Relation relation, int rows)
@@ -326,7 +327,7 @@ store_tuple(TableReader *reader, int index)
 }
 
 /*
- * Take the page's tuples from the present one on.
+ * Take the page's tuples, from the present one to the last.
  */
 static int
 take_page(TableReader *reader)

@@ -1,12 +1,12 @@
 /*
  * engine_process.c
- *		The engine as the supervisor's child: start it, carry its log lines,
- *		learn how it ended.
+ *		The engine as the supervisor's child: start it, forward its log lines,
+ *		and report how it ended.
  *
- * The engine is no PostgreSQL process.  Between fork and exec the child sheds
- * everything that it has from PostgreSQL: signal handlers (some set latches
- * in shared memory) and ignored signals (which exec would keep), and every
- * descriptor (data files, the postmaster's pipe).  It does so with
+ * The engine is not a PostgreSQL process.  Between fork and exec the child
+ * sheds everything that it inherits from PostgreSQL: signal handlers (some set
+ * latches in shared memory), ignored signals (which exec would keep), and
+ * every descriptor (data files, the postmaster's pipe).  It makes
  * async-signal-safe calls only, and leaves by _exit.  All signals are blocked
  * across the fork, so that no handler runs in the child.
  */
@@ -26,20 +26,20 @@
 #include "supervisor/engine_process.h"
 #include "supervisor/files.h"
 
-/* where the child finds what, and keeps nothing above */
+/* the child's descriptors; it closes all above these */
 #define CHILD_LOG		1
 #define CHILD_CHANNEL	GEONN_SUPERVISOR_DESCRIPTOR
 #define CHILD_STATUS	(GEONN_SUPERVISOR_DESCRIPTOR + 1)
 
-/* log lines of one call, so that a talkative engine cannot hold the loop */
+/* bytes of log forwarded by one call, so that a talkative engine cannot hold up the loop */
 #define LOG_BYTES_AT_ONCE 65536
 
-/* the descriptors of a start that is under way; -1: none */
+/* the descriptors while the engine is being started; -1: none */
 typedef struct Launch
 {
 	int			null;			/* /dev/null */
 	int			log[2];			/* pipe: read here, written by the child */
-	int			channel[2];		/* sockets: ours, the child's */
+	int			channel[2];		/* sockets: the supervisor's, the child's */
 	int			status[2];		/* pipe that exec closes: errno of a failure */
 } Launch;
 
@@ -75,8 +75,9 @@ close_from(unsigned int first)
 #endif
 
 	/*
-	 * A kernel before 5.9.  Descriptors are given out from the lowest, so the
-	 * supervisor's few are far below this end even where the limit is not.
+	 * A kernel before 5.9.  The kernel gives out the lowest free descriptors,
+	 * so the supervisor's few are far below this end even where the limit is
+	 * higher.
 	 */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < end)
 		end = (unsigned int) limit.rlim_cur;
@@ -106,12 +107,12 @@ become_engine(const Launch *launch, pid_t supervisor, const char *program,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 
-	/* a supervisor that ended before the request cannot be waited for */
+	/* no signal comes if the supervisor ended before this request */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != supervisor)
 		_exit(1);
 
-	/* first out of the way of their targets, then to them */
+	/* first move the descriptors out of the way of their targets, then to these */
 	null = fcntl(launch->null, F_DUPFD, CHILD_STATUS + 1);
 	log = fcntl(launch->log[1], F_DUPFD, CHILD_STATUS + 1);
 	channel = fcntl(launch->channel[1], F_DUPFD, CHILD_STATUS + 1);
@@ -135,8 +136,8 @@ become_engine(const Launch *launch, pid_t supervisor, const char *program,
 }
 
 /*
- * Read the errno of a failed exec; 0 where the pipe ended, as the exec that
- * worked ends it.
+ * Read the errno of a failed exec.  Returns 0 if the pipe ended without one,
+ * since a successful exec closes it.
  */
 static int
 exec_failure(int status)
@@ -158,7 +159,7 @@ open_launch(Launch *launch, const char **failed_step)
 	if (launch->null < 0)
 		return false;
 
-	/* neither side ever waits for the other because of the log */
+	/* non-blocking, so that neither side ever waits for the other because of the log */
 	*failed_step = "create a pipe";
 	if (pipe2(launch->log, O_CLOEXEC | O_NONBLOCK) != 0)
 		return false;
@@ -242,8 +243,8 @@ engine_process_start(EngineProcess *process, const char *program,
 }
 
 /*
- * Log one line of the engine's under the level that it begins with.  What
- * the engine calls an error must not be one here: it would end the
+ * Log one line of the engine's at the level that it begins with.  The engine's
+ * errors are logged at a lower level than ERROR, which would end the
  * supervisor.
  */
 static void
@@ -330,7 +331,7 @@ engine_process_reap(EngineProcess *process, char *how, size_t room)
 	else
 		snprintf(how, room, "exited with exit code %d", WEXITSTATUS(status));
 
-	/* its last words; a child of its own could hold the pipe open for ever */
+	/* its last lines, without waiting: a child of the engine's could hold the pipe open for ever */
 	engine_process_forward_log(process);
 	if (process->line_length > 0)
 		log_line(process);

@@ -1,7 +1,7 @@
 /*
  * engine_process.h
- *		The engine as the supervisor's child: start it, carry its log lines,
- *		learn how it ended.
+ *		The engine as the supervisor's child: start it, forward its log lines,
+ *		and report how it ended.
  */
 #ifndef GEONN_ENGINE_PROCESS_H
 #define GEONN_ENGINE_PROCESS_H
@@ -10,7 +10,7 @@
 
 typedef struct EngineProcess
 {
-	pid_t		pid;			/* 0: there is none */
+	pid_t		pid;			/* 0: none runs */
 	int			channel;		/* socket to it; -1 once closed */
 	int			log;			/* its standard output and error; -1 once
 								 * closed */
@@ -20,28 +20,27 @@ typedef struct EngineProcess
 	int			line_length;
 } EngineProcess;
 
-/* What is set where no engine process is. */
+/* Set the fields for: no engine process runs. */
 extern void engine_process_init(EngineProcess *process);
 
 /*
- * Start the program.  Returns false, with errno, where it does not come to
- * run; *failed_step is what could not be done on the way, or NULL where it was
- * to execute the program.
+ * Start the program.  If that fails, returns false with errno; *failed_step
+ * names the step that failed, or is NULL if that was to execute the program.
  */
 extern bool engine_process_start(EngineProcess *process, const char *program,
 								 const char **failed_step);
 
 /*
- * Pass what the engine has written to PostgreSQL's log, without waiting.
- * Closes the log at its end.
+ * Forward what the engine has written to PostgreSQL's log, without waiting.
+ * At the end of file, closes it.
  */
 extern void engine_process_forward_log(EngineProcess *process);
 
 extern void engine_process_close_channel(EngineProcess *process);
 
 /*
- * Has the process ended?  Then its log is passed on and everything closed,
- * and the text says how it ended.  Does not wait.
+ * Has the process ended?  If so, forward the rest of its log, close
+ * everything, and write how it ended as text.  Does not wait.
  */
 extern bool engine_process_reap(EngineProcess *process, char *how, size_t room);
 

@@ -1,6 +1,6 @@
 /*
  * files.h
- *		The files of the running geonn, and the engine's program.
+ *		The names of the files of a running geonn, and of the engine's program.
  */
 #ifndef GEONN_FILES_H
 #define GEONN_FILES_H
@@ -8,9 +8,9 @@
 #include "pgstat.h"
 
 /*
- * Files of the running geonn.  They stand in the folder for short-lived
- * statistics, which base backups leave out, and are named relative to the
- * data directory: that is every server process's working directory, and an
+ * Files of a running geonn.  They are in the folder for short-lived
+ * statistics, which base backups leave out.  The names are relative to the
+ * data directory, which is every server process's working directory: an
  * absolute path may be too long for a socket.
  */
 #define GEONN_SOCKET_FILE	PG_STAT_TMP_DIR "/geonn.sock"

@@ -1,20 +1,21 @@
 /*
  * state.c
- *		What the supervisor tells every backend: that it lives, and how its
- *		engine is.
+ *		What the supervisor tells every backend: that it runs, and its engine's
+ *		state.
  *
- * Two small files serve for that, so that geonn needs no shared memory and
+ * It does so by two small files, so that geonn needs no shared memory and
  * works without being preloaded.
  *
- * The lock file says which process is the supervisor: that process holds a
+ * The lock file shows which process is the supervisor: that process holds a
  * record lock (fcntl) on it.  Unlike flock, such a lock can be tested without
- * being taken, the test tells its holder's process id, a forked child does
- * not inherit it, and it goes when the process does, however it ends.  It
- * also goes when the process closes any descriptor of that file: so the
- * supervisor opens it once, and only others test it.
+ * being taken, the test returns its holder's process id, and a forked child
+ * does not inherit it.  The lock ends with the process, however that ends.  It
+ * also ends when the process closes any descriptor of that file: so the
+ * supervisor opens the file once, and only other processes test the lock.
  *
- * The state file holds the supervisor's last report, replaced by rename as a
- * whole.  A report whose author does not hold the lock is out of date.
+ * The state file holds the supervisor's last report; each report replaces the
+ * file by a rename.  A report is out of date if its author does not hold the
+ * lock.
  */
 #include "postgres.h"
 
@@ -100,7 +101,8 @@ geonn_state_supervisor(void)
 }
 
 /*
- * A line is a key, a space and a value.  A text must not end its line early.
+ * Write a line: a key, a space and a value.  A line break in the value must
+ * not end the line early.
  */
 static int
 append_line(char *place, size_t room, const char *key, const char *text)
@@ -139,14 +141,14 @@ geonn_state_write(const EngineReport *report)
 				pg_file_create_mode);
 	if (file >= 0)
 	{
-		errno = ENOSPC;			/* where write does not say */
+		errno = ENOSPC;			/* for a short write, which sets none */
 		written = write(file, content, length) == length;
 		if (close(file) == 0 && written &&
 			rename(STATE_FILE_NEW, GEONN_STATE_FILE) == 0)
 			return;
 	}
 
-	/* statements then wait for an engine without learning why it fails */
+	/* statements then wait for an engine without an error that says why it fails */
 	ereport(LOG,
 			(errcode_for_file_access(),
 			 errmsg("could not write file \"%s\": %m", GEONN_STATE_FILE)));
@@ -159,7 +161,7 @@ geonn_state_remove(void)
 }
 
 /*
- * Cut the value of the line that starts with this key out of the text.
+ * Cut the value of the line with this key out of the text.
  */
 static const char *
 take_value(char **text, const char *key)

@@ -1,7 +1,7 @@
 /*
  * state.h
- *		What the supervisor tells every backend: that it lives, and how its
- *		engine is.
+ *		What the supervisor tells every backend: that it runs, and its engine's
+ *		state.
  */
 #ifndef GEONN_STATE_H
 #define GEONN_STATE_H
@@ -19,30 +19,30 @@ typedef struct EngineReport
 {
 	EngineState state;
 	pid_t		supervisor_pid;
-	pid_t		engine_pid;		/* 0 where there is none */
-	uint64		attempt;		/* this supervisor's starts of the engine */
+	pid_t		engine_pid;		/* 0: none runs */
+	uint64		attempt;		/* how often this supervisor has started the engine */
 
-	/* why, where the state is failed; detail and hint may be empty */
+	/* the error, if the state is failed; detail and hint may be empty */
 	char		message[512];
 	char		detail[512];
 	char		hint[512];
 } EngineReport;
 
-/* Make the folder of these files, where something removed it. */
+/* Create the folder of these files again if it was removed. */
 extern void geonn_state_make_directory(void);
 
 /*
- * The supervisor's.  geonn_state_lock makes this process the one supervisor
- * until it ends, or returns false where another process is.
+ * For the supervisor.  geonn_state_lock makes this process the supervisor
+ * until it ends, or returns false if another process is.
  */
 extern bool geonn_state_lock(void);
 extern void geonn_state_write(const EngineReport *report);
 extern void geonn_state_remove(void);
 
-/* The backends': the supervisor's process id, or 0 where none runs. */
+/* For backends: the supervisor's process id, or 0 if none runs. */
 extern pid_t geonn_state_supervisor(void);
 
-/* The report of this supervisor, false where it has not written one yet. */
+/* Read this supervisor's report; false if it has not written one yet. */
 extern bool geonn_state_read(pid_t supervisor_pid, EngineReport *report);
 
 #endif							/* GEONN_STATE_H */

@@ -2,35 +2,36 @@
  * supervisor.c
  *		The background worker that owns the engine.
  *
- * The supervisor starts the engine, passes its log lines to PostgreSQL's log,
- * watches that it answers, starts it again when it ends, and ends it when the
- * server stops.  It does nothing else: a PostgreSQL child that crashes
+ * The supervisor starts the engine, forwards its log lines to PostgreSQL's
+ * log, checks that it answers, starts it again when it ends, and ends it when
+ * the server stops.  It does nothing else: the crash of a PostgreSQL child
  * restarts the whole server, so nothing that can crash runs here.  It has no
  * database connection, so one serves every database, also of a standby.
  *
  * With geonn in shared_preload_libraries the postmaster starts it; otherwise
- * the first statement that needs the engine does (engine_start.c).  There is
- * one at a time: the one that holds the lock (state.c).  A launched one that
- * finds the lock taken leaves; a preloaded one stays and takes over when the
- * lock becomes free, because the postmaster would not start it again.
+ * the first statement that needs the engine does (engine_start.c).  Only the
+ * process that holds the lock (state.c) works as the supervisor.  If the lock
+ * is taken, a supervisor that a statement launched exits; a preloaded one
+ * waits and takes over when the lock becomes free, because the postmaster
+ * would not start it again.
  *
  * The engine's life, as the supervisor sees it:
  *
- *	ABSENT		there is no process.  It is started when retry_at comes or a
- *				backend asks (SIGUSR1).
+ *	ABSENT		no process runs.  The supervisor starts one at retry_at, or when a
+ *				backend asks for it (SIGUSR1).
  *	STARTING	the process runs and has been sent its settings; its first pong
  *				says that it listens.
  *	RUNNING		it answers pings.
- *	ENDING		it closed its channel, or was killed; it is about to be reaped.
+ *	ENDING		it closed its channel, or was killed; the supervisor waits to reap it.
  *
- * Any of the last three becomes ABSENT when the process is reaped.  The first
- * engine that ends is followed by another at once, one that then lives short
- * after a pause that doubles up to a minute.  The backends learn the state
- * from the state file.
+ * Any of the last three becomes ABSENT when the process is reaped.  After the
+ * first engine that ends the supervisor starts another at once; after each
+ * further one with a short life it pauses, twice as long each time, up to a
+ * minute.  Backends read the state from the state file.
  *
  * Nothing here waits, except the main loop for its event set: log and channel
- * are non-blocking.  The engine ends with its supervisor: it has
- * PR_SET_PDEATHSIG and sees the end of its channel.  SIGTERM ends it in order.
+ * are non-blocking.  The engine ends with its supervisor, by PR_SET_PDEATHSIG
+ * and because its channel closes.  SIGTERM ends the engine in order.
  */
 #include "postgres.h"
 
@@ -58,8 +59,8 @@
 
 #define SUPERVISOR_NAME "geonn supervisor"
 
-/* all in milliseconds */
-#define SHORT_LIFE		10000	/* of an engine: less than this is a failure */
+/* in milliseconds */
+#define SHORT_LIFE		10000	/* an engine that ends earlier counts as a failure */
 #define LONGEST_PAUSE	60000	/* between two starts */
 #define ENDING_PATIENCE 3000	/* from the channel's end or SIGTERM to SIGKILL */
 #define KILL_PATIENCE	1000	/* from SIGKILL to giving up, on shutdown */
@@ -82,24 +83,24 @@ typedef struct Supervisor
 	char		program[MAXPGPATH];
 
 	/* times are monotonic milliseconds */
-	int64		started_at;		/* of the present process */
-	bool		was_ready;		/* the present process has been */
-	bool		was_silent;		/* it was killed because it did not answer */
-	bool		was_foreign;	/* it was killed as of another version */
+	int64		started_at;		/* when the present process was started */
+	bool		was_ready;		/* the present process has answered */
+	bool		was_silent;		/* the process was killed because it did not answer */
+	bool		was_foreign;	/* the process was killed because it is of another version */
 	int64		retry_at;		/* while absent */
 	int64		kill_at;		/* while ending; 0 once killed */
 	int			failures;		/* ends after a short life, in a row */
 
-	/* one ping at a time: the next is sent when the last is answered */
-	uint64		ping;			/* number of the last one */
+	/* one ping at a time: the next is sent after the last is answered */
+	uint64		ping;			/* number of the last ping */
 	int64		next_ping_at;
-	int64		unanswered_since;	/* 0 where it is answered */
+	int64		unanswered_since;	/* 0: it is answered */
 
-	/* messages that the channel had no room for */
+	/* messages still to send, since the channel had no room for them */
 	bool		ping_unsent;
 	bool		settings_unsent;
 
-	/* of the present descriptors; NULL where those have changed */
+	/* for the present descriptors; NULL after these changed */
 	WaitEventSet *events;
 } Supervisor;
 
@@ -170,7 +171,7 @@ notice_child(SIGNAL_ARGS)
 }
 
 /*
- * Milliseconds of a clock that nobody sets and that stands still while the
+ * Milliseconds of a clock that cannot be set and that stands still while the
  * machine sleeps.
  */
 static int64
@@ -189,7 +190,7 @@ engine_timeout(void)
 }
 
 /*
- * Have a descriptor that was closed forgotten by the event set too.
+ * Call this after closing a descriptor: the event set must forget it too.
  */
 static void
 drop_events(Supervisor *supervisor)
@@ -200,8 +201,8 @@ drop_events(Supervisor *supervisor)
 }
 
 /*
- * Publish the engine's state.  The reason is the report's texts, which must
- * be set already where the state is failed.
+ * Publish the engine's state.  If it is failed, the report's texts must be set
+ * before.
  */
 static void
 publish(Supervisor *supervisor, EngineState state)
@@ -222,8 +223,9 @@ publish(Supervisor *supervisor, EngineState state)
 /* ---- messages to the engine ---- */
 
 /*
- * Returns whether the message is on its way.  Where the engine does not read
- * its messages the socket is full; that shows as a ping without an answer.
+ * Send a message.  Returns false if the channel has no room.  An engine that
+ * does not read its messages fills the channel; it then fails to answer a
+ * ping.
  */
 static bool
 send_to_engine(Supervisor *supervisor, int type, void *message)
@@ -259,8 +261,8 @@ send_ping(Supervisor *supervisor)
 /* ---- start and end ---- */
 
 /*
- * An engine ended after a short life, or did not start.  The first is
- * followed by another at once where that may help.
+ * The engine ended after a short life, or did not start.  After the first such
+ * failure another is started at once, if that may help.
  */
 static void
 plan_retry(Supervisor *supervisor, bool may_help_at_once)
@@ -333,7 +335,7 @@ start_engine(Supervisor *supervisor)
 }
 
 /*
- * What statements are told: of an engine that this supervisor cannot talk to.
+ * The error for statements: this supervisor cannot talk to the engine.
  */
 static void
 explain_other_version(EngineReport *report)
@@ -352,7 +354,7 @@ explain_other_version(EngineReport *report)
 }
 
 /*
- * And of any other that has ended.
+ * The error for statements: the engine ended for any other reason.
  */
 static void
 explain_end(EngineReport *report, int64 lived, bool was_silent, const char *how)
@@ -371,7 +373,7 @@ explain_end(EngineReport *report, int64 lived, bool was_silent, const char *how)
 }
 
 /*
- * The process is gone: say so and decide when to start the next.
+ * The process has ended: log it, and decide when to start the next.
  */
 static void
 note_end(Supervisor *supervisor, pid_t pid, const char *how)
@@ -401,7 +403,7 @@ kill_engine(Supervisor *supervisor)
 	supervisor->phase = PHASE_ENDING;
 	supervisor->kill_at = 0;
 
-	/* a driver may keep it from dying; nobody shall wait at its socket then */
+	/* a driver may keep it from ending; no backend must wait at its socket then */
 	unlink(GEONN_SOCKET_FILE);
 }
 
@@ -479,7 +481,7 @@ read_channel(Supervisor *supervisor)
 }
 
 /*
- * Ping when it is time, kill the engine when its answer is overdue.
+ * Send a ping when it is time; kill the engine when its answer is overdue.
  */
 static void
 check_pulse(Supervisor *supervisor, int64 now)
@@ -520,7 +522,7 @@ check_pulse(Supervisor *supervisor, int64 now)
 /* ---- the loop ---- */
 
 /*
- * Milliseconds until something has to be done without an event, or -1.
+ * Milliseconds until something is due without an event, or -1.
  */
 static long
 time_to_wait(const Supervisor *supervisor)
@@ -569,14 +571,14 @@ wait_for_events(Supervisor *supervisor, long timeout)
 							  supervisor->engine.channel, NULL, NULL);
 	}
 
-	/* which of them it was is found out by trying each: none waits */
+	/* the callers try all descriptors, since no read waits; so the event itself is not needed */
 	(void) WaitEventSetWait(supervisor->events, timeout, events,
 							lengthof(events), geonn_wait_event(GEONN_WAIT_SUPERVISOR));
 	ResetLatch(MyLatch);
 }
 
 /*
- * Take in what the engine wrote, sent, or came to.
+ * Read what the engine wrote and sent, and notice its end.
  */
 static void
 hear_engine(Supervisor *supervisor)
@@ -606,7 +608,7 @@ reload_configuration(Supervisor *supervisor)
 }
 
 /*
- * Wait for the engine's end, up to this many milliseconds.
+ * Wait up to this many milliseconds for the engine's end.
  */
 static bool
 wait_for_end(Supervisor *supervisor, int64 patience)
@@ -637,7 +639,7 @@ wait_for_end(Supervisor *supervisor, int64 patience)
 }
 
 /*
- * End the engine, in order where it can.
+ * End the engine: in order if possible, by SIGKILL otherwise.
  */
 static void
 shut_down(Supervisor *supervisor)
@@ -661,8 +663,8 @@ shut_down(Supervisor *supervisor)
 }
 
 /*
- * Become the one supervisor.  Returns false where another is and this one
- * need not wait for its end, or is asked to end.
+ * Become the supervisor.  Returns false if another process is and this one is
+ * not to wait for its end, or if this one is asked to end.
  */
 static bool
 take_lock(bool wait)
@@ -696,8 +698,8 @@ geonn_supervisor_main(Datum main_arg)
 	BackgroundWorkerUnblockSignals();
 
 	/*
-	 * The postmaster keeps a worker that exits with 1 and forgets one that
-	 * exits with 0.
+	 * The postmaster starts a worker again that exits with 1, and forgets one
+	 * that exits with 0.
 	 */
 	if (!take_lock(preloaded))
 		proc_exit(preloaded ? 1 : 0);

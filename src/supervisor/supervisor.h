@@ -7,14 +7,15 @@
 
 #include "postmaster/bgworker.h"
 
-/* whether this process has the module from the server's start */
+/* was this module loaded at the server's start, by shared_preload_libraries? */
 extern bool geonn_preloaded;
 
-/* Have it started with the server; while shared_preload_libraries load. */
+/* Have the supervisor started with the server; call it while shared_preload_libraries load. */
 extern void geonn_supervisor_register(void);
 
 /*
- * Have it started now.  Returns NULL where no background worker can be had.
+ * Have the supervisor started now.  Returns NULL if no background worker is
+ * free.
  */
 extern BackgroundWorkerHandle *geonn_supervisor_launch(void);
 

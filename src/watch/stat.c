@@ -1,15 +1,16 @@
 /*
  * stat.c
- *		geonn_stat_progress, geonn_stat and geonn_stat_reset(): calls under way,
+ *		geonn_stat_progress, geonn_stat and geonn_stat_reset(): joins under way,
  *		and those that have ended.
  *
- * The engine has the figures (calls.c and statistics.c there), by labels with numbers
- * of databases, users and relations; here they get names.  That needs the catalogs of
- * the database that the label is of, so what is of another one has none, as in pg_locks.
- * Nor do texts of another database, which may be in another encoding.  Relations, by
- * name and number, and texts of other users' calls are for members of pg_read_all_stats.
+ * The engine keeps the figures (calls.c and statistics.c there) under labels, which hold
+ * OIDs of databases, users and relations; this file looks up their names.  Names are in
+ * the catalogs of the label's database, so a label of another database is shown without
+ * names, as in pg_locks.  Its texts are not shown either, since they may be in another
+ * encoding.  Relations, by name and OID, and texts of other users' calls are shown to
+ * members of pg_read_all_stats only.
  *
- * Who only watches starts no engine: without one there is nothing to see.
+ * The views start no engine: while none runs, they are empty.
  */
 #include "postgres.h"
 
@@ -94,7 +95,7 @@ enum statistics_column
 	STATISTICS_COLUMNS
 };
 
-/* a row that is being made: every column is NULL until it is set */
+/* a result row: every column is NULL until it is set */
 typedef struct Row
 {
 	Datum		values[STATISTICS_COLUMNS];
@@ -136,7 +137,7 @@ set_text(Row *row, int column, const char *text)
 /* ---- labels ---- */
 
 /*
- * The name of a relation of this database, if there still is one.
+ * The name of a relation of this database, if it still exists.
  */
 static void
 set_relation(Row *row, int column, Oid relation)
@@ -149,7 +150,7 @@ set_relation(Row *row, int column, Oid relation)
 }
 
 /*
- * Set a row's columns from first on to what the label says, as far as this user may know.
+ * Set a row's columns from first on from the label, except what this user may not see.
  */
 static void
 set_label(Row *row, int first, const struct geonn_call_label *label)
@@ -174,7 +175,8 @@ set_label(Row *row, int first, const struct geonn_call_label *label)
 }
 
 /*
- * The engine has had its texts from modules like this one: check them all the same.
+ * The texts come from modules like this one, but by way of the engine: check them
+ * all the same.
  */
 static void
 check_label(const struct geonn_call_label *label)
@@ -184,7 +186,7 @@ check_label(const struct geonn_call_label *label)
 		!pg_is_ascii(label->function) ||
 		(label->database == MyDatabaseId &&
 		 !pg_verifymbstr(label->arguments, strlen(label->arguments), true)))
-		geonn_connection_violation("a label that no session has given it");
+		geonn_connection_violation("a label with malformed texts");
 }
 
 /* ---- geonn_stat_progress ---- */
@@ -265,14 +267,14 @@ set_times(Row *row, const uint64 *microseconds)
 }
 
 /*
- * The last error is the engine's own text about memory, devices and the like: it has
- * nothing of users' data.
+ * The last error is the engine's own text, about memory, devices and the like: it
+ * contains no user's data.
  */
 static void
 set_last_error(Row *row, const struct geonn_statistics *sum)
 {
 	if (memchr(sum->last_error, '\0', sizeof(sum->last_error)) == NULL)
-		geonn_connection_violation("an error that is no text");
+		geonn_connection_violation("an error with a malformed text");
 	if (sum->last_error_at == 0)
 		return;
 	if (pg_is_ascii(sum->last_error))

@@ -1,12 +1,12 @@
 /*
  * status.c
- *		geonn_status() and the view geonn_devices: what is there, and whether
- *		it works.
+ *		geonn_status() and the view geonn_devices: the engine's state and its
+ *		devices.
  *
- * geonn_status() is what one looks at when something is wrong, so it starts
- * nothing, raises no error about the engine, and gives a stopped engine one
- * second to answer.  geonn_devices has to know the devices, so it starts the
- * engine and raises what keeps it from that.
+ * Users call geonn_status() when something is wrong, so it starts nothing,
+ * raises no error about the engine, and gives an engine that does not answer
+ * one second.  geonn_devices must learn the devices, so it starts the engine,
+ * and raises the error if that fails.
  */
 #include "postgres.h"
 
@@ -70,7 +70,7 @@ enum device_column
 	DEVICE_COLUMNS
 };
 
-/* a row that is being made: every column is NULL until it is set */
+/* a result row: every column is NULL until it is set */
 typedef struct Row
 {
 	Datum		values[STATUS_COLUMNS];
@@ -93,7 +93,7 @@ set_value(Row *row, int column, Datum value)
 	row->nulls[column] = false;
 }
 
-/* an empty text says nothing, as NULL does */
+/* an empty text is shown as NULL */
 static void
 set_text(Row *row, int column, const char *value)
 {
@@ -114,8 +114,8 @@ is_version_error(const union geonn_message *message,
 }
 
 /*
- * Receive a message of this type before the deadline; what else comes, or
- * does not, goes to the row.
+ * Receive a message of this type before the deadline.  If another message
+ * comes, or none, sets the row's state and reason, and returns false.
  */
 static bool
 expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
@@ -151,8 +151,8 @@ expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
 }
 
 /*
- * What the engine says of itself.  Returns false, with nothing but the state
- * and its reason set, where it does not.
+ * Ask the engine for its status.  If it does not answer, returns false with
+ * only the row's state and reason set.
  */
 static bool
 ask_engine(GeonnConnection *connection, Row *row)
@@ -165,7 +165,7 @@ ask_engine(GeonnConnection *connection, Row *row)
 	union geonn_message message;
 	int			used = 0;
 
-	/* both fit the empty socket, and a dead engine shows below */
+	/* both messages fit into the empty socket; if the engine has ended, receiving fails below */
 	(void) geonn_channel_send(connection->socket, GEONN_HELLO, &hello, -1);
 	if (!expect(connection, deadline, GEONN_WELCOME, &message, row))
 		return false;
@@ -202,7 +202,7 @@ ask_engine(GeonnConnection *connection, Row *row)
 }
 
 /*
- * There is a supervisor, and nobody listens: what the supervisor says.
+ * A supervisor runs, but no engine listens: report what the supervisor says.
  */
 static void
 report_absence(pid_t supervisor, Row *row)
@@ -236,7 +236,7 @@ geonn_status(PG_FUNCTION_ARGS)
 	geonn_require_columns(descriptor, STATUS_COLUMNS);
 	clear_row(&row);
 
-	/* the connection's, so that it is closed here and not with the statement */
+	/* the connection lives in it, and so closes at this function's end, not the statement's */
 	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_status",
 									ALLOCSET_SMALL_SIZES);
 	if (supervisor == 0)
@@ -289,7 +289,7 @@ set_device(const struct geonn_device_status *device, Row *row)
 				 psprintf("%u.%u", device->capability_major,
 						  device->capability_minor));
 
-	/* a device that failed may not have come as far as to know it */
+	/* a device that failed early may not know its memory */
 	if (device->memory_total > 0)
 	{
 		set_value(row, DEVICE_MEMORY_TOTAL, Int64GetDatum(device->memory_total));
@@ -315,7 +315,7 @@ receive_status(GeonnConnection *connection, uint16 type,
 	if (descriptor >= 0)
 		close(descriptor);
 	if (message->header.type != type)
-		geonn_connection_violation("something else than its status");
+		geonn_connection_violation("a message other than its status");
 }
 
 Datum
@@ -345,7 +345,7 @@ geonn_device_status(PG_FUNCTION_ARGS)
 
 		receive_status(connection, GEONN_DEVICE_STATUS, &message);
 		if (message.device_status.kind >= lengthof(kind_words))
-			geonn_connection_violation("a device of no kind");
+			geonn_connection_violation("a device of an unknown kind");
 		set_device(&message.device_status, &row);
 		tuplestore_putvalues(result->setResult, result->setDesc, row.values,
 							 row.nulls);

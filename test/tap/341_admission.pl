@@ -81,7 +81,7 @@ my ($status, $out, $err, $seconds) = finish_sql(start_sql($node,
 	"\\set VERBOSITY verbose\nSET geonn.admission_timeout = '300ms'; $small_search;"));
 isnt($status, 0, 'who has geonn.admission_timeout set does not wait for longer');
 like($err, qr/53400: no session with the geonn engine became free within 300 ms/, 'its error says for how long it waited');
-like($err, qr/DETAIL:  All 1 that geonn.max_sessions allows were at work, and 3 more waited before this one\./, 'and for whom');
+like($err, qr/DETAIL:  All 1 processes that geonn.max_sessions allows had sessions, and 3 more waited before this one\./, 'and for whom');
 cmp_ok($seconds, '>', 0.3, 'it waits for all of that time');
 cmp_ok($seconds, '<', 10, 'and no longer');
 is(waiting(), 3, 'it has left the line');
@@ -219,7 +219,7 @@ finish_sql($_) foreach $holder, $first;
 my ($code, $message);
 $code = $node->psql('postgres', 'ALTER SYSTEM SET geonn.max_sessions = 0', stderr => \$message);
 isnt($code, 0, 'there is no limit of 0');
-like($message, qr/invalid value for parameter "geonn.max_sessions": 0\nDETAIL:  It is 1 or more, or -1 for no limit\./, 'and the error says what there is');
+like($message, qr/invalid value for parameter "geonn.max_sessions": 0\nDETAIL:  The value must be 1 or more, or -1 for no limit\./, 'and the error says what there is');
 $holder = start_holder('holder');
 $first = start_waiter('first', $small_search);
 set_limit(2);
