@@ -72,9 +72,10 @@ build/test/nearest_oracle: test/helpers/nearest_oracle.c $(addprefix test/lib/,o
 	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) $(TEST_LIBS) -lm
 
 # in the engine's place, to see that the module checks what it is told
-build/test/lying_engine: test/helpers/lying_engine.c src/common/channel.c build/flags
+build/test/lying_engine: test/helpers/lying_engine.c $(addprefix test/fuzz/protocol/,hostile_engine.c steps.c scribble.c) src/common/channel.c \
+		$(wildcard test/fuzz/protocol/*.h src/common/*.h) build/flags
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^)
+	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) -lm
 
 # a table access method, to see that the module knows it from the heap
 build/test/other_heap.so: test/helpers/other_heap.c build/flags
@@ -146,7 +147,7 @@ FUZZ_LINK = $(FUZZ_CLANG) -pthread -fsanitize=fuzzer,$(FUZZ_SANITIZE)
 FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer
 
 ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/lib/engine_client.c \
-	$(addprefix test/fuzz/protocol/,steps.c scribble.c hostile_client.c engine_fuzzer.c)
+	$(addprefix test/fuzz/protocol/,steps.c mutator.c scribble.c hostile_client.c engine_fuzzer.c)
 
 build/fuzz/%.o: %.c build/flags
 	@mkdir -p $(@D)
@@ -156,7 +157,7 @@ build/fuzz/engine_fuzzer: $(ENGINE_FUZZER_SOURCES:%.c=build/fuzz/%.o)
 
 # of the module what talks to the engine; and of the server what that calls there
 CLIENT_FUZZER_SOURCES = $(addprefix src/,client/client.c client/client_slots.c client/admission.c client/connection.c client/memory_file.c join/references.c join/groups.c common/channel.c) \
-	$(addprefix test/fuzz/protocol/,steps.c scribble.c backend_shim.c hostile_engine.c client_fuzzer.c)
+	$(addprefix test/fuzz/protocol/,steps.c mutator.c scribble.c backend_shim.c hostile_engine.c client_fuzzer.c)
 
 build/fuzz/module/%.o: %.c build/flags
 	@mkdir -p $(@D)

@@ -20,6 +20,7 @@
 #include "common/geodesy.h"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
+#include "cuda/probe.cuh"
 #include "../lib/random.h"
 
 /* enough for several threads to upload */

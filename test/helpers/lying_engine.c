@@ -2,408 +2,184 @@
  * lying_engine.c
  *		An engine that breaks the protocol, to see that the module notices.
  *
- * It is put in the place of geonn-engine and serves one client at a time.  The
- * first word of the file "lie" in its working directory, the server's data
- * directory, says which lie it tells the next client; the names stand in
- * lie_names.  Without a lie it answers every observation with tag 0 at 0 m.
+ * It is put in the place of geonn-engine and serves one client at a time: it is
+ * hostile_engine.c, with a script a lie.  The first word of the file "lie" in its working
+ * directory, the server's data directory, says which lie it tells the next client, as
+ * named in scripts.  Without a lie it answers every observation with tag 0 at 0 m, and
+ * has two calls under way.
  *
  * The lies that begin with "start" are for the supervisor, in place of the first pong, which
  * otherwise comes when the settings have.
  *
- * The lies from "kept" on are about a dataset that it says to have kept: three
- * references with ids of type text, the first of them "kept", and groups; "kept"
- * itself is told as it should be.  Those from "list" on are about the list of calls
- * under way, which has one of nobody.  A number after the lie is the hash that all
- * slots of the table of groups have.
+ * The lies from "kept" on are about a dataset that it says to have kept; "kept" itself
+ * is told as it should be.  Those from "list_none" on are about the list of calls under way.
+ * A number after the lie is the hash that all slots of the table of groups have.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "common/batch_layout.h"
 #include "common/channel.h"
+#include "../fuzz/protocol/hostile_engine.h"
 
-enum lie
+/* the step follows the one before it at once */
+#define THEN			(-1)
+
+/* a number as the bytes of a step's value */
+#define BYTE(number, i)	((uint8_t) ((uint64_t) (number) >> 8 * (i)))
+#define VALUE(number)	{BYTE(number, 0), BYTE(number, 1), BYTE(number, 2), BYTE(number, 3), \
+						 BYTE(number, 4), BYTE(number, 5), BYTE(number, 6), BYTE(number, 7)}
+
+/* a field of a message is this number, or with STEP_MORE larger by it */
+#define SIZE(message, field) sizeof(((struct message *) NULL)->field)
+#define SPOILED(message, field, bits, number) \
+	.how = STEP_SPOILED | (bits), .place = offsetof(struct message, field) / SIZE(message, field), \
+	.width = SIZE(message, field) == 8 ? 3 : SIZE(message, field) == 4 ? 2 : 1, .value = VALUE(number)
+
+/* a word of a file or a list is this number, and so are so many words behind it */
+#define ODD(bits, word, number) .how = HOW_ODD | (bits), .numbers = {word, 1}, .value = VALUE(number)
+
+/* a descriptor in place of the sound one, by numbers that hostile_engine.c knows */
+#define SOCKET(bits)	.how = HOW_DESCRIPTOR | (bits), .numbers = {0, 1}
+#define NO_FILE			.how = HOW_DESCRIPTOR, .numbers = {0, 2}
+#define WRITABLE(bits, bytes) .how = HOW_DESCRIPTOR | (bits), .numbers = {bytes, 3}
+#define UNSEALED		.how = HOW_DESCRIPTOR, .numbers = {0, 4}
+
+struct move
 {
-	LIE_NONE,
-	LIE_UNSEALED,				/* a batch that could shrink under the client */
-	LIE_SHORT,					/* a batch smaller than it says */
-	LIE_NO_MEMORY,				/* a batch without a descriptor */
-	LIE_ROWS,					/* a batch of rows out of range */
-	LIE_SLOT,					/* a message for a slot that does not exist */
-	LIE_OTHER_SLOT,				/* results of a slot that searches nothing */
-	LIE_METRIC,					/* a dataset of another metric */
-	LIE_COLUMNS,				/* a dataset with columns that batches then have */
-	LIE_REFERENCES,				/* a new dataset that has references */
-	LIE_FILES,					/* a new dataset that has files */
-	LIE_FILE,					/* a file that nobody waits for */
-	LIE_SEALED,					/* another number of references */
-	LIE_DATASET,				/* another dataset than was sent */
-	LIE_PAIRS,					/* more pairs than the batch has room for */
-	LIE_OBSERVATIONS,			/* more observations than were sent */
-	LIE_NO_OBSERVATIONS,		/* an answer to nothing */
-	LIE_FIRST,					/* answers that begin elsewhere */
-	LIE_COUNT_LARGE,			/* a count above the pairs */
-	LIE_COUNT_SMALL,			/* counts below the pairs */
-	LIE_COUNT_TWO,				/* two pairs where one was asked for */
-	LIE_FLAGS,					/* a flag that nobody knows */
-	LIE_ONE_EACH,				/* one pair each, and fewer pairs than that */
-	LIE_PARTIAL,				/* a nearest reference that is but a part */
-	LIE_TYPE,					/* a message for the engine */
-	LIE_NOISE,					/* no message at all */
-	LIE_SILENT_END,				/* the end of the connection */
-	LIE_QUEUED_TWICE,			/* a session waits that does already */
-	LIE_QUEUED_LATE,			/* one that has been let in */
-	LIE_START_NOISE,			/* no message at all */
-	LIE_START_SETTINGS,			/* the settings come back */
-	LIE_START_VERSION,			/* a message of another protocol */
-	LIE_KEPT,					/* none */
-	LIE_KEPT_UNASKED,			/* for a dataset without a label */
-	LIE_KEPT_NO_FILE,			/* no file comes with it */
-	LIE_KEPT_PIPE,				/* files that are none */
-	LIE_KEPT_OPEN,				/* files that can be changed */
-	LIE_KEPT_RECORDS,			/* records of fewer references */
-	LIE_KEPT_PLACE,				/* an id beyond the end of its file */
-	LIE_KEPT_EXTERNAL,			/* an id that is somewhere else in memory */
-	LIE_KEPT_LONG,				/* an id that goes on after its file */
-	LIE_KEPT_TABLE,				/* more slots of groups than the file has */
-	LIE_KEPT_SLOTS,				/* no power of two of them */
-	LIE_KEPT_KEYS,				/* groups whose keys are nowhere */
-	LIE_LIST_NONE,				/* a list without a file */
-	LIE_LIST_OPEN,				/* one in a file that can be changed */
-	LIE_LIST_SHORT,				/* of fewer entries than it says */
-	LIE_LIST_ODD,				/* of some entries and a bit */
-	LIE_LIST_PHASE,				/* of a call in a phase that there is not */
-	LIE_LIST_LABEL,				/* with a text that does not end */
-	LIE_NAMES
+	int			at;				/* the request that it is the answer to, or THEN; 0: none */
+	struct step step;
 };
 
-static const char *const lie_names[LIE_NAMES] = {
-	"none", "unsealed", "short", "no_memory", "rows", "slot", "other_slot",
-	"metric", "columns", "references", "files", "file", "sealed", "dataset", "pairs", "observations", "no_observations",
-	"first", "count_large", "count_small", "count_two", "flags", "one_each",
-	"partial", "type", "noise", "silent_end", "queued_twice", "queued_late",
-	"start_noise", "start_settings", "start_version", "kept", "kept_unasked",
-	"kept_no_file", "kept_pipe", "kept_open", "kept_records", "kept_place",
-	"kept_external", "kept_long", "kept_table", "kept_slots", "kept_keys",
-	"list_none", "list_open", "list_short", "list_odd", "list_phase", "list_label"
-};
-
-struct liar
+struct script
 {
-	int			socket;
-	enum lie	lie;
-	unsigned	hash;			/* after the lie */
-	uint32_t	present;		/* columns of batches: GEONN_COLUMN_... */
-	uint64_t	references;
-	struct geonn_batch_columns columns[GEONN_RING_SLOTS];
+	const char *lie;
+	struct move moves[4];		/* what follows the last is zero */
 };
 
-static enum lie
+/* records have an id and two coordinates; the words of groups are key, two slots, count */
+#define RECORD_BYTES	24
+#define FIRST_KEY		2
+#define SLOT_COUNT		5
+
+static const struct script scripts[] = {
+	{"none", {{0}}},
+	{"start_noise", {{0}}},
+	{"start_settings", {{0}}},
+	{"start_version", {{0}}},
+	{"unsealed", {{GEONN_ALLOCATE, {UNSEALED}}}},
+	{"short", {{GEONN_ALLOCATE, {WRITABLE(0, 4096)}}}},
+	{"no_memory", {{GEONN_ALLOCATE, {NO_FILE}}}},
+	{"rows", {{GEONN_ALLOCATE, {SPOILED(geonn_batch, rows, 0, GEONN_BATCH_ROWS_MAX + 1)}}}},
+	{"slot", {{GEONN_ALLOCATE, {SPOILED(geonn_batch, slot, 0, 4000000000)}}}},
+	{"other_slot", {{GEONN_SEARCH, {SPOILED(geonn_results, slot, STEP_MORE, 1)}}}},
+	{"metric", {{GEONN_OPEN, {SPOILED(geonn_opened, metric, 0, GEONN_METRIC_SPHEROID)}}}},
+	{"columns", {{GEONN_OPEN, {SPOILED(geonn_opened, columns, STEP_MORE, GEONN_COLUMN_GROUP)}}}},
+	{"references", {{GEONN_OPEN, {SPOILED(geonn_opened, references, 0, 1)}}}},
+	{"files", {{GEONN_OPEN, {SPOILED(geonn_opened, files, 0, 1)}}}},
+	{"file", {{GEONN_REFERENCES, {.action = LIE_UNASKED, .numbers = {GEONN_FILE - GEONN_WELCOME, 0}, .how = HOW_DESCRIPTOR}}}},
+	{"sealed", {{GEONN_SEAL, {SPOILED(geonn_sealed, references, STEP_MORE, 1)}}}},
+	{"dataset", {{GEONN_SEAL, {SPOILED(geonn_sealed, dataset, STEP_MORE, 1)}}}},
+	/* batches with room for three pairs, so that observations have another one than references; and then a fourth pair */
+	{"pairs", {{GEONN_ALLOCATE, {.how = HOW_ODD, .numbers = {98, 2}}}, {GEONN_ALLOCATE, {.how = HOW_ODD, .numbers = {98, 2}}},
+	{GEONN_SEARCH, {SPOILED(geonn_results, pairs, STEP_MORE, 1)}}}},
+	{"observations", {{GEONN_SEARCH, {SPOILED(geonn_results, observations, STEP_MORE, 1)}}}},
+	{"no_observations", {{GEONN_SEARCH, {SPOILED(geonn_results, observations, 0, 0)}}}},
+	{"first", {{GEONN_SEARCH, {SPOILED(geonn_results, first, STEP_MORE, 1)}}}},
+	/* one pair each, and the count of the last or the first observation is another */
+	{"count_large", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {1 + 4, 0}, .slot = 2, .value = VALUE(UINT32_MAX)}}}},
+	{"count_small", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {1 + 4, 0}, .slot = 0, .value = VALUE(0)}}}},
+	/* two pairs where one was asked for */
+	{"count_two", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {2, 0}}}}},
+	{"flags", {{GEONN_SEARCH, {SPOILED(geonn_results, flags, 0, 4)}}}},
+	{"one_each", {{GEONN_SEARCH, {SPOILED(geonn_results, pairs, STEP_MORE, UINT32_MAX), .numbers = {0, 1}}}}},
+	/* a nearest reference that is but a part, so that there is another one */
+	{"partial", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {1, 4}}}}},
+	/* a message for the engine, and none at all */
+	{"type", {{GEONN_REFERENCES, {SPOILED(geonn_header, type, 0, GEONN_REFERENCES)}}}},
+	{"noise", {{GEONN_SEAL, {.action = LIE_NOISE, .numbers = {5, 0}}}}},
+	{"silent_end", {{GEONN_SEAL, {.action = LIE_ANSWER}}, {THEN, {.action = LIE_CLOSE}}}},
+	{"queued_twice", {{GEONN_OPEN, {.action = LIE_QUEUED, .numbers = {1, 0}}}, {THEN, {.action = LIE_QUEUED, .numbers = {1, 0}}}}},
+	{"queued_late", {{GEONN_OPEN, {.action = LIE_ANSWER}}, {THEN, {.action = LIE_QUEUED, .numbers = {1, 0}}}}},
+	{"kept", {{GEONN_OPEN, {.how = HOW_KEPT}}}},
+	/* for a dataset without a label */
+	{"kept_unasked", {{GEONN_OPEN, {.how = HOW_KEPT | HOW_ODD, .slot = GEONN_FILE_KINDS}}}},
+	{"kept_no_file", {{GEONN_OPEN, {SPOILED(geonn_opened, files, HOW_KEPT, 0), .slot = GEONN_FILE_KINDS}}}},
+	{"kept_pipe", {{GEONN_OPEN, {SOCKET(HOW_KEPT), .slot = GEONN_FILE_RECORDS}}}},
+	{"kept_open", {{GEONN_OPEN, {WRITABLE(HOW_KEPT, KEPT_REFERENCES * RECORD_BYTES), .slot = GEONN_FILE_RECORDS}}}},
+	/* records of fewer references */
+	{"kept_records", {{GEONN_OPEN, {.how = HOW_KEPT | HOW_ODD, .numbers = {0, RECORD_BYTES}, .slot = GEONN_FILE_RECORDS}}}},
+	/* ids beyond the end of their file, in it but somewhere else in memory, and longer than it */
+	{"kept_place", {{GEONN_OPEN, {ODD(HOW_KEPT, 0, UINT64_MAX - 7), .slot = GEONN_FILE_RECORDS}}}},
+	{"kept_external", {{GEONN_OPEN, {ODD(HOW_KEPT, 0, 0x0101), .slot = GEONN_FILE_VALUES}}}},
+	{"kept_long", {{GEONN_OPEN, {ODD(HOW_KEPT, 0, 4000 * 4), .slot = GEONN_FILE_VALUES}}}},
+	/* more slots of groups than the file has, no power of two of them, and a key that is nowhere */
+	{"kept_table", {{GEONN_OPEN, {ODD(HOW_KEPT, SLOT_COUNT, UINT64_MAX / 2 + 1), .slot = GEONN_FILE_GROUPS}}}},
+	{"kept_slots", {{GEONN_OPEN, {ODD(HOW_KEPT, SLOT_COUNT, 0), .slot = GEONN_FILE_GROUPS}}}},
+	{"kept_keys", {{GEONN_OPEN, {ODD(HOW_KEPT, FIRST_KEY, 1 << 20), .slot = GEONN_FILE_GROUPS}}}},
+	{"list_none", {{GEONN_LIST, {NO_FILE}}}},
+	{"list_open", {{GEONN_LIST, {WRITABLE(0, 2 * sizeof(struct geonn_call_status))}}}},
+	/* of fewer entries than it says */
+	{"list_short", {{GEONN_LIST, {SPOILED(geonn_listed, entries, STEP_MORE, 1)}}}},
+	/* of an entry and most of another one */
+	{"list_odd", {{GEONN_LIST, {SPOILED(geonn_listed, entries, STEP_MORE | HOW_ODD, UINT64_MAX), .numbers = {0, 3}}}}},
+	{"list_phase", {{GEONN_LIST, {ODD(0, offsetof(struct geonn_call_status, phase) / 8, GEONN_PHASES)}}}},
+	/* with a text that does not end */
+	{"list_label", {{GEONN_LIST, {ODD(0, offsetof(struct geonn_call_status, label.arguments) / 8, UINT64_MAX / 255 * 'a'),
+	.width = GEONN_ARGUMENTS_BYTES / 8 - 1}}}}
+};
+
+static const struct script *
 read_lie(unsigned *hash)
 {
 	FILE	   *file = fopen("lie", "r");
 	char		name[32] = "none";
-	int			lie = LIE_NONE;
 
 	if (file != NULL)
 	{
-		if (fscanf(file, "%31s %u", name, hash) >= 1)
-			for (lie = LIE_NAMES - 1; lie > LIE_NONE && strcmp(name, lie_names[lie]) != 0; lie--)
-				;
+		if (fscanf(file, "%31s %u", name, hash) < 1)
+			exit(EXIT_FAILURE);
 		fclose(file);
 	}
-	return (enum lie) lie;
-}
-
-static void
-give_batch(struct liar *liar, const struct geonn_allocate *allocate)
-{
-	struct geonn_batch batch = {
-		.slot = allocate->slot,
-		.rows = allocate->rows,
-		.room = allocate->room
-	};
-	struct geonn_batch_columns *columns = &liar->columns[allocate->slot % GEONN_RING_SLOTS];
-	size_t		bytes = geonn_batch_layout(NULL, batch.rows, batch.room, liar->present, columns);
-	int			descriptor = memfd_create("lying batch", MFD_ALLOW_SEALING);
-	size_t		size = liar->lie == LIE_SHORT ? 4096 : bytes;
-
-	if (fallocate(descriptor, 0, 0, (off_t) size) != 0)
-		exit(EXIT_FAILURE);
-	if (liar->lie != LIE_UNSEALED)
-		fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	geonn_batch_layout(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
-					   batch.rows, batch.room, liar->present, columns);
-	if (liar->lie == LIE_ROWS)
-		batch.rows = GEONN_BATCH_ROWS_MAX + 1;
-	if (liar->lie == LIE_SLOT)
-		batch.slot = 4000000000u;
-	geonn_channel_send(liar->socket, GEONN_BATCH, &batch,
-					   liar->lie == LIE_NO_MEMORY ? -1 : descriptor);
-	close(descriptor);
-}
-
-static void
-give_results(struct liar *liar, const struct geonn_search *search)
-{
-	struct geonn_batch_columns *columns = &liar->columns[search->slot % GEONN_RING_SLOTS];
-	struct geonn_results results = {
-		.slot = search->slot,
-		.first = search->first,
-		.observations = search->rows - search->first,
-		.pairs = search->rows - search->first
-	};
-
-	memset(columns->tag, 0, results.pairs * sizeof(*columns->tag));
-	memset(columns->distance, 0, results.pairs * sizeof(*columns->distance));
-	for (uint32_t i = search->first; i < search->rows; i++)
-		columns->count[i] = 1;
-
-	switch (liar->lie)
-	{
-		case LIE_OTHER_SLOT:
-			results.slot = (search->slot + 1) % GEONN_RING_SLOTS;
-			break;
-		case LIE_PAIRS:
-			results.pairs = columns->room + 1;
-			break;
-		case LIE_OBSERVATIONS:
-			results.observations++;
-			break;
-		case LIE_NO_OBSERVATIONS:
-			results.observations = 0;
-			break;
-		case LIE_FIRST:
-			results.first++;
-			break;
-		case LIE_COUNT_LARGE:
-			columns->count[search->rows - 1] = UINT32_MAX;
-			break;
-		case LIE_COUNT_SMALL:
-			columns->count[search->first] = 0;
-			break;
-		case LIE_COUNT_TWO:
-			columns->count[search->first] = 2;
-			columns->count[search->rows - 1] = 0;
-			break;
-		case LIE_FLAGS:
-			results.flags = 4;
-			break;
-		case LIE_ONE_EACH:
-			results.flags = GEONN_RESULTS_ONE_EACH;
-			results.pairs--;
-			break;
-		case LIE_PARTIAL:
-			results.flags = GEONN_RESULTS_PARTIAL;
-			results.observations = 0;
-			results.pairs = 1;
-			break;
-		default:
-			break;
-	}
-	geonn_channel_send(liar->socket, GEONN_RESULTS, &results, -1);
-}
-
-/* a file of the kept dataset */
-static void
-give_file(const struct liar *liar, enum geonn_file_kind kind, const void *bytes, size_t length)
-{
-	struct geonn_file file = {.kind = kind};
-	int			descriptor = memfd_create("lying file", MFD_ALLOW_SEALING);
-
-	if (write(descriptor, bytes, length) != (ssize_t) length)
-		exit(EXIT_FAILURE);
-	fcntl(descriptor, F_ADD_SEALS, liar->lie == LIE_KEPT_OPEN ? F_SEAL_SHRINK | F_SEAL_GROW :
-		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-	geonn_channel_send(liar->socket, GEONN_FILE, &file,
-					   liar->lie == LIE_KEPT_PIPE ? liar->socket : descriptor);
-	close(descriptor);
-}
-
-/* as groups.c has it: two slots without keys, and their number */
-struct table
-{
-	struct
-	{
-		uint32_t	hash;
-		int32_t		number;
-		uint64_t	key;
-	}			slots[2];
-	uint64_t	count;
-};
-
-/*
- * The dataset that was kept.  Values of type text begin with four times their
- * length, on these processors; 1 as the first byte says that they are elsewhere.
- */
-static void
-give_kept(struct liar *liar)
-{
-	struct geonn_opened opened = {
-		.dataset = 1,
-		.references = 3,
-		.columns = liar->present,
-		.files = liar->lie == LIE_KEPT_NO_FILE ? 0 :
-		1 << GEONN_FILE_RECORDS | 1 << GEONN_FILE_VALUES | 1 << GEONN_FILE_GROUPS,
-		.sealed = 1
-	};
-	uint64_t	records[3] = {0, 8, 16};
-	struct
-	{
-		uint32_t	length;
-		char		text[4];
-	}			values[3] = {
-		{8 * 4, {'k', 'e', 'p', 't'}}, {8 * 4, {'a', 'l', 's', 'o'}}, {8 * 4, {'m', 'o', 'r', 'e'}}
-	};
-	struct table table = {
-		.slots = {{liar->hash, 0, 1 << 20}, {liar->hash, 1, 1 << 20}},
-		.count = 2
-	};
-
-	if (liar->lie == LIE_KEPT_PLACE)
-		records[0] = UINT64_MAX - 7;
-	if (liar->lie == LIE_KEPT_EXTERNAL)
-		values[0].length = 0x0101;
-	if (liar->lie == LIE_KEPT_LONG)
-		values[0].length = 4000 * 4;
-	if (liar->lie == LIE_KEPT_TABLE)
-		table.count = UINT64_MAX / 2 + 1;
-	if (liar->lie == LIE_KEPT_SLOTS)
-		table.count = 0;
-	liar->references = 3;
-	geonn_channel_send(liar->socket, GEONN_OPENED, &opened, -1);
-	if (opened.files == 0)
-		return;
-	give_file(liar, GEONN_FILE_RECORDS, records,
-			  liar->lie == LIE_KEPT_RECORDS ? 2 * sizeof(*records) : sizeof(records));
-	give_file(liar, GEONN_FILE_VALUES, values, sizeof(values));
-	give_file(liar, GEONN_FILE_GROUPS, &table, sizeof(table));
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+		if (strcmp(name, scripts[i].lie) == 0)
+			return &scripts[i];
+	exit(EXIT_FAILURE);
 }
 
 /*
- * A list of one call, or of no statistics.
+ * Answer truly, but where the script has a move.
  */
-static void
-give_list(struct liar *liar, uint32_t listing)
-{
-	struct geonn_call_status calls[2] = {{.pid = 1}};
-	struct geonn_listed listed = {.entries = listing == GEONN_LIST_CALLS};
-	size_t		bytes = listed.entries * sizeof(calls[0]) + (liar->lie == LIE_LIST_ODD);
-	int			file = memfd_create("lying list", MFD_ALLOW_SEALING);
-
-	if (liar->lie == LIE_LIST_PHASE)
-		calls[0].phase = GEONN_PHASES;
-	if (liar->lie == LIE_LIST_LABEL)
-		memset(&calls[0].label, 'a', sizeof(calls[0].label));
-	listed.entries += liar->lie == LIE_LIST_SHORT;
-	if (write(file, calls, bytes) != (ssize_t) bytes)
-		exit(EXIT_FAILURE);
-	if (liar->lie != LIE_LIST_OPEN)
-		fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-	geonn_channel_send(liar->socket, GEONN_LISTED, &listed,
-					   liar->lie == LIE_LIST_NONE ? -1 : file);
-	close(file);
-}
-
-/*
- * Answer a message; false ends the connection.
- */
-static bool
-answer(struct liar *liar, const union geonn_message *message)
-{
-	struct geonn_welcome welcome = {.release = GEONN_VERSION};
-	struct geonn_queued queued = {.limit = 1};
-	struct geonn_opened opened = {.dataset = 1};
-	struct geonn_released released = {.slot = message->references.slot};
-	struct geonn_sealed sealed = {.references = liar->references,.dataset = opened.dataset};
-	struct geonn_file file = {.kind = GEONN_FILE_RECORDS};
-	struct geonn_seal misplaced = {0};
-
-	switch (message->header.type)
-	{
-		case GEONN_HELLO:
-			geonn_channel_send(liar->socket, GEONN_WELCOME, &welcome, -1);
-			return true;
-		case GEONN_CALL:
-		case GEONN_RETURN:
-		case GEONN_FINISHED:
-			return true;
-		case GEONN_LIST:
-			give_list(liar, message->list.listing);
-			return true;
-		case GEONN_OPEN:
-			opened.metric = liar->lie == LIE_METRIC ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
-			liar->present = message->open.columns;
-			if (liar->lie >= LIE_KEPT &&
-				(message->open.labels > 0) == (liar->lie != LIE_KEPT_UNASKED))
-			{
-				give_kept(liar);
-				return true;
-			}
-			opened.columns = liar->present ^ (liar->lie == LIE_COLUMNS ? GEONN_COLUMN_GROUP : 0);
-			opened.references = liar->lie == LIE_REFERENCES;
-			opened.files = liar->lie == LIE_FILES;
-			for (int i = 0; i < 2 && liar->lie == LIE_QUEUED_TWICE; i++)
-				geonn_channel_send(liar->socket, GEONN_QUEUED, &queued, -1);
-			geonn_channel_send(liar->socket, GEONN_OPENED, &opened, -1);
-			if (liar->lie == LIE_QUEUED_LATE)
-				geonn_channel_send(liar->socket, GEONN_QUEUED, &queued, -1);
-			return true;
-		case GEONN_ALLOCATE:
-			give_batch(liar, &message->allocate);
-			return true;
-		case GEONN_REFERENCES:
-			liar->references += message->references.rows;
-			if (liar->lie == LIE_FILE)
-				geonn_channel_send(liar->socket, GEONN_FILE, &file, liar->socket);
-			geonn_channel_send(liar->socket, GEONN_RELEASED, &released, -1);
-			return true;
-		case GEONN_SEAL:
-			if (liar->lie == LIE_TYPE)
-				geonn_channel_send(liar->socket, GEONN_SEAL, &misplaced, -1);
-			if (liar->lie == LIE_NOISE)
-				send(liar->socket, "noise", 5, MSG_NOSIGNAL);
-			sealed.references += liar->lie == LIE_SEALED;
-			sealed.dataset += liar->lie == LIE_DATASET;
-			geonn_channel_send(liar->socket, GEONN_SEALED, &sealed, -1);
-			return liar->lie != LIE_SILENT_END;
-		case GEONN_SEARCH:
-			give_results(liar, &message->search);
-			return true;
-	}
-	return false;
-}
-
 static void
 serve(int socket)
 {
-	struct liar liar = {.socket = socket};
+	static const struct step sound;
 	struct pollfd wait = {.fd = socket,.events = POLLIN};
-	union geonn_message message;
-	int			descriptor;
-	enum geonn_channel_status status;
+	unsigned	hash = 0;
+	const struct move *next = read_lie(&hash)->moves;
 
-	liar.lie = read_lie(&liar.hash);
-	do
+	hostile_engine_accept(socket, hash);
+	while (hostile_engine_listen())
 	{
-		poll(&wait, 1, -1);
-		status = geonn_channel_receive(socket, &message, &descriptor);
-	} while (status == GEONN_CHANNEL_AGAIN ||
-			 (status == GEONN_CHANNEL_OK && answer(&liar, &message)));
-	close(socket);
+		int			request = hostile_engine_request();
+
+		if (next->at == THEN || (next->at != 0 && next->at == request))
+			hostile_engine_do(&(next++)->step);
+		else if (request != 0)
+			hostile_engine_do(&sound);
+		else
+			poll(&wait, 1, -1);
+	}
 }
 
 /*
@@ -417,26 +193,23 @@ begin(void)
 	union geonn_message message;
 	int			descriptor;
 	unsigned	hash;
+	const char *lie = read_lie(&hash)->lie;
 
 	poll(&wait, 1, -1);
 	if (geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor) != GEONN_CHANNEL_OK ||
 		message.header.type != GEONN_CONFIGURE)
 		return false;
-	switch (read_lie(&hash))
+	if (strcmp(lie, "start_noise") == 0)
+		send(GEONN_SUPERVISOR_DESCRIPTOR, "noise", 5, MSG_NOSIGNAL);
+	else if (strcmp(lie, "start_settings") == 0)
+		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_CONFIGURE, &message, -1);
+	else if (strcmp(lie, "start_version") == 0)
 	{
-		case LIE_START_NOISE:
-			send(GEONN_SUPERVISOR_DESCRIPTOR, "noise", 5, MSG_NOSIGNAL);
-			break;
-		case LIE_START_SETTINGS:
-			geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_CONFIGURE, &message, -1);
-			break;
-		case LIE_START_VERSION:
-			message.header.version++;
-			send(GEONN_SUPERVISOR_DESCRIPTOR, &message, sizeof(message.configure), MSG_NOSIGNAL);
-			break;
-		default:
-			return true;
+		message.header.version++;
+		send(GEONN_SUPERVISOR_DESCRIPTOR, &message, sizeof(message.configure), MSG_NOSIGNAL);
 	}
+	else
+		return true;
 	pause();					/* until the supervisor ends it */
 	return false;
 }

@@ -49,10 +49,10 @@ $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE named_obs AS SELECT id, lat, lon, 1 AS class FROM few_obs;
 	CREATE TABLE named_ref AS SELECT 'name ' || id AS id, lat, lon, 1 AS class FROM few_ref;
-	CREATE TYPE named_pair AS (obs_id integer, ref_id text);
+	CREATE TYPE named_pair AS (obs_id integer, ref_id text, ref_lat float8);
 	VACUUM named_ref;
 });
-my $by_name = q{SELECT string_agg(obs_id || ':' || ref_id, ' ' ORDER BY obs_id)
+my $by_name = q{SELECT string_agg(obs_id || ':' || ref_id || ' at ' || ref_lat, ' ' ORDER BY obs_id)
 	FROM geonn_nearest('named_obs', 'named_ref', row_type => NULL::named_pair)};
 my $by_class = $by_name =~ s/, row_type/, by => '{class}', row_type/r;
 
@@ -64,7 +64,7 @@ foreach my $step ([ 16, 0x85ebca6b ], [ 13, 0xc2b2ae35 ], [ 16, 1 ])
 }
 
 have_it_tell('kept');
-is($node->safe_psql('postgres', $by_name), '1:kept 2:kept 3:kept', 'without a lie its references are taken');
+is($node->safe_psql('postgres', $by_name), '1:id 0 at 0 2:id 0 at 0 3:id 0 at 0', 'without a lie its references are taken');
 is($node->safe_psql('postgres', $by_class), '', 'and its groups');
 
 foreach my $lie (
@@ -81,7 +81,7 @@ foreach my $lie (
 # So are lists of calls, for those who watch.
 my $watch = 'SELECT pid, sessions, phase FROM geonn_stat_progress';
 have_it_tell('none');
-is($node->safe_psql('postgres', $watch), '1|0|reading observations', 'without a lie its list is taken');
+is($node->safe_psql('postgres', $watch), "1|0|reading observations\n2|0|reading observations", 'without a lie its list is taken');
 foreach my $lie (qw(list_none list_open list_short list_odd list_phase list_label))
 {
 	have_it_tell($lie);

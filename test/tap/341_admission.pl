@@ -67,11 +67,10 @@ sub end_backend
 # ---- in line ----
 
 my $holder = start_holder('holder');
-my $first = start_waiter('first', "SET geonn.log_min_duration = 0; SELECT count(*) FROM geonn_nearest('few_obs', 'few_ref', k => 1, ties => 'all')");
-my $second = start_waiter('second', "SET geonn.log_min_duration = 0; SELECT count(*) FROM geonn_nearest('few_obs', 'few_ref', k => 2, ties => 'all')");
-my $third = start_waiter('third', "SET geonn.log_min_duration = 0; SELECT count(*) FROM geonn_nearest('few_obs', 'few_ref', k => 3, ties => 'all')");
+my @line = map { start_waiter("in line $_",
+		"SET geonn.log_min_duration = 0; SELECT count(*) FROM geonn_nearest('few_obs', 'few_ref', k => $_, ties => 'all')") } 1 .. 3;
 
-is(sql("SELECT DISTINCT wait_event_type || ' ' || wait_event FROM pg_stat_activity WHERE application_name IN ('first', 'second', 'third')"),
+is(sql("SELECT DISTINCT wait_event_type || ' ' || wait_event FROM pg_stat_activity WHERE application_name LIKE 'in line %'"),
 	"Extension $wait_event", 'pg_stat_activity says what they wait for');
 is(sql("SELECT phase, count(*), sum(references_read) FROM geonn_stat_progress GROUP BY phase ORDER BY phase"),
 	"reading observations|1|3\nwaiting for a session|3|0", 'and so does geonn_stat_progress');
@@ -104,7 +103,7 @@ wait_until(sub { waiting() == 3 }, 'a backend that ends while it waits leaves th
 my $from = -s $node->logfile;
 end_backend('holder');
 finish_sql($holder);
-is_deeply([ map { [ (finish_sql($_))[0, 1] ] } $first, $second, $third ], [ [ 0, 3 ], [ 0, 6 ], [ 0, 9 ] ],
+is_deeply([ map { [ (finish_sql($_))[0, 1] ] } @line ], [ [ 0, 3 ], [ 0, 6 ], [ 0, 9 ] ],
 	'when a backend with a place ends, those in line get their answers');
 my @order = Geonn::slurp($node->logfile) =~ /LOG:  duration: .* geonn_nearest\(public.few_obs, public.few_ref, (?:k => (\d), )?ties/g;
 is(join(' ', map { $_ // 1 } @order), '1 2 3', 'one after the other, as they came');
@@ -156,36 +155,49 @@ is("$status $out", "0 \n1:7 2:8 3:9", 'a session in line is let in where the onl
 ($status, $out) = (finish_sql($reader))[0, 1];
 is("$status $out", "0 1\n50000\n1:7 2:8 3:9", 'and both go on');
 
-# the wait of another session is no way in
-$holder = start_holder('holder');
-my $locker = start_waiter('locker', locked(1, $small_search));
-my $friend = start_sql($node, locked(1, 'SELECT') . ';');
-wait_until(sub { locks_waited_for() == 1 }, 'a session waits for a lock of one in line');
-sleep(3);
-is(status($node, 'sessions, sessions_waiting'), '1|1', 'which is not let in for that');
-end_backend('holder');
-finish_sql($holder);
-is((finish_sql($locker))[1], '1:7 2:8 3:9', 'before the place is free');
-is((finish_sql($friend))[0], 0, 'and then both go on');
+# One in line has a lock that another session waits for.
+sub start_locker
+{
+	return start_waiter('locker', locked(1, $small_search));
+}
 
-# nor is that of one with a place, while another can go on
-set_limit(2);
-$holder = start_holder('holder');
-$reader = start_holder('reader', 'SELECT FROM pg_sleep(1); SELECT FROM pg_advisory_xact_lock(1)');
-$locker = start_waiter('locker', locked(1, $small_search));
-wait_until(sub { locks_waited_for() == 1 }, 'one of two that have places waits for one in line');
-sleep(3);
-is(status($node, 'sessions, sessions_waiting'), '2|1', 'which is not let in while the other can go on');
-end_backend('holder');
-finish_sql($holder);
-is((finish_sql($locker))[1], '1:7 2:8 3:9', 'and has its place when that one ends');
-is((finish_sql($reader))[0], 0, 'and then all go on');
-set_limit(1);
+# While one of so many that have places can go on, it stays in line; start returns it and the other.
+sub stays_in_line
+{
+	my ($limit, $start, @names) = @_;
+
+	set_limit($limit);
+	my $holder = start_holder('holder');
+	my ($locker, $other) = $start->();
+	wait_until(sub { locks_waited_for() == 1 }, $names[0]);
+	sleep(3);
+	is(status($node, 'sessions, sessions_waiting'), "$limit|1", $names[1]);
+	end_backend('holder');
+	finish_sql($holder);
+	is((finish_sql($locker))[1], '1:7 2:8 3:9', $names[2]);
+	is((finish_sql($other))[0], 0, $names[3]);
+	set_limit(1);
+}
+
+stays_in_line(1, sub { return (start_locker(), start_sql($node, locked(1, 'SELECT') . ';')) },
+	'a session waits for a lock of one in line',
+	'which is not let in for that',
+	'before the place is free',
+	'and then both go on');
+stays_in_line(2,
+	sub {
+		my $other = start_holder('reader', 'SELECT FROM pg_sleep(1); SELECT FROM pg_advisory_xact_lock(1)');
+		return (start_locker(), $other);
+	},
+	'one of two that have places waits for one in line',
+	'which is not let in while the other can go on',
+	'and has its place when that one ends',
+	'and then all go on');
 
 # a circle through a process that has no session
 $reader = start_holder('reader', 'SELECT FROM pg_sleep(1); SELECT FROM pg_advisory_xact_lock(2)');
-$locker = start_waiter('locker', locked(1, $small_search));
-$friend = start_sql($node, locked(2, 'SELECT FROM pg_advisory_xact_lock(1)') . ';');
+my $locker = start_locker();
+my $friend = start_sql($node, locked(2, 'SELECT FROM pg_advisory_xact_lock(1)') . ';');
 is((finish_sql($locker))[1], '1:7 2:8 3:9', 'a session in line is let in where that one waits for its lock through others');
 is(join(' ', map { (finish_sql($_))[0] } $friend, $reader), '0 0', 'and all go on');
 
@@ -208,7 +220,7 @@ sql("ALTER SYSTEM SET log_lock_waits = on");
 $node->reload;
 $holder = start_holder('holder');
 $from = -s $node->logfile;
-$first = start_waiter('first', $small_search);
+my $first = start_waiter('first', $small_search);
 wait_until(sub { Geonn::slurp($node->logfile) =~ /LOG:  process \d+ still waits for a session with the geonn engine after 500 ms/ },
 	'log_lock_waits has waits for a session logged');
 end_backend('holder');
@@ -221,14 +233,13 @@ $code = $node->psql('postgres', 'ALTER SYSTEM SET geonn.max_sessions = 0', stder
 isnt($code, 0, 'there is no limit of 0');
 like($message, qr/invalid value for parameter "geonn.max_sessions": 0\nDETAIL:  The value must be 1 or more, or -1 for no limit\./, 'and the error says what there is');
 $holder = start_holder('holder');
-$first = start_waiter('first', $small_search);
-set_limit(2);
-is((finish_sql($first))[1], '1:7 2:8 3:9', 'a higher limit lets those in who wait');
-set_limit(1);
-$first = start_waiter('first', $small_search);
-set_limit(-1);
-is((finish_sql($first))[1], '1:7 2:8 3:9', 'and so does none');
-set_limit(1);
+foreach my $case ([ 2, 'a higher limit lets those in who wait' ], [ -1, 'and so does none' ])
+{
+	my $waiter = start_waiter('waiter', $small_search);
+	set_limit($case->[0]);
+	is((finish_sql($waiter))[1], '1:7 2:8 3:9', $case->[1]);
+	set_limit(1);
+}
 
 # ---- a crash ----
 

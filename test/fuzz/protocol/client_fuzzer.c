@@ -5,7 +5,9 @@
  * What the module has to talk to the engine (connection.c, client.c, client_slots.c,
  * admission.c, and of what it reads in a kept dataset's files references.c, groups.c and
  * memory_file.c) runs outside of PostgreSQL, on backend_shim.c.  The first step
- * of a script says what the client wants; the others are hostile_engine.c's.
+ * of a script says what the client wants; the others are hostile_engine.c's, which acts
+ * while the client waits: takes in what the client has sent, and does a step of the script,
+ * or several.  When the script is over it answers truly, until no request is left.
  *
  * The client goes through a join as join.c does.  It has to come to its end or to
  * an error, to give no pair of another observation than those that were added, and none
@@ -16,6 +18,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -33,6 +36,9 @@ extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STEPS_MAX		96
 #define DESCRIPTORS		256
+
+/* turns after which the engine has had enough */
+#define TURNS_MAX		500
 
 const uint8_t steps_conversation[] = {
 	LIE_ANSWER, LIE_QUEUED, LIE_SILENT, LIE_ANSWER, LIE_ANSWER, LIE_ANSWER, LIE_ANSWER, LIE_ANSWER,
@@ -86,6 +92,57 @@ read_wish(const struct step *step)
 	wish.question.id_by_value = wish.type != TEXTOID;
 	wish.question.id_length = wish.type == TEXTOID ? -1 : 4;
 	return wish;
+}
+
+/* ---- the engine ---- */
+
+static struct
+{
+	const uint8_t *data;
+	size_t		count;			/* steps */
+	size_t		next;
+	int			turns;
+}			script;
+
+int
+engine_connect(void)
+{
+	int			pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+		abort();
+	hostile_engine_accept(pair[0], 0);
+	return pair[1];
+}
+
+void
+engine_turn(void)
+{
+	static const struct step sound;
+	struct step step = sound;
+
+	if (!hostile_engine_listen())
+		return;
+	if (++script.turns > TURNS_MAX)
+	{
+		hostile_engine_leave();
+		return;
+	}
+	do
+	{
+		bool		over = script.next >= script.count;
+
+		step = over ? sound : steps_get(script.data, script.next++);
+		if (over && hostile_engine_request() == 0)
+		{
+			hostile_engine_leave();	/* the client waits for what does not come */
+			return;
+		}
+		if (step.action % LIES == LIE_CANCEL)
+			backend_cancel();
+		else
+			hostile_engine_do(&step);
+	} while (step.how & HOW_GOES_ON && hostile_engine_listen());
 }
 
 /* ---- the client ---- */
@@ -331,10 +388,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	first = steps_get(data, 0);
 	join.wish = read_wish(&first);
 	geonn_admission_timeout = first.how % 2 ? 2000 : 0;
-	hostile_engine_begin(data, size);
+	script.data = data;
+	script.count = steps_count(size);
+	script.next = 1;
+	script.turns = 0;
 	if (!backend_run(join_all, &join) && backend_error()[0] == '\0')
 		steps_broken("an error says what it is");
-	hostile_engine_end();
+	hostile_engine_leave();
 	if (open_descriptors() != descriptors)
 		steps_broken("a statement leaves no descriptor behind");
 	if (shared_mappings() != 0)

@@ -1,11 +1,9 @@
 /*
  * hostile_engine.c
- *		An engine that answers a client as a script has it lie.
+ *		An engine that answers a client, and lies where a step has it lie.
  *
  * It knows what a sound engine would answer, and that is what it says where a step
- * does not spoil it; so lies come at any place of a conversation.  It acts while
- * the client waits: takes in what the client has sent, and does a step of the script,
- * or several.  When the script is over it answers truly, until nobody asks any more.
+ * does not spoil it; so lies come at any place of a conversation.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,21 +22,14 @@
 #include "common/channel.h"
 #include "scribble.h"
 
-extern int	engine_connect(void);
-extern void engine_turn(void);
-extern void backend_cancel(void);
-
 /* requests of a client that are not answered yet, at most */
 #define PENDING_MOST	64
-
-/* turns after which the engine has had enough */
-#define TURNS_MOST		500
 
 /* pairs of an observation where all within a distance are asked for */
 #define PAIRS_OF_ALL	5
 
-/* references of a dataset that is said to be kept */
-#define KEPT_REFERENCES 4
+/* calls that it says to have under way */
+#define CALLS			2
 
 /* the length that a value of type text begins with, on little-endian processors */
 #define TEXT_HEADER(bytes) ((uint32_t) (bytes) << 2)
@@ -52,15 +43,15 @@ struct pending
 	uint32_t	room;
 	uint32_t	neighbours;
 	uint32_t	labels;
+	uint32_t	listing;
 };
+
+static const struct step sound;
 
 static struct
 {
-	const uint8_t *data;
-	size_t		count;			/* steps */
-	size_t		next;
-	int			turns;
 	int			socket;			/* -1: closed */
+	uint32_t	hash;
 	struct pending pending[PENDING_MOST];
 	int			pending_count;
 	uint32_t	columns;
@@ -82,8 +73,8 @@ unmap(uint32_t slot)
 	engine.start[slot] = NULL;
 }
 
-static void
-leave(void)
+void
+hostile_engine_leave(void)
 {
 	for (uint32_t slot = 0; slot < GEONN_RING_SLOTS; slot++)
 		unmap(slot);
@@ -93,33 +84,15 @@ leave(void)
 }
 
 void
-hostile_engine_begin(const uint8_t *data, size_t size)
+hostile_engine_accept(int socket, uint32_t hash)
 {
-	memset(&engine, 0, sizeof(engine));
-	engine.socket = -1;
-	engine.data = data;
-	engine.count = steps_count(size);
-	engine.next = 1;
-}
-
-void
-hostile_engine_end(void)
-{
-	leave();
-}
-
-int
-engine_connect(void)
-{
-	int			pair[2];
-
-	leave();
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
-		abort();
+	hostile_engine_leave();
 	engine.pending_count = 0;
+	engine.columns = 0;
+	engine.metric = 0;
 	engine.references = 0;
-	engine.socket = pair[0];
-	return pair[1];
+	engine.socket = socket;
+	engine.hash = hash;
 }
 
 /* ---- what it hears ---- */
@@ -151,6 +124,9 @@ take_request(const union geonn_message *message)
 			pending.rows = message->search.rows;
 			pending.neighbours = message->search.neighbours;
 			break;
+		case GEONN_LIST:
+			pending.listing = message->list.listing;
+			break;
 		case GEONN_HELLO:
 		case GEONN_ATTACH:
 		case GEONN_SEAL:
@@ -162,8 +138,8 @@ take_request(const union geonn_message *message)
 		engine.pending[engine.pending_count++] = pending;
 }
 
-static void
-listen_to_client(void)
+bool
+hostile_engine_listen(void)
 {
 	union geonn_message message;
 	int			descriptor;
@@ -174,10 +150,20 @@ listen_to_client(void)
 	{
 		if (descriptor >= 0)
 			close(descriptor);
-		if (status != GEONN_CHANNEL_OK)
+		if (status == GEONN_CHANNEL_CLOSED)
+			hostile_engine_leave();
+		else if (status != GEONN_CHANNEL_OK)
 			steps_broken("what the module says is of its protocol");
-		take_request(&message);
+		else
+			take_request(&message);
 	}
+	return engine.socket >= 0;
+}
+
+int
+hostile_engine_request(void)
+{
+	return engine.pending_count > 0 ? engine.pending[0].type : 0;
 }
 
 /* ---- what it says ---- */
@@ -263,22 +249,45 @@ say(const struct step *step, int type, void *content, int descriptor)
 	send_bytes(&message, length, descriptor);
 }
 
-static void
-say_file(const struct step *step, enum geonn_file_kind kind, void *bytes, size_t length)
+/*
+ * A sealed file with these bytes, of which an odd step changes some words, and the length.
+ */
+static int
+make_file(const struct step *step, void *bytes, size_t length)
 {
-	struct geonn_file file = {.kind = kind};
 	int			descriptor = memfd_create("hostile file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t		words = length / 8;
 
-	/* of the kind that the step's slot says */
-	if (step->how & HOW_ODD && step->slot % GEONN_FILE_KINDS == (unsigned) kind)
+	if (step->how & HOW_ODD && words > 0)
 	{
-		memcpy((char *) bytes + step->numbers[0] % (length / 8) * 8, step->value, 8);
+		size_t		first = step->numbers[0] % words;
+
+		for (size_t i = first; i < words && i <= first + step->width; i++)
+			memcpy((char *) bytes + i * 8, step->value, 8);
 		length -= step->numbers[1] % 3 == 0 ? step->numbers[1] % length : 0;
 	}
 	if (write(descriptor, bytes, length) != (ssize_t) length)
 		abort();
 	fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-	say(step, GEONN_FILE, &file, descriptor);
+	return descriptor;
+}
+
+/*
+ * The step, where it spoils this one of the messages about a kept dataset.
+ */
+static const struct step *
+kept_step(const struct step *step, unsigned message)
+{
+	return step->slot % (GEONN_FILE_KINDS + 1) == message ? step : &sound;
+}
+
+static void
+say_file(const struct step *step, enum geonn_file_kind kind, void *bytes, size_t length)
+{
+	struct geonn_file file = {.kind = kind};
+
+	step = kept_step(step, kind);
+	say(step, GEONN_FILE, &file, make_file(step, bytes, length));
 }
 
 /*
@@ -310,7 +319,7 @@ say_files(const struct step *step)
 		}			slots[2];
 		uint64_t	count;
 	}			groups = {
-		.slots = {{0, 0, 0}, {0, 1, 0}},
+		.slots = {{engine.hash, 0, 0}, {engine.hash, 1, 0}},
 		.count = 2
 	};
 
@@ -320,7 +329,7 @@ say_files(const struct step *step)
 		records[i].latitude = records[i].longitude = i;
 		values[i].header = TEXT_HEADER(sizeof(values[0]));
 		memcpy(values[i].text, "id  ", 4);
-		values[i].text[2] = (char) ('0' + i);
+		values[i].text[3] = (char) ('0' + i);
 	}
 	say_file(step, GEONN_FILE_RECORDS, records, sizeof(records));
 	say_file(step, GEONN_FILE_VALUES, values, sizeof(values));
@@ -336,7 +345,7 @@ say_opened(const struct step *step, const struct pending *pending)
 		.columns = engine.columns
 	};
 	bool		sealed = pending->type == GEONN_ATTACH ||
-		(pending->labels > 0 && step->how & HOW_KEPT);
+		(step->how & HOW_KEPT && (pending->labels > 0 || step->how & HOW_ODD));
 
 	if (sealed)
 	{
@@ -344,7 +353,7 @@ say_opened(const struct step *step, const struct pending *pending)
 		opened.files = (1 << GEONN_FILE_KINDS) - 1;
 		opened.references = engine.references = KEPT_REFERENCES;
 	}
-	say(step, GEONN_OPENED, &opened, -1);
+	say(sealed ? kept_step(step, GEONN_FILE_KINDS) : step, GEONN_OPENED, &opened, -1);
 	if (sealed)
 		say_files(step);
 }
@@ -415,6 +424,9 @@ say_results(const struct step *step, const struct pending *pending)
 			columns->distance[results.pairs] = i;
 		}
 	}
+	if (step->how & HOW_ODD && step->numbers[0] / 4 % 2 && results.observations > 0)
+		memcpy(&columns->count[results.first + step->slot % results.observations], step->value,
+			   sizeof(*columns->count));
 	if (each == 1 && step->numbers[1] % 2)
 		results.flags = GEONN_RESULTS_ONE_EACH;
 	else if (results.observations == 0 || (step->how & HOW_ODD && step->numbers[1] % 8 == 4))
@@ -428,6 +440,21 @@ say_results(const struct step *step, const struct pending *pending)
 			results.observations * each;
 	}
 	say(step, GEONN_RESULTS, &results, -1);
+}
+
+/*
+ * Calls that have done nothing yet, or no statistics.
+ */
+static void
+say_list(const struct step *step, const struct pending *pending)
+{
+	struct geonn_call_status calls[CALLS];
+	struct geonn_listed listed = {.entries = pending->listing == GEONN_LIST_CALLS ? CALLS : 0};
+
+	memset(calls, 0, sizeof(calls));
+	for (int i = 0; i < CALLS; i++)
+		calls[i].pid = 1 + i;
+	say(step, GEONN_LISTED, &listed, make_file(step, calls, listed.entries * sizeof(calls[0])));
 }
 
 /*
@@ -447,6 +474,9 @@ answer(const struct step *step, int number)
 	{
 		case GEONN_HELLO:
 			say(step, GEONN_WELCOME, &welcome, -1);
+			break;
+		case GEONN_LIST:
+			say_list(step, &pending);
 			break;
 		case GEONN_OPEN:
 		case GEONN_ATTACH:
@@ -512,8 +542,8 @@ change_memory(const struct step *step)
 	engine.batch[slot].count[step->numbers[0] % engine.batch[slot].rows] = step->numbers[1];
 }
 
-static void
-do_step(const struct step *step)
+void
+hostile_engine_do(const struct step *step)
 {
 	uint32_t	slot = step->slot % GEONN_RING_SLOTS;
 
@@ -544,46 +574,15 @@ do_step(const struct step *step)
 			send_bytes(step, step->numbers[0] % sizeof(*step),
 					   step->how & HOW_DESCRIPTOR ? other_descriptor(step) : -1);
 			break;
-		case LIE_SILENT:
-			break;
-		case LIE_CANCEL:
-			backend_cancel();
-			break;
 		case LIE_CLOSE:
-			leave();
+			hostile_engine_leave();
 			break;
 		case LIE_QUEUED:
 			say_queued(step);
 			break;
+		case LIE_SILENT:
+		case LIE_CANCEL:
 		case LIES:
 			break;
 	}
-}
-
-void
-engine_turn(void)
-{
-	static const struct step sound;
-	struct step step = sound;
-
-	if (engine.socket < 0)
-		return;
-	listen_to_client();
-	if (++engine.turns > TURNS_MOST)
-	{
-		leave();
-		return;
-	}
-	do
-	{
-		bool		over = engine.next >= engine.count;
-
-		step = over ? sound : steps_get(engine.data, engine.next++);
-		if (over && engine.pending_count == 0)
-		{
-			leave();			/* the client waits for what does not come */
-			return;
-		}
-		do_step(&step);
-	} while (step.how & HOW_GOES_ON && engine.socket >= 0);
 }

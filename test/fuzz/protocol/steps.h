@@ -1,12 +1,12 @@
 /*
  * steps.h
- *		What a fuzzer of the protocol does to its peer: a script of steps.
+ *		What a hostile peer does: a script of steps.
  *
  * An input of libFuzzer's is a script: steps of a fixed size, which any bytes are.
- * A step is an action of a fuzzer's own, its numbers, and whether the message that it
+ * lying_engine.c has scripts of its own.  A step is an action of a fuzzer's own, its numbers, and whether the message that it
  * sends is spoiled.  Unspoiled, a message is as the state of the conversation wants
  * it; so random scripts get past the first answer, and lie in the midst of what is
- * true.  The mutator puts in, takes out, repeats and changes whole steps.
+ * true.
  */
 #ifndef GEONN_FUZZ_STEPS_H
 #define GEONN_FUZZ_STEPS_H
@@ -20,6 +20,7 @@
 /* bits of step.how; the others are the fuzzer's */
 #define STEP_SPOILED	1u		/* bytes of the message are others */
 #define STEP_CUT		2u		/* the message has another length */
+#define STEP_MORE		64u		/* what is spoiled is larger by the value */
 
 struct step
 {
@@ -33,7 +34,7 @@ struct step
 	uint8_t		value[8];		/* that stands there then */
 };
 
-/* the fuzzer's: the actions of a sound conversation, in their order */
+/* the fuzzer's, for mutator.c: the actions of a sound conversation, in their order */
 extern const uint8_t steps_conversation[];
 extern const size_t steps_conversation_length;
 
