@@ -403,13 +403,9 @@ fill_row(const GeonnResultRow *row, int there, const GeonnPair *pair,
 	{
 		const ResultColumn *column = row->attributes[i].column;
 
-		values[i] = (Datum) 0;
-		nulls[i] = true;
-		if (column == NULL || (column->needs & ~there) != 0)
-			continue;
 		cell.attribute = &row->attributes[i];
-		cell.is_null = false;
-		values[i] = column->value(&cell);
+		cell.is_null = column == NULL || (column->needs & ~there) != 0;
+		values[i] = cell.is_null ? (Datum) 0 : column->value(&cell);
 		nulls[i] = cell.is_null;
 	}
 }
