@@ -83,7 +83,7 @@ geonn_define_settings(void)
 							"Threads with which the engine searches on the CPU.",
 							"0 means one for each core.",
 							&geonn_cpu_threads,
-							0, 0, 1024,
+							0, 0, GEONN_CPU_THREADS_MAX,
 							PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 

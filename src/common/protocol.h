@@ -661,11 +661,14 @@ struct geonn_ping
 	uint64_t	number;			/* pong returns it */
 };
 
+/* more cores than a machine is likely to have */
+#define GEONN_CPU_THREADS_MAX	1024
+
 /* the engine's settings; engine_settings.c has the maximum of each */
 struct geonn_configure
 {
 	struct geonn_header header;
-	uint64_t	cpu_threads;	/* 0: one for each core */
+	uint64_t	cpu_threads;	/* at most GEONN_CPU_THREADS_MAX; 0: one for each core */
 	uint64_t	max_sessions;	/* backends that have sessions at a time; 0: no limit */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: all that is free */

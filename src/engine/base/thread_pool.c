@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/protocol.h"
 #include "engine/base/host.h"
 
 #define NICE_LEVEL 10
@@ -44,7 +45,7 @@ static struct
 	/* guarded by lock */
 	unsigned long asked;		/* callers that have asked for a turn so far */
 	unsigned long served;		/* callers whose turn is over */
-	pthread_t	workers[THREAD_POOL_MAX];
+	pthread_t	workers[GEONN_CPU_THREADS_MAX];
 	unsigned	created;
 	unsigned	invited;		/* workers that may join the current job */
 	unsigned	inside;			/* workers in it */
@@ -77,7 +78,7 @@ thread_pool_threads(void)
 
 	if (threads == 0)
 		threads = host_cores();
-	return threads < THREAD_POOL_MAX ? threads : THREAD_POOL_MAX;
+	return threads < GEONN_CPU_THREADS_MAX ? threads : GEONN_CPU_THREADS_MAX;
 }
 
 void

@@ -11,14 +11,11 @@
 
 #include "engine/base/atomics.h"
 
-/* more cores than a machine is likely to have; geonn.cpu_threads has the same bound */
-#define THREAD_POOL_MAX 1024
-
 typedef void (*thread_pool_piece) (void *context, size_t number);
 
 /*
  * How many threads the next job may use, the caller's included: 0 ...
- * THREAD_POOL_MAX; 0 means host_cores() threads.  Any thread may call these.
+ * GEONN_CPU_THREADS_MAX (protocol.h); 0 means host_cores() threads.  Any thread may call these.
  */
 extern void thread_pool_set_threads(uint64_t threads);
 extern unsigned thread_pool_threads(void);

@@ -37,7 +37,7 @@ static const struct
 	void		(*use) (uint64_t value);
 }			settings[] = {
 #define SETTING(name, most, use) {#name, offsetof(struct geonn_configure, name), most, use}
-	SETTING(cpu_threads, THREAD_POOL_MAX, thread_pool_set_threads),
+	SETTING(cpu_threads, GEONN_CPU_THREADS_MAX, thread_pool_set_threads),
 	SETTING(max_sessions, INT32_MAX, admission_set_limit),
 	SETTING(transfer_memory_limit, INT64_MAX, batch_memory_set_limit),
 	SETTING(gpu_memory_limit, INT64_MAX, scheduler_set_gpu_memory_limit),
