@@ -154,8 +154,11 @@ set_from_object(NullableDatum *values, Jsonb *object)
 
 /* ---- what a cache keeps ---- */
 
-Jsonb *
-geonn_keep_arguments(const NullableDatum *values)
+/*
+ * The values without those of k where a radius is among them; an error if those say anything.
+ */
+static NullableDatum *
+of_one_question(const NullableDatum *values)
 {
 	NullableDatum *kept = palloc(geonn_argument_count * sizeof(NullableDatum));
 	bool		has_radius = false;
@@ -176,7 +179,13 @@ geonn_keep_arguments(const NullableDatum *values)
 					 errdetail("A cache has all references within radius, or the k nearest ones.")));
 		kept[i].isnull = true;
 	}
-	return to_object(kept);
+	return kept;
+}
+
+Jsonb *
+geonn_keep_arguments(const NullableDatum *values)
+{
+	return to_object(of_one_question(values));
 }
 
 static void
@@ -236,7 +245,7 @@ kept_values(const GeonnCache *cache, GeonnArguments **arguments)
 	set_from_object(values, cache->arguments);
 	if (arguments != NULL)
 	{
-		(void) geonn_keep_arguments(values);
+		(void) of_one_question(values);
 		*arguments = geonn_arguments_read(GEONN_CACHE, values);
 	}
 	error_context_stack = context.previous;

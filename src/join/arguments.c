@@ -503,11 +503,16 @@ standard_value(const GeonnArgument *argument)
 	return value;
 }
 
+static bool
+is_standard(const GeonnArgument *argument, const char *output)
+{
+	return argument->standard != NULL && strcmp(output, argument->standard) == 0;
+}
+
 bool
 geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value)
 {
-	return value.isnull || (argument->standard != NULL &&
-							strcmp(output_of(argument, value.value), argument->standard) == 0);
+	return value.isnull || is_standard(argument, output_of(argument, value.value));
 }
 
 GeonnArguments *
@@ -524,6 +529,7 @@ geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 	{
 		const GeonnArgument *argument = &geonn_arguments[i];
 		NullableDatum value = values[i];
+		char	   *output;
 
 		if (!geonn_argument_has(argument, function))
 			continue;
@@ -532,9 +538,12 @@ geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 		if (value.isnull)
 			continue;
 		argument->read(argument, value.value, arguments);
-		if (argument->describe != NULL && !geonn_argument_is_default(argument, value))
+		if (argument->describe == NULL || values[i].isnull)
+			continue;
+		output = output_of(argument, value.value);
+		if (!is_standard(argument, output))
 			appendStringInfo(&text, "%s%s => %s", text.len > 0 ? ", " : "", argument->name,
-							 argument->describe(output_of(argument, value.value)));
+							 argument->describe(output));
 	}
 	arguments->text = text.data;
 	return arguments;
