@@ -57,8 +57,7 @@ struct nearest_status
 	struct results_status results;
 };
 
-static_assert(sizeof(struct nearest_piece) <= LANE_STATE_BYTES &&
-			  sizeof(struct nearest_status) <= LANE_STATUS_BYTES,
+static_assert(LANE_HOLDS(struct nearest_piece, struct nearest_status),
 			  "a lane has no room for this piece's state");
 
 static struct nearest_piece *

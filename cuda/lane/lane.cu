@@ -431,13 +431,13 @@ cuda_lanes_close(struct device *device)
 		if (lane == NULL)
 			continue;
 		cuda_release(device, lane->memory, lane->bytes);
-		free(lane->piece_state);
 		cudaFreeHost(lane->piece_status);
 		for (int j = 0; j < LAUNCHES_AHEAD; j++)
 			if (lane->ends[j] != NULL)
 				cudaEventDestroy(lane->ends[j]);
 		if (lane->stream != NULL)
 			cudaStreamDestroy(lane->stream);
+		free(lane->piece_state);
 		free(lane);
 		cuda->lanes[i] = NULL;
 	}

@@ -6,6 +6,7 @@
 #define GEONN_CUDA_LANE_CUH
 
 #include <cuda_runtime_api.h>
+#include <stddef.h>
 
 extern "C"
 {
@@ -87,6 +88,11 @@ extern enum device_progress cuda_lanes_advance(struct device *device, struct sea
 /* bytes of a piece's own state: of the host's, and of the host's pinned memory */
 #define LANE_STATE_BYTES 1024
 #define LANE_STATUS_BYTES 128
+
+/* whether a lane has room for these types; malloc and pinned memory align for any standard type */
+#define LANE_HOLDS(state, status) \
+	(sizeof(state) <= LANE_STATE_BYTES && alignof(state) <= alignof(max_align_t) && \
+	 sizeof(status) <= LANE_STATUS_BYTES && alignof(status) <= alignof(max_align_t))
 
 extern struct device *lane_device(const struct lane *lane);
 extern struct search *lane_search(const struct lane *lane);

@@ -90,8 +90,7 @@ struct neighbours_piece_status
 	struct results_status results;
 };
 
-static_assert(sizeof(struct neighbours_piece) <= LANE_STATE_BYTES &&
-			  sizeof(struct neighbours_piece_status) <= LANE_STATUS_BYTES,
+static_assert(LANE_HOLDS(struct neighbours_piece, struct neighbours_piece_status),
 			  "a lane has no room for this piece's state");
 
 static struct neighbours_piece *

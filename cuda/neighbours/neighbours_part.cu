@@ -29,8 +29,7 @@ struct part_status
 	struct neighbours_entry last;	/* the last pair of a part */
 };
 
-static_assert(sizeof(struct neighbours_part) <= LANE_STATE_BYTES &&
-			  sizeof(struct part_status) <= LANE_STATUS_BYTES,
+static_assert(LANE_HOLDS(struct neighbours_part, struct part_status),
 			  "a lane has no room for this piece's state");
 
 static struct neighbours_part *
