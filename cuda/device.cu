@@ -37,7 +37,7 @@ choose_piece(const struct search *search)
 	if (search->cutoff.present)
 		return &neighbours_part_operations;
 	if (!geonn_metric_chord_decides(search->dataset->metric) || search->dataset->columns != 0 ||
-		question->neighbours != 1 || question->ties)
+		question->k != 1 || question->ties)
 		return &neighbours_operations;
 	return cuda_part_of(search) == CUDA_BRUTE ? &nearest_brute_operations :
 		&nearest_index_operations;

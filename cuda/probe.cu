@@ -183,7 +183,7 @@ fill_in(struct self_test *test, enum geonn_algorithm algorithm)
 	test->search.columns.distance = test->distance;
 	test->search.columns.count = test->count;
 	test->search.question = (struct question) {
-		.neighbours = 1,
+		.k = 1,
 		.ties = false,
 		.algorithm = algorithm,
 		.max_distance = INFINITY

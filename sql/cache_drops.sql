@@ -16,7 +16,7 @@ CREATE FUNCTION caches() RETURNS text LANGUAGE SQL AS $$
         (SELECT 'and left over: ' || string_agg(DISTINCT cache::text, ' ')
          FROM (SELECT cache FROM geonn_cache_run UNION ALL SELECT cache FROM geonn_cache_total
                UNION ALL SELECT cache FROM geonn_cache_last_run UNION ALL SELECT cache FROM geonn_cache_block
-               UNION ALL SELECT cache FROM geonn_cache_directory) x
+               UNION ALL SELECT cache FROM geonn_cache_directory UNION ALL SELECT cache FROM geonn_cache_page) x
          WHERE NOT EXISTS (SELECT FROM geonn_cache c WHERE c.id = x.cache)))
 $$;
 CREATE FUNCTION make(target text) RETURNS regclass LANGUAGE plpgsql AS $$

@@ -33,7 +33,7 @@ $$;
 
 -- ---- made ----
 
-SELECT geonn_cache_create('near', 'obs', 'ref');
+SELECT geonn_cache_create('near', 'obs', 'ref', replace => 'never');
 \d near
 SELECT * FROM compare('near', 'geonn_nearest(''obs'', ''ref'', row_type => NULL::ROW)');
 SELECT name, target, owner = current_user AS mine, obs, ref, last_start <= last_finish AS timed, status, error, mode, rows,

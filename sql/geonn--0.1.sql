@@ -313,7 +313,7 @@ CREATE TABLE geonn_cache (
 	target pg_catalog.regclass NOT NULL UNIQUE,	-- the table with the neighbours; its owner is the cache's
 	obs pg_catalog.regclass NOT NULL,
 	ref pg_catalog.regclass NOT NULL,
-	arguments pg_catalog.jsonb NOT NULL,	-- k ... changed_since of geonn_cache_create, by name
+	arguments pg_catalog.jsonb NOT NULL,	-- k ... replace of geonn_cache_create, by name
 	schedule pg_catalog.text	-- as given to geonn_schedule
 );
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
@@ -327,8 +327,8 @@ SELECT pg_catalog.pg_extension_config_dump('geonn_cache_id'::pg_catalog.regclass
 
 -- Runs of geonn_refresh: of each cache the last geonn.log_keep.
 CREATE TABLE geonn_cache_run (
-	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-	cache integer NOT NULL,
+	id bigint GENERATED ALWAYS AS IDENTITY,
+	cache integer,
 	started pg_catalog.timestamptz NOT NULL,
 	finished pg_catalog.timestamptz,
 	status pg_catalog.text NOT NULL,	-- running, succeeded, failed, skipped
@@ -340,9 +340,9 @@ CREATE TABLE geonn_cache_run (
 	inserted bigint,
 	updated bigint,
 	deleted bigint,
-	error pg_catalog.text
+	error pg_catalog.text,
+	PRIMARY KEY (cache, id)
 );
-CREATE INDEX ON geonn_cache_run (cache, id);
 COMMENT ON TABLE geonn_cache_run IS 'the latest runs of geonn_refresh';
 
 -- How often each cache was refreshed, including runs that are no longer in the log.
@@ -372,7 +372,7 @@ CREATE UNLOGGED TABLE geonn_cache_block (
 	number integer,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
-) WITH (toast_tuple_target = 8160);
+) WITH (toast_tuple_target = 8160, fillfactor = 75);
 ALTER TABLE geonn_cache_block ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_directory (
 	cache integer,
@@ -380,8 +380,16 @@ CREATE UNLOGGED TABLE geonn_cache_directory (
 	number integer,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
-);
+) WITH (toast_tuple_target = 8160, fillfactor = 50);
 ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
+CREATE UNLOGGED TABLE geonn_cache_page (
+	cache integer,
+	side smallint,
+	number integer,						-- of some pages of the side's table; -1: what goes for all
+	contents pg_catalog.bytea NOT NULL,
+	PRIMARY KEY (cache, side, number)
+) WITH (toast_tuple_target = 8160, fillfactor = 75);
+ALTER TABLE geonn_cache_page ALTER contents SET STORAGE EXTERNAL;
 
 -- Creates a table of the neighbours of obs in ref, with the columns obs_id, rank,
 -- ref_id and distance; geonn_refresh fills it and then keeps it up to date.  Its
@@ -396,6 +404,10 @@ ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 --					sets to now() or later: a refresh reads only the rows that may be
 --					new by this column.  Only full refreshes then notice deleted
 --					rows
+-- replace			when a refresh makes new files for the table, as REFRESH MATERIALIZED
+--					VIEW does, and updates no rows.  'auto': when most rows differ, and
+--					nothing depends on the updates; 'never'; 'always': in each full
+--					refresh
 --
 -- The calling role owns the table and the cache; refreshes run as the table's
 -- owner.  Returns the table.
@@ -411,19 +423,20 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
 								   target pg_catalog.text DEFAULT NULL,
 								   radius double precision DEFAULT NULL,
-								   changed_since pg_catalog.name DEFAULT NULL)
+								   changed_since pg_catalog.name DEFAULT NULL,
+								   replace pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	RETURNS pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
 	integer, double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean,
 	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, double precision,
-	pg_catalog.name) IS
+	pg_catalog.name, pg_catalog.text) IS
 'creates a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes the arguments of a cache, or its name: changes has any of name, k,
 -- max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid,
--- options and changed_since.  The table's rows change with the next refresh.
+-- options, changed_since and replace.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
@@ -440,8 +453,8 @@ COMMENT ON FUNCTION geonn_cache_drop(pg_catalog.text, boolean) IS
 -- Gives a cache's table the rows that a join would return now.  mode is 'full': search
 -- for all observations; 'incremental': search for those whose neighbours may have
 -- changed, if the last run left baselines; or 'auto': whichever is less work.  Writes
--- only the rows that differ.  Called outside a transaction block, it also records
--- failures.
+-- only the rows that differ, or replaces the table.  Called outside a transaction
+-- block, it also records failures.
 CREATE PROCEDURE geonn_refresh(name pg_catalog.text, mode pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON PROCEDURE geonn_refresh(pg_catalog.text, pg_catalog.text) IS
@@ -507,6 +520,7 @@ ALTER TABLE geonn_cache_total ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_last_run ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_block ENABLE ROW LEVEL SECURITY;
 ALTER TABLE geonn_cache_directory ENABLE ROW LEVEL SECURITY;
+ALTER TABLE geonn_cache_page ENABLE ROW LEVEL SECURITY;
 
 -- These views show the caches of roles of which the current user is a member; members of
 -- pg_read_all_stats see all caches.  A cache without a table belongs to the extension's owner.  The

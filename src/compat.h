@@ -3,8 +3,8 @@
  *		How PostgreSQL 15, 16, 17 and 18 differ: all of it is in this file.
  *
  * The sources are written for the newest release.  This file defines what an
- * older one lacks, by means of what that release has instead.  A call whose
- * arguments differ between releases gets a name of this project's.  All are
+ * older one lacks, by means of what that release has instead.  A function
+ * whose arguments differ between releases gets a name of this project's.  All are
  * macros, so that a file needs only the headers of what it calls.
  *
  * Include it after PostgreSQL's headers.
@@ -44,14 +44,24 @@
 #define geonn_tuplesort_getdatum(sort, value, is_null) \
 	tuplesort_getdatum(sort, true, value, is_null, NULL)
 
-/* the place of a relation's file: three OIDs */
+/* the place of a relation's file: three OIDs; and when it got that */
 #define rd_locator rd_node
+#define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
+#define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
+#define RelationAssumeNewRelfilelocator(relation) RelationAssumeNewRelfilenode(relation)
 
 /* statistics of a relation: the number of rows that scans have read */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
 /* a session's entry in pg_stat_activity */
 #define pgstat_get_local_beentry_by_index(index) pgstat_fetch_stat_local_beentry(index)
+
+/* which indexes an update needs new entries in: none, or all */
+#define TU_UpdateIndexes bool
+#define TU_None false
+#define TU_All true
+#define geonn_insert_index_tuples(result, slot, state, is_update, indexes) \
+	ExecInsertIndexTuples(result, slot, state, is_update, false, NULL, NIL)
 
 /* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
@@ -63,6 +73,9 @@
 #define geonn_tuplesort_getdatum(sort, value, is_null) \
 	tuplesort_getdatum(sort, true, true, value, is_null, NULL)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)
+#define geonn_insert_index_tuples(result, slot, state, is_update, indexes) \
+	ExecInsertIndexTuples(result, slot, state, is_update, false, NULL, NIL, \
+						  (indexes) == TU_Summarizing)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 
 #endif
@@ -77,12 +90,16 @@
 /* a set of events that lives as long as the process */
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(TopMemoryContext, events)
 
+/* close the files of a relation that other entries of the relation cache may refer to */
+#define geonn_close_files(relation) RelationCloseSmgrByOid(relation)
+
 /* the local id of a process's transaction */
 #define geonn_local_transaction(process) ((process)->lxid)
 
 #else
 
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(NULL, events)
+#define geonn_close_files(relation) ((void) (relation))
 #define geonn_local_transaction(process) ((process)->vxid.lxid)
 
 /* 17 removed the setting old_snapshot_threshold */
@@ -101,12 +118,18 @@
 #define geonn_executor_run(query, rows) \
 	ExecutorRun(query, ForwardScanDirection, rows, (rows) == 0)
 
+/* before 18, pg_class did not have the number of frozen pages */
+#define geonn_all_frozen(class) 0
+#define geonn_set_all_frozen(class, pages) ((void) (pages))
+
 /* begin to look up rows of a table in an index, by this many keys */
 #define geonn_index_beginscan(table, index, snapshot, keys) \
 	index_beginscan(table, index, snapshot, keys, 0)
 
 #else
 
+#define geonn_all_frozen(class) ((class)->relallfrozen)
+#define geonn_set_all_frozen(class, pages) ((class)->relallfrozen = (int32) (pages))
 #define geonn_index_beginscan(table, index, snapshot, keys) \
 	index_beginscan(table, index, snapshot, NULL, keys, 0)
 

@@ -125,7 +125,7 @@ geonn_warn_of_creators(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_WARNING),
 				 errmsg("roles that are not superusers may create objects in schema \"%s\", beside those of geonn",
 						name),
-				 errdetail("They are: %s.", list_roles(roles)),
+				 errdetail("The roles are: %s.", list_roles(roles)),
 				 strcmp(name, "geonn") == 0 ?
 				 errhint("A call of geonn by name may find a function of theirs. Give the schema to a superuser, and revoke CREATE on it from others.") :
 				 errhint("A call of geonn by name may find a function of theirs. Run CREATE SCHEMA geonn; ALTER EXTENSION geonn SET SCHEMA geonn;")));

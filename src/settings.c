@@ -50,7 +50,7 @@ check_limit(int *value, void **extra pg_attribute_unused(),
 }
 
 /*
- * One call for each setting; they are most of its lines, so it is long.
+ * One DefineCustom...Variable for each setting; they are most of its lines, so it is long.
  */
 void
 geonn_define_settings(void)

@@ -10,7 +10,7 @@
 #include "utils/datum.h"
 
 /*
- * Copy a value, which is not NULL and of a type with these properties, to the
+ * Copy a value other than NULL, of a type with these properties, to the
  * current memory context; a value in a TOAST table is fetched.
  */
 static inline Datum
@@ -22,7 +22,7 @@ geonn_copy_value(Datum value, bool by_value, int16 length)
 
 /*
  * Do equal values of this type, by its btree order and this collation, always have the
- * same bytes?  False also where that is not known.
+ * same bytes?  False also where that is unknown.
  */
 extern bool geonn_equal_is_same(Oid type, Oid collation);
 

@@ -16,6 +16,7 @@ typedef enum GeonnWait
 	GEONN_WAIT_REFERENCES,		/* the engine to copy references */
 	GEONN_WAIT_SEAL,			/* the engine to seal the dataset */
 	GEONN_WAIT_SEARCH,			/* pairs */
+	GEONN_WAIT_SWAP,			/* other sessions to leave a cache's table */
 	GEONN_WAIT_SUPERVISOR		/* (the supervisor) something to do */
 } GeonnWait;
 

@@ -424,7 +424,7 @@ level_kernel(const __grid_constant__ struct index index, int level)
 }
 
 /*
- * Sort the places by one key, stably; the keys are made unless they are there.
+ * Sort the places by one key, stably; the keys are made unless they exist.
  */
 static cudaError_t
 sort_by(struct build_room *room, const struct index_source *source, uint32_t references,

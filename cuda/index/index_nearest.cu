@@ -5,16 +5,17 @@
  * Observations come in the order of the curve (index_order.cu).  A warp answers
  * a group of 64 that follow each other, two for each lane, in rounds:
  *
- *	1.  An observation from the middle of those that are left is the anchor.
- *	The leaf where the curve would put the anchor shows how far references are
- *	from each other there.  The observations within a multiple of that distance
- *	are the round's members.  2.  One walk of the index, from the anchor,
- *	brings the leaves that may hold the nearest of any member.  Every lane
- *	compares its observations with each position, in float32, and keeps the
- *	least value and the second one.  How far from the anchor a member's nearest
- *	can be bounds the walk.  3.  Where the second value is so much larger that
- *	no other position can be before the best one, that one's distance is
- *	calculated, in float64, and written.  All others are listed as ambiguous.
+ *	1.	An observation from the middle of those that are left is the anchor.
+ *		The leaf where the curve would put the anchor shows how far references
+ *		are from each other there.  The observations within a multiple of that
+ *		distance are the round's members.
+ *	2.	One walk of the index, from the anchor, brings the leaves that may hold
+ *		the nearest of any member.  Every lane compares its observations with
+ *		each position, in float32, and keeps the least value and the second one.
+ *		How far from the anchor a member's nearest can be bounds the walk.
+ *	3.	Where the second value is so much larger that no other position can be
+ *		before the best one, that one's distance is calculated, in float64, and
+ *		written.  All others are listed as ambiguous.
  *
  * Then a warp for each ambiguous observation decides it in float64 alone.
  * That is 10 of a million with many observations for each reference; but with

@@ -12,7 +12,7 @@
  * under it is to link GPUs when they are probed, which takes some 10 ms for a
  * pair, too much for a search.  A GPU that builds waits for no other GPU, so
  * no cycle of waits can arise.  If a build fails, the part is absent again,
- * and the next GPU in line builds it.  The wait is bounded, in case a driver
+ * and the next GPU that waits builds it.  The wait is bounded, in case a driver
  * hangs, and ends when the search is cancelled.
  *
  * A GPU copies from another one's block only within cuda_build, for a search
@@ -68,7 +68,7 @@ cuda_part_of(const struct search *search)
 	bool		plain = geonn_metric_chord_decides(dataset->metric) && dataset->columns == 0;
 
 	return plain && question->algorithm == GEONN_ALGORITHM_BRUTE &&
-		question->neighbours == 1 && !question->ties ? CUDA_BRUTE : CUDA_INDEX;
+		question->k == 1 && !question->ties ? CUDA_BRUTE : CUDA_INDEX;
 }
 
 /* ---- building ---- */

@@ -66,7 +66,7 @@ extern enum cuda_part cuda_part_of(const struct search *search);
  */
 extern void cuda_join(struct device *device);
 
-/* End a device's links; a device that never joined is left alone. */
+/* End a device's links; a device without links is left alone. */
 extern void cuda_leave(struct device *device);
 
 /* device.h's build and discard */

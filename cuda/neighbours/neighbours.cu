@@ -18,7 +18,7 @@
  *			Where the chord decides and without ties these are the answer.
  * count	Otherwise the candidates up to a bound, which is known now, are
  *			counted for each observation
- * fit		and added up: how many observations is there room for?
+ * fit		and added up: for how many observations does the room suffice?
  * collect	writes their candidates, adjacent for each.
  * pack		puts them in order, and moves all pairs together, with their tags.
  * copy out	the counts and pairs.
@@ -140,7 +140,7 @@ static uint32_t
 neighbours_rows(const struct lane *lane)
 {
 	const struct search *search = lane_search(lane);
-	uint32_t	wanted = search->question.neighbours;
+	uint32_t	k = search->question.k;
 	uint32_t	rows = rows_left(search);
 	double		room = room_left(search);
 	double		expected;
@@ -148,11 +148,11 @@ neighbours_rows(const struct lane *lane)
 	/* a smaller piece, so that the host's decision does not come late */
 	if (!chord_decides(lane) && room > NEIGHBOURS_DECISION_ROOM / 2)
 		room = NEIGHBOURS_DECISION_ROOM / 2;
-	if (wanted > 0)
+	if (k > 0)
 	{
-		if (rows > PIECE_SLOTS / wanted)
-			rows = PIECE_SLOTS / wanted;
-		expected = wanted < search->dataset->count ? wanted : (double) search->dataset->count;
+		if (rows > PIECE_SLOTS / k)
+			rows = PIECE_SLOTS / k;
+		expected = k < search->dataset->count ? k : (double) search->dataset->count;
 		/* some observations may have fewer pairs */
 		if (search->dataset->columns != 0 || !isinf(search->question.max_distance))
 			expected = pairs_so_far(search) > 0.0 ? pairs_so_far(search) : 1.0;
@@ -173,7 +173,7 @@ static size_t
 place_observations(struct neighbours *work, uint32_t columns, void *memory, size_t offset)
 {
 	uint32_t	rows = work->rows;
-	size_t		slots = (size_t) rows * work->neighbours;
+	size_t		slots = (size_t) rows * work->k;
 
 	work->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
 	work->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
@@ -235,24 +235,24 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	struct results *results = &work->results;
 	bool		decides = chord_decides(lane);
 	uint32_t	room = room_left(search);
-	uint32_t	wanted = neighbours_rows(lane);
-	size_t		slots = (size_t) rows * question->neighbours;
+	uint32_t	full_rows = neighbours_rows(lane);
+	size_t		slots = (size_t) rows * question->k;
 	size_t		offset;
 
 	/* if memory is short, this part shrinks as well */
-	if (rows < wanted)
-		room = (uint32_t) ((uint64_t) room * rows / wanted);
+	if (rows < full_rows)
+		room = (uint32_t) ((uint64_t) room * rows / full_rows);
 	if (room < 1)
 		room = 1;
 	*piece = {};
-	piece->collects = !decides || question->ties || question->neighbours == 0;
+	piece->collects = !decides || question->ties || question->k == 0;
 	if (!decides)
 		room = NEIGHBOURS_DECISION_ROOM;
 	else if (!piece->collects && slots < room)
 		room = (uint32_t) slots;
 	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
 	work->rows = rows;
-	work->neighbours = question->neighbours;
+	work->k = question->k;
 	work->ties = question->ties;
 	work->every_leaf = question->algorithm == GEONN_ALGORITHM_BRUTE;
 	work->max_distance = question->max_distance;
@@ -267,7 +267,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	else
 	{
 		work->selected = results->count;
-		results->stride = work->neighbours;
+		results->stride = work->k;
 		results->reference = work->reference;
 		results->distance = work->value;
 		results->distance_step = 1;
@@ -346,7 +346,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	if (error != cudaSuccess)
 		return error;
 	/* status->next is where these launches begin already */
-	piece->phase = work->neighbours > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
+	piece->phase = work->k > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
 	return cudaSuccess;
 }
 

@@ -80,7 +80,7 @@ struct neighbours
 {
 	struct index index;
 	uint32_t	rows;			/* observations, at least 1 */
-	uint32_t	neighbours;		/* 0 ... GEONN_NEIGHBOURS_MAX; 0: all */
+	uint32_t	k;				/* 0 ... GEONN_K_MAX; 0: all */
 	bool		ties;
 	bool		every_leaf;		/* brute force: search all leaves */
 	double		max_distance;	/* metres, inclusive; may be infinite */
@@ -102,7 +102,7 @@ struct neighbours
 	void	   *sort_room;
 	size_t		sort_bytes;
 
-	/* the first `neighbours` of each, from row * neighbours, in order */
+	/* the first k of each, from row * k, in order */
 	double	   *value;			/* distances, or squared chords where these do not decide */
 	uint32_t   *reference;		/* in the index's order */
 	uint32_t   *selected;		/* [rows] number of selected neighbours */

@@ -29,14 +29,14 @@ static __device__ __forceinline__ struct bound
 bound_of(const struct neighbours *search, uint32_t row)
 {
 	enum geonn_metric metric = warp_metric<CHORD_DECIDES>(&search->index);
-	uint32_t	wanted = search->neighbours;
+	uint32_t	k = search->k;
 	struct bound bound;
 
 	bound.value = search->max_distance;
 	bound.limit = geonn_metric_radius_limit(metric, bound.value);
-	if (wanted > 0 && search->selected[row] == wanted)
+	if (k > 0 && search->selected[row] == k)
 	{
-		double		last = search->value[(uint64_t) row * wanted + wanted - 1];
+		double		last = search->value[(uint64_t) row * k + k - 1];
 
 		if (CHORD_DECIDES)
 		{
@@ -128,7 +128,7 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
 	uint32_t	number;
 
 	warp_share_begin(&share, &search.status->next, search.rows,
-					 !search.every_leaf && search.neighbours > 0);
+					 !search.every_leaf && search.k > 0);
 	while (warp_share_next(&share, &number))
 	{
 		uint32_t	row = search.order[number];

@@ -253,11 +253,11 @@ write_coincident(const struct neighbours *search, const struct few_room<KEPT> *r
 				 uint32_t row, uint32_t kept, bool *certain)
 {
 	const struct index *index = &search->index;
-	uint64_t	slot = (uint64_t) row * search->neighbours;
+	uint64_t	slot = (uint64_t) row * search->k;
 	uint32_t	lane = index_lane();
 	uint32_t	count = 0;
 
-	for (uint32_t i = 0; i < kept && count < search->neighbours; i++)
+	for (uint32_t i = 0; i < kept && count < search->k; i++)
 	{
 		uint32_t	position = room->position[i][lane];
 		double		distance = room->distance[i][lane];
@@ -267,7 +267,7 @@ write_coincident(const struct neighbours *search, const struct few_room<KEPT> *r
 		if (i + 1 < kept && distance == room->distance[i + 1][lane])
 			*certain = false;
 		for (uint32_t reference = index->start[position];
-			 reference < index->start[position + 1] && count < search->neighbours; reference++)
+			 reference < index->start[position + 1] && count < search->k; reference++)
 		{
 			search->value[slot + count] = distance;
 			search->reference[slot + count] = reference;
@@ -287,12 +287,11 @@ write_all(const struct neighbours *search, const struct few_room<KEPT> *room, ui
 		  uint32_t count)
 {
 	/* so that a row's slots are written at once */
-	for (uint32_t i = index_lane(); i < search->neighbours * INDEX_WIDTH; i += INDEX_WIDTH)
+	for (uint32_t i = index_lane(); i < search->k * INDEX_WIDTH; i += INDEX_WIDTH)
 	{
-		uint32_t	lane = i / search->neighbours;
-		uint32_t	number = i - lane * search->neighbours;
-		uint64_t	slot = (uint64_t) __shfl_sync(INDEX_ALL_LANES, row, lane) *
-			search->neighbours + number;
+		uint32_t	lane = i / search->k;
+		uint32_t	number = i - lane * search->k;
+		uint64_t	slot = (uint64_t) __shfl_sync(INDEX_ALL_LANES, row, lane) * search->k + number;
 
 		if (number < __shfl_sync(INDEX_ALL_LANES, count, lane))
 		{
@@ -323,7 +322,7 @@ decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t ro
 		if (kept_count == KEPT)
 		{
 			/* does the last neighbour come before all positions that were not kept? */
-			uint32_t	position = room->position[search->neighbours - 1][index_lane()];
+			uint32_t	position = room->position[search->k - 1][index_lane()];
 			double		chord = geonn_chord_squared(vector, index_vector(index, position));
 			double		least = __uint_as_float(kept[KEPT - 1] & ~KEY_NUMBER);
 
@@ -332,7 +331,7 @@ decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t ro
 			certain = geonn_chord_limit(chord) < least;
 		}
 		if (index->references == index->shape.positions)
-			while (count < kept_count && count < search->neighbours &&
+			while (count < kept_count && count < search->k &&
 				   room->distance[count][index_lane()] <= search->max_distance)
 				count++;
 		else
@@ -428,7 +427,7 @@ bool
 neighbours_few_fits(const struct neighbours *search)
 {
 	return geonn_metric_chord_decides(search->index.metric) && search->index.columns == 0 &&
-		!search->every_leaf && search->neighbours > 0 && search->neighbours < FEW_MAX;
+		!search->every_leaf && search->k > 0 && search->k < FEW_MAX;
 }
 
 template <int KEPT>
@@ -448,15 +447,15 @@ neighbours_few(const struct neighbours *search)
 {
 	if (!neighbours_few_fits(search))
 		return cudaSuccess;
-	if (search->neighbours < 4)
+	if (search->k < 4)
 		return launch_few<4>(search);
-	if (search->neighbours < 8)
+	if (search->k < 8)
 		return launch_few<8>(search);
-	if (search->neighbours < 12)
+	if (search->k < 12)
 		return launch_few<12>(search);
-	if (search->neighbours < 16)
+	if (search->k < 16)
 		return launch_few<16>(search);
-	if (search->neighbours < 24)
+	if (search->k < 24)
 		return launch_few<24>(search);
 	return launch_few<FEW_MAX>(search);
 }

@@ -45,18 +45,18 @@ bool
 neighbours_merge_begin(struct neighbours_part *part, const struct search *search)
 {
 	struct neighbours_part_chunks *chunks = &part->chunks;
-	uint32_t	wanted = search->question.neighbours;
+	uint32_t	k = search->question.k;
 
 	/* one more than fits tells that more exist */
 	chunks->keep = room_left(search) + 1;
-	if (chunks->keep < wanted)
-		chunks->keep = wanted;
+	if (chunks->keep < k)
+		chunks->keep = k;
 	chunks->bound = search->question.max_distance;
 	chunks->place = (uint32_t *) malloc(NEIGHBOURS_CHUNK * sizeof(uint32_t));
 	chunks->chunk = (struct candidate *) malloc(NEIGHBOURS_CHUNK * sizeof(struct candidate));
 	chunks->best = (struct candidate *) malloc(chunks->keep * sizeof(struct candidate));
 	chunks->merged = (struct candidate *) malloc(chunks->keep * sizeof(struct candidate));
-	begin_pass(part, wanted > 0);
+	begin_pass(part, k > 0);
 	return chunks->place != NULL && chunks->chunk != NULL && chunks->best != NULL &&
 		chunks->merged != NULL;
 }
@@ -111,10 +111,10 @@ neighbours_merge(struct neighbours_part *part, const struct search *search, uint
 					(candidates + PIECE_CANDIDATES - 1) / PIECE_CANDIDATES);
 	question.ties = false;
 	if (chunks->for_bound)
-		keep = question.neighbours;
+		keep = question.k;
 	else
 	{
-		question.neighbours = 0;
+		question.k = 0;
 		question.max_distance = chunks->bound;
 		cutoff = search->cutoff;
 	}
@@ -151,7 +151,7 @@ neighbours_merge_done(struct neighbours_part *part, const struct search *search)
 		return true;
 	if (question->ties)
 	{
-		if (chunks->kept == question->neighbours)
+		if (chunks->kept == question->k)
 			chunks->bound = chunks->best[chunks->kept - 1].distance;
 		begin_pass(part, false);
 		return false;

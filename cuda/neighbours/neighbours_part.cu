@@ -66,7 +66,7 @@ part_place(struct lane *lane, uint32_t rows, void *memory)
 	*part = {};
 	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
 	work->rows = rows;
-	work->neighbours = question->neighbours;
+	work->k = question->k;
 	work->ties = question->ties;
 	work->max_distance = question->max_distance;
 	work->stream = lane_stream(lane);
@@ -170,8 +170,8 @@ enqueue_range(struct lane *lane, enum piece_progress *progress)
 	bool		decides = geonn_metric_chord_decides(work->index.metric);
 
 	*progress = PIECE_AHEAD;
-	if (work->neighbours > 0 && part->digit < NEIGHBOURS_KEY_DIGITS)
-		return neighbours_alone_choose(work, part->digit++, work->neighbours, work->ties, !decides);
+	if (work->k > 0 && part->digit < NEIGHBOURS_KEY_DIGITS)
+		return neighbours_alone_choose(work, part->digit++, work->k, work->ties, !decides);
 
 	part->digit = 0;
 	part->phase = PART_FIND;

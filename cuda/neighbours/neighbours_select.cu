@@ -23,7 +23,7 @@
 struct selection
 {
 	const struct index *index;
-	uint32_t	wanted;
+	uint32_t	k;
 	uint32_t	count;
 
 	/* a new candidate must come before this: the last candidate, once k are present */
@@ -54,7 +54,7 @@ template <bool IN_REGISTERS>
 static __device__ __forceinline__ void
 insert(struct selection *selection, double value, uint32_t place, uint32_t reference)
 {
-	uint32_t	last = selection->wanted - 1;
+	uint32_t	last = selection->k - 1;
 
 	if (IN_REGISTERS)
 	{
@@ -112,9 +112,9 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 		__syncwarp();
 	}
 
-	if (selection->count < selection->wanted)
+	if (selection->count < selection->k)
 		selection->count++;
-	if (selection->count < selection->wanted)
+	if (selection->count < selection->k)
 		return;
 	if (IN_REGISTERS)
 	{
@@ -208,7 +208,7 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 									__shfl_sync(INDEX_ALL_LANES, end, lane));
 		left &= left - 1;
 	} while (left != 0);
-	if (selection->count == selection->wanted)
+	if (selection->count == selection->k)
 		*limit = limit_of<CHORD_DECIDES>(selection);
 }
 
@@ -220,11 +220,11 @@ static __device__ __forceinline__ void
 begin_selection(struct selection *selection, const struct neighbours *search, uint32_t row,
 				bool resumes, double *limit)
 {
-	uint64_t	slot = (uint64_t) row * search->neighbours;
+	uint64_t	slot = (uint64_t) row * search->k;
 
 	*limit = geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(&search->index), search->max_distance);
 	selection->index = &search->index;
-	selection->wanted = search->neighbours;
+	selection->k = search->k;
 	selection->count = resumes ? search->selected[row] : 0;
 	selection->last_value = CHORD_DECIDES ? search->max_distance : *limit;
 	selection->last_place = UINT32_MAX;
@@ -242,11 +242,10 @@ begin_selection(struct selection *selection, const struct neighbours *search, ui
 		selection->reference = selection->references[index_lane()];
 		selection->place = search->index.place[selection->reference];
 	}
-	if (selection->count == selection->wanted)
+	if (selection->count == selection->k)
 	{
-		selection->last_value = selection->values[selection->wanted - 1];
-		selection->last_place =
-			search->index.place[selection->references[selection->wanted - 1]];
+		selection->last_value = selection->values[selection->k - 1];
+		selection->last_place = search->index.place[selection->references[selection->k - 1]];
 		*limit = limit_of<CHORD_DECIDES>(selection);
 	}
 }
@@ -314,7 +313,7 @@ launch_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end
 cudaError_t
 neighbours_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
 {
-	bool		in_registers = search->neighbours <= 32;
+	bool		in_registers = search->k <= 32;
 	struct neighbours listed;
 
 	if (neighbours_few_fits(search))

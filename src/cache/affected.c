@@ -24,11 +24,18 @@
  * leave this nearest point out of o's rows; o is then searched for in vain.
  *
  * So two kinds of observations are searched for among all references: those that were added
- * themselves, and those within whose reach X has a point.  Two searches among X alone find the
- * second kind.  The first one is for the centres of the baseline's blocks; a block counts only if
- * the distance of X from its centre is not greater than the block's radius and its greatest reach
- * together (distances on a surface obey the triangle inequality; rounding is far below the margin).
- * The second one is for the observations of these blocks.
+ * themselves, and those within whose reach X has a point.  The second kind is found in three steps,
+ * the first two of which pass over most observations and need no engine: points that are within a
+ * distance have a squared chord within the metric's limit for it, and latitudes that differ by no
+ * more than so many degrees (common/metric.h).  cache/point_tree.c tells whether X has a point
+ * within such a limit, whatever its group.
+ *
+ *	 - A block of the baseline counts only if the distance of X from its centre is not greater than
+ *	   the block's radius and its greatest reach together (distances on a surface obey the triangle
+ *	   inequality; rounding is far below the margin).
+ *	 - An observation of such a block counts only if one of these points of X is within the latitudes
+ *	   and the limit of its reach.
+ *	 - The engine searches for the others' nearest points of X.
  *
  * The rows found are compared with those that the table has for the same ids, and the table's rows
  * of removed ids are deleted.
@@ -43,9 +50,17 @@
 #include "utils/snapmgr.h"
 
 #include "cache/affected.h"
+#include "cache/point_tree.h"
+#include "common/metric.h"
 
 /* metres by which rounding may make computed distances break the triangle inequality, at most */
 #define MARGIN			1e-5
+
+/* points of X that are looked at one by one for each observation of a block */
+#define MOST_NEAR		16
+
+/* observations for which memory is allocated first */
+#define INITIAL_ROOM	1024
 
 /* blocks whose observations are searched for among X together */
 #define BLOCKS_A_SLICE	4096
@@ -56,6 +71,9 @@ typedef struct Refresh
 	MemoryContext context;		/* of all that lives to the end */
 	MemoryContext row_context;
 	BaselineRow row;			/* for values that are not used */
+	const PointTree *changes;	/* X */
+	TreePoint	near[MOST_NEAR];	/* the points of X that are near the present block */
+	uint32		near_count;		/* greater: not all of them are known */
 
 	/* all affected observations */
 	Affected   *affected;
@@ -82,19 +100,17 @@ bytes_of_change(const void *source, uint64 number)
 }
 
 /*
- * Find the nearest of X to each of these points, among all X or those of its group.  Consumes the
- * point's number and the distance in metres.
+ * Find the nearest of X, in its group, to each of these points.  Consumes the point's number and the
+ * distance in metres.
  */
 static void
-search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool by_groups,
+search_changes(const GeonnIncrement *increment, const GivenPoints *given,
 			   void (*consume) (void *state, uint64 number, double distance), void *state)
 {
 	const BaselineChanges *changes = &increment->reference_changes;
-	PointSource observations = *increment->join->observations;
-	PointSource references = *increment->join->references;
 	GeonnJoin	join = {
-		.observations = &observations,
-		.references = &references,
+		.observations = increment->join->observations,
+		.references = increment->join->references,
 		.label = increment->join->label,
 		.question = increment->join->question,
 		.invalid = GEONN_INVALID_COUNTED,
@@ -110,11 +126,9 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool b
 
 	TupleDescInitEntry(type, 1, "ord", INT8OID, -1, 0);
 	TupleDescInitEntry(type, 2, "distance", FLOAT8OID, -1, 0);
-	join.question.neighbours = 1;
+	join.question.k = 1;
 	join.question.max_distance = INFINITY;
 	join.question.ties = false;
-	if (!by_groups)
-		observations.by_count = references.by_count = 0;
 	search = geonn_search_begin(&join, type);
 	while (geonn_search_next(search, values, nulls))
 		consume(state, (uint64) DatumGetInt64(values[0]) - 1, DatumGetFloat8(values[1]));
@@ -123,61 +137,58 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given, bool b
 
 /* ---- blocks that X may affect ---- */
 
-typedef struct Centres
+/*
+ * Make the tree of X.
+ */
+static const PointTree *
+tree_of_changes(Refresh *refresh)
 {
-	const BaselineBlock *all;
-	uint32	   *blocks;			/* indexes of the blocks that have a centre */
-	uint64		count;
-	bool	   *near;			/* of all blocks: X may affect it */
-} Centres;
+	const GeonnIncrement *increment = refresh->increment;
+	const BaselineChanges *changes = &increment->reference_changes;
+	uint64		count = changes->added_count + changes->removed_count;
+	TreePoint  *points = MemoryContextAllocHuge(refresh->context, count * sizeof(TreePoint));
+	MemoryContext former = MemoryContextSwitchTo(refresh->row_context);
+	BaselineRow row = geonn_baseline_row(&increment->references->schema);
 
-static void
-give_centre(void *state, uint64 number, PointRow *row)
-{
-	const Centres *centres = state;
-	const BaselineBlock *block = &centres->all[centres->blocks[number]];
-
-	row->latitude = block->latitude;
-	row->longitude = block->longitude;
+	for (uint64 i = 0; i < count; i++)
+	{
+		(void) geonn_baseline_read(&increment->references->schema, bytes_of_change(changes, i), &row);
+		points[i].at = geonn_metric_vector(increment->join->question.metric, row.latitude, row.longitude);
+		points[i].latitude = row.latitude;
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(refresh->row_context);
+	return geonn_point_tree_create(points, (uint32) count);
 }
 
-static void
-take_centre(void *state, uint64 number, double distance)
+/*
+ * The limit for X to affect some row of the block.
+ */
+static double
+limit_of_block(const Refresh *refresh, const BaselineBlock *block)
 {
-	Centres    *centres = state;
-	uint32		number_of_all = centres->blocks[number];
-	const BaselineBlock *block = &centres->all[number_of_all];
-
-	if (distance <= block->radius + block->reach + MARGIN)
-		centres->near[number_of_all] = true;
+	return geonn_metric_wide_limit(refresh->increment->join->question.metric,
+								   (double) block->radius + block->reach + MARGIN);
 }
 
 /*
  * Find the blocks, in their order, with observations that X may affect.  Returns how many.
  */
 static uint32
-find_near_blocks(Refresh *refresh, uint32 *blocks)
+find_near_blocks(const Refresh *refresh, uint32 *blocks)
 {
 	const GeonnBaseline *baseline = refresh->increment->observations;
-	Centres		centres = {.all = baseline->blocks,.blocks = blocks};
-	GivenPoints given = {0, give_centre, &centres};
 	uint32		count = 0;
 
-	centres.near = MemoryContextAllocExtended(refresh->context, baseline->count * sizeof(bool),
-											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 i = 0; i < baseline->count; i++)
 	{
-		if (baseline->blocks[i].radius >= 0 && baseline->blocks[i].reach >= 0)
-			blocks[centres.count++] = i;
-	}
-	given.count = centres.count;
-	search_changes(refresh->increment, &given, false, take_centre, &centres);
-	for (uint32 i = 0; i < baseline->count; i++)
-	{
-		if (centres.near[i])
+		const BaselineBlock *block = &baseline->blocks[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (block->radius >= 0 && block->reach >= 0 &&
+			geonn_point_tree_has_near(refresh->changes, block->centre, limit_of_block(refresh, block)))
 			blocks[count++] = i;
 	}
-	pfree(centres.near);
 	return count;
 }
 
@@ -190,7 +201,7 @@ add_affected(Refresh *refresh, const Affected *affected)
 
 	if (refresh->count == refresh->room)
 	{
-		refresh->room = Max(refresh->room * 2, 1024);
+		refresh->room = Max(refresh->room * 2, INITIAL_ROOM);
 		refresh->affected = refresh->count == 0 ?
 			MemoryContextAllocHuge(refresh->context, refresh->room * sizeof(Affected)) :
 			repalloc_huge(refresh->affected, refresh->room * sizeof(Affected));
@@ -237,18 +248,52 @@ next_row(Refresh *refresh, const char **contents, const char *end, Affected *row
 	return found;
 }
 
+/*
+ * May the present row of a block, with this reach, be affected?
+ */
+static bool
+may_be_affected(const Refresh *refresh, float reach)
+{
+	enum geonn_metric metric = refresh->increment->join->question.metric;
+	const BaselineRow *row = &refresh->row;
+	double		latitudes = geonn_metric_latitudes(metric, reach);
+	double		limit = geonn_metric_wide_limit(metric, reach);
+	struct geonn_vector at;
+	bool		has_vector = false;
+
+	if (!row->placed || reach < 0)
+		return false;
+	if (refresh->near_count > MOST_NEAR)
+		return geonn_point_tree_has_near(refresh->changes,
+										 geonn_metric_vector(metric, row->latitude, row->longitude), limit);
+	for (uint32 i = 0; i < refresh->near_count; i++)
+	{
+		if (fabs(refresh->near[i].latitude - row->latitude) > latitudes)
+			continue;
+		if (!has_vector)
+			at = geonn_metric_vector(metric, row->latitude, row->longitude);
+		has_vector = true;
+		if (geonn_tree_point_is_near(&refresh->near[i], at, limit))
+			return true;
+	}
+	return false;
+}
+
 static void
 take_block(void *state, uint32 block, const char *contents, Size length)
 {
 	Refresh    *refresh = state;
 	const char *end = contents + length;
+	const BaselineBlock *entry = &refresh->increment->observations->blocks[block];
 	Affected	row = {.block = block};
 
+	refresh->near_count = geonn_point_tree_find(refresh->changes, entry->centre,
+												limit_of_block(refresh, entry), refresh->near, MOST_NEAR);
 	for (row.row = 0; next_row(refresh, &contents, end, &row); row.row++)
 	{
 		char	   *bytes;
 
-		if (!refresh->row.placed || was_removed(refresh, block, (uint32) row.row))
+		if (!may_be_affected(refresh, row.reach) || was_removed(refresh, block, (uint32) row.row))
 			continue;
 		if (refresh->slice_count == refresh->slice_room)
 		{
@@ -294,15 +339,16 @@ search_blocks(Refresh *refresh, const uint32 *blocks, uint32 count)
 		uint32		some = Min(count, BLOCKS_A_SLICE);
 
 		refresh->slice_count = 0;
-		refresh->slice_room = 64 * (uint64) some;
+		refresh->slice_room = INITIAL_ROOM;
 		refresh->slice = MemoryContextAllocHuge(refresh->slice_context,
 												refresh->slice_room * sizeof(Affected));
 		geonn_baseline_read_blocks(increment->observations, blocks, some, GetActiveSnapshot(),
 								   take_block, refresh);
-		search_changes(increment,
-					   geonn_baseline_points(&increment->observations->schema, refresh->slice_count,
-											 refresh->slice, geonn_bytes_of_affected),
-					   true, take_distance, refresh);
+		if (refresh->slice_count > 0)
+			search_changes(increment,
+						   geonn_baseline_points(&increment->observations->schema, refresh->slice_count,
+												 refresh->slice, geonn_bytes_of_affected),
+						   take_distance, refresh);
 		MemoryContextReset(refresh->slice_context);
 		blocks += some;
 		count -= some;
@@ -338,7 +384,10 @@ find_affected(Refresh *refresh, double most)
 	{
 		uint32	   *blocks = MemoryContextAllocHuge(refresh->context,
 													increment->observations->count * sizeof(uint32));
-		uint32		count = find_near_blocks(refresh, blocks);
+		uint32		count;
+
+		refresh->changes = tree_of_changes(refresh);
+		count = find_near_blocks(refresh, blocks);
 		search_blocks(refresh, blocks, count);
 		pfree(blocks);
 	}

@@ -30,18 +30,15 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
+#include <math.h>
+
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "cache/baseline.h"
+#include "cache/block_table.h"
 #include "cache/siphash.h"
-
-/* blocks that one statement reads */
-#define BLOCKS_A_READING	1024
 
 /* first bits of a key, by which jumps are indexed */
 #define JUMP_BITS		16
@@ -93,8 +90,8 @@ geonn_baseline_has(const BaselineSchema *schema, const PointRow *row)
 
 /* ---- bytes ---- */
 
-static void
-write_value(StringInfo bytes, BaselineType type, Datum value)
+void
+geonn_baseline_write_value(StringInfo bytes, BaselineType type, Datum value)
 {
 	if (type.by_value)
 		appendBinaryStringInfo(bytes, (char *) &value, sizeof(value));
@@ -156,6 +153,16 @@ read_value(const char *bytes, BaselineType type, Datum *value)
 	}
 	*value = PointerGetDatum(owned);
 	return bytes + length;
+}
+
+/* ---- numbers ---- */
+
+float
+geonn_rounded_up(double exact)
+{
+	float		rounded = (float) exact;
+
+	return rounded < exact ? nextafterf(rounded, INFINITY) : rounded;
 }
 
 /* ---- keys ---- */
@@ -233,12 +240,12 @@ geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringI
 	memcpy(bytes->data + start, &placed, sizeof(placed));
 	memcpy(bytes->data + start + sizeof(placed), coordinates, sizeof(coordinates));
 	bytes->len += sizeof(placed) + sizeof(coordinates);
-	write_value(bytes, schema->id, row->id);
+	geonn_baseline_write_value(bytes, schema->id, row->id);
 	for (int i = 0; i < schema->by_count; i++)
 	{
 		appendStringInfoChar(bytes, !row->by_is_null[i]);
 		if (!row->by_is_null[i])
-			write_value(bytes, schema->by[i], row->by[i]);
+			geonn_baseline_write_value(bytes, schema->by[i], row->by[i]);
 	}
 	*fingerprint = geonn_baseline_fingerprint(baseline, bytes->data + start, bytes->len - start);
 }
@@ -402,36 +409,41 @@ make_jumps(GeonnBaseline *baseline)
 	baseline->jumps[1 << JUMP_BITS] = baseline->count - 1;
 }
 
+/*
+ * Append a row of the directory to the blocks, which have room for so many.  Returns the new room.
+ */
+static uint32
+add_entries(GeonnBaseline *baseline, const bytea *contents, uint32 room)
+{
+	Size		length = VARSIZE_ANY_EXHDR(contents);
+	uint32		count = (uint32) (length / sizeof(BaselineBlock));
+
+	if (count > BLOCKS_A_ROW)
+		elog(ERROR, "the directory of cache %d is damaged", baseline->cache->id);
+	if (baseline->count + count > room)
+	{
+		room = Max(room * 2, BLOCKS_A_ROW);
+		baseline->blocks = baseline->blocks == NULL ?
+			MemoryContextAllocHuge(CurrentMemoryContext, room * sizeof(BaselineBlock)) :
+			repalloc_huge(baseline->blocks, room * sizeof(BaselineBlock));
+	}
+	memcpy(baseline->blocks + baseline->count, VARDATA_ANY(contents), count * sizeof(BaselineBlock));
+	baseline->count += count;
+	return room;
+}
+
 void
 geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot)
 {
-	MemoryContext context = CurrentMemoryContext;
-	Oid			types[] = {INT4OID, INT2OID};
-	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side)};
+	BlockTable *table = geonn_block_table_open(baseline->cache, (int16) baseline->side,
+											   "geonn_cache_directory", AccessShareLock, snapshot);
+	const bytea *contents;
 	uint32		room = 0;
 
-	SPI_connect();
-	(void) geonn_catalog_run(baseline->cache->schema,
-							 "SELECT contents FROM $S.geonn_cache_directory"
-							 " WHERE cache OPERATOR(pg_catalog.=) $1 AND side OPERATOR(pg_catalog.=) $2"
-							 " ORDER BY number",
-							 snapshot, 2, types, values, NULL);
-	baseline->blocks = MemoryContextAllocHuge(context,
-											  Max(SPI_processed, 1) * BLOCKS_A_ROW * sizeof(BaselineBlock));
-	room = (uint32) SPI_processed * BLOCKS_A_ROW;
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		bool		is_null;
-		bytea	   *contents = DatumGetByteaPP(SPI_getbinval(SPI_tuptable->vals[i],
-															 SPI_tuptable->tupdesc, 1, &is_null));
-		uint32		blocks = (uint32) (VARSIZE_ANY_EXHDR(contents) / sizeof(BaselineBlock));
-
-		if (blocks > BLOCKS_A_ROW || baseline->count + blocks > room)
-			elog(ERROR, "the directory of cache %d is damaged", baseline->cache->id);
-		memcpy(baseline->blocks + baseline->count, VARDATA_ANY(contents), blocks * sizeof(BaselineBlock));
-		baseline->count += blocks;
-	}
-	SPI_finish();
+	geonn_block_table_rewind(table);
+	while ((contents = geonn_block_table_next(table)) != NULL)
+		room = add_entries(baseline, contents, room);
+	geonn_block_table_close(table);
 	if (baseline->count == 0)
 		elog(ERROR, "the directory of cache %d is missing", baseline->cache->id);
 	for (uint32 i = 0; i < baseline->count; i++)
@@ -460,71 +472,42 @@ keep(GeonnBaseline *baseline, uint32 block, const bytea *contents)
 	memcpy(baseline->kept[block], contents, size);
 }
 
-/*
- * Read the blocks of one statement.  It looks each of them up by the primary key, whatever the
- * planner's statistics say: until the table was analyzed after its fill, a join would read all
- * blocks.
- */
-static void
-read_some_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count, Snapshot snapshot,
-				 BlockConsumer consume, void *state)
+static const bytea *
+read_block(GeonnBaseline *baseline, BlockTable *table, uint32 block)
 {
-	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID};
-	Datum		numbers[BLOCKS_A_READING];
-	Datum		values[] = {Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0};
+	const bytea *contents = geonn_block_table_find(table, baseline->blocks[block].number);
 
-	SPI_connect();
-	for (uint32 i = 0; i < count; i++)
-		numbers[i] = Int32GetDatum((int32) baseline->blocks[blocks[i]].number);
-	values[2] = PointerGetDatum(construct_array(numbers, (int) count, INT4OID, sizeof(int32), true,
-												TYPALIGN_INT));
-	if (geonn_catalog_run(baseline->cache->schema,
-						  "SELECT (SELECT p.contents FROM $S.geonn_cache_block p"
-						  " WHERE p.cache OPERATOR(pg_catalog.=) $1"
-						  " AND p.side OPERATOR(pg_catalog.=) $2"
-						  " AND p.number OPERATOR(pg_catalog.=) n.number)"
-						  " FROM pg_catalog.unnest($3) AS n(number)",
-						  snapshot, lengthof(types), types, values, NULL) != count)
-		elog(ERROR, "blocks of cache %d are missing", baseline->cache->id);
-	for (uint32 i = 0; i < count; i++)
-	{
-		bool		is_null;
-		Datum		value = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null);
-		bytea	   *contents;
-
-		if (is_null)
-			elog(ERROR, "block %u of cache %d is missing", baseline->blocks[blocks[i]].number,
-				 baseline->cache->id);
-		contents = DatumGetByteaPP(value);
-		keep(baseline, blocks[i], contents);
-		consume(state, blocks[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
-	}
-	SPI_finish();
+	if (contents == NULL)
+		elog(ERROR, "block %u of cache %d is missing", baseline->blocks[block].number,
+			 baseline->cache->id);
+	keep(baseline, block, contents);
+	return contents;
 }
 
 void
 geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count, Snapshot snapshot,
 						   BlockConsumer consume, void *state)
 {
+	BlockTable *table = geonn_block_table_open(baseline->cache, (int16) baseline->side,
+											   "geonn_cache_block", AccessShareLock, snapshot);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn block",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+
 	if (baseline->kept == NULL)
 		baseline->kept = MemoryContextAllocExtended(baseline->context, baseline->count * sizeof(bytea *),
 													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	while (count > 0)
+	for (uint32 i = 0; i < count; i++)
 	{
-		uint32		some = 0;
+		const bytea *contents = baseline->kept[blocks[i]];
 
 		CHECK_FOR_INTERRUPTS();
-		while (some < Min(count, BLOCKS_A_READING) && baseline->kept[blocks[some]] == NULL)
-			some++;
-		if (some > 0)
-			read_some_blocks(baseline, blocks, some, snapshot, consume, state);
-		else
-		{
-			const bytea *contents = baseline->kept[blocks[some++]];
-
-			consume(state, blocks[0], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
-		}
-		blocks += some;
-		count -= some;
+		if (contents == NULL)
+			contents = read_block(baseline, table, blocks[i]);
+		consume(state, blocks[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
+		MemoryContextReset(context);
 	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+	geonn_block_table_close(table);
 }

@@ -8,9 +8,13 @@
 #include "lib/stringinfo.h"
 
 #include "cache/definition.h"
+#include "common/geodesy.h"
 
-/* entries of the directory in one row of geonn_cache_directory */
-#define BLOCKS_A_ROW		1024
+/*
+ * entries of the directory in one row of geonn_cache_directory, which takes nearly half a page; by
+ * its fillfactor the other half has room for an update
+ */
+#define BLOCKS_A_ROW		60
 
 /* the two sides of a cache */
 typedef enum CacheSide
@@ -60,14 +64,16 @@ typedef struct BaselineBlock
 {
 	uint64		first_key;		/* it has the keys from this one to the next block's first key */
 	uint64		hash[2];		/* sums of its rows' hashes */
-	double		latitude;		/* of its centre */
-	double		longitude;
-	double		radius;			/* metres from the centre to its farthest row; -1: no row has coordinates */
+	struct geonn_vector centre; /* geonn_metric_vector's */
+	float		radius;			/* metres from the centre to its farthest row, rounded up; -1: no row has
+								 * coordinates */
 	float		reach;			/* greatest reach of its rows; -1: none has one */
 	uint32		number;			/* number of its row in geonn_cache_block */
 	uint32		rows;
-	uint32		unused;
 } BaselineBlock;
+
+/* pages of a table that may have changed; see cache/changed_pages.h */
+typedef struct ChangedPages ChangedPages;
 
 typedef struct GeonnBaseline
 {
@@ -80,6 +86,7 @@ typedef struct GeonnBaseline
 	BaselineBlock *blocks;		/* [count], by first_key */
 	uint32		next_number;
 	uint64		rows;
+	ChangedPages *pages;		/* of the table from which it is made or compared; NULL: not known */
 	MemoryContext context;		/* of all that belongs to it */
 	bytea	  **kept;			/* [count]: contents that were read, or NULL */
 	Size		keep_room;		/* bytes left for more contents */
@@ -94,6 +101,9 @@ extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, CacheSide s
 
 /* Read the directory, as the snapshot sees it. */
 extern void geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot);
+
+/* Append a value's bytes, so that its end can be found again: the same bytes for equal images. */
+extern void geonn_baseline_write_value(StringInfo bytes, BaselineType type, Datum value);
 
 /* Does a baseline have such a row? */
 extern bool geonn_baseline_has(const BaselineSchema *schema, const PointRow *row);
@@ -136,12 +146,15 @@ extern Fingerprint geonn_baseline_fingerprint(const GeonnBaseline *baseline, con
 /* The index of the block to which this key belongs. */
 extern uint32 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key);
 
+/* The least float that is not smaller. */
+extern float geonn_rounded_up(double exact);
+
 /* Prefetch what geonn_baseline_find_block will read for this key. */
 extern void geonn_baseline_prefetch(const GeonnBaseline *baseline, uint64 key);
 
 /*
  * Read the contents of these blocks (indexes in baseline->blocks, ascending): for each row its
- * reach (float) and its bytes.  Calls back for each block, in a memory context that is reset soon.
+ * reach (float) and its bytes.  Calls back for each block, in a memory context that is reset afterwards.
  */
 typedef void (*BlockConsumer) (void *state, uint32 block, const char *contents, Size length);
 extern void geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count,
@@ -219,11 +232,38 @@ extern bool geonn_baseline_compare_some(GeonnBaseline *baseline, const PointSour
 
 /* ---- cache/baseline_build.c ---- */
 
+/* a baseline that is being made of all points of its side */
+typedef struct BaselineBuild BaselineBuild;
+
 /*
- * Make a baseline of all that the source has now, with the active snapshot.  For observations, the
- * join is searched to find their reaches.
+ * No points yet, in the current memory context.  The question is the one by which observations are
+ * searched for; NULL for references.
  */
-extern void geonn_baseline_build(GeonnBaseline *baseline, const PointSource *source, GeonnJoin *join);
+extern BaselineBuild *geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question);
+
+/*
+ * A baseline with the same seed is stored: let geonn_baseline_build_end find out whether it has the same
+ * points.  Before the first point is added.
+ */
+extern void geonn_baseline_build_compare(BaselineBuild *build);
+
+/*
+ * Add a point.  Those that are searched for are numbered from 0 on, in the order of these calls; so
+ * far each has the reach of an observation without rows.
+ */
+extern void geonn_baseline_build_add(BaselineBuild *build, const PointRow *row, bool is_searched);
+
+/* Add all points of the source, with the active snapshot, without searching for any. */
+extern void geonn_baseline_build_read(BaselineBuild *build, const PointSource *source);
+
+/* The last row so far of the observation of this number. */
+extern void geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint64 rank, double distance);
+
+/*
+ * Write the baseline in place of the one that is stored, and let go of the points.  may_keep: the stored
+ * one is left as it is if it has the same points.  Returns whether it was.
+ */
+extern bool geonn_baseline_build_end(BaselineBuild *build, bool may_keep);
 
 /* The reach of an observation that has so many rows, the last one at this distance; rounded up. */
 extern float geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance);

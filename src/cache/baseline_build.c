@@ -2,227 +2,239 @@
  * baseline_build.c
  *		A baseline is made of all rows of a source.
  *
- * The points are read once and sorted by their keys, in a file if they do not fit into
- * maintenance_work_mem.  For observations, the cache's own search then runs once more, in this
- * order, and fills an array with their reaches.  Then the points are read from the sort again, and
- * written with their reaches.
+ * The points are sorted by their keys, and written in that order.  References are read for this
+ * alone.  Observations are read by the search that also finds the rows of the table
+ * (cache/full_search.c): while it reads them they are added here, and while it returns rows, an array
+ * gets their reaches, by the numbers that the search gives to observations.  A point takes its number
+ * through the sort, and is written with the reach that the array has for it.
+ *
+ * If a baseline of the side is stored that may have the same points, the build has its seed.  Points are
+ * then also added to sums of their blocks.  If all sums are those of the directory, the stored baseline
+ * can stay, and nothing is sorted to the end or written.
  */
 #include "postgres.h"
 
 #include <math.h>
 
-#include "access/tupdesc.h"
-#include "catalog/pg_operator.h"
-#include "catalog/pg_type.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/tuplesort.h"
+#include "utils/snapmgr.h"
 
-#include "cache/baseline.h"
+#include "cache/block_sums.h"
+#include "cache/changed_pages.h"
+#include "cache/point_sort.h"
 
-/* columns of the sort */
-enum
-{
-	SORTED_KEY,
-	SORTED_HASH0,
-	SORTED_HASH1,
-	SORTED_BYTES,
-	SORTED_COLUMNS
-};
+/* the number of a point for which the search has no rows */
+#define NOT_SEARCHED	PG_UINT64_MAX
 
-typedef struct Building
+/* first room of the reaches */
+#define FIRST_REACHES	1024
+
+/* points that are written together: their reaches are fetched into the processor's cache before */
+#define POINTS_AT_ONCE	64
+
+struct BaselineBuild
 {
 	GeonnBaseline *baseline;
-	Tuplesortstate *sort;
-	TupleTableSlot *write_slot;
-	TupleTableSlot *read_slot;
-	StringInfoData bytes;
+	const GeonnQuestion *question;	/* NULL: the points have no reaches */
+	MemoryContext context;
 	MemoryContext row_context;
-	uint64		rows;
-	uint64		placed;
-	float	   *reaches;		/* [placed] */
-} Building;
-
-/*
- * Map a key to a signed number of the same order, for the sort.
- */
-static int64
-to_signed(uint64 key)
-{
-	return (int64) (key ^ (UINT64CONST(1) << 63));
-}
-
-static TupleDesc
-sorted_type(void)
-{
-	TupleDesc	type = CreateTemplateTupleDesc(SORTED_COLUMNS);
-
-	TupleDescInitEntry(type, SORTED_KEY + 1, "key", INT8OID, -1, 0);
-	TupleDescInitEntry(type, SORTED_HASH0 + 1, "hash0", INT8OID, -1, 0);
-	TupleDescInitEntry(type, SORTED_HASH1 + 1, "hash1", INT8OID, -1, 0);
-	TupleDescInitEntry(type, SORTED_BYTES + 1, "bytes", BYTEAOID, -1, 0);
-	return type;
-}
-
-static void
-take_row(void *state, const PointRow *row)
-{
-	Building   *building = state;
-	TupleTableSlot *slot = building->write_slot;
-	MemoryContext former;
-	Fingerprint fingerprint;
-
-	if (!geonn_baseline_has(&building->baseline->schema, row))
-		return;
-	former = MemoryContextSwitchTo(building->row_context);
-	MemoryContextReset(building->row_context);
-	building->bytes.len = VARHDRSZ;
-	geonn_baseline_write(building->baseline, row, &building->bytes, &fingerprint);
-	SET_VARSIZE(building->bytes.data, building->bytes.len);
-	ExecClearTuple(slot);
-	slot->tts_values[SORTED_KEY] = Int64GetDatum(to_signed(fingerprint.key));
-	slot->tts_values[SORTED_HASH0] = Int64GetDatum((int64) fingerprint.hash[0]);
-	slot->tts_values[SORTED_HASH1] = Int64GetDatum((int64) fingerprint.hash[1]);
-	slot->tts_values[SORTED_BYTES] = PointerGetDatum(building->bytes.data);
-	ExecStoreVirtualTuple(slot);
-	tuplesort_puttupleslot(building->sort, slot);
-	building->rows++;
-	building->placed += row->status == POINT_VALID;
-	MemoryContextSwitchTo(former);
-}
-
-/*
- * Read the next of the sorted rows.
- */
-static bool
-next_row(Building *building, Fingerprint *fingerprint, const char **bytes, Size *length)
-{
-	TupleTableSlot *slot = building->read_slot;
-	struct varlena *value;
-
-	if (!tuplesort_gettupleslot(building->sort, true, false, slot, NULL))
-		return false;
-	slot_getallattrs(slot);
-	fingerprint->key = (uint64) DatumGetInt64(slot->tts_values[SORTED_KEY]) ^ (UINT64CONST(1) << 63);
-	fingerprint->hash[0] = (uint64) DatumGetInt64(slot->tts_values[SORTED_HASH0]);
-	fingerprint->hash[1] = (uint64) DatumGetInt64(slot->tts_values[SORTED_HASH1]);
-	value = (struct varlena *) DatumGetPointer(slot->tts_values[SORTED_BYTES]);
-	*bytes = VARDATA_ANY(value);
-	*length = VARSIZE_ANY_EXHDR(value);
-	return true;
-}
-
-/* ---- reaches ---- */
+	PointSort  *sort;
+	StringInfoData bytes;
+	BlockSum   *sums;			/* [baseline->count]; NULL: no baseline is stored */
+	float	   *reaches;		/* [searched] */
+	uint64		searched;
+	uint64		room;
+};
 
 float
 geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance)
 {
-	double		exact = question->neighbours > 0 && rows >= question->neighbours ? distance :
-		question->max_distance;
-	float		reach = (float) exact;
-
-	return reach < exact ? nextafterf(reach, INFINITY) : reach;
+	return geonn_rounded_up(question->k > 0 && rows >= question->k ? distance :
+							question->max_distance);
 }
 
-/*
- * The search asks for points in the order in which they are sorted.
- */
-static const char *
-bytes_of_sorted(const void *source, uint64 number pg_attribute_unused())
-{
-	Building   *building = unconstify(Building *, (const Building *) source);
-	Fingerprint fingerprint;
-	const char *bytes;
-	Size		length;
-
-	if (!next_row(building, &fingerprint, &bytes, &length))
-		elog(ERROR, "sorted points are missing");
-	return bytes;
-}
-
-/*
- * Find the reach of each observation.  Those without coordinates come last, and are not searched
- * for: no reference is near them.
- */
-static void
-find_reaches(Building *building, GeonnJoin *join)
-{
-	GeonnJoin	numbered = *join;
-	TupleDesc	type = CreateTemplateTupleDesc(3);
-	GeonnSearch *search;
-	Datum		values[3];
-	bool		nulls[3];
-
-	TupleDescInitEntry(type, 1, "ord", INT8OID, -1, 0);
-	TupleDescInitEntry(type, 2, "rank", INT8OID, -1, 0);
-	TupleDescInitEntry(type, 3, "distance", FLOAT8OID, -1, 0);
-	for (uint64 i = 0; i < building->placed; i++)
-		building->reaches[i] = geonn_baseline_reach(&join->question, 0, 0);
-	numbered.given = geonn_baseline_points(&building->baseline->schema, building->placed, building,
-										   bytes_of_sorted);
-	numbered.keep_unmatched = false;
-	numbered.invalid = GEONN_INVALID_COUNTED;
-	search = geonn_search_begin(&numbered, type);
-	while (geonn_search_next(search, values, nulls))
-		building->reaches[DatumGetInt64(values[0]) - 1] =
-			geonn_baseline_reach(&join->question, (uint64) DatumGetInt64(values[1]),
-								 DatumGetFloat8(values[2]));
-	geonn_search_end(search);
-}
-
-/* ---- all of it ---- */
-
-static void
-write_baseline(Building *building)
-{
-	BaselineWriter *writer = geonn_baseline_writer_begin(building->baseline, true);
-	Fingerprint fingerprint;
-	const char *bytes;
-	Size		length;
-
-	for (uint64 i = 0; next_row(building, &fingerprint, &bytes, &length); i++)
-		geonn_baseline_add(writer, &fingerprint,
-						   building->reaches == NULL || i >= building->placed ? -1 : building->reaches[i],
-						   bytes, length);
-	geonn_baseline_writer_end(writer);
-}
-
-void
-geonn_baseline_build(GeonnBaseline *baseline, const PointSource *source, GeonnJoin *join)
+BaselineBuild *
+geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn baseline",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	Building   *building = palloc0(sizeof(Building));
-	TupleDesc	type = sorted_type();
-	AttrNumber	column = SORTED_KEY + 1;
-	Oid			order = Int8LessOperator;
-	Oid			collation = InvalidOid;
-	bool		nulls_first = false;
+	BaselineBuild *build = palloc0(sizeof(BaselineBuild));
 
-	building->baseline = baseline;
-	building->sort = tuplesort_begin_heap(type, 1, &column, &order, &collation, &nulls_first,
-										  maintenance_work_mem, NULL, TUPLESORT_RANDOMACCESS);
-	building->write_slot = MakeSingleTupleTableSlot(type, &TTSOpsVirtual);
-	building->read_slot = MakeSingleTupleTableSlot(type, &TTSOpsMinimalTuple);
-	building->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
-	initStringInfo(&building->bytes);
-	memset(building->write_slot->tts_isnull, 0, SORTED_COLUMNS * sizeof(bool));
-
-	geonn_read_points(source, GEONN_INVALID_COUNTED, take_row, building);
-	tuplesort_performsort(building->sort);
-	if (join != NULL)
-	{
-		building->reaches = MemoryContextAllocHuge(context, Max(building->placed, 1) * sizeof(float));
-		find_reaches(building, join);
-		tuplesort_rescan(building->sort);
-	}
-	write_baseline(building);
-
-	ExecDropSingleTupleTableSlot(building->write_slot);
-	ExecDropSingleTupleTableSlot(building->read_slot);
-	tuplesort_end(building->sort);
+	build->baseline = baseline;
+	build->question = question;
+	build->context = context;
+	build->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
+	build->sort = geonn_point_sort_create(maintenance_work_mem);
+	initStringInfo(&build->bytes);
+	build->room = FIRST_REACHES;
+	build->reaches = palloc(build->room * sizeof(float));
 	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
+	return build;
+}
+
+void
+geonn_baseline_build_compare(BaselineBuild *build)
+{
+	MemoryContext former = MemoryContextSwitchTo(build->context);
+
+	geonn_baseline_load(build->baseline, GetActiveSnapshot());
+	build->sums = geonn_block_sums_create(build->baseline);
+	MemoryContextSwitchTo(former);
+}
+
+static void
+add_to_sum(BaselineBuild *build, const Fingerprint *fingerprint)
+{
+	uint32		block = geonn_baseline_find_block(build->baseline, fingerprint->key);
+
+	geonn_block_sum_add(&build->sums[block], fingerprint);
+}
+
+/*
+ * Are the points those of the stored baseline?
+ */
+static bool
+has_same_points(const BaselineBuild *build)
+{
+	const GeonnBaseline *baseline = build->baseline;
+
+	for (uint32 i = 0; build->sums != NULL && i < baseline->count; i++)
+	{
+		if (!geonn_block_sum_is(&build->sums[i], &baseline->blocks[i]))
+			return false;
+	}
+	return build->sums != NULL;
+}
+
+/*
+ * Number the next observation that is searched for.
+ */
+static uint64
+next_number(BaselineBuild *build)
+{
+	if (build->searched == build->room)
+	{
+		build->room *= 2;
+		build->reaches = repalloc_huge(build->reaches, build->room * sizeof(float));
+	}
+	build->reaches[build->searched] = geonn_baseline_reach(build->question, 0, 0);
+	return build->searched++;
+}
+
+void
+geonn_baseline_build_add(BaselineBuild *build, const PointRow *row, bool is_searched)
+{
+	uint64		number = is_searched ? next_number(build) : NOT_SEARCHED;
+	MemoryContext former;
+	SortedPoint point;
+
+	if (!geonn_baseline_has(&build->baseline->schema, row))
+		return;
+	former = MemoryContextSwitchTo(build->row_context);
+	resetStringInfo(&build->bytes);
+	geonn_baseline_write(build->baseline, row, &build->bytes, &point.fingerprint);
+	geonn_pages_add(build->baseline->pages, row, &point.fingerprint);
+	if (build->sums != NULL)
+		add_to_sum(build, &point.fingerprint);
+	point.number = number;
+	point.bytes = build->bytes.data;
+	point.length = (uint32) build->bytes.len;
+	geonn_point_sort_add(build->sort, &point);
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(build->row_context);
+}
+
+void
+geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint64 rank, double distance)
+{
+	if (number >= build->searched)
+		elog(ERROR, "a row is of no observation that was searched for");
+	build->reaches[number] = geonn_baseline_reach(build->question, rank, distance);
+}
+
+static float
+reach_of(const BaselineBuild *build, uint64 number, const char *bytes)
+{
+	bool		placed;
+
+	memcpy(&placed, bytes, sizeof(placed));
+	if (build->question == NULL || !placed)
+		return -1;
+	return number == NOT_SEARCHED ? geonn_baseline_reach(build->question, 0, 0) :
+		build->reaches[number];
+}
+
+/*
+ * Take the next points from the sort, and copy their bytes, one after the other.
+ */
+static int
+take_points(BaselineBuild *build, SortedPoint *points)
+{
+	int			count = 0;
+
+	resetStringInfo(&build->bytes);
+	while (count < POINTS_AT_ONCE && geonn_point_sort_next(build->sort, &points[count]))
+	{
+		const SortedPoint *point = &points[count++];
+
+		if (point->number != NOT_SEARCHED)
+			__builtin_prefetch(&build->reaches[point->number]);
+		appendBinaryStringInfo(&build->bytes, point->bytes, (int) point->length);
+	}
+	return count;
+}
+
+/*
+ * Write the points in place of the stored baseline.
+ */
+static void
+write_points(BaselineBuild *build)
+{
+	BaselineWriter *writer = geonn_baseline_writer_begin(build->baseline, true);
+	SortedPoint points[POINTS_AT_ONCE];
+	int			count;
+
+	while ((count = take_points(build, points)) > 0)
+	{
+		const char *bytes = build->bytes.data;
+
+		for (int i = 0; i < count; i++)
+		{
+			geonn_baseline_add(writer, &points[i].fingerprint,
+							   reach_of(build, points[i].number, bytes), bytes, points[i].length);
+			bytes += points[i].length;
+		}
+	}
+	geonn_baseline_writer_end(writer);
+}
+
+bool
+geonn_baseline_build_end(BaselineBuild *build, bool may_keep)
+{
+	MemoryContext former = MemoryContextSwitchTo(build->context);
+	bool		keeps = may_keep && has_same_points(build);
+
+	if (!keeps)
+		write_points(build);
+	geonn_pages_store(build->baseline->pages);
+	geonn_point_sort_end(build->sort);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(build->context);
+	return keeps;
+}
+
+/* ---- a source that is read for its baseline alone ---- */
+
+static void
+take_row(void *state, const PointRow *row)
+{
+	geonn_baseline_build_add(state, row, false);
+}
+
+void
+geonn_baseline_build_read(BaselineBuild *build, const PointSource *source)
+{
+	geonn_read_points(source, GEONN_INVALID_COUNTED, take_row, build);
 }

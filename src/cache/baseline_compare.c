@@ -3,9 +3,12 @@
  *		What has changed of a source since its baseline was made.
  *
  * The source is read once, for the sums of all blocks.  If some sums are not what they were, the
- * hashes of these blocks' rows are put into a hash table, and the source is read again.  A row of
+ * hashes of these blocks' rows are put into a hash table, and the source's rows are looked at again:
+ * in memory, if they are few enough to be stored there meanwhile, else by another reading.  A row of
  * such a block is taken off the table if it is there; if it is not, it was added.  What is left in
  * the table at the end was removed.
+ *
+ * If only few pages of a table may have changed, only their rows are read (cache/page_compare.c).
  *
  * If the source has only the rows that may have changed, these rows are kept by their ids, and the
  * whole baseline is read and compared with them.
@@ -16,83 +19,42 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "cache/baseline.h"
+#include "cache/block_sums.h"
+#include "cache/changed_pages.h"
+#include "cache/comparison.h"
 #include "cache/siphash.h"
-
-typedef struct RowHash
-{
-	uint64		hash[2];
-} RowHash;
-
-typedef struct KnownRow
-{
-	RowHash		hash;
-	uint32		count;			/* rows not found again so far */
-	uint64		added;			/* of an id: index among the added rows */
-	char		status;
-} KnownRow;
-
-#define SH_PREFIX known
-#define SH_ELEMENT_TYPE KnownRow
-#define SH_KEY_TYPE RowHash
-#define SH_KEY hash
-#define SH_HASH_KEY(table, key) ((uint32) (key).hash[0])
-#define SH_EQUAL(table, a, b) ((a).hash[0] == (b).hash[0] && (a).hash[1] == (b).hash[1])
-#define SH_SCOPE static inline
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
 
 /* points that are added to sums together */
 #define FINGERPRINTS_AT_ONCE	64
 
-typedef struct Sum
-{
-	uint64		hash[2];
-	uint64		rows;
-} Sum;
+/* the share of maintenance_work_mem for rows that are stored, and the bytes of one row, about */
+#define SHARE_STORED			8
+#define BYTES_A_STORED_ROW		(sizeof(StoredRow) + 48)
 
-typedef struct Comparison
+/* a row that was read, followed by its bytes */
+typedef struct StoredRow
 {
-	GeonnBaseline *baseline;
-	MemoryContext context;		/* of the changes that are found */
-	MemoryContext row_context;
-	StringInfoData bytes;
-	Sum		   *sums;			/* [baseline->count] */
+	Fingerprint fingerprint;
+	uint32		length;
+} StoredRow;
+
+/* all rows that were read; bytes is NULL if they are too many */
+typedef struct StoredRows
+{
+	char	   *bytes;
+	Size		length;
+	Size		room;
+} StoredRows;
+
+/* a comparison by sums */
+typedef struct SumComparison
+{
+	BaselineComparison *comparison;
+	BlockSum   *sums;			/* [baseline->count] */
 	Fingerprint waiting[FINGERPRINTS_AT_ONCE];	/* waiting to be added to sums */
 	int			waiting_count;
-	bool	   *changed;		/* [baseline->count] */
-	known_hash *known;			/* rows of changed blocks; or ids of rows that were read */
-	BaselineRow row;			/* for values that are not used */
-	BaselineChanges *changes;
-	uint64		added_room;
-	uint64		removed_room;
-	Size		memory;			/* bytes left for changes */
-	bool		too_many;
-} Comparison;
-
-/* ---- rows that are read ---- */
-
-/*
- * Write a row's bytes, in memory that lives until end_row.
- */
-static void
-begin_row(Comparison *comparison, const PointRow *row, Fingerprint *fingerprint)
-{
-	MemoryContext former = MemoryContextSwitchTo(comparison->row_context);
-
-	resetStringInfo(&comparison->bytes);
-	geonn_baseline_write(comparison->baseline, row, &comparison->bytes, fingerprint);
-	MemoryContextSwitchTo(former);
-}
-
-/* few rows need memory of their own */
-static void
-end_row(Comparison *comparison)
-{
-	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
-		MemoryContextReset(comparison->row_context);
-}
+	StoredRows	stored;
+} SumComparison;
 
 /* ---- sums ---- */
 
@@ -101,59 +63,95 @@ end_row(Comparison *comparison)
  * is known beforehand, and none of them is likely to be in a cache.
  */
 static void
-add_waiting(Comparison *comparison)
+add_waiting(SumComparison *by_sums)
 {
-	const GeonnBaseline *baseline = comparison->baseline;
+	const GeonnBaseline *baseline = by_sums->comparison->baseline;
 	uint32		block[FINGERPRINTS_AT_ONCE];
 
-	for (int i = 0; i < comparison->waiting_count; i++)
-		geonn_baseline_prefetch(baseline, comparison->waiting[i].key);
-	for (int i = 0; i < comparison->waiting_count; i++)
+	for (int i = 0; i < by_sums->waiting_count; i++)
+		geonn_baseline_prefetch(baseline, by_sums->waiting[i].key);
+	for (int i = 0; i < by_sums->waiting_count; i++)
 	{
-		block[i] = geonn_baseline_find_block(baseline, comparison->waiting[i].key);
-		__builtin_prefetch(&comparison->sums[block[i]], 1);
+		block[i] = geonn_baseline_find_block(baseline, by_sums->waiting[i].key);
+		__builtin_prefetch(&by_sums->sums[block[i]], 1);
 	}
-	for (int i = 0; i < comparison->waiting_count; i++)
-	{
-		Sum		   *sum = &comparison->sums[block[i]];
+	for (int i = 0; i < by_sums->waiting_count; i++)
+		geonn_block_sum_add(&by_sums->sums[block[i]], &by_sums->waiting[i]);
+	by_sums->waiting_count = 0;
+}
 
-		sum->hash[0] += comparison->waiting[i].hash[0];
-		sum->hash[1] += comparison->waiting[i].hash[1];
-		sum->rows++;
+/*
+ * Store the source's rows if they seem to be few enough.
+ */
+static void
+begin_storing(SumComparison *by_sums)
+{
+	const GeonnBaseline *baseline = by_sums->comparison->baseline;
+
+	if (baseline->rows * BYTES_A_STORED_ROW > (Size) maintenance_work_mem * 1024 / SHARE_STORED)
+		return;
+	by_sums->stored.room = BLCKSZ;
+	by_sums->stored.bytes = palloc(by_sums->stored.room);
+}
+
+/*
+ * Store the row just written.
+ */
+static void
+store_row(SumComparison *by_sums, const Fingerprint *fingerprint)
+{
+	StoredRows *stored = &by_sums->stored;
+	StoredRow	row = {.fingerprint = *fingerprint,.length = (uint32) by_sums->comparison->bytes.len};
+	Size		length = stored->length + sizeof(row) + row.length;
+
+	if (length > (Size) maintenance_work_mem * 1024 / SHARE_STORED)
+	{
+		pfree(stored->bytes);
+		stored->bytes = NULL;
+		return;
 	}
-	comparison->waiting_count = 0;
+	if (length > stored->room)
+	{
+		stored->room = Max(stored->room * 2, length);
+		stored->bytes = repalloc_huge(stored->bytes, stored->room);
+	}
+	memcpy(stored->bytes + stored->length, &row, sizeof(row));
+	memcpy(stored->bytes + stored->length + sizeof(row), by_sums->comparison->bytes.data, row.length);
+	stored->length = length;
 }
 
 static void
 add_to_sum(void *state, const PointRow *row)
 {
-	Comparison *comparison = state;
+	SumComparison *by_sums = state;
+	Fingerprint *fingerprint = &by_sums->waiting[by_sums->waiting_count];
 
-	if (!geonn_baseline_has(&comparison->baseline->schema, row))
+	if (!geonn_baseline_has(&by_sums->comparison->baseline->schema, row))
 		return;
-	begin_row(comparison, row, &comparison->waiting[comparison->waiting_count++]);
-	if (comparison->waiting_count == FINGERPRINTS_AT_ONCE)
-		add_waiting(comparison);
-	end_row(comparison);
+	geonn_comparison_begin_row(by_sums->comparison, row, fingerprint);
+	geonn_pages_add(by_sums->comparison->baseline->pages, row, fingerprint);
+	if (by_sums->stored.bytes != NULL)
+		store_row(by_sums, fingerprint);
+	by_sums->waiting_count++;
+	if (by_sums->waiting_count == FINGERPRINTS_AT_ONCE)
+		add_waiting(by_sums);
+	geonn_comparison_end_row(by_sums->comparison);
 }
 
 /*
  * Find the blocks whose sums have changed.  Returns how many.
  */
 static uint32
-find_changed(Comparison *comparison, uint32 *blocks)
+find_changed(SumComparison *by_sums, uint32 *blocks)
 {
-	const GeonnBaseline *baseline = comparison->baseline;
+	const GeonnBaseline *baseline = by_sums->comparison->baseline;
 	uint32		count = 0;
 
 	for (uint32 i = 0; i < baseline->count; i++)
 	{
-		const Sum  *sum = &comparison->sums[i];
-
-		if (sum->rows == baseline->blocks[i].rows && sum->hash[0] == baseline->blocks[i].hash[0] &&
-			sum->hash[1] == baseline->blocks[i].hash[1])
+		if (geonn_block_sum_is(&by_sums->sums[i], &baseline->blocks[i]))
 			continue;
-		comparison->changed[i] = true;
+		by_sums->comparison->changed[i] = true;
 		blocks[count++] = i;
 	}
 	return count;
@@ -161,142 +159,76 @@ find_changed(Comparison *comparison, uint32 *blocks)
 
 /* ---- rows ---- */
 
-/*
- * Visit a block's rows.
- */
-static void
-for_each_row(Comparison *comparison, uint32 block, const char *contents, Size length,
-			 void (*visit) (Comparison *comparison, const BaselineChange *row))
+static RowHash
+hash_of(const Fingerprint *fingerprint)
 {
-	const GeonnBaseline *baseline = comparison->baseline;
-	const char *end = contents + length;
-	MemoryContext former = MemoryContextSwitchTo(comparison->row_context);
-	BaselineChange row = {.block = block};
-	float		reach;
-
-	for (; geonn_baseline_next(&baseline->schema, &contents, end, &comparison->row, &reach, &row.bytes,
-							   &row.length); row.row++)
+	return (RowHash)
 	{
-		row.fingerprint = geonn_baseline_fingerprint(baseline, row.bytes, row.length);
-		visit(comparison, &row);
-		MemoryContextReset(comparison->row_context);
-	}
-	MemoryContextSwitchTo(former);
+		{
+			fingerprint->hash[0], fingerprint->hash[1]
+		}
+	};
 }
 
 static void
-learn_row(Comparison *comparison, const BaselineChange *row)
+learn_row(BaselineComparison *comparison, const BaselineChange *row)
 {
-	RowHash		hash = {{row->fingerprint.hash[0], row->fingerprint.hash[1]}};
-	bool		found;
-	KnownRow   *known = known_insert(comparison->known, hash, &found);
-
-	if (!found)
-		known->count = 0;
-	known->count++;
+	geonn_comparison_learn(comparison, hash_of(&row->fingerprint));
 }
 
 static void
 learn_block(void *state, uint32 block, const char *contents, Size length)
 {
-	for_each_row(state, block, contents, length, learn_row);
+	geonn_comparison_visit(state, block, contents, length, learn_row);
 }
 
-/*
- * Take a row off the table.  Returns false if it is not there.
- */
-static bool
-take_off(Comparison *comparison, const Fingerprint *fingerprint)
-{
-	RowHash		hash = {{fingerprint->hash[0], fingerprint->hash[1]}};
-	KnownRow   *known = known_lookup(comparison->known, hash);
-
-	if (known == NULL || known->count == 0)
-		return false;
-	known->count--;
-	return true;
-}
-
-/*
- * Add a change, with a copy of its bytes.
- */
 static void
-add_change(Comparison *comparison, BaselineChange **changes, uint64 *count, uint64 *room,
-		   const BaselineChange *change)
+look_for(BaselineComparison *comparison, const Fingerprint *fingerprint, const char *bytes, Size length)
 {
-	Size		needed = sizeof(BaselineChange) + change->length;
-	char	   *bytes;
+	uint32		block = geonn_baseline_find_block(comparison->baseline, fingerprint->key);
 
-	if (comparison->too_many || needed > comparison->memory)
-	{
-		comparison->too_many = true;
-		return;
-	}
-	comparison->memory -= needed;
-	if (*count == *room)
-	{
-		*room = Max(*room * 2, 64);
-		*changes = *count == 0 ?
-			MemoryContextAllocHuge(comparison->context, *room * sizeof(BaselineChange)) :
-			repalloc_huge(*changes, *room * sizeof(BaselineChange));
-	}
-	bytes = MemoryContextAlloc(comparison->context, change->length);
-	memcpy(bytes, change->bytes, change->length);
-	(*changes)[*count] = *change;
-	(*changes)[(*count)++].bytes = bytes;
-}
-
-/*
- * Add the row just written to the added rows; change has its block.
- */
-static void
-add_row(Comparison *comparison, BaselineChange *change)
-{
-	BaselineChanges *changes = comparison->changes;
-
-	change->bytes = comparison->bytes.data;
-	change->length = comparison->bytes.len;
-	add_change(comparison, &changes->added, &changes->added_count, &comparison->added_room, change);
+	if (comparison->changed[block] && !geonn_comparison_take_off(comparison, hash_of(fingerprint)))
+		geonn_comparison_add(comparison, block, fingerprint, bytes, length);
 }
 
 static void
 look_for_row(void *state, const PointRow *row)
 {
-	Comparison *comparison = state;
-	BaselineChange change = {0};
+	BaselineComparison *comparison = state;
+	Fingerprint fingerprint;
 
 	if (!geonn_baseline_has(&comparison->baseline->schema, row))
 		return;
-	begin_row(comparison, row, &change.fingerprint);
-	change.block = geonn_baseline_find_block(comparison->baseline, change.fingerprint.key);
-	if (comparison->changed[change.block] && !take_off(comparison, &change.fingerprint))
-		add_row(comparison, &change);
-	end_row(comparison);
+	geonn_comparison_begin_row(comparison, row, &fingerprint);
+	look_for(comparison, &fingerprint, comparison->bytes.data, comparison->bytes.len);
+	geonn_comparison_end_row(comparison);
 }
 
 static void
-check_removed(Comparison *comparison, const BaselineChange *row)
+look_for_stored_rows(BaselineComparison *comparison, const StoredRows *stored)
 {
-	if (take_off(comparison, &row->fingerprint))
-		add_change(comparison, &comparison->changes->removed, &comparison->changes->removed_count,
-				   &comparison->removed_room, row);
+	StoredRow	row;
+
+	for (const char *next = stored->bytes; next < stored->bytes + stored->length; next += row.length)
+	{
+		CHECK_FOR_INTERRUPTS();
+		memcpy(&row, next, sizeof(row));
+		next += sizeof(row);
+		look_for(comparison, &row.fingerprint, next, row.length);
+	}
+}
+
+static void
+check_removed(BaselineComparison *comparison, const BaselineChange *row)
+{
+	if (geonn_comparison_take_off(comparison, hash_of(&row->fingerprint)))
+		geonn_comparison_remove(comparison, row);
 }
 
 static void
 find_removed(void *state, uint32 block, const char *contents, Size length)
 {
-	for_each_row(state, block, contents, length, check_removed);
-}
-
-static int
-by_key_of_block(const void *first, const void *second)
-{
-	const BaselineChange *a = first;
-	const BaselineChange *b = second;
-
-	if (a->block != b->block)
-		return a->block < b->block ? -1 : 1;
-	return a->fingerprint.key < b->fingerprint.key ? -1 : a->fingerprint.key > b->fingerprint.key;
+	geonn_comparison_visit(state, block, contents, length, check_removed);
 }
 
 /* ---- the comparison ---- */
@@ -305,10 +237,10 @@ by_key_of_block(const void *first, const void *second)
  * Find the changes of these blocks.  Returns false if they are too many.
  */
 static bool
-find_changes(Comparison *comparison, const PointSource *source, const uint32 *blocks, uint32 count)
+find_changes(SumComparison *by_sums, const PointSource *source, const uint32 *blocks, uint32 count)
 {
+	BaselineComparison *comparison = by_sums->comparison;
 	GeonnBaseline *baseline = comparison->baseline;
-	BaselineChanges *changes = comparison->changes;
 	uint64		rows = 0;
 
 	for (uint32 i = 0; i < count; i++)
@@ -318,19 +250,38 @@ find_changes(Comparison *comparison, const PointSource *source, const uint32 *bl
 	comparison->memory -= rows * 2 * sizeof(KnownRow);
 	comparison->known = known_create(CurrentMemoryContext, (uint32) rows, NULL);
 	geonn_baseline_read_blocks(baseline, blocks, count, GetActiveSnapshot(), learn_block, comparison);
-	geonn_read_points(source, GEONN_INVALID_COUNTED, look_for_row, comparison);
+	if (by_sums->stored.bytes != NULL)
+		look_for_stored_rows(comparison, &by_sums->stored);
+	else
+		geonn_read_points(source, GEONN_INVALID_COUNTED, look_for_row, comparison);
 	geonn_baseline_read_blocks(baseline, blocks, count, GetActiveSnapshot(), find_removed, comparison);
 	if (comparison->too_many)
 		return false;
-	if (changes->added_count > 0)
-		qsort(changes->added, changes->added_count, sizeof(BaselineChange), by_key_of_block);
+	geonn_comparison_sort(comparison);
 	return true;
+}
+
+static bool
+find_by_sums(BaselineComparison *comparison, const PointSource *source, InvalidPolicy invalid,
+			 uint32 *blocks)
+{
+	SumComparison by_sums = {
+		.comparison = comparison,
+		.sums = geonn_block_sums_create(comparison->baseline)
+	};
+	uint32		count;
+
+	begin_storing(&by_sums);
+	geonn_read_points(source, invalid, add_to_sum, &by_sums);
+	add_waiting(&by_sums);
+	count = find_changed(&by_sums, blocks);
+	return count == 0 || find_changes(&by_sums, source, blocks, count);
 }
 
 /* ---- some rows ---- */
 
 static RowHash
-hash_of_id(const Comparison *comparison, const char *bytes)
+hash_of_id(const BaselineComparison *comparison, const char *bytes)
 {
 	const GeonnBaseline *baseline = comparison->baseline;
 	Size		length;
@@ -350,11 +301,11 @@ hash_of_id(const Comparison *comparison, const char *bytes)
 static void
 take_some(void *state, const PointRow *row)
 {
-	Comparison *comparison = state;
+	BaselineComparison *comparison = state;
 	const GeonnBaseline *baseline = comparison->baseline;
 	bool		has = geonn_baseline_has(&baseline->schema, row);
 	PointRow	written = *row;
-	BaselineChange change = {0};
+	Fingerprint fingerprint;
 	KnownRow   *known;
 	bool		found;
 
@@ -362,24 +313,24 @@ take_some(void *state, const PointRow *row)
 		return;
 	if (!has)
 		written.status = POINT_VALID;	/* only its id is used */
-	begin_row(comparison, &written, &change.fingerprint);
+	geonn_comparison_begin_row(comparison, &written, &fingerprint);
 	known = known_insert(comparison->known, hash_of_id(comparison, comparison->bytes.data), &found);
 	known->count = 1;
 	known->added = NOT_ADDED;
 	if (has)
 	{
 		known->added = comparison->changes->added_count;
-		change.block = geonn_baseline_find_block(baseline, change.fingerprint.key);
-		add_row(comparison, &change);
+		geonn_comparison_add(comparison, geonn_baseline_find_block(baseline, fingerprint.key),
+							 &fingerprint, comparison->bytes.data, comparison->bytes.len);
 	}
-	end_row(comparison);
+	geonn_comparison_end_row(comparison);
 }
 
 /*
  * A row of the baseline was removed if the source has its id and other values.
  */
 static void
-look_for_id(Comparison *comparison, const BaselineChange *row)
+look_for_id(BaselineComparison *comparison, const BaselineChange *row)
 {
 	BaselineChanges *changes = comparison->changes;
 	KnownRow   *known = known_lookup(comparison->known, hash_of_id(comparison, row->bytes));
@@ -392,17 +343,17 @@ look_for_id(Comparison *comparison, const BaselineChange *row)
 		added->fingerprint.hash[1] == row->fingerprint.hash[1])
 		added->bytes = NULL;
 	else
-		add_change(comparison, &changes->removed, &changes->removed_count, &comparison->removed_room, row);
+		geonn_comparison_remove(comparison, row);
 }
 
 static void
 find_ids(void *state, uint32 block, const char *contents, Size length)
 {
-	for_each_row(state, block, contents, length, look_for_id);
+	geonn_comparison_visit(state, block, contents, length, look_for_id);
 }
 
 static bool
-find_some(Comparison *comparison, const PointSource *source, InvalidPolicy invalid, uint32 *blocks)
+find_some(BaselineComparison *comparison, const PointSource *source, InvalidPolicy invalid, uint32 *blocks)
 {
 	BaselineChanges *changes = comparison->changes;
 	uint64		count = 0;
@@ -422,12 +373,11 @@ find_some(Comparison *comparison, const PointSource *source, InvalidPolicy inval
 			changes->added[count++] = changes->added[i];
 	}
 	changes->added_count = count;
-	if (count > 0)
-		qsort(changes->added, count, sizeof(BaselineChange), by_key_of_block);
+	geonn_comparison_sort(comparison);
 	return !comparison->too_many;
 }
 
-/* ---- both ---- */
+/* ---- all of them ---- */
 
 static bool
 find(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid, bool some,
@@ -436,33 +386,28 @@ find(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid, 
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	Comparison	comparison = {
+	BaselineComparison comparison = {
 		.baseline = baseline,
 		.context = former,
 		.changes = changes,
 		.memory = memory
 	};
 	uint32	   *blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
-	uint32		count;
 	bool		found;
 
 	*changes = (BaselineChanges) {0};
 	comparison.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&comparison.bytes);
 	comparison.row = geonn_baseline_row(&baseline->schema);
-	comparison.sums = MemoryContextAllocExtended(context, baseline->count * sizeof(Sum),
-												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	comparison.changed = MemoryContextAllocExtended(context, baseline->count * sizeof(bool),
 													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	if (some)
 		found = find_some(&comparison, source, invalid, blocks);
+	else if (geonn_pages_are_few(baseline->pages) &&
+			 geonn_compare_pages(&comparison, source, invalid, blocks))
+		found = !comparison.too_many;
 	else
-	{
-		geonn_read_points(source, invalid, add_to_sum, &comparison);
-		add_waiting(&comparison);
-		count = find_changed(&comparison, blocks);
-		found = count == 0 || find_changes(&comparison, source, blocks, count);
-	}
+		found = find_by_sums(&comparison, source, invalid, blocks);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return found;

@@ -11,23 +11,18 @@
 
 #include <math.h>
 
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "cache/baseline.h"
+#include "cache/block_table.h"
 #include "common/geodesy.h"
 #include "common/metric.h"
 
 /* a block is full when it has so many rows, or bytes */
 #define ROWS_A_BLOCK		64
 #define BYTES_A_BLOCK	6000
-
-/* blocks that one statement writes */
-#define BLOCKS_A_WRITING	256
 
 struct BaselineWriter
 {
@@ -52,87 +47,45 @@ struct BaselineWriter
 	uint32		placed;
 	uint32		placed_room;
 
-	/* blocks that are to be written */
-	MemoryContext waiting;
-	Datum		numbers[BLOCKS_A_WRITING];
-	Datum		values[BLOCKS_A_WRITING];
-	int			waiting_count;
-	bool		waiting_there;	/* they overwrite those with their numbers */
+	BlockTable *table;			/* of blocks */
 	uint32		first_new;		/* blocks with smaller numbers are stored already */
 };
 
-static const char *const tables[] = {"geonn_cache_block", "geonn_cache_directory"};
+/* ---- tables ---- */
+
+/*
+ * Open a table to write rows of a side.
+ */
+static BlockTable *
+open_to_write(const GeonnCache *cache, CacheSide side, const char *name)
+{
+	return geonn_block_table_open(cache, (int16) side, name, RowExclusiveLock, GetTransactionSnapshot());
+}
 
 void
 geonn_baseline_delete(const GeonnCache *cache, CacheSide side)
 {
-	Oid			types[] = {INT4OID, INT2OID};
-	Datum		values[] = {Int32GetDatum(cache->id), Int16GetDatum(side)};
+	static const char *const tables[] = {"geonn_cache_block", "geonn_cache_directory"};
 
-	SPI_connect();
 	for (int i = 0; i < (int) lengthof(tables); i++)
-		(void) geonn_catalog_run(cache->schema,
-								 psprintf("DELETE FROM $S.%s WHERE cache OPERATOR(pg_catalog.=) $1"
-										  " AND side OPERATOR(pg_catalog.=) $2",
-										  tables[i]),
-								 NULL, lengthof(types), types, values, NULL);
-	SPI_finish();
+	{
+		BlockTable *table = open_to_write(cache, side, tables[i]);
+
+		geonn_block_table_delete(table);
+		geonn_block_table_close(table);
+	}
 }
-
-/* ---- tables ---- */
-
-/* statements that write rows of a table: that insert new ones, and that overwrite */
-static const char *const writing[] = {
-	"INSERT INTO $S.%s (cache, side, number, contents)"
-	" SELECT $1, $2, n.number, n.contents FROM ROWS FROM"
-	" (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n(number, contents)",
-	"UPDATE $S.%s AS t SET contents = n.contents FROM ROWS FROM"
-	" (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n(number, contents)"
-	" WHERE t.cache OPERATOR(pg_catalog.=) $1 AND t.side OPERATOR(pg_catalog.=) $2"
-	" AND t.number OPERATOR(pg_catalog.=) n.number"
-};
 
 /*
- * Write rows of a table for this side.
+ * Write a row of a table, which has one of this number or not.
  */
 static void
-write_rows(const GeonnBaseline *baseline, const char *table, bool are_there, Datum *numbers,
-		   Datum *contents, int count)
+write_row(BlockTable *table, bool is_there, uint32 number, const char *contents, Size length)
 {
-	Oid			types[] = {INT4OID, INT2OID, INT4ARRAYOID, BYTEAARRAYOID};
-	Datum		values[] = {
-		Int32GetDatum(baseline->cache->id), Int16GetDatum(baseline->side), (Datum) 0, (Datum) 0
-	};
-
-	SPI_connect();
-	values[2] = PointerGetDatum(construct_array(numbers, count, INT4OID, sizeof(int32), true,
-												TYPALIGN_INT));
-	values[3] = PointerGetDatum(construct_array(contents, count, BYTEAOID, -1, false,
-												TYPALIGN_INT));
-	if (geonn_catalog_run(baseline->cache->schema, psprintf(writing[are_there], table), NULL,
-						  lengthof(types), types, values, NULL) != (uint64) count)
-		elog(ERROR, "rows of table %s of cache %d are missing", table, baseline->cache->id);
-	SPI_finish();
-}
-
-static void
-write_waiting(BaselineWriter *writer)
-{
-	if (writer->waiting_count > 0)
-		write_rows(writer->baseline, "geonn_cache_block", writer->waiting_there, writer->numbers,
-				   writer->values, writer->waiting_count);
-	writer->waiting_count = 0;
-	MemoryContextReset(writer->waiting);
-}
-
-static bytea *
-make_bytea(const char *bytes, Size length)
-{
-	bytea	   *value = palloc(length + VARHDRSZ);
-
-	SET_VARSIZE(value, length + VARHDRSZ);
-	memcpy(VARDATA(value), bytes, length);
-	return value;
+	if (is_there)
+		geonn_block_table_update(table, number, contents, length);
+	else
+		geonn_block_table_insert(table, number, contents, length);
 }
 
 /* ---- blocks ---- */
@@ -141,15 +94,17 @@ make_bytea(const char *bytes, Size length)
  * Find a ball around the block's points.  Any centre would do; one among the points makes the ball
  * small.
  */
-static void
-find_ball(BaselineWriter *writer)
+static inline void
+find_ball_with(BaselineWriter *writer)
 {
 	BaselineBlock *block = &writer->block;
 	int			metric = writer->baseline->metric;
 	struct geonn_vector centre = {0, 0, 0};
+	double		latitude;
+	double		longitude;
+	double		radius = 0;
 
 	block->radius = -1;
-	block->latitude = block->longitude = 0;
 	for (uint32 i = 0; i < writer->placed; i++)
 	{
 		struct geonn_vector *at = &writer->vectors[i];
@@ -161,14 +116,41 @@ find_ball(BaselineWriter *writer)
 	}
 	if (writer->placed == 0)
 		return;
-	block->latitude = Max(-90, Min(90, atan2(centre.z, hypot(centre.x, centre.y)) * (180 / M_PI)));
-	block->longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
-	centre = geonn_unit_vector(block->latitude, block->longitude);
+	latitude = Max(-90, Min(90, atan2(centre.z, hypot(centre.x, centre.y)) * (180 / M_PI)));
+	longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
+	block->centre = geonn_metric_vector(metric, latitude, longitude);
 	for (uint32 i = 0; i < writer->placed; i++)
-		block->radius = Max(block->radius, geonn_metric_chord_decides(metric) ?
-							geonn_metric_distance_of(metric, centre, writer->vectors[i]) :
-							geonn_metric_distance(metric, block->latitude, block->longitude,
-												  writer->latitude[i], writer->longitude[i]));
+		radius = Max(radius, geonn_metric_chord_decides(metric) ?
+					 geonn_metric_distance_of(metric, block->centre, writer->vectors[i]) :
+					 geonn_metric_distance(metric, latitude, longitude,
+										   writer->latitude[i], writer->longitude[i]));
+	block->radius = geonn_rounded_up(radius);
+}
+
+/*
+ * The same, to the bit, where the processor has an instruction for fma: else each is a call of the C
+ * library.
+ */
+#ifdef __x86_64__
+__attribute__((target("fma"), flatten))
+static void
+find_ball_with_fma(BaselineWriter *writer)
+{
+	find_ball_with(writer);
+}
+#endif
+
+static void
+find_ball(BaselineWriter *writer)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("fma"))
+	{
+		find_ball_with_fma(writer);
+		return;
+	}
+#endif
+	find_ball_with(writer);
 }
 
 static void
@@ -185,19 +167,8 @@ add_entry(BaselineWriter *writer, const BaselineBlock *block)
 static void
 write_block(BaselineWriter *writer, const BaselineBlock *block, const char *contents, Size length)
 {
-	bool		is_there = block->number < writer->first_new;
-	MemoryContext former;
-
 	add_entry(writer, block);
-	if (writer->waiting_there != is_there)
-		write_waiting(writer);
-	writer->waiting_there = is_there;
-	former = MemoryContextSwitchTo(writer->waiting);
-	writer->numbers[writer->waiting_count] = Int32GetDatum((int32) block->number);
-	writer->values[writer->waiting_count++] = PointerGetDatum(make_bytea(contents, length));
-	MemoryContextSwitchTo(former);
-	if (writer->waiting_count == BLOCKS_A_WRITING)
-		write_waiting(writer);
+	write_row(writer->table, block->number < writer->first_new, block->number, contents, length);
 }
 
 static void
@@ -230,8 +201,6 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 
 	writer->baseline = baseline;
 	writer->context = CurrentMemoryContext;
-	writer->waiting = AllocSetContextCreate(CurrentMemoryContext, "geonn blocks",
-											ALLOCSET_DEFAULT_SIZES);
 	writer->anew = anew;
 	writer->room = Max(baseline->count, 16);
 	writer->blocks = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -249,6 +218,7 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 	}
 	else
 		writer->first_new = baseline->next_number;
+	writer->table = open_to_write(baseline->cache, baseline->side, "geonn_cache_block");
 	return writer;
 }
 
@@ -337,20 +307,18 @@ is_same(const BaselineWriter *writer, uint32 first, uint32 count)
 static void
 write_directory(BaselineWriter *writer)
 {
+	const GeonnBaseline *baseline = writer->baseline;
+	BlockTable *table = open_to_write(baseline->cache, baseline->side, "geonn_cache_directory");
+
 	for (uint32 first = 0; first < writer->count; first += BLOCKS_A_ROW)
 	{
 		uint32		count = Min(BLOCKS_A_ROW, writer->count - first);
-		Datum		number = Int32GetDatum((int32) (first / BLOCKS_A_ROW));
-		Datum		contents;
 
-		if (is_same(writer, first, count))
-			continue;
-		contents = PointerGetDatum(make_bytea((char *) (writer->blocks + first),
-											  count * sizeof(BaselineBlock)));
-		write_rows(writer->baseline, "geonn_cache_directory",
-				   !writer->anew && first < writer->baseline->count, &number, &contents, 1);
-		pfree(DatumGetPointer(contents));
+		if (!is_same(writer, first, count))
+			write_row(table, !writer->anew && first < baseline->count, first / BLOCKS_A_ROW,
+					  (char *) (writer->blocks + first), count * sizeof(BaselineBlock));
 	}
+	geonn_block_table_close(table);
 }
 
 void
@@ -364,7 +332,7 @@ geonn_baseline_writer_end(BaselineWriter *writer)
 		while (writer->next_old < writer->baseline->count)
 			add_entry(writer, &writer->baseline->blocks[writer->next_old++]);
 	}
-	write_waiting(writer);
+	geonn_block_table_close(writer->table);
 	write_directory(writer);
 	MemoryContextSwitchTo(former);
 }

@@ -304,8 +304,24 @@ geonn_cache_log_start(const GeonnCache *cache)
 	return run;
 }
 
+void
+geonn_cache_log_trim(const GeonnCache *cache)
+{
+	Oid			types[] = {INT4OID, INT4OID};
+	Datum		values[] = {Int32GetDatum(cache->id), Int32GetDatum(geonn_log_keep)};
+
+	SPI_connect();
+	(void) geonn_catalog_run(cache->schema,
+							 "DELETE FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
+							 " AND id OPERATOR(pg_catalog.<=)"
+							 " (SELECT id FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
+							 " ORDER BY id DESC LIMIT 1 OFFSET $2)",
+							 NULL, 2, types, values, NULL);
+	SPI_finish();
+}
+
 /*
- * Count the run, and delete the oldest entries of the log beyond geonn.log_keep.
+ * Count the run.
  */
 static void
 count_run(const GeonnCache *cache, const GeonnRunResult *result)
@@ -323,13 +339,6 @@ count_run(const GeonnCache *cache, const GeonnRunResult *result)
 								 " runs = t.runs OPERATOR(pg_catalog.+) excluded.runs,"
 								 " failures = t.failures OPERATOR(pg_catalog.+) excluded.failures",
 								 NULL, 3, types, values, NULL);
-	values[1] = Int32GetDatum(geonn_log_keep);
-	(void) geonn_catalog_run(cache->schema,
-							 "DELETE FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
-							 " AND id OPERATOR(pg_catalog.<=)"
-							 " (SELECT id FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
-							 " ORDER BY id DESC LIMIT 1 OFFSET $2)",
-							 NULL, 2, types, values, NULL);
 }
 
 static Datum
@@ -342,7 +351,7 @@ text_or_null(const char *string, char *is_null)
 void
 geonn_cache_log_finish(const GeonnCache *cache, int64 run, const GeonnRunResult *result)
 {
-	Oid			types[] = {INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID};
+	Oid			types[] = {INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT4OID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -360,11 +369,13 @@ geonn_cache_log_finish(const GeonnCache *cache, int64 run, const GeonnRunResult 
 	memset(nulls + 5, result->counted ? ' ' : 'n', 4);
 	values[9] = Int64GetDatum(result->searched);
 	nulls[9] = result->counted && result->searched >= 0 ? ' ' : 'n';
+	values[10] = Int32GetDatum(cache->id);
+	nulls[10] = ' ';
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_run SET finished = pg_catalog.clock_timestamp(),"
 							 " status = $2, mode = $3, reason = $4, error = $5, rows = $6,"
 							 " inserted = $7, updated = $8, deleted = $9, searched = $10"
-							 " WHERE id OPERATOR(pg_catalog.=) $1",
+							 " WHERE cache OPERATOR(pg_catalog.=) $11 AND id OPERATOR(pg_catalog.=) $1",
 							 NULL, lengthof(types), types, values, nulls);
 	count_run(cache, result);
 	SPI_finish();

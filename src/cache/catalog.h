@@ -101,4 +101,10 @@ extern int64 geonn_cache_log_start(const GeonnCache *cache);
 extern void geonn_cache_log_finish(const GeonnCache *cache, int64 run,
 								   const GeonnRunResult *result);
 
+/*
+ * Delete the oldest entries beyond geonn.log_keep.  The caller holds the cache's lock, so that no other
+ * run deletes them; it does so when it begins, as readers may wait for what comes at its end.
+ */
+extern void geonn_cache_log_trim(const GeonnCache *cache);
+
 #endif							/* GEONN_CACHE_CATALOG_H */

@@ -65,8 +65,8 @@ geonn_changes_triggers(const GeonnCache *cache)
 					table, schema, table, schema, table, table);
 }
 
-static Oid
-trigger_function(Oid schema)
+Oid
+geonn_changes_function(Oid schema)
 {
 	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
 						   CStringGetDatum("geonn_cache_changed"),
@@ -101,7 +101,7 @@ may_change_rows(Form_pg_trigger trigger)
 bool
 geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 {
-	Oid			function = trigger_function(cache->schema);
+	Oid			function = geonn_changes_function(cache->schema);
 	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -209,7 +209,7 @@ geonn_changes_execute(const GeonnCache *cache, SPIPlanPtr statement, const Cache
 	const OwnStatement *former = own_statement;
 	OwnStatement own = {
 		.target = cache->target,
-		.function = trigger_function(cache->schema),
+		.function = geonn_changes_function(cache->schema),
 		.plan = plan
 	};
 	int			result;

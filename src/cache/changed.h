@@ -10,6 +10,9 @@
 
 #include "cache/catalog.h"
 
+/* The function of these triggers. */
+extern Oid	geonn_changes_function(Oid schema);
+
 /* The statements that create the triggers of a cache's table. */
 extern char *geonn_changes_triggers(const GeonnCache *cache);
 

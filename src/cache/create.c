@@ -245,6 +245,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 		.counted = true
 	};
 	GeonnLastRun last_run = {0};
+	BaselineBuild *build;
 	GeonnLabels now;
 	TimestampTz since;
 	int64		run;
@@ -266,11 +267,12 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	since = geonn_cache_since(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	now = geonn_labels_now(join);
-	result.rows = result.inserted = (int64) geonn_target_fill(cache);
+	build = geonn_last_run_begin_baselines(cache, join, &last_run);
+	result.rows = result.inserted = (int64) geonn_target_fill(cache, join, build);
+	geonn_last_run_end_baselines(cache, join, &last_run, build);
 	geonn_last_run_create(cache);
 	add_key(cache, geonn_cache_row_type(join));
 	make_triggers(cache);
-	geonn_last_run_make_baselines(cache, join, &last_run);
 	geonn_last_run_store(cache, join, now, result.rows, &last_run, since);
 	PopActiveSnapshot();
 	geonn_cache_log_finish(cache, run, &result);

@@ -42,7 +42,7 @@ static void
 forget(const GeonnCache *cache, Snapshot snapshot)
 {
 	static const char *const noted[] = {"total", "run", "last_run"};
-	static const char *const baselines[] = {"block", "directory"};
+	static const char *const baselines[] = {"block", "directory", "page"};
 	Oid			type = INT4OID;
 	Datum		id = Int32GetDatum(cache->id);
 

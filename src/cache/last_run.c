@@ -3,12 +3,13 @@
  *		The last run: what a refresh of a cache read, for the next one to begin with.
  *
  * A row of geonn_cache_last_run says that the cache's table has the rows that the search returned
- * when the relations had the contents that their labels (kept_dataset.c) and baselines
+ * when the relations had the contents that their labels (join/kept_dataset.c) and baselines
  * (cache/baseline.c) describe.  A row that exists is true, for these reasons:
  *
  *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted and in
  *	   a restored database, where the cache's table may be older or newer.  So labels never
- *	   outlive a recovery.
+ *	   outlive a recovery.  (pg_resetwal after a crash passes over the recovery: after that, each
+ *	   cache needs a refresh with mode 'full', as the database needs a dump.)
  *	 - Everything else that changes the cache's table deletes the row by triggers
  *	   (cache/changed.c).  When the refresh ends it updates the row, and never inserts it, so
  *	   that a row that was deleted meanwhile stays deleted.  A refresh that finds no row when it
@@ -39,12 +40,13 @@
 #include "utils/typcache.h"
 
 #include "cache/changed.h"
+#include "cache/changed_pages.h"
 #include "cache/last_run.h"
 #include "common/protocol.h"
 #include "join/kept_dataset.h"
 
 /* version of the format in which baselines are stored */
-#define BASELINE_FORMAT 1
+#define BASELINE_FORMAT 2
 
 /* columns of geonn_cache_last_run */
 enum
@@ -342,17 +344,43 @@ geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join, const Ge
 								 side == SIDE_OBSERVATIONS && join->keep_unmatched, last_run->seed[side]);
 }
 
-void
-geonn_last_run_make_baselines(const GeonnCache *cache, GeonnJoin *join, GeonnLastRun *last_run)
+/*
+ * Begin to make the baseline of a side, beside the stored one if the last run left baselines.
+ */
+static BaselineBuild *
+begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
+			   CacheSide side)
 {
-	for (int side = 0; side < CACHE_SIDES; side++)
-	{
-		if (!pg_strong_random(last_run->seed[side], sizeof(last_run->seed[side])))
-			ereport(ERROR,
-					(errcode(ERRCODE_INTERNAL_ERROR),
-					 errmsg("could not get random bytes")));
-		geonn_baseline_build(geonn_last_run_baseline(cache, join, last_run, side), source_of(join, side),
-							 side == SIDE_OBSERVATIONS ? join : NULL);
-	}
+	GeonnBaseline *baseline = geonn_last_run_baseline(cache, join, last_run, side);
+	BaselineBuild *build;
+
+	build = geonn_baseline_build_begin(baseline, side == SIDE_OBSERVATIONS ? &join->question : NULL);
+	if (last_run->has_baselines)
+		geonn_baseline_build_compare(build);
+	baseline->pages = geonn_pages_look(baseline, source_of(join, side), &join->question, true);
+	return build;
+}
+
+BaselineBuild *
+geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
+{
+	if (!last_run->has_baselines && !pg_strong_random(last_run->seed, sizeof(last_run->seed)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not get random bytes")));
+	return begin_baseline(cache, join, last_run, SIDE_OBSERVATIONS);
+}
+
+void
+geonn_last_run_end_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run,
+							 BaselineBuild *build)
+{
+	BaselineBuild *references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
+	bool		same_references;
+
+	geonn_baseline_build_read(references, join->references);
+	same_references = geonn_baseline_build_end(references, true);
+	/* with other references, observations have other reaches */
+	(void) geonn_baseline_build_end(build, same_references);
 	last_run->has_baselines = true;
 }

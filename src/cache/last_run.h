@@ -54,7 +54,18 @@ extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join,
 extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join,
 											  const GeonnLastRun *last_run, CacheSide side);
 
-/* Make baselines of both sides, with the active snapshot and new seeds. */
-extern void geonn_last_run_make_baselines(const GeonnCache *cache, GeonnJoin *join, GeonnLastRun *last_run);
+/*
+ * Begin to make baselines of both sides: with the seeds of the stored ones, which may turn out to be
+ * right, or with new seeds.  The observations are to be added by the search for all of them.
+ */
+extern BaselineBuild *geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join,
+													 GeonnLastRun *last_run);
+
+/*
+ * Write both baselines, or keep the stored ones if they are right.  The references are read with the
+ * active snapshot.
+ */
+extern void geonn_last_run_end_baselines(const GeonnCache *cache, const GeonnJoin *join,
+										 GeonnLastRun *last_run, BaselineBuild *build);
 
 #endif							/* GEONN_CACHE_LAST_RUN_H */

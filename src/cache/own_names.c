@@ -20,6 +20,9 @@
  *	   pg_cron.  Only superusers, and the role that created an extension, can add to it.
  *
  * Statements that triggers or functions execute meanwhile have another text.
+ *
+ * Where the module opens a table of its own by access methods, it checks in the same way that the name
+ * is that of this extension's table.
  */
 #include "postgres.h"
 
@@ -42,17 +45,33 @@ static const GeonnOwnNames *looked_at = NULL;
 
 static post_parse_analyze_hook_type previous_hook;
 
+/*
+ * The name of the extension that the object belongs to; an empty string if it belongs to none.
+ */
+static const char *
+extension_of(Oid catalog, Oid object)
+{
+	Oid			extension = getExtensionOfObject(catalog, object);
+	const char *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
+
+	return name == NULL ? "" : name;
+}
+
 static bool
 is_trusted(Oid catalog, Oid object, Oid schema)
 {
-	Oid			extension;
-	char	   *name;
+	const char *extension;
 
 	if (schema == PG_CATALOG_NAMESPACE)
 		return true;
-	extension = getExtensionOfObject(catalog, object);
-	name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
-	return name != NULL && (strcmp(name, "geonn") == 0 || strcmp(name, "pg_cron") == 0);
+	extension = extension_of(catalog, object);
+	return strcmp(extension, "geonn") == 0 || strcmp(extension, "pg_cron") == 0;
+}
+
+bool
+geonn_is_own_relation(Oid relation)
+{
+	return strcmp(extension_of(RelationRelationId, relation), "geonn") == 0;
 }
 
 static bool

@@ -18,6 +18,9 @@ typedef struct GeonnOwnNames
  */
 extern const GeonnOwnNames *geonn_look_at_names(const GeonnOwnNames *names);
 
+/* Does the relation belong to this extension? */
+extern bool geonn_is_own_relation(Oid relation);
+
 /* Called once by _PG_init. */
 extern void geonn_own_names(void);
 

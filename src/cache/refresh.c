@@ -12,16 +12,14 @@
  * got the lock reads the definition again.  It reads all data with one snapshot, as the owner of
  * the table and in a security-restricted operation, as REFRESH MATERIALIZED VIEW does.  It checks
  * the owner after it has locked the table, and the table keeps its owner while it is locked.  It
- * writes last.
+ * writes to the table last; a new table that is to take its place is made before (cache/replace.c).
  *
  * geonn_refresh_all continues after any error of one cache, and stops if the whole statement is
  * cancelled.  Each step of a run is therefore a subtransaction, or a commit that may fail.
  */
 #include "postgres.h"
 
-#include "access/sysattr.h"
 #include "access/xact.h"
-#include "catalog/pg_constraint.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -35,7 +33,10 @@
 #include "utils/snapmgr.h"
 
 #include "cache/affected.h"
+#include "cache/changed_pages.h"
+#include "cache/full_compare.h"
 #include "cache/last_run.h"
+#include "cache/replace.h"
 #include "cache/since.h"
 #include "points/query.h"
 #include "value.h"
@@ -84,52 +85,18 @@ read_mode(FunctionCallInfo fcinfo, int number)
 
 /* ---- one refresh ---- */
 
-/*
- * Raise an error unless the table still has the columns that it was made with, for ids of these
- * types, and the primary key that identifies its rows.
- */
-static void
-check_target(const GeonnCache *cache, TupleDesc row_type)
-{
-	Bitmapset  *key = NULL;
-	Oid			constraint;
-
-	(void) geonn_cache_target_name(cache);
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-	{
-		Form_pg_attribute expected = TupleDescAttr(row_type, i);
-		AttrNumber	number = get_attnum(cache->target, NameStr(expected->attname));
-		Oid			type = number == InvalidAttrNumber ? InvalidOid :
-			get_atttype(cache->target, number);
-
-		if (type != expected->atttypid)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("the table of cache \"%s\" has no column %s of type %s", cache->name,
-							NameStr(expected->attname), format_type_be(expected->atttypid)),
-					 errdetail("After the cache was made, the table was altered, or ids got another type."),
-					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
-		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
-			key = bms_add_member(key, number - FirstLowInvalidHeapAttributeNumber);
-	}
-	if (!bms_equal(get_primary_key_attnos(cache->target, false, &constraint), key))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the table of cache \"%s\" has no primary key (obs_id, rank)", cache->name),
-				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank).",
-						 geonn_cache_target_name(cache))));
-}
-
 /* the state of a refresh */
 typedef struct Refresh
 {
 	const GeonnCache *cache;
 	RefreshMode mode;
+	bool		alone;			/* it has a transaction of its own */
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLabels now;
 	TimestampTz since;			/* for the next refresh; see cache/since.c */
 	GeonnLastRun *last_run;
+	bool		same;			/* neither side has changed since the last run, by their labels */
 	GeonnRunResult *result;
 } Refresh;
 
@@ -176,9 +143,13 @@ compare(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Size me
 
 	if (side == SIDE_OBSERVATIONS && refresh->cache->changed_since != NULL &&
 		refresh->last_run->since != 0 && ids_tell(source))
+	{
+		geonn_page_lists_delete(refresh->cache, side);
 		return geonn_baseline_compare_some(baseline, geonn_cache_changed_source(refresh->cache, source,
 																				refresh->last_run->since),
 										   policy, memory, changes);
+	}
+	baseline->pages = geonn_pages_look(baseline, source, &refresh->join->question, false);
 	return geonn_baseline_compare(baseline, source, policy, memory, changes);
 }
 
@@ -190,12 +161,17 @@ find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Ba
 {
 	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
 		(Size) maintenance_work_mem * 1024;
+	bool		compared;
 
 	geonn_baseline_load(baseline, GetActiveSnapshot());
 	*changes = (BaselineChanges) {0};
 	if (refresh->last_run->same[side])
 		return true;
-	if (!compare(refresh, side, baseline, memory, changes))
+	compared = compare(refresh, side, baseline, memory, changes);
+	if (!compared)
+		geonn_pages_give_up(baseline->pages);
+	geonn_pages_store(baseline->pages);
+	if (!compared)
 		return false;
 	return refresh->mode == REFRESH_INCREMENTAL ||
 		Max(changes->added_count, changes->removed_count) <= MOST_CHANGED * baseline->rows;
@@ -246,12 +222,34 @@ refresh_by_changes(Refresh *refresh)
 /* ---- by searching for everything ---- */
 
 /*
- * Make new baselines, or none.  A baseline pays only if the next run uses it.  Each time that so
+ * Has neither side changed since the last run, by their labels?
+ */
+static bool
+has_same_labels(const GeonnLastRun *last_run)
+{
+	return last_run->same[SIDE_OBSERVATIONS] && last_run->same[SIDE_REFERENCES];
+}
+
+/*
+ * Are the stored baselines those of what the run reads?  Then they stay as they are.  With
+ * changed_since, a baseline may have points that were deleted before the last run.
+ */
+static bool
+has_same_baselines(const Refresh *refresh)
+{
+	const GeonnLastRun *last_run = refresh->last_run;
+
+	return last_run->exists && last_run->has_baselines && refresh->cache->changed_since == NULL &&
+		has_same_labels(last_run);
+}
+
+/*
+ * Decide whether the run makes baselines.  They pay only if the next run uses them.  Each time that so
  * much has changed that the run could not use its baselines, more runs pass until the next ones are
  * made.
  */
-static void
-make_or_skip_baselines(Refresh *refresh, bool was_wasted)
+static bool
+makes_baselines(Refresh *refresh, bool was_wasted)
 {
 	GeonnLastRun *last_run = refresh->last_run;
 
@@ -260,33 +258,56 @@ make_or_skip_baselines(Refresh *refresh, bool was_wasted)
 		last_run->wasted = Min(last_run->wasted + 1, MOST_WASTED);
 		last_run->pause = (1 << last_run->wasted) - 1;
 	}
-	if (last_run->pause > 0 && refresh->mode == REFRESH_AUTO)
+	if (last_run->pause == 0 || refresh->mode != REFRESH_AUTO)
+		return !has_same_baselines(refresh);
+	last_run->pause--;
+	for (int side = 0; side < CACHE_SIDES && last_run->has_baselines; side++)
 	{
-		last_run->pause--;
-		if (last_run->has_baselines)
-		{
-			for (int side = 0; side < CACHE_SIDES; side++)
-				geonn_baseline_delete(refresh->cache, side);
-		}
-		last_run->has_baselines = false;
+		geonn_baseline_delete(refresh->cache, side);
+		geonn_page_lists_delete(refresh->cache, side);
 	}
-	else
-		geonn_last_run_make_baselines(refresh->cache, refresh->join, last_run);
+	last_run->has_baselines = false;
+	return false;
 }
 
+/*
+ * Update the rows that differ.
+ */
 static void
-refresh_fully(Refresh *refresh, const char *reason, bool was_wasted)
+update_fully(Refresh *refresh, BaselineBuild *build, bool most_differ)
 {
 	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
+
+	refresh->result->rows = geonn_full_compare(refresh->cache, refresh->join, refresh->row_type, build,
+											   most_differ, difference);
+	geonn_difference_write(difference, refresh->result);
+	geonn_difference_end(difference);
+}
+
+/*
+ * Replace the table, or update its rows.  most_differ: most rows are expected to differ.
+ */
+static void
+refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_differ)
+{
 	GeonnRunResult *result = refresh->result;
+	BaselineBuild *build = NULL;
+	GeonnReplacement *replacement;
 
 	result->mode = "full";
 	result->reason = reason;
 	result->searched = -1;
-	result->rows = geonn_difference_find(difference, refresh->join);
-	make_or_skip_baselines(refresh, was_wasted);
-	geonn_difference_write(difference, result);
-	geonn_difference_end(difference);
+	if (makes_baselines(refresh, was_wasted))
+		build = geonn_last_run_begin_baselines(refresh->cache, refresh->join, refresh->last_run);
+	replacement = geonn_replacement_build(refresh->cache, refresh->join, build, most_differ,
+										  refresh->alone, result);
+	if (replacement == NULL)
+		update_fully(refresh, build, most_differ);
+	if (build != NULL)
+		geonn_last_run_end_baselines(refresh->cache, refresh->join, refresh->last_run, build);
+	/* the second search makes no baselines again */
+	if (replacement != NULL && !geonn_replacement_swap(replacement, result))
+		update_fully(refresh, NULL, most_differ);
 }
 
 /* ---- one or the other ---- */
@@ -297,19 +318,20 @@ refresh_rows(Refresh *refresh)
 	const GeonnLastRun *last_run = refresh->last_run;
 
 	if (refresh->mode == REFRESH_FULL)
-		refresh_fully(refresh, "asked for", false);
+		refresh_fully(refresh, "asked for", false, false);
 	else if (!last_run->exists)
-		refresh_fully(refresh, last_run->reason, false);
-	else if (last_run->same[SIDE_OBSERVATIONS] && last_run->same[SIDE_REFERENCES])
+		refresh_fully(refresh, last_run->reason, false, false);
+	else if (has_same_labels(last_run))
 	{
+		refresh->same = true;
 		refresh->result->mode = "unchanged";
 		refresh->result->counted = true;
 		refresh->result->rows = last_run->rows;
 	}
 	else if (!last_run->has_baselines)
-		refresh_fully(refresh, "the last run left no baselines", false);
+		refresh_fully(refresh, "the last run left no baselines", false, true);
 	else if (!refresh_by_changes(refresh))
-		refresh_fully(refresh, "much has changed", true);
+		refresh_fully(refresh, "much has changed", true, true);
 }
 
 /*
@@ -338,12 +360,12 @@ lock_relations(const GeonnCache *cache)
  * ends.
  */
 static void
-refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *result)
+refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRunResult *result)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn refresh",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	Refresh		refresh = {.cache = cache,.mode = mode,.result = result};
+	Refresh		refresh = {.cache = cache,.mode = mode,.alone = alone,.result = result};
 	GeonnIdentity caller;
 
 	geonn_cache_hold(cache, AccessShareLock);
@@ -353,11 +375,13 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, GeonnRunResult *resu
 	PushActiveSnapshot(GetTransactionSnapshot());
 	refresh.join = geonn_cache_join(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
-	check_target(cache, refresh.row_type);
+	geonn_target_check(cache, refresh.row_type);
 	refresh.now = geonn_labels_now(refresh.join);
 	refresh.last_run = geonn_last_run_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	geonn_last_run_store(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
+	/* what is stored of the last run is still true, and only its time may be of use */
+	if (!refresh.same || cache->changed_since != NULL)
+		geonn_last_run_store(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
 	PopActiveSnapshot();
 	geonn_become_former(caller);
 	result->status = "succeeded";
@@ -418,7 +442,39 @@ begin_run(void *state)
 	run->cache = cache;			/* from here on an error unlocks it */
 	run->cache = geonn_cache_find_again(cache);
 	run->id = geonn_cache_log_start(run->cache);
+	geonn_cache_log_trim(run->cache);
 	geonn_last_run_begin(run->cache);
+}
+
+/* ids of the caches that this session is refreshing, one within the other */
+static List *at_work = NIL;
+
+/*
+ * Refresh the cache of a run, unless this is part of another refresh of the same cache.  The code of views
+ * that a refresh reads may refresh caches, too, and the lock does not keep out its own session.
+ */
+static void
+work_once(const Run *run, GeonnRunResult *result)
+{
+	MemoryContext former;
+
+	if (list_member_int(at_work, run->cache->id))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("this session is refreshing cache \"%s\" already", run->cache->name),
+				 errhint("A function that the refresh calls, as of a view, refreshes the same cache.")));
+	former = MemoryContextSwitchTo(TopMemoryContext);
+	at_work = lappend_int(at_work, run->cache->id);
+	MemoryContextSwitchTo(former);
+	PG_TRY();
+	{
+		refresh_as_owner(run->cache, run->mode, run->alone, result);
+	}
+	PG_FINALLY();
+	{
+		at_work = list_delete_last(at_work);
+	}
+	PG_END_TRY();
 }
 
 /*
@@ -430,7 +486,7 @@ do_work(void *state)
 	Run		   *run = state;
 	GeonnRunResult result = {0};
 
-	refresh_as_owner(run->cache, run->mode, &result);
+	work_once(run, &result);
 	geonn_cache_log_finish(run->cache, run->id, &result);
 }
 

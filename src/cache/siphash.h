@@ -3,8 +3,8 @@
  *		SipHash-2-4 with 128 bits: a keyed hash of bytes.
  *
  * J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012), with the
- * output of 128 bits that their reference implementation has.  Who does not know the
- * key cannot find two inputs with the same hash any faster than by chance.
+ * output of 128 bits that their reference implementation has.  Without the key, two inputs
+ * with the same hash cannot be found any faster than by chance.
  */
 #ifndef GEONN_SIPHASH_H
 #define GEONN_SIPHASH_H

@@ -34,16 +34,32 @@ geonn_cache_schema(FunctionCallInfo fcinfo)
 	return get_func_namespace(fcinfo->flinfo->fn_oid);
 }
 
+static void
+raise_missing(const char *table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("the extension's table %s does not exist", table),
+			 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
+}
+
 Oid
 geonn_cache_table(Oid schema)
 {
 	Oid			relation = get_relname_relid("geonn_cache", schema);
 
 	if (!OidIsValid(relation))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the extension's table geonn_cache does not exist"),
-				 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
+		raise_missing("geonn_cache");
+	return relation;
+}
+
+Oid
+geonn_own_table(Oid schema, const char *name)
+{
+	Oid			relation = get_relname_relid(name, schema);
+
+	if (!OidIsValid(relation) || !geonn_is_own_relation(relation))
+		raise_missing(name);
 	return relation;
 }
 
@@ -73,10 +89,28 @@ geonn_set_search_path(void)
 void
 geonn_plan_by_index(void)
 {
-	static const char *const settings[] = {"enable_hashjoin", "enable_mergejoin", "enable_seqscan"};
+	/* costs, and thus statistics, choose only among what is left */
+	static const struct
+	{
+		const char *setting;
+		const char *value;
+	}			settings[] = {
+		{"enable_bitmapscan", "off"},
+		{"enable_hashjoin", "off"},
+		{"enable_indexonlyscan", "off"},
+		{"enable_indexscan", "on"},
+		{"enable_material", "off"},
+		{"enable_memoize", "off"},
+		{"enable_mergejoin", "off"},
+		{"enable_nestloop", "on"},
+		{"enable_seqscan", "off"},
+		{"enable_tidscan", "on"},
+		{"jit", "off"},
+		{"max_parallel_workers_per_gather", "0"}
+	};
 
 	for (int i = 0; i < (int) lengthof(settings); i++)
-		(void) set_config_option(settings[i], "off", PGC_USERSET, PGC_S_SESSION,
+		(void) set_config_option(settings[i].setting, settings[i].value, PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
 }
 

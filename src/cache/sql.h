@@ -14,6 +14,9 @@ extern Oid	geonn_cache_schema(FunctionCallInfo fcinfo);
 /* The table geonn_cache of the extension in this schema.  Raises an error if it is missing. */
 extern Oid	geonn_cache_table(Oid schema);
 
+/* The table of this name that the extension in this schema has made.  Errors as above. */
+extern Oid	geonn_own_table(Oid schema, const char *name);
+
 /* A relation's owner, or InvalidOid if the relation was dropped. */
 extern Oid	geonn_relation_owner(Oid relation);
 

@@ -5,12 +5,7 @@
  * A new table is filled as COPY fills one, many rows at a time, and its index is made afterwards.
  * Later refreshes write only the rows that differ, by ordinary statements: so readers see the
  * former rows until the end, triggers, publications and foreign keys work as usual, and the WAL has
- * the differences alone.
- *
- * To compare all rows, those that the search returns and those of the table are sorted by the
- * primary key, (obs_id, rank), and merged: a row that only the search has is inserted, and a row
- * that only the table has is deleted.  Rows with the same key are compared by their bytes: values
- * that are equal and have other bytes, as with citext, differ.
+ * the differences alone.  Where most rows differ, a new table is filled instead (cache/replace.c).
  *
  * Differences are collected first and written last.  They wait in a tuplestore, which spills to
  * disk, and one statement for each kind reads them from there as from a table.  The statements
@@ -21,9 +16,11 @@
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
@@ -32,6 +29,7 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/queryenvironment.h"
@@ -39,6 +37,7 @@
 #include "utils/tuplestore.h"
 
 #include "cache/changed.h"
+#include "cache/full_search.h"
 #include "cache/own_names.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
@@ -46,88 +45,133 @@
 /* rows that are written into a new table at a time */
 #define ROWS_A_FILL		1000
 
-/* rows between two resets of the memory that comparing ids uses */
-#define ROWS_A_RESET	256
+/* ---- the table ---- */
 
-/* shares of maintenance_work_mem: one for each kind of difference, two for sorting all rows */
-#define SHARES			(ROW_CHANGES + 2)
+void
+geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
+{
+	Bitmapset  *key = NULL;
+	Oid			constraint;
+
+	(void) geonn_cache_target_name(cache);
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute expected = TupleDescAttr(row_type, i);
+		AttrNumber	number = get_attnum(cache->target, NameStr(expected->attname));
+		Oid			type = number == InvalidAttrNumber ? InvalidOid :
+			get_atttype(cache->target, number);
+
+		if (type != expected->atttypid)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("the table of cache \"%s\" has no column %s of type %s", cache->name,
+							NameStr(expected->attname), format_type_be(expected->atttypid)),
+					 errdetail("After the cache was made, the table was altered, or ids got another type."),
+					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
+		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
+			key = bms_add_member(key, number - FirstLowInvalidHeapAttributeNumber);
+	}
+	if (!bms_equal(get_primary_key_attnos(cache->target, false, &constraint), key))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the table of cache \"%s\" has no primary key (obs_id, rank)", cache->name),
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank).",
+						 geonn_cache_target_name(cache))));
+}
 
 /* ---- the first fill ---- */
 
 typedef struct Filling
 {
 	Relation	table;
+	int			options;		/* of table_multi_insert */
 	BulkInsertState state;
 	TupleTableSlot *slots[ROWS_A_FILL];
 	int			count;
-	uint64		rows;
+	TupleDesc	row_type;
+	AttrNumber	attributes[TARGET_COLUMNS];
+	MemoryContext row_context;	/* of the values of these rows */
 } Filling;
 
 static void
 flush(Filling *filling)
 {
 	table_multi_insert(filling->table, filling->slots, filling->count,
-					   GetCurrentCommandId(true), TABLE_INSERT_SKIP_FSM, filling->state);
-	filling->rows += filling->count;
+					   GetCurrentCommandId(true), filling->options, filling->state);
 	for (int i = 0; i < filling->count; i++)
 		ExecClearTuple(filling->slots[i]);
 	filling->count = 0;
+	MemoryContextReset(filling->row_context);
+}
+
+static void
+fill_row(void *state, const Datum *values, const bool *nulls)
+{
+	Filling    *filling = state;
+	TupleTableSlot *slot = filling->slots[filling->count++];
+	MemoryContext former = MemoryContextSwitchTo(filling->row_context);
+
+	/* dropped columns are NULL */
+	memset(slot->tts_isnull, true, filling->table->rd_att->natts * sizeof(bool));
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute type = TupleDescAttr(filling->row_type, i);
+		int			column = filling->attributes[i] - 1;
+
+		slot->tts_isnull[column] = nulls[i];
+		if (!nulls[i])
+			slot->tts_values[column] = type->attbyval ? values[i] :
+				datumCopy(values[i], false, type->attlen);
+	}
+	MemoryContextSwitchTo(former);
+	ExecStoreVirtualTuple(slot);
+	if (filling->count == ROWS_A_FILL)
+		flush(filling);
 }
 
 uint64
-geonn_target_fill(const GeonnCache *cache)
+geonn_target_fill_table(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build,
+						Relation table, int options)
 {
 	Filling    *filling = palloc0(sizeof(Filling));
-	MemoryContext rows = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
-											   ALLOCSET_DEFAULT_SIZES);
-	GeonnJoin  *join = geonn_cache_join(cache);
-	TupleDesc	type = geonn_cache_row_type(join);
-	GeonnSearch *search = geonn_search_begin(join, type);
-	GeonnReport report;
-	Datum		values[TARGET_COLUMNS];
-	bool		nulls[TARGET_COLUMNS];
-	bool		by_value[TARGET_COLUMNS];
+	FullSearch	search = {
+		.cache = cache,
+		.join = join,
+		.row_type = geonn_cache_row_type(join),
+		.build = build,
+		.consume = fill_row,
+		.state = filling
+	};
+	uint64		rows;
 
-	filling->table = table_open(cache->target, RowExclusiveLock);
+	geonn_target_attributes(cache->target, filling->attributes);
+	filling->row_type = search.row_type;
+	filling->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
+												 ALLOCSET_DEFAULT_SIZES);
+	filling->table = table;
+	filling->options = options | TABLE_INSERT_SKIP_FSM;
 	filling->state = GetBulkInsertState();
 	for (int i = 0; i < ROWS_A_FILL; i++)
-		filling->slots[i] = table_slot_create(filling->table, NULL);
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-		by_value[i] = TupleDescAttr(type, i)->attbyval;
-	while (geonn_search_next(search, values, nulls))
-	{
-		TupleTableSlot *slot = filling->slots[filling->count++];
-		MemoryContext former = MemoryContextSwitchTo(rows);
-
-		if (nulls[TARGET_OBSERVATION_ID])
-			geonn_cache_raise_null(cache);
-		for (int i = 0; i < TARGET_COLUMNS; i++)
-		{
-			slot->tts_isnull[i] = nulls[i];
-			if (!nulls[i])
-				slot->tts_values[i] = by_value[i] ? values[i] :
-					datumCopy(values[i], false, TupleDescAttr(type, i)->attlen);
-		}
-		MemoryContextSwitchTo(former);
-		ExecStoreVirtualTuple(slot);
-		if (filling->count == ROWS_A_FILL)
-		{
-			flush(filling);
-			MemoryContextReset(rows);
-		}
-	}
+		filling->slots[i] = table_slot_create(table, NULL);
+	rows = geonn_full_search(&search);
 	if (filling->count > 0)
 		flush(filling);
-	report = geonn_search_report(search);
-	geonn_search_log(search, &report);
-	geonn_search_end(search);
-	table_finish_bulk_insert(filling->table, TABLE_INSERT_SKIP_FSM);
+	table_finish_bulk_insert(table, filling->options);
 	for (int i = 0; i < ROWS_A_FILL; i++)
 		ExecDropSingleTupleTableSlot(filling->slots[i]);
 	FreeBulkInsertState(filling->state);
-	table_close(filling->table, NoLock);
-	MemoryContextDelete(rows);
-	return filling->rows;
+	MemoryContextDelete(filling->row_context);
+	return rows;
+}
+
+uint64
+geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build)
+{
+	Relation	table = table_open(cache->target, RowExclusiveLock);
+	uint64		rows = geonn_target_fill_table(cache, join, build, table, 0);
+
+	table_close(table, NoLock);
+	return rows;
 }
 
 /* ---- differences ---- */
@@ -196,7 +240,7 @@ geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
 	{
 		difference->types[i] = type_of_kind(row_type, i);
 		difference->stores[i] = tuplestore_begin_heap(false, false,
-													  maintenance_work_mem / SHARES);
+													  maintenance_work_mem / DIFFERENCE_SHARES);
 	}
 	difference->context = CurrentMemoryContext;
 	return difference;
@@ -262,96 +306,7 @@ geonn_tid_add(TidSet *set, ItemPointer tid)
 	return true;
 }
 
-/* ---- comparing all rows ---- */
-
-/*
- * Sort the rows that the search returns now.
- */
-static SortedRows *
-sort_search(const GeonnDifference *difference, const GeonnJoin *join)
-{
-	SortedRows *rows = geonn_sorted_rows_create(difference->row_type,
-												maintenance_work_mem / SHARES);
-	GeonnSearch *search = geonn_search_begin(join, difference->row_type);
-	GeonnReport report;
-	Datum		values[TARGET_COLUMNS];
-	bool		nulls[TARGET_COLUMNS];
-
-	while (geonn_search_next(search, values, nulls))
-	{
-		if (nulls[TARGET_OBSERVATION_ID])
-			geonn_cache_raise_null(difference->cache);
-		geonn_sorted_rows_add(rows, NULL, values, nulls);
-	}
-	report = geonn_search_report(search);
-	geonn_search_log(search, &report);
-	geonn_search_end(search);
-	return rows;
-}
-
-static SortedRows *
-sort_table(const GeonnDifference *difference)
-{
-	SortedRows *rows = geonn_sorted_rows_create(difference->row_type,
-												maintenance_work_mem / SHARES);
-
-	geonn_sorted_rows_add_table(rows, difference->cache->target);
-	return rows;
-}
-
-static bool
-next_found(const GeonnDifference *difference, SortedRows *found)
-{
-	if (!geonn_sorted_rows_next(found))
-		return false;
-	if (found->repeated)
-		geonn_cache_raise_duplicate(difference->cache,
-									TupleDescAttr(difference->row_type,
-												  TARGET_OBSERVATION_ID)->atttypid,
-									found->values[TARGET_OBSERVATION_ID]);
-	return true;
-}
-
-int64
-geonn_difference_find(GeonnDifference *difference, const GeonnJoin *join)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
-												  ALLOCSET_SMALL_SIZES);
-	SortedRows *found = sort_search(difference, join);
-	SortedRows *table = sort_table(difference);
-	MemoryContext former = MemoryContextSwitchTo(context);
-	bool		has_found = next_found(difference, found);
-	bool		has_table = geonn_sorted_rows_next(table);
-	int64		rows = 0;
-
-	for (uint64 steps = 1; has_found || has_table; steps++)
-	{
-		int			order = !has_found ? 1 : !has_table ? -1 :
-			geonn_sorted_rows_compare(found, table);
-
-		CHECK_FOR_INTERRUPTS();
-		if (steps % ROWS_A_RESET == 0)
-			MemoryContextReset(context);
-		if (order > 0)
-			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
-		else if (order < 0)
-			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
-		else if (!geonn_same_rows(difference->row_type, table->values, table->nulls,
-								  found->values, found->nulls))
-			geonn_difference_add(difference, ROW_UPDATED, table->tid, found->values,
-								 found->nulls);
-		rows += order <= 0;
-		if (order <= 0)
-			has_found = next_found(difference, found);
-		if (order >= 0)
-			has_table = geonn_sorted_rows_next(table);
-	}
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
-	geonn_sorted_rows_end(found);
-	geonn_sorted_rows_end(table);
-	return rows;
-}
+/* ---- duplicate ids ---- */
 
 void
 geonn_difference_check(GeonnDifference *difference)
@@ -362,7 +317,7 @@ geonn_difference_check(GeonnDifference *difference)
 
 	if (difference->counts[ROW_INSERTED] < 2)
 		return;
-	rows = geonn_sorted_rows_create(difference->row_type, maintenance_work_mem / SHARES);
+	rows = geonn_sorted_rows_create(difference->row_type, maintenance_work_mem / DIFFERENCE_SHARES);
 	slot = MakeSingleTupleTableSlot(difference->types[ROW_INSERTED], &TTSOpsMinimalTuple);
 	tuplestore_rescan(store);
 	while (tuplestore_gettupleslot(store, true, false, slot))

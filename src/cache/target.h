@@ -5,10 +5,27 @@
 #ifndef GEONN_CACHE_TARGET_H
 #define GEONN_CACHE_TARGET_H
 
-#include "cache/definition.h"
+#include "cache/baseline.h"
 
-/* Fill a new table, which no other session sees yet.  Returns the number of rows. */
-extern uint64 geonn_target_fill(const GeonnCache *cache);
+/*
+ * Raise an error unless the table still has the columns that it was made with, for ids of these
+ * types, and the primary key that identifies its rows.
+ */
+extern void geonn_target_check(const GeonnCache *cache, TupleDesc row_type);
+
+/*
+ * Fill a new table, which no other session sees yet, with the rows that the search returns now.  The
+ * search adds the observations that it reads to the baseline, unless that is NULL.  Returns the number
+ * of rows.
+ */
+extern uint64 geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build);
+
+/*
+ * The same for any table that has the columns of the cache's, with these options of
+ * table_multi_insert.
+ */
+extern uint64 geonn_target_fill_table(const GeonnCache *cache, const GeonnJoin *join,
+									  BaselineBuild *build, Relation table, int options);
 
 /* what to do about a target's row */
 typedef enum RowChange
@@ -19,6 +36,9 @@ typedef enum RowChange
 } RowChange;
 
 #define ROW_CHANGES 3
+
+/* shares of maintenance_work_mem: one for each kind of difference, two for sorting rows to find them */
+#define DIFFERENCE_SHARES	(ROW_CHANGES + 2)
 
 /* differences between a target's rows and those that it should have */
 typedef struct GeonnDifference GeonnDifference;
@@ -46,12 +66,6 @@ typedef struct TidSet
 
 /* Add a TID to the set, which is in the current memory context.  Returns false if it was there. */
 extern bool geonn_tid_add(TidSet *set, ItemPointer tid);
-
-/*
- * Compare all rows with those that the search returns, with the active snapshot.  Returns how many
- * rows the table will have.
- */
-extern int64 geonn_difference_find(GeonnDifference *difference, const GeonnJoin *join);
 
 /* Raise an error if the new rows have a duplicate id. */
 extern void geonn_difference_check(GeonnDifference *difference);

@@ -33,6 +33,7 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
+#include "cache/id_hash.h"
 #include "cache/sorted_rows.h"
 #include "cache/target_rows.h"
 #include "compat.h"
@@ -45,10 +46,7 @@
 struct TargetRows
 {
 	const GeonnCache *cache;
-	Form_pg_attribute id;
-	TypeCacheEntry *id_type;
-	int			id_bits;		/* of an id that is equal to another one if its bits are; else 0 */
-	bool		same_bytes;		/* ids are equal only if their bytes are */
+	IdHash		id_hash;
 	AttrNumber	attributes[TARGET_COLUMNS];
 };
 
@@ -58,14 +56,7 @@ geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type)
 	TargetRows *rows = palloc0(sizeof(TargetRows));
 
 	rows->cache = cache;
-	rows->id = TupleDescAttr(row_type, TARGET_OBSERVATION_ID);
-	rows->id_type = lookup_type_cache(rows->id->atttypid, TYPECACHE_EQ_OPR_FINFO |
-									  TYPECACHE_HASH_EXTENDED_PROC_FINFO);
-	if (rows->id->atttypid == INT2OID || rows->id->atttypid == INT4OID ||
-		rows->id->atttypid == INT8OID || rows->id->atttypid == OIDOID)
-		rows->id_bits = rows->id->attlen * BITS_PER_BYTE;
-	rows->same_bytes = geonn_equal_is_same(getBaseType(rows->id->atttypid),
-										   rows->id->attcollation);
+	rows->id_hash = geonn_id_hash_of(TupleDescAttr(row_type, TARGET_OBSERVATION_ID));
 	geonn_target_attributes(cache->target, rows->attributes);
 	return rows;
 }
@@ -121,7 +112,7 @@ order_ids(const TargetRows *rows, const Datum *ids, uint32 count)
 
 	for (uint32 i = 0; i < count; i++)
 		numbers[i] = i;
-	geonn_order_of_column(rows->id, &lookup.order);
+	geonn_order_of_column(rows->id_hash.id, &lookup.order);
 	qsort_arg(numbers, count, sizeof(uint32), by_id, &lookup);
 	return numbers;
 }
@@ -168,28 +159,6 @@ read_by_key(const TargetRows *rows, Relation table, Relation index, const Datum 
 
 /* ---- all rows of the table ---- */
 
-/*
- * Most ids are numbers, and calling their type's hash function for each of a table's rows takes
- * longer than reading the rows.
- */
-static inline uint64
-hash_of(const TargetRows *rows, Datum id)
-{
-	if (rows->id_bits > 0)
-	{
-		/*
-		 * Fibonacci hashing (Knuth, The Art of Computer Programming 6.4), of the significant bits
-		 */
-		uint64		hash = ((uint64) id << (64 - rows->id_bits)) * UINT64CONST(0x9E3779B97F4A7C15);
-
-		return hash ^ hash >> 32;
-	}
-	if (OidIsValid(rows->id_type->hash_extended_proc))
-		return DatumGetUInt64(FunctionCall2Coll(&rows->id_type->hash_extended_proc_finfo,
-												rows->id->attcollation, id, Int64GetDatum(0)));
-	return rows->same_bytes ? datum_image_hash(id, rows->id->attbyval, rows->id->attlen) : 0;
-}
-
 typedef struct IdTable
 {
 	const TargetRows *rows;
@@ -220,7 +189,7 @@ make_id_table(const TargetRows *rows, const Datum *ids, uint32 count)
 											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 i = 0; i < count; i++)
 	{
-		uint64		hash = hash_of(rows, ids[i]);
+		uint64		hash = geonn_id_hash(&rows->id_hash, ids[i]);
 		uint64		bit = hash & table.filter_mask;
 		uint64		position = hash & table.mask;
 
@@ -262,7 +231,8 @@ match_row(const IdTable *table, uint64 hash, uint64 first, TupleTableSlot *slot,
 	{
 		uint32		number = table->numbers[i] - 1;
 
-		if (DatumGetBool(FunctionCall2Coll(&rows->id_type->eq_opr_finfo, rows->id->attcollation,
+		if (DatumGetBool(FunctionCall2Coll(&rows->id_hash.type->eq_opr_finfo,
+										   rows->id_hash.id->attcollation,
 										   values[TARGET_OBSERVATION_ID], table->ids[number])))
 			consume(state, number, &slot->tts_tid, values, nulls);
 	}
@@ -285,7 +255,7 @@ read_all(TargetRows *rows, Relation relation, const Datum *ids, uint32 count,
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < found; i++)
 		{
-			uint64		hash = nulls[i] ? 0 : hash_of(rows, values[i]);
+			uint64		hash = nulls[i] ? 0 : geonn_id_hash(&rows->id_hash, values[i]);
 			uint64		bit = hash & table.filter_mask;
 			uint64		position = hash & table.mask;
 

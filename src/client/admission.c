@@ -56,7 +56,7 @@ add_blockers(List *processes, int process)
  * if one of those is the current process.
  */
 static bool
-waits_for_line(int process, const List *line, bool *for_this)
+waits_for_queued(int process, const List *queued, bool *for_this)
 {
 	List	   *reached = list_make1_int(process);
 	bool		found = false;
@@ -65,7 +65,7 @@ waits_for_line(int process, const List *line, bool *for_this)
 	{
 		int			next = list_nth_int(reached, i);
 
-		if (!list_member_int(line, next))
+		if (!list_member_int(queued, next))
 			reached = add_blockers(reached, next);
 		else
 		{
@@ -81,34 +81,34 @@ waits_for_line(int process, const List *line, bool *for_this)
  * process?
  */
 static bool
-find_circle(void)
+find_cycle(void)
 {
 	struct geonn_listed listed = {0};
 	struct geonn_call_status *calls = geonn_engine_list(GEONN_LIST_CALLS, sizeof(*calls), &listed);
-	List	   *line = NIL;
+	List	   *queued = NIL;
 	bool		for_this = false;
 
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
 		if (calls[i].phase == GEONN_PHASE_QUEUED)
-			line = list_append_unique_int(line, calls[i].pid);
+			queued = list_append_unique_int(queued, calls[i].pid);
 	}
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (calls[i].phase != GEONN_PHASE_QUEUED && !waits_for_line(calls[i].pid, line, &for_this))
+		if (calls[i].phase != GEONN_PHASE_QUEUED && !waits_for_queued(calls[i].pid, queued, &for_this))
 			return false;
 	}
 	return for_this;
 }
 
 static bool
-is_in_circle(void)
+is_in_cycle(void)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn locks",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	bool		found = find_circle();
+	bool		found = find_cycle();
 
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
@@ -159,7 +159,7 @@ geonn_await_admission(GeonnConnection *connection, const struct geonn_queued *qu
 		if (log_wait)
 			log_waiting(queued);
 		log_wait = false;
-		if (is_in_circle())
+		if (is_in_cycle())
 			geonn_connection_send(connection, GEONN_URGE, &urge);
 		look_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), DeadlockTimeout);
 	}

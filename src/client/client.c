@@ -22,8 +22,8 @@
  * process receives messages whenever it looks for an idle slot or for answers;
  * a message only changes the state of its slot.  Each slot has at most one
  * message under way, so unread messages never fill the socket and neither side
- * has to wait to send.  Filling cannot deadlock with answers that have not
- * been taken: only add_observation needs room, and its caller takes answers
+ * has to wait to send.  Filling cannot deadlock with answers still to be
+ * taken: only add_observation needs room, and its caller takes answers
  * first.
  *
  * The first batches are small, so that small tables cost little and work starts early.
@@ -82,11 +82,11 @@ send_search(GeonnClient *client, int number)
 {
 	Slot	   *slot = &client->slots[number];
 	const GeonnQuestion *question = &client->question;
-	struct geonn_search search = {
+	struct geonn_search message = {
 		.slot = number,
 		.first = slot->first,
 		.rows = slot->rows,
-		.neighbours = question->neighbours,
+		.k = question->k,
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
 		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
@@ -95,7 +95,7 @@ send_search(GeonnClient *client, int number)
 
 	slot->state = SLOT_SEARCHING;
 	client->searching++;
-	geonn_connection_send(client->connection, GEONN_SEARCH, &search);
+	geonn_connection_send(client->connection, GEONN_SEARCH, &message);
 }
 
 /* ---- the dataset ---- */
@@ -405,6 +405,8 @@ send_filling(GeonnClient *client)
 		return;
 	}
 	client->work.batches++;
+	client->slots[number].number = client->sent;
+	client->sent += client->slots[number].rows;
 	client->slots[number].first = 0;
 	client->slots[number].resumes = false;
 	geonn_client_end_filling(client, SLOT_SEARCHING);
@@ -509,7 +511,7 @@ end_reading(GeonnClient *client)
 	Slot	   *slot = &client->slots[number];
 
 	if (slot->pair != slot->pairs)
-		geonn_connection_violation("counts that do not add up to the number of pairs");
+		geonn_connection_violation("counts whose sum differs from the number of pairs");
 	client->reading = -1;
 	client->work.pairs += slot->pairs;
 	client->resuming = slot->partial ? number : -1;
@@ -556,7 +558,7 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 			pair->matched = slot->left > 0;
 			if (pair->matched)
 			{
-				pair->reference = slot->columns.tag[slot->pair];
+				pair->tag = slot->columns.tag[slot->pair];
 				pair->distance = slot->columns.distance[slot->pair];
 				pair->rank = ++slot->rank;
 				slot->pair++;
@@ -569,6 +571,7 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 			else if (!leave_observation(client, slot) || !client->question.unmatched)
 				continue;
 			pair->observation_id = slot->observation_id[row];
+			pair->number = slot->number + row;
 			pair->observation_latitude = slot->columns.latitude[row];
 			pair->observation_longitude = slot->columns.longitude[row];
 			return true;
@@ -593,10 +596,11 @@ geonn_client_take_run(GeonnClient *client, GeonnRun *run)
 		return false;
 	run->next = 0;
 	run->end = slot->end - slot->observation;
+	run->number = slot->number + slot->observation;
 	run->observation_id = slot->observation_id + slot->observation;
 	run->observation_latitude = slot->columns.latitude + slot->observation;
 	run->observation_longitude = slot->columns.longitude + slot->observation;
-	run->reference = slot->columns.tag + slot->pair;
+	run->tag = slot->columns.tag + slot->pair;
 	run->distance = slot->columns.distance + slot->pair;
 	slot->pair += run->end;
 	slot->observation = slot->end;

@@ -36,7 +36,7 @@
 /*
  * Open a client of a new dataset, or, if the engine keeps a dataset under one of these
  * labels, attach to that one.  At most GEONN_LABELS_MAX labels; a new dataset gets the
- * first.  call is the call that the client works for.
+ * first.  The client works for this call.
  */
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
 									  const struct geonn_label *labels, int count,

@@ -115,8 +115,7 @@ geonn_client_present_count(const GeonnClient *client, const Slot *slot)
 	if (count > slot->pairs - slot->pair)
 		geonn_connection_violation("more pairs than fit its batch");
 	if (slot->rank + count > client->references ||
-		(question->neighbours > 0 && !question->ties &&
-		 slot->rank + count > question->neighbours))
+		(question->k > 0 && !question->ties && slot->rank + count > question->k))
 		geonn_connection_violation("more neighbours than it was asked for");
 	return count;
 }
@@ -137,7 +136,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 		results->device >= GEONN_DEVICES_MAX || results->algorithm > GEONN_ALGORITHM_BRUTE ||
 		(results->flags & ~(GEONN_RESULTS_ONE_EACH | GEONN_RESULTS_PARTIAL)) != 0 ||
 		(one_each && results->pairs != results->observations))
-		geonn_connection_violation("results that do not fit their batch");
+		geonn_connection_violation("results larger than their batch, or at odds with it");
 
 	client->work.devices |= UINT64CONST(1) << Min(results->device, 63);
 	client->work.algorithms |= 1u << results->algorithm;
@@ -253,7 +252,7 @@ geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 				take_opened(client, &message.opened);
 			break;
 		default:
-			geonn_connection_violation("a message that is not for clients");
+			geonn_connection_violation("a message of the wrong type");
 	}
 	return true;
 }
@@ -267,8 +266,8 @@ static uint32
 room_for(const GeonnClient *client, uint32 rows)
 {
 	const GeonnQuestion *question = &client->question;
-	bool		unknown = question->neighbours == 0 || question->ties;
-	uint64		each = question->neighbours > 0 ? question->neighbours : UNKNOWN_PAIRS;
+	bool		unknown = question->k == 0 || question->ties;
+	uint64		each = question->k > 0 ? question->k : UNKNOWN_PAIRS;
 	uint64		most = Min((uint64) rows * PAIRS_A_ROW,
 						   client->question.shared ? MOST_PAIRS_SHARED : MOST_PAIRS);
 	uint64		room = Max(rows * each, unknown ? LEAST_PAIRS : 0);
@@ -283,10 +282,10 @@ room_for(const GeonnClient *client, uint32 rows)
 static uint32
 rows_for(const GeonnClient *client, uint32 rows, uint32 room)
 {
-	uint32		neighbours = Max(client->question.neighbours, 1);
+	uint32		k = Max(client->question.k, 1);
 
 	if (client->sealed && client->question.batch_rows == 0)
-		return Max(1, Min(rows, room / neighbours));
+		return Max(1, Min(rows, room / k));
 	return rows;
 }
 

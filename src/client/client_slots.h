@@ -23,7 +23,7 @@ typedef struct Slot
 {
 	SlotState	state;
 
-	/* the batch; NULL and 0 where there is none */
+	/* the batch; NULL and 0 without one */
 	void	   *start;
 	size_t		bytes;
 	struct geonn_batch_columns columns;
@@ -32,6 +32,7 @@ typedef struct Slot
 
 	uint32		target;			/* the batch is sent with this many rows */
 	uint32		rows;			/* in the batch */
+	uint64		number;			/* of its first observation, from 0 on */
 	uint32		first;			/* row from which on the engine is to answer */
 
 	/* while ANSWERED: how far its answers have been taken */
@@ -65,6 +66,7 @@ struct GeonnClient
 	bool		no_more_batches;	/* the engine had none left to give */
 	int			batches_of_size;	/* sent with rows_wanted */
 	int			batches_granted;	/* sent since the engine last gave less */
+	uint64		sent;			/* observations in batches that were sent */
 	bool		all_sent;		/* no more observations come */
 
 	GeonnWork	work;

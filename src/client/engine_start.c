@@ -54,7 +54,7 @@ typedef struct Waiting
 
 	/*
 	 * A failure of this attempt of that supervisor's, or of a later one, fails
-	 * this backend too; 0 while that is not known.
+	 * this backend too; 0 while that is unknown.
 	 */
 	uint64		first_attempt;
 
@@ -158,7 +158,7 @@ launch_supervisor(Waiting *waiting)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("geonn does not work in single-user mode"),
-				 errdetail("It needs a background worker, and this mode starts none."),
+				 errdetail("geonn needs a background worker, and this mode starts none."),
 				 errhint("Start the server in the usual way.")));
 	if (waiting->launches == LAUNCHES_MAX)
 		ereport(ERROR,
@@ -267,7 +267,7 @@ geonn_engine_connect(pid_t *engine_pid)
 					(errcode(ERRCODE_CONNECTION_FAILURE),
 					 errmsg("the geonn engine did not start within %d s",
 							geonn_engine_timeout),
-					 errdetail("That is the time that geonn.engine_timeout gives it."),
+					 errdetail("geonn.engine_timeout gives the engine that time to start."),
 					 errhint("The server log says how far it came.")));
 		wait_for_next_try();
 	}

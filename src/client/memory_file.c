@@ -57,7 +57,7 @@ raise_failure(const MemoryFile *file, const char *what)
 	ereport(ERROR,
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("could not %s memory for %s: %m", what, file->purpose),
-			 errdetail("They take %llu bytes so far.",
+			 errdetail("The memory file has %llu bytes so far.",
 					   (unsigned long long) (file->written + file->buffered))));
 }
 

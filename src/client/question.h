@@ -14,7 +14,7 @@ typedef struct GeonnQuestion
 	int			algorithm;		/* enum geonn_algorithm */
 	int			metric;			/* enum geonn_metric */
 	uint32		columns;		/* GEONN_COLUMN_...: what points have */
-	uint32		neighbours;		/* k, or 0: all within max_distance */
+	uint32		k;				/* 0: all within max_distance */
 	bool		ties;			/* also all that tie with the k-th */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	bool		unmatched;		/* also return observations without a neighbour */
@@ -30,10 +30,11 @@ typedef struct GeonnQuestion
 typedef struct GeonnPair
 {
 	Datum		observation_id; /* valid until the next pair is taken */
+	uint64		number;			/* of the observation among those that were added, from 0 on */
 	double		observation_latitude;
 	double		observation_longitude;
 	bool		matched;		/* false: only the observation is set */
-	int64		reference;		/* tag */
+	int64		tag;			/* of the reference */
 	double		distance;		/* metres */
 	uint64		rank;			/* among the observation's, from 1 on */
 } GeonnPair;
@@ -58,10 +59,11 @@ typedef struct GeonnRun
 {
 	uint32		next;			/* the first pair not yet taken */
 	uint32		end;
+	uint64		number;			/* of the first observation, as in GeonnPair */
 	const Datum *observation_id;
 	const double *observation_latitude;
 	const double *observation_longitude;
-	const int64 *reference;
+	const int64 *tag;
 	const double *distance;
 } GeonnRun;
 

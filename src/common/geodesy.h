@@ -1,65 +1,96 @@
-/* -------------------------------------------------------------------------
- * geodesy.h Points, chords and distances on the sphere, the same bits
- * everywhere The nearest reference is, by definition, the first in the order
- * (distance, id), where distance is the float64 value that
- * geonn_distance_degrees() below returns.  So "exact" is a statement about
- * bits: the backend, the engine's CPU device and its CUDA device must compute
- * one and the same float64 for a pair of points, or two of them could name
- * different neighbours.  And it is a statement about the Earth's surface: that
- * value is within 10 nm of the great circle distance of the given degrees on
- * PostGIS's sphere, from coincident to antipodal points.  Why the bits are the
- * same Every operation here is one of + - * / sqrt fma, which IEEE 754 rounds
+/*
+ * geodesy.h
+ *		Points, chords and distances on the sphere, the same bits everywhere
+ *
+ * The nearest reference is, by definition, the first in the order (distance,
+ * id), where distance is the float64 value that geonn_distance_degrees() below
+ * returns.
+ *
+ * So "exact" is a statement about bits: the backend, the engine's CPU device
+ * and its CUDA device must compute one and the same float64 for a pair of
+ * points, or two of them could name different neighbours.  And it is a
+ * statement about the Earth's surface: that value is within 10 nm of the great
+ * circle distance of the given degrees on PostGIS's sphere, from coincident to
+ * antipodal points.
+ *
+ *
+ * Why the bits are the same
+ *
+ * Every operation here is one of + - * / sqrt fma, which IEEE 754 rounds
  * correctly, so there is just one possible result: gcc, clang and nvcc, x86-64
  * and arm64, with or without an FMA unit (libm's fma() is exact too), give the
  * same bits.  No function of libm whose last bit depends on the version of
- * libm, such as sin, is called.  Two things could still spoil it, and the
- * build rules them out: a compiler that contracts a * b + c by itself
- * (-ffp-contract=off, nvcc -fmad=false) and one that reorders sums
- * (-ffast-math, refused below).  Where a fused operation is wanted, fma() is
- * written.  Only the bits of a NaN are not promised; valid input gives none.
- * Error budget e stands for 2^-53: rounding to nearest adds at most e/2 to a
- * result in [1/2, 1], at most e in [1, 2], and at most a relative e anywhere.
- * e radians are 0.7073 nm, so 10 nm are 14.13 e.  Terms in e^2 are left out.
- * 1.  Sine and cosine.  Let x = hi + lo be the reduced angle in radians, |x|
- * <= pi/4, known to 2^-106, with |lo| <= 0.62 e, and z = hi^2, known to as
- * much.  Truncation of the Taylor series is at most the first term left out:
- * x^19/19!  < 0.001 e and x^18/18!  < 0.02 e.  The sine is hi + tail with
- * |tail| <= 0.081.  At 45 degrees the series' constant and last step give 0.22
- * e * x^3 = 0.11 e, its product with z 0.05 e, tail's own rounding 0.06 e,
- * taking 1 - z/2 for the cosine beside lo 0.01 e: with e/2 for the final sum
- * 0.73 e.  For |sine| <= 1/2 all that is below 0.32 e.  The cosine is (1 -
- * z/2) + tail; tail is the exactly known rounding error of 1 - z/2 and a
- * series of at most 0.016: 0.5 e + 0.05 e + 0.02 e = 0.57 e.  2.  Unit vector.
- * Horizontally the error is at most that of cos(latitude), plus cos(latitude)
- * times that of (cos, sin)(longitude), one of which is the sine's and one the
- * cosine's polynomial: 0.93 e, plus the rounding of two products: 0.71 e.  Up
- * to 30 degrees of latitude that is 0.57 + 0.93 + 0.71 = 2.21, with 0.32
- * vertically 2.24 e; up to 45 degrees 0.57 + 0.81 + 0.71 = 2.09, with 0.73
- * vertically 2.22 e; beyond 45, where cos(latitude) < 0.7072 is the sine's
- * polynomial, 0.73 + 0.66 + 0.56 = 1.95, with 0.57 2.04 e.  So a vector is
- * within 2.25 e of the true one, and its squared length within 4.5 e of 1.  3.
- * Chord.  Of c = |u - v| the vectors account for 4.5 e.  In s = c^2 the
- * rounding of the three differences gives at most 2 e s, that of the three
- * sums at most 3 e in absolute (s <= 2), in any case 5 e s together.  With s
- * <= 2, c is off by at most 4.5 e + (2 s + 3) e / 2c + e for sqrt.  The same
- * holds for t = |u + v|^2.  4.  Arc sine.  See geonn_asin(): 0.65 e, relative
- * 1.25 e.  5.  Near branch, s <= 2.  The angle 2 asin(c/2) moves by 1/sqrt(1 -
- * s/4) <= sqrt(2) for each unit of c.  At the worst place, s = 2: vectors 6.37
- * e, sums 3.50 e, sqrt 1.42 e, asin 1.30 e, rounding of a product of 10,007 km
- * 1.32 e: 13.91 e = 9.84 nm.  For smaller s no term is larger.  6.  Far
- * branch, t <= 2.  The subtraction from pi R, carried in two parts, takes the
- * place of the product's rounding.  While 2R asin >= 2^23 m the first
- * difference is exact, and 5.  holds as it stands.  Just below (t < 1.49,
- * slope 1.27) two roundings of 0.93 nm remain: 5.70 + 3.10 + 1.27 + 1.30 +
- * 2.64 = 14.01 e = 9.91 nm.  From 2^24 m on (t < 0.26, slope 1.04) they are of
- * 1.86 nm: 4.68 + 1.32 + 0.52 + 0.60 + 5.27 = 12.39 e.  These are bounds that
- * all roundings conspiring could not exceed; what test/engine/geodesy_test.c
- * measures is about half.  So the reference returned is never more than 20 nm
- * farther than the nearest.  Filters Search works on s, which needs neither
- * sqrt nor asin.  Distance is not a monotone function of s in the last bits,
- * so a filter must keep what lies in a margin; geonn_chord_limit() gives it,
- * with the proof, geonn_radius_limit() for a distance in metres.
- * *------------------------------------------------------------------------- */
+ * libm, such as sin, is called.
+ *
+ * Two things could still spoil it, and the build rules them out: a compiler
+ * that contracts a * b + c by itself (-ffp-contract=off, nvcc -fmad=false) and
+ * one that reorders sums (-ffast-math, refused below).  Where a fused
+ * operation is wanted, fma() is written.  Only the bits of a NaN are not
+ * promised; valid input gives none.
+ *
+ *
+ * Error budget
+ *
+ * e stands for 2^-53: rounding to nearest adds at most e/2 to a result in
+ * [1/2, 1], at most e in [1, 2], and at most a relative e anywhere.  e radians
+ * are 0.7073 nm, so 10 nm are 14.13 e.  Terms in e^2 are left out.
+ *
+ *	1.	Sine and cosine.  Let x = hi + lo be the reduced angle in radians,
+ *		|x| <= pi/4, known to 2^-106, with |lo| <= 0.62 e, and z = hi^2, known
+ *		to as much.  Truncation of the Taylor series is at most the first term
+ *		left out: x^19/19! < 0.001 e and x^18/18! < 0.02 e.  The sine is hi +
+ *		tail with |tail| <= 0.081.  At 45 degrees the series' constant and
+ *		last step give 0.22 e * x^3 = 0.11 e, its product with z 0.05 e,
+ *		tail's own rounding 0.06 e, taking 1 - z/2 for the cosine beside lo
+ *		0.01 e: with e/2 for the final sum 0.73 e.  For |sine| <= 1/2 all that
+ *		is below 0.32 e.  The cosine is (1 - z/2) + tail; tail is the exactly
+ *		known rounding error of 1 - z/2 and a series of at most 0.016: 0.5 e +
+ *		0.05 e + 0.02 e = 0.57 e.
+ *
+ *	2.	Unit vector.  Horizontally the error is at most that of cos(latitude),
+ *		plus cos(latitude) times that of (cos, sin)(longitude), one of which
+ *		is the sine's and one the cosine's polynomial: 0.93 e, plus the
+ *		rounding of two products: 0.71 e.  Up to 30 degrees of latitude that
+ *		is 0.57 + 0.93 + 0.71 = 2.21, with 0.32 vertically 2.24 e; up to 45
+ *		degrees 0.57 + 0.81 + 0.71 = 2.09, with 0.73 vertically 2.22 e; beyond
+ *		45, where cos(latitude) < 0.7072 is the sine's polynomial, 0.73 + 0.66
+ *		+ 0.56 = 1.95, with 0.57 2.04 e.  So a vector is within 2.25 e of the
+ *		true one, and its squared length within 4.5 e of 1.
+ *
+ *	3.	Chord.  Of c = |u - v| the vectors account for 4.5 e.  In s = c^2 the
+ *		rounding of the three differences gives at most 2 e s, that of the
+ *		three sums at most 3 e in absolute (s <= 2), in any case 5 e s
+ *		together.  With s <= 2, c is off by at most 4.5 e + (2 s + 3) e / 2c +
+ *		e for sqrt.  The same holds for t = |u + v|^2.
+ *
+ *	4.	Arc sine.  See geonn_asin(): 0.65 e, relative 1.25 e.
+ *
+ *	5.	Near branch, s <= 2.  The angle 2 asin(c/2) moves by 1/sqrt(1 -
+ *		s/4) <= sqrt(2) for each unit of c.  At the worst place, s = 2:
+ *		vectors 6.37 e, sums 3.50 e, sqrt 1.42 e, asin 1.30 e, rounding of a
+ *		product of 10,007 km 1.32 e: 13.91 e = 9.84 nm.  For smaller s no term
+ *		is larger.
+ *
+ *	6.	Far branch, t <= 2.  The subtraction from pi R, carried in two parts,
+ *		takes the place of the product's rounding.  While 2R asin >= 2^23 m
+ *		the first difference is exact, and 5. holds as it stands.  Just below
+ *		(t < 1.49, slope 1.27) two roundings of 0.93 nm remain: 5.70 + 3.10 +
+ *		1.27 + 1.30 + 2.64 = 14.01 e = 9.91 nm.  From 2^24 m on (t < 0.26,
+ *		slope 1.04) they are of 1.86 nm: 4.68 + 1.32 + 0.52 + 0.60 +
+ *		5.27 = 12.39 e.
+ *
+ * These are bounds that all roundings conspiring could not exceed; what
+ * test/engine/geodesy_test.c measures is about half.  So the reference
+ * returned is never more than 20 nm farther than the nearest.
+ *
+ *
+ * Filters
+ *
+ * Search works on s, which needs neither sqrt nor asin.  Distance is not a
+ * monotone function of s in the last bits, so a filter must keep what lies in
+ * a margin; geonn_chord_limit() gives it, with the proof, geonn_radius_limit()
+ * for a distance in metres.
+ */
 #ifndef GEONN_GEODESY_H
 #define GEONN_GEODESY_H
 

@@ -100,6 +100,42 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 	__builtin_unreachable();
 }
 
+/*
+ * A wider limit that costs no more than a product.  A chord, in units of the radius or of the
+ * greater half axis, is shorter than the way along the surface.  Both are 1 % longer than the
+ * divisor: rounding, and what computed distances are off by, are far below that and a millimetre.
+ */
+GEONN_GEODESY_FUNCTION double
+geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
+{
+	double		chord = (max_distance + 1e-3) / 6300000.0;
+
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+		case GEONN_METRIC_SPHEROID:
+			return chord * chord;
+	}
+	__builtin_unreachable();
+}
+
+/*
+ * Degrees of latitude within which all points lie that are at most so many metres away.  A degree
+ * has at least 110,574 metres, at the spheroid's equator: a (1 - e^2) pi / 180, by the radius of
+ * curvature of a meridian there.
+ */
+GEONN_GEODESY_FUNCTION double
+geonn_metric_latitudes(enum geonn_metric metric, double max_distance)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+		case GEONN_METRIC_SPHEROID:
+			return (max_distance + 1e-3) / 110000.0;
+	}
+	__builtin_unreachable();
+}
+
 /* The distance in metres of two points given by their vectors, for a metric whose chord decides. */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct geonn_vector v)

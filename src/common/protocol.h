@@ -156,8 +156,8 @@
 /* most bytes of a file that stays with a dataset: more than any system has */
 #define GEONN_FILE_BYTES_MAX	(UINT64_C(1) << 50)
 
-/* most neighbours of one observation, ties not counted */
-#define GEONN_NEIGHBOURS_MAX	1024
+/* the largest k: pairs of one observation, ties not counted */
+#define GEONN_K_MAX				1024
 
 /* a gauge that is not known */
 #define GEONN_UNKNOWN			INT32_MIN
@@ -293,7 +293,7 @@ enum geonn_error_code
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings */
 	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
 	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
-	GEONN_ERROR_DEADLOCK		/* all processes with places wait for processes in line */
+	GEONN_ERROR_DEADLOCK		/* all processes with places wait for queued processes */
 };
 
 enum geonn_device_state
@@ -318,7 +318,7 @@ enum geonn_phase
 {
 	GEONN_PHASE_OBSERVATIONS,	/* the engine has nothing to do: the client
 								 * reads observations, or works on pairs */
-	GEONN_PHASE_QUEUED,			/* it waits in line for others to end */
+	GEONN_PHASE_QUEUED,			/* it waits for others to end */
 	GEONN_PHASE_REFERENCES,		/* references arrive */
 	GEONN_PHASE_SORTING,		/* references are put in order, or compared with kept ones */
 	GEONN_PHASE_WAITING,		/* its batches wait for a device */
@@ -628,8 +628,7 @@ struct geonn_search
 	uint32_t	slot;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch; first < rows */
-	uint32_t	neighbours;		/* k, 1 ... GEONN_NEIGHBOURS_MAX, or 0: all
-								 * within max_distance */
+	uint32_t	k;				/* 1 ... GEONN_K_MAX, or 0: all within max_distance */
 	uint32_t	algorithm;		/* enum geonn_algorithm */
 	uint32_t	flags;			/* GEONN_SEARCH_... */
 	double		max_distance;	/* metres, inclusive, at least 0; may be

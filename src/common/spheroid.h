@@ -1,62 +1,89 @@
-/* -------------------------------------------------------------------------
- * spheroid.h Points and chords of the WGS84 spheroid, and what they say of
- * geodesics With the metric spheroid the nearest reference is the first in the
- * order (geodesic, id), where geodesic is the float64 value that PROJ's
- * geod_inverse returns (spheroid_distance.h).  That costs about a microsecond,
- * on the host alone.  So the search works on straight lines through the Earth,
- * the chords between earth-centred coordinates, and this header tells which
- * references can be among the k first.  They alone get a geodesic.  Lengths
- * are in units of the semi-major axis a, 6,378,137 m, unless they are said to
- * be in metres.  b is the semi-minor axis, 1 - f.  All that geodesy.h says of
- * bits holds here: the same ones from every compiler and device.  e stands for
- * 2^-53, which is 0.71 nm.  Which points are one A point has more than one
- * pair of coordinates: a pole has any longitude, a meridian east of 180 is
- * also one west of 0, -180 is 180, -0 is 0.  geonn_spheroid_canonical() names
- * each by one pair, exactly, and both the vector and the geodesic are
- * functions of these canonical pairs.  Therefore equal canonical coordinates
- * (==, or the same bits) imply equal vectors and equal geodesics, bit for bit,
- * from and to any other point.  The converse does not hold: around 45 degrees,
- * two latitudes that are adjacent float64 are closer than the vector's
- * coordinates can tell, and can have the same vector, while their geodesics
- * differ in the last bits.  So code that treats coincident references as one
- * must compare canonical coordinates, never vectors.  Points with equal
- * vectors are within 10 e of each other (Vector, below), hence within 8 nm.
- * Bounds Let P and Q be points of the spheroid, c = |P - Q| and s the length
- * of the shortest path between them on it, the geodesic.  1.  c <= s.  2.  c
- * <= 2 sin(s / 2b) while s <= pi b.  Stretching the axis by 1/b makes the
- * spheroid the unit sphere.  Lengths grow by at most 1/b, so the images of P
- * and Q have an angle of at most s/b between them, and a chord of at most 2
- * sin(s / 2b).  No length shrinks, so c is no longer.  This is the better one
- * of the two beyond s = 0.2836, 1,809 km.  3.  s <= 2 rho asin(c / 2 rho)
- * while c <= 2 rho (1 - 2^-11), where rho = b^2 is the least radius of
- * curvature, that of a meridian where it crosses the equator: 6,335,439 m.  A
- * geodesic bends with the surface only, so its curvature is at most 1/rho, and
- * at a distance of u along it from its midpoint its direction has turned by at
- * most u/rho.  Projected on the direction at the midpoint, its two halves are
- * together at least the integral of cos(u/rho) from -s/2 to s/2, provided that
- * s <= 2 pi rho.  So c >= 2 rho sin(s / 2 rho).  No two points are farther
- * apart than the poles, 20,003,932 m (go by the nearer pole: the ways by one
- * and by the other make two meridians), so s / 2 rho < 1.5788.  From pi/2 to
- * there the sine is above 0.99996, more than c / 2 rho is by assumption.  So s
- * / 2 rho < pi/2, and arc sine inverts the sine.  Nearer the antipode 3.  is
- * silent, and every reference gets a geodesic.  Error budget Vector.  w^2 = 1
- * - e2 sin^2, in [0.9933, 1], is off by 0.02 e from its argument and e/2 from
- * its rounding; w by 0.77 e, relatively 0.78 e.  Horizontally, cos / w is off
- * by 0.73 e * 1.004, 0.78 e and e/2; times (cos, sin)(longitude) by 0.93 e
- * more, and 0.71 e from the two products' rounding: 3.66 e.  The vertical (1 -
- * e2) sin / w is off by 0.73 e, 0.78 e, and e/2 each for the constant, product
- * and quotient: 3.01 e.  Together 4.74 e.  So a vector is within 5 e, 3.6 nm,
- * of the true one.  Chord.  The vectors account for 10 e.  s = |u - v|^2 as
- * summed by geonn_chord_squared(), or with the same three differences in any
- * other association, any of its products fused or none, has a relative error
- * of 2 e from differences and 3 e from sums; the root of a sum that is at most
- * 4 is thus off by 5 e.  So sqrt(s), with s as computed, is within 15 e of c.
- * Squares that underflow change the root by less than 2^-500.  Geodesic.
- * geod_inverse is taken to be within 100 nm of the truth, 142 e.  Its author
- * states 15 nm; test/engine/spheroid_test.c has found 8 nm at most.  What
- * GEONN_SPHEROID_MARGIN, 2^-42 = 2048 e = 1.45 um, has to cover is added up
- * where it is used.
- * *------------------------------------------------------------------------- */
+/*
+ * spheroid.h
+ *		Points and chords of the WGS84 spheroid, and what they say of geodesics
+ *
+ * With the metric spheroid the nearest reference is the first in the order
+ * (geodesic, id), where geodesic is the float64 value that PROJ's geod_inverse
+ * returns (spheroid_distance.h).  That costs about a microsecond, on the host
+ * alone.  So the search works on straight lines through the Earth, the chords
+ * between earth-centred coordinates, and this header tells which references
+ * can be among the k first.  They alone get a geodesic.
+ *
+ * Lengths are in units of the semi-major axis a, 6,378,137 m, unless they are
+ * said to be in metres.  b is the semi-minor axis, 1 - f.  All that geodesy.h
+ * says of bits holds here: the same ones from every compiler and device.  e
+ * stands for 2^-53, which is 0.71 nm.
+ *
+ *
+ * Which points are one
+ *
+ * A point has more than one pair of coordinates: a pole has any longitude, a
+ * meridian east of 180 is also one west of 0, -180 is 180, -0 is 0.
+ * geonn_spheroid_canonical() names each by one pair, exactly, and both the
+ * vector and the geodesic are functions of these canonical pairs.  Therefore
+ * equal canonical coordinates (==, or the same bits) imply equal vectors and
+ * equal geodesics, bit for bit, from and to any other point.  The converse
+ * does not hold: around 45 degrees, two latitudes that are adjacent float64
+ * are closer than the vector's coordinates can tell, and can have the same
+ * vector, while their geodesics differ in the last bits.  So code that treats
+ * coincident references as one must compare canonical coordinates, never
+ * vectors.  Points with equal vectors are within 10 e of each other (Vector,
+ * below), hence within 8 nm.
+ *
+ *
+ * Bounds
+ *
+ * Let P and Q be points of the spheroid, c = |P - Q| and s the length of the
+ * shortest path between them on it, the geodesic.
+ *
+ *	1.	c <= s.
+ *
+ *	2.	c <= 2 sin(s / 2b) while s <= pi b.  Stretching the axis by 1/b makes
+ *		the spheroid the unit sphere.  Lengths grow by at most 1/b, so the
+ *		images of P and Q have an angle of at most s/b between them, and a
+ *		chord of at most 2 sin(s / 2b).  No length shrinks, so c is no longer.
+ *		This is the better one of the two beyond s = 0.2836, 1,809 km.
+ *
+ *	3.	s <= 2 rho asin(c / 2 rho) while c <= 2 rho (1 - 2^-11), where
+ *		rho = b^2 is the least radius of curvature, that of a meridian where
+ *		it crosses the equator: 6,335,439 m.  A geodesic bends with the
+ *		surface only, so its curvature is at most 1/rho, and at a distance of
+ *		u along it from its midpoint its direction has turned by at most
+ *		u/rho.  Projected on the direction at the midpoint, its two halves are
+ *		together at least the integral of cos(u/rho) from -s/2 to s/2,
+ *		provided that s <= 2 pi rho.  So c >= 2 rho sin(s / 2 rho).  No two
+ *		points are farther apart than the poles, 20,003,932 m (go by the
+ *		nearer pole: the ways by one and by the other make two meridians), so
+ *		s / 2 rho < 1.5788.  From pi/2 to there the sine is above 0.99996,
+ *		more than c / 2 rho is by assumption.  So s / 2 rho < pi/2, and arc
+ *		sine inverts the sine.
+ *
+ * Nearer the antipode 3. is silent, and every reference gets a geodesic.
+ *
+ *
+ * Error budget
+ *
+ * Vector.  w^2 = 1 - e2 sin^2, in [0.9933, 1], is off by 0.02 e from its
+ * argument and e/2 from its rounding; w by 0.77 e, relatively 0.78 e.
+ * Horizontally, cos / w is off by 0.73 e * 1.004, 0.78 e and e/2; times (cos,
+ * sin)(longitude) by 0.93 e more, and 0.71 e from the two products' rounding:
+ * 3.66 e.  The vertical (1 - e2) sin / w is off by 0.73 e, 0.78 e, and e/2
+ * each for the constant, product and quotient: 3.01 e.  Together 4.74 e.  So a
+ * vector is within 5 e, 3.6 nm, of the true one.
+ *
+ * Chord.  The vectors account for 10 e.  s = |u - v|^2 as summed by
+ * geonn_chord_squared(), or with the same three differences in any other
+ * association, any of its products fused or none, has a relative error of 2 e
+ * from differences and 3 e from sums; the root of a sum that is at most 4 is
+ * thus off by 5 e.  So sqrt(s), with s as computed, is within 15 e of c.
+ * Squares that underflow change the root by less than 2^-500.
+ *
+ * Geodesic.  geod_inverse is taken to be within 100 nm of the truth, 142 e.
+ * Its author states 15 nm; test/engine/spheroid_test.c has found 8 nm at most.
+ *
+ * What GEONN_SPHEROID_MARGIN, 2^-42 = 2048 e = 1.45 um, has to cover is added
+ * up where it is used.
+ */
 #ifndef GEONN_SPHEROID_H
 #define GEONN_SPHEROID_H
 

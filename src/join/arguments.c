@@ -3,7 +3,7 @@
  *		The arguments of geonn_nearest() and its siblings, by name.
  *
  * One table has a row for each argument: which functions have it, its type and default, how it
- * is read, and how the texts of geonn_stat and of the log show it.  An argument's place in a call
+ * is read, and how the texts of geonn_stat and of the log show it.  An argument's place in its function
  * comes from the names that pg_proc has for the function, so SQL may list them in any order.  Where
  * a function lacks an argument that the table knows, as before ALTER EXTENSION UPDATE,
  * the argument has its default; so it does where a cache was made before the argument was new.
@@ -84,14 +84,14 @@ read_k(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 {
 	int32		k = DatumGetInt32(value);
 
-	if (k < 1 || k > GEONN_NEIGHBOURS_MAX)
+	if (k < 1 || k > GEONN_K_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("k is out of range: %d", k),
-				 errdetail("It is from 1 to %d.", GEONN_NEIGHBOURS_MAX),
+				 errdetail("The argument k is from 1 to %d.", GEONN_K_MAX),
 				 k < 1 ? 0 :
 				 errhint("geonn_within returns all references within a radius.")));
-	arguments->join->question.neighbours = (uint32) k;
+	arguments->join->question.k = (uint32) k;
 }
 
 static void
@@ -103,7 +103,7 @@ read_max_distance(const GeonnArgument *argument, Datum value, GeonnArguments *ar
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s is out of range: %s", argument->name, float8out_internal(distance)),
-				 errdetail("It is in metres, 0 or more.")));
+				 errdetail("Distances are in metres, 0 or more.")));
 	arguments->join->question.max_distance = distance;
 }
 
@@ -112,21 +112,22 @@ static void
 read_radius(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
 	read_max_distance(argument, value, arguments);
-	arguments->join->question.neighbours = 0;
+	arguments->join->question.k = 0;
 }
 
 /*
- * Which of two words it is: 0 or 1.
+ * Which of these words it is, counted from 0; NULL ends them.
  */
 static int
-read_word(const GeonnArgument *argument, Datum value, const char *first, const char *second)
+read_word(const GeonnArgument *argument, Datum value, const char *const *words)
 {
 	char	   *word = TextDatumGetCString(value);
 
-	if (strcmp(word, first) == 0)
-		return 0;
-	if (strcmp(word, second) == 0)
-		return 1;
+	for (int i = 0; words[i] != NULL; i++)
+	{
+		if (strcmp(word, words[i]) == 0)
+			return i;
+	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unknown %s: \"%s\"", argument->name, word),
@@ -136,7 +137,7 @@ read_word(const GeonnArgument *argument, Datum value, const char *first, const c
 static char *
 list_metrics(void)
 {
-	return psprintf("It is %s.", geonn_list_metrics("'", "or"));
+	return psprintf("Give %s.", geonn_list_metrics("'", "or"));
 }
 
 static void
@@ -173,7 +174,7 @@ read_by(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("the argument by has a NULL in it"),
-					 errhint("It is an array of column names, as in ARRAY['country'].")));
+					 errhint("Give an array of column names, as in ARRAY['country'].")));
 		name = NameStr(*DatumGetName(names[i]));
 		foreach(cell, arguments->by)
 		{
@@ -203,13 +204,17 @@ read_keep_unmatched(const GeonnArgument *argument pg_attribute_unused(), Datum v
 static void
 read_ties(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
-	arguments->join->question.ties = read_word(argument, value, "first", "all") == 1;
+	static const char *const words[] = {"first", "all", NULL};
+
+	arguments->join->question.ties = read_word(argument, value, words) == 1;
 }
 
 static void
 read_invalid(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
-	arguments->join->invalid = read_word(argument, value, "skip", "error") == 0 ?
+	static const char *const words[] = {"skip", "error", NULL};
+
+	arguments->join->invalid = read_word(argument, value, words) == 0 ?
 		GEONN_INVALID_SKIPPED : GEONN_INVALID_IS_ERROR;
 }
 
@@ -239,6 +244,19 @@ read_changed_since(const GeonnArgument *argument pg_attribute_unused(), Datum va
 				   GeonnArguments *arguments)
 {
 	arguments->changed_since = pstrdup(NameStr(*DatumGetName(value)));
+}
+
+static void
+read_replace(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	static const char *const words[] = {
+		[GEONN_REPLACE_AUTO] = "auto",
+		[GEONN_REPLACE_NEVER] = "never",
+		[GEONN_REPLACE_ALWAYS] = "always",
+		NULL
+	};
+
+	arguments->replace = read_word(argument, value, words);
 }
 
 /* ---- how texts show them ---- */
@@ -276,30 +294,31 @@ quoted(const char *output)
 
 static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
-static const char metric_hint[] = "It is one of the metrics";
-static const char flag_hint[] = "It is true or false.";
+static const char metric_hint[] = "Give one of the metrics";
+static const char flag_hint[] = "Give true or false.";
 
 /* in the order in which they are read and shown */
 const GeonnArgument geonn_arguments[] = {
-	{"name", CREATE, TEXTOID, NULL, "It is the name of the cache.", read_name, NULL},
+	{"name", CREATE, TEXTOID, NULL, "Give the name of the cache.", read_name, NULL},
 	{"obs", RELATIONS | CREATE, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
 	{"obs_sql", QUERIES, TEXTOID, NULL, query_hint, read_obs_sql, NULL},
-	{"lat", POINTS, FLOAT8ARRAYOID, NULL, "It is an array of degrees.", read_lat, NULL},
-	{"lon", POINTS, FLOAT8ARRAYOID, NULL, "It is an array of degrees.", read_lon, NULL},
+	{"lat", POINTS, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lat, NULL},
+	{"lon", POINTS, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lon, NULL},
 	{"ref", RELATIONS | POINTS | CREATE, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
 	{"ref_sql", QUERIES, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
-	{"k", NEAREST | CACHES, INT4OID, "1", "It is the number of neighbours wanted, from 1 on.", read_k, bare},
+	{"k", NEAREST | CACHES, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", read_k, bare},
 	{"max_distance", NEAREST | CACHES, FLOAT8OID, "Infinity", NULL, read_max_distance, bare},
-	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, "It is in metres.", read_radius, bare},
+	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, "Give a radius in metres.", read_radius, bare},
 	{"metric", ALL, TEXTOID, "sphere", metric_hint, read_metric, quoted},
 	{"by", JOINS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
 	{"exclude_self", JOINS, BOOLOID, "f", flag_hint, read_exclude_self, truth},
 	{"keep_unmatched", ALL, BOOLOID, "f", flag_hint, read_keep_unmatched, truth},
-	{"ties", NEAREST | CACHES, TEXTOID, "first", "It is 'first' or 'all'.", read_ties, quoted},
-	{"invalid", ALL, TEXTOID, "skip", "It is 'skip' or 'error'.", read_invalid, quoted},
-	{"options", ALL, JSONBOID, "{}", "It is an object, as in '{}'.", read_options, quoted},
+	{"ties", NEAREST | CACHES, TEXTOID, "first", "Give 'first' or 'all'.", read_ties, quoted},
+	{"invalid", ALL, TEXTOID, "skip", "Give 'skip' or 'error'.", read_invalid, quoted},
+	{"options", ALL, JSONBOID, "{}", "Give an object, as in '{}'.", read_options, quoted},
 	{"target", CREATE, TEXTOID, NULL, NULL, read_target, NULL},
-	{"changed_since", CACHES, NAMEOID, NULL, NULL, read_changed_since, NULL}
+	{"changed_since", CACHES, NAMEOID, NULL, NULL, read_changed_since, NULL},
+	{"replace", CACHES, TEXTOID, "auto", "Give 'auto', 'never' or 'always'.", read_replace, NULL}
 };
 
 #define ARGUMENTS ((int) lengthof(geonn_arguments))
@@ -378,7 +397,7 @@ find_places(Oid function, int *places)
 }
 
 /*
- * The same for the function that is called, looked up once.
+ * Where the called function has each argument, looked up once a FmgrInfo.
  */
 static const int *
 called_places(FunctionCallInfo fcinfo)
@@ -396,34 +415,34 @@ called_places(FunctionCallInfo fcinfo)
 }
 
 Node *
-geonn_call_argument(const FuncExpr *call, const char *name)
+geonn_expression_argument(const FuncExpr *expression, const char *name)
 {
 	int			places[ARGUMENTS];
 
-	find_places(call->funcid, places);
+	find_places(expression->funcid, places);
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
 		if (strcmp(geonn_arguments[i].name, name) == 0 && places[i] >= 0 &&
-			places[i] < list_length(call->args))
-			return list_nth(call->args, places[i]);
+			places[i] < list_length(expression->args))
+			return list_nth(expression->args, places[i]);
 	}
 	return NULL;
 }
 
 Node *
-geonn_call_observations(const FuncExpr *call)
+geonn_expression_observations(const FuncExpr *expression)
 {
-	Node	   *relation = geonn_call_argument(call, "obs");
+	Node	   *relation = geonn_expression_argument(expression, "obs");
 
-	return relation != NULL ? relation : geonn_call_argument(call, "obs_sql");
+	return relation != NULL ? relation : geonn_expression_argument(expression, "obs_sql");
 }
 
 Node *
-geonn_call_references(const FuncExpr *call)
+geonn_expression_references(const FuncExpr *expression)
 {
-	Node	   *relation = geonn_call_argument(call, "ref");
+	Node	   *relation = geonn_expression_argument(expression, "ref");
 
-	return relation != NULL ? relation : geonn_call_argument(call, "ref_sql");
+	return relation != NULL ? relation : geonn_expression_argument(expression, "ref_sql");
 }
 
 /* ---- their values ---- */

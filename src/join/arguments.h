@@ -23,7 +23,15 @@ typedef enum GeonnFunction
 	GEONN_CACHE					/* what a cache keeps of these */
 } GeonnFunction;
 
-/* the arguments of one call; those that its function does not have, or that are NULL, are 0 */
+/* when a refresh puts a new table's files in the place of a cache's table's */
+typedef enum GeonnReplace
+{
+	GEONN_REPLACE_AUTO,			/* when most rows differ, and only speed tells */
+	GEONN_REPLACE_NEVER,
+	GEONN_REPLACE_ALWAYS		/* in each full refresh */
+} GeonnReplace;
+
+/* the arguments of one call; 0 where the function lacks the argument, or its value is NULL */
 typedef struct GeonnArguments
 {
 	GeonnFunction function;
@@ -40,8 +48,9 @@ typedef struct GeonnArguments
 	GeonnOptions options;
 	text	   *target;
 	char	   *changed_since;
-	char	   *text;			/* "k => 3, ...": those that do not have their defaults, without
-								 * sources */
+	GeonnReplace replace;
+	char	   *text;			/* "k => 3, ...": those with other values than their defaults,
+								 * without sources */
 } GeonnArguments;
 
 /* a row of the table */
@@ -53,7 +62,7 @@ struct GeonnArgument
 	int			functions;		/* a bit for each GeonnFunction that has it */
 	Oid			type;
 
-	/* its default, as the type's output function writes it; NULL: NULL, or it has none */
+	/* the default, as the type's output function writes it; NULL: NULL, or it has none */
 	const char *standard;
 
 	/* what it is, where NULL is an error; NULL: NULL is as good as the default */
@@ -94,13 +103,13 @@ extern NullableDatum *geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunct
 extern GeonnArguments *geonn_arguments_read(GeonnFunction function, const NullableDatum *values);
 
 /*
- * The argument of this name in a call that the planner has; NULL: the function has none, or
- * not of the right type.
+ * The argument of this name in the expression of a function; NULL: the function has none, or
+ * one of another type.
  */
-extern Node *geonn_call_argument(const FuncExpr *call, const char *name);
+extern Node *geonn_expression_argument(const FuncExpr *expression, const char *name);
 
 /* The relation or query of either side; NULL: an array. */
-extern Node *geonn_call_observations(const FuncExpr *call);
-extern Node *geonn_call_references(const FuncExpr *call);
+extern Node *geonn_expression_observations(const FuncExpr *expression);
+extern Node *geonn_expression_references(const FuncExpr *expression);
 
 #endif							/* GEONN_ARGUMENTS_H */

@@ -1,12 +1,12 @@
 /*
  * call.c
- *		A call of a join, as views and the log show it.
+ *		A call of a join, as the views and the log show it.
  *
  * A call is one call of a function by a statement, or one execution of its plan node.
  * Sessions tell the engine when the call begins and when their part has ended; the engine
  * counts the rest (engine/calls/calls.c says why), and geonn_stat_progress and geonn_stat
  * show it (watch/stat.c).  The texts of queries stay here: they may contain secrets.  The
- * process that is called writes the line of the log.
+ * process that began the call writes the line of the log.
  */
 #include "postgres.h"
 

@@ -15,7 +15,7 @@
 /* one call; processes that search together share it */
 typedef struct GeonnCall
 {
-	int32		pid;			/* of the process that was called; 0: the call has not begun */
+	int32		pid;			/* of the process that began the call; 0: it has not begun */
 	uint64		number;			/* among that process's calls */
 	instr_time	begun;
 } GeonnCall;

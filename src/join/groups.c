@@ -5,7 +5,7 @@
  * The engine knows groups as int32 numbers.  A key is the values of all by
  * columns of a row.  A hash table gives the references' keys numbers from 0 on,
  * and the key of each observation is looked up in it: an observation whose key is
- * missing has no candidate, and neither has one with a NULL, which equals nothing.
+ * missing has no candidate, and neither has one with a NULL, since NULL equals nothing.
  * Keys are compared by the default equality of their type and the references'
  * collation.  Values of a type without a hash function, as money and bit varying, are
  * hashed by their bytes, if equal values have equal bytes; else all of them have one

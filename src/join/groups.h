@@ -38,7 +38,7 @@ extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool 
 
 /*
  * End adding groups: from now on they can be found, here and by clients that
- * attach to this client's dataset, which is not sealed yet.
+ * attach to this client's dataset.  Call it before the dataset is sealed.
  */
 extern void geonn_groups_seal(GeonnGroups *groups, GeonnClient *client);
 

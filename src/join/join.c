@@ -3,7 +3,7 @@
  *		A join: two sources of points, a question, and where the pairs go.
  *
  * In this order: the row type is checked against the ids, and the caller's
- * privileges on both sides, so that a statement which cannot succeed says so
+ * privileges on both sides, so that a statement bound to fail says so
  * before it does any work; the references are read and sealed, or found in the
  * engine, where they are kept and have not changed (kept_dataset.c); the
  * observations are read, and pairs go to the result meanwhile.  Without
@@ -18,7 +18,7 @@
  * its result: one query gives the observations, as fast as it can, and whenever
  * the ring is full, pairs are stored first.  The plan node takes rows one by one:
  * it reads observations only while no pair can be taken, and no more of them than
- * the ring has places for.  A row of an observation that is not sent waits in a
+ * the ring has places for.  A row of an observation that stays here waits in a
  * small store meanwhile.
  *
  * All that a call holds (connection, batches, ids) hangs on one memory
@@ -47,29 +47,37 @@ struct SharedSearch
 	GeonnCall	call;
 	uint64		dataset;		/* 0: nothing is to be done about the observations */
 	pg_atomic_uint32 begun;		/* how many have begun to take part */
-	pg_atomic_uint32 ended;		/* and have read what there was for them */
+	pg_atomic_uint32 ended;		/* how many have read their share */
 	pg_atomic_uint64 counts[POINT_STATUSES];
 };
 
 struct GeonnSearch
 {
 	const GeonnJoin *join;
-	GeonnCall	call;			/* that it is part of */
+	GeonnCall	call;			/* the call that the search is part of */
 	MemoryContext context;		/* of all of it */
 	RowMemory	row_memory;
 	GeonnResultRow row;			/* what rows are */
 	PreparedJoin prepared;		/* all of it is 0 where the references have not been read */
 
-	/* where rows go that are not taken at once */
+	/* rows to be taken later, and the values of the current row */
 	Tuplestorestate *store;
 	Datum	   *values;			/* [row.descriptor->natts] */
 	bool	   *nulls;
 
 	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
 
+	/* where observations are watched */
+	ObservationWatcher watch;	/* NULL: they are not */
+	void	   *watch_state;
+	uint64		number;			/* of the observation of the present row */
+	uint64	   *stored_numbers; /* of those of the rows in the store, in their order */
+	uint64		stored_room;
+	uint64		stored_taken;	/* rows of the store that were taken since it was emptied */
+
 	/* for the report */
-	uint64		without_group;	/* observations that were not sent for that */
-	uint64		kept;			/* rows of observations that were not sent */
+	uint64		without_group;	/* observations left out for want of a group */
+	uint64		kept;			/* rows of observations that were left out */
 	double		preparing;		/* ms */
 	double		spent_reading;	/* ms */
 
@@ -80,7 +88,7 @@ struct GeonnSearch
 	uint64		counts[POINT_STATUSES];	/* of the observations */
 	bool		all_read;
 	TupleTableSlot *waiting;	/* rows of the store come through it */
-	uint64		stored;			/* rows that are there */
+	uint64		stored;			/* rows in the store */
 };
 
 typedef struct GeonnSearch Search;
@@ -92,22 +100,44 @@ shared_tables(SharedSearch *shared)
 }
 
 /*
+ * Keep the number of the observation of the row that is about to be stored.
+ */
+static void
+store_number(Search *search)
+{
+	uint64		place = search->stored_taken + search->stored;
+
+	if (place >= search->stored_room)
+	{
+		search->stored_room = Max(search->stored_room * 2, ROWS_A_READING);
+		search->stored_numbers = search->stored_numbers == NULL ?
+			MemoryContextAllocHuge(search->context, search->stored_room * sizeof(uint64)) :
+			repalloc_huge(search->stored_numbers, search->stored_room * sizeof(uint64));
+	}
+	search->stored_numbers[place] = search->number;
+}
+
+/*
  * Store the row that the values are.
  */
 static void
 store_row(Search *search)
 {
-	/* those before have been taken */
+	/* all rows stored before have been taken */
 	if (search->waiting != NULL && search->stored == 0)
+	{
 		tuplestore_clear(search->store);
+		search->stored_taken = 0;
+	}
+	if (search->watch != NULL)
+		store_number(search);
 	tuplestore_putvalues(search->store, search->row.descriptor, search->values, search->nulls);
 	search->stored++;
 }
 
 /*
- * Take a pair as a row; without wait, only if there is one.  Where the engine is
- * ahead nothing waits for as long as there are pairs, so an interrupt is asked
- * for here.
+ * Take a pair as a row; without wait, only if one has come.  Where the engine is
+ * ahead nothing waits while pairs keep coming, so an interrupt is asked for here.
  */
 static bool
 take_pair(Search *search, bool wait, Datum *values, bool *nulls)
@@ -119,11 +149,12 @@ take_pair(Search *search, bool wait, Datum *values, bool *nulls)
 	if (client == NULL || !geonn_client_next_pair(client, wait, &pair))
 		return false;
 	geonn_result_row_pair(&search->row, &pair, search->prepared.references, values, nulls);
+	search->number = pair.number;
 	return true;
 }
 
 /*
- * Store the pairs that are there; with wait, at least those of one batch.
+ * Store the pairs that have come; with wait, at least those of one batch.
  */
 static void
 drain(Search *search, bool wait)
@@ -167,10 +198,9 @@ add_observation(Search *search, const PointRow *row, int32 group)
  * Send observations that have no group and no identity.
  */
 static void
-consume_observations(void *state, uint32 rows, const Datum *ids, const double *latitudes,
-					 const double *longitudes)
+add_observations(Search *search, uint32 rows, const Datum *ids, const double *latitudes,
+				 const double *longitudes)
 {
-	Search	   *search = state;
 	GeonnClient *client = search->prepared.client;
 
 	while (rows > 0)
@@ -190,6 +220,49 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 	}
 }
 
+/*
+ * Send those of these observations with which the search is to go on.
+ */
+static void
+consume_observations(void *state, uint32 rows, const Datum *ids, const double *latitudes,
+					 const double *longitudes)
+{
+	Search	   *search = state;
+	uint32		first = 0;
+
+	for (uint32 i = 0; search->watch != NULL && i < rows; i++)
+	{
+		PointRow	row = {
+			.status = POINT_VALID,
+			.id = ids[i],
+			.latitude = latitudes[i],
+			.longitude = longitudes[i]
+		};
+
+		row.has_page = geonn_reading_page(search->reading, &row.page);
+		if (search->watch(search->watch_state, &row, true))
+			continue;
+		add_observations(search, i - first, ids + first, latitudes + first, longitudes + first);
+		first = i + 1;
+	}
+	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
+}
+
+/*
+ * Store the row of an observation that is not sent.
+ */
+static void
+store_unmatched(Search *search, const PointRow *row)
+{
+	search->kept++;
+	geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
+							   row->latitude_is_null ? NULL : &row->latitude,
+							   row->longitude_is_null ? NULL : &row->longitude,
+							   search->values, search->nulls);
+	search->number = GEONN_NOT_SENT;
+	store_row(search);
+}
+
 static void
 consume_observation(void *state, const PointRow *row)
 {
@@ -200,18 +273,14 @@ consume_observation(void *state, const PointRow *row)
 
 	if (row->status == POINT_VALID)
 		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
-	if (group != GEONN_NO_GROUP)
-		add_observation(search, row, group);
-	else if (row->status == POINT_VALID)
-		search->without_group++;
-	if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
+	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))
 	{
-		search->kept++;
-		geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
-								   row->latitude_is_null ? NULL : &row->latitude,
-								   row->longitude_is_null ? NULL : &row->longitude,
-								   search->values, search->nulls);
-		store_row(search);
+		if (group != GEONN_NO_GROUP)
+			add_observation(search, row, group);
+		else if (row->status == POINT_VALID)
+			search->without_group++;
+		if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
+			store_unmatched(search, row);
 	}
 	MemoryContextSwitchTo(former);
 }
@@ -273,8 +342,21 @@ geonn_search_project(GeonnSearch *search, TupleDesc descriptor, const AttrNumber
 	MemoryContextSwitchTo(former);
 }
 
+void
+geonn_search_watch(GeonnSearch *search, ObservationWatcher watch, void *state)
+{
+	search->watch = watch;
+	search->watch_state = state;
+}
+
+uint64
+geonn_search_number(const GeonnSearch *search)
+{
+	return search->number;
+}
+
 /*
- * Have observations come as blocks, where there is nothing to do for each.
+ * Have observations come as blocks, where none needs work of its own.
  */
 static void
 read_in_blocks(Search *search)
@@ -297,8 +379,7 @@ make_room_for_row(Search *search)
 }
 
 /*
- * Have the references in the engine.  Returns whether there is anything to do about the
- * observations.
+ * Have the references in the engine.  Returns whether the observations have to be read.
  */
 static bool
 prepare(Search *search)
@@ -415,7 +496,7 @@ begin_taking(Search *search)
 }
 
 /*
- * All observations have been read that there are for this process.
+ * This process has read all of its observations.
  */
 static void
 end_reading(Search *search)
@@ -464,6 +545,9 @@ take_waiting(Search *search, Datum *values, bool *nulls)
 	slot_getallattrs(slot);
 	memcpy(values, slot->tts_values, search->row.descriptor->natts * sizeof(Datum));
 	memcpy(nulls, slot->tts_isnull, search->row.descriptor->natts * sizeof(bool));
+	if (search->watch != NULL)
+		search->number = search->stored_numbers[search->stored_taken];
+	search->stored_taken++;
 	search->stored--;
 }
 
@@ -473,6 +557,7 @@ take_waiting(Search *search, Datum *values, bool *nulls)
 static inline void
 take_run_pair(Search *search, Datum *values, bool *nulls)
 {
+	search->number = search->run.number + search->run.next;
 	geonn_result_row_run(&search->row, &search->run, search->prepared.references, values, nulls);
 }
 

@@ -22,7 +22,7 @@ typedef struct GeonnJoin
 	bool		exclude_self;
 	bool		keep_unmatched;
 	InvalidPolicy invalid;
-	struct geonn_call_label label;	/* for those who watch */
+	struct geonn_call_label label;	/* for the views of calls */
 
 	/*
 	 * The observations, where they are given.  Rows then have their number in place of
@@ -50,6 +50,23 @@ extern GeonnSearch *geonn_search_begin(const GeonnJoin *join, TupleDesc row_type
 extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
 								 const AttrNumber *attributes);
 
+/*
+ * Called for each observation that the search reads, in the order of reading, before it is sent to
+ * the engine; will_send: it can have neighbours.  Returns whether the search goes on with it: else
+ * the result has no row of it.
+ */
+typedef bool (*ObservationWatcher) (void *state, const PointRow *row, bool will_send);
+
+/* Have observations watched; before the first row is taken. */
+extern void geonn_search_watch(GeonnSearch *search, ObservationWatcher watch, void *state);
+
+/*
+ * Of a search that is watched: the number of the observation of the row that was taken last, from 0
+ * on, among those that were sent; or GEONN_NOT_SENT.
+ */
+#define GEONN_NOT_SENT PG_UINT64_MAX
+extern uint64 geonn_search_number(const GeonnSearch *search);
+
 /* Store all rows. */
 extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
 
@@ -57,8 +74,8 @@ extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
 extern void geonn_search_complete(GeonnSearch *search);
 
 /*
- * The next row; false where there is none.  What its values point to lives until the
- * next call.
+ * The next row; false after the last.  What its values point to lives until the next row is
+ * taken.
  */
 extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 
@@ -69,7 +86,7 @@ extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
  */
 typedef struct SharedSearch SharedSearch;
 
-/* Begin to prepare; returns the bytes of shared memory that it needs. */
+/* Begin to prepare the search; returns the bytes of shared memory that it needs. */
 extern Size geonn_search_shared_size(GeonnSearch *search);
 
 /*
@@ -82,19 +99,19 @@ extern bool geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size b
 /* Take part, instead of searching alone: before the first row is taken. */
 extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);
 
-/* For who prepared it: tell of rows that were no points, if all have been read. */
+/* For the process that prepared the search: warn of rows that were no points, if all have been read. */
 extern void geonn_search_tell(GeonnSearch *search, SharedSearch *shared);
 
-/* What it has done so far. */
+/* What the search has done so far. */
 extern GeonnReport geonn_search_report(const GeonnSearch *search);
 
 /*
- * Log the call that it began, with what its processes have done together, if calls of
+ * Log the call that the search began, with what its processes have done together, if calls of
  * such a duration are to be logged.
  */
 extern void geonn_search_log(const GeonnSearch *search, const GeonnReport *report);
 
-/* Let go of all that it holds, at any time. */
+/* Let go of all that the search holds, at any time. */
 extern void geonn_search_end(GeonnSearch *search);
 
 #endif							/* GEONN_JOIN_H */

@@ -2,10 +2,10 @@
  * join_prepare.c
  *		The references of a join: read and sent to the engine, or found there.
  *
- * In any case the caller's privilege to read them is checked.  Then a table's
+ * First the caller's privilege to read the references is checked.  Then a table's
  * state is looked up among the datasets that the engine keeps (kept_dataset.c);
- * references that are not found there are read, from large tables by parallel
- * workers (points/parallel_reader.c).
+ * where none fits, the references are read, from large tables by parallel workers
+ * (points/parallel_reader.c).
  */
 #include "postgres.h"
 
@@ -117,8 +117,8 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 }
 
 /*
- * What will be asked of the references.  An integer id costs nothing, so those always
- * have theirs: one dataset serves those who ask for ids and those who do not.
+ * What will be asked of the references.  An integer id costs nothing, so references with
+ * such ids always have them: one dataset serves calls with and without ids.
  */
 static ReferenceDetail
 needed_detail(const GeonnJoin *join, const GeonnResultRow *row)

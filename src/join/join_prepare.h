@@ -14,16 +14,16 @@
 /* a join whose references are in the engine, so that its observations can be sent */
 typedef struct PreparedJoin
 {
-	GeonnQuestion question;		/* that the engine is asked */
+	GeonnQuestion question;		/* as the engine is asked */
 	GeonnClient *client;
 	GeonnReferences *references;
-	GeonnGroups *groups;		/* NULL: there are none */
+	GeonnGroups *groups;		/* NULL: the join is by no columns */
 
 	/* how the references got there; all is 0 where another process has sent them */
 	uint64		counts[POINT_STATUSES];
-	bool		kept;			/* they were in the engine already */
-	bool		named;			/* their ids are of use */
-	int			workers;		/* that helped to read them */
+	bool		kept;			/* the references were in the engine already */
+	bool		named;			/* the references' ids are of use */
+	int			workers;		/* parallel workers that helped to read */
 } PreparedJoin;
 
 /*
@@ -33,7 +33,7 @@ typedef struct PreparedJoin
 extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row,
 									   const GeonnCall *call);
 
-/* The same by the references of another process, which are this sealed dataset. */
+/* Have the references of another process, which are this sealed dataset. */
 extern PreparedJoin geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row,
 									  const GeonnCall *call, uint64 dataset);
 
@@ -49,7 +49,7 @@ typedef struct RowMemory
 	uint64		rows;
 } RowMemory;
 
-/* It lies below the current memory context. */
+/* The new memory lies below the current memory context. */
 extern RowMemory geonn_row_memory_create(void);
 
 /* Another row begins; returns the memory context until now, to go back to. */

@@ -2,75 +2,97 @@
  * kept_dataset.c
  *		Which kept dataset has a table's references as they are now.
  *
- * The engine keeps datasets for later statements, under labels.  A statement may
- * take one only if its own snapshot sees the same rows in the table as the
- * snapshot with which that dataset was read.  PostgreSQL has no version of a
- * table, but each of its pages has one: the LSN, the place in the WAL where the
- * last change of the page is recorded.  So before references are read, or not,
- * one pass over the table looks at every page, under its lock, and makes of them
- * the version of a label:
+ * The engine keeps datasets for later statements, under labels.  A statement may take one only if
+ * its own snapshot sees the same rows in the table as the snapshot with which that dataset was
+ * read.  PostgreSQL has no version of a table, but it has the visibility map: two bits for each page
+ * of the table, the first of which says that all transactions see all tuples of the page.  A change
+ * of the page clears the bit, and VACUUM, or COPY FREEZE, sets it again.  Setting a bit is recorded
+ * in the WAL, and the page of the map gets the LSN of the record.  So before references are read, or
+ * not, the pages of the map, one for some 32,000 pages of the table, are made the version of a
+ * label:
  *
- *	 - every page is marked all-visible, and its LSN is not past the end of the
- *	   WAL as it was before the pass, or it is new, which is to say that nothing
- *	   has ever been put there; else there is no label, and the table is read as
- *	   always;
- *	 - the version is the number of pages and of new ones, the greatest LSN, and a
- *	   hash of all LSNs in the order of pages.
+ *	 - every page of the table has its bit, or it is new, which is to say that nothing has ever been
+ *	   put there; else the table has no label, and is read as always;
+ *	 - no page of the map has an LSN past the end of the WAL as it was before the first one was
+ *	   looked at, and each one with such a bit has an LSN;
+ *	 - the version is the number of the table's pages and of new ones, the greatest LSN of the map,
+ *	   and a hash of all LSNs in the order of the map's pages.
+ *
+ * Bits and LSN of a page of the map are read together, under its lock; a page of the table that has
+ * no bit is looked at after that.  The snapshot is older than all of this, and the table is locked,
+ * so that it is not cut short meanwhile.
  *
  * Why the same version means the same rows:
  *
- * (1) The rows that a statement's snapshot sees are the tuples of the pages as
- *	   the pass finds them.  A sequential scan with this snapshot, at these very
- *	   moments, would return just these: on an all-visible page it takes all
- *	   tuples without looking at them, and on a new one there is none (heapgetpage
- *	   in heapam.c, later heap_prepare_pagescan; it also does not trust the mark
- *	   under a snapshot of a time of recovery, nor does the pass).  Two scans with
- *	   one snapshot see the same rows, so what is read afterwards, by the statement
- *	   that makes a new dataset, are these tuples as well, whatever others do
- *	   meanwhile.  Pages that are added during the pass have rows of transactions
- *	   that the snapshot does not see.
+ * (1) The rows that a snapshot sees are the tuples that the pages had when their bits were set.  A
+ *	   bit is set under the lock of the table's page, when all tuples of the page are visible to all
+ *	   snapshots that are in use then, and to all later ones.  A change of the page clears the bit in
+ *	   the critical section that puts it there, so before its transaction commits.  Suppose that the
+ *	   snapshot sees a change: the transaction had ended before the snapshot was taken, under a lock
+ *	   that it took when it ended (ProcArrayLock).  So the bit that is read later is clear, or was
+ *	   set again after the change.  Where the bit is set, a change may be half done, or its bit be
+ *	   cleared a moment later: the snapshot does not see it.  Index-only scans rely on the same
+ *	   (nodeIndexonlyscan.c).  A new page has no tuples.  It may be filled a moment later, and pages
+ *	   may be added meanwhile, by transactions that the snapshot does not see.
  *
- * (2) No page has changed between two passes with the same version.  A change
- *	   after the first one looked at the page has an LSN past the end of the WAL
- *	   as of before that pass, so greater than all LSNs of the first version, and
- *	   thus the second one's greatest LSN would be another.  So it would be if the
- *	   table was cut short and then filled again; if the pages that came back are
- *	   new, there are more of these.
+ * (2) Two looks at the map that find the same version have found each bit set all the time between
+ *	   them.  A bit that was set after the first look at its page of the map gave this page an LSN
+ *	   past the end of the WAL as of before that look, so greater than all LSNs of the first
+ *	   version, and thus the second one's greatest LSN would be another.  So no bit was set.  The
+ *	   second look thus found only bits that the first one had found, and, as it found as many pages
+ *	   and as many new ones, it found all of them; the same pages are new.  What is not recorded does
+ *	   no harm: clearing a bit gives the page of the map no LSN, but only setting it again brings
+ *	   the label back.  When the table is cut short, or its map by pg_truncate_visibility_map, the
+ *	   bits of what is cut off are cleared.  If the table grows to its former size again, its pages
+ *	   are filled, and have no bits until they are set, or they are new, and the version has more of
+ *	   these.
  *
- *	   This needs that every change of tuples is recorded in the WAL and sets the
- *	   LSN: so it is for a permanent table's heap, save where a transaction fills a
- *	   file that it has made itself and wal_level is minimal.  Such a table is not
- *	   looked at within that transaction (RelationNeedsWAL), and later its pages
- *	   have no LSN, or one from the commit's own record.  Pages without an LSN have
- *	   no label.  What is not recorded is hint bits and the mark itself; neither
- *	   changes which tuples there are.
+ *	   So between two looks nothing has changed that a snapshot of the second one sees; and by (1)
+ *	   the snapshots of both see the tuples that the pages had when their bits were set.  One's own
+ *	   uncommitted changes and those that are rolled back clear bits as any others do.  FOR UPDATE
+ *	   and other locks of rows clear the second bit alone, that of frozen pages, and change no rows.
+ *	   When VACUUM sets the second bit, the LSN is another, so that the table is read once more than
+ *	   it must be.
  *
- *	   So an older snapshot, one's own uncommitted changes and those rolled back
- *	   all end in a page that is not all-visible, or whose LSN is another.
+ *	   Hint bits, checksums and pruning change neither rows nor the map.
  *
- * (3) The same pages are the same rows for the same subject of the label.  It has
- *	   the table's file, as TRUNCATE, VACUUM FULL and every rewrite of a table
- *	   make another; the columns with their types and collations and the functions
- *	   that order and compare them, which is all that the meaning of a tuple
- *	   depends on; and which row of pg_class describes the table.  That row has
- *	   the number of columns: what a column that was added later has in older
- *	   tuples is in the catalog alone, so a column of the same number that was
- *	   rolled back must not be taken for it.  Values out of line belong to their
- *	   tuple, and are never changed.  And it has what the dataset was made for:
- *	   its metric, groups and identities, and whether ids and coordinates are with it.
- *	   A join that asks for distances alone can use a dataset with any of the latter.
+ * (3) A few changes clear no bit, or are not recorded.  COPY FREEZE adds tuples to a page
+ *	   that it has marked itself, and leaves the mark; and where wal_level is minimal, what a
+ *	   transaction puts into a file that it has made itself is in no record.  Both happen only to
+ *	   files that the transaction in progress has made (rd_createSubid,
+ *	   rd_firstRelfilelocatorSubid).  Such a file is not looked at within its transaction, and no
+ *	   other sees it.  After the commit both are as above.  The map of a file that was not recorded
+ *	   has no LSN, or one from the commit's own record.  Without an LSN (4) fails: such a table has
+ *	   no label, until VACUUM has set a bit on each page of its map.
  *
- * (4) OIDs and numbers of files can be used again, by another table, after 2^32
- *	   others, or by CREATE DATABASE ... OID, which may copy files with their
- *	   LSNs.  Then the hash of all LSNs tells them apart: a place of the WAL is
- *	   never used twice while the server runs, and the engine, with its datasets,
- *	   ends with the server, also in a restart after a crash.
+ *	   System catalogs have no label: ANALYZE and others update some of their rows in place, which clears
+ *	   no bit (heap_inplace_update in heapam.c).  Nothing does so to other tables.
  *
- * Beside unlogged, temporary and foreign tables and those of other access methods,
- * these have no label: what is not one table read from end to end, as views with
- * conditions and partitioned tables are; and any table on a standby, where marks
- * are set ahead of snapshots, or with old_snapshot_threshold, which lets them be
- * set regardless of old snapshots.
+ *	   A permanent table's heap records all else.  TRUNCATE, VACUUM FULL and every rewrite of a table
+ *	   make another file, which is in the subject of a label.
+ *
+ * (4) The same pages are the same rows for the same subject of the label.  Besides the file it has
+ *	   the columns with their types and collations and the functions that order and compare them,
+ *	   which is all that the meaning of a tuple depends on; and which row of pg_class describes the
+ *	   table.  That row has the number of columns: what a column that was added later has in older
+ *	   tuples is in the catalog alone, so a column of the same number that was rolled back must not
+ *	   be taken for it.  Values out of line belong to their tuple, and are never changed.  And it has
+ *	   what the dataset was made for: its metric, groups and identities, and whether ids and
+ *	   coordinates are with it.  A join that asks for distances alone can use a dataset with any of
+ *	   the latter.
+ *
+ *	   OIDs and numbers of files can be used again, by another table, after 2^32 others, or by
+ *	   CREATE DATABASE ... OID, which may copy files with their LSNs.  Then the hash of all LSNs
+ *	   tells them apart: a place of the WAL is never used twice while the server runs, so two maps
+ *	   with the same LSN had the same bits when it was given, and (2) holds for both from then on.
+ *	   The engine, with its datasets, ends with the server, also in a restart after a crash.
+ *	   The labels of caches (cache/last_run.c) outlive a shutdown, after which the WAL goes on, and
+ *	   are gone after a crash.
+ *
+ * Beside unlogged, temporary and foreign tables and those of other access methods, these have no
+ * label: what is not one table read from end to end, as views with conditions and partitioned
+ * tables are; and any table on a standby, where bits are set ahead of snapshots, or with
+ * old_snapshot_threshold, which lets them be set regardless of old snapshots.
  *
  * References without a label are read.  The engine keeps these, too, unless they are few, and
  * finds them again by their contents, for the same user of the same database, so that their
@@ -90,8 +112,8 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/visibilitymap.h"
 #include "access/xlog.h"
+#include "catalog/catalog.h"
 #include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -104,25 +126,26 @@
 
 #include "compat.h"
 #include "join/kept_dataset.h"
+#include "join/visibility.h"
 
 /* what distinguishes two states of a table */
 typedef struct Version
 {
 	uint64		blocks;
 	uint64		new_blocks;
-	uint64		last;			/* the greatest LSN */
-	uint64		hash;			/* of all LSNs */
+	uint64		last;			/* the greatest LSN of the visibility map */
+	uint64		hash;			/* of all its LSNs */
 } Version;
 
 StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room for a version");
 
-/* a table larger than this share of shared buffers does not fill them (as heapam.c) */
-#define BUFFERS_SHARE	4
+/* a byte of the map whose blocks are all visible to all */
+#define ALL_VISIBLE		(VISIBILITYMAP_ALL_VISIBLE * 0x55)
 
 /* ---- the version ---- */
 
 /*
- * Do the pages of this table show its changes, for this snapshot?
+ * Does the visibility map show this table's changes, for this snapshot?
  */
 static bool
 shows_changes(Relation table, Snapshot snapshot)
@@ -131,84 +154,78 @@ shows_changes(Relation table, Snapshot snapshot)
 		return false;
 	return (table->rd_rel->relkind == RELKIND_RELATION ||
 			table->rd_rel->relkind == RELKIND_MATVIEW) &&
-		table->rd_tableam == GetHeapamTableAmRoutine() &&
+		table->rd_tableam == GetHeapamTableAmRoutine() && !IsCatalogRelation(table) &&
+		table->rd_createSubid == InvalidSubTransactionId &&
+		table->rd_firstRelfilelocatorSubid == InvalidSubTransactionId &&
 		RelationNeedsWAL(table) && RelationIsScannable(table) &&
 		IsMVCCSnapshot(snapshot) && !snapshot->takenDuringRecovery && !RecoveryInProgress();
 }
 
-/*
- * Does the visibility map, which is small, already show that all pages are
- * all-visible or new?
- */
 static bool
-is_marked(Relation table, BlockNumber blocks)
+is_new(Relation table, BlockNumber block)
 {
-	Buffer		map = InvalidBuffer;
-	BlockNumber marked;
-	bool		others_are_new = true;
+	Buffer		buffer;
+	bool		result;
 
-	visibilitymap_count(table, &marked, NULL);
-	for (BlockNumber block = 0; marked < blocks && others_are_new && block < blocks; block++)
-	{
-		Buffer		buffer;
-
-		CHECK_FOR_INTERRUPTS();
-		if (VM_ALL_VISIBLE(table, block, &map))
-			continue;
-		buffer = ReadBuffer(table, block);
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		others_are_new = PageIsNew(BufferGetPage(buffer));
-		UnlockReleaseBuffer(buffer);
-	}
-	if (BufferIsValid(map))
-		ReleaseBuffer(map);
-	return others_are_new;
+	CHECK_FOR_INTERRUPTS();
+	buffer = ReadBuffer(table, block);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	result = PageIsNew(BufferGetPage(buffer));
+	UnlockReleaseBuffer(buffer);
+	return result;
 }
 
 /*
- * Read all pages; false if one of them rules out a version.
+ * Count the new ones of so many blocks, which this page of the map describes.  Returns false if one
+ * of them is neither new nor visible to all.
+ */
+static bool
+count_new(Relation table, BlockNumber first, BlockNumber count, const MapPage *map, uint64 *new_blocks)
+{
+	for (BlockNumber i = 0; i < count; i++)
+	{
+		if (i % BLOCKS_A_BYTE == 0 && (map->bits[i / BLOCKS_A_BYTE] & ALL_VISIBLE) == ALL_VISIBLE)
+		{
+			i += BLOCKS_A_BYTE - 1;
+			continue;
+		}
+		if (geonn_map_is_visible(map, i))
+			continue;
+		if (!is_new(table, first + i))
+			return false;
+		(*new_blocks)++;
+	}
+	return true;
+}
+
+/*
+ * Read the visibility map; false if the table has no version now.
  */
 static bool
 read_version(Relation table, Version *version)
 {
 	XLogRecPtr	end = GetXLogInsertRecPtr();
 	BlockNumber blocks = RelationGetNumberOfBlocks(table);
-	BufferAccessStrategy strategy = NULL;
-	Buffer		buffer = InvalidBuffer;
+	MapPage		map;
 
-	if (!is_marked(table, blocks))
-		return false;
-	if (blocks > (BlockNumber) (NBuffers / BUFFERS_SHARE))
-		strategy = GetAccessStrategy(BAS_BULKREAD);
-	*version = (Version) {0};
-	for (; version->blocks < blocks; version->blocks++)
+	*version = (Version) {.blocks = blocks};
+	for (BlockNumber first = 0; first < blocks; first += Min(BLOCKS_A_MAP, blocks - first))
 	{
-		BlockNumber block = (BlockNumber) version->blocks;
-		XLogRecPtr	lsn;
-		bool		is_new;
-		bool		all_visible;
+		BlockNumber count = Min(BLOCKS_A_MAP, blocks - first);
+		uint64		new_blocks = 0;
 
 		CHECK_FOR_INTERRUPTS();
-
-		/* try the buffer after the last page's first: most pages are there, and a lookup takes longer */
-		if (buffer == NBuffers ||
-			!ReadRecentBuffer(table->rd_locator, MAIN_FORKNUM, block, ++buffer))
-			buffer = ReadBufferExtended(table, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		is_new = PageIsNew(BufferGetPage(buffer));
-		all_visible = PageIsAllVisible(BufferGetPage(buffer));
-		lsn = BufferGetLSNAtomic(buffer);
-		UnlockReleaseBuffer(buffer);
-		if (is_new)
-			version->new_blocks++;
-		else if (!all_visible || XLogRecPtrIsInvalid(lsn) || lsn > end)
-			break;
-		version->last = Max(version->last, lsn);
-		version->hash = hash_bytes_extended((unsigned char *) &lsn, sizeof(lsn), version->hash);
+		geonn_read_map(table, first, &map);
+		if (!count_new(table, first, count, &map, &new_blocks))
+			return false;
+		if (map.lsn > end || (XLogRecPtrIsInvalid(map.lsn) && new_blocks < count))
+			return false;
+		version->new_blocks += new_blocks;
+		version->last = Max(version->last, map.lsn);
+		version->hash = hash_bytes_extended((unsigned char *) &map.lsn, sizeof(map.lsn),
+											version->hash);
 	}
-	if (strategy != NULL)
-		FreeAccessStrategy(strategy);
-	return version->blocks == blocks;
+	return true;
 }
 
 /* ---- the subject ---- */
@@ -338,4 +355,13 @@ geonn_label_dataset(const PointSource *source, Oid table, const AttrNumber *attr
 	for (int i = 0; i < count; i++)
 		memcpy(labels[i].version, &version, sizeof(version));
 	return count;
+}
+
+bool
+geonn_describe_pages(const PointSource *source, Relation table, const AttrNumber *attributes,
+					 const GeonnQuestion *question, uint8 *subject)
+{
+	memset(subject, 0, GEONN_SUBJECT_BYTES);
+	return shows_changes(table, GetActiveSnapshot()) &&
+		describe(source, table, attributes, question, REFERENCE_COORDINATES, subject);
 }

@@ -20,4 +20,12 @@ extern int	geonn_label_dataset(const PointSource *source, Oid table,
 								const AttrNumber *attributes, const GeonnQuestion *question,
 								ReferenceDetail detail, struct geonn_label *labels);
 
+/*
+ * Write what the meaning of the table's pages depends on, as in a label: GEONN_SUBJECT_BYTES, to be
+ * compared.  Returns false if pages do not show all changes of the table to the active snapshot.
+ */
+extern bool geonn_describe_pages(const PointSource *source, Relation table,
+								 const AttrNumber *attributes, const GeonnQuestion *question,
+								 uint8 *subject);
+
 #endif							/* GEONN_KEPT_DATASET_H */

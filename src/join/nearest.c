@@ -49,7 +49,7 @@ read_coordinates(ArrayType *array, const char *name, const bool **is_null, int *
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the array %s has %d dimensions", name, ARR_NDIM(array)),
-				 errdetail("It has one: a coordinate for each point.")));
+				 errdetail("Arrays of coordinates have one dimension, and an element for each point.")));
 	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
 					  &values, &value_is_null, count);
 	coordinates = palloc(*count * sizeof(double));

@@ -12,7 +12,7 @@
 /* Is it one of them? */
 extern bool geonn_is_join(PGFunction function);
 
-/* The join that such a call asks for, in the current memory context. */
+/* The join that a call of such a function asks for, in the current memory context. */
 extern GeonnJoin *geonn_read_join(FunctionCallInfo fcinfo);
 
 /* The join that arguments ask for: looks their sources up and locks them as a SELECT does. */

@@ -29,7 +29,7 @@ struct ReferenceMemory
 	dlist_node	node;			/* in this process's list */
 	const char *title;
 	uint32		row_bytes;		/* of a reference in the engine */
-	uint64		bytes;			/* that the join takes; 0 also if another join counts its dataset */
+	uint64		bytes;			/* taken by the join; 0 also if another join counts its dataset */
 	uint64		dataset;		/* 0: not known */
 	MemoryContextCallback release;
 };

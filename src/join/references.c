@@ -461,8 +461,8 @@ find_record(const GeonnReferences *references, int64 number)
 	if (number < 0 || (uint64) number >= references->count)
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("the geonn engine named a reference that it was not given"),
-				 errdetail("Its number is %lld of %llu.", (long long) number,
+				 errmsg("the geonn engine named an unknown reference"),
+				 errdetail("The reference's number is %lld of %llu.", (long long) number,
 						   (unsigned long long) references->count)));
 	return geonn_memory_file_bytes(references->records, number * references->record_bytes,
 								   references->record_bytes);

@@ -52,7 +52,7 @@ extern void geonn_references_add(GeonnReferences *references, GeonnClient *clien
 								 const PointRow *row, int32 group);
 
 /*
- * Can the references be taken in as blocks (PointBlockConsumer), if there are no
+ * Can the references be taken in as blocks (PointBlockConsumer), if they have no
  * groups?  True if only their ids and coordinates are needed.
  */
 extern bool geonn_references_take_blocks(const GeonnReferences *references);

@@ -2,7 +2,7 @@
  * report.c
  *		What searches have done, as EXPLAIN ANALYZE shows it.
  *
- * Times are the sum of all processes'.  While a process waits for the engine it
+ * Times are sums over all processes.  While a process waits for the engine it
  * does nothing else: where it waits long, the devices bound the statement, and
  * where it waits little, reading and PostgreSQL's other nodes do.
  */

@@ -7,7 +7,7 @@
 
 #include "client/client.h"
 
-/* its header differs between releases */
+/* the header of this struct differs between releases */
 struct ExplainState;
 
 typedef struct GeonnReport
@@ -15,9 +15,9 @@ typedef struct GeonnReport
 	uint64		references;		/* in the dataset */
 	uint64		references_skipped; /* for their NULLs or coordinates */
 	bool		references_kept;	/* the engine kept them, so they were not read */
-	bool		references_recognised;	/* they were read, and the engine already had them */
+	bool		references_recognised;	/* read, and then found in the engine by their bytes */
 	bool		references_named;	/* the result needs their ids */
-	int			reference_workers;	/* that helped to read them, at most */
+	int			reference_workers;	/* the most parallel workers that helped to read */
 	uint64		observations;	/* read */
 	uint64		observations_skipped;
 	uint64		unmatched;		/* other observations without a neighbour */

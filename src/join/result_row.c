@@ -82,7 +82,7 @@ observation_id_value(Cell *cell)
 static Datum
 reference_id_value(Cell *cell)
 {
-	return convert_id(cell, geonn_reference_id(cell->references, cell->pair->reference));
+	return convert_id(cell, geonn_reference_id(cell->references, cell->pair->tag));
 }
 
 static Datum
@@ -130,7 +130,7 @@ reference_latitude_value(Cell *cell)
 	double		latitude;
 	double		longitude;
 
-	geonn_reference_coordinates(cell->references, cell->pair->reference, &latitude, &longitude);
+	geonn_reference_coordinates(cell->references, cell->pair->tag, &latitude, &longitude);
 	return Float8GetDatum(latitude);
 }
 
@@ -140,7 +140,7 @@ reference_longitude_value(Cell *cell)
 	double		latitude;
 	double		longitude;
 
-	geonn_reference_coordinates(cell->references, cell->pair->reference, &latitude, &longitude);
+	geonn_reference_coordinates(cell->references, cell->pair->tag, &latitude, &longitude);
 	return Float8GetDatum(longitude);
 }
 
@@ -152,7 +152,7 @@ bearing_value(Cell *cell)
 	double		longitude;
 	double		degrees = 0;
 
-	geonn_reference_coordinates(cell->references, pair->reference, &latitude, &longitude);
+	geonn_reference_coordinates(cell->references, pair->tag, &latitude, &longitude);
 	cell->is_null = !geonn_bearing(cell->row->metric, pair->observation_latitude,
 								   pair->observation_longitude, latitude, longitude, &degrees);
 	return Float8GetDatum(degrees);
@@ -227,7 +227,7 @@ suitable_type(const PointColumn *id)
 }
 
 /*
- * These columns of a row type, with types that suit.
+ * The list of these columns of a row type, with types that suit.
  */
 static char *
 suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
@@ -316,8 +316,8 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 					column_name(column, numbered), format_type_be(descriptor->tdtypeid),
 					format_type_with_typemod(attribute->atttypid, attribute->atttypmod), expected),
 			 id == NULL ? 0 : id->attribute == 0 ?
-			 errdetail("They are the numbers of the points.") :
-			 errdetail("They are the values of the id column \"%s\".", id->name),
+			 errdetail("The values are the numbers of the points.") :
+			 errdetail("The values are those of the id column \"%s\".", id->name),
 			 descriptor->tdtypeid == RECORDOID ?
 			 errhint("Write AS t(%s) behind the call.", suitable) : row_type_hint(suitable)));
 }
@@ -343,7 +343,7 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("row_type is not of a composite type"),
-				 errdetail("Its columns say what the result has: any of %s.",
+				 errdetail("The columns of a row_type say what the result has: any of %s.",
 						   known_columns(numbered)),
 				 row_type_hint(suitable_columns(usual, USUAL_COLUMNS, numbered, ids))));
 	}
@@ -432,7 +432,7 @@ geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run, const GeonnRefere
 		.observation_latitude = run->observation_latitude[number],
 		.observation_longitude = run->observation_longitude[number],
 		.matched = true,
-		.reference = run->reference[number],
+		.tag = run->tag[number],
 		.distance = run->distance[number],
 		.rank = 1
 	};

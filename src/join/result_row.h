@@ -59,7 +59,7 @@ extern void geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run,
 								 const GeonnReferences *references, Datum *values,
 								 bool *nulls);
 
-/* That of an observation that was not searched for; NULL where there is no coordinate. */
+/* The row of an observation without pairs; a coordinate is NULL where the observation lacks it. */
 extern void geonn_result_row_unmatched(const GeonnResultRow *row, Datum id, bool id_is_null,
 									   const double *latitude, const double *longitude,
 									   Datum *values, bool *nulls);

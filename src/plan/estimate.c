@@ -13,7 +13,7 @@
  * The cost is that of reading both sides and something for each row, all of it
  * before the first row.
  *
- * Relations raise no errors here; a wrong query of the caller's does, as it would
+ * Relations raise no errors here; a wrong query in an argument does, as it would
  * a moment later.
  */
 #include "postgres.h"
@@ -46,7 +46,7 @@
  */
 #define DEPTH_MAX 4
 
-/* the cost of a search for one observation, in operators */
+/* the cost of finding one observation's references, in operators */
 #define OPERATORS_A_SEARCH 10
 
 /* references where their number is not known */
@@ -193,27 +193,27 @@ estimate_array(PlannerInfo *root, Node *latitudes)
 }
 
 static SideEstimate
-estimate_observations(PlannerInfo *root, const FuncExpr *call, bool all_rows)
+estimate_observations(PlannerInfo *root, const FuncExpr *expression, bool all_rows)
 {
-	Node	   *side = geonn_call_observations(call);
+	Node	   *side = geonn_expression_observations(expression);
 
 	return side != NULL ? estimate_side(root, side, "query obs_sql", all_rows) :
-		estimate_array(root, geonn_call_argument(call, "lat"));
+		estimate_array(root, geonn_expression_argument(expression, "lat"));
 }
 
 static SideEstimate
-estimate_references(PlannerInfo *root, const FuncExpr *call)
+estimate_references(PlannerInfo *root, const FuncExpr *expression)
 {
-	return estimate_side(root, geonn_call_references(call), "query ref_sql", false);
+	return estimate_side(root, geonn_expression_references(expression), "query ref_sql", false);
 }
 
 /*
  * The estimated rows for each observation.
  */
 static double
-neighbours_of_each(PlannerInfo *root, const FuncExpr *call, double references)
+neighbours_of_each(PlannerInfo *root, const FuncExpr *expression, double references)
 {
-	Node	   *within = geonn_call_argument(call, "radius");
+	Node	   *within = geonn_expression_argument(expression, "radius");
 	Const	   *argument;
 
 	if (within != NULL)
@@ -228,14 +228,14 @@ neighbours_of_each(PlannerInfo *root, const FuncExpr *call, double references)
 		share = radius > 0 ? geonn_radius_limit(radius) / 4 : 0;
 		return Max(1, Min(1, share) * references);
 	}
-	argument = known_value(root, geonn_call_argument(call, "k"));
+	argument = known_value(root, geonn_expression_argument(expression, "k"));
 	return Max(0, Min(argument != NULL ? DatumGetInt32(argument->constvalue) : 1, references));
 }
 
 static bool
-keeps_unmatched(PlannerInfo *root, const FuncExpr *call)
+keeps_unmatched(PlannerInfo *root, const FuncExpr *expression)
 {
-	Const	   *argument = known_value(root, geonn_call_argument(call, "keep_unmatched"));
+	Const	   *argument = known_value(root, geonn_expression_argument(expression, "keep_unmatched"));
 
 	return argument != NULL && DatumGetBool(argument->constvalue);
 }
@@ -246,20 +246,20 @@ keeps_unmatched(PlannerInfo *root, const FuncExpr *call)
 static bool
 estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
 {
-	const FuncExpr *call = (const FuncExpr *) node;
+	const FuncExpr *expression = (const FuncExpr *) node;
 	SideEstimate observations;
 	SideEstimate references;
 	bool		keeps;
 
 	if (!IsA(node, FuncExpr))
 		return false;
-	keeps = keeps_unmatched(root, call);
-	observations = estimate_observations(root, call, keeps);
+	keeps = keeps_unmatched(root, expression);
+	observations = estimate_observations(root, expression, keeps);
 	if (observations.rows < 0)
 		return false;
-	references = estimate_references(root, call);
+	references = estimate_references(root, expression);
 	*rows = observations.rows *
-		neighbours_of_each(root, call, references.rows < 0 ? UNKNOWN_ROWS : references.rows);
+		neighbours_of_each(root, expression, references.rows < 0 ? UNKNOWN_ROWS : references.rows);
 	if (keeps)
 		*rows = Max(*rows, observations.rows);
 	*rows = clamp_row_est(*rows);
@@ -269,9 +269,9 @@ estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
 }
 
 bool
-geonn_estimate_references(PlannerInfo *root, const FuncExpr *call, Cost *cost)
+geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost)
 {
-	SideEstimate references = estimate_references(root, call);
+	SideEstimate references = estimate_references(root, expression);
 
 	*cost = references.cost;
 	return references.rows >= 0;

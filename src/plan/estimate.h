@@ -11,6 +11,6 @@
  * Estimate the cost of reading the references, which a join does before its
  * first row.  False: not known.
  */
-extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *call, Cost *cost);
+extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost);
 
 #endif							/* GEONN_ESTIMATE_H */

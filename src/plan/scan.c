@@ -48,7 +48,7 @@ typedef struct SharedScan
 typedef struct JoinScanState
 {
 	CustomScanState custom;		/* first */
-	FuncExpr   *call;
+	FuncExpr   *expression;
 	FmgrInfo	function;
 	List	   *arguments;		/* of ExprState */
 	AttrNumber *attributes;		/* attributes of the row type that the scan returns */
@@ -63,7 +63,7 @@ typedef struct JoinScanState
 	SharedScan *shared;			/* NULL: this process searches alone */
 	MemoryContext preparation;	/* of the leader's prepared search */
 	GeonnSearch *prepared;
-	int			processes;		/* that have reported; reports has the leader first */
+	int			processes;		/* how many have reported; reports has the leader first */
 	GeonnReport *reports;
 } JoinScanState;
 
@@ -129,11 +129,11 @@ begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 	int			count = 0;
 
 	state->begun_in = GetCurrentSubTransactionId();
-	state->call = linitial_node(FuncExpr, scan->custom_exprs);
-	check_execute(state->call->funcid);
-	fmgr_info(state->call->funcid, &state->function);
-	fmgr_info_set_expr((Node *) state->call, &state->function);
-	state->arguments = ExecInitExprList(state->call->args, &node->ss.ps);
+	state->expression = linitial_node(FuncExpr, scan->custom_exprs);
+	check_execute(state->expression->funcid);
+	fmgr_info(state->expression->funcid, &state->function);
+	fmgr_info_set_expr((Node *) state->expression, &state->function);
+	state->arguments = ExecInitExprList(state->expression->args, &node->ss.ps);
 	state->attributes = palloc(list_length(scan->custom_private) * sizeof(AttrNumber));
 	foreach(cell, scan->custom_private)
 		state->attributes[count++] = lfirst_int(cell);
@@ -173,25 +173,25 @@ create_search(JoinScanState *state)
 {
 	ScanState  *node = &state->custom.ss;
 	ExprContext *expressions = node->ps.ps_ExprContext;
-	FunctionCallInfo call = palloc0(SizeForFunctionCallInfo(list_length(state->arguments)));
+	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(list_length(state->arguments)));
 	GeonnSearch *search;
 	TupleDesc	row_type;
 	ListCell   *cell;
 	int			number = 0;
 
-	InitFunctionCallInfoData(*call, &state->function, list_length(state->arguments),
-							 state->call->inputcollid, NULL, NULL);
+	InitFunctionCallInfoData(*fcinfo, &state->function, list_length(state->arguments),
+							 state->expression->inputcollid, NULL, NULL);
 	foreach(cell, state->arguments)
 	{
-		call->args[number].value = ExecEvalExpr(lfirst(cell), expressions,
-												&call->args[number].isnull);
+		fcinfo->args[number].value = ExecEvalExpr(lfirst(cell), expressions,
+												  &fcinfo->args[number].isnull);
 		number++;
 	}
-	if (get_call_result_type(call, NULL, &row_type) == TYPEFUNC_COMPOSITE)
+	if (get_call_result_type(fcinfo, NULL, &row_type) == TYPEFUNC_COMPOSITE)
 		check_row_type(state, row_type);
 	else
 		row_type = NULL;
-	search = geonn_search_begin(geonn_read_join(call), row_type);
+	search = geonn_search_begin(geonn_read_join(fcinfo), row_type);
 	geonn_search_project(search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
 						 state->attributes);
 	return search;
@@ -503,9 +503,9 @@ explain_scan(CustomScanState *node, List *ancestors pg_attribute_unused(),
 {
 	JoinScanState *state = (JoinScanState *) node;
 
-	ExplainPropertyText("Function", get_func_name(state->call->funcid), explain);
-	explain_argument(explain, "Observations", geonn_call_observations(state->call));
-	explain_argument(explain, "References", geonn_call_references(state->call));
+	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
+	explain_argument(explain, "Observations", geonn_expression_observations(state->expression));
+	explain_argument(explain, "References", geonn_expression_references(state->expression));
 	if (explain->analyze)
 		explain_analysis(state, explain);
 }

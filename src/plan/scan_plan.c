@@ -9,8 +9,8 @@
  * the scan begins.  The library need not be preloaded: the functions' planner
  * support is asked before their paths are made.
  *
- * Where both sides are plain tables, which no rule, policy or other extension has
- * read in another way, a second one is offered for parallel plans.  The
+ * Where both sides are plain tables, without a rule, policy or other extension that has
+ * them read in another way, a second one is offered for parallel plans.  The
  * functions themselves stay restricted to the leader.  Such a node's workers divide
  * the observations between them (scan.c).  Every process computes the arguments for
  * itself, so they must not be volatile.
@@ -83,13 +83,13 @@ needed_columns(RelOptInfo *rel)
 }
 
 /*
- * The call, if this function in FROM is a join, else NULL.
+ * The expression of a function in FROM that is a join; NULL for any other.
  */
 static FuncExpr *
-join_call(RangeTblEntry *entry)
+join_expression(RangeTblEntry *entry)
 {
 	RangeTblFunction *function;
-	FuncExpr   *call;
+	FuncExpr   *expression;
 	char	   *name;
 	FmgrInfo	info;
 
@@ -99,14 +99,14 @@ join_call(RangeTblEntry *entry)
 	function = linitial_node(RangeTblFunction, entry->functions);
 	if (function->funccoltypes != NIL || !IsA(function->funcexpr, FuncExpr))
 		return NULL;
-	call = (FuncExpr *) function->funcexpr;
+	expression = (FuncExpr *) function->funcexpr;
 
 	/* do not look up other functions: that may load their libraries */
-	name = get_func_name(call->funcid);
+	name = get_func_name(expression->funcid);
 	if (name == NULL || strncmp(name, "geonn_", strlen("geonn_")) != 0)
 		return NULL;
-	fmgr_info(call->funcid, &info);
-	return geonn_is_join(info.fn_addr) ? call : NULL;
+	fmgr_info(expression->funcid, &info);
+	return geonn_is_join(info.fn_addr) ? expression : NULL;
 }
 
 /*
@@ -132,14 +132,14 @@ function_path(RelOptInfo *rel)
  * with less of it before the first row.
  */
 static void
-set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *call, Path *function)
+set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, Path *function)
 {
 	Cost		storing = cpu_tuple_cost * function->rows / 2;
 	Cost		references;
 
 	path->path.startup_cost = function->startup_cost;
 	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
-	if (geonn_estimate_references(root, call, &references))
+	if (geonn_estimate_references(root, expression, &references))
 		path->path.startup_cost = Min(function->startup_cost,
 									  path->path.parent->baserestrictcost.startup + references);
 }
@@ -276,19 +276,19 @@ constant_relation(Node *argument)
 }
 
 static void
-offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *call, Path *function,
+offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Path *function,
 					CustomPath *alone)
 {
-	Oid			observations = constant_relation(geonn_call_observations(call));
-	Oid			references = constant_relation(geonn_call_references(call));
+	Oid			observations = constant_relation(geonn_expression_observations(expression));
+	Oid			references = constant_relation(geonn_expression_references(expression));
 	CustomPath *path;
 	double		pages;
 	int			workers;
 
 	if (!root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
 		!OidIsValid(observations) || !OidIsValid(references) || is_small(observations) ||
-		!is_parallel_safe(root, (Node *) call->args) ||
-		contain_volatile_functions((Node *) call->args) ||
+		!is_parallel_safe(root, (Node *) expression->args) ||
+		contain_volatile_functions((Node *) expression->args) ||
 		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
 		!is_parallel_safe(root, (Node *) extract_actual_clauses(rel->baserestrictinfo, false)))
 		return;
@@ -316,7 +316,7 @@ static void
 offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused(),
 		   RangeTblEntry *entry)
 {
-	FuncExpr   *call;
+	FuncExpr   *expression;
 	Path	   *function;
 	CustomPath *path;
 	ListCell   *cell;
@@ -327,9 +327,9 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
-	call = join_call(entry);
-	function = call != NULL ? function_path(rel) : NULL;
-	if (function == NULL || contain_subplans((Node *) call))
+	expression = join_expression(entry);
+	function = expression != NULL ? function_path(rel) : NULL;
+	if (function == NULL || contain_subplans((Node *) expression))
 		return;
 	foreach(cell, needed_columns(rel))
 	{
@@ -338,10 +338,10 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 	}
 
 	path = make_path(rel, function);
-	set_cost(root, path, call, function);
+	set_cost(root, path, expression, function);
 
 	/* add_path frees the worse path: the function's, or this one */
-	offer_parallel_scan(root, rel, call, function, path);
+	offer_parallel_scan(root, rel, expression, function, path);
 	add_path(rel, (Path *) path);
 }
 
@@ -361,7 +361,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
-	scan->custom_exprs = list_make1(copyObject(join_call(entry)));
+	scan->custom_exprs = list_make1(copyObject(join_expression(entry)));
 	scan->custom_relids = bms_make_singleton(rel->relid);
 	scan->methods = &geonn_scan_methods;
 

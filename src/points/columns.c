@@ -48,7 +48,7 @@ typedef struct RoleRules
 	const char *article;
 	const char *column_names[5];
 	const char *expected_names; /* in words */
-	const char *option;			/* that names the column, without obs_ or ref_ */
+	const char *option;			/* the option that names the column, without obs_ or ref_ */
 } RoleRules;
 
 static const RoleRules rules[COLUMN_ROLES] = {
@@ -476,7 +476,7 @@ geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", oid),
-				 errhint("It may have been dropped since the statement was written or prepared.")));
+				 errhint("The relation may have been dropped since the statement was written or prepared.")));
 
 	kind = relation->rd_rel->relkind;
 	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&

@@ -31,7 +31,7 @@ typedef struct PointColumn
 	Oid			collation;
 	Oid			base_type;		/* below any domain */
 	const char *reason;			/* why this column was chosen */
-	AttrNumber	attribute;		/* its number in the rows of the source's query */
+	AttrNumber	attribute;		/* number of the column in the rows of the source's query */
 } PointColumn;
 
 typedef struct PointSource
@@ -62,7 +62,7 @@ extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *
 										  List *by);
 
 /*
- * The same for a query, given as this argument.  Raises an error unless it is
+ * The points of a query, given as this argument.  Raises an error unless it is
  * one SELECT that changes nothing.
  */
 extern PointSource *geonn_query_source(const char *argument, const char *query,

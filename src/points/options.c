@@ -3,8 +3,8 @@
  *		The argument options: which columns to use, and how to search.
  *
  * The argument is a JSON object.  columns.c looks the columns up, and raises an
- * error for one that is missing; everything else is checked here, and an unknown
- * key is an error.
+ * error for a missing one; this file checks everything else, and raises an error
+ * for an unknown key.
  */
 #include "postgres.h"
 

@@ -8,8 +8,8 @@
  * its own.  Taking the parcels in is little work for this process; between them it reads
  * pages, too.
  *
- * This process passes the rows on in the order of their pages, as if it had read them all
- * itself: references that come in the order of ids need not be sorted.  For that it always
+ * This process passes the rows on in the order of their pages, as if it had read all of
+ * them itself: references that come in the order of ids need not be sorted.  For that it always
  * takes the run with the first page of all that the processes have found.  So it needs a
  * run from each process, unless one has ended, or has not begun: a process that begins
  * later finds pages behind all that the others have.  The waits are short, since each
@@ -85,7 +85,7 @@ typedef struct Share
 typedef struct Member
 {
 	shm_mq_handle *queue;		/* NULL: this process */
-	Parcel	   *parcel;			/* rows that have not been given to the consumer */
+	Parcel	   *parcel;			/* rows still to be given to the consumer */
 	bool		ended;			/* no more rows will come */
 } Member;
 

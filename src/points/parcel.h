@@ -32,7 +32,7 @@ typedef struct Parcel
 	bool	   *by_is_null;
 
 	uint64		last_place;		/* of the last row that was added */
-	uint32		next_run;		/* the first run that has not been given to the consumer */
+	uint32		next_run;		/* the first run still to be given to the consumer */
 	uint32		next_row;
 } Parcel;
 

@@ -5,6 +5,8 @@
 #ifndef GEONN_POINT_ROW_H
 #define GEONN_POINT_ROW_H
 
+#include "storage/block.h"
+
 #include "points/columns.h"
 
 typedef enum PointStatus
@@ -30,6 +32,8 @@ typedef struct PointRow
 	double		longitude;
 	const Datum *by;
 	const bool *by_is_null;
+	bool		has_page;		/* it was read from one plain table, by this process alone */
+	BlockNumber page;			/* where */
 } PointRow;
 
 /* what to do about invalid coordinates */
@@ -56,7 +60,7 @@ extern void geonn_raise_invalid(PointStatus status, double latitude, double long
 extern void geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept,
 							   const char *hint);
 
-/* Raise the error about a value of a point column that is not a point, whatever the arguments. */
+/* Raise the error that a value of a point column is no point, whatever the arguments. */
 __attribute__((noreturn))
 extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState state,
 									int32 detail, const PointRow *row);

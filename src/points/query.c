@@ -44,7 +44,7 @@ hint_at_statements(const char *query)
 }
 
 /*
- * A position in the query's text is not one in the calling statement.
+ * A position in the query's text means nothing in the calling statement.
  */
 static void
 explain_query(void *argument)

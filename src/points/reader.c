@@ -50,6 +50,8 @@ typedef struct PointReceiver
 	void	   *state;
 	MemoryContext conversion;
 
+	bool		has_page;		/* rows are of this page of the one table that is read */
+	BlockNumber page;
 	int			attributes;		/* the first attributes, up to the last that is needed */
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
@@ -130,7 +132,12 @@ take_row(PointReceiver *self, const Datum *values, const bool *nulls)
 {
 	const PointSource *source = self->source;
 	int			id_attribute = source->columns[COLUMN_ID].attribute - 1;
-	PointRow	row = {.by = self->by,.by_is_null = self->by_is_null};
+	PointRow	row = {
+		.by = self->by,
+		.by_is_null = self->by_is_null,
+		.has_page = self->has_page,
+		.page = self->page
+	};
 
 	if (++self->rows % ROWS_A_RESET == 0)
 		MemoryContextReset(self->conversion);
@@ -398,6 +405,7 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 		receive_startup(&reading->receiver.receiver, CMD_SELECT,
 						reading->description->tupDesc);
 		reading->plain = tables;
+		reading->receiver.has_page = list_length(tables) == 1;
 		reading->tables = geonn_table_reader_begin(tables, source->query_columns,
 												   reading->description->snapshot);
 	}
@@ -431,6 +439,14 @@ const uint64 *
 geonn_reading_counts(const PointReading *reading)
 {
 	return reading->receiver.counts;
+}
+
+bool
+geonn_reading_page(const PointReading *reading, BlockNumber *page)
+{
+	if (reading->receiver.has_page)
+		*page = reading->receiver.page;
+	return reading->receiver.has_page;
 }
 
 void
@@ -483,6 +499,19 @@ take_block(PointReading *reading, int rows)
 }
 
 /*
+ * Get the next rows of the table reader, and their page.  Returns how many they are.
+ */
+static int
+next_rows(PointReading *reading)
+{
+	int			rows = geonn_table_reader_next(reading->tables, &reading->values, &reading->nulls);
+
+	if (reading->receiver.has_page && rows > 0)
+		reading->receiver.page = (BlockNumber) geonn_table_reader_place(reading->tables);
+	return rows;
+}
+
+/*
  * Take up to this many rows of the tables; false if the tables had fewer.
  */
 static bool
@@ -495,8 +524,7 @@ read_tables(PointReading *reading, uint64 rows)
 		int			taken = 1;
 
 		if (reading->left == 0)
-			reading->left = geonn_table_reader_next(reading->tables, &reading->values,
-													&reading->nulls);
+			reading->left = next_rows(reading);
 		if (reading->left == 0)
 			return false;
 		if (reading->consume_block != NULL)
@@ -576,4 +604,21 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 {
 	(void) geonn_reading_next(geonn_reading_begin(source, invalid, GEONN_READ_AT_ONCE, consume,
 												   state), 0);
+}
+
+bool
+geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const PageRange *ranges, int count,
+				 PointConsumer consume, void *state)
+{
+	PointReading *reading = geonn_reading_begin(source, invalid, GEONN_READ_IN_PARTS, consume, state);
+	bool		plain = list_length(reading->plain) == 1;
+
+	if (plain)
+	{
+		geonn_table_reader_limit(reading->tables, ranges, count);
+		(void) geonn_reading_next(reading, 0);
+	}
+	else
+		geonn_reading_end(reading);
+	return plain;
 }

@@ -9,7 +9,7 @@
 #include "points/point_row.h"
 #include "points/table_reader.h"
 
-/* called for each row, in the order in which rows come */
+/* takes each row, in the order in which rows come */
 typedef void (*PointConsumer) (void *state, const PointRow *row);
 
 /*
@@ -37,6 +37,13 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
 /*
+ * Read the rows of some pages, in ascending ranges, of the one plain table that is the source
+ * (geonn_check_table).  False, and nothing is read, if the source is now planned as anything else.
+ */
+extern bool geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const PageRange *ranges,
+							 int count, PointConsumer consume, void *state);
+
+/*
  * Read some rows at a time, for a caller that takes rows one by one.  The reading
  * lives as long as the current memory context, and uses the snapshot that is
  * active when it begins.
@@ -57,6 +64,12 @@ extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolic
 
 /* Give valid rows as blocks where possible: only if ids are passed by value. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
+
+/*
+ * The page of the table that the rows of the present block are on.  Returns false, and leaves it, if they
+ * are not of the one table that this process reads alone.
+ */
+extern bool geonn_reading_page(const PointReading *reading, BlockNumber *page);
 
 /*
  * The tables (PlainTable) that the reading reads from end to end, so that others

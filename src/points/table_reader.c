@@ -32,6 +32,7 @@
 #include "access/tableam.h"
 #include "access/tupmacs.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
@@ -71,6 +72,9 @@ struct TableReader
 	Snapshot	snapshot;
 	SharedTables *shared;
 	int			number;			/* the next table's */
+	const PageRange *ranges;	/* of the one table; NULL: all of its pages */
+	int			range_count;
+	int			next_range;
 
 	/* the present table; scan is NULL: none */
 	TableScanDesc scan;
@@ -230,6 +234,50 @@ end_table(TableReader *reader)
 	reader->opened = NULL;
 }
 
+static void
+set_range(const PageRange *range, ItemPointer first, ItemPointer last)
+{
+	ItemPointerSet(first, range->first, FirstOffsetNumber);
+	ItemPointerSet(last, range->last, MaxOffsetNumber);
+}
+
+/*
+ * Begin to scan a table, or the first range of its pages.
+ */
+static TableScanDesc
+begin_scan(TableReader *reader, Relation relation)
+{
+	ItemPointerData first;
+	ItemPointerData last;
+
+	if (reader->ranges == NULL)
+		return table_beginscan(relation, reader->snapshot, 0, NULL);
+	set_range(&reader->ranges[reader->next_range++], &first, &last);
+	return table_beginscan_tidrange(relation, reader->snapshot, &first, &last);
+}
+
+/*
+ * Read the next row of the table, or of its ranges; false if none is left.
+ */
+static bool
+next_slot(TableReader *reader)
+{
+	ItemPointerData first;
+	ItemPointerData last;
+
+	if (reader->ranges == NULL)
+		return table_scan_getnextslot(reader->scan, ForwardScanDirection, reader->slot);
+	while (!table_scan_getnextslot_tidrange(reader->scan, ForwardScanDirection, reader->slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (reader->next_range == reader->range_count)
+			return false;
+		set_range(&reader->ranges[reader->next_range++], &first, &last);
+		table_rescan_tidrange(reader->scan, &first, &last);
+	}
+	return true;
+}
+
 /*
  * Go on to the next table; false if none is left.
  */
@@ -255,7 +303,7 @@ next_table(TableReader *reader)
 		const PlainTable *table = list_nth(reader->tables, number);
 
 		begin_table(reader, table->relation, table->attributes,
-					table_beginscan(table->relation, reader->snapshot, 0, NULL));
+					begin_scan(reader, table->relation));
 		return true;
 	}
 	return false;
@@ -389,6 +437,14 @@ geonn_table_reader_begin(List *tables, int columns, Snapshot snapshot)
 	return reader;
 }
 
+void
+geonn_table_reader_limit(TableReader *reader, const PageRange *ranges, int count)
+{
+	Assert(list_length(reader->tables) == 1 && count > 0);
+	reader->ranges = ranges;
+	reader->range_count = count;
+}
+
 TableReader *
 geonn_table_reader_attach(SharedTables *shared)
 {
@@ -403,8 +459,7 @@ geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
 {
 	*values = reader->values;
 	*nulls = reader->nulls;
-	while (reader->scan == NULL ||
-		   !table_scan_getnextslot(reader->scan, ForwardScanDirection, reader->slot))
+	while (reader->scan == NULL || !next_slot(reader))
 	{
 		if (!next_table(reader))
 			return 0;
@@ -421,6 +476,18 @@ geonn_table_reader_place(const TableReader *reader)
 {
 	return (uint64) reader->number << 32 |
 		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
+}
+
+ItemPointerData
+geonn_table_reader_tid(const TableReader *reader, int row)
+{
+	HeapScanDesc scan = (HeapScanDesc) reader->scan;
+	ItemPointerData tid = reader->slot->tts_tid;
+
+	if (reader->by_page)
+		ItemPointerSet(&tid, BufferGetBlockNumber(scan->rs_cbuf),
+					   scan->rs_vistuples[reader->first + row]);
+	return tid;
 }
 
 TupleTableSlot *

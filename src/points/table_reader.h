@@ -17,6 +17,13 @@ typedef struct PlainTable
 
 typedef struct TableReader TableReader;
 
+/* pages of a table, from the first to the last */
+typedef struct PageRange
+{
+	BlockNumber first;
+	BlockNumber last;
+} PageRange;
+
 /* where several processes share the reading of tables; in shared memory */
 typedef struct SharedTables SharedTables;
 
@@ -30,6 +37,12 @@ extern List *geonn_plain_tables(const QueryDesc *description);
 /* Read the tables in this process alone; each row has this many columns. */
 extern TableReader *geonn_table_reader_begin(List *tables, int columns, Snapshot snapshot);
 
+/*
+ * Let a reader that has not begun read these pages alone, in ascending ranges, of the one table
+ * that it has.
+ */
+extern void geonn_table_reader_limit(TableReader *reader, const PageRange *ranges, int count);
+
 /* The bytes of shared memory to share tables; and begin, or begin again, to share them. */
 extern Size geonn_shared_tables_size(List *tables, int columns, Snapshot snapshot);
 extern void geonn_shared_tables_begin(SharedTables *shared, List *tables, int columns,
@@ -41,7 +54,7 @@ extern TableReader *geonn_table_reader_attach(SharedTables *shared);
 /*
  * Get the next rows; returns their number, 0 at the end.  values and nulls begin
  * with the first row's columns; the second row's follow, and so on.  What the
- * values point to lives until the next call.
+ * values point to lives until this function is called again.
  */
 extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls);
 
@@ -51,6 +64,9 @@ extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **n
  * middle of a table.
  */
 extern uint64 geonn_table_reader_place(const TableReader *reader);
+
+/* The ctid of one of the last rows, counted from 0. */
+extern ItemPointerData geonn_table_reader_tid(const TableReader *reader, int row);
 
 /* One of the last rows, counted from 0, with all of the table's columns and its ctid. */
 extern TupleTableSlot *geonn_table_reader_slot(TableReader *reader, int row);

@@ -331,7 +331,7 @@ engine_process_reap(EngineProcess *process, char *how, size_t room)
 	else
 		snprintf(how, room, "exited with exit code %d", WEXITSTATUS(status));
 
-	/* its last lines, without waiting: a child of the engine's could hold the pipe open for ever */
+	/* the engine's last lines, without waiting: a child of the engine's could hold the pipe open for ever */
 	engine_process_forward_log(process);
 	if (process->line_length > 0)
 		log_line(process);

@@ -12,7 +12,7 @@ typedef struct EngineProcess
 {
 	pid_t		pid;			/* 0: none runs */
 	int			channel;		/* socket to it; -1 once closed */
-	int			log;			/* its standard output and error; -1 once
+	int			log;			/* the engine's standard output and error; -1 once
 								 * closed */
 
 	/* the log line that is being received */

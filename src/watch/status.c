@@ -4,9 +4,9 @@
  *		devices.
  *
  * Users call geonn_status() when something is wrong, so it starts nothing,
- * raises no error about the engine, and gives an engine that does not answer
- * one second.  geonn_devices must learn the devices, so it starts the engine,
- * and raises the error if that fails.
+ * raises no error about the engine, and gives a silent engine one second.
+ * geonn_devices must learn the devices, so it starts the engine, and raises the
+ * error if that fails.
  */
 #include "postgres.h"
 

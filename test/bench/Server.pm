@@ -164,17 +164,22 @@ sub start_server
 	@ENV{qw(PGHOST PGUSER PGDATABASE)} = ($scratch, 'postgres', 'postgres');
 
 	server_program('initdb', '-D', "$scratch/data", '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync');
+	# jobs of pg_cron, where it is installed
+	chomp(my $sharedir = `$pg_config --sharedir`);
+	my $has_cron = -e "$sharedir/extension/pg_cron.control";
+	my $libraries = $has_cron ? 'geonn, pg_cron' : 'geonn';
 	open(my $conf, '>>', "$scratch/data/postgresql.conf")
 	  or die "could not write the server's settings: $!\n";
 	print $conf <<"CONF";
 listen_addresses = ''
 unix_socket_directories = '$scratch'
-shared_preload_libraries = 'geonn'
+shared_preload_libraries = '$libraries'
 shared_buffers = '${\floor($shared_buffers / (1 << 20))}MB'
 max_wal_size = '16GB'
 max_worker_processes = ${\($cores + 8)}
 max_parallel_workers = $cores
 CONF
+	print $conf "cron.host = '$scratch'\n" if $has_cron;
 	close($conf);
 	server_program('pg_ctl', '-D', "$scratch/data", '-l', "$scratch/log", '-w', 'start');
 	return;

@@ -29,7 +29,7 @@ struct problem
 {
 	uint64_t	observations;	/* at least 1 */
 	uint32_t	references;		/* at least 1 */
-	uint32_t	neighbours;		/* k, 1 ... GEONN_NEIGHBOURS_MAX */
+	uint32_t	k;				/* 1 ... GEONN_K_MAX */
 	enum points_distribution distribution;
 	uint64_t	seed;
 	enum geonn_algorithm algorithm;

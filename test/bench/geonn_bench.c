@@ -211,8 +211,7 @@ parse_option(struct arguments *arguments, int code, const char *value)
 														  GEONN_REFERENCES_MAX);
 			break;
 		case 'k':
-			problem->neighbours = (uint32_t) parse_number("--neighbours", value, 1,
-														  GEONN_NEIGHBOURS_MAX);
+			problem->k = (uint32_t) parse_number("--neighbours", value, 1, GEONN_K_MAX);
 			break;
 		case OPTION_TABLE:
 			arguments->suite = SUITE_TABLE;
@@ -342,7 +341,7 @@ complete(struct arguments *arguments, const struct machine *machine)
 				problem->gpus, (unsigned long long) problem->observations);
 		exit(EXIT_USAGE);
 	}
-	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST || problem->neighbours != 1 ||
+	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST || problem->k != 1 ||
 									  arguments->suite != SUITE_NONE))
 	{
 		fprintf(stderr, "geonn-bench: --export is for one problem with --data host and one neighbour\n");
@@ -382,7 +381,7 @@ print_problem(const struct problem *problem, const struct outcome *outcome)
 
 	printf("%s observations x %s references, %s, k = %u, seed %llu\n%s\n",
 		   count_text(problem->observations), count_text(problem->references),
-		   distribution_names[problem->distribution], problem->neighbours,
+		   distribution_names[problem->distribution], problem->k,
 		   (unsigned long long) problem->seed, run_text(problem));
 	if (!outcome->finished)
 	{
@@ -448,7 +447,7 @@ main(int argument_count, char **words)
 		.problem = {
 			.observations = (uint64_t) 1 << 24,
 			.references = (uint32_t) 1 << 16,
-			.neighbours = 1,
+			.k = 1,
 			.distribution = POINTS_UNIFORM,
 			.seed = 1,
 			.algorithm = GEONN_ALGORITHM_INDEX,

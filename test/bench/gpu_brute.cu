@@ -60,7 +60,7 @@ prepare(struct gpu_share *share)
 	uint32_t	batches;
 	void	   *memory;
 
-	if (share->neighbours > 1)
+	if (share->k > 1)
 	{
 		snprintf(share->failure, sizeof(share->failure),
 				 "brute force finds one neighbour here; --data host finds more");

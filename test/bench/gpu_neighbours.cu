@@ -27,7 +27,7 @@ struct neighbours_state
 static bool
 place_search(struct gpu_share *share, struct neighbours *search, uint32_t rows)
 {
-	size_t		slots = (size_t) rows * share->neighbours;
+	size_t		slots = (size_t) rows * share->k;
 	size_t		bytes = results_place(NULL, rows, &search->results);
 
 	search->x = (double *) gpu_allocate(share, rows * sizeof(double), "vectors");
@@ -52,7 +52,7 @@ prepare(struct gpu_share *share)
 {
 	struct neighbours_state *state = (struct neighbours_state *) gpu_state(share, sizeof(*state));
 	struct neighbours *search;
-	uint64_t	rows = BATCH_SLOTS / share->neighbours;
+	uint64_t	rows = BATCH_SLOTS / share->k;
 
 	if (state == NULL || !gpu_index_prepare(share, &state->built))
 		return false;
@@ -60,9 +60,9 @@ prepare(struct gpu_share *share)
 		rows = share->problem->batch_rows;
 	share->batch_rows = rows < share->rows ? rows : share->rows;
 	search = &state->search;
-	search->neighbours = share->neighbours;
+	search->k = share->k;
 	search->max_distance = INFINITY;
-	search->results.stride = share->neighbours;
+	search->results.stride = share->k;
 	search->results.distance_step = 1;
 	return place_search(share, search, (uint32_t) share->batch_rows) &&
 		gpu_fine(share, cudaMallocHost((void **) &state->status, sizeof(struct neighbours_status)),
@@ -80,12 +80,12 @@ search_batch(struct gpu_share *share, uint64_t first)
 	search->latitude = share->latitude + first;
 	search->longitude = share->longitude + first;
 	search->results.rows = search->rows;
-	search->results.room = search->rows * share->neighbours;
+	search->results.room = search->rows * share->k;
 	search->results.distance = search->value;
 	search->results.reference = search->reference;
 	search->results.tag = search->index.tag;
-	search->results.packed_tag = share->tag + first * share->neighbours;
-	search->results.packed_distance = share->distance + first * share->neighbours;
+	search->results.packed_tag = share->tag + first * share->k;
+	search->results.packed_distance = share->distance + first * share->k;
 
 	if (!gpu_fine(share, cudaMemsetAsync(search->status, 0, sizeof(struct neighbours_status), 0),
 				  "status") ||

@@ -205,7 +205,7 @@ make_references(struct gpu_share *share, const struct points_city *cities)
 static bool
 make_observations(struct gpu_share *share)
 {
-	uint64_t	pairs = share->rows * share->neighbours;
+	uint64_t	pairs = share->rows * share->k;
 
 	share->latitude = (double *) gpu_allocate(share, share->rows * sizeof(double), "observations");
 	share->longitude = (double *) gpu_allocate(share, share->rows * sizeof(double), "observations");
@@ -226,7 +226,7 @@ make_observations(struct gpu_share *share)
  * parameters: a share is the host's, so a kernel takes what it needs of it.
  */
 static __global__ void
-look_kernel(uint64_t rows, uint32_t neighbours, uint32_t references, const uint32_t *row,
+look_kernel(uint64_t rows, uint32_t k, uint32_t references, const uint32_t *row,
 			const int64_t *tag, const double *distance, uint64_t batch_rows, uint32_t *seen,
 			unsigned long long *wrong)
 {
@@ -238,7 +238,7 @@ look_kernel(uint64_t rows, uint32_t neighbours, uint32_t references, const uint3
 		return;
 	observation = i / batch_rows * batch_rows + row[i];
 	fine = row[i] < batch_rows && observation < rows;
-	for (uint64_t j = i * neighbours; fine && j < (i + 1) * neighbours; j++)
+	for (uint64_t j = i * k; fine && j < (i + 1) * k; j++)
 		fine = bench_tag((uint64_t) tag[j]) >= 0 && bench_tag((uint64_t) tag[j]) < references &&
 			distance[j] >= 0.0 && distance[j] <= DISTANCE_MAX;
 	if (!fine || (atomicOr(&seen[observation / 32], 1u << observation % 32) >> observation % 32 & 1))
@@ -253,7 +253,7 @@ static bool
 look_at_all(struct gpu_share *share)
 {
 	uint64_t	words = share->rows / 32 + 1;
-	uint32_t	neighbours = share->neighbours;
+	uint32_t	k = share->k;
 	uint32_t   *seen = (uint32_t *) gpu_allocate(share, words * sizeof(uint32_t), "checking");
 	unsigned long long *wrong =
 		(unsigned long long *) gpu_allocate(share, sizeof(unsigned long long), "checking");
@@ -263,7 +263,7 @@ look_at_all(struct gpu_share *share)
 		!gpu_fine(share, cudaMemset(seen, 0, words * sizeof(uint32_t)), "checking") ||
 		!gpu_fine(share, cudaMemset(wrong, 0, sizeof(unsigned long long)), "checking"))
 		return false;
-	look_kernel<<<(uint32_t) ((share->rows + 255) / 256), 256>>>(share->rows, neighbours,
+	look_kernel<<<(uint32_t) ((share->rows + 255) / 256), 256>>>(share->rows, k,
 																 share->problem->references, share->row,
 																 share->tag, share->distance,
 																 share->batch_rows, seen, wrong);
@@ -280,7 +280,7 @@ look_at_all(struct gpu_share *share)
 static bool
 take_samples(struct gpu_share *share)
 {
-	uint32_t	neighbours = share->neighbours;
+	uint32_t	k = share->k;
 
 	for (uint32_t i = 0; i < share->sample_count; i++)
 	{
@@ -288,11 +288,11 @@ take_samples(struct gpu_share *share)
 		uint64_t	at = (uint64_t) (points_random(share->problem->seed + 3 + (uint64_t) share->gpu, i) *
 									 (double) share->rows);
 		uint32_t	row;
-		size_t		bytes = neighbours * sizeof(int64_t);
+		size_t		bytes = k * sizeof(int64_t);
 
 		sample->reference = (int64_t *) malloc(bytes);
 		sample->distance = (double *) malloc(bytes);
-		sample->count = neighbours;
+		sample->count = k;
 		if (sample->reference == NULL || sample->distance == NULL)
 		{
 			snprintf(share->failure, sizeof(share->failure), "not enough memory");
@@ -300,13 +300,13 @@ take_samples(struct gpu_share *share)
 		}
 		if (!gpu_fine(share, cudaMemcpy(&row, share->row + at, sizeof(row),
 										cudaMemcpyDeviceToHost), "answers") ||
-			!gpu_fine(share, cudaMemcpy(sample->reference, share->tag + at * neighbours, bytes,
+			!gpu_fine(share, cudaMemcpy(sample->reference, share->tag + at * k, bytes,
 										cudaMemcpyDeviceToHost), "answers") ||
-			!gpu_fine(share, cudaMemcpy(sample->distance, share->distance + at * neighbours, bytes,
+			!gpu_fine(share, cudaMemcpy(sample->distance, share->distance + at * k, bytes,
 										cudaMemcpyDeviceToHost), "answers"))
 			return false;
 		sample->observation = share->first + at / share->batch_rows * share->batch_rows + row;
-		for (uint32_t j = 0; j < neighbours; j++)
+		for (uint32_t j = 0; j < k; j++)
 			sample->reference[j] = bench_tag((uint64_t) sample->reference[j]);
 	}
 	return true;
@@ -350,7 +350,7 @@ prepare(struct gpu_run *run, struct gpu_share *share)
 static bool
 refresh(struct gpu_run *run, struct gpu_share *share)
 {
-	size_t		pairs = share->rows * share->neighbours;
+	size_t		pairs = share->rows * share->k;
 
 	return gpu_fine(share, cudaMemset(share->tag, NONSENSE, pairs * sizeof(int64_t)), "answers") &&
 		gpu_fine(share, cudaMemset(share->distance, NONSENSE, pairs * sizeof(double)), "answers") &&
@@ -461,7 +461,7 @@ check_samples(const struct gpu_run *run, uint32_t count, struct sample *samples,
 			points_fill(&observations, samples[i].observation, 1, &samples[i].latitude,
 						&samples[i].longitude);
 		outcome->verdict = oracle_check(latitude, longitude, problem->references,
-										problem->neighbours, samples, count);
+										problem->k, samples, count);
 	}
 	free(latitude);
 	free(longitude);
@@ -522,7 +522,7 @@ gpu_run(const struct problem *problem, struct outcome *outcome)
 	run->count = problem->gpus;
 	run->begin_ms = now_ms();
 	run->method = problem->algorithm == GEONN_ALGORITHM_BRUTE ? &gpu_brute :
-		problem->neighbours > 1 ? &gpu_neighbours : &gpu_index;
+		problem->k > 1 ? &gpu_neighbours : &gpu_index;
 	points_make_cities(problem->seed, run->cities);
 	pthread_barrier_init(&run->barrier, NULL, (unsigned) problem->gpus);
 	for (uint64_t i = 0; i < gpus; i++)
@@ -535,8 +535,7 @@ gpu_run(const struct problem *problem, struct outcome *outcome)
 		share->gpu = (int) i;
 		share->first = problem->observations * i / gpus;
 		share->rows = problem->observations * (i + 1) / gpus - share->first;
-		share->neighbours = problem->neighbours < problem->references ? problem->neighbours :
-			problem->references;
+		share->k = problem->k < problem->references ? problem->k : problem->references;
 		share->samples = samples + first_sample;
 		share->sample_count = (uint32_t) (problem->checked * (i + 1) / gpus) - first_sample;
 		if (pthread_create(&share->thread, NULL, share_main, share) != 0)

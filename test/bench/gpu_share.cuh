@@ -35,7 +35,7 @@ struct gpu_share
 
 	uint64_t	first;			/* of all observations */
 	uint64_t	rows;
-	uint32_t	neighbours;		/* of each observation, no more than there are */
+	uint32_t	k;				/* of each observation, no more than there are */
 
 	/* on the GPU */
 	struct points_city *cities;
@@ -49,7 +49,7 @@ struct gpu_share
 	 * Answers on the GPU, in any order: the i-th ones are those of observation
 	 * row[i] of the batch of batch_rows that i is in.
 	 */
-	int64_t    *tag;			/* [rows * neighbours] */
+	int64_t    *tag;			/* [rows * k] */
 	double	   *distance;
 	uint32_t   *row;			/* [rows] */
 	uint64_t	batch_rows;		/* the method's */

@@ -74,7 +74,7 @@ struct host_run
 	struct engine engine;
 	uint64_t	observations;
 	uint32_t	references;
-	uint32_t	neighbours;
+	uint32_t	k;
 	uint32_t	batch_rows;
 	double		sent_ms;		/* references sent and sealed */
 
@@ -165,8 +165,8 @@ take_samples(const struct host_run *run, const struct geonn_batch_columns *colum
 		for (; row < wanted; row++)
 			pair += one_each ? 1 : columns->count[row];
 		sample->count = one_each ? 1 : columns->count[row];
-		if (sample->count > run->neighbours)
-			sample->count = run->neighbours;
+		if (sample->count > run->k)
+			sample->count = run->k;
 		for (uint32_t j = 0; j < sample->count; j++)
 		{
 			/* bench_tag() is its own inverse */
@@ -203,7 +203,7 @@ request(struct host_client *client, uint32_t slot, uint32_t rows)
 		.slot = slot,
 		.first = client->next[slot],
 		.rows = rows,
-		.neighbours = client->run->order == ORDER_EXPORT ? 1 : client->run->neighbours,
+		.k = client->run->order == ORDER_EXPORT ? 1 : client->run->k,
 		.algorithm = client->run->algorithm,
 		.max_distance = INFINITY
 	};
@@ -339,8 +339,8 @@ make_samples(struct host_run *run, const struct problem *problem)
 		columns = &client->client.slots[row / run->batch_rows].columns;
 		sample->latitude = columns->latitude[row % run->batch_rows];
 		sample->longitude = columns->longitude[row % run->batch_rows];
-		sample->reference = allocate(run->neighbours, sizeof(int64_t));
-		sample->distance = allocate(run->neighbours, sizeof(double));
+		sample->reference = allocate(run->k, sizeof(int64_t));
+		sample->distance = allocate(run->k, sizeof(double));
 	}
 }
 
@@ -409,7 +409,7 @@ host_run_search(struct host_run *run, const struct problem *problem, struct outc
 		outcome->finished = true;
 		outcome_summarize(outcome);
 		outcome->verdict = oracle_check(run->latitude, run->longitude, run->references,
-										run->neighbours, run->samples, run->sample_count);
+										run->k, run->samples, run->sample_count);
 	}
 	free_samples(run);
 }
@@ -608,7 +608,7 @@ host_run_open(const struct problem *problem, char *failure)
 	points_make_cities(problem->seed, cities);
 	run->observations = problem->observations;
 	run->references = problem->references;
-	run->neighbours = problem->neighbours;
+	run->k = problem->k;
 	run->batch_rows = choose_batch_rows(problem);
 	batches = (run->observations + run->batch_rows - 1) / run->batch_rows;
 	if (batches > CLIENTS_MAX * GEONN_RING_SLOTS)
@@ -619,7 +619,7 @@ host_run_open(const struct problem *problem, char *failure)
 		free(run);
 		return NULL;
 	}
-	room = (uint64_t) run->batch_rows * run->neighbours;
+	room = (uint64_t) run->batch_rows * run->k;
 	if (room > ROOM_MAX)
 		room = run->batch_rows > ROOM_MAX ? run->batch_rows : ROOM_MAX;
 	run->clients = (int) ((batches + GEONN_RING_SLOTS - 1) / GEONN_RING_SLOTS);

@@ -236,7 +236,7 @@ json_run(FILE *file, const struct problem *problem, const struct outcome *outcom
 			"\"points\": \"%s\", \"seed\": %llu, \"algorithm\": \"%s\", \"device\": \"%s\", "
 			"\"data\": \"%s\", \"gpus\": %d, \"threads\": %d, \"batch_rows\": %u, "
 			"\"repetitions\": %d, ", json_first ? "" : ",",
-			(unsigned long long) problem->observations, problem->references, problem->neighbours,
+			(unsigned long long) problem->observations, problem->references, problem->k,
 			distribution_names[problem->distribution], (unsigned long long) problem->seed,
 			algorithm_names[problem->algorithm],
 			problem->device == GEONN_DEVICE_CUDA ? "cuda" : "cpu",

@@ -165,7 +165,7 @@ suite_table(const struct machine *machine, const struct problem *model, FILE *js
 
 		problem.observations = entry->observations;
 		problem.references = entry->references;
-		problem.neighbours = 1;
+		problem.k = 1;
 		problem.distribution = POINTS_UNIFORM;
 		printf("| **%s x %s** | | | | | | |\n", count_text(problem.observations),
 			   count_text(problem.references));
@@ -207,7 +207,7 @@ struct goal
 	const char *work;
 	uint64_t	observations;
 	uint32_t	references;
-	uint32_t	neighbours;
+	uint32_t	k;
 	enum points_distribution distribution;
 	enum geonn_algorithm algorithm;
 	enum bench_data data;
@@ -320,7 +320,7 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 
 		problem.observations = goal->observations;
 		problem.references = goal->references;
-		problem.neighbours = goal->neighbours;
+		problem.k = goal->k;
 		problem.distribution = goal->distribution;
 		problem.algorithm = goal->algorithm;
 		problem.data = goal->data;

@@ -100,7 +100,7 @@ add_cpu_paths(const char *program)
 }
 
 /*
- * All GPUs, one of them where there are more, and the CPU beside them.
+ * All GPUs, one of them if the host has more, and the CPU beside them.
  */
 static void
 add_gpus(const char *program)
@@ -110,7 +110,7 @@ add_gpus(const char *program)
 
 	if (!engine_status(engine, &status, NULL, 0) || status.no_gpu_reason[0] != '\0')
 	{
-		fprintf(stderr, "there is no GPU: %s\n", status.no_gpu_reason);
+		fprintf(stderr, "no GPU: %s\n", status.no_gpu_reason);
 		exit(EXIT_FAILURE);
 	}
 	add_setup(engine, GEONN_DEVICE_CUDA, status.devices > 2 ? "all GPUs" : "the GPU");
@@ -193,7 +193,7 @@ complain(struct test_case *test, int setup, const struct client_question *questi
 		   " k %u%s, max_distance %.17g (%a), rows %u, room %u, %d slots: ",
 		   (unsigned long long) seed, test->name, test->references.count,
 		   test->observations.count, setups[setup].name, algorithm_name(question->algorithm),
-		   question->neighbours, question->ties ? " with ties" : "", question->max_distance,
+		   question->k, question->ties ? " with ties" : "", question->max_distance,
 		   question->max_distance, shape->rows, shape->room, shape->slots);
 	return true;
 }
@@ -245,8 +245,8 @@ answers_right(struct test_case *test, int setup, const struct client_question *q
 }
 
 /*
- * Attach to the case's dataset, ask, and close the session; whether there are
- * answers.  *error is the engine's where there are none.
+ * Attach to the case's dataset, ask, and close the session.  Returns whether
+ * answers came; if not, *error is the engine's.
  */
 static bool
 ask(struct test_case *test, int setup, const struct client_question *question,
@@ -269,7 +269,7 @@ ask(struct test_case *test, int setup, const struct client_question *question,
 }
 
 /*
- * The same with a complaint where there are no answers.
+ * The same with a complaint if no answers came.
  */
 static bool
 get_answers(struct test_case *test, int setup, const struct client_question *question,
@@ -392,7 +392,7 @@ static struct shape
 draw_shape(const struct test_case *test, const struct client_question *question)
 {
 	static const uint32_t rows[] = {1, 2, 63, 64, 65, 1000, 4096};
-	const uint32_t rooms[] = {1, 7, 64, question->neighbours, 1000, 4096};
+	const uint32_t rooms[] = {1, 7, 64, question->k, 1000, 4096};
 	struct shape shape = {
 		.rows = rows[random_below(7)],
 		.room = rooms[random_below(6)],
@@ -473,16 +473,16 @@ is_left_out(void)
 bool
 questions_right(struct test_case *test)
 {
-	static const uint32_t neighbours[] = {1, 2, 3, 10, 31, 32, 33, 100, 1000, 1024};
+	static const uint32_t k[] = {1, 2, 3, 10, 31, 32, 33, 100, 1000, 1024};
 	double		occurs = draw_distance(test, 3);
 	double		medium = draw_distance(test, 100);
 	double		radii[] = {0, 1, occurs, nextafter(occurs, 0), medium, INFINITY};
 	bool		right = true;
 
-	for (size_t i = 0; i < sizeof(neighbours) / sizeof(neighbours[0]); i++)
+	for (size_t i = 0; i < sizeof(k) / sizeof(k[0]); i++)
 	{
 		struct client_question question = {
-			.neighbours = neighbours[i],
+			.k = k[i],
 			.ties = random_below(4) == 0,
 			.max_distance = INFINITY
 		};
@@ -497,9 +497,9 @@ questions_right(struct test_case *test)
 	}
 	for (size_t i = 0; i < sizeof(radii) / sizeof(radii[0]); i++)
 	{
-		struct client_question nearest = {.neighbours = 1,.max_distance = radii[i]};
+		struct client_question nearest = {.k = 1,.max_distance = radii[i]};
 		struct client_question some = {
-			.neighbours = 1 + (uint32_t) random_below(60),
+			.k = 1 + (uint32_t) random_below(60),
 			.ties = random_below(2) == 0,
 			.max_distance = radii[i]
 		};

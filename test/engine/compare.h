@@ -83,7 +83,7 @@ extern bool questions_right(struct test_case *test);
 
 /*
  * A distance that occurs: that of some observation's candidate of a rank below
- * the limit; 0 where there is none.
+ * the limit; 0 if no candidate has one.
  */
 extern double draw_distance(const struct test_case *test, int limit);
 

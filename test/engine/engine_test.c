@@ -151,7 +151,7 @@ test_empty(const struct engine *engine)
 	for (int i = 0; i < 100; i++)
 		right = right && answers[i].count == 0;
 	client_close(&client);
-	report("without references nobody has a neighbour", right);
+	report("without references no observation has a neighbour", right);
 	points_free(&observations);
 }
 

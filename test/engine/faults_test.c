@@ -7,8 +7,8 @@
  *
  * ENGINE is build/test/geonn-engine-faults, which test/engine/faults/plan.h describes.
  * On the CPU it is the calls into the system that fail, on a GPU those into CUDA.
- * There are eight kinds of searches; on the CPU three of them are tried
- * unless GEONN_LONG is set in the environment.
+ * Searches are of eight kinds; on the CPU three of them are tried unless
+ * GEONN_LONG is set in the environment.
  *
  * Whatever fails, a search ends with an error or with the very bytes that it has
  * without the fault, soon; and the next one is right.  On the CPU the engine
@@ -420,7 +420,7 @@ learn_answers(void)
 		}
 		client_close(&client);
 	}
-	report("without a fault there are answers", right);
+	report("without a fault the searches have answers", right);
 	if (!right)
 		exit(summed_up());
 }

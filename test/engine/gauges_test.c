@@ -63,10 +63,10 @@ main(void)
 	right = gauges_begin_reading(devices, DEVICES, count_reading) && !gauges_are_read() &&
 		has(1, GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN);
 	right = right && gauges_begin_reading(devices, DEVICES, count_reading);
-	report("a reading takes its time, and nobody waits for it", right);
-	report("who asks meanwhile shares it", wait_for(1));
+	report("a reading takes its time, and no client waits for it", right);
+	report("a client that asks meanwhile shares it", wait_for(1));
 	report("a GPU's gauges are NVML's", has(1, 97, 41, 71500));
-	report("an instance's are those of its GPU, as far as there are any",
+	report("an instance's are those of its GPU, as far as that has any",
 		   has(2, GEONN_UNKNOWN, 42, 143000));
 	report("what cannot be is not known", has(3, GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN));
 	right = has(0, GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN) &&

@@ -9,7 +9,7 @@
  * -ffp-contract=off).  Every result must have the same 64 bits.
  *
  * Usage: geodesy_parity [seed [cases]].  Exits with 0 if all is equal, 1 if
- * not, 2 if there is no GPU to ask or it fails.
+ * not, 2 without a GPU or where it fails.
  *
  *-------------------------------------------------------------------------
  */

@@ -8,7 +8,7 @@
  * taken must be free again in the end.
  *
  * Usage: gpu_datasets [seed].  Exits with 0 if all is as it should be, 1 if
- * not, 2 if there is no GPU.
+ * not, 2 without a GPU.
  */
 #include <math.h>
 #include <pthread.h>
@@ -137,7 +137,7 @@ make_dataset(uint32_t count, uint32_t columns, enum geonn_algorithm algorithm)
 	}
 	memset(&search, 0, sizeof(search));
 	search.dataset = dataset;
-	search.question.neighbours = 1;
+	search.question.k = 1;
 	search.question.algorithm = algorithm;
 	search.question.max_distance = INFINITY;
 	search.cancelled = &cancelled;
@@ -311,7 +311,7 @@ test_limit(void)
 }
 
 /*
- * Somebody else has taken the first GPU's memory.
+ * Another process has taken the first GPU's memory.
  */
 static void
 test_shortage(void)

@@ -66,7 +66,7 @@ main(void)
 		perror(root);
 		return EXIT_FAILURE;
 	}
-	report("without groups there is no limit",
+	report("without groups the host has no limit",
 		   cores_are("", UINT_MAX) && cores_are("/a/b", UINT_MAX) && memory_is("/a", UINT64_MAX));
 
 	write_file("/a", "cpu.max", "max 100000\n");

@@ -33,7 +33,7 @@ test_status(const struct engine *engine)
 	struct geonn_device_status devices[2];
 	bool		right = engine_status(engine, &status, devices, 2);
 
-	report("the status tells pid, version, the CPU, and why there is no GPU",
+	report("the status tells pid, version, the CPU, and why no GPU is used",
 		   right && status.pid == engine->pid && strcmp(status.release, GEONN_VERSION) == 0 &&
 		   status.devices >= 1 && devices[0].kind == GEONN_KIND_CPU &&
 		   devices[0].state == GEONN_DEVICE_READY && devices[0].threads >= 1 &&
@@ -76,7 +76,7 @@ test_attach(const struct engine *engine)
 		answers_right(&references, &observations, answers, 1);
 	client_close(&worker);
 
-	/* and no longer than somebody holds it */
+	/* and no longer than a session holds it */
 	for (int i = 0; i < 100 && engine_status(engine, &status, NULL, 0) && status.datasets > 0; i++)
 		usleep(10000);
 	client_connect(&late, engine);
@@ -88,7 +88,7 @@ test_attach(const struct engine *engine)
 }
 
 /*
- * Whether this descriptor's file has this text, and nobody can change it.
+ * Whether this descriptor's file has this text, and no process can change it.
  */
 static bool
 has_text(int descriptor, const char *text)
@@ -145,7 +145,7 @@ test_files(const struct engine *engine)
 	client_close(&workers[1]);
 	for (int i = 0; i < 100 && text_files_of(engine->pid) > 0; i++)
 		usleep(10000);
-	report("files stay with a dataset, for all who attach to it, and go with it",
+	report("files stay with a dataset, for all sessions that attach to it, and go with it",
 		   right && text_files_of(engine->pid) == 0);
 	points_free(&points);
 }
@@ -239,7 +239,7 @@ test_kept(void)
 		client_search(&client, 1000, points.latitude, points.longitude, answers) &&
 		answers_right(&points, &points, answers, 1);
 	client_close(&client);
-	report("one that leaves serves those who have it", right);
+	report("one that leaves serves the sessions that have it", right);
 	engine_stop(&engine);
 
 	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = 50000});
@@ -287,7 +287,7 @@ test_kept_where_memory_is_short(void)
 		snprintf(subject, sizeof(subject), "%d", i);
 		right = right && is_sent(&engine, &points, subject, "1");
 	}
-	report("datasets that nobody has leave where memory is short",
+	report("datasets without a session leave where memory is short",
 		   right && is_kept(&engine, &points, "19", "1") &&
 		   engine_status(&engine, &status, NULL, 0) && status.kept < 20);
 	engine_stop(&engine);
@@ -345,11 +345,11 @@ test_memory_of_failed_session(const struct engine *engine)
 	}
 	client_close(&failed_client);
 	client_close(&next);
-	report("what a failed session still writes reaches nobody else", right);
+	report("what a failed session still writes reaches no other session", right);
 }
 
 /*
- * Allocate until there is no more to be had, then search with that.
+ * Allocate until the engine has no more, then search with that.
  */
 static void
 test_short_of_batches(void)
@@ -376,7 +376,7 @@ test_short_of_batches(void)
 	client_close(&client);
 	engine_stop(&engine);
 	points_free(&points);
-	report("a session that has batches goes on with them when there are no more", right);
+	report("a session that has batches goes on with them when the engine has no more", right);
 }
 
 static void

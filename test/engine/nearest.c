@@ -2,7 +2,7 @@
  * nearest.c
  *		Searches for the nearest reference, held against the definition.
  *
- * That is a loop over all references with geodesy.h's distance, in order;
+ * The definition is a loop over all references with geodesy.h's distance, in order;
  * nearest_oracle holds the same distances against a higher precision.
  */
 #ifndef _GNU_SOURCE

@@ -49,7 +49,7 @@ test_abuse(const struct engine *engine)
 	struct geonn_search search = {
 		.slot = 0,
 		.rows = 10,
-		.neighbours = 1,
+		.k = 1,
 		.max_distance = INFINITY
 	};
 	struct client client;
@@ -149,7 +149,7 @@ test_abuse(const struct engine *engine)
 }
 
 /*
- * Questions that nobody may ask, and datasets that nobody may open.
+ * Questions that no client may ask, and datasets that none may open.
  */
 static void
 test_abuse_of_questions(const struct engine *engine)
@@ -160,30 +160,30 @@ test_abuse_of_questions(const struct engine *engine)
 		struct geonn_search search;
 	}			questions[] = {
 		{"more than 1,024 neighbours",
-		{.rows = 5,.neighbours = GEONN_NEIGHBOURS_MAX + 1,.max_distance = INFINITY}},
-		{"a negative distance", {.rows = 5,.neighbours = 1,.max_distance = -1}},
-		{"a distance that is no number", {.rows = 5,.neighbours = 1,.max_distance = NAN}},
-		{"an algorithm that there is not",
-		{.rows = 5,.neighbours = 1,.max_distance = INFINITY,.algorithm = GEONN_ALGORITHM_BRUTE + 1}},
-		{"a flag that there is not",
-		{.rows = 5,.neighbours = 1,.max_distance = INFINITY,.flags = 4}},
+		{.rows = 5,.k = GEONN_K_MAX + 1,.max_distance = INFINITY}},
+		{"a negative distance", {.rows = 5,.k = 1,.max_distance = -1}},
+		{"a distance that is no number", {.rows = 5,.k = 1,.max_distance = NAN}},
+		{"an unknown algorithm",
+		{.rows = 5,.k = 1,.max_distance = INFINITY,.algorithm = GEONN_ALGORITHM_BRUTE + 1}},
+		{"an unknown flag",
+		{.rows = 5,.k = 1,.max_distance = INFINITY,.flags = 4}},
 		{"to resume what was not begun",
-		{.rows = 5,.neighbours = 0,.max_distance = INFINITY,.flags = GEONN_SEARCH_RESUME}},
+		{.rows = 5,.k = 0,.max_distance = INFINITY,.flags = GEONN_SEARCH_RESUME}},
 		{"to begin past the rows",
-		{.first = 5,.rows = 5,.neighbours = 1,.max_distance = INFINITY}},
-		{"no rows", {.rows = 0,.neighbours = 1,.max_distance = INFINITY}},
+		{.first = 5,.rows = 5,.k = 1,.max_distance = INFINITY}},
+		{"no rows", {.rows = 0,.k = 1,.max_distance = INFINITY}},
 		{"more rows than the batch has",
-		{.rows = 11,.neighbours = 1,.max_distance = INFINITY}},
+		{.rows = 11,.k = 1,.max_distance = INFINITY}},
 		{"a slot without a batch",
-		{.slot = 1,.rows = 5,.neighbours = 1,.max_distance = INFINITY}},
+		{.slot = 1,.rows = 5,.k = 1,.max_distance = INFINITY}},
 		{"a slot out of range",
-		{.slot = GEONN_RING_SLOTS,.rows = 5,.neighbours = 1,.max_distance = INFINITY}}
+		{.slot = GEONN_RING_SLOTS,.rows = 5,.k = 1,.max_distance = INFINITY}}
 	};
 	static const struct
 	{
 		const char *what;
 		bool		cut_off;	/* a search is, at its first observation */
-		uint32_t	neighbours; /* that were asked for */
+		uint32_t	k;				/* of the search that began */
 		struct geonn_search search; /* to resume it */
 	}			resumptions[] = {
 		{"what was answered", false, 0,
@@ -191,13 +191,13 @@ test_abuse_of_questions(const struct engine *engine)
 		{"another observation", true, 0,
 		{.first = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
 		{"all within by one neighbour", true, 0,
-		{.neighbours = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
 		{"eight neighbours by nine", true, 8,
-		{.neighbours = 9,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{.k = 9,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
 		{"eight neighbours by all within", true, 8,
 		{.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
 		{"neighbours by neighbours with ties", true, 8,
-		{.neighbours = 8,.flags = GEONN_SEARCH_TIES,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
+		{.k = 8,.flags = GEONN_SEARCH_TIES,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}},
 		{"any distance by some distance", true, 0,
 		{.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = 1}},
 		{"the index by brute force", true, 0,
@@ -242,7 +242,7 @@ test_abuse_of_questions(const struct engine *engine)
 	{
 		struct geonn_search begin = {
 			.rows = 10,
-			.neighbours = resumptions[i].neighbours,
+			.k = resumptions[i].k,
 			.algorithm = GEONN_ALGORITHM_INDEX,
 			.max_distance = INFINITY
 		};
@@ -280,7 +280,7 @@ test_abuse_of_questions(const struct engine *engine)
 			client.message.error.code == GEONN_ERROR_PROTOCOL && right;
 		client_close(&client);
 	}
-	report("metrics and columns that there are not open no dataset", right);
+	report("unknown metrics and columns open no dataset", right);
 }
 
 /*
@@ -312,7 +312,7 @@ test_abuse_of_files(const struct engine *engine)
 		int			descriptor;
 	}			files[] = {
 		{"no file", GEONN_FILE_RECORDS, -1},
-		{"a file of a kind that there is not", GEONN_FILE_KINDS, sound},
+		{"a file of an unknown kind", GEONN_FILE_KINDS, sound},
 		{"a second one of its kind", GEONN_FILE_GROUPS, sound},
 		{"one that can be written", GEONN_FILE_RECORDS, text_file("text", F_SEAL_SHRINK | F_SEAL_GROW)},
 		{"one that can shrink", GEONN_FILE_RECORDS, text_file("text", F_SEAL_WRITE | F_SEAL_GROW)},

@@ -28,7 +28,7 @@ struct contents
 	struct points points;
 	int32_t    *group;			/* [points.count] */
 	int32_t    *identity;		/* [points.count] */
-	const char *files[GEONN_FILE_KINDS];	/* NULL: there is none */
+	const char *files[GEONN_FILE_KINDS];	/* NULL: none */
 	enum geonn_metric metric;
 	uint32_t	columns;
 };

@@ -229,7 +229,7 @@ test_spheroid(void)
 static bool
 nearest_is(struct test_case *test, uint32_t place)
 {
-	struct client_question nearest = {.neighbours = 1,.max_distance = INFINITY};
+	struct client_question nearest = {.k = 1,.max_distance = INFINITY};
 
 	return test->definition.candidates[0].list[0].place == place &&
 		question_right(test, nearest);
@@ -339,8 +339,8 @@ disputed_points(const struct points *references, size_t count)
 static bool
 one_and_two_right(struct test_case *test)
 {
-	struct client_question one = {.neighbours = 1,.max_distance = INFINITY};
-	struct client_question two = {.neighbours = 2,.max_distance = INFINITY};
+	struct client_question one = {.k = 1,.max_distance = INFINITY};
+	struct client_question two = {.k = 2,.max_distance = INFINITY};
 	bool		right = question_right(test, one);
 
 	return question_right(test, two) && right;
@@ -370,9 +370,9 @@ every_shape_right(struct test_case *test)
 {
 	static const uint32_t sizes[] = {1, 2, 7, 63, 64, 65, 1000, 4096, 65536};
 	struct client_question questions[] = {
-		{.neighbours = 1,.max_distance = INFINITY},
-		{.neighbours = 10,.ties = true,.max_distance = INFINITY},
-		{.neighbours = 0,.max_distance = draw_distance(test, 15)}
+		{.k = 1,.max_distance = INFINITY},
+		{.k = 10,.ties = true,.max_distance = INFINITY},
+		{.k = 0,.max_distance = draw_distance(test, 15)}
 	};
 	bool		right = true;
 
@@ -414,9 +414,9 @@ many_right(struct test_case *test)
 {
 	static const struct shape shape = {.rows = 4096,.room = 65536,.slots = 4};
 	struct client_question questions[] = {
-		{.neighbours = 1,.max_distance = INFINITY},
-		{.neighbours = 10,.max_distance = INFINITY},
-		{.neighbours = 100,.max_distance = draw_distance(test, 100)}
+		{.k = 1,.max_distance = INFINITY},
+		{.k = 10,.max_distance = INFINITY},
+		{.k = 100,.max_distance = draw_distance(test, 100)}
 	};
 	bool		right = true;
 
@@ -457,8 +457,8 @@ large_batch_right(struct test_case *test)
 {
 	static const struct shape one = {.rows = 1 << 20,.room = 1 << 20,.slots = 1};
 	static const struct shape several = {.rows = 1 << 16,.room = 1 << 16,.slots = 4};
-	struct client_question all = {.neighbours = 1,.max_distance = INFINITY};
-	struct client_question near = {.neighbours = 1,.max_distance = draw_distance(test, 2)};
+	struct client_question all = {.k = 1,.max_distance = INFINITY};
+	struct client_question near = {.k = 1,.max_distance = draw_distance(test, 2)};
 	bool		right;
 
 	points_free(&test->observations);
@@ -502,7 +502,7 @@ clients_right(struct test_case *test)
 			for (int round = 0; round < 3; round++)
 			{
 				struct client_question question = {
-					.neighbours = (uint32_t) random_below(40),
+					.k = (uint32_t) random_below(40),
 					.ties = random_below(2) == 0,
 					.max_distance = draw_distance(test, 60)
 				};
@@ -558,9 +558,9 @@ refuses_bad_places(struct test_case *test)
 	static const struct shape shape = {.rows = 100,.room = 100,.slots = 2};
 	static const double bad[] = {NAN, INFINITY, -90.5, 361};
 	struct client_question questions[] = {
-		{.neighbours = 1,.max_distance = INFINITY},
-		{.neighbours = 20,.max_distance = 1},
-		{.neighbours = 0,.max_distance = 0}
+		{.k = 1,.max_distance = INFINITY},
+		{.k = 20,.max_distance = 1},
+		{.k = 0,.max_distance = 0}
 	};
 	bool		right = true;
 

@@ -1,7 +1,7 @@
 /*
  * shares_test.c
  *		What processes and roles may have of the engine, beside greedy others: transfer
- *		memory, places where there is a limit of sessions, and descriptors.
+ *		memory, places under a limit of sessions, and descriptors.
  *
  * Usage: shares_test ENGINE [cpu|cuda [SEED [sanitized]]]
  */
@@ -22,7 +22,7 @@
 #define MB				((uint64_t) 1 << 20)
 #define LIMIT			(64 * MB)
 
-/* rows of a batch that takes what there is: 151 MB */
+/* rows of a batch that takes all of the memory: 151 MB */
 #define GREEDY_ROWS		((uint32_t) GEONN_BATCH_ROWS_MAX)
 
 /* no smallest batch has as many rows */
@@ -215,7 +215,7 @@ test_return(void)
 	client_close(&crowd->clients[1]);
 	client_connect(&crowd->clients[1], &engine);
 	more = take_batches(add_session(crowd, &engine, 3, 10));
-	report("batches that a session returns are there for others", right && more > rows);
+	report("other sessions get the batches that a session returns", right && more > rows);
 	right = right && take_batches(client) > 0;
 	report("and it gets others when it asks", right);
 	client_send(client, GEONN_RETURN, &give_back);
@@ -266,7 +266,7 @@ test_descriptors(void)
 		sessions++;
 	refused = &crowd->clients[crowd->count - 1];
 	printf("# %d sessions\n", sessions);
-	report("a process has sessions as long as there are descriptors", right && sessions > 100);
+	report("a process gets sessions until descriptors run out", right && sessions > 100);
 	report("but not the last ones: the error has the numbers and a step",
 		   refused->message.header.type == GEONN_ERROR &&
 		   refused->message.error.code == GEONN_ERROR_LIMIT &&
@@ -333,7 +333,7 @@ test_places(void)
 		ask_for_place(crowd, &engine, 2) == GEONN_OPENED;
 	for (int32_t pid = 3; pid < 7; pid++)
 		right = right && ask_for_place(crowd, &engine, pid) == GEONN_QUEUED;
-	report("so many processes have places, and others stand in line", right);
+	report("so many processes have places, and others are queued", right);
 	report("an urgent one has a place lent", urge(&clients[4]) == GEONN_OPENED);
 	report("a second one has none", urge(&clients[5]) == -1);
 	report("and is ended when it is urgent again and nothing has changed",
@@ -346,7 +346,7 @@ test_places(void)
 	report("a lent place ends with the session that had it", client_receive(&clients[3], 300) == -1);
 	client_close(&clients[0]);
 	client_connect(&clients[0], &engine);
-	report("another one goes to the first in line", client_receive(&clients[3], 10000) == GEONN_OPENED);
+	report("another one goes to the first of the queue", client_receive(&clients[3], 10000) == GEONN_OPENED);
 	report("and a place is lent again", urge(&clients[6]) == GEONN_OPENED);
 	crowd_free(crowd);
 	engine_stop(&engine);

@@ -107,7 +107,7 @@ hard_search(enum hardship hardship)
 	size_t		rows = device == GEONN_DEVICE_CPU ? 20000 : 1 << 20;
 	struct hard_search hard = {
 		.question = {
-			.neighbours = 1,
+			.k = 1,
 			.algorithm = GEONN_ALGORITHM_INDEX,
 			.max_distance = INFINITY
 		}
@@ -131,7 +131,7 @@ hard_search(enum hardship hardship)
 			if (hardship == ANTIPODE)
 				break;
 			hard.name = "by index, 100 neighbours at the antipode of references within a metre";
-			hard.question.neighbours = 100;
+			hard.question.k = 100;
 			break;
 		case ANTIPODE_SPHEROID:
 			hard.name = "by index on the spheroid, at the antipode of references within a degree";
@@ -158,7 +158,7 @@ small_search_right(const struct engine *engine)
 {
 	struct points points = points_create(20, PLACES_UNIFORM);
 	struct client_points sent = points_to_send(&points);
-	struct client_question nearest = {.neighbours = 1,.max_distance = INFINITY};
+	struct client_question nearest = {.k = 1,.max_distance = INFINITY};
 	struct definition definition = definition_create(&points, &points, GEONN_METRIC_SPHERE, 1);
 	struct client_answers answers;
 	struct client client;
@@ -196,7 +196,7 @@ begin_search(struct client *client, const struct hard_search *hard)
 	const struct client_question *question = &hard->question;
 	struct geonn_search search = {
 		.rows = (uint32_t) hard->observations.count,
-		.neighbours = question->neighbours,
+		.k = question->k,
 		.algorithm = question->algorithm,
 		.max_distance = question->max_distance
 	};
@@ -298,7 +298,7 @@ join_search(struct client *client, uint64_t dataset, const struct hard_search *h
 {
 	struct geonn_search search = {
 		.rows = (uint32_t) hard->observations.count,
-		.neighbours = hard->question.neighbours,
+		.k = hard->question.k,
 		.algorithm = hard->question.algorithm,
 		.max_distance = hard->question.max_distance
 	};
@@ -477,7 +477,7 @@ search_for_a_while(const struct engine *engine)
 	for (int i = 0; right && i < 4; i++)
 	{
 		question.algorithm = i % 2 ? GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
-		question.neighbours = i < 2 ? 1 : 3;
+		question.k = i < 2 ? 1 : 3;
 		right = client_collect(&client, &question, &sent, &answers);
 		if (right)
 			client_free_answers(&answers);

@@ -4,7 +4,7 @@
  *		client, and a client to no engine, that runs as another user.
  *
  * The folder of the socket and its mode keep strangers away, too; here they
- * are let in on purpose.  Only root can be two users, so anybody else skips this.
+ * are let in on purpose.  Only root can be two users, so any other user skips this.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

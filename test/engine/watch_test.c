@@ -404,8 +404,8 @@ take_status(struct client *client, bool gauges)
 }
 
 /*
- * Gauges come to those who ask for them, however many they are and whoever goes
- * meanwhile, and the others do not wait.
+ * Gauges come to the clients that ask for them, however many ask and whichever
+ * go meanwhile, and the others do not wait.
  */
 static void
 test_gauges(const struct engine *engine)
@@ -424,7 +424,7 @@ test_gauges(const struct engine *engine)
 	client_close(&clients[2]);
 	for (int i = 0; i < 6; i++)
 		right = (i == 2 || take_status(&clients[i], i % 2 == 0)) && right;
-	report("gauges come to those who ask for them", right);
+	report("gauges come to the clients that ask for them", right);
 
 	/* and again on the same connection */
 	client_send(&clients[0], GEONN_STATUS, &without);

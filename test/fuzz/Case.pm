@@ -79,7 +79,7 @@ my @settings = (
 
 # ---- arguments ----
 
-sub neighbours
+sub random_k
 {
 	return weighted(
 		1 => 40, between(2, 5) => 30, between(6, 40) => 15, between(41, 200) => 8, 1023 => 2, 1024 => 5);
@@ -344,7 +344,7 @@ sub make_case
 	else
 	{
 		$case{radius} = random_distance(@case{qw(obs ref metric)}) if chance(0.4);
-		$case{k} = neighbours();
+		$case{k} = random_k();
 		$named{k} = $case{k} if $case{k} != 1 || chance(0.3);
 		$named{max_distance} = $case{radius} // 'NULL' if defined $case{radius} || chance(0.1);
 		$case{all} = chance(0.3);

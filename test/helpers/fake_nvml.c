@@ -2,7 +2,7 @@
  * fake_nvml.c
  *		A library that answers as NVML does, for gauges_test.
  *
- * It knows one GPU, one that is divided, and one that says nothing that makes sense.
+ * The library knows one GPU, one that is divided, and one whose answers make no sense.
  * A handle is the place in the list of UUIDs, plus 1; an instance's has INSTANCE added.
  */
 #include <string.h>

@@ -2,7 +2,7 @@
  * lying_engine.c
  *		An engine that breaks the protocol, to see that the module notices.
  *
- * It is put in the place of geonn-engine and serves one client at a time: it is
+ * The program takes the place of geonn-engine and serves one client at a time: it is
  * hostile_engine.c, with a script a lie.  The first word of the file "lie" in its working
  * directory, the server's data directory, says which lie it tells the next client, as
  * named in scripts.  Without a lie it answers every observation with tag 0 at 0 m, and
@@ -103,7 +103,7 @@ static const struct script scripts[] = {
 	{"count_two", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {2, 0}}}}},
 	{"flags", {{GEONN_SEARCH, {SPOILED(geonn_results, flags, 0, 4)}}}},
 	{"one_each", {{GEONN_SEARCH, {SPOILED(geonn_results, pairs, STEP_MORE, UINT32_MAX), .numbers = {0, 1}}}}},
-	/* a nearest reference that is but a part, so that there is another one */
+	/* a nearest reference that is but a part, so that another one follows */
 	{"partial", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {1, 4}}}}},
 	/* a message for the engine, and none at all */
 	{"type", {{GEONN_REFERENCES, {SPOILED(geonn_header, type, 0, GEONN_REFERENCES)}}}},

@@ -3,8 +3,8 @@
  *		A table access method that is not the heap, to see that the module reads its
  *		tables row by row; it counts what it is asked for.
  *
- * It does all as the heap does.  But its routines are its own, so nobody may take its
- * scans for the heap's.
+ * The method does all as the heap does.  But its routines are its own, so the module must
+ * not take its scans for the heap's.
  */
 #include "postgres.h"
 

@@ -103,7 +103,7 @@ definition_answer(const struct definition *definition, size_t observation,
 {
 	const struct candidates *candidates = &definition->candidates[observation];
 	const struct neighbour *list = candidates->list;
-	uint32_t	k = question->neighbours;
+	uint32_t	k = question->k;
 	size_t		count = 0;
 
 	while (count < candidates->kept && list[count].distance <= question->max_distance &&

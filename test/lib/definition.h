@@ -20,7 +20,7 @@ struct neighbour
 
 struct candidates
 {
-	size_t		all;			/* how many there are */
+	size_t		all;			/* candidates of the observation */
 	size_t		kept;			/* the first ones, as many as the definition
 								 * is deep, or all */
 	struct neighbour *list;		/* [kept] */

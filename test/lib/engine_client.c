@@ -234,7 +234,7 @@ client_receive(struct client *client, int timeout_ms)
 			case GEONN_CHANNEL_AGAIN:
 				break;
 			case GEONN_CHANNEL_CLOSED:
-				/* a reset is reported once, before what is there to be read */
+				/* a reset is reported once, before what can be read */
 				if (ends++ == 0)
 					continue;
 				return 0;
@@ -468,7 +468,7 @@ request_search(struct client *client, const struct client_question *question,
 		.slot = number,
 		.first = client->slots[number].next,
 		.rows = client->slots[number].rows,
-		.neighbours = question->neighbours,
+		.k = question->k,
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
 		(resume ? GEONN_SEARCH_RESUME : 0),
@@ -677,7 +677,7 @@ bool
 client_search(struct client *client, size_t count, const double *latitude,
 			  const double *longitude, struct answer *answers)
 {
-	struct client_question nearest = {.neighbours = 1,.max_distance = INFINITY};
+	struct client_question nearest = {.k = 1,.max_distance = INFINITY};
 	struct client_points observations = {
 		.count = count,
 		.latitude = latitude,

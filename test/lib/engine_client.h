@@ -38,7 +38,7 @@ struct client_points
 /* what is asked of every observation; protocol.h has the limits */
 struct client_question
 {
-	uint32_t	neighbours;		/* k, or 0: all within max_distance */
+	uint32_t	k;				/* 0: all within max_distance */
 	bool		ties;			/* and all that tie with the k-th */
 	enum geonn_algorithm algorithm;
 	double		max_distance;	/* metres, inclusive; may be INFINITY */
@@ -141,7 +141,7 @@ extern int	engine_stop(struct engine *engine);
 /* Connect; the client has said nothing yet. */
 extern void client_connect(struct client *client, const struct engine *engine);
 
-/* The same, and whether somebody listens; if not, there is nothing to close. */
+/* The same, and whether an engine listens; if not, the client is not to be closed. */
 extern bool client_try_connect(struct client *client, const struct engine *engine);
 extern void client_close(struct client *client);
 
@@ -156,7 +156,7 @@ extern int	client_receive(struct client *client, int timeout_ms);
 /* client_receive, and whether the type is this one */
 extern bool client_expect(struct client *client, int type);
 
-/* hello, and the call if there is one */
+/* hello, and the call if the client has one */
 extern bool client_hello(struct client *client);
 
 /* hello, and open a new dataset of this metric with these columns */
@@ -208,7 +208,7 @@ extern bool client_ask(struct client *client, const struct client_question *ques
 
 /*
  * The same, with all pairs in the order of the observations.  Where it fails
- * there is nothing to free.
+ * nothing is to be freed.
  */
 extern bool client_collect(struct client *client, const struct client_question *question,
 						   const struct client_points *observations,

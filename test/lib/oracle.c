@@ -38,7 +38,7 @@ struct check
 	const double *latitude;
 	const double *longitude;
 	size_t		references;
-	uint32_t	neighbours;
+	uint32_t	k;
 	const struct sample *samples;
 	struct verdict *verdicts;	/* one a sample */
 };
@@ -125,13 +125,13 @@ replace_top(double *heap, size_t count, double number)
  * The k-th smallest h of all references.
  */
 static double
-smallest_haversine(const struct check *check, const struct sample *sample, size_t wanted,
+smallest_haversine(const struct check *check, const struct sample *sample, size_t k,
 				   double *heap)
 {
 	double		cosine = cosine_of_latitude(sample->latitude);
 	double		window = 180.0;
 
-	for (size_t i = 0; i < wanted; i++)
+	for (size_t i = 0; i < k; i++)
 		heap[i] = INFINITY;
 	for (size_t i = 0; i < check->references; i++)
 	{
@@ -142,7 +142,7 @@ smallest_haversine(const struct check *check, const struct sample *sample, size_
 		h = haversine(check, i, sample->latitude, sample->longitude, cosine);
 		if (h < heap[0])
 		{
-			replace_top(heap, wanted, h);
+			replace_top(heap, k, h);
 			window = latitude_window(heap[0]);
 		}
 	}
@@ -179,11 +179,11 @@ compare_distances(const void *left, const void *right)
  * All that may be among the nearest, by true distance.
  */
 static struct candidates
-find_candidates(const struct check *check, const struct sample *sample, size_t wanted,
+find_candidates(const struct check *check, const struct sample *sample, size_t k,
 				double *heap)
 {
 	struct candidates candidates = {0};
-	double		root = sqrt(smallest_haversine(check, sample, wanted, heap)) * (1.0 + 1e-12) + 1e-13;
+	double		root = sqrt(smallest_haversine(check, sample, k, heap)) * (1.0 + 1e-12) + 1e-13;
 	double		window = latitude_window(root * root);
 	double		cosine = cosine_of_latitude(sample->latitude);
 
@@ -211,11 +211,11 @@ blame(struct verdict *verdict, const struct sample *sample, const char *what, ui
 
 static void
 judge(const struct check *check, const struct sample *sample,
-	  const struct candidates *candidates, size_t wanted, struct verdict *verdict)
+	  const struct candidates *candidates, size_t k, struct verdict *verdict)
 {
-	if (sample->count != wanted)
+	if (sample->count != k)
 	{
-		blame(verdict, sample, "not as many neighbours as there are", sample->count);
+		blame(verdict, sample, "a wrong number of neighbours", sample->count);
 		return;
 	}
 	for (uint32_t i = 0; i < sample->count; i++)
@@ -239,14 +239,14 @@ judge(const struct check *check, const struct sample *sample,
 		if (!(error_nm <= verdict->error_nm))
 			verdict->error_nm = error_nm;
 		if (farther_nm > ORACLE_FARTHER_LIMIT)
-			blame(verdict, sample, "there is a nearer one", i);
+			blame(verdict, sample, "another one is nearer", i);
 		if (!(error_nm <= ORACLE_ERROR_LIMIT))
 			blame(verdict, sample, "it is at another distance", i);
 		if (i > 0 && sample->distance[i] < sample->distance[i - 1])
 			blame(verdict, sample, "it is nearer than the one before it", i);
 		for (uint32_t j = 0; j < i; j++)
 			if (sample->reference[j] == reference)
-				blame(verdict, sample, "it is there twice", i);
+				blame(verdict, sample, "it comes twice", i);
 	}
 }
 
@@ -254,9 +254,8 @@ static void
 check_samples(void *argument, size_t begin, size_t end)
 {
 	const struct check *check = argument;
-	size_t		wanted = check->neighbours < check->references ? check->neighbours :
-		check->references;
-	double	   *heap = malloc(wanted * sizeof(double));
+	size_t		k = check->k < check->references ? check->k : check->references;
+	double	   *heap = malloc(k * sizeof(double));
 
 	if (heap == NULL)
 	{
@@ -266,10 +265,10 @@ check_samples(void *argument, size_t begin, size_t end)
 	for (size_t i = begin; i < end; i++)
 	{
 		const struct sample *sample = &check->samples[i];
-		struct candidates candidates = find_candidates(check, sample, wanted, heap);
+		struct candidates candidates = find_candidates(check, sample, k, heap);
 
 		check->verdicts[i] = (struct verdict) {.right = true,.checked = 1};
-		judge(check, sample, &candidates, wanted, &check->verdicts[i]);
+		judge(check, sample, &candidates, k, &check->verdicts[i]);
 		free(candidates.distance);
 	}
 	free(heap);
@@ -277,14 +276,14 @@ check_samples(void *argument, size_t begin, size_t end)
 
 struct verdict
 oracle_check(const double *latitude, const double *longitude, size_t references,
-			 uint32_t neighbours, const struct sample *samples, uint32_t count)
+			 uint32_t k, const struct sample *samples, uint32_t count)
 {
 	struct verdict all = {.right = true};
 	struct check check = {
 		.latitude = latitude,
 		.longitude = longitude,
 		.references = references,
-		.neighbours = neighbours,
+		.k = k,
 		.samples = samples,
 		.verdicts = calloc(count, sizeof(struct verdict))
 	};

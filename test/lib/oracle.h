@@ -36,11 +36,11 @@ struct verdict
 /*
  * Hold the answers to "which are the k nearest references?" against the
  * truth: each neighbour hardly farther than the true one of that rank, each
- * distance as it is but for the limits above, as many neighbours as there are up to k, none
- * twice, in the order of their distances.
+ * distance as it is but for the limits above, k neighbours, or as many as exist,
+ * none twice, in the order of their distances.
  */
 extern struct verdict oracle_check(const double *latitude, const double *longitude,
-								   size_t references, uint32_t neighbours,
-								   const struct sample *samples, uint32_t count);
+								   size_t references, uint32_t k, const struct sample *samples,
+								   uint32_t count);
 
 #endif							/* GEONN_TEST_ORACLE_H */

@@ -9,7 +9,7 @@
 
 /*
  * Call work for pieces [begin, end) of 0 ... count - 1, each of so many but
- * for the last, from as many threads as there are cores; returns when all are
+ * for the last, from as many threads as the host has cores; returns when all are
  * done.  Where threads can't be had, this one does it.
  */
 extern void parallel(size_t count, size_t piece,

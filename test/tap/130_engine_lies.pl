@@ -101,7 +101,7 @@ foreach my $lie (qw(start_noise start_settings start_version))
 	my ($status, $out, $error) = $node->psql('postgres', $small_search);
 	isnt($status, 0, "$lie: the statement fails");
 	like($error, qr/ERROR:  the (installed )?geonn engine/, "$lie: and its error tells who is to blame");
-	ok($logged->(qr/sent a message that its supervisor does not know/), "$lie: which the log says, too");
+	ok($logged->(qr/sent its supervisor an unknown message/), "$lie: which the log says, too");
 	have_it_tell('none');
 	is($node->safe_psql('postgres', $small_search), '1:0 2:0 3:0', "$lie: the next one works");
 }

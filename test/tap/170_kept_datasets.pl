@@ -113,7 +113,8 @@ change('DELETE FROM ref WHERE id % 7 = 0', 'DELETE');
 change("INSERT INTO ref VALUES (2000, 7, 11, 0, 'n0')", 'INSERT');
 change('DELETE FROM ref WHERE id = 2000', 'DELETE of the last row');
 change('BEGIN; INSERT INTO ref VALUES (2001, 7, 11); ROLLBACK', 'INSERT that is rolled back');
-change('SELECT id FROM ref WHERE id = 3 FOR UPDATE', 'FOR UPDATE', stays_visible => 1);
+$node->safe_psql('postgres', 'SELECT id FROM ref WHERE id = 3 FOR UPDATE');
+joins('kept', 'FOR UPDATE changes no rows');
 change('TRUNCATE ref', 'TRUNCATE', stays_visible => 1);
 change(q{INSERT INTO ref SELECT i, i * 23 % 90, i * 29 % 180, i % 3, 'n' || i % 3 FROM generate_series(1, 900) i},
 	'INSERT into an empty table');
@@ -126,6 +127,52 @@ $node->safe_psql('postgres', 'VACUUM ref; ANALYZE ref; CHECKPOINT');
 joins('kept', 'VACUUM and ANALYZE change nothing');
 $node->safe_psql('postgres', 'CREATE TABLE other AS TABLE ref; VACUUM other');
 joins('kept', 'nor do other tables');
+
+# The visibility map tells, and it may be lost: then nothing is known until it is made again.
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_visibility');
+change(q{SELECT pg_truncate_visibility_map('ref')}, 'a visibility map that was cut off');
+change('BEGIN; UPDATE ref SET lat = lat + 1; ROLLBACK', 'UPDATE that is rolled back');
+
+# a table of several pages of the map: each of them tells
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE wide (id integer, lat float8, lon float8, filler text) WITH (fillfactor = 10);
+	ALTER TABLE wide ALTER filler SET STORAGE PLAIN;
+	INSERT INTO wide SELECT i, i * 7e-4, i * 1e-3, repeat('x', 5000) FROM generate_series(1, 33000) i;
+	VACUUM wide;
+});
+is( $node->safe_psql('postgres', q{SELECT pg_relation_size('wide', 'vm') / current_setting('block_size')::int}),
+	2, 'a table whose visibility map has two pages');
+foreach my $id (100, 32900)
+{
+	joins('read', "before row $id is deleted", reference => 'wide');
+	joins('kept', "and again before row $id is deleted", reference => 'wide');
+	$node->safe_psql('postgres', "DELETE FROM wide WHERE id = $id; VACUUM wide");
+}
+joins('read', 'after row 32900 is deleted', reference => 'wide');
+$node->safe_psql('postgres', 'DELETE FROM wide WHERE id > 32000; VACUUM wide');
+joins('read', 'cut short', reference => 'wide');
+joins('kept', 'and kept then', reference => 'wide');
+$node->safe_psql('postgres', q{INSERT INTO wide SELECT i, i * 7e-4, 5, repeat('x', 5000) FROM generate_series(32001, 33000) i; VACUUM wide});
+joins('read', 'and filled again', reference => 'wide');
+$node->safe_psql('postgres', 'DROP TABLE wide');
+
+# ---- changes in place ----
+
+# ANALYZE updates rows of pg_class in place, which leaves the page all-visible
+my $is_there = q{SELECT distance FROM geonn_nearest_points(ARRAY(SELECT relpages::float8 FROM pg_class WHERE relname = 'grown'),
+	ARRAY(SELECT reltuples::float8 FROM pg_class WHERE relname = 'grown'), 'sizes', invalid => 'skip',
+	row_type => NULL::record) AS n(ord bigint, ref_id oid, distance float8)};
+$node->safe_psql('postgres', q{
+	CREATE TABLE grown (a integer, filler text DEFAULT repeat('y', 500));
+	INSERT INTO grown SELECT generate_series(1, 50);
+	CREATE VIEW sizes AS SELECT oid AS id, relpages AS lat, reltuples AS lon FROM pg_class;
+	ANALYZE grown;
+	VACUUM FREEZE pg_class});
+is($node->safe_psql('postgres', $is_there), 0, "a catalog's rows");
+$node->safe_psql('postgres', 'INSERT INTO grown SELECT generate_series(1, 100); ANALYZE grown');
+is($node->safe_psql('postgres', $is_there), 0, 'and after they were updated in place');
+$node->safe_psql('postgres', 'DROP VIEW sizes; DROP TABLE grown');
 
 # ---- the own transaction's changes ----
 
@@ -393,14 +440,15 @@ $node->stop;
 
 # ---- files that their transaction fills ----
 
-# Where the WAL does not have them, changes cannot be told until the commit has
-# recorded all pages, or, of larger files, until a page is changed again.
+# Within the transaction, COPY FREEZE adds rows to pages that it has marked already.  Where the WAL
+# does not have them, changes cannot be told until the commit has recorded all pages, or, of larger
+# files, until a page is changed again.
 foreach my $case (
-	[ 'replica', 'wal_level = replica', 'kept', 'kept' ],
-	[ 'minimal', 'wal_level = minimal', 'read', 'kept' ],
-	[ 'synchronized', "wal_level = minimal\nwal_skip_threshold = 0", 'read', 'read' ])
+	[ 'replica', 'wal_level = replica', 'kept' ],
+	[ 'minimal', 'wal_level = minimal', 'kept' ],
+	[ 'synchronized', "wal_level = minimal\nwal_skip_threshold = 0", 'read' ])
 {
-	my ($level, $setting, $within, $after) = @$case;
+	my ($level, $setting, $after) = @$case;
 
 	$node = new_server("freeze_$level", preload => 1,
 		conf => "autovacuum = off\n$setting\nmax_wal_senders = 0\nmax_parallel_workers_per_gather = 0");
@@ -411,14 +459,17 @@ foreach my $case (
 		CREATE TABLE ref (id integer, lat float8, lon float8);
 		COPY (SELECT i, i % 90, i % 180 FROM generate_series(1, 1000) i) TO '} . $node->data_dir . q{/first';
 		COPY (SELECT i, i % 89, i % 180 FROM generate_series(1, 1000) i) TO '} . $node->data_dir . q{/second';
+		COPY (SELECT 1000 + id, lat, lon FROM obs LIMIT 5) TO '} . $node->data_dir . q{/some';
 	});
-	my $copy = sub { return "TRUNCATE ref; COPY ref FROM '" . $node->data_dir . "/$_[0]' (FREEZE);" };
+	my $add = sub { return "COPY ref FROM '" . $node->data_dir . "/$_[0]' (FREEZE);" };
+	my $copy = sub { return 'TRUNCATE ref;' . $add->($_[0]) };
 
-	is($node->safe_psql('postgres', 'BEGIN;' . $copy->('first') . join_sql('ref') x 2 . 'ROLLBACK;'),
-		"read\n$within", "$level: COPY FREEZE that is rolled back");
-	is($node->safe_psql('postgres', 'BEGIN;' . $copy->('second') . join_sql('ref') x 2 . 'COMMIT;'),
-		"read\n$within", "$level: COPY FREEZE");
-	joins($within, "$level: and after its commit");
+	is( $node->safe_psql('postgres', 'BEGIN;' . $copy->('first') . join_sql('ref') . $add->('some') . join_sql('ref') . 'ROLLBACK;'),
+		"read\nread", "$level: COPY FREEZE twice, rolled back");
+	is( $node->safe_psql('postgres', 'BEGIN;' . $copy->('second') . join_sql('ref') . $add->('some') . join_sql('ref') . 'COMMIT;'),
+		"read\nread", "$level: COPY FREEZE twice");
+	joins('read', "$level: and after its commit");
+	joins($after, "$level: and then");
 	$node->safe_psql('postgres', 'BEGIN;' . $copy->('first') . 'COMMIT;');
 	joins('read', "$level: COPY FREEZE by another");
 	joins($after, "$level: and again");

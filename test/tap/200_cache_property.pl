@@ -2,8 +2,8 @@
 # A table that is refreshed by what has changed is what a search for everything
 # returns, to the byte: at each of many steps, in which points come, move, go, change
 # their groups, become invalid, are stored in another order and are left alone, for caches
-# that ask all kinds of questions, with ids of many types: arrays, composites, domains over
-# these, and such as are equal and have other bytes.
+# that ask all kinds of questions, and update or replace their tables, with ids of many types:
+# arrays, composites, domains over these, and such as are equal and have other bytes.
 #
 # short form: 40 of 200 steps
 
@@ -46,7 +46,7 @@ sub create_sql
 	my ($name) = @_;
 	my ($arguments) = $call{$name} =~ /\((.*)/;
 
-	return "SELECT geonn_cache_create('$name', $arguments);\n";
+	return "SELECT geonn_cache_create('$name', $arguments, replace => '" . pick(qw(auto auto never always)) . "');\n";
 }
 
 # a point: often on a coarse grid, so that ties and points at the same coordinates occur; sometimes
@@ -99,7 +99,10 @@ my @upheavals = (
 	# the same rows in another order
 	"CREATE TEMP TABLE other AS TABLE ref; TRUNCATE ref; INSERT INTO ref SELECT * FROM other ORDER BY random(); DROP TABLE other",
 	"CREATE TEMP TABLE other AS TABLE ref; TRUNCATE ref; INSERT INTO ref SELECT * FROM other ORDER BY id DESC; DROP TABLE other",
-	"SELECT geonn_cache_alter('five', '{\"k\": 4}'); SELECT geonn_cache_alter('five', '{\"k\": 5}')");
+	"SELECT geonn_cache_alter('five', '{\"k\": 4}'); SELECT geonn_cache_alter('five', '{\"k\": 5}')",
+	"SELECT geonn_cache_alter(name, jsonb_build_object('replace', (ARRAY['auto', 'never', 'always'])[1 + floor(random() * 3)::int]))
+		FROM geonn_caches WHERE random() < 0.5",
+	"CREATE INDEX IF NOT EXISTS by_reference ON five (ref_id)");
 
 srand($seed);
 note "seed $seed: GEONN_CACHE_SEED=$seed GEONN_CACHE_STEPS=$steps repeats this";
@@ -162,7 +165,8 @@ foreach my $step (1 .. $steps)
 	}
 }
 $script .= "SELECT 'done';\n";
-$script .= "SELECT mode || ' ' || count(*) FROM geonn_cache_log GROUP BY mode ORDER BY mode;\n";
+$script .= "SELECT mode || ' ' || count(*) || coalesce(substring(reason, '; the table was \\w+'), '')
+	FROM geonn_cache_log GROUP BY mode, substring(reason, '; the table was \\w+') ORDER BY 1;\n";
 
 my ($out, $err) = ('', '');
 my $status = $node->psql('postgres', "SET geonn.log_keep = 100000;\n$script",
@@ -175,5 +179,6 @@ is(scalar @differences, 0, "the tables of all caches are what a search returns, 
 like($out, qr/^done$/m, 'all steps were made');
 note $out =~ /^done\n(.*)/ms ? $1 : '';
 cmp_ok($out =~ /^incremental (\d+)/m ? $1 : 0, '>', 3 * $steps, 'many of them by what had changed');
+cmp_ok($out =~ /^full (\d+); the table was replaced/m ? $1 : 0, '>', $steps, 'and many by another table in their place');
 
 done_testing();

@@ -23,7 +23,7 @@ $node->safe_psql(
 	CREATE TABLE ref AS SELECT 'r' || i AS id, i * 13 % 90 AS lat, i * 17 % 180 AS lon, i % 3 AS kind FROM generate_series(1, 90) i;
 	CREATE VIEW even AS SELECT * FROM "Obs" WHERE id % 2 = 0;
 	SELECT geonn_cache_create('it''s near', '"Obs"', 'ref', k => 3, by => '{kind}', options => '{"batch_rows": 100}', target => 'near');
-	SELECT geonn_cache_create('viewed', 'even', 'ref', radius => 2e6, keep_unmatched => true);
+	SELECT geonn_cache_create('viewed', 'even', 'ref', radius => 2e6, keep_unmatched => true, replace => 'never');
 	SELECT geonn_cache_create('dropped', '"Obs"', 'ref');
 	SELECT geonn_cache_drop('dropped');
 	CALL geonn_refresh_all('full');

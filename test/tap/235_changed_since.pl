@@ -283,4 +283,16 @@ is(since("since + interval '10 s' > (SELECT max(query_start) FROM pg_stat_activi
 	't', 'sessions that send WAL keep nothing back');
 $_->kill_kill foreach @senders;
 
+# A deleted row stays in the baseline until a full refresh, also if the pages have not changed since.
+my $deleted = $node->safe_psql('postgres', 'SELECT max(obs_id) FROM kept');
+my $near = $node->safe_psql('postgres', "SELECT ref_id FROM kept WHERE obs_id = $deleted AND rank = 1");
+my $rows_of_deleted = "SELECT count(*) FROM kept WHERE obs_id = $deleted";
+is($node->safe_psql('postgres', "DELETE FROM obs WHERE id = $deleted;\nCALL geonn_refresh('kept');\n$rows_of_deleted"),
+	2, 'a refresh of what may be new leaves the rows of a deleted observation');
+$node->safe_psql('postgres', "VACUUM obs, ref;\nCALL geonn_refresh('kept');\nCALL geonn_refresh('kept', 'full');");
+is($node->safe_psql('postgres', $rows_of_deleted), 0, 'a full refresh deletes them');
+$node->safe_psql('postgres', "UPDATE ref SET lat = -lat WHERE id = $near;\nCALL geonn_refresh('kept', 'incremental');");
+is($node->safe_psql('postgres', $rows_of_deleted), 0, 'and they do not come back');
+is(refresh(), 0, 'the table is right');
+
 done_testing();

@@ -27,14 +27,6 @@ $node->safe_psql(
 	CALL geonn_refresh('near', 'full');
 });
 
-sub differences
-{
-	return $node->safe_psql('postgres', q{
-		SELECT count(*) FROM near t FULL JOIN geonn_nearest('obs', 'ref', row_type => NULL::near) n
-			ON (t.obs_id, t.rank, t.ref_id, t.distance) = (n.obs_id, n.rank, n.ref_id, n.distance)
-		WHERE t.rank IS NULL OR n.rank IS NULL});
-}
-
 sub cache_status
 {
 	return $node->safe_psql('postgres', q{SELECT status FROM geonn_caches});
@@ -62,7 +54,7 @@ sub interrupt
 	eval { $holder->quit };
 	$node->safe_psql('postgres', q{CALL geonn_refresh('near')});
 	is(cache_status(), 'succeeded', "$how: the next one succeeds");
-	is(differences(), 0, "$how: and has done it all");
+	is(cache_differences($node), 0, "$how: and has done it all");
 }
 
 interrupt('terminated', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") });

@@ -1,7 +1,7 @@
 
-# A limit of sessions: so many processes work with the engine, others wait in line, are
+# A limit of sessions: so many processes work with the engine, others are queued, are
 # seen there, and come in their order; no process waits for itself, nor do all of them for
-# one in line, and no lock is a way past the limit.
+# a queued one, and no lock is a way past the limit.
 
 use strict;
 use warnings;
@@ -64,13 +64,13 @@ sub end_backend
 	sql("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = '$_[0]'");
 }
 
-# ---- in line ----
+# ---- the queue ----
 
 my $holder = start_holder('holder');
-my @line = map { start_waiter("in line $_",
+my @queued = map { start_waiter("queued $_",
 		"SET geonn.log_min_duration = 0; SELECT count(*) FROM geonn_nearest('few_obs', 'few_ref', k => $_, ties => 'all')") } 1 .. 3;
 
-is(sql("SELECT DISTINCT wait_event_type || ' ' || wait_event FROM pg_stat_activity WHERE application_name LIKE 'in line %'"),
+is(sql("SELECT DISTINCT wait_event_type || ' ' || wait_event FROM pg_stat_activity WHERE application_name LIKE 'queued %'"),
 	"Extension $wait_event", 'pg_stat_activity says what they wait for');
 is(sql("SELECT phase, count(*), sum(references_read) FROM geonn_stat_progress GROUP BY phase ORDER BY phase"),
 	"reading observations|1|3\nwaiting for a session|3|0", 'and so does geonn_stat_progress');
@@ -83,7 +83,7 @@ like($err, qr/53400: no session with the geonn engine became free within 300 ms/
 like($err, qr/DETAIL:  All 1 processes that geonn.max_sessions allows had sessions, and 3 more waited before this one\./, 'and for whom');
 cmp_ok($seconds, '>', 0.3, 'it waits for all of that time');
 cmp_ok($seconds, '<', 10, 'and no longer');
-is(waiting(), 3, 'it has left the line');
+is(waiting(), 3, 'it has left the queue');
 
 ($status, $out, $err) = finish_sql(start_sql($node, "SET statement_timeout = '300ms'; $small_search;"));
 like($err, qr/canceling statement due to statement timeout/, 'statement_timeout ends the waiting, too');
@@ -98,13 +98,13 @@ cmp_ok($seconds, '<', 2, 'at once');
 my $ended = start_waiter('ended', $small_search);
 end_backend('ended');
 finish_sql($ended);
-wait_until(sub { waiting() == 3 }, 'a backend that ends while it waits leaves the line');
+wait_until(sub { waiting() == 3 }, 'a backend that ends while it waits leaves the queue');
 
 my $from = -s $node->logfile;
 end_backend('holder');
 finish_sql($holder);
-is_deeply([ map { [ (finish_sql($_))[0, 1] ] } @line ], [ [ 0, 3 ], [ 0, 6 ], [ 0, 9 ] ],
-	'when a backend with a place ends, those in line get their answers');
+is_deeply([ map { [ (finish_sql($_))[0, 1] ] } @queued ], [ [ 0, 3 ], [ 0, 6 ], [ 0, 9 ] ],
+	'when a backend with a place ends, those queued get their answers');
 my @order = Geonn::slurp($node->logfile) =~ /LOG:  duration: .* geonn_nearest\(public.few_obs, public.few_ref, (?:k => (\d), )?ties/g;
 is(join(' ', map { $_ // 1 } @order), '1 2 3', 'one after the other, as they came');
 is(sql(q{SELECT count(*) FROM geonn_stat WHERE arguments LIKE '%ties%' AND queued_time >= 300 AND queued_time <= total_time}),
@@ -151,18 +151,18 @@ wait_until(sub { sql("SELECT count(*) FROM pg_locks WHERE relation = 'some_obs':
 	'a table is locked');
 my $reader = start_holder('reader', 'SELECT count(*) FROM some_obs');
 ($status, $out) = (finish_sql($owner))[0, 1];
-is("$status $out", "0 \n1:7 2:8 3:9", 'a session in line is let in where the only one with a place waits for its lock');
+is("$status $out", "0 \n1:7 2:8 3:9", 'a queued session is let in where the only one with a place waits for its lock');
 ($status, $out) = (finish_sql($reader))[0, 1];
 is("$status $out", "0 1\n50000\n1:7 2:8 3:9", 'and both go on');
 
-# One in line has a lock that another session waits for.
+# A queued one has a lock that another session waits for.
 sub start_locker
 {
 	return start_waiter('locker', locked(1, $small_search));
 }
 
-# While one of so many that have places can go on, it stays in line; start returns it and the other.
-sub stays_in_line
+# While one of so many that have places can go on, it stays queued; start returns it and the other.
+sub stays_queued
 {
 	my ($limit, $start, @names) = @_;
 
@@ -179,26 +179,26 @@ sub stays_in_line
 	set_limit(1);
 }
 
-stays_in_line(1, sub { return (start_locker(), start_sql($node, locked(1, 'SELECT') . ';')) },
-	'a session waits for a lock of one in line',
+stays_queued(1, sub { return (start_locker(), start_sql($node, locked(1, 'SELECT') . ';')) },
+	'a session waits for a lock of a queued one',
 	'which is not let in for that',
 	'before the place is free',
 	'and then both go on');
-stays_in_line(2,
+stays_queued(2,
 	sub {
 		my $other = start_holder('reader', 'SELECT FROM pg_sleep(1); SELECT FROM pg_advisory_xact_lock(1)');
 		return (start_locker(), $other);
 	},
-	'one of two that have places waits for one in line',
+	'one of two that have places waits for a queued one',
 	'which is not let in while the other can go on',
 	'and has its place when that one ends',
 	'and then all go on');
 
-# a circle through a process that has no session
+# a cycle through a process that has no session
 $reader = start_holder('reader', 'SELECT FROM pg_sleep(1); SELECT FROM pg_advisory_xact_lock(2)');
 my $locker = start_locker();
 my $friend = start_sql($node, locked(2, 'SELECT FROM pg_advisory_xact_lock(1)') . ';');
-is((finish_sql($locker))[1], '1:7 2:8 3:9', 'a session in line is let in where that one waits for its lock through others');
+is((finish_sql($locker))[1], '1:7 2:8 3:9', 'a queued session is let in where that one waits for its lock through others');
 is(join(' ', map { (finish_sql($_))[0] } $friend, $reader), '0 0', 'and all go on');
 
 # one place is lent, not two
@@ -206,7 +206,7 @@ $reader = start_holder('reader', 'SELECT FROM pg_sleep(1.5); SELECT FROM pg_advi
 $locker = start_waiter('locker', "\\set VERBOSITY verbose\n" . locked(2, $small_search));
 my $borrower = start_waiter('borrower', locked(1, "DECLARE held CURSOR FOR SELECT obs_id FROM geonn_nearest('few_obs', 'few_ref'); FETCH held;
 	SELECT FROM pg_advisory_xact_lock(2); SELECT count(*) FROM few_obs"));
-wait_until(sub { status($node, 'sessions, sessions_waiting') eq '2|1' }, 'a place is lent to one of two in line');
+wait_until(sub { status($node, 'sessions, sessions_waiting') eq '2|1' }, 'a place is lent to one of two queued ones');
 ($status, $out, $err) = finish_sql($locker);
 isnt($status, 0, 'the other, when that one waits for it as well, has an error');
 like($err, qr/40P01: deadlock detected between sessions with the geonn engine and locks\nDETAIL:  Every process that has one of the 1 sessions of geonn.max_sessions waits for locks of processes that wait for a session, and one more session has been lent already\.\nHINT:  Run the transaction again/,

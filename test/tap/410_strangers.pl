@@ -169,12 +169,12 @@ is(warning('postgres', 'SELECT', 'public'), '', 'no warning where superusers alo
 is(warning('postgres', 'CREATE SCHEMA geonn', 'geonn'), '', 'nor in a schema of its own');
 is(warning('stranger', 'CREATE SCHEMA geonn', 'geonn'), '', 'nor there in a database of another\'s');
 like(warning('stranger', 'SELECT', 'public'),
-	qr/WARNING:.* in schema "public".*\nDETAIL:  They are: role "stranger"\.\nHINT: .* Run CREATE SCHEMA geonn; ALTER EXTENSION geonn SET SCHEMA geonn;$/,
+	qr/WARNING:.* in schema "public".*\nDETAIL:  The roles are: role "stranger"\.\nHINT: .* Run CREATE SCHEMA geonn; ALTER EXTENSION geonn SET SCHEMA geonn;$/,
 	'a warning where the database\'s owner may');
 like(warning('postgres', 'GRANT CREATE ON SCHEMA public TO PUBLIC, victim, postgres', 'public'),
-	qr/DETAIL:  They are: all roles \(PUBLIC\), role "victim"\.$/m, 'where all may, or some');
+	qr/DETAIL:  The roles are: all roles \(PUBLIC\), role "victim"\.$/m, 'where all may, or some');
 like(warning('postgres', 'CREATE SCHEMA geonn AUTHORIZATION victim; REVOKE ALL ON SCHEMA geonn FROM victim', 'geonn'),
-	qr/DETAIL:  They are: role "victim"\.\nHINT: .*Give the schema to a superuser/m, 'and where the schema\'s owner may');
+	qr/DETAIL:  The roles are: role "victim"\.\nHINT: .*Give the schema to a superuser/m, 'and where the schema\'s owner may');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_proc WHERE proname = 'geonn_warn_of_creators'}), 0, 'what warns is gone afterwards');
 $node->safe_psql('postgres', 'CREATE DATABASE creators OWNER stranger');
 (my $status, my $out, my $error) = $node->psql('creators', 'CREATE EXTENSION geonn');

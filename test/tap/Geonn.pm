@@ -21,7 +21,7 @@ our @EXPORT = qw(
   new_server own_installation create_small_tables create_large_tables
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
-  status engines_of is_gone wait_until seconds_of median);
+  status engines_of is_gone wait_until seconds_of median cache_differences);
 
 # three observations and their answers, to see that a search works
 our $small_search =
@@ -51,6 +51,17 @@ sub new_server
 	create_small_tables($node);
 	create_large_tables($node) if $option{slow};
 	return $node;
+}
+
+# Rows of the cache near, of obs and ref, that are not those of a search, and those that are missing.
+sub cache_differences
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', q{
+		SELECT count(*) FROM near t FULL JOIN geonn_nearest('obs', 'ref', row_type => NULL::near) n
+			ON (t.obs_id, t.rank, t.ref_id, t.distance) = (n.obs_id, n.rank, n.ref_id, n.distance)
+		WHERE t.rank IS NULL OR n.rank IS NULL});
 }
 
 # A copy of the installation for a test to spoil: its path for new_server, and

@@ -33,11 +33,11 @@ cpu_collector_begin(struct cpu_collector *collector)
 	collector->count = 0;
 	collector->limit = collector->widest;
 	collector->floor = 0.0;
-	collector->wanted = question->neighbours > 0 ? question->neighbours : collector->room + 1;
-	collector->next_trim = collector->wanted;
+	collector->k = question->k > 0 ? question->k : collector->room + 1;
+	collector->next_trim = collector->k;
 
 	/* pairs that are surely nearer than the cutoff were in an earlier answer */
-	if (collector->cutoff.present && question->neighbours == 0 &&
+	if (collector->cutoff.present && question->k == 0 &&
 		geonn_metric_chord_decides(collector->dataset->metric))
 	{
 		uint32_t	place = collector->cutoff.place;
@@ -122,12 +122,12 @@ swap(struct collected *a, struct collected *b)
 }
 
 /*
- * Bring the first `wanted` of the order to the front; the last of them stands
- * at wanted - 1.  The range that holds it is split around a median of three,
- * into three parts (before, equal, after), so that equal items do no harm.
+ * Bring the first k of the order to the front; the k-th stands at k - 1.  The
+ * range that holds it is split around a median of three, into three parts
+ * (before, equal, after), so that equal items do no harm.
  */
 static inline __attribute__((always_inline)) void
-partition(struct collected *items, size_t count, size_t wanted,
+partition(struct collected *items, size_t count, size_t k,
 		  bool (*before) (const struct collected *, const struct collected *))
 {
 	size_t		low = 0;
@@ -153,9 +153,9 @@ partition(struct collected *items, size_t count, size_t wanted,
 			else
 				at++;
 		}
-		if (wanted - 1 < smaller)
+		if (k - 1 < smaller)
 			high = smaller;
-		else if (wanted - 1 >= larger)
+		else if (k - 1 >= larger)
 			low = larger;
 		else
 			return;
@@ -170,34 +170,33 @@ trim_by_chord(struct cpu_collector *collector)
 {
 	double		last;
 	double		limit;
-	size_t		kept = collector->wanted;
+	size_t		kept = collector->k;
 
-	partition(collector->items, collector->count, collector->wanted, chord_before);
-	last = collector->items[collector->wanted - 1].chord;
+	partition(collector->items, collector->count, collector->k, chord_before);
+	last = collector->items[collector->k - 1].chord;
 	limit = geonn_metric_chord_limit(collector->dataset->metric, last);
 	if (limit < collector->limit)
 		collector->limit = limit;
-	for (size_t i = collector->wanted; i < collector->count; i++)
+	for (size_t i = collector->k; i < collector->count; i++)
 		if (collector->items[i].chord <= collector->limit)
 			collector->items[kept++] = collector->items[i];
 	collector->count = kept;
 }
 
 /*
- * Keep the first `wanted` of the order, and the candidates that tie with the
- * last of them.
+ * Keep the first k of the order, and the candidates that tie with the k-th.
  */
 static void
 trim_by_distance(struct cpu_collector *collector)
 {
-	size_t		kept = collector->wanted;
+	size_t		kept = collector->k;
 	double		last;
 
 	measure(collector);
-	partition(collector->items, collector->count, collector->wanted, distance_before);
-	last = collector->items[collector->wanted - 1].distance;
-	if (collector->question->ties && collector->question->neighbours > 0)
-		for (size_t i = collector->wanted; i < collector->count; i++)
+	partition(collector->items, collector->count, collector->k, distance_before);
+	last = collector->items[collector->k - 1].distance;
+	if (collector->question->ties && collector->question->k > 0)
+		for (size_t i = collector->k; i < collector->count; i++)
 			if (collector->items[i].distance == last)
 				collector->items[kept++] = collector->items[i];
 	collector->count = kept;
@@ -209,7 +208,7 @@ trim_by_distance(struct cpu_collector *collector)
 static bool
 is_crowded(const struct cpu_collector *collector)
 {
-	return collector->count > CAPACITY_MIN && collector->count / 2 > collector->wanted;
+	return collector->count > CAPACITY_MIN && collector->count / 2 > collector->k;
 }
 
 static void
@@ -220,7 +219,7 @@ trim(struct cpu_collector *collector)
 	trim_by_chord(collector);
 	if (is_crowded(collector))
 		trim_by_distance(collector);
-	after = collector->wanted / 2 > TRIM_AFTER_MIN ? collector->wanted / 2 : TRIM_AFTER_MIN;
+	after = collector->k / 2 > TRIM_AFTER_MIN ? collector->k / 2 : TRIM_AFTER_MIN;
 
 	/* each trim costs time in proportion to the candidates */
 	if (after < collector->count / 2)
@@ -262,9 +261,9 @@ cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
 	const struct question *question = collector->question;
 
 	/* k neighbours are known as the first k in order; the cutoff, if present, is applied last */
-	bool		resumed = collector->cutoff.present && question->neighbours == 0;
+	bool		resumed = collector->cutoff.present && question->k == 0;
 	double		distance = resumed ? distance_of(collector, places[0], point) : -1.0;
-	size_t		most = question->ties && question->neighbours > 0 ? SIZE_MAX : collector->wanted;
+	size_t		most = question->ties && question->k > 0 ? SIZE_MAX : collector->k;
 	size_t		added = 0;
 
 	for (size_t i = 0; i < count && added < most; i++)
@@ -292,7 +291,7 @@ cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
 size_t
 cpu_collector_end(struct cpu_collector *collector)
 {
-	if (collector->count > collector->wanted)
+	if (collector->count > collector->k)
 		trim_by_chord(collector);
 	measure(collector);
 	if (collector->count > collector->chosen_capacity)

@@ -48,7 +48,7 @@ struct cpu_collector
 	 */
 	double		limit;
 	double		floor;
-	size_t		wanted;			/* how many candidates, the first in order, are needed */
+	size_t		k;				/* of the question; for all within a radius, the room plus 1 */
 	size_t		next_trim;		/* number of candidates at which the limit shrinks next */
 
 	size_t		count;

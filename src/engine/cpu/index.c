@@ -4,14 +4,15 @@
  *
  * The build has four phases, most of them cut into pieces for the thread pool:
  *
- *	1.  Compute the place of each reference on the curve, and sort by it; with
- *	groups, sort once more by group.  Both sorts are stable, so references that
- *	are equal stay in the order of the dataset.  2.  Compute the vectors, in
- *	the sorted order, and sort within each cell of the curve, so that
- *	references that are one point become neighbours (cpu/cells.c).  3.  Merge
- *	references that are one point into one position.  Most datasets have no
- *	such references; then each reference is a position.  4.  Make the boxes,
- *	leaves first, then level by level.
+ *	1.	Compute the place of each reference on the curve, and sort by it; with
+ *		groups, sort once more by group.  Both sorts are stable, so equal
+ *		references stay in the order of the dataset.
+ *	2.	Compute the vectors, in the sorted order, and sort within each cell of
+ *		the curve, so that references that are one point become neighbours
+ *		(cpu/cells.c).
+ *	3.	Merge references that are one point into one position.  Most datasets
+ *		have no such references; then each reference is a position.
+ *	4.	Make the boxes, leaves first, then level by level.
  *
  * When the search is cancelled, the present phase ends early; a sort ends
  * after its present digit.

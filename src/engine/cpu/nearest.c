@@ -6,11 +6,13 @@
  * Observations that are neighbours on the curve go through the index together,
  * in groups of up to 32:
  *
- *	1.  Each observation looks through its home leaf, the leaf where the curve
- *	would put it.  Most observations find their nearest reference there, and
- *	all find a limit.  2.  One walk lists the leaves whose boxes are within the
- *	widest of these limits of the group's box.  3.  Each observation looks
- *	through those of the listed leaves whose boxes are within its limit.
+ *	1.	Each observation looks through its home leaf, the leaf where the curve
+ *		would put it.  Most observations find their nearest reference there, and
+ *		all find a limit.
+ *	2.	One walk lists the leaves whose boxes are within the widest of these
+ *		limits of the group's box.
+ *	3.	Each observation looks through those of the listed leaves whose boxes
+ *		are within its limit.
  *
  * A group that is wide for the density of the references around it would list
  * many leaves that most of its observations do not need.  So when the list is

@@ -11,7 +11,7 @@
 bool
 cpu_turn_is_nearest(const struct search *search)
 {
-	return search->question.neighbours == 1 && !search->question.ties &&
+	return search->question.k == 1 && !search->question.ties &&
 		!search->cutoff.present && geonn_metric_chord_decides(search->dataset->metric) &&
 		search->dataset->columns == 0;
 }

@@ -246,7 +246,7 @@ pack(struct turn *turn, size_t pieces)
 
 	/* the last piece may have ended for want of room */
 	goes_on = rows == turn->rows || turn->counts[rows] <= turn->room - pairs;
-	cpu_turn_account(search, rows, all_one && search->question.neighbours == 1 ? NULL : turn->counts,
+	cpu_turn_account(search, rows, all_one && search->question.k == 1 ? NULL : turn->counts,
 					 pairs);
 	return goes_on && search->answered < search->rows - search->first;
 }

@@ -105,11 +105,11 @@ candidates_choose(struct candidate *candidates, size_t count, const struct quest
 			candidates[within++] = candidates[i];
 	sort(candidates, within);
 
-	if (question->neighbours > 0 && within > question->neighbours)
+	if (question->k > 0 && within > question->k)
 	{
-		double		last = candidates[question->neighbours - 1].distance;
+		double		last = candidates[question->k - 1].distance;
 
-		count = question->neighbours;
+		count = question->k;
 		while (question->ties && count < within && candidates[count].distance == last)
 			count++;
 	}

@@ -40,10 +40,10 @@ extern void candidates_measure(const struct dataset *dataset, double latitude, d
 
 /*
  * Put the candidates into order, and move those that answer the question to
- * the front: of the candidates within max_distance the first `neighbours` (0:
- * all) and, if asked for, the ones that tie with the last of these; candidates
- * up to a present cutoff are left out.  The caller has already checked groups
- * and identities.  Returns the number of answers.
+ * the front: of the candidates within max_distance the first k (0: all) and, if
+ * asked for, the ones that tie with the k-th; candidates up to a present cutoff
+ * are left out.  The caller has already checked groups and identities.  Returns
+ * the number of answers.
  */
 extern size_t candidates_choose(struct candidate *candidates, size_t count,
 								const struct question *question,

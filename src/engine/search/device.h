@@ -37,14 +37,13 @@ struct device;
  * The candidates are the references at most max_distance away.  If the dataset
  * has groups, only references of the observation's group are candidates; if it
  * has identities, references of the observation's identity are not.  The
- * answer is the first `neighbours` candidates in the order (distance, place in
- * the dataset); with ties, also all candidates at the distance of the last of
- * these; or, if neighbours is 0, all candidates.  The pairs come in that
- * order.
+ * answer is the first k candidates in the order (distance, place in the
+ * dataset); with ties, also all candidates at the distance of the k-th; or, if
+ * k is 0, all candidates.  The pairs come in that order.
  */
 struct question
 {
-	uint32_t	neighbours;		/* 0 ... GEONN_NEIGHBOURS_MAX */
+	uint32_t	k;				/* 0 ... GEONN_K_MAX; 0: all */
 	bool		ties;
 	enum geonn_algorithm algorithm; /* not auto any more */
 	double		max_distance;	/* metres, inclusive; may be infinite */
@@ -225,7 +224,7 @@ struct device
 	atomic_bool usable;
 	struct failure lost;		/* why, while usable is false */
 
-	/* when the present call into the device should be over; 0: no call */
+	/* when the present operation should be over; 0: none is under way */
 	atomic_llong due_ms;
 
 	atomic_uint_fast64_t batches;	/* searches finished */

@@ -5,20 +5,21 @@
  * Both devices build an index of this shape:
  *
  *	- The references are sorted by (group, place on the space curve), or
- *	without groups by the curve alone.  Where many references share a cell of
- *	the curve, those that coincide are brought together, so that few are left
- *	apart.  - References of one group at one place (equal vectors, bit for bit)
- *	that are neighbours in that order are one position of the index.  A
- *	position knows its references as a range of the sorted order; they stand in
- *	the order of the dataset, and have the same distance from everywhere.  So a
- *	million coincident references cost a search no more than one.  - Every
- *	INDEX_WIDTH positions are a leaf, every INDEX_WIDTH nodes of a level are a
- *	node of the level above.  Each node, leaves included, has a box: the
- *	smallest and largest x, y and z of its positions, as float64, so without
- *	any rounding; and with groups the smallest and largest group.  - The levels
- *	are arrays, one after the other, without pointers: node n of a level covers
- *	nodes n * INDEX_WIDTH ... of the level below.  The topmost level has at
- *	most INDEX_WIDTH nodes, and no root above them.
+ *	  without groups by the curve alone.  Where many references share a cell of
+ *	  the curve, those that coincide are brought together, so that few are left
+ *	  apart.
+ *	- References of one group at one place (equal vectors, bit for bit) that are
+ *	  neighbours in that order are one position of the index.  A position knows
+ *	  its references as a range of the sorted order; they stand in the order of
+ *	  the dataset, and have the same distance from everywhere.  So a million
+ *	  coincident references cost a search no more than one.
+ *	- Every INDEX_WIDTH positions are a leaf, every INDEX_WIDTH nodes of a level
+ *	  are a node of the level above.  Each node, leaves included, has a box: the
+ *	  smallest and largest x, y and z of its positions, as float64, so without
+ *	  any rounding; and with groups the smallest and largest group.
+ *	- The levels are arrays, one after the other, without pointers: node n of a
+ *	  level covers nodes n * INDEX_WIDTH ... of the level below.  The topmost
+ *	  level has at most INDEX_WIDTH nodes, and no root above them.
  */
 #ifndef GEONN_INDEX_SHAPE_H
 #define GEONN_INDEX_SHAPE_H

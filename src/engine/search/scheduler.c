@@ -30,8 +30,8 @@
  * has nothing to do.  Finished searches go to a list that the server's thread
  * empties.
  *
- * A driver that hangs takes its device's thread with it.  So every call into a
- * device has a time by which it should be over.  When a call is overdue, the
+ * A driver that hangs takes its device's thread with it.  So every operation
+ * of a device has a time by which it should be over.  When one is overdue, the
  * server stops answering the supervisor's pings, and the supervisor starts
  * another engine.  If a probe hangs, the engine waits for a while and then
  * serves with the other devices.
@@ -54,10 +54,10 @@
 /* how long to wait for probes before serving without those devices */
 #define PROBE_PATIENCE_MS 30000
 
-/* how long a call into a device may take.  A build may take one microsecond
+/* how long an operation of a device may take.  A build may take one microsecond
  * more for each reference, and may spend half of this time waiting for another
  * device's build. */
-#define CALL_PATIENCE_MS 60000
+#define OPERATION_PATIENCE_MS 60000
 
 /* what a turn counts as at most.  A session whose turn was longer, because an
  * index had to be built or the host is busy, need not wait until all others
@@ -349,15 +349,15 @@ scheduler_why_unusable(const struct device *device)
 	return why;
 }
 
-/* note that a call into the device begins, or ends */
+/* note that an operation of the device begins, or ends */
 static void
-begin_call(struct device *device, int64_t patience_ms)
+begin_operation(struct device *device, int64_t patience_ms)
 {
 	atomic_store(&device->due_ms, now_ms() + patience_ms);
 }
 
 static void
-end_call(struct device *device)
+end_operation(struct device *device)
 {
 	atomic_store(&device->due_ms, 0);
 }
@@ -378,7 +378,7 @@ scheduler_discard(struct dataset *dataset)
 {
 	bool		free_now;
 
-	/* counted down by every device thread that lives, and by this call */
+	/* counted down by every device thread that lives, and by this function */
 	pthread_mutex_lock(&scheduler.lock);
 	atomic_store(&dataset->discards, 1);
 	for (int i = 0; i < scheduler.device_count; i++)
@@ -504,9 +504,9 @@ discard_datasets(struct device_thread *thread, struct discard *discards)
 		discards = discard->next;
 		if (dataset->built[device->number] != NULL)
 		{
-			begin_call(device, CALL_PATIENCE_MS);
+			begin_operation(device, OPERATION_PATIENCE_MS);
 			device->operations->discard(device, dataset->built[device->number]);
-			end_call(device);
+			end_operation(device);
 		}
 		dataset->built[device->number] = NULL;
 		if (atomic_fetch_sub(&dataset->discards, 1) == 1)
@@ -530,9 +530,9 @@ start_search(struct device *device, struct search *search)
 		int64_t		begun = now_us();
 
 		call_move(search->call, &search->phase, GEONN_PHASE_BUILDING);
-		begin_call(device, CALL_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
+		begin_operation(device, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
 		search->failed = !device->operations->build(device, search, &search->failure);
-		end_call(device);
+		end_operation(device);
 		search->build_microseconds += (uint32_t) (now_us() - begun);
 	}
 	atomic_fetch_sub(&search->dataset->builders, 1);
@@ -540,9 +540,9 @@ start_search(struct device *device, struct search *search)
 		return false;
 	call_use_device(search->call, device->number);
 	call_move(search->call, &search->phase, GEONN_PHASE_SEARCHING);
-	begin_call(device, CALL_PATIENCE_MS);
+	begin_operation(device, OPERATION_PATIENCE_MS);
 	device->operations->start(device, search);
-	end_call(device);
+	end_operation(device);
 	return true;
 }
 
@@ -603,9 +603,9 @@ serve(struct device_thread *thread)
 		}
 		else if (under_way > 0)
 		{
-			begin_call(device, CALL_PATIENCE_MS);
+			begin_operation(device, OPERATION_PATIENCE_MS);
 			progress = device->operations->advance(device, &ended);
-			end_call(device);
+			end_operation(device);
 			if (progress != DEVICE_IDLE)
 				under_way--;
 		}

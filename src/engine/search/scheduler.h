@@ -35,7 +35,7 @@ extern bool scheduler_ready(void);
 /* Milliseconds after which scheduler_ready returns true at the latest. */
 extern int	scheduler_ready_within_ms(void);
 
-/* A device that is overdue to return from a call into it, or NULL. */
+/* A device of which an operation is overdue, or NULL. */
 extern struct device *scheduler_stuck_device(void);
 
 /* Why a device is not usable. */

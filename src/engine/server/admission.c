@@ -1,39 +1,40 @@
 /*
  * admission.c
  *		Decides which sessions may work while a limit is set, and keeps the
- *		line of sessions that wait.
+ *		queue of sessions that wait.
  *
  * A hundred statements at a time take a hundred rings of batches and as many
  * sets of references, and each of them ends late.  With geonn.max_sessions
- * only so many work, and the others wait in line, in the order in which they
- * came, before they have sent anything.  The line is kept in the engine, and
+ * only so many work, and the others are queued, in the order in which they
+ * came, before they have sent anything.  The queue is kept in the engine, and
  * not in PostgreSQL's shared memory, for the reasons that calls.c gives: when
  * a connection ends, however its process ended, the engine gives its place to
- * the next in line, or takes it out of the line.
+ * the first in the queue, or takes it out of the queue.
  *
  * A process must not wait for a place that becomes free only after that
  * process has gone on:
  *
  *	- Processes are counted, not sessions.  A backend that has a session gets
- *	any number of others at once: for two joins of one statement, for a
- *	function that a view calls, for a second cursor.  So a process in line has
- *	no place.  - Parallel workers attach to a dataset of their leader's, which
- *	has a place and waits for them.  A session that attaches is always
- *	admitted.  - A process in line may hold PostgreSQL's locks, for which
- *	processes with places wait, directly or through others.  Only PostgreSQL
- *	knows of its locks, so the module looks for such waits (its admission.c).
- *	If one process with a place waits so, that gives no place to the process
- *	that it waits for, since any role can have one session wait for another.
- *	But if all processes with places wait for processes in line, no place
- *	becomes free: then the process that they wait for says that it is urgent.
+ *	  any number of others at once: for two joins of one statement, for a
+ *	  function that a view calls, for a second cursor.  So a queued process has
+ *	  no place.
+ *	- Parallel workers attach to a dataset of their leader's, which has a place
+ *	  and waits for them.  A session that attaches is always admitted.
+ *	- A queued process may hold PostgreSQL's locks, for which processes with
+ *	  places wait, directly or through others.  Only PostgreSQL knows of its
+ *	  locks, so the module looks for such waits (its admission.c).  If one
+ *	  process with a place waits so, that gives no place to the process that it
+ *	  waits for, since any role can have one session wait for another.  But if
+ *	  all processes with places wait for queued processes, no place becomes
+ *	  free: then the process that they wait for says that it is urgent.
  *
  * The engine lets an urgent session in beyond the limit, and lends it a place:
  * the processes with places do no work, and the session's statement should not
  * fail for a wait that it did not cause.  One place is lent at a time.  If the
- * process that has it waits for the line again, another session becomes urgent
- * and is refused; if it says so a second time, and no session was admitted or
- * has ended meanwhile, the engine ends it as a deadlock.  So the limit is
- * exceeded by one process at most, and no circle lasts.
+ * process that has it waits for a queued process again, another session
+ * becomes urgent and is refused; if it says so a second time, and no session
+ * was admitted or has ended meanwhile, the engine ends it as a deadlock.  So
+ * the limit is exceeded by one process at most, and no cycle lasts.
  *
  * The engine cannot know of waits outside the server: a function that asks
  * over another connection, or an application that reads one cursor while it
@@ -49,10 +50,10 @@ static struct
 {
 	uint32_t	limit;			/* 0: no limit */
 	uint32_t	taken;			/* places that are taken: admitted sessions that count */
-	uint32_t	waiting;
+	uint32_t	queued;
 	uint64_t	changes;		/* admissions, and ends of admitted or urgent sessions */
 	struct admission *admitted; /* admitted sessions, in no order */
-	struct admission *first;	/* in line */
+	struct admission *first;	/* queued */
 	struct admission *last;
 }			state = {
 	.changes = 1
@@ -99,7 +100,7 @@ give(struct admission *admission)
 }
 
 static void
-remove_from_line(struct admission *admission)
+remove_from_queue(struct admission *admission)
 {
 	struct admission *before = NULL;
 
@@ -111,7 +112,7 @@ remove_from_line(struct admission *admission)
 		state.first = admission->next;
 	if (state.last == admission)
 		state.last = before;
-	state.waiting--;
+	state.queued--;
 }
 
 bool
@@ -121,20 +122,20 @@ admission_enter(struct admission *admission, struct session *session, int32_t pi
 	admission->pid = pid;
 	admission->refused_at = 0;
 
-	/* a place that has just become free is for sessions in line */
+	/* a place that has just become free is for queued sessions */
 	if ((state.first == NULL && has_room()) || admitted_of(pid) != NULL)
 	{
 		give(admission);
 		return true;
 	}
-	admission->state = ADMISSION_WAITING;
+	admission->state = ADMISSION_QUEUED;
 	admission->next = NULL;
 	if (state.last != NULL)
 		state.last->next = admission;
 	else
 		state.first = admission;
 	state.last = admission;
-	state.waiting++;
+	state.queued++;
 	return false;
 }
 
@@ -144,7 +145,7 @@ admission_urge(struct admission *admission)
 	/* one place may be lent, beyond the limit */
 	if (has_room() || state.taken == state.limit)
 	{
-		remove_from_line(admission);
+		remove_from_queue(admission);
 		give(admission);
 		return ADMISSION_LET_IN;
 	}
@@ -160,13 +161,13 @@ admission_leave(struct admission *admission)
 	struct admission **link = &state.admitted;
 
 	/*
-	 * sessions that only came to the line and left it break no circle, so they
-	 * do not count as changes
+	 * sessions that were only queued, and left, break no cycle, so they do not
+	 * count as changes
 	 */
 	if (admission->state == ADMISSION_GIVEN || admission->refused_at != 0)
 		state.changes++;
-	if (admission->state == ADMISSION_WAITING)
-		remove_from_line(admission);
+	if (admission->state == ADMISSION_QUEUED)
+		remove_from_queue(admission);
 	if (admission->state == ADMISSION_GIVEN)
 	{
 		while (*link != admission)
@@ -193,7 +194,7 @@ admission_next(void)
 
 	if (admission == NULL || !has_room())
 		return NULL;
-	remove_from_line(admission);
+	remove_from_queue(admission);
 	give(admission);
 	return admission->session;
 }
@@ -209,7 +210,7 @@ admission_ahead(const struct admission *admission)
 }
 
 uint32_t
-admission_waiting(void)
+admission_queued(void)
 {
-	return state.waiting;
+	return state.queued;
 }

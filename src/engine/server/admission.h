@@ -1,7 +1,7 @@
 /*
  * admission.h
  *		Decides which sessions may work while a limit is set, and keeps the
- *		line of sessions that wait.
+ *		queue of sessions that wait.
  */
 #ifndef GEONN_ADMISSION_H
 #define GEONN_ADMISSION_H
@@ -14,7 +14,7 @@ struct session;
 enum admission_state
 {
 	ADMISSION_NONE,
-	ADMISSION_WAITING,			/* in line */
+	ADMISSION_QUEUED,
 	ADMISSION_GIVEN
 };
 
@@ -26,7 +26,7 @@ struct admission
 	enum admission_state state;
 	bool		counts;			/* this one of its process's sessions has the place */
 	uint64_t	refused_at;		/* state.changes when it was urgent in vain; 0: never */
-	struct admission *next;		/* in line, or among the admitted sessions */
+	struct admission *next;		/* in the queue, or among the admitted sessions */
 };
 
 /* Set and get how many processes may have sessions at a time, up to INT32_MAX; 0: any number. */
@@ -34,34 +34,33 @@ extern void admission_set_limit(uint64_t limit);
 extern uint32_t admission_limit(void);
 
 /*
- * Admit a session that works for this process, or put it in line.  Returns
- * whether it may begin; if not, it stands in line until admission_next returns
- * it, admission_urge lets it in, or it leaves.
+ * Admit a session that works for this process, or queue it.  Returns whether
+ * it may begin; if not, it stays queued until admission_next returns it,
+ * admission_urge lets it in, or it leaves.
  */
 extern bool admission_enter(struct admission *admission, struct session *session, int32_t pid);
 
 enum admission_urgency
 {
 	ADMISSION_LET_IN,			/* the session may begin */
-	ADMISSION_REFUSED,			/* the session stands in line as before */
+	ADMISSION_REFUSED,			/* the session stays queued */
 	ADMISSION_DEADLOCK			/* the session was refused before, and nothing has changed: end it */
 };
 
 /*
- * Handle an urgent session: it stands in line, all processes that have places
- * wait for processes in line, and one of them waits for this session's
- * process.
+ * Handle an urgent session: it is queued, all processes that have places wait
+ * for queued processes, and one of them waits for this session's process.
  */
 extern enum admission_urgency admission_urge(struct admission *admission);
 
-/* Take out a session that has ended, whether it waited, was admitted or never came. */
+/* Take out a session that has ended, whether it was queued, was admitted or never came. */
 extern void admission_leave(struct admission *admission);
 
-/* The next session in line that has a place now, and may begin; or NULL. */
+/* The first queued session, where a place is free: it has the place now, and may begin.  Else NULL. */
 extern struct session *admission_next(void);
 
-/* How many sessions wait in line before this one; and how many wait in all. */
+/* How many sessions are queued before this one; and how many in all. */
 extern uint32_t admission_ahead(const struct admission *admission);
-extern uint32_t admission_waiting(void);
+extern uint32_t admission_queued(void);
 
 #endif							/* GEONN_ADMISSION_H */

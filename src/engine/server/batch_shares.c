@@ -8,15 +8,16 @@
  * whatever it gives must leave enough for others:
  *
  *	- A process may have half of the memory that other processes leave, however
- *	many sessions and parallel workers it has.  So some memory is left at any
- *	time, and a process that comes later may have half of that.  - A role may
- *	have three quarters of the memory that other roles leave, however many
- *	processes it has.  - The rest is a reserve: a quarter of the limit, but at
- *	most 64 MB.  When the shares have no room, a session without a batch gets a
- *	batch of the smallest size out of the reserve.  A process that has no batch
- *	may use all of the reserve.  Further sessions of processes that have a
- *	batch may use half of it, and those of one process or of one role a part of
- *	that half, so that a statement with several joins goes on.
+ *	  many sessions and parallel workers it has.  So some memory is left at any
+ *	  time, and a process that comes later may have half of that.
+ *	- A role may have three quarters of the memory that other roles leave,
+ *	  however many processes it has.
+ *	- The rest is a reserve: a quarter of the limit, but at most 64 MB.  When the
+ *	  shares have no room, a session without a batch gets a batch of the smallest
+ *	  size out of the reserve.  A process without a batch may use all of the
+ *	  reserve.  Further sessions of processes that have a batch may use half of
+ *	  it, and those of one process or of one role a part of that half, so that a
+ *	  statement with several joins goes on.
  *
  * If a batch does not fit, batch_memory.c makes it smaller, so sessions become
  * slower before one fails.  A session counts for the backend of its call,

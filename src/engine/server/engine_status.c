@@ -130,7 +130,7 @@ engine_status_send(int socket)
 		.devices = (uint32_t) engine.device_count,
 		.datasets = datasets_count(),
 		.kept = datasets_kept(),
-		.queued = admission_waiting(),
+		.queued = admission_queued(),
 		.kept_memory = datasets_kept_memory(),
 		.base_memory = engine.base_memory,
 		.transfer_memory = batch_memory_in_use(),

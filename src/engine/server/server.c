@@ -321,7 +321,7 @@ welcome_clients(void)
 }
 
 /*
- * Give places that have become free to sessions in line.
+ * Give places that have become free to queued sessions.
  */
 static void
 admit_sessions(void)

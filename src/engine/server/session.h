@@ -17,7 +17,7 @@ enum session_state
 	SESSION_GREETED,			/* said hello, and waits for its welcome */
 	SESSION_WELCOME,			/* may ask for the status, open or attach */
 	SESSION_MEASURING,			/* waits for the status with gauges */
-	SESSION_QUEUED,				/* waits in line for others to end */
+	SESSION_QUEUED,				/* waits for others to end */
 	SESSION_COLLECTING,			/* sends references */
 	SESSION_SEALING,			/* waits for its dataset */
 	SESSION_SEARCHING,			/* sends observations */
@@ -83,8 +83,8 @@ extern void session_search(struct session *session, const union geonn_message *m
 extern void session_search_finished(struct search *search);
 
 /*
- * Open a dataset, or wait in line; go on when the session is admitted, or says
- * that it is urgent; attach to a dataset.
+ * Open a dataset, or queue the session; go on when it is admitted, or says that
+ * it is urgent; attach to a dataset.
  */
 extern void session_open(struct session *session, const union geonn_message *message);
 extern void session_admitted(struct session *session);

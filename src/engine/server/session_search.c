@@ -39,7 +39,7 @@ static struct question
 question_of(const struct session *session, const struct geonn_search *request)
 {
 	struct question question = {
-		.neighbours = request->neighbours,
+		.k = request->k,
 		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
 		.algorithm = (enum geonn_algorithm) request->algorithm,
 		.max_distance = request->max_distance
@@ -61,7 +61,7 @@ observation_bytes(const struct dataset *dataset)
 static bool
 is_same_question(const struct question *a, const struct question *b)
 {
-	return a->neighbours == b->neighbours && a->ties == b->ties &&
+	return a->k == b->k && a->ties == b->ties &&
 		a->algorithm == b->algorithm && a->max_distance == b->max_distance;
 }
 
@@ -76,7 +76,7 @@ check_question(struct session *session, const struct geonn_search *request,
 
 	if (request->first >= request->rows)
 		session_fail_protocol(session, "a search that begins behind its last row");
-	else if (request->neighbours > GEONN_NEIGHBOURS_MAX)
+	else if (request->k > GEONN_K_MAX)
 		session_fail_protocol(session, "a search for too many neighbours");
 	else if (!(request->max_distance >= 0))
 		session_fail_protocol(session, "a max_distance that is negative or not a number");

@@ -13,10 +13,10 @@
  * plan takes the place of the one before.  A plan is two words and a number:
  *
  *	none - 0		nothing fails any more
- *	wait PLACE N	at the Nth time that it gets to this place, the thread that
- *					does waits, until the file "fired" is removed
+ *	wait PLACE N	the thread that is the Nth to get to this place waits there,
+ *					until the file "fired" is removed
  *	kill PLACE N	the process kills itself there
- *	exhaust PLACE N	from there on there is no memory
+ *	exhaust PLACE N	from there on no memory is left
  *	fail call N		the Nth call into the system from now on fails
  *	fail cuda N		the Nth call into CUDA from now on fails
  *	lose cuda N		and all that follow it
@@ -24,10 +24,10 @@
  * The file "fired" appears when that has happened, and says at which place and
  * what failed.  The places are, in their order:
  *
- *	start		it listens, and has not said so yet
+ *	start		the engine listens, and has not said so yet
  *	references	a batch of references has come
- *	sort		they are being sorted
- *	build		a device is about to build what it needs of them
+ *	sort		the references are being sorted
+ *	build		a device is about to build what it needs of the references
  *	search		a device is about to begin a search
  *	drain		pairs are about to be sent
  */
@@ -53,15 +53,15 @@ enum fault_family
 	FAULT_CUDA
 };
 
-/* Read the plan for the start, or for a new session, if there is one. */
+/* Read the plan for the start, or for a new session, if the folder has one. */
 extern void fault_read_plan(const char *name);
 
 /* This thread gets to this place; any thread. */
 extern void fault_reach(enum fault_place place);
 
 /*
- * Whether this call, one that is counted, is to fail.  Where it takes memory it
- * fails while there is none, too.  Any thread.
+ * Whether this call, one that is counted, is to fail.  A call that takes memory fails
+ * while none is left, too.  Any thread.
  */
 extern bool fault_fails(enum fault_family family, const char *call, bool takes_memory);
 

@@ -10,8 +10,7 @@
  * same outcome each time.  Functions that the client calls only where it makes
  * references, which is not tried here, are left out; the linker is told so.
  *
- * There are two types: integer, and text, which stands for all that is not passed by
- * value.
+ * Types are two: integer, and text, which stands for all types passed by reference.
  */
 #include "postgres.h"
 
@@ -366,7 +365,7 @@ geonn_raise_other_version(const char *release, pid_t engine)
 					errmsg("engine %d is version %s", (int) engine, release)));
 }
 
-/* it goes on whenever somebody looks at it */
+/* the clock goes on with each look at it */
 TimestampTz
 GetCurrentTimestamp(void)
 {
@@ -382,8 +381,7 @@ TimestampDifferenceMilliseconds(TimestampTz from, TimestampTz to)
 /* ---- locks ---- */
 
 /*
- * Another process has a session, and waits for this one, which stands in line, every other
- * time.
+ * Another process has a session, and waits for this one, which is queued, every other time.
  */
 void *
 geonn_engine_list(enum geonn_listing listing, Size entry_bytes, struct geonn_listed *listed)

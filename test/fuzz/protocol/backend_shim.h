@@ -20,7 +20,7 @@ extern const char *backend_error(void);
 extern void backend_cancel(void);
 
 /*
- * What the engine is to a backend: somebody to connect to, who acts while the backend
+ * What the engine is to a backend: a peer to connect to, which acts while the backend
  * waits.  The caller's.
  */
 extern int	engine_connect(void);

@@ -46,10 +46,10 @@ const uint8_t steps_conversation[] = {
 };
 const size_t steps_conversation_length = sizeof(steps_conversation);
 
-/* how the client reads what an engine said, so that nobody leaves that out */
+/* how the client reads what an engine said, so that no compiler leaves that out */
 static volatile uint64 sum;
 
-/* what is wanted */
+/* what the client asks for */
 typedef struct Wish
 {
 	GeonnQuestion question;
@@ -67,12 +67,12 @@ static const uint32 many[] = {0, 1, 3, 10, 300, 5000};
 static Wish
 read_wish(const struct step *step)
 {
-	static const uint32 neighbours[] = {1, 0, 2, 7, 100};
+	static const uint32 k[] = {1, 0, 2, 7, 100};
 	static const uint32 batch_rows[] = {0, 0, 1, 5, 300};
 	Wish		wish = {
 		.question = {
 			.columns = step->numbers[0] % 4,
-			.neighbours = neighbours[step->numbers[0] / 4 % lengthof(neighbours)],
+			.k = k[step->numbers[0] / 4 % lengthof(k)],
 			.ties = step->numbers[0] / 32 % 4 == 3,
 			.metric = (int) (step->numbers[0] / 128 % 2),
 			.unmatched = step->numbers[0] / 256 % 2,
@@ -80,7 +80,7 @@ read_wish(const struct step *step)
 			.shared = step->numbers[0] / 4096 % 2,
 			.max_distance = HUGE_VAL
 		},
-		.labels = step->who % (GEONN_LABELS_MAX + 1),
+		.labels = step->peer % (GEONN_LABELS_MAX + 1),
 		.attaches = step->slot % 4 == 3,
 		.keeps = step->slot / 4 % 2,
 		.takes_runs = step->slot / 8 % 2,
@@ -222,7 +222,7 @@ take_pair(HostileJoin *join, bool wait)
 		for (; run.next < run.end; run.next++)
 		{
 			look_at_observation(join, run.observation_id[run.next]);
-			look_at_reference(join, run.reference[run.next]);
+			look_at_reference(join, run.tag[run.next]);
 			sum += run.distance[run.next] > run.observation_latitude[run.next];
 		}
 		return true;
@@ -238,9 +238,9 @@ take_pair(HostileJoin *join, bool wait)
 		if (pair.rank != (observation == join->last ? join->rank : 0) + 1)
 			steps_broken("the pairs of an observation come one after the other, by rank");
 		if (pair.rank > geonn_client_references(join->client) ||
-			(question->neighbours > 0 && !question->ties && pair.rank > question->neighbours))
-			steps_broken("there are no more pairs than were asked for");
-		look_at_reference(join, pair.reference);
+			(question->k > 0 && !question->ties && pair.rank > question->k))
+			steps_broken("no more pairs come than were asked for");
+		look_at_reference(join, pair.tag);
 	}
 	join->rank = pair.matched ? pair.rank : 0;
 	join->last = observation;
@@ -254,7 +254,7 @@ drain(HostileJoin *join, bool wait)
 		wait = false;
 }
 
-/* what sources say of their columns, as far as anybody asks */
+/* what sources say of their columns, as far as the client asks */
 static PointSource *
 make_source(Oid type)
 {
@@ -277,7 +277,7 @@ make_source(Oid type)
 }
 
 /*
- * Send references, or take those that there are.
+ * Send references, or take those of a kept dataset.
  */
 static void
 have_references(HostileJoin *join)

@@ -10,7 +10,7 @@
  * says that they do not.
  *
  * When the script is over the clients go, and the engine has to be as it was before: it
- * answers within time, works for nobody, has no dataset, no batch and no descriptor more
+ * answers within time, works for no session, has no dataset, no batch and no descriptor more
  * than at first, and gives others right answers.  What the sanitizers see ends the
  * program, too.
  */
@@ -149,7 +149,7 @@ LLVMFuzzerInitialize(int *argument_count, char ***words)
 		dup2(pair[1], GEONN_SUPERVISOR_DESCRIPTOR);
 		close(pair[1]);
 	}
-	fail(&options.no_gpu, GEONN_ERROR_NO_DEVICE, "there is no GPU");
+	fail(&options.no_gpu, GEONN_ERROR_NO_DEVICE, "no GPU");
 	if (!cpu_path_choose(NULL, &failure))
 		return 1;
 	hostile_begin(hostiles, CLIENTS, engine.socket_path);
@@ -161,7 +161,7 @@ LLVMFuzzerInitialize(int *argument_count, char ***words)
 /* ---- what has to hold ---- */
 
 /*
- * Everybody else gets right answers.
+ * Other clients get right answers.
  */
 static void
 see_answers(void)
@@ -201,7 +201,7 @@ see_settings(void)
 }
 
 /*
- * The engine works for nobody, and holds nothing of theirs.
+ * The engine works for no session, and holds nothing of one.
  */
 static void
 see_quiet(void)
@@ -217,7 +217,7 @@ see_quiet(void)
 	{
 		if (!engine_status(&engine, &status, &device, 1))
 			steps_broken("the engine tells its status");
-		/* it lets go of who asked for that, too, as soon as it gets a processor */
+		/* the engine lets go of the session that asked for that, too, as soon as it gets a processor */
 		usleep(pause_us);
 		pause_us = pause_us < 50000 ? 2 * pause_us : pause_us;
 		note_descriptors(open);
@@ -228,7 +228,7 @@ see_quiet(void)
 		if (now_ms() > until)
 			break;
 	}
-	fprintf(stderr, "sessions %u and %u in line, searches %u, datasets %u, bytes of batches %llu\n",
+	fprintf(stderr, "sessions %u and %u queued, searches %u, datasets %u, bytes of batches %llu\n",
 			status.sessions, status.queued, status.searches, status.datasets,
 			(unsigned long long) status.transfer_memory);
 	for (int i = 0; i < DESCRIPTORS; i++)
@@ -265,11 +265,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (step.action % (HOSTILE_ACTIONS + 1) == ACT_CONFIGURE)
 			configure(step.numbers[0] % (2 * TRANSFER_BYTES),
 					  step.numbers[1] % (2 * KEPT_BYTES), 1 + step.slot % 3,
-					  step.who % (CLIENTS + 1));
+					  step.peer % (CLIENTS + 1));
 		else
 		{
 			step.action %= HOSTILE_ACTIONS + 1;
-			hostile_act(&hostiles[step.who % CLIENTS], &step);
+			hostile_act(&hostiles[step.peer % CLIENTS], &step);
 		}
 	}
 	hostile_end(hostiles, CLIENTS);

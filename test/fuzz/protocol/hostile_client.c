@@ -34,7 +34,7 @@
 
 /* bits of a step's how */
 #define HOW_HURRIED		4u		/* the next step does not wait for the answer */
-#define HOW_DESCRIPTOR	8u		/* a descriptor comes along that nobody wants */
+#define HOW_DESCRIPTOR	8u		/* a descriptor comes along, unasked */
 
 static const char *socket_path; /* the engine's */
 
@@ -84,7 +84,7 @@ take_batch(struct hostile *hostile, const struct geonn_batch *batch, int descrip
 	size_t		bytes;
 
 	if (batch->slot >= GEONN_RING_SLOTS)
-		steps_broken("a batch is for a slot that there is");
+		steps_broken("a batch is for a slot of the ring");
 	slot = &hostile->slots[batch->slot];
 	if (batch->rows == 0)
 		return;
@@ -106,7 +106,7 @@ take_results(struct hostile *hostile, const struct geonn_results *results)
 	struct hostile_slot *slot;
 
 	if (results->slot >= GEONN_RING_SLOTS)
-		steps_broken("results are of a slot that there is");
+		steps_broken("results are of a slot of the ring");
 	slot = &hostile->slots[results->slot];
 	if (slot->start == NULL && slot->let_go)
 		return;
@@ -415,7 +415,7 @@ say_search(struct hostile *hostile, const struct step *step)
 	struct geonn_search search = {
 		.slot = number,
 		.rows = slot->start != NULL ? 1 + step->numbers[0] % slot->columns.rows : 1,
-		.neighbours = step->numbers[1] % 4 != 0 ? step->numbers[1] / 4 % 40 : 1,
+		.k = step->numbers[1] % 4 != 0 ? step->numbers[1] / 4 % 40 : 1,
 		.algorithm = step->numbers[0] / 8 % 3,
 		.flags = step->numbers[1] / 160 % 4,
 		.max_distance = scribble_number(step->numbers[1] / 8)

@@ -2,8 +2,8 @@
  * hostile_engine.c
  *		An engine that answers a client, and lies where a step has it lie.
  *
- * It knows what a sound engine would answer, and that is what it says where a step
- * does not spoil it; so lies come at any place of a conversation.
+ * The hostile engine knows what a sound one would answer, and says that, unless a step
+ * spoils it; so lies come at any place of a conversation.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -41,7 +41,7 @@ struct pending
 	uint32_t	first;
 	uint32_t	rows;
 	uint32_t	room;
-	uint32_t	neighbours;
+	uint32_t	k;
 	uint32_t	labels;
 	uint32_t	listing;
 };
@@ -122,7 +122,7 @@ take_request(const union geonn_message *message)
 			pending.slot = message->search.slot;
 			pending.first = message->search.first;
 			pending.rows = message->search.rows;
-			pending.neighbours = message->search.neighbours;
+			pending.k = message->search.k;
 			break;
 		case GEONN_LIST:
 			pending.listing = message->list.listing;
@@ -169,7 +169,7 @@ hostile_engine_request(void)
 /* ---- what it says ---- */
 
 /*
- * A descriptor in place of the one that there should be.
+ * A descriptor in place of the right one.
  */
 static int
 other_descriptor(const struct step *step)
@@ -394,7 +394,7 @@ say_batch(const struct step *step, const struct pending *pending)
 }
 
 /*
- * Answer with so many pairs of each observation, as far as there is room.
+ * Answer with so many pairs of each observation, as far as the room goes.
  */
 static void
 say_results(const struct step *step, const struct pending *pending)
@@ -406,7 +406,7 @@ say_results(const struct step *step, const struct pending *pending)
 		.first = pending->first,
 		.algorithm = GEONN_ALGORITHM_INDEX
 	};
-	uint32_t	most = pending->neighbours > 0 ? pending->neighbours : PAIRS_OF_ALL;
+	uint32_t	most = pending->k > 0 ? pending->k : PAIRS_OF_ALL;
 	uint32_t	each = engine.references < most ? (uint32_t) engine.references : most;
 
 	if (engine.start[slot] == NULL)
@@ -538,7 +538,7 @@ change_memory(const struct step *step)
 	else
 		memcpy((char *) engine.start[slot] + step->numbers[0] % (engine.bytes[slot] / 8) * 8,
 			   step->value, 8);
-	/* the counts are what there is to lie about */
+	/* the counts are what a lie can be about */
 	engine.batch[slot].count[step->numbers[0] % engine.batch[slot].rows] = step->numbers[1];
 }
 

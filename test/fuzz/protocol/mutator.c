@@ -8,7 +8,7 @@
 #include "../../lib/random.h"
 #include "steps.h"
 
-/* libFuzzer's: change bytes as it thinks fit; and what it calls, if it is there */
+/* libFuzzer's: change bytes as it thinks fit; and what it calls, if linked */
 extern size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 extern size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
 									  unsigned int seed);
@@ -57,7 +57,7 @@ random_step(void)
 	struct step step = {
 		.action = random_below(2) ? (uint8_t) random_bits() :
 		steps_conversation[random_below((int) steps_conversation_length)],
-		.who = (uint8_t) random_below(4),
+		.peer = (uint8_t) random_below(4),
 		.slot = (uint8_t) random_below(5),
 		.how = random_below(2) ? (uint8_t) random_bits() : 0,
 		.numbers = {(uint32_t) random_number(), (uint32_t) random_number()},
@@ -89,7 +89,7 @@ make_gap(uint8_t *data, size_t *count, size_t most, size_t at, size_t length)
 static void
 put_conversation(uint8_t *data, size_t *count, size_t most, size_t at)
 {
-	uint8_t		who = (uint8_t) random_below(4);
+	uint8_t		peer = (uint8_t) random_below(4);
 	size_t		length = make_gap(data, count, most, at, steps_conversation_length);
 
 	for (size_t i = 0; i < length; i++)
@@ -97,7 +97,7 @@ put_conversation(uint8_t *data, size_t *count, size_t most, size_t at)
 		struct step step = random_step();
 
 		step.action = steps_conversation[i];
-		step.who = who;
+		step.peer = peer;
 		step.how = 0;
 		put(data, at + i, &step);
 	}
@@ -127,7 +127,7 @@ change_step(uint8_t *data, size_t at)
 			step.how ^= (uint8_t) (1 << random_below(8));
 			break;
 		case 4:
-			step.who = other.who;
+			step.peer = other.peer;
 			step.slot = other.slot;
 			break;
 		default:

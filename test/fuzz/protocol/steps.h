@@ -3,10 +3,10 @@
  *		What a hostile peer does: a script of steps.
  *
  * An input of libFuzzer's is a script: steps of a fixed size, which any bytes are.
- * lying_engine.c has scripts of its own.  A step is an action of a fuzzer's own, its numbers, and whether the message that it
- * sends is spoiled.  Unspoiled, a message is as the state of the conversation wants
- * it; so random scripts get past the first answer, and lie in the midst of what is
- * true.
+ * lying_engine.c has scripts of its own.  A step is an action of a fuzzer's own, its
+ * numbers, and whether the message that it sends is spoiled.  Unspoiled, a message is as
+ * the state of the conversation wants it; so random scripts get past the first answer,
+ * and lie in the midst of what is true.
  */
 #ifndef GEONN_FUZZ_STEPS_H
 #define GEONN_FUZZ_STEPS_H
@@ -25,7 +25,7 @@
 struct step
 {
 	uint8_t		action;
-	uint8_t		who;
+	uint8_t		peer;			/* which client acts, in engine_fuzzer.c */
 	uint8_t		slot;
 	uint8_t		how;
 	uint32_t	numbers[2];
@@ -38,7 +38,7 @@ struct step
 extern const uint8_t steps_conversation[];
 extern const size_t steps_conversation_length;
 
-/* How many steps there are in so many bytes. */
+/* How many steps so many bytes hold. */
 extern size_t steps_count(size_t size);
 
 /* The step of this number. */

@@ -1,6 +1,6 @@
 /*
  * quadmath.h
- *		Stands in for gcc's header of this name where there is none: on arm64,
+ *		Stands in for gcc's header of this name where gcc has none: on arm64,
  *		whose long double is the 128-bit float that x86-64 calls __float128.
  */
 #ifndef GEONN_TEST_QUADMATH_H

@@ -1,0 +1,53 @@
+/*
+ * block_table.h
+ *		The rows of geonn_cache_block, geonn_cache_directory and geonn_cache_page.
+ */
+#ifndef GEONN_CACHE_BLOCK_TABLE_H
+#define GEONN_CACHE_BLOCK_TABLE_H
+
+#include "postgres.h"
+
+#include "storage/lockdefs.h"
+#include "utils/snapshot.h"
+
+#include "cache/definition.h"
+
+/* one of the tables, of which the caller reads and writes the rows of one side of a cache */
+typedef struct BlockTable BlockTable;
+
+/*
+ * Open the table of this name, in the current memory context.  The lock, AccessShareLock to read and
+ * RowExclusiveLock to write, is held until the transaction ends.  Reads see what the snapshot sees,
+ * and what the transaction has changed before this call.
+ */
+extern BlockTable *geonn_block_table_open(const GeonnCache *cache, int16 side, const char *name,
+										  LOCKMODE lock, Snapshot snapshot);
+
+/* The contents of the row of this number, or NULL; valid until the next call. */
+extern const bytea *geonn_block_table_find(BlockTable *table, uint32 number);
+
+/*
+ * The contents of the next row, by number; NULL after the last one.  Valid until the next call.  The
+ * rows of the side begin after geonn_block_table_rewind.
+ */
+extern void geonn_block_table_rewind(BlockTable *table);
+extern const bytea *geonn_block_table_next(BlockTable *table);
+
+/* Insert a row of a number that the side does not have. */
+extern void geonn_block_table_insert(BlockTable *table, uint32 number, const char *contents,
+									 Size length);
+
+/*
+ * Replace the contents of the row of this number, once.  Raises an error if the row is missing, or if
+ * a transaction that the snapshot does not see has changed it.
+ */
+extern void geonn_block_table_update(BlockTable *table, uint32 number, const char *contents,
+									 Size length);
+
+/* Delete all rows of the side.  Errors as above. */
+extern void geonn_block_table_delete(BlockTable *table);
+
+/* What was written becomes visible to the transaction's next command. */
+extern void geonn_block_table_close(BlockTable *table);
+
+#endif							/* GEONN_CACHE_BLOCK_TABLE_H */

@@ -1,0 +1,348 @@
+/*
+ * full_compare.c
+ *		All rows of a cache's table are compared with those that it should have.
+ *
+ * A full refresh mostly finds few differences or none, so it does not sort all rows to find them.
+ * Rows are divided into partitions by a hash of their ids.  Each partition has a sum of 128 bits: the
+ * hash of each row that the search returns is added, and the hash of each row of the table is
+ * subtracted.  Only partitions whose sum is not zero then matter.  Their observations are searched for
+ * again, these rows and those of the table are sorted by the primary key, (obs_id, rank), and merged:
+ * a row that only the search has is inserted, a row that only the table has is deleted, and one that
+ * both have, with other values, is updated.
+ *
+ * Nothing is missed, for these reasons:
+ *
+ *	 - Rows with equal keys are in the same partition: equal ids have equal hashes (cache/id_hash.c).
+ *	   So merging some partitions finds the differences that merging all rows would find in them.
+ *	 - The hash of a row is of the bytes of all its values.  Values that are equal and have other
+ *	   bytes, as with citext, differ, as they do in geonn_same_rows.
+ *	 - If the sum of a partition is zero, the search and the table have the same rows there, each as
+ *	   often as the other, but for an accident that is as unlikely as with a baseline's sums
+ *	   (cache/baseline.c).  The hashes have a random key, so that such an accident cannot be
+ *	   arranged.  Sums of values would not do, as two observations may have exchanged their rows; a
+ *	   keyed hash of the whole row has no such law.
+ *	 - The table has a key only once.  If the search returns it twice, for a duplicate id, the rows are
+ *	   not the same, the sum is not zero, and the merge finds the duplicate.
+ *
+ * The second search has the same snapshot, and so the same rows, unless a view or query depends on
+ * anything else, such as the time of day: the table then has rows of either search.  To keep the rows
+ * of the first one would take longer than the comparison itself, each time, for the sake of those that
+ * differ.  Where most rows are expected to differ, all rows of one search are sorted at once.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "cache/full_compare.h"
+#include "cache/full_search.h"
+#include "cache/id_hash.h"
+#include "cache/siphash.h"
+#include "cache/sorted_rows.h"
+#include "points/table_reader.h"
+
+#define PARTITIONS		65536
+
+/* rows between two resets of the memory that hashing and comparing values use */
+#define ROWS_A_RESET	256
+
+typedef struct Sum
+{
+	uint64		hash[2];
+} Sum;
+
+typedef struct Comparison
+{
+	const GeonnCache *cache;
+	TupleDesc	row_type;
+	GeonnDifference *difference;
+	IdHash		id_hash;
+	BaselineType types[TARGET_COLUMNS];
+	uint64		key[2];			/* of the rows' hashes */
+	Sum		   *sums;			/* [PARTITIONS] */
+	bool	   *differs;		/* [PARTITIONS]; NULL: all may */
+	MemoryContext row_context;
+	StringInfoData bytes;
+	uint64		rows;			/* between two resets */
+	SortedRows *found;
+	SortedRows *in_table;
+} Comparison;
+
+/*
+ * Begin a row, in memory that is emptied once in a while.  Returns the memory context until now.
+ */
+static MemoryContext
+enter_row(Comparison *comparison)
+{
+	if (++comparison->rows % ROWS_A_RESET == 0)
+		MemoryContextReset(comparison->row_context);
+	return MemoryContextSwitchTo(comparison->row_context);
+}
+
+static uint32
+partition_of(const Comparison *comparison, Datum id)
+{
+	return (uint32) (geonn_id_hash(&comparison->id_hash, id) % PARTITIONS);
+}
+
+/* ---- sums ---- */
+
+static void
+hash_row(Comparison *comparison, const Datum *values, const bool *nulls, uint64 *hash)
+{
+	StringInfo	bytes = &comparison->bytes;
+
+	resetStringInfo(bytes);
+	appendBinaryStringInfo(bytes, (const char *) nulls, TARGET_COLUMNS * sizeof(bool));
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		if (!nulls[i])
+			geonn_baseline_write_value(bytes, comparison->types[i], values[i]);
+	}
+	geonn_siphash(comparison->key, bytes->data, bytes->len, hash);
+}
+
+static void
+add_found(void *state, const Datum *values, const bool *nulls)
+{
+	Comparison *comparison = state;
+	MemoryContext former = enter_row(comparison);
+	Sum		   *sum = &comparison->sums[partition_of(comparison, values[TARGET_OBSERVATION_ID])];
+	uint64		hash[2];
+
+	hash_row(comparison, values, nulls, hash);
+	sum->hash[0] += hash[0];
+	sum->hash[1] += hash[1];
+	MemoryContextSwitchTo(former);
+}
+
+static void
+subtract_row(Comparison *comparison, const Datum *values, const bool *nulls,
+			 ItemPointer tid pg_attribute_unused())
+{
+	Sum		   *sum = &comparison->sums[partition_of(comparison, values[TARGET_OBSERVATION_ID])];
+	uint64		hash[2];
+
+	hash_row(comparison, values, nulls, hash);
+	sum->hash[0] -= hash[0];
+	sum->hash[1] -= hash[1];
+}
+
+/*
+ * Learn in which partitions rows differ.  Returns whether any do.
+ */
+static bool
+find_different(Comparison *comparison)
+{
+	bool		any = false;
+
+	comparison->differs = palloc(PARTITIONS * sizeof(bool));
+	for (int i = 0; i < PARTITIONS; i++)
+	{
+		const Sum  *sum = &comparison->sums[i];
+
+		comparison->differs[i] = sum->hash[0] != 0 || sum->hash[1] != 0;
+		any |= comparison->differs[i];
+	}
+	return any;
+}
+
+/* ---- rows that are sorted ---- */
+
+static bool
+may_differ(void *state, Datum id)
+{
+	Comparison *comparison = state;
+	MemoryContext former = enter_row(comparison);
+	bool		differs = comparison->differs[partition_of(comparison, id)];
+
+	MemoryContextSwitchTo(former);
+	return differs;
+}
+
+static void
+sort_found(void *state, const Datum *values, const bool *nulls)
+{
+	Comparison *comparison = state;
+
+	geonn_sorted_rows_add(comparison->found, NULL, values, nulls);
+}
+
+static void
+sort_row(Comparison *comparison, const Datum *values, const bool *nulls, ItemPointer tid)
+{
+	if (comparison->differs == NULL || may_differ(comparison, values[TARGET_OBSERVATION_ID]))
+		geonn_sorted_rows_add(comparison->in_table, tid, values, nulls);
+}
+
+/* ---- the table ---- */
+
+/*
+ * Visit all rows of the table that the active snapshot sees.
+ */
+static void
+read_table(Comparison *comparison, void (*visit) (Comparison *comparison, const Datum *values,
+												  const bool *nulls, ItemPointer tid))
+{
+	Relation	relation = table_open(comparison->cache->target, AccessShareLock);
+	AttrNumber	attributes[TARGET_COLUMNS];
+	PlainTable	table = {relation, attributes};
+	TableReader *reader;
+	Datum	   *values;
+	bool	   *nulls;
+	int			count;
+
+	geonn_target_attributes(comparison->cache->target, attributes);
+	reader = geonn_table_reader_begin(list_make1(&table), TARGET_COLUMNS, GetActiveSnapshot());
+	while ((count = geonn_table_reader_next(reader, &values, &nulls)) > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < count; i++)
+		{
+			MemoryContext former = enter_row(comparison);
+			ItemPointerData tid = geonn_table_reader_tid(reader, i);
+
+			visit(comparison, values + i * TARGET_COLUMNS, nulls + i * TARGET_COLUMNS, &tid);
+			MemoryContextSwitchTo(former);
+		}
+	}
+	geonn_table_reader_end(reader);
+	table_close(relation, NoLock);
+}
+
+/* ---- the merge ---- */
+
+static bool
+next_found(const Comparison *comparison)
+{
+	SortedRows *found = comparison->found;
+
+	if (!geonn_sorted_rows_next(found))
+		return false;
+	if (found->repeated)
+		geonn_cache_raise_duplicate(comparison->cache,
+									TupleDescAttr(comparison->row_type,
+												  TARGET_OBSERVATION_ID)->atttypid,
+									found->values[TARGET_OBSERVATION_ID]);
+	return true;
+}
+
+static void
+merge(Comparison *comparison)
+{
+	SortedRows *found = comparison->found;
+	SortedRows *table = comparison->in_table;
+	GeonnDifference *difference = comparison->difference;
+	bool		has_found = next_found(comparison);
+	bool		has_table = geonn_sorted_rows_next(table);
+
+	while (has_found || has_table)
+	{
+		MemoryContext former = enter_row(comparison);
+		int			order = !has_found ? 1 : !has_table ? -1 :
+			geonn_sorted_rows_compare(found, table);
+
+		CHECK_FOR_INTERRUPTS();
+		if (order > 0)
+			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
+		else if (order < 0)
+			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
+		else if (!geonn_same_rows(comparison->row_type, table->values, table->nulls,
+								  found->values, found->nulls))
+			geonn_difference_add(difference, ROW_UPDATED, table->tid, found->values,
+								 found->nulls);
+		if (order <= 0)
+			has_found = next_found(comparison);
+		if (order >= 0)
+			has_table = geonn_sorted_rows_next(table);
+		MemoryContextSwitchTo(former);
+	}
+}
+
+/*
+ * Add the differences of the rows that are to be sorted, and those of the table that go with them.
+ * Returns how many rows the search returned.
+ */
+static uint64
+sort_and_merge(Comparison *comparison, FullSearch *search)
+{
+	uint64		rows;
+
+	comparison->found = geonn_sorted_rows_create(comparison->row_type,
+												 maintenance_work_mem / DIFFERENCE_SHARES);
+	comparison->in_table = geonn_sorted_rows_create(comparison->row_type,
+													maintenance_work_mem / DIFFERENCE_SHARES);
+	search->consume = sort_found;
+	rows = geonn_full_search(search);
+	read_table(comparison, sort_row);
+	merge(comparison);
+	geonn_sorted_rows_end(comparison->found);
+	geonn_sorted_rows_end(comparison->in_table);
+	return rows;
+}
+
+/* ---- both ---- */
+
+/*
+ * Compare by sums first.
+ */
+static uint64
+compare_sums(Comparison *comparison, FullSearch *search)
+{
+	uint64		rows;
+
+	if (!pg_strong_random(comparison->key, sizeof(comparison->key)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not get random bytes")));
+	comparison->sums = palloc0(PARTITIONS * sizeof(Sum));
+	search->consume = add_found;
+	rows = geonn_full_search(search);
+	read_table(comparison, subtract_row);
+	if (find_different(comparison))
+	{
+		search->build = NULL;
+		search->wants = may_differ;
+		(void) sort_and_merge(comparison, search);
+	}
+	return rows;
+}
+
+int64
+geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type,
+				   BaselineBuild *build, bool expects_many, GeonnDifference *difference)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	Comparison	comparison = {
+		.cache = cache,
+		.row_type = row_type,
+		.difference = difference,
+		.id_hash = geonn_id_hash_of(TupleDescAttr(row_type, TARGET_OBSERVATION_ID))
+	};
+	FullSearch	search = {
+		.cache = cache,
+		.join = join,
+		.row_type = row_type,
+		.build = build,
+		.state = &comparison
+	};
+	uint64		rows;
+
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(row_type, i);
+
+		comparison.types[i] = (BaselineType) {column->attbyval, column->attlen};
+	}
+	comparison.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
+	initStringInfo(&comparison.bytes);
+	rows = expects_many ? sort_and_merge(&comparison, &search) : compare_sums(&comparison, &search);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+	return (int64) rows;
+}

@@ -1,0 +1,43 @@
+/*
+ * point_tree.h
+ *		Which of a set of points are near another point?
+ */
+#ifndef GEONN_CACHE_POINT_TREE_H
+#define GEONN_CACHE_POINT_TREE_H
+
+#include "common/geodesy.h"
+
+typedef struct PointTree PointTree;
+
+/* a point of a tree */
+typedef struct TreePoint
+{
+	struct geonn_vector at;		/* geonn_metric_vector's */
+	double		latitude;
+} TreePoint;
+
+/* Has the point a squared chord of at most the limit from here? */
+static inline bool
+geonn_tree_point_is_near(const TreePoint *point, struct geonn_vector at, double limit)
+{
+	double		x = point->at.x - at.x;
+	double		y = point->at.y - at.y;
+	double		z = point->at.z - at.z;
+
+	return x * x + y * y + z * z <= limit;
+}
+
+/* Make a tree of these points, which are put into another order and must live as long as the tree. */
+extern PointTree *geonn_point_tree_create(TreePoint *points, uint32 count);
+
+/* Has one of the points a squared chord of at most the limit from here? */
+extern bool geonn_point_tree_has_near(const PointTree *tree, struct geonn_vector at, double limit);
+
+/*
+ * Find the points that have such a chord.  Returns their number, which is greater than room if there
+ * is no room for all of them.
+ */
+extern uint32 geonn_point_tree_find(const PointTree *tree, struct geonn_vector at, double limit,
+									TreePoint *found, uint32 room);
+
+#endif							/* GEONN_CACHE_POINT_TREE_H */

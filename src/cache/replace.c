@@ -1,0 +1,559 @@
+/*
+ * replace.c
+ *		A new table's files take the place of those of a cache's table.
+ *
+ * Where most rows differ, updating them costs several times as much as writing all of them anew:
+ * each update leaves a dead row and a new entry in each index.  So such a refresh makes a new table
+ * beside the cache's, as REFRESH MATERIALIZED VIEW does, fills it, builds its indexes, and swaps
+ * the files of both in the end: of the heaps and their indexes, and the TOAST tables.  The cache's
+ * table keeps its OID, and with it all that belongs to it or depends on it.  The transaction drops
+ * the new table, which then has the former files; if it aborts, the new files go.
+ *
+ * Readers go on until the swap, which has an exclusive lock.  A process that waits for that lock in
+ * the queue makes all later readers wait behind it.  So the refresh does not wait: it asks for all
+ * locks at once, again and again, for a tenth of a second.  Then it gives up, and updates rows.
+ * After it has the locks, only rows of catalogs and of the extension's tables are written until the
+ * commit; what the WAL has of the new files is flushed before.  (With wal_level = minimal the
+ * commit writes the files themselves.)
+ *
+ * Rows are written frozen, as REFRESH MATERIALIZED VIEW writes them: an older snapshot that has not
+ * read the table before sees the new rows, not none.
+ *
+ * Code of the owner runs between the first and the last step: of views, and of expressions in
+ * indexes.  Both tables stay open meanwhile, so that PostgreSQL refuses any command of that code
+ * that alters or drops one of them.  Of other sessions, those that alter columns wait for the lock
+ * of this one, and the others are noticed: the refresh compares the table and its indexes with what
+ * they were, and looks for hindrances again, after it has locked all.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/toast_internals.h"
+#include "access/visibilitymap.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "commands/cluster.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "storage/bufmgr.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+
+#include "cache/kept_arguments.h"
+#include "cache/replace.h"
+#include "cache/target.h"
+#include "compat.h"
+#include "wait_event.h"
+
+/* milliseconds for which a refresh asks for the locks, and between two times */
+#define PATIENCE	100
+#define PAUSE		1
+
+/* an index of the cache's table, and the one that was built like it */
+typedef struct IndexPair
+{
+	Oid			former;
+	Oid			file;			/* of the former one, when the other was built */
+	Oid			made;
+} IndexPair;
+
+struct GeonnReplacement
+{
+	const GeonnCache *cache;
+	const GeonnJoin *join;
+	BaselineBuild *baselines;	/* made of what the search reads; NULL: none are */
+	GeonnReplace policy;
+	Relation	target;
+	Oid			file;			/* of the target, when the heap was made */
+	Relation	heap;
+	int64		rows;
+	int			count;
+	IndexPair  *indexes;
+};
+
+/*
+ * Add to the reason of the run what became of the table.
+ */
+static void
+add_reason(GeonnRunResult *result, const char *done, const char *cause)
+{
+	/* the log reads it after the refresh's memory is gone */
+	MemoryContext former = MemoryContextSwitchTo(CurTransactionContext);
+
+	result->reason = psprintf("%s; the table was %s%s%s", result->reason, done,
+							  cause != NULL ? ", as " : "", cause != NULL ? cause : "");
+	MemoryContextSwitchTo(former);
+}
+
+/* ---- building ---- */
+
+__attribute__((noreturn))
+static void
+raise_hindrance(const GeonnCache *cache, const char *hindrance)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the table of cache \"%s\" cannot be replaced: %s", cache->name, hindrance),
+			 errdetail("The cache has replace => 'always'."),
+			 errhint("Remove what hinders it, or change the cache by geonn_cache_alter to '{\"replace\": \"auto\"}'.")));
+}
+
+/*
+ * PostgreSQL names a new table by the OID of the one whose files it will get.
+ */
+static const char *
+name_taken(Relation target)
+{
+	char	   *name = psprintf("pg_temp_%u", RelationGetRelid(target));
+	Oid			schema = RelationGetNamespace(target);
+
+	return OidIsValid(get_relname_relid(name, schema)) ||
+		SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema)) ?
+		psprintf("another object has the name %s", name) : NULL;
+}
+
+static Oid
+file_of(Oid relation)
+{
+	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			file = InvalidOid;
+
+	if (HeapTupleIsValid(row))
+	{
+		file = ((Form_pg_class) GETSTRUCT(row))->relfilenode;
+		ReleaseSysCache(row);
+	}
+	return file;
+}
+
+/*
+ * Build an index like each of the target's.
+ */
+static void
+build_indexes(void *state)
+{
+	GeonnReplacement *replacement = state;
+	Relation	heap = replacement->heap;
+	List	   *list;
+	ListCell   *cell;
+
+	/* indexes that were made while rows were searched for are among them */
+	AcceptInvalidationMessages();
+	list = RelationGetIndexList(replacement->target);
+	replacement->indexes = palloc(list_length(list) * sizeof(IndexPair));
+	foreach(cell, list)
+	{
+		IndexPair  *pair = &replacement->indexes[replacement->count++];
+		Oid			space = get_rel_tablespace(lfirst_oid(cell));
+		char	   *name = ChooseRelationName(psprintf("pg_temp_%u", lfirst_oid(cell)), NULL, "index",
+											  RelationGetNamespace(heap), false);
+		Relation	index;
+
+		CHECK_FOR_INTERRUPTS();
+		pair->former = lfirst_oid(cell);
+		pair->file = file_of(pair->former);
+		pair->made = index_concurrently_create_copy(heap, pair->former, space, name);
+		index = index_open(pair->made, AccessExclusiveLock);
+		index_build(heap, index, BuildIndexInfo(index), false, true);
+		index_close(index, NoLock);
+	}
+	CommandCounterIncrement();
+}
+
+/*
+ * Close both tables, and drop the new one.
+ */
+static void
+drop_heap(GeonnReplacement *replacement)
+{
+	ObjectAddress address;
+
+	ObjectAddressSet(address, RelationRelationId, RelationGetRelid(replacement->heap));
+	table_close(replacement->heap, NoLock);
+	table_close(replacement->target, NoLock);
+	replacement->heap = NULL;
+	CommandCounterIncrement();
+	performDeletion(&address, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+}
+
+/*
+ * A subtransaction builds the indexes.  If values are not unique, the update of the rows finds them,
+ * and its error names the ids, or the constraint.
+ */
+static bool
+build(GeonnReplacement *replacement)
+{
+	Relation	target = replacement->target;
+	Oid			heap = make_new_heap(RelationGetRelid(target), target->rd_rel->reltablespace,
+									 target->rd_rel->relam, target->rd_rel->relpersistence,
+									 AccessShareLock);
+	ErrorData  *error;
+
+	replacement->file = file_of(RelationGetRelid(target));
+	replacement->heap = table_open(heap, AccessExclusiveLock);
+	replacement->rows = (int64) geonn_target_fill_table(replacement->cache, replacement->join,
+														replacement->baselines, replacement->heap,
+														TABLE_INSERT_FROZEN);
+	CommandCounterIncrement();
+	error = geonn_attempt(build_indexes, replacement);
+	if (error == NULL)
+		return true;
+	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION)
+		ReThrowError(error);
+	return false;
+}
+
+GeonnReplacement *
+geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *baselines,
+						bool most_differ, bool alone, GeonnRunResult *result)
+{
+	GeonnReplacement *replacement = palloc0(sizeof(GeonnReplacement));
+	const char *hindrance;
+
+	replacement->cache = cache;
+	replacement->join = join;
+	replacement->baselines = baselines;
+	replacement->policy = geonn_kept_arguments(cache)->replace;
+	if (replacement->policy == GEONN_REPLACE_NEVER ||
+		(replacement->policy == GEONN_REPLACE_AUTO && !most_differ))
+		return NULL;
+	replacement->target = table_open(cache->target, AccessShareLock);
+	hindrance = geonn_replace_hindrance(cache, join, replacement->target,
+										replacement->policy == GEONN_REPLACE_ALWAYS);
+	if (hindrance == NULL)
+		hindrance = name_taken(replacement->target);
+	if (hindrance == NULL && !alone && replacement->policy == GEONN_REPLACE_AUTO)
+		hindrance = "readers would wait for the transaction of which the refresh is a part";
+	if (hindrance != NULL)
+	{
+		if (replacement->policy == GEONN_REPLACE_ALWAYS)
+			raise_hindrance(cache, hindrance);
+		table_close(replacement->target, NoLock);
+		add_reason(result, "updated", hindrance);
+		return NULL;
+	}
+	if (!build(replacement))
+	{
+		drop_heap(replacement);
+		add_reason(result, "updated", "its new rows were not unique");
+	}
+	return replacement;
+}
+
+/* ---- locking ---- */
+
+/*
+ * The indexes, and the TOAST table with its index, whose files will be swapped or dropped with the
+ * target's.
+ */
+static List *
+companions(const GeonnReplacement *replacement)
+{
+	Oid			toast = replacement->target->rd_rel->reltoastrelid;
+	List	   *relations = NIL;
+
+	for (int i = 0; i < replacement->count; i++)
+		relations = lappend_oid(relations, replacement->indexes[i].former);
+	if (OidIsValid(toast))
+	{
+		relations = lappend_oid(relations, toast);
+		relations = lappend_oid(relations, toast_get_valid_index(toast, AccessShareLock));
+	}
+	return relations;
+}
+
+static bool
+lock_at_once(List *relations, LOCKMODE mode)
+{
+	ListCell   *cell;
+
+	foreach(cell, relations)
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(cell), mode))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What has changed since the new table was made, so that it cannot take the place of the target;
+ * or NULL.
+ */
+static const char *
+change_since(const GeonnReplacement *replacement)
+{
+	Relation	target = replacement->target;
+	List	   *list = RelationGetIndexList(target);
+	bool		same = file_of(RelationGetRelid(target)) == replacement->file &&
+		list_length(list) == replacement->count;
+
+	for (int i = 0; i < replacement->count && same; i++)
+	{
+		const IndexPair *pair = &replacement->indexes[i];
+
+		same = list_member_oid(list, pair->former) && file_of(pair->former) == pair->file;
+	}
+	return same ? geonn_replace_hindrance(replacement->cache, replacement->join, target,
+										  replacement->policy == GEONN_REPLACE_ALWAYS) :
+		"another session altered it or its indexes";
+}
+
+/*
+ * Lock all that is swapped, if no other session holds any of it.  Returns why the table is not
+ * replaced, or NULL.
+ *
+ * A standby locks what the primary locks exclusively, until the transaction or subtransaction ends.  So a
+ * subtransaction asks for the locks, and is rolled back where they are not all had.  The companions are
+ * asked for in a weaker mode first, which no standby hears of.
+ */
+static const char *
+lock_all(const GeonnReplacement *replacement, List *relations, bool *held)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	const char *change = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	*held = !lock_at_once(relations, ExclusiveLock) ||
+		!ConditionalLockRelationOid(RelationGetRelid(replacement->target), AccessExclusiveLock) ||
+		!lock_at_once(relations, AccessExclusiveLock);
+	if (!*held)
+		change = change_since(replacement);
+	if (*held || change != NULL)
+		RollbackAndReleaseCurrentSubTransaction();
+	else
+		ReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return *held ? "other sessions held it" : change;
+}
+
+/*
+ * Ask for the locks until patience ends.  Returns as lock_all.
+ */
+static const char *
+lock_patiently(const GeonnReplacement *replacement)
+{
+	List	   *relations = companions(replacement);
+	instr_time	start;
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(start);
+	for (;;)
+	{
+		bool		held;
+		const char *cause;
+
+		CHECK_FOR_INTERRUPTS();
+		cause = lock_all(replacement, relations, &held);
+		if (!held)
+			return cause;
+		INSTR_TIME_SET_CURRENT(now);
+		INSTR_TIME_SUBTRACT(now, start);
+		if (INSTR_TIME_GET_MILLISEC(now) >= PATIENCE)
+			return cause;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, PAUSE,
+						 geonn_wait_event(GEONN_WAIT_SWAP));
+		ResetLatch(MyLatch);
+	}
+}
+
+/* ---- swapping ---- */
+
+static Form_pg_class
+class_of(HeapTuple row)
+{
+	return (Form_pg_class) GETSTRUCT(row);
+}
+
+static HeapTuple
+copy_class(Oid relation)
+{
+	HeapTuple	row = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(relation));
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for relation %u", relation);
+	return row;
+}
+
+/*
+ * Give a relation the files of the other one, and what is known of these.
+ */
+static void
+take_files(Form_pg_class class, const FormData_pg_class *from)
+{
+	class->relfilenode = from->relfilenode;
+	class->reltablespace = from->reltablespace;
+	class->reltoastrelid = from->reltoastrelid;
+	class->relpages = from->relpages;
+	class->reltuples = from->reltuples;
+	class->relallvisible = from->relallvisible;
+	geonn_set_all_frozen(class, geonn_all_frozen(from));
+	class->relfrozenxid = from->relfrozenxid;
+	class->relminmxid = from->relminmxid;
+}
+
+/*
+ * The relation cache keeps in which subtransaction a relation got its files: of the kept one now,
+ * and the other one has those that the kept one had before.
+ */
+static void
+note_files(Oid kept, Oid other)
+{
+	Relation	kept_relation = relation_open(kept, NoLock);
+	Relation	other_relation = relation_open(other, NoLock);
+
+	other_relation->rd_createSubid = kept_relation->rd_createSubid;
+	other_relation->rd_newRelfilelocatorSubid = kept_relation->rd_newRelfilelocatorSubid;
+	other_relation->rd_firstRelfilelocatorSubid = kept_relation->rd_firstRelfilelocatorSubid;
+	RelationAssumeNewRelfilelocator(kept_relation);
+	relation_close(kept_relation, NoLock);
+	relation_close(other_relation, NoLock);
+}
+
+static void
+swap_files(Relation classes, Oid kept, Oid other)
+{
+	HeapTuple	kept_row = copy_class(kept);
+	HeapTuple	other_row = copy_class(other);
+	FormData_pg_class former = {0};
+
+	memcpy(&former, class_of(kept_row), CLASS_TUPLE_SIZE);
+	take_files(class_of(kept_row), class_of(other_row));
+	take_files(class_of(other_row), &former);
+	CatalogTupleUpdate(classes, &kept_row->t_self, kept_row);
+	CatalogTupleUpdate(classes, &other_row->t_self, other_row);
+	note_files(kept, other);
+	heap_freetuple(kept_row);
+	heap_freetuple(other_row);
+	geonn_close_files(kept);
+	geonn_close_files(other);
+}
+
+/*
+ * Make a TOAST table depend on the table that now has it.
+ */
+static void
+give_toast(Oid toast, Oid table)
+{
+	ObjectAddress dependent;
+	ObjectAddress owner;
+
+	if (!OidIsValid(toast))
+		return;
+	ObjectAddressSet(dependent, RelationRelationId, toast);
+	ObjectAddressSet(owner, RelationRelationId, table);
+	(void) deleteDependencyRecordsFor(RelationRelationId, toast, false);
+	recordDependencyOn(&dependent, &owner, DEPENDENCY_INTERNAL);
+}
+
+/*
+ * TOAST tables are named by the OIDs of their tables.
+ */
+static void
+rename_toast(Oid toast, Oid table)
+{
+	if (!OidIsValid(toast))
+		return;
+	RenameRelationInternal(toast, psprintf("pg_toast_%u", table), true, false);
+	RenameRelationInternal(toast_get_valid_index(toast, AccessExclusiveLock),
+						   psprintf("pg_toast_%u_index", table), true, true);
+	CommandCounterIncrement();
+	ResetRelRewrite(toast);
+}
+
+/*
+ * Tell the planner how large the new heap is, as CLUSTER does.  The building of an index may leave that to
+ * autovacuum.
+ */
+static void
+note_size(Relation classes, const GeonnReplacement *replacement)
+{
+	HeapTuple	row = copy_class(RelationGetRelid(replacement->heap));
+	BlockNumber all_visible;
+	BlockNumber all_frozen;
+
+	visibilitymap_count(replacement->heap, &all_visible, &all_frozen);
+	class_of(row)->relpages = (int32) RelationGetNumberOfBlocks(replacement->heap);
+	class_of(row)->reltuples = (float4) replacement->rows;
+	class_of(row)->relallvisible = (int32) all_visible;
+	geonn_set_all_frozen(class_of(row), all_frozen);
+	CatalogTupleUpdate(classes, &row->t_self, row);
+	heap_freetuple(row);
+	CommandCounterIncrement();
+}
+
+static void
+swap(GeonnReplacement *replacement)
+{
+	Oid			kept = RelationGetRelid(replacement->target);
+	Oid			other = RelationGetRelid(replacement->heap);
+	Oid			former_toast = replacement->target->rd_rel->reltoastrelid;
+	Oid			toast = replacement->heap->rd_rel->reltoastrelid;
+	Relation	classes = table_open(RelationRelationId, RowExclusiveLock);
+	Relation	target;
+
+	TransferPredicateLocksToHeapRelation(replacement->target);
+	note_size(classes, replacement);
+	swap_files(classes, kept, other);
+	for (int i = 0; i < replacement->count; i++)
+	{
+		Relation	index = index_open(replacement->indexes[i].former, NoLock);
+
+		TransferPredicateLocksToHeapRelation(index);
+		index_close(index, NoLock);
+		swap_files(classes, replacement->indexes[i].former, replacement->indexes[i].made);
+	}
+	table_close(classes, RowExclusiveLock);
+	give_toast(toast, kept);
+	give_toast(former_toast, other);
+	drop_heap(replacement);
+	CommandCounterIncrement();
+	rename_toast(toast, kept);
+
+	/* as autovacuum counts a refresh of a materialized view */
+	target = table_open(kept, NoLock);
+	pgstat_count_truncate(target);
+	pgstat_count_heap_insert(target, replacement->rows);
+	table_close(target, NoLock);
+}
+
+bool
+geonn_replacement_swap(GeonnReplacement *replacement, GeonnRunResult *result)
+{
+	const char *cause;
+
+	if (replacement->heap == NULL)
+		return false;
+	XLogFlush(XactLastRecEnd);
+	cause = lock_patiently(replacement);
+	if (cause != NULL)
+	{
+		drop_heap(replacement);
+		add_reason(result, "updated", cause);
+		return false;
+	}
+	swap(replacement);
+	result->rows = result->inserted = replacement->rows;
+	result->counted = true;
+	add_reason(result, "replaced", NULL);
+	return true;
+}

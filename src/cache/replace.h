@@ -1,0 +1,41 @@
+/*
+ * replace.h
+ *		A new table's files take the place of those of a cache's table.
+ */
+#ifndef GEONN_CACHE_REPLACE_H
+#define GEONN_CACHE_REPLACE_H
+
+#include "utils/rel.h"
+
+#include "cache/baseline.h"
+
+/*
+ * Why a refresh does not replace the table, which the caller alone has opened: a clause like "it
+ * has a foreign key", or NULL.  For 'always', only what makes a replaced table wrong hinders.
+ */
+extern const char *geonn_replace_hindrance(const GeonnCache *cache, const GeonnJoin *join,
+										   Relation target, bool always);
+
+/* a new table, with indexes like those of the cache's table */
+typedef struct GeonnReplacement GeonnReplacement;
+
+/*
+ * Fill a new table with the rows that the search returns, by the active snapshot, if the cache has
+ * full refreshes replace its table.  The search adds what it reads to the baselines (NULL: none are
+ * made).  most_differ: most rows are expected to differ.  alone: the refresh has a transaction of its
+ * own.  Returns NULL, and has not searched, if the
+ * table's rows have to be updated, and adds to the result's reason why, where it is not the cache's
+ * own argument.  With 'always', a hindrance is an error.
+ */
+extern GeonnReplacement *geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join,
+												 BaselineBuild *baselines, bool most_differ,
+												 bool alone, GeonnRunResult *result);
+
+/*
+ * Put the new files into the old ones' place, and count the rows into the result.  Called last:
+ * readers of the table wait from here on until the transaction ends.  Returns false, and has done
+ * nothing but add to the result's reason, if the table's rows have to be updated after all.
+ */
+extern bool geonn_replacement_swap(GeonnReplacement *replacement, GeonnRunResult *result);
+
+#endif							/* GEONN_CACHE_REPLACE_H */

@@ -1,0 +1,526 @@
+/*
+ * engine_life.c
+ *		The engine's life: started, sent its settings, pinged, ended, started again.
+ *
+ * The supervisor sees the engine in one of four phases:
+ *
+ *	ABSENT		no process runs.  The supervisor starts one at retry_at, or when a
+ *				backend asks for it (SIGUSR1).
+ *	STARTING	the process runs and has been sent its settings; its first pong
+ *				says that it listens.
+ *	RUNNING		it answers pings.
+ *	ENDING		it closed its channel, or was killed; the supervisor waits to reap it.
+ *
+ * Any of the last three becomes ABSENT when the process is reaped.  After the
+ * first engine that ends the supervisor starts another at once; after each
+ * further one with a short life it pauses, twice as long each time, up to a
+ * minute.  Backends read the state from the state file.
+ *
+ * Log and channel are non-blocking, so that of these functions only
+ * engine_life_shut_down waits.
+ */
+#include "postgres.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "storage/latch.h"
+
+#include "common/channel.h"
+#include "settings.h"
+#include "supervisor/engine_life.h"
+#include "supervisor/files.h"
+#include "wait_event.h"
+
+/* in milliseconds */
+#define SHORT_LIFE		10000	/* an engine that ends earlier counts as a failure */
+#define LONGEST_PAUSE	60000	/* between two starts */
+#define ENDING_PATIENCE 3000	/* from the channel's end or SIGTERM to SIGKILL */
+#define KILL_PATIENCE	1000	/* from SIGKILL to giving up, on shutdown */
+#define UNSENT_POLL		250		/* while the channel has no room */
+
+static volatile sig_atomic_t retry_requested = false;
+
+void
+engine_life_init(EngineLife *life, bool preloaded)
+{
+	memset(life, 0, sizeof(*life));
+	engine_process_init(&life->engine);
+	life->report.supervisor_pid = MyProcPid;
+	life->preloaded = preloaded;
+	snprintf(life->program, sizeof(life->program), "%s/%s",
+			 pkglib_path, GEONN_ENGINE_PROGRAM);
+}
+
+void
+engine_life_request_retry(void)
+{
+	retry_requested = true;
+}
+
+/*
+ * Milliseconds of the monotonic clock, which stands still while the machine sleeps.
+ */
+static int64
+now_milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64
+engine_timeout(void)
+{
+	return (int64) geonn_engine_timeout * 1000;
+}
+
+/*
+ * Publish the engine's state.  If it is failed, the report's texts must be set
+ * before.
+ */
+static void
+publish(EngineLife *life, EngineState state)
+{
+	EngineReport *report = &life->report;
+
+	report->state = state;
+	report->engine_pid = life->engine.pid;
+	if (state != ENGINE_STATE_FAILED)
+	{
+		report->message[0] = '\0';
+		report->detail[0] = '\0';
+		report->hint[0] = '\0';
+	}
+	geonn_state_write(report);
+}
+
+/* ---- messages to the engine ---- */
+
+/*
+ * Send a message.  Returns false if the channel has no room.  An engine that
+ * does not read its messages fills the channel; it then fails to answer a
+ * ping.
+ */
+static bool
+send_to_engine(EngineLife *life, int type, void *message)
+{
+	return geonn_channel_send(life->engine.channel, type, message,
+							  -1) == GEONN_CHANNEL_OK;
+}
+
+static void
+send_settings(EngineLife *life)
+{
+	struct geonn_configure configure = {
+		.cpu_threads = (uint64) geonn_cpu_threads,
+		.max_sessions = (uint64) Max(geonn_max_sessions, 0),
+		.transfer_memory_limit =
+		(uint64) geonn_transfer_memory_limit * 1024 * 1024,
+		.gpu_memory_limit = (uint64) geonn_gpu_memory_limit * 1024 * 1024,
+		.kept_memory_limit = (uint64) geonn_kept_memory_limit * 1024 * 1024
+	};
+
+	life->settings_unsent = !send_to_engine(life, GEONN_CONFIGURE, &configure);
+}
+
+static void
+send_ping(EngineLife *life)
+{
+	struct geonn_ping ping = {.number = life->ping};
+
+	life->ping_unsent = !send_to_engine(life, GEONN_PING, &ping);
+}
+
+/* ---- start and end ---- */
+
+/*
+ * The engine ended after a short life, or did not start.  After the first such
+ * failure another is started at once, if that may help.
+ */
+static void
+plan_retry(EngineLife *life, bool may_help_at_once)
+{
+	int64		pause = 0;
+
+	if (life->failures > 0 || !may_help_at_once)
+	{
+		pause = (int64) 1000 << Min(Max(life->failures - 1, 0), 6);
+		pause = Min(pause, LONGEST_PAUSE);
+		publish(life, ENGINE_STATE_FAILED);
+	}
+	life->failures++;
+	life->retry_at = now_milliseconds() + pause;
+}
+
+static void
+start_engine(EngineLife *life)
+{
+	EngineReport *report = &life->report;
+	const char *failed_step;
+
+	retry_requested = false;
+	report->attempt++;
+	publish(life, ENGINE_STATE_STARTING);
+
+	if (!engine_process_start(&life->engine, life->program,
+							  &failed_step))
+	{
+		int			reason = errno;
+
+		snprintf(report->message, sizeof(report->message),
+				 "could not start the geonn engine");
+		errno = reason;
+		if (failed_step == NULL)
+		{
+			snprintf(report->detail, sizeof(report->detail),
+					 "Could not execute \"%s\": %m.", life->program);
+			snprintf(report->hint, sizeof(report->hint),
+					 "\"make install\" or the geonn package puts that program beside the module; install geonn again.");
+		}
+		else
+		{
+			snprintf(report->detail, sizeof(report->detail),
+					 "Could not %s: %m.", failed_step);
+			snprintf(report->hint, sizeof(report->hint),
+					 "Check the operating system's limits on processes and open files.");
+		}
+		ereport(LOG,
+				(errmsg("%s", report->message),
+				 errdetail("%s", report->detail),
+				 errhint("%s", report->hint)));
+		plan_retry(life, false);
+		return;
+	}
+
+	life->phase = PHASE_STARTING;
+	life->started_at = now_milliseconds();
+	life->was_ready = false;
+	life->was_silent = false;
+	life->was_foreign = false;
+
+	/* the first pong, number 0, comes when the engine listens */
+	life->ping = 0;
+	life->unanswered_since = life->started_at;
+	life->ping_unsent = false;
+	life->descriptors_changed = true;
+	send_settings(life);	/* the engine waits for them before it listens */
+	publish(life, ENGINE_STATE_STARTING);
+}
+
+/*
+ * The error for statements: this supervisor cannot talk to the engine.
+ */
+static void
+explain_other_version(EngineReport *report, bool preloaded)
+{
+	snprintf(report->message, sizeof(report->message),
+			 "the installed geonn engine is of another version than its supervisor");
+	snprintf(report->detail, sizeof(report->detail),
+			 "The supervisor is version %s and cannot talk to that engine.", GEONN_VERSION);
+	if (preloaded)
+		snprintf(report->hint, sizeof(report->hint),
+				 "Restart the server: as geonn is in shared_preload_libraries, the supervisor has the module of the server's start.");
+	else
+		snprintf(report->hint, sizeof(report->hint),
+				 "End the supervisor with \"kill %d\"; the next statement starts the installed one. If this error comes again, install geonn again.",
+				 MyProcPid);
+}
+
+/*
+ * The error for statements: the engine ended for any other reason.
+ */
+static void
+explain_end(EngineReport *report, int64 lived, bool was_silent, const char *how)
+{
+	snprintf(report->message, sizeof(report->message),
+			 "the geonn engine %s", how);
+	if (was_silent)
+		snprintf(report->detail, sizeof(report->detail),
+				 "The engine had not answered for %d s.", geonn_engine_timeout);
+	else
+		snprintf(report->detail, sizeof(report->detail),
+				 "The engine had run for " INT64_FORMAT ".%03d s.",
+				 lived / 1000, (int) (lived % 1000));
+	snprintf(report->hint, sizeof(report->hint),
+			 "The server log has the engine's own messages. The next statement starts it again.");
+}
+
+/*
+ * The process has ended: log it, and decide when to start the next.
+ */
+static void
+note_end(EngineLife *life, pid_t pid, const char *how)
+{
+	EngineReport *report = &life->report;
+	int64		lived = now_milliseconds() - life->started_at;
+
+	ereport(LOG,
+			(errmsg("geonn engine (PID %d) %s", (int) pid, how)));
+
+	if (life->was_foreign)
+		explain_other_version(report, life->preloaded);
+	else
+		explain_end(report, lived, life->was_silent, how);
+
+	life->phase = PHASE_ABSENT;
+	life->descriptors_changed = true;
+	if (life->was_ready && lived >= SHORT_LIFE)
+		life->failures = 0;
+	plan_retry(life, !life->was_foreign);
+}
+
+static void
+kill_engine(EngineLife *life)
+{
+	kill(life->engine.pid, SIGKILL);
+	life->phase = PHASE_ENDING;
+	life->kill_at = 0;
+
+	/* a driver may keep it from ending; no backend must wait at its socket then */
+	unlink(GEONN_SOCKET_FILE);
+}
+
+/* ---- messages from the engine ---- */
+
+static void
+receive_pong(EngineLife *life, const struct geonn_ping *pong)
+{
+	if (pong->number != life->ping)
+		return;
+	life->unanswered_since = 0;
+	life->next_ping_at = now_milliseconds() +
+		Max(250, Min(5000, engine_timeout() / 4));
+
+	if (life->phase == PHASE_STARTING)
+	{
+		life->phase = PHASE_RUNNING;
+		life->was_ready = true;
+		ereport(LOG,
+				(errmsg("geonn engine (PID %d) is ready",
+						(int) life->engine.pid)));
+		publish(life, ENGINE_STATE_RUNNING);
+	}
+}
+
+static void
+read_channel(EngineLife *life)
+{
+	while (life->engine.channel >= 0)
+	{
+		union geonn_message message;
+		enum geonn_channel_status status;
+		int			descriptor;
+
+		status = geonn_channel_receive(life->engine.channel, &message,
+									   &descriptor);
+		if (descriptor >= 0)
+			close(descriptor);
+		switch (status)
+		{
+			case GEONN_CHANNEL_AGAIN:
+				return;
+
+			case GEONN_CHANNEL_OK:
+				if (message.header.type == GEONN_PONG)
+				{
+					receive_pong(life, &message.pong);
+					break;
+				}
+				/* FALLTHROUGH */
+
+			case GEONN_CHANNEL_MALFORMED:
+			case GEONN_CHANNEL_OTHER_VERSION:
+			case GEONN_CHANNEL_FAILED:
+				life->was_foreign = status == GEONN_CHANNEL_OTHER_VERSION;
+				ereport(LOG,
+						(errmsg("geonn engine (PID %d) sent its supervisor an unknown message",
+								(int) life->engine.pid)));
+				engine_process_close_channel(&life->engine);
+				life->descriptors_changed = true;
+				kill_engine(life);
+				return;
+
+			case GEONN_CHANNEL_CLOSED:
+				engine_process_close_channel(&life->engine);
+				life->descriptors_changed = true;
+				if (life->phase != PHASE_ENDING)
+				{
+					life->phase = PHASE_ENDING;
+					life->kill_at = now_milliseconds() + ENDING_PATIENCE;
+				}
+				return;
+		}
+	}
+}
+
+/*
+ * Send a ping when it is time; kill the engine when its answer is overdue.
+ */
+static void
+check_pulse(EngineLife *life, int64 now)
+{
+	if (life->unanswered_since == 0)
+	{
+		if (now >= life->next_ping_at)
+		{
+			if (access(GEONN_SOCKET_FILE, F_OK) != 0 && errno == ENOENT)
+			{
+				ereport(LOG,
+						(errmsg("geonn engine (PID %d) has lost its socket \"%s\" and is started again",
+								(int) life->engine.pid, GEONN_SOCKET_FILE)));
+				kill_engine(life);
+				return;
+			}
+			life->ping++;
+			life->unanswered_since = now;
+			send_ping(life);
+		}
+	}
+	else if (now - life->unanswered_since >= engine_timeout())
+	{
+		ereport(LOG,
+				(errmsg("geonn engine (PID %d) has not answered for %d s and is killed",
+						(int) life->engine.pid, geonn_engine_timeout)));
+		life->was_silent = true;
+		kill_engine(life);
+		return;
+	}
+
+	if (life->settings_unsent)
+		send_settings(life);
+	if (life->ping_unsent)
+		send_ping(life);
+}
+
+/* ---- step by step ---- */
+
+void
+engine_life_hear(EngineLife *life)
+{
+	pid_t		pid = life->engine.pid;
+	bool		had_log = life->engine.log >= 0;
+	char		how[256];
+
+	if (pid == 0)
+		return;
+	engine_process_forward_log(&life->engine);
+	if (had_log && life->engine.log < 0)
+		life->descriptors_changed = true;
+	read_channel(life);
+	if (engine_process_reap(&life->engine, how, sizeof(how)))
+		note_end(life, pid, how);
+}
+
+void
+engine_life_advance(EngineLife *life)
+{
+	int64		now = now_milliseconds();
+
+	switch (life->phase)
+	{
+		case PHASE_ABSENT:
+			if (retry_requested || now >= life->retry_at)
+				start_engine(life);
+			break;
+		case PHASE_STARTING:
+		case PHASE_RUNNING:
+			check_pulse(life, now);
+			break;
+		case PHASE_ENDING:
+			if (life->kill_at != 0 && now >= life->kill_at)
+				kill_engine(life);
+			break;
+	}
+}
+
+long
+engine_life_time_to_wait(const EngineLife *life)
+{
+	int64		next = 0;
+
+	switch (life->phase)
+	{
+		case PHASE_ABSENT:
+			next = life->retry_at;
+			break;
+		case PHASE_STARTING:
+		case PHASE_RUNNING:
+			if (life->settings_unsent || life->ping_unsent)
+				return UNSENT_POLL;
+			next = life->unanswered_since == 0 ?
+				life->next_ping_at :
+				life->unanswered_since + engine_timeout();
+			break;
+		case PHASE_ENDING:
+			if (life->kill_at == 0)
+				return -1;
+			next = life->kill_at;
+			break;
+	}
+	return (long) Max(0, next - now_milliseconds());
+}
+
+void
+engine_life_configure(EngineLife *life)
+{
+	if (life->phase == PHASE_STARTING || life->phase == PHASE_RUNNING)
+		send_settings(life);
+}
+
+/* ---- the end with the server ---- */
+
+/*
+ * Wait up to this many milliseconds for the engine's end.
+ */
+static bool
+wait_for_end(EngineLife *life, int64 patience)
+{
+	int64		until = now_milliseconds() + patience;
+	pid_t		pid = life->engine.pid;
+	char		how[256];
+
+	for (;;)
+	{
+		int64		now = now_milliseconds();
+
+		engine_process_forward_log(&life->engine);
+		if (engine_process_reap(&life->engine, how, sizeof(how)))
+		{
+			ereport(DEBUG1,
+					(errmsg_internal("geonn engine (PID %d) %s", (int) pid,
+									 how)));
+			return true;
+		}
+		if (now >= until)
+			return false;
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min(until - now, 100), geonn_wait_event(GEONN_WAIT_SUPERVISOR));
+		ResetLatch(MyLatch);
+	}
+}
+
+void
+engine_life_shut_down(EngineLife *life)
+{
+	if (life->engine.pid != 0)
+	{
+		engine_process_close_channel(&life->engine);
+		kill(life->engine.pid, SIGTERM);
+		if (!wait_for_end(life, ENDING_PATIENCE))
+		{
+			ereport(LOG,
+					(errmsg("geonn engine (PID %d) has not ended within %d s and is killed",
+							(int) life->engine.pid,
+							ENDING_PATIENCE / 1000)));
+			kill(life->engine.pid, SIGKILL);
+			(void) wait_for_end(life, KILL_PATIENCE);
+		}
+	}
+	unlink(GEONN_SOCKET_FILE);
+	geonn_state_remove();
+}

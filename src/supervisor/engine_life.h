@@ -1,0 +1,73 @@
+/*
+ * engine_life.h
+ *		The engine's life: started, sent its settings, pinged, ended, started again.
+ */
+#ifndef GEONN_ENGINE_LIFE_H
+#define GEONN_ENGINE_LIFE_H
+
+#include "supervisor/engine_process.h"
+#include "supervisor/state.h"
+
+typedef enum EnginePhase
+{
+	PHASE_ABSENT,
+	PHASE_STARTING,
+	PHASE_RUNNING,
+	PHASE_ENDING
+} EnginePhase;
+
+typedef struct EngineLife
+{
+	EnginePhase phase;
+	EngineProcess engine;
+	EngineReport report;		/* as last written to the state file */
+	char		program[MAXPGPATH];
+	bool		preloaded;		/* the module was loaded at the server's start */
+
+	/* times are monotonic milliseconds */
+	int64		started_at;		/* when the present process was started */
+	bool		was_ready;		/* the present process has answered */
+	bool		was_silent;		/* the process was killed because it did not answer */
+	bool		was_foreign;	/* the process was killed because it is of another version */
+	int64		retry_at;		/* while absent */
+	int64		kill_at;		/* while ending; 0 once killed */
+	int			failures;		/* ends after a short life, in a row */
+
+	/* one ping at a time: the next is sent after the last is answered */
+	uint64		ping;			/* number of the last ping */
+	int64		next_ping_at;
+	int64		unanswered_since;	/* 0: it is answered */
+
+	/* messages still to send, since the channel had no room for them */
+	bool		ping_unsent;
+	bool		settings_unsent;
+
+	/* the engine's descriptors are others than when the supervisor last waited for them */
+	bool		descriptors_changed;
+} EngineLife;
+
+/* Set the fields for: no engine has been started yet. */
+extern void engine_life_init(EngineLife *life, bool preloaded);
+
+/* Have an absent engine started without a further pause.  A signal handler may call it. */
+extern void engine_life_request_retry(void);
+
+/* Read what the engine wrote and sent, and notice its end.  Does not wait. */
+extern void engine_life_hear(EngineLife *life);
+
+/* Do what is due: start the engine, send it a ping, or kill it.  Does not wait. */
+extern void engine_life_advance(EngineLife *life);
+
+/* Milliseconds until something is due without an event, or -1. */
+extern long engine_life_time_to_wait(const EngineLife *life);
+
+/* Send the engine the settings of this process, if it runs. */
+extern void engine_life_configure(EngineLife *life);
+
+/*
+ * End the engine, in order if possible, by SIGKILL otherwise, and remove its files.  Waits for
+ * the end, but for a few seconds at most.
+ */
+extern void engine_life_shut_down(EngineLife *life);
+
+#endif							/* GEONN_ENGINE_LIFE_H */
