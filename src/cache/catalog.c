@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -305,18 +306,29 @@ geonn_cache_log_start(const GeonnCache *cache)
 }
 
 void
-geonn_cache_log_trim(const GeonnCache *cache)
+geonn_cache_log_trim(const GeonnCache *cache, bool skipped_only)
 {
-	Oid			types[] = {INT4OID, INT4OID};
-	Datum		values[] = {Int32GetDatum(cache->id), Int32GetDatum(geonn_log_keep)};
+	Oid			types[] = {INT4OID, INT4OID, BOOLOID};
+	Datum		values[] = {
+		Int32GetDatum(cache->id), Int32GetDatum(geonn_log_keep), BoolGetDatum(skipped_only)
+	};
 
+	/* a row that another session has deleted since the transaction's snapshot would be an error */
+	if (skipped_only && IsolationUsesXactSnapshot())
+		return;
 	SPI_connect();
 	(void) geonn_catalog_run(cache->schema,
-							 "DELETE FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
+							 "WITH oldest AS (SELECT id FROM $S.geonn_cache_run"
+							 " WHERE cache OPERATOR(pg_catalog.=) $1"
+							 " AND (NOT $3 OR status OPERATOR(pg_catalog.=) 'skipped'::pg_catalog.text)"
 							 " AND id OPERATOR(pg_catalog.<=)"
 							 " (SELECT id FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
-							 " ORDER BY id DESC LIMIT 1 OFFSET $2)",
-							 NULL, 2, types, values, NULL);
+							 " ORDER BY id DESC LIMIT 1 OFFSET $2)"
+							 " FOR UPDATE SKIP LOCKED)"
+							 " DELETE FROM $S.geonn_cache_run r USING oldest"
+							 " WHERE r.cache OPERATOR(pg_catalog.=) $1"
+							 " AND r.id OPERATOR(pg_catalog.=) oldest.id",
+							 NULL, lengthof(types), types, values, NULL);
 	SPI_finish();
 }
 

@@ -102,9 +102,11 @@ extern void geonn_cache_log_finish(const GeonnCache *cache, int64 run,
 								   const GeonnRunResult *result);
 
 /*
- * Delete the oldest entries beyond geonn.log_keep.  The caller holds the cache's lock, so that no other
- * run deletes them; it does so when it begins, as readers may wait for what comes at its end.
+ * Delete the oldest entries beyond geonn.log_keep; those that another transaction has locked are left
+ * to a later run.  A run that has the cache's lock calls this when it begins, as readers may wait for
+ * what comes at its end.  A run that was skipped deletes only entries of others that were skipped: the
+ * run at work waits for no row that a transaction of a skipped run has deleted and not yet committed.
  */
-extern void geonn_cache_log_trim(const GeonnCache *cache);
+extern void geonn_cache_log_trim(const GeonnCache *cache, bool skipped_only);
 
 #endif							/* GEONN_CACHE_CATALOG_H */

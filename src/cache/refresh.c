@@ -403,6 +403,7 @@ skip(const GeonnCache *cache)
 	result.reason = pid == 0 ? "another process was at work on it" :
 		psprintf("process %d was at work on it", pid);
 	geonn_cache_log_finish(cache, geonn_cache_log_start(cache), &result);
+	geonn_cache_log_trim(cache, true);
 	if (pid == 0)
 		ereport(NOTICE,
 				(errmsg("cache \"%s\" is not refreshed: another process is at work on it",
@@ -442,7 +443,7 @@ begin_run(void *state)
 	run->cache = cache;			/* from here on an error unlocks it */
 	run->cache = geonn_cache_find_again(cache);
 	run->id = geonn_cache_log_start(run->cache);
-	geonn_cache_log_trim(run->cache);
+	geonn_cache_log_trim(run->cache, false);
 	geonn_last_run_begin(run->cache);
 }
 
