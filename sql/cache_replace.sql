@@ -183,7 +183,27 @@ CALL hindered(NULL, NULL, NULL, NULL, NULL);
 ALTER TABLE near DISABLE ROW LEVEL SECURITY;
 CREATE UNIQUE INDEX CONCURRENTLY once ON near (rank);
 CALL hindered(NULL, NULL, NULL, NULL, NULL);
+-- the error says what to do
+SELECT geonn_cache_alter('near', '{"replace": "always"}');
+CALL geonn_refresh('near', 'full');
 DROP INDEX once;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+CALL geonn_refresh('near', 'full');
+ROLLBACK;
+SELECT 'pg_temp_' || 'near'::regclass::oid AS other \gset
+CREATE TYPE :other AS ENUM ();
+DO $$
+DECLARE
+    hint text;
+BEGIN
+    CALL geonn_refresh('near', 'full');
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    RAISE EXCEPTION '%', regexp_replace(SQLERRM, '\d+', 'N') USING HINT = hint;
+END $$;
+DROP TYPE :other;
+SELECT geonn_cache_alter('near', '{"replace": "auto"}');
+CALL geonn_refresh('near', 'full');
 BEGIN;
 DECLARE open CURSOR FOR SELECT obs_id FROM near;
 FETCH open;

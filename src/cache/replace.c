@@ -106,27 +106,33 @@ add_reason(GeonnRunResult *result, const char *done, const char *cause)
 
 __attribute__((noreturn))
 static void
-raise_hindrance(const GeonnCache *cache, const char *hindrance)
+raise_hindrance(const GeonnCache *cache, GeonnHindrance hindrance)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the table of cache \"%s\" cannot be replaced: %s", cache->name, hindrance),
+			 errmsg("the table of cache \"%s\" cannot be replaced: %s", cache->name, hindrance.cause),
 			 errdetail("The cache has replace => 'always'."),
-			 errhint("Remove what hinders it, or change the cache by geonn_cache_alter to '{\"replace\": \"auto\"}'.")));
+			 errhint("%s, or change the cache by geonn_cache_alter to '{\"replace\": \"auto\"}'.",
+					 hindrance.remedy)));
 }
 
 /*
  * PostgreSQL names a new table by the OID of the one whose files it will get.
  */
-static const char *
+static GeonnHindrance
 name_taken(Relation target)
 {
 	char	   *name = psprintf("pg_temp_%u", RelationGetRelid(target));
 	Oid			schema = RelationGetNamespace(target);
+	GeonnHindrance hindrance = {0};
 
-	return OidIsValid(get_relname_relid(name, schema)) ||
-		SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema)) ?
-		psprintf("another object has the name %s", name) : NULL;
+	if (OidIsValid(get_relname_relid(name, schema)) ||
+		SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema)))
+	{
+		hindrance.cause = psprintf("another object has the name %s", name);
+		hindrance.remedy = "Rename that object";
+	}
+	return hindrance;
 }
 
 static Oid
@@ -225,7 +231,7 @@ geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join, Baseline
 						bool most_differ, bool alone, GeonnRunResult *result)
 {
 	GeonnReplacement *replacement = palloc0(sizeof(GeonnReplacement));
-	const char *hindrance;
+	GeonnHindrance hindrance;
 
 	replacement->cache = cache;
 	replacement->join = join;
@@ -237,16 +243,16 @@ geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join, Baseline
 	replacement->target = table_open(cache->target, AccessShareLock);
 	hindrance = geonn_replace_hindrance(cache, join, replacement->target,
 										replacement->policy == GEONN_REPLACE_ALWAYS);
-	if (hindrance == NULL)
+	if (hindrance.cause == NULL)
 		hindrance = name_taken(replacement->target);
-	if (hindrance == NULL && !alone && replacement->policy == GEONN_REPLACE_AUTO)
-		hindrance = "readers would wait for the transaction of which the refresh is a part";
-	if (hindrance != NULL)
+	if (hindrance.cause == NULL && !alone && replacement->policy == GEONN_REPLACE_AUTO)
+		hindrance.cause = "readers would wait for the transaction of which the refresh is a part";
+	if (hindrance.cause != NULL)
 	{
 		if (replacement->policy == GEONN_REPLACE_ALWAYS)
 			raise_hindrance(cache, hindrance);
 		table_close(replacement->target, NoLock);
-		add_reason(result, "updated", hindrance);
+		add_reason(result, "updated", hindrance.cause);
 		return NULL;
 	}
 	if (!build(replacement))
@@ -311,7 +317,7 @@ change_since(const GeonnReplacement *replacement)
 		same = list_member_oid(list, pair->former) && file_of(pair->former) == pair->file;
 	}
 	return same ? geonn_replace_hindrance(replacement->cache, replacement->join, target,
-										  replacement->policy == GEONN_REPLACE_ALWAYS) :
+										  replacement->policy == GEONN_REPLACE_ALWAYS).cause :
 		"another session altered it or its indexes";
 }
 

@@ -9,12 +9,19 @@
 
 #include "cache/baseline.h"
 
+/* why a refresh does not replace the table */
+typedef struct GeonnHindrance
+{
+	const char *cause;			/* a clause like "it has a foreign key"; NULL: nothing hinders it */
+	const char *remedy;			/* a sentence without its end */
+} GeonnHindrance;
+
 /*
- * Why a refresh does not replace the table, which the caller alone has opened: a clause like "it
- * has a foreign key", or NULL.  For 'always', only what makes a replaced table wrong hinders.
+ * What hinders a refresh, which alone has opened the table.  For 'always', only what makes a replaced
+ * table wrong hinders.
  */
-extern const char *geonn_replace_hindrance(const GeonnCache *cache, const GeonnJoin *join,
-										   Relation target, bool always);
+extern GeonnHindrance geonn_replace_hindrance(const GeonnCache *cache, const GeonnJoin *join,
+											  Relation target, bool always);
 
 /* a new table, with indexes like those of the cache's table */
 typedef struct GeonnReplacement GeonnReplacement;

@@ -109,6 +109,42 @@ columns(const ReplacedTable *replaced)
 	return NULL;
 }
 
+static bool
+is_exclusion(Form_pg_index index)
+{
+	return index->indisexclusion;
+}
+
+static bool
+is_unfinished(Form_pg_index index)
+{
+	return !index->indisvalid || !index->indisready || !index->indislive;
+}
+
+/*
+ * The first index of a table that is so, or InvalidOid.
+ */
+static Oid
+find_index(Relation table, bool (*is_so) (Form_pg_index index))
+{
+	List	   *list = RelationGetIndexList(table);
+	ListCell   *cell;
+	Oid			found = InvalidOid;
+
+	foreach(cell, list)
+	{
+		HeapTuple	row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
+
+		if (!HeapTupleIsValid(row))
+			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
+		if (!OidIsValid(found) && is_so((Form_pg_index) GETSTRUCT(row)))
+			found = lfirst_oid(cell);
+		ReleaseSysCache(row);
+	}
+	list_free(list);
+	return found;
+}
+
 static const char *
 constraints(const ReplacedTable *replaced)
 {
@@ -117,6 +153,8 @@ constraints(const ReplacedTable *replaced)
 
 	if (RelationGetDescr(target)->constr != NULL && RelationGetDescr(target)->constr->num_check > 0)
 		return "it has a CHECK constraint";
+	if (OidIsValid(find_index(target, is_exclusion)))
+		return "it has an exclusion constraint";
 	if (RelationGetFKeyList(target) != NIL)
 		return "it has a foreign key";
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
@@ -127,29 +165,17 @@ constraints(const ReplacedTable *replaced)
 	return NULL;
 }
 
+/*
+ * A command that builds an index CONCURRENTLY has locked the table less than its readers have, and may last:
+ * the refresh cannot wait for it.
+ */
 static const char *
-indexes(const ReplacedTable *replaced)
+unfinished_indexes(const ReplacedTable *replaced)
 {
-	List	   *list = RelationGetIndexList(replaced->target);
-	ListCell   *cell;
-	const char *hindrance = NULL;
+	Oid			index = find_index(replaced->target, is_unfinished);
 
-	foreach(cell, list)
-	{
-		HeapTuple	row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
-		Form_pg_index index;
-
-		if (!HeapTupleIsValid(row))
-			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
-		index = (Form_pg_index) GETSTRUCT(row);
-		if (!index->indisvalid || !index->indisready || !index->indislive)
-			hindrance = "an index of it is not valid, or is being built";
-		else if (index->indisexclusion)
-			hindrance = "it has an exclusion constraint";
-		ReleaseSysCache(row);
-	}
-	list_free(list);
-	return hindrance;
+	return OidIsValid(index) ?
+		psprintf("its index %s is not valid, or is being built", quote_identifier(get_rel_name(index))) : NULL;
 }
 
 /* ---- what would not hear of the new rows ---- */
@@ -216,32 +242,34 @@ slots(const ReplacedTable *replaced pg_attribute_unused())
 
 /* ---- all of it ---- */
 
-const char *
+GeonnHindrance
 geonn_replace_hindrance(const GeonnCache *cache, const GeonnJoin *join, Relation target, bool always)
 {
+	static const char remove[] = "Remove what hinders it";
 	static const struct
 	{
 		const char *(*find) (const ReplacedTable *replaced);
 		bool		wrong;		/* a replaced table would be wrong */
+		const char *remedy;
 	}			hindrances[] = {
-		{old_snapshot, true},
-		{own_use, true},
-		{kind_of_table, true},
-		{columns, true},
-		{constraints, true},
-		{indexes, true},
-		{triggers, false},
-		{publications, false},
-		{slots, false}
+		{old_snapshot, true, "Call geonn_refresh in a transaction that is READ COMMITTED"},
+		{own_use, true, "Call geonn_refresh while the session does nothing else with the table"},
+		{kind_of_table, true, remove},
+		{columns, true, remove},
+		{constraints, true, remove},
+		{unfinished_indexes, true, "Wait until the index is built, drop it if that has failed"},
+		{triggers, false, remove},
+		{publications, false, remove},
+		{slots, false, remove}
 	};
 	ReplacedTable replaced = {.cache = cache,.join = join,.target = target};
 
 	for (int i = 0; i < (int) lengthof(hindrances); i++)
 	{
-		const char *hindrance = always && !hindrances[i].wrong ? NULL : hindrances[i].find(&replaced);
+		const char *cause = always && !hindrances[i].wrong ? NULL : hindrances[i].find(&replaced);
 
-		if (hindrance != NULL)
-			return hindrance;
+		if (cause != NULL)
+			return (GeonnHindrance) {cause, hindrances[i].remedy};
 	}
-	return NULL;
+	return (GeonnHindrance) {0};
 }
