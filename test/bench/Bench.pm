@@ -38,20 +38,24 @@ $ENV{LC_ALL} = 'C';
 
 # ---- options ----
 
-# Read the options that all benchmarks have and those of this one: names of flags,
-# and of numbers, which are at least 1, each with its default.
+# Read the options that all benchmarks have and those of this one: names of flags, and
+# of numbers, each with its default.  Numbers are whole and at least 1, but for those
+# whose names are among the fractions, which are more than 0.
 sub read_options
 {
-	my ($flags, %numbers) = @_;
+	my ($flags, $fractions, %numbers) = @_;
 	my @flags = ('server', @$flags);
 	my @numbers = (qw(rows repetitions seed), sort keys %numbers);
+	my %is_fraction = map { $_ => 1 } @$fractions;
 	my $usage = join(' ', (map { "[--$_]" } @flags), (map { "[--$_ NUMBER]" } @numbers));
 
 	@option{ keys %numbers } = values %numbers;
-	GetOptions(\%option, @flags, map { "$_=i" } @numbers) or die "usage: $0 $usage [NAME]...\n";
+	GetOptions(\%option, @flags, map { $_ . ($is_fraction{$_} ? '=f' : '=i') } @numbers)
+	  or die "usage: $0 $usage [NAME]...\n";
 	foreach my $name (grep { $_ ne 'seed' } @numbers)
 	{
-		die "--$name is at least 1\n" if $option{$name} < 1;
+		die "--$name is more than 0\n" if $is_fraction{$name} && $option{$name} <= 0;
+		die "--$name is at least 1\n" if !$is_fraction{$name} && $option{$name} < 1;
 	}
 	return;
 }

@@ -62,6 +62,27 @@ foreach my $i (0 .. $#expected)
 unlike($said, qr/failed| line \d/, 'nothing failed, and Perl has nothing to say');
 is_deeply([ glob("$scratch/*") ], [], 'nothing is left of the server');
 
+# on a server of its own, too; pg_cron may take a minute to begin
+SKIP:
+{
+	chomp(my $share = `pg_config --sharedir`);
+	skip('pg_cron is not installed', 8) if !-e "$share/extension/pg_cron.control";
+
+	local $ENV{TMPDIR} = $scratch;
+	$said = `$bench $problem --minutes 0.3 cron 2>&1`;
+	is($?, 0, 'references that move while pg_cron refreshes can be measured') or diag($said);
+
+	my $moves = 'every reference moves for 0.3 minutes, 5,000 × 65,536';
+	@lines = map { join(': ', @$_) } lines_of($said);
+	like($lines[0], qr/^$moves: [\d.]+×$/, 'how many refreshes');
+	like($lines[1], qr/^$moves: [\d.]+ ms$/, 'how long they take');
+	like($lines[2], qr/^$moves: [\d.]+ ms$/, 'how late the table is');
+	like($lines[3], qr/^a reader's 99th percentile meanwhile, 5,000 × 65,536: [\d.]+×$/, 'and how long a reader waits');
+	is(scalar(@lines), 4, 'that is all');
+	unlike($said, qr/failed| line \d/, 'nothing failed');
+	is_deeply([ glob("$scratch/*") ], [], 'and nothing is left of the server');
+}
+
 my $node = new_server('bench', preload => 1);
 {
 	local @ENV{qw(PGHOST PGPORT PGDATABASE)} = ($node->host, $node->port, 'postgres');
