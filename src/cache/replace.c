@@ -16,6 +16,12 @@
  * commit; what the WAL has of the new files is flushed before.  (With wal_level = minimal the
  * commit writes the files themselves.)
  *
+ * A refresh does not look before it fills the new table whether it could have the locks now.  If it
+ * cannot have them in the end, the new table was in vain; but that is about a fifth of what the update
+ * costs that follows.  (500,000 rows, two indexes: replaced in 1.9 s, updated in 8.7 s, one after the
+ * other in 9.7 s.)  To update rows because of a reader that would have gone in the meantime costs four
+ * times as much as the new table.
+ *
  * Rows are written frozen, as REFRESH MATERIALIZED VIEW writes them: an older snapshot that has not
  * read the table before sees the new rows, not none.
  *
