@@ -3,12 +3,13 @@
 # one, whatever changes them and whenever it commits, and the cache's rows are always those of the
 # definition: first step by step, and then in random steps of three sessions at a time.
 #
-# short form: 150 of 1000 random steps
+# short form: 150 of 1000 random steps, and 30 of 200 with checksums
 
 use strict;
 use warnings;
 
 use Geonn;
+use POSIX qw(ceil);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -19,7 +20,8 @@ my $seed = $ENV{GEONN_PAGE_SEED} // int(rand(1_000_000));
 my $node = new_server('pages', preload => 1,
 	conf => "autovacuum = off\nshared_buffers = 1MB\nmax_parallel_workers_per_gather = 0\nwal_level = replica");
 
-# with checksums, hint bits and marks of all-visible pages give pages a later LSN: more pages are read
+# with checksums, hint bits and marks of all-visible pages give pages a later LSN, and more pages are read:
+# so all but the last steps are without
 if ($node->safe_psql('postgres', 'SHOW data_checksums') eq 'on')
 {
 	$node->stop;
@@ -85,9 +87,11 @@ sub refresh
 # reads it again.
 sub settle
 {
+	my ($table) = @_;
+
 	foreach (1 .. 4)
 	{
-		my ($read) = refresh('obs');
+		my ($read) = refresh($table // 'obs');
 		return if $read eq 'none' || $read eq '0';
 	}
 	fail('nothing is read if nothing changes');
@@ -258,6 +262,35 @@ foreach my $kind (
 	$node->safe_psql('postgres', "SELECT geonn_cache_drop('near'); DROP $drop other_obs");
 }
 
+# ---- a table whose visibility map has two pages ----
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE wide (id integer, lat float8, lon float8, filler text) WITH (fillfactor = 10);
+	ALTER TABLE wide ALTER filler SET STORAGE PLAIN;
+	INSERT INTO wide SELECT i, i * 27 % 1800 / 10.0 - 90, i * 11 % 3600 / 10.0 - 180, repeat('x', 5000)
+		FROM generate_series(1, 33000) i;
+	VACUUM wide});
+is($node->safe_psql('postgres', q{SELECT pg_relation_size('wide', 'vm') / current_setting('block_size')::int}),
+	2, 'a table whose visibility map has two pages');
+$node->safe_psql('postgres', "SELECT geonn_cache_create('near', 'wide', 'ref')");
+foreach my $change (
+	[ '', 'none', 'nothing' ],
+	[ 'DELETE FROM wide WHERE id = 32900', 1, 'a row of its second page' ],
+	[ 'DELETE FROM wide WHERE id = 100', 1, 'a row of its first page' ],
+	[ 'DELETE FROM wide WHERE id IN (32672, 32673, 32800, 200)', 4, 'rows of both' ],
+	[ 'VACUUM wide', '\d+', 'pages that VACUUM marks' ],
+	[ 'UPDATE wide SET lat = lat * 0.99 WHERE id = 32950', '[12]', 'a row of its second page, which VACUUM has marked' ])
+{
+	my ($sql, $pages, $what) = @$change;
+
+	settle('wide');
+	$node->safe_psql('postgres', $sql) if $sql;
+	my ($read) = refresh('wide');
+	like($read, qr/^($pages)$/, "a map of two pages: after a change of $what, so much is read");
+	is($node->safe_psql('postgres', wrong_rows('near', 'wide', 'ref', 1)), 0, 'the rows are those of the definition');
+}
+$node->safe_psql('postgres', "SELECT geonn_cache_drop('near'); DROP TABLE wide");
+
 # ---- references, of which several are the same ----
 
 $node->safe_psql('postgres', q{
@@ -288,9 +321,6 @@ note "seed $seed: GEONN_PAGE_SEED=$seed GEONN_PAGE_STEPS=$steps repeats this";
 
 $node->safe_psql('postgres', "SELECT geonn_cache_create('near', 'obs', 'ref', keep_unmatched => true)");
 $node->safe_psql('postgres', "SELECT geonn_cache_create('far', 'few_obs', 'obs', k => 100)");
-my @sessions = map { $node->background_psql('postgres', on_error_die => 1) } 0, 1;
-my @is_open = (0, 0);
-my ($differences, $few, $refreshes) = (0, 0, 0);
 
 # a change of rows that are this session's own
 sub random_change
@@ -312,41 +342,64 @@ sub random_change
 		"SAVEPOINT s; UPDATE obs SET lat = $place WHERE id = $id; " . (rand() < 0.5 ? 'RELEASE s' : 'ROLLBACK TO s'))[rand 10];
 }
 
-foreach my $step (1 .. $steps)
+# (refreshes with wrong rows, how often a refresh read only some pages, refreshes) of so many steps
+sub random_steps
 {
-	foreach my $session (0, 1)
+	my ($count) = @_;
+	my @sessions = map { $node->background_psql('postgres', on_error_die => 1) } 0, 1;
+	my @is_open = (0, 0);
+	my ($differences, $few, $refreshes) = (0, 0, 0);
+
+	foreach my $step (1 .. $count)
 	{
-		next if rand() < 0.3;
-		$sessions[$session]->query_safe('BEGIN') if !$is_open[$session];
-		$sessions[$session]->query_safe(random_change($session) . ';') foreach 0 .. rand 2;
-		$is_open[$session] = rand() < 0.4;
-		$sessions[$session]->query_safe(rand() < 0.7 ? 'COMMIT' : 'ROLLBACK') if !$is_open[$session];
+		foreach my $session (0, 1)
+		{
+			next if rand() < 0.3;
+			$sessions[$session]->query_safe('BEGIN') if !$is_open[$session];
+			$sessions[$session]->query_safe(random_change($session) . ';') foreach 0 .. rand 2;
+			$is_open[$session] = rand() < 0.4;
+			$sessions[$session]->query_safe(rand() < 0.7 ? 'COMMIT' : 'ROLLBACK') if !$is_open[$session];
+		}
+		$node->safe_psql('postgres', 'VACUUM obs') if rand() < 0.15;
+		$node->safe_psql('postgres', 'VACUUM FULL obs') if rand() < 0.02 && !$is_open[0] && !$is_open[1];
+		next if rand() < 0.2;
+
+		my ($out, $err);
+		my $mode = rand() < 0.05 ? 'full' : 'incremental';
+
+		$node->psql('postgres', "SET client_min_messages = debug1;
+				CALL geonn_refresh('near', '$mode'); CALL geonn_refresh('far', '$mode');
+				SET client_min_messages = error;
+				SELECT count(*) FROM near t FULL JOIN geonn_nearest('obs', 'ref', keep_unmatched => true,
+						row_type => NULL::near) n USING (obs_id, rank)
+					WHERE (t.ref_id, t.distance) IS DISTINCT FROM (n.ref_id, n.distance)
+						OR (t.obs_id IS NULL) <> (n.obs_id IS NULL);
+				SELECT count(*) FROM far t FULL JOIN geonn_nearest('few_obs', 'obs', k => 100, row_type => NULL::far) n
+						USING (obs_id, rank)
+					WHERE (t.ref_id, t.distance) IS DISTINCT FROM (n.ref_id, n.distance);",
+			stdout => \$out, stderr => \$err, on_error_die => 1);
+		$refreshes++;
+		$few += () = $err =~ /relation "obs" is read where it may have changed/g;
+		next if $out eq "0\n0";
+		$differences++;
+		diag("seed $seed, step $step, $mode: differences of near and far: $out");
 	}
-	$node->safe_psql('postgres', 'VACUUM obs') if rand() < 0.15;
-	$node->safe_psql('postgres', 'VACUUM FULL obs') if rand() < 0.02 && !$is_open[0] && !$is_open[1];
-	next if rand() < 0.2;
-
-	my ($out, $err);
-	my $mode = rand() < 0.05 ? 'full' : 'incremental';
-
-	$node->psql('postgres', "SET client_min_messages = debug1;
-			CALL geonn_refresh('near', '$mode'); CALL geonn_refresh('far', '$mode');
-			SET client_min_messages = error;
-			SELECT count(*) FROM near t FULL JOIN geonn_nearest('obs', 'ref', keep_unmatched => true,
-					row_type => NULL::near) n USING (obs_id, rank)
-				WHERE (t.ref_id, t.distance) IS DISTINCT FROM (n.ref_id, n.distance)
-					OR (t.obs_id IS NULL) <> (n.obs_id IS NULL);
-			SELECT count(*) FROM far t FULL JOIN geonn_nearest('few_obs', 'obs', k => 100, row_type => NULL::far) n
-					USING (obs_id, rank)
-				WHERE (t.ref_id, t.distance) IS DISTINCT FROM (n.ref_id, n.distance);",
-		stdout => \$out, stderr => \$err, on_error_die => 1);
-	$refreshes++;
-	$few += () = $err =~ /relation "obs" is read where it may have changed/g;
-	next if $out eq "0\n0";
-	$differences++;
-	diag("seed $seed, step $step, $mode: differences of near and far: $out");
+	$_->quit foreach @sessions;
+	return ($differences, $few, $refreshes);
 }
+
+my ($differences, $few, $refreshes) = random_steps($steps);
 is($differences, 0, "the rows are those of a search for everything, after each of $refreshes refreshes in random steps");
 cmp_ok($few, '>', $refreshes, 'most of which read only some pages');
-$_->quit foreach @sessions;
+
+# ---- with checksums ----
+
+# hint bits give pages a later LSN, too: so more pages are read
+$node->stop;
+system_or_bail('pg_checksums', '--enable', '--no-sync', '-D', $node->data_dir);
+$node->start;
+($differences, $few, $refreshes) = random_steps(ceil($steps / 5));
+is($differences, 0, "with checksums the rows are right after each of $refreshes refreshes in random steps");
+cmp_ok($few, '>', 0, 'some of which read only some pages');
+$node->stop;
 done_testing();
