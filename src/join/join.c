@@ -37,6 +37,7 @@
 
 #include "common/protocol.h"
 #include "join/join_prepare.h"
+#include "join/row_store.h"
 
 /* observations that are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
@@ -61,7 +62,7 @@ struct GeonnSearch
 	PreparedJoin prepared;		/* all of it is 0 where the references have not been read */
 
 	/* rows to be taken later, and the values of the current row */
-	Tuplestorestate *store;
+	RowStore	store;
 	Datum	   *values;			/* [row.descriptor->natts] */
 	bool	   *nulls;
 
@@ -71,9 +72,6 @@ struct GeonnSearch
 	ObservationWatcher watch;	/* NULL: they are not */
 	void	   *watch_state;
 	uint64		number;			/* of the observation of the present row */
-	uint64	   *stored_numbers; /* of those of the rows in the store, in their order */
-	uint64		stored_room;
-	uint64		stored_taken;	/* rows of the store that were taken since it was emptied */
 
 	/* for the report */
 	uint64		without_group;	/* observations left out for want of a group */
@@ -87,8 +85,6 @@ struct GeonnSearch
 	uint64		point;			/* next one of those given */
 	uint64		counts[POINT_STATUSES];	/* of the observations */
 	bool		all_read;
-	TupleTableSlot *waiting;	/* rows of the store come through it */
-	uint64		stored;			/* rows in the store */
 };
 
 typedef struct GeonnSearch Search;
@@ -100,39 +96,12 @@ shared_tables(SharedSearch *shared)
 }
 
 /*
- * Keep the number of the observation of the row that is about to be stored.
- */
-static void
-store_number(Search *search)
-{
-	uint64		place = search->stored_taken + search->stored;
-
-	if (place >= search->stored_room)
-	{
-		search->stored_room = Max(search->stored_room * 2, ROWS_A_READING);
-		search->stored_numbers = search->stored_numbers == NULL ?
-			MemoryContextAllocHuge(search->context, search->stored_room * sizeof(uint64)) :
-			repalloc_huge(search->stored_numbers, search->stored_room * sizeof(uint64));
-	}
-	search->stored_numbers[place] = search->number;
-}
-
-/*
  * Store the row that the values are.
  */
 static void
 store_row(Search *search)
 {
-	/* all rows stored before have been taken */
-	if (search->waiting != NULL && search->stored == 0)
-	{
-		tuplestore_clear(search->store);
-		search->stored_taken = 0;
-	}
-	if (search->watch != NULL)
-		store_number(search);
-	tuplestore_putvalues(search->store, search->row.descriptor, search->values, search->nulls);
-	search->stored++;
+	geonn_row_store_put(&search->store, search->values, search->nulls, search->number);
 }
 
 /*
@@ -190,7 +159,7 @@ add_observation(Search *search, const PointRow *row, int32 group)
 		drain(search, true);
 	if (geonn_client_add_observation(client, result_id(search, row), row->latitude,
 									 row->longitude, group, identity) &&
-		search->waiting == NULL)
+		!search->store.is_taken)
 		drain(search, false);
 }
 
@@ -211,7 +180,7 @@ add_observations(Search *search, uint32 rows, const Datum *ids, const double *la
 			drain(search, true);
 		places = Min(places, rows);
 		if (geonn_client_add_observations(client, places, ids, latitudes, longitudes) &&
-			search->waiting == NULL)
+			!search->store.is_taken)
 			drain(search, false);
 		ids += places;
 		latitudes += places;
@@ -417,7 +386,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	const GeonnJoin *join = search->join;
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
-	search->store = store;
+	geonn_row_store_begin(&search->store, store, search->row.descriptor, search->watch != NULL);
 	if (prepare(search))
 	{
 		instr_time	begun;
@@ -449,7 +418,7 @@ geonn_search_complete(GeonnSearch *search)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	geonn_search_store(search, tuplestore_begin_heap(false, false, work_mem));
-	search->waiting = MakeSingleTupleTableSlot(search->row.descriptor, &TTSOpsMinimalTuple);
+	geonn_row_store_begin_taking(&search->store);
 	search->all_read = true;
 	MemoryContextSwitchTo(former);
 }
@@ -483,8 +452,9 @@ take_part(Search *search)
 static void
 begin_taking(Search *search)
 {
-	search->store = tuplestore_begin_heap(false, false, work_mem);
-	search->waiting = MakeSingleTupleTableSlot(search->row.descriptor, &TTSOpsMinimalTuple);
+	geonn_row_store_begin(&search->store, tuplestore_begin_heap(false, false, work_mem), search->row.descriptor,
+						  search->watch != NULL);
+	geonn_row_store_begin_taking(&search->store);
 	if (search->shared != NULL)
 	{
 		take_part(search);
@@ -534,24 +504,6 @@ read_some(Search *search)
 }
 
 /*
- * The next of the rows that wait in the store.
- */
-static void
-take_waiting(Search *search, Datum *values, bool *nulls)
-{
-	TupleTableSlot *slot = search->waiting;
-
-	(void) tuplestore_gettupleslot(search->store, true, false, slot);
-	slot_getallattrs(slot);
-	memcpy(values, slot->tts_values, search->row.descriptor->natts * sizeof(Datum));
-	memcpy(nulls, slot->tts_isnull, search->row.descriptor->natts * sizeof(bool));
-	if (search->watch != NULL)
-		search->number = search->stored_numbers[search->stored_taken];
-	search->stored_taken++;
-	search->stored--;
-}
-
-/*
  * The next pair of the run as a row.
  */
 static inline void
@@ -574,13 +526,13 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 		return true;
 	}
 	former = MemoryContextSwitchTo(search->context);
-	if (search->waiting == NULL)
+	if (!search->store.is_taken)
 		begin_taking(search);
 	while (!found)
 	{
-		if (search->stored > 0)
+		if (search->store.waiting > 0)
 		{
-			take_waiting(search, values, nulls);
+			search->number = geonn_row_store_take(&search->store, values, nulls);
 			found = true;
 		}
 		else if (search->prepared.client != NULL &&
@@ -701,8 +653,8 @@ geonn_search_report(const GeonnSearch *search)
 	report.rows = report.work.pairs + search->kept - (search->run.end - search->run.next);
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;
-	if (search->waiting != NULL)
-		report.rows -= search->stored;
+	if (search->store.is_taken)
+		report.rows -= search->store.waiting;
 	return report;
 }
 
@@ -738,7 +690,7 @@ geonn_search_end(GeonnSearch *search)
 		tell_engine(search);
 	if (search->reading != NULL)
 		geonn_reading_end(search->reading);
-	if (search->waiting != NULL)
-		tuplestore_end(search->store);
+	if (search->store.is_taken)
+		geonn_row_store_end(&search->store);
 	MemoryContextDelete(search->context);
 }
