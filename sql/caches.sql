@@ -403,6 +403,13 @@ SELECT geonn_cache_drop('spied on');
 RESET ROLE;
 SET search_path = caches, public;
 
+-- once made, the table is read for its key's index alone
+BEGIN;
+CREATE TABLE few AS SELECT i AS id, i::float8 AS lat, i::float8 AS lon FROM generate_series(1, 3) i;
+SELECT geonn_cache_create('read once', 'few', 'few', target => 'caches.read_once');
+SELECT pg_stat_get_xact_numscans('read_once'::regclass);
+ROLLBACK;
+
 -- ---- gone ----
 
 SET client_min_messages = warning;

@@ -121,6 +121,9 @@ geonn_cache_definitions(const GeonnJoin *join)
 											  FORMAT_TYPE_FORCE_QUALIFY));
 		if (OidIsValid(column->attcollation) && column->attcollation != DEFAULT_COLLATION_OID)
 			appendStringInfo(&text, " COLLATE %s", qualified_collation(column->attcollation));
+		/* else the primary key would be preceded by a search of all rows for NULLs */
+		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
+			appendStringInfoString(&text, " NOT NULL");
 	}
 	return text.data;
 }
