@@ -77,6 +77,27 @@ INSERT INTO nine SELECT i, i, i, i, i, i, i, lat(i), NULL FROM generate_series(1
 INSERT INTO nine SELECT NULL, i, i, i, i, i, i, lat(i), lon(i) FROM generate_series(1, 300) i;
 SELECT * FROM compare('nine');
 
+-- pages with no such row, with one as the first, the last or in the middle, and with several;
+-- NULLs of one page are none of the next
+SET client_min_messages = error;
+CREATE TABLE pages (id int8, lat float8, before int4, lon float8, after text);
+INSERT INTO pages SELECT nullif(i, 4000), CASE WHEN i NOT IN (1, 900, 901, 2500, 6000) THEN lat(i) END, nullif(i % 1500, 7),
+    CASE WHEN i NOT IN (901, 3000, 5999) THEN lon(i) END, CASE WHEN i < 5000 THEN 'after' END
+FROM generate_series(1, 6000) i;
+INSERT INTO pages SELECT i, CASE i % 400 WHEN 1 THEN 91 WHEN 2 THEN 'NaN' ELSE lat(i) END, i, CASE i % 400 WHEN 2 THEN 1 WHEN 399 THEN -181 ELSE lon(i) END
+FROM generate_series(6001, 9000) i;
+DELETE FROM pages WHERE id % 997 BETWEEN 100 AND 160;
+DELETE FROM pages USING (SELECT ctid AS first, (ctid::text::point)[0] AS page FROM pages WHERE id = 2500) f
+WHERE (ctid::text::point)[0] = page AND ctid < first;
+DELETE FROM pages USING (SELECT ctid AS last, (ctid::text::point)[0] AS page FROM pages WHERE id = 3000) l
+WHERE (ctid::text::point)[0] = page AND ctid > last;
+SELECT * FROM compare('pages');
+ALTER TABLE pages ADD added int4 DEFAULT 3, DROP before;
+SELECT id, c.* FROM unnest('{id,added}'::text[]) id, compare('pages', id) c;
+INSERT INTO pages SELECT i, lat(i), lon(i), 'after', i FROM generate_series(9001, 11000) i;
+SELECT id, c.* FROM unnest('{id,added}'::text[]) id, compare('pages', id) c;
+SET client_min_messages = warning;
+
 -- values of any length before them: short ones are not aligned
 CREATE TABLE texts (before text, id int4, lat float8, after text, lon float8, last text);
 INSERT INTO texts SELECT repeat('x', i % 150), i, lat(i), repeat('y', i % 7), lon(i), 'z' FROM generate_series(1, 1000) i;
@@ -94,6 +115,22 @@ SELECT * FROM compare('text_last');
 CREATE TABLE text_unaligned (lat float8, lon float8, small int2, id text);
 INSERT INTO text_unaligned SELECT lat, lon, small, id FROM text_at_offset;
 SELECT * FROM compare('text_unaligned');
+
+
+-- composite values and domains before them, and domains as what is read
+CREATE TYPE composite AS (a int2, b text);
+CREATE DOMAIN degrees AS float8 CHECK (VALUE < 1000);
+CREATE DOMAIN number AS int4;
+CREATE TABLE composite_before (before composite, id int4, lat float8, lon float8);
+INSERT INTO composite_before SELECT ROW(i, repeat('b', i % 9))::composite, i, lat(i), lon(i) FROM generate_series(1, 500) i;
+SELECT * FROM compare('composite_before');
+CREATE TABLE domains (small int2, lat degrees, other number, lon degrees, id number);
+INSERT INTO domains SELECT i % 100, lat(i), i, lon(i), -i FROM generate_series(1, 500) i;
+SELECT count(*), count(*) FILTER (WHERE obs_lat = lat(-obs_id) AND obs_lon = lon(-obs_id)) AS as_written
+FROM geonn_nearest('domains', 'fixed', row_type => NULL::of_int4);
+CREATE TABLE narrow (flag boolean, lat float4, id int2, lon int2, exact numeric);
+INSERT INTO narrow SELECT true, lat(i), i, lon(i), i FROM generate_series(1, 500) i;
+SELECT * FROM compare('narrow');
 
 -- long values: compressed, in the TOAST table, also as ids
 CREATE TABLE toasted (id text, lat float8, lon float8, much text);
