@@ -295,4 +295,16 @@ CALL geonn_refresh('alikes', 'incremental');
 TABLE alikes ORDER BY obs_id;
 SELECT geonn_cache_drop('alikes');
 
+-- a domain over a type with a length
+CREATE DOMAIN short_name AS varchar(10) COLLATE "C" NOT NULL;
+CREATE TABLE named (id short_name, lat float8, lon float8);
+INSERT INTO named SELECT 'name ' || i, i, i FROM generate_series(1, 30) i;
+SELECT geonn_cache_create('named ids', 'named', 'named', exclude_self => true, target => 'cache_ids.named_ids');
+UPDATE named SET lat = -lat WHERE lat < 15;
+CALL geonn_refresh('named ids', 'full');
+SELECT count(*), min(obs_id), min(ref_id) FROM named_ids;
+SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute
+WHERE attrelid = 'named_ids'::regclass AND attnum > 0 ORDER BY attnum;
+SELECT geonn_cache_drop('named ids');
+
 DROP SCHEMA cache_ids CASCADE;

@@ -71,7 +71,8 @@ geonn_cache_row_type(const GeonnJoin *join)
 		{
 			const PointColumn *id = id_column(join, i);
 
-			TupleDescInitEntry(type, number, target_names[i], id->type, id->typmod, 0);
+			TupleDescInitEntry(type, number, target_names[i], id->type,
+							   geonn_declared_typmod(id), 0);
 			TupleDescInitEntryCollation(type, number, id->collation);
 		}
 		else

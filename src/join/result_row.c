@@ -223,7 +223,7 @@ suitable_type(const PointColumn *id)
 {
 	if (geonn_integer_width(id->base_type) > 0)
 		return pstrdup("bigint");
-	return format_type_with_typemod(id->type, id->type == id->base_type ? id->typmod : -1);
+	return format_type_with_typemod(id->type, geonn_declared_typmod(id));
 }
 
 /*
@@ -298,8 +298,7 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 	if (column->type < ID_TYPES)
 	{
 		id = ids[column->type];
-		expected = format_type_with_typemod(id->type,
-											id->type == id->base_type ? id->typmod : -1);
+		expected = format_type_with_typemod(id->type, geonn_declared_typmod(id));
 		fits = takes_id(attribute, id);
 	}
 	else if (column->type == TYPE_COUNT)

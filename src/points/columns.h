@@ -27,12 +27,21 @@ typedef struct PointColumn
 {
 	char	   *name;			/* NULL: the source has no such column */
 	Oid			type;			/* as declared */
-	int32		typmod;
+	int32		typmod;			/* of base_type */
 	Oid			collation;
 	Oid			base_type;		/* below any domain */
 	const char *reason;			/* why this column was chosen */
 	AttrNumber	attribute;		/* number of the column in the rows of the source's query */
 } PointColumn;
+
+/*
+ * The modifier of a column's declared type: a domain has none of its own.
+ */
+static inline int32
+geonn_declared_typmod(const PointColumn *column)
+{
+	return column->type == column->base_type ? column->typmod : -1;
+}
 
 typedef struct PointSource
 {
