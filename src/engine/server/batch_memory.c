@@ -102,10 +102,23 @@ batch_memory_destroy(struct batch_memory *memory)
 	if (device != NULL)
 		device->operations->unshare(device, memory->start);
 	munmap(memory->start, memory->bytes);
-	close(memory->descriptor);
+	if (memory->descriptor >= 0)
+		close(memory->descriptor);
 	state.in_use -= memory->bytes;
 	take_from_share(memory);
 	free(memory);
+}
+
+void
+batch_memory_reclaim(struct batch_memory *memory)
+{
+	int			descriptor = memory->descriptor;
+	off_t		bytes = (off_t) memory->bytes;
+
+	memory->descriptor = -1;
+	batch_memory_destroy(memory);
+	(void) fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, bytes);
+	close(descriptor);
 }
 
 /*

@@ -50,6 +50,9 @@ extern void batch_memory_release(struct batch_memory *memory);
 /* Free memory that a client may still have mapped, without the pool. */
 extern void batch_memory_destroy(struct batch_memory *memory);
 
+/* The same for memory that its client maps and will not use: its pages become free at once. */
+extern void batch_memory_reclaim(struct batch_memory *memory);
+
 /* Free the pool. */
 extern void batch_memory_close(void);
 
