@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "nearest.h"
@@ -25,6 +26,10 @@
 /* sessions that have a batch of BATCH_ROWS each, of some 300 kB, take half of the memory */
 #define CROWD			20
 #define BATCH_ROWS		8192
+
+/* more sessions, with two descriptors each, than DESCRIPTORS suffice for */
+#define DESCRIPTORS		128
+#define SESSIONS		70
 
 static struct geonn_call
 call_of(int32_t pid, uint32_t role)
@@ -136,7 +141,7 @@ test_abuse(const struct engine *engine)
 {
 	struct points points = uniform_points(POINTS);
 	struct geonn_call call = call_of(1, 1);
-	struct geonn_search search = {.rows = 1,.k = 1,.max_distance = INFINITY,.flags = GEONN_SEARCH_RESUME};
+	struct geonn_search search = {.rows = 1,.k = POINTS,.max_distance = INFINITY};
 	struct geonn_list list = {0};
 	struct geonn_engine_status status;
 	struct client client;
@@ -182,10 +187,15 @@ test_abuse(const struct engine *engine)
 	report("nor with a batch that has no room for the columns", right);
 	client_close(&client);
 
-	right = begin(&client, engine, &call, &points, ROWS);
+	/* one observation has more pairs than the batch has room for */
+	right = begin(&client, engine, &call, &points, ROWS) && client_allocate(&client, 0, POINTS, POINTS / 2);
+	client_send(&client, GEONN_SEARCH, &search);
+	right = right && client_expect(&client, GEONN_RESULTS) &&
+		(client.message.results.flags & GEONN_RESULTS_PARTIAL) != 0;
 	stay(&client, 0);
 	right = right && open_again(&client, call_of(1, 1), 0) == GEONN_OPENED &&
 		client_send_references(&client, POINTS, points.latitude, points.longitude, points.tag, false);
+	search.flags = GEONN_SEARCH_RESUME;
 	client_send(&client, GEONN_SEARCH, &search);
 	report("nor with the rest of a search before", right && client_expect(&client, GEONN_ERROR));
 	client_close(&client);
@@ -270,6 +280,50 @@ test_timeout(const struct engine *engine)
 	points_free(&points);
 }
 
+/*
+ * Last, as the limit stays that of this program.  With one more client, the descriptor that
+ * the engine lacks is that of a connection, without it that of a batch, or the other way round.
+ */
+static void
+test_descriptors(bool one_more)
+{
+	const struct rlimit limit = {DESCRIPTORS, DESCRIPTORS};
+	const struct geonn_configure settings = {
+		.idle_session_timeout = 60 * 60 * 1000,
+		.transfer_memory_limit = 1024 * MB
+	};
+	struct points points = uniform_points(POINTS);
+	static struct client clients[SESSIONS];
+	struct geonn_call calls[SESSIONS];
+	struct geonn_engine_status status;
+	struct engine engine;
+	struct client more;
+	int			count = 0;
+	bool		right = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+
+	engine_start(&engine, request.engine_program, &settings);
+	if (one_more)
+	{
+		client_connect(&more, &engine);
+		right = client_hello(&more) && right;
+	}
+	for (; right && count < SESSIONS; count++)
+	{
+		calls[count] = call_of(count + 1, 1);
+		right = begin(&clients[count], &engine, &calls[count], &points, ROWS);
+		stay(&clients[count], 0);
+	}
+	report("a session at work gets descriptors that idle ones have", right);
+	right = engine_status(&engine, &status, NULL, 0);
+	report("and most of these stay", right && status.idle > SESSIONS / 2 && status.idle < SESSIONS);
+	for (int i = 0; i < count; i++)
+		client_close(&clients[i]);
+	if (one_more)
+		client_close(&more);
+	report("the engine ends as it should, after all", engine_stop(&engine) == 0);
+	points_free(&points);
+}
+
 int
 main(int argument_count, char **words)
 {
@@ -286,5 +340,7 @@ main(int argument_count, char **words)
 	test_crowding_out(&engine);
 	test_timeout(&engine);
 	report("the engine ends as it should", engine_stop(&engine) == 0);
+	test_descriptors(false);
+	test_descriptors(true);
 	return summed_up();
 }

@@ -77,6 +77,14 @@ sub batches_of
 	return scalar(() = Geonn::slurp("/proc/$_[0]/maps") =~ /geonn batch/g);
 }
 
+# kilobytes of batches that a process maps
+sub batch_memory_of
+{
+	my ($kilobytes) = Geonn::slurp("/proc/$_[0]/smaps") =~ /geonn batch.*?^Rss: +(\d+)/ms;
+
+	return $kilobytes;
+}
+
 wait_until(sub { idle() eq '0|0' }, 'an idle session ends with its backend');
 
 # ---- one backend, step by step ----
@@ -87,7 +95,7 @@ my $run = start_sql($node, join('', $search, 'CALL wait_for(1);', $search, 'CALL
 	$search, 'CALL wait_for(5);', $search, 'CALL wait_for(6);', $search, 'CALL wait_for(7);',
 	"SET client_min_messages = warning; DISCARD ALL; DROP EXTENSION geonn; CREATE EXTENSION geonn;\n", $search, 'CALL wait_for(8);',
 	"SELECT string_agg(o || ':' || r, ' ' ORDER BY o) FROM (SELECT obs_id, ref_id FROM geonn_nearest_sql('SELECT id, lat, lon FROM few_obs WHERE near() = 3', 'TABLE few_ref')) n(o, r);\n",
-	'CALL wait_for(9);'));
+	'CALL wait_for(9);', $search));
 my ($backend) = at_step(1);
 my $first = sockets_of($backend);
 
@@ -120,9 +128,11 @@ is(idle(), '0|1', 'a call finds that its engine has ended, and goes to the next 
 
 # its time
 my $before = sockets_of($backend);
+cmp_ok(batch_memory_of($backend), '>', 0, 'while it is idle, its batch has memory');
 set('idle_session_timeout', '200ms');
 wait_until(sub { idle() eq '0|0' }, 'an idle session ends when its time is over');
 is(status($node, 'transfer_memory'), 0, 'and its memory is free');
+is(batch_memory_of($backend), 0, 'although its backend still maps it');
 set('idle_session_timeout', '1h');
 go(5);
 at_step(6);
@@ -146,10 +156,17 @@ go(8);
 at_step(9);
 is(idle(), '0|1', 'of a search within a search one session is kept');
 is(scalar(split(/ /, sockets_of($backend))), scalar(split(/ /, $first)), 'and no other is open');
+
+# an engine that ends before it has answered was not at work for the statement
+$engine = status($node, 'engine_pid');
+kill('STOP', $engine);
 go(9);
+wait_until(sub { sql("SELECT state FROM pg_stat_activity WHERE pid = $backend AND query LIKE '%few_obs%'") eq 'active' }, 'a call waits for the engine');
+sleep(1);
+kill('KILL', $engine);
 my ($status, $out, $err) = finish_sql($run);
 is_deeply([ $status, $err ], [ 0, '' ], 'no call has failed or warned');
-is($out, join("\n", ($answer) x 9), 'and all have the same rows');
+is($out, join("\n", ($answer) x 10), 'and all have the same rows');
 sql('TRUNCATE go');
 
 # ---- what is not kept ----

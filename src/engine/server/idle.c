@@ -29,12 +29,6 @@ idle_set_timeout(uint64_t milliseconds)
 	state.timeout_ms = (int64_t) milliseconds;
 }
 
-bool
-idle_is_allowed(void)
-{
-	return state.timeout_ms > 0;
-}
-
 void
 idle_begin(struct idle *idle, struct session *session)
 {

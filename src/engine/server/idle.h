@@ -5,7 +5,6 @@
 #ifndef GEONN_IDLE_H
 #define GEONN_IDLE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct session;
@@ -19,9 +18,8 @@ struct idle
 	struct idle *older;
 };
 
-/* Set the milliseconds after which an idle session is to end; 0: none may be idle. */
+/* Set the milliseconds after which an idle session is to end; 0: at once. */
 extern void idle_set_timeout(uint64_t milliseconds);
-extern bool idle_is_allowed(void);
 
 /* The session becomes idle; or it is idle no more, if it was. */
 extern void idle_begin(struct idle *idle, struct session *session);

@@ -85,8 +85,7 @@ session_stay(struct session *session, uint32_t kept)
 	idle_begin(&session->idle, session);
 
 	/* the reserve is for sessions at work */
-	if (!idle_is_allowed() ||
-		(kept < GEONN_RING_SLOTS && session->slots[kept].memory->kind != BATCH_SHARED))
+	if (kept < GEONN_RING_SLOTS && session->slots[kept].memory->kind != BATCH_SHARED)
 		end_idle(session);
 }
 
