@@ -134,6 +134,34 @@ test_staying(const struct engine *engine)
 }
 
 /*
+ * A process that logs in as another role has sessions of both, and one share.
+ */
+static void
+test_two_roles(const struct engine *engine)
+{
+	struct points points = uniform_points(POINTS);
+	struct geonn_call first_call = call_of(1, 1);
+	struct geonn_call second_call = call_of(1, 2);
+	struct geonn_engine_status status;
+	struct client first;
+	struct client second;
+	bool		right = begin(&first, engine, &first_call, &points, ROWS) &&
+		begin(&second, engine, &second_call, &points, ROWS);
+
+	stay(&second, 0);
+	report("of a process's sessions with two roles, each goes on for its own",
+		   right && open_again(&second, call_of(1, 2), 0) == GEONN_OPENED);
+	client_close(&second);
+	right = begin(&second, engine, &second_call, &points, ROWS);
+	stay(&second, 0);
+	report("and for no other", right && open_again(&second, call_of(1, 1), 0) == GEONN_ERROR);
+	client_close(&first);
+	client_close(&second);
+	report("both end with their clients", has_sessions(engine, 0, 0, &status));
+	points_free(&points);
+}
+
+/*
  * Each of these sessions ends with an error of the protocol.
  */
 static void
@@ -336,6 +364,7 @@ main(int argument_count, char **words)
 	tests_begin(argument_count, words);
 	engine_start(&engine, request.engine_program, &settings);
 	test_staying(&engine);
+	test_two_roles(&engine);
 	test_abuse(&engine);
 	test_crowding_out(&engine);
 	test_timeout(&engine);

@@ -169,6 +169,11 @@ is_deeply([ $status, $err ], [ 0, '' ], 'no call has failed or warned');
 is($out, join("\n", ($answer) x 10), 'and all have the same rows');
 sql('TRUNCATE go');
 
+# a process with a cursor of another role
+is(sql("BEGIN; SET SESSION AUTHORIZATION other; DECLARE c CURSOR FOR SELECT obs_id FROM geonn_nearest('few_obs', 'few_ref'); MOVE 1 IN c;
+	RESET SESSION AUTHORIZATION; $search $search $search"), join("\n", ($answer) x 3),
+	'a session is of the role of its last call, whatever role began the first session of its process');
+
 # ---- what is not kept ----
 
 $run = start_sql($node, "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;

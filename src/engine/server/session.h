@@ -47,6 +47,8 @@ struct session
 	enum geonn_phase phase;		/* of its references, as a part of its call */
 	struct admission admission;
 	struct idle idle;
+	int32_t		idle_pid;		/* while idle: the process and the role of its last call */
+	uint32_t	idle_role;
 	struct geonn_open open;		/* its message open */
 	bool		has_finished;
 	struct geonn_finished finished; /* its message finished */

@@ -8,7 +8,7 @@
  * the client leaves mapped.  The client's next message names the next call, and from then on
  * the session is as one that has been welcomed: the client says again which role it works
  * for, which datasets it may recognise, and what it asks.  Only a session of the same process
- * and role goes on.
+ * and role goes on: those of its last call, as a process's share keeps the role of its first one.
  *
  * An idle session is none of the sessions at work, and must not take from these.  It ends,
  * without an error, when its time is over (idle.c), and before that, the oldest first, where
@@ -77,6 +77,8 @@ session_stay(struct session *session, uint32_t kept)
 		return;
 	}
 	empty_slots(session, kept);
+	session->idle_pid = call_pid(session->call);
+	session->idle_role = call_role(session->call);
 	session_leave_call(session);
 	datasets_release(session->dataset);
 	session->dataset = NULL;
@@ -94,8 +96,7 @@ session_resume(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_call *call = &message->call;
 
-	if (session->share != NULL &&
-		(session->share->pid != call->pid || session->share->role != call->role))
+	if (session->idle_pid != call->pid || session->idle_role != call->role)
 	{
 		session_fail_protocol(session, "a session that goes on for another process or role");
 		return;
