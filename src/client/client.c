@@ -30,7 +30,8 @@
  * Then batches grow, up to a size at which the cost of messages no longer matters.
  * Once all observations are sent, a batch goes back to the engine as soon as its
  * answers are taken, so that a cursor at its end holds no memory that other sessions
- * need; but a small one stays for the next call (idle_session.c).
+ * need; but one small one of the whole process is held back for its next call
+ * (idle_session.c).
  */
 #include "postgres.h"
 
@@ -54,6 +55,7 @@ release_client(void *argument)
 {
 	GeonnClient *client = argument;
 
+	geonn_idle_session_let_go(client);
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 	{
 		if (client->slots[i].start != NULL)
@@ -488,13 +490,13 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 }
 
 /*
- * No more observations come: the engine can have the slot's batch, unless it stays for the next
- * call.
+ * No more observations come: the engine can have the slot's batch, unless it is held back for
+ * the next call.
  */
 static void
 give_batch_back(GeonnClient *client, int number)
 {
-	if (!geonn_idle_session_wants(client, number))
+	if (!geonn_idle_session_hold(client, number))
 		geonn_client_return_batch(client, number);
 }
 

@@ -7,6 +7,10 @@
  * process; the engine knows the session as idle meanwhile (engine/server/session_idle.c).  At
  * most one session is kept: of two joins of a statement, the first that ends leaves its own.
  *
+ * A client is at the end of its rows before it ends, and a cursor may stay so for hours.  So
+ * one client of the process at most holds a batch back then, the last one that came to its
+ * end; of all others the engine has the batches.
+ *
  * What could be in doubt is not kept: a session whose search goes on, as where a cursor is
  * closed early or a LIMIT is reached, and any that ends with an error or a cancellation, since
  * then no client ends as it should.  A parallel worker keeps none, as it has no next call.
@@ -28,6 +32,7 @@
 #include "access/parallel.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
+#include "utils/memutils.h"
 
 #include "client/idle_session.h"
 #include "settings.h"
@@ -51,6 +56,13 @@ static struct
 }			kept = {
 	.socket = -1
 };
+
+/* the client that holds a batch back for the session that it will leave, and the slot; NULL: none */
+static struct
+{
+	GeonnClient *client;
+	int			slot;
+}			held;
 
 /*
  * Forget the session that is kept, if there is one.
@@ -80,15 +92,38 @@ is_small(const Slot *slot)
 	return slot->start != NULL && slot->bytes <= BATCH_BYTES_MOST;
 }
 
-bool
-geonn_idle_session_wants(const GeonnClient *client, int number)
+/*
+ * Let only this client hold a batch.
+ */
+static void
+hold_for(GeonnClient *client, int number)
 {
-	for (int i = 0; i < number; i++)
-	{
-		if (is_small(&client->slots[i]))
-			return false;
-	}
-	return may_keep() && is_small(&client->slots[number]);
+	if (held.client != NULL && held.client != client)
+		geonn_client_return_batch(held.client, held.slot);
+	held.client = client;
+	held.slot = number;
+}
+
+bool
+geonn_idle_session_hold(GeonnClient *client, int number)
+{
+	Slot	   *slot = &client->slots[number];
+
+	if (held.client == client)
+		return held.slot == number;
+	if (slot->state != SLOT_IDLE || !may_keep() || !is_small(slot))
+		return false;
+	hold_for(client, number);
+	if (slot->ids != NULL)
+		MemoryContextReset(slot->ids);
+	return true;
+}
+
+void
+geonn_idle_session_let_go(const GeonnClient *client)
+{
+	if (held.client == client)
+		held.client = NULL;
 }
 
 /*
@@ -112,6 +147,7 @@ keep_batch(GeonnClient *client, uint32 number)
 	kept.rows = slot->columns.rows;
 	kept.room = slot->columns.room;
 	slot->start = NULL;
+	held.client = NULL;
 }
 
 void
@@ -124,7 +160,7 @@ geonn_idle_session_keep(GeonnClient *client, struct geonn_finished *finished)
 	finished->slot = GEONN_RING_SLOTS;
 	for (int i = 0; keeps && i < GEONN_RING_SLOTS; i++)
 	{
-		if (geonn_idle_session_wants(client, i))
+		if (finished->slot == GEONN_RING_SLOTS && is_small(&client->slots[i]))
 			finished->slot = i;
 		else
 			geonn_client_unmap_batch(client, i);
@@ -135,8 +171,10 @@ geonn_idle_session_keep(GeonnClient *client, struct geonn_finished *finished)
 	kept.engine_pid = connection->engine_pid;
 	kept.role = GetUserId();
 	kept.session_role = GetSessionUserId();
-	if (finished->slot < GEONN_RING_SLOTS)
-		keep_batch(client, finished->slot);
+	if (finished->slot == GEONN_RING_SLOTS)
+		return;
+	hold_for(client, finished->slot);
+	keep_batch(client, finished->slot);
 }
 
 bool

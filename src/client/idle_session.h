@@ -8,10 +8,13 @@
 #include "client/client_slots.h"
 
 /*
- * Would the batch of this slot be kept with the session?  One that would not can go back to the
- * engine sooner.
+ * Hold back the idle batch of this slot, in place of that of another client of this process, to
+ * keep it with the session when the client ends; false: it can go back to the engine.
  */
-extern bool geonn_idle_session_wants(const GeonnClient *client, int number);
+extern bool geonn_idle_session_hold(GeonnClient *client, int number);
+
+/* The client is released: it holds no batch any more. */
+extern void geonn_idle_session_let_go(const GeonnClient *client);
 
 /*
  * The client is done: end its session, or keep it for the next call.  finished is the message

@@ -174,6 +174,23 @@ is(sql("BEGIN; SET SESSION AUTHORIZATION other; DECLARE c CURSOR FOR SELECT obs_
 	RESET SESSION AUTHORIZATION; $search $search $search"), join("\n", ($answer) x 3),
 	'a session is of the role of its last call, whatever role began the first session of its process');
 
+# many cursors at their end
+$run = start_sql($node, 'BEGIN; ' . join('', map { "DECLARE c$_ CURSOR FOR SELECT obs_id FROM geonn_nearest('few_obs', 'few_ref'); MOVE ALL IN c$_; " } 1 .. 30) . "CALL wait_for(1); $search CALL wait_for(2); CLOSE ALL; CALL wait_for(3);");
+($backend) = at_step(1);
+is(idle(), '30|0', 'cursors at their end are at work');
+is(batches_of($backend), 1, 'and one of them holds a batch');
+go(1);
+at_step(2);
+is(idle(), '30|1', 'a search beside them leaves its session');
+is(batches_of($backend), 1, 'and its batch, in place of the one that was held');
+go(2);
+at_step(3);
+is(idle(), '0|1', 'which stays when the cursors end');
+is(batches_of($backend), 1, 'with its batch');
+go(3);
+finish_sql($run);
+sql('TRUNCATE go');
+
 # ---- what is not kept ----
 
 $run = start_sql($node, "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
