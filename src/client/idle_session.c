@@ -16,8 +16,9 @@
  * then no client ends as it should.  A parallel worker keeps none, as it has no next call.
  *
  * The next client says to the engine all that a first one says: for which role it works, in
- * which scope references may be recognised, and what it asks.  Where another role asks, the
- * session is not used even so.
+ * which scope references may be recognised, and what it asks.  So the current role may be
+ * another one than before.  But the engine divides memory and sessions among the roles that
+ * have logged in, and keeps a session for one of these.
  *
  * The engine ends idle sessions when their time is over, and when it needs what they have; or
  * it has ended itself.  Nothing tells this process until it asks again.  So a client that goes
@@ -44,8 +45,7 @@ static struct
 {
 	int			socket;			/* -1: no session is kept */
 	pid_t		engine_pid;
-	Oid			role;			/* the role that it last worked for, */
-	Oid			session_role;	/* in a session of this one */
+	Oid			role;			/* the one that had logged in */
 
 	/* the batch; NULL: none */
 	void	   *start;
@@ -169,8 +169,7 @@ geonn_idle_session_keep(GeonnClient *client, struct geonn_finished *finished)
 		return;
 	kept.socket = geonn_connection_give_away(connection);
 	kept.engine_pid = connection->engine_pid;
-	kept.role = GetUserId();
-	kept.session_role = GetSessionUserId();
+	kept.role = GetSessionUserId();
 	if (finished->slot == GEONN_RING_SLOTS)
 		return;
 	hold_for(client, finished->slot);
@@ -183,8 +182,7 @@ geonn_idle_session_take(GeonnClient *client)
 	struct geonn_return message = {.slot = kept.slot};
 	void	   *start = kept.start;
 
-	if (kept.socket >= 0 &&
-		(kept.role != GetUserId() || kept.session_role != GetSessionUserId()))
+	if (kept.socket >= 0 && kept.role != GetSessionUserId())
 		discard();
 	if (kept.socket < 0)
 		return false;

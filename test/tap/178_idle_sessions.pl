@@ -91,7 +91,7 @@ wait_until(sub { idle() eq '0|0' }, 'an idle session ends with its backend');
 
 my $search = "$small_search;\n";
 my $run = start_sql($node, join('', $search, 'CALL wait_for(1);', $search, 'CALL wait_for(2);',
-	'SET ROLE other;', $search, 'CALL wait_for(3);', $search, 'CALL wait_for(4); RESET ROLE;',
+	'SET SESSION AUTHORIZATION other;', $search, 'CALL wait_for(3);', $search, 'CALL wait_for(4); RESET SESSION AUTHORIZATION;',
 	$search, 'CALL wait_for(5);', $search, 'CALL wait_for(6);', $search, 'CALL wait_for(7);',
 	"SET client_min_messages = warning; DISCARD ALL; DROP EXTENSION geonn; CREATE EXTENSION geonn;\n", $search, 'CALL wait_for(8);',
 	"SELECT string_agg(o || ':' || r, ' ' ORDER BY o) FROM (SELECT obs_id, ref_id FROM geonn_nearest_sql('SELECT id, lat, lon FROM few_obs WHERE near() = 3', 'TABLE few_ref')) n(o, r);\n",
@@ -113,7 +113,7 @@ is(idle(), '0|1', 'and keeps it again');
 go(2);
 at_step(3);
 my $of_other = sockets_of($backend);
-isnt($of_other, $first, 'another role gets a session of its own');
+isnt($of_other, $first, 'another role that logs in gets a session of its own');
 is(idle(), '0|1', 'in place of the first one');
 go(3);
 at_step(4);
@@ -169,7 +169,16 @@ is_deeply([ $status, $err ], [ 0, '' ], 'no call has failed or warned');
 is($out, join("\n", ($answer) x 10), 'and all have the same rows');
 sql('TRUNCATE go');
 
-# a process with a cursor of another role
+# a process with several roles
+$run = start_sql($node, "$search CALL wait_for(1); SET ROLE other; $search RESET ROLE; $search SET ROLE other; $search CALL wait_for(2);");
+($backend) = at_step(1);
+$before = sockets_of($backend);
+go(1);
+at_step(2);
+is(sockets_of($backend), $before, 'SET ROLE changes nothing, and no call connects again');
+go(2);
+is((finish_sql($run))[1], join("\n", ($answer) x 4), 'nor do the rows');
+sql('TRUNCATE go');
 is(sql("BEGIN; SET SESSION AUTHORIZATION other; DECLARE c CURSOR FOR SELECT obs_id FROM geonn_nearest('few_obs', 'few_ref'); MOVE 1 IN c;
 	RESET SESSION AUTHORIZATION; $search $search $search"), join("\n", ($answer) x 3),
 	'a session is of the role of its last call, whatever role began the first session of its process');
