@@ -241,6 +241,7 @@ test_crowding_out(const struct engine *engine)
 	struct geonn_engine_status status;
 	struct client client;
 	uint32_t	granted = 0;
+	uint32_t	idle;
 	int			ended = 0;
 	bool		right = true;
 
@@ -260,6 +261,10 @@ test_crowding_out(const struct engine *engine)
 	right = right && engine_status(engine, &status, NULL, 0);
 	report("a session at work gets memory that idle ones have", right && granted == 131072);
 	report("but not from more of them than it must take", right && status.idle > 0 && status.idle < CROWD);
+	idle = status.idle;
+	right = client_allocate(&client, 1, 131072, 131072) && right &&
+		engine_status(engine, &status, NULL, 0) && client.slots[1].columns.rows < 131072;
+	report("nor more than its process may have without any", right && status.idle == idle);
 	for (int i = 0; i < CROWD; i++)
 	{
 		int			type = open_again(&crowd[i], calls[i], 0);

@@ -294,6 +294,29 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 	}
 }
 
+size_t
+batch_memory_possible(uint32_t rows, uint32_t room, uint32_t present,
+					  const struct batch_share *share)
+{
+	do
+	{
+		struct geonn_batch_columns columns;
+		size_t		bytes = geonn_batch_layout(NULL, rows, room, present, &columns);
+
+		if (batch_share_could_allow(share, bytes))
+			return bytes;
+	} while (make_smaller(&rows, &room));
+	return 0;
+}
+
+void
+batch_memory_set_idle(struct batch_memory *memory, bool idle)
+{
+	batch_share_subtract(memory->share, memory->bytes, memory->kind);
+	memory->kind = idle ? BATCH_IDLE : BATCH_SHARED;
+	batch_share_add(memory->share, memory->bytes, memory->kind);
+}
+
 void
 batch_memory_release(struct batch_memory *memory)
 {

@@ -44,11 +44,8 @@ idle_begin(struct idle *idle, struct session *session)
 void
 idle_end(struct idle *idle)
 {
-	if (idle->session == NULL)
-		return;
 	*(idle->newer != NULL ? &idle->newer->older : &state.newest) = idle->older;
 	*(idle->older != NULL ? &idle->older->newer : &state.oldest) = idle->newer;
-	idle->session = NULL;
 	state.count--;
 }
 

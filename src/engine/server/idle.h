@@ -9,7 +9,7 @@
 
 struct session;
 
-/* a session's place among the idle ones; session is NULL while it has none */
+/* a session's place among the idle ones */
 struct idle
 {
 	struct session *session;
@@ -21,7 +21,7 @@ struct idle
 /* Set the milliseconds after which an idle session is to end; 0: at once. */
 extern void idle_set_timeout(uint64_t milliseconds);
 
-/* The session becomes idle; or it is idle no more, if it was. */
+/* The session becomes idle; or it is idle no more. */
 extern void idle_begin(struct idle *idle, struct session *session);
 extern void idle_end(struct idle *idle);
 

@@ -147,13 +147,17 @@ session_end(struct session *session)
 {
 	if (session->state == SESSION_ENDED)
 		return;
+	if (session->state == SESSION_IDLE)
+	{
+		batch_share_wake(session->share);
+		idle_end(&session->idle);
+	}
 	session->state = SESSION_ENDED;
 	event_loop_unwatch(session->socket);
 	close(session->socket);
 	session->socket = -1;
 	atomic_store(&session->cancelled, true);
 	end_part(session);
-	idle_end(&session->idle);
 	scheduler_drop(&session->queue);
 	event_loop_wake();
 }

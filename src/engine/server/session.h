@@ -117,7 +117,7 @@ extern void session_resume(struct session *session, const union geonn_message *m
 /* End the oldest idle session, as another one needs what it has; false: none is idle. */
 extern bool session_give_up_idle(void);
 
-/* End the idle sessions whose time is over. */
+/* End an idle session whose time is over: one at a time, as others wait for the server's thread. */
 extern void session_end_overdue(void);
 
 /* The session works for its call no more: that one ends, if this was its last session. */

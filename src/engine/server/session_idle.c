@@ -52,6 +52,7 @@ empty_slots(struct session *session, uint32_t kept)
 static void
 end_idle(struct session *session)
 {
+	session_end(session);
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 	{
 		if (session->slots[i].memory != NULL)
@@ -60,7 +61,6 @@ end_idle(struct session *session)
 	}
 	batch_share_leave(session->share);
 	session->share = NULL;
-	session_end(session);
 }
 
 void
@@ -85,10 +85,15 @@ session_stay(struct session *session, uint32_t kept)
 	memset(&session->queue, 0, sizeof(session->queue));
 	session->state = SESSION_IDLE;
 	idle_begin(&session->idle, session);
+	batch_share_rest(session->share);
+	if (kept >= GEONN_RING_SLOTS)
+		return;
 
 	/* the reserve is for sessions at work */
-	if (kept < GEONN_RING_SLOTS && session->slots[kept].memory->kind != BATCH_SHARED)
+	if (session->slots[kept].memory->kind != BATCH_SHARED)
 		end_idle(session);
+	else
+		batch_memory_set_idle(session->slots[kept].memory, true);
 }
 
 void
@@ -101,6 +106,10 @@ session_resume(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "a session that goes on for another process or role");
 		return;
 	}
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		if (session->slots[i].memory != NULL)
+			batch_memory_set_idle(session->slots[i].memory, false);
+	batch_share_wake(session->share);
 	idle_end(&session->idle);
 	session->state = SESSION_WELCOME;
 }
@@ -119,8 +128,8 @@ session_give_up_idle(void)
 void
 session_end_overdue(void)
 {
-	struct session *session;
+	struct session *session = idle_overdue();
 
-	while ((session = idle_overdue()) != NULL)
+	if (session != NULL)
 		end_idle(session);
 }
