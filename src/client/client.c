@@ -108,7 +108,14 @@ make_client(const GeonnQuestion *question)
 {
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
 
-	client->context = CurrentMemoryContext;
+
+	/*
+	 * A context of its own, which is deleted before the one that it is in closes the
+	 * connection: the engine gives batches to others as soon as that is closed, so they must be
+	 * unmapped by then.
+	 */
+	client->context = AllocSetContextCreate(CurrentMemoryContext, "geonn client",
+											ALLOCSET_SMALL_SIZES);
 	client->question = *question;
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 		client->files[kind] = -1;
@@ -144,9 +151,9 @@ ask_kept_session(GeonnClient *client, struct geonn_call *call, int type, void *m
 		geonn_connection_try_send(client->connection, type, message) &&
 		geonn_connection_is_answered(client->connection, GEONN_WAIT_ENGINE))
 		return true;
-	geonn_connection_close(client->connection);
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		geonn_client_unmap_batch(client, i);
+	geonn_connection_close(client->connection);
 	return false;
 }
 
