@@ -102,7 +102,6 @@ my $first = sockets_of($backend);
 is(idle(), '0|1', 'a session that is kept is idle, and is not counted among those at work');
 is(sql('SELECT count(*) FROM geonn_stat_progress'), 0, 'nor is it a call');
 is(batches_of($backend), 1, 'it keeps a batch');
-cmp_ok(status($node, 'transfer_memory'), '>', 0, 'whose memory is counted');
 
 go(1);
 at_step(2);
