@@ -261,6 +261,7 @@ CREATE FUNCTION geonn_status(
 		OUT devices integer,	-- that geonn.device = auto uses
 		OUT sessions integer,	-- statements that have a session
 		OUT sessions_waiting integer,	-- statements that wait for one
+		OUT sessions_idle integer,	-- sessions that server processes keep for their next calls
 		OUT datasets integer,	-- sets of references that the engine holds
 		OUT datasets_kept integer,	-- of these: kept for later statements
 		OUT searches integer,	-- batches waiting or being searched

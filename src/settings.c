@@ -16,6 +16,7 @@ int			geonn_cpu_threads = 0;
 int			geonn_engine_timeout = 60;
 int			geonn_transfer_memory_limit = 1024;
 int			geonn_gpu_memory_limit = 0;
+int			geonn_idle_session_timeout = 60 * 1000;
 int			geonn_kept_memory_limit = 1024;
 int			geonn_log_keep = 100;
 int			geonn_log_min_duration = -1;
@@ -109,6 +110,14 @@ geonn_define_settings(void)
 							&geonn_gpu_memory_limit,
 							0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("geonn.idle_session_timeout",
+							"Time for which a server process keeps its session with the engine after a call.",
+							"0 means that every call opens a session.",
+							&geonn_idle_session_timeout,
+							60 * 1000, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
 	DefineCustomIntVariable("geonn.kept_memory_limit",

@@ -13,6 +13,7 @@ extern int	geonn_algorithm;	/* enum geonn_algorithm */
 extern int	geonn_cpu_threads;	/* 0: one for each core */
 extern int	geonn_engine_timeout;	/* seconds */
 extern int	geonn_transfer_memory_limit;	/* megabytes */
+extern int	geonn_idle_session_timeout; /* milliseconds; 0: no session stays idle */
 extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
 extern int	geonn_kept_memory_limit;	/* megabytes; 0: no dataset is kept */
 extern int	geonn_log_keep;		/* runs of each cache */

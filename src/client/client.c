@@ -30,7 +30,8 @@
  * Then batches grow, up to a size at which the cost of messages no longer matters.
  * Once all observations are sent, a batch goes back to the engine as soon as its
  * answers are taken, so that a cursor at its end holds no memory that other sessions
- * need.
+ * need; but one small one of the whole process is held back for its next call
+ * (idle_session.c).
  */
 #include "postgres.h"
 
@@ -43,6 +44,7 @@
 
 #include "client/client.h"
 #include "client/client_slots.h"
+#include "client/idle_session.h"
 #include "value.h"
 
 /* a batch is sent when its observations' ids take this many bytes */
@@ -53,6 +55,7 @@ release_client(void *argument)
 {
 	GeonnClient *client = argument;
 
+	geonn_idle_session_let_go(client);
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 	{
 		if (client->slots[i].start != NULL)
@@ -101,14 +104,19 @@ send_search(GeonnClient *client, int number)
 /* ---- the dataset ---- */
 
 static GeonnClient *
-make_client(const GeonnQuestion *question, const struct geonn_call *call)
+make_client(const GeonnQuestion *question)
 {
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
-	struct geonn_call message = *call;
 
-	client->context = CurrentMemoryContext;
+
+	/*
+	 * A context of its own, which is deleted before the one that it is in closes the
+	 * connection: the engine gives batches to others as soon as that is closed, so they must be
+	 * unmapped by then.
+	 */
+	client->context = AllocSetContextCreate(CurrentMemoryContext, "geonn client",
+											ALLOCSET_SMALL_SIZES);
 	client->question = *question;
-	client->connection = geonn_connection_open();
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 		client->files[kind] = -1;
 	client->release.func = release_client;
@@ -127,15 +135,50 @@ make_client(const GeonnQuestion *question, const struct geonn_call *call)
 	}
 	client->in_order = true;
 	geonn_client_reset_growth(client);
-	geonn_connection_send(client->connection, GEONN_CALL, &message);
 	return client;
+}
+
+/*
+ * Ask for a dataset over the session that this process has kept.  Returns false if none was kept,
+ * or it has ended meanwhile.
+ */
+static bool
+ask_kept_session(GeonnClient *client, struct geonn_call *call, int type, void *message)
+{
+	if (!geonn_idle_session_take(client))
+		return false;
+	if (geonn_connection_try_send(client->connection, GEONN_CALL, call) &&
+		geonn_connection_try_send(client->connection, type, message) &&
+		geonn_connection_is_answered(client->connection, GEONN_WAIT_ENGINE))
+		return true;
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		geonn_client_unmap_batch(client, i);
+	geonn_connection_close(client->connection);
+	return false;
+}
+
+/*
+ * Name the call, ask for a dataset with this message, and wait for the answer.
+ */
+static void
+ask(GeonnClient *client, const struct geonn_call *call, int type, void *message)
+{
+	struct geonn_call named = *call;
+
+	if (!ask_kept_session(client, &named, type, message))
+	{
+		client->connection = geonn_connection_open();
+		geonn_connection_send(client->connection, GEONN_CALL, &named);
+		geonn_connection_send(client->connection, type, message);
+	}
+	await_answer(client, GEONN_OPENED);
 }
 
 GeonnClient *
 geonn_client_open(const GeonnQuestion *question, const struct geonn_label *labels, int count,
 				  const struct geonn_call *call)
 {
-	GeonnClient *client = make_client(question, call);
+	GeonnClient *client = make_client(question);
 	struct geonn_open open = {
 		.device = question->device,
 		.metric = question->metric,
@@ -149,8 +192,7 @@ geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label
 	for (int i = 0; i < count; i++)
 		open.label[i] = labels[i];
 	client->labelled = count > 0;
-	geonn_connection_send(client->connection, GEONN_OPEN, &open);
-	await_answer(client, GEONN_OPENED);
+	ask(client, call, GEONN_OPEN, &open);
 	return client;
 }
 
@@ -158,15 +200,14 @@ GeonnClient *
 geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
 					const struct geonn_call *call)
 {
-	GeonnClient *client = make_client(question, call);
+	GeonnClient *client = make_client(question);
 	struct geonn_attach attach = {
 		.device = question->device,
 		.dataset = dataset
 	};
 
 	client->sealed = true;
-	geonn_connection_send(client->connection, GEONN_ATTACH, &attach);
-	await_answer(client, GEONN_OPENED);
+	ask(client, call, GEONN_ATTACH, &attach);
 	return client;
 }
 
@@ -455,13 +496,24 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 	return true;
 }
 
+/*
+ * No more observations come: the engine can have the slot's batch, unless it is held back for
+ * the next call.
+ */
+static void
+give_batch_back(GeonnClient *client, int number)
+{
+	if (!geonn_idle_session_hold(client, number))
+		geonn_client_return_batch(client, number);
+}
+
 void
 geonn_client_finish(GeonnClient *client)
 {
 	send_filling(client);
 	client->all_sent = true;
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
-		geonn_client_return_batch(client, i);
+		give_batch_back(client, i);
 }
 
 /* ---- pairs ---- */
@@ -522,7 +574,7 @@ end_reading(GeonnClient *client)
 	else
 		slot->state = SLOT_IDLE;
 	if (client->all_sent)
-		geonn_client_return_batch(client, number);
+		give_batch_back(client, number);
 }
 
 /*
@@ -618,9 +670,9 @@ geonn_client_work(const GeonnClient *client)
 }
 
 void
-geonn_client_tell(GeonnClient *client, const struct geonn_finished *finished)
+geonn_client_end(GeonnClient *client, const struct geonn_finished *finished)
 {
 	struct geonn_finished message = *finished;
 
-	geonn_connection_try_send(client->connection, GEONN_FINISHED, &message);
+	geonn_idle_session_keep(client, &message);
 }

@@ -135,7 +135,10 @@ extern bool geonn_client_take_run(GeonnClient *client, GeonnRun *run);
 
 extern GeonnWork geonn_client_work(const GeonnClient *client);
 
-/* Send the engine the figures of this client's part of the call; raises no error. */
-extern void geonn_client_tell(GeonnClient *client, const struct geonn_finished *finished);
+/*
+ * Send the engine the figures of this client's part of the call, and keep the session for this
+ * process's next call if it is done; raises no error.  The client is of no further use.
+ */
+extern void geonn_client_end(GeonnClient *client, const struct geonn_finished *finished);
 
 #endif							/* GEONN_CLIENT_H */

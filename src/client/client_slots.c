@@ -314,15 +314,41 @@ find_idle(const GeonnClient *client, uint32 rows, uint32 room)
 	return found;
 }
 
-static void
-unmap_batch(Slot *slot)
+void
+geonn_client_unmap_batch(GeonnClient *client, int number)
 {
+	Slot	   *slot = &client->slots[number];
+
 	if (slot->start == NULL)
 		return;
 	munmap(slot->start, slot->bytes);
 	slot->start = NULL;
 	pfree(slot->observation_id);
 	slot->observation_id = NULL;
+}
+
+static void
+make_room_for_ids(GeonnClient *client, Slot *slot)
+{
+	slot->observation_id = MemoryContextAllocHuge(client->context,
+												  slot->columns.rows * sizeof(Datum));
+}
+
+bool
+geonn_client_use_batch(GeonnClient *client, int number, void *start, size_t bytes,
+					   uint32 rows, uint32 room)
+{
+	Slot	   *slot = &client->slots[number];
+	struct geonn_batch_columns columns;
+
+	if (room < room_for(client, rows) ||
+		geonn_batch_layout(start, rows, room, client->question.columns, &columns) > bytes)
+		return false;
+	slot->start = start;
+	slot->bytes = bytes;
+	slot->columns = columns;
+	make_room_for_ids(client, slot);
+	return true;
 }
 
 void
@@ -333,12 +359,12 @@ geonn_client_return_batch(GeonnClient *client, int number)
 
 	if (slot->state != SLOT_IDLE || slot->start == NULL)
 		return;
-	unmap_batch(slot);
+	geonn_client_unmap_batch(client, number);
 	if (slot->ids != NULL)
 		MemoryContextReset(slot->ids);
 
 	/* this client is done, so a failure to send does not matter to it */
-	geonn_connection_try_send(client->connection, GEONN_RETURN, &message);
+	(void) geonn_connection_try_send(client->connection, GEONN_RETURN, &message);
 }
 
 /*
@@ -355,7 +381,7 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 		.room = room
 	};
 
-	unmap_batch(slot);
+	geonn_client_unmap_batch(client, number);
 	slot->state = SLOT_ALLOCATING;
 	geonn_connection_send(client->connection, GEONN_ALLOCATE, &allocate);
 	while (slot->state == SLOT_ALLOCATING)
@@ -368,8 +394,7 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 		client->rows_granted_most = slot->columns.rows;
 		client->batches_granted = 0;
 	}
-	slot->observation_id = MemoryContextAllocHuge(client->context,
-												  slot->columns.rows * sizeof(Datum));
+	make_room_for_ids(client, slot);
 	return true;
 }
 

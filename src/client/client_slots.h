@@ -109,6 +109,16 @@ extern bool geonn_client_begin_filling(GeonnClient *client);
 /* Give the slot's batch back to the engine, if it is idle and has one. */
 extern void geonn_client_return_batch(GeonnClient *client, int number);
 
+/* Unmap the slot's batch, if it has one, without a word to the engine. */
+extern void geonn_client_unmap_batch(GeonnClient *client, int number);
+
+/*
+ * Let a slot have a batch of these rows and room that the engine already knows as the slot's;
+ * false: it does not suit the question.
+ */
+extern bool geonn_client_use_batch(GeonnClient *client, int number, void *start, size_t bytes,
+								   uint32 rows, uint32 room);
+
 /* Set the state of the slot that was being filled and has been sent. */
 extern void geonn_client_end_filling(GeonnClient *client, SlotState state);
 

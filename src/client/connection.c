@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "miscadmin.h"
@@ -29,14 +30,45 @@ release_connection(void *argument)
 
 	if (connection->socket >= 0)
 		close(connection->socket);
-	ReleaseExternalFD();
+	connection->socket = -1;
+	if (!connection->given_away)
+		ReleaseExternalFD();
+	connection->given_away = true;
+}
+
+GeonnConnection *
+geonn_connection_adopt(int socket, pid_t engine_pid)
+{
+	GeonnConnection *connection = palloc0(sizeof(GeonnConnection));
+
+	connection->socket = socket;
+	connection->engine_pid = engine_pid;
+	connection->release.func = release_connection;
+	connection->release.arg = connection;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext,
+									   &connection->release);
+	return connection;
+}
+
+int
+geonn_connection_give_away(GeonnConnection *connection)
+{
+	int			socket = connection->socket;
+
+	connection->socket = -1;
+	connection->given_away = true;
+	return socket;
+}
+
+void
+geonn_connection_close(GeonnConnection *connection)
+{
+	release_connection(connection);
 }
 
 static GeonnConnection *
 make_connection(void)
 {
-	GeonnConnection *connection = palloc0(sizeof(GeonnConnection));
-
 	if (!AcquireExternalFD())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
@@ -44,12 +76,7 @@ make_connection(void)
 				 errdetail("This session holds too many files and connections already."),
 				 errhint("Increase max_files_per_process (now %d).",
 						 max_files_per_process)));
-	connection->socket = -1;
-	connection->release.func = release_connection;
-	connection->release.arg = connection;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext,
-									   &connection->release);
-	return connection;
+	return geonn_connection_adopt(-1, 0);
 }
 
 /* ---- errors ---- */
@@ -178,10 +205,19 @@ geonn_connection_send(GeonnConnection *connection, int type, void *message)
 	geonn_connection_send_file(connection, type, message, -1);
 }
 
-void
+bool
 geonn_connection_try_send(GeonnConnection *connection, int type, void *message)
 {
-	(void) geonn_channel_send(connection->socket, type, message, -1);
+	return geonn_channel_send(connection->socket, type, message, -1) == GEONN_CHANNEL_OK;
+}
+
+bool
+geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait)
+{
+	char		byte;
+
+	(void) geonn_connection_wait(connection, wait, 0);
+	return recv(connection->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 void

@@ -21,6 +21,7 @@ typedef struct GeonnConnection
 {
 	int			socket;			/* -1: none */
 	pid_t		engine_pid;
+	bool		given_away;		/* another one has the socket now */
 	MemoryContextCallback release;
 } GeonnConnection;
 
@@ -36,11 +37,21 @@ extern GeonnConnection *geonn_connection_open_running(void);
  */
 extern GeonnConnection *geonn_connection_try(void);
 
+/*
+ * Let the socket outlive the connection, with its place among the descriptors that PostgreSQL
+ * counts; and make a connection of such a socket again.
+ */
+extern int	geonn_connection_give_away(GeonnConnection *connection);
+extern GeonnConnection *geonn_connection_adopt(int socket, pid_t engine_pid);
+
+/* Close the connection ahead of its memory context. */
+extern void geonn_connection_close(GeonnConnection *connection);
+
 extern void geonn_connection_send(GeonnConnection *connection, int type,
 								  void *message);
 
-/* Send a message if that can be done at once; does not report whether it was. */
-extern void geonn_connection_try_send(GeonnConnection *connection, int type,
+/* Send a message if that can be done at once, and return whether it was. */
+extern bool geonn_connection_try_send(GeonnConnection *connection, int type,
 									  void *message);
 
 /* Send a message with a copy of this descriptor. */
@@ -62,6 +73,11 @@ extern bool geonn_connection_receive(GeonnConnection *connection, GeonnWait wait
  */
 extern bool geonn_connection_wait(GeonnConnection *connection, GeonnWait wait,
 								  TimestampTz deadline);
+
+/*
+ * Wait until a message has come, and leave it there; false: the connection has ended.
+ */
+extern bool geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait);
 
 /*
  * Receive one message before the deadline (0: none); raises no error but a

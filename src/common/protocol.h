@@ -32,6 +32,7 @@
  *	<- results				a count per observation and packed runs of
  *							(tag, distance).  Where the room ran out before
  *							the rows did, another search goes on from there.
+ *	finished ->				the client is done; its session ends, or stays
  *
  * A search asks for each observation's k nearest candidates (if the client
  * asks, also all that tie with the k-th), or for all candidates, within
@@ -80,6 +81,16 @@
  * against what was agreed before they use them, and a memfd's seals and size
  * before they map it.  A client that reads a file checks its contents.
  *
+ * A client that is done may stay, with the batch of one slot, after it has
+ * unmapped all others.  Its session is idle then: it has no dataset and no
+ * call, and only its share of the batches' memory.  It may return that batch,
+ * and goes on with call, for the same process and role, and open or attach;
+ * the batch is that of its slot if it has room for the columns of that
+ * dataset, and must be returned before call if not.  The engine ends an idle
+ * session without an error, after some time or when it needs the memory.
+ * Therefore a client that goes on touches the batch only after the engine has
+ * answered, and connects again where the connection has been closed instead.
+ *
  * Between welcome and open or attach, a session may name the call that it
  * works for, with a label for the views of calls.  Sessions that give the same
  * process and number belong to one call.  At its end each session sends
@@ -123,7 +134,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	8
+#define GEONN_PROTOCOL_VERSION	9
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -376,6 +387,8 @@ struct geonn_engine_status
 	uint32_t	searches;		/* waiting or running */
 	uint32_t	kept;			/* kept datasets */
 	uint32_t	queued;			/* sessions that wait for others to end */
+	uint32_t	idle;			/* sessions that stay for their clients' next calls */
+	uint32_t	unused;
 	uint64_t	kept_memory;	/* bytes of host memory of kept datasets */
 	uint64_t	base_memory;	/* bytes that the engine took before its first session */
 	uint64_t	transfer_memory;	/* bytes of batches, pooled ones included */
@@ -457,6 +470,8 @@ struct geonn_finished
 	uint64_t	observations_skipped;
 	uint64_t	references_skipped;
 	uint64_t	unmatched;		/* further observations, without a neighbour */
+	uint32_t	stays;			/* 1: the session stays for another call, without its dataset, */
+	uint32_t	slot;			/* and with the batch of this slot; GEONN_RING_SLOTS: with none */
 };
 
 /* an entry of the list of calls under way */
@@ -668,6 +683,7 @@ struct geonn_configure
 {
 	struct geonn_header header;
 	uint64_t	cpu_threads;	/* at most GEONN_CPU_THREADS_MAX; 0: one for each core */
+	uint64_t	idle_session_timeout;	/* milliseconds; 0: no session stays idle */
 	uint64_t	max_sessions;	/* backends that have sessions at a time; 0: no limit */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: all that is free */

@@ -680,7 +680,7 @@ tell_engine(const Search *search)
 		.unmatched = report.unmatched
 	};
 
-	geonn_client_tell(search->prepared.client, &finished);
+	geonn_client_end(search->prepared.client, &finished);
 }
 
 void

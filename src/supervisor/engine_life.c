@@ -117,6 +117,7 @@ send_settings(EngineLife *life)
 {
 	struct geonn_configure configure = {
 		.cpu_threads = (uint64) geonn_cpu_threads,
+		.idle_session_timeout = (uint64) geonn_idle_session_timeout,
 		.max_sessions = (uint64) Max(geonn_max_sessions, 0),
 		.transfer_memory_limit =
 		(uint64) geonn_transfer_memory_limit * 1024 * 1024,

@@ -38,6 +38,7 @@ enum status_column
 	STATUS_DEVICES,
 	STATUS_SESSIONS,
 	STATUS_SESSIONS_WAITING,
+	STATUS_SESSIONS_IDLE,
 	STATUS_DATASETS,
 	STATUS_DATASETS_KEPT,
 	STATUS_SEARCHES,
@@ -186,6 +187,7 @@ ask_engine(GeonnConnection *connection, Row *row)
 	set_value(row, STATUS_DEVICES, Int32GetDatum(used));
 	set_value(row, STATUS_SESSIONS, Int32GetDatum(engine.sessions));
 	set_value(row, STATUS_SESSIONS_WAITING, Int32GetDatum(engine.queued));
+	set_value(row, STATUS_SESSIONS_IDLE, Int32GetDatum(engine.idle));
 	set_value(row, STATUS_DATASETS, Int32GetDatum(engine.datasets));
 	set_value(row, STATUS_DATASETS_KEPT, Int32GetDatum(engine.kept));
 	set_value(row, STATUS_SEARCHES, Int32GetDatum(engine.searches));

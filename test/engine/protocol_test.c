@@ -412,7 +412,7 @@ test_noise(const struct engine *engine)
 			for (size_t j = sizeof(struct geonn_header); j < sizeof(noise); j++)
 				bytes[j] = random_bits() % 3 == 0 ? (unsigned char) random_bits() : 0;
 			noise.header.magic = random_bits() % 10 ? GEONN_PROTOCOL_MAGIC : 1;
-			noise.header.version = random_bits() % 10 ? GEONN_PROTOCOL_VERSION : 9;
+			noise.header.version = random_bits() % 10 ? GEONN_PROTOCOL_VERSION : GEONN_PROTOCOL_VERSION + 1;
 			noise.header.type = (uint16_t) type;
 			if (random_bits() % 10 == 0)
 				size = 1 + random_bits() % sizeof(noise);

@@ -88,6 +88,10 @@ limit_row('no larger files for the engine, as its memfds are', 'fsize', 0);
 
 if (is_wanted('a session'))
 {
+	# faults are ordered for a session that begins, so each search opens one
+	$node->safe_psql('postgres', 'ALTER SYSTEM SET geonn.idle_session_timeout = 0');
+	$node->reload;
+
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	my $size = 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts';
 	my $backend = $session->query_safe('SELECT pg_backend_pid()');

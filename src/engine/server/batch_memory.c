@@ -102,10 +102,23 @@ batch_memory_destroy(struct batch_memory *memory)
 	if (device != NULL)
 		device->operations->unshare(device, memory->start);
 	munmap(memory->start, memory->bytes);
-	close(memory->descriptor);
+	if (memory->descriptor >= 0)
+		close(memory->descriptor);
 	state.in_use -= memory->bytes;
 	take_from_share(memory);
 	free(memory);
+}
+
+void
+batch_memory_reclaim(struct batch_memory *memory)
+{
+	int			descriptor = memory->descriptor;
+	off_t		bytes = (off_t) memory->bytes;
+
+	memory->descriptor = -1;
+	batch_memory_destroy(memory);
+	(void) fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, bytes);
+	close(descriptor);
 }
 
 /*
@@ -279,6 +292,29 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 		*rows = next_rows;
 		*room = next_room;
 	}
+}
+
+size_t
+batch_memory_possible(uint32_t rows, uint32_t room, uint32_t present,
+					  const struct batch_share *share)
+{
+	do
+	{
+		struct geonn_batch_columns columns;
+		size_t		bytes = geonn_batch_layout(NULL, rows, room, present, &columns);
+
+		if (batch_share_could_allow(share, bytes))
+			return bytes;
+	} while (make_smaller(&rows, &room));
+	return 0;
+}
+
+void
+batch_memory_set_idle(struct batch_memory *memory, bool idle)
+{
+	batch_share_subtract(memory->share, memory->bytes, memory->kind);
+	memory->kind = idle ? BATCH_IDLE : BATCH_SHARED;
+	batch_share_add(memory->share, memory->bytes, memory->kind);
 }
 
 void

@@ -47,8 +47,21 @@ extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
  */
 extern void batch_memory_release(struct batch_memory *memory);
 
+/*
+ * Bytes of the batch that batch_memory_acquire could give if there were no idle sessions; 0: none
+ * within the share.
+ */
+extern size_t batch_memory_possible(uint32_t rows, uint32_t room, uint32_t present,
+									const struct batch_share *share);
+
+/* Count memory as that of an idle session, or of one at work again; it is not from the reserve. */
+extern void batch_memory_set_idle(struct batch_memory *memory, bool idle);
+
 /* Free memory that a client may still have mapped, without the pool. */
 extern void batch_memory_destroy(struct batch_memory *memory);
+
+/* The same for memory that its client maps and will not use: its pages become free at once. */
+extern void batch_memory_reclaim(struct batch_memory *memory);
 
 /* Free the pool. */
 extern void batch_memory_close(void);

@@ -31,6 +31,10 @@
  * descriptors that other processes leave, and its role three quarters of those
  * that other roles leave.  The first session of a process is not limited.
  *
+ * Idle sessions and their batches count like all others.  Where they are in the way of a
+ * session at work, some of them end (session_idle.c); the functions with `could` say whether
+ * that helps.
+ *
  * Only the server's thread uses these functions.
  */
 #include "engine/server/batch_shares.h"
@@ -49,7 +53,9 @@ static struct
 	uint64_t	bytes;			/* sums over all shares */
 	uint64_t	reserved;
 	uint64_t	further;
+	uint64_t	idle;
 	uint64_t	sessions;
+	uint64_t	idle_sessions;
 	uint64_t	sessions_most;	/* that descriptors suffice for, if each takes all it may */
 	bool		short_of_descriptors;
 	struct batch_share *first;
@@ -116,6 +122,24 @@ batch_share_leave(struct batch_share *share)
 	free(share);
 }
 
+void
+batch_share_rest(struct batch_share *share)
+{
+	if (share == NULL)
+		return;
+	share->idle_sessions++;
+	state.idle_sessions++;
+}
+
+void
+batch_share_wake(struct batch_share *share)
+{
+	if (share == NULL)
+		return;
+	share->idle_sessions--;
+	state.idle_sessions--;
+}
+
 static uint64_t
 reserve(void)
 {
@@ -136,14 +160,14 @@ left_of(uint64_t bytes, uint64_t used)
 }
 
 /*
- * How many sessions the descriptors are enough for.  When three quarters of
+ * How many sessions the descriptors are enough for, with so many present.  When three quarters of
  * the descriptors are in use, that follows from the present sessions, most of
  * which take fewer descriptors than they may.
  */
 static uint64_t
-sessions_in_all(void)
+sessions_in_all(uint64_t present)
 {
-	uint64_t	as_these = state.sessions / 3 * 4;
+	uint64_t	as_these = present / 3 * 4;
 
 	return as_these > state.sessions_most ? as_these : state.sessions_most;
 }
@@ -152,59 +176,90 @@ sessions_in_all(void)
  * Fail unless so many sessions are within a part of what others leave.
  */
 static bool
-check_sessions(uint64_t sessions, uint64_t part, const char *of_what, struct failure *failure)
+check_sessions(uint64_t sessions, uint64_t all, uint64_t part, const char *of_what,
+			   struct failure *failure)
 {
 	if (sessions <= part)
 		return true;
 	fail(failure, GEONN_ERROR_LIMIT,
 		 "too many sessions with the engine: it has descriptors for %llu, of which %s may have %llu, and this would be number %llu",
-		 (unsigned long long) sessions_in_all(), of_what, (unsigned long long) part,
+		 (unsigned long long) all, of_what, (unsigned long long) part,
 		 (unsigned long long) sessions);
 	fail_reason(failure, EMFILE);
 	return false;
 }
 
-bool
-batch_share_admits(const struct batch_share *share, struct failure *failure)
+/*
+ * Whether the process's sessions are within its part and its role's, with the idle ones of all
+ * processes or without them.
+ */
+static bool
+admits(const struct batch_share *share, bool with_idle, struct failure *failure)
 {
-	uint64_t	all = sessions_in_all();
+	uint64_t	present = state.sessions - (with_idle ? 0 : state.idle_sessions);
+	uint64_t	own = share->sessions - (with_idle ? 0 : share->idle_sessions);
+	uint64_t	all = sessions_in_all(present);
 	uint64_t	role = 0;
 
-	if (share->sessions == 1 || !state.short_of_descriptors)
+	if (own == 1 || !state.short_of_descriptors)
 		return true;
 	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
 		if (other->role == share->role)
-			role += other->sessions;
-	return check_sessions(share->sessions, left_of(all, state.sessions - share->sessions) / 2,
-						  "a process", failure) &&
-		check_sessions(role, left_of(all, state.sessions - role) / 4 * 3,
-					   "a role's processes", failure);
-}
-
-/* Bytes of a share, without those from the reserve. */
-static uint64_t
-shared_bytes(const struct batch_share *share)
-{
-	return share->bytes - share->reserved - share->further;
+			role += other->sessions - (with_idle ? 0 : other->idle_sessions);
+	return check_sessions(own, all, left_of(all, present - own) / 2, "a process", failure) &&
+		check_sessions(role, all, left_of(all, present - role) / 4 * 3, "a role's processes", failure);
 }
 
 bool
-batch_share_allows(const struct batch_share *share, uint64_t bytes)
+batch_share_admits(const struct batch_share *share, struct failure *failure)
+{
+	return admits(share, true, failure);
+}
+
+bool
+batch_share_could_admit(const struct batch_share *share)
+{
+	struct failure failure;
+
+	return admits(share, false, &failure);
+}
+
+/* Bytes of a share, without those from the reserve, and with those of idle sessions or without. */
+static uint64_t
+shared_bytes(const struct batch_share *share, bool with_idle)
+{
+	return share->bytes - share->reserved - share->further - (with_idle ? 0 : share->idle);
+}
+
+static bool
+allows(const struct batch_share *share, uint64_t bytes, bool with_idle)
 {
 	uint64_t	divided = state.limit - reserve();
-	uint64_t	used = state.bytes - state.reserved - state.further;
-	uint64_t	own = shared_bytes(share);
+	uint64_t	used = state.bytes - state.reserved - state.further - (with_idle ? 0 : state.idle);
+	uint64_t	own = shared_bytes(share, with_idle);
 	uint64_t	role = 0;
 	uint64_t	for_process;
 	uint64_t	for_role;
 
 	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
 		if (other->role == share->role)
-			role += shared_bytes(other);
+			role += shared_bytes(other, with_idle);
 	for_process = left_of(divided, used - own) / 2;
 	for_role = left_of(divided, used - role) / 4 * 3;
 	return bytes <= left_of(divided, used) && bytes <= left_of(for_process, own) &&
 		bytes <= left_of(for_role, role);
+}
+
+bool
+batch_share_allows(const struct batch_share *share, uint64_t bytes)
+{
+	return allows(share, bytes, true);
+}
+
+bool
+batch_share_could_allow(const struct batch_share *share, uint64_t bytes)
+{
+	return allows(share, bytes, false);
 }
 
 /*
@@ -250,30 +305,50 @@ batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch
 						 "first batches", failure);
 }
 
+/*
+ * Where the sums of a share, or of all, have batches of this kind; NULL: in their bytes alone.
+ */
 static uint64_t *
-part_of(struct batch_share *share, enum batch_kind kind)
+part_of(enum batch_kind kind, uint64_t *reserved, uint64_t *further, uint64_t *idle)
 {
-	return kind == BATCH_RESERVED ? &share->reserved : &share->further;
+	switch (kind)
+	{
+		case BATCH_SHARED:
+			break;
+		case BATCH_RESERVED:
+			return reserved;
+		case BATCH_FURTHER:
+			return further;
+		case BATCH_IDLE:
+			return idle;
+	}
+	return NULL;
 }
 
 void
 batch_share_add(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
 {
+	uint64_t   *own = part_of(kind, &share->reserved, &share->further, &share->idle);
+	uint64_t   *all = part_of(kind, &state.reserved, &state.further, &state.idle);
+
 	share->bytes += bytes;
 	state.bytes += bytes;
-	if (kind == BATCH_SHARED)
-		return;
-	*part_of(share, kind) += bytes;
-	*(kind == BATCH_RESERVED ? &state.reserved : &state.further) += bytes;
+	if (own != NULL)
+		*own += bytes;
+	if (all != NULL)
+		*all += bytes;
 }
 
 void
 batch_share_subtract(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
 {
+	uint64_t   *own = part_of(kind, &share->reserved, &share->further, &share->idle);
+	uint64_t   *all = part_of(kind, &state.reserved, &state.further, &state.idle);
+
 	share->bytes -= bytes;
 	state.bytes -= bytes;
-	if (kind == BATCH_SHARED)
-		return;
-	*part_of(share, kind) -= bytes;
-	*(kind == BATCH_RESERVED ? &state.reserved : &state.further) -= bytes;
+	if (own != NULL)
+		*own -= bytes;
+	if (all != NULL)
+		*all -= bytes;
 }

@@ -20,6 +20,8 @@ struct batch_share
 	uint64_t	bytes;			/* bytes of all its batches */
 	uint64_t	reserved;		/* bytes of these from the reserve, for the process's first batch */
 	uint64_t	further;		/* bytes of these from the reserve, for further sessions */
+	uint64_t	idle;			/* bytes of these that idle sessions have */
+	uint64_t	idle_sessions;	/* the idle ones of its sessions */
 	struct batch_share *next;
 };
 
@@ -28,7 +30,8 @@ enum batch_kind
 {
 	BATCH_SHARED,				/* within its process's and role's shares */
 	BATCH_RESERVED,				/* the first batch of a process, from the reserve */
-	BATCH_FURTHER				/* the first batch of a further session, from the reserve */
+	BATCH_FURTHER,				/* the first batch of a further session, from the reserve */
+	BATCH_IDLE					/* within the shares, and given up where others need it */
 };
 
 /* Set the memory that is divided, and the number of descriptors that the engine may open. */
@@ -46,14 +49,20 @@ extern void batch_shares_note_descriptor(int descriptor);
 extern struct batch_share *batch_share_join(int32_t pid, uint32_t role);
 extern void batch_share_leave(struct batch_share *share);
 
+/* A session that holds the share (NULL: none) becomes idle, or is idle no more. */
+extern void batch_share_rest(struct batch_share *share);
+extern void batch_share_wake(struct batch_share *share);
+
 /*
  * Whether the process may have as many sessions as hold the share; if not, the
- * failure gives the numbers.
+ * failure gives the numbers.  The second function: whether it might, if there were no idle sessions.
  */
 extern bool batch_share_admits(const struct batch_share *share, struct failure *failure);
+extern bool batch_share_could_admit(const struct batch_share *share);
 
-/* Whether the process may have so many more bytes. */
+/* Whether the process may have so many more bytes; or might, if there were no idle sessions. */
 extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes);
+extern bool batch_share_could_allow(const struct batch_share *share, uint64_t bytes);
 
 /*
  * Whether a session that has no batch may have its first one from the reserve;

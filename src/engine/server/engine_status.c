@@ -131,6 +131,7 @@ engine_status_send(int socket)
 		.datasets = datasets_count(),
 		.kept = datasets_kept(),
 		.queued = admission_queued(),
+		.idle = idle_count(),
 		.kept_memory = datasets_kept_memory(),
 		.base_memory = engine.base_memory,
 		.transfer_memory = batch_memory_in_use(),

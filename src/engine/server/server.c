@@ -155,7 +155,7 @@ take_signals(void)
 }
 
 /*
- * Make room when no client can be accepted: let kept datasets leave, or else
+ * Make room when no client can be accepted: let an idle session or kept datasets leave, or else
  * let clients wait for a while.  Returns whether to try again at once.
  */
 static bool
@@ -167,7 +167,7 @@ make_room_for_client(int reason)
 		return false;
 	fail(&failure, GEONN_ERROR_MEMORY, "could not accept a client");
 	fail_reason(&failure, reason);
-	if (datasets_make_room(&failure))
+	if (session_give_up_idle() || datasets_make_room(&failure))
 		return true;
 	if (!server.out_of_descriptors)
 		log_line(LOG_WARNING, "could not accept a client, trying again: %s", strerror(reason));
@@ -338,11 +338,18 @@ admit_sessions(void)
 static int
 time_to_wait(void)
 {
-	if (server.accept_at_ms != 0)
-		return ACCEPT_PAUSE_MS;
-	if (engine_status_measured_within_ms() >= 0)
-		return engine_status_measured_within_ms();
-	return server.welcomed ? -1 : scheduler_ready_within_ms();
+	int			waits[] = {
+		server.accept_at_ms != 0 ? ACCEPT_PAUSE_MS : -1,
+		engine_status_measured_within_ms(),
+		server.welcomed ? -1 : scheduler_ready_within_ms(),
+		idle_overdue_within_ms()
+	};
+	int			least = -1;
+
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+		if (waits[i] >= 0 && (least < 0 || waits[i] < least))
+			least = waits[i];
+	return least;
 }
 
 static void
@@ -361,6 +368,7 @@ serve(void)
 		welcome_clients();
 		admit_sessions();
 		give_gauges();
+		session_end_overdue();
 		if (server.accept_at_ms != 0 && now_ms() >= server.accept_at_ms &&
 			event_loop_watch(server.listener, &source_marks[SOURCE_LISTENER]))
 			server.accept_at_ms = 0;

@@ -14,6 +14,7 @@
  *	session_seal.c		the end of its references
  *	session_search.c	its searches, which go to the scheduler
  *	session_watch.c		what it says for watchers, and their questions
+ *	session_idle.c		how it stays for its client's next call
  *	session_receive.c	its messages, each to what handles it
  *
  * When the client closes its end of the socket, since it is done, its
@@ -121,19 +122,42 @@ session_fail_protocol(struct session *session, const char *what)
 	session_fail(session, &failure);
 }
 
+/*
+ * The session's part of its call is over, and so is its place.
+ */
+static void
+end_part(struct session *session)
+{
+	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
+	call_leave(session->call, session->has_finished ? &session->finished : NULL);
+	admission_leave(&session->admission);
+}
+
+void
+session_leave_call(struct session *session)
+{
+	end_part(session);
+	call_release(session->call);
+	session->call = NULL;
+	session->has_finished = false;
+}
+
 void
 session_end(struct session *session)
 {
 	if (session->state == SESSION_ENDED)
 		return;
+	if (session->state == SESSION_IDLE)
+	{
+		batch_share_wake(session->share);
+		idle_end(&session->idle);
+	}
 	session->state = SESSION_ENDED;
 	event_loop_unwatch(session->socket);
 	close(session->socket);
 	session->socket = -1;
 	atomic_store(&session->cancelled, true);
-	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
-	call_leave(session->call, session->has_finished ? &session->finished : NULL);
-	admission_leave(&session->admission);
+	end_part(session);
 	scheduler_drop(&session->queue);
 	event_loop_wake();
 }

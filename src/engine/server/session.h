@@ -10,6 +10,7 @@
 #include "engine/search/scheduler.h"
 #include "engine/server/admission.h"
 #include "engine/server/batch_memory.h"
+#include "engine/server/idle.h"
 
 enum session_state
 {
@@ -21,6 +22,7 @@ enum session_state
 	SESSION_COLLECTING,			/* sends references */
 	SESSION_SEALING,			/* waits for its dataset */
 	SESSION_SEARCHING,			/* sends observations */
+	SESSION_IDLE,				/* stays for its client's next call */
 	SESSION_ENDED				/* freed once nothing works for it any more */
 };
 
@@ -44,6 +46,9 @@ struct session
 	struct call *call;			/* the call that it works for; NULL: not stated */
 	enum geonn_phase phase;		/* of its references, as a part of its call */
 	struct admission admission;
+	struct idle idle;
+	int32_t		idle_pid;		/* while idle: the process and the role of its last call */
+	uint32_t	idle_role;
 	struct geonn_open open;		/* its message open */
 	bool		has_finished;
 	struct geonn_finished finished; /* its message finished */
@@ -101,6 +106,22 @@ extern void session_collect_sealed(void);
 extern void session_call(struct session *session, const union geonn_message *message);
 extern void session_finished(struct session *session, const union geonn_message *message);
 extern void session_list(struct session *session, const union geonn_message *message);
+
+/*
+ * Let a session that is done with its call stay, with the batch of this slot
+ * (GEONN_RING_SLOTS: of none); go on with the next call.
+ */
+extern void session_stay(struct session *session, uint32_t kept);
+extern void session_resume(struct session *session, const union geonn_message *message);
+
+/* End the oldest idle session, as another one needs what it has; false: none is idle. */
+extern bool session_give_up_idle(void);
+
+/* End an idle session whose time is over: one at a time, as others wait for the server's thread. */
+extern void session_end_overdue(void);
+
+/* The session works for its call no more: that one ends, if this was its last session. */
+extern void session_leave_call(struct session *session);
 
 /* When the client has closed its end, look for a message finished that it sent before. */
 extern void session_take_last_words(struct session *session);

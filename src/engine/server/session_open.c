@@ -32,6 +32,28 @@ choose_device(struct session *session, uint32_t choice)
 }
 
 /*
+ * Lay out the batch that a session stayed with for its dataset, as the client does; if it
+ * does not suit, which the client should have found, the session has ended.
+ */
+static bool
+lay_out_batches(struct session *session)
+{
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+	{
+		struct slot *slot = &session->slots[i];
+
+		if (slot->memory != NULL &&
+			geonn_batch_layout(slot->memory->start, slot->columns.rows, slot->columns.room,
+							   session->dataset->columns, &slot->columns) > slot->memory->bytes)
+		{
+			session_fail_protocol(session, "a batch that does not suit its dataset");
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
  * Tell the client which dataset it has, and hand out its files.
  */
 static void
@@ -46,6 +68,8 @@ send_opened(struct session *session)
 		.sealed = dataset->sealed
 	};
 
+	if (!lay_out_batches(session))
+		return;
 	memcpy(opened.note, dataset->note, sizeof(opened.note));
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 		if (dataset->files[kind] >= 0)

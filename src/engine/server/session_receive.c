@@ -77,6 +77,30 @@ session_measured(struct session *session)
 		session_end(session);
 }
 
+/*
+ * Handle the call that a session works for: its first one, or the next one of a session
+ * that stayed.
+ */
+static void
+handle_call(struct session *session, const union geonn_message *message)
+{
+	if (session->state == SESSION_IDLE)
+		session_resume(session, message);
+	if (session->state == SESSION_WELCOME)
+		session_call(session, message);
+}
+
+/*
+ * Handle the end of the client's part of its call.
+ */
+static void
+handle_finished(struct session *session, const union geonn_message *message)
+{
+	session_finished(session, message);
+	if (message->finished.stays && session->state != SESSION_ENDED)
+		session_stay(session, message->finished.slot);
+}
+
 static bool
 has_batch(const struct session *session)
 {
@@ -101,11 +125,38 @@ has_share(struct session *session)
 		batch_share_join(call_pid(session->call), call_role(session->call)) :
 		batch_share_join(0, 0);
 	if (session->share == NULL)
+	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");
-	else if (batch_share_admits(session->share, &failure))
-		return true;
-	session_fail(session, &failure);
-	return false;
+		session_fail(session, &failure);
+		return false;
+	}
+	while (!batch_share_admits(session->share, &failure))
+		if (!batch_share_could_admit(session->share) || !session_give_up_idle())
+		{
+			session_fail(session, &failure);
+			return false;
+		}
+	return true;
+}
+
+/*
+ * End the idle sessions that are in the way of a batch of so many bytes.  If it would be too
+ * much even without any, none ends for a session that has others; one without a batch gets the
+ * largest that would not be too much.
+ */
+static void
+make_room(const struct session *session, const struct geonn_allocate *allocate, size_t bytes,
+		  bool others)
+{
+	const struct batch_share *share = session->share;
+
+	if (!others)
+		bytes = batch_memory_possible(allocate->rows, allocate->room,
+									  session->dataset->columns, share);
+	else if (!batch_share_could_allow(share, bytes))
+		return;
+	while (!batch_share_allows(share, bytes) && session_give_up_idle())
+		continue;
 }
 
 static void
@@ -120,12 +171,13 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	struct slot *slot = session_idle_slot(session, allocate->slot);
 	struct geonn_batch_columns columns;
 	struct failure failure = {0};
+	size_t		bytes = geonn_batch_layout(NULL, allocate->rows, allocate->room,
+										   session->dataset->columns, &columns);
 	bool		others;			/* the session has other batches */
 
 	if (slot == NULL)
 		return;
-	if (geonn_batch_layout(NULL, allocate->rows, allocate->room,
-						   session->dataset->columns, &columns) == 0)
+	if (bytes == 0)
 	{
 		session_fail_protocol(session, "rows or room of a batch out of range");
 		return;
@@ -136,6 +188,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
 	others = has_batch(session);
+	make_room(session, allocate, bytes, others);
 	while (!others || batch_share_admits(session->share, &failure))
 	{
 		batch.rows = allocate->rows;
@@ -143,7 +196,8 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		slot->memory = batch_memory_acquire(&batch.rows, &batch.room, session->dataset->columns,
 											session->share, !others, &failure);
 		if (slot->memory != NULL || failure.code != GEONN_ERROR_MEMORY ||
-			(others && failure.reason != EMFILE) || !datasets_make_room(&failure))
+			(others && failure.reason != EMFILE) ||
+			!(session_give_up_idle() || datasets_make_room(&failure)))
 			break;
 	}
 	if (slot->memory == NULL && others)
@@ -248,17 +302,17 @@ static const struct
 	{GEONN_HELLO, 1 << SESSION_CONNECTED, handle_hello},
 	{GEONN_STATUS, 1 << SESSION_WELCOME, handle_status},
 	{GEONN_LIST, 1 << SESSION_WELCOME, session_list},
-	{GEONN_CALL, 1 << SESSION_WELCOME, session_call},
+	{GEONN_CALL, 1 << SESSION_WELCOME | 1 << SESSION_IDLE, handle_call},
 	{GEONN_OPEN, 1 << SESSION_WELCOME, session_open},
 	{GEONN_URGE, 1 << SESSION_QUEUED | 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, session_urge},
 	{GEONN_ATTACH, 1 << SESSION_WELCOME, session_attach},
 	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
-	{GEONN_RETURN, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_return},
+	{GEONN_RETURN, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING | 1 << SESSION_IDLE, handle_return},
 	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
 	{GEONN_LEAVE, 1 << SESSION_COLLECTING, handle_leave},
 	{GEONN_SEAL, 1 << SESSION_COLLECTING, session_seal},
 	{GEONN_SEARCH, 1 << SESSION_SEARCHING, session_search},
-	{GEONN_FINISHED, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, session_finished}
+	{GEONN_FINISHED, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_finished}
 };
 
 static void
@@ -286,7 +340,9 @@ fail_receiving(struct session *session)
 
 	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
 	fail_reason(&failure, reason);
-	(void) datasets_make_room(&failure);	/* this descriptor is lost; make room for the next one */
+	/* this descriptor is lost; make room for the next one */
+	if (!session_give_up_idle())
+		(void) datasets_make_room(&failure);
 	session_fail(session, &failure);
 }
 

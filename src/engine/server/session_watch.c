@@ -93,7 +93,7 @@ session_list(struct session *session, const union geonn_message *message)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a list");
 		fail_reason(&failure, errno);
-		if (datasets_make_room(&failure))
+		if (session_give_up_idle() || datasets_make_room(&failure))
 			continue;
 		session_fail(session, &failure);
 		return;

@@ -1,0 +1,135 @@
+/*
+ * session_idle.c
+ *		Sessions that stay for their clients' next calls.
+ *
+ * To connect, exchange versions, and allocate and map a batch takes longer than a small
+ * search.  So a client that is done with a call may say that it stays.  Then its session
+ * gives up its call, its place (admission.c) and its dataset, and all batches but one, which
+ * the client leaves mapped.  The client's next message names the next call, and from then on
+ * the session is as one that has been welcomed: the client says again which role it works
+ * for, which datasets it may recognise, and what it asks.  Only a session of the same process
+ * and role goes on: those of its last call, as a process's share keeps the role of its first one.
+ *
+ * An idle session is none of the sessions at work, and must not take from these.  It ends,
+ * without an error, when its time is over (idle.c), and before that, the oldest first, where
+ * a batch, a session or a descriptor is refused to another one.  Its client finds the
+ * connection closed when it next asks, and connects again.
+ *
+ * When an idle session ends so, its client still maps the batch, perhaps for hours, but does
+ * not read or write it: it does that only after the engine has answered it.  So the memory is
+ * given back to the kernel, and not to the pool.
+ */
+#include "engine/server/session.h"
+
+#include <string.h>
+
+#include "engine/server/datasets.h"
+
+/*
+ * Give back the batches of all slots but this one, which the client has unmapped, and forget
+ * the searches.
+ */
+static void
+empty_slots(struct session *session, uint32_t kept)
+{
+	for (uint32_t i = 0; i < GEONN_RING_SLOTS; i++)
+	{
+		struct slot *slot = &session->slots[i];
+
+		if (i != kept && slot->memory != NULL)
+		{
+			batch_memory_release(slot->memory);
+			slot->memory = NULL;
+		}
+		memset(&slot->search, 0, sizeof(slot->search));
+		memset(&slot->cutoff, 0, sizeof(slot->cutoff));
+	}
+}
+
+/*
+ * End an idle session, whose client still maps its batch.
+ */
+static void
+end_idle(struct session *session)
+{
+	session_end(session);
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+	{
+		if (session->slots[i].memory != NULL)
+			batch_memory_reclaim(session->slots[i].memory);
+		session->slots[i].memory = NULL;
+	}
+	batch_share_leave(session->share);
+	session->share = NULL;
+}
+
+void
+session_stay(struct session *session, uint32_t kept)
+{
+	if (session->state != SESSION_SEARCHING || session->under_way > 0)
+	{
+		session_fail_protocol(session, "a session that stays before it is done");
+		return;
+	}
+	if (kept < GEONN_RING_SLOTS && session->slots[kept].memory == NULL)
+	{
+		session_fail_protocol(session, "a session that stays with a batch that it does not have");
+		return;
+	}
+	empty_slots(session, kept);
+	session->idle_pid = call_pid(session->call);
+	session->idle_role = call_role(session->call);
+	session_leave_call(session);
+	datasets_release(session->dataset);
+	session->dataset = NULL;
+	memset(&session->queue, 0, sizeof(session->queue));
+	session->state = SESSION_IDLE;
+	idle_begin(&session->idle, session);
+	batch_share_rest(session->share);
+	if (kept >= GEONN_RING_SLOTS)
+		return;
+
+	/* the reserve is for sessions at work */
+	if (session->slots[kept].memory->kind != BATCH_SHARED)
+		end_idle(session);
+	else
+		batch_memory_set_idle(session->slots[kept].memory, true);
+}
+
+void
+session_resume(struct session *session, const union geonn_message *message)
+{
+	const struct geonn_call *call = &message->call;
+
+	if (session->idle_pid != call->pid || session->idle_role != call->role)
+	{
+		session_fail_protocol(session, "a session that goes on for another process or role");
+		return;
+	}
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		if (session->slots[i].memory != NULL)
+			batch_memory_set_idle(session->slots[i].memory, false);
+	batch_share_wake(session->share);
+	idle_end(&session->idle);
+	session->state = SESSION_WELCOME;
+}
+
+bool
+session_give_up_idle(void)
+{
+	struct session *session = idle_oldest();
+
+	if (session == NULL)
+		return false;
+	end_idle(session);
+	return true;
+}
+
+void
+session_end_overdue(void)
+{
+	struct session *session = idle_overdue();
+
+	if (session != NULL)
+		end_idle(session);
+}
