@@ -531,6 +531,93 @@ test_clients(void)
 	finish_case(&test, 2000, clients_right);
 }
 
+/* the sizes of batches that sessions send side by side, and how many */
+static const struct
+{
+	uint32_t	rows;
+	size_t		batches;
+}			beside[] = {
+	{1, 100}, {64, 100}, {4096, 8}, {32768, 4}, {1 << 17, 1}, {1 << 20, 1}
+};
+
+#define BESIDE (sizeof(beside) / sizeof(beside[0]))
+
+/*
+ * One of the sessions: its batches are of one size.
+ */
+static bool
+one_beside_right(struct test_case *test, size_t session)
+{
+	struct client_question questions[] = {
+		{.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY},
+		{.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = draw_distance(test, 3)},
+		{.k = 1,.algorithm = GEONN_ALGORITHM_BRUTE,.max_distance = INFINITY},
+		{.k = 2,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = draw_distance(test, 3)}
+	};
+	struct shape shape = {
+		.rows = beside[session].rows,
+		.room = beside[session].rows,
+		.slots = beside[session].batches < 4 ? (int) beside[session].batches : 4
+	};
+	size_t		most = beside[session].rows * beside[session].batches;
+	bool		right = true;
+
+	/* the process has the case for itself */
+	if (test->observations.count > most)
+		test->observations.count = most;
+	for (int setup = 0; setup < compare_setups(); setup++)
+		for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+			right = ask_right(test, setup, &questions[i], &shape) && right;
+	return right;
+}
+
+static bool
+beside_right(struct test_case *test)
+{
+	pid_t		children[BESIDE];
+	bool		right = true;
+
+	fflush(stdout);
+	for (size_t i = 0; i < BESIDE; i++)
+	{
+		children[i] = fork();
+		if (children[i] == 0)
+		{
+			right = one_beside_right(test, i);
+			fflush(stdout);
+			_exit(right ? 0 : 1);
+		}
+	}
+	for (size_t i = 0; i < BESIDE; i++)
+	{
+		int			status;
+
+		right = waitpid(children[i], &status, 0) == children[i] && status == 0 && right;
+	}
+	return right;
+}
+
+/*
+ * Sessions at a time, with batches from one observation to 2^20.
+ */
+static void
+test_side_by_side(void)
+{
+	static const enum places places[] = {PLACES_CITIES, PLACES_UNIFORM};
+
+	for (size_t i = 0; i < (extent == EXTENT_ALL ? 2 : 1); i++)
+	{
+		char		name[96];
+		struct test_case test;
+
+		snprintf(name, sizeof(name), "sessions side by side, batches from 1 to 2^20: %s",
+				 places_names[places[i]]);
+		test = begin_case(name, GEONN_METRIC_SPHERE, 300, places[i], 256, false);
+		test.repeated = extent == EXTENT_SANITIZED ? 200 : 4096;
+		finish_case(&test, 1000, beside_right);
+	}
+}
+
 static void
 test_random_sizes(void)
 {
@@ -623,6 +710,7 @@ main(int argument_count, char **words)
 	test_spheroid_always_differs();
 	test_bad_places();
 	test_shapes();
+	test_side_by_side();
 	if (extent != EXTENT_SANITIZED)
 	{
 		test_many();

@@ -1,7 +1,8 @@
 /*
  * sharing_test.c
  *		Sessions that use one engine at a time: each gets its turn soon, a small
- *		search sooner than large ones, and all together they take no more threads than the settings say.
+ *		search sooner than large ones, as many as there are threads side by
+ *		side, and all together they take no more threads than the settings say.
  *
  * Usage: sharing_test ENGINE [cpu|cuda [SEED]]
  *
@@ -377,12 +378,11 @@ test_many_long_searches(const struct engine *engine)
  * Send references whose tags are in disorder, without a seal.
  */
 static bool
-send_unsorted(struct client *client, const struct engine *engine, size_t count)
+send_unsorted(struct client *client, size_t count)
 {
 	const uint32_t rows = 65536;
 	struct geonn_references references = {.rows = rows};
 
-	client_connect(client, engine);
 	if (!client_create(client, device, GEONN_METRIC_SPHERE, 0) ||
 		!client_allocate(client, 0, rows, 1))
 		return false;
@@ -413,7 +413,8 @@ test_cancelled_sort(const struct engine *engine)
 	double		left;
 	bool		right;
 
-	right = send_unsorted(&client, engine, count);
+	client_connect(&client, engine);
+	right = send_unsorted(&client, count);
 	if (right)
 	{
 		whole = worked_ms(engine);
@@ -422,7 +423,9 @@ test_cancelled_sort(const struct engine *engine)
 		whole = worked_ms(engine) - whole;
 	}
 	client_close(&client);
-	right = right && await_no_session(engine) && send_unsorted(&client, engine, count);
+	right = right && await_no_session(engine);
+	client_connect(&client, engine);
+	right = right && send_unsorted(&client, count);
 	if (right)
 	{
 		client_send(&client, GEONN_SEAL, &seal);
@@ -487,13 +490,184 @@ search_for_a_while(const struct engine *engine)
 	return right;
 }
 
+/* how many calls search at this moment; -1: the engine does not say */
+static int
+count_searching(const struct engine *engine)
+{
+	struct geonn_list request = {.listing = GEONN_LIST_CALLS};
+	struct geonn_call_status calls[32];
+	struct client client;
+	int			searching = -1;
+	ssize_t		bytes = -1;
+
+	client_connect(&client, engine);
+	if (client_hello(&client))
+	{
+		client_send(&client, GEONN_LIST, &request);
+		if (client_expect(&client, GEONN_LISTED) && client.descriptor >= 0)
+			bytes = pread(client.descriptor, calls, sizeof(calls), 0);
+	}
+	client_close(&client);
+	if (bytes >= 0)
+		searching = 0;
+	for (size_t i = 0; bytes >= 0 && i < (size_t) bytes / sizeof(calls[0]); i++)
+		searching += calls[i].phase == GEONN_PHASE_SEARCHING;
+	return searching;
+}
+
+/* the most calls that search at a time, of many moments of half a second */
+static int
+most_searching(const struct engine *engine)
+{
+	double		until = now_ms() + 500 * patience;
+	int			most = 0;
+
+	while (now_ms() < until)
+	{
+		int			searching = count_searching(engine);
+
+		if (searching > most)
+			most = searching;
+		usleep(1000);
+	}
+	return most;
+}
+
+/*
+ * Sessions with long searches, more than there are threads: each thread has a
+ * search of its own.
+ */
+static void
+test_side_by_side(void)
+{
+	enum
+	{
+		LONG = THREADS + 2
+	};
+	struct geonn_configure settings = {.cpu_threads = THREADS,.transfer_memory_limit = 1 << 30};
+	struct geonn_call calls[LONG];
+	struct hard_search hard = hard_search(BRUTE_FORCE);
+	struct client clients[LONG];
+	struct engine engine;
+	int			most;
+	bool		right = true;
+
+	engine_start(&engine, engine_program, &settings);
+	for (int i = 0; i < LONG; i++)
+	{
+		calls[i] = (struct geonn_call) {.pid = 1,.number = (uint64_t) i + 1,.label = {.function = "long"}};
+		client_connect(&clients[i], &engine);
+		clients[i].call = &calls[i];
+		right = right && (i == 0 ? begin_search(&clients[0], &hard) :
+						  join_search(&clients[i], clients[0].dataset, &hard));
+	}
+	most = most_searching(&engine);
+	printf("# %d of %d sessions search at a time, with %d threads\n", most, LONG, THREADS);
+	report("as many searches as threads are under way side by side, and no more",
+		   right && most == THREADS);
+
+	settings.cpu_threads = 1;
+	right = right && geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &settings, -1) ==
+		GEONN_CHANNEL_OK;
+	usleep(300000 * (useconds_t) patience);
+	most = most_searching(&engine);
+	report("and fewer once there are fewer threads", right && most == 1);
+	for (int i = 0; i < LONG; i++)
+		client_close(&clients[i]);
+	report("and when they are cancelled, all are gone", await_no_session(&engine));
+	engine_stop(&engine);
+	points_free(&hard.references);
+	points_free(&hard.observations);
+}
+
+/*
+ * With one thread, all that sessions ask for at a time takes one core.
+ */
+static void
+test_one_core(void)
+{
+	struct hard_search hard = hard_search(BRUTE_FORCE);
+	struct hard_search other = hard_search(ANTIPODE_NEIGHBOURS);
+	struct client clients[3];
+	struct engine engine;
+	double		begin;
+	double		worked;
+	double		took;
+	bool		right;
+
+	engine_start(&engine, engine_program, &(struct geonn_configure) {.cpu_threads = 1});
+	for (int i = 0; i < 3; i++)
+		client_connect(&clients[i], &engine);
+	right = begin_search(&clients[0], &hard) && begin_search(&clients[1], &other) &&
+		send_unsorted(&clients[2], (size_t) 1 << 21);
+	begin = now_ms();
+	worked = worked_ms(&engine);
+	client_send(&clients[2], GEONN_SEAL, &(struct geonn_seal) {.order_by_tag = 1});
+	usleep(1000000);
+	worked = worked_ms(&engine) - worked;
+	took = now_ms() - begin;
+	printf("# %.0f ms of work in %.0f ms\n", worked, took);
+	report("with one thread, searches and a sort at a time take one core", right && worked < 1.2 * took);
+	for (int i = 0; i < 3; i++)
+		client_close(&clients[i]);
+	engine_stop(&engine);
+	points_free(&hard.references);
+	points_free(&hard.observations);
+	points_free(&other.references);
+	points_free(&other.observations);
+}
+
+/*
+ * Threads that help are created when they are first asked to: a small batch
+ * asks for none.
+ */
+static void
+test_small_batches(void)
+{
+	enum
+	{
+		MANY = 16,
+		/* the server, the disposal, a sanitizer's, and those that take searches in turn */
+		MOST = 6
+	};
+	struct points points = points_create(256, PLACES_UNIFORM);
+	struct client_points sent = points_to_send(&points);
+	struct client_question question = {.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY};
+	struct client_answers answers;
+	struct client client;
+	struct engine engine;
+	int			threads;
+	bool		right;
+
+	/* without a GPU, whose driver has threads of its own */
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	engine_start(&engine, engine_program, &(struct geonn_configure) {.cpu_threads = MANY});
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	client_connect(&client, &engine);
+	right = client_open(&client, GEONN_DEVICE_CPU, 0) && client_allocate(&client, 0, 256, 256) &&
+		client_send_dataset(&client, &sent, false);
+	for (int i = 0; right && i < 200; i++)
+	{
+		right = client_collect(&client, &question, &sent, &answers);
+		if (right)
+			client_free_answers(&answers);
+	}
+	threads = count_threads(engine.pid);
+	printf("# %d threads\n", threads);
+	report("a small batch asks no other thread for help", right && threads <= MOST);
+	client_close(&client);
+	engine_stop(&engine);
+	points_free(&points);
+}
+
 static void
 test_threads(void)
 {
-	/* the server, the disposal, and the device's own thread, which takes part in its jobs */
+	/* those that take searches, and workers for the seats that these leave free; the server,
+	 * the disposal, and a sanitizer's */
 	enum
 	{
-		BESIDE = 3,
+		MOST = THREADS + THREADS - 1 + 3,
 		SESSIONS = 8
 	};
 	pid_t		children[SESSIONS];
@@ -534,7 +708,7 @@ test_threads(void)
 	engine_stop(&engine);
 	printf("# %d threads at most, with %d for the CPU\n", most, THREADS);
 	report("eight sessions at a time share the threads of the CPU",
-		   right && most >= THREADS && most <= THREADS + BESIDE);
+		   right && most >= THREADS && most <= MOST);
 }
 
 int
@@ -567,6 +741,12 @@ main(int argument_count, char **words)
 		test_many_long_searches(&engine);
 	test_cancelled_sort(&engine);
 	engine_stop(&engine);
+	if (device == GEONN_DEVICE_CPU)
+	{
+		test_side_by_side();
+		test_one_core();
+	}
+	test_small_batches();
 	test_threads();
 
 	return summed_up();
