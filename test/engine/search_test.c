@@ -485,41 +485,59 @@ test_large_batches(void)
 	}
 }
 
-/* sessions of several processes, all attached to one dataset */
+/* sessions of so many processes at a time, all attached to one dataset: do all find theirs right? */
 static bool
-clients_right(struct test_case *test)
+sessions_right(struct test_case *test, int sessions, bool (*right) (struct test_case *, int))
 {
-	bool		right = true;
-	pid_t		children[6];
+	pid_t		children[8];
+	bool		all_right = true;
 
 	fflush(stdout);
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < sessions; i++)
 	{
 		children[i] = fork();
 		if (children[i] == 0)
 		{
-			compare_seed(random_state + ((uint64_t) i << 20));
-			for (int round = 0; round < 3; round++)
-			{
-				struct client_question question = {
-					.k = (uint32_t) random_below(40),
-					.ties = random_below(2) == 0,
-					.max_distance = draw_distance(test, 60)
-				};
+			bool		is_right;
 
-				right = question_right(test, question) && right;
-			}
+			compare_seed(random_state + ((uint64_t) i << 20));
+			is_right = right(test, i);
 			fflush(stdout);
-			_exit(right ? 0 : 1);
+			_exit(is_right ? 0 : 1);
 		}
 	}
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < sessions; i++)
 	{
 		int			status;
 
-		right = waitpid(children[i], &status, 0) == children[i] && status == 0 && right;
+		all_right = waitpid(children[i], &status, 0) == children[i] && status == 0 && all_right;
+	}
+	return all_right;
+}
+
+static bool
+client_right(struct test_case *test, int session)
+{
+	bool		right = true;
+
+	(void) session;
+	for (int round = 0; round < 3; round++)
+	{
+		struct client_question question = {
+			.k = (uint32_t) random_below(40),
+			.ties = random_below(2) == 0,
+			.max_distance = draw_distance(test, 60)
+		};
+
+		right = question_right(test, question) && right;
 	}
 	return right;
+}
+
+static bool
+clients_right(struct test_case *test)
+{
+	return sessions_right(test, 6, client_right);
 }
 
 static void
@@ -540,13 +558,8 @@ static const struct
 	{1, 100}, {64, 100}, {4096, 8}, {32768, 4}, {1 << 17, 1}, {1 << 20, 1}
 };
 
-#define BESIDE (sizeof(beside) / sizeof(beside[0]))
-
-/*
- * One of the sessions: its batches are of one size.
- */
 static bool
-one_beside_right(struct test_case *test, size_t session)
+one_beside_right(struct test_case *test, int session)
 {
 	struct client_question questions[] = {
 		{.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY},
@@ -554,12 +567,9 @@ one_beside_right(struct test_case *test, size_t session)
 		{.k = 1,.algorithm = GEONN_ALGORITHM_BRUTE,.max_distance = INFINITY},
 		{.k = 2,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = draw_distance(test, 3)}
 	};
-	struct shape shape = {
-		.rows = beside[session].rows,
-		.room = beside[session].rows,
-		.slots = beside[session].batches < 4 ? (int) beside[session].batches : 4
-	};
-	size_t		most = beside[session].rows * beside[session].batches;
+	uint32_t	rows = beside[session].rows;
+	struct shape shape = {.rows = rows,.room = rows,.slots = rows < 1 << 17 ? 4 : 1};
+	size_t		most = rows * beside[session].batches;
 	bool		right = true;
 
 	/* the process has the case for itself */
@@ -574,48 +584,17 @@ one_beside_right(struct test_case *test, size_t session)
 static bool
 beside_right(struct test_case *test)
 {
-	pid_t		children[BESIDE];
-	bool		right = true;
-
-	fflush(stdout);
-	for (size_t i = 0; i < BESIDE; i++)
-	{
-		children[i] = fork();
-		if (children[i] == 0)
-		{
-			right = one_beside_right(test, i);
-			fflush(stdout);
-			_exit(right ? 0 : 1);
-		}
-	}
-	for (size_t i = 0; i < BESIDE; i++)
-	{
-		int			status;
-
-		right = waitpid(children[i], &status, 0) == children[i] && status == 0 && right;
-	}
-	return right;
+	return sessions_right(test, (int) (sizeof(beside) / sizeof(beside[0])), one_beside_right);
 }
 
-/*
- * Sessions at a time, with batches from one observation to 2^20.
- */
 static void
 test_side_by_side(void)
 {
-	static const enum places places[] = {PLACES_CITIES, PLACES_UNIFORM};
+	struct test_case test = begin_case("sessions side by side, with batches from 1 to 2^20",
+									   GEONN_METRIC_SPHERE, 300, PLACES_CITIES, 256, false);
 
-	for (size_t i = 0; i < (extent == EXTENT_ALL ? 2 : 1); i++)
-	{
-		char		name[96];
-		struct test_case test;
-
-		snprintf(name, sizeof(name), "sessions side by side, batches from 1 to 2^20: %s",
-				 places_names[places[i]]);
-		test = begin_case(name, GEONN_METRIC_SPHERE, 300, places[i], 256, false);
-		test.repeated = extent == EXTENT_SANITIZED ? 200 : 4096;
-		finish_case(&test, 1000, beside_right);
-	}
+	test.repeated = extent == EXTENT_SANITIZED ? 200 : 4096;
+	finish_case(&test, 1000, beside_right);
 }
 
 static void
