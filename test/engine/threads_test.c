@@ -103,13 +103,16 @@ count_searching(const struct engine *engine)
 	return searching;
 }
 
-/* the most calls that search at a time, of many moments of half a second */
+/* wait until so many calls search, and tell the most that do in the next half second */
 static int
-most_searching(const struct engine *engine)
+most_searching(const struct engine *engine, int awaited)
 {
-	double		until = now_ms() + 500 * patience;
+	double		until = now_ms() + 20000 * patience;
 	int			most = 0;
 
+	while (count_searching(engine) != awaited && now_ms() < until)
+		usleep(1000);
+	until = now_ms() + 500 * patience;
 	while (now_ms() < until)
 	{
 		int			searching = count_searching(engine);
@@ -149,7 +152,7 @@ test_side_by_side(void)
 		right = right && (i == 0 ? busy_begin(&clients[0], device, &hard) :
 						  busy_join(&clients[i], device, clients[0].dataset, &hard));
 	}
-	most = most_searching(&engine);
+	most = most_searching(&engine, THREADS);
 	printf("# %d of %d sessions search at a time, with %d threads\n", most, LONG, THREADS);
 	report("as many searches as threads are under way side by side, and no more",
 		   right && most == THREADS);
@@ -157,8 +160,8 @@ test_side_by_side(void)
 	settings.cpu_threads = 1;
 	right = right && geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &settings, -1) ==
 		GEONN_CHANNEL_OK;
-	usleep(300000 * (useconds_t) patience);
-	most = most_searching(&engine);
+	usleep(500000 * (useconds_t) patience);
+	most = most_searching(&engine, 1);
 	report("and fewer once there are fewer threads", right && most == 1);
 	for (int i = 0; i < LONG; i++)
 		client_close(&clients[i]);
@@ -182,7 +185,7 @@ count_runnable(pid_t pid)
 		return 0;
 	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
 	{
-		char		stat[300];
+		char		stat[320];
 		char		line[200] = "";
 		const char *name_end;
 		FILE	   *file;
