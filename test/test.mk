@@ -35,6 +35,10 @@ build/test/host_test: src/engine/base/host.c src/engine/base/host.h test/lib/ver
 build/test/siphash_test: TEST_SOURCES = test/lib/verdict.c
 build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
 
+# has a clock of its own
+build/test/line_test: TEST_SOURCES = src/engine/search/line.c test/lib/verdict.c -Wl,--wrap=clock_gettime
+build/test/line_test: src/engine/search/line.c src/engine/search/line.h test/lib/verdict.c test/lib/verdict.h
+
 # finds its NVML where it lies itself
 build/test/gauges_test: TEST_SOURCES = src/engine/server/gauges.c test/lib/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
 build/test/gauges_test: src/engine/server/gauges.c src/engine/server/gauges.h test/lib/verdict.c test/lib/verdict.h build/test/libnvidia-ml.so.1

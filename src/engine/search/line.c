@@ -13,7 +13,9 @@
  * is in the order of the charge after the session's next turn, if that takes
  * as long as its last one did.  The line's clock is the charge of a session
  * that always had an even share: each turn advances the clock by the turn's
- * time divided by the number of queues.  A session that joins the line, for
+ * time divided by the number of sessions that share the devices.  Those are the
+ * sessions in line and those with a search that a device has taken: many turns
+ * may be under way at a time.  A session that joins the line, for
  * the first time or again, is charged at least as much as the clock shows, so
  * no session can save time up.  No session waits for ever either, however many
  * come after it: once the clock has reached its place in the line, later ones
@@ -36,7 +38,7 @@
 static struct
 {
 	struct search_queue *first; /* in the order of served_us + last_us */
-	int			queues;
+	int			sharing;		/* queues that wait, or have searches taken */
 	int64_t		clock_us;
 }			line;
 
@@ -55,7 +57,6 @@ insert_queue(struct search_queue *queue)
 	queue->next = *link;
 	queue->waiting = true;
 	*link = queue;
-	line.queues++;
 }
 
 static void
@@ -67,7 +68,13 @@ remove_queue(struct search_queue *queue)
 		link = &(*link)->next;
 	*link = queue->next;
 	queue->waiting = false;
-	line.queues--;
+}
+
+/* Whether a queue is one of those that share the devices. */
+static bool
+is_sharing(const struct search_queue *queue)
+{
+	return queue->waiting || queue->taken > 0;
 }
 
 struct search_queue *
@@ -90,6 +97,8 @@ line_append(struct search_queue *queue, struct search *search)
 		return;
 	if (queue->served_us < line.clock_us)
 		queue->served_us = line.clock_us;
+	if (!is_sharing(queue))
+		line.sharing++;
 	insert_queue(queue);
 }
 
@@ -108,6 +117,7 @@ line_take(struct search_queue *queue)
 	search->taken_us = now_us();
 	search->expected_us = queue->last_us;
 	queue->served_us += queue->last_us;
+	queue->taken++;
 	queue->first = search->next;
 	if (queue->first != NULL)
 		insert_queue(queue);
@@ -129,7 +139,8 @@ line_end_turn(struct search *search, bool put_back)
 		took_us = TURN_MOST_US;
 	if (waiting)
 		remove_queue(queue);
-	line.clock_us += took_us / (line.queues + 1);
+	line.clock_us += took_us / line.sharing;
+	queue->taken--;
 	queue->served_us += took_us - search->expected_us;
 	queue->last_us = took_us;
 	if (put_back)
@@ -141,6 +152,8 @@ line_end_turn(struct search *search, bool put_back)
 	}
 	if (waiting || put_back)
 		insert_queue(queue);
+	if (!is_sharing(queue))
+		line.sharing--;
 }
 
 struct search *
@@ -149,7 +162,11 @@ line_drop(struct search_queue *queue)
 	struct search *first = queue->first;
 
 	if (queue->waiting)
+	{
 		remove_queue(queue);
+		if (!is_sharing(queue))
+			line.sharing--;
+	}
 	queue->first = NULL;
 	return first;
 }

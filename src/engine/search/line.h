@@ -17,6 +17,7 @@ struct search_queue
 	struct search *last;
 	struct search_queue *next;	/* in the line of queues that are not empty */
 	bool		waiting;		/* it is in that line */
+	unsigned	taken;			/* searches of it whose turn is under way */
 	int64_t		served_us;		/* device time that it is charged, on the line's clock */
 	int64_t		last_us;		/* time that its last turn took */
 };
