@@ -39,6 +39,10 @@ build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
 build/test/line_test: TEST_SOURCES = src/engine/search/line.c test/lib/verdict.c -Wl,--wrap=clock_gettime
 build/test/line_test: src/engine/search/line.c src/engine/search/line.h test/lib/verdict.c test/lib/verdict.h
 
+POOL_SOURCES = src/engine/base/thread_pool.c src/engine/base/host.c test/lib/verdict.c
+build/test/thread_pool_test: TEST_SOURCES = $(POOL_SOURCES)
+build/test/thread_pool_test: $(POOL_SOURCES) $(POOL_SOURCES:.c=.h)
+
 # finds its NVML where it lies itself
 build/test/gauges_test: TEST_SOURCES = src/engine/server/gauges.c test/lib/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
 build/test/gauges_test: src/engine/server/gauges.c src/engine/server/gauges.h test/lib/verdict.c test/lib/verdict.h build/test/libnvidia-ml.so.1

@@ -47,6 +47,7 @@ struct job
 {
 	thread_pool_piece piece;
 	void	   *context;
+	const atomic_bool *cancelled;	/* may be NULL */
 	size_t		end;			/* of the pieces */
 	atomic_size_t next;
 
@@ -181,6 +182,19 @@ give_seat(void)
 		invite(1);
 }
 
+/*
+ * Take a job's next piece.  False if none is left; a job that is cancelled has
+ * none left.
+ */
+static bool
+take_piece(struct job *job, size_t *number)
+{
+	if (job->cancelled != NULL && atomic_load(job->cancelled))
+		atomic_store(&job->next, job->end);
+	*number = atomic_fetch_add(&job->next, 1);
+	return *number < job->end;
+}
+
 static void
 help(struct job *job)
 {
@@ -188,7 +202,7 @@ help(struct job *job)
 
 	job->inside++;
 	pthread_mutex_unlock(&pool.lock);
-	while (atomic_load(&pool.waiting) == 0 && (number = atomic_fetch_add(&job->next, 1)) < job->end)
+	while (atomic_load(&pool.waiting) == 0 && take_piece(job, &number))
 		job->piece(job->context, number);
 	pthread_mutex_lock(&pool.lock);
 	if (--job->inside == 0)
@@ -281,11 +295,13 @@ end_job(struct job *job, size_t pieces)
 }
 
 static void
-run_job(thread_pool_piece piece, void *context, size_t first, size_t end)
+run_job(thread_pool_piece piece, void *context, size_t first, size_t end,
+		const atomic_bool *cancelled)
 {
 	struct job	job = {
 		.piece = piece,
 		.context = context,
+		.cancelled = cancelled,
 		.end = end,
 		.next = first,
 		.left = PTHREAD_COND_INITIALIZER
@@ -295,7 +311,7 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end)
 	/* a job of one piece needs nobody's help */
 	if (!has_seat || end - first > 1)
 		begin_job(&job, end - first);
-	while ((number = atomic_fetch_add(&job.next, 1)) < end)
+	while (take_piece(&job, &number))
 		piece(context, number);
 	if (!has_seat || end - first > 1)
 		end_job(&job, end - first);
@@ -305,7 +321,7 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end)
 void
 thread_pool_run(thread_pool_piece piece, void *context, size_t pieces)
 {
-	run_job(piece, context, 0, pieces);
+	run_job(piece, context, 0, pieces, NULL);
 }
 
 bool
@@ -316,7 +332,7 @@ thread_pool_run_turns(thread_pool_piece piece, void *context, size_t pieces,
 	{
 		if (cancelled != NULL && atomic_load(cancelled))
 			return false;
-		run_job(piece, context, first, pieces - first < turn ? pieces : first + turn);
+		run_job(piece, context, first, pieces - first < turn ? pieces : first + turn, cancelled);
 	}
 	return cancelled == NULL || !atomic_load(cancelled);
 }

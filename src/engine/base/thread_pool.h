@@ -41,7 +41,7 @@ extern void thread_pool_run(thread_pool_piece piece, void *context, size_t piece
 /*
  * Run the pieces as several jobs of `turn` pieces each, the lower numbers
  * first, so that jobs of other callers run in between.  False once *cancelled
- * is set: the remaining pieces do not run.  cancelled may be NULL.
+ * is set: the pieces that have not begun do not run.  cancelled may be NULL.
  */
 extern bool thread_pool_run_turns(thread_pool_piece piece, void *context, size_t pieces,
 								  size_t turn, const atomic_bool *cancelled);
