@@ -44,6 +44,9 @@
 /* references of one piece of preparation; a whole number of tiles */
 #define PREPARE_PIECE ((size_t) 1 << 14)
 
+/* a room of more bytes is large */
+#define LARGE_ROOM ((size_t) 1 << 21)
+
 struct cpu_device
 {
 	pthread_mutex_t lock;
@@ -233,12 +236,33 @@ take_room(struct cpu_device *cpu)
 }
 
 static void
+free_room(struct cpu_turn_room *room)
+{
+	memory_block_release(room->memory, room->bytes);
+	free(room);
+}
+
+/*
+ * Keep a room for later turns, unless it is large and a large one is kept
+ * already: threads that rest should not hold much memory.
+ */
+static void
 give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 {
+	struct cpu_turn_room *large = NULL;
+
 	pthread_mutex_lock(&cpu->lock);
-	room->next = cpu->rooms;
-	cpu->rooms = room;
+	if (room->bytes > LARGE_ROOM)
+		for (large = cpu->rooms; large != NULL && large->bytes <= LARGE_ROOM;)
+			large = large->next;
+	if (large == NULL)
+	{
+		room->next = cpu->rooms;
+		cpu->rooms = room;
+	}
 	pthread_mutex_unlock(&cpu->lock);
+	if (large != NULL)
+		free_room(room);
 }
 
 static bool
@@ -287,8 +311,7 @@ cpu_device_close(struct device *device)
 		struct cpu_turn_room *room = cpu->rooms;
 
 		cpu->rooms = room->next;
-		memory_block_release(room->memory, room->bytes);
-		free(room);
+		free_room(room);
 	}
 }
 
