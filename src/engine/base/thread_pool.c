@@ -22,6 +22,8 @@
  *
  * Workers are created when they are first invited; then they stay, and sleep
  * between jobs.  If the setting is lowered, the surplus workers stay asleep.
+ * The CPU device's threads are not workers, so there may be twice as many
+ * threads as the setting says, and half of them sleep.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -168,8 +170,12 @@ take_seat(void)
 	}
 	pool.admitted++;
 	pool.working++;
-	if (pool.asked != pool.admitted && pool.working < threads)
+	if (pool.working >= threads)
+		return;
+	if (pool.asked != pool.admitted)
 		pthread_cond_broadcast(&pool.seat);
+	else if (open_job() != NULL)
+		invite(threads);		/* those who had left for the sake of the line */
 }
 
 static void
