@@ -3,18 +3,18 @@
  *		What a search is, and what the engine calls a device for.
  *
  * A device is one GPU, or the CPU with its thread pool; backends.c lists the
- * kinds.  Each device has one host thread, which runs scheduler.c's loop: the
- * thread takes searches from the sessions' queues, starts them on the device,
- * lets them advance, and hands back those that ended.  That thread calls all
+ * kinds.  A device's first host thread calls probe, runs scheduler.c's loop, and
+ * calls close at the end.  In the loop, the thread takes searches from the
+ * sessions' queues, starts them on the device, lets them advance, and hands
+ * back those that ended.  A GPU has that thread alone, and it calls all
  * operations below, unless an operation's comment says "any thread", but
  * count, which is called before the thread starts, and share and unshare,
- * which the server's thread calls.  The thread calls probe before it starts
- * its loop.
+ * which the server's thread calls.
  *
  * A device that has `turn` instead of start and advance works by turns: several
  * threads run that loop, each with one search at a time, and call is_built,
  * build, turn, rest and discard side by side; but never two of them build
- * something of one dataset.
+ * something of one dataset.  Such a device has `threads`, too.
  *
  * Devices know nothing of sessions or sockets.  All devices give the same
  * bytes for the same search: geodesy.h decides.
@@ -160,7 +160,7 @@ struct device_operations
 	 */
 	int			(*count) (struct failure *failure);
 
-	/* (optional) most host threads that work on its searches; any thread */
+	/* (with turn) most host threads that work on its searches; any thread */
 	unsigned	(*threads) (void);
 
 	/*

@@ -26,8 +26,9 @@
  * serves with the other devices.
  *
  * One lock guards the line, the list, the threads and the requests to discard
- * datasets; nothing slow happens under it.  The server's thread never waits
- * for a device, and a device's thread never waits for the server's.
+ * datasets.  Nothing slow happens under it, but that a thread is created, once
+ * for each that the CPU gets.  Beside that, the server's thread never waits for
+ * a device, and a device's thread never waits for the server's.
  */
 #include "engine/search/scheduler.h"
 
@@ -141,15 +142,18 @@ add_thread(struct served_device *served)
 
 /*
  * Let a thread of a device look for work: one that sleeps, or a new one, unless
- * one is about to look anyway.  A thread that leaves work for others calls this
- * again.  The lock is held.
+ * one is about to look anyway, or as many are busy as may be: the setting may
+ * have been lowered since the others were created.  A thread that leaves work
+ * for others calls this again.  While the scheduler closes, all threads are
+ * awake, and none is added, as they are being joined.  The lock is held.
  */
 static void
 wake(struct served_device *served)
 {
 	const struct device_operations *operations = served->device->operations;
 
-	if (served->busy + served->asleep < served->threads)
+	if (scheduler.closing || served->busy + served->asleep < served->threads ||
+		(operations->turn != NULL && served->busy >= operations->threads()))
 		return;
 	if (served->asleep > 0)
 	{
