@@ -35,6 +35,14 @@ build/test/host_test: src/engine/base/host.c src/engine/base/host.h test/lib/ver
 build/test/siphash_test: TEST_SOURCES = test/lib/verdict.c
 build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
 
+# has a clock of its own
+build/test/line_test: TEST_SOURCES = src/engine/search/line.c test/lib/verdict.c -Wl,--wrap=clock_gettime
+build/test/line_test: src/engine/search/line.c src/engine/search/line.h test/lib/verdict.c test/lib/verdict.h
+
+POOL_SOURCES = src/engine/base/thread_pool.c src/engine/base/host.c test/lib/verdict.c
+build/test/thread_pool_test: TEST_SOURCES = $(POOL_SOURCES)
+build/test/thread_pool_test: $(POOL_SOURCES) $(POOL_SOURCES:.c=.h)
+
 # finds its NVML where it lies itself
 build/test/gauges_test: TEST_SOURCES = src/engine/server/gauges.c test/lib/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
 build/test/gauges_test: src/engine/server/gauges.c src/engine/server/gauges.h test/lib/verdict.c test/lib/verdict.h build/test/libnvidia-ml.so.1
@@ -58,8 +66,8 @@ build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/lib/*.h src/common/*
 NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test build/test/keeping_test build/test/idle_test build/test/watch_test build/test/shares_test build/test/faults_test
 $(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
 $(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
-SEARCH_SOURCES = test/engine/compare.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
-SEARCH_TESTS = build/test/search_test build/test/sharing_test
+SEARCH_SOURCES = test/engine/compare.c test/engine/busy.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
+SEARCH_TESTS = build/test/search_test build/test/sharing_test build/test/threads_test
 $(SEARCH_TESTS): TEST_SOURCES = $(SEARCH_SOURCES) -lproj
 $(SEARCH_TESTS): $(SEARCH_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
 
@@ -179,7 +187,7 @@ fuzz: fuzzers
 # tree of links of its own.
 SANITIZE_asan = address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan = thread
-SANITIZED_TESTS = engine protocol lifetime recognition keeping idle watch shares sharing search
+SANITIZED_TESTS = engine protocol lifetime recognition keeping idle watch shares sharing threads search
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
 $(addprefix sanitized-,asan tsan): sanitized-%:
 	@mkdir -p build/$*

@@ -199,8 +199,14 @@ enum measure
 	MEASURE_BUILD,				/* milliseconds: the index's build */
 	MEASURE_PAIRS,				/* 10^12 pairs a second */
 	MEASURE_SPEEDUP,			/* times the pairs a second of the goal before */
-	MEASURE_OBSERVATIONS		/* 10^6 observations a second */
+	MEASURE_OBSERVATIONS,		/* 10^6 observations a second */
+	MEASURE_BATCHES				/* times the observations a second that large
+								 * batches reach, by batches of BATCH_ROWS */
 };
+
+/* observations of the batches that MEASURE_BATCHES compares */
+#define BATCH_ROWS ((uint32_t) 1 << 15)
+#define LARGE_BATCH_ROWS ((uint32_t) 1 << 20)
 
 struct goal
 {
@@ -248,14 +254,16 @@ static const struct goal goals[] = {
 	{"CPU, two threads, 2^16 references, uniform", 1 << 24, 1 << 16, 1,
 	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 20, 0},
 	{"CPU, two threads, 2^20 references, city-like", 1 << 24, 1 << 20, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 8, 0}
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 8, 0},
+	{"engine, two threads, batches of 32,768 ÷ batches of 1,048,576", 1 << 22, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_BATCHES, 1, 0.9}
 };
 
-static const char *const units[] = {"ms", "ms", "T pairs/s", "times", "M obs/s"};
+static const char *const units[] = {"ms", "ms", "T pairs/s", "times", "M obs/s", "times"};
 
 static double
 measured(enum measure measure, const struct problem *problem, const struct outcome *outcome,
-		 double milliseconds, double one_gpu_rate)
+		 double milliseconds, double compared)
 {
 	double		seconds = milliseconds * 1e-3;
 
@@ -266,9 +274,11 @@ measured(enum measure measure, const struct problem *problem, const struct outco
 		case MEASURE_PAIRS:
 			return pairs_of(problem) / seconds / TRILLION;
 		case MEASURE_SPEEDUP:
-			return pairs_of(problem) / seconds / TRILLION / one_gpu_rate;
+			return pairs_of(problem) / seconds / TRILLION / compared;
 		case MEASURE_OBSERVATIONS:
 			return (double) problem->observations / seconds / MILLION;
+		case MEASURE_BATCHES:
+			return compared / milliseconds;
 		default:
 			return milliseconds;
 	}
@@ -305,7 +315,7 @@ bool
 suite_goals(const struct machine *machine, const struct problem *model, FILE *json)
 {
 	static struct outcome outcome;
-	double		one_gpu_rate = 0.0;
+	double		compared = 0.0;	/* one GPU's rate, or the time that large batches took */
 	bool		right = true;
 
 	printf("\n| work | goal | at least | best (median) | of it building, sorting | reached | answers |\n"
@@ -333,6 +343,15 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 			print_goal(goal, text, "", "", "");
 			continue;
 		}
+		if (goal->measure == MEASURE_BATCHES)
+		{
+			problem.batch_rows = LARGE_BATCH_ROWS;
+			bench_run(&problem, &outcome);
+			json_run(json, &problem, &outcome);
+			right = right && !is_wrong(&outcome);
+			compared = outcome.best_ms;
+			problem.batch_rows = BATCH_ROWS;
+		}
 		bench_run(&problem, &outcome);
 		json_run(json, &problem, &outcome);
 		if (!outcome.finished)
@@ -341,14 +360,14 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 			continue;
 		}
 		right = right && !is_wrong(&outcome);
-		best = measured(goal->measure, &problem, &outcome, outcome.best_ms, one_gpu_rate);
+		best = measured(goal->measure, &problem, &outcome, outcome.best_ms, compared);
 		if (goal->measure == MEASURE_PAIRS)
-			one_gpu_rate = best;
+			compared = best;
 		if (goal->measure == MEASURE_BUILD)
 			snprintf(text, sizeof(text), "%.2f", best);
 		else
 			snprintf(text, sizeof(text), best < 1 ? "%.3f (%.3f)" : "%.2f (%.2f)", best,
-					 measured(goal->measure, &problem, &outcome, outcome.median_ms, one_gpu_rate));
+					 measured(goal->measure, &problem, &outcome, outcome.median_ms, compared));
 		snprintf(parts, sizeof(parts), "%s%s%s", goal->gpus > 0 && goal->data == BENCH_DATA_DEVICE ?
 				 time_text(outcome.best_build_ms) : "", outcome.best_sort_ms > 0 ? ", " : "",
 				 outcome.best_sort_ms > 0 ? time_text(outcome.best_sort_ms) : "");

@@ -1,19 +1,29 @@
 /*
  * thread_pool.c
- *		The CPU device's threads.
+ *		How many threads work at a time, and the jobs that they share.
  *
- * A job is a function and a number of pieces.  Every thread takes the next
- * piece until none is left, so a thread that the system slows down takes
- * fewer.  Threads are created when a job first asks for that many; then they
- * stay, and sleep between jobs.  If the setting is lowered, the surplus
- * threads stay asleep.
+ * As many threads work at a time as the setting says: each has a seat.  The
+ * CPU device's threads take a seat for turn after turn; a GPU's thread, for
+ * the work that it leaves to the host, and a thread that sorts a session's
+ * references take one for each job.  The seats that are left are for the
+ * pool's own workers, which help with jobs.  A thread that finds no seat free
+ * waits in line, and each worker leaves its seat, after the piece that it is
+ * working on, as long as anyone waits.  The line is in the order in which they
+ * asked.  A thread that asks for one job after another goes to the end of the
+ * line each time, so the jobs of others run in between.
  *
- * Three kinds of threads ask for jobs: the CPU device's thread for its turns,
- * a GPU's thread for the work that it leaves to the host, and a thread that
- * sorts a session's references.  One job runs at a time, so two jobs never
- * share the cores; the other callers wait, in the order in which they asked.
- * A caller that asks for one job after another goes to the end of that line
- * each time, so the jobs of other callers run in between.
+ * A job is a function and a number of pieces.  Its caller takes the next piece
+ * until none is left, and so does every worker that helps, so a thread that
+ * the system slows down takes fewer.  Jobs of several callers run side by
+ * side.  A caller invites workers into the seats that are free as its job
+ * begins; a seat that becomes free later goes to a worker, too, while some
+ * job has pieces left.  So with as many callers as seats, each caller does
+ * its jobs alone, and no thread is woken; a single caller has the help of all.
+ *
+ * Workers are created when they are first invited; then they stay, and sleep
+ * between jobs.  If the setting is lowered, the surplus workers stay asleep.
+ * The CPU device's threads are not workers, so there may be twice as many
+ * threads as the setting says, and half of them sleep.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -35,35 +45,46 @@
 
 static atomic_uint wanted_threads;	/* 0: one for each core */
 
+struct job
+{
+	thread_pool_piece piece;
+	void	   *context;
+	const atomic_bool *cancelled;	/* may be NULL */
+	size_t		end;			/* of the pieces */
+	atomic_size_t next;
+
+	/* guarded by the pool's lock */
+	struct job *other;			/* in the list of jobs that workers may help with */
+	unsigned	inside;			/* workers in it */
+	pthread_cond_t left;		/* the last worker left it */
+};
+
 static struct
 {
 	pthread_mutex_t lock;
-	pthread_cond_t work;		/* a job began, or the pool closes */
-	pthread_cond_t done;		/* the last worker left the job */
-	pthread_cond_t turn;		/* another caller's turn began */
+	pthread_cond_t work;		/* a worker is invited, or the pool closes */
+	pthread_cond_t seat;		/* a seat is free for the line */
 
 	/* guarded by lock */
-	unsigned long asked;		/* callers that have asked for a turn so far */
-	unsigned long served;		/* callers whose turn is over */
+	unsigned long asked;		/* threads that have asked for a seat so far */
+	unsigned long admitted;		/* threads that were given one */
+	unsigned	working;		/* seats that are taken */
 	pthread_t	workers[GEONN_CPU_THREADS_MAX];
 	unsigned	created;
-	unsigned	invited;		/* workers that may join the current job */
-	unsigned	inside;			/* workers in it */
-	unsigned long job;			/* number of the current or last job */
+	unsigned	resting;		/* workers that may be invited */
+	unsigned	invited;		/* workers that have a seat and are not awake yet */
+	struct job *jobs;
 	bool		closing;
 
-	/* immutable during a job */
-	thread_pool_piece piece;
-	void	   *context;
-	size_t		end;			/* of the pieces */
-
-	atomic_size_t next;
+	atomic_uint waiting;		/* threads in line; changed under the lock */
 }			pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
-	.done = PTHREAD_COND_INITIALIZER,
-	.turn = PTHREAD_COND_INITIALIZER
+	.seat = PTHREAD_COND_INITIALIZER
 };
+
+/* whether this thread has a seat, beyond its present job */
+static _Thread_local bool has_seat;
 
 void
 thread_pool_set_threads(uint64_t threads)
@@ -87,100 +108,226 @@ thread_pool_lower_priority(void)
 	setpriority(PRIO_PROCESS, (id_t) syscall(SYS_gettid), NICE_LEVEL);
 }
 
+static void *worker_main(void *argument);
+
+/* A job that has pieces left; NULL: none.  The lock is held. */
+static struct job *
+open_job(void)
+{
+	struct job *job = pool.jobs;
+
+	while (job != NULL && atomic_load(&job->next) >= job->end)
+		job = job->other;
+	return job;
+}
+
+/*
+ * Invite up to so many workers, as far as seats are free.  The lock is held.
+ */
 static void
-take_pieces(void)
+invite(size_t workers)
+{
+	unsigned	threads = thread_pool_threads();
+	unsigned	woken = 0;
+
+	while (woken < workers && pool.working < threads && atomic_load(&pool.waiting) == 0 &&
+		   !pool.closing)
+	{
+		if (pool.resting == 0)
+		{
+			if (pool.created == GEONN_CPU_THREADS_MAX ||
+				pthread_create(&pool.workers[pool.created], NULL, worker_main, NULL) != 0)
+				break;
+			pool.created++;
+			pool.resting++;
+		}
+		pool.resting--;
+		pool.invited++;
+		pool.working++;
+		woken++;
+	}
+	if (woken > 1 && pool.resting == 0)
+		pthread_cond_broadcast(&pool.work);
+	else
+		while (woken-- > 0)
+			pthread_cond_signal(&pool.work);
+}
+
+/* take_seat, give_seat and help are called under the lock */
+static void
+take_seat(void)
+{
+	unsigned	threads = thread_pool_threads();
+	unsigned long number = pool.asked++;
+
+	if (pool.admitted != number || pool.working >= threads)
+	{
+		atomic_fetch_add(&pool.waiting, 1);
+		do
+			pthread_cond_wait(&pool.seat, &pool.lock);
+		while (pool.admitted != number || pool.working >= threads);
+		atomic_fetch_sub(&pool.waiting, 1);
+	}
+	pool.admitted++;
+	pool.working++;
+	if (pool.working >= threads)
+		return;
+	if (pool.asked != pool.admitted)
+		pthread_cond_broadcast(&pool.seat);
+	else if (open_job() != NULL)
+		invite(threads);		/* those who had left for the sake of the line */
+}
+
+static void
+give_seat(void)
+{
+	pool.working--;
+	if (pool.asked != pool.admitted)
+		pthread_cond_broadcast(&pool.seat);
+	else if (open_job() != NULL)
+		invite(1);
+}
+
+/*
+ * Take a job's next piece.  False if none is left; a job that is cancelled has
+ * none left.
+ */
+static bool
+take_piece(struct job *job, size_t *number)
+{
+	if (job->cancelled != NULL && atomic_load(job->cancelled))
+		atomic_store(&job->next, job->end);
+	*number = atomic_fetch_add(&job->next, 1);
+	return *number < job->end;
+}
+
+static void
+help(struct job *job)
 {
 	size_t		number;
 
-	while ((number = atomic_fetch_add(&pool.next, 1)) < pool.end)
-		pool.piece(pool.context, number);
+	job->inside++;
+	pthread_mutex_unlock(&pool.lock);
+	while (atomic_load(&pool.waiting) == 0 && take_piece(job, &number))
+		job->piece(job->context, number);
+	pthread_mutex_lock(&pool.lock);
+	if (--job->inside == 0)
+		pthread_cond_signal(&job->left);
 }
 
 static void *
 worker_main(void *argument)
 {
-	unsigned	place = (unsigned) (size_t) argument;
-	unsigned long seen = 0;
+	struct job *job;
 
+	(void) argument;
 	thread_pool_lower_priority();
 	pthread_mutex_lock(&pool.lock);
-	while (!pool.closing)
+	for (;;)
 	{
-		if (pool.job == seen || place >= pool.invited)
-		{
-			seen = pool.job;
+		while (pool.invited == 0 && !pool.closing)
 			pthread_cond_wait(&pool.work, &pool.lock);
-			continue;
-		}
-		seen = pool.job;
-		pool.inside++;
-		pthread_mutex_unlock(&pool.lock);
-		take_pieces();
-		pthread_mutex_lock(&pool.lock);
-		if (--pool.inside == 0)
-			pthread_cond_signal(&pool.done);
+		if (pool.invited == 0)
+			break;
+		pool.invited--;
+		while (atomic_load(&pool.waiting) == 0 && (job = open_job()) != NULL)
+			help(job);
+		pool.resting++;
+		give_seat();
 	}
 	pthread_mutex_unlock(&pool.lock);
 	return NULL;
 }
 
-/* begin_turn and end_turn are called under the lock */
-static void
-begin_turn(void)
+void
+thread_pool_enter(void)
 {
-	unsigned long number = pool.asked++;
+	pthread_mutex_lock(&pool.lock);
+	if (has_seat && (atomic_load(&pool.waiting) > 0 || pool.working > thread_pool_threads()))
+	{
+		give_seat();
+		has_seat = false;
+	}
+	if (!has_seat)
+		take_seat();
+	has_seat = true;
+	pthread_mutex_unlock(&pool.lock);
+}
 
-	while (pool.served != number)
-		pthread_cond_wait(&pool.turn, &pool.lock);
+void
+thread_pool_leave(void)
+{
+	if (!has_seat)
+		return;
+	has_seat = false;
+	pthread_mutex_lock(&pool.lock);
+	give_seat();
+	pthread_mutex_unlock(&pool.lock);
+}
+
+/* Begin a job: take a seat unless the caller has one, and invite workers. */
+static void
+begin_job(struct job *job, size_t pieces)
+{
+	pthread_mutex_lock(&pool.lock);
+	if (!has_seat)
+		take_seat();
+	if (pieces > 1)
+	{
+		job->other = pool.jobs;
+		pool.jobs = job;
+		invite(pieces - 1);
+	}
+	pthread_mutex_unlock(&pool.lock);
 }
 
 static void
-end_turn(void)
+end_job(struct job *job, size_t pieces)
 {
-	pool.served++;
-	pthread_cond_broadcast(&pool.turn);
+	struct job **link = &pool.jobs;
+
+	pthread_mutex_lock(&pool.lock);
+	if (pieces > 1)
+	{
+		while (*link != job)
+			link = &(*link)->other;
+		*link = job->other;
+		while (job->inside > 0)
+			pthread_cond_wait(&job->left, &pool.lock);
+	}
+	if (!has_seat)
+		give_seat();
+	pthread_mutex_unlock(&pool.lock);
 }
 
 static void
-run_job(thread_pool_piece piece, void *context, size_t first, size_t end)
+run_job(thread_pool_piece piece, void *context, size_t first, size_t end,
+		const atomic_bool *cancelled)
 {
-	size_t		pieces = end - first;
-	size_t		helpers = thread_pool_threads() - 1;
+	struct job	job = {
+		.piece = piece,
+		.context = context,
+		.cancelled = cancelled,
+		.end = end,
+		.next = first,
+		.left = PTHREAD_COND_INITIALIZER
+	};
+	size_t		number;
 
-	/* the caller takes pieces, too: a single piece wakes no helper */
-	if (helpers >= pieces)
-		helpers = pieces > 0 ? pieces - 1 : 0;
-
-	pthread_mutex_lock(&pool.lock);
-	begin_turn();
-	while (pool.created < helpers && !pool.closing &&
-		   pthread_create(&pool.workers[pool.created], NULL, worker_main,
-						  (void *) (size_t) pool.created) == 0)
-		pool.created++;
-	pool.piece = piece;
-	pool.context = context;
-	pool.end = end;
-	atomic_store(&pool.next, first);
-	pool.invited = (unsigned) helpers;
-	pool.job++;
-	if (helpers > 0)
-		pthread_cond_broadcast(&pool.work);
-	pthread_mutex_unlock(&pool.lock);
-
-	take_pieces();
-
-	pthread_mutex_lock(&pool.lock);
-	pool.invited = 0;			/* a worker that wakes late finds the job over */
-	while (pool.inside > 0)
-		pthread_cond_wait(&pool.done, &pool.lock);
-	end_turn();
-	pthread_mutex_unlock(&pool.lock);
+	/* a job of one piece needs nobody's help */
+	if (!has_seat || end - first > 1)
+		begin_job(&job, end - first);
+	while (take_piece(&job, &number))
+		piece(context, number);
+	if (!has_seat || end - first > 1)
+		end_job(&job, end - first);
+	pthread_cond_destroy(&job.left);
 }
 
 void
 thread_pool_run(thread_pool_piece piece, void *context, size_t pieces)
 {
-	run_job(piece, context, 0, pieces);
+	run_job(piece, context, 0, pieces, NULL);
 }
 
 bool
@@ -191,7 +338,7 @@ thread_pool_run_turns(thread_pool_piece piece, void *context, size_t pieces,
 	{
 		if (cancelled != NULL && atomic_load(cancelled))
 			return false;
-		run_job(piece, context, first, pieces - first < turn ? pieces : first + turn);
+		run_job(piece, context, first, pieces - first < turn ? pieces : first + turn, cancelled);
 	}
 	return cancelled == NULL || !atomic_load(cancelled);
 }
@@ -200,7 +347,6 @@ void
 thread_pool_close(void)
 {
 	pthread_mutex_lock(&pool.lock);
-	begin_turn();
 	pool.closing = true;
 	pthread_cond_broadcast(&pool.work);
 	pthread_mutex_unlock(&pool.lock);
@@ -208,6 +354,6 @@ thread_pool_close(void)
 		pthread_join(pool.workers[i], NULL);
 	pthread_mutex_lock(&pool.lock);
 	pool.created = 0;
-	end_turn();
+	pool.resting = 0;
 	pthread_mutex_unlock(&pool.lock);
 }

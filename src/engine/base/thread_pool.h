@@ -1,6 +1,6 @@
 /*
  * thread_pool.h
- *		The CPU device's threads, which share one job at a time piece by piece.
+ *		How many threads work at a time, and the jobs that they share.
  */
 #ifndef GEONN_THREAD_POOL_H
 #define GEONN_THREAD_POOL_H
@@ -14,24 +14,34 @@
 typedef void (*thread_pool_piece) (void *context, size_t number);
 
 /*
- * How many threads the next job may use, the caller's included: 0 ...
- * GEONN_CPU_THREADS_MAX (protocol.h); 0 means host_cores() threads.  Any thread may call these.
+ * How many threads may work at a time: 0 ... GEONN_CPU_THREADS_MAX (protocol.h);
+ * 0 means host_cores() threads.  Any thread may call these.
  */
 extern void thread_pool_set_threads(uint64_t threads);
 extern unsigned thread_pool_threads(void);
 
 /*
- * Run piece(context, 0 ... pieces - 1), in any order, on all threads, and
- * return when all pieces have ended.  First it waits for the jobs that other
- * threads asked for earlier.  Any thread may call it, but a piece must not.
- * If threads cannot be created, fewer threads do the work.
+ * Take a seat for the calling thread, and wait until one is free; the thread
+ * keeps the seat for its jobs and for what it does between them.  A thread
+ * that has a seat already keeps it, unless others wait for one: then it goes
+ * to the end of their line.  leave gives the seat back, if there is one.
+ */
+extern void thread_pool_enter(void);
+extern void thread_pool_leave(void);
+
+/*
+ * Run piece(context, 0 ... pieces - 1), in any order, on the calling thread
+ * and on as many others as may work, and return when all pieces have ended.  A
+ * thread without a seat first waits for one, and has it for this job.  Any
+ * thread may call it, but a piece must not.  If threads cannot be created,
+ * fewer threads do the work.
  */
 extern void thread_pool_run(thread_pool_piece piece, void *context, size_t pieces);
 
 /*
  * Run the pieces as several jobs of `turn` pieces each, the lower numbers
  * first, so that jobs of other callers run in between.  False once *cancelled
- * is set: the remaining pieces do not run.  cancelled may be NULL.
+ * is set: the pieces that have not begun do not run.  cancelled may be NULL.
  */
 extern bool thread_pool_run_turns(thread_pool_piece piece, void *context, size_t pieces,
 								  size_t turn, const atomic_bool *cancelled);

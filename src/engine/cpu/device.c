@@ -1,14 +1,23 @@
 /*
  * device.c
- *		The CPU as a device: all cores share one search at a time.
+ *		The CPU as a device: each thread takes a search of its own, or helps
+ *		others with theirs.
  *
- * The device works on a search in turns of some 50 ms.  A turn covers as many
- * observations as its time and the batch's room allow, cut into pieces that
- * the thread pool's threads take one by one.  Then the search goes back to its
- * session's queue unless it is done.  So several sessions advance side by
- * side, and two searches never share a thread.  The device learns from earlier
- * turns on the same dataset how much a turn can do; if it takes too much, each
- * thread ends the turn after the observation that it is working on.
+ * A thread works on a search in turns of some 50 ms.  A turn covers as many
+ * observations as its time and the batch's room allow, cut into pieces.  Then
+ * the search goes back to its session's queue unless it is done.
+ *
+ * While as many searches wait as threads may work, each thread does its turns
+ * alone: it sorts, walks and packs a batch in its core's cache, and shares the
+ * dataset with the others and nothing else.  That scales with the cores,
+ * however small the batches are.  While fewer searches wait, the thread pool's
+ * workers have the seats of the threads that are idle (thread_pool.c), and
+ * take pieces of the turns under way.  A search that comes then waits for the
+ * end of one piece.  So one large search still has all cores.
+ *
+ * The device learns from earlier turns on the same dataset how much a turn can
+ * do; if it takes too much, each thread ends the turn after the observation
+ * that it is working on.
  *
  *	cpu/turn.c			what a turn is; cpu/turn_nearest.c and cpu/turn_pairs.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/cells.c and cpu/curve.c
@@ -20,6 +29,7 @@
 #define _GNU_SOURCE
 #endif
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -34,10 +44,13 @@
 /* references of one piece of preparation; a whole number of tiles */
 #define PREPARE_PIECE ((size_t) 1 << 14)
 
+/* a room of more bytes is large */
+#define LARGE_ROOM ((size_t) 1 << 21)
+
 struct cpu_device
 {
-	struct search *search;		/* under way */
-	struct cpu_turn_room room;
+	pthread_mutex_t lock;
+	struct cpu_turn_room *rooms;	/* that no turn uses now; guarded by lock */
 };
 
 /* The processor's name, as the processor itself reports it. */
@@ -68,12 +81,11 @@ static bool
 cpu_device_probe(struct device *device, struct failure *failure)
 {
 	/* one device stands for all cores of the host */
-	static struct cpu_device cpu;
+	static struct cpu_device cpu = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct sysinfo system;
 
 	(void) failure;
 	device->private_data = &cpu;
-	device->lanes = 1;
 	read_processor_name(device->name, sizeof(device->name));
 	cpu_curve_initialize();
 	if (sysinfo(&system) == 0)
@@ -159,11 +171,27 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 }
 
 static bool
+cpu_device_is_built(const struct device *device, const struct search *search)
+{
+	const struct cpu_built *built = search->dataset->built[device->number];
+
+	if (built == NULL)
+		return false;
+	return search->question.algorithm == GEONN_ALGORITHM_BRUTE ?
+		built->references.x != NULL : built->index != NULL;
+}
+
+static bool
 cpu_device_build(struct device *device, const struct search *search, struct failure *failure)
 {
 	struct dataset *dataset = search->dataset;
 	struct cpu_built *built = dataset->built[device->number];
 
+	if (cpu_device_is_built(device, search))
+		return true;
+
+	/* a build may take long: each of its jobs takes a seat for itself */
+	thread_pool_leave();
 	if (built == NULL)
 	{
 		built = calloc(1, sizeof(*built));
@@ -172,15 +200,11 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 		dataset->built[device->number] = built;
 	}
 	if (search->question.algorithm == GEONN_ALGORITHM_BRUTE)
-		return built->references.x != NULL ||
-			build_references(built, dataset, search->cancelled, failure);
-	if (built->index == NULL)
-	{
-		built->index = cpu_index_build(dataset, search->cancelled, failure);
-		if (built->index != NULL)
-			atomic_fetch_add(&dataset->built_bytes,
-							 built->index->bytes + built->index->box_bytes);
-	}
+		return build_references(built, dataset, search->cancelled, failure);
+	built->index = cpu_index_build(dataset, search->cancelled, failure);
+	if (built->index != NULL)
+		atomic_fetch_add(&dataset->built_bytes,
+						 built->index->bytes + built->index->box_bytes);
 	return built->index != NULL;
 }
 
@@ -195,31 +219,85 @@ cpu_device_discard(struct device *device, void *opaque)
 	free(built);
 }
 
-static void
-cpu_device_start(struct device *device, struct search *search)
+/*
+ * Room for a turn.  The room that was given back last is still in a cache.
+ */
+static struct cpu_turn_room *
+take_room(struct cpu_device *cpu)
 {
-	struct cpu_device *cpu = device->private_data;
+	struct cpu_turn_room *room;
 
-	cpu->search = search;
+	pthread_mutex_lock(&cpu->lock);
+	room = cpu->rooms;
+	if (room != NULL)
+		cpu->rooms = room->next;
+	pthread_mutex_unlock(&cpu->lock);
+	return room != NULL ? room : calloc(1, sizeof(*room));
+}
+
+static void
+free_room(struct cpu_turn_room *room)
+{
+	memory_block_release(room->memory, room->bytes);
+	free(room);
+}
+
+/*
+ * Keep a room for later turns, unless it is large and a large one is kept
+ * already: threads that rest should not hold much memory.
+ */
+static void
+give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
+{
+	struct cpu_turn_room *large = NULL;
+
+	pthread_mutex_lock(&cpu->lock);
+	if (room->bytes > LARGE_ROOM)
+		for (large = cpu->rooms; large != NULL && large->bytes <= LARGE_ROOM;)
+			large = large->next;
+	if (large == NULL)
+	{
+		room->next = cpu->rooms;
+		cpu->rooms = room;
+	}
+	pthread_mutex_unlock(&cpu->lock);
+	if (large != NULL)
+		free_room(room);
+}
+
+static bool
+turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
+{
+	struct cpu_turn_room *room = take_room(cpu);
+	bool		goes_on;
+
+	if (room == NULL)
+	{
+		search->failed = true;
+		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+	}
+	goes_on = cpu_turn_nearest(search, built, room);
+	give_room(cpu, room);
+	return goes_on;
 }
 
 static enum device_progress
-cpu_device_advance(struct device *device, struct search **ended)
+cpu_device_turn(struct device *device, struct search *search)
 {
-	struct cpu_device *cpu = device->private_data;
-	struct search *search = cpu->search;
-	struct cpu_built *built;
+	struct cpu_built *built = search->dataset->built[device->number];
 	bool		goes_on;
 
-	if (search == NULL)
-		return DEVICE_IDLE;
-	*ended = search;
-	cpu->search = NULL;
-
-	built = search->dataset->built[device->number];
-	goes_on = cpu_turn_is_nearest(search) ? cpu_turn_nearest(search, built, &cpu->room) :
-		cpu_turn_pairs(search, built);
+	thread_pool_enter();
+	goes_on = cpu_turn_is_nearest(search) ?
+		turn_nearest(device->private_data, search, built) : cpu_turn_pairs(search, built);
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
+}
+
+static void
+cpu_device_rest(struct device *device)
+{
+	(void) device;
+	thread_pool_leave();
 }
 
 static void
@@ -228,7 +306,13 @@ cpu_device_close(struct device *device)
 	struct cpu_device *cpu = device->private_data;
 
 	thread_pool_close();
-	memory_block_release(cpu->room.memory, cpu->room.bytes);
+	while (cpu->rooms != NULL)
+	{
+		struct cpu_turn_room *room = cpu->rooms;
+
+		cpu->rooms = room->next;
+		free_room(room);
+	}
 }
 
 const struct device_operations cpu_device_operations = {
@@ -238,7 +322,8 @@ const struct device_operations cpu_device_operations = {
 	.memory_free = cpu_device_memory_free,
 	.build = cpu_device_build,
 	.discard = cpu_device_discard,
-	.start = cpu_device_start,
-	.advance = cpu_device_advance,
+	.is_built = cpu_device_is_built,
+	.rest = cpu_device_rest,
+	.turn = cpu_device_turn,
 	.close = cpu_device_close
 };

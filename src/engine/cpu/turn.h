@@ -1,6 +1,7 @@
 /*
  * turn.h
- *		A turn of a search on the CPU: some 50 ms of all threads' work.
+ *		A turn of a search on the CPU: some 50 ms of the work of one thread, and
+ *		of those that help it.
  */
 #ifndef GEONN_CPU_TURN_H
 #define GEONN_CPU_TURN_H
@@ -23,15 +24,16 @@ struct cpu_built
 
 	/* observations that cpu_turn_pairs() answered in its last turn, and
 	 * observations that cpu_turn_nearest() should take by index and by brute
-	 * force; 0: not known */
-	uint32_t	paired;
-	uint32_t	index_pace;
-	uint32_t	brute_pace;
+	 * force; 0: not known.  Turns side by side change them. */
+	atomic_uint paired;
+	atomic_uint index_pace;
+	atomic_uint brute_pace;
 };
 
 /* room for the turns of nearest references, kept from one to the next */
 struct cpu_turn_room
 {
+	struct cpu_turn_room *next; /* in a list of those that no turn uses */
 	void	   *memory;
 	size_t		bytes;
 	uint32_t	rows;			/* observations that it has room for */

@@ -42,9 +42,10 @@
 #define SEARCH_ROWS_MAX 2048
 
 /* pieces that each thread should have, unless they became so small that they
- * end before another thread is awake */
+ * end before another thread is awake: by index, smaller than this part of what
+ * a turn of 50 ms takes */
 #define PIECES_PER_THREAD 4
-#define SEARCH_ROWS_MIN 32
+#define SEARCH_PART_MIN 512
 #define BRUTE_PAIRS_MIN ((size_t) 1 << 15)
 
 /* most positions that a group of observations should be spread over */
@@ -298,7 +299,7 @@ list_rows(struct turn *turn, uint32_t pace)
 {
 	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
 	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
-	size_t		least = by_index ? SEARCH_ROWS_MIN : BRUTE_PAIRS_MIN / turn->search->dataset->count;
+	size_t		least = by_index ? pace / SEARCH_PART_MIN : BRUTE_PAIRS_MIN / turn->search->dataset->count;
 	uint32_t	most = by_index ? SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
 	uint32_t	left = turn->begun;
 
@@ -374,27 +375,28 @@ pack(const struct turn *turn, uint32_t *counts)
 }
 
 /*
- * Adjust the pace, so that turns take about as long as they should.  A sparse
+ * The pace after a turn, so that turns take about as long as they should.  A sparse
  * turn by index may take longer, since one with twice as many rows might take
  * hardly more time.
  */
-static void
-adjust_pace(uint32_t *pace, const struct turn *turn, int64_t took_ms)
+static uint32_t
+adjusted_pace(uint32_t pace, const struct turn *turn, int64_t took_ms)
 {
 	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
-	int64_t		short_ms = by_index && *pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
-	int64_t		long_ms = by_index && *pace <= ROWS_SPARSE ? CPU_TURN_LIMIT_MS : 2 * CPU_TURN_MS;
+	int64_t		short_ms = by_index && pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
+	int64_t		long_ms = by_index && pace <= ROWS_SPARSE ? CPU_TURN_LIMIT_MS : 2 * CPU_TURN_MS;
 	uint32_t	answered = turn->rows - (uint32_t) atomic_load(&turn->unanswered);
 
 	if (answered < turn->rows || took_ms > long_ms)
 	{
 		uint64_t	rows = (uint64_t) answered * CPU_TURN_MS / (uint64_t) (took_ms > 0 ? took_ms : 1);
 
-		if (rows < *pace)
-			*pace = rows > 0 ? (uint32_t) rows : 1;
+		if (rows < pace)
+			return rows > 0 ? (uint32_t) rows : 1;
 	}
-	else if (took_ms < short_ms && turn->rows == *pace && *pace < ROWS_MAX)
-		*pace *= 2;
+	else if (took_ms < short_ms && turn->rows == pace && pace < ROWS_MAX)
+		return 2 * pace;
+	return pace;
 }
 
 bool
@@ -402,20 +404,21 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 {
 	struct turn turn = {.search = search,.built = built};
 	bool		by_index = search->question.algorithm == GEONN_ALGORITHM_INDEX;
-	uint32_t   *pace = by_index ? &built->index_pace : &built->brute_pace;
+	atomic_uint *known_pace = by_index ? &built->index_pace : &built->brute_pace;
+	uint32_t	pace = atomic_load(known_pace);
 	int64_t		began_ms = now_ms();
 	uint32_t	unlisted;
 	uint32_t	pairs;
 
-	if (*pace == 0)
-		*pace = first_pace(search);
-	begin_turn(&turn, *pace);
+	if (pace == 0)
+		pace = first_pace(search);
+	begin_turn(&turn, pace);
 	if (!make_room(&turn, room))
 	{
 		search->failed = true;
 		return false;
 	}
-	unlisted = list_rows(&turn, *pace);
+	unlisted = list_rows(&turn, pace);
 	if (!by_index)
 		run_pieces(&turn, brute_piece);
 	else if (!search_index(&turn))
@@ -430,7 +433,7 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 	}
 	if (atomic_load(search->cancelled))
 		return false;
-	adjust_pace(pace, &turn, now_ms() - began_ms);
+	atomic_store(known_pace, adjusted_pace(pace, &turn, now_ms() - began_ms));
 	if (unlisted > 0 || atomic_load(&turn.unanswered) > 0)
 	{
 		search->device_state = turn.begun;

@@ -285,7 +285,7 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built)
 
 	turn.first = search->first + search->answered;
 	turn.rows = left < TURN_ROWS ? left : TURN_ROWS;
-	turn.piece_rows = piece_rows_after(built->paired);
+	turn.piece_rows = piece_rows_after(atomic_load(&built->paired));
 	turn.room = search->columns.room - search->pairs;
 	turn.end_ms = now_ms() + CPU_TURN_MS;
 	turn.widest = geonn_metric_radius_limit(search->dataset->metric, question->max_distance);
@@ -307,7 +307,7 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built)
 		else if (!atomic_load(search->cancelled))
 		{
 			goes_on = pack(&turn, pieces);
-			built->paired = search->first + search->answered - turn.first;
+			atomic_store(&built->paired, search->first + search->answered - turn.first);
 		}
 		for (size_t i = 0; i < pieces; i++)
 			free(turn.pieces[i].pair);

@@ -68,16 +68,20 @@ struct dataset
 	atomic_uint_fast64_t built_bytes;	/* bytes of host memory that devices took for it */
 
 	/*
-	 * What each device has built of the dataset.  Only the device's own thread
-	 * changes its entry; cuda/lane/dataset.cu says how GPUs look at each
-	 * other's.
+	 * What each device has built of the dataset.  Only a thread of the device
+	 * changes its entry, while its `building` is set; cuda/lane/dataset.cu
+	 * says how GPUs look at each other's.
 	 */
 	void	   *built[GEONN_DEVICES_MAX];
 
-	/* devices that have taken a search and may be building what it needs */
+	/* whether one of the threads of a device that works by turns is building;
+	 * guarded by the scheduler's lock */
+	bool		building[GEONN_DEVICES_MAX];
+
+	/* threads of devices that have taken a search and may be building what it needs */
 	atomic_int	builders;
 
-	/* device threads that still have to discard theirs */
+	/* devices that still have to discard theirs */
 	atomic_int	discards;
 };
 

@@ -1,6 +1,7 @@
 /*
  * backends.c
- *		The kinds of devices that the engine knows.
+ *		The kinds of devices that the engine knows, and which of them a session
+ *		may use.
  *
  * A new kind of device needs a table of operations in a folder of its own, its
  * declaration in device.h, a line in the list below, and its name among
@@ -20,8 +21,12 @@ static const struct device_operations *const backends[] = {
 
 #define BACKENDS (sizeof(backends) / sizeof(backends[0]))
 
+/* immutable after backends_find */
+static const struct device *devices;
+static int	device_count;
+
 int
-backends_find(struct device *devices, struct failure *no_gpu)
+backends_find(struct device *room, struct failure *no_gpu)
 {
 	bool		any_gpu = false;
 	int			found = 0;
@@ -34,9 +39,9 @@ backends_find(struct device *devices, struct failure *no_gpu)
 
 		for (int ordinal = 0; ordinal < count && found < GEONN_DEVICES_MAX; ordinal++, found++)
 		{
-			devices[found].operations = operations;
-			devices[found].number = found;
-			devices[found].ordinal = ordinal;
+			room[found].operations = operations;
+			room[found].number = found;
+			room[found].ordinal = ordinal;
 		}
 		any_gpu = any_gpu || (operations->is_gpu && count > 0);
 		if (operations->is_gpu && count == 0)
@@ -47,7 +52,53 @@ backends_find(struct device *devices, struct failure *no_gpu)
 	else
 		log_line(LOG_NOTE, "no GPU is used, searches run on the CPU: %s%s%s",
 				 no_gpu->message, no_gpu->detail[0] ? ": " : "", no_gpu->detail);
+	devices = room;
+	device_count = found;
 	return found;
+}
+
+/*
+ * Whether some device has a higher rank for choice auto than this one;
+ * by_usable: count usable devices alone.
+ */
+static bool
+is_outranked(const struct device *device, bool by_usable)
+{
+	for (int i = 0; i < device_count; i++)
+		if (devices[i].operations->auto_rank > device->operations->auto_rank &&
+			(!by_usable || atomic_load(&devices[i].usable)))
+			return true;
+	return false;
+}
+
+bool
+backends_serves(const struct device *device, enum geonn_device_choice choice)
+{
+	if (choice == GEONN_DEVICE_AUTO)
+		return !is_outranked(device, true);
+	return choice == geonn_device_choice_of(device->operations->kind);
+}
+
+bool
+backends_auto_uses(const struct device *device)
+{
+	return atomic_load(&device->usable) && backends_serves(device, GEONN_DEVICE_AUTO);
+}
+
+bool
+backends_fell_back(const struct search *search)
+{
+	return search->choice == GEONN_DEVICE_AUTO && is_outranked(&devices[search->device], false);
+}
+
+bool
+backends_can_serve(enum geonn_device_choice choice, struct failure *failure)
+{
+	for (int i = 0; i < device_count; i++)
+		if (atomic_load(&devices[i].usable) && backends_serves(&devices[i], choice))
+			return true;
+	return fail(failure, GEONN_ERROR_NO_DEVICE,
+				backends_means_gpus(choice) ? "no GPU can be used" : "no device can be used");
 }
 
 bool

@@ -3,13 +3,18 @@
  *		What a search is, and what the engine calls a device for.
  *
  * A device is one GPU, or the CPU with its thread pool; backends.c lists the
- * kinds.  Each device has one host thread, which runs scheduler.c's loop: the
- * thread takes searches from the sessions' queues, starts them on the device,
- * lets them advance, and hands back those that ended.  That thread calls all
+ * kinds.  A device's first host thread calls probe, runs scheduler.c's loop, and
+ * calls close at the end.  In the loop, the thread takes searches from the
+ * sessions' queues, starts them on the device, lets them advance, and hands
+ * back those that ended.  A GPU has that thread alone, and it calls all
  * operations below, unless an operation's comment says "any thread", but
  * count, which is called before the thread starts, and share and unshare,
- * which the server's thread calls.  The thread calls probe before it starts
- * its loop.
+ * which the server's thread calls.
+ *
+ * A device that has `turn` instead of start and advance works by turns: several
+ * threads run that loop, each with one search at a time, and call is_built,
+ * build, turn, rest and discard side by side; but never two of them build
+ * something of one dataset.  Such a device has `threads`, too.
  *
  * Devices know nothing of sessions or sockets.  All devices give the same
  * bytes for the same search: geodesy.h decides.
@@ -117,6 +122,8 @@ struct search
 	enum geonn_phase phase;		/* of its call: the phase that this search is in */
 	int64_t		taken_us;		/* when its turn began */
 	int64_t		expected_us;	/* time that its turn was expected to take */
+	bool		builds;			/* its thread builds something of the dataset, and
+								 * others of the device must not */
 	struct search_queue *queue;
 	struct search *next;
 };
@@ -153,7 +160,7 @@ struct device_operations
 	 */
 	int			(*count) (struct failure *failure);
 
-	/* (optional) host threads that a search has; any thread */
+	/* (with turn) most host threads that work on its searches; any thread */
 	unsigned	(*threads) (void);
 
 	/*
@@ -174,6 +181,23 @@ struct device_operations
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);
 	void		(*discard) (struct device *device, void *built);
+
+	/*
+	 * (with turn) Whether what a search needs of its dataset has been built.
+	 */
+	bool		(*is_built) (const struct device *device, const struct search *search);
+
+	/*
+	 * (with turn) The calling thread has no search now, and goes to sleep or
+	 * ends.
+	 */
+	void		(*rest) (struct device *device);
+
+	/*
+	 * (instead of start and advance) Do a turn of a search, whose dataset has
+	 * been built: of about 50 ms, within the limits that advance has.
+	 */
+	enum device_progress (*turn) (struct device *device, struct search *search);
 
 	/*
 	 * Start a search, whose dataset has been built.  At most device->lanes
@@ -206,7 +230,7 @@ struct device
 	const struct device_operations *operations;
 	int			number;			/* index of dataset->built; 0 is the CPU */
 	int			ordinal;		/* among those of its kind */
-	int			lanes;			/* searches that may be under way */
+	int			lanes;			/* searches that may be under way, without turn */
 
 	/* filled in by probe, immutable afterwards */
 	char		name[128];
@@ -223,9 +247,6 @@ struct device
 	 */
 	atomic_bool usable;
 	struct failure lost;		/* why, while usable is false */
-
-	/* when the present operation should be over; 0: none is under way */
-	atomic_llong due_ms;
 
 	atomic_uint_fast64_t batches;	/* searches finished */
 };

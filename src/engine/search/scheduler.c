@@ -1,44 +1,34 @@
 /*
  * scheduler.c
- *		Decides which device works on which search next.
+ *		Lets the devices' threads take searches, and hands back those that end.
  *
- * Every session has a queue of searches; the queues that are not empty stand
- * in line.  A device that is free takes the first search of the first queue
- * that it may serve.  So sessions get their turns batch by batch, and each
- * batch goes to a device that is free.
+ * A free device takes the next search of the line that it may serve; line.c
+ * says in which order sessions stand there.
  *
- * Turns differ in length: ten observations take microseconds, a large batch
- * some 50 ms.  A small search should not wait until each large one has had a
- * turn.  So each session is charged the device time that it uses, and the line
- * is in the order of the charge after the session's next turn, if that takes
- * as long as its last one did.  The scheduler's clock is the charge of a
- * session that always had an even share: each turn advances the clock by the
- * turn's time divided by the number of queues.  A session that joins the line,
- * for the first time or again, is charged at least as much as the clock shows,
- * so no session can save time up.  No session waits for ever either, however
- * many come after it: once the clock has reached its place in the line, later
- * ones are behind it, and that takes no longer than if each of the others had
- * two turns as long as its own.  A long turn counts as TURN_MOST_US at most,
- * so a session never waits for more than two turns of each other session, or
- * twice that time.
- *
- * Each device has one thread, device_main below.  The thread probes the device
- * and then repeats two steps: it fills the device's lanes with searches, and
+ * A GPU has one thread, device_main below.  The thread probes the device and
+ * then repeats two steps: it fills the device's lanes with searches, and
  * builds what the device still needs of their datasets; then it lets the
- * device advance.  While one device builds a dataset, devices that would wait
- * for it serve other sessions first.  A thread sleeps only while its device
- * has nothing to do.  Finished searches go to a list that the server's thread
+ * device advance.  The CPU has that thread, too, and as many more as there are
+ * searches for, up to its number of threads.  Each does turns of one search at
+ * a time, and cpu/device.c says when others help it.  A search wakes one
+ * thread of each device that may serve it, and no more.
+ *
+ * While one device builds a dataset, devices that would wait for it serve
+ * other sessions first.  While one of the CPU's threads builds, the others
+ * leave that dataset's searches alone.  A thread sleeps only while it has
+ * nothing to do.  Finished searches go to a list that the server's thread
  * empties.
  *
  * A driver that hangs takes its device's thread with it.  So every operation
- * of a device has a time by which it should be over.  When one is overdue, the
+ * of a thread has a time by which it should be over.  When one is overdue, the
  * server stops answering the supervisor's pings, and the supervisor starts
  * another engine.  If a probe hangs, the engine waits for a while and then
  * serves with the other devices.
  *
- * One lock guards the line, the list and the requests to discard datasets;
- * nothing slow happens under it.  The server's thread never waits for a
- * device, and a device's thread never waits for the server's.
+ * One lock guards the line, the list, the threads and the requests to discard
+ * datasets.  Nothing slow happens under it, but that a thread is created, once
+ * for each that the CPU gets.  Beside that, the server's thread never waits for
+ * a device, and a device's thread never waits for the server's.
  */
 #include "engine/search/scheduler.h"
 
@@ -48,8 +38,10 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
+#include "engine/base/thread_pool.h"
 #include "engine/calls/calls.h"
 #include "engine/search/backends.h"
+#include "engine/search/discards.h"
 
 /* how long to wait for probes before serving without those devices */
 #define PROBE_PATIENCE_MS 30000
@@ -59,25 +51,30 @@
  * device's build. */
 #define OPERATION_PATIENCE_MS 60000
 
-/* what a turn counts as at most.  A session whose turn was longer, because an
- * index had to be built or the host is busy, need not wait until all others
- * have had as much. */
-#define TURN_MOST_US 25000
-
-/* one device's request to discard its part of a dataset */
-struct discard
-{
-	struct dataset *dataset;
-	struct discard *next;
-};
-
 struct device_thread
 {
 	pthread_t	thread;
-	struct device *device;
+	struct served_device *served;
+	struct device_thread *next; /* of the same device */
+
+	bool		busy;			/* guarded by the scheduler's lock */
+
+	/* when the present operation should be over; 0: none is under way */
+	atomic_llong due_ms;
+};
+
+struct served_device
+{
+	struct device *device;		/* immutable after scheduler_open */
+	pthread_cond_t work;		/* a search, a discard, or the end */
 
 	/* guarded by the scheduler's lock */
-	struct discard *discards;
+	struct device_thread first; /* and further ones by `next` */
+	unsigned	threads;
+	unsigned	busy;			/* threads that have something to do, of a device that works by turns */
+	unsigned	asleep;			/* threads that sleep and have not been woken */
+	unsigned	woken;			/* threads that have been woken, and sleep still */
+	struct discards discards;
 };
 
 static struct
@@ -88,153 +85,19 @@ static struct
 	int64_t		opened_ms;
 
 	pthread_mutex_t lock;
-	pthread_cond_t work;		/* a search, a discard, or the end */
 
 	/* guarded by lock */
-	struct device_thread threads[GEONN_DEVICES_MAX];
+	struct served_device served[GEONN_DEVICES_MAX];
 	int			probed;
-	struct search_queue *first_queue;	/* in the order of served_us + last_us */
-	int			queues;
-	int64_t		clock_us;
 	struct search *first_finished;
 	struct search *last_finished;
 	struct device *lost;
 	bool		closing;
 }			scheduler = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.work = PTHREAD_COND_INITIALIZER
+	.lock = PTHREAD_MUTEX_INITIALIZER
 };
 
 atomic_uint_fast64_t gpu_memory_limit;
-
-/*
- * Whether some device has a higher rank for choice auto than this one;
- * by_usable: count usable devices alone.
- */
-static bool
-is_outranked(const struct device *device, bool by_usable)
-{
-	for (int i = 0; i < scheduler.device_count; i++)
-	{
-		const struct device *other = scheduler.threads[i].device;
-
-		if (other->operations->auto_rank > device->operations->auto_rank &&
-			(!by_usable || atomic_load(&other->usable)))
-			return true;
-	}
-	return false;
-}
-
-static bool
-serves(const struct device *device, enum geonn_device_choice choice)
-{
-	if (choice == GEONN_DEVICE_AUTO)
-		return !is_outranked(device, true);
-	return choice == geonn_device_choice_of(device->operations->kind);
-}
-
-bool
-scheduler_auto_uses(const struct device *device)
-{
-	return atomic_load(&device->usable) && serves(device, GEONN_DEVICE_AUTO);
-}
-
-bool
-scheduler_fell_back(const struct search *search)
-{
-	return search->choice == GEONN_DEVICE_AUTO &&
-		is_outranked(scheduler.threads[search->device].device, false);
-}
-
-bool
-scheduler_can_serve(enum geonn_device_choice choice, struct failure *failure)
-{
-	for (int i = 0; i < scheduler.device_count; i++)
-		if (atomic_load(&scheduler.threads[i].device->usable) &&
-			serves(scheduler.threads[i].device, choice))
-			return true;
-	return fail(failure, GEONN_ERROR_NO_DEVICE,
-				backends_means_gpus(choice) ? "no GPU can be used" : "no device can be used");
-}
-
-/*
- * Put a queue into its place in the line: behind all queues whose charge after
- * their next turn is the same or less.
- */
-static void
-insert_queue(struct search_queue *queue)
-{
-	struct search_queue **link = &scheduler.first_queue;
-
-	while (*link != NULL &&
-		   (*link)->served_us + (*link)->last_us <= queue->served_us + queue->last_us)
-		link = &(*link)->next;
-	queue->next = *link;
-	queue->waiting = true;
-	*link = queue;
-	scheduler.queues++;
-}
-
-static void
-remove_queue(struct search_queue *queue)
-{
-	struct search_queue **link = &scheduler.first_queue;
-
-	while (*link != queue)
-		link = &(*link)->next;
-	*link = queue->next;
-	queue->waiting = false;
-	scheduler.queues--;
-}
-
-/*
- * Put a queue that was empty, and now has a search, into the line.
- */
-static void
-begin_waiting(struct search_queue *queue)
-{
-	if (queue->served_us < scheduler.clock_us)
-		queue->served_us = scheduler.clock_us;
-	insert_queue(queue);
-}
-
-/*
- * Begin a search's turn: charge its queue the time that the turn is expected
- * to take, so that the queue's next search has its right place in the line for
- * other devices.
- */
-static void
-begin_turn(struct search *search)
-{
-	struct search_queue *queue = search->queue;
-
-	if (scheduler.clock_us < queue->served_us)
-		scheduler.clock_us = queue->served_us;
-	search->taken_us = now_us();
-	search->expected_us = queue->last_us;
-	queue->served_us += queue->last_us;
-}
-
-/*
- * End a search's turn: charge its queue the time that the turn took instead.
- */
-static void
-end_turn(const struct search *search)
-{
-	struct search_queue *queue = search->queue;
-	int64_t		took_us = now_us() - search->taken_us;
-	bool		waiting = queue->waiting;
-
-	if (took_us > TURN_MOST_US)
-		took_us = TURN_MOST_US;
-	if (waiting)
-		remove_queue(queue);
-	scheduler.clock_us += took_us / (scheduler.queues + 1);
-	queue->served_us += took_us - search->expected_us;
-	queue->last_us = took_us;
-	if (waiting)
-		insert_queue(queue);
-}
 
 static void
 append_finished(struct search *search)
@@ -253,35 +116,78 @@ scheduler_set_gpu_memory_limit(uint64_t bytes)
 	atomic_store(&gpu_memory_limit, bytes);
 }
 
+static void *extra_main(void *argument);
+
+/*
+ * Give a device one more thread.  If that fails, those that it has do the
+ * work.  The lock is held.
+ */
+static void
+add_thread(struct served_device *served)
+{
+	struct device_thread *thread = calloc(1, sizeof(*thread));
+
+	if (thread == NULL)
+		return;
+	thread->served = served;
+	if (pthread_create(&thread->thread, NULL, extra_main, thread) != 0)
+	{
+		free(thread);
+		return;
+	}
+	thread->next = served->first.next;
+	served->first.next = thread;
+	served->threads++;
+}
+
+/*
+ * Let a thread of a device look for work: one that sleeps, or a new one, unless
+ * one is about to look anyway, or as many are busy as may be: the setting may
+ * have been lowered since the others were created.  A thread that leaves work
+ * for others calls this again.  While the scheduler closes, all threads are
+ * awake, and none is added, as they are being joined.  The lock is held.
+ */
+static void
+wake(struct served_device *served)
+{
+	const struct device_operations *operations = served->device->operations;
+
+	if (scheduler.closing || served->busy + served->asleep < served->threads ||
+		(operations->turn != NULL && served->busy >= operations->threads()))
+		return;
+	if (served->asleep > 0)
+	{
+		served->asleep--;
+		served->woken++;
+		pthread_cond_signal(&served->work);
+	}
+	else if (operations->turn != NULL && atomic_load(&served->device->usable) &&
+			 served->threads < operations->threads())
+		add_thread(served);
+}
+
 void
 scheduler_submit(struct search_queue *queue, struct search *search)
 {
 	call_move(search->call, &search->phase, GEONN_PHASE_WAITING);
 	pthread_mutex_lock(&scheduler.lock);
-	search->queue = queue;
-	search->next = NULL;
-	if (queue->first != NULL)
-		queue->last->next = search;
-	else
-		queue->first = search;
-	queue->last = search;
-	if (!queue->waiting)
-		begin_waiting(queue);
-	pthread_cond_broadcast(&scheduler.work);
+	line_append(queue, search);
+	for (int i = 0; i < scheduler.device_count; i++)
+		if (backends_serves(scheduler.served[i].device, search->choice))
+			wake(&scheduler.served[i]);
 	pthread_mutex_unlock(&scheduler.lock);
 }
 
 void
 scheduler_drop(struct search_queue *queue)
 {
-	pthread_mutex_lock(&scheduler.lock);
-	if (queue->waiting)
-		remove_queue(queue);
-	while (queue->first != NULL)
-	{
-		struct search *search = queue->first;
+	struct search *search;
+	struct search *next;
 
-		queue->first = search->next;
+	pthread_mutex_lock(&scheduler.lock);
+	for (search = line_drop(queue); search != NULL; search = next)
+	{
+		next = search->next;
 		append_finished(search);
 	}
 	pthread_mutex_unlock(&scheduler.lock);
@@ -327,15 +233,20 @@ scheduler_ready_within_ms(void)
 struct device *
 scheduler_stuck_device(void)
 {
-	for (int i = 0; i < scheduler.device_count; i++)
-	{
-		struct device *device = scheduler.threads[i].device;
-		int64_t		due_ms = atomic_load(&device->due_ms);
+	struct device *stuck = NULL;
 
-		if (due_ms != 0 && now_ms() > due_ms)
-			return device;
-	}
-	return NULL;
+	pthread_mutex_lock(&scheduler.lock);
+	for (int i = 0; i < scheduler.device_count; i++)
+		for (struct device_thread *thread = &scheduler.served[i].first; thread != NULL;
+			 thread = thread->next)
+		{
+			int64_t		due_ms = atomic_load(&thread->due_ms);
+
+			if (due_ms != 0 && now_ms() > due_ms && stuck == NULL)
+				stuck = scheduler.served[i].device;
+		}
+	pthread_mutex_unlock(&scheduler.lock);
+	return stuck;
 }
 
 struct failure
@@ -349,17 +260,17 @@ scheduler_why_unusable(const struct device *device)
 	return why;
 }
 
-/* note that an operation of the device begins, or ends */
+/* note that an operation of the thread's device begins, or ends */
 static void
-begin_operation(struct device *device, int64_t patience_ms)
+begin_operation(struct device_thread *thread, int64_t patience_ms)
 {
-	atomic_store(&device->due_ms, now_ms() + patience_ms);
+	atomic_store(&thread->due_ms, now_ms() + patience_ms);
 }
 
 static void
-end_operation(struct device *device)
+end_operation(struct device_thread *thread)
 {
-	atomic_store(&device->due_ms, 0);
+	atomic_store(&thread->due_ms, 0);
 }
 
 struct device *
@@ -378,26 +289,19 @@ scheduler_discard(struct dataset *dataset)
 {
 	bool		free_now;
 
-	/* counted down by every device thread that lives, and by this function */
+	/* counted down by every device that lives, and by this function */
 	pthread_mutex_lock(&scheduler.lock);
 	atomic_store(&dataset->discards, 1);
 	for (int i = 0; i < scheduler.device_count; i++)
 	{
-		struct device_thread *thread = &scheduler.threads[i];
-		struct discard *discard;
+		struct served_device *served = &scheduler.served[i];
 
-		if (!atomic_load(&thread->device->usable))
+		if (!atomic_load(&served->device->usable))
 			continue;
-		discard = malloc(sizeof(*discard));
-		if (discard == NULL)
-			continue;			/* the part stays until the engine ends */
-		atomic_fetch_add(&dataset->discards, 1);
-		discard->dataset = dataset;
-		discard->next = thread->discards;
-		thread->discards = discard;
+		discards_add(&served->discards, dataset);
+		wake(served);
 	}
 	free_now = atomic_fetch_sub(&dataset->discards, 1) == 1;
-	pthread_cond_broadcast(&scheduler.work);
 	pthread_mutex_unlock(&scheduler.lock);
 	if (free_now)
 		dataset_free(dataset);
@@ -410,31 +314,9 @@ scheduler_is_discarding(void)
 
 	pthread_mutex_lock(&scheduler.lock);
 	for (int i = 0; i < scheduler.device_count; i++)
-		discarding = discarding || scheduler.threads[i].discards != NULL;
+		discarding = discarding || discards_left(&scheduler.served[i].discards);
 	pthread_mutex_unlock(&scheduler.lock);
 	return discarding;
-}
-
-/*
- * Take the discards that a device does before it goes on: one, so that
- * searches need not wait for thousands, or all if the search that the device
- * has taken found memory short.  The lock is held.
- */
-static struct discard *
-take_discards(struct device_thread *thread, const struct search *taken)
-{
-	struct discard *discards = thread->discards;
-
-	if (discards == NULL)
-		return NULL;
-	if (taken != NULL && taken->wants_memory)
-	{
-		thread->discards = NULL;
-		return discards;
-	}
-	thread->discards = discards->next;
-	discards->next = NULL;
-	return discards;
 }
 
 /*
@@ -447,81 +329,147 @@ is_built_elsewhere(const struct device *device, const struct dataset *dataset)
 }
 
 /*
- * Take the next search for this device out of the line.  A search for which
- * the device would wait for another device's build is taken only if may_wait.
- * From then on the device counts among the builders of the search's dataset.
- * The lock is held.
+ * Whether a thread of this device may begin a search now.  may_wait: the
+ * device may wait for another device's build.
+ */
+static bool
+may_begin(const struct device *device, const struct search *search, bool may_wait)
+{
+	if (!backends_serves(device, search->choice))
+		return false;
+	if (device->operations->turn != NULL)
+		return !search->dataset->building[device->number];
+	return may_wait || !is_built_elsewhere(device, search->dataset);
+}
+
+/* The first queue of the line whose next search a thread of this device may begin, or NULL. */
+static struct search_queue *
+find_queue(const struct device *device, bool may_wait)
+{
+	struct search_queue *queue = line_first();
+
+	while (queue != NULL && !may_begin(device, queue->first, may_wait))
+		queue = queue->next;
+	return queue;
+}
+
+/*
+ * Take the next search for this device out of the line.  From then on the
+ * device counts among the builders of the search's dataset.  The lock is held.
  */
 static struct search *
 take_search(struct device *device, bool may_wait)
 {
-	for (struct search_queue *queue = scheduler.first_queue; queue != NULL; queue = queue->next)
-	{
-		struct search *search = queue->first;
+	struct search_queue *queue = find_queue(device, may_wait);
+	struct search *search;
 
-		if (!serves(device, search->choice) ||
-			(!may_wait && is_built_elsewhere(device, search->dataset)))
-			continue;
-		remove_queue(queue);
-		begin_turn(search);
-		queue->first = search->next;
-		if (queue->first != NULL)
-			insert_queue(queue);
-		atomic_fetch_add(&search->dataset->builders, 1);
-		return search;
-	}
-	return NULL;
+	if (queue == NULL)
+		return NULL;
+	search = line_take(queue);
+	atomic_fetch_add(&search->dataset->builders, 1);
+	search->builds = device->operations->turn != NULL &&
+		!device->operations->is_built(device, search);
+	if (search->builds)
+		search->dataset->building[device->number] = true;
+	return search;
+}
+
+/* The lock is held. */
+static void
+set_busy(struct device_thread *thread, bool busy)
+{
+	if (thread->busy)
+		thread->served->busy--;
+	if (busy)
+		thread->served->busy++;
+	thread->busy = busy;
 }
 
 /*
- * Put a search whose turn ended at the head of its own queue, and the queue
- * into its place in the line.  The lock is held.
+ * Take what a thread does next: a search, unless it has enough of them, or
+ * discards, or neither, if searches are under way or the scheduler closes.
+ * Until then the thread sleeps.
  */
-static void
-put_back(struct search *search)
+static struct search *
+await_work(struct device_thread *thread, int under_way, struct discard **discards)
 {
-	struct search_queue *queue = search->queue;
+	struct served_device *served = thread->served;
+	struct device *device = served->device;
+	bool		by_turns = device->operations->turn != NULL;
+	struct search *taken = NULL;
 
-	call_move(search->call, &search->phase, GEONN_PHASE_WAITING);
-	search->next = queue->first;
-	if (queue->first == NULL)
-		queue->last = search;
-	queue->first = search;
-	if (!queue->waiting)
-		insert_queue(queue);
+	pthread_mutex_lock(&scheduler.lock);
+	set_busy(thread, false);
+	for (;;)
+	{
+		bool		free = by_turns ? served->busy < device->operations->threads() :
+			under_way < device->lanes;
+
+		if (!scheduler.closing && free)
+			taken = take_search(device, false);
+		/* a device with nothing else to do may wait for another one */
+		if (!scheduler.closing && !by_turns && taken == NULL && under_way == 0)
+			taken = take_search(device, true);
+		set_busy(thread, by_turns && taken != NULL);
+		*discards = discards_take(&served->discards, taken != NULL && taken->wants_memory,
+								  &scheduler.lock);
+		if (taken != NULL || *discards != NULL || under_way > 0 || scheduler.closing)
+			break;
+		if (by_turns)
+			device->operations->rest(device);
+		served->asleep++;
+		while (served->woken == 0 && !scheduler.closing)
+			pthread_cond_wait(&served->work, &scheduler.lock);
+		served->woken -= served->woken > 0;
+	}
+	set_busy(thread, by_turns);
+	if (by_turns && !scheduler.closing &&
+		(served->discards.first != NULL || find_queue(device, false) != NULL))
+		wake(served);
+	pthread_mutex_unlock(&scheduler.lock);
+	return taken;
 }
 
 static void
-discard_datasets(struct device_thread *thread, struct discard *discards)
+fulfil_discards(struct device_thread *thread, struct discard *discards)
 {
-	struct device *device = thread->device;
-
+	if (discards == NULL)
+		return;
 	while (discards != NULL)
 	{
-		struct discard *discard = discards;
-		struct dataset *dataset = discard->dataset;
-
-		discards = discard->next;
-		if (dataset->built[device->number] != NULL)
-		{
-			begin_operation(device, OPERATION_PATIENCE_MS);
-			device->operations->discard(device, dataset->built[device->number]);
-			end_operation(device);
-		}
-		dataset->built[device->number] = NULL;
-		if (atomic_fetch_sub(&dataset->discards, 1) == 1)
-			dataset_free(dataset);
-		free(discard);
+		begin_operation(thread, OPERATION_PATIENCE_MS);
+		discards = discards_fulfil(discards, thread->served->device);
+		end_operation(thread);
 	}
+	pthread_mutex_lock(&scheduler.lock);
+	discards_end(&thread->served->discards);
+	pthread_mutex_unlock(&scheduler.lock);
 }
 
 /*
- * Start a search, unless its dataset can't be built.  Returns whether it is
- * under way.
+ * Note that a thread has built what its search needs, or failed to: the
+ * device's other threads may take searches of that dataset again.
  */
-static bool
-start_search(struct device *device, struct search *search)
+static void
+end_build(struct served_device *served, const struct search *search)
 {
+	pthread_mutex_lock(&scheduler.lock);
+	search->dataset->building[served->device->number] = false;
+	wake(served);
+	pthread_mutex_unlock(&scheduler.lock);
+}
+
+/*
+ * Build what a search needs of its dataset, and start the search, or do its
+ * turn.  Returns what became of it; a search that is under way is idle.
+ */
+static enum device_progress
+begin_search(struct device_thread *thread, struct search *search)
+{
+	struct device *device = thread->served->device;
+	const struct device_operations *operations = device->operations;
+	enum device_progress progress = DEVICE_IDLE;
+
 	if (search->device != (uint32_t) device->number)
 		search->device_state = 0;
 	search->device = (uint32_t) device->number;
@@ -530,20 +478,46 @@ start_search(struct device *device, struct search *search)
 		int64_t		begun = now_us();
 
 		call_move(search->call, &search->phase, GEONN_PHASE_BUILDING);
-		begin_operation(device, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
-		search->failed = !device->operations->build(device, search, &search->failure);
-		end_operation(device);
+		begin_operation(thread, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
+		search->failed = !operations->build(device, search, &search->failure);
+		end_operation(thread);
 		search->build_microseconds += (uint32_t) (now_us() - begun);
 	}
 	atomic_fetch_sub(&search->dataset->builders, 1);
+	if (search->builds)
+		end_build(thread->served, search);
 	if (search->failed || atomic_load(search->cancelled))
-		return false;
+		return DEVICE_FINISHED;
 	call_use_device(search->call, device->number);
 	call_move(search->call, &search->phase, GEONN_PHASE_SEARCHING);
-	begin_operation(device, OPERATION_PATIENCE_MS);
-	device->operations->start(device, search);
-	end_operation(device);
-	return true;
+	begin_operation(thread, OPERATION_PATIENCE_MS);
+	if (operations->turn != NULL)
+		progress = operations->turn(device, search);
+	else
+		operations->start(device, search);
+	end_operation(thread);
+	return progress;
+}
+
+/*
+ * Hand back a search that ended, or put it into the line again.
+ */
+static void
+end_search(struct device_thread *thread, struct search *search, enum device_progress progress)
+{
+	bool		goes_on = progress == DEVICE_YIELDED && !atomic_load(search->cancelled);
+
+	if (progress == DEVICE_FINISHED)
+		atomic_fetch_add(&thread->served->device->batches, 1);
+	if (goes_on)
+		call_move(search->call, &search->phase, GEONN_PHASE_WAITING);
+	pthread_mutex_lock(&scheduler.lock);
+	set_busy(thread, false);
+	line_end_turn(search, goes_on);
+	if (!goes_on)
+		append_finished(search);
+	pthread_mutex_unlock(&scheduler.lock);
+	scheduler.changed();
 }
 
 /*
@@ -566,75 +540,79 @@ report_lost(struct device *device)
 static void
 serve(struct device_thread *thread)
 {
-	struct device *device = thread->device;
+	struct device *device = thread->served->device;
 	int			under_way = 0;
 
 	while (atomic_load(&device->usable))
 	{
-		struct search *taken = NULL;
-		struct search *ended = NULL;
 		struct discard *discards;
-		enum device_progress progress = DEVICE_FINISHED;
+		struct search *search = await_work(thread, under_way, &discards);
+		enum device_progress progress;
 
-		pthread_mutex_lock(&scheduler.lock);
-		for (;;)
+		fulfil_discards(thread, discards);
+		if (search != NULL)
 		{
-			if (!scheduler.closing && under_way < device->lanes)
-				taken = take_search(device, false);
-			/* a device with nothing else to do may wait for another one */
-			if (!scheduler.closing && taken == NULL && under_way == 0)
-				taken = take_search(device, true);
-			discards = take_discards(thread, taken);
-			if (taken != NULL || discards != NULL || under_way > 0 || scheduler.closing)
-				break;
-			pthread_cond_wait(&scheduler.work, &scheduler.lock);
-		}
-		pthread_mutex_unlock(&scheduler.lock);
-
-		discard_datasets(thread, discards);
-		if (taken != NULL)
-		{
-			if (start_search(device, taken))
-			{
-				under_way++;
-				continue;		/* fill the next lane */
-			}
-			ended = taken;
+			progress = begin_search(thread, search);
+			if (progress == DEVICE_IDLE)
+				under_way++;	/* fill the next lane */
 		}
 		else if (under_way > 0)
 		{
-			begin_operation(device, OPERATION_PATIENCE_MS);
-			progress = device->operations->advance(device, &ended);
-			end_operation(device);
+			begin_operation(thread, OPERATION_PATIENCE_MS);
+			progress = device->operations->advance(device, &search);
+			end_operation(thread);
 			if (progress != DEVICE_IDLE)
 				under_way--;
 		}
-		else if (discards == NULL)
-			break;				/* the scheduler closes */
-
-		if (ended == NULL)
+		else if (discards != NULL)
 			continue;
-		if (progress == DEVICE_FINISHED)
-			atomic_fetch_add(&device->batches, 1);
-		pthread_mutex_lock(&scheduler.lock);
-		end_turn(ended);
-		if (progress == DEVICE_YIELDED && !atomic_load(ended->cancelled))
-			put_back(ended);
 		else
-			append_finished(ended);
-		pthread_mutex_unlock(&scheduler.lock);
-		scheduler.changed();
+			break;				/* the scheduler closes */
+		if (progress != DEVICE_IDLE)
+			end_search(thread, search, progress);
 	}
 
+	if (device->operations->turn != NULL)
+		device->operations->rest(device);
 	if (!atomic_load(&device->usable))
 		report_lost(device);
+}
+
+/*
+ * An extra thread of a device that works by turns.
+ */
+static void *
+extra_main(void *argument)
+{
+	thread_pool_lower_priority();
+	serve(argument);
+	return NULL;
+}
+
+/*
+ * Wait for the end of a device's extra threads.  None is added any more.
+ */
+static void
+join_extra_threads(struct served_device *served)
+{
+	struct device_thread *thread = served->first.next;
+
+	while (thread != NULL)
+	{
+		struct device_thread *next = thread->next;
+
+		pthread_join(thread->thread, NULL);
+		free(thread);
+		thread = next;
+	}
 }
 
 static void *
 device_main(void *argument)
 {
 	struct device_thread *thread = argument;
-	struct device *device = thread->device;
+	struct served_device *served = thread->served;
+	struct device *device = served->device;
 	struct failure failure;
 	bool		usable = device->operations->probe(device, &failure);
 
@@ -655,6 +633,7 @@ device_main(void *argument)
 
 	if (usable)
 		serve(thread);
+	join_extra_threads(served);
 	device->operations->close(device);
 	return NULL;
 }
@@ -668,13 +647,19 @@ scheduler_open(struct device *devices, int device_count, void (*changed) (void),
 	scheduler.opened_ms = now_ms();
 	for (int i = 0; i < device_count; i++)
 	{
-		scheduler.threads[i].device = &devices[i];
+		struct served_device *served = &scheduler.served[i];
+
+		served->device = &devices[i];
+		served->first.served = served;
+		served->threads = 1;
+		pthread_cond_init(&served->work, NULL);
+		discards_begin(&served->discards);
 		fail(&devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
 	}
 	for (int i = 0; i < device_count; i++)
 	{
-		int			reason = pthread_create(&scheduler.threads[i].thread, NULL,
-											device_main, &scheduler.threads[i]);
+		struct device_thread *thread = &scheduler.served[i].first;
+		int			reason = pthread_create(&thread->thread, NULL, device_main, thread);
 
 		if (reason != 0)
 		{
@@ -691,8 +676,9 @@ scheduler_close(void)
 {
 	pthread_mutex_lock(&scheduler.lock);
 	scheduler.closing = true;
-	pthread_cond_broadcast(&scheduler.work);
+	for (int i = 0; i < scheduler.device_count; i++)
+		pthread_cond_broadcast(&scheduler.served[i].work);
 	pthread_mutex_unlock(&scheduler.lock);
 	for (int i = 0; i < scheduler.device_count; i++)
-		pthread_join(scheduler.threads[i].thread, NULL);
+		pthread_join(scheduler.served[i].first.thread, NULL);
 }

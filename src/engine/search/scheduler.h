@@ -1,22 +1,11 @@
 /*
  * scheduler.h
- *		Decides which device works on which search next.
+ *		Lets the devices' threads take searches, and hands back those that end.
  */
 #ifndef GEONN_SCHEDULER_H
 #define GEONN_SCHEDULER_H
 
-#include "engine/search/device.h"
-
-/* a session's searches that wait for a device; zero it before first use */
-struct search_queue
-{
-	struct search *first;
-	struct search *last;
-	struct search_queue *next;	/* in the line of queues that are not empty */
-	bool		waiting;		/* it is in that line */
-	int64_t		served_us;		/* device time that it is charged, on the scheduler's clock */
-	int64_t		last_us;		/* time that its last turn took */
-};
+#include "engine/search/line.h"
 
 /*
  * Start a thread for each device, which probes it and then takes searches.
@@ -40,21 +29,6 @@ extern struct device *scheduler_stuck_device(void);
 
 /* Why a device is not usable. */
 extern struct failure scheduler_why_unusable(const struct device *device);
-
-/*
- * Whether some device can serve this choice; if not, the failure says why.
- */
-extern bool scheduler_can_serve(enum geonn_device_choice choice,
-								struct failure *failure);
-
-/* Whether choice auto uses this device. */
-extern bool scheduler_auto_uses(const struct device *device);
-
-/*
- * Whether a search of choice auto was answered by a device of a lower rank
- * than another one, which cannot be used.
- */
-extern bool scheduler_fell_back(const struct search *search);
 
 /*
  * Set how many bytes the engine may take on each GPU, beside what its driver

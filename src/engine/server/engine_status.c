@@ -51,7 +51,7 @@ engine_status_note_memory(void)
 bool
 engine_status_can_serve(enum geonn_device_choice choice, struct failure *failure)
 {
-	if (scheduler_can_serve(choice, failure))
+	if (backends_can_serve(choice, failure))
 		return true;
 	if (backends_means_gpus(choice))
 	{
@@ -99,7 +99,7 @@ send_device_status(int socket, struct device *device)
 		.number = (uint32_t) device->number,
 		.kind = operations->kind,
 		.state = usable ? GEONN_DEVICE_READY : GEONN_DEVICE_FAILED,
-		.in_use_by_auto = scheduler_auto_uses(device),
+		.in_use_by_auto = backends_auto_uses(device),
 		.capability_major = device->capability_major,
 		.capability_minor = device->capability_minor,
 		.threads = operations->threads != NULL ? operations->threads() : 0,

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "engine/search/backends.h"
 #include "engine/server/datasets.h"
 
 /* up to so many references, auto means brute force: an index would not save
@@ -183,7 +184,7 @@ session_search_finished(struct search *search)
 		session_fail(session, &search->failure);
 		return;
 	}
-	if (scheduler_fell_back(search))
+	if (backends_fell_back(search))
 		call_fall_back(session->call);
 	send_results(session, search);
 }

@@ -1,0 +1,172 @@
+/*
+ * line.c
+ *		The line of sessions whose searches wait for a device.
+ *
+ * Every session has a queue of searches; the queues that are not empty stand
+ * in line.  A device that is free takes the first search of the first queue
+ * that it may serve.  So sessions get their turns batch by batch, and each
+ * batch goes to a device that is free.
+ *
+ * Turns differ in length: ten observations take microseconds, a large batch
+ * some 50 ms.  A small search should not wait until each large one has had a
+ * turn.  So each session is charged the device time that it uses, and the line
+ * is in the order of the charge after the session's next turn, if that takes
+ * as long as its last one did.  The line's clock is the charge of a session
+ * that always had an even share: each turn advances the clock by the turn's
+ * time divided by the number of sessions that share the devices.  Those are the
+ * sessions in line and those with a search that a device has taken: many turns
+ * may be under way at a time.  A session that joins the line, for
+ * the first time or again, is charged at least as much as the clock shows, so
+ * no session can save time up.  No session waits for ever either, however many
+ * come after it: once the clock has reached its place in the line, later ones
+ * are behind it, and that takes no longer than if each of the others had two
+ * turns as long as its own.  A long turn counts as TURN_MOST_US at most, so a
+ * session never waits for more than two turns of each other session, or twice
+ * that time.
+ */
+#include "engine/search/line.h"
+
+#include <stddef.h>
+
+#include "engine/base/clock.h"
+
+/* what a turn counts as at most.  A session whose turn was longer, because an
+ * index had to be built or the host is busy, need not wait until all others
+ * have had as much. */
+#define TURN_MOST_US 25000
+
+static struct
+{
+	struct search_queue *first; /* in the order of served_us + last_us */
+	int			sharing;		/* queues that wait, or have searches taken */
+	int64_t		clock_us;
+}			line;
+
+/*
+ * Put a queue into its place in the line: behind all queues whose charge after
+ * their next turn is the same or less.
+ */
+static void
+insert_queue(struct search_queue *queue)
+{
+	struct search_queue **link = &line.first;
+
+	while (*link != NULL &&
+		   (*link)->served_us + (*link)->last_us <= queue->served_us + queue->last_us)
+		link = &(*link)->next;
+	queue->next = *link;
+	queue->waiting = true;
+	*link = queue;
+}
+
+static void
+remove_queue(struct search_queue *queue)
+{
+	struct search_queue **link = &line.first;
+
+	while (*link != queue)
+		link = &(*link)->next;
+	*link = queue->next;
+	queue->waiting = false;
+}
+
+/* Whether a queue is one of those that share the devices. */
+static bool
+is_sharing(const struct search_queue *queue)
+{
+	return queue->waiting || queue->taken > 0;
+}
+
+struct search_queue *
+line_first(void)
+{
+	return line.first;
+}
+
+void
+line_append(struct search_queue *queue, struct search *search)
+{
+	search->queue = queue;
+	search->next = NULL;
+	if (queue->first != NULL)
+		queue->last->next = search;
+	else
+		queue->first = search;
+	queue->last = search;
+	if (queue->waiting)
+		return;
+	if (queue->served_us < line.clock_us)
+		queue->served_us = line.clock_us;
+	if (!is_sharing(queue))
+		line.sharing++;
+	insert_queue(queue);
+}
+
+/*
+ * The queue is charged the time that the turn is expected to take, so that the
+ * queue's next search has its right place in the line for other devices.
+ */
+struct search *
+line_take(struct search_queue *queue)
+{
+	struct search *search = queue->first;
+
+	remove_queue(queue);
+	if (line.clock_us < queue->served_us)
+		line.clock_us = queue->served_us;
+	search->taken_us = now_us();
+	search->expected_us = queue->last_us;
+	queue->served_us += queue->last_us;
+	queue->taken++;
+	queue->first = search->next;
+	if (queue->first != NULL)
+		insert_queue(queue);
+	return search;
+}
+
+/*
+ * The queue is charged the time that the turn took, instead of the time that
+ * it was expected to take.
+ */
+void
+line_end_turn(struct search *search, bool put_back)
+{
+	struct search_queue *queue = search->queue;
+	int64_t		took_us = now_us() - search->taken_us;
+	bool		waiting = queue->waiting;
+
+	if (took_us > TURN_MOST_US)
+		took_us = TURN_MOST_US;
+	if (waiting)
+		remove_queue(queue);
+	line.clock_us += took_us / line.sharing;
+	queue->taken--;
+	queue->served_us += took_us - search->expected_us;
+	queue->last_us = took_us;
+	if (put_back)
+	{
+		search->next = queue->first;
+		if (queue->first == NULL)
+			queue->last = search;
+		queue->first = search;
+	}
+	if (waiting || put_back)
+		insert_queue(queue);
+	if (!is_sharing(queue))
+		line.sharing--;
+}
+
+struct search *
+line_drop(struct search_queue *queue)
+{
+	struct search *first = queue->first;
+
+	if (queue->waiting)
+	{
+		remove_queue(queue);
+		if (!is_sharing(queue))
+			line.sharing--;
+	}
+	queue->first = NULL;
+	return first;
+}

@@ -1,0 +1,45 @@
+/*
+ * line.h
+ *		The line of sessions whose searches wait for a device.
+ */
+#ifndef GEONN_LINE_H
+#define GEONN_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/search/device.h"
+
+/* a session's searches that wait for a device; zero it before first use */
+struct search_queue
+{
+	struct search *first;
+	struct search *last;
+	struct search_queue *next;	/* in the line of queues that are not empty */
+	bool		waiting;		/* it is in that line */
+	unsigned	taken;			/* searches of it whose turn is under way */
+	int64_t		served_us;		/* device time that it is charged, on the line's clock */
+	int64_t		last_us;		/* time that its last turn took */
+};
+
+/* All functions are called under the scheduler's lock. */
+
+/* The first queue of the line, which goes on with its `next`; NULL: nothing waits. */
+extern struct search_queue *line_first(void);
+
+/* Append a search to its session's queue. */
+extern void line_append(struct search_queue *queue, struct search *search);
+
+/* Take the first search out of a queue of the line, and begin its turn. */
+extern struct search *line_take(struct search_queue *queue);
+
+/*
+ * End a search's turn.  put_back: put the search at the head of its own queue,
+ * and the queue into its place in the line.
+ */
+extern void line_end_turn(struct search *search, bool put_back);
+
+/* Take all searches out of a queue; returns the first of them. */
+extern struct search *line_drop(struct search_queue *queue);
+
+#endif							/* GEONN_LINE_H */
