@@ -76,6 +76,8 @@ Oid			MyDatabaseId = 1;
 int			DeadlockTimeout = 1000;
 bool		log_lock_waits;
 int			geonn_admission_timeout;
+int			geonn_idle_session_timeout; /* each statement connects anew */
+int			ParallelWorkerNumber = -1;
 
 static sigjmp_buf *error_exit;
 static char error_text[4096];
@@ -87,6 +89,12 @@ Oid
 GetUserId(void)
 {
 	return 10;
+}
+
+Oid
+GetSessionUserId(void)
+{
+	return GetUserId();
 }
 
 /* integers and texts, which are the types here */

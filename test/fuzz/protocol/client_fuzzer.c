@@ -334,7 +334,7 @@ join_all(void *argument)
 	while (take_pair(join, true))
 		;
 	sum += geonn_client_work(join->client).pairs;
-	geonn_client_tell(join->client, &finished);
+	geonn_client_end(join->client, &finished);
 }
 
 /* ---- what has to hold ---- */
