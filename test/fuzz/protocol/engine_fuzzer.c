@@ -31,7 +31,7 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/path.h"
-#include "engine/search/scheduler.h"
+#include "engine/search/backends.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
 #include "engine/server/server.h"
@@ -124,11 +124,10 @@ note_descriptors(bool *open)
 int
 LLVMFuzzerInitialize(int *argument_count, char ***words)
 {
-	static struct device device = {.operations = &cpu_device_operations};
+	static struct device devices[GEONN_DEVICES_MAX];
 	static struct server_options options = {
 		.socket_path = engine.socket_path,
-		.devices = &device,
-		.device_count = 1,
+		.devices = devices,
 		.supervised = true
 	};
 	int			pair[2];
@@ -149,7 +148,7 @@ LLVMFuzzerInitialize(int *argument_count, char ***words)
 		dup2(pair[1], GEONN_SUPERVISOR_DESCRIPTOR);
 		close(pair[1]);
 	}
-	fail(&options.no_gpu, GEONN_ERROR_NO_DEVICE, "no GPU");
+	options.device_count = backends_find(devices, &options.no_gpu);
 	if (!cpu_path_choose(NULL, &failure))
 		return 1;
 	hostile_begin(hostiles, CLIENTS, engine.socket_path);
