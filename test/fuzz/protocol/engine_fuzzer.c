@@ -61,7 +61,7 @@ const uint8_t steps_conversation[] = {
 	HOSTILE_HELLO, HOSTILE_CALL, HOSTILE_OPEN, HOSTILE_URGE, HOSTILE_ALLOCATE, HOSTILE_FILL,
 	HOSTILE_REFERENCES, HOSTILE_LEAVE, HOSTILE_FILL, HOSTILE_REFERENCES, HOSTILE_SEAL, HOSTILE_FILL,
 	HOSTILE_SEARCH, HOSTILE_ALLOCATE, HOSTILE_SCRIBBLE, HOSTILE_SEARCH, HOSTILE_RETURN, HOSTILE_FINISHED,
-	HOSTILE_CLOSE
+	HOSTILE_CALL, HOSTILE_OPEN, HOSTILE_SEAL, HOSTILE_FILL, HOSTILE_SEARCH, HOSTILE_CLOSE
 };
 const size_t steps_conversation_length = sizeof(steps_conversation);
 
@@ -105,6 +105,8 @@ configure(uint64_t transfer_bytes, uint64_t kept_bytes, uint32_t threads, uint32
 
 	settings = (struct geonn_configure) {
 		.cpu_threads = threads,
+		/* a session stays idle until the end of the script */
+		.idle_session_timeout = transfer_bytes > 0 ? 60000 : 0,
 		.max_sessions = sessions,
 		.transfer_memory_limit = transfer_bytes,
 		.kept_memory_limit = kept_bytes

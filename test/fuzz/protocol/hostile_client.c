@@ -432,7 +432,11 @@ say_search(struct hostile *hostile, const struct step *step)
 static void
 say_finished(struct hostile *hostile, const struct step *step)
 {
-	struct geonn_finished finished = {.rows = step->numbers[0]};
+	struct geonn_finished finished = {
+		.rows = step->numbers[0],
+		.stays = step->numbers[1] % 3,
+		.slot = step->slot % (GEONN_RING_SLOTS + 2)
+	};
 
 	ask(hostile, step, GEONN_FINISHED, &finished, 0);
 }
