@@ -318,16 +318,14 @@ geonn_cache_log_trim(const GeonnCache *cache, bool skipped_only)
 		return;
 	SPI_connect();
 	(void) geonn_catalog_run(cache->schema,
-							 "WITH oldest AS (SELECT id FROM $S.geonn_cache_run"
+							 "DELETE FROM $S.geonn_cache_run WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+							 "SELECT ctid FROM $S.geonn_cache_run"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1"
 							 " AND (NOT $3 OR status OPERATOR(pg_catalog.=) 'skipped'::pg_catalog.text)"
 							 " AND id OPERATOR(pg_catalog.<=)"
 							 " (SELECT id FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
 							 " ORDER BY id DESC LIMIT 1 OFFSET $2)"
-							 " FOR UPDATE SKIP LOCKED)"
-							 " DELETE FROM $S.geonn_cache_run r USING oldest"
-							 " WHERE r.cache OPERATOR(pg_catalog.=) $1"
-							 " AND r.id OPERATOR(pg_catalog.=) oldest.id",
+							 " FOR UPDATE SKIP LOCKED))",
 							 NULL, lengthof(types), types, values, NULL);
 	SPI_finish();
 }
