@@ -314,7 +314,7 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end,
 	};
 	size_t		number;
 
-	/* a job of one piece needs nobody's help */
+	/* a job of one piece needs no help */
 	if (!has_seat || end - first > 1)
 		begin_job(&job, end - first);
 	while (take_piece(&job, &number))
