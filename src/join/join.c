@@ -38,6 +38,7 @@
 #include "common/protocol.h"
 #include "join/join_prepare.h"
 #include "join/row_store.h"
+#include "points/parallel_reader.h"
 
 /* observations that are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
@@ -571,17 +572,18 @@ geonn_search_shared_size(GeonnSearch *search)
 	return size;
 }
 
-bool
+int
 geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
 {
 	const GeonnJoin *join = search->join;
 	List	   *tables = geonn_reading_tables(search->reading);
+	int			workers = geonn_count_readers(tables, 1);
 	MemoryContext former;
 
-	if (tables == NIL || MAXALIGN(sizeof(SharedSearch)) +
+	if (workers == 0 || MAXALIGN(sizeof(SharedSearch)) +
 		geonn_shared_tables_size(tables, join->observations->query_columns,
 								 GetActiveSnapshot()) > bytes)
-		return false;
+		return 0;
 	former = MemoryContextSwitchTo(search->context);
 	pg_atomic_init_u32(&shared->begun, 0);
 	pg_atomic_init_u32(&shared->ended, 0);
@@ -596,7 +598,7 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
 		shared->dataset = geonn_client_dataset(search->prepared.client);
 	}
 	MemoryContextSwitchTo(former);
-	return true;
+	return workers;
 }
 
 void

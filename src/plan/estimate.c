@@ -38,6 +38,7 @@
 #include "compat.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
+#include "plan/known.h"
 #include "points/query.h"
 
 /*
@@ -52,6 +53,15 @@
 /* references where their number is not known */
 #define UNKNOWN_ROWS 1000
 
+/*
+ * Rows of a table, and neighbours of an observation, where they come with the parameters of an execution.
+ * PostgreSQL takes a plan for all executions unless those for one each cost less.  So these are the
+ * numbers from which on the plan for many rows is as good as the plan for the very table.  With
+ * much greater ones, such a plan would always be compiled (jit_above_cost).
+ */
+#define MANY_ROWS 1e6
+#define MANY_NEIGHBOURS 100
+
 PG_FUNCTION_INFO_V1(geonn_join_support);
 
 typedef struct SideEstimate
@@ -59,20 +69,6 @@ typedef struct SideEstimate
 	double		rows;			/* -1: unknown */
 	double		cost;			/* of reading it */
 } SideEstimate;
-
-/*
- * The value of an argument, which may be NULL, as far as it is known to the planner; else NULL.
- */
-static Const *
-known_value(PlannerInfo *root, Node *argument)
-{
-	/* nothing but parameters is computed here: functions could raise errors */
-	if (argument != NULL && IsA(argument, Param))
-		argument = estimate_expression_value(root, argument);
-	if (argument == NULL || !IsA(argument, Const) || ((Const *) argument)->constisnull)
-		return NULL;
-	return (Const *) argument;
-}
 
 /*
  * Add "column IS NOT NULL" for the first of these columns that exists.
@@ -128,6 +124,17 @@ may_read(PlannedStmt *plan)
 }
 
 /*
+ * What is expected of a table or query that comes with the parameters of an execution.
+ */
+static SideEstimate
+many_rows(void)
+{
+	SideEstimate many = {MANY_ROWS, 2 * cpu_tuple_cost * MANY_ROWS};
+
+	return many;
+}
+
+/*
  * What the planner expects of one side, given as a relation or a query; the title is for
  * errors of a query.
  */
@@ -135,17 +142,16 @@ static SideEstimate
 estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 {
 	static int	depth = 0;
-	Const	   *argument = known_value(root, side);
+	Const	   *argument = geonn_known_value(root, side);
 	volatile SideEstimate estimate = {-1, 0};
-	Oid			relation = InvalidOid;
+	Oid			relation = geonn_known_relation(root, side);
 	char	   *query = NULL;
 	SideEstimate result;
 
-	if (argument != NULL && argument->consttype == REGCLASSOID)
-	{
-		relation = DatumGetObjectId(argument->constvalue);
+	if (geonn_comes_later(root, side))
+		return many_rows();
+	if (OidIsValid(relation))
 		query = relation_query(relation, all_rows);
-	}
 	else if (argument != NULL && argument->consttype == TEXTOID)
 		query = TextDatumGetCString(argument->constvalue);
 	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
@@ -178,7 +184,7 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 static SideEstimate
 estimate_array(PlannerInfo *root, Node *latitudes)
 {
-	Const	   *argument = known_value(root, latitudes);
+	Const	   *argument = geonn_known_value(root, latitudes);
 	SideEstimate estimate = {-1, 0};
 	ArrayType  *array;
 
@@ -214,6 +220,7 @@ static double
 neighbours_of_each(PlannerInfo *root, const FuncExpr *expression, double references)
 {
 	Node	   *within = geonn_expression_argument(expression, "radius");
+	Node	   *wanted;
 	Const	   *argument;
 
 	if (within != NULL)
@@ -221,21 +228,26 @@ neighbours_of_each(PlannerInfo *root, const FuncExpr *expression, double referen
 		double		radius;
 		double		share;
 
-		argument = known_value(root, within);
+		if (geonn_comes_later(root, within))
+			return Min(MANY_NEIGHBOURS, references);
+		argument = geonn_known_value(root, within);
 		radius = argument != NULL ? DatumGetFloat8(argument->constvalue) : 0;
 
 		/* a cap's share of the sphere is a quarter of its squared chord */
 		share = radius > 0 ? geonn_radius_limit(radius) / 4 : 0;
 		return Max(1, Min(1, share) * references);
 	}
-	argument = known_value(root, geonn_expression_argument(expression, "k"));
+	wanted = geonn_expression_argument(expression, "k");
+	if (geonn_comes_later(root, wanted))
+		return Min(MANY_NEIGHBOURS, references);
+	argument = geonn_known_value(root, wanted);
 	return Max(0, Min(argument != NULL ? DatumGetInt32(argument->constvalue) : 1, references));
 }
 
 static bool
 keeps_unmatched(PlannerInfo *root, const FuncExpr *expression)
 {
-	Const	   *argument = known_value(root, geonn_expression_argument(expression, "keep_unmatched"));
+	Const	   *argument = geonn_known_value(root, geonn_expression_argument(expression, "keep_unmatched"));
 
 	return argument != NULL && DatumGetBool(argument->constvalue);
 }

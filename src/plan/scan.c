@@ -14,8 +14,11 @@
  * its own.  The prepared one lives until the leader's end of execution, which
  * comes after the workers'.  Without shared memory, as in a cursor, the node of
  * such a plan searches alone.  So does the leader's, and no worker is launched, where the
- * observations turn out not to be columns of plain tables: the planner knows the tables,
- * but not which columns will be read, and one can be computed as it is read.
+ * observations turn out not to be columns of plain tables, or of temporary ones, or to be few.
+ * The planner may not know the tables: they can be parameters, and of a name in an
+ * argument another table can have been created.  It never knows which columns will be read,
+ * and one can be computed as it is read.  For the same reason the leader tells the workers
+ * which relations its arguments have named, and they do not look up the names again.
  */
 #include "postgres.h"
 
@@ -28,6 +31,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -35,12 +39,15 @@
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "join/report.h"
+#include "plan/known.h"
 #include "plan/scan.h"
 
 /* what the processes of a parallel scan share; the search lies behind it */
 typedef struct SharedScan
 {
 	Size		search_bytes;
+	Oid			observations;	/* relations of the leader's search: a name in an argument */
+	Oid			references;		/* can come to mean another one */
 	int			processes;		/* at most */
 	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the leader's, then the workers' */
 } SharedScan;
@@ -55,6 +62,8 @@ typedef struct JoinScanState
 	SubTransactionId begun_in;	/* the subtransaction in which the scan began */
 	MemoryContext context;		/* of a search; NULL: it has not begun */
 	GeonnSearch *search;
+	Oid			observations;	/* relations of the last search; InvalidOid: not one */
+	Oid			references;
 
 	GeonnReport sum;			/* all searches that have ended */
 	GeonnReport present;		/* the present call's searches that have ended */
@@ -164,6 +173,28 @@ check_row_type(JoinScanState *state, TupleDesc row_type)
 	}
 }
 
+static Oid
+relation_of(const PointSource *source)
+{
+	return source != NULL ? source->relation : InvalidOid;
+}
+
+/*
+ * The relation in an argument, if the leader has found out already; else InvalidOid.
+ */
+static Oid
+shared_relation(const JoinScanState *state, const Node *argument)
+{
+	const FuncExpr *expression = state->expression;
+
+	if (state->shared == NULL)
+		return InvalidOid;
+	if (argument == geonn_expression_argument(expression, "obs"))
+		return state->shared->observations;
+	return argument == geonn_expression_argument(expression, "ref") ?
+		state->shared->references : InvalidOid;
+}
+
 /*
  * Create a search for the join that the arguments describe, in the current
  * memory context.
@@ -174,6 +205,7 @@ create_search(JoinScanState *state)
 	ScanState  *node = &state->custom.ss;
 	ExprContext *expressions = node->ps.ps_ExprContext;
 	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(list_length(state->arguments)));
+	GeonnJoin  *join;
 	GeonnSearch *search;
 	TupleDesc	row_type;
 	ListCell   *cell;
@@ -183,15 +215,23 @@ create_search(JoinScanState *state)
 							 state->expression->inputcollid, NULL, NULL);
 	foreach(cell, state->arguments)
 	{
-		fcinfo->args[number].value = ExecEvalExpr(lfirst(cell), expressions,
-												  &fcinfo->args[number].isnull);
+		Oid			relation = shared_relation(state, list_nth(state->expression->args, number));
+
+		if (OidIsValid(relation))
+			fcinfo->args[number].value = ObjectIdGetDatum(relation);
+		else
+			fcinfo->args[number].value = ExecEvalExpr(lfirst(cell), expressions,
+													  &fcinfo->args[number].isnull);
 		number++;
 	}
 	if (get_call_result_type(fcinfo, NULL, &row_type) == TYPEFUNC_COMPOSITE)
 		check_row_type(state, row_type);
 	else
 		row_type = NULL;
-	search = geonn_search_begin(geonn_read_join(fcinfo), row_type);
+	join = geonn_read_join(fcinfo);
+	state->observations = relation_of(join->observations);
+	state->references = relation_of(join->references);
+	search = geonn_search_begin(join, row_type);
 	geonn_search_project(search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
 						 state->attributes);
 	return search;
@@ -372,13 +412,17 @@ estimate_shared(CustomScanState *node, ParallelContext *parallel)
 static void
 share(JoinScanState *state, ParallelContext *parallel, SharedScan *shared)
 {
-	if (geonn_search_share(state->prepared, shared_search(shared), shared->search_bytes))
-	{
+	int			workers = geonn_search_share(state->prepared, shared_search(shared),
+											 shared->search_bytes);
+
+	shared->observations = state->observations;
+	shared->references = state->references;
+	if (workers > 0)
 		state->shared = shared;
-		return;
-	}
-	end_preparation(state);
-	ReinitializeParallelWorkers(parallel, 0);
+	else
+		end_preparation(state);
+	/* another node below the Gather may have asked for fewer */
+	ReinitializeParallelWorkers(parallel, Min(workers, parallel->nworkers_to_launch));
 }
 
 static void
@@ -462,19 +506,20 @@ shut_down(CustomScanState *node)
 /* ---- EXPLAIN ---- */
 
 /*
- * Show an argument of the call if it is a constant.
+ * Show a relation or query, if the plan has it.
  */
 static void
-explain_argument(ExplainState *explain, const char *label, Node *argument)
+explain_side(ExplainState *explain, const char *label, Node *argument)
 {
 	Const	   *constant = (Const *) argument;
-	Oid			output;
-	bool		is_varlena;
+	Oid			relation = geonn_known_relation(NULL, argument);
 
-	if (argument == NULL || !IsA(argument, Const) || constant->constisnull)
-		return;
-	getTypeOutputInfo(constant->consttype, &output, &is_varlena);
-	ExplainPropertyText(label, OidOutputFunctionCall(output, constant->constvalue), explain);
+	if (OidIsValid(relation))
+		ExplainPropertyText(label, DatumGetCString(DirectFunctionCall1(regclassout,
+																	   ObjectIdGetDatum(relation))),
+							explain);
+	else if (argument != NULL && IsA(argument, Const) && !constant->constisnull)
+		ExplainPropertyText(label, TextDatumGetCString(constant->constvalue), explain);
 }
 
 static void
@@ -504,8 +549,8 @@ explain_scan(CustomScanState *node, List *ancestors pg_attribute_unused(),
 	JoinScanState *state = (JoinScanState *) node;
 
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
-	explain_argument(explain, "Observations", geonn_expression_observations(state->expression));
-	explain_argument(explain, "References", geonn_expression_references(state->expression));
+	explain_side(explain, "Observations", geonn_expression_observations(state->expression));
+	explain_side(explain, "References", geonn_expression_references(state->expression));
 	if (explain->analyze)
 		explain_analysis(state, explain);
 }
