@@ -6,9 +6,9 @@
  * first comes from the planner's own estimate for SELECT FROM obs, whatever obs
  * is: a table, partitions, a view, a foreign table, a query.  That is a plan of
  * its own, made and thrown away.  Rows whose coordinates are NULL are left out as
- * far as statistics know them.  Each observation has min(k, references) rows; for
- * a radius, as many as if the references were spread evenly over the Earth, and
- * at least one, since a query with a radius most likely finds neighbours in it.
+ * far as statistics know them.  Each observation has min(k, references) rows.  With a distance or
+ * groups, samples of both tables tell how many references are near (sample.c, neighbours.c).
+ * Conditions on the rows' columns narrow that (filters.c).
  *
  * The cost is that of reading both sides and something for each row, all of it
  * before the first row.
@@ -31,6 +31,7 @@
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
@@ -39,6 +40,7 @@
 #include "join/arguments.h"
 #include "plan/estimate.h"
 #include "plan/known.h"
+#include "plan/neighbours.h"
 #include "points/query.h"
 
 /*
@@ -213,70 +215,173 @@ estimate_references(PlannerInfo *root, const FuncExpr *expression)
 	return estimate_side(root, geonn_expression_references(expression), "query ref_sql", false);
 }
 
-/*
- * The estimated rows for each observation.
- */
-static double
-neighbours_of_each(PlannerInfo *root, const FuncExpr *expression, double references)
-{
-	Node	   *within = geonn_expression_argument(expression, "radius");
-	Node	   *wanted;
-	Const	   *argument;
-
-	if (within != NULL)
-	{
-		double		radius;
-		double		share;
-
-		if (geonn_comes_later(root, within))
-			return Min(MANY_NEIGHBOURS, references);
-		argument = geonn_known_value(root, within);
-		radius = argument != NULL ? DatumGetFloat8(argument->constvalue) : 0;
-
-		/* a cap's share of the sphere is a quarter of its squared chord */
-		share = radius > 0 ? geonn_radius_limit(radius) / 4 : 0;
-		return Max(1, Min(1, share) * references);
-	}
-	wanted = geonn_expression_argument(expression, "k");
-	if (geonn_comes_later(root, wanted))
-		return Min(MANY_NEIGHBOURS, references);
-	argument = geonn_known_value(root, wanted);
-	return Max(0, Min(argument != NULL ? DatumGetInt32(argument->constvalue) : 1, references));
-}
+/* ---- neighbours ---- */
 
 static bool
-keeps_unmatched(PlannerInfo *root, const FuncExpr *expression)
+known_truth(PlannerInfo *root, const FuncExpr *expression, const char *name)
 {
-	Const	   *argument = geonn_known_value(root, geonn_expression_argument(expression, "keep_unmatched"));
+	Const	   *argument = geonn_known_value(root, geonn_expression_argument(expression, name));
 
 	return argument != NULL && DatumGetBool(argument->constvalue);
 }
 
 /*
- * Estimate the rows and the cost of the join.  False: no estimate.
+ * The argument as a number; as it is without one.  later: the number, where it comes with the parameters
+ * of an execution.
+ */
+static double
+known_number(PlannerInfo *root, const FuncExpr *expression, const char *name, double without,
+			 double later)
+{
+	Node	   *argument = geonn_expression_argument(expression, name);
+	Const	   *value = geonn_known_value(root, argument);
+
+	if (value == NULL)
+		return geonn_comes_later(root, argument) ? later : without;
+	return value->consttype == INT4OID ? DatumGetInt32(value->constvalue) :
+		DatumGetFloat8(value->constvalue);
+}
+
+/*
+ * The column that the option names, if it does.
+ */
+static char *
+named_column(Const *options, const char *side, const char *what)
+{
+	char	   *key = psprintf("%s_%s", side, what);
+	Jsonb	   *object = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
+	JsonbValue	space;
+	JsonbValue *value;
+
+	if (object == NULL || !JB_ROOT_IS_OBJECT(object))
+		return NULL;
+	value = getKeyJsonValueFromContainer(&object->root, key, strlen(key), &space);
+	return value != NULL && value->type == jbvString ?
+		pnstrdup(value->val.string.val, value->val.string.len) : NULL;
+}
+
+/*
+ * A sample of one side, "obs" or "ref", if that is a table.
+ */
+static const PointSample *
+sample_side(PlannerInfo *root, const FuncExpr *expression, const char *side)
+{
+	Oid			relation = geonn_known_relation(root, geonn_expression_argument(expression, side));
+	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
+	Const	   *by = geonn_known_value(root, geonn_expression_argument(expression, "by"));
+	GeonnColumnNames named = {
+		.latitude = named_column(options, side, "lat"),
+		.longitude = named_column(options, side, "lon"),
+		.point = named_column(options, side, "geog")
+	};
+
+	if (!OidIsValid(relation))
+		return NULL;
+	return geonn_sample(relation, &named, by != NULL ? DatumGetArrayTypeP(by->constvalue) : NULL);
+}
+
+/*
+ * Is each observation among the references?
  */
 static bool
-estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
+has_itself(PlannerInfo *root, const FuncExpr *expression)
 {
-	const FuncExpr *expression = (const FuncExpr *) node;
-	SideEstimate observations;
-	SideEstimate references;
-	bool		keeps;
+	Oid			observations = geonn_known_relation(root, geonn_expression_argument(expression, "obs"));
 
-	if (!IsA(node, FuncExpr))
-		return false;
-	keeps = keeps_unmatched(root, expression);
-	observations = estimate_observations(root, expression, keeps);
+	return OidIsValid(observations) &&
+		observations == geonn_known_relation(root, geonn_expression_argument(expression, "ref"));
+}
+
+/*
+ * What an observation is expected to have.  Where a side cannot be sampled, observations are taken to
+ * be where references are, and these spread evenly over the Earth; with one in the
+ * radius at least, since a query with a radius most likely finds neighbours in it.
+ */
+static NeighboursExpected
+expect_neighbours(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *bounds,
+				  double count)
+{
+	bool		itself = has_itself(root, expression);
+	bool		excluded = itself && known_truth(root, expression, "exclude_self");
+	NeighboursAsked asked = {
+		.radius = bounds->radius,
+		.k = bounds->k,
+		.references = excluded ? Max(count - 1, 0) : count,
+		.itself = itself && !excluded
+	};
+	NeighboursExpected expected = {0, 0};
+	const PointSample *references;
+	const PointSample *observations;
+
+	if (count > 0 && (!isinf(bounds->radius) || geonn_known_value(root,
+																  geonn_expression_argument(expression, "by")) != NULL))
+	{
+		references = sample_side(root, expression, "ref");
+		observations = references != NULL ? sample_side(root, expression, "obs") : NULL;
+		if (references != NULL)
+			return geonn_expect_neighbours(observations != NULL ? observations : references,
+										   references, &asked);
+	}
+	expected.each = asked.references;
+	if (!isinf(bounds->radius))
+	{
+		/* a cap's share of the sphere is a quarter of its squared chord */
+		double		share = bounds->radius > 0 ? geonn_radius_limit(bounds->radius) / 4 : 0;
+
+		expected.each = Max(1, Min(1, share) * asked.references);
+	}
+	expected.each = Max(0, Min(bounds->k, expected.each));
+	expected.unmatched = expected.each > 0 ? 0 : 1;
+	return expected;
+}
+
+/*
+ * The bounds that the call's arguments set.
+ */
+static JoinBounds
+read_bounds(PlannerInfo *root, const FuncExpr *expression)
+{
+	bool		within = geonn_expression_argument(expression, "radius") != NULL;
+	JoinBounds	bounds = {
+		.radius = known_number(root, expression, within ? "radius" : "max_distance",
+							   within ? 0 : INFINITY, INFINITY),
+		.k = within ? INFINITY : known_number(root, expression, "k", 1, MANY_NEIGHBOURS)
+	};
+
+	if (within && geonn_comes_later(root, geonn_expression_argument(expression, "radius")))
+		bounds.k = MANY_NEIGHBOURS;
+	return bounds;
+}
+
+/* ---- joins ---- */
+
+bool
+geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *narrower,
+					JoinEstimate *estimate)
+{
+	bool		keeps = known_truth(root, expression, "keep_unmatched");
+	SideEstimate observations = estimate_observations(root, expression, keeps);
+	JoinBounds	bounds;
+	SideEstimate references;
+	NeighboursExpected expected;
+
 	if (observations.rows < 0)
 		return false;
 	references = estimate_references(root, expression);
-	*rows = observations.rows *
-		neighbours_of_each(root, expression, references.rows < 0 ? UNKNOWN_ROWS : references.rows);
-	if (keeps)
-		*rows = Max(*rows, observations.rows);
-	*rows = clamp_row_est(*rows);
-	*cost = observations.cost + references.cost +
-		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * *rows;
+	bounds = read_bounds(root, expression);
+	if (narrower != NULL)
+	{
+		bounds.radius = Min(bounds.radius, narrower->radius);
+		bounds.k = Min(bounds.k, narrower->k);
+	}
+	estimate->observations = observations.rows;
+	estimate->references = references.rows < 0 ? UNKNOWN_ROWS : references.rows;
+	expected = expect_neighbours(root, expression, &bounds, estimate->references);
+	estimate->matches = observations.rows * expected.each;
+	estimate->rows = clamp_row_est(observations.rows *
+								   (expected.each + (keeps ? expected.unmatched : 0)));
+	estimate->cost = observations.cost + references.cost +
+		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * estimate->rows;
 	return true;
 }
 
@@ -292,26 +397,26 @@ geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *c
 static Node *
 answer_request(Node *request)
 {
-	double		rows;
-	Cost		cost;
+	JoinEstimate estimate;
 
 	if (IsA(request, SupportRequestRows))
 	{
 		SupportRequestRows *asked = (SupportRequestRows *) request;
 
-		if (!estimate_join(asked->root, asked->node, &rows, &cost))
+		if (!IsA(asked->node, FuncExpr) ||
+			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
 			return NULL;
-		asked->rows = rows;
+		asked->rows = estimate.rows;
 		return request;
 	}
 	if (IsA(request, SupportRequestCost))
 	{
 		SupportRequestCost *asked = (SupportRequestCost *) request;
 
-		if (asked->root == NULL || asked->node == NULL ||
-			!estimate_join(asked->root, asked->node, &rows, &cost))
+		if (asked->root == NULL || asked->node == NULL || !IsA(asked->node, FuncExpr) ||
+			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
 			return NULL;
-		asked->startup = cost;
+		asked->startup = estimate.cost;
 		asked->per_tuple = 0;
 		return request;
 	}

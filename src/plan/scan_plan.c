@@ -12,9 +12,9 @@
  * Where both sides are plain tables, without a rule, policy or other extension that has
  * them read in another way, a second one is offered for parallel plans; so it is where a
  * table comes with the parameters of an execution.  The node checks the tables that it
- * meets, and searches alone if they are none of these (scan.c).  The functions themselves stay restricted to the leader.  Such a node's workers divide
- * the observations between them (scan.c).  Every process computes the arguments for
- * itself, so they must not be volatile.
+ * meets, and searches alone if they are none of these (scan.c).  The functions themselves
+ * stay restricted to the leader.  Such a node's workers divide the observations between
+ * them.  Every process computes the arguments for itself, so they must not be volatile.
  *
  * No node is offered in statements that ask for rows anew after another session's
  * update (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and for
@@ -43,6 +43,7 @@
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "plan/estimate.h"
+#include "plan/filters.h"
 #include "plan/known.h"
 #include "plan/scan.h"
 #include "points/query.h"
@@ -338,6 +339,8 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
 	expression = join_expression(entry);
+	if (expression != NULL)
+		geonn_estimate_filters(root, rel, entry, expression);
 	function = expression != NULL ? function_path(rel) : NULL;
 	if (function == NULL || contain_subplans((Node *) expression))
 		return;
