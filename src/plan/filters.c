@@ -20,6 +20,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "plan/estimate.h"
 #include "plan/filters.h"
@@ -33,9 +34,6 @@ typedef struct Comparison
 	Const	   *value;			/* NULL: not known */
 } Comparison;
 
-/*
- * Do both sides of the comparison lie in this order: the relation's column, and the value?
- */
 static bool
 is_of_column(Node *side, Index relid)
 {
@@ -54,7 +52,7 @@ read_comparison(PlannerInfo *root, Node *clause, Index relid, RangeTblEntry *ent
 	Node	   *left;
 	Node	   *right;
 	Oid			operator;
-	List	   *interpretations;
+	Oid			family;
 
 	if (!IsA(clause, OpExpr) || list_length(operation->args) != 2)
 		return false;
@@ -69,11 +67,11 @@ read_comparison(PlannerInfo *root, Node *clause, Index relid, RangeTblEntry *ent
 	}
 	if (!is_of_column(left, relid) || !OidIsValid(operator))
 		return false;
-	interpretations = get_op_btree_interpretation(operator);
-	if (interpretations == NIL)
+	family = lookup_type_cache(exprType(left), TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	if (!OidIsValid(family))
 		return false;
 	comparison->column = get_rte_attribute_name(entry, ((Var *) left)->varattno);
-	comparison->strategy = ((OpBtreeInterpretation *) linitial(interpretations))->strategy;
+	comparison->strategy = get_op_opfamily_strategy(operator, family);
 	comparison->value = geonn_known_value(root, right);
 	return true;
 }

@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
@@ -171,7 +172,21 @@ find_coordinates(SampleColumns *columns, Relation table, const GeonnColumnNames 
 }
 
 /*
- * The columns to join by.  False: not found, or of types whose hash function is not PostgreSQL's own.
+ * Can values of this type be hashed while planning?  Only if that runs nothing but PostgreSQL's own
+ * function: those of arrays and rows call others.
+ */
+static bool
+can_hash(Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_HASH_PROC);
+
+	return (entry->typtype == TYPTYPE_BASE || entry->typtype == TYPTYPE_ENUM) &&
+		!OidIsValid(get_element_type(type)) && OidIsValid(entry->hash_proc) &&
+		entry->hash_proc < FirstNormalObjectId;
+}
+
+/*
+ * The columns to join by.  False: not found, or of types that cannot be hashed here.
  */
 static bool
 find_by(SampleColumns *columns, Relation table, ArrayType *by)
@@ -189,13 +204,11 @@ find_by(SampleColumns *columns, Relation table, ArrayType *by)
 	{
 		AttrNumber	attribute = is_null[i] ? 0 :
 			get_attnum(RelationGetRelid(table), NameStr(*DatumGetName(names[i])));
-		TypeCacheEntry *type;
 
 		if (attribute <= 0)
 			return false;
 		add_column(columns, table, attribute);
-		type = lookup_type_cache(columns->types[columns->count - 1], TYPECACHE_HASH_PROC);
-		if (!OidIsValid(type->hash_proc) || type->hash_proc >= FirstNormalObjectId)
+		if (!can_hash(columns->types[columns->count - 1]))
 			return false;
 	}
 	return true;
@@ -393,6 +406,7 @@ geonn_sample(Oid relation, const GeonnColumnNames *named, ArrayType *by)
 	memset(&columns, 0, sizeof(columns));
 	if ((table->rd_rel->relkind == RELKIND_RELATION || table->rd_rel->relkind == RELKIND_MATVIEW) &&
 		!table->rd_rel->relhassubclass && RelationIsPopulated(table) &&
+		table->rd_tableam == GetHeapamTableAmRoutine() &&
 		!RELATION_IS_OTHER_TEMP(table) && find_coordinates(&columns, table, named) &&
 		find_by(&columns, table, by) && may_read(table, &columns))
 		sample = sample_table(table, &columns);
