@@ -41,6 +41,7 @@ typedef struct EngineLife
 	/* messages still to send, since the channel had no room for them */
 	bool		ping_unsent;
 	bool		settings_unsent;
+	bool		devices_unasked;
 
 	/* the engine's descriptors are others than when the supervisor last waited for them */
 	bool		descriptors_changed;
