@@ -32,6 +32,7 @@
 #include "settings.h"
 #include "supervisor/engine_life.h"
 #include "supervisor/files.h"
+#include "supervisor/installed.h"
 #include "supervisor/known_devices.h"
 #include "wait_event.h"
 
@@ -51,8 +52,6 @@ engine_life_init(EngineLife *life, bool preloaded)
 	engine_process_init(&life->engine);
 	life->report.supervisor_pid = MyProcPid;
 	life->preloaded = preloaded;
-	snprintf(life->program, sizeof(life->program), "%s/%s",
-			 pkglib_path, GEONN_ENGINE_PROGRAM);
 }
 
 void
@@ -173,14 +172,14 @@ static void
 start_engine(EngineLife *life)
 {
 	EngineReport *report = &life->report;
+	const char *program = geonn_engine_program();
 	const char *failed_step;
 
 	retry_requested = false;
 	report->attempt++;
 	publish(life, ENGINE_STATE_STARTING);
 
-	if (!engine_process_start(&life->engine, life->program,
-							  &failed_step))
+	if (!engine_process_start(&life->engine, program, &failed_step))
 	{
 		int			reason = errno;
 
@@ -190,7 +189,7 @@ start_engine(EngineLife *life)
 		if (failed_step == NULL)
 		{
 			snprintf(report->detail, sizeof(report->detail),
-					 "Could not execute \"%s\": %m.", life->program);
+					 "Could not execute \"%s\": %m.", program);
 			snprintf(report->hint, sizeof(report->hint),
 					 "\"make install\" or the geonn package puts that program beside the module; install geonn again.");
 		}

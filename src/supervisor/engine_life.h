@@ -21,7 +21,6 @@ typedef struct EngineLife
 	EnginePhase phase;
 	EngineProcess engine;
 	EngineReport report;		/* as last written to the state file */
-	char		program[MAXPGPATH];
 	bool		preloaded;		/* the module was loaded at the server's start */
 
 	/* times are monotonic milliseconds */

@@ -19,7 +19,7 @@
 #define GEONN_DEVICES_FILE	PG_STAT_TMP_DIR "/geonn.devices"
 #define GEONN_LAUNCH_FILE	PG_STAT_TMP_DIR "/geonn.launch"
 
-/* the program, beside the module in PostgreSQL's library directory */
+/* the program, beside the module (installed.c) */
 #define GEONN_ENGINE_PROGRAM "geonn-engine"
 
 #endif							/* GEONN_FILES_H */
