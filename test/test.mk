@@ -199,7 +199,7 @@ check-sanitizers: sanitized-asan sanitized-tsan
 # What the other compiler warns of; gcc warns while it builds.
 .PHONY: syntax clang-syntax
 syntax:
-	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES) $(SPHEROID_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
 	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/spheroid_oracle.c test/lib/oracle.c,$(wildcard test/lib/*.c)) \
@@ -218,7 +218,7 @@ cppcheck:
 	@echo "ok - cppcheck has nothing to say"
 ANALYSE = $(or $(CLANG),clang) --analyze -Xclang -analyzer-output=text -Xclang -analyzer-werror -o /dev/null
 analyser:
-	@printf '%s\n' $(MODULE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) $(CPPFLAGS) -DUSE_ASSERT_CHECKING
+	@printf '%s\n' $(MODULE_SOURCES) $(SPHEROID_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) $(CPPFLAGS) -DUSE_ASSERT_CHECKING
 	@printf '%s\n' $(ENGINE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) -std=gnu11 -Isrc
 	@echo "ok - the analyser has nothing to say"
 

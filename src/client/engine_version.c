@@ -27,8 +27,8 @@
 
 #include "client/engine_version.h"
 #include "common/protocol.h"
+#include "installed.h"
 #include "supervisor/files.h"
-#include "supervisor/installed.h"
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
 
@@ -92,7 +92,7 @@ void
 geonn_raise_other_version(const char *release, pid_t engine)
 {
 	char		installed[VERSION_ROOM];
-	const char *program = geonn_engine_program();
+	const char *program = geonn_installed_file(GEONN_ENGINE_PROGRAM);
 	bool		is_known = read_installed_version(program, installed);
 	bool		module_is_installed = is_known && strcmp(installed, GEONN_VERSION) == 0;
 	bool		engine_is_installed = is_known && strcmp(installed, release) == 0;

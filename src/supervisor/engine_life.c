@@ -29,10 +29,10 @@
 #include "storage/latch.h"
 
 #include "common/channel.h"
+#include "installed.h"
 #include "settings.h"
 #include "supervisor/engine_life.h"
 #include "supervisor/files.h"
-#include "supervisor/installed.h"
 #include "supervisor/known_devices.h"
 #include "wait_event.h"
 
@@ -172,7 +172,7 @@ static void
 start_engine(EngineLife *life)
 {
 	EngineReport *report = &life->report;
-	const char *program = geonn_engine_program();
+	const char *program = geonn_installed_file(GEONN_ENGINE_PROGRAM);
 	const char *failed_step;
 
 	retry_requested = false;

@@ -1,6 +1,6 @@
 /*
  * files.h
- *		The names of the files of a running geonn, and of the engine's program.
+ *		The names of the files of a running geonn.
  */
 #ifndef GEONN_FILES_H
 #define GEONN_FILES_H
@@ -18,8 +18,5 @@
 #define GEONN_STATE_FILE	PG_STAT_TMP_DIR "/geonn.state"
 #define GEONN_DEVICES_FILE	PG_STAT_TMP_DIR "/geonn.devices"
 #define GEONN_LAUNCH_FILE	PG_STAT_TMP_DIR "/geonn.launch"
-
-/* the program, beside the module (installed.c) */
-#define GEONN_ENGINE_PROGRAM "geonn-engine"
 
 #endif							/* GEONN_FILES_H */

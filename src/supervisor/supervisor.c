@@ -34,8 +34,8 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "installed.h"
 #include "supervisor/engine_life.h"
-#include "supervisor/installed.h"
 #include "supervisor/supervisor.h"
 #include "wait_event.h"
 

@@ -1,5 +1,5 @@
 
-# The engine is found beside the module that was loaded, wherever that was: by a full path,
+# The engine, and the library of the spheroid, are found beside the module that was loaded, wherever that was: by a full path,
 # by a relative one, by dynamic_library_path, by a link, and on PostgreSQL 18 by
 # extension_control_path.
 
@@ -23,15 +23,17 @@ my $control_text = Geonn::slurp($control);
 
 my $root = realpath(PostgreSQL::Test::Utils::tempdir_short());
 my ($module) = glob("$library/geonn.so");
+my ($spheroid) = glob("$library/geonn_spheroid.so");
 my $built = "$ENV{GEONN_BUILD}/geonn-engine";
 
-# a folder with a module and an engine
+# a folder with a module, its library and an engine
 sub folder
 {
 	my ($path) = @_;
 
 	mkpath($path);
 	replace_file($module, "$path/geonn.so");
+	replace_file($spheroid, "$path/geonn_spheroid.so");
 	replace_file($built, "$path/geonn-engine");
 	return $path;
 }
@@ -49,6 +51,8 @@ $node->init;
 folder($node->data_dir . '/of_data');
 
 # nothing is where PostgreSQL looks by itself
+rename($spheroid, "$root/geonn_spheroid.so") or die $!;
+$spheroid = "$root/geonn_spheroid.so";
 unlink($module, $program);
 
 sub write_control
@@ -70,12 +74,13 @@ my $server_text = Geonn::slurp($server);
 my $cases = 0;
 
 # A server with this configuration in which the extension has this module: a search has the
-# engine in this folder answer it.
+# engine in this folder answer it, and the library is there, too, unless it is elsewhere.
 sub finds
 {
-	my ($name, $folder, $module_pathname, $conf) = @_;
+	my ($name, $folder, $module_pathname, $conf, $folder_of_library) = @_;
 	my $database = 'case_' . ++$cases;
 
+	$folder_of_library //= $folder;
 	write_control($module_pathname);
 	open(my $file, '>', $server) or die $!;
 	print $file "$server_text\n$conf\n";
@@ -86,6 +91,8 @@ sub finds
 	is($node->safe_psql($database, $search), '7', "$name: a search works");
 	my $engine = $node->safe_psql($database, 'SELECT engine_pid FROM geonn_status()');
 	is(readlink("/proc/$engine/exe"), "$folder/geonn-engine", "$name: by the engine beside the module");
+	like($node->safe_psql($database, "SELECT geonn_distance(1, 2, 3, 4, 'spheroid'); SELECT pg_read_file('/proc/self/maps')"),
+		qr/ \Q$folder_of_library\E\/geonn_spheroid\.so$/m, "$name: and geodesics by the library there");
 	$node->stop;
 }
 
@@ -103,10 +110,11 @@ finds('a long path', $long, 'geonn', "dynamic_library_path = '$long'");
 # beside a link it is the link's neighbour, if it has one
 symlink($built, "$root/links/geonn-engine") or die $!;
 $built = realpath($built);
-finds('a link to the module beside one to the engine', dirname($built), "$root/links/geonn", '');
+finds('a link to the module beside one to the engine', dirname($built), "$root/links/geonn", '', $moved);
 
 # and at last in PostgreSQL's folder
 replace_file($built, $program);
+replace_file($spheroid, "$library/geonn_spheroid.so");
 finds('a module without an engine', realpath($library), "$root/alone/geonn", '');
 unlink($program);
 
