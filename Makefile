@@ -148,7 +148,8 @@ endif
 PRECISION = -ffp-contract=off
 
 PG_CFLAGS = $(WARNINGS) $(PRECISION)
-SHLIB_LINK = -lproj -lm
+# the module calls its own functions directly, whatever other modules have
+SHLIB_LINK = -lproj -lm -Wl,-Bsymbolic-functions
 
 include $(PGXS)
 
