@@ -149,7 +149,8 @@ endif
 PRECISION = -ffp-contract=off
 
 PG_CFLAGS = $(WARNINGS) $(PRECISION)
-SHLIB_LINK = -lm
+# the module calls its own functions directly, whatever other modules have
+SHLIB_LINK = -lm -Wl,-Bsymbolic-functions
 
 include $(PGXS)
 

@@ -394,7 +394,6 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 	List	   *tables;
 
 	begin_context(&context, source);
-	context.callback = name_query;
 	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
 										   GetActiveSnapshot(), InvalidSnapshot,
 										   &reading->receiver.receiver, NULL, NULL, 0);
