@@ -35,7 +35,6 @@ sub new_database
 
 	$node->safe_psql('postgres', "CREATE DATABASE $name");
 	$node->safe_psql($name, 'CREATE EXTENSION geonn');
-	$node->safe_psql($name, 'CREATE EXTENSION postgis') if $has_postgis;
 	$node->safe_psql($name, $tables);
 	return (
 		PGHOST => $node->host,
@@ -45,7 +44,7 @@ sub new_database
 }
 
 # Run a command: its exit status, and what it wrote.
-sub run_command
+sub outcome_of
 {
 	my ($limit, @command) = @_;
 	my ($out, $error) = ('', '');
@@ -57,7 +56,7 @@ sub run_command
 
 sub succeeds
 {
-	my ($succeeded) = run_command(300, @_);
+	my ($succeeded) = outcome_of(300, @_);
 
 	return $succeeded;
 }
@@ -66,7 +65,7 @@ sub succeeds
 sub snippets_run
 {
 	my ($python, $driver) = @_;
-	my ($succeeded, $out, $error) = run_command(120, $python, 'clients/snippets', $page, $driver);
+	my ($succeeded, $out, $error) = outcome_of(120, $python, 'clients/snippets', $page, $driver);
 	my $count = () = $text =~ /^```python $driver$/mg;
 	my @verdicts = $out =~ /^(ok|not ok) - (.*)$/mg;
 
@@ -90,6 +89,7 @@ sub drivers_run
 		{
 			skip("$python has no $module_of{$driver}", 1) if !succeeds($python, '-c', "import $module_of{$driver}");
 			skip('PostGIS is not installed', 1) if $driver eq 'geopandas' && !$has_postgis;
+			$node->safe_psql($database, 'CREATE EXTENSION postgis') if $driver eq 'geopandas';
 			snippets_run($python, $driver);
 		}
 	}
@@ -161,7 +161,7 @@ SKIP:
 	$node->safe_psql('java', "ALTER ROLE $connection{PGUSER} PASSWORD '$password'");
 	local %ENV = (%ENV, %connection, PGHOST => '127.0.0.1', PGPASSWORD => $password);
 	append_to_file("$folder/Nearest.java", $source);
-	my ($succeeded, $out, $error) = run_command(120, 'java', '-cp', $jar, "$folder/Nearest.java");
+	my ($succeeded, $out, $error) = outcome_of(120, 'java', '-cp', $jar, "$folder/Nearest.java");
 	ok($succeeded, 'jdbc: the class of the page') or diag($error);
 }
 
