@@ -9,6 +9,7 @@
 #                    short search and some topics of pg_regress
 #   make check-versions  builds and tests with PostgreSQL 16, 17 and 18
 #   make check-package   builds, installs, uses and purges Debian's packages
+#   make check-clients  doc/clients.md with the drivers that it names, which it fetches
 #   make check-gpu   on a host with a GPU: every test of the GPUs' code, and
 #                    compute-sanitizer on it; needs no PostgreSQL server
 #   make check-sanitizers  the engine's tests under the compiler's sanitizers,
@@ -44,7 +45,7 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ANYWHERE = check check-long check-quick check-versions check-package demo demo-moving bench-sql bench-caches typedefs.list dist
+ANYWHERE = check check-long check-quick check-versions check-package check-clients demo demo-moving bench-sql bench-caches typedefs.list dist
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
@@ -54,7 +55,7 @@ ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 BUILD = $(MAKE) --no-print-directory -s
 
 check check-long:
-	@test/tools/install-dependencies postgis cron fuzz cppcheck $(if $(filter check-long,$@),valgrind)
+	@test/tools/install-dependencies postgis cron clients fuzz cppcheck $(if $(filter check-long,$@),valgrind)
 	@echo "building"
 	@$(BUILD) all test-programs bench fuzzers
 	+@test/tools/install
@@ -66,6 +67,13 @@ check-quick:
 	@$(BUILD) all test-programs bench
 	+@test/tools/install
 	@test/check --quick
+
+check-clients:
+	@test/tools/install-dependencies postgis clients
+	@echo "building"
+	@$(BUILD) all test-programs bench
+	+@test/tools/install
+	@test/check --long clients
 
 check-versions:
 	@test/tools/versions

@@ -6,6 +6,7 @@
 #   test/engine      tests of the engine and of src/common, and the engine whose calls fail
 #   test/helpers     programs and modules that TAP tests put in the place of something
 #   test/tap         TAP tests: servers in trouble, and all else that takes a server
+#   test/clients     what runs the snippets of doc/clients.md
 #   test/isolation   what several sessions do at a time, by pg_isolation_regress
 #   test/fuzz        random questions in SQL; in protocol, fuzzers of both its sides
 #   test/load        many sessions at once
