@@ -20,17 +20,22 @@
 
 #include <math.h>
 
+#include "access/sysattr.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
@@ -38,6 +43,7 @@
 #include "compat.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
+#include "plan/observation_filter.h"
 #include "points/query.h"
 
 /*
@@ -128,32 +134,24 @@ may_read(PlannedStmt *plan)
 }
 
 /*
- * What the planner expects of one side, given as a relation or a query; the title is for
- * errors of a query.
+ * What the planner expects of the query's rows that meet conditions; relation and title as for
+ * geonn_plan_filtered_query.
  */
 static SideEstimate
-estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+estimate_query(const char *query, const char *title, Oid relation, List *conditions)
 {
 	static int	depth = 0;
-	Const	   *argument = known_value(root, side);
 	volatile SideEstimate estimate = {-1, 0};
-	Oid			relation = InvalidOid;
-	char	   *query = NULL;
 	SideEstimate result;
 
-	if (argument != NULL && argument->consttype == REGCLASSOID)
-	{
-		relation = DatumGetObjectId(argument->constvalue);
-		query = relation_query(relation, all_rows);
-	}
-	else if (argument != NULL && argument->consttype == TEXTOID)
-		query = TextDatumGetCString(argument->constvalue);
 	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
 	{
 		depth++;
 		PG_TRY();
 		{
-			PlannedStmt *plan = geonn_plan_query(query, title, CURSOR_OPT_PARALLEL_OK, relation);
+			PlannedStmt *plan = geonn_plan_filtered_query(query, title,
+														  conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
+														  relation, conditions);
 
 			if (plan != NULL && may_read(plan))
 			{
@@ -170,6 +168,27 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 	result.rows = estimate.rows;
 	result.cost = estimate.cost;
 	return result;
+}
+
+/*
+ * What the planner expects of one side, given as a relation or a query; the title is for
+ * errors of a query.
+ */
+static SideEstimate
+estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+{
+	Const	   *argument = known_value(root, side);
+	Oid			relation = InvalidOid;
+	char	   *query = NULL;
+
+	if (argument != NULL && argument->consttype == REGCLASSOID)
+	{
+		relation = DatumGetObjectId(argument->constvalue);
+		query = relation_query(relation, all_rows);
+	}
+	else if (argument != NULL && argument->consttype == TEXTOID)
+		query = TextDatumGetCString(argument->constvalue);
+	return estimate_query(query, title, relation, NIL);
 }
 
 /*
@@ -241,20 +260,14 @@ keeps_unmatched(PlannerInfo *root, const FuncExpr *expression)
 }
 
 /*
- * Estimate the rows and the cost of the join.  False: no estimate.
+ * Estimate the rows and the cost of the join of such observations.  False: no estimate.
  */
 static bool
-estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
+estimate_join_of(PlannerInfo *root, const FuncExpr *expression, SideEstimate observations,
+				 bool keeps, double *rows, Cost *cost)
 {
-	const FuncExpr *expression = (const FuncExpr *) node;
-	SideEstimate observations;
 	SideEstimate references;
-	bool		keeps;
 
-	if (!IsA(node, FuncExpr))
-		return false;
-	keeps = keeps_unmatched(root, expression);
-	observations = estimate_observations(root, expression, keeps);
 	if (observations.rows < 0)
 		return false;
 	references = estimate_references(root, expression);
@@ -267,6 +280,117 @@ estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
 		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * *rows;
 	return true;
 }
+
+/*
+ * Estimate the rows and the cost of the join.  False: no estimate.
+ */
+static bool
+estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
+{
+	const FuncExpr *expression = (const FuncExpr *) node;
+	bool		keeps;
+
+	if (!IsA(node, FuncExpr))
+		return false;
+	keeps = keeps_unmatched(root, expression);
+	return estimate_join_of(root, expression, estimate_observations(root, expression, keeps), keeps,
+							rows, cost);
+}
+
+/* ---- of some observations ---- */
+
+/*
+ * The name of the relation's id column, or NULL if that is not clear: by options, the primary key,
+ * or "id".
+ */
+static char *
+id_column(PlannerInfo *root, const FuncExpr *expression, Oid relation)
+{
+	Const	   *options = known_value(root, geonn_expression_argument(expression, "options"));
+	Jsonb	   *json = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
+	JsonbValue	name;
+	Oid			constraint;
+	Bitmapset  *key;
+
+	if (json != NULL && JB_ROOT_IS_OBJECT(json) &&
+		getKeyJsonValueFromContainer(&json->root, "obs_id", strlen("obs_id"), &name) != NULL)
+		return name.type == jbvString ? pnstrdup(name.val.string.val, name.val.string.len) : NULL;
+	key = get_primary_key_attnos(relation, true, &constraint);
+	if (bms_num_members(key) == 1)
+		return get_attname(relation, bms_singleton_member(key) + FirstLowInvalidHeapAttributeNumber,
+						   true);
+	return pstrdup("id");
+}
+
+/*
+ * A source with nothing but the observations' id, from what is known of them; false: not enough.
+ */
+static bool
+id_source(PlannerInfo *root, const FuncExpr *expression, PointSource *source)
+{
+	Const	   *side = known_value(root, geonn_expression_observations(expression));
+	PointColumn *id = &source->columns[COLUMN_ID];
+	char	   *name;
+	AttrNumber	attribute;
+
+	if (side == NULL || side->consttype != REGCLASSOID)
+		return false;
+	source->relation = DatumGetObjectId(side->constvalue);
+	if (relation_query(source->relation, true) == NULL)
+		return false;
+	id->name = id_column(root, expression, source->relation);
+	attribute = id->name == NULL ? InvalidAttrNumber : get_attnum(source->relation, id->name);
+	name = geonn_relation_name(source->relation);
+	if (attribute <= 0 || name == NULL)
+		return false;
+	get_atttypetypmodcoll(source->relation, attribute, &id->type, &id->typmod, &id->collation);
+	id->base_type = getBaseTypeAndTypmod(id->type, &id->typmod);
+	id->attribute = 1;
+	source->query = psprintf("SELECT %s FROM %s", quote_identifier(id->name), name);
+	return true;
+}
+
+/*
+ * A parameter's value as far as the planner knows it, or the parameter as one of a plan of its own.
+ */
+static Node *
+expected_value(void *state, Node *parameter)
+{
+	Node	   *value = estimate_expression_value((PlannerInfo *) state, parameter);
+	Param	   *unknown;
+
+	if (IsA(value, Const))
+		return value;
+	unknown = makeNode(Param);
+	unknown->paramkind = PARAM_EXTERN;
+	unknown->paramid = 1;
+	unknown->paramtype = exprType(parameter);
+	unknown->paramtypmod = exprTypmod(parameter);
+	unknown->paramcollid = exprCollation(parameter);
+	unknown->location = -1;
+	return (Node *) unknown;
+}
+
+bool
+geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression, List *clauses,
+						double *rows, Cost *cost)
+{
+	PointSource source = {0};
+	List	   *conditions;
+
+	if (!id_source(root, expression, &source))
+		return false;
+	conditions = geonn_observation_conditions(clauses, &source,
+											  get_expr_result_tupdesc((Node *) expression, true),
+											  relid, NULL, expected_value, root);
+	if (conditions == NIL)
+		return false;
+	return estimate_join_of(root, expression,
+							estimate_query(source.query, "", source.relation, conditions),
+							keeps_unmatched(root, expression), rows, cost);
+}
+
+/* ---- PostgreSQL's requests ---- */
 
 bool
 geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost)
