@@ -201,10 +201,10 @@ SET enable_material = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 EXPLAIN (COSTS OFF) SELECT g, count(obs_id), min(ref_id) FROM generate_series(1, 3) g
-LEFT JOIN (SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10) n ON n.obs_id > g
+LEFT JOIN (SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10 * rank) n ON n.obs_id > g
 GROUP BY g ORDER BY g;
 SELECT g, count(obs_id), min(ref_id) FROM generate_series(1, 3) g
-LEFT JOIN (SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10) n ON n.obs_id > g
+LEFT JOIN (SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10 * rank) n ON n.obs_id > g
 GROUP BY g ORDER BY g;
 SELECT g, count(rank), plan_of($$SELECT FROM generate_series(1, 3) g
 LEFT JOIN (SELECT rank FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) LIMIT 5) n ON n.rank <= g$$)
@@ -213,7 +213,7 @@ LEFT JOIN (SELECT rank FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) 
 GROUP BY g ORDER BY g;
 SET parallel_leader_participation = off;
 SELECT g, count(obs_id), min(ref_id) FROM generate_series(1, 3) g
-LEFT JOIN (SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10) n ON n.obs_id > g
+LEFT JOIN (SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10 * rank) n ON n.obs_id > g
 GROUP BY g ORDER BY g;
 RESET parallel_leader_participation;
 RESET enable_material;
@@ -341,7 +341,7 @@ SET enable_material = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SELECT * FROM report($$SELECT count(*) FROM generate_series(1, 3) g
-LEFT JOIN (SELECT obs_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10) n ON n.obs_id > g$$)
+LEFT JOIN (SELECT obs_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE obs_id <= 10 * rank) n ON n.obs_id > g$$)
 WHERE property IN ('References Read', 'Observations Skipped', 'Processes');
 RESET enable_material;
 RESET enable_hashjoin;

@@ -66,6 +66,9 @@
 /* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
 
+/* before 16, some equivalences held only below an outer join */
+#define geonn_below_outer_join(class) ((class)->ec_below_outer_join)
+
 #else
 
 #define geonn_may_read_tables(plan) \
@@ -77,6 +80,7 @@
 	ExecInsertIndexTuples(result, slot, state, is_update, false, NULL, NIL, \
 						  (indexes) == TU_Summarizing)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
+#define geonn_below_outer_join(class) ((void) (class), false)
 
 #endif
 

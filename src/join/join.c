@@ -349,6 +349,20 @@ make_room_for_row(Search *search)
 }
 
 /*
+ * Begin to read the observations, unless they are given: this checks the caller's
+ * privileges before any work is done.
+ */
+static void
+begin_reading(Search *search, ReadingManner manner)
+{
+	const GeonnJoin *join = search->join;
+
+	if (join->given == NULL)
+		search->reading = geonn_reading_begin(join->observations, geonn_observations_policy(join),
+											  manner, consume_observation, search);
+}
+
+/*
  * Have the references in the engine.  Returns whether the observations have to be read.
  */
 static bool
@@ -363,22 +377,11 @@ prepare(Search *search)
 	INSTR_TIME_SET_CURRENT(spent);
 	INSTR_TIME_SUBTRACT(spent, search->call.begun);
 	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
+	if (search->reading != NULL)
+		read_in_blocks(search);
 	return geonn_client_references(search->prepared.client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
-}
-
-/*
- * Begin to read the observations of a relation or query.
- */
-static void
-begin_reading(Search *search, ReadingManner manner)
-{
-	const GeonnJoin *join = search->join;
-
-	search->reading = geonn_reading_begin(join->observations, geonn_observations_policy(join), manner,
-										  consume_observation, search);
-	read_in_blocks(search);
 }
 
 void
@@ -388,6 +391,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	geonn_row_store_begin(&search->store, store, search->row.descriptor, search->watch != NULL);
+	begin_reading(search, GEONN_READ_AT_ONCE);
 	if (prepare(search))
 	{
 		instr_time	begun;
@@ -397,10 +401,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 		if (join->given != NULL)
 			(void) read_given(search, join->given->count);
 		else
-		{
-			begin_reading(search, GEONN_READ_AT_ONCE);
 			(void) geonn_reading_next(search->reading, 0);
-		}
 		INSTR_TIME_SET_CURRENT(spent);
 		INSTR_TIME_SUBTRACT(spent, begun);
 		/* pairs are stored meanwhile, but that is not waiting */
@@ -461,9 +462,8 @@ begin_taking(Search *search)
 		take_part(search);
 		return;
 	}
+	begin_reading(search, GEONN_READ_IN_PARTS);
 	search->all_read = !prepare(search);
-	if (!search->all_read && search->join->given == NULL)
-		begin_reading(search, GEONN_READ_IN_PARTS);
 }
 
 /*

@@ -8,7 +8,7 @@
  * its own, made and thrown away.  Rows whose coordinates are NULL are left out as
  * far as statistics know them.  Each observation has min(k, references) rows.  With a distance or
  * groups, samples of both tables tell how many references are near (sample.c, neighbours.c).
- * Conditions on the rows' columns narrow that (filters.c).
+ * Conditions on the rows' columns narrow that (row_conditions.c).
  *
  * The cost is that of reading both sides and something for each row, all of it
  * before the first row.
@@ -20,11 +20,15 @@
 
 #include <math.h>
 
+#include "access/sysattr.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
@@ -41,6 +45,7 @@
 #include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/neighbours.h"
+#include "plan/observation_filter.h"
 #include "points/query.h"
 
 /*
@@ -137,31 +142,24 @@ many_rows(void)
 }
 
 /*
- * What the planner expects of one side, given as a relation or a query; the title is for
- * errors of a query.
+ * What the planner expects of the query's rows that meet conditions; relation and title as for
+ * geonn_plan_filtered_query.
  */
 static SideEstimate
-estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+estimate_query(const char *query, const char *title, Oid relation, List *conditions)
 {
 	static int	depth = 0;
-	Const	   *argument = geonn_known_value(root, side);
 	volatile SideEstimate estimate = {-1, 0};
-	Oid			relation = geonn_known_relation(root, side);
-	char	   *query = NULL;
 	SideEstimate result;
 
-	if (geonn_comes_later(root, side))
-		return many_rows();
-	if (OidIsValid(relation))
-		query = relation_query(relation, all_rows);
-	else if (argument != NULL && argument->consttype == TEXTOID)
-		query = TextDatumGetCString(argument->constvalue);
 	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
 	{
 		depth++;
 		PG_TRY();
 		{
-			PlannedStmt *plan = geonn_plan_query(query, title, CURSOR_OPT_PARALLEL_OK, relation);
+			PlannedStmt *plan = geonn_plan_filtered_query(query, title,
+														  conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
+														  relation, conditions);
 
 			if (plan != NULL && may_read(plan))
 			{
@@ -178,6 +176,26 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 	result.rows = estimate.rows;
 	result.cost = estimate.cost;
 	return result;
+}
+
+/*
+ * What the planner expects of one side, given as a relation or a query; the title is for
+ * errors of a query.
+ */
+static SideEstimate
+estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+{
+	Const	   *argument = geonn_known_value(root, side);
+	Oid			relation = geonn_known_relation(root, side);
+	char	   *query = NULL;
+
+	if (geonn_comes_later(root, side))
+		return many_rows();
+	if (OidIsValid(relation))
+		query = relation_query(relation, all_rows);
+	else if (argument != NULL && argument->consttype == TEXTOID)
+		query = TextDatumGetCString(argument->constvalue);
+	return estimate_query(query, title, relation, NIL);
 }
 
 /*
@@ -355,12 +373,13 @@ read_bounds(PlannerInfo *root, const FuncExpr *expression)
 
 /* ---- joins ---- */
 
-bool
-geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *narrower,
-					JoinEstimate *estimate)
+/*
+ * Estimate the join of such observations; the rest is as for geonn_estimate_join.
+ */
+static bool
+estimate_join_of(PlannerInfo *root, const FuncExpr *expression, SideEstimate observations,
+				 const JoinBounds *narrower, JoinEstimate *estimate)
 {
-	bool		keeps = known_truth(root, expression, "keep_unmatched");
-	SideEstimate observations = estimate_observations(root, expression, keeps);
 	JoinBounds	bounds;
 	SideEstimate references;
 	NeighboursExpected expected;
@@ -378,12 +397,116 @@ geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBou
 	estimate->references = references.rows < 0 ? UNKNOWN_ROWS : references.rows;
 	expected = expect_neighbours(root, expression, &bounds, estimate->references);
 	estimate->matches = observations.rows * expected.each;
-	estimate->rows = clamp_row_est(observations.rows *
-								   (expected.each + (keeps ? expected.unmatched : 0)));
+	estimate->rows = observations.rows * expected.each;
+	if (known_truth(root, expression, "keep_unmatched"))
+		estimate->rows += observations.rows * expected.unmatched;
+	estimate->rows = clamp_row_est(estimate->rows);
 	estimate->cost = observations.cost + references.cost +
 		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * estimate->rows;
 	return true;
 }
+
+bool
+geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *narrower,
+					JoinEstimate *estimate)
+{
+	bool		keeps = known_truth(root, expression, "keep_unmatched");
+
+	return estimate_join_of(root, expression, estimate_observations(root, expression, keeps),
+							narrower, estimate);
+}
+
+/* ---- of some observations ---- */
+
+/*
+ * The name of the relation's id column, or NULL if that is not clear: by options, the primary key,
+ * or "id".
+ */
+static char *
+id_column(PlannerInfo *root, const FuncExpr *expression, Oid relation)
+{
+	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
+	Jsonb	   *json = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
+	JsonbValue	name;
+	Oid			constraint;
+	Bitmapset  *key;
+
+	if (json != NULL && JB_ROOT_IS_OBJECT(json) &&
+		getKeyJsonValueFromContainer(&json->root, "obs_id", strlen("obs_id"), &name) != NULL)
+		return name.type == jbvString ? pnstrdup(name.val.string.val, name.val.string.len) : NULL;
+	key = get_primary_key_attnos(relation, true, &constraint);
+	if (bms_num_members(key) == 1)
+		return get_attname(relation, bms_singleton_member(key) + FirstLowInvalidHeapAttributeNumber,
+						   true);
+	return pstrdup("id");
+}
+
+/*
+ * A source with nothing but the observations' id, from what is known of them; false: not enough.
+ */
+static bool
+id_source(PlannerInfo *root, const FuncExpr *expression, PointSource *source)
+{
+	PointColumn *id = &source->columns[COLUMN_ID];
+	char	   *name;
+	AttrNumber	attribute;
+
+	source->relation = geonn_known_relation(root, geonn_expression_observations(expression));
+	if (!OidIsValid(source->relation) || relation_query(source->relation, true) == NULL)
+		return false;
+	id->name = id_column(root, expression, source->relation);
+	attribute = id->name == NULL ? InvalidAttrNumber : get_attnum(source->relation, id->name);
+	name = geonn_relation_name(source->relation);
+	if (attribute <= 0 || name == NULL)
+		return false;
+	get_atttypetypmodcoll(source->relation, attribute, &id->type, &id->typmod, &id->collation);
+	id->base_type = getBaseTypeAndTypmod(id->type, &id->typmod);
+	id->attribute = 1;
+	source->query = psprintf("SELECT %s FROM %s", quote_identifier(id->name), name);
+	return true;
+}
+
+/*
+ * A parameter's value as far as the planner knows it, or the parameter as one of a plan of its own.
+ */
+static Node *
+expected_value(void *state, Node *parameter)
+{
+	Node	   *value = estimate_expression_value((PlannerInfo *) state, parameter);
+	Param	   *unknown;
+
+	if (IsA(value, Const))
+		return value;
+	unknown = makeNode(Param);
+	unknown->paramkind = PARAM_EXTERN;
+	unknown->paramid = 1;
+	unknown->paramtype = exprType(parameter);
+	unknown->paramtypmod = exprTypmod(parameter);
+	unknown->paramcollid = exprCollation(parameter);
+	unknown->location = -1;
+	return (Node *) unknown;
+}
+
+bool
+geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression, List *clauses,
+						JoinEstimate *estimate)
+{
+	PointSource source = {0};
+	List	   *conditions;
+
+	if (!id_source(root, expression, &source))
+		return false;
+	conditions = geonn_observation_conditions(clauses, &source,
+											  get_expr_result_tupdesc((Node *) expression, true),
+											  relid, NULL, expected_value, root);
+	if (conditions == NIL)
+		return false;
+	return estimate_join_of(root, expression,
+							estimate_query(source.query, "", source.relation, conditions),
+							NULL, estimate);
+}
+
+/* ---- PostgreSQL's requests ---- */
 
 bool
 geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost)

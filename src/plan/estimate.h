@@ -36,4 +36,11 @@ extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression,
  */
 extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost);
 
+/*
+ * Estimate the join, which is this relation, of those observations that meet these clauses
+ * (observation_filter.h).  False: not known.
+ */
+extern bool geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression,
+									List *clauses, JoinEstimate *estimate);
+
 #endif							/* GEONN_ESTIMATE_H */

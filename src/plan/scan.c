@@ -30,17 +30,22 @@
 #include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "join/report.h"
 #include "plan/known.h"
+#include "plan/observation_filter.h"
 #include "plan/scan.h"
+#include "value.h"
 
 /* what the processes of a parallel scan share; the search lies behind it */
 typedef struct SharedScan
@@ -196,6 +201,35 @@ shared_relation(const JoinScanState *state, const Node *argument)
 }
 
 /*
+ * The value that a parameter now has.
+ */
+static Node *
+parameter_value(void *state, Node *parameter)
+{
+	PlanState  *node = state;
+	int16		length;
+	bool		by_value;
+	bool		is_null;
+	Datum		value = ExecEvalExpr(ExecInitExpr((Expr *) parameter, node), node->ps_ExprContext,
+									 &is_null);
+
+	get_typlenbyval(exprType(parameter), &length, &by_value);
+	if (!is_null)
+		value = geonn_copy_value(value, by_value, length);
+	return (Node *) makeConst(exprType(parameter), exprTypmod(parameter), exprCollation(parameter),
+							  length, value, is_null, by_value);
+}
+
+/*
+ * The clauses that observations have to meet.
+ */
+static List *
+observation_filter(const JoinScanState *state)
+{
+	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 1);
+}
+
+/*
  * Create a search for the join that the arguments describe, in the current
  * memory context.
  */
@@ -205,6 +239,7 @@ create_search(JoinScanState *state)
 	ScanState  *node = &state->custom.ss;
 	ExprContext *expressions = node->ps.ps_ExprContext;
 	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(list_length(state->arguments)));
+	List	   *filter = observation_filter(state);
 	GeonnJoin  *join;
 	GeonnSearch *search;
 	TupleDesc	row_type;
@@ -232,6 +267,11 @@ create_search(JoinScanState *state)
 	state->observations = relation_of(join->observations);
 	state->references = relation_of(join->references);
 	search = geonn_search_begin(join, row_type);
+	if (filter != NIL && row_type != NULL)
+		join->observations->conditions = geonn_observation_conditions(filter, join->observations,
+																	  row_type, INDEX_VAR,
+																	  state->attributes,
+																	  parameter_value, node);
 	geonn_search_project(search, node->ss_ScanTupleSlot->tts_tupleDescriptor,
 						 state->attributes);
 	return search;
@@ -535,6 +575,8 @@ explain_analysis(const JoinScanState *state, ExplainState *explain)
 		geonn_report_add(&sum, &state->reports[i]);
 
 	geonn_report_explain(&sum, explain);
+	if (observation_filter(state) != NIL)
+		ExplainPropertyInteger("Observations Read", NULL, (int64) sum.observations, explain);
 	if (state->processes > 0)
 	{
 		state->reports[0] = leader;
@@ -542,15 +584,33 @@ explain_analysis(const JoinScanState *state, ExplainState *explain)
 	}
 }
 
+/*
+ * Show the clauses that observations have to meet, as PostgreSQL shows its filters.
+ */
 static void
-explain_scan(CustomScanState *node, List *ancestors pg_attribute_unused(),
-			 ExplainState *explain)
+explain_filter(const JoinScanState *state, List *ancestors, ExplainState *explain)
+{
+	List	   *filter = observation_filter(state);
+	List	   *context;
+
+	if (filter == NIL)
+		return;
+	context = set_deparse_context_plan(explain->deparse_cxt, state->custom.ss.ps.plan, ancestors);
+	ExplainPropertyText("Filter on Observations",
+						deparse_expression((Node *) make_ands_explicit(filter), context,
+										   list_length(explain->rtable) > 1 || explain->verbose,
+										   false), explain);
+}
+
+static void
+explain_scan(CustomScanState *node, List *ancestors, ExplainState *explain)
 {
 	JoinScanState *state = (JoinScanState *) node;
 
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
 	explain_side(explain, "Observations", geonn_expression_observations(state->expression));
 	explain_side(explain, "References", geonn_expression_references(state->expression));
+	explain_filter(state, ancestors, explain);
 	if (explain->analyze)
 		explain_analysis(state, explain);
 }

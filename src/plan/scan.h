@@ -9,9 +9,10 @@
 #include "nodes/primnodes.h"
 
 /*
- * For the planner: creates the node's state from a plan.  The plan's only
- * custom expression is the join's FuncExpr; its scan target list has columns
- * of the join's row type, and its private list their attribute numbers.
+ * For the planner: creates the node's state from a plan.  The plan's first
+ * custom expression is the join's FuncExpr; the others are clauses that observations
+ * have to meet, on columns of the scan's target list.  That list has columns of the join's
+ * row type, and the private list their attribute numbers.
  */
 extern const CustomScanMethods geonn_scan_methods;
 

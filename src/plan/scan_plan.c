@@ -16,6 +16,9 @@
  * stay restricted to the leader.  Such a node's workers divide the observations between
  * them.  Every process computes the arguments for itself, so they must not be volatile.
  *
+ * Clauses on the observations alone limit what is read of them.  Nodes that are to do so are
+ * offered besides (filtered_scan.c); they are for one process.
+ *
  * No node is offered in statements that ask for rows anew after another session's
  * update (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and for
  * type record, whose columns the call itself lists.
@@ -43,8 +46,9 @@
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "plan/estimate.h"
-#include "plan/filters.h"
+#include "plan/filtered_scan.h"
 #include "plan/known.h"
+#include "plan/row_conditions.h"
 #include "plan/scan.h"
 #include "points/query.h"
 
@@ -59,20 +63,19 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * The columns of the relation that the query needs, as Vars, each once.
+ * The columns of the relation that the path needs for its target and these clauses (RestrictInfo),
+ * as Vars, each once.
  */
 static List *
-needed_columns(RelOptInfo *rel)
+needed_columns(CustomPath *path, List *clauses)
 {
-	List	   *found = pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS);
+	RelOptInfo *rel = path->path.parent;
+	List	   *used = list_concat_copy(path->path.pathtarget->exprs, path->custom_private);
 	List	   *columns = NIL;
 	ListCell   *cell;
 
-	foreach(cell, rel->baserestrictinfo)
-		found = list_concat(found,
-							pull_var_clause((Node *) lfirst_node(RestrictInfo, cell)->clause,
-											PVC_RECURSE_PLACEHOLDERS));
-	foreach(cell, found)
+	used = list_concat(used, get_actual_clauses(clauses));
+	foreach(cell, pull_var_clause((Node *) used, PVC_RECURSE_PLACEHOLDERS))
 	{
 		Var		   *column = copyObject(lfirst_node(Var, cell));
 
@@ -147,14 +150,14 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, Path *functi
 }
 
 static CustomPath *
-make_path(RelOptInfo *rel, Path *function)
+make_path(RelOptInfo *rel)
 {
 	CustomPath *path = makeNode(CustomPath);
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
-	path->path.rows = function->rows;
+	path->path.rows = rel->rows;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	return path;
@@ -290,8 +293,7 @@ workers_for(RelOptInfo *rel, Oid observations)
 }
 
 static void
-offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Path *function,
-					CustomPath *alone)
+offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, CustomPath *alone)
 {
 	Node	   *observations = geonn_expression_argument(expression, "obs");
 	Node	   *references = geonn_expression_argument(expression, "ref");
@@ -311,8 +313,8 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Pa
 						 plain_pages(geonn_known_relation(NULL, references), false) < 0))
 		return;
 
-	path = make_path(rel, function);
-	path->path.rows = clamp_row_est(function->rows / parallel_divisor(workers));
+	path = make_path(rel);
+	path->path.rows = clamp_row_est(rel->rows / parallel_divisor(workers));
 	path->path.startup_cost = alone->path.startup_cost;
 	path->path.total_cost = alone->path.startup_cost +
 		(alone->path.total_cost - alone->path.startup_cost) / parallel_divisor(workers);
@@ -340,21 +342,22 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		return;
 	expression = join_expression(entry);
 	if (expression != NULL)
-		geonn_estimate_filters(root, rel, entry, expression);
+		geonn_estimate_row_conditions(root, rel, entry, expression);
 	function = expression != NULL ? function_path(rel) : NULL;
 	if (function == NULL || contain_subplans((Node *) expression))
 		return;
-	foreach(cell, needed_columns(rel))
+	path = make_path(rel);
+	foreach(cell, needed_columns(path, rel->baserestrictinfo))
 	{
 		if (lfirst_node(Var, cell)->varattno <= 0)
 			return;
 	}
-
-	path = make_path(rel, function);
 	set_cost(root, path, expression, function);
 
 	/* add_path frees the worse path: the function's, or this one */
-	offer_parallel_scan(root, rel, expression, function, path);
+	geonn_offer_filtered_scans(root, rel, expression, path);
+	path->path.rows = rel->rows;
+	offer_parallel_scan(root, rel, expression, path);
 	add_path(rel, (Path *) path);
 }
 
@@ -390,12 +393,13 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
-	scan->custom_exprs = list_make1(copyObject(expression));
+	scan->custom_exprs = lcons(expression, path->custom_private);
+	scan->custom_exprs = copyObject(scan->custom_exprs);
 	scan->custom_relids = bms_make_singleton(rel->relid);
 	scan->methods = &geonn_scan_methods;
 
 	/* the needed columns, and their attribute numbers in the row type */
-	foreach(cell, needed_columns(rel))
+	foreach(cell, needed_columns(path, clauses))
 	{
 		Var		   *column = lfirst(cell);
 		int			number = list_length(scan->custom_scan_tlist) + 1;

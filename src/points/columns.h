@@ -54,6 +54,12 @@ typedef struct PointSource
 	int			by_count;
 	PointColumn *by;			/* [by_count] */
 
+	/*
+	 * Only rows that meet these are read (geonn_plan_filtered_query); NIL: all rows are.  The
+	 * caller adds them, before the source is read.
+	 */
+	List	   *conditions;
+
 	/* for a relation */
 	char	   *name;
 	char	   *schema;

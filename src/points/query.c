@@ -7,7 +7,9 @@
 #include "access/relation.h"
 #include "catalog/pg_namespace.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "parser/analyze.h"
+#include "parser/parse_relation.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
@@ -73,8 +75,50 @@ reads(const Query *query, Oid relation)
 	return query->rtable != NIL && linitial_node(RangeTblEntry, query->rtable)->relid == relation;
 }
 
+/*
+ * SELECT * FROM (query) WHERE conditions.
+ */
+static Query *
+filter_query(Query *query, List *conditions)
+{
+	ParseState *state = make_parsestate(NULL);
+	ParseNamespaceItem *item = addRangeTableEntryForSubquery(state, query, makeAlias("points", NIL),
+														   false, true);
+	RangeTblRef *reference = makeNode(RangeTblRef);
+	Query	   *outer = makeNode(Query);
+	ListCell   *cell;
+
+	reference->rtindex = item->p_rtindex;
+	outer->commandType = CMD_SELECT;
+	outer->querySource = query->querySource;
+	outer->queryId = query->queryId;
+	outer->canSetTag = true;
+	outer->rtable = state->p_rtable;
+	outer->jointree = makeFromExpr(list_make1(reference),
+								   (Node *) make_ands_explicit(copyObject(conditions)));
+	foreach(cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		if (entry->resjunk)
+			continue;
+		outer->targetList = lappend(outer->targetList,
+									makeTargetEntry((Expr *) makeVarFromTargetEntry(item->p_rtindex, entry),
+													entry->resno, entry->resname, false));
+	}
+	free_parsestate(state);
+	return outer;
+}
+
 PlannedStmt *
 geonn_plan_query(const char *query, const char *title, int options, Oid relation)
+{
+	return geonn_plan_filtered_query(query, title, options, relation, NIL);
+}
+
+PlannedStmt *
+geonn_plan_filtered_query(const char *query, const char *title, int options, Oid relation,
+						  List *conditions)
 {
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
@@ -94,6 +138,9 @@ geonn_plan_query(const char *query, const char *title, int options, Oid relation
 														 NULL, 0, NULL);
 
 		is_meant = !OidIsValid(relation) || reads(analyzed, relation);
+		/* one that changes rows stays as it is, to be refused below */
+		if (conditions != NIL && analyzed->commandType == CMD_SELECT && !analyzed->hasModifyingCTE)
+			analyzed = filter_query(analyzed, conditions);
 		if (is_meant)
 			rewritten = pg_rewrite_query(analyzed);
 	}

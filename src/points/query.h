@@ -19,6 +19,15 @@
 extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options, Oid relation);
 
 /*
+ * The same for the query's rows that meet conditions: a list of boolean expressions (Expr) that are
+ * all to be true.  Their Vars have varno 1, and as attribute the number of the query's column.  The
+ * planner treats them as those of SELECT * FROM (query) WHERE ....  They must have no parameters if
+ * the plan is to run.
+ */
+extern PlannedStmt *geonn_plan_filtered_query(const char *query, const char *title, int options,
+											  Oid relation, List *conditions);
+
+/*
  * The relation's name in SQL, with its schema; NULL if it does not exist, or the user may
  * not look it up in that schema.  The relation stays locked until the end of the
  * transaction, so that a query by this name is about this relation when it is planned.

@@ -1,5 +1,5 @@
 /*
- * filters.c
+ * row_conditions.c
  *		Conditions on the columns of a join's rows, and how many rows they leave.
  *
  * PostgreSQL has no statistics of a function's columns, and takes constants for
@@ -23,8 +23,8 @@
 #include "utils/typcache.h"
 
 #include "plan/estimate.h"
-#include "plan/filters.h"
 #include "plan/known.h"
+#include "plan/row_conditions.h"
 
 /* a column of the rows, and a value with which it is compared */
 typedef struct Comparison
@@ -169,8 +169,8 @@ share_of(PlannerInfo *root, const FuncExpr *expression, const JoinEstimate *all,
 }
 
 void
-geonn_estimate_filters(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry,
-					   const FuncExpr *expression)
+geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry,
+							  const FuncExpr *expression)
 {
 	JoinEstimate all;
 	bool		changed = false;

@@ -1,0 +1,40 @@
+/*
+ * observation_filter.h
+ *		Conditions of a query on a join's rows that are conditions on observations.
+ */
+#ifndef GEONN_OBSERVATION_FILTER_H
+#define GEONN_OBSERVATION_FILTER_H
+
+#include "nodes/pathnodes.h"
+
+#include "points/columns.h"
+
+/*
+ * Those of these clauses (RestrictInfo) of the relation, a join in FROM, that are true of all of an
+ * observation's rows or of none; as expressions.
+ */
+extern List *geonn_observation_clauses(RelOptInfo *rel, FuncExpr *expression, List *clauses);
+
+/* The attribute numbers of the row type's columns that are an observation's id or coordinates. */
+extern Bitmapset *geonn_observation_columns(FuncExpr *expression);
+
+/*
+ * Clauses on the relation's obs_id that no RestrictInfo of it says, but which follow from clauses of
+ * relations that are joined to it by obs_id.
+ */
+extern List *geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *rel,
+											   FuncExpr *expression);
+
+/* gives the expression that replaces a parameter */
+typedef Node *(*ParameterValue) (void *state, Node *parameter);
+
+/*
+ * Such clauses as conditions on the source's rows (PointSource.conditions); those that cannot be are
+ * left out.  Vars with this varno are the join's: their attribute is its number in the row type,
+ * or, if attributes is not NULL, a place from 1 on in this array of these numbers.  Params and all
+ * other Vars are parameters.
+ */
+extern List *geonn_observation_conditions(List *clauses, const PointSource *source,
+										  TupleDesc row_type, int varno, const AttrNumber *attributes,
+										  ParameterValue value, void *state);
+#endif							/* GEONN_OBSERVATION_FILTER_H */
