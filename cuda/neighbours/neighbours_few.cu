@@ -247,8 +247,11 @@ put_in_order(const struct index *index, struct few_room<KEPT> *room, struct geon
 	next_number = room->number[0][lane];
 	next = room->compared[next_number];
 	next_vector = index_vector(index, next);
-	/* not unrolled: so much code would not be in the caches */
-#pragma unroll 1
+	/*
+	 * two at a time, so that no move waits for what is loaded; more code would
+	 * not be in the caches
+	 */
+#pragma unroll 2
 	for (uint32_t i = 0; i < count; i++)
 	{
 		uint8_t		number = next_number;
