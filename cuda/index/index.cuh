@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
+
+#include "common/metric.h"
 
 extern "C"
 {
@@ -23,6 +25,13 @@ extern "C"
  * they are refused, but few enough that sums with them do not overflow.
  */
 #define INDEX_NO_ROOM (SIZE_MAX / 4)
+
+/* a point on its way through a sort: gathered as one sector of memory */
+struct __align__(32) index_record
+{
+	struct geonn_vector vector;
+	uint64_t	payload;
+};
 
 /*
  * A dataset's index (index_shape.h); addresses are the GPU's.  One block of

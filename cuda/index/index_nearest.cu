@@ -69,8 +69,11 @@
 #define PER_LANE 2
 #define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
 
-/* leaves that a group looks at before it leaves its observations to decide */
-#define GROUP_LEAVES_MAX 64
+/*
+ * leaves that a group looks at before it leaves its observations to decide: in
+ * a small batch all groups wait for the longest
+ */
+#define GROUP_LEAVES_MAX 16
 
 /* with so many references for each observation, groups are not searched */
 #define SPARSE 32

@@ -70,13 +70,6 @@ index_lane(void)
 	return threadIdx.x % INDEX_WIDTH;
 }
 
-/* a point on its way through a sort: gathered as one sector of memory */
-struct __align__(32) index_record
-{
-	struct geonn_vector vector;
-	uint64_t	payload;
-};
-
 /* the smallest of the lanes' values, in every lane */
 static __device__ __forceinline__ uint32_t
 index_warp_smallest(uint32_t value)

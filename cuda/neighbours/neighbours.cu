@@ -15,7 +15,9 @@
  *			order neighbours_few.cu looks at 32 of them at a time, if the
  *			question is simple, and leaves few of them to
  * select	the first k candidates of each observation, into slots of its own.
- *			Where the chord decides and without ties these are the answer.
+ *			Where the chord decides and without ties these are the answer, and
+ *			where besides each observation has k neighbours the slots are copied
+ *			out as they are.
  * count	Otherwise the candidates up to a bound, which is known now, are
  *			counted for each observation
  * fit		and added up: for how many observations does the room suffice?
@@ -78,6 +80,7 @@ struct neighbours_piece
 	enum neighbours_phase phase;
 	struct neighbours work;
 	bool		collects;		/* the pairs are not just the first k */
+	bool		fills;			/* the slots of the first k are the result */
 	bool		launched;		/* this phase's kernel, at least once */
 	uint32_t	first_leaf;		/* of the next launch */
 	struct neighbours_decision decision;
@@ -167,10 +170,11 @@ neighbours_rows(const struct lane *lane)
 /*
  * Lay out, from this offset on, what every question needs for so many
  * observations: columns, the order of search, and slots for the first
- * neighbours.
+ * neighbours, with their tags if these fill the result.
  */
 static size_t
-place_observations(struct neighbours *work, uint32_t columns, void *memory, size_t offset)
+place_observations(struct neighbours *work, uint32_t columns, bool fills, void *memory,
+				   size_t offset)
 {
 	uint32_t	rows = work->rows;
 	size_t		slots = (size_t) rows * work->k;
@@ -181,16 +185,18 @@ place_observations(struct neighbours *work, uint32_t columns, void *memory, size
 		work->group = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
 	if (columns & GEONN_COLUMN_IDENTITY)
 		work->identity = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
-	work->x = (double *) next_column(memory, &offset, rows * sizeof(double));
-	work->y = (double *) next_column(memory, &offset, rows * sizeof(double));
-	work->z = (double *) next_column(memory, &offset, rows * sizeof(double));
+	work->record = (struct index_record *)
+		next_column(memory, &offset, rows * sizeof(struct index_record));
 	work->order = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
-	work->code = (uint64_t *) next_column(memory, &offset, 2 * rows * sizeof(uint64_t));
+	work->code = next_column(memory, &offset, neighbours_code_bytes(rows, columns));
 	work->row = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
-	work->sort_bytes = neighbours_sort_bytes(rows);
+	work->sort_bytes = neighbours_sort_bytes(rows, columns);
 	work->sort_room = next_column(memory, &offset, work->sort_bytes);
 	work->value = (double *) next_column(memory, &offset, slots * sizeof(double));
-	work->reference = (uint32_t *) next_column(memory, &offset, slots * sizeof(uint32_t));
+	if (fills)
+		work->tag = (int64_t *) next_column(memory, &offset, slots * sizeof(int64_t));
+	else
+		work->reference = (uint32_t *) next_column(memory, &offset, slots * sizeof(uint32_t));
 	work->status = (struct neighbours_status *) next_column(memory, &offset,
 															sizeof(struct neighbours_status));
 	return offset + results_place((char *) memory + offset, rows, &work->results);
@@ -257,8 +263,9 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	work->every_leaf = question->algorithm == GEONN_ALGORITHM_BRUTE;
 	work->max_distance = question->max_distance;
 	work->stream = lane_stream(lane);
+	piece->fills = !piece->collects && slots <= room && neighbours_fill(work);
 
-	offset = place_observations(work, dataset->columns, memory, 0);
+	offset = place_observations(work, dataset->columns, piece->fills, memory, 0);
 	results->rows = rows;
 	results->room = room;
 	results->tag = work->index.tag;
@@ -267,12 +274,14 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	else
 	{
 		work->selected = results->count;
+		results->packed_tag = work->tag;
+		results->packed_distance = work->value;
 		results->stride = work->k;
 		results->reference = work->reference;
 		results->distance = work->value;
 		results->distance_step = 1;
 	}
-	if (decides)
+	if (decides && !piece->fills)
 	{
 		results->packed_tag = (int64_t *) next_column(memory, &offset, room * sizeof(int64_t));
 		results->packed_distance = (double *) next_column(memory, &offset, room * sizeof(double));
@@ -387,6 +396,17 @@ all_leaves_taken(struct lane *lane, cudaError_t *error)
 }
 
 static cudaError_t
+copy_out(struct lane *lane, enum piece_progress *progress)
+{
+	const struct results *results = &piece_of(lane)->work.results;
+	const struct results_status *fitting = &status_of(lane)->results;
+
+	*progress = PIECE_LAST;
+	return copy_results(lane, fitting->observations, fitting->pairs, results->count,
+						results->packed_tag, results->packed_distance);
+}
+
+static cudaError_t
 enqueue_select(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
@@ -394,6 +414,12 @@ enqueue_select(struct lane *lane, enum piece_progress *progress)
 
 	if (all_leaves_taken(lane, &error))
 	{
+		if (piece->fills)
+		{
+			status_of(lane)->results.observations = piece->work.rows;
+			status_of(lane)->results.pairs = piece->work.rows * piece->work.k;
+			return copy_out(lane, progress);
+		}
 		*progress = PIECE_AHEAD;
 		return begin_launches(lane, piece->collects ? NEIGHBOURS_COUNT : NEIGHBOURS_PACK);
 	}
@@ -538,10 +564,7 @@ neighbours_enqueue(struct lane *lane, enum piece_progress *progress)
 		case NEIGHBOURS_PACK:
 			return enqueue_pack(lane, progress);
 		case NEIGHBOURS_COPY_OUT:
-			*progress = PIECE_LAST;
-			return copy_results(lane, fitting->observations, fitting->pairs,
-								piece->work.results.count, piece->work.results.packed_tag,
-								piece->work.results.packed_distance);
+			return copy_out(lane, progress);
 		case NEIGHBOURS_DECIDE:
 			return enqueue_decide(lane, progress);
 	}

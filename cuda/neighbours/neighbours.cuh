@@ -90,13 +90,11 @@ struct neighbours
 	double	   *longitude;
 	int32_t    *group;			/* or NULL */
 	int32_t    *identity;		/* or NULL */
-	double	   *x;				/* vectors, as the index has them */
-	double	   *y;
-	double	   *z;
+	struct index_record *record;	/* their vectors, as the index has them */
 	uint32_t   *order;			/* rows in the order of search */
 
 	/* for the sorting of the observations */
-	uint64_t   *code;			/* [2 * rows] */
+	void	   *code;			/* [2 * rows] uint32_t, or uint64_t with groups */
 	uint32_t   *row;			/* [rows]; later what neighbours_few() lists, or
 								 * how far brute force has written */
 	void	   *sort_room;
@@ -105,6 +103,8 @@ struct neighbours
 	/* the first k of each, from row * k, in order */
 	double	   *value;			/* distances, or squared chords where these do not decide */
 	uint32_t   *reference;		/* in the index's order */
+	int64_t    *tag;			/* in place of reference, where neighbours_fill() says
+								 * so: then these slots are the result; or NULL */
 	uint32_t   *selected;		/* [rows] number of selected neighbours */
 
 	/* pairs that may be answers, adjacent for each observation */
@@ -126,10 +126,11 @@ struct neighbours
 
 /*
  * neighbours_sort.cu: enqueue the kernels that make vectors and sort
- * observations along the references' curve.  The bytes that a sort needs are
- * INDEX_NO_ROOM if CUDA cannot tell.
+ * observations along the references' curve.  The bytes that codes take, and
+ * that a sort needs beside them: INDEX_NO_ROOM if CUDA cannot tell.
  */
-extern size_t neighbours_sort_bytes(uint32_t rows);
+extern size_t neighbours_code_bytes(uint32_t rows, uint32_t columns);
+extern size_t neighbours_sort_bytes(uint32_t rows, uint32_t columns);
 extern cudaError_t neighbours_sort(const struct neighbours *search);
 
 /*
@@ -139,6 +140,12 @@ extern cudaError_t neighbours_sort(const struct neighbours *search);
  */
 extern size_t neighbours_entry_sort_bytes(uint32_t entries);
 extern cudaError_t neighbours_sort_entries(struct neighbours *search, uint32_t entries);
+
+/*
+ * neighbours_few.cu: whether every observation has k pairs, so that the slots
+ * can be the result, without packing.  Needs the index and the question.
+ */
+extern bool neighbours_fill(const struct neighbours *search);
 
 /*
  * neighbours_few.cu: enqueue the search for few neighbours of many

@@ -42,8 +42,14 @@
  *
  * Until a lane has KEPT - 1 keys, its reach is infinite, or that of max_distance.
  */
+#include <math.h>
+
 #include "cuda/index/anchor.cuh"
 #include "cuda/neighbours/neighbours_warp.cuh"
+
+/* of a block: their rooms are within 48 kB */
+#define BLOCK_WARPS 4
+#define BLOCK_THREADS (BLOCK_WARPS * INDEX_WIDTH)
 
 /* positions that a group compares: their numbers have eight bits */
 #define GROUP_POSITIONS 256
@@ -83,48 +89,64 @@ reach_of(const struct anchor_offset *member, uint32_t key, float square_limit)
 	return square < INFINITY ? (member->norm + anchor_root_above(square)) * ANCHOR_ABOVE : INFINITY;
 }
 
-/* compare with the positions that the mask names, numbered from `number` on */
+/*
+ * Compare with the positions that the mask names, at least one, numbered from
+ * `number` on.  The next position is loaded ahead, since a warp has little else
+ * to do meanwhile.
+ */
 template <int KEPT>
 static __device__ __forceinline__ void
 compare_positions(const struct anchor_offset *member, const float4 *staged, uint32_t mask,
 				  uint32_t number, uint32_t *kept)
 {
-	for (; mask != 0; mask &= mask - 1, number++)
+	float4		next = staged[__ffs(mask) - 1];
+
+	for (; mask != 0; number++)
 	{
-		float4		reference = staged[__ffs(mask) - 1];
+		float4		reference = next;
 		float		square = anchor_value(member, reference) + member->square;
 		uint32_t	key = __float_as_uint(fmaxf(square, 0.0f));
 
+		mask &= mask - 1;
+		next = staged[(__ffs(mask) - 1) & (INDEX_WIDTH - 1)];
 		key = (key & ~KEY_NUMBER) | number;
 		if (!__any_sync(INDEX_ALL_LANES, key < kept[KEPT - 1]))
 			continue;
+		/* each becomes the middle one of itself, the one before it, and the key */
 #pragma unroll
-		for (int i = 0; i < KEPT; i++)
-		{
-			uint32_t	less = min(kept[i], key);
-
-			key = max(kept[i], key);
-			kept[i] = less;
-		}
+		for (int i = KEPT - 1; i > 0; i--)
+			kept[i] = max(kept[i - 1], min(kept[i], key));
+		kept[0] = min(kept[0], key);
 	}
 }
 
 /*
- * Shared memory of a warp.  Rows have 33 places, so that lanes have no bank
- * conflicts, neither with a lane for each observation nor with a lane for each
- * neighbour of one observation.
+ * Shared memory of a warp: as little as possible, since what is left of it is
+ * the cache that holds the index.  Rows of distances have 33 places, so that
+ * lanes have no bank conflicts, neither with a lane for each observation nor
+ * with a lane for each neighbour of one observation.
  */
 template <int KEPT>
 struct few_room
 {
-	/* of a block: their rooms are within 48 kB */
-	enum {WARPS = KEPT <= 16 ? 4 : 2};
-
-	float4		staged[INDEX_WIDTH];	/* a leaf, as seen from the anchor */
-	uint32_t	compared[GROUP_POSITIONS];
-	double		distance[KEPT][INDEX_WIDTH + 1];	/* of each lane's observation */
-	uint32_t	position[KEPT][INDEX_WIDTH + 1];
+	union
+	{
+		float4		staged[INDEX_WIDTH];	/* during the walk: a leaf, as seen from the anchor */
+		double		distance[KEPT][INDEX_WIDTH + 1];	/* after it, of each lane's observation */
+	};
+	uint32_t	compared[GROUP_POSITIONS];	/* positions */
+	uint8_t		number[KEPT][INDEX_WIDTH];	/* of the positions at these distances */
 };
+
+static_assert(GROUP_POSITIONS <= KEY_NUMBER + 1 && KEY_NUMBER <= UINT8_MAX, "numbers of a byte");
+
+/* the position of the i-th neighbour of a lane's observation */
+template <int KEPT>
+static __device__ __forceinline__ uint32_t
+kept_position(const struct few_room<KEPT> *room, uint32_t i, uint32_t lane)
+{
+	return room->compared[room->number[i][lane]];
+}
 
 /*
  * Walk for the members around an anchor: fill in their keys, and note which
@@ -209,37 +231,72 @@ put_in_order(const struct index *index, struct few_room<KEPT> *room, struct geon
 {
 	uint32_t	lane = index_lane();
 	uint32_t	count = 0;
+	double		last = -1.0;	/* distance of the last one in order */
+	uint8_t		next_number;
+	uint32_t	next;
+	struct geonn_vector next_vector;
 
 #pragma unroll
 	for (int i = 0; i < KEPT; i++)
 	{
-		room->position[i][lane] = kept[i] & KEY_NUMBER;
+		room->number[i][lane] = (uint8_t) (kept[i] & KEY_NUMBER);
 		count += kept[i] != KEY_NONE;
 	}
-	/* not unrolled: so much code would not be in the caches */
-#pragma unroll 1
+	if (count == 0)
+		return 0;
+	next_number = room->number[0][lane];
+	next = room->compared[next_number];
+	next_vector = index_vector(index, next);
+	/*
+	 * two at a time, so that no move waits for what is loaded; more code would
+	 * not be in the caches
+	 */
+#pragma unroll 2
 	for (uint32_t i = 0; i < count; i++)
 	{
-		uint32_t	position = room->compared[room->position[i][lane]];
-		double		distance = geonn_metric_distance_of(index->metric, vector, index_vector(index, position));
+		uint8_t		number = next_number;
+		uint32_t	position = next;
+		struct geonn_vector at_vector = next_vector;
+		double		distance;
 		uint32_t	at = i;
 
-		for (; at > 0; at--)
-		{
-			double		before = room->distance[at - 1][lane];
-			uint32_t	other = room->position[at - 1][lane];
+		/* loaded while the distance is calculated */
+		next_number = room->number[min(i + 1, count - 1)][lane];
+		next = room->compared[next_number];
+		next_vector = index_vector(index, next);
+		distance = geonn_metric_distance_of(index->metric, vector, at_vector);
+		if (distance > last)
+			last = distance;
+		else
+			for (; at > 0; at--)
+			{
+				double		before = room->distance[at - 1][lane];
+				uint8_t		other = room->number[at - 1][lane];
 
-			if (before < distance ||
-				(before == distance && index->place[first_reference(index, other)] <
-				 index->place[first_reference(index, position)]))
-				break;
-			room->distance[at][lane] = before;
-			room->position[at][lane] = other;
-		}
+				if (before < distance ||
+					(before == distance &&
+					 index->place[first_reference(index, room->compared[other])] <
+					 index->place[first_reference(index, position)]))
+					break;
+				room->distance[at][lane] = before;
+				room->number[at][lane] = other;
+			}
 		room->distance[at][lane] = distance;
-		room->position[at][lane] = position;
+		room->number[at][lane] = number;
 	}
 	return count;
+}
+
+/* write a neighbour, a reference of the index's order, into a slot */
+static __device__ __forceinline__ void
+write_neighbour(const struct neighbours *search, uint64_t slot, double distance,
+				uint32_t reference)
+{
+	search->value[slot] = distance;
+	if (search->tag != NULL)
+		search->tag[slot] = search->index.tag[reference];
+	else
+		search->reference[slot] = reference;
 }
 
 /*
@@ -259,7 +316,7 @@ write_coincident(const struct neighbours *search, const struct few_room<KEPT> *r
 
 	for (uint32_t i = 0; i < kept && count < search->k; i++)
 	{
-		uint32_t	position = room->position[i][lane];
+		uint32_t	position = kept_position<KEPT>(room, i, lane);
 		double		distance = room->distance[i][lane];
 
 		if (distance > search->max_distance)
@@ -269,8 +326,7 @@ write_coincident(const struct neighbours *search, const struct few_room<KEPT> *r
 		for (uint32_t reference = index->start[position];
 			 reference < index->start[position + 1] && count < search->k; reference++)
 		{
-			search->value[slot + count] = distance;
-			search->reference[slot + count] = reference;
+			write_neighbour(search, slot + count, distance, reference);
 			count++;
 		}
 	}
@@ -286,17 +342,25 @@ static __device__ __forceinline__ void
 write_all(const struct neighbours *search, const struct few_room<KEPT> *room, uint32_t row,
 		  uint32_t count)
 {
-	/* so that a row's slots are written at once */
-	for (uint32_t i = index_lane(); i < search->k * INDEX_WIDTH; i += INDEX_WIDTH)
+	uint32_t	lane = index_lane() / search->k;
+	uint32_t	number = index_lane() % search->k;
+	const uint32_t lanes = INDEX_WIDTH / search->k;
+	const uint32_t numbers = INDEX_WIDTH % search->k;
+
+	/* neighbouring lanes write neighbouring slots */
+	for (uint32_t i = 0; i < search->k; i++)
 	{
-		uint32_t	lane = i / search->k;
-		uint32_t	number = i - lane * search->k;
 		uint64_t	slot = (uint64_t) __shfl_sync(INDEX_ALL_LANES, row, lane) * search->k + number;
 
 		if (number < __shfl_sync(INDEX_ALL_LANES, count, lane))
+			write_neighbour(search, slot, room->distance[number][lane],
+							kept_position<KEPT>(room, number, lane));
+		lane += lanes;
+		number += numbers;
+		if (number >= search->k)
 		{
-			search->value[slot] = room->distance[number][lane];
-			search->reference[slot] = room->position[number][lane];
+			number -= search->k;
+			lane++;
 		}
 	}
 }
@@ -322,7 +386,7 @@ decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t ro
 		if (kept_count == KEPT)
 		{
 			/* does the last neighbour come before all positions that were not kept? */
-			uint32_t	position = room->position[search->k - 1][index_lane()];
+			uint32_t	position = kept_position<KEPT>(room, search->k - 1, index_lane());
 			double		chord = geonn_chord_squared(vector, index_vector(index, position));
 			double		least = __uint_as_float(kept[KEPT - 1] & ~KEY_NUMBER);
 
@@ -372,18 +436,15 @@ middle_lane(uint32_t left)
 }
 
 template <int KEPT>
-static __global__ void __launch_bounds__(few_room<KEPT>::WARPS * INDEX_WIDTH, KEPT <= 12 ? 8 : 1)
-few_kernel(const __grid_constant__ struct neighbours search)
+static __global__ void __launch_bounds__(BLOCK_THREADS, KEPT <= 12 ? 8 : 1)
+few_kernel(const __grid_constant__ struct neighbours search, float square_limit)
 {
-	__shared__ struct few_room<KEPT> rooms[few_room<KEPT>::WARPS];
+	__shared__ struct few_room<KEPT> rooms[BLOCK_WARPS];
 	struct few_room<KEPT> *room = &rooms[threadIdx.x / INDEX_WIDTH];
-	uint64_t	slot = (uint64_t) blockIdx.x * few_room<KEPT>::WARPS * INDEX_WIDTH + threadIdx.x;
+	uint64_t	slot = (uint64_t) blockIdx.x * BLOCK_THREADS + threadIdx.x;
 	uint32_t	left = __ballot_sync(INDEX_ALL_LANES, slot < search.rows);
 	uint32_t	row = search.order[slot < search.rows ? slot : search.rows - 1];
-	double		limit = geonn_metric_radius_limit(warp_metric<true>(&search.index),
-												  search.max_distance);
-	float		square_limit = (float) (limit * (1.0 + 0x1p-20)) + ANCHOR_FLOOR;
-	struct geonn_vector vector = {search.x[row], search.y[row], search.z[row]};
+	struct geonn_vector vector = search.record[row].vector;
 
 	while (left != 0)
 	{
@@ -430,15 +491,24 @@ neighbours_few_fits(const struct neighbours *search)
 		!search->every_leaf && search->k > 0 && search->k < FEW_MAX;
 }
 
+/* registers keep a selection of no more than a warp's lanes, and write its tags */
+bool
+neighbours_fill(const struct neighbours *search)
+{
+	return neighbours_few_fits(search) && !search->ties && search->k <= INDEX_WIDTH &&
+		search->k <= search->index.references && isinf(search->max_distance);
+}
+
 template <int KEPT>
 static cudaError_t
 launch_few(const struct neighbours *search)
 {
-	uint32_t	threads = few_room<KEPT>::WARPS * INDEX_WIDTH;
-	uint32_t	blocks = (uint32_t) (((uint64_t) search->rows + threads - 1) / threads);
+	uint32_t	blocks = (uint32_t) (((uint64_t) search->rows + BLOCK_THREADS - 1) / BLOCK_THREADS);
+	double		limit = geonn_metric_radius_limit(search->index.metric, search->max_distance);
+	float		square_limit = (float) (limit * (1.0 + 0x1p-20)) + ANCHOR_FLOOR;
 
 	begin_list_kernel<<<1, 1, 0, search->stream>>> (*search);
-	few_kernel<KEPT> <<<blocks, threads, 0, search->stream>>> (*search);
+	few_kernel<KEPT> <<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, square_limit);
 	return cudaGetLastError();
 }
 

@@ -77,13 +77,12 @@ part_place(struct lane *lane, uint32_t rows, void *memory)
 		work->group = (int32_t *) next_column(memory, &offset, sizeof(int32_t));
 	if (dataset->columns & GEONN_COLUMN_IDENTITY)
 		work->identity = (int32_t *) next_column(memory, &offset, sizeof(int32_t));
-	work->x = (double *) next_column(memory, &offset, sizeof(double));
-	work->y = (double *) next_column(memory, &offset, sizeof(double));
-	work->z = (double *) next_column(memory, &offset, sizeof(double));
+	work->record = (struct index_record *)
+		next_column(memory, &offset, sizeof(struct index_record));
 	work->order = (uint32_t *) next_column(memory, &offset, sizeof(uint32_t));
-	work->code = (uint64_t *) next_column(memory, &offset, 2 * sizeof(uint64_t));
+	work->code = next_column(memory, &offset, neighbours_code_bytes(1, dataset->columns));
 	work->row = (uint32_t *) next_column(memory, &offset, sizeof(uint32_t));
-	work->sort_bytes = neighbours_sort_bytes(1);
+	work->sort_bytes = neighbours_sort_bytes(1, dataset->columns);
 	work->sort_room = next_column(memory, &offset, work->sort_bytes);
 	work->status = (struct neighbours_status *) next_column(memory, &offset,
 															sizeof(struct neighbours_status));

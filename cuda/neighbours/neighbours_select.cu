@@ -289,7 +289,11 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 		if (IN_REGISTERS && index_lane() < selection.count)
 		{
 			selection.values[index_lane()] = selection.value;
-			selection.references[index_lane()] = selection.reference;
+			if (search.tag != NULL)
+				search.tag[(uint64_t) row * search.k + index_lane()] =
+					search.index.tag[selection.reference];
+			else
+				selection.references[index_lane()] = selection.reference;
 		}
 		if (index_lane() == 0)
 			search.selected[row] = selection.count;

@@ -19,12 +19,14 @@
 #define CODE_LEVELS 14
 #define CODE_BITS (3 + 2 * CODE_LEVELS)
 
+static_assert(CODE_BITS <= 32, "a code without a group takes 32 bits");
+
 static __global__ void
 prepare_kernel(const __grid_constant__ struct neighbours search)
 {
 	uint32_t	row = blockIdx.x * BLOCK_THREADS + threadIdx.x;
 	struct geonn_vector vector = {0.0, 0.0, 1.0};
-	uint64_t	code;
+	uint32_t	code;
 
 	if (row >= search.rows)
 		return;
@@ -33,32 +35,58 @@ prepare_kernel(const __grid_constant__ struct neighbours search)
 	else
 		vector = geonn_metric_vector(search.index.metric, search.latitude[row],
 									 search.longitude[row]);
-	search.x[row] = vector.x;
-	search.y[row] = vector.y;
-	search.z[row] = vector.z;
+	search.record[row].vector = vector;
 
-	code = space_curve_code(vector, CODE_LEVELS);
-	if (search.group != NULL)
-		code |= (uint64_t) ((uint32_t) search.group[row] ^ 0x80000000u) << CODE_BITS;
-	search.code[row] = code;
+	code = (uint32_t) space_curve_code(vector, CODE_LEVELS);
+	if (search.group == NULL)
+		((uint32_t *) search.code)[row] = code;
+	else
+		((uint64_t *) search.code)[row] =
+			(uint64_t) ((uint32_t) search.group[row] ^ 0x80000000u) << CODE_BITS | code;
 	search.row[row] = row;
 }
 
 size_t
-neighbours_sort_bytes(uint32_t rows)
+neighbours_code_bytes(uint32_t rows, uint32_t columns)
+{
+	return 2 * (size_t) rows *
+		(columns & GEONN_COLUMN_GROUP ? sizeof(uint64_t) : sizeof(uint32_t));
+}
+
+template <typename Code>
+static size_t
+code_sort_bytes(uint32_t rows)
 {
 	size_t		bytes = 0;
 
-	return cub::DeviceRadixSort::SortPairs(NULL, bytes, (const uint64_t *) NULL, (uint64_t *) NULL,
+	return cub::DeviceRadixSort::SortPairs(NULL, bytes, (const Code *) NULL, (Code *) NULL,
 										   (const uint32_t *) NULL, (uint32_t *) NULL,
 										   rows) == cudaSuccess ? bytes : INDEX_NO_ROOM;
+}
+
+size_t
+neighbours_sort_bytes(uint32_t rows, uint32_t columns)
+{
+	return columns & GEONN_COLUMN_GROUP ? code_sort_bytes<uint64_t>(rows) :
+		code_sort_bytes<uint32_t>(rows);
+}
+
+template <typename Code>
+static cudaError_t
+sort_codes(const struct neighbours *search, int bits)
+{
+	Code	   *code = (Code *) search->code;
+	size_t		bytes = search->sort_bytes;
+
+	return cub::DeviceRadixSort::SortPairs(search->sort_room, bytes, code, code + search->rows,
+										   search->row, search->order, search->rows, 0, bits,
+										   search->stream);
 }
 
 cudaError_t
 neighbours_sort(const struct neighbours *search)
 {
 	uint32_t	blocks = (search->rows + BLOCK_THREADS - 1) / BLOCK_THREADS;
-	size_t		bytes = search->sort_bytes;
 	cudaError_t error;
 
 	if ((error = cudaMemsetAsync(search->status, 0, sizeof(*search->status),
@@ -67,11 +95,8 @@ neighbours_sort(const struct neighbours *search)
 	prepare_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search);
 	if ((error = cudaGetLastError()) != cudaSuccess)
 		return error;
-	return cub::DeviceRadixSort::SortPairs(search->sort_room, bytes, search->code,
-										   search->code + search->rows, search->row, search->order,
-										   search->rows, 0,
-										   CODE_BITS + (search->group == NULL ? 0 : 32),
-										   search->stream);
+	return search->group == NULL ? sort_codes<uint32_t>(search, CODE_BITS) :
+		sort_codes<uint64_t>(search, CODE_BITS + 32);
 }
 
 /* the parts of an entry, in the order in which they count */

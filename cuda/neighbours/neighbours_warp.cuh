@@ -31,9 +31,7 @@ warp_observation(const struct neighbours *search, uint32_t row)
 {
 	struct warp_observation observation;
 
-	observation.from.x = search->x[row];
-	observation.from.y = search->y[row];
-	observation.from.z = search->z[row];
+	observation.from = search->record[row].vector;
 	observation.group = search->group == NULL ? 0 : search->group[row];
 	observation.identity = search->identity == NULL ? 0 : search->identity[row];
 	return observation;

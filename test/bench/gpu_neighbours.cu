@@ -4,8 +4,8 @@
  *
  * What cuda/neighbours/neighbours.cu does with a batch on its way through a GPU, without
  * the copies: vectors and order of search, launches that select until all
- * observations have been taken, and the packing of pairs with their tags.
- * Batches follow each other.
+ * observations have been taken, and, unless the pairs are in their places by
+ * then, the packing of pairs with their tags.  Batches follow each other.
  */
 #include "gpu_share.cuh"
 
@@ -21,25 +21,29 @@ struct neighbours_state
 {
 	struct gpu_built_index built;
 	struct neighbours search;	/* of a batch */
+	bool		fills;			/* its slots are the answers */
 	struct neighbours_status *status;	/* pinned */
 };
 
 static bool
-place_search(struct gpu_share *share, struct neighbours *search, uint32_t rows)
+place_search(struct gpu_share *share, struct neighbours_state *state, uint32_t rows)
 {
+	struct neighbours *search = &state->search;
 	size_t		slots = (size_t) rows * share->k;
 	size_t		bytes = results_place(NULL, rows, &search->results);
 
-	search->x = (double *) gpu_allocate(share, rows * sizeof(double), "vectors");
-	search->y = (double *) gpu_allocate(share, rows * sizeof(double), "vectors");
-	search->z = (double *) gpu_allocate(share, rows * sizeof(double), "vectors");
+	search->record = (struct index_record *)
+		gpu_allocate(share, rows * sizeof(struct index_record), "vectors");
 	search->order = (uint32_t *) gpu_allocate(share, rows * sizeof(uint32_t), "sorting");
-	search->code = (uint64_t *) gpu_allocate(share, 2 * rows * sizeof(uint64_t), "sorting");
+	search->code = gpu_allocate(share, neighbours_code_bytes(rows, 0), "sorting");
 	search->row = (uint32_t *) gpu_allocate(share, rows * sizeof(uint32_t), "sorting");
-	search->sort_bytes = neighbours_sort_bytes(rows);
+	search->sort_bytes = neighbours_sort_bytes(rows, 0);
 	search->sort_room = gpu_allocate(share, search->sort_bytes, "sorting");
-	search->value = (double *) gpu_allocate(share, slots * sizeof(double), "neighbours");
-	search->reference = (uint32_t *) gpu_allocate(share, slots * sizeof(uint32_t), "neighbours");
+	if (!state->fills)
+	{
+		search->value = (double *) gpu_allocate(share, slots * sizeof(double), "neighbours");
+		search->reference = (uint32_t *) gpu_allocate(share, slots * sizeof(uint32_t), "neighbours");
+	}
 	search->status = (struct neighbours_status *)
 		gpu_allocate(share, sizeof(struct neighbours_status), "status");
 	results_place(gpu_allocate(share, bytes, "counts"), rows, &search->results);
@@ -64,7 +68,9 @@ prepare(struct gpu_share *share)
 	search->max_distance = INFINITY;
 	search->results.stride = share->k;
 	search->results.distance_step = 1;
-	return place_search(share, search, (uint32_t) share->batch_rows) &&
+	search->index = state->built.index;
+	state->fills = neighbours_fill(search);
+	return place_search(share, state, (uint32_t) share->batch_rows) &&
 		gpu_fine(share, cudaMallocHost((void **) &state->status, sizeof(struct neighbours_status)),
 				 "status");
 }
@@ -86,6 +92,11 @@ search_batch(struct gpu_share *share, uint64_t first)
 	search->results.tag = search->index.tag;
 	search->results.packed_tag = share->tag + first * share->k;
 	search->results.packed_distance = share->distance + first * share->k;
+	if (state->fills)
+	{
+		search->tag = search->results.packed_tag;
+		search->value = search->results.packed_distance;
+	}
 
 	if (!gpu_fine(share, cudaMemsetAsync(search->status, 0, sizeof(struct neighbours_status), 0),
 				  "status") ||
@@ -107,8 +118,8 @@ search_batch(struct gpu_share *share, uint64_t first)
 				 share->gpu);
 		return false;
 	}
-	return gpu_fine(share, results_scan(&search->results, 0), "packing") &&
-		gpu_fine(share, results_pack(&search->results, 0), "packing");
+	return state->fills || (gpu_fine(share, results_scan(&search->results, 0), "packing") &&
+							gpu_fine(share, results_pack(&search->results, 0), "packing"));
 }
 
 static bool

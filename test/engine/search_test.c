@@ -90,6 +90,39 @@ test_far_observations(void)
 	}
 }
 
+/*
+ * Every observation has k neighbours, for the k at which a GPU searches in
+ * another way, and as many or one less than the references.
+ */
+static bool
+every_k_right(struct test_case *test)
+{
+	static const uint32_t numbers[] = {2, 3, 4, 8, 12, 16, 24, 32, 33, 35, 36, 37};
+	bool		right = true;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		right = question_right(test, (struct client_question) {.k = numbers[i],
+							   .max_distance = INFINITY}) && right;
+	return right;
+}
+
+static void
+test_every_k(void)
+{
+	static const size_t counts[] = {12, 32, 36, 700};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+	{
+		char		name[80];
+		struct test_case test;
+
+		snprintf(name, sizeof(name), "k neighbours of %zu references, without a limit", counts[i]);
+		test = begin_case(name, GEONN_METRIC_SPHERE, counts[i],
+						  i % 2 ? PLACES_CITIES : PLACES_HEAPS, 100, false);
+		finish_case(&test, 2000, every_k_right);
+	}
+}
+
 /* numbers of references around the widths of nodes, tiles and groups */
 static void
 test_sizes(void)
@@ -626,12 +659,13 @@ refuses_bad_places(struct test_case *test)
 	struct client_question questions[] = {
 		{.k = 1,.max_distance = INFINITY},
 		{.k = 20,.max_distance = 1},
+		{.k = 20,.max_distance = INFINITY},
 		{.k = 0,.max_distance = 0}
 	};
 	bool		right = true;
 
 	for (int setup = 0; setup < compare_setups(); setup++)
-		for (size_t i = 0; i < 3; i++)
+		for (size_t i = 0; i < 4; i++)
 			for (int algorithm = GEONN_ALGORITHM_INDEX; algorithm <= GEONN_ALGORITHM_BRUTE; algorithm++)
 			{
 				size_t		place = (size_t) random_below((int) test->observations.count);
@@ -679,6 +713,7 @@ main(int argument_count, char **words)
 	test_places();
 	test_far_observations();
 	test_sizes();
+	test_every_k();
 	test_columns(GEONN_METRIC_SPHERE);
 	test_exclude_self();
 	test_order_by_tag();
