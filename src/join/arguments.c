@@ -20,6 +20,7 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/inval.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -360,6 +361,13 @@ static const struct
 
 /* ---- where they are ---- */
 
+/* the function that a plan asked for last */
+static struct
+{
+	Oid			function;		/* InvalidOid: none */
+	int			places[ARGUMENTS];
+}			planned;
+
 /*
  * Where the function has each argument of the table, [ARGUMENTS]; -1: it has none of this name
  * and type.
@@ -414,12 +422,37 @@ called_places(FunctionCallInfo fcinfo)
 	return function->fn_extra;
 }
 
+static void
+forget_planned(Datum argument pg_attribute_unused(), int cache pg_attribute_unused(),
+			   uint32 hash pg_attribute_unused())
+{
+	planned.function = InvalidOid;
+}
+
+/*
+ * Where a function in a plan has each argument: the planner asks many times for one function.
+ */
+static const int *
+planned_places(Oid function)
+{
+	static bool told = false;
+
+	if (function == planned.function)
+		return planned.places;
+	if (!told)
+		CacheRegisterSyscacheCallback(PROCOID, forget_planned, (Datum) 0);
+	told = true;
+	planned.function = InvalidOid;
+	find_places(function, planned.places);
+	planned.function = function;
+	return planned.places;
+}
+
 Node *
 geonn_expression_argument(const FuncExpr *expression, const char *name)
 {
-	int			places[ARGUMENTS];
+	const int  *places = planned_places(expression->funcid);
 
-	find_places(expression->funcid, places);
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
 		if (strcmp(geonn_arguments[i].name, name) == 0 && places[i] >= 0 &&

@@ -57,6 +57,9 @@
 /* the cost of finding one observation's references, in operators */
 #define OPERATORS_A_SEARCH 10
 
+/* sides of a plan whose estimates are kept; others are estimated again */
+#define SIDES_KNOWN 8
+
 /* references where their number is not known */
 #define UNKNOWN_ROWS 1000
 
@@ -76,6 +79,21 @@ typedef struct SideEstimate
 	double		rows;			/* -1: unknown */
 	double		cost;			/* of reading it */
 } SideEstimate;
+
+typedef struct KnownSide
+{
+	const Node *side;			/* the argument in the plan's tree */
+	bool		all_rows;
+	SideEstimate estimate;
+} KnownSide;
+
+/* estimates for the plan that is being made */
+static struct
+{
+	const PlannerInfo *root;	/* NULL: none */
+	int			count;
+	KnownSide	sides[SIDES_KNOWN];
+}			known_sides;
 
 /*
  * Add "column IS NOT NULL" for the first of these columns that exists.
@@ -183,7 +201,7 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
  * errors of a query.
  */
 static SideEstimate
-estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+estimate_unknown_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 {
 	Const	   *argument = geonn_known_value(root, side);
 	Oid			relation = geonn_known_relation(root, side);
@@ -196,6 +214,44 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 	else if (argument != NULL && argument->consttype == TEXTOID)
 		query = TextDatumGetCString(argument->constvalue);
 	return estimate_query(query, title, relation, NIL);
+}
+
+/* planner_cxt is reset, or deleted: the pointer may soon mean another plan */
+static void
+forget_sides(void *root)
+{
+	if (known_sides.root == root)
+		known_sides.root = NULL;
+}
+
+/*
+ * The same, for a side that has been estimated for this plan already, or now is: PostgreSQL asks for
+ * rows and for costs, and each estimate plans a query.
+ */
+static SideEstimate
+estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+{
+	SideEstimate estimate;
+	MemoryContextCallback *callback;
+
+	for (int i = 0; i < known_sides.count && known_sides.root == root; i++)
+	{
+		if (known_sides.sides[i].side == side && known_sides.sides[i].all_rows == all_rows)
+			return known_sides.sides[i].estimate;
+	}
+	estimate = estimate_unknown_side(root, side, title, all_rows);
+	if (known_sides.root != root)
+	{
+		callback = MemoryContextAlloc(root->planner_cxt, sizeof(MemoryContextCallback));
+		callback->func = forget_sides;
+		callback->arg = root;
+		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
+		known_sides.root = root;
+		known_sides.count = 0;
+	}
+	if (known_sides.count < SIDES_KNOWN)
+		known_sides.sides[known_sides.count++] = (KnownSide) {side, all_rows, estimate};
+	return estimate;
 }
 
 /*
