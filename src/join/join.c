@@ -67,6 +67,7 @@ struct GeonnSearch
 	bool	   *nulls;
 
 	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
+	const GeonnSearch *first;	/* whose references these are; NULL: its own */
 
 	/* where observations are watched */
 	ObservationWatcher watch;	/* NULL: they are not */
@@ -347,6 +348,30 @@ make_room_for_row(Search *search)
 	search->nulls = palloc0(search->row.descriptor->natts * sizeof(bool));
 }
 
+void
+geonn_search_follow(GeonnSearch *search, const GeonnSearch *first)
+{
+	search->first = first;
+}
+
+/*
+ * Have the references of the first search, as prepare() does.
+ */
+static bool
+follow(Search *search)
+{
+	const GeonnJoin *join = search->join;
+	const GeonnClient *client = search->first->prepared.client;
+
+	make_room_for_row(search);
+	if (join->invalid == GEONN_INVALID_IS_ERROR)
+		geonn_check_given(join->given);
+	search->call = search->first->call;
+	search->prepared = geonn_join_attach(join, &search->row, &search->call,
+										 geonn_client_dataset(client));
+	return geonn_client_references(client) > 0 || join->keep_unmatched;
+}
+
 /*
  * Have the references in the engine.  Returns whether the observations have to be read.
  */
@@ -356,6 +381,8 @@ prepare(Search *search)
 	const GeonnJoin *join = search->join;
 	instr_time	spent;
 
+	if (search->first != NULL)
+		return follow(search);
 	make_room_for_row(search);
 	geonn_call_begin(&search->call);
 	search->prepared = geonn_join_prepare(join, &search->row, &search->call);

@@ -85,11 +85,8 @@ needed_columns(CustomPath *path, List *clauses)
 	return columns;
 }
 
-/*
- * The expression of a function in FROM that is a join; NULL for any other.
- */
-static FuncExpr *
-join_expression(RangeTblEntry *entry)
+FuncExpr *
+geonn_join_expression(RangeTblEntry *entry)
 {
 	RangeTblFunction *function;
 	FuncExpr   *expression;
@@ -329,7 +326,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
-	expression = join_expression(entry);
+	expression = geonn_join_expression(entry);
 	function = expression != NULL ? function_path(rel) : NULL;
 	if (function == NULL || contain_subplans((Node *) expression))
 		return;
@@ -364,7 +361,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
-	scan->custom_exprs = lcons(join_expression(entry), path->custom_private);
+	scan->custom_exprs = lcons(geonn_join_expression(entry), path->custom_private);
 	scan->custom_exprs = copyObject(scan->custom_exprs);
 	scan->custom_relids = bms_make_singleton(rel->relid);
 	scan->methods = &geonn_scan_methods;

@@ -1,0 +1,271 @@
+/*
+ * lateral_plan.c
+ *		Where the planner takes the plan node of lateral joins by points of rows.
+ *
+ * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each
+ * row of o.  The node of lateral_scan.c gives the same rows, in another order, but searches for
+ * many rows of o at once.  It is offered for an inner join and for LEFT JOIN ... ON true, where both
+ * arrays have one element and the other arguments are the same for all rows and not volatile.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/array.h"
+
+#include "compat.h"
+#include "join/arguments.h"
+#include "plan/estimate.h"
+#include "plan/lateral_join.h"
+#include "plan/scan.h"
+
+static set_join_pathlist_hook_type previous_hook;
+
+static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+					   List *clauses, List *children);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "geonn lateral join",
+	.PlanCustomPath = plan_join
+};
+
+/*
+ * The only element of an array that a row makes of its own columns; NULL: it is anything else.
+ */
+static Node *
+only_element(Node *argument)
+{
+	ArrayExpr  *array = (ArrayExpr *) argument;
+
+	if (argument == NULL || !IsA(argument, ArrayExpr) || array->multidims ||
+		array->element_typeid != FLOAT8OID || list_length(array->elements) != 1)
+		return NULL;
+	return linitial(array->elements);
+}
+
+/*
+ * Take the points out of the call.  False: it is no call that the node can make.
+ */
+static bool
+split_call(FuncExpr *expression, FuncExpr **call, Node **latitude, Node **longitude)
+{
+	Node	   *latitudes = geonn_expression_argument(expression, "lat");
+	Node	   *longitudes = geonn_expression_argument(expression, "lon");
+	FuncExpr   *rest = copyObject(expression);
+	ListCell   *cell;
+	int			number = 0;
+
+	*latitude = only_element(latitudes);
+	*longitude = only_element(longitudes);
+	if (*latitude == NULL || *longitude == NULL)
+		return false;
+	foreach(cell, expression->args)
+	{
+		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes)
+			lfirst(list_nth_cell(rest->args, number)) =
+				makeConst(FLOAT8ARRAYOID, -1, InvalidOid, -1,
+						  PointerGetDatum(construct_empty_array(FLOAT8OID)), false, false);
+		number++;
+	}
+	*call = rest;
+	return !contain_var_clause((Node *) rest) && !contain_volatile_functions((Node *) rest->args) &&
+		!contain_subplans((Node *) expression) && !contain_volatile_functions(*latitude) &&
+		!contain_volatile_functions(*longitude);
+}
+
+/*
+ * The number of the row type's column ord; 0: it has none.
+ */
+static AttrNumber
+number_column(FuncExpr *expression)
+{
+	TupleDesc	row_type = get_expr_result_tupdesc((Node *) expression, true);
+
+	for (int i = 0; row_type != NULL && i < row_type->natts; i++)
+	{
+		if (!TupleDescAttr(row_type, i)->attisdropped &&
+			strcmp(NameStr(TupleDescAttr(row_type, i)->attname), "ord") == 0)
+			return (AttrNumber) (i + 1);
+	}
+	return 0;
+}
+
+/*
+ * Add to the list the columns that are used, each once.  False: one is wanted that the node cannot
+ * give.
+ */
+static bool
+add_columns(List **columns, Node *used, const RelOptInfo *function)
+{
+	ListCell   *cell;
+
+	foreach(cell, pull_var_clause(used, PVC_INCLUDE_PLACEHOLDERS))
+	{
+		Var		   *column = lfirst(cell);
+
+		if (!IsA(column, Var) || (column->varno == (int) function->relid && column->varattno <= 0))
+			return false;
+		*columns = list_append_unique(*columns, column);
+	}
+	return true;
+}
+
+/*
+ * The clauses of the join and of the function's rows; false: the node cannot test them.
+ */
+static bool
+join_clauses(RelOptInfo *function, JoinType type, List *restrictions, List **clauses)
+{
+	ListCell   *cell;
+
+	*clauses = list_concat_copy(restrictions, function->baserestrictinfo);
+	if (type == JOIN_LEFT)
+		return *clauses == NIL;
+	foreach(cell, *clauses)
+	{
+		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Set the cost: of the outer rows, the references once, and the rows that are returned.  PostgreSQL
+ * counts a function's cost once, however often a nested loop calls it, so searching
+ * must not be counted here.
+ */
+static void
+set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *outer,
+		 const Path *function)
+{
+	Cost		references;
+
+	if (!geonn_estimate_references(root, expression, &references))
+		references = function->total_cost;
+	path->path.rows = path->path.parent->rows;
+	path->path.startup_cost = outer->startup_cost + references;
+	path->path.total_cost = outer->total_cost + references + cpu_tuple_cost * path->path.rows;
+}
+
+static void
+offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+		   JoinPathExtraData *extra)
+{
+	RangeTblEntry *entry;
+	FuncExpr   *expression;
+	FuncExpr   *call;
+	Node	   *latitude;
+	Node	   *longitude;
+	List	   *clauses;
+	List	   *columns = NIL;
+	CustomPath *path;
+
+	if (previous_hook != NULL)
+		previous_hook(root, rel, outer, inner, type, extra);
+	if ((type != JOIN_INNER && type != JOIN_LEFT) || inner->reloptkind != RELOPT_BASEREL ||
+		bms_is_empty(inner->lateral_relids) || !bms_is_empty(rel->lateral_relids) ||
+		!bms_is_subset(inner->lateral_relids, outer->relids) || root->parse->rowMarks != NIL ||
+		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
+		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
+		inner->pathlist == NIL)
+		return;
+	entry = planner_rt_fetch(inner->relid, root);
+	expression = geonn_join_expression(entry);
+	if (expression == NULL || number_column(expression) == 0 ||
+		!split_call(expression, &call, &latitude, &longitude) ||
+		!join_clauses(inner, type, extra->restrictlist, &clauses) ||
+		!add_columns(&columns, (Node *) rel->reltarget->exprs, inner) ||
+		!add_columns(&columns, (Node *) extract_actual_clauses(clauses, false), inner) ||
+		!add_columns(&columns, (Node *) list_make2(latitude, longitude), inner))
+		return;
+
+	path = makeNode(CustomPath);
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	path->custom_paths = list_make1(outer->cheapest_total_path);
+	path->custom_private = list_make4(clauses, makeInteger(inner->relid), makeBoolean(type == JOIN_LEFT),
+									  columns);
+	set_cost(root, path, expression, outer->cheapest_total_path, linitial(inner->pathlist));
+	add_path(rel, (Path *) path);
+}
+
+static Plan *
+plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+		  List *clauses pg_attribute_unused(), List *children)
+{
+	Index		relid = (Index) intVal(lsecond(path->custom_private));
+	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(relid, root));
+	Plan	   *outer = linitial(children);
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *outer_columns = NIL;
+	List	   *numbers = NIL;
+	List	   *attributes = NIL;
+	FuncExpr   *call;
+	Node	   *latitude;
+	Node	   *longitude;
+	ListCell   *cell;
+
+	(void) split_call(expression, &call, &latitude, &longitude);
+	scan->scan.plan.targetlist = targets;
+	scan->scan.plan.qual = extract_actual_clauses(linitial(path->custom_private), false);
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_plans = list_make1(outer);
+	scan->custom_exprs = list_make3(call, copyObject(latitude), copyObject(longitude));
+	scan->custom_relids = bms_copy(rel->relids);
+	scan->methods = &geonn_lateral_methods;
+
+	/* columns of the outer rows first, then those of the function */
+	foreach(cell, (List *) lfourth(path->custom_private))
+	{
+		Var		   *column = lfirst(cell);
+		TargetEntry *entry;
+
+		if (column->varno == (int) relid)
+			continue;
+		entry = tlist_member((Expr *) column, outer->targetlist);
+		if (entry == NULL)
+			elog(ERROR, "column %d of relation %d is not among the outer plan's", column->varattno,
+				 column->varno);
+		numbers = lappend_int(numbers, entry->resno);
+		outer_columns = lappend(outer_columns, column);
+	}
+	foreach(cell, (List *) lfourth(path->custom_private))
+	{
+		Var		   *column = lfirst(cell);
+
+		if (column->varno != (int) relid)
+			continue;
+		attributes = lappend_int(attributes, column->varattno);
+		outer_columns = lappend(outer_columns, column);
+	}
+	foreach(cell, outer_columns)
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry(copyObject(lfirst(cell)),
+														  list_length(scan->custom_scan_tlist) + 1,
+														  NULL, false));
+	attributes = lappend_int(attributes, number_column(expression));
+	scan->custom_private = list_make3(numbers, attributes, copyObject(lthird(path->custom_private)));
+	return (Plan *) scan;
+}
+
+void
+geonn_plan_lateral_joins(void)
+{
+	RegisterCustomScanMethods(&geonn_lateral_methods);
+	previous_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = offer_join;
+}

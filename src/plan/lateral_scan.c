@@ -1,0 +1,506 @@
+/*
+ * lateral_scan.c
+ *		The plan node of a join whose rows each ask for the neighbours of their own point.
+ *
+ * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
+ * the points of all of them at once; then it returns them with their neighbours, and in the end of
+ * the round, for a LEFT JOIN, those that have none.  Rounds begin small, so that a LIMIT ends the
+ * work early, and grow.  A round's rows stay within work_mem.
+ *
+ * The first round's search reads the references, and stays until the end: the later ones use the
+ * same.  Privileges and EXECUTE are checked as when the function is called.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "join/arguments.h"
+#include "join/nearest.h"
+#include "join/report.h"
+#include "plan/lateral_join.h"
+#include "plan/scan.h"
+
+/* the rows of the first round, and of the largest */
+#define ROWS_FIRST 64
+#define ROWS_MAX 65536
+
+typedef struct OuterRow
+{
+	MinimalTuple tuple;
+	double		latitude;
+	double		longitude;
+	bool		latitude_is_null;
+	bool		longitude_is_null;
+	bool		is_matched;
+} OuterRow;
+
+typedef struct LateralState
+{
+	CustomScanState custom;		/* first */
+	PlanState  *outer;
+	TupleTableSlot *outer_slot; /* of a kept row */
+	FuncExpr   *expression;
+	FmgrInfo	function;
+	List	   *arguments;		/* of ExprState */
+	ExprState  *latitude;
+	ExprState  *longitude;
+	bool		keeps_outer;	/* outer rows without neighbours, too */
+	int			outer_columns;	/* of the scan's row; those of the function are behind them */
+	AttrNumber *numbers;		/* [outer_columns] columns of the child */
+	int			columns;		/* of the function, with ord behind those that are returned */
+	AttrNumber *attributes;		/* [columns] of the row type */
+	bool	   *are_ord;		/* [columns] */
+	TupleDesc	descriptor;		/* of the searches' rows: [columns] */
+	Datum	   *values;			/* [columns] */
+	bool	   *nulls;
+
+	/* of one execution; NULL: nothing has begun */
+	MemoryContext context;
+	SubTransactionId begun_in;
+	GeonnJoin  *join;
+	TupleDesc	row_type;
+	GivenPoints given;			/* the round's points */
+	GeonnSearch *first;			/* has the references */
+	bool		outer_ended;
+
+	/* the round */
+	MemoryContext round;		/* of its rows and its search */
+	OuterRow   *rows;			/* [given.count] */
+	int			wanted;			/* rows of the next round */
+	GeonnSearch *search;		/* NULL: all of its rows were returned */
+	uint64		current;		/* the row that outer_slot has */
+	uint64		unmatched;		/* the next row that may have no neighbour */
+
+	GeonnReport sum;			/* of all searches that have ended */
+} LateralState;
+
+static Node *create_state(CustomScan *scan);
+static void begin_join(CustomScanState *node, EState *estate, int flags);
+static TupleTableSlot *execute_join(CustomScanState *node);
+static void end_join(CustomScanState *node);
+static void rescan(CustomScanState *node);
+static void explain_join(CustomScanState *node, List *ancestors, ExplainState *explain);
+
+const CustomScanMethods geonn_lateral_methods = {
+	.CustomName = "geonn lateral join",
+	.CreateCustomScanState = create_state
+};
+
+static const CustomExecMethods execution_methods = {
+	.CustomName = "geonn lateral join",
+	.BeginCustomScan = begin_join,
+	.ExecCustomScan = execute_join,
+	.EndCustomScan = end_join,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain_join
+};
+
+static Node *
+create_state(CustomScan *scan pg_attribute_unused())
+{
+	LateralState *state = palloc0(sizeof(LateralState));
+
+	NodeSetTag(state, T_CustomScanState);
+	state->custom.methods = &execution_methods;
+	return (Node *) state;
+}
+
+static AttrNumber *
+copy_numbers(List *list)
+{
+	AttrNumber *numbers = palloc(list_length(list) * sizeof(AttrNumber));
+	ListCell   *cell;
+	int			count = 0;
+
+	foreach(cell, list)
+		numbers[count++] = (AttrNumber) lfirst_int(cell);
+	return numbers;
+}
+
+/*
+ * Describe the searches' rows: the scan's columns of the function, and ord.
+ */
+static void
+describe_rows(LateralState *state)
+{
+	TupleDesc	scan = state->custom.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+
+	state->descriptor = CreateTemplateTupleDesc(state->columns);
+	for (int i = 0; i < state->columns - 1; i++)
+		TupleDescCopyEntry(state->descriptor, (AttrNumber) (i + 1), scan,
+						   (AttrNumber) (state->outer_columns + i + 1));
+	TupleDescInitEntry(state->descriptor, (AttrNumber) state->columns, "ord", INT8OID, -1, 0);
+	state->values = palloc(state->columns * sizeof(Datum));
+	state->nulls = palloc(state->columns * sizeof(bool));
+	state->are_ord = palloc(state->columns * sizeof(bool));
+	for (int i = 0; i < state->columns; i++)
+		state->are_ord[i] = state->attributes[i] == state->attributes[state->columns - 1];
+}
+
+static void
+begin_join(CustomScanState *node, EState *estate, int flags)
+{
+	LateralState *state = (LateralState *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+
+	flags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	state->outer = ExecInitNode(linitial(scan->custom_plans), estate, flags);
+	node->custom_ps = list_make1(state->outer);
+	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(state->outer),
+											   &TTSOpsMinimalTuple);
+	state->expression = linitial_node(FuncExpr, scan->custom_exprs);
+	geonn_check_execute(state->expression->funcid);
+	fmgr_info(state->expression->funcid, &state->function);
+	fmgr_info_set_expr((Node *) state->expression, &state->function);
+	state->arguments = ExecInitExprList(state->expression->args, &node->ss.ps);
+	state->latitude = ExecInitExpr(lsecond(scan->custom_exprs), &node->ss.ps);
+	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), &node->ss.ps);
+	state->numbers = copy_numbers(linitial(scan->custom_private));
+	state->outer_columns = list_length(linitial(scan->custom_private));
+	state->attributes = copy_numbers(lsecond(scan->custom_private));
+	state->columns = list_length(lsecond(scan->custom_private));
+	state->keeps_outer = boolVal(lthird(scan->custom_private));
+	state->begun_in = GetCurrentSubTransactionId();
+	describe_rows(state);
+}
+
+/* ---- a round's rows ---- */
+
+static void
+outer_point(void *argument, uint64 number, PointRow *row)
+{
+	const OuterRow *outer = &((LateralState *) argument)->rows[number];
+
+	row->latitude = outer->latitude;
+	row->longitude = outer->longitude;
+	row->latitude_is_null = outer->latitude_is_null;
+	row->longitude_is_null = outer->longitude_is_null;
+}
+
+/*
+ * Have the scan's slot begin with the columns of this outer row.
+ */
+static void
+set_outer_columns(LateralState *state, TupleTableSlot *outer)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	for (int i = 0; i < state->outer_columns; i++)
+		slot->tts_values[i] = slot_getattr(outer, state->numbers[i], &slot->tts_isnull[i]);
+}
+
+/*
+ * Have the scan's slot end with NULLs.
+ */
+static void
+set_no_neighbour(LateralState *state)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	for (int i = state->outer_columns; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = (Datum) 0;
+		slot->tts_isnull[i] = true;
+	}
+}
+
+static double
+evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
+{
+	Datum		value = ExecEvalExprSwitchContext(expression, expressions, is_null);
+
+	return *is_null ? 0 : DatumGetFloat8(value);
+}
+
+/*
+ * Keep an outer row and its point.
+ */
+static void
+keep_outer_row(LateralState *state, TupleTableSlot *outer)
+{
+	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+	OuterRow   *row = &state->rows[state->given.count];
+	MemoryContext former;
+
+	ResetExprContext(expressions);
+	ExecClearTuple(slot);
+	set_outer_columns(state, outer);
+	set_no_neighbour(state);
+	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
+	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
+	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
+	row->is_matched = false;
+	former = MemoryContextSwitchTo(state->round);
+	row->tuple = ExecCopySlotMinimalTuple(outer);
+	MemoryContextSwitchTo(former);
+	state->given.count++;
+}
+
+/*
+ * Take the rows of the next round; false: all were taken.
+ */
+static bool
+take_outer_rows(LateralState *state)
+{
+	Size		limit = (Size) work_mem * 1024;
+
+	ExecClearTuple(state->outer_slot);
+	MemoryContextReset(state->round);
+	state->given.count = 0;
+	state->current = PG_UINT64_MAX;
+	state->unmatched = 0;
+	state->rows = MemoryContextAllocHuge(state->round, state->wanted * sizeof(OuterRow));
+	while (!state->outer_ended && state->given.count < (uint64) state->wanted &&
+		   (state->given.count == 0 || MemoryContextMemAllocated(state->round, false) < limit))
+	{
+		TupleTableSlot *outer = ExecProcNode(state->outer);
+
+		if (TupIsNull(outer))
+			state->outer_ended = true;
+		else
+			keep_outer_row(state, outer);
+	}
+	state->wanted = Min(state->wanted * 4, ROWS_MAX);
+	return state->given.count > 0;
+}
+
+/* ---- searches ---- */
+
+static MemoryContext
+create_context(MemoryContext parent)
+{
+	return AllocSetContextCreate(parent, "geonn lateral join", ALLOCSET_DEFAULT_SIZES);
+}
+
+static void
+begin_execution(LateralState *state)
+{
+	MemoryContext former;
+
+	state->context = create_context(state->custom.ss.ps.state->es_query_cxt);
+	former = MemoryContextSwitchTo(state->context);
+	state->round = create_context(state->context);
+	state->join = geonn_called_join(state->expression, &state->function, state->arguments,
+									state->custom.ss.ps.ps_ExprContext, &state->row_type);
+	if (state->row_type != NULL)
+		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
+	state->given = (GivenPoints)
+	{
+		.point = outer_point,
+		.state = state
+	};
+	state->join->given = &state->given;
+	state->wanted = ROWS_FIRST;
+	state->outer_ended = false;
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Search for the round's points.
+ */
+static void
+begin_search(LateralState *state)
+{
+	MemoryContext former = MemoryContextSwitchTo(state->first == NULL ? state->context : state->round);
+
+	state->search = geonn_search_begin(state->join, state->row_type);
+	geonn_search_project(state->search, state->descriptor, state->attributes);
+	if (state->first == NULL)
+		state->first = state->search;
+	else
+		geonn_search_follow(state->search, state->first);
+
+	/* a rollback to a savepoint must not undo what is still being read, so read all now */
+	if (GetCurrentSubTransactionId() != state->begun_in)
+		geonn_search_complete(state->search);
+	MemoryContextSwitchTo(former);
+}
+
+static void
+end_search(LateralState *state)
+{
+	GeonnSearch *search = state->search;
+
+	state->search = NULL;
+	if (search == NULL || search == state->first)
+		return;
+	{
+		GeonnReport report = geonn_search_report(search);
+
+		geonn_report_add(&state->sum, &report);
+	}
+	geonn_search_end(search);
+}
+
+static void
+end_execution(LateralState *state)
+{
+	end_search(state);
+	if (state->first != NULL)
+	{
+		GeonnReport report = geonn_search_report(state->first);
+
+		geonn_report_add(&state->sum, &report);
+		geonn_search_log(state->first, &state->sum);
+		geonn_search_end(state->first);
+	}
+	state->first = NULL;
+	ExecClearTuple(state->outer_slot);
+	if (state->context != NULL)
+		MemoryContextDelete(state->context);
+	state->context = NULL;
+}
+
+/*
+ * Have the scan's slot begin with the columns of this row of the round.
+ */
+static void
+show_outer_row(LateralState *state, uint64 number)
+{
+	if (state->current != number)
+	{
+		ExecStoreMinimalTuple(state->rows[number].tuple, state->outer_slot, false);
+		slot_getallattrs(state->outer_slot);
+		state->current = number;
+	}
+	set_outer_columns(state, state->outer_slot);
+}
+
+/*
+ * The next row of the round's search in the scan's slot; false: all were returned.
+ */
+static bool
+next_neighbour(LateralState *state, TupleTableSlot *slot)
+{
+	uint64		number;
+
+	if (!geonn_search_next(state->search, state->values, state->nulls))
+		return false;
+	number = (uint64) DatumGetInt64(state->values[state->columns - 1]) - 1;
+	state->rows[number].is_matched = true;
+	show_outer_row(state, number);
+
+	/* each row asks for one point, which is its first */
+	for (int i = 0; i < state->columns - 1; i++)
+	{
+		slot->tts_values[state->outer_columns + i] = !state->are_ord[i] ? state->values[i] :
+			Int64GetDatum(1);
+		slot->tts_isnull[state->outer_columns + i] = state->nulls[i];
+	}
+	return true;
+}
+
+/*
+ * The next row of the round that has no neighbour in the scan's slot; false: all were returned.
+ */
+static bool
+next_unmatched(LateralState *state)
+{
+	if (!state->keeps_outer)
+		return false;
+	while (state->unmatched < state->given.count && state->rows[state->unmatched].is_matched)
+		state->unmatched++;
+	if (state->unmatched == state->given.count)
+		return false;
+	show_outer_row(state, state->unmatched++);
+	set_no_neighbour(state);
+	return true;
+}
+
+static TupleTableSlot *
+next_row(LateralState *state)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	if (state->context == NULL)
+	{
+		begin_execution(state);
+		if (take_outer_rows(state))
+			begin_search(state);
+	}
+	for (;;)
+	{
+		ExecClearTuple(slot);
+		if (state->search != NULL && next_neighbour(state, slot))
+			return ExecStoreVirtualTuple(slot);
+		end_search(state);
+		if (next_unmatched(state))
+			return ExecStoreVirtualTuple(slot);
+		ExecClearTuple(slot);
+		if (!take_outer_rows(state))
+			return slot;
+		begin_search(state);
+	}
+}
+
+static TupleTableSlot *
+execute_join(CustomScanState *node)
+{
+	ScanState  *scan = &node->ss;
+	ExprContext *expressions = scan->ps.ps_ExprContext;
+
+	for (;;)
+	{
+		TupleTableSlot *slot = next_row((LateralState *) node);
+
+		if (TupIsNull(slot))
+			return scan->ps.ps_ProjInfo == NULL ? slot :
+				ExecClearTuple(scan->ps.ps_ProjInfo->pi_state.resultslot);
+		ResetExprContext(expressions);
+		expressions->ecxt_scantuple = slot;
+		if (ExecQual(scan->ps.qual, expressions))
+			return scan->ps.ps_ProjInfo == NULL ? slot : ExecProject(scan->ps.ps_ProjInfo);
+		InstrCountFiltered1(scan, 1);
+	}
+}
+
+static void
+end_join(CustomScanState *node)
+{
+	LateralState *state = (LateralState *) node;
+
+	end_execution(state);
+	ExecEndNode(state->outer);
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	LateralState *state = (LateralState *) node;
+
+	end_execution(state);
+	if (node->ss.ps.chgParam != NULL)
+		UpdateChangedParamSet(state->outer, node->ss.ps.chgParam);
+	if (state->outer->chgParam == NULL)
+		ExecReScan(state->outer);
+	ExecScanReScan(&node->ss);
+}
+
+static void
+explain_join(CustomScanState *node, List *ancestors pg_attribute_unused(), ExplainState *explain)
+{
+	LateralState *state = (LateralState *) node;
+	Node	   *references = geonn_expression_references(state->expression);
+	GeonnReport sum = state->sum;
+
+	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
+	geonn_explain_argument(explain, "References", references);
+	if (!explain->analyze)
+		return;
+	if (state->first != NULL)
+	{
+		GeonnReport report = geonn_search_report(state->first);
+
+		geonn_report_add(&sum, &report);
+	}
+	geonn_report_explain(&sum, explain);
+}
