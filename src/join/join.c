@@ -273,8 +273,8 @@ read_given(Search *search, uint64 rows)
 	}
 	if (search->point < join->given->count)
 		return true;
-	geonn_warn_of_rows("the arrays lat and lon", search->counts, join->keep_unmatched,
-					   "With invalid => 'error' the first of them is named.");
+	if (!join->given->each_alone)
+		geonn_warn_of_given(search->counts, join->keep_unmatched);
 	return false;
 }
 

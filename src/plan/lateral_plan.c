@@ -4,8 +4,12 @@
  *
  * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each
  * row of o.  The node of lateral_scan.c gives the same rows, in another order, but searches for
- * many rows of o at once.  It is offered for an inner join and for LEFT JOIN ... ON true, where both
- * arrays have one element and the other arguments are the same for all rows and not volatile.
+ * many rows of o at once.  It is offered for an inner join and for a LEFT JOIN, where both
+ * arrays have one element and the other arguments are the same for all rows and not volatile.  The
+ * row type needs the column ord, by which the node knows which row a neighbour belongs to.
+ *
+ * No node is offered in statements that ask for rows anew after another session's update, nor below
+ * a Gather: the functions are restricted to the leader.  But the outer rows may come from a Gather.
  */
 #include "postgres.h"
 
@@ -21,6 +25,7 @@
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/array.h"
 
 #include "compat.h"
@@ -84,7 +89,7 @@ split_call(FuncExpr *expression, FuncExpr **call, Node **latitude, Node **longit
 }
 
 /*
- * The number of the row type's column ord; 0: it has none.
+ * The attribute number of the row type's column ord; 0: it has none.
  */
 static AttrNumber
 number_column(FuncExpr *expression)
@@ -93,11 +98,39 @@ number_column(FuncExpr *expression)
 
 	for (int i = 0; row_type != NULL && i < row_type->natts; i++)
 	{
-		if (!TupleDescAttr(row_type, i)->attisdropped &&
-			strcmp(NameStr(TupleDescAttr(row_type, i)->attname), "ord") == 0)
+		Form_pg_attribute attribute = TupleDescAttr(row_type, i);
+
+		if (!attribute->attisdropped && attribute->atttypid == INT8OID &&
+			strcmp(NameStr(attribute->attname), "ord") == 0)
 			return (AttrNumber) (i + 1);
 	}
 	return 0;
+}
+
+/*
+ * Can the node give this column?  It must be one of the outer rows as they come, or of the
+ * function's.  PostgreSQL finds a column in the node's rows by its relation and number, so one that
+ * is among them must be the same in all else.
+ */
+static bool
+can_give(const List *columns, const Var *column, const RelOptInfo *outer,
+		 const RelOptInfo *function)
+{
+	ListCell   *cell;
+
+	if (!IsA(column, Var))
+		return false;
+	if (column->varno == (int) function->relid ? column->varattno <= 0 :
+		!list_member(outer->reltarget->exprs, column))
+		return false;
+	foreach(cell, columns)
+	{
+		const Var  *other = lfirst(cell);
+
+		if (other->varno == column->varno && other->varattno == column->varattno)
+			return equal(other, column);
+	}
+	return true;
 }
 
 /*
@@ -105,37 +138,45 @@ number_column(FuncExpr *expression)
  * give.
  */
 static bool
-add_columns(List **columns, Node *used, const RelOptInfo *function)
+add_columns(List **columns, List *used, const RelOptInfo *outer, const RelOptInfo *function)
 {
 	ListCell   *cell;
 
-	foreach(cell, pull_var_clause(used, PVC_INCLUDE_PLACEHOLDERS))
+	foreach(cell, pull_var_clause((Node *) used, PVC_INCLUDE_PLACEHOLDERS))
 	{
-		Var		   *column = lfirst(cell);
-
-		if (!IsA(column, Var) || (column->varno == (int) function->relid && column->varattno <= 0))
+		if (!can_give(*columns, lfirst(cell), outer, function))
 			return false;
-		*columns = list_append_unique(*columns, column);
+		*columns = list_append_unique(*columns, lfirst(cell));
 	}
 	return true;
 }
 
 /*
- * The clauses of the join and of the function's rows; false: the node cannot test them.
+ * The clauses that make a pair of rows neighbours, as expressions, and those that rows of the
+ * join must meet.  False: the node cannot test them.
  */
 static bool
-join_clauses(RelOptInfo *function, JoinType type, List *restrictions, List **clauses)
+divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
+			   const JoinPathExtraData *extra, List **neighbours, List **rows)
 {
+	List	   *clauses = list_concat_copy(extra->restrictlist, function->baserestrictinfo);
 	ListCell   *cell;
 
-	*clauses = list_concat_copy(restrictions, function->baserestrictinfo);
-	if (type == JOIN_LEFT)
-		return *clauses == NIL;
-	foreach(cell, *clauses)
+	foreach(cell, clauses)
 	{
 		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
 			return false;
 	}
+	*neighbours = NIL;
+	if (type == JOIN_INNER)
+	{
+		*rows = extract_actual_clauses(clauses, false);
+		return true;
+	}
+	extract_actual_join_clauses(extra->restrictlist, rel->relids, neighbours, rows);
+	*neighbours = list_concat(*neighbours,
+							  extract_actual_clauses(function->baserestrictinfo, false));
+	*neighbours = geonn_above_outer_join(*neighbours, function->relid, extra->sjinfo);
 	return true;
 }
 
@@ -161,12 +202,12 @@ static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
 {
-	RangeTblEntry *entry;
 	FuncExpr   *expression;
 	FuncExpr   *call;
 	Node	   *latitude;
 	Node	   *longitude;
-	List	   *clauses;
+	List	   *neighbours;
+	List	   *rows;
 	List	   *columns = NIL;
 	CustomPath *path;
 
@@ -179,14 +220,14 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
 		return;
-	entry = planner_rt_fetch(inner->relid, root);
-	expression = geonn_join_expression(entry);
+	expression = geonn_join_expression(planner_rt_fetch(inner->relid, root));
 	if (expression == NULL || number_column(expression) == 0 ||
 		!split_call(expression, &call, &latitude, &longitude) ||
-		!join_clauses(inner, type, extra->restrictlist, &clauses) ||
-		!add_columns(&columns, (Node *) rel->reltarget->exprs, inner) ||
-		!add_columns(&columns, (Node *) extract_actual_clauses(clauses, false), inner) ||
-		!add_columns(&columns, (Node *) list_make2(latitude, longitude), inner))
+		!divide_clauses(rel, inner, type, extra, &neighbours, &rows) ||
+		!add_columns(&columns, rel->reltarget->exprs, outer, inner) ||
+		!add_columns(&columns, neighbours, outer, inner) ||
+		!add_columns(&columns, rows, outer, inner) ||
+		!add_columns(&columns, list_make2(latitude, longitude), outer, inner))
 		return;
 
 	path = makeNode(CustomPath);
@@ -196,21 +237,30 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_paths = list_make1(outer->cheapest_total_path);
-	path->custom_private = list_make4(clauses, makeInteger(inner->relid), makeBoolean(type == JOIN_LEFT),
-									  columns);
+	path->custom_private = list_make5(neighbours, rows, makeInteger(inner->relid),
+									  makeBoolean(type == JOIN_LEFT), columns);
 	set_cost(root, path, expression, outer->cheapest_total_path, linitial(inner->pathlist));
 	add_path(rel, (Path *) path);
+}
+
+static void
+add_scan_column(CustomScan *scan, const Var *column)
+{
+	int			number = list_length(scan->custom_scan_tlist) + 1;
+
+	scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+									  makeTargetEntry(copyObject((Expr *) column), number, NULL, false));
 }
 
 static Plan *
 plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 		  List *clauses pg_attribute_unused(), List *children)
 {
-	Index		relid = (Index) intVal(lsecond(path->custom_private));
+	Index		relid = (Index) intVal(lthird(path->custom_private));
+	List	   *columns = list_nth(path->custom_private, 4);
 	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(relid, root));
 	Plan	   *outer = linitial(children);
 	CustomScan *scan = makeNode(CustomScan);
-	List	   *outer_columns = NIL;
 	List	   *numbers = NIL;
 	List	   *attributes = NIL;
 	FuncExpr   *call;
@@ -220,16 +270,17 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 
 	(void) split_call(expression, &call, &latitude, &longitude);
 	scan->scan.plan.targetlist = targets;
-	scan->scan.plan.qual = extract_actual_clauses(linitial(path->custom_private), false);
+	scan->scan.plan.qual = copyObject(lsecond(path->custom_private));
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = list_make1(outer);
-	scan->custom_exprs = list_make3(call, copyObject(latitude), copyObject(longitude));
+	scan->custom_exprs = list_concat(list_make3(call, copyObject(latitude), copyObject(longitude)),
+									 copyObject(linitial(path->custom_private)));
 	scan->custom_relids = bms_copy(rel->relids);
 	scan->methods = &geonn_lateral_methods;
 
 	/* columns of the outer rows first, then those of the function */
-	foreach(cell, (List *) lfourth(path->custom_private))
+	foreach(cell, columns)
 	{
 		Var		   *column = lfirst(cell);
 		TargetEntry *entry;
@@ -241,24 +292,19 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 			elog(ERROR, "column %d of relation %d is not among the outer plan's", column->varattno,
 				 column->varno);
 		numbers = lappend_int(numbers, entry->resno);
-		outer_columns = lappend(outer_columns, column);
+		add_scan_column(scan, column);
 	}
-	foreach(cell, (List *) lfourth(path->custom_private))
+	foreach(cell, columns)
 	{
 		Var		   *column = lfirst(cell);
 
 		if (column->varno != (int) relid)
 			continue;
 		attributes = lappend_int(attributes, column->varattno);
-		outer_columns = lappend(outer_columns, column);
+		add_scan_column(scan, column);
 	}
-	foreach(cell, outer_columns)
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(copyObject(lfirst(cell)),
-														  list_length(scan->custom_scan_tlist) + 1,
-														  NULL, false));
 	attributes = lappend_int(attributes, number_column(expression));
-	scan->custom_private = list_make3(numbers, attributes, copyObject(lthird(path->custom_private)));
+	scan->custom_private = list_make3(numbers, attributes, copyObject(lfourth(path->custom_private)));
 	return (Plan *) scan;
 }
 

@@ -18,8 +18,10 @@
 #include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "join/arguments.h"
@@ -52,6 +54,7 @@ typedef struct LateralState
 	List	   *arguments;		/* of ExprState */
 	ExprState  *latitude;
 	ExprState  *longitude;
+	ExprState  *filter;			/* which neighbours are some; NULL: all */
 	bool		keeps_outer;	/* outer rows without neighbours, too */
 	int			outer_columns;	/* of the scan's row; those of the function are behind them */
 	AttrNumber *numbers;		/* [outer_columns] columns of the child */
@@ -65,11 +68,14 @@ typedef struct LateralState
 	/* of one execution; NULL: nothing has begun */
 	MemoryContext context;
 	SubTransactionId begun_in;
-	GeonnJoin  *join;
+	GeonnJoin  *join;			/* NULL: no outer row has come */
 	TupleDesc	row_type;
 	GivenPoints given;			/* the round's points */
 	GeonnSearch *first;			/* has the references */
 	bool		outer_ended;
+	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
+	uint64		counts[POINT_STATUSES]; /* of the points */
+	GeonnReport present;		/* of searches that have ended, but for the first */
 
 	/* the round */
 	MemoryContext round;		/* of its rows and its search */
@@ -79,7 +85,7 @@ typedef struct LateralState
 	uint64		current;		/* the row that outer_slot has */
 	uint64		unmatched;		/* the next row that may have no neighbour */
 
-	GeonnReport sum;			/* of all searches that have ended */
+	GeonnReport sum;			/* of all executions that have ended */
 } LateralState;
 
 static Node *create_state(CustomScan *scan);
@@ -145,6 +151,15 @@ describe_rows(LateralState *state)
 		state->are_ord[i] = state->attributes[i] == state->attributes[state->columns - 1];
 }
 
+/*
+ * The clauses that make a pair of rows neighbours.
+ */
+static List *
+neighbour_filter(const LateralState *state)
+{
+	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 3);
+}
+
 static void
 begin_join(CustomScanState *node, EState *estate, int flags)
 {
@@ -163,6 +178,7 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	state->arguments = ExecInitExprList(state->expression->args, &node->ss.ps);
 	state->latitude = ExecInitExpr(lsecond(scan->custom_exprs), &node->ss.ps);
 	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), &node->ss.ps);
+	state->filter = ExecInitQual(neighbour_filter(state), &node->ss.ps);
 	state->numbers = copy_numbers(linitial(scan->custom_private));
 	state->outer_columns = list_length(linitial(scan->custom_private));
 	state->attributes = copy_numbers(lsecond(scan->custom_private));
@@ -221,14 +237,32 @@ evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
 }
 
 /*
- * Keep an outer row and its point.
+ * The first outer row has come: the arguments are read, as by a call of the function.
  */
 static void
+read_join(LateralState *state)
+{
+	MemoryContext former = MemoryContextSwitchTo(state->context);
+
+	state->join = geonn_called_join(state->expression, &state->function, state->arguments,
+									state->custom.ss.ps.ps_ExprContext, &state->row_type);
+	if (state->row_type != NULL)
+		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
+	state->join->given = &state->given;
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Keep an outer row and its point.  False: the point is an error, which must not be raised before
+ * the rows of those in front of it have been returned.
+ */
+static bool
 keep_outer_row(LateralState *state, TupleTableSlot *outer)
 {
 	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
 	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
 	OuterRow   *row = &state->rows[state->given.count];
+	PointStatus status;
 	MemoryContext former;
 
 	ResetExprContext(expressions);
@@ -239,10 +273,33 @@ keep_outer_row(LateralState *state, TupleTableSlot *outer)
 	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
 	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
 	row->is_matched = false;
+	status = geonn_given_row(&state->given, state->given.count).status;
+	if (state->join->invalid == GEONN_INVALID_IS_ERROR && state->given.count > 0 &&
+		status != POINT_VALID && status != POINT_NULL)
+		return false;
+	state->counts[status]++;
 	former = MemoryContextSwitchTo(state->round);
 	row->tuple = ExecCopySlotMinimalTuple(outer);
 	MemoryContextSwitchTo(former);
 	state->given.count++;
+	return true;
+}
+
+/*
+ * The next outer row; NULL: all were taken.
+ */
+static TupleTableSlot *
+next_outer_row(LateralState *state)
+{
+	TupleTableSlot *outer = state->held;
+
+	state->held = NULL;
+	if (outer != NULL)
+		return outer;
+	if (!state->outer_ended)
+		outer = ExecProcNode(state->outer);
+	state->outer_ended = TupIsNull(outer);
+	return state->outer_ended ? NULL : outer;
 }
 
 /*
@@ -252,6 +309,7 @@ static bool
 take_outer_rows(LateralState *state)
 {
 	Size		limit = (Size) work_mem * 1024;
+	TupleTableSlot *outer;
 
 	ExecClearTuple(state->outer_slot);
 	MemoryContextReset(state->round);
@@ -259,15 +317,17 @@ take_outer_rows(LateralState *state)
 	state->current = PG_UINT64_MAX;
 	state->unmatched = 0;
 	state->rows = MemoryContextAllocHuge(state->round, state->wanted * sizeof(OuterRow));
-	while (!state->outer_ended && state->given.count < (uint64) state->wanted &&
-		   (state->given.count == 0 || MemoryContextMemAllocated(state->round, false) < limit))
+	while (state->given.count < (uint64) state->wanted &&
+		   (state->given.count == 0 || MemoryContextMemAllocated(state->round, false) < limit) &&
+		   (outer = next_outer_row(state)) != NULL)
 	{
-		TupleTableSlot *outer = ExecProcNode(state->outer);
-
-		if (TupIsNull(outer))
-			state->outer_ended = true;
-		else
-			keep_outer_row(state, outer);
+		if (state->join == NULL)
+			read_join(state);
+		if (!keep_outer_row(state, outer))
+		{
+			state->held = outer;
+			break;
+		}
 	}
 	state->wanted = Min(state->wanted * 4, ROWS_MAX);
 	return state->given.count > 0;
@@ -284,24 +344,17 @@ create_context(MemoryContext parent)
 static void
 begin_execution(LateralState *state)
 {
-	MemoryContext former;
-
 	state->context = create_context(state->custom.ss.ps.state->es_query_cxt);
-	former = MemoryContextSwitchTo(state->context);
 	state->round = create_context(state->context);
-	state->join = geonn_called_join(state->expression, &state->function, state->arguments,
-									state->custom.ss.ps.ps_ExprContext, &state->row_type);
-	if (state->row_type != NULL)
-		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
 	state->given = (GivenPoints)
 	{
 		.point = outer_point,
-		.state = state
+		.state = state,
+		.each_alone = true
 	};
-	state->join->given = &state->given;
 	state->wanted = ROWS_FIRST;
 	state->outer_ended = false;
-	MemoryContextSwitchTo(former);
+	memset(state->counts, 0, sizeof(state->counts));
 }
 
 /*
@@ -326,6 +379,20 @@ begin_search(LateralState *state)
 }
 
 static void
+add_search(GeonnReport *sum, const GeonnSearch *search)
+{
+	GeonnReport report;
+
+	if (search == NULL)
+		return;
+	report = geonn_search_report(search);
+	geonn_report_add(sum, &report);
+}
+
+/*
+ * End the round's search; but the first one, which has the references, stays.
+ */
+static void
 end_search(LateralState *state)
 {
 	GeonnSearch *search = state->search;
@@ -333,11 +400,7 @@ end_search(LateralState *state)
 	state->search = NULL;
 	if (search == NULL || search == state->first)
 		return;
-	{
-		GeonnReport report = geonn_search_report(search);
-
-		geonn_report_add(&state->sum, &report);
-	}
+	add_search(&state->present, search);
 	geonn_search_end(search);
 }
 
@@ -345,19 +408,32 @@ static void
 end_execution(LateralState *state)
 {
 	end_search(state);
+	add_search(&state->present, state->first);
+	geonn_report_add(&state->sum, &state->present);
 	if (state->first != NULL)
 	{
-		GeonnReport report = geonn_search_report(state->first);
-
-		geonn_report_add(&state->sum, &report);
-		geonn_search_log(state->first, &state->sum);
+		geonn_search_log(state->first, &state->present);
 		geonn_search_end(state->first);
 	}
+	memset(&state->present, 0, sizeof(state->present));
 	state->first = NULL;
+	state->join = NULL;
+	state->held = NULL;
 	ExecClearTuple(state->outer_slot);
 	if (state->context != NULL)
 		MemoryContextDelete(state->context);
 	state->context = NULL;
+}
+
+/*
+ * All outer rows have been taken, and all of their rows returned.
+ */
+static void
+tell_of_points(LateralState *state)
+{
+	if (state->join != NULL)
+		geonn_warn_of_given(state->counts, state->join->keep_unmatched);
+	memset(state->counts, 0, sizeof(state->counts));
 }
 
 /*
@@ -379,24 +455,39 @@ show_outer_row(LateralState *state, uint64 number)
  * The next row of the round's search in the scan's slot; false: all were returned.
  */
 static bool
-next_neighbour(LateralState *state, TupleTableSlot *slot)
+next_neighbour(LateralState *state)
 {
-	uint64		number;
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
 
-	if (!geonn_search_next(state->search, state->values, state->nulls))
-		return false;
-	number = (uint64) DatumGetInt64(state->values[state->columns - 1]) - 1;
-	state->rows[number].is_matched = true;
-	show_outer_row(state, number);
-
-	/* each row asks for one point, which is its first */
-	for (int i = 0; i < state->columns - 1; i++)
+	while (state->search != NULL &&
+		   geonn_search_next(state->search, state->values, state->nulls))
 	{
-		slot->tts_values[state->outer_columns + i] = !state->are_ord[i] ? state->values[i] :
-			Int64GetDatum(1);
-		slot->tts_isnull[state->outer_columns + i] = state->nulls[i];
+		uint64		number = (uint64) DatumGetInt64(state->values[state->columns - 1]) - 1;
+
+		ExecClearTuple(slot);
+		show_outer_row(state, number);
+
+		/* each row asks for one point, which is its first */
+		for (int i = 0; i < state->columns - 1; i++)
+		{
+			slot->tts_values[state->outer_columns + i] = !state->are_ord[i] ? state->values[i] :
+				Int64GetDatum(1);
+			slot->tts_isnull[state->outer_columns + i] = state->nulls[i];
+		}
+		ExecStoreVirtualTuple(slot);
+		if (state->filter != NULL)
+		{
+			ResetExprContext(expressions);
+			expressions->ecxt_scantuple = slot;
+			if (!ExecQual(state->filter, expressions))
+				continue;
+		}
+		state->rows[number].is_matched = true;
+		return true;
 	}
-	return true;
+	end_search(state);
+	return false;
 }
 
 /*
@@ -411,8 +502,10 @@ next_unmatched(LateralState *state)
 		state->unmatched++;
 	if (state->unmatched == state->given.count)
 		return false;
+	ExecClearTuple(state->custom.ss.ss_ScanTupleSlot);
 	show_outer_row(state, state->unmatched++);
 	set_no_neighbour(state);
+	ExecStoreVirtualTuple(state->custom.ss.ss_ScanTupleSlot);
 	return true;
 }
 
@@ -422,24 +515,18 @@ next_row(LateralState *state)
 	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
 
 	if (state->context == NULL)
-	{
 		begin_execution(state);
-		if (take_outer_rows(state))
-			begin_search(state);
-	}
-	for (;;)
+	while (!next_neighbour(state) && !next_unmatched(state))
 	{
-		ExecClearTuple(slot);
-		if (state->search != NULL && next_neighbour(state, slot))
-			return ExecStoreVirtualTuple(slot);
-		end_search(state);
-		if (next_unmatched(state))
-			return ExecStoreVirtualTuple(slot);
 		ExecClearTuple(slot);
 		if (!take_outer_rows(state))
-			return slot;
+		{
+			tell_of_points(state);
+			return ExecClearTuple(slot);
+		}
 		begin_search(state);
 	}
+	return slot;
 }
 
 static TupleTableSlot *
@@ -485,22 +572,43 @@ rescan(CustomScanState *node)
 	ExecScanReScan(&node->ss);
 }
 
+/*
+ * Show expressions as PostgreSQL shows its conditions.
+ */
 static void
-explain_join(CustomScanState *node, List *ancestors pg_attribute_unused(), ExplainState *explain)
+explain_expression(const LateralState *state, List *ancestors, ExplainState *explain,
+				   const char *label, Node *expression)
+{
+	List	   *context = set_deparse_context_plan(explain->deparse_cxt, state->custom.ss.ps.plan,
+												  ancestors);
+
+	ExplainPropertyText(label, deparse_expression(expression, context,
+												  list_length(explain->rtable) > 1 ||
+												  explain->verbose, false), explain);
+}
+
+static void
+explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
 {
 	LateralState *state = (LateralState *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
 	Node	   *references = geonn_expression_references(state->expression);
+	List	   *filter = neighbour_filter(state);
 	GeonnReport sum = state->sum;
 
+	ExplainPropertyText("Join Type", state->keeps_outer ? "Left" : "Inner", explain);
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
+	explain_expression(state, ancestors, explain, "Latitude", lsecond(scan->custom_exprs));
+	explain_expression(state, ancestors, explain, "Longitude", lthird(scan->custom_exprs));
 	geonn_explain_argument(explain, "References", references);
+	if (filter != NIL)
+		explain_expression(state, ancestors, explain, "Join Filter",
+						   (Node *) make_ands_explicit(filter));
 	if (!explain->analyze)
 		return;
-	if (state->first != NULL)
-	{
-		GeonnReport report = geonn_search_report(state->first);
-
-		geonn_report_add(&sum, &report);
-	}
+	geonn_report_add(&sum, &state->present);
+	add_search(&sum, state->first);
+	if (state->search != state->first)
+		add_search(&sum, state->search);
 	geonn_report_explain(&sum, explain);
 }
