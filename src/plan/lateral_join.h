@@ -13,8 +13,8 @@
  * points, a point's latitude and longitude, and the clauses that make a pair of rows neighbours.  Its
  * scan target list has columns of the child, and behind them columns of the function's row type.  The
  * private list has three members: the numbers of the child's columns, as its target list has them; the
- * attribute numbers of the others, and at its end that of the column ord; and whether outer rows
- * without a neighbour are kept, as by LEFT JOIN.
+ * attribute numbers of the others, and at its end that of the column ord; and the JoinType: inner, left
+ * or anti.
  */
 extern const CustomScanMethods geonn_lateral_methods;
 

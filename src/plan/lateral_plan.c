@@ -4,7 +4,7 @@
  *
  * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each
  * row of o.  The node of lateral_scan.c gives the same rows, in another order, but searches for
- * many rows of o at once.  It is offered for an inner join and for a LEFT JOIN, where both
+ * many rows of o at once.  It is offered for inner, left and anti joins, where both
  * arrays have one element and the other arguments are the same for all rows and not volatile.  The
  * row type needs the column ord, by which the node knows which row a neighbour belongs to.
  *
@@ -45,17 +45,51 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * The only element of an array that a row makes of its own columns; NULL: it is anything else.
+ * Put the element, which is the context, in the place that a cast of an array's elements has for it.
+ */
+static Node *
+cast_element(Node *cast, void *element)
+{
+	if (cast == NULL)
+		return NULL;
+	if (IsA(cast, CaseTestExpr))
+		return element;
+	return expression_tree_mutator(cast, cast_element, element);
+}
+
+static bool
+has_places_of_its_own(Node *cast, void *context)
+{
+	if (cast == NULL)
+		return false;
+	return IsA(cast, CaseExpr) || IsA(cast, ArrayCoerceExpr) ||
+		expression_tree_walker(cast, has_places_of_its_own, context);
+}
+
+/*
+ * The only element of an array that a row makes of its own columns, as double precision; NULL: the
+ * array is anything else.
  */
 static Node *
 only_element(Node *argument)
 {
 	ArrayExpr  *array = (ArrayExpr *) argument;
+	ArrayCoerceExpr *cast = (ArrayCoerceExpr *) argument;
+	Node	   *element;
 
-	if (argument == NULL || !IsA(argument, ArrayExpr) || array->multidims ||
-		array->element_typeid != FLOAT8OID || list_length(array->elements) != 1)
+	if (argument != NULL && IsA(argument, ArrayCoerceExpr))
+		array = (ArrayExpr *) cast->arg;
+	else
+		cast = NULL;
+	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims ||
+		list_length(array->elements) != 1)
 		return NULL;
-	return linitial(array->elements);
+	element = linitial(array->elements);
+	if (cast != NULL && has_places_of_its_own((Node *) cast->elemexpr, NULL))
+		return NULL;
+	if (cast != NULL)
+		element = cast_element((Node *) cast->elemexpr, element);
+	return exprType(element) == FLOAT8OID ? element : NULL;
 }
 
 /*
@@ -213,7 +247,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
-	if ((type != JOIN_INNER && type != JOIN_LEFT) || inner->reloptkind != RELOPT_BASEREL ||
+	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) || inner->reloptkind != RELOPT_BASEREL ||
 		bms_is_empty(inner->lateral_relids) || !bms_is_empty(rel->lateral_relids) ||
 		!bms_is_subset(inner->lateral_relids, outer->relids) || root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
@@ -238,7 +272,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	path->methods = &path_methods;
 	path->custom_paths = list_make1(outer->cheapest_total_path);
 	path->custom_private = list_make5(neighbours, rows, makeInteger(inner->relid),
-									  makeBoolean(type == JOIN_LEFT), columns);
+									  makeInteger(type), columns);
 	set_cost(root, path, expression, outer->cheapest_total_path, linitial(inner->pathlist));
 	add_path(rel, (Path *) path);
 }

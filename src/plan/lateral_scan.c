@@ -4,7 +4,7 @@
  *
  * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
  * the points of all of them at once; then it returns them with their neighbours, and in the end of
- * the round, for a LEFT JOIN, those that have none.  Rounds begin small, so that a LIMIT ends the
+ * the round, for a LEFT JOIN, those that have none; for an anti join, these alone.  Rounds begin small, so that a LIMIT ends the
  * work early, and grow.  A round's rows stay within work_mem.
  *
  * The first round's search reads the references, and stays until the end: the later ones use the
@@ -55,7 +55,7 @@ typedef struct LateralState
 	ExprState  *latitude;
 	ExprState  *longitude;
 	ExprState  *filter;			/* which neighbours are some; NULL: all */
-	bool		keeps_outer;	/* outer rows without neighbours, too */
+	JoinType	type;
 	int			outer_columns;	/* of the scan's row; those of the function are behind them */
 	AttrNumber *numbers;		/* [outer_columns] columns of the child */
 	int			columns;		/* of the function, with ord behind those that are returned */
@@ -183,7 +183,7 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	state->outer_columns = list_length(linitial(scan->custom_private));
 	state->attributes = copy_numbers(lsecond(scan->custom_private));
 	state->columns = list_length(lsecond(scan->custom_private));
-	state->keeps_outer = boolVal(lthird(scan->custom_private));
+	state->type = (JoinType) intVal(lthird(scan->custom_private));
 	state->begun_in = GetCurrentSubTransactionId();
 	describe_rows(state);
 }
@@ -484,7 +484,8 @@ next_neighbour(LateralState *state)
 				continue;
 		}
 		state->rows[number].is_matched = true;
-		return true;
+		if (state->type != JOIN_ANTI)
+			return true;
 	}
 	end_search(state);
 	return false;
@@ -496,7 +497,7 @@ next_neighbour(LateralState *state)
 static bool
 next_unmatched(LateralState *state)
 {
-	if (!state->keeps_outer)
+	if (state->type == JOIN_INNER)
 		return false;
 	while (state->unmatched < state->given.count && state->rows[state->unmatched].is_matched)
 		state->unmatched++;
@@ -596,7 +597,8 @@ explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
 	List	   *filter = neighbour_filter(state);
 	GeonnReport sum = state->sum;
 
-	ExplainPropertyText("Join Type", state->keeps_outer ? "Left" : "Inner", explain);
+	ExplainPropertyText("Join Type", state->type == JOIN_INNER ? "Inner" :
+						state->type == JOIN_LEFT ? "Left" : "Anti", explain);
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
 	explain_expression(state, ancestors, explain, "Latitude", lsecond(scan->custom_exprs));
 	explain_expression(state, ancestors, explain, "Longitude", lthird(scan->custom_exprs));
