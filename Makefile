@@ -1,6 +1,7 @@
-# geonn: the extension module geonn.so and the program build/geonn-engine.
+# geonn: the extension module geonn.so, its library build/geonn_spheroid.so and the program
+# build/geonn-engine.
 #
-#   make             builds both; says whether the engine has the CUDA device
+#   make             builds all; says whether the engine has the CUDA device
 #   make install     puts them into the PostgreSQL that PG_CONFIG names
 #   make check       installs, runs the tests, ends with "N passed, N failed"
 #   make check-long  the same in their long forms, which take hours
@@ -8,6 +9,7 @@
 #                    short search and some topics of pg_regress
 #   make check-versions  builds and tests with PostgreSQL 16, 17 and 18
 #   make check-package   builds, installs, uses and purges Debian's packages
+#   make check-clients  doc/clients.md with the drivers that it names, which it fetches
 #   make check-gpu   on a host with a GPU: every test of the GPUs' code, and
 #                    compute-sanitizer on it; needs no PostgreSQL server
 #   make check-sanitizers  the engine's tests under the compiler's sanitizers,
@@ -43,7 +45,7 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ANYWHERE = check check-long check-quick check-versions check-package demo demo-moving bench-sql bench-caches typedefs.list dist
+ANYWHERE = check check-long check-quick check-versions check-package check-clients demo demo-moving bench-sql bench-caches typedefs.list dist
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
@@ -53,7 +55,7 @@ ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 BUILD = $(MAKE) --no-print-directory -s
 
 check check-long:
-	@test/tools/install-dependencies postgis cron fuzz cppcheck $(if $(filter check-long,$@),valgrind)
+	@test/tools/install-dependencies postgis cron clients fuzz cppcheck $(if $(filter check-long,$@),valgrind)
 	@echo "building"
 	@$(BUILD) all test-programs bench fuzzers
 	+@test/tools/install
@@ -65,6 +67,13 @@ check-quick:
 	@$(BUILD) all test-programs bench
 	+@test/tools/install
 	@test/check --quick
+
+check-clients:
+	@test/tools/install-dependencies postgis clients
+	@echo "building"
+	@$(BUILD) all test-programs bench
+	+@test/tools/install
+	@test/check --long clients
 
 check-versions:
 	@test/tools/versions
@@ -126,7 +135,7 @@ EXTENSION = geonn
 DATA = $(sort $(wildcard sql/geonn--*.sql))
 PGFILEDESC = "geonn - exact nearest-neighbour joins"
 
-COMMON_SOURCES = src/common/channel.c src/common/spheroid_distance.c
+COMMON_SOURCES = src/common/channel.c
 # the rooms of the module; test/tools/include-rules has their doors
 MODULE_ROOMS = points client supervisor join plan watch cache
 MODULE_SOURCES := $(sort $(wildcard src/*.c $(MODULE_ROOMS:%=src/%/*.c))) $(COMMON_SOURCES)
@@ -148,7 +157,8 @@ endif
 PRECISION = -ffp-contract=off
 
 PG_CFLAGS = $(WARNINGS) $(PRECISION)
-SHLIB_LINK = -lproj -lm
+# the module calls its own functions directly, whatever other modules have
+SHLIB_LINK = -lm -Wl,-Bsymbolic-functions
 
 include $(PGXS)
 
@@ -178,6 +188,22 @@ build/module/%.o: src/%.c build/flags
 build/module/%.bc: src/%.c build/flags
 	@mkdir -p $(@D)
 	$(COMPILE.c.bc) $(DEPENDENCIES) -o $@ $<
+
+# ---- the library of the spheroid, which the module loads when it needs it ----
+
+SPHEROID_LIBRARY = build/geonn_spheroid$(DLSUFFIX)
+SPHEROID_SOURCES = src/spheroid/library.c src/common/spheroid_distance.c
+SPHEROID_OBJECTS = $(SPHEROID_SOURCES:src/%.c=build/spheroid/%.o)
+
+# its functions are found by their names
+build/spheroid/%.o: src/%.c build/flags
+	@mkdir -p $(@D)
+	$(COMPILE.c) -fvisibility=default $(DEPENDENCIES) -o $@ $<
+
+$(SPHEROID_LIBRARY): $(SPHEROID_OBJECTS)
+	$(CC) $(CFLAGS) -shared -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) -lproj -lm
+
+all: $(SPHEROID_LIBRARY)
 
 # ---- the CUDA compiler ----
 
@@ -210,7 +236,7 @@ NVCC_FLAGS = -std=c++17 -O3 -fmad=false -Isrc -I. $(CUDA_CODE) \
 
 # ---- the engine ----
 
-ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c)) $(COMMON_SOURCES)
+ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c)) $(COMMON_SOURCES) src/common/spheroid_distance.c
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
 ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-math $(WARNINGS) $(PRECISION)
 NO_CUDA = build/engine/engine/search/no_cuda.o
@@ -265,13 +291,14 @@ build/flags: FORCE
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 .PHONY: FORCE
 
-install: install-engine
-.PHONY: install-engine uninstall-engine
-install-engine: build/geonn-engine installdirs
+install: install-beside
+.PHONY: install-beside uninstall-beside
+install-beside: build/geonn-engine $(SPHEROID_LIBRARY) installdirs
 	$(INSTALL) -m 755 build/geonn-engine '$(DESTDIR)$(pkglibdir)/geonn-engine'
-uninstall: uninstall-engine
-uninstall-engine:
-	rm -f '$(DESTDIR)$(pkglibdir)/geonn-engine'
+	$(INSTALL_SHLIB) $(SPHEROID_LIBRARY) '$(DESTDIR)$(pkglibdir)/'
+uninstall: uninstall-beside
+uninstall-beside:
+	rm -f $(foreach file,geonn-engine $(notdir $(SPHEROID_LIBRARY)),'$(DESTDIR)$(pkglibdir)/$(file)')
 
 .PHONY: compile_commands.json
 compile_commands.json:

@@ -276,12 +276,21 @@ CREATE FUNCTION geonn_status(
 COMMENT ON FUNCTION geonn_status() IS
 'state of the geonn engine, without starting it';
 
+-- Starts the engine if none runs, waits until it has found its devices, and returns its
+-- process id.  Whichever role may call a join may call this: it does what a join does first.
+CREATE FUNCTION geonn_engine_start() RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION geonn_engine_start() IS
+'starts the geonn engine if none runs, and returns its process id';
+
+-- Returns the devices of the running engine, or else those of the last one.  Starts nothing.
 CREATE FUNCTION geonn_device_status(
 		OUT device integer,		-- 0 is the CPU
 		OUT kind pg_catalog.text,	-- cpu, cuda
 		OUT name pg_catalog.text,
 		OUT uuid pg_catalog.text,	-- of a GPU
-		OUT state pg_catalog.text,	-- ready, failed
+		OUT state pg_catalog.text,	-- ready, failed; stopped with the engine
 		OUT used boolean,		-- where geonn.device = auto
 		OUT threads integer,	-- of the CPU
 		OUT compute_capability pg_catalog.text,	-- of a GPU
@@ -301,7 +310,7 @@ COMMENT ON FUNCTION geonn_device_status() IS
 
 CREATE VIEW geonn_devices AS SELECT * FROM geonn_device_status();
 COMMENT ON VIEW geonn_devices IS
-'the CPU and the GPUs of the geonn engine; starts the engine';
+'the CPU and the GPUs of the geonn engine, without starting it';
 GRANT SELECT ON geonn_devices TO PUBLIC;
 
 -- ---- caches: tables of neighbours that are kept up to date ----

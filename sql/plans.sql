@@ -77,7 +77,7 @@ CREATE OR REPLACE VIEW matched AS
 SELECT obs_id AS id, 0::float8 AS lat, 0::float8 AS lon FROM geonn_nearest('matched', 'ref');
 SELECT rows_of($$SELECT * FROM geonn_nearest('matched', 'ref')$$);
 
--- known only to a custom plan, or not at all: PostgreSQL's usual guess
+-- known only to a custom plan: else many rows, or PostgreSQL's usual guess for points
 PREPARE nearest (regclass, integer) AS SELECT * FROM geonn_nearest($1, 'ref', $2);
 PREPARE points (float8[]) AS SELECT * FROM geonn_nearest_points($1, $1, 'ref');
 PREPARE within (text, float8) AS SELECT * FROM geonn_within_sql('TABLE ref', $1, $2);

@@ -157,8 +157,9 @@ REVOKE EXECUTE ON FUNCTION geonn_nearest FROM regress_geonn_user;
 GRANT EXECUTE ON FUNCTION geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql,
     geonn_nearest_points, geonn_check, geonn_describe, geonn_distance TO PUBLIC;
 
--- everybody may look at the engine and choose a device, nobody set its settings
+-- everybody may start the engine, look at it and choose a device, nobody set its settings
 SET ROLE regress_geonn_user;
+SELECT geonn_engine_start() > 0 AS started;
 SELECT count(*) FROM geonn_status();
 SELECT count(*) > 0 AS some FROM geonn_devices;
 SET geonn.device = 'cpu';

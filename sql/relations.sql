@@ -96,7 +96,7 @@ SET search_path = relations, public;
 CREATE VIEW failing AS SELECT id, 1 / (id - 3) AS lat, lon FROM ref;
 SELECT * FROM geonn_nearest('failing', 'ref');
 
--- a name that comes to mean another table while the statement runs
+-- a name that comes to mean another table while the references are read: the observations are those that were chosen
 CREATE TABLE before (id integer PRIMARY KEY, lat numeric, lon numeric);
 INSERT INTO before VALUES (1, 1, 1);
 CREATE TABLE after (id integer PRIMARY KEY, lat float8, lon float8);
@@ -109,7 +109,7 @@ BEGIN
 END $$;
 CREATE VIEW exchanging AS SELECT id, lat, lon FROM (SELECT * FROM ref LIMIT 1) one WHERE exchange();
 SELECT * FROM geonn_nearest('before', 'exchanging');
--- or is altered
+-- which cannot be altered by then
 CREATE FUNCTION alter_type() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     ALTER TABLE before ALTER lat TYPE float8;

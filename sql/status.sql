@@ -8,7 +8,11 @@ SET search_path = status, public;
 -- one row, in whatever state the engine is
 SELECT count(*), bool_and(state IS NOT NULL) AS known FROM geonn_status();
 
--- the CPU is always there; asking for the devices starts the engine
+-- starts the engine if none runs, and is done when it serves
+SELECT geonn_engine_start() = (SELECT engine_pid FROM geonn_status()) AS started;
+SELECT geonn_engine_start() = geonn_engine_start() AS once;
+
+-- the CPU is always there
 SELECT device, kind, state, uuid, compute_capability, reason,
        name <> '' AS named, threads > 0 AS has_threads,
        memory_total > 0 AS has_memory, memory_free BETWEEN 0 AND memory_total AS plausible,

@@ -6,6 +6,7 @@
 #   test/engine      tests of the engine and of src/common, and the engine whose calls fail
 #   test/helpers     programs and modules that TAP tests put in the place of something
 #   test/tap         TAP tests: servers in trouble, and all else that takes a server
+#   test/clients     what runs the snippets of doc/clients.md
 #   test/isolation   what several sessions do at a time, by pg_isolation_regress
 #   test/fuzz        random questions in SQL; in protocol, fuzzers of both its sides
 #   test/load        many sessions at once
@@ -199,7 +200,7 @@ check-sanitizers: sanitized-asan sanitized-tsan
 # What the other compiler warns of; gcc warns while it builds.
 .PHONY: syntax clang-syntax
 syntax:
-	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES) $(SPHEROID_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
 	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/spheroid_oracle.c test/lib/oracle.c,$(wildcard test/lib/*.c)) \
@@ -218,7 +219,7 @@ cppcheck:
 	@echo "ok - cppcheck has nothing to say"
 ANALYSE = $(or $(CLANG),clang) --analyze -Xclang -analyzer-output=text -Xclang -analyzer-werror -o /dev/null
 analyser:
-	@printf '%s\n' $(MODULE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) $(CPPFLAGS) -DUSE_ASSERT_CHECKING
+	@printf '%s\n' $(MODULE_SOURCES) $(SPHEROID_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) $(CPPFLAGS) -DUSE_ASSERT_CHECKING
 	@printf '%s\n' $(ENGINE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) -std=gnu11 -Isrc
 	@echo "ok - the analyser has nothing to say"
 

@@ -22,11 +22,12 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
+#include "lib/stringinfo.h"
 #include "storage/fd.h"
 
 #include "client/engine_version.h"
 #include "common/protocol.h"
+#include "installed.h"
 #include "supervisor/files.h"
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
@@ -40,12 +41,22 @@
  * run.
  */
 static bool
-read_installed_version(char *version)
+read_installed_version(const char *program, char *version)
 {
-	char	   *command = psprintf("\"%s/%s\" --version 2>/dev/null", pkglib_path,
-								   GEONN_ENGINE_PROGRAM);
-	FILE	   *output = OpenPipeStream(command, PG_BINARY_R);
+	StringInfoData command;
+	FILE	   *output;
 	bool		is_read;
+
+	/* for the shell: between quotes, and each quote as '\'' */
+	initStringInfo(&command);
+	for (const char *c = program; *c != '\0'; c++)
+	{
+		if (*c == '\'')
+			appendStringInfoString(&command, "'\\''");
+		else
+			appendStringInfoChar(&command, *c);
+	}
+	output = OpenPipeStream(psprintf("'%s' --version 2>/dev/null", command.data), PG_BINARY_R);
 
 	if (output == NULL)
 		return false;
@@ -81,7 +92,8 @@ void
 geonn_raise_other_version(const char *release, pid_t engine)
 {
 	char		installed[VERSION_ROOM];
-	bool		is_known = read_installed_version(installed);
+	const char *program = geonn_installed_file(GEONN_ENGINE_PROGRAM);
+	bool		is_known = read_installed_version(program, installed);
 	bool		module_is_installed = is_known && strcmp(installed, GEONN_VERSION) == 0;
 	bool		engine_is_installed = is_known && strcmp(installed, release) == 0;
 	pid_t		supervisor = geonn_state_supervisor();
@@ -91,8 +103,7 @@ geonn_raise_other_version(const char *release, pid_t engine)
 			 errmsg("geonn engine is version %s, this session's module is version %s",
 					release[0] != '\0' ? release : "unknown", GEONN_VERSION),
 			 is_known ? errdetail("The installed engine is version %s.", installed) :
-			 errdetail("The installed engine, \"%s/%s\", does not run.", pkglib_path,
-					   GEONN_ENGINE_PROGRAM),
+			 errdetail("The installed engine, \"%s\", does not run.", program),
 			 !is_known ? errhint("Install geonn again and restart the server.") :
 			 geonn_preloaded ?
 			 hint_of_preloaded(module_is_installed, engine) :

@@ -2,6 +2,9 @@
  * spheroid_distance.h
  *		Computes geodesics of WGS84 in metres: the distances of the metric
  *		spheroid.  For the host alone.
+ *
+ * The engine has spheroid_distance.c itself; the module has join/spheroid.c, which
+ * calls that same file in a library of its own (spheroid/library.c).
  */
 #ifndef GEONN_SPHEROID_DISTANCE_H
 #define GEONN_SPHEROID_DISTANCE_H

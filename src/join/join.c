@@ -38,6 +38,7 @@
 #include "common/protocol.h"
 #include "join/join_prepare.h"
 #include "join/row_store.h"
+#include "points/parallel_reader.h"
 
 /* observations that are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
@@ -373,6 +374,20 @@ follow(Search *search)
 }
 
 /*
+ * Begin to read the observations, unless they are given: this checks the caller's
+ * privileges before any work is done.
+ */
+static void
+begin_reading(Search *search, ReadingManner manner)
+{
+	const GeonnJoin *join = search->join;
+
+	if (join->given == NULL)
+		search->reading = geonn_reading_begin(join->observations, geonn_observations_policy(join),
+											  manner, consume_observation, search);
+}
+
+/*
  * Have the references in the engine.  Returns whether the observations have to be read.
  */
 static bool
@@ -389,22 +404,11 @@ prepare(Search *search)
 	INSTR_TIME_SET_CURRENT(spent);
 	INSTR_TIME_SUBTRACT(spent, search->call.begun);
 	search->preparing = INSTR_TIME_GET_MILLISEC(spent);
+	if (search->reading != NULL)
+		read_in_blocks(search);
 	return geonn_client_references(search->prepared.client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
-}
-
-/*
- * Begin to read the observations of a relation or query.
- */
-static void
-begin_reading(Search *search, ReadingManner manner)
-{
-	const GeonnJoin *join = search->join;
-
-	search->reading = geonn_reading_begin(join->observations, geonn_observations_policy(join), manner,
-										  consume_observation, search);
-	read_in_blocks(search);
 }
 
 void
@@ -414,6 +418,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	geonn_row_store_begin(&search->store, store, search->row.descriptor, search->watch != NULL);
+	begin_reading(search, GEONN_READ_AT_ONCE);
 	if (prepare(search))
 	{
 		instr_time	begun;
@@ -423,10 +428,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 		if (join->given != NULL)
 			(void) read_given(search, join->given->count);
 		else
-		{
-			begin_reading(search, GEONN_READ_AT_ONCE);
 			(void) geonn_reading_next(search->reading, 0);
-		}
 		INSTR_TIME_SET_CURRENT(spent);
 		INSTR_TIME_SUBTRACT(spent, begun);
 		/* pairs are stored meanwhile, but that is not waiting */
@@ -487,9 +489,8 @@ begin_taking(Search *search)
 		take_part(search);
 		return;
 	}
+	begin_reading(search, GEONN_READ_IN_PARTS);
 	search->all_read = !prepare(search);
-	if (!search->all_read && search->join->given == NULL)
-		begin_reading(search, GEONN_READ_IN_PARTS);
 }
 
 /*
@@ -598,17 +599,18 @@ geonn_search_shared_size(GeonnSearch *search)
 	return size;
 }
 
-bool
+int
 geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
 {
 	const GeonnJoin *join = search->join;
 	List	   *tables = geonn_reading_tables(search->reading);
+	int			workers = geonn_count_readers(tables, 1);
 	MemoryContext former;
 
-	if (tables == NIL || MAXALIGN(sizeof(SharedSearch)) +
+	if (workers == 0 || MAXALIGN(sizeof(SharedSearch)) +
 		geonn_shared_tables_size(tables, join->observations->query_columns,
 								 GetActiveSnapshot()) > bytes)
-		return false;
+		return 0;
 	former = MemoryContextSwitchTo(search->context);
 	pg_atomic_init_u32(&shared->begun, 0);
 	pg_atomic_init_u32(&shared->ended, 0);
@@ -623,7 +625,7 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
 		shared->dataset = geonn_client_dataset(search->prepared.client);
 	}
 	MemoryContextSwitchTo(former);
-	return true;
+	return workers;
 }
 
 void

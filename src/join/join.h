@@ -98,10 +98,11 @@ extern Size geonn_search_shared_size(GeonnSearch *search);
 
 /*
  * Read the references, and let others take part.  The shared memory is of so many bytes,
- * and may have been used by a search before.  Returns false, and has done nothing, where
- * the observations cannot be divided: then one process has to search alone.
+ * and may have been used by a search before.  Returns the number of workers that are worth
+ * while; 0, and has done nothing, where the observations are too few, or cannot be divided:
+ * then one process has to search alone.
  */
-extern bool geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes);
+extern int	geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes);
 
 /* Take part, instead of searching alone: before the first row is taken. */
 extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);

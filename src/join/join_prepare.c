@@ -298,8 +298,6 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	int			count = 0;
 	struct geonn_call message;
 
-	if (join->given == NULL)
-		geonn_check_readable(join->observations);
 	table = join->given_references != NULL ? InvalidOid :
 		geonn_check_table(join->references, &attributes);
 	if (join->given != NULL && join->observations == NULL &&

@@ -27,7 +27,8 @@ typedef struct PreparedJoin
 } PreparedJoin;
 
 /*
- * Check what can be checked, and have the references in the engine.  It lives as long as the
+ * Check what can be checked, and have the references in the engine.  The caller has begun to
+ * read the observations, which checks its privileges on them.  What is prepared lives as long as the
  * current memory context.  The rows are those that the join is to return.
  */
 extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row,

@@ -49,6 +49,7 @@ typedef struct ResultColumn
 	int			needs;			/* GEONN_NEEDS_...; without one of them the value is NULL */
 	Datum		(*value) (Cell *cell);
 	const char *name_if_numbered;	/* where observations have numbers; NULL: the same */
+	size_t		in_run;			/* offset of its values in GeonnRun; 0: they are made one by one */
 } ResultColumn;
 
 struct ResultAttribute
@@ -56,6 +57,7 @@ struct ResultAttribute
 	const ResultColumn *column; /* NULL: a dropped column of the row type */
 	Oid			type;			/* of its values in the result */
 	Oid			narrow_type;	/* of ids that become wider integers; InvalidOid: none do */
+	size_t		in_run;			/* as of the column; 0: values have to be made */
 };
 
 /* ---- the columns ---- */
@@ -160,15 +162,19 @@ bearing_value(Cell *cell)
 
 /* the first USUAL_COLUMNS of them are those of geonn_pair */
 static const ResultColumn result_columns[] = {
-	{"obs_id", TYPE_OBSERVATION_ID, GEONN_NEEDS_OBSERVATION_ID, observation_id_value, "ord"},
-	{"ref_id", TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, reference_id_value, NULL},
-	{"distance", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE, distance_value, NULL},
-	{"rank", TYPE_COUNT, 0, rank_value, NULL},
-	{"obs_lat", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, observation_latitude_value, NULL},
-	{"obs_lon", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, observation_longitude_value, NULL},
-	{"ref_lat", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_latitude_value, NULL},
-	{"ref_lon", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_longitude_value, NULL},
-	{"bearing", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, bearing_value, NULL}
+	{"obs_id", TYPE_OBSERVATION_ID, GEONN_NEEDS_OBSERVATION_ID, observation_id_value, "ord",
+		offsetof(GeonnRun, observation_id)},
+	{"ref_id", TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, reference_id_value, NULL, 0},
+	{"distance", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE, distance_value, NULL,
+		offsetof(GeonnRun, distance)},
+	{"rank", TYPE_COUNT, 0, rank_value, NULL, 0},
+	{"obs_lat", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, observation_latitude_value, NULL,
+		offsetof(GeonnRun, observation_latitude)},
+	{"obs_lon", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, observation_longitude_value, NULL,
+		offsetof(GeonnRun, observation_longitude)},
+	{"ref_lat", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_latitude_value, NULL, 0},
+	{"ref_lon", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_longitude_value, NULL, 0},
+	{"bearing", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, bearing_value, NULL, 0}
 };
 
 #define USUAL_COLUMNS 3
@@ -367,6 +373,8 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 			if (geonn_integer_width(type) > 0 && type != attribute->type)
 				attribute->narrow_type = type;
 		}
+		if (!OidIsValid(attribute->narrow_type))
+			attribute->in_run = attribute->column->in_run;
 	}
 	for (int i = 0; i < descriptor->natts; i++)
 		check_type(row, i, numbered, ids);
@@ -389,24 +397,31 @@ geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor, const AttrNu
 }
 
 /*
- * Fill in the values that can be made of this (GEONN_NEEDS_...); the others are NULL.
+ * Fill in one value; NULL if it needs more than is there (GEONN_NEEDS_...).
  */
+static inline void
+fill_value(const GeonnResultRow *row, int number, int there, const GeonnPair *pair,
+		   const GeonnReferences *references, Datum *values, bool *nulls)
+{
+	Cell		cell = {
+		.row = row,
+		.attribute = &row->attributes[number],
+		.pair = pair,
+		.references = references
+	};
+	const ResultColumn *column = cell.attribute->column;
+
+	cell.is_null = column == NULL || (column->needs & ~there) != 0;
+	values[number] = cell.is_null ? (Datum) 0 : column->value(&cell);
+	nulls[number] = cell.is_null;
+}
+
 static inline void
 fill_row(const GeonnResultRow *row, int there, const GeonnPair *pair,
 		 const GeonnReferences *references, Datum *values, bool *nulls)
 {
-	int			count = row->descriptor->natts;
-	Cell		cell = {.row = row, .pair = pair, .references = references};
-
-	for (int i = 0; i < count; i++)
-	{
-		const ResultColumn *column = row->attributes[i].column;
-
-		cell.attribute = &row->attributes[i];
-		cell.is_null = column == NULL || (column->needs & ~there) != 0;
-		values[i] = cell.is_null ? (Datum) 0 : column->value(&cell);
-		nulls[i] = cell.is_null;
-	}
+	for (int i = 0; i < row->descriptor->natts; i++)
+		fill_value(row, i, there, pair, references, values, nulls);
 }
 
 void
@@ -421,11 +436,13 @@ geonn_result_row_pair(const GeonnResultRow *row, const GeonnPair *pair,
 								   values, nulls);
 }
 
-void
-geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run, const GeonnReferences *references,
-					 Datum *values, bool *nulls)
+/*
+ * Make one value of a run's pair.
+ */
+static pg_noinline void
+make_value(const GeonnResultRow *row, int attribute, const GeonnRun *run, uint32 number,
+		   const GeonnReferences *references, Datum *values, bool *nulls)
 {
-	uint32		number = run->next++;
 	const GeonnPair pair = {
 		.observation_id = run->observation_id[number],
 		.observation_latitude = run->observation_latitude[number],
@@ -436,7 +453,29 @@ geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run, const GeonnRefere
 		.rank = 1
 	};
 
-	fill_row(row, ~0, &pair, references, values, nulls);
+	fill_value(row, attribute, ~0, &pair, references, values, nulls);
+}
+
+void
+geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run, const GeonnReferences *references,
+					 Datum *values, bool *nulls)
+{
+	uint32		number = run->next++;
+
+	for (int i = 0; i < row->descriptor->natts; i++)
+	{
+		size_t		in_run = row->attributes[i].in_run;
+
+		if (in_run == 0)
+		{
+			make_value(row, i, run, number, references, values, nulls);
+			continue;
+		}
+		/* the run's columns of these have the bytes of a Datum */
+		memcpy(&values[i], *(const Datum *const *) ((const char *) run + in_run) + number,
+			   sizeof(Datum));
+		nulls[i] = false;
+	}
 }
 
 void

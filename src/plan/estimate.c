@@ -6,9 +6,9 @@
  * first comes from the planner's own estimate for SELECT FROM obs, whatever obs
  * is: a table, partitions, a view, a foreign table, a query.  That is a plan of
  * its own, made and thrown away.  Rows whose coordinates are NULL are left out as
- * far as statistics know them.  Each observation has min(k, references) rows; for
- * a radius, as many as if the references were spread evenly over the Earth, and
- * at least one, since a query with a radius most likely finds neighbours in it.
+ * far as statistics know them.  Each observation has min(k, references) rows.  With a distance or
+ * groups, samples of both tables tell how many references are near (sample.c, neighbours.c).
+ * Conditions on the rows' columns narrow that (row_conditions.c).
  *
  * The cost is that of reading both sides and something for each row, all of it
  * before the first row.
@@ -43,6 +43,8 @@
 #include "compat.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
+#include "plan/known.h"
+#include "plan/neighbours.h"
 #include "plan/observation_filter.h"
 #include "points/query.h"
 
@@ -58,6 +60,15 @@
 /* references where their number is not known */
 #define UNKNOWN_ROWS 1000
 
+/*
+ * Rows of a table, and neighbours of an observation, where they come with the parameters of an execution.
+ * PostgreSQL takes a plan for all executions unless those for one each cost less.  So these are the
+ * numbers from which on the plan for many rows is as good as the plan for the very table.  With
+ * much greater ones, such a plan would always be compiled (jit_above_cost).
+ */
+#define MANY_ROWS 1e6
+#define MANY_NEIGHBOURS 100
+
 PG_FUNCTION_INFO_V1(geonn_join_support);
 
 typedef struct SideEstimate
@@ -65,20 +76,6 @@ typedef struct SideEstimate
 	double		rows;			/* -1: unknown */
 	double		cost;			/* of reading it */
 } SideEstimate;
-
-/*
- * The value of an argument, which may be NULL, as far as it is known to the planner; else NULL.
- */
-static Const *
-known_value(PlannerInfo *root, Node *argument)
-{
-	/* nothing but parameters is computed here: functions could raise errors */
-	if (argument != NULL && IsA(argument, Param))
-		argument = estimate_expression_value(root, argument);
-	if (argument == NULL || !IsA(argument, Const) || ((Const *) argument)->constisnull)
-		return NULL;
-	return (Const *) argument;
-}
 
 /*
  * Add "column IS NOT NULL" for the first of these columns that exists.
@@ -134,6 +131,17 @@ may_read(PlannedStmt *plan)
 }
 
 /*
+ * What is expected of a table or query that comes with the parameters of an execution.
+ */
+static SideEstimate
+many_rows(void)
+{
+	SideEstimate many = {MANY_ROWS, 2 * cpu_tuple_cost * MANY_ROWS};
+
+	return many;
+}
+
+/*
  * What the planner expects of the query's rows that meet conditions; relation and title as for
  * geonn_plan_filtered_query.
  */
@@ -177,15 +185,14 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 static SideEstimate
 estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 {
-	Const	   *argument = known_value(root, side);
-	Oid			relation = InvalidOid;
+	Const	   *argument = geonn_known_value(root, side);
+	Oid			relation = geonn_known_relation(root, side);
 	char	   *query = NULL;
 
-	if (argument != NULL && argument->consttype == REGCLASSOID)
-	{
-		relation = DatumGetObjectId(argument->constvalue);
+	if (geonn_comes_later(root, side))
+		return many_rows();
+	if (OidIsValid(relation))
 		query = relation_query(relation, all_rows);
-	}
 	else if (argument != NULL && argument->consttype == TEXTOID)
 		query = TextDatumGetCString(argument->constvalue);
 	return estimate_query(query, title, relation, NIL);
@@ -197,7 +204,7 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 static SideEstimate
 estimate_array(PlannerInfo *root, Node *latitudes)
 {
-	Const	   *argument = known_value(root, latitudes);
+	Const	   *argument = geonn_known_value(root, latitudes);
 	SideEstimate estimate = {-1, 0};
 	ArrayType  *array;
 
@@ -226,75 +233,187 @@ estimate_references(PlannerInfo *root, const FuncExpr *expression)
 	return estimate_side(root, geonn_expression_references(expression), "query ref_sql", false);
 }
 
-/*
- * The estimated rows for each observation.
- */
-static double
-neighbours_of_each(PlannerInfo *root, const FuncExpr *expression, double references)
-{
-	Node	   *within = geonn_expression_argument(expression, "radius");
-	Const	   *argument;
-
-	if (within != NULL)
-	{
-		double		radius;
-		double		share;
-
-		argument = known_value(root, within);
-		radius = argument != NULL ? DatumGetFloat8(argument->constvalue) : 0;
-
-		/* a cap's share of the sphere is a quarter of its squared chord */
-		share = radius > 0 ? geonn_radius_limit(radius) / 4 : 0;
-		return Max(1, Min(1, share) * references);
-	}
-	argument = known_value(root, geonn_expression_argument(expression, "k"));
-	return Max(0, Min(argument != NULL ? DatumGetInt32(argument->constvalue) : 1, references));
-}
+/* ---- neighbours ---- */
 
 static bool
-keeps_unmatched(PlannerInfo *root, const FuncExpr *expression)
+known_truth(PlannerInfo *root, const FuncExpr *expression, const char *name)
 {
-	Const	   *argument = known_value(root, geonn_expression_argument(expression, "keep_unmatched"));
+	Const	   *argument = geonn_known_value(root, geonn_expression_argument(expression, name));
 
 	return argument != NULL && DatumGetBool(argument->constvalue);
 }
 
 /*
- * Estimate the rows and the cost of the join of such observations.  False: no estimate.
+ * The argument as a number; as it is without one.  later: the number, where it comes with the parameters
+ * of an execution.
+ */
+static double
+known_number(PlannerInfo *root, const FuncExpr *expression, const char *name, double without,
+			 double later)
+{
+	Node	   *argument = geonn_expression_argument(expression, name);
+	Const	   *value = geonn_known_value(root, argument);
+
+	if (value == NULL)
+		return geonn_comes_later(root, argument) ? later : without;
+	return value->consttype == INT4OID ? DatumGetInt32(value->constvalue) :
+		DatumGetFloat8(value->constvalue);
+}
+
+/*
+ * The column that the option names, if it does.
+ */
+static char *
+named_column(Const *options, const char *side, const char *what)
+{
+	char	   *key = psprintf("%s_%s", side, what);
+	Jsonb	   *object = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
+	JsonbValue	space;
+	JsonbValue *value;
+
+	if (object == NULL || !JB_ROOT_IS_OBJECT(object))
+		return NULL;
+	value = getKeyJsonValueFromContainer(&object->root, key, strlen(key), &space);
+	return value != NULL && value->type == jbvString ?
+		pnstrdup(value->val.string.val, value->val.string.len) : NULL;
+}
+
+/*
+ * A sample of one side, "obs" or "ref", if that is a table.
+ */
+static const PointSample *
+sample_side(PlannerInfo *root, const FuncExpr *expression, const char *side)
+{
+	Oid			relation = geonn_known_relation(root, geonn_expression_argument(expression, side));
+	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
+	Const	   *by = geonn_known_value(root, geonn_expression_argument(expression, "by"));
+	GeonnColumnNames named = {
+		.latitude = named_column(options, side, "lat"),
+		.longitude = named_column(options, side, "lon"),
+		.point = named_column(options, side, "geog")
+	};
+
+	if (!OidIsValid(relation))
+		return NULL;
+	return geonn_sample(relation, &named, by != NULL ? DatumGetArrayTypeP(by->constvalue) : NULL);
+}
+
+/*
+ * Is each observation among the references?
+ */
+static bool
+has_itself(PlannerInfo *root, const FuncExpr *expression)
+{
+	Oid			observations = geonn_known_relation(root, geonn_expression_argument(expression, "obs"));
+
+	return OidIsValid(observations) &&
+		observations == geonn_known_relation(root, geonn_expression_argument(expression, "ref"));
+}
+
+/*
+ * What an observation is expected to have.  Where a side cannot be sampled, observations are taken to
+ * be where references are, and these spread evenly over the Earth; with one in the
+ * radius at least, since a query with a radius most likely finds neighbours in it.
+ */
+static NeighboursExpected
+expect_neighbours(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *bounds,
+				  double count)
+{
+	bool		itself = has_itself(root, expression);
+	bool		excluded = itself && known_truth(root, expression, "exclude_self");
+	NeighboursAsked asked = {
+		.radius = bounds->radius,
+		.k = bounds->k,
+		.references = excluded ? Max(count - 1, 0) : count,
+		.itself = itself && !excluded
+	};
+	NeighboursExpected expected = {0, 0};
+	const PointSample *references;
+	const PointSample *observations;
+
+	if (count > 0 && (!isinf(bounds->radius) || geonn_known_value(root,
+																  geonn_expression_argument(expression, "by")) != NULL))
+	{
+		references = sample_side(root, expression, "ref");
+		observations = references != NULL ? sample_side(root, expression, "obs") : NULL;
+		if (references != NULL)
+			return geonn_expect_neighbours(observations != NULL ? observations : references,
+										   references, &asked);
+	}
+	expected.each = asked.references;
+	if (!isinf(bounds->radius))
+	{
+		/* a cap's share of the sphere is a quarter of its squared chord */
+		double		share = bounds->radius > 0 ? geonn_radius_limit(bounds->radius) / 4 : 0;
+
+		expected.each = Max(1, Min(1, share) * asked.references);
+	}
+	expected.each = Max(0, Min(bounds->k, expected.each));
+	expected.unmatched = expected.each > 0 ? 0 : 1;
+	return expected;
+}
+
+/*
+ * The bounds that the call's arguments set.
+ */
+static JoinBounds
+read_bounds(PlannerInfo *root, const FuncExpr *expression)
+{
+	bool		within = geonn_expression_argument(expression, "radius") != NULL;
+	JoinBounds	bounds = {
+		.radius = known_number(root, expression, within ? "radius" : "max_distance",
+							   within ? 0 : INFINITY, INFINITY),
+		.k = within ? INFINITY : known_number(root, expression, "k", 1, MANY_NEIGHBOURS)
+	};
+
+	if (within && geonn_comes_later(root, geonn_expression_argument(expression, "radius")))
+		bounds.k = MANY_NEIGHBOURS;
+	return bounds;
+}
+
+/* ---- joins ---- */
+
+/*
+ * Estimate the join of such observations; the rest is as for geonn_estimate_join.
  */
 static bool
 estimate_join_of(PlannerInfo *root, const FuncExpr *expression, SideEstimate observations,
-				 bool keeps, double *rows, Cost *cost)
+				 const JoinBounds *narrower, JoinEstimate *estimate)
 {
+	JoinBounds	bounds;
 	SideEstimate references;
+	NeighboursExpected expected;
 
 	if (observations.rows < 0)
 		return false;
 	references = estimate_references(root, expression);
-	*rows = observations.rows *
-		neighbours_of_each(root, expression, references.rows < 0 ? UNKNOWN_ROWS : references.rows);
-	if (keeps)
-		*rows = Max(*rows, observations.rows);
-	*rows = clamp_row_est(*rows);
-	*cost = observations.cost + references.cost +
-		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * *rows;
+	bounds = read_bounds(root, expression);
+	if (narrower != NULL)
+	{
+		bounds.radius = Min(bounds.radius, narrower->radius);
+		bounds.k = Min(bounds.k, narrower->k);
+	}
+	estimate->observations = observations.rows;
+	estimate->references = references.rows < 0 ? UNKNOWN_ROWS : references.rows;
+	expected = expect_neighbours(root, expression, &bounds, estimate->references);
+	estimate->matches = observations.rows * expected.each;
+	estimate->rows = observations.rows * expected.each;
+	if (known_truth(root, expression, "keep_unmatched"))
+		estimate->rows += observations.rows * expected.unmatched;
+	estimate->rows = clamp_row_est(estimate->rows);
+	estimate->cost = observations.cost + references.cost +
+		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * estimate->rows;
 	return true;
 }
 
-/*
- * Estimate the rows and the cost of the join.  False: no estimate.
- */
-static bool
-estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
+bool
+geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *narrower,
+					JoinEstimate *estimate)
 {
-	const FuncExpr *expression = (const FuncExpr *) node;
-	bool		keeps;
+	bool		keeps = known_truth(root, expression, "keep_unmatched");
 
-	if (!IsA(node, FuncExpr))
-		return false;
-	keeps = keeps_unmatched(root, expression);
-	return estimate_join_of(root, expression, estimate_observations(root, expression, keeps), keeps,
-							rows, cost);
+	return estimate_join_of(root, expression, estimate_observations(root, expression, keeps),
+							narrower, estimate);
 }
 
 /* ---- of some observations ---- */
@@ -306,7 +425,7 @@ estimate_join(PlannerInfo *root, Node *node, double *rows, Cost *cost)
 static char *
 id_column(PlannerInfo *root, const FuncExpr *expression, Oid relation)
 {
-	Const	   *options = known_value(root, geonn_expression_argument(expression, "options"));
+	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
 	Jsonb	   *json = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
 	JsonbValue	name;
 	Oid			constraint;
@@ -328,15 +447,12 @@ id_column(PlannerInfo *root, const FuncExpr *expression, Oid relation)
 static bool
 id_source(PlannerInfo *root, const FuncExpr *expression, PointSource *source)
 {
-	Const	   *side = known_value(root, geonn_expression_observations(expression));
 	PointColumn *id = &source->columns[COLUMN_ID];
 	char	   *name;
 	AttrNumber	attribute;
 
-	if (side == NULL || side->consttype != REGCLASSOID)
-		return false;
-	source->relation = DatumGetObjectId(side->constvalue);
-	if (relation_query(source->relation, true) == NULL)
+	source->relation = geonn_known_relation(root, geonn_expression_observations(expression));
+	if (!OidIsValid(source->relation) || relation_query(source->relation, true) == NULL)
 		return false;
 	id->name = id_column(root, expression, source->relation);
 	attribute = id->name == NULL ? InvalidAttrNumber : get_attnum(source->relation, id->name);
@@ -373,7 +489,7 @@ expected_value(void *state, Node *parameter)
 
 bool
 geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression, List *clauses,
-						double *rows, Cost *cost)
+						JoinEstimate *estimate)
 {
 	PointSource source = {0};
 	List	   *conditions;
@@ -387,7 +503,7 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression, Li
 		return false;
 	return estimate_join_of(root, expression,
 							estimate_query(source.query, "", source.relation, conditions),
-							keeps_unmatched(root, expression), rows, cost);
+							NULL, estimate);
 }
 
 /* ---- PostgreSQL's requests ---- */
@@ -404,26 +520,26 @@ geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *c
 static Node *
 answer_request(Node *request)
 {
-	double		rows;
-	Cost		cost;
+	JoinEstimate estimate;
 
 	if (IsA(request, SupportRequestRows))
 	{
 		SupportRequestRows *asked = (SupportRequestRows *) request;
 
-		if (!estimate_join(asked->root, asked->node, &rows, &cost))
+		if (!IsA(asked->node, FuncExpr) ||
+			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
 			return NULL;
-		asked->rows = rows;
+		asked->rows = estimate.rows;
 		return request;
 	}
 	if (IsA(request, SupportRequestCost))
 	{
 		SupportRequestCost *asked = (SupportRequestCost *) request;
 
-		if (asked->root == NULL || asked->node == NULL ||
-			!estimate_join(asked->root, asked->node, &rows, &cost))
+		if (asked->root == NULL || asked->node == NULL || !IsA(asked->node, FuncExpr) ||
+			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
 			return NULL;
-		asked->startup = cost;
+		asked->startup = estimate.cost;
 		asked->per_tuple = 0;
 		return request;
 	}

@@ -7,6 +7,29 @@
 
 #include "nodes/pathnodes.h"
 
+/* bounds on an observation's references; infinity: none */
+typedef struct JoinBounds
+{
+	double		radius;			/* metres */
+	double		k;
+} JoinBounds;
+
+typedef struct JoinEstimate
+{
+	double		observations;	/* rows of either side */
+	double		references;
+	double		matches;		/* rows with a reference */
+	double		rows;			/* all rows */
+	Cost		cost;			/* of finding them all */
+} JoinEstimate;
+
+/*
+ * Estimate the join with the bounds that its arguments set and, unless NULL, narrower ones.  False:
+ * nothing is known of the observations.
+ */
+extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression,
+								const JoinBounds *narrower, JoinEstimate *estimate);
+
 /*
  * Estimate the cost of reading the references, which a join does before its
  * first row.  False: not known.
@@ -18,6 +41,6 @@ extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *express
  * (observation_filter.h).  False: not known.
  */
 extern bool geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression,
-									List *clauses, double *rows, Cost *cost);
+									List *clauses, JoinEstimate *estimate);
 
 #endif							/* GEONN_ESTIMATE_H */

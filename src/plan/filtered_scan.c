@@ -55,16 +55,16 @@ filtered_path(PlannerInfo *root, FuncExpr *expression, const CustomPath *whole, 
 			  List *filter, bool *known)
 {
 	CustomPath *path = makeNode(CustomPath);
-	double		rows;
-	Cost		cost;
+	JoinEstimate estimate;
 
 	*path = *whole;
 	path->custom_private = filter;
-	*known = geonn_estimate_filtered(root, path->path.parent->relid, expression, filter, &rows, &cost);
+	*known = geonn_estimate_filtered(root, path->path.parent->relid, expression, filter, &estimate);
 	if (*known)
 	{
-		path->path.rows = clamp_row_est(rows * other_selectivity(root, clauses, filter));
-		path->path.total_cost = Max(cost + cpu_tuple_cost * rows, path->path.startup_cost);
+		path->path.rows = clamp_row_est(estimate.rows * other_selectivity(root, clauses, filter));
+		path->path.total_cost = Max(estimate.cost + cpu_tuple_cost * estimate.rows,
+									path->path.startup_cost);
 	}
 	else
 		path->path.total_cost = path->path.startup_cost +

@@ -243,9 +243,17 @@ static void
 read_join(LateralState *state)
 {
 	MemoryContext former = MemoryContextSwitchTo(state->context);
+	NullableDatum *values = palloc0(list_length(state->arguments) * sizeof(NullableDatum));
+	ListCell   *cell;
+	int			number = 0;
 
-	state->join = geonn_called_join(state->expression, &state->function, state->arguments,
-									state->custom.ss.ps.ps_ExprContext, &state->row_type);
+	foreach(cell, state->arguments)
+	{
+		values[number].value = ExecEvalExpr(lfirst(cell), state->custom.ss.ps.ps_ExprContext,
+											&values[number].isnull);
+		number++;
+	}
+	state->join = geonn_called_join(state->expression, &state->function, values, &state->row_type);
 	if (state->row_type != NULL)
 		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
 	state->join->given = &state->given;
@@ -602,7 +610,7 @@ explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
 	explain_expression(state, ancestors, explain, "Latitude", lsecond(scan->custom_exprs));
 	explain_expression(state, ancestors, explain, "Longitude", lthird(scan->custom_exprs));
-	geonn_explain_argument(explain, "References", references);
+	geonn_explain_side(explain, "References", references);
 	if (filter != NIL)
 		explain_expression(state, ancestors, explain, "Join Filter",
 						   (Node *) make_ands_explicit(filter));

@@ -14,8 +14,11 @@
  * its own.  The prepared one lives until the leader's end of execution, which
  * comes after the workers'.  Without shared memory, as in a cursor, the node of
  * such a plan searches alone.  So does the leader's, and no worker is launched, where the
- * observations turn out not to be columns of plain tables: the planner knows the tables,
- * but not which columns will be read, and one can be computed as it is read.
+ * observations turn out not to be columns of plain tables, or of temporary ones, or to be few.
+ * The planner may not know the tables: they can be parameters, and of a name in an
+ * argument another table can have been created.  It never knows which columns will be read,
+ * and one can be computed as it is read.  For the same reason the leader tells the workers
+ * which relations its arguments have named, and they do not look up the names again.
  */
 #include "postgres.h"
 
@@ -30,6 +33,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
@@ -38,6 +42,7 @@
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "join/report.h"
+#include "plan/known.h"
 #include "plan/observation_filter.h"
 #include "plan/scan.h"
 #include "value.h"
@@ -46,6 +51,8 @@
 typedef struct SharedScan
 {
 	Size		search_bytes;
+	Oid			observations;	/* relations of the leader's search: a name in an argument */
+	Oid			references;		/* can come to mean another one */
 	int			processes;		/* at most */
 	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the leader's, then the workers' */
 } SharedScan;
@@ -60,6 +67,8 @@ typedef struct JoinScanState
 	SubTransactionId begun_in;	/* the subtransaction in which the scan began */
 	MemoryContext context;		/* of a search; NULL: it has not begun */
 	GeonnSearch *search;
+	Oid			observations;	/* relations of the last search; InvalidOid: not one */
+	Oid			references;
 
 	GeonnReport sum;			/* all searches that have ended */
 	GeonnReport present;		/* the present call's searches that have ended */
@@ -163,6 +172,28 @@ geonn_check_row_type(TupleDesc row_type, TupleDesc planned, const AttrNumber *at
 	}
 }
 
+static Oid
+relation_of(const PointSource *source)
+{
+	return source != NULL ? source->relation : InvalidOid;
+}
+
+/*
+ * The relation in an argument, if the leader has found out already; else InvalidOid.
+ */
+static Oid
+shared_relation(const JoinScanState *state, const Node *argument)
+{
+	const FuncExpr *expression = state->expression;
+
+	if (state->shared == NULL)
+		return InvalidOid;
+	if (argument == geonn_expression_argument(expression, "obs"))
+		return state->shared->observations;
+	return argument == geonn_expression_argument(expression, "ref") ?
+		state->shared->references : InvalidOid;
+}
+
 /*
  * The value that a parameter now has.
  */
@@ -193,24 +224,42 @@ observation_filter(const JoinScanState *state)
 }
 
 GeonnJoin *
-geonn_called_join(const FuncExpr *expression, FmgrInfo *function, List *arguments,
-				  ExprContext *expressions, TupleDesc *row_type)
+geonn_called_join(const FuncExpr *expression, FmgrInfo *function, const NullableDatum *values,
+				  TupleDesc *row_type)
 {
-	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(list_length(arguments)));
-	ListCell   *cell;
-	int			number = 0;
+	int			count = list_length(expression->args);
+	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(count));
 
-	InitFunctionCallInfoData(*fcinfo, function, list_length(arguments), expression->inputcollid,
-							 NULL, NULL);
-	foreach(cell, arguments)
-	{
-		fcinfo->args[number].value = ExecEvalExpr(lfirst(cell), expressions,
-												  &fcinfo->args[number].isnull);
-		number++;
-	}
+	InitFunctionCallInfoData(*fcinfo, function, count, expression->inputcollid, NULL, NULL);
+	memcpy(fcinfo->args, values, count * sizeof(NullableDatum));
 	if (get_call_result_type(fcinfo, NULL, row_type) != TYPEFUNC_COMPOSITE)
 		*row_type = NULL;
 	return geonn_read_join(fcinfo);
+}
+
+/*
+ * The arguments' values, [list_length(state->arguments)]; processes that search together have the
+ * same relations.
+ */
+static NullableDatum *
+evaluate_arguments(JoinScanState *state)
+{
+	NullableDatum *values = palloc0(list_length(state->arguments) * sizeof(NullableDatum));
+	ListCell   *cell;
+	int			number = 0;
+
+	foreach(cell, state->arguments)
+	{
+		Oid			relation = shared_relation(state, list_nth(state->expression->args, number));
+
+		if (OidIsValid(relation))
+			values[number].value = ObjectIdGetDatum(relation);
+		else
+			values[number].value = ExecEvalExpr(lfirst(cell), state->custom.ss.ps.ps_ExprContext,
+												&values[number].isnull);
+		number++;
+	}
+	return values;
 }
 
 /*
@@ -224,12 +273,14 @@ create_search(JoinScanState *state)
 	List	   *filter = observation_filter(state);
 	GeonnSearch *search;
 	TupleDesc	row_type;
-	GeonnJoin  *join = geonn_called_join(state->expression, &state->function, state->arguments,
-										 node->ps.ps_ExprContext, &row_type);
+	GeonnJoin  *join = geonn_called_join(state->expression, &state->function,
+										 evaluate_arguments(state), &row_type);
 
 	if (row_type != NULL)
 		geonn_check_row_type(row_type, node->ss_ScanTupleSlot->tts_tupleDescriptor,
 							 state->attributes);
+	state->observations = relation_of(join->observations);
+	state->references = relation_of(join->references);
 	search = geonn_search_begin(join, row_type);
 	if (filter != NIL && row_type != NULL)
 		join->observations->conditions = geonn_observation_conditions(filter, join->observations,
@@ -416,13 +467,17 @@ estimate_shared(CustomScanState *node, ParallelContext *parallel)
 static void
 share(JoinScanState *state, ParallelContext *parallel, SharedScan *shared)
 {
-	if (geonn_search_share(state->prepared, shared_search(shared), shared->search_bytes))
-	{
+	int			workers = geonn_search_share(state->prepared, shared_search(shared),
+											 shared->search_bytes);
+
+	shared->observations = state->observations;
+	shared->references = state->references;
+	if (workers > 0)
 		state->shared = shared;
-		return;
-	}
-	end_preparation(state);
-	ReinitializeParallelWorkers(parallel, 0);
+	else
+		end_preparation(state);
+	/* another node below the Gather may have asked for fewer */
+	ReinitializeParallelWorkers(parallel, Min(workers, parallel->nworkers_to_launch));
 }
 
 static void
@@ -506,16 +561,17 @@ shut_down(CustomScanState *node)
 /* ---- EXPLAIN ---- */
 
 void
-geonn_explain_argument(ExplainState *explain, const char *label, Node *argument)
+geonn_explain_side(ExplainState *explain, const char *label, Node *argument)
 {
 	Const	   *constant = (Const *) argument;
-	Oid			output;
-	bool		is_varlena;
+	Oid			relation = geonn_known_relation(NULL, argument);
 
-	if (argument == NULL || !IsA(argument, Const) || constant->constisnull)
-		return;
-	getTypeOutputInfo(constant->consttype, &output, &is_varlena);
-	ExplainPropertyText(label, OidOutputFunctionCall(output, constant->constvalue), explain);
+	if (OidIsValid(relation))
+		ExplainPropertyText(label, DatumGetCString(DirectFunctionCall1(regclassout,
+																	   ObjectIdGetDatum(relation))),
+							explain);
+	else if (argument != NULL && IsA(argument, Const) && !constant->constisnull)
+		ExplainPropertyText(label, TextDatumGetCString(constant->constvalue), explain);
 }
 
 static void
@@ -564,8 +620,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *explain)
 	JoinScanState *state = (JoinScanState *) node;
 
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
-	geonn_explain_argument(explain, "Observations", geonn_expression_observations(state->expression));
-	geonn_explain_argument(explain, "References", geonn_expression_references(state->expression));
+	geonn_explain_side(explain, "Observations", geonn_expression_observations(state->expression));
+	geonn_explain_side(explain, "References", geonn_expression_references(state->expression));
 	explain_filter(state, ancestors, explain);
 	if (explain->analyze)
 		explain_analysis(state, explain);

@@ -25,11 +25,11 @@ extern const CustomScanMethods geonn_scan_methods;
 extern void geonn_check_execute(Oid function);
 
 /*
- * The join that a call with these arguments (ExprState) asks for, in the current memory context, and
- * the type of its rows; NULL: not composite.
+ * The join that a call with these arguments asks for, in the current memory context, and the type of
+ * its rows; NULL: not composite.
  */
-extern GeonnJoin *geonn_called_join(const FuncExpr *expression, FmgrInfo *function, List *arguments,
-									ExprContext *expressions, TupleDesc *row_type);
+extern GeonnJoin *geonn_called_join(const FuncExpr *expression, FmgrInfo *function,
+									const NullableDatum *values, TupleDesc *row_type);
 
 /*
  * Check that these attributes of the row type still have the types that they had when the
@@ -41,8 +41,8 @@ extern void geonn_check_row_type(TupleDesc row_type, TupleDesc planned,
 /* The expression of a function in FROM that is a join; NULL for any other. */
 extern FuncExpr *geonn_join_expression(RangeTblEntry *entry);
 
-/* Show an argument of a call if it is a constant. */
-extern void geonn_explain_argument(ExplainState *explain, const char *label, Node *argument);
+/* Show a relation or query, if the plan has it. */
+extern void geonn_explain_side(ExplainState *explain, const char *label, Node *argument);
 
 /* Have the planner consider this node for a join in FROM. */
 extern void geonn_plan_scans(void);

@@ -10,10 +10,11 @@
  * support is asked before their paths are made.
  *
  * Where both sides are plain tables, without a rule, policy or other extension that has
- * them read in another way, a second one is offered for parallel plans.  The
- * functions themselves stay restricted to the leader.  Such a node's workers divide
- * the observations between them (scan.c).  Every process computes the arguments for
- * itself, so they must not be volatile.
+ * them read in another way, a second one is offered for parallel plans; so it is where a
+ * table comes with the parameters of an execution.  The node checks the tables that it
+ * meets, and searches alone if they are none of these (scan.c).  The functions themselves
+ * stay restricted to the leader.  Such a node's workers divide the observations between
+ * them.  Every process computes the arguments for itself, so they must not be volatile.
  *
  * Clauses on the observations alone limit what is read of them.  Nodes that are to do so are
  * offered besides (filtered_scan.c); they are for one process.
@@ -27,7 +28,6 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -47,6 +47,8 @@
 #include "join/nearest.h"
 #include "plan/estimate.h"
 #include "plan/filtered_scan.h"
+#include "plan/known.h"
+#include "plan/row_conditions.h"
 #include "plan/scan.h"
 #include "points/query.h"
 
@@ -262,41 +264,50 @@ parallel_divisor(int workers)
 }
 
 /*
- * The relation in an argument, if the plan knows it.
+ * Does the plan know the relation in the argument, or can it be checked when the scan begins?
  */
-static Oid
-constant_relation(Node *argument)
+static bool
+may_be_relation(Node *argument)
 {
-	Const	   *constant = (Const *) argument;
+	return OidIsValid(geonn_known_relation(NULL, argument)) || geonn_comes_later(NULL, argument);
+}
 
-	if (argument == NULL || !IsA(argument, Const) || constant->consttype != REGCLASSOID ||
-		constant->constisnull)
-		return InvalidOid;
-	return DatumGetObjectId(constant->constvalue);
+/*
+ * The number of workers for a join whose relations the plan knows.
+ */
+static int
+workers_for(RelOptInfo *rel, Oid observations)
+{
+	double		pages;
+
+	if (is_small(observations))
+		return 0;
+	pages = plain_pages(observations, true);
+	if (pages < 0)
+		return 0;
+	rel->rel_parallel_workers = table_parallel_workers(observations);
+	return compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
 }
 
 static void
 offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, CustomPath *alone)
 {
-	Oid			observations = constant_relation(geonn_expression_observations(expression));
-	Oid			references = constant_relation(geonn_expression_references(expression));
+	Node	   *observations = geonn_expression_argument(expression, "obs");
+	Node	   *references = geonn_expression_argument(expression, "ref");
 	CustomPath *path;
-	double		pages;
 	int			workers;
 
 	if (!root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
-		!OidIsValid(observations) || !OidIsValid(references) || is_small(observations) ||
+		!may_be_relation(observations) || !may_be_relation(references) ||
 		!is_parallel_safe(root, (Node *) expression->args) ||
 		contain_volatile_functions((Node *) expression->args) ||
 		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
 		!is_parallel_safe(root, (Node *) extract_actual_clauses(rel->baserestrictinfo, false)))
 		return;
-	pages = plain_pages(observations, true);
-	if (pages < 0 || plain_pages(references, false) < 0)
-		return;
-	rel->rel_parallel_workers = table_parallel_workers(observations);
-	workers = compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
-	if (workers == 0)
+	workers = geonn_comes_later(NULL, observations) ? max_parallel_workers_per_gather :
+		workers_for(rel, geonn_known_relation(NULL, observations));
+	if (workers == 0 || (!geonn_comes_later(NULL, references) &&
+						 plain_pages(geonn_known_relation(NULL, references), false) < 0))
 		return;
 
 	path = make_path(rel);
@@ -327,6 +338,8 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
 	expression = geonn_join_expression(entry);
+	if (expression != NULL)
+		geonn_estimate_row_conditions(root, rel, entry, expression);
 	function = expression != NULL ? function_path(rel) : NULL;
 	if (function == NULL || contain_subplans((Node *) expression))
 		return;
@@ -345,13 +358,29 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 	add_path(rel, (Path *) path);
 }
 
+/*
+ * Have the statement planned anew when the relation in the argument changes.  PostgreSQL sees to it
+ * where the argument is a constant of type regclass, and not where it is a name.
+ */
+static void
+depend_on(PlannerInfo *root, Node *argument)
+{
+	Oid			relation = geonn_known_relation(NULL, argument);
+
+	if (OidIsValid(relation))
+		root->glob->relationOids = lappend_oid(root->glob->relationOids, relation);
+}
+
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 		  List *children pg_attribute_unused())
 {
-	RangeTblEntry *entry = planner_rt_fetch(rel->relid, root);
+	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(rel->relid, root));
 	CustomScan *scan = makeNode(CustomScan);
 	ListCell   *cell;
+
+	depend_on(root, geonn_expression_argument(expression, "obs"));
+	depend_on(root, geonn_expression_argument(expression, "ref"));
 
 	/* other roles may have policies of row-level security */
 	if (path->path.parallel_aware)
@@ -361,7 +390,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
-	scan->custom_exprs = lcons(geonn_join_expression(entry), path->custom_private);
+	scan->custom_exprs = lcons(expression, path->custom_private);
 	scan->custom_exprs = copyObject(scan->custom_exprs);
 	scan->custom_relids = bms_make_singleton(rel->relid);
 	scan->methods = &geonn_scan_methods;

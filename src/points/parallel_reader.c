@@ -202,19 +202,14 @@ is_by_value(const PointSource *source)
 	return get_typbyval(source->columns[COLUMN_ID].base_type);
 }
 
-/*
- * The number of workers to read the tables, as the planner would choose it for a scan
- * of one table.
- */
-static int
-count_workers(const PointSource *source, List *tables)
+int
+geonn_count_readers(List *tables, int pages_as_one)
 {
 	RelOptInfo *all = makeNode(RelOptInfo);
 	double		pages = 0;
 	ListCell   *cell;
 
-	if (tables == NIL || IsParallelWorker() || max_parallel_workers_per_gather == 0 ||
-		max_parallel_workers == 0 || !is_by_value(source))
+	if (tables == NIL || max_parallel_workers_per_gather == 0)
 		return 0;
 	all->reloptkind = RELOPT_BASEREL;
 	all->rel_parallel_workers = -1;
@@ -229,8 +224,19 @@ count_workers(const PointSource *source, List *tables)
 		if (list_length(tables) == 1)
 			all->rel_parallel_workers = RelationGetParallelWorkers(table, -1);
 	}
-	return compute_parallel_worker(all, pages / PAGES_PER_PAGE, -1,
+	return compute_parallel_worker(all, pages / pages_as_one, -1,
 								   Min(max_parallel_workers_per_gather, MOST_WORKERS));
+}
+
+/*
+ * The number of workers to ask for; 0: this process reads alone.
+ */
+static int
+count_workers(const PointSource *source, List *tables)
+{
+	if (IsParallelWorker() || max_parallel_workers == 0 || !is_by_value(source))
+		return 0;
+	return geonn_count_readers(tables, PAGES_PER_PAGE);
 }
 
 /* ---- sharing ---- */

@@ -8,6 +8,12 @@
 #include "points/reader.h"
 
 /*
+ * The number of workers that are worth while for reading all of these tables (PlainTable),
+ * by the planner's rules; 0: none is, or none can read them.  So many pages count as one.
+ */
+extern int	geonn_count_readers(List *tables, int pages_as_one);
+
+/*
  * Read all rows of a source with the active snapshot, from these tables (PlainTable), which
  * are open.  This process does a share of the reading, and gives the valid rows to the
  * consumer in the tables' order, as blocks where consume_block is not NULL.  counts, by

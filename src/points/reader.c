@@ -13,7 +13,11 @@
  * queries run in the same way, if they change nothing.
  *
  * A join checks the caller's privileges on both sides before it reads either, so
- * that a statement that must fail fails at once.
+ * that a statement that must fail fails at once.  The caller is the current user,
+ * also in a view, as for every function: a planner hook could find the view's
+ * owner, but is not installed yet when the first statement of a session loads this
+ * library, and arguments that the view's reader decides on would choose which of
+ * the owner's tables that reader sees.
  */
 #include "postgres.h"
 
@@ -395,7 +399,6 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 	List	   *tables;
 
 	begin_context(&context, source);
-	context.callback = name_query;
 	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
 										   GetActiveSnapshot(), InvalidSnapshot,
 										   &reading->receiver.receiver, NULL, NULL, 0);

@@ -41,6 +41,9 @@
 #include "compat.h"
 #include "points/table_reader.h"
 
+/* how many rows ahead a tuple is fetched into the processor's cache */
+#define ROWS_AHEAD 16
+
 typedef struct FixedColumn
 {
 	int			offset;			/* from where a tuple's data begin */
@@ -83,6 +86,7 @@ struct TableReader
 	TupleTableSlot *slot;
 	int			last_attribute; /* the last attribute that a row needs */
 	FixedColumn *fixed;			/* [columns], or NULL: offsets differ */
+	bool		all_words;		/* these columns are passed by value, eight bytes each */
 	bool		by_page;
 	HeapTupleData tuple;		/* the tuple that the slot deforms */
 
@@ -201,8 +205,12 @@ find_offsets(TableReader *reader, TupleDesc descriptor)
 			break;
 		offset += attribute->attlen;
 	}
-	if (found == reader->columns)
-		reader->fixed = fixed;
+	if (found < reader->columns)
+		return;
+	reader->fixed = fixed;
+	reader->all_words = true;
+	for (int i = 0; i < reader->columns; i++)
+		reader->all_words &= fixed[i].by_value && fixed[i].length == sizeof(Datum);
 }
 
 static void
@@ -375,6 +383,35 @@ store_tuple(TableReader *reader, int index)
 }
 
 /*
+ * Take the columns of a tuple that has them at their offsets.
+ */
+static inline void
+take_regular(const TableReader *reader, HeapTupleHeader tuple, Datum *values)
+{
+	const char *data = (const char *) tuple + tuple->t_hoff;
+
+	for (int i = 0; i < reader->columns; i++)
+	{
+		const FixedColumn *fixed = &reader->fixed[i];
+
+		if (reader->all_words)
+			values[i] = *(const Datum *) (data + fixed->offset);
+		else
+			values[i] = fetch_att(data + fixed->offset, fixed->by_value, fixed->length);
+	}
+}
+
+/*
+ * Have the processor fetch a tuple: no earlier reading of a page that is all-visible has
+ * looked at its tuples.
+ */
+static inline void
+fetch_ahead(HeapScanDesc scan, Page page, int index)
+{
+	__builtin_prefetch(PageGetItem(page, PageGetItemId(page, scan->rs_vistuples[index])));
+}
+
+/*
  * Take the page's tuples, from the present one to the last.
  */
 static int
@@ -385,6 +422,8 @@ take_page(TableReader *reader)
 	int			first = scan->rs_cindex;
 	int			rows = (int) scan->rs_ntuples - first;
 
+	for (int i = 0; i < Min(rows, ROWS_AHEAD); i++)
+		fetch_ahead(scan, page, first + i);
 	if (reader->some_null)
 		memset(reader->nulls, false, MaxHeapTuplesPerPage * reader->columns * sizeof(bool));
 	reader->some_null = false;
@@ -394,16 +433,11 @@ take_page(TableReader *reader)
 		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
 		Datum	   *values = reader->values + i * reader->columns;
 
+		if (i + ROWS_AHEAD < rows)
+			fetch_ahead(scan, page, first + i + ROWS_AHEAD);
 		if (likely(is_regular(reader, tuple)))
 		{
-			const char *data = (const char *) tuple + tuple->t_hoff;
-
-			for (int column = 0; column < reader->columns; column++)
-			{
-				const FixedColumn *fixed = &reader->fixed[column];
-
-				values[column] = fetch_att(data + fixed->offset, fixed->by_value, fixed->length);
-			}
+			take_regular(reader, tuple, values);
 			continue;
 		}
 		reader->some_null = true;

@@ -29,9 +29,11 @@
 #include "storage/latch.h"
 
 #include "common/channel.h"
+#include "installed.h"
 #include "settings.h"
 #include "supervisor/engine_life.h"
 #include "supervisor/files.h"
+#include "supervisor/known_devices.h"
 #include "wait_event.h"
 
 /* in milliseconds */
@@ -50,8 +52,6 @@ engine_life_init(EngineLife *life, bool preloaded)
 	engine_process_init(&life->engine);
 	life->report.supervisor_pid = MyProcPid;
 	life->preloaded = preloaded;
-	snprintf(life->program, sizeof(life->program), "%s/%s",
-			 pkglib_path, GEONN_ENGINE_PROGRAM);
 }
 
 void
@@ -128,6 +128,17 @@ send_settings(EngineLife *life)
 	life->settings_unsent = !send_to_engine(life, GEONN_CONFIGURE, &configure);
 }
 
+/*
+ * Ask for the status, whose devices backends are shown once the engine has ended.
+ */
+static void
+ask_for_devices(EngineLife *life)
+{
+	struct geonn_status status = {0};
+
+	life->devices_unasked = !send_to_engine(life, GEONN_STATUS, &status);
+}
+
 static void
 send_ping(EngineLife *life)
 {
@@ -161,14 +172,14 @@ static void
 start_engine(EngineLife *life)
 {
 	EngineReport *report = &life->report;
+	const char *program = geonn_installed_file(GEONN_ENGINE_PROGRAM);
 	const char *failed_step;
 
 	retry_requested = false;
 	report->attempt++;
 	publish(life, ENGINE_STATE_STARTING);
 
-	if (!engine_process_start(&life->engine, life->program,
-							  &failed_step))
+	if (!engine_process_start(&life->engine, program, &failed_step))
 	{
 		int			reason = errno;
 
@@ -178,7 +189,7 @@ start_engine(EngineLife *life)
 		if (failed_step == NULL)
 		{
 			snprintf(report->detail, sizeof(report->detail),
-					 "Could not execute \"%s\": %m.", life->program);
+					 "Could not execute \"%s\": %m.", program);
 			snprintf(report->hint, sizeof(report->hint),
 					 "\"make install\" or the geonn package puts that program beside the module; install geonn again.");
 		}
@@ -207,6 +218,8 @@ start_engine(EngineLife *life)
 	life->ping = 0;
 	life->unanswered_since = life->started_at;
 	life->ping_unsent = false;
+	life->devices_unasked = false;
+	known_devices_begin();
 	life->descriptors_changed = true;
 	send_settings(life);	/* the engine waits for them before it listens */
 	publish(life, ENGINE_STATE_STARTING);
@@ -304,6 +317,7 @@ receive_pong(EngineLife *life, const struct geonn_ping *pong)
 				(errmsg("geonn engine (PID %d) is ready",
 						(int) life->engine.pid)));
 		publish(life, ENGINE_STATE_RUNNING);
+		ask_for_devices(life);
 	}
 }
 
@@ -331,6 +345,8 @@ read_channel(EngineLife *life)
 					receive_pong(life, &message.pong);
 					break;
 				}
+				if (known_devices_receive(&message))
+					break;
 				/* FALLTHROUGH */
 
 			case GEONN_CHANNEL_MALFORMED:
@@ -393,6 +409,8 @@ check_pulse(EngineLife *life, int64 now)
 
 	if (life->settings_unsent)
 		send_settings(life);
+	if (life->devices_unasked)
+		ask_for_devices(life);
 	if (life->ping_unsent)
 		send_ping(life);
 }
@@ -450,7 +468,7 @@ engine_life_time_to_wait(const EngineLife *life)
 			break;
 		case PHASE_STARTING:
 		case PHASE_RUNNING:
-			if (life->settings_unsent || life->ping_unsent)
+			if (life->settings_unsent || life->devices_unasked || life->ping_unsent)
 				return UNSENT_POLL;
 			next = life->unanswered_since == 0 ?
 				life->next_ping_at :
@@ -470,6 +488,8 @@ engine_life_configure(EngineLife *life)
 {
 	if (life->phase == PHASE_STARTING || life->phase == PHASE_RUNNING)
 		send_settings(life);
+	if (life->phase == PHASE_RUNNING)
+		ask_for_devices(life);	/* a setting may have changed what they have */
 }
 
 /* ---- the end with the server ---- */

@@ -21,7 +21,6 @@ typedef struct EngineLife
 	EnginePhase phase;
 	EngineProcess engine;
 	EngineReport report;		/* as last written to the state file */
-	char		program[MAXPGPATH];
 	bool		preloaded;		/* the module was loaded at the server's start */
 
 	/* times are monotonic milliseconds */
@@ -41,6 +40,7 @@ typedef struct EngineLife
 	/* messages still to send, since the channel had no room for them */
 	bool		ping_unsent;
 	bool		settings_unsent;
+	bool		devices_unasked;
 
 	/* the engine's descriptors are others than when the supervisor last waited for them */
 	bool		descriptors_changed;

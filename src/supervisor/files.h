@@ -1,6 +1,6 @@
 /*
  * files.h
- *		The names of the files of a running geonn, and of the engine's program.
+ *		The names of the files of a running geonn.
  */
 #ifndef GEONN_FILES_H
 #define GEONN_FILES_H
@@ -16,9 +16,7 @@
 #define GEONN_SOCKET_FILE	PG_STAT_TMP_DIR "/geonn.sock"
 #define GEONN_LOCK_FILE		PG_STAT_TMP_DIR "/geonn.lock"
 #define GEONN_STATE_FILE	PG_STAT_TMP_DIR "/geonn.state"
+#define GEONN_DEVICES_FILE	PG_STAT_TMP_DIR "/geonn.devices"
 #define GEONN_LAUNCH_FILE	PG_STAT_TMP_DIR "/geonn.launch"
-
-/* the program, beside the module in PostgreSQL's library directory */
-#define GEONN_ENGINE_PROGRAM "geonn-engine"
 
 #endif							/* GEONN_FILES_H */

@@ -3,7 +3,7 @@
  *		What the supervisor tells every backend: that it runs, and its engine's
  *		state.
  *
- * It does so by two small files, so that geonn needs no shared memory and
+ * It does so by small files, so that geonn needs no shared memory and
  * works without being preloaded.
  *
  * The lock file shows which process is the supervisor: that process holds a
@@ -15,7 +15,7 @@
  *
  * The state file holds the supervisor's last report; each report replaces the
  * file by a rename.  A report is out of date if its author does not hold the
- * lock.
+ * lock.  The third file has the engine's devices (known_devices.c).
  */
 #include "postgres.h"
 
@@ -28,7 +28,6 @@
 #include "supervisor/files.h"
 #include "supervisor/state.h"
 
-#define STATE_FILE_NEW	GEONN_STATE_FILE ".new"
 #define STATE_LINES		7
 
 static const char *const state_names[] = {
@@ -100,6 +99,28 @@ geonn_state_supervisor(void)
 	return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 }
 
+void
+geonn_state_replace_file(const char *name, const void *content, size_t length)
+{
+	char		name_new[MAXPGPATH];
+	int			file;
+	bool		written;
+
+	snprintf(name_new, sizeof(name_new), "%s.new", name);
+	file = open(name_new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+				pg_file_create_mode);
+	if (file >= 0)
+	{
+		errno = ENOSPC;			/* for a short write, which sets none */
+		written = write(file, content, length) == (ssize_t) length;
+		if (close(file) == 0 && written && rename(name_new, name) == 0)
+			return;
+	}
+	ereport(LOG,
+			(errcode_for_file_access(),
+			 errmsg("could not write file \"%s\": %m", name)));
+}
+
 /*
  * Write a line: a key, a space and a value.  A line break in the value must
  * not end the line early.
@@ -122,8 +143,6 @@ geonn_state_write(const EngineReport *report)
 {
 	char		content[2048];
 	int			length;
-	int			file;
-	bool		written;
 
 	length = snprintf(content, sizeof(content),
 					  "state %s\nsupervisor %d\nengine %d\nattempt %llu\n",
@@ -137,21 +156,8 @@ geonn_state_write(const EngineReport *report)
 	length += append_line(content + length, sizeof(content) - length,
 						  "hint", report->hint);
 
-	file = open(STATE_FILE_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-				pg_file_create_mode);
-	if (file >= 0)
-	{
-		errno = ENOSPC;			/* for a short write, which sets none */
-		written = write(file, content, length) == length;
-		if (close(file) == 0 && written &&
-			rename(STATE_FILE_NEW, GEONN_STATE_FILE) == 0)
-			return;
-	}
-
-	/* statements then wait for an engine without an error that says why it fails */
-	ereport(LOG,
-			(errcode_for_file_access(),
-			 errmsg("could not write file \"%s\": %m", GEONN_STATE_FILE)));
+	/* if that fails, statements wait for an engine without an error that says why it fails */
+	geonn_state_replace_file(GEONN_STATE_FILE, content, length);
 }
 
 void

@@ -39,6 +39,12 @@ extern bool geonn_state_lock(void);
 extern void geonn_state_write(const EngineReport *report);
 extern void geonn_state_remove(void);
 
+/*
+ * For the supervisor: put this content in place of a file's, by a rename.  A failure leaves
+ * the former file, and is logged.
+ */
+extern void geonn_state_replace_file(const char *name, const void *content, size_t length);
+
 /* For backends: the supervisor's process id, or 0 if none runs. */
 extern pid_t geonn_state_supervisor(void);
 

@@ -34,6 +34,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "installed.h"
 #include "supervisor/engine_life.h"
 #include "supervisor/supervisor.h"
 #include "wait_event.h"
@@ -46,16 +47,24 @@ bool		geonn_preloaded = false;
 
 /* ---- registration ---- */
 
+/*
+ * The worker loads the file that this process has loaded, by its path: the worker's own
+ * dynamic_library_path may lead to another file, or to none.  A path that is too long is
+ * left to dynamic_library_path.
+ */
 static void
 describe_worker(BackgroundWorker *worker, bool preloaded)
 {
+	const char *module = geonn_module_file();
+
 	memset(worker, 0, sizeof(*worker));
 	strlcpy(worker->bgw_name, SUPERVISOR_NAME, sizeof(worker->bgw_name));
 	strlcpy(worker->bgw_type, SUPERVISOR_NAME, sizeof(worker->bgw_type));
 	worker->bgw_flags = BGWORKER_SHMEM_ACCESS;
 	worker->bgw_start_time = BgWorkerStart_PostmasterStart;
 	worker->bgw_restart_time = 1;
-	strlcpy(worker->bgw_library_name, "geonn",
+	strlcpy(worker->bgw_library_name,
+			strlen(module) < sizeof(worker->bgw_library_name) ? module : "geonn",
 			sizeof(worker->bgw_library_name));
 	strlcpy(worker->bgw_function_name, "geonn_supervisor_main",
 			sizeof(worker->bgw_function_name));

@@ -1,12 +1,13 @@
 /*
  * status.c
  *		geonn_status() and the view geonn_devices: the engine's state and its
- *		devices.
+ *		devices; and geonn_engine_start().
  *
- * Users call geonn_status() when something is wrong, so it starts nothing,
+ * Monitors look at both all day, and the engine takes the GPUs: so looking
+ * starts nothing.  Users call geonn_status() when something is wrong, so it
  * raises no error about the engine, and gives a silent engine one second.
- * geonn_devices must learn the devices, so it starts the engine, and raises the
- * error if that fails.
+ * geonn_devices asks the engine; where none runs, it shows the devices that
+ * are known of the last one, as stopped.
  */
 #include "postgres.h"
 
@@ -22,12 +23,14 @@
 #include "client/connection.h"
 #include "common/protocol.h"
 #include "result.h"
+#include "supervisor/known_devices.h"
 #include "supervisor/state.h"
 
 #define ANSWER_MILLISECONDS 1000
 
 PG_FUNCTION_INFO_V1(geonn_status);
 PG_FUNCTION_INFO_V1(geonn_device_status);
+PG_FUNCTION_INFO_V1(geonn_engine_start);
 
 enum status_column
 {
@@ -245,7 +248,7 @@ geonn_status(PG_FUNCTION_ARGS)
 	{
 		set_text(&row, STATUS_STATE, "stopped");
 		set_text(&row, STATUS_REASON,
-				 "the first statement that needs the engine starts it");
+				 "a join starts it, or geonn_engine_start()");
 	}
 	else
 	{
@@ -273,6 +276,9 @@ geonn_status(PG_FUNCTION_ARGS)
 #define KIND_WORD(NAME, word) word,
 static const char *const kind_words[] = {GEONN_DEVICE_KINDS(KIND_WORD)};
 
+/*
+ * What stays the same while the engine runs or does not.
+ */
 static void
 set_device(const struct geonn_device_status *device, Row *row)
 {
@@ -281,9 +287,6 @@ set_device(const struct geonn_device_status *device, Row *row)
 	set_text(row, DEVICE_KIND, kind_words[device->kind]);
 	set_text(row, DEVICE_NAME, device->name);
 	set_text(row, DEVICE_UUID, device->uuid);
-	set_text(row, DEVICE_STATE,
-			 device->state == GEONN_DEVICE_READY ? "ready" : "failed");
-	set_value(row, DEVICE_USED, BoolGetDatum(device->in_use_by_auto != 0));
 	if (device->threads > 0)
 		set_value(row, DEVICE_THREADS, Int32GetDatum(device->threads));
 	if (device->capability_major > 0)
@@ -293,10 +296,21 @@ set_device(const struct geonn_device_status *device, Row *row)
 
 	/* a device that failed early may not know its memory */
 	if (device->memory_total > 0)
-	{
 		set_value(row, DEVICE_MEMORY_TOTAL, Int64GetDatum(device->memory_total));
+}
+
+/*
+ * What a running engine says of its device.
+ */
+static void
+set_running_device(const struct geonn_device_status *device, Row *row)
+{
+	set_device(device, row);
+	set_text(row, DEVICE_STATE,
+			 device->state == GEONN_DEVICE_READY ? "ready" : "failed");
+	set_value(row, DEVICE_USED, BoolGetDatum(device->in_use_by_auto != 0));
+	if (device->memory_total > 0)
 		set_value(row, DEVICE_MEMORY_FREE, Int64GetDatum(device->memory_free));
-	}
 	if (device->utilization != GEONN_UNKNOWN)
 		set_value(row, DEVICE_UTILIZATION, Int32GetDatum(device->utilization));
 	if (device->temperature != GEONN_UNKNOWN)
@@ -320,23 +334,15 @@ receive_status(GeonnConnection *connection, uint16 type,
 		geonn_connection_violation("a message other than its status");
 }
 
-Datum
-geonn_device_status(PG_FUNCTION_ARGS)
+/*
+ * Put rows of the running engine's devices.
+ */
+static void
+put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	MemoryContext context;
-	MemoryContext former = CurrentMemoryContext;
-	GeonnConnection *connection;
 	struct geonn_status status = {.gauges = 1};
 	union geonn_message message;
 	uint32		devices;
-
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(result->setDesc, DEVICE_COLUMNS);
-	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_devices",
-									ALLOCSET_SMALL_SIZES);
-	MemoryContextSwitchTo(context);
-	connection = geonn_connection_open();
 
 	geonn_connection_send(connection, GEONN_STATUS, &status);
 	receive_status(connection, GEONN_ENGINE_STATUS, &message);
@@ -348,12 +354,71 @@ geonn_device_status(PG_FUNCTION_ARGS)
 		receive_status(connection, GEONN_DEVICE_STATUS, &message);
 		if (message.device_status.kind >= lengthof(kind_words))
 			geonn_connection_violation("a device of an unknown kind");
-		set_device(&message.device_status, &row);
+		set_running_device(&message.device_status, &row);
 		tuplestore_putvalues(result->setResult, result->setDesc, row.values,
 							 row.nulls);
 	}
+}
 
+/*
+ * Put rows of the devices that are known of the last engine.
+ */
+static void
+put_stopped_devices(ReturnSetInfo *result)
+{
+	struct geonn_device_status *devices = palloc(GEONN_DEVICES_MAX * sizeof(*devices));
+	int			count = known_devices_read(devices);
+
+	for (int i = 0; i < count; i++)
+	{
+		Row			row;
+
+		set_device(&devices[i], &row);
+		set_text(&row, DEVICE_STATE, "stopped");
+		set_value(&row, DEVICE_USED, BoolGetDatum(false));
+		tuplestore_putvalues(result->setResult, result->setDesc, row.values,
+							 row.nulls);
+	}
+}
+
+Datum
+geonn_device_status(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	MemoryContext context;
+	MemoryContext former = CurrentMemoryContext;
+	GeonnConnection *connection;
+
+	InitMaterializedSRF(fcinfo, 0);
+	geonn_require_columns(result->setDesc, DEVICE_COLUMNS);
+	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_devices",
+									ALLOCSET_SMALL_SIZES);
+	MemoryContextSwitchTo(context);
+	connection = geonn_connection_open_running();
+	if (connection != NULL)
+		put_running_devices(connection, result);
+	else
+		put_stopped_devices(result);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return (Datum) 0;
+}
+
+/* ---- geonn_engine_start() ---- */
+
+/*
+ * Connects as a join does, and so starts the engine where none runs, waits
+ * for it, and raises the same errors.
+ */
+Datum
+geonn_engine_start(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn_engine_start",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	pid_t		engine = geonn_connection_open()->engine_pid;
+
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+	PG_RETURN_INT32(engine);
 }

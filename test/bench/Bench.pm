@@ -245,6 +245,7 @@ sub size_of_join
 sub print_machine
 {
 	my ($processor) = slurp('/proc/cpuinfo') =~ /^model name\s*:\s*(.*)$/m;
+	sql('SELECT geonn_engine_start()');
 	my $gpus = sql(q{
 		SELECT coalesce(string_agg(gpus || ' × ' || name, ', '), 'no GPU')
 		FROM (SELECT count(*) AS gpus, name FROM geonn_devices WHERE kind = 'cuda' AND state = 'ready' GROUP BY name) _});

@@ -32,7 +32,7 @@
 #include "../lib/engine_client.h"
 #include "../lib/parallel.h"
 
-#define CLIENTS_MAX 64
+#define CLIENTS_MAX 128
 #define FAILURE_SIZE 512
 #define ANSWER_TIMEOUT_MS 600000
 

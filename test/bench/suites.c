@@ -200,6 +200,8 @@ enum measure
 	MEASURE_PAIRS,				/* 10^12 pairs a second */
 	MEASURE_SPEEDUP,			/* times the pairs a second of the goal before */
 	MEASURE_OBSERVATIONS,		/* 10^6 observations a second */
+	MEASURE_SESSIONS,			/* likewise, by MANY_THREADS, in batches of BATCH_ROWS that
+								 * many sessions send */
 	MEASURE_BATCHES				/* times the observations a second that large
 								 * batches reach, by batches of BATCH_ROWS */
 };
@@ -207,6 +209,9 @@ enum measure
 /* observations of the batches that MEASURE_BATCHES compares */
 #define BATCH_ROWS ((uint32_t) 1 << 15)
 #define LARGE_BATCH_ROWS ((uint32_t) 1 << 20)
+
+/* threads of MEASURE_SESSIONS */
+#define MANY_THREADS 16
 
 struct goal
 {
@@ -217,7 +222,7 @@ struct goal
 	enum points_distribution distribution;
 	enum geonn_algorithm algorithm;
 	enum bench_data data;
-	int			gpus;			/* 0: on the CPU, with two threads */
+	int			gpus;			/* 0: on the CPU, with two threads or MANY_THREADS */
 	enum measure measure;
 	double		goal;
 	double		at_least;		/* 0: a multiple of another program's, which
@@ -256,10 +261,12 @@ static const struct goal goals[] = {
 	{"CPU, two threads, 2^20 references, city-like", 1 << 24, 1 << 20, 1,
 	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 8, 0},
 	{"engine, two threads, batches of 32,768 ÷ batches of 1,048,576", 1 << 22, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_BATCHES, 1, 0.9}
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_BATCHES, 1, 0.9},
+	{"CPU, 16 threads, 2^16 references, batches of 32,768 from 128 sessions", 1 << 24, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_SESSIONS, 110, 85}
 };
 
-static const char *const units[] = {"ms", "ms", "T pairs/s", "times", "M obs/s", "times"};
+static const char *const units[] = {"ms", "ms", "T pairs/s", "times", "M obs/s", "M obs/s", "times"};
 
 static double
 measured(enum measure measure, const struct problem *problem, const struct outcome *outcome,
@@ -276,6 +283,7 @@ measured(enum measure measure, const struct problem *problem, const struct outco
 		case MEASURE_SPEEDUP:
 			return pairs_of(problem) / seconds / TRILLION / compared;
 		case MEASURE_OBSERVATIONS:
+		case MEASURE_SESSIONS:
 			return (double) problem->observations / seconds / MILLION;
 		case MEASURE_BATCHES:
 			return compared / milliseconds;
@@ -340,6 +348,17 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 		if (goal->gpus > machine->gpus)
 		{
 			snprintf(text, sizeof(text), "needs %d GPU%s", goal->gpus, goal->gpus > 1 ? "s" : "");
+			print_goal(goal, text, "", "", "");
+			continue;
+		}
+		if (goal->measure == MEASURE_SESSIONS)
+		{
+			problem.threads = MANY_THREADS;
+			problem.batch_rows = BATCH_ROWS;
+		}
+		if (problem.threads > machine->cores)
+		{
+			snprintf(text, sizeof(text), "needs %d cores", problem.threads);
 			print_goal(goal, text, "", "", "");
 			continue;
 		}

@@ -575,6 +575,7 @@ static void
 test_supervisor(void)
 {
 	struct geonn_configure settings = sound_settings;
+	struct geonn_status ask = {0};
 	int			file = text_file("text", 0);
 	struct engine engine;
 	union geonn_message answer;
@@ -601,6 +602,14 @@ test_supervisor(void)
 		descriptors_of(engine.pid, "memfd:text", true) == 0;
 	close(file);
 	report("a descriptor that comes with the settings is closed", right);
+
+	right = geonn_channel_send(engine.supervisor, GEONN_STATUS, &ask, -1) == GEONN_CHANNEL_OK &&
+		engine_answer(&engine, &answer) == GEONN_ENGINE_STATUS && answer.engine_status.devices > 0;
+	for (uint32_t devices = right ? answer.engine_status.devices : 0, i = 0; i < devices; i++)
+		right = right && engine_answer(&engine, &answer) == GEONN_DEVICE_STATUS &&
+			answer.device_status.number == i && answer.device_status.name[0] != '\0' &&
+			(i > 0 || answer.device_status.threads == sound_settings.cpu_threads);
+	report("a supervisor that asks for the status gets it with all devices", right);
 
 	settings.max_sessions = UINT64_MAX;
 	right = geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &settings, -1) == GEONN_CHANNEL_OK &&

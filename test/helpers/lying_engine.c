@@ -77,6 +77,8 @@ static const struct script scripts[] = {
 	{"start_noise", {{0}}},
 	{"start_settings", {{0}}},
 	{"start_version", {{0}}},
+	{"start_status", {{0}}},
+	{"start_device", {{0}}},
 	{"unsealed", {{GEONN_ALLOCATE, {UNSEALED}}}},
 	{"short", {{GEONN_ALLOCATE, {WRITABLE(0, 4096)}}}},
 	{"no_memory", {{GEONN_ALLOCATE, {NO_FILE}}}},
@@ -208,6 +210,13 @@ begin(void)
 		message.header.version++;
 		send(GEONN_SUPERVISOR_DESCRIPTOR, &message, sizeof(message.configure), MSG_NOSIGNAL);
 	}
+	else if (strcmp(lie, "start_status") == 0)
+	{
+		message.engine_status.devices = GEONN_DEVICES_MAX + 1;
+		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_ENGINE_STATUS, &message, -1);
+	}
+	else if (strcmp(lie, "start_device") == 0)
+		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_DEVICE_STATUS, &message, -1);
 	else
 		return true;
 	pause();					/* until the supervisor ends it */

@@ -91,7 +91,7 @@ foreach my $lie (qw(list_none list_open list_short list_odd list_phase list_labe
 }
 
 # The supervisor believes an engine no more: it starts another.
-foreach my $lie (qw(start_noise start_settings start_version))
+foreach my $lie (qw(start_noise start_settings start_version start_status start_device))
 {
 	have_it_tell($lie);
 	my $before = -s $node->logfile;

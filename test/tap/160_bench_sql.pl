@@ -24,7 +24,9 @@ my @expected = (
 	[ 'join, 20,000 × 65,536, no workers, cpu', qr/^[\d.]+×$/ ],
 	[ qr/^join, 20,000 × 65,536, up to \d+ workers, cpu$/, qr/^[\d.]+×$/ ],
 	[ 'CREATE TABLE AS SELECT *, 20,000 × 65,536', qr/^[\d.]+×$/ ],
-	[ 'one observation, 1,048,576 unchanged references', qr/^[\d.]+ ms$/ ],
+	[ "one observation, 1,048,576 unchanged references, the session's next calls, cpu", qr/^[\d.]+ ms$/ ],
+	[ "join, 100 × 1,000, the session's next calls, cpu", qr/^[\d.]+ ms$/ ],
+	[ 'geonn_nearest_points, one point, 65,536 kept references, 16 clients, cpu', qr{^\d+/s$} ],
 	[ 'LIMIT 10, 20,000 × 65,536', qr/^[\d.]+ ms$/ ],
 	[ 'memory of backend and workers, 20,000 × 65,536', qr/^[\d.]+ MiB$/ ],
 	[ "PostGIS's LATERAL, 100 × 65,536", qr/^([\d.]+×)?$/ ]);

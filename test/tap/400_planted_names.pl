@@ -309,6 +309,7 @@ my $calls = q{
 	TABLE $S.geonn_stat_progress;
 	TABLE $S.geonn_devices;
 	SELECT * FROM $S.geonn_status();
+	SELECT $S.geonn_engine_start();
 };
 my $schedule = q{
 	SELECT $S.geonn_schedule('nearest'::pg_catalog.text, '@daily'::pg_catalog.text);

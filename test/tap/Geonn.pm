@@ -9,6 +9,7 @@ use warnings;
 
 use Exporter 'import';
 use File::Basename;
+use File::Copy;
 use File::Path;
 use File::Temp;
 use IPC::Run;
@@ -18,7 +19,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(
-  new_server own_installation create_small_tables create_large_tables
+  new_server own_installation replace_file create_small_tables create_large_tables
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
   status engines_of is_gone wait_until seconds_of median cache_differences);
@@ -69,9 +70,21 @@ sub cache_differences
 		WHERE t.rank IS NULL OR n.rank IS NULL});
 }
 
+# Put a program or library there as an installation does: a new file, so that processes
+# keep the one that they have.
+sub replace_file
+{
+	my ($from, $to) = @_;
+
+	copy($from, "$to.new") or die "$from: $!";
+	chmod(0755, "$to.new");
+	rename("$to.new", $to) or die "$to: $!";
+}
+
 # A copy of the installation for a test to spoil: its path for new_server, and
 # the engine's file in it.  PostgreSQL finds its folders relative to its
-# programs, which are copied; the rest is links.
+# programs, which are copied, and the engine is looked for where the module's
+# file lies, which is copied, too; the rest is links.
 sub own_installation
 {
 	my $root = PostgreSQL::Test::Utils::tempdir();
@@ -86,6 +99,7 @@ sub own_installation
 		mkpath(dirname($folder{$kind}));
 		system_or_bail('cp', $how{$kind}, $from, $folder{$kind});
 	}
+	replace_file("$folder{pkglibdir}/geonn.so", "$folder{pkglibdir}/geonn.so");
 	return (dirname($folder{bindir}), "$folder{pkglibdir}/geonn-engine");
 }
 

@@ -74,6 +74,7 @@ static struct
 	bool		out_of_descriptors; /* that has been logged; false again when a client is accepted */
 	bool		stuck;			/* a device's thread is stuck; pings are not answered */
 	bool		welcomed;		/* devices are probed: clients are welcomed at once */
+	bool		asked;			/* the supervisor waits for the status */
 	bool		stopping;
 	int			exit_status;
 }			server;
@@ -250,6 +251,9 @@ handle_supervisor(void)
 				if (!engine_settings_use(&message.configure))
 					server.stopping = true;
 				break;
+			case GEONN_STATUS:
+				server.asked = true;
+				break;
 		}
 	}
 }
@@ -321,6 +325,19 @@ welcome_clients(void)
 }
 
 /*
+ * Send the supervisor the status that it asked for, once the devices are
+ * probed.  A supervisor that does not read its messages gets none.
+ */
+static void
+answer_supervisor(void)
+{
+	if (!server.asked || !server.welcomed)
+		return;
+	server.asked = false;
+	(void) engine_status_send(GEONN_SUPERVISOR_DESCRIPTOR);
+}
+
+/*
  * Give places that have become free to queued sessions.
  */
 static void
@@ -366,6 +383,7 @@ serve(void)
 		/* not earlier: an event of this round may belong to an ended session */
 		session_free_ended();
 		welcome_clients();
+		answer_supervisor();
 		admit_sessions();
 		give_gauges();
 		session_end_overdue();

@@ -1,0 +1,145 @@
+/*
+ * known.c
+ *		What the planner knows of a join's arguments.
+ *
+ * A table is a constant of type regclass where the query has its name as a literal.  Clients that send
+ * names as parameters of type text or varchar, or write a cast, have text cast to regclass: the
+ * executor looks the name up.  The cast is stable, so the planner leaves it in place.  It is not
+ * computed here, since it raises an error for a name that is not there, while a query must be planned
+ * without.  The name is looked up here in the same way, but for the errors.
+ *
+ * A plan that is executed later may meet another table of that name: search_path is the same, or
+ * PostgreSQL plans anew, but a table can have been created in a schema that comes first in it.  So
+ * the node takes the table from the argument itself, and checks what it needs (scan.c).
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/varlena.h"
+
+#include "compat.h"
+#include "plan/known.h"
+
+/*
+ * Parameters and changes of a type's name are computed, and nothing else: functions could raise
+ * errors.
+ */
+Const *
+geonn_known_value(PlannerInfo *root, Node *argument)
+{
+	Node	   *inner = argument;
+
+	while (inner != NULL && IsA(inner, RelabelType))
+		inner = (Node *) ((RelabelType *) inner)->arg;
+	if (inner != NULL && IsA(inner, Param) && root != NULL)
+		argument = estimate_expression_value(root, argument);
+	if (argument == NULL || !IsA(argument, Const) || ((Const *) argument)->constisnull)
+		return NULL;
+	return (Const *) argument;
+}
+
+/*
+ * Can the user look names up in this schema?
+ */
+static bool
+can_look_up(const char *schema)
+{
+	Oid			oid;
+
+	/* what it stands for is the session's own */
+	if (strcmp(schema, "pg_temp") == 0)
+		return true;
+	oid = get_namespace_oid(schema, true);
+	return OidIsValid(oid) &&
+		object_aclcheck(NamespaceRelationId, oid, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+}
+
+/*
+ * The relation that the cast of this text to regclass would find; InvalidOid: it would raise an error.
+ */
+static Oid
+find_relation(char *text)
+{
+	List	   *names = NIL;
+	RangeVar   *name;
+	const char *database;
+
+	if (!SplitIdentifierString(text, '.', &names) || names == NIL || list_length(names) > 3)
+		return InvalidOid;
+	for (int i = 0; i < list_length(names); i++)
+		list_nth_cell(names, i)->ptr_value = makeString(list_nth(names, i));
+	name = makeRangeVarFromNameList(names);
+	if (name->schemaname != NULL && !can_look_up(name->schemaname))
+		return InvalidOid;
+	database = name->catalogname != NULL ? get_database_name(MyDatabaseId) : NULL;
+	if (name->catalogname != NULL && (database == NULL || strcmp(name->catalogname, database) != 0))
+		return InvalidOid;
+	return RangeVarGetRelid(name, NoLock, true);
+}
+
+/*
+ * The text, or varchar, that the expression casts to regclass; NULL: it is something else.
+ */
+static Node *
+cast_text(Node *expression)
+{
+	FuncExpr   *function = (FuncExpr *) expression;
+
+	if (expression == NULL || !IsA(expression, FuncExpr) ||
+		(function->funcid != F_REGCLASS && function->funcid != F_TO_REGCLASS))
+		return NULL;
+	return linitial(function->args);
+}
+
+Oid
+geonn_known_relation(PlannerInfo *root, Node *argument)
+{
+	Node	   *name = cast_text(argument);
+	Const	   *value = geonn_known_value(root, name != NULL ? name : argument);
+
+	if (value == NULL)
+		return InvalidOid;
+	if (name != NULL)
+		return find_relation(TextDatumGetCString(value->constvalue));
+	return value->consttype == REGCLASSOID ? DatumGetObjectId(value->constvalue) : InvalidOid;
+}
+
+/*
+ * Notes in the context, a bool, whether the expression has a parameter that comes with the
+ * execution; true ends the walk: it depends on something else, too.
+ */
+static bool
+depends_on_other(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
+	{
+		*(bool *) context = true;
+		return false;
+	}
+	if (IsA(node, Param) || IsA(node, Var))
+		return true;
+	return expression_tree_walker(node, depends_on_other, context);
+}
+
+bool
+geonn_comes_later(PlannerInfo *root, Node *argument)
+{
+	Node	   *name = cast_text(argument);
+	bool		has_parameter = false;
+
+	return !depends_on_other(argument, &has_parameter) && has_parameter &&
+		geonn_known_value(root, name != NULL ? name : argument) == NULL;
+}

@@ -1,0 +1,201 @@
+/*
+ * row_conditions.c
+ *		Conditions on the columns of a join's rows, and how many rows they leave.
+ *
+ * PostgreSQL has no statistics of a function's columns, and takes constants for
+ * its guess: a 200th of the rows for obs_id = 7, a third for distance < 1000.  The
+ * join knows more.  An id has the rows of one observation or reference.  A distance or a rank
+ * below a number leaves what a join with that max_distance or k would return.  The
+ * planner asks for a condition's selectivity where it sizes a relation, which is before its
+ * paths are made, and keeps it with the condition: so it is set there, and the sizes anew.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "plan/estimate.h"
+#include "plan/known.h"
+#include "plan/row_conditions.h"
+
+/* a column of the rows, and a value with which it is compared */
+typedef struct Comparison
+{
+	char	   *column;
+	int			strategy;		/* of btree; 0: none */
+	Const	   *value;			/* NULL: not known */
+} Comparison;
+
+static bool
+is_of_column(Node *side, Index relid)
+{
+	return IsA(side, Var) && ((Var *) side)->varno == (int) relid && ((Var *) side)->varlevelsup == 0 &&
+		((Var *) side)->varattno > 0;
+}
+
+/*
+ * False: the clause is no comparison of a column of the relation.
+ */
+static bool
+read_comparison(PlannerInfo *root, Node *clause, Index relid, RangeTblEntry *entry,
+				Comparison *comparison)
+{
+	OpExpr	   *operation = (OpExpr *) clause;
+	Node	   *left;
+	Node	   *right;
+	Oid			operator;
+	Oid			family;
+
+	if (!IsA(clause, OpExpr) || list_length(operation->args) != 2)
+		return false;
+	left = strip_implicit_coercions(linitial(operation->args));
+	right = lsecond(operation->args);
+	operator = operation->opno;
+	if (!is_of_column(left, relid))
+	{
+		left = strip_implicit_coercions(lsecond(operation->args));
+		right = linitial(operation->args);
+		operator = get_commutator(operator);
+	}
+	if (!is_of_column(left, relid) || !OidIsValid(operator))
+		return false;
+	family = lookup_type_cache(exprType(left), TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	if (!OidIsValid(family))
+		return false;
+	comparison->column = get_rte_attribute_name(entry, ((Var *) left)->varattno);
+	comparison->strategy = get_op_opfamily_strategy(operator, family);
+	comparison->value = geonn_known_value(root, right);
+	return true;
+}
+
+/*
+ * The value as a number, if it is one.
+ */
+static bool
+read_number(const Const *value, double *number)
+{
+	if (value == NULL)
+		return false;
+	switch (value->consttype)
+	{
+		case FLOAT8OID:
+			*number = DatumGetFloat8(value->constvalue);
+			return !isnan(*number);
+		case INT2OID:
+			*number = DatumGetInt16(value->constvalue);
+			return true;
+		case INT4OID:
+			*number = DatumGetInt32(value->constvalue);
+			return true;
+		case INT8OID:
+			*number = (double) DatumGetInt64(value->constvalue);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * The share of the rows within these bounds; -1: not known.
+ */
+static double
+share_within(PlannerInfo *root, const FuncExpr *expression, double rows, JoinBounds bounds)
+{
+	JoinEstimate narrower;
+
+	if (bounds.radius < 0 || bounds.k < 1)
+		return 0;
+	if (!geonn_estimate_join(root, expression, &bounds, &narrower))
+		return -1;
+	return Min(1, narrower.matches / Max(1, rows));
+}
+
+/*
+ * The share of the rows whose distance, or rank, compares so with the number.
+ */
+static double
+share_of_comparison(PlannerInfo *root, const FuncExpr *expression, double rows, int strategy,
+					double number, bool of_rank)
+{
+	JoinBounds	bounds = {INFINITY, INFINITY};
+	double	   *bound = of_rank ? &bounds.k : &bounds.radius;
+	double		share;
+
+	/* ranks are integers */
+	*bound = of_rank && (strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber) ?
+		ceil(number) - 1 : floor(number);
+	if (!of_rank)
+		*bound = number;
+	share = share_within(root, expression, rows, bounds);
+	if (share < 0)
+		return -1;
+	if (strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber)
+		return share;
+	if (strategy == BTGreaterStrategyNumber || strategy == BTGreaterEqualStrategyNumber)
+		return 1 - share;
+	if (strategy != BTEqualStrategyNumber || !of_rank)
+		return -1;
+	bounds.k -= 1;
+	return Max(0, share - share_within(root, expression, rows, bounds));
+}
+
+/*
+ * The share of the rows for which the comparison is true; -1: not known.
+ */
+static double
+share_of(PlannerInfo *root, const FuncExpr *expression, const JoinEstimate *all,
+		 const Comparison *comparison)
+{
+	double		number;
+	bool		of_rank = strcmp(comparison->column, "rank") == 0;
+
+	if (strcmp(comparison->column, "obs_id") == 0 || strcmp(comparison->column, "ord") == 0)
+		return comparison->strategy == BTEqualStrategyNumber ? 1 / Max(1, all->observations) : -1;
+	if (strcmp(comparison->column, "ref_id") == 0)
+		return comparison->strategy == BTEqualStrategyNumber ?
+			Min(1, all->matches / Max(1, all->rows)) / Max(1, all->references) : -1;
+	if ((!of_rank && strcmp(comparison->column, "distance") != 0) ||
+		!read_number(comparison->value, &number))
+		return -1;
+	return share_of_comparison(root, expression, all->rows, comparison->strategy, number, of_rank);
+}
+
+void
+geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry,
+							  const FuncExpr *expression)
+{
+	JoinEstimate all;
+	bool		changed = false;
+	ListCell   *cell;
+
+	if (rel->baserestrictinfo == NIL || !geonn_estimate_join(root, expression, NULL, &all))
+		return;
+	foreach(cell, rel->baserestrictinfo)
+	{
+		RestrictInfo *condition = lfirst_node(RestrictInfo, cell);
+		Comparison	comparison;
+		double		share;
+
+		if (!read_comparison(root, (Node *) condition->clause, rel->relid, entry, &comparison))
+			continue;
+		share = share_of(root, expression, &all, &comparison);
+		if (share < 0)
+			continue;
+		condition->norm_selec = condition->outer_selec = share;
+		changed = true;
+	}
+	if (!changed)
+		return;
+	rel->rows = clamp_row_est(rel->tuples *
+							  clauselist_selectivity(root, rel->baserestrictinfo, 0, JOIN_INNER, NULL));
+	foreach(cell, rel->pathlist)
+		((Path *) lfirst(cell))->rows = rel->rows;
+}

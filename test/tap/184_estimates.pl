@@ -1,0 +1,119 @@
+
+# The planner's estimates of a join's rows are within a factor of 3 of the truth: for cities,
+# airports and points strewn evenly over the Earth, with distances, groups and conditions on the rows.
+
+use strict;
+use warnings;
+
+use Geonn;
+use JSON::PP;
+use Test::More;
+
+my $data = $ENV{GEONN_DATA};
+my $node = new_server('estimates', preload => 1, conf => "autovacuum = off\nmax_parallel_workers_per_gather = 0\njit = off");
+
+# the demo's data, and points that are even
+$node->safe_psql(
+	'postgres', qq{
+	CREATE TABLE city (city_id bigint PRIMARY KEY, name text, country text, population integer, lat float8, lon float8);
+	CREATE TABLE airport (airport_id bigint PRIMARY KEY, ident text, name text, type text, country text, lat float8, lon float8);
+	COPY city FROM PROGRAM 'gzip -dc $data/cities.csv.gz' (FORMAT csv, HEADER);
+	COPY airport FROM PROGRAM 'gzip -dc $data/airports.csv.gz' (FORMAT csv, HEADER);
+	SELECT setseed(0.5);
+	CREATE TABLE even AS SELECT i AS id, i % 7 AS country, degrees(asin(2 * random() - 1)) AS lat, 360 * random() - 180 AS lon
+	FROM generate_series(1, 100000) i;
+	CREATE TABLE other AS SELECT i AS id, i % 7 AS country, degrees(asin(2 * random() - 1)) AS lat, 360 * random() - 180 AS lon
+	FROM generate_series(1, 20000) i;
+	CREATE VIEW of_even AS SELECT * FROM even;
+	CREATE TYPE pair AS (obs_id bigint, ref_id bigint, distance float8, rank integer);
+	VACUUM ANALYZE});
+
+sub estimate
+{
+	my ($query) = @_;
+
+	return decode_json($node->safe_psql('postgres', "EXPLAIN (FORMAT JSON) $query"))->[0]{Plan}{'Plan Rows'};
+}
+
+my @calls = (
+	# within
+	"geonn_within('city', 'airport', 10000)", "geonn_within('city', 'airport', 100000)",
+	"geonn_within('airport', 'city', 10000)", "geonn_within('city', 'city', 1000)",
+	"geonn_within('city', 'city', 30000)", "geonn_within('airport', 'airport', 100000)",
+	"geonn_within('even', 'other', 3000)", "geonn_within('even', 'other', 300000)",
+	"geonn_within('even', 'even', 10000)", "geonn_within('even', 'city', 30000)",
+	"geonn_within('city', 'airport', 30000, keep_unmatched => true)",
+	"geonn_within('airport', 'city', 20000, by => '{country}')",
+	"geonn_within('even', 'other', 100000, by => '{country}')",
+	"geonn_within('of_even', 'other', 100000)",
+	# k
+	"geonn_nearest('city', 'airport')", "geonn_nearest('city', 'airport', 5)",
+	"geonn_nearest('city', 'city', 2, exclude_self => true)",
+	"geonn_nearest('airport', 'city', 10, by => '{country}')",
+	"geonn_nearest('even', 'other', 3, by => '{country}')",
+	# max_distance
+	"geonn_nearest('city', 'airport', max_distance => 30000)",
+	"geonn_nearest('city', 'airport', 10, max_distance => 100000)",
+	"geonn_nearest('airport', 'city', max_distance => 10000)",
+	"geonn_nearest('even', 'other', max_distance => 10000)",
+	"geonn_nearest('even', 'other', max_distance => 10000, keep_unmatched => true)",
+	"geonn_nearest('even', 'other', 10, max_distance => 300000)",
+	"geonn_nearest('city', 'city', exclude_self => true, max_distance => 3000)",
+	"geonn_nearest('city', 'airport', by => '{country}', max_distance => 30000)",
+	"geonn_nearest('even', 'city', max_distance => 30000, options => '{\"ref_lat\": \"lat\", \"ref_lon\": \"lon\"}')",
+	# conditions on the rows
+	"geonn_nearest('city', 'airport') WHERE distance < 30000",
+	"geonn_nearest('even', 'other') WHERE distance > 100000",
+	"geonn_nearest('city', 'airport', 5, row_type => NULL::pair) WHERE rank <= 2",
+	"geonn_nearest('city', 'airport', 5, row_type => NULL::pair) WHERE rank = 3",
+	"geonn_nearest('city', 'airport', 5, row_type => NULL::pair) WHERE 1 < rank",
+	"geonn_nearest('city', 'airport', 5) WHERE obs_id = 3041563",
+	"geonn_nearest('even', 'other') WHERE ref_id = 7",
+	"geonn_nearest('even', 'other', 4, row_type => NULL::pair) WHERE obs_id = 7 AND rank <= 2");
+
+foreach my $call (@calls)
+{
+	my $estimated = estimate("SELECT * FROM $call");
+	my $actual = $node->safe_psql('postgres', "SELECT count(*) FROM $call");
+	my $ratio = $estimated / ($actual || 1);
+
+	note(sprintf('%6.2f = %d / %d', $ratio, $estimated, $actual));
+	cmp_ok($ratio > 1 ? $ratio : 1 / $ratio, '<=', 3, $call);
+}
+
+# ---- the plans above ----
+
+# An index is asked for a few rows, and many are hashed.
+sub plan { return $node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $_[0]") }
+my $joined = "SELECT c.name FROM geonn_nearest('city', 'airport', max_distance => %s) n JOIN city c ON c.city_id = n.obs_id";
+like(plan(sprintf($joined, '10')), qr/Nested Loop/, 'few cities are within 10 m of an airport');
+like(plan(sprintf($joined, '100000')), qr/Hash Join/, 'many are within 100 km');
+
+# ---- who may see what ----
+
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE visitor;
+	GRANT SELECT (id) ON even TO visitor;
+	GRANT SELECT ON other TO visitor;
+	CREATE TABLE policed AS TABLE other;
+	ALTER TABLE policed ENABLE ROW LEVEL SECURITY;
+	GRANT SELECT ON policed TO visitor});
+my $all = estimate("SELECT * FROM geonn_within('other', 'other', 100000)");
+is($node->safe_psql('postgres', "SET ROLE visitor; EXPLAIN SELECT * FROM geonn_within('other', 'policed', 100000)") =~ /rows=$all /,
+	'', 'points of a table with a policy are not sampled for those that it is about');
+is($node->safe_psql('postgres', "EXPLAIN SELECT * FROM geonn_within('even', 'other', 100000); SET ROLE visitor; EXPLAIN SELECT * FROM geonn_within('even', 'other', 100000)")
+	=~ /rows=(\d+) .*rows=\1 /s, '', 'nor columns for those that may not read them');
+
+# ---- the sample follows the table ----
+
+$node->safe_psql('postgres', 'CREATE TABLE moved AS SELECT id, lat, lon FROM even WHERE id <= 5000; ANALYZE moved');
+my ($before, $after) = split(/\n/, $node->safe_psql('postgres', q{
+	CREATE FUNCTION rows_of(query text) RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE plan json; BEGIN
+		EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan; RETURN plan -> 0 -> 'Plan' ->> 'Plan Rows'; END $$;
+	SELECT rows_of($$SELECT * FROM geonn_within('moved', 'moved', 1000)$$);
+	BEGIN; TRUNCATE moved; INSERT INTO moved SELECT i, 1, 1 FROM generate_series(1, 5000) i;
+	SELECT rows_of($$SELECT * FROM geonn_within('moved', 'moved', 1000)$$); COMMIT}));
+cmp_ok($after, '>', 100 * $before, 'a table that is filled anew is sampled anew');
+
+done_testing();
