@@ -230,6 +230,46 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 	path->path.rows = path->path.parent->rows;
 	path->path.startup_cost = outer->startup_cost + references;
 	path->path.total_cost = outer->total_cost + references + cpu_tuple_cost * path->path.rows;
+	if (path->path.pathkeys != NIL)
+		path->path.total_cost += cpu_operator_cost * path->path.rows;
+}
+
+static void
+offer_path(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, Path *outer,
+		   const Path *function, List *pathkeys)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	*path = *template;
+	path->path.pathkeys = pathkeys;
+	path->custom_paths = list_make1(outer);
+	set_cost(root, path, expression, outer, function);
+	add_path(path->path.parent, (Path *) path);
+}
+
+/*
+ * Offer the node over the cheapest path of the outer rows, and in the order of those that have a
+ * useful one.
+ */
+static void
+offer_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, RelOptInfo *outer,
+			const Path *function)
+{
+	JoinType	type = (JoinType) intVal(lfourth(template->custom_private));
+	ListCell   *cell;
+
+	offer_path(root, template, expression, outer->cheapest_total_path, function, NIL);
+	foreach(cell, outer->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+		List	   *pathkeys;
+
+		if (path->param_info != NULL)
+			continue;
+		pathkeys = build_join_pathkeys(root, template->path.parent, type, path->pathkeys);
+		if (pathkeys != NIL || path == outer->cheapest_startup_path)
+			offer_path(root, template, expression, path, function, pathkeys);
+	}
 }
 
 static void
@@ -243,7 +283,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	List	   *neighbours;
 	List	   *rows;
 	List	   *columns = NIL;
-	CustomPath *path;
+	CustomPath *template;
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
@@ -264,17 +304,15 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		!add_columns(&columns, list_make2(latitude, longitude), outer, inner))
 		return;
 
-	path = makeNode(CustomPath);
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = rel;
-	path->path.pathtarget = rel->reltarget;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->methods = &path_methods;
-	path->custom_paths = list_make1(outer->cheapest_total_path);
-	path->custom_private = list_make5(neighbours, rows, makeInteger(inner->relid),
-									  makeInteger(type), columns);
-	set_cost(root, path, expression, outer->cheapest_total_path, linitial(inner->pathlist));
-	add_path(rel, (Path *) path);
+	template = makeNode(CustomPath);
+	template->path.pathtype = T_CustomScan;
+	template->path.parent = rel;
+	template->path.pathtarget = rel->reltarget;
+	template->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	template->methods = &path_methods;
+	template->custom_private = list_make5(neighbours, rows, makeInteger(inner->relid),
+										  makeInteger(type), columns);
+	offer_paths(root, template, expression, outer, linitial(inner->pathlist));
 }
 
 static void
@@ -338,7 +376,8 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 		add_scan_column(scan, column);
 	}
 	attributes = lappend_int(attributes, number_column(expression));
-	scan->custom_private = list_make3(numbers, attributes, copyObject(lfourth(path->custom_private)));
+	scan->custom_private = list_make4(numbers, attributes, copyObject(lfourth(path->custom_private)),
+									  makeBoolean(path->path.pathkeys != NIL));
 	return (Plan *) scan;
 }
 

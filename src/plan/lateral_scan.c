@@ -5,7 +5,8 @@
  * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
  * the points of all of them at once; then it returns them with their neighbours, and in the end of
  * the round, for a LEFT JOIN, those that have none; for an anti join, these alone.  Rounds begin small, so that a LIMIT ends the
- * work early, and grow.  A round's rows stay within work_mem.
+ * work early, and grow.  A round's rows stay within work_mem.  The engine's rows come in no order; where
+ * the plan wants that of the outer rows, those of a round are sorted by them.
  *
  * The first round's search reads the references, and stays until the end: the later ones use the
  * same.  Privileges and EXECUTE are checked as when the function is called.
@@ -13,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
@@ -22,6 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
+#include "utils/tuplesort.h"
 
 #include "compat.h"
 #include "join/arguments.h"
@@ -49,6 +52,8 @@ typedef struct LateralState
 	CustomScanState custom;		/* first */
 	PlanState  *outer;
 	TupleTableSlot *outer_slot; /* of a kept row */
+	TupleTableSlot *put_slot;	/* of rows to be sorted, and of sorted ones */
+	TupleTableSlot *sorted_slot;
 	FuncExpr   *expression;
 	FmgrInfo	function;
 	List	   *arguments;		/* of ExprState */
@@ -56,6 +61,7 @@ typedef struct LateralState
 	ExprState  *longitude;
 	ExprState  *filter;			/* which neighbours are some; NULL: all */
 	JoinType	type;
+	bool		keeps_order;	/* of the outer rows */
 	int			outer_columns;	/* of the scan's row; those of the function are behind them */
 	AttrNumber *numbers;		/* [outer_columns] columns of the child */
 	int			columns;		/* of the function, with ord behind those that are returned */
@@ -81,7 +87,9 @@ typedef struct LateralState
 	MemoryContext round;		/* of its rows and its search */
 	OuterRow   *rows;			/* [given.count] */
 	int			wanted;			/* rows of the next round */
-	GeonnSearch *search;		/* NULL: all of its rows were returned */
+	GeonnSearch *search;		/* NULL: all of its rows were taken */
+	Tuplesortstate *sorted;		/* its rows in the order of the outer rows; NULL: as found */
+	bool		holds_neighbour;	/* the values are of a row that has not been returned */
 	uint64		current;		/* the row that outer_slot has */
 	uint64		unmatched;		/* the next row that may have no neighbour */
 
@@ -184,8 +192,15 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	state->attributes = copy_numbers(lsecond(scan->custom_private));
 	state->columns = list_length(lsecond(scan->custom_private));
 	state->type = (JoinType) intVal(lthird(scan->custom_private));
+	state->keeps_order = boolVal(lfourth(scan->custom_private));
 	state->begun_in = GetCurrentSubTransactionId();
 	describe_rows(state);
+	if (state->keeps_order)
+	{
+		state->put_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
+		state->sorted_slot = ExecInitExtraTupleSlot(estate, state->descriptor,
+													&TTSOpsMinimalTuple);
+	}
 }
 
 /* ---- a round's rows ---- */
@@ -337,7 +352,7 @@ take_outer_rows(LateralState *state)
 			break;
 		}
 	}
-	state->wanted = Min(state->wanted * 4, ROWS_MAX);
+	state->wanted = Min(Min(state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
 	return state->given.count > 0;
 }
 
@@ -366,6 +381,29 @@ begin_execution(LateralState *state)
 }
 
 /*
+ * Sort the rows of the round's search by the outer rows.
+ */
+static void
+sort_neighbours(LateralState *state)
+{
+	AttrNumber	number = (AttrNumber) state->columns;
+	Oid			less = Int8LessOperator;
+	Oid			collation = InvalidOid;
+	bool		nulls_first = false;
+	TupleTableSlot *slot = state->put_slot;
+
+	state->sorted = tuplesort_begin_heap(state->descriptor, 1, &number, &less, &collation,
+										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	while (geonn_search_next(state->search, slot->tts_values, slot->tts_isnull))
+	{
+		ExecStoreVirtualTuple(slot);
+		tuplesort_puttupleslot(state->sorted, slot);
+		ExecClearTuple(slot);
+	}
+	tuplesort_performsort(state->sorted);
+}
+
+/*
  * Search for the round's points.
  */
 static void
@@ -381,7 +419,9 @@ begin_search(LateralState *state)
 		geonn_search_follow(state->search, state->first);
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
-	if (GetCurrentSubTransactionId() != state->begun_in)
+	if (state->keeps_order)
+		sort_neighbours(state);
+	else if (GetCurrentSubTransactionId() != state->begun_in)
 		geonn_search_complete(state->search);
 	MemoryContextSwitchTo(former);
 }
@@ -405,6 +445,13 @@ end_search(LateralState *state)
 {
 	GeonnSearch *search = state->search;
 
+	if (state->sorted != NULL)
+	{
+		ExecClearTuple(state->sorted_slot);
+		tuplesort_end(state->sorted);
+	}
+	state->sorted = NULL;
+	state->holds_neighbour = false;
 	state->search = NULL;
 	if (search == NULL || search == state->first)
 		return;
@@ -460,62 +507,104 @@ show_outer_row(LateralState *state, uint64 number)
 }
 
 /*
- * The next row of the round's search in the scan's slot; false: all were returned.
+ * The next row of this round, of those in front of the end, that has no neighbour in the scan's slot;
+ * false: all were returned.
+ */
+static bool
+next_unmatched(LateralState *state, uint64 end)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	if (state->type == JOIN_INNER)
+		return false;
+	while (state->unmatched < end && state->rows[state->unmatched].is_matched)
+		state->unmatched++;
+	if (state->unmatched >= end)
+		return false;
+	ExecClearTuple(slot);
+	show_outer_row(state, state->unmatched++);
+	set_no_neighbour(state);
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+/*
+ * Take the next row of the round's search; false: all were taken.
+ */
+static bool
+take_neighbour(LateralState *state)
+{
+	TupleTableSlot *slot = state->sorted_slot;
+
+	if (state->sorted == NULL)
+		return geonn_search_next(state->search, state->values, state->nulls);
+	if (!tuplesort_gettupleslot(state->sorted, true, false, slot, NULL))
+		return false;
+	slot_getallattrs(slot);
+	memcpy(state->values, slot->tts_values, state->columns * sizeof(Datum));
+	memcpy(state->nulls, slot->tts_isnull, state->columns * sizeof(bool));
+	return true;
+}
+
+/*
+ * Is the pair of rows in the scan's slot one of neighbours?
+ */
+static bool
+passes_filter(LateralState *state)
+{
+	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
+
+	if (state->filter == NULL)
+		return true;
+	ResetExprContext(expressions);
+	expressions->ecxt_scantuple = state->custom.ss.ss_ScanTupleSlot;
+	return ExecQual(state->filter, expressions);
+}
+
+/*
+ * Set the scan's slot to the row of the round that has this number, and the neighbour that was taken.
+ */
+static void
+show_pair(LateralState *state, uint64 number)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	show_outer_row(state, number);
+
+	/* each row asks for one point, which is its first */
+	for (int i = 0; i < state->columns - 1; i++)
+	{
+		slot->tts_values[state->outer_columns + i] = !state->are_ord[i] ? state->values[i] :
+			Int64GetDatum(1);
+		slot->tts_isnull[state->outer_columns + i] = state->nulls[i];
+	}
+	ExecStoreVirtualTuple(slot);
+}
+
+/*
+ * The next pair of the round in the scan's slot, or where the order is kept a row without neighbours
+ * in front of it; false: all pairs were returned.
  */
 static bool
 next_neighbour(LateralState *state)
 {
-	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
-	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
-
-	while (state->search != NULL &&
-		   geonn_search_next(state->search, state->values, state->nulls))
+	while (state->search != NULL && (state->holds_neighbour || take_neighbour(state)))
 	{
 		uint64		number = (uint64) DatumGetInt64(state->values[state->columns - 1]) - 1;
 
-		ExecClearTuple(slot);
-		show_outer_row(state, number);
-
-		/* each row asks for one point, which is its first */
-		for (int i = 0; i < state->columns - 1; i++)
-		{
-			slot->tts_values[state->outer_columns + i] = !state->are_ord[i] ? state->values[i] :
-				Int64GetDatum(1);
-			slot->tts_isnull[state->outer_columns + i] = state->nulls[i];
-		}
-		ExecStoreVirtualTuple(slot);
-		if (state->filter != NULL)
-		{
-			ResetExprContext(expressions);
-			expressions->ecxt_scantuple = slot;
-			if (!ExecQual(state->filter, expressions))
-				continue;
-		}
+		state->holds_neighbour = state->keeps_order && next_unmatched(state, number);
+		if (state->holds_neighbour)
+			return true;
+		show_pair(state, number);
+		if (!passes_filter(state))
+			continue;
 		state->rows[number].is_matched = true;
 		if (state->type != JOIN_ANTI)
 			return true;
 	}
 	end_search(state);
 	return false;
-}
-
-/*
- * The next row of the round that has no neighbour in the scan's slot; false: all were returned.
- */
-static bool
-next_unmatched(LateralState *state)
-{
-	if (state->type == JOIN_INNER)
-		return false;
-	while (state->unmatched < state->given.count && state->rows[state->unmatched].is_matched)
-		state->unmatched++;
-	if (state->unmatched == state->given.count)
-		return false;
-	ExecClearTuple(state->custom.ss.ss_ScanTupleSlot);
-	show_outer_row(state, state->unmatched++);
-	set_no_neighbour(state);
-	ExecStoreVirtualTuple(state->custom.ss.ss_ScanTupleSlot);
-	return true;
 }
 
 static TupleTableSlot *
@@ -525,7 +614,7 @@ next_row(LateralState *state)
 
 	if (state->context == NULL)
 		begin_execution(state);
-	while (!next_neighbour(state) && !next_unmatched(state))
+	while (!next_neighbour(state) && !next_unmatched(state, state->given.count))
 	{
 		ExecClearTuple(slot);
 		if (!take_outer_rows(state))
@@ -611,6 +700,8 @@ explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
 	explain_expression(state, ancestors, explain, "Latitude", lsecond(scan->custom_exprs));
 	explain_expression(state, ancestors, explain, "Longitude", lthird(scan->custom_exprs));
 	geonn_explain_side(explain, "References", references);
+	if (state->keeps_order)
+		ExplainPropertyBool("Keeps Order", true, explain);
 	if (filter != NIL)
 		explain_expression(state, ancestors, explain, "Join Filter",
 						   (Node *) make_ands_explicit(filter));

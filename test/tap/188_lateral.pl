@@ -34,6 +34,7 @@ $node->safe_psql('postgres', qq{
 	CREATE TABLE ref AS SELECT i AS id, i % 5 AS kind, $latitude AS lat, $longitude AS lon
 	FROM generate_series(1, 300) i;
 	CREATE TABLE kinds AS SELECT i AS kind, 100000.0 * i AS far FROM generate_series(0, 9) i;
+	ALTER TABLE obs ADD PRIMARY KEY (id);
 	CREATE TYPE row_of_all AS (rank integer, bearing float8, ord bigint, ref_lat float8, ref_id bigint,
 		obs_lon float8, distance float8);
 	ANALYZE obs, ref, kinds;
@@ -74,6 +75,7 @@ sub query
 	my $on = $join eq 'LEFT JOIN' ? 'ON ' . pick('true', 'true', 'n.distance < 400000', 'n.distance > 60000 * o.kind') : '';
 	my $group = $columns =~ /count/ ? 'GROUP BY o.kind' : '';
 
+	$group = 'ORDER BY o.id' if $group eq '' && rand() < 0.4;
 	return "SELECT $columns FROM $outer $join LATERAL THE_CALL n $on WHERE " . condition() . " $group";
 }
 
@@ -88,9 +90,11 @@ for (1 .. $statements)
 	my $by_node = $query =~ s/THE_CALL/$call/r;
 	my $by_function = $query =~ s/THE_CALL/(SELECT (f).* FROM (SELECT $call AS f OFFSET 0) s)/r;
 	my $work_mem = pick('64kB', '4MB');
+	my $sort = pick('on', 'off');
 	my $out = $node->safe_psql('postgres', qq{
 		SET client_min_messages = error;
 		SET work_mem = '$work_mem';
+		SET enable_sort = $sort;
 		CREATE TEMP TABLE a AS $by_node;
 		CREATE TEMP TABLE b AS $by_function;
 		SELECT count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) x;
@@ -143,6 +147,14 @@ my $plan = $node->safe_psql('postgres', "UPDATE ref SET lat = lat; EXPLAIN (ANAL
 my $references = $node->safe_psql('postgres', 'SELECT count(*) FROM ref WHERE lat + lon IS NOT NULL');
 like($plan, qr/geonn lateral join.*actual rows=1\d\d.*References Read: $references\n/s,
 	'references that were changed a moment ago are read once');
+
+# with little work_mem a search has few points, but more than a few
+$plan = $node->safe_psql('postgres', q{
+	SET work_mem = '64kB';
+	EXPLAIN (ANALYZE, TIMING OFF)
+	SELECT 1 FROM (SELECT * FROM many_obs LIMIT 20000) o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n});
+my ($batches) = $plan =~ /geonn lateral join.*Batches: (\d+)/s;
+cmp_ok($batches, '<', 100, "20,000 rows with 64 kB of work_mem are $batches batches");
 
 # ---- errors and cancels ----
 
