@@ -3,10 +3,10 @@
  *		Where the planner takes the plan node of lateral joins by points of rows.
  *
  * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each
- * row of o.  The node of lateral_scan.c gives the same rows, in another order, but searches for
- * many rows of o at once.  It is offered for inner, left and anti joins, where both
- * arrays have one element and the other arguments are the same for all rows and not volatile.  The
- * row type needs the column ord, by which the node knows which row a neighbour belongs to.
+ * row of o.  The node of lateral_scan.c gives the same rows, but searches for many rows of o at once.
+ * It is offered for inner, left and anti joins, where both arrays have one element and the other
+ * arguments are the same for all rows and not volatile.  The row type needs the column ord, by which
+ * the node knows which row a neighbour belongs to.
  *
  * No node is offered in statements that ask for rows anew after another session's update, nor below
  * a Gather: the functions are restricted to the leader.  But the outer rows may come from a Gather.
@@ -287,7 +287,8 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
-	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) || inner->reloptkind != RELOPT_BASEREL ||
+	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) ||
+		inner->reloptkind != RELOPT_BASEREL ||
 		bms_is_empty(inner->lateral_relids) || !bms_is_empty(rel->lateral_relids) ||
 		!bms_is_subset(inner->lateral_relids, outer->relids) || root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||

@@ -3,10 +3,10 @@
  *		The plan node of a join whose rows each ask for the neighbours of their own point.
  *
  * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
- * the points of all of them at once; then it returns them with their neighbours, and in the end of
- * the round, for a LEFT JOIN, those that have none; for an anti join, these alone.  Rounds begin small, so that a LIMIT ends the
- * work early, and grow.  A round's rows stay within work_mem.  The engine's rows come in no order; where
- * the plan wants that of the outer rows, those of a round are sorted by them.
+ * the points of all of them at once.  Then it returns them with their neighbours, and at the end of
+ * the round, for a left join, those without any; an anti join returns these alone.  Rounds begin
+ * small, so that a LIMIT ends the work early, and grow; a round's rows stay within work_mem.  The
+ * engine's rows come in no order: where the plan wants that of the outer rows, each round is sorted.
  *
  * The first round's search reads the references, and stays until the end: the later ones use the
  * same.  Privileges and EXECUTE are checked as when the function is called.
@@ -59,7 +59,7 @@ typedef struct LateralState
 	List	   *arguments;		/* of ExprState */
 	ExprState  *latitude;
 	ExprState  *longitude;
-	ExprState  *filter;			/* which neighbours are some; NULL: all */
+	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
 	JoinType	type;
 	bool		keeps_order;	/* of the outer rows */
 	int			outer_columns;	/* of the scan's row; those of the function are behind them */
