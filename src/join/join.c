@@ -531,6 +531,17 @@ read_some(Search *search)
 		end_reading(search);
 }
 
+void
+geonn_search_send(GeonnSearch *search)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	begin_taking(search);
+	while (!search->all_read && geonn_client_places(search->prepared.client) > 0)
+		read_some(search);
+	MemoryContextSwitchTo(former);
+}
+
 /*
  * The next pair of the run as a row.
  */

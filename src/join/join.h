@@ -74,6 +74,9 @@ extern uint64 geonn_search_number(const GeonnSearch *search);
  */
 extern void geonn_search_follow(GeonnSearch *search, const GeonnSearch *first);
 
+/* Begin to take rows one by one: send as many observations as can be sent before a row is taken. */
+extern void geonn_search_send(GeonnSearch *search);
+
 /* Store all rows. */
 extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
 

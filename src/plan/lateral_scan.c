@@ -5,8 +5,8 @@
  * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
  * the points of all of them at once.  Then it returns them with their neighbours, and at the end of
  * the round, for a left join, those without any; an anti join returns these alone.  Rounds begin
- * small, so that a LIMIT ends the work early, and grow; a round's rows stay within work_mem.  The
- * engine's rows come in no order: where the plan wants that of the outer rows, each round is sorted.
+ * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem.  While the
+ * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no order: where the plan wants that of the outer rows, each round is sorted.
  *
  * The first round's search reads the references, and stays until the end: the later ones use the
  * same.  Privileges and EXECUTE are checked as when the function is called.
@@ -47,6 +47,16 @@ typedef struct OuterRow
 	bool		is_matched;
 } OuterRow;
 
+/* outer rows whose neighbours are searched for at once */
+typedef struct Round
+{
+	MemoryContext memory;		/* of its rows and its search; NULL: nothing has begun */
+	OuterRow   *rows;			/* [given.count] */
+	GivenPoints given;			/* their points */
+	GeonnJoin	join;			/* with these points */
+	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
+} Round;
+
 typedef struct LateralState
 {
 	CustomScanState custom;		/* first */
@@ -76,18 +86,19 @@ typedef struct LateralState
 	SubTransactionId begun_in;
 	GeonnJoin  *join;			/* NULL: no outer row has come */
 	TupleDesc	row_type;
-	GivenPoints given;			/* the round's points */
 	GeonnSearch *first;			/* has the references */
 	bool		outer_ended;
 	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
 	uint64		counts[POINT_STATUSES]; /* of the points */
 	GeonnReport present;		/* of searches that have ended, but for the first */
 
-	/* the round */
-	MemoryContext round;		/* of its rows and its search */
-	OuterRow   *rows;			/* [given.count] */
+	/* rounds: the present one, and the one whose rows are taken while the engine searches */
+	Round		rounds[2];
+	Round	   *round;
+	Round	   *next;
 	int			wanted;			/* rows of the next round */
-	GeonnSearch *search;		/* NULL: all of its rows were taken */
+
+	/* the present round */
 	Tuplesortstate *sorted;		/* its rows in the order of the outer rows; NULL: as found */
 	bool		holds_neighbour;	/* the values are of a row that has not been returned */
 	uint64		current;		/* the row that outer_slot has */
@@ -208,7 +219,7 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 static void
 outer_point(void *argument, uint64 number, PointRow *row)
 {
-	const OuterRow *outer = &((LateralState *) argument)->rows[number];
+	const OuterRow *outer = &((Round *) argument)->rows[number];
 
 	row->latitude = outer->latitude;
 	row->longitude = outer->longitude;
@@ -271,7 +282,6 @@ read_join(LateralState *state)
 	state->join = geonn_called_join(state->expression, &state->function, values, &state->row_type);
 	if (state->row_type != NULL)
 		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
-	state->join->given = &state->given;
 	MemoryContextSwitchTo(former);
 }
 
@@ -280,11 +290,11 @@ read_join(LateralState *state)
  * the rows of those in front of it have been returned.
  */
 static bool
-keep_outer_row(LateralState *state, TupleTableSlot *outer)
+keep_outer_row(LateralState *state, Round *round, TupleTableSlot *outer)
 {
 	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
 	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
-	OuterRow   *row = &state->rows[state->given.count];
+	OuterRow   *row = &round->rows[round->given.count];
 	PointStatus status;
 	MemoryContext former;
 
@@ -296,15 +306,15 @@ keep_outer_row(LateralState *state, TupleTableSlot *outer)
 	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
 	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
 	row->is_matched = false;
-	status = geonn_given_row(&state->given, state->given.count).status;
-	if (state->join->invalid == GEONN_INVALID_IS_ERROR && state->given.count > 0 &&
+	status = geonn_given_row(&round->given, round->given.count).status;
+	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
 		status != POINT_VALID && status != POINT_NULL)
 		return false;
 	state->counts[status]++;
-	former = MemoryContextSwitchTo(state->round);
+	former = MemoryContextSwitchTo(round->memory);
 	row->tuple = ExecCopySlotMinimalTuple(outer);
 	MemoryContextSwitchTo(former);
-	state->given.count++;
+	round->given.count++;
 	return true;
 }
 
@@ -326,34 +336,30 @@ next_outer_row(LateralState *state)
 }
 
 /*
- * Take the rows of the next round; false: all were taken.
+ * Take the rows of a round, as many as half of work_mem takes: two rounds have rows at a time.
  */
-static bool
-take_outer_rows(LateralState *state)
+static void
+take_outer_rows(LateralState *state, Round *round)
 {
-	Size		limit = (Size) work_mem * 1024;
+	Size		limit = (Size) work_mem * 1024 / 2;
 	TupleTableSlot *outer;
 
-	ExecClearTuple(state->outer_slot);
-	MemoryContextReset(state->round);
-	state->given.count = 0;
-	state->current = PG_UINT64_MAX;
-	state->unmatched = 0;
-	state->rows = MemoryContextAllocHuge(state->round, state->wanted * sizeof(OuterRow));
-	while (state->given.count < (uint64) state->wanted &&
-		   (state->given.count == 0 || MemoryContextMemAllocated(state->round, false) < limit) &&
+	MemoryContextReset(round->memory);
+	round->given.count = 0;
+	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(OuterRow));
+	while (round->given.count < (uint64) state->wanted &&
+		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
 		   (outer = next_outer_row(state)) != NULL)
 	{
 		if (state->join == NULL)
 			read_join(state);
-		if (!keep_outer_row(state, outer))
+		if (!keep_outer_row(state, round, outer))
 		{
 			state->held = outer;
 			break;
 		}
 	}
 	state->wanted = Min(Min(state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
-	return state->given.count > 0;
 }
 
 /* ---- searches ---- */
@@ -368,13 +374,18 @@ static void
 begin_execution(LateralState *state)
 {
 	state->context = create_context(state->custom.ss.ps.state->es_query_cxt);
-	state->round = create_context(state->context);
-	state->given = (GivenPoints)
+	for (int i = 0; i < (int) lengthof(state->rounds); i++)
 	{
-		.point = outer_point,
-		.state = state,
-		.each_alone = true
-	};
+		Round	   *round = &state->rounds[i];
+
+		memset(round, 0, sizeof(*round));
+		round->memory = create_context(state->context);
+		round->given.point = outer_point;
+		round->given.state = round;
+		round->given.each_alone = true;
+	}
+	state->round = &state->rounds[0];
+	state->next = &state->rounds[1];
 	state->wanted = ROWS_FIRST;
 	state->outer_ended = false;
 	memset(state->counts, 0, sizeof(state->counts));
@@ -391,39 +402,74 @@ sort_neighbours(LateralState *state)
 	Oid			collation = InvalidOid;
 	bool		nulls_first = false;
 	TupleTableSlot *slot = state->put_slot;
+	MemoryContext former = MemoryContextSwitchTo(state->round->memory);
 
 	state->sorted = tuplesort_begin_heap(state->descriptor, 1, &number, &less, &collation,
 										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
-	while (geonn_search_next(state->search, slot->tts_values, slot->tts_isnull))
+	while (geonn_search_next(state->round->search, slot->tts_values, slot->tts_isnull))
 	{
 		ExecStoreVirtualTuple(slot);
 		tuplesort_puttupleslot(state->sorted, slot);
 		ExecClearTuple(slot);
 	}
 	tuplesort_performsort(state->sorted);
+	MemoryContextSwitchTo(former);
 }
 
 /*
- * Search for the round's points.
+ * Search for the present round's points.
  */
 static void
 begin_search(LateralState *state)
 {
-	MemoryContext former = MemoryContextSwitchTo(state->first == NULL ? state->context : state->round);
+	Round	   *round = state->round;
+	MemoryContext former = MemoryContextSwitchTo(state->first == NULL ? state->context :
+												 round->memory);
 
-	state->search = geonn_search_begin(state->join, state->row_type);
-	geonn_search_project(state->search, state->descriptor, state->attributes);
+	/* the first search's join lives as long as that search */
+	round->join = *state->join;
+	round->join.given = &round->given;
+	round->search = geonn_search_begin(&round->join, state->row_type);
+	geonn_search_project(round->search, state->descriptor, state->attributes);
 	if (state->first == NULL)
-		state->first = state->search;
+		state->first = round->search;
 	else
-		geonn_search_follow(state->search, state->first);
+		geonn_search_follow(round->search, state->first);
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
+	if (!state->keeps_order && GetCurrentSubTransactionId() != state->begun_in)
+		geonn_search_complete(round->search);
+	else
+		geonn_search_send(round->search);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Go on to the next round; false: all outer rows were taken.  But for the first one, the rows of the
+ * round behind it are taken while the engine works.
+ */
+static bool
+begin_round(LateralState *state)
+{
+	Round	   *round = state->next;
+	bool		is_first = state->first == NULL;
+
+	ExecClearTuple(state->outer_slot);
+	state->current = PG_UINT64_MAX;
+	state->unmatched = 0;
+	state->next = state->round;
+	state->round = round;
+	if (round->given.count == 0)
+		take_outer_rows(state, round);
+	state->next->given.count = 0;
+	if (round->given.count == 0)
+		return false;
+	begin_search(state);
+	if (!is_first)
+		take_outer_rows(state, state->next);
 	if (state->keeps_order)
 		sort_neighbours(state);
-	else if (GetCurrentSubTransactionId() != state->begun_in)
-		geonn_search_complete(state->search);
-	MemoryContextSwitchTo(former);
+	return true;
 }
 
 static void
@@ -443,7 +489,7 @@ add_search(GeonnReport *sum, const GeonnSearch *search)
 static void
 end_search(LateralState *state)
 {
-	GeonnSearch *search = state->search;
+	GeonnSearch *search;
 
 	if (state->sorted != NULL)
 	{
@@ -452,7 +498,8 @@ end_search(LateralState *state)
 	}
 	state->sorted = NULL;
 	state->holds_neighbour = false;
-	state->search = NULL;
+	search = state->round->search;
+	state->round->search = NULL;
 	if (search == NULL || search == state->first)
 		return;
 	add_search(&state->present, search);
@@ -462,7 +509,8 @@ end_search(LateralState *state)
 static void
 end_execution(LateralState *state)
 {
-	end_search(state);
+	if (state->context != NULL)
+		end_search(state);
 	add_search(&state->present, state->first);
 	geonn_report_add(&state->sum, &state->present);
 	if (state->first != NULL)
@@ -499,7 +547,7 @@ show_outer_row(LateralState *state, uint64 number)
 {
 	if (state->current != number)
 	{
-		ExecStoreMinimalTuple(state->rows[number].tuple, state->outer_slot, false);
+		ExecStoreMinimalTuple(state->round->rows[number].tuple, state->outer_slot, false);
 		slot_getallattrs(state->outer_slot);
 		state->current = number;
 	}
@@ -517,7 +565,7 @@ next_unmatched(LateralState *state, uint64 end)
 
 	if (state->type == JOIN_INNER)
 		return false;
-	while (state->unmatched < end && state->rows[state->unmatched].is_matched)
+	while (state->unmatched < end && state->round->rows[state->unmatched].is_matched)
 		state->unmatched++;
 	if (state->unmatched >= end)
 		return false;
@@ -537,7 +585,7 @@ take_neighbour(LateralState *state)
 	TupleTableSlot *slot = state->sorted_slot;
 
 	if (state->sorted == NULL)
-		return geonn_search_next(state->search, state->values, state->nulls);
+		return geonn_search_next(state->round->search, state->values, state->nulls);
 	if (!tuplesort_gettupleslot(state->sorted, true, false, slot, NULL))
 		return false;
 	slot_getallattrs(slot);
@@ -589,7 +637,7 @@ show_pair(LateralState *state, uint64 number)
 static bool
 next_neighbour(LateralState *state)
 {
-	while (state->search != NULL && (state->holds_neighbour || take_neighbour(state)))
+	while (state->round->search != NULL && (state->holds_neighbour || take_neighbour(state)))
 	{
 		uint64		number = (uint64) DatumGetInt64(state->values[state->columns - 1]) - 1;
 
@@ -599,7 +647,7 @@ next_neighbour(LateralState *state)
 		show_pair(state, number);
 		if (!passes_filter(state))
 			continue;
-		state->rows[number].is_matched = true;
+		state->round->rows[number].is_matched = true;
 		if (state->type != JOIN_ANTI)
 			return true;
 	}
@@ -610,21 +658,16 @@ next_neighbour(LateralState *state)
 static TupleTableSlot *
 next_row(LateralState *state)
 {
-	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
-
 	if (state->context == NULL)
 		begin_execution(state);
-	while (!next_neighbour(state) && !next_unmatched(state, state->given.count))
+	while (!next_neighbour(state) && !next_unmatched(state, state->round->given.count))
 	{
-		ExecClearTuple(slot);
-		if (!take_outer_rows(state))
-		{
-			tell_of_points(state);
-			return ExecClearTuple(slot);
-		}
-		begin_search(state);
+		if (begin_round(state))
+			continue;
+		tell_of_points(state);
+		return ExecClearTuple(state->custom.ss.ss_ScanTupleSlot);
 	}
-	return slot;
+	return state->custom.ss.ss_ScanTupleSlot;
 }
 
 static TupleTableSlot *
@@ -709,7 +752,7 @@ explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
 		return;
 	geonn_report_add(&sum, &state->present);
 	add_search(&sum, state->first);
-	if (state->search != state->first)
-		add_search(&sum, state->search);
+	if (state->round != NULL && state->round->search != state->first)
+		add_search(&sum, state->round->search);
 	geonn_report_explain(&sum, explain);
 }
