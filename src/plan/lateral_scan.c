@@ -6,7 +6,8 @@
  * the points of all of them at once.  Then it returns them with their neighbours, and at the end of
  * the round, for a left join, those without any; an anti join returns these alone.  Rounds begin
  * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem.  While the
- * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no order: where the plan wants that of the outer rows, each round is sorted.
+ * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no
+ * order: where the plan wants that of the outer rows, each round is sorted.
  *
  * The first round's search reads the references, and stays until the end: the later ones use the
  * same.  Privileges and EXECUTE are checked as when the function is called.
