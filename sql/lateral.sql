@@ -130,6 +130,17 @@ SELECT c.* FROM compare('SELECT f.id, m.* FROM few f, LATERAL (SELECT o.id AS o,
 SET work_mem = '64kB';
 SELECT c.* FROM compare('SELECT * FROM (SELECT id, lat, lon, repeat(name, 300) AS name FROM obs) o LEFT JOIN LATERAL %s n ON true') c;
 RESET work_mem;
+-- outer rows that come from several processes
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 1;
+EXPLAIN (COSTS OFF) SELECT o.id, n.ref_id FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n WHERE o.id % 3 = 1;
+SELECT c.* FROM compare('SELECT o.id, n.ref_id FROM obs o, LATERAL %s n WHERE o.id % 3 = 1') c;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET max_parallel_workers_per_gather;
 RESET client_min_messages;
 
 -- plain SQL defines the result
