@@ -65,6 +65,7 @@
 
 /* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
+#define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
 
 /* before 16, some equivalences held only below an outer join */
 #define geonn_below_outer_join(class) ((class)->ec_below_outer_join)
@@ -80,6 +81,9 @@
 	ExecInsertIndexTuples(result, slot, state, is_update, false, NULL, NIL, \
 						  (indexes) == TU_Summarizing)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
+#define geonn_above_outer_join(clauses, relid, join) \
+	((List *) add_nulling_relids((Node *) (clauses), bms_make_singleton(relid), \
+								 bms_make_singleton((join)->ojrelid)))
 #define geonn_below_outer_join(class) ((void) (class), false)
 
 #endif

@@ -12,6 +12,7 @@
 #include "cache/own_names.h"
 #include "common/protocol.h"
 #include "compat.h"
+#include "plan/lateral_join.h"
 #include "plan/scan.h"
 #include "settings.h"
 #include "supervisor/supervisor.h"
@@ -25,6 +26,7 @@ _PG_init(void)
 {
 	geonn_define_settings();
 	geonn_plan_scans();
+	geonn_plan_lateral_joins();
 	geonn_own_statements();
 	geonn_own_names();
 	if (process_shared_preload_libraries_in_progress)

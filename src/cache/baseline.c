@@ -347,7 +347,9 @@ geonn_baseline_points(const BaselineSchema *schema, uint64 count, const void *so
 
 	points->given = (GivenPoints)
 	{
-		count, give_point, points
+		.count = count,
+		.point = give_point,
+		.state = points
 	};
 	points->schema = schema;
 	points->row = geonn_baseline_row(schema);

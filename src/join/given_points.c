@@ -18,6 +18,13 @@ geonn_given_row(const GivenPoints *given, uint64 number)
 }
 
 void
+geonn_warn_of_given(const uint64 *counts, bool kept)
+{
+	geonn_warn_of_rows("the arrays lat and lon", counts, kept,
+					   "With invalid => 'error' the first of them is named.");
+}
+
+void
 geonn_check_given(const GivenPoints *given)
 {
 	for (uint64 i = 0; i < given->count; i++)
@@ -26,6 +33,7 @@ geonn_check_given(const GivenPoints *given)
 
 		if (row.status != POINT_VALID && row.status != POINT_NULL)
 			geonn_raise_invalid(row.status, row.latitude, row.longitude,
-								psprintf("point " UINT64_FORMAT " of the arrays", i + 1));
+								psprintf("point " UINT64_FORMAT " of the arrays",
+										 given->each_alone ? 1 : i + 1));
 	}
 }

@@ -18,10 +18,19 @@ typedef struct GivenPoints
 	 */
 	void		(*point) (void *state, uint64 number, PointRow *row);
 	void	   *state;
+
+	/*
+	 * Each point is the only one of a call of its own, and these are some of many calls.  Then
+	 * the one that gives the points warns of those that are skipped.
+	 */
+	bool		each_alone;
 } GivenPoints;
 
 /* Get a point by its number, from 0 on, with its status. */
 extern PointRow geonn_given_row(const GivenPoints *given, uint64 number);
+
+/* Warn of points that are skipped, or are kept without a neighbour; counts is by PointStatus. */
+extern void geonn_warn_of_given(const uint64 *counts, bool kept);
 
 /* Raise the error about the first point with invalid coordinates, if any point has them. */
 extern void geonn_check_given(const GivenPoints *given);

@@ -68,6 +68,7 @@ struct GeonnSearch
 	bool	   *nulls;
 
 	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
+	const GeonnSearch *first;	/* whose references these are; NULL: its own */
 
 	/* where observations are watched */
 	ObservationWatcher watch;	/* NULL: they are not */
@@ -273,8 +274,8 @@ read_given(Search *search, uint64 rows)
 	}
 	if (search->point < join->given->count)
 		return true;
-	geonn_warn_of_rows("the arrays lat and lon", search->counts, join->keep_unmatched,
-					   "With invalid => 'error' the first of them is named.");
+	if (!join->given->each_alone)
+		geonn_warn_of_given(search->counts, join->keep_unmatched);
 	return false;
 }
 
@@ -348,6 +349,30 @@ make_room_for_row(Search *search)
 	search->nulls = palloc0(search->row.descriptor->natts * sizeof(bool));
 }
 
+void
+geonn_search_follow(GeonnSearch *search, const GeonnSearch *first)
+{
+	search->first = first;
+}
+
+/*
+ * Have the references of the first search, as prepare() does.
+ */
+static bool
+follow(Search *search)
+{
+	const GeonnJoin *join = search->join;
+	const GeonnClient *client = search->first->prepared.client;
+
+	make_room_for_row(search);
+	if (join->invalid == GEONN_INVALID_IS_ERROR)
+		geonn_check_given(join->given);
+	search->call = search->first->call;
+	search->prepared = geonn_join_attach(join, &search->row, &search->call,
+										 geonn_client_dataset(client));
+	return geonn_client_references(client) > 0 || join->keep_unmatched;
+}
+
 /*
  * Begin to read the observations, unless they are given: this checks the caller's
  * privileges before any work is done.
@@ -371,6 +396,8 @@ prepare(Search *search)
 	const GeonnJoin *join = search->join;
 	instr_time	spent;
 
+	if (search->first != NULL)
+		return follow(search);
 	make_room_for_row(search);
 	geonn_call_begin(&search->call);
 	search->prepared = geonn_join_prepare(join, &search->row, &search->call);
@@ -502,6 +529,17 @@ read_some(Search *search)
 	search->spent_reading += INSTR_TIME_GET_MILLISEC(spent);
 	if (search->all_read)
 		end_reading(search);
+}
+
+void
+geonn_search_send(GeonnSearch *search)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	begin_taking(search);
+	while (!search->all_read && geonn_client_places(search->prepared.client) > 0)
+		read_some(search);
+	MemoryContextSwitchTo(former);
 }
 
 /*

@@ -67,6 +67,16 @@ extern void geonn_search_watch(GeonnSearch *search, ObservationWatcher watch, vo
 #define GEONN_NOT_SENT PG_UINT64_MAX
 extern uint64 geonn_search_number(const GeonnSearch *search);
 
+/*
+ * Have the references of another search of this process, for the same join with other given points;
+ * before the first row is taken.  The other one has returned a row, or all of its rows, and lives
+ * longer.
+ */
+extern void geonn_search_follow(GeonnSearch *search, const GeonnSearch *first);
+
+/* Begin to take rows one by one: send as many observations as can be sent before a row is taken. */
+extern void geonn_search_send(GeonnSearch *search);
+
 /* Store all rows. */
 extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
 

@@ -275,6 +275,17 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 	tell_of_references(join, prepared->counts);
 }
 
+/*
+ * How many observations the call will send; 0: unknown.
+ */
+static uint64
+expected_observations(const GeonnJoin *join)
+{
+	if (join->given == NULL)
+		return geonn_call_expected(join->observations);
+	return join->given->each_alone ? 0 : join->given->count;
+}
+
 PreparedJoin
 geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call)
 {
@@ -297,9 +308,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	if (geonn_kept_memory_limit > 0 && OidIsValid(table))
 		count = geonn_label_dataset(join->references, table, attributes, &prepared.question,
 									detail, labels);
-	message = geonn_call_message(call, &join->label,
-								 join->given != NULL ? join->given->count :
-								 geonn_call_expected(join->observations));
+	message = geonn_call_message(call, &join->label, expected_observations(join));
 	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
 	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
 	if (geonn_client_is_sealed(prepared.client))

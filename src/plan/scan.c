@@ -122,8 +122,8 @@ create_scan_state(CustomScan *scan pg_attribute_unused())
 	return (Node *) state;
 }
 
-static void
-check_execute(Oid function)
+void
+geonn_check_execute(Oid function)
 {
 	AclResult	result;
 
@@ -144,7 +144,7 @@ begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 
 	state->begun_in = GetCurrentSubTransactionId();
 	state->expression = linitial_node(FuncExpr, scan->custom_exprs);
-	check_execute(state->expression->funcid);
+	geonn_check_execute(state->expression->funcid);
 	fmgr_info(state->expression->funcid, &state->function);
 	fmgr_info_set_expr((Node *) state->expression, &state->function);
 	state->arguments = ExecInitExprList(state->expression->args, &node->ss.ps);
@@ -153,18 +153,12 @@ begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 		state->attributes[count++] = lfirst_int(cell);
 }
 
-/*
- * Check that the row type's columns still have the types that they had when
- * the statement was planned.
- */
-static void
-check_row_type(JoinScanState *state, TupleDesc row_type)
+void
+geonn_check_row_type(TupleDesc row_type, TupleDesc planned, const AttrNumber *attributes)
 {
-	TupleDesc	planned = state->custom.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
-
 	for (int i = 0; i < planned->natts; i++)
 	{
-		int			number = state->attributes[i];
+		int			number = attributes[i];
 
 		if (number <= row_type->natts &&
 			!TupleDescAttr(row_type, number - 1)->attisdropped &&
@@ -229,6 +223,45 @@ observation_filter(const JoinScanState *state)
 	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 1);
 }
 
+GeonnJoin *
+geonn_called_join(const FuncExpr *expression, FmgrInfo *function, const NullableDatum *values,
+				  TupleDesc *row_type)
+{
+	int			count = list_length(expression->args);
+	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(count));
+
+	InitFunctionCallInfoData(*fcinfo, function, count, expression->inputcollid, NULL, NULL);
+	memcpy(fcinfo->args, values, count * sizeof(NullableDatum));
+	if (get_call_result_type(fcinfo, NULL, row_type) != TYPEFUNC_COMPOSITE)
+		*row_type = NULL;
+	return geonn_read_join(fcinfo);
+}
+
+/*
+ * The arguments' values, [list_length(state->arguments)]; processes that search together have the
+ * same relations.
+ */
+static NullableDatum *
+evaluate_arguments(JoinScanState *state)
+{
+	NullableDatum *values = palloc0(list_length(state->arguments) * sizeof(NullableDatum));
+	ListCell   *cell;
+	int			number = 0;
+
+	foreach(cell, state->arguments)
+	{
+		Oid			relation = shared_relation(state, list_nth(state->expression->args, number));
+
+		if (OidIsValid(relation))
+			values[number].value = ObjectIdGetDatum(relation);
+		else
+			values[number].value = ExecEvalExpr(lfirst(cell), state->custom.ss.ps.ps_ExprContext,
+												&values[number].isnull);
+		number++;
+	}
+	return values;
+}
+
 /*
  * Create a search for the join that the arguments describe, in the current
  * memory context.
@@ -237,33 +270,15 @@ static GeonnSearch *
 create_search(JoinScanState *state)
 {
 	ScanState  *node = &state->custom.ss;
-	ExprContext *expressions = node->ps.ps_ExprContext;
-	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(list_length(state->arguments)));
 	List	   *filter = observation_filter(state);
-	GeonnJoin  *join;
 	GeonnSearch *search;
 	TupleDesc	row_type;
-	ListCell   *cell;
-	int			number = 0;
+	GeonnJoin  *join = geonn_called_join(state->expression, &state->function,
+										 evaluate_arguments(state), &row_type);
 
-	InitFunctionCallInfoData(*fcinfo, &state->function, list_length(state->arguments),
-							 state->expression->inputcollid, NULL, NULL);
-	foreach(cell, state->arguments)
-	{
-		Oid			relation = shared_relation(state, list_nth(state->expression->args, number));
-
-		if (OidIsValid(relation))
-			fcinfo->args[number].value = ObjectIdGetDatum(relation);
-		else
-			fcinfo->args[number].value = ExecEvalExpr(lfirst(cell), expressions,
-													  &fcinfo->args[number].isnull);
-		number++;
-	}
-	if (get_call_result_type(fcinfo, NULL, &row_type) == TYPEFUNC_COMPOSITE)
-		check_row_type(state, row_type);
-	else
-		row_type = NULL;
-	join = geonn_read_join(fcinfo);
+	if (row_type != NULL)
+		geonn_check_row_type(row_type, node->ss_ScanTupleSlot->tts_tupleDescriptor,
+							 state->attributes);
 	state->observations = relation_of(join->observations);
 	state->references = relation_of(join->references);
 	search = geonn_search_begin(join, row_type);
@@ -545,11 +560,8 @@ shut_down(CustomScanState *node)
 
 /* ---- EXPLAIN ---- */
 
-/*
- * Show a relation or query, if the plan has it.
- */
-static void
-explain_side(ExplainState *explain, const char *label, Node *argument)
+void
+geonn_explain_side(ExplainState *explain, const char *label, Node *argument)
 {
 	Const	   *constant = (Const *) argument;
 	Oid			relation = geonn_known_relation(NULL, argument);
@@ -608,8 +620,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *explain)
 	JoinScanState *state = (JoinScanState *) node;
 
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
-	explain_side(explain, "Observations", geonn_expression_observations(state->expression));
-	explain_side(explain, "References", geonn_expression_references(state->expression));
+	geonn_explain_side(explain, "Observations", geonn_expression_observations(state->expression));
+	geonn_explain_side(explain, "References", geonn_expression_references(state->expression));
 	explain_filter(state, ancestors, explain);
 	if (explain->analyze)
 		explain_analysis(state, explain);

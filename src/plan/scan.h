@@ -5,8 +5,13 @@
 #ifndef GEONN_SCAN_H
 #define GEONN_SCAN_H
 
+#include "commands/explain.h"
+#include "executor/executor.h"
 #include "nodes/extensible.h"
+#include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
+
+#include "join/join.h"
 
 /*
  * For the planner: creates the node's state from a plan.  The plan's first
@@ -15,6 +20,29 @@
  * row type, and the private list their attribute numbers.
  */
 extern const CustomScanMethods geonn_scan_methods;
+
+/* Raise an error unless the user may execute the function. */
+extern void geonn_check_execute(Oid function);
+
+/*
+ * The join that a call with these arguments asks for, in the current memory context, and the type of
+ * its rows; NULL: not composite.
+ */
+extern GeonnJoin *geonn_called_join(const FuncExpr *expression, FmgrInfo *function,
+									const NullableDatum *values, TupleDesc *row_type);
+
+/*
+ * Check that these attributes of the row type still have the types that they had when the
+ * statement was planned.
+ */
+extern void geonn_check_row_type(TupleDesc row_type, TupleDesc planned,
+								 const AttrNumber *attributes);
+
+/* The expression of a function in FROM that is a join; NULL for any other. */
+extern FuncExpr *geonn_join_expression(RangeTblEntry *entry);
+
+/* Show a relation or query, if the plan has it. */
+extern void geonn_explain_side(ExplainState *explain, const char *label, Node *argument);
 
 /* Have the planner consider this node for a join in FROM. */
 extern void geonn_plan_scans(void);

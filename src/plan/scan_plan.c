@@ -87,11 +87,8 @@ needed_columns(CustomPath *path, List *clauses)
 	return columns;
 }
 
-/*
- * The expression of a function in FROM that is a join; NULL for any other.
- */
-static FuncExpr *
-join_expression(RangeTblEntry *entry)
+FuncExpr *
+geonn_join_expression(RangeTblEntry *entry)
 {
 	RangeTblFunction *function;
 	FuncExpr   *expression;
@@ -340,7 +337,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
-	expression = join_expression(entry);
+	expression = geonn_join_expression(entry);
 	if (expression != NULL)
 		geonn_estimate_row_conditions(root, rel, entry, expression);
 	function = expression != NULL ? function_path(rel) : NULL;
@@ -378,7 +375,7 @@ static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 		  List *children pg_attribute_unused())
 {
-	FuncExpr   *expression = join_expression(planner_rt_fetch(rel->relid, root));
+	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(rel->relid, root));
 	CustomScan *scan = makeNode(CustomScan);
 	ListCell   *cell;
 

@@ -1,0 +1,24 @@
+/*
+ * lateral_join.h
+ *		The plan node of a join whose rows each ask for the neighbours of their own point.
+ */
+#ifndef GEONN_LATERAL_JOIN_H
+#define GEONN_LATERAL_JOIN_H
+
+#include "nodes/extensible.h"
+
+/*
+ * For the planner: creates the node's state from a plan.  The plan's only child gives the outer rows.
+ * Its custom expressions are the function's FuncExpr, with empty arrays in place of the
+ * points, a point's latitude and longitude, and the clauses that make a pair of rows neighbours.  Its
+ * scan target list has columns of the child, and behind them columns of the function's row type.  The
+ * private list has four members: the numbers of the child's columns, as its target list has them; the
+ * attribute numbers of the others, and at its end that of the column ord; the JoinType: inner, left or
+ * anti; and whether the rows come in the order of the outer ones.
+ */
+extern const CustomScanMethods geonn_lateral_methods;
+
+/* Have the planner consider this node for joins. */
+extern void geonn_plan_lateral_joins(void);
+
+#endif							/* GEONN_LATERAL_JOIN_H */

@@ -1,0 +1,391 @@
+/*
+ * lateral_plan.c
+ *		Where the planner takes the plan node of lateral joins by points of rows.
+ *
+ * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each
+ * row of o.  The node of lateral_scan.c gives the same rows, but searches for many rows of o at once.
+ * It is offered for inner, left and anti joins, where both arrays have one element and the other
+ * arguments are the same for all rows and not volatile.  The row type needs the column ord, by which
+ * the node knows which row a neighbour belongs to.
+ *
+ * No node is offered in statements that ask for rows anew after another session's update, nor below
+ * a Gather: the functions are restricted to the leader.  But the outer rows may come from a Gather.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/array.h"
+
+#include "compat.h"
+#include "join/arguments.h"
+#include "plan/estimate.h"
+#include "plan/lateral_join.h"
+#include "plan/scan.h"
+
+static set_join_pathlist_hook_type previous_hook;
+
+static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+					   List *clauses, List *children);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "geonn lateral join",
+	.PlanCustomPath = plan_join
+};
+
+/*
+ * Put the element, which is the context, in the place that a cast of an array's elements has for it.
+ */
+static Node *
+cast_element(Node *cast, void *element)
+{
+	if (cast == NULL)
+		return NULL;
+	if (IsA(cast, CaseTestExpr))
+		return element;
+	return expression_tree_mutator(cast, cast_element, element);
+}
+
+static bool
+has_places_of_its_own(Node *cast, void *context)
+{
+	if (cast == NULL)
+		return false;
+	return IsA(cast, CaseExpr) || IsA(cast, ArrayCoerceExpr) ||
+		expression_tree_walker(cast, has_places_of_its_own, context);
+}
+
+/*
+ * The only element of an array that a row makes of its own columns, as double precision; NULL: the
+ * array is anything else.
+ */
+static Node *
+only_element(Node *argument)
+{
+	ArrayExpr  *array = (ArrayExpr *) argument;
+	ArrayCoerceExpr *cast = (ArrayCoerceExpr *) argument;
+	Node	   *element;
+
+	if (argument != NULL && IsA(argument, ArrayCoerceExpr))
+		array = (ArrayExpr *) cast->arg;
+	else
+		cast = NULL;
+	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims ||
+		list_length(array->elements) != 1)
+		return NULL;
+	element = linitial(array->elements);
+	if (cast != NULL && has_places_of_its_own((Node *) cast->elemexpr, NULL))
+		return NULL;
+	if (cast != NULL)
+		element = cast_element((Node *) cast->elemexpr, element);
+	return exprType(element) == FLOAT8OID ? element : NULL;
+}
+
+/*
+ * Take the points out of the call.  False: it is no call that the node can make.
+ */
+static bool
+split_call(FuncExpr *expression, FuncExpr **call, Node **latitude, Node **longitude)
+{
+	Node	   *latitudes = geonn_expression_argument(expression, "lat");
+	Node	   *longitudes = geonn_expression_argument(expression, "lon");
+	FuncExpr   *rest = copyObject(expression);
+	ListCell   *cell;
+	int			number = 0;
+
+	*latitude = only_element(latitudes);
+	*longitude = only_element(longitudes);
+	if (*latitude == NULL || *longitude == NULL)
+		return false;
+	foreach(cell, expression->args)
+	{
+		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes)
+			lfirst(list_nth_cell(rest->args, number)) =
+				makeConst(FLOAT8ARRAYOID, -1, InvalidOid, -1,
+						  PointerGetDatum(construct_empty_array(FLOAT8OID)), false, false);
+		number++;
+	}
+	*call = rest;
+	return !contain_var_clause((Node *) rest) && !contain_volatile_functions((Node *) rest->args) &&
+		!contain_subplans((Node *) expression) && !contain_volatile_functions(*latitude) &&
+		!contain_volatile_functions(*longitude);
+}
+
+/*
+ * The attribute number of the row type's column ord; 0: it has none.
+ */
+static AttrNumber
+number_column(FuncExpr *expression)
+{
+	TupleDesc	row_type = get_expr_result_tupdesc((Node *) expression, true);
+
+	for (int i = 0; row_type != NULL && i < row_type->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(row_type, i);
+
+		if (!attribute->attisdropped && attribute->atttypid == INT8OID &&
+			strcmp(NameStr(attribute->attname), "ord") == 0)
+			return (AttrNumber) (i + 1);
+	}
+	return 0;
+}
+
+/*
+ * Can the node give this column?  It must be one of the outer rows as they come, or of the
+ * function's.  PostgreSQL finds a column in the node's rows by its relation and number, so one that
+ * is among them must be the same in all else.
+ */
+static bool
+can_give(const List *columns, const Var *column, const RelOptInfo *outer,
+		 const RelOptInfo *function)
+{
+	ListCell   *cell;
+
+	if (!IsA(column, Var))
+		return false;
+	if (column->varno == (int) function->relid ? column->varattno <= 0 :
+		!list_member(outer->reltarget->exprs, column))
+		return false;
+	foreach(cell, columns)
+	{
+		const Var  *other = lfirst(cell);
+
+		if (other->varno == column->varno && other->varattno == column->varattno)
+			return equal(other, column);
+	}
+	return true;
+}
+
+/*
+ * Add to the list the columns that are used, each once.  False: one is wanted that the node cannot
+ * give.
+ */
+static bool
+add_columns(List **columns, List *used, const RelOptInfo *outer, const RelOptInfo *function)
+{
+	ListCell   *cell;
+
+	foreach(cell, pull_var_clause((Node *) used, PVC_INCLUDE_PLACEHOLDERS))
+	{
+		if (!can_give(*columns, lfirst(cell), outer, function))
+			return false;
+		*columns = list_append_unique(*columns, lfirst(cell));
+	}
+	return true;
+}
+
+/*
+ * The clauses that make a pair of rows neighbours, as expressions, and those that rows of the
+ * join must meet.  False: the node cannot test them.
+ */
+static bool
+divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
+			   const JoinPathExtraData *extra, List **neighbours, List **rows)
+{
+	List	   *clauses = list_concat_copy(extra->restrictlist, function->baserestrictinfo);
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
+			return false;
+	}
+	*neighbours = NIL;
+	if (type == JOIN_INNER)
+	{
+		*rows = extract_actual_clauses(clauses, false);
+		return true;
+	}
+	extract_actual_join_clauses(extra->restrictlist, rel->relids, neighbours, rows);
+	*neighbours = list_concat(*neighbours,
+							  extract_actual_clauses(function->baserestrictinfo, false));
+	*neighbours = geonn_above_outer_join(*neighbours, function->relid, extra->sjinfo);
+	return true;
+}
+
+/*
+ * Set the cost: of the outer rows, the references once, and the rows that are returned.  PostgreSQL
+ * counts a function's cost once, however often a nested loop calls it, so searching
+ * must not be counted here.
+ */
+static void
+set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *outer,
+		 const Path *function)
+{
+	Cost		references;
+
+	if (!geonn_estimate_references(root, expression, &references))
+		references = function->total_cost;
+	path->path.rows = path->path.parent->rows;
+	path->path.startup_cost = outer->startup_cost + references;
+	path->path.total_cost = outer->total_cost + references + cpu_tuple_cost * path->path.rows;
+	if (path->path.pathkeys != NIL)
+		path->path.total_cost += cpu_operator_cost * path->path.rows;
+}
+
+static void
+offer_path(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, Path *outer,
+		   const Path *function, List *pathkeys)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	*path = *template;
+	path->path.pathkeys = pathkeys;
+	path->custom_paths = list_make1(outer);
+	set_cost(root, path, expression, outer, function);
+	add_path(path->path.parent, (Path *) path);
+}
+
+/*
+ * Offer the node over the cheapest path of the outer rows, and in the order of those that have a
+ * useful one.
+ */
+static void
+offer_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, RelOptInfo *outer,
+			const Path *function)
+{
+	JoinType	type = (JoinType) intVal(lfourth(template->custom_private));
+	ListCell   *cell;
+
+	offer_path(root, template, expression, outer->cheapest_total_path, function, NIL);
+	foreach(cell, outer->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+		List	   *pathkeys;
+
+		if (path->param_info != NULL)
+			continue;
+		pathkeys = build_join_pathkeys(root, template->path.parent, type, path->pathkeys);
+		if (pathkeys != NIL || path == outer->cheapest_startup_path)
+			offer_path(root, template, expression, path, function, pathkeys);
+	}
+}
+
+static void
+offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+		   JoinPathExtraData *extra)
+{
+	FuncExpr   *expression;
+	FuncExpr   *call;
+	Node	   *latitude;
+	Node	   *longitude;
+	List	   *neighbours;
+	List	   *rows;
+	List	   *columns = NIL;
+	CustomPath *template;
+
+	if (previous_hook != NULL)
+		previous_hook(root, rel, outer, inner, type, extra);
+	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) ||
+		inner->reloptkind != RELOPT_BASEREL ||
+		bms_is_empty(inner->lateral_relids) || !bms_is_empty(rel->lateral_relids) ||
+		!bms_is_subset(inner->lateral_relids, outer->relids) || root->parse->rowMarks != NIL ||
+		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
+		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
+		inner->pathlist == NIL)
+		return;
+	expression = geonn_join_expression(planner_rt_fetch(inner->relid, root));
+	if (expression == NULL || number_column(expression) == 0 ||
+		!split_call(expression, &call, &latitude, &longitude) ||
+		!divide_clauses(rel, inner, type, extra, &neighbours, &rows) ||
+		!add_columns(&columns, rel->reltarget->exprs, outer, inner) ||
+		!add_columns(&columns, neighbours, outer, inner) ||
+		!add_columns(&columns, rows, outer, inner) ||
+		!add_columns(&columns, list_make2(latitude, longitude), outer, inner))
+		return;
+
+	template = makeNode(CustomPath);
+	template->path.pathtype = T_CustomScan;
+	template->path.parent = rel;
+	template->path.pathtarget = rel->reltarget;
+	template->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	template->methods = &path_methods;
+	template->custom_private = list_make5(neighbours, rows, makeInteger(inner->relid),
+										  makeInteger(type), columns);
+	offer_paths(root, template, expression, outer, linitial(inner->pathlist));
+}
+
+static void
+add_scan_column(CustomScan *scan, const Var *column)
+{
+	int			number = list_length(scan->custom_scan_tlist) + 1;
+
+	scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+									  makeTargetEntry(copyObject((Expr *) column), number, NULL, false));
+}
+
+static Plan *
+plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+		  List *clauses pg_attribute_unused(), List *children)
+{
+	Index		relid = (Index) intVal(lthird(path->custom_private));
+	List	   *columns = list_nth(path->custom_private, 4);
+	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(relid, root));
+	Plan	   *outer = linitial(children);
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *numbers = NIL;
+	List	   *attributes = NIL;
+	FuncExpr   *call;
+	Node	   *latitude;
+	Node	   *longitude;
+	ListCell   *cell;
+
+	(void) split_call(expression, &call, &latitude, &longitude);
+	scan->scan.plan.targetlist = targets;
+	scan->scan.plan.qual = copyObject(lsecond(path->custom_private));
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_plans = list_make1(outer);
+	scan->custom_exprs = list_concat(list_make3(call, copyObject(latitude), copyObject(longitude)),
+									 copyObject(linitial(path->custom_private)));
+	scan->custom_relids = bms_copy(rel->relids);
+	scan->methods = &geonn_lateral_methods;
+
+	/* columns of the outer rows first, then those of the function */
+	foreach(cell, columns)
+	{
+		Var		   *column = lfirst(cell);
+		TargetEntry *entry;
+
+		if (column->varno == (int) relid)
+			continue;
+		entry = tlist_member((Expr *) column, outer->targetlist);
+		if (entry == NULL)
+			elog(ERROR, "column %d of relation %d is not among the outer plan's", column->varattno,
+				 column->varno);
+		numbers = lappend_int(numbers, entry->resno);
+		add_scan_column(scan, column);
+	}
+	foreach(cell, columns)
+	{
+		Var		   *column = lfirst(cell);
+
+		if (column->varno != (int) relid)
+			continue;
+		attributes = lappend_int(attributes, column->varattno);
+		add_scan_column(scan, column);
+	}
+	attributes = lappend_int(attributes, number_column(expression));
+	scan->custom_private = list_make4(numbers, attributes, copyObject(lfourth(path->custom_private)),
+									  makeBoolean(path->path.pathkeys != NIL));
+	return (Plan *) scan;
+}
+
+void
+geonn_plan_lateral_joins(void)
+{
+	RegisterCustomScanMethods(&geonn_lateral_methods);
+	previous_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = offer_join;
+}

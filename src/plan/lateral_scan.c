@@ -1,0 +1,759 @@
+/*
+ * lateral_scan.c
+ *		The plan node of a join whose rows each ask for the neighbours of their own point.
+ *
+ * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
+ * the points of all of them at once.  Then it returns them with their neighbours, and at the end of
+ * the round, for a left join, those without any; an anti join returns these alone.  Rounds begin
+ * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem.  While the
+ * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no
+ * order: where the plan wants that of the outer rows, each round is sorted.
+ *
+ * The first round's search reads the references, and stays until the end: the later ones use the
+ * same.  Privileges and EXECUTE are checked as when the function is called.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/ruleutils.h"
+#include "utils/tuplesort.h"
+
+#include "compat.h"
+#include "join/arguments.h"
+#include "join/nearest.h"
+#include "join/report.h"
+#include "plan/lateral_join.h"
+#include "plan/scan.h"
+
+/* the rows of the first round, and of the largest */
+#define ROWS_FIRST 64
+#define ROWS_MAX 65536
+
+typedef struct OuterRow
+{
+	MinimalTuple tuple;
+	double		latitude;
+	double		longitude;
+	bool		latitude_is_null;
+	bool		longitude_is_null;
+	bool		is_matched;
+} OuterRow;
+
+/* outer rows whose neighbours are searched for at once */
+typedef struct Round
+{
+	MemoryContext memory;		/* of its rows and its search; NULL: nothing has begun */
+	OuterRow   *rows;			/* [given.count] */
+	GivenPoints given;			/* their points */
+	GeonnJoin	join;			/* with these points */
+	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
+} Round;
+
+typedef struct LateralState
+{
+	CustomScanState custom;		/* first */
+	PlanState  *outer;
+	TupleTableSlot *outer_slot; /* of a kept row */
+	TupleTableSlot *put_slot;	/* of rows to be sorted, and of sorted ones */
+	TupleTableSlot *sorted_slot;
+	FuncExpr   *expression;
+	FmgrInfo	function;
+	List	   *arguments;		/* of ExprState */
+	ExprState  *latitude;
+	ExprState  *longitude;
+	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
+	JoinType	type;
+	bool		keeps_order;	/* of the outer rows */
+	int			outer_columns;	/* of the scan's row; those of the function are behind them */
+	AttrNumber *numbers;		/* [outer_columns] columns of the child */
+	int			columns;		/* of the function, with ord behind those that are returned */
+	AttrNumber *attributes;		/* [columns] of the row type */
+	bool	   *are_ord;		/* [columns] */
+	TupleDesc	descriptor;		/* of the searches' rows: [columns] */
+	Datum	   *values;			/* [columns] */
+	bool	   *nulls;
+
+	/* of one execution; NULL: nothing has begun */
+	MemoryContext context;
+	SubTransactionId begun_in;
+	GeonnJoin  *join;			/* NULL: no outer row has come */
+	TupleDesc	row_type;
+	GeonnSearch *first;			/* has the references */
+	bool		outer_ended;
+	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
+	uint64		counts[POINT_STATUSES]; /* of the points */
+	GeonnReport present;		/* of searches that have ended, but for the first */
+
+	/* rounds: the present one, and the one whose rows are taken while the engine searches */
+	Round		rounds[2];
+	Round	   *round;
+	Round	   *next;
+	int			wanted;			/* rows of the next round */
+
+	/* the present round */
+	Tuplesortstate *sorted;		/* its rows in the order of the outer rows; NULL: as found */
+	bool		holds_neighbour;	/* the values are of a row that has not been returned */
+	uint64		current;		/* the row that outer_slot has */
+	uint64		unmatched;		/* the next row that may have no neighbour */
+
+	GeonnReport sum;			/* of all executions that have ended */
+} LateralState;
+
+static Node *create_state(CustomScan *scan);
+static void begin_join(CustomScanState *node, EState *estate, int flags);
+static TupleTableSlot *execute_join(CustomScanState *node);
+static void end_join(CustomScanState *node);
+static void rescan(CustomScanState *node);
+static void explain_join(CustomScanState *node, List *ancestors, ExplainState *explain);
+
+const CustomScanMethods geonn_lateral_methods = {
+	.CustomName = "geonn lateral join",
+	.CreateCustomScanState = create_state
+};
+
+static const CustomExecMethods execution_methods = {
+	.CustomName = "geonn lateral join",
+	.BeginCustomScan = begin_join,
+	.ExecCustomScan = execute_join,
+	.EndCustomScan = end_join,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain_join
+};
+
+static Node *
+create_state(CustomScan *scan pg_attribute_unused())
+{
+	LateralState *state = palloc0(sizeof(LateralState));
+
+	NodeSetTag(state, T_CustomScanState);
+	state->custom.methods = &execution_methods;
+	return (Node *) state;
+}
+
+static AttrNumber *
+copy_numbers(List *list)
+{
+	AttrNumber *numbers = palloc(list_length(list) * sizeof(AttrNumber));
+	ListCell   *cell;
+	int			count = 0;
+
+	foreach(cell, list)
+		numbers[count++] = (AttrNumber) lfirst_int(cell);
+	return numbers;
+}
+
+/*
+ * Describe the searches' rows: the scan's columns of the function, and ord.
+ */
+static void
+describe_rows(LateralState *state)
+{
+	TupleDesc	scan = state->custom.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+
+	state->descriptor = CreateTemplateTupleDesc(state->columns);
+	for (int i = 0; i < state->columns - 1; i++)
+		TupleDescCopyEntry(state->descriptor, (AttrNumber) (i + 1), scan,
+						   (AttrNumber) (state->outer_columns + i + 1));
+	TupleDescInitEntry(state->descriptor, (AttrNumber) state->columns, "ord", INT8OID, -1, 0);
+	state->values = palloc(state->columns * sizeof(Datum));
+	state->nulls = palloc(state->columns * sizeof(bool));
+	state->are_ord = palloc(state->columns * sizeof(bool));
+	for (int i = 0; i < state->columns; i++)
+		state->are_ord[i] = state->attributes[i] == state->attributes[state->columns - 1];
+}
+
+/*
+ * The clauses that make a pair of rows neighbours.
+ */
+static List *
+neighbour_filter(const LateralState *state)
+{
+	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 3);
+}
+
+static void
+begin_join(CustomScanState *node, EState *estate, int flags)
+{
+	LateralState *state = (LateralState *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+
+	flags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	state->outer = ExecInitNode(linitial(scan->custom_plans), estate, flags);
+	node->custom_ps = list_make1(state->outer);
+	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(state->outer),
+											   &TTSOpsMinimalTuple);
+	state->expression = linitial_node(FuncExpr, scan->custom_exprs);
+	geonn_check_execute(state->expression->funcid);
+	fmgr_info(state->expression->funcid, &state->function);
+	fmgr_info_set_expr((Node *) state->expression, &state->function);
+	state->arguments = ExecInitExprList(state->expression->args, &node->ss.ps);
+	state->latitude = ExecInitExpr(lsecond(scan->custom_exprs), &node->ss.ps);
+	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), &node->ss.ps);
+	state->filter = ExecInitQual(neighbour_filter(state), &node->ss.ps);
+	state->numbers = copy_numbers(linitial(scan->custom_private));
+	state->outer_columns = list_length(linitial(scan->custom_private));
+	state->attributes = copy_numbers(lsecond(scan->custom_private));
+	state->columns = list_length(lsecond(scan->custom_private));
+	state->type = (JoinType) intVal(lthird(scan->custom_private));
+	state->keeps_order = boolVal(lfourth(scan->custom_private));
+	state->begun_in = GetCurrentSubTransactionId();
+	describe_rows(state);
+	if (state->keeps_order)
+	{
+		state->put_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
+		state->sorted_slot = ExecInitExtraTupleSlot(estate, state->descriptor,
+													&TTSOpsMinimalTuple);
+	}
+}
+
+/* ---- a round's rows ---- */
+
+static void
+outer_point(void *argument, uint64 number, PointRow *row)
+{
+	const OuterRow *outer = &((Round *) argument)->rows[number];
+
+	row->latitude = outer->latitude;
+	row->longitude = outer->longitude;
+	row->latitude_is_null = outer->latitude_is_null;
+	row->longitude_is_null = outer->longitude_is_null;
+}
+
+/*
+ * Have the scan's slot begin with the columns of this outer row.
+ */
+static void
+set_outer_columns(LateralState *state, TupleTableSlot *outer)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	for (int i = 0; i < state->outer_columns; i++)
+		slot->tts_values[i] = slot_getattr(outer, state->numbers[i], &slot->tts_isnull[i]);
+}
+
+/*
+ * Have the scan's slot end with NULLs.
+ */
+static void
+set_no_neighbour(LateralState *state)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	for (int i = state->outer_columns; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = (Datum) 0;
+		slot->tts_isnull[i] = true;
+	}
+}
+
+static double
+evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
+{
+	Datum		value = ExecEvalExprSwitchContext(expression, expressions, is_null);
+
+	return *is_null ? 0 : DatumGetFloat8(value);
+}
+
+/*
+ * The first outer row has come: the arguments are read, as by a call of the function.
+ */
+static void
+read_join(LateralState *state)
+{
+	MemoryContext former = MemoryContextSwitchTo(state->context);
+	NullableDatum *values = palloc0(list_length(state->arguments) * sizeof(NullableDatum));
+	ListCell   *cell;
+	int			number = 0;
+
+	foreach(cell, state->arguments)
+	{
+		values[number].value = ExecEvalExpr(lfirst(cell), state->custom.ss.ps.ps_ExprContext,
+											&values[number].isnull);
+		number++;
+	}
+	state->join = geonn_called_join(state->expression, &state->function, values, &state->row_type);
+	if (state->row_type != NULL)
+		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Keep an outer row and its point.  False: the point is an error, which must not be raised before
+ * the rows of those in front of it have been returned.
+ */
+static bool
+keep_outer_row(LateralState *state, Round *round, TupleTableSlot *outer)
+{
+	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+	OuterRow   *row = &round->rows[round->given.count];
+	PointStatus status;
+	MemoryContext former;
+
+	ResetExprContext(expressions);
+	ExecClearTuple(slot);
+	set_outer_columns(state, outer);
+	set_no_neighbour(state);
+	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
+	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
+	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
+	row->is_matched = false;
+	status = geonn_given_row(&round->given, round->given.count).status;
+	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
+		status != POINT_VALID && status != POINT_NULL)
+		return false;
+	state->counts[status]++;
+	former = MemoryContextSwitchTo(round->memory);
+	row->tuple = ExecCopySlotMinimalTuple(outer);
+	MemoryContextSwitchTo(former);
+	round->given.count++;
+	return true;
+}
+
+/*
+ * The next outer row; NULL: all were taken.
+ */
+static TupleTableSlot *
+next_outer_row(LateralState *state)
+{
+	TupleTableSlot *outer = state->held;
+
+	state->held = NULL;
+	if (outer != NULL)
+		return outer;
+	if (!state->outer_ended)
+		outer = ExecProcNode(state->outer);
+	state->outer_ended = TupIsNull(outer);
+	return state->outer_ended ? NULL : outer;
+}
+
+/*
+ * Take the rows of a round, as many as half of work_mem takes: two rounds have rows at a time.
+ */
+static void
+take_outer_rows(LateralState *state, Round *round)
+{
+	Size		limit = (Size) work_mem * 1024 / 2;
+	TupleTableSlot *outer;
+
+	MemoryContextReset(round->memory);
+	round->given.count = 0;
+	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(OuterRow));
+	while (round->given.count < (uint64) state->wanted &&
+		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
+		   (outer = next_outer_row(state)) != NULL)
+	{
+		if (state->join == NULL)
+			read_join(state);
+		if (!keep_outer_row(state, round, outer))
+		{
+			state->held = outer;
+			break;
+		}
+	}
+	state->wanted = Min(Min(state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
+}
+
+/* ---- searches ---- */
+
+static MemoryContext
+create_context(MemoryContext parent)
+{
+	return AllocSetContextCreate(parent, "geonn lateral join", ALLOCSET_DEFAULT_SIZES);
+}
+
+static void
+begin_execution(LateralState *state)
+{
+	state->context = create_context(state->custom.ss.ps.state->es_query_cxt);
+	for (int i = 0; i < (int) lengthof(state->rounds); i++)
+	{
+		Round	   *round = &state->rounds[i];
+
+		memset(round, 0, sizeof(*round));
+		round->memory = create_context(state->context);
+		round->given.point = outer_point;
+		round->given.state = round;
+		round->given.each_alone = true;
+	}
+	state->round = &state->rounds[0];
+	state->next = &state->rounds[1];
+	state->wanted = ROWS_FIRST;
+	state->outer_ended = false;
+	memset(state->counts, 0, sizeof(state->counts));
+}
+
+/*
+ * Sort the rows of the round's search by the outer rows.
+ */
+static void
+sort_neighbours(LateralState *state)
+{
+	AttrNumber	number = (AttrNumber) state->columns;
+	Oid			less = Int8LessOperator;
+	Oid			collation = InvalidOid;
+	bool		nulls_first = false;
+	TupleTableSlot *slot = state->put_slot;
+	MemoryContext former = MemoryContextSwitchTo(state->round->memory);
+
+	state->sorted = tuplesort_begin_heap(state->descriptor, 1, &number, &less, &collation,
+										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	while (geonn_search_next(state->round->search, slot->tts_values, slot->tts_isnull))
+	{
+		ExecStoreVirtualTuple(slot);
+		tuplesort_puttupleslot(state->sorted, slot);
+		ExecClearTuple(slot);
+	}
+	tuplesort_performsort(state->sorted);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Search for the present round's points.
+ */
+static void
+begin_search(LateralState *state)
+{
+	Round	   *round = state->round;
+	MemoryContext former = MemoryContextSwitchTo(state->first == NULL ? state->context :
+												 round->memory);
+
+	/* the first search's join lives as long as that search */
+	round->join = *state->join;
+	round->join.given = &round->given;
+	round->search = geonn_search_begin(&round->join, state->row_type);
+	geonn_search_project(round->search, state->descriptor, state->attributes);
+	if (state->first == NULL)
+		state->first = round->search;
+	else
+		geonn_search_follow(round->search, state->first);
+
+	/* a rollback to a savepoint must not undo what is still being read, so read all now */
+	if (!state->keeps_order && GetCurrentSubTransactionId() != state->begun_in)
+		geonn_search_complete(round->search);
+	else
+		geonn_search_send(round->search);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Go on to the next round; false: all outer rows were taken.  But for the first one, the rows of the
+ * round behind it are taken while the engine works.
+ */
+static bool
+begin_round(LateralState *state)
+{
+	Round	   *round = state->next;
+	bool		is_first = state->first == NULL;
+
+	ExecClearTuple(state->outer_slot);
+	state->current = PG_UINT64_MAX;
+	state->unmatched = 0;
+	state->next = state->round;
+	state->round = round;
+	if (round->given.count == 0)
+		take_outer_rows(state, round);
+	state->next->given.count = 0;
+	if (round->given.count == 0)
+		return false;
+	begin_search(state);
+	if (!is_first)
+		take_outer_rows(state, state->next);
+	if (state->keeps_order)
+		sort_neighbours(state);
+	return true;
+}
+
+static void
+add_search(GeonnReport *sum, const GeonnSearch *search)
+{
+	GeonnReport report;
+
+	if (search == NULL)
+		return;
+	report = geonn_search_report(search);
+	geonn_report_add(sum, &report);
+}
+
+/*
+ * End the round's search; but the first one, which has the references, stays.
+ */
+static void
+end_search(LateralState *state)
+{
+	GeonnSearch *search;
+
+	if (state->sorted != NULL)
+	{
+		ExecClearTuple(state->sorted_slot);
+		tuplesort_end(state->sorted);
+	}
+	state->sorted = NULL;
+	state->holds_neighbour = false;
+	search = state->round->search;
+	state->round->search = NULL;
+	if (search == NULL || search == state->first)
+		return;
+	add_search(&state->present, search);
+	geonn_search_end(search);
+}
+
+static void
+end_execution(LateralState *state)
+{
+	if (state->context != NULL)
+		end_search(state);
+	add_search(&state->present, state->first);
+	geonn_report_add(&state->sum, &state->present);
+	if (state->first != NULL)
+	{
+		geonn_search_log(state->first, &state->present);
+		geonn_search_end(state->first);
+	}
+	memset(&state->present, 0, sizeof(state->present));
+	state->first = NULL;
+	state->join = NULL;
+	state->held = NULL;
+	ExecClearTuple(state->outer_slot);
+	if (state->context != NULL)
+		MemoryContextDelete(state->context);
+	state->context = NULL;
+}
+
+/*
+ * All outer rows have been taken, and all of their rows returned.
+ */
+static void
+tell_of_points(LateralState *state)
+{
+	if (state->join != NULL)
+		geonn_warn_of_given(state->counts, state->join->keep_unmatched);
+	memset(state->counts, 0, sizeof(state->counts));
+}
+
+/*
+ * Have the scan's slot begin with the columns of this row of the round.
+ */
+static void
+show_outer_row(LateralState *state, uint64 number)
+{
+	if (state->current != number)
+	{
+		ExecStoreMinimalTuple(state->round->rows[number].tuple, state->outer_slot, false);
+		slot_getallattrs(state->outer_slot);
+		state->current = number;
+	}
+	set_outer_columns(state, state->outer_slot);
+}
+
+/*
+ * The next row of this round, of those in front of the end, that has no neighbour in the scan's slot;
+ * false: all were returned.
+ */
+static bool
+next_unmatched(LateralState *state, uint64 end)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	if (state->type == JOIN_INNER)
+		return false;
+	while (state->unmatched < end && state->round->rows[state->unmatched].is_matched)
+		state->unmatched++;
+	if (state->unmatched >= end)
+		return false;
+	ExecClearTuple(slot);
+	show_outer_row(state, state->unmatched++);
+	set_no_neighbour(state);
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+/*
+ * Take the next row of the round's search; false: all were taken.
+ */
+static bool
+take_neighbour(LateralState *state)
+{
+	TupleTableSlot *slot = state->sorted_slot;
+
+	if (state->sorted == NULL)
+		return geonn_search_next(state->round->search, state->values, state->nulls);
+	if (!tuplesort_gettupleslot(state->sorted, true, false, slot, NULL))
+		return false;
+	slot_getallattrs(slot);
+	memcpy(state->values, slot->tts_values, state->columns * sizeof(Datum));
+	memcpy(state->nulls, slot->tts_isnull, state->columns * sizeof(bool));
+	return true;
+}
+
+/*
+ * Is the pair of rows in the scan's slot one of neighbours?
+ */
+static bool
+passes_filter(LateralState *state)
+{
+	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
+
+	if (state->filter == NULL)
+		return true;
+	ResetExprContext(expressions);
+	expressions->ecxt_scantuple = state->custom.ss.ss_ScanTupleSlot;
+	return ExecQual(state->filter, expressions);
+}
+
+/*
+ * Set the scan's slot to the row of the round that has this number, and the neighbour that was taken.
+ */
+static void
+show_pair(LateralState *state, uint64 number)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	show_outer_row(state, number);
+
+	/* each row asks for one point, which is its first */
+	for (int i = 0; i < state->columns - 1; i++)
+	{
+		slot->tts_values[state->outer_columns + i] = !state->are_ord[i] ? state->values[i] :
+			Int64GetDatum(1);
+		slot->tts_isnull[state->outer_columns + i] = state->nulls[i];
+	}
+	ExecStoreVirtualTuple(slot);
+}
+
+/*
+ * The next pair of the round in the scan's slot, or where the order is kept a row without neighbours
+ * in front of it; false: all pairs were returned.
+ */
+static bool
+next_neighbour(LateralState *state)
+{
+	while (state->round->search != NULL && (state->holds_neighbour || take_neighbour(state)))
+	{
+		uint64		number = (uint64) DatumGetInt64(state->values[state->columns - 1]) - 1;
+
+		state->holds_neighbour = state->keeps_order && next_unmatched(state, number);
+		if (state->holds_neighbour)
+			return true;
+		show_pair(state, number);
+		if (!passes_filter(state))
+			continue;
+		state->round->rows[number].is_matched = true;
+		if (state->type != JOIN_ANTI)
+			return true;
+	}
+	end_search(state);
+	return false;
+}
+
+static TupleTableSlot *
+next_row(LateralState *state)
+{
+	if (state->context == NULL)
+		begin_execution(state);
+	while (!next_neighbour(state) && !next_unmatched(state, state->round->given.count))
+	{
+		if (begin_round(state))
+			continue;
+		tell_of_points(state);
+		return ExecClearTuple(state->custom.ss.ss_ScanTupleSlot);
+	}
+	return state->custom.ss.ss_ScanTupleSlot;
+}
+
+static TupleTableSlot *
+execute_join(CustomScanState *node)
+{
+	ScanState  *scan = &node->ss;
+	ExprContext *expressions = scan->ps.ps_ExprContext;
+
+	for (;;)
+	{
+		TupleTableSlot *slot = next_row((LateralState *) node);
+
+		if (TupIsNull(slot))
+			return scan->ps.ps_ProjInfo == NULL ? slot :
+				ExecClearTuple(scan->ps.ps_ProjInfo->pi_state.resultslot);
+		ResetExprContext(expressions);
+		expressions->ecxt_scantuple = slot;
+		if (ExecQual(scan->ps.qual, expressions))
+			return scan->ps.ps_ProjInfo == NULL ? slot : ExecProject(scan->ps.ps_ProjInfo);
+		InstrCountFiltered1(scan, 1);
+	}
+}
+
+static void
+end_join(CustomScanState *node)
+{
+	LateralState *state = (LateralState *) node;
+
+	end_execution(state);
+	ExecEndNode(state->outer);
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	LateralState *state = (LateralState *) node;
+
+	end_execution(state);
+	if (node->ss.ps.chgParam != NULL)
+		UpdateChangedParamSet(state->outer, node->ss.ps.chgParam);
+	if (state->outer->chgParam == NULL)
+		ExecReScan(state->outer);
+	ExecScanReScan(&node->ss);
+}
+
+/*
+ * Show expressions as PostgreSQL shows its conditions.
+ */
+static void
+explain_expression(const LateralState *state, List *ancestors, ExplainState *explain,
+				   const char *label, Node *expression)
+{
+	List	   *context = set_deparse_context_plan(explain->deparse_cxt, state->custom.ss.ps.plan,
+												  ancestors);
+
+	ExplainPropertyText(label, deparse_expression(expression, context,
+												  list_length(explain->rtable) > 1 ||
+												  explain->verbose, false), explain);
+}
+
+static void
+explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
+{
+	LateralState *state = (LateralState *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	Node	   *references = geonn_expression_references(state->expression);
+	List	   *filter = neighbour_filter(state);
+	GeonnReport sum = state->sum;
+
+	ExplainPropertyText("Join Type", state->type == JOIN_INNER ? "Inner" :
+						state->type == JOIN_LEFT ? "Left" : "Anti", explain);
+	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
+	explain_expression(state, ancestors, explain, "Latitude", lsecond(scan->custom_exprs));
+	explain_expression(state, ancestors, explain, "Longitude", lthird(scan->custom_exprs));
+	geonn_explain_side(explain, "References", references);
+	if (state->keeps_order)
+		ExplainPropertyBool("Keeps Order", true, explain);
+	if (filter != NIL)
+		explain_expression(state, ancestors, explain, "Join Filter",
+						   (Node *) make_ands_explicit(filter));
+	if (!explain->analyze)
+		return;
+	geonn_report_add(&sum, &state->present);
+	add_search(&sum, state->first);
+	if (state->round != NULL && state->round->search != state->first)
+		add_search(&sum, state->round->search);
+	geonn_report_explain(&sum, explain);
+}
