@@ -65,7 +65,7 @@ SELECT c.*, condition FROM unnest(ARRAY[
     'n.obs_id IN (3, 5, 9000)', 'n.obs_id = ANY (ARRAY[3, 5]::smallint[])', 'n.obs_id = 12345678901', 'n.obs_id < 12345678901',
     'n.obs_id <> 5 AND n.obs_id < 8', 'n.obs_id < 4 OR n.obs_id > 2998', 'n.obs_id % 1000 = 7', 'n.obs_id = 3 + 4',
     'n.obs_id = 1.5', 'n.obs_id = 2.0', 'n.obs_id IS NULL', 'NOT n.obs_id > 3', 'n.obs_id IN (1, 2) AND n.obs_lat > 0',
-    'n.obs_lat > 80', 'n.obs_lat + n.obs_lon > 240', 'n.obs_id = (SELECT 78 - 1)', 'n.obs_id = length(current_setting(''server_version'')) * 0 + 5',
+    'n.obs_lat > 80', 'n.obs_lat + n.obs_lon > 240', 'n.obs_lat > 89 OR n.obs_id = 3', 'n.obs_id = 3 OR n.obs_lat > 89', 'n.obs_id = (SELECT 78 - 1)', 'n.obs_id = length(current_setting(''server_version'')) * 0 + 5',
     'n.obs_id = n.ref_id', 'n.obs_id + n.rank = 5', 'n.ref_id = 5', 'n.rank = 2', 'n.distance < 100000', 'n.obs_id = 5 AND n.rank = 2',
     'n.obs_id = 5 OR n.rank = 3', 'n.obs_id > random() - 10', 'n.obs_id IN (SELECT id FROM ref WHERE id < 4)',
     'false', 'n.obs_id = NULL']) condition,
@@ -194,7 +194,8 @@ SELECT c.*, condition, obs, type FROM (VALUES
     ('texts', 'text_pair', 'obs_id = ''a'''), ('texts', 'caseless_pair', 'obs_id = ''a'''), ('texts', 'text_pair', 'obs_id = ''a'' COLLATE ignore_case'),
     ('varchars', 'text_pair', 'obs_id = ''a'''), ('varchars', 'text_pair', 'obs_id LIKE ''a%'''), ('varchars', 'text_pair', 'length(obs_id) = 3'),
     ('codes', 'code_pair', 'obs_id = 1'), ('codes', 'pair', 'obs_id = 1'), ('codes', 'pair', 'obs_id IN (2, 3)'),
-    ('floats', 'float_pair', 'obs_id = 0'), ('floats', 'float_pair', 'obs_id = ''NaN'''), ('floats', 'float_pair', 'obs_lat = 1')) t (obs, type, condition),
+    ('floats', 'float_pair', 'obs_id = 0'), ('floats', 'float_pair', 'obs_id = ''NaN'''), ('floats', 'float_pair', 'obs_lat = 1'),
+    ('floats', 'float_pair', 'obs_lat = 1 OR obs_id = ''NaN''')) t (obs, type, condition),
     LATERAL compare('SELECT * FROM %s n WHERE ' || condition,
                     format('geonn_nearest(%L, ''ref'', keep_unmatched => true, row_type => NULL::%s)', obs, type)) c;
 RESET client_min_messages;

@@ -18,19 +18,34 @@ typedef double (*Geodesic) (double latitude1, double longitude1, double latitude
 static Geodesic library_distance;
 static Geodesic library_azimuth;
 
+static void
+hint_at_installing(void *argument pg_attribute_unused())
+{
+	errhint("\"make install\" or the geonn package puts that library beside the module; install geonn again, and PROJ if that is what is missing.");
+}
+
 /*
  * Load the library, or raise PostgreSQL's error for why it cannot be loaded.
  */
 static void
 load_library(void)
 {
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = hint_at_installing
+	};
 	void	   *library;
 
+	error_context_stack = &context;
 	library_azimuth = (Geodesic) load_external_function(geonn_installed_file(LIBRARY),
 														"geonn_spheroid_azimuth", true, &library);
 	library_distance = (Geodesic) lookup_external_function(library, "geonn_spheroid_distance");
 	if (library_distance == NULL)
-		elog(ERROR, "could not find function geonn_spheroid_distance in %s", LIBRARY);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not find function \"geonn_spheroid_distance\" in library \"%s\"",
+						geonn_installed_file(LIBRARY))));
+	error_context_stack = context.previous;
 }
 
 double

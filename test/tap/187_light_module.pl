@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 
+use File::Copy;
 use Geonn;
 use Test::More;
 
@@ -73,7 +74,15 @@ rename($library, "$library.away") or die $!;
 my ($status, undef, $error) = $node->psql('postgres', "SELECT geonn_distance(1, 2, 3, 4, 'spheroid')");
 isnt($status, 0, 'without the library a geodesic is an error');
 like($error, qr/could not access file "\Q$library\E"/, 'which names the file');
+like($error, qr/HINT:  "make install" or the geonn package puts that library beside the module/, 'and says what to do');
 is($node->safe_psql('postgres', $small_search), $expected, 'and nothing else');
+
+# ---- where another version's is in its place ----
+
+copy($program =~ s/geonn-engine$/plpgsql.so/r, $library) or die $!;
+(undef, undef, $error) = $node->psql('postgres', "SELECT geonn_distance(1, 2, 3, 4, 'spheroid')");
+like($error, qr/could not find function "geonn_spheroid_azimuth" in file "\Q$library\E".*HINT:  .*install geonn again/s,
+	'a library without what the module needs is an error that names it and says what to do');
 rename("$library.away", $library) or die $!;
 is($node->safe_psql('postgres', q{SELECT geonn_distance(0, 0, 0, 0, 'spheroid')}), 0, 'with it, the next one works');
 
