@@ -322,10 +322,10 @@ typedef struct Translation
 } Translation;
 
 /*
- * The source's column that gives the values of a column of the join's, as those.
+ * The source's column that gives the values of a column of the join's, as those; NULL: it has others.
  */
 static Node *
-translate_column(Translation *translation, const Var *column)
+translate_column(const Translation *translation, const Var *column)
 {
 	int			number = translation->attributes == NULL ? column->varattno :
 		translation->attributes[column->varattno - 1];
@@ -333,7 +333,6 @@ translate_column(Translation *translation, const Var *column)
 	ColumnRole	role;
 	Node	   *value;
 
-	translation->failed = true;
 	if (!column_role(translation->row_type, number, &role))
 		return NULL;
 	origin = &translation->source->columns[role];
@@ -350,7 +349,6 @@ translate_column(Translation *translation, const Var *column)
 						   (geonn_integer_width(column->vartype) > 0 &&
 							geonn_integer_width(origin->base_type) > 0)))
 		return NULL;
-	translation->failed = false;
 	return value;
 }
 
@@ -415,7 +413,14 @@ translate(Node *node, void *context)
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, Var) && ((Var *) node)->varno == translation->varno)
-		return translate_column(translation, (Var *) node);
+	{
+		Node	   *value = translate_column(translation, (Var *) node);
+
+		/* one column that fails is enough: another may be translated after it */
+		if (value == NULL)
+			translation->failed = true;
+		return value;
+	}
 	if (IsA(node, Var) || IsA(node, Param))
 		return translation->value(translation->state, node);
 	node = expression_tree_mutator(node, translate, context);
