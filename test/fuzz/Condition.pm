@@ -61,7 +61,7 @@ sub value_of
 	my ($write, $column) = @_;
 	my @values = @{ $column->{values} };
 	my $value = @values ? pick(@values) : "CAST(NULL AS $column->{type})";
-	my ($number) = $column->{family} eq 'integer' ? $value =~ /^CAST\('(-?\d+)' / : ();
+	my ($number) = $column->{family} eq 'integer' ? $value =~ /^CAST\('(-?\d{1,15})' / : ();
 
 	return defined $number && chance(0.4)
 	  ? integer_value($write, $number + (chance(0.2) ? pick(-1, 1) : 0))

@@ -49,8 +49,7 @@ sub call_of
 	return "$case->{function}(" . join(', ', @written) . ')';
 }
 
-# Writers of values for a form.  A parameter becomes [type, value]; one that equals another is
-# it, now and then.
+# A writer of values for a form, of which this share are parameters, [type, SQL].
 sub writer
 {
 	my ($parameters, $share) = @_;
@@ -58,13 +57,13 @@ sub writer
 	return sub {
 		my ($type, $sql) = @_;
 
-		return chance(0.05) ? "(SELECT $sql)" : $sql if !chance($share);
+		return chance(0.05) ? "(SELECT ($sql)::$type)" : $sql if !chance($share);
 		push @$parameters, [ $type, $sql ];
 		return "\$${\scalar(@$parameters)}";
 	};
 }
 
-# a name's literal may be text, and any argument a parameter
+# the same for arguments of the call: a name's literal may be text
 sub argument_writer
 {
 	my ($parameters, $share) = @_;
