@@ -215,6 +215,7 @@ ANALYZE parted;
 SELECT pushed, rows, differ FROM compare('SELECT * FROM %s n WHERE obs_id = 12', $$geonn_nearest('moved', 'ref')$$);
 SELECT pushed, read, rows, differ FROM compare('SELECT * FROM %s n WHERE obs_id = 1200', $$geonn_nearest('parted', 'ref')$$);
 SELECT pushed('SELECT * FROM neighbours WHERE id BETWEEN 5 AND 6');
+SELECT pushed('SELECT * FROM neighbours WHERE id = 77'), observations_read('SELECT * FROM neighbours WHERE id = 77');
 SELECT id, ref_id FROM neighbours WHERE id BETWEEN 5 AND 6 ORDER BY id;
 
 -- parameters: of a prepared statement, of a query above, of a function

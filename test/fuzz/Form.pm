@@ -268,15 +268,14 @@ sub random_statement
 	my ($case, $condition, $write) = @_;
 	my $few = @{ $case->{obs}{places} } <= $joined_at_most;
 	my $statement = weighted(
-		from_call => 40,
-		from_call_volatile => 4,
+		\&from_call => 40,
+		\&from_call_volatile => 4,
 		!has_id($case) || !$few ? () : (
-			join_with_observations => 26,
-			observations_that_exist => 6,
-			ids_that_observations_have => 6,
-			once_for_each_id => 18));
+			\&join_with_observations => 26,
+			\&observations_that_exist => 6,
+			\&ids_that_observations_have => 6,
+			\&once_for_each_id => 18));
 
-	no strict 'refs'; ## no critic
 	return $statement->($case, $condition, $write);
 }
 
