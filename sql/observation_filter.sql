@@ -188,6 +188,10 @@ CREATE TYPE code_pair AS (obs_id code, ref_id bigint);
 CREATE TABLE floats (id float4, lat real, lon numeric);
 INSERT INTO floats VALUES ('-0', 1, 1), (0, 2, 2), ('NaN', 3, 3);
 CREATE TYPE float_pair AS (obs_id float4, ref_id bigint, obs_lat float8);
+-- one column's condition can be asked of the observation, the other's cannot
+CREATE TABLE mixed (id integer, lat numeric, lon float8);
+INSERT INTO mixed VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3);
+CREATE TYPE mixed_pair AS (obs_id integer, ref_id bigint, obs_lat float8, obs_lon float8);
 SELECT c.*, condition, obs, type FROM (VALUES
     ('numerics', 'numeric_pair', 'obs_id = 1'), ('numerics', 'numeric_pair', 'obs_id::text = ''1.0'''), ('numerics', 'numeric_pair', 'obs_id = ''NaN'''),
     ('numerics', 'numeric_pair', 'obs_id IS NULL'), ('numerics', 'numeric_pair', 'scale(obs_id) = 2'),
@@ -195,7 +199,8 @@ SELECT c.*, condition, obs, type FROM (VALUES
     ('varchars', 'text_pair', 'obs_id = ''a'''), ('varchars', 'text_pair', 'obs_id LIKE ''a%'''), ('varchars', 'text_pair', 'length(obs_id) = 3'),
     ('codes', 'code_pair', 'obs_id = 1'), ('codes', 'pair', 'obs_id = 1'), ('codes', 'pair', 'obs_id IN (2, 3)'),
     ('floats', 'float_pair', 'obs_id = 0'), ('floats', 'float_pair', 'obs_id = ''NaN'''), ('floats', 'float_pair', 'obs_lat = 1'),
-    ('floats', 'float_pair', 'obs_lat = 1 OR obs_id = ''NaN''')) t (obs, type, condition),
+    ('floats', 'float_pair', 'obs_lat = 1 OR obs_id = ''NaN'''),
+    ('mixed', 'mixed_pair', 'obs_lon > 1'), ('mixed', 'mixed_pair', 'obs_lon > 2 OR obs_id = 1'), ('mixed', 'mixed_pair', 'obs_lat < 2 OR obs_lon > 2'), ('mixed', 'mixed_pair', 'obs_lon + obs_lat > 5')) t (obs, type, condition),
     LATERAL compare('SELECT * FROM %s n WHERE ' || condition,
                     format('geonn_nearest(%L, ''ref'', keep_unmatched => true, row_type => NULL::%s)', obs, type)) c;
 RESET client_min_messages;
@@ -211,6 +216,7 @@ ANALYZE parted;
 SELECT pushed, rows, differ FROM compare('SELECT * FROM %s n WHERE obs_id = 12', $$geonn_nearest('moved', 'ref')$$);
 SELECT pushed, read, rows, differ FROM compare('SELECT * FROM %s n WHERE obs_id = 1200', $$geonn_nearest('parted', 'ref')$$);
 SELECT pushed('SELECT * FROM neighbours WHERE id BETWEEN 5 AND 6');
+SELECT pushed('SELECT * FROM neighbours WHERE id = 77'), observations_read('SELECT * FROM neighbours WHERE id = 77');
 SELECT id, ref_id FROM neighbours WHERE id BETWEEN 5 AND 6 ORDER BY id;
 
 -- parameters: of a prepared statement, of a query above, of a function

@@ -16,7 +16,7 @@ use File::Temp qw(tempdir);
 use POSIX qw(floor);
 
 our @EXPORT = qw(
-  start_server create_schema extension_can_be_had before_the_end
+  start_server restart_server create_schema extension_can_be_had before_the_end
   start_sql sql start_client finish_client
   cores memory_bytes slurp);
 
@@ -182,6 +182,16 @@ CONF
 	print $conf "cron.host = '$scratch'\n" if $has_cron;
 	close($conf);
 	server_program('pg_ctl', '-D', "$scratch/data", '-l', "$scratch/log", '-w', 'start');
+	return;
+}
+
+# Restart the server of its own, with these libraries preloaded if they are given.
+sub restart_server
+{
+	my ($libraries) = @_;
+
+	server_program('pg_ctl', '-D', "$scratch/data", '-l', "$scratch/log", '-w',
+		(defined $libraries ? ('-o', "-c shared_preload_libraries='$libraries'") : ()), 'restart');
 	return;
 }
 

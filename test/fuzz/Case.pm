@@ -1,5 +1,6 @@
 
-# Case: one random call of geonn, and the same by brute force in SQL.
+# Case: one random call of geonn, and the same by brute force in SQL.  Form.pm writes it
+# once more, as part of a larger statement.
 #
 # Brute force is the definition word by word: for each observation the
 # references in the order (geonn_distance, id, latitude, longitude, bytes).  It shares
@@ -21,8 +22,9 @@ use warnings;
 use utf8;
 
 use Exporter 'import';
-use Random;
+use Form;
 use Points;
+use Random;
 use Side;
 use Types;
 
@@ -67,6 +69,15 @@ sub valid
 	return "$point.lat BETWEEN -90 AND 90 AND $point.lon BETWEEN -180 AND 360";
 }
 
+# of arguments that have a name in the call; row_type takes what type the rows have
+my %argument_types = (
+	k => 'integer',
+	max_distance => 'float8',
+	by => 'name[]',
+	(map { $_ => 'boolean' } qw(exclude_self keep_unmatched)),
+	(map { $_ => 'text' } qw(metric ties invalid)),
+	options => 'jsonb');
+
 # settings that change no answer
 my @settings = (
 	"SET LOCAL work_mem = '64kB';",
@@ -85,28 +96,7 @@ sub random_k
 		1 => 40, between(2, 5) => 30, between(6, 40) => 15, between(41, 200) => 8, 1023 => 2, 1024 => 5);
 }
 
-# A distance as an SQL expression: now and then exactly that of a pair.
-sub random_distance
-{
-	my ($obs, $ref, $metric) = @_;
-	my ($one, $other) = map { @{ $_->{places} } ? pick(@{ $_->{places} }) : undef } ($obs, $ref);
-
-	if ($one && $other && chance(0.5))
-	{
-		return
-		    'geonn_distance('
-		  . join(', ', @$one, @$other, quoted($metric)) . ')'
-		  . pick('', '', '', ' * 0.9999999999999998', ' * 1.0000000000000002');
-	}
-	return weighted(
-		0 => 8,
-		q('Infinity') => 4,
-		20037508 => 4,
-		20015115 => 4,
-		sprintf('%.3f', 10**(rand() * 8 - 1)) => 80);
-}
-
-# The row type: SQL that creates it, its expression, its type of ref_id, its columns.
+# The row type: SQL that creates it, its expression, the types of columns, its columns.
 sub row_type
 {
 	my ($obs_id, $obs, $ref) = @_;
@@ -145,7 +135,7 @@ sub row_type
 		$create = 'CREATE TABLE answer_row (' . join(', ', @definitions) . ");\n"
 		  . 'ALTER TABLE answer_row DROP COLUMN dropped;';
 	}
-	return ($create, 'NULL::answer_row', $type{ref_id} =~ s/ COLLATE .*//r, @columns);
+	return ($create, 'NULL::answer_row', \%type, @columns);
 }
 
 sub json
@@ -178,12 +168,14 @@ sub random_by
 	return @by;
 }
 
-# named arguments in any order, of which the first may be given by position
+# The arguments of a call, as [name or '', type or undef, SQL]: those by position, and named ones
+# in any order.
 sub arguments
 {
 	my ($positional, %named) = @_;
 
-	return join(', ', @$positional, map { "$_ => $named{$_}" } shuffled(sort keys %named));
+	return ((map { [ '', @$_ ] } @$positional),
+		map { [ $_, $argument_types{$_}, $named{$_} ] } shuffled(sort keys %named));
 }
 
 # ---- brute force ----
@@ -194,7 +186,7 @@ sub brute_force
 	my ($obs, $ref) = @$case{qw(obs ref)};
 	my %expression = (
 		$case->{obs_id} => 'o.id',
-		ref_id => "a.id::$case->{ref_id_type}",
+		ref_id => 'a.id::' . ($case->{types}{ref_id} =~ s/ COLLATE .*//r),
 		distance => 'a.distance',
 		rank => 'coalesce(a.place, 1)',
 		obs_lat => 'o.lat',
@@ -223,6 +215,17 @@ sub brute_force
 	  . " THEN geonn_distance(o.lat, o.lon, r.lat, r.lon, '$case->{metric}') END AS distance\n"
 	  . "\t\tFROM r WHERE " . join(' AND ', @conditions) . ") AS pair\n"
 	  . "\tWHERE $within) AS a ON $first";
+}
+
+# The table of brute force's rows, as geonn's row type has them.
+sub expected_table
+{
+	my ($case) = @_;
+
+	return
+	    'CREATE TEMPORARY TABLE expected (number bigint, place bigint, '
+	  . join(', ', map { "$_ $case->{types}{$_}" } @{ $case->{columns} }) . ");\n"
+	  . "INSERT INTO expected\n$case->{brute_force};\n";
 }
 
 # One row: whether both answers are the same.
@@ -259,8 +262,6 @@ sub comparison
 	return <<"SQL";
 WITH answer AS MATERIALIZED (
 SELECT * FROM $case->{call} WITH ORDINALITY AS answer(${\ join(', ', @{ $case->{columns} }, 'nth') })),
-expected AS MATERIALIZED (
-$case->{brute_force}),
 answered AS MATERIALIZED (
 SELECT array_agg($row ORDER BY nth) AS neighbours
 FROM (SELECT *, $observation AS observation FROM answer) AS answer GROUP BY observation),
@@ -282,7 +283,9 @@ SQL
 #   setup        SQL that creates what it reads, and its row type
 #   call         of geonn, as FROM has it
 #   brute_force  the query whose rows it should return
+#   expected     SQL that creates a table of those
 #   comparison   a query of both: the name, how they compare, rows
+#   form         of Form.pm, which compares once more
 sub make_case
 {
 	my ($seed, $number, $postgis) = @_;
@@ -374,25 +377,29 @@ sub make_case
 	if ($default_row && chance(0.8))
 	{
 		@{ $case{columns} } = ($case{obs_id}, 'ref_id', 'distance');
-		$case{ref_id_type} = 'bigint';
+		$case{types} = { $case{obs_id} => 'bigint', ref_id => 'bigint', distance => 'float8' };
 	}
 	else
 	{
-		my ($create, $expression, $ref_id_type, @columns) = row_type($case{obs_id}, @case{qw(obs ref)});
+		my ($create, $expression, $types, @columns) = row_type($case{obs_id}, @case{qw(obs ref)});
 		push @{ $case{setup} }, $create;
 		$named{row_type} = $expression;
-		$case{ref_id_type} = $ref_id_type;
+		$case{types} = $types;
 		$case{columns} = \@columns;
 	}
 
-	my @positional = ($case{obs}{argument}, $case{ref}{argument});
-	push @positional, $function =~ /within/ ? $case{radius} : ();
-	push @positional, delete $named{k} if $function !~ /within/ && $named{k} && chance(0.5);
-	$case{call} = "geonn_$function(" . arguments(\@positional, %named) . ')';
+	my @positional = (@{ $case{obs}{arguments} }, @{ $case{ref}{arguments} });
+	push @positional, [ float8 => $case{radius} ] if $function =~ /within/;
+	push @positional, [ integer => delete $named{k} ] if $function !~ /within/ && $named{k} && chance(0.5);
+	$case{function} = "geonn_$function";
+	$case{arguments} = [ arguments(\@positional, %named) ];
+	$case{call} = call_of(\%case, sub { $_[1] });
 	push @{ $case{setup} }, $settings[ rand(@settings) ] if chance(0.1);
 	$case{setup} = join("\n", @{ $case{setup} });
 	$case{brute_force} = brute_force(\%case);
+	$case{expected} = expected_table(\%case);
 	$case{comparison} = comparison(\%case);
+	$case{form} = make_form(\%case);
 	return \%case;
 }
 

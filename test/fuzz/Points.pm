@@ -10,7 +10,7 @@ use warnings;
 use Exporter 'import';
 use Random;
 
-our @EXPORT = qw(begin_points next_point coordinate_type coordinate broken_coordinate);
+our @EXPORT = qw(begin_points next_point coordinate_type coordinate broken_coordinate random_distance);
 
 # what the points of a case share
 my @styles;
@@ -159,6 +159,27 @@ sub broken_coordinate
 	return pick(@out, 'NaN', 'Infinity', '-Infinity', '1e300', $which eq 'latitude'
 		? ('90.00000000000002', '-90.00000000000002')
 		: ('360.00000000000006', '-180.00000000000003'));
+}
+
+# A distance as an SQL expression: now and then exactly that of a pair of two sides (Side.pm).
+sub random_distance
+{
+	my ($obs, $ref, $metric) = @_;
+	my ($one, $other) = map { @{ $_->{places} } ? pick(@{ $_->{places} }) : undef } ($obs, $ref);
+
+	if ($one && $other && chance(0.5))
+	{
+		return
+		    'geonn_distance('
+		  . join(', ', @$one, @$other, "'$metric'") . ')'
+		  . pick('', '', '', ' * 0.9999999999999998', ' * 1.0000000000000002');
+	}
+	return weighted(
+		0 => 8,
+		q('Infinity') => 4,
+		20037508 => 4,
+		20015115 => 4,
+		sprintf('%.3f', 10**(rand() * 8 - 1)) => 80);
 }
 
 1;

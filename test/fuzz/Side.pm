@@ -2,11 +2,12 @@
 # Side: one side of a case: random rows, and the relation or query that has
 # them.  A side is a hash of
 #   setup       SQL that creates what the side reads
-#   argument    what geonn is called with, as an SQL literal
+#   arguments   what geonn is called with, as [type, SQL literal] each
 #   options     names of columns for geonn's options, without obs_ or ref_
 #   point, from  what brute force reads: see points_of
 #   by          the names of its by columns
 #   id_name, id_type    the id column, its type of Types.pm
+#   ids         its values as text, without NULL and long ones
 #   unique      no two rows have equal ids, and none is NULL
 #   valid       no coordinate is NaN, infinite or out of range
 #   places      SQL expressions of some of its points, as [latitude, longitude]
@@ -65,6 +66,7 @@ sub id_column
 	my @values = map { chance($nulls) ? undef : $type->{value}->($_) } @numbers;
 
 	$side->{id_type} = $type;
+	$side->{ids} = [ grep { defined && length() < 200 } @values ];
 	$side->{unique} = $unique && !grep { !defined } @values;
 	return { type => $type->{type}, collation => $type->{collation}, values => \@values };
 }
@@ -367,7 +369,7 @@ sub make_side
 	if (!$option{query})
 	{
 		$source = create_relation($side, $option{name}, $rows, $key, @columns);
-		$side->{argument} = quoted($source) . pick('', '::regclass');
+		$side->{arguments} = [ [ regclass => quoted($source) . pick('', '::regclass') ] ];
 	}
 	else
 	{
@@ -375,7 +377,7 @@ sub make_side
 		  $rows <= 40 && chance(0.4)
 		  ? query_of_values($rows, @columns)
 		  : query_of_relation(create_relation($side, $option{name}, $rows, undef, @columns), @columns);
-		$side->{argument} = quoted($source);
+		$side->{arguments} = [ [ text => quoted($source) ] ];
 		$source = "($source\n) AS query";
 	}
 	$side->{id_name} = $id->{name};
@@ -390,7 +392,7 @@ sub make_side
 	return $side;
 }
 
-# The observations of geonn_nearest_points: argument is two arrays.
+# The observations of geonn_nearest_points: arguments are two arrays.
 sub make_arrays
 {
 	my ($rows) = @_;
@@ -418,7 +420,9 @@ sub make_arrays
 		my $bounds = @$_ && chance(0.05) ? '[7:' . (6 + @$_) . ']=' : '';
 		quoted($bounds . '{' . join(',', @$_) . '}') . '::float8[]';
 	} @arrays;
-	$side->{argument} = join(', ', @literals);
+	$side->{arguments} = [ map { [ 'float8[]' => $_ ] } @literals ];
+	$side->{id_type} = { type => 'bigint', family => 'integer' };
+	$side->{ids} = [ 1 .. $rows ];
 	$side->{by} = [];
 	$side->{from} = 'unnest(' . join(', ', @literals) . ') WITH ORDINALITY AS point(lat, lon, id)';
 	$side->{point} = 'id, lat, lon';

@@ -3,7 +3,7 @@
 # has.  The seed is the environment's SEED, else another one each day; more
 # cases, and one case alone, are test/fuzz/run's to do.
 #
-# short form: 500 of 10000 cases
+# short form: 400 of 10000 cases
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Geonn;
 use Test::More;
 
 my $seed = $ENV{SEED} // int(time / 86400);
-my $cases = $ENV{GEONN_LONG} ? 10000 : 500;
+my $cases = $ENV{GEONN_LONG} ? 10000 : 400;
 
 # a database where the order of text is not that of its bytes, if ICU is there
 my $node = new_server('fuzz', preload => 1);
