@@ -360,7 +360,7 @@ take_outer_rows(LateralState *state, Round *round)
 			break;
 		}
 	}
-	state->wanted = Min(Min(state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
+	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
 }
 
 /* ---- searches ---- */
