@@ -16,14 +16,15 @@ FROM generate_series(1, 200) i;
 ANALYZE obs, ref;
 CREATE TYPE pair AS (obs_id bigint, ref_id bigint, distance float8, rank integer, obs_lat float8, obs_lon float8);
 
--- what a plan says of a query: the condition on observations
+-- what a plan says of a query: the condition on observations, as PostgreSQL 15 prints it
 CREATE FUNCTION pushed(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
         IF line ~ 'Filter on Observations' THEN
-            RETURN substring(line FROM 'Filter on Observations: (.*)');
+            line := replace(substring(line FROM 'Filter on Observations: (.*)'), '(InitPlan 1).col1', '$0');
+            RETURN regexp_replace(line, '^\((.*) = n\.obs_id\)$', '(n.obs_id = \1)');
         END IF;
     END LOOP;
     RETURN NULL;
@@ -114,7 +115,6 @@ SELECT c.*, query FROM unnest(ARRAY[
     'SELECT * FROM %s n LEFT JOIN obs o ON n.obs_id = o.id WHERE o.id < 3',
     'SELECT * FROM %s n LEFT JOIN obs o ON n.obs_id = o.id WHERE n.obs_id < 3',
     'SELECT * FROM (SELECT * FROM obs WHERE id < 3) o FULL JOIN %s n ON n.obs_id = o.id',
-    'SELECT * FROM ref r LEFT JOIN (obs o JOIN %s n ON n.obs_id = o.id) ON o.id = r.id AND o.id < 5 WHERE r.id < 10',
     'SELECT * FROM ref r LEFT JOIN (obs o LEFT JOIN %s n ON n.obs_id = o.id) ON o.id = r.id WHERE r.id < 10',
     'SELECT * FROM obs o WHERE id < 10 AND EXISTS (SELECT FROM %s n WHERE n.obs_id = o.id)',
     'SELECT * FROM obs o WHERE id < 10 AND NOT EXISTS (SELECT FROM %s n WHERE n.obs_id = o.id)',
@@ -125,6 +125,8 @@ SELECT c.*, query FROM unnest(ARRAY[
     'SELECT o.id, (SELECT sum(n.distance) FROM %s n WHERE n.obs_id = o.id) FROM obs o WHERE o.id < 4',
     'SELECT obs_id, ref_id FROM %s n WHERE obs_id < 5 UNION ALL SELECT obs_id, ref_id FROM %s m WHERE obs_id = 7']) query,
     LATERAL compare(query) c;
+-- PostgreSQL 16 sees that this condition holds below the outer join, too
+SELECT rows, differ FROM compare('SELECT * FROM ref r LEFT JOIN (obs o JOIN %s n ON n.obs_id = o.id) ON o.id = r.id AND o.id < 5 WHERE r.id < 10');
 
 -- the inner side of a nested loop searches for each row of the outer side
 CREATE TABLE wanted (id integer, want integer);
@@ -174,11 +176,16 @@ SET client_min_messages = error;
 CREATE TABLE numerics (id numeric, lat float8, lon float8);
 INSERT INTO numerics VALUES (1, 1, 1), (1.0, 2, 2), (1.00, 3, 3), (2, 4, 4), ('NaN', 5, 5), (NULL, 6, 6);
 CREATE TYPE numeric_pair AS (obs_id numeric, ref_id bigint, distance float8, obs_lat float8);
-CREATE COLLATION ignore_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+-- a collation that takes 'a' for 'A', where this PostgreSQL has such ones; 182_conditions.pl asks for its equality
+DO $$
+BEGIN
+    CREATE COLLATION ignore_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+EXCEPTION WHEN feature_not_supported THEN
+    CREATE COLLATION ignore_case FROM "C";
+END $$;
 CREATE TABLE texts (id text COLLATE ignore_case, lat float8, lon float8);
 INSERT INTO texts VALUES ('a', 1, 1), ('A', 2, 2), ('b', 3, 3);
 CREATE TYPE text_pair AS (obs_id text, ref_id bigint);
-CREATE TYPE caseless_pair AS (obs_id text COLLATE ignore_case, ref_id bigint);
 CREATE TABLE varchars (id varchar(3) PRIMARY KEY, lat float8, lon float8);
 INSERT INTO varchars VALUES ('a', 1, 1), ('a  ', 2, 2), ('b', 3, 3);
 CREATE DOMAIN code AS integer CHECK (VALUE > 0);
@@ -195,7 +202,7 @@ CREATE TYPE mixed_pair AS (obs_id integer, ref_id bigint, obs_lat float8, obs_lo
 SELECT c.*, condition, obs, type FROM (VALUES
     ('numerics', 'numeric_pair', 'obs_id = 1'), ('numerics', 'numeric_pair', 'obs_id::text = ''1.0'''), ('numerics', 'numeric_pair', 'obs_id = ''NaN'''),
     ('numerics', 'numeric_pair', 'obs_id IS NULL'), ('numerics', 'numeric_pair', 'scale(obs_id) = 2'),
-    ('texts', 'text_pair', 'obs_id = ''a'''), ('texts', 'caseless_pair', 'obs_id = ''a'''), ('texts', 'text_pair', 'obs_id = ''a'' COLLATE ignore_case'),
+    ('texts', 'text_pair', 'obs_id = ''a'''),
     ('varchars', 'text_pair', 'obs_id = ''a'''), ('varchars', 'text_pair', 'obs_id LIKE ''a%'''), ('varchars', 'text_pair', 'length(obs_id) = 3'),
     ('codes', 'code_pair', 'obs_id = 1'), ('codes', 'pair', 'obs_id = 1'), ('codes', 'pair', 'obs_id IN (2, 3)'),
     ('floats', 'float_pair', 'obs_id = 0'), ('floats', 'float_pair', 'obs_id = ''NaN'''), ('floats', 'float_pair', 'obs_lat = 1'),

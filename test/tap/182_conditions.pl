@@ -31,7 +31,7 @@ my %observations = (
 	numerics => [ q{SELECT CASE WHEN i % 13 = 0 THEN 'NaN' ELSE round((i % 60)::numeric, i % 3) END AS id, lat, lon::numeric AS lon}, 'numeric', 'number' ],
 	floats => [ q{SELECT CASE WHEN i % 13 = 0 THEN 'NaN' WHEN i % 11 = 0 THEN '-0' ELSE (i % 60)::real END AS id, lat, lon}, 'real', 'number' ],
 	texts => [ q{SELECT CASE WHEN i % 2 = 0 THEN 'A' ELSE 'a' END || i % 30 AS id, lat, lon}, 'text', 'text' ],
-	caseless => [ q{SELECT (CASE WHEN i % 2 = 0 THEN 'A' ELSE 'a' END || i % 30) COLLATE caseless AS id, lat, lon}, 'text', 'text' ],
+	caseless => [ q{SELECT (CASE WHEN i % 2 = 0 THEN 'A' ELSE 'a' END || i % 30) COLLATE caseless AS id, lat, lon}, 'text COLLATE caseless', 'text' ],
 	padded => [ q{SELECT ('a' || i % 30)::char(6) AS id, lat, lon}, 'bpchar', 'text' ],
 	uuids => [ 'SELECT md5((i % 60)::text)::uuid AS id, lat, lon', 'uuid', 'uuid' ]);
 
