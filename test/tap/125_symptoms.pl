@@ -9,7 +9,7 @@ use Geonn;
 use Test::More;
 
 my $node = new_server('symptoms');
-my ($entries) = Geonn::documentation() =~ /^## Errors by symptom\n(.*?)^##? /ms;
+my ($entries) = Geonn::documentation() =~ /^## Errors by symptom\n(.*?)(?=^##? |\z)/ms;
 $entries =~ s/\s+/ /g;
 # the bold beginnings of entries
 my @symptoms = map { /`([^`]+)`/g } $entries =~ /\*\*(.+?)\*\*/g;
