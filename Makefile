@@ -133,6 +133,7 @@ else
 MODULE_big = geonn
 EXTENSION = geonn
 DATA = $(sort $(wildcard sql/geonn--*.sql))
+DOCS = $(sort $(wildcard doc/*.md))
 PGFILEDESC = "geonn - exact nearest-neighbour joins"
 
 COMMON_SOURCES = src/common/channel.c
@@ -161,6 +162,8 @@ PG_CFLAGS = $(WARNINGS) $(PRECISION)
 SHLIB_LINK = -lm -Wl,-Bsymbolic-functions
 
 include $(PGXS)
+# pages have names that those of other extensions may have, too
+docmoduledir := $(docmoduledir)/geonn
 
 ifneq ($(filter 8.% 9.% 10 11 12 13 14,$(MAJORVERSION)),)
 $(error geonn needs PostgreSQL 15 or newer, and $(PG_CONFIG) belongs to $(VERSION))
@@ -299,6 +302,8 @@ install-beside: build/geonn-engine $(SPHEROID_LIBRARY) installdirs
 uninstall: uninstall-beside
 uninstall-beside:
 	rm -f $(foreach file,geonn-engine $(notdir $(SPHEROID_LIBRARY)),'$(DESTDIR)$(pkglibdir)/$(file)')
+	rm -f $(foreach page,$(notdir $(DOCS)),'$(DESTDIR)$(docdir)/$(docmoduledir)/$(page)')
+	-rmdir '$(DESTDIR)$(docdir)/$(docmoduledir)'
 
 .PHONY: compile_commands.json
 compile_commands.json:

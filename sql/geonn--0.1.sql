@@ -80,7 +80,7 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 --					settings geonn.device and geonn.algorithm; batch_rows: the
 --					observations of a batch
 -- row_type			NULL of the composite type of the result, with any of the
---					columns that the README has under row_type
+--					columns that doc/geonn.md has under row_type
 --
 -- A row with a NULL id or coordinate is not a candidate.  If ref has no candidate, obs
 -- is not read, unless keep_unmatched is set.  The rows are the same on all devices

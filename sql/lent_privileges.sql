@@ -69,7 +69,7 @@ SELECT obs_id, ref_id FROM cached ORDER BY 1;
 CALL geonn_refresh('lent');
 RESET ROLE;
 
--- the README's function of its definer
+-- the documentation's function of its definer
 SET ROLE regress_geonn_lender;
 BEGIN;
 CREATE FUNCTION lend(at_most float8) RETURNS TABLE (obs_id bigint, ref_id bigint, metres float8)

@@ -1,5 +1,5 @@
 
-# The README's "Errors by symptom": what a statement says in these cases begins an entry
+# The documentation's "Errors by symptom": what a statement says in these cases begins an entry
 # there, and what the entry says to do mends it.
 
 use strict;
@@ -9,7 +9,7 @@ use Geonn;
 use Test::More;
 
 my $node = new_server('symptoms');
-my ($entries) = Geonn::slurp($ENV{GEONN_README}) =~ /^## Errors by symptom\n(.*?)^## /ms;
+my ($entries) = Geonn::documentation() =~ /^## Errors by symptom\n(.*?)(?=^##? |\z)/ms;
 $entries =~ s/\s+/ /g;
 # the bold beginnings of entries
 my @symptoms = map { /`([^`]+)`/g } $entries =~ /\*\*(.+?)\*\*/g;
@@ -54,7 +54,7 @@ foreach my $case (@cases)
 	my ($said) = $error =~ /ERROR:  (.*)/;
 
 	isnt($status, 0, "fails: $wrong");
-	ok((grep { my $symptom = join('.*', map { quotemeta } split /…/, $_); $said =~ /$symptom/ } @symptoms), 'the README has it')
+	ok((grep { my $symptom = join('.*', map { quotemeta } split /…/, $_); $said =~ /$symptom/ } @symptoms), 'the documentation has it')
 	  or diag($error);
 	$right = $right->($error =~ /^HINT:  (.*)/m) if ref $right;
 	($status, $out, $error) = $node->psql('postgres', $right // 'no statement in the HINT');

@@ -183,23 +183,6 @@ query(q{
 is(query($jobs), 'geonn: nearest|@daily|other|t', 'what another user calls so is his own');
 query('SELECT cron.unschedule(jobid) FROM cron.job');
 
-# ---- what the README shows, which its own test cannot run ----
-
-query(q{
-	CREATE TABLE ping AS TABLE obs;
-	CREATE TABLE station AS TABLE ref;
-	SELECT geonn_cache_create('nearest_station', 'ping', 'station');
-});
-my @shown = grep { /SELECT geonn_schedule/ } Geonn::slurp($ENV{GEONN_README}) =~ /^```\w*\n(.*?)^```$/msg;
-is(scalar(@shown), 2, 'the README has two examples of schedules');
-foreach my $shown (@shown)
-{
-	my ($status, $out, $err) = $node->psql('postgres', $shown);
-	is($status, 0, 'which run: ' . (split /\n/, $shown)[0]) or diag($err);
-}
-is(query($jobs), '', 'and leave no job');
-query(q{SELECT geonn_cache_drop('nearest_station')});
-
 # ---- what runs ----
 
 query(qq{

@@ -10,7 +10,7 @@ use Geonn;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $page = "$ENV{GEONN_DOC}/clients.md";
+my $page = "$ENV{GEONN_PAGES}/doc/clients.md";
 my $text = Geonn::slurp($page);
 my %module_of = (
 	psycopg => 'psycopg',

@@ -12,7 +12,7 @@
 #	search		it is about to search
 #	drain		it is about to send pairs
 #
-# Each fault is a row of the table in README, each place a column, and what became
+# Each fault is a row of the table in the documentation, each place a column, and what became
 # of the statement the cell:
 #
 #	right		it had the right rows all the same
@@ -71,7 +71,7 @@ sub places_wanted
 sub record
 {
 	my ($test, $fault, %cells) = @_;
-	my ($line) = grep { /^\| \Q$fault\E \|/ } split /\n/, Geonn::slurp($ENV{GEONN_README});
+	my ($line) = grep { /^\| \Q$fault\E \|/ } split /\n/, Geonn::documentation();
 	my @row = split / *\| */, $line // '';
 
 	if ($ENV{GEONN_OUTCOMES})
@@ -85,7 +85,7 @@ sub record
 	{
 		next unless exists($cells{ $places[$i] });
 		is($cells{ $places[$i] }, $row[ $i + 2 ],
-			"$fault at $places[$i]: README has it; test/tools/fault-table writes it");
+			"$fault at $places[$i]: the documentation has it; test/tools/fault-table writes it");
 	}
 }
 

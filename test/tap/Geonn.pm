@@ -189,6 +189,18 @@ sub status
 	return $node->safe_psql('postgres', "SELECT $column FROM geonn_status()");
 }
 
+# the pages of the documentation: their files
+sub pages
+{
+	return ("$ENV{GEONN_PAGES}/README.md", sort(glob("$ENV{GEONN_PAGES}/doc/*.md")));
+}
+
+# what all of them say
+sub documentation
+{
+	return join('', map { slurp($_) } pages());
+}
+
 sub slurp
 {
 	my ($name) = @_;
