@@ -159,17 +159,19 @@ test_columns(enum geonn_metric metric)
 		enum places places;
 		uint32_t	groups;
 		uint32_t	identities;
+		size_t		references;	/* 0: as many as most cases have */
 	}			cases[] = {
-		{"two groups", PLACES_UNIFORM, 2, 0},
-		{"some groups in cities", PLACES_CITIES, 20, 0},
-		{"groups of one or two", PLACES_UNIFORM, 1000, 0},
-		{"groups of coincident references", PLACES_HEAPS, 30, 0},
-		{"groups of references at one point", PLACES_COINCIDENT, 40, 0},
-		{"identities of few references", PLACES_UNIFORM, 0, 300},
-		{"two identities", PLACES_HEAPS, 0, 2},
-		{"one identity: all are left out", PLACES_CITIES, 0, 1},
-		{"groups and identities", PLACES_CITIES, 10, 10},
-		{"groups and identities of coincident references", PLACES_COINCIDENT, 6, 6}
+		{"two groups", PLACES_UNIFORM, 2, 0, 0},
+		{"some groups in cities", PLACES_CITIES, 20, 0, 0},
+		{"groups of one or two", PLACES_UNIFORM, 1000, 0, 0},
+		{"groups of coincident references", PLACES_HEAPS, 30, 0, 0},
+		{"groups of references at one point", PLACES_COINCIDENT, 40, 0, 0},
+		{"groups of three levels of nodes", PLACES_UNIFORM, 3, 0, 6000},
+		{"identities of few references", PLACES_UNIFORM, 0, 300, 0},
+		{"two identities", PLACES_HEAPS, 0, 2, 0},
+		{"one identity: all are left out", PLACES_CITIES, 0, 1, 0},
+		{"groups and identities", PLACES_CITIES, 10, 10, 0},
+		{"groups and identities of coincident references", PLACES_COINCIDENT, 6, 6, 0}
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -181,8 +183,8 @@ test_columns(enum geonn_metric metric)
 		if (spheroid && i % 3 != 2)
 			continue;
 		snprintf(name, sizeof(name), "%s%s", spheroid ? "spheroid: " : "", cases[i].name);
-		test = begin_case(name, metric, spheroid ? 300 : 1200, cases[i].places,
-						  spheroid ? 80 : 150, false);
+		test = begin_case(name, metric, cases[i].references > 0 ? cases[i].references :
+						  spheroid ? 300 : 1200, cases[i].places, spheroid ? 80 : 150, false);
 		if (cases[i].groups > 0)
 		{
 			points_draw_groups(&test.references, cases[i].groups);

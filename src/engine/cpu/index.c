@@ -2,7 +2,7 @@
  * index.c
  *		Builds the index of a dataset on the CPU.
  *
- * The build has four phases, most of them cut into pieces for the thread pool:
+ * The build has five phases, most of them cut into pieces for the thread pool:
  *
  *	1.	Compute the place of each reference on the curve, and sort by it; with
  *		groups, sort once more by group.  Both sorts are stable, so equal
@@ -12,7 +12,8 @@
  *		(cpu/cells.c).
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
- *	4.	Make the boxes, leaves first, then level by level.
+ *	4.	List the groups and their positions, if the dataset has groups.
+ *	5.	Make the boxes, leaves first, then level by level.
  *
  * When the search is cancelled, the present phase ends early; a sort ends
  * after its present digit.
@@ -21,7 +22,14 @@
  * memory beside the index.  The index has two blocks of memory.  One has
  * positions and references, and is allocated before the number of positions is
  * known; pages of it that are never touched cost nothing.  The other has the
- * boxes.
+ * boxes and the list of groups.
+ *
+ * A leaf may have the last positions of one group and the first of the next;
+ * its box has both.  A search in a group goes through the nodes that its
+ * positions lie under, and through its own positions in the first and the last
+ * leaf (cpu/walk.h).  So a group of a thousand references costs a search as
+ * little as a dataset of a thousand, however many groups there are, and a group
+ * of one reference takes no leaf of its own.
  */
 #include "engine/cpu/index.h"
 
@@ -45,6 +53,7 @@ struct building
 	struct cpu_index *index;
 	struct radix_sort sort;
 	size_t	   *merged;			/* [pieces] references that are the same point as the one before */
+	size_t	   *begun;			/* [pieces] groups that begin in the piece, then in those before */
 	int			level;			/* the level whose boxes are being made */
 };
 
@@ -240,6 +249,43 @@ merge_references(struct building *building)
 	return positions;
 }
 
+static int32_t
+group_at(const struct building *building, size_t position)
+{
+	const struct cpu_index *index = building->index;
+
+	return building->dataset->group[index->place[index->start[position]]];
+}
+
+static void
+count_groups(void *context, size_t number)
+{
+	struct building *building = context;
+	size_t		end = piece_end(number, building->index->shape.positions);
+	size_t		begun = 0;
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		begun += i == 0 || group_at(building, i) != group_at(building, i - 1);
+	building->begun[number] = begun;
+}
+
+static void
+list_groups(void *context, size_t number)
+{
+	struct building *building = context;
+	struct cpu_index *index = building->index;
+	size_t		end = piece_end(number, index->shape.positions);
+	size_t		part = building->begun[number];
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		if (i == 0 || group_at(building, i) != group_at(building, i - 1))
+		{
+			index->part_group[part] = group_at(building, i);
+			index->part_start[part] = (uint32_t) i;
+			part++;
+		}
+}
+
 /*
  * Make one leaf.
  */
@@ -264,15 +310,6 @@ make_leaf(const struct building *building, uint32_t node)
 		}
 		index->low[axis][node] = low;
 		index->high[axis][node] = high;
-	}
-	if (index->low_group != NULL)
-	{
-		size_t		last = first + INDEX_WIDTH - 1;
-
-		if (last >= index->shape.positions)
-			last = index->shape.positions - 1;
-		index->low_group[node] = building->dataset->group[index->place[index->start[first]]];
-		index->high_group[node] = building->dataset->group[index->place[index->start[last]]];
 	}
 	cpu_path->curve_codes(&begin.x, &begin.y, &begin.z, 1, CPU_CURVE_LEVELS,
 						  &index->leaf_code[node]);
@@ -306,11 +343,6 @@ make_node(const struct building *building, uint32_t number)
 		}
 		index->low[axis][node] = low;
 		index->high[axis][node] = high;
-	}
-	if (index->low_group != NULL)
-	{
-		index->low_group[node] = index->low_group[child];
-		index->high_group[node] = index->high_group[end - 1];
 	}
 }
 
@@ -382,10 +414,8 @@ place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
 			index->high[axis] = take_column(base, &offset, padded * sizeof(double));
 		}
 		if (groups)
-		{
-			index->low_group = take_column(base, &offset, padded * sizeof(int32_t));
-			index->high_group = take_column(base, &offset, padded * sizeof(int32_t));
-		}
+			index->part_group = take_column(base, &offset, index->parts * sizeof(int32_t));
+		index->part_start = take_column(base, &offset, ((size_t) index->parts + 1) * sizeof(uint32_t));
 		index->leaf_code = take_column(base, &offset, index->shape.nodes[0] * sizeof(uint64_t));
 		if (index->box_memory != NULL)
 			return true;
@@ -410,6 +440,47 @@ make_positions(struct building *building)
 	if (!is_cancelled(building))
 		cpu_cells_order(building->dataset, building->index, building->cancelled);
 	return is_cancelled(building) ? 0 : merge_references(building);
+}
+
+/*
+ * Phase 4, and the memory of phase 5.
+ */
+static bool
+make_parts(struct building *building, struct failure *failure)
+{
+	struct cpu_index *index = building->index;
+	bool		groups = building->dataset->group != NULL;
+	size_t		pieces = pieces_of(index->shape.positions);
+	size_t		parts = 0;
+	bool		placed;
+
+	building->begun = NULL;
+	if (groups)
+	{
+		building->begun = calloc(pieces, sizeof(*building->begun));
+		if (building->begun == NULL)
+			return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
+						index->references);
+		thread_pool_run(count_groups, building, pieces);
+		for (size_t i = 0; i < pieces; i++)
+		{
+			size_t		begun = building->begun[i];
+
+			building->begun[i] = parts;
+			parts += begun;
+		}
+	}
+	index->parts = groups ? (uint32_t) parts : 1;
+	placed = place_boxes(index, groups, failure);
+	if (placed)
+	{
+		index->part_start[0] = 0;
+		index->part_start[index->parts] = index->shape.positions;
+		if (groups)
+			thread_pool_run(list_groups, building, pieces);
+	}
+	free(building->begun);
+	return placed;
 }
 
 struct cpu_index *
@@ -443,7 +514,7 @@ cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
 		return NULL;
 	}
 	index->shape = index_shape_of(positions);
-	if (!place_boxes(index, dataset->group != NULL, failure))
+	if (!make_parts(&building, failure))
 	{
 		cpu_index_free(index);
 		return NULL;

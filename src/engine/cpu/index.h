@@ -19,6 +19,14 @@ struct cpu_index
 	struct index_shape shape;
 	size_t		references;
 
+	/*
+	 * The groups of references, in rising order; the positions of one group
+	 * follow each other.  Without groups, all positions are one part.
+	 */
+	uint32_t	parts;			/* at least 1 */
+	int32_t    *part_group;		/* [parts], or NULL: the dataset has no groups */
+	uint32_t   *part_start;		/* [parts + 1] first positions; the last is `positions` */
+
 	/* positions */
 	double	   *x;				/* vectors */
 	double	   *y;
@@ -32,8 +40,6 @@ struct cpu_index
 	/* nodes of all levels, where shape says */
 	double	   *low[3];			/* boxes: x, y and z */
 	double	   *high[3];
-	int32_t    *low_group;		/* or NULL */
-	int32_t    *high_group;
 
 	/* [nodes of level 0] curve code of each leaf's first position */
 	uint64_t   *leaf_code;
@@ -45,10 +51,54 @@ struct cpu_index
 	size_t		box_bytes;
 };
 
+/* the positions of one group, or of a dataset without groups; never empty */
+struct cpu_part
+{
+	uint32_t	first;
+	uint32_t	end;
+};
+
+/*
+ * The part that has a group's references, or index->parts if none has.
+ * Datasets have few groups, or mostly groups with numbers that follow each
+ * other.
+ */
+static inline uint32_t
+cpu_index_part_of(const struct cpu_index *index, int32_t group)
+{
+	const int32_t *numbers = index->part_group;
+	uint32_t	first = 0;
+	uint32_t	end = index->parts;
+
+	if (numbers == NULL)
+		return 0;
+	if (group < numbers[0] || group > numbers[end - 1])
+		return end;
+	if ((uint32_t) numbers[end - 1] - (uint32_t) numbers[0] == end - 1)
+		return (uint32_t) group - (uint32_t) numbers[0];
+	while (end - first > 1)
+	{
+		uint32_t	middle = first + (end - first) / 2;
+
+		if (numbers[middle] <= group)
+			first = middle;
+		else
+			end = middle;
+	}
+	return numbers[first] == group ? first : index->parts;
+}
+
+/* The positions of a part that the index has. */
+static inline struct cpu_part
+cpu_index_part(const struct cpu_index *index, uint32_t part)
+{
+	return (struct cpu_part) {index->part_start[part], index->part_start[part + 1]};
+}
+
 /*
  * Build the index of a sealed dataset that is not empty, on all threads.  NULL
  * with the failure if memory is short, or soon after *cancelled is set.  The
- * index takes 34 bytes a reference, and the build no more.
+ * index takes 34 bytes a reference, and 8 bytes a group; the build takes no more.
  */
 extern struct cpu_index *cpu_index_build(const struct dataset *dataset,
 										 const atomic_bool *cancelled,

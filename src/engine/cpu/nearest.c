@@ -4,19 +4,21 @@
  *		index.
  *
  * Observations that are neighbours on the curve go through the index together,
- * in groups of up to 32:
+ * in bundles of up to 32.  With groups of references, they are neighbours in one
+ * part of the index, the positions of their group, and all that follows is
+ * about that part alone:
  *
  *	1.	Each observation looks through its home leaf, the leaf where the curve
  *		would put it.  Most observations find their nearest reference there, and
  *		all find a limit.
  *	2.	One walk lists the leaves whose boxes are within the widest of these
- *		limits of the group's box.
+ *		limits of the bundle's box.
  *	3.	Each observation looks through those of the listed leaves whose boxes
  *		are within its limit.
  *
- * A group that is wide for the density of the references around it would list
+ * A bundle that is wide for the density of the references around it would list
  * many leaves that most of its observations do not need.  So when the list is
- * full, the group is halved.  A single observation walks alone, nearest nodes
+ * full, the bundle is halved.  A single observation walks alone, nearest nodes
  * first.
  *
  * Most observations take a microsecond.  But if an observation lies opposite
@@ -27,7 +29,7 @@
  *
  * Why the answer is right
  *
- * For each observation, the group keeps the smallest squared chord s seen so
+ * For each observation, the bundle keeps the smallest squared chord s seen so
  * far, and its leaf.  By geonn_chord_limit() no reference above L(s) can come
  * first, and every reference that is left out, by leaf or by box (cpu/walk.h),
  * is above L of a chord that some reference has.  In the leaf that holds s,
@@ -50,31 +52,36 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/walk.h"
 
-#define GROUP INDEX_WIDTH
+#define BUNDLE INDEX_WIDTH
 
-/* leaves that a group of several observations goes through */
+/* leaves that a bundle of several observations goes through */
 #define LISTED_MAX 64
 
 /* leaves to look through between two looks at the clock: some 20 us */
 #define LEAVES_PER_LOOK 1024
 
-struct group
+/* bits of an observation's key that have its code; the part's are above */
+#define CODE_BITS CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)
+#define CODE_MASK ((UINT64_C(1) << CODE_BITS) - 1)
+
+struct bundle
 {
 	struct cpu_nearest_piece *piece;
 	const struct cpu_index *index;
+	struct cpu_part part;
 	uint32_t	count;
 	uint32_t	filled;			/* count, rounded up to a number of lanes */
 
 	/* filled up with copies of the last observation */
-	double		x[GROUP];
-	double		y[GROUP];
-	double		z[GROUP];
-	double		limit[GROUP];	/* no reference with a squared chord above this can come first */
+	double		x[BUNDLE];
+	double		y[BUNDLE];
+	double		z[BUNDLE];
+	double		limit[BUNDLE];	/* no reference with a squared chord above this can come first */
 
-	uint32_t	home[GROUP];	/* home leaves */
-	double		smallest[GROUP];
-	uint32_t	leaf[GROUP];	/* the leaf that has the smallest squared chord */
-	uint32_t	candidates[GROUP];	/* bits of the positions of that leaf that are candidates */
+	uint32_t	home[BUNDLE];	/* home leaves */
+	double		smallest[BUNDLE];
+	uint32_t	leaf[BUNDLE];	/* the leaf that has the smallest squared chord */
+	uint32_t	candidates[BUNDLE];	/* bits of the positions of that leaf that are candidates */
 	uint32_t	ambiguous;		/* bits of the observations that are ambiguous */
 	uint32_t	found;			/* bits of the observations that have a candidate */
 
@@ -104,39 +111,60 @@ is_over(struct cpu_nearest_piece *piece, uint32_t leaves)
 	return piece->over;
 }
 
-static inline __attribute__((always_inline)) void
-look_through(struct group *group, uint32_t leaf, uint32_t i)
+/*
+ * Leave positions of other parts out of a leaf's chords.  Returns the smallest
+ * of the others.
+ */
+static double
+mask_chords(double *chords, uint32_t bits)
 {
-	struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
+	double		smallest = INFINITY;
+
+	for (int i = 0; i < INDEX_WIDTH; i++)
+	{
+		if ((bits >> i & 1) == 0)
+			chords[i] = INFINITY;
+		smallest = chords[i] < smallest ? chords[i] : smallest;
+	}
+	return smallest;
+}
+
+static inline __attribute__((always_inline)) void
+look_through(struct bundle *bundle, uint32_t leaf, uint32_t i)
+{
+	struct geonn_vector from = {bundle->x[i], bundle->y[i], bundle->z[i]};
 	double		chords[INDEX_WIDTH];
-	double		smallest = cpu_leaf_chords(group->index, leaf, from, chords);
+	double		smallest = cpu_leaf_chords(bundle->index, leaf, from, chords);
+	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
 	double		limit;
 
-	if (smallest > group->limit[i])
+	if (bits != UINT32_MAX)
+		smallest = mask_chords(chords, bits);
+	if (smallest > bundle->limit[i])
 		return;
 	limit = geonn_chord_limit(smallest);
-	if (limit < group->smallest[i])
-		group->ambiguous &= ~(UINT32_C(1) << i);
+	if (limit < bundle->smallest[i])
+		bundle->ambiguous &= ~(UINT32_C(1) << i);
 	else
-		group->ambiguous |= UINT32_C(1) << i;
-	if (smallest < group->smallest[i])
+		bundle->ambiguous |= UINT32_C(1) << i;
+	if (smallest < bundle->smallest[i])
 	{
-		group->smallest[i] = smallest;
-		group->limit[i] = limit < group->limit[i] ? limit : group->limit[i];
-		group->leaf[i] = leaf;
-		group->candidates[i] = cpu_within(chords, limit);
-		group->found |= UINT32_C(1) << i;
+		bundle->smallest[i] = smallest;
+		bundle->limit[i] = limit < bundle->limit[i] ? limit : bundle->limit[i];
+		bundle->leaf[i] = leaf;
+		bundle->candidates[i] = cpu_within(chords, limit);
+		bundle->found |= UINT32_C(1) << i;
 	}
 }
 
 /*
- * Bits of the group's observations that need a leaf: its box is within their
+ * Bits of the bundle's observations that need a leaf: its box is within their
  * limits.
  */
 static inline __attribute__((always_inline)) uint32_t
-needed_by(const struct group *group, uint32_t leaf)
+needed_by(const struct bundle *bundle, uint32_t leaf)
 {
-	const struct cpu_index *index = group->index;
+	const struct cpu_index *index = bundle->index;
 	lanes		low[3];
 	lanes		high[3];
 	uint32_t	bits = 0;
@@ -146,46 +174,46 @@ needed_by(const struct group *group, uint32_t leaf)
 		low[axis] = lanes_all(index->low[axis][leaf]);
 		high[axis] = lanes_all(index->high[axis][leaf]);
 	}
-	for (uint32_t i = 0; i < group->filled; i += LANES)
+	for (uint32_t i = 0; i < bundle->filled; i += LANES)
 	{
-		lanes		x = lanes_load(group->x + i);
-		lanes		y = lanes_load(group->y + i);
-		lanes		z = lanes_load(group->z + i);
+		lanes		x = lanes_load(bundle->x + i);
+		lanes		y = lanes_load(bundle->y + i);
+		lanes		z = lanes_load(bundle->z + i);
 		lanes		bound = lanes_chord(lanes_gap(low[0], x, x, high[0]),
 										lanes_gap(low[1], y, y, high[1]),
 										lanes_gap(low[2], z, z, high[2]));
 
-		bits |= lanes_within(bound, lanes_load(group->limit + i)) << i;
+		bits |= lanes_within(bound, lanes_load(bundle->limit + i)) << i;
 	}
-	return bits & cpu_first_bits(group->count);
+	return bits & cpu_first_bits(bundle->count);
 }
 
 /*
- * List the leaves within the limit of the box, below some nodes of a level
- * that are children of one node.  False if the list is too short.
+ * List the leaves within the limit of the box, below some nodes of a level.
+ * False if the list is too short.
  */
 static bool
-list_leaves(struct group *group, const struct cpu_box *box, double limit, int level,
-			uint32_t number, uint32_t count)
+list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int level,
+			struct cpu_nodes nodes)
 {
-	const struct cpu_index *index = group->index;
+	const struct cpu_index *index = bundle->index;
 	double		bounds[INDEX_WIDTH];
 	uint32_t	left;
 
-	cpu_node_bounds(index, index->shape.first[level] + number, box, bounds);
-	left = cpu_within(bounds, limit) & cpu_first_bits(count);
+	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
+	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
 	for (; left != 0; left &= left - 1)
 	{
-		uint32_t	child = number + (uint32_t) __builtin_ctz(left);
+		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
 
 		if (level > 0)
 		{
-			if (!list_leaves(group, box, limit, level - 1, child * INDEX_WIDTH,
-							 cpu_children(index, level, child)))
+			if (!list_leaves(bundle, box, limit, level - 1,
+							 cpu_part_children(bundle->part, level, child)))
 				return false;
 		}
-		else if (group->listed < LISTED_MAX)
-			group->list[group->listed++] = child;
+		else if (bundle->listed < LISTED_MAX)
+			bundle->list[bundle->listed++] = child;
 		else
 			return false;
 	}
@@ -197,18 +225,17 @@ list_leaves(struct group *group, const struct cpu_box *box, double limit, int le
  * seen already.
  */
 static void
-walk_alone(struct group *group, const struct cpu_box *box, int level, uint32_t number,
-		   uint32_t count)
+walk_alone(struct bundle *bundle, const struct cpu_box *box, int level, struct cpu_nodes nodes)
 {
-	const struct cpu_index *index = group->index;
+	const struct cpu_index *index = bundle->index;
 	double		bounds[INDEX_WIDTH];
 	uint32_t	left;
 
-	cpu_node_bounds(index, index->shape.first[level] + number, box, bounds);
-	left = cpu_within(bounds, group->limit[0]) & cpu_first_bits(count);
+	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
+	left = cpu_within(bounds, bundle->limit[0]) & cpu_first_bits(nodes.count);
 	if (level == 0)
-		group->piece->leaves += INDEX_WIDTH;
-	while (left != 0 && !is_cancelled(group->piece))
+		bundle->piece->leaves += INDEX_WIDTH;
+	while (left != 0 && !is_cancelled(bundle->piece))
 	{
 		uint32_t	nearest = (uint32_t) __builtin_ctz(left);
 		uint32_t	child;
@@ -216,27 +243,25 @@ walk_alone(struct group *group, const struct cpu_box *box, int level, uint32_t n
 		for (uint32_t others = left & (left - 1); others != 0; others &= others - 1)
 			if (bounds[__builtin_ctz(others)] < bounds[nearest])
 				nearest = (uint32_t) __builtin_ctz(others);
-		if (bounds[nearest] > group->limit[0])
+		if (bounds[nearest] > bundle->limit[0])
 			return;
 		left &= ~(UINT32_C(1) << nearest);
-		child = number + nearest;
+		child = nodes.first + nearest;
 		if (level > 0)
-			walk_alone(group, box, level - 1, child * INDEX_WIDTH,
-					   cpu_children(index, level, child));
-		else if (child != group->home[0])
-			look_through(group, child, 0);
+			walk_alone(bundle, box, level - 1, cpu_part_children(bundle->part, level, child));
+		else if (child != bundle->home[0])
+			look_through(bundle, child, 0);
 	}
 }
 
 /*
- * The last leaf, from `first` on, that begins at or before the code on the
- * curve, or else `first`.  If that leaf is near `first`, few steps find it.
+ * The last leaf, from `first` to `last`, that begins at or before the code on
+ * the curve, or else `first`.  If that leaf is near `first`, few steps find it.
  */
 static uint32_t
-home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first)
+home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first, uint32_t last)
 {
 	const uint64_t *leaf_code = index->leaf_code;
-	uint32_t	last = index->shape.nodes[0] - 1;
 	uint32_t	step = 1;
 
 	while (step <= last - first && leaf_code[first + step] <= code)
@@ -251,45 +276,47 @@ home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first)
 }
 
 /*
- * Begin a group with one or more observations of a piece, the last one
+ * Begin a bundle with one or more observations of a piece, the last one
  * repeated up to `filled`, and look through each one's home leaf.
  */
 static void
-begin_group(struct group *group, struct cpu_nearest_piece *piece, size_t first,
-			uint32_t count, double widest)
+begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_part part,
+			 size_t first, uint32_t count, double widest)
 {
-	uint32_t	home = 0;
+	uint32_t	home = cpu_node_above(part.first, 0);
+	uint32_t	last = cpu_node_above(part.end - 1, 0);
 	uint32_t	i = 0;
 
-	group->piece = piece;
-	group->index = piece->index;
-	group->count = count;
-	group->filled = (count + LANES - 1) / LANES * LANES;
-	group->ambiguous = 0;
-	group->found = 0;
-	group->listed = 0;
+	bundle->piece = piece;
+	bundle->index = piece->index;
+	bundle->part = part;
+	bundle->count = count;
+	bundle->filled = (count + LANES - 1) / LANES * LANES;
+	bundle->ambiguous = 0;
+	bundle->found = 0;
+	bundle->listed = 0;
 	do
 	{
 		size_t		at = first + (i < count ? i : count - 1);
 		struct geonn_vector from = piece->from[piece->row[at]];
 
-		group->x[i] = from.x;
-		group->y[i] = from.y;
-		group->z[i] = from.z;
-		group->limit[i] = widest;
-		group->smallest[i] = INFINITY;
-		home = home_leaf(piece->index,
-						 piece->key[at] << 2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS), home);
-		group->home[i] = home;
-	} while (++i < group->filled);
-	for (i = 0; i < count && i < group->filled; i++)
-		look_through(group, group->home[i], i);
+		bundle->x[i] = from.x;
+		bundle->y[i] = from.y;
+		bundle->z[i] = from.z;
+		bundle->limit[i] = widest;
+		bundle->smallest[i] = INFINITY;
+		home = home_leaf(piece->index, (piece->key[at] & CODE_MASK) <<
+						 2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS), home, last);
+		bundle->home[i] = home;
+	} while (++i < bundle->filled);
+	for (i = 0; i < count && i < bundle->filled; i++)
+		look_through(bundle, bundle->home[i], i);
 }
 
 static struct cpu_box
-box_around(const struct group *group)
+box_around(const struct bundle *bundle)
 {
-	const double *columns[3] = {group->x, group->y, group->z};
+	const double *columns[3] = {bundle->x, bundle->y, bundle->z};
 	struct cpu_box box;
 
 	for (int axis = 0; axis < 3; axis++)
@@ -297,7 +324,7 @@ box_around(const struct group *group)
 		lanes		low = lanes_load(columns[axis]);
 		lanes		high = low;
 
-		for (uint32_t i = LANES; i < group->filled; i += LANES)
+		for (uint32_t i = LANES; i < bundle->filled; i += LANES)
 		{
 			lanes		more = lanes_load(columns[axis] + i);
 
@@ -333,8 +360,6 @@ decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t 
 		double		distance = geonn_metric_distance_of(piece->metric, from, there);
 		uint32_t	place;
 
-		if (position >= index->shape.positions)
-			return;				/* positions after the last one only fill the leaf up */
 		place = index->place[index->start[position]];
 		if (distance < decision->distance ||
 			(distance == decision->distance && place < decision->place))
@@ -346,29 +371,32 @@ decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t 
  * Decide an ambiguous observation by comparing all positions within the limit.
  */
 static void
-decide_alone(const struct cpu_nearest_piece *piece, struct geonn_vector from, double limit,
-			 int level, uint32_t number, uint32_t count, struct decision *decision)
+decide_alone(const struct bundle *bundle, struct geonn_vector from, double limit,
+			 int level, struct cpu_nodes nodes, struct decision *decision)
 {
+	const struct cpu_nearest_piece *piece = bundle->piece;
 	const struct cpu_index *index = piece->index;
 	struct cpu_box box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}};
 	double		bounds[INDEX_WIDTH];
 	uint32_t	left;
 
-	cpu_node_bounds(index, index->shape.first[level] + number, &box, bounds);
-	left = cpu_within(bounds, limit) & cpu_first_bits(count);
+	cpu_node_bounds(index, index->shape.first[level] + nodes.first, &box, bounds);
+	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
 	for (; left != 0 && !is_cancelled(piece); left &= left - 1)
 	{
-		uint32_t	child = number + (uint32_t) __builtin_ctz(left);
+		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
 
 		if (level > 0)
-			decide_alone(piece, from, limit, level - 1, child * INDEX_WIDTH,
-						 cpu_children(index, level, child), decision);
+			decide_alone(bundle, from, limit, level - 1,
+						 cpu_part_children(bundle->part, level, child), decision);
 		else
 		{
 			double		chords[INDEX_WIDTH];
 
 			cpu_leaf_chords(index, child, from, chords);
-			decide_positions(piece, child, cpu_within(chords, limit), from, decision);
+			decide_positions(piece, child,
+							 cpu_within(chords, limit) & cpu_part_bits(bundle->part, child),
+							 from, decision);
 		}
 	}
 }
@@ -377,53 +405,53 @@ decide_alone(const struct cpu_nearest_piece *piece, struct geonn_vector from, do
  * The position of the nearest reference of an observation that has candidates.
  */
 static inline __attribute__((always_inline)) uint32_t
-decide(const struct group *group, uint32_t i)
+decide(const struct bundle *bundle, uint32_t i)
 {
-	const struct cpu_index *index = group->index;
-	struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
+	struct geonn_vector from = {bundle->x[i], bundle->y[i], bundle->z[i]};
 	struct decision decision = {INFINITY, UINT32_MAX, 0};
-	uint32_t	candidates = group->candidates[i];
-	int			top = index->shape.levels - 1;
+	uint32_t	candidates = bundle->candidates[i];
 
-	if (group->ambiguous >> i & 1)
+	if (bundle->ambiguous >> i & 1)
 	{
-		decide_alone(group->piece, from, group->limit[i], top, 0, index->shape.nodes[top],
-					 &decision);
-		group->piece->leaves += LEAVES_PER_LOOK;
+		int			level;
+		struct cpu_nodes top = cpu_part_top(bundle->part, &level);
+
+		decide_alone(bundle, from, bundle->limit[i], level, top, &decision);
+		bundle->piece->leaves += LEAVES_PER_LOOK;
 	}
 	else if ((candidates & (candidates - 1)) == 0)
-		return group->leaf[i] * INDEX_WIDTH + (uint32_t) __builtin_ctz(candidates);
+		return bundle->leaf[i] * INDEX_WIDTH + (uint32_t) __builtin_ctz(candidates);
 	else
-		decide_positions(group->piece, group->leaf[i], candidates, from, &decision);
+		decide_positions(bundle->piece, bundle->leaf[i], candidates, from, &decision);
 	return decision.position;
 }
 
 /*
- * Write the answers of a group to their rows; when time is over, the first
+ * Write the answers of a bundle to their rows; when time is over, the first
  * ones only.
  */
 static void
-answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t first)
+answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size_t first)
 {
-	const struct cpu_index *index = group->index;
-	uint32_t	count = group->count;
-	uint32_t	place[GROUP];
-	double		x[GROUP];
-	double		y[GROUP];
-	double		z[GROUP];
-	double		distance[GROUP];
+	const struct cpu_index *index = bundle->index;
+	uint32_t	count = bundle->count;
+	uint32_t	place[BUNDLE];
+	double		x[BUNDLE];
+	double		y[BUNDLE];
+	double		z[BUNDLE];
+	double		distance[BUNDLE];
 
 	for (uint32_t i = 0; i < count; i++)
 	{
 		uint32_t	position;
 
 		/* an ambiguous observation may take long */
-		if (i > 0 && group->ambiguous >> i & 1 && is_over(piece, 0))
+		if (i > 0 && bundle->ambiguous >> i & 1 && is_over(piece, 0))
 		{
 			count = i;
 			break;
 		}
-		position = group->found >> i & 1 ? decide(group, i) : 0;
+		position = bundle->found >> i & 1 ? decide(bundle, i) : 0;
 		place[i] = index->place[index->start[position]];
 		__builtin_prefetch(&piece->tags[place[i]]);
 		x[i] = index->x[position];
@@ -432,7 +460,7 @@ answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t 
 	}
 	for (uint32_t i = 0; i < count; i++)
 	{
-		struct geonn_vector from = {group->x[i], group->y[i], group->z[i]};
+		struct geonn_vector from = {bundle->x[i], bundle->y[i], bundle->z[i]};
 		struct geonn_vector there = {x[i], y[i], z[i]};
 
 		distance[i] = geonn_metric_distance_of(piece->metric, from, there);
@@ -441,7 +469,7 @@ answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t 
 	{
 		uint32_t	row = piece->row[first + i];
 
-		if (group->found >> i & 1 && distance[i] <= piece->max_distance)
+		if (bundle->found >> i & 1 && distance[i] <= piece->max_distance)
 		{
 			piece->tag[row] = piece->tags[place[i]];
 			piece->distance[row] = distance[i];
@@ -452,46 +480,75 @@ answer_group(struct cpu_nearest_piece *piece, const struct group *group, size_t 
 	piece->answered += count;
 }
 
+/*
+ * Answer observations of a group that no reference has.
+ */
 static void
-search_group(struct cpu_nearest_piece *piece, size_t first, uint32_t count, double widest)
+answer_none(struct cpu_nearest_piece *piece, size_t first, uint32_t count)
 {
-	int			top = piece->index->shape.levels - 1;
-	uint32_t	top_nodes = piece->index->shape.nodes[top];
-	struct cpu_box box;
-	struct group group;
+	for (uint32_t i = 0; i < count; i++)
+		piece->distance[piece->row[first + i]] = INFINITY;
+	piece->answered += count;
+}
 
-	begin_group(&group, piece, first, count, widest);
-	box = box_around(&group);
+static void
+search_bundle(struct cpu_nearest_piece *piece, struct cpu_part part, size_t first,
+			  uint32_t count, double widest)
+{
+	int			level;
+	struct cpu_nodes top = cpu_part_top(part, &level);
+	struct cpu_box box;
+	struct bundle bundle;
+
+	begin_bundle(&bundle, piece, part, first, count, widest);
+	box = box_around(&bundle);
 	if (count == 1)
-		walk_alone(&group, &box, top, 0, top_nodes);
+		walk_alone(&bundle, &box, level, top);
 	else
 	{
 		double		limit = 0.0;
 
 		for (uint32_t i = 0; i < count; i++)
-			limit = group.limit[i] > limit ? group.limit[i] : limit;
-		if (!list_leaves(&group, &box, limit, top, 0, top_nodes))
+			limit = bundle.limit[i] > limit ? bundle.limit[i] : limit;
+		if (!list_leaves(&bundle, &box, limit, level, top))
 		{
-			search_group(piece, first, count / 2, widest);
+			search_bundle(piece, part, first, count / 2, widest);
 			if (!is_over(piece, count))
-				search_group(piece, first + count / 2, count - count / 2, widest);
+				search_bundle(piece, part, first + count / 2, count - count / 2, widest);
 			return;
 		}
-		for (uint32_t listed = 0; listed < group.listed; listed++)
+		for (uint32_t listed = 0; listed < bundle.listed; listed++)
 		{
-			uint32_t	leaf = group.list[listed];
+			uint32_t	leaf = bundle.list[listed];
 
-			for (uint32_t left = needed_by(&group, leaf); left != 0; left &= left - 1)
+			for (uint32_t left = needed_by(&bundle, leaf); left != 0; left &= left - 1)
 			{
 				uint32_t	i = (uint32_t) __builtin_ctz(left);
 
-				if (group.home[i] != leaf)
-					look_through(&group, leaf, i);
+				if (bundle.home[i] != leaf)
+					look_through(&bundle, leaf, i);
 			}
 		}
-		piece->leaves += group.listed;
+		piece->leaves += bundle.listed;
 	}
-	answer_group(piece, &group, first);
+	answer_bundle(piece, &bundle, first);
+}
+
+/*
+ * How many observations from `first` on go together: up to a bundle, of one
+ * part of the index, which comes back, too.
+ */
+static uint32_t
+count_bundle(const struct cpu_nearest_piece *piece, size_t first, uint32_t *part)
+{
+	const uint64_t *key = piece->key + first;
+	size_t		left = piece->count - first;
+	uint32_t	count = left < piece->bundle ? (uint32_t) left : piece->bundle;
+
+	*part = (uint32_t) (key[0] >> CODE_BITS);
+	while (key[count - 1] >> CODE_BITS != *part)
+		count--;
+	return count;
 }
 
 void
@@ -502,14 +559,19 @@ CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 	piece->answered = 0;
 	piece->over = false;
 	piece->leaves = 0;
-	for (size_t first = 0; first < piece->count; first += piece->group)
+	for (size_t first = 0, count; first < piece->count; first += count)
 	{
-		size_t		left = piece->count - first;
+		uint32_t	part;
 
-		if (is_cancelled(piece) || is_over(piece, piece->group))
+		count = count_bundle(piece, first, &part);
+		if (is_cancelled(piece) || is_over(piece, (uint32_t) count))
 			return;
-		for (size_t ahead = piece->group; ahead < 2 * (size_t) piece->group && ahead < left; ahead++)
-			__builtin_prefetch(&piece->from[piece->row[first + ahead]]);
-		search_group(piece, first, left < piece->group ? (uint32_t) left : piece->group, widest);
+		for (size_t ahead = first + count; ahead < first + 2 * count && ahead < piece->count; ahead++)
+			__builtin_prefetch(&piece->from[piece->row[ahead]]);
+		if (part == piece->index->parts)
+			answer_none(piece, first, (uint32_t) count);
+		else
+			search_bundle(piece, cpu_index_part(piece->index, part), first, (uint32_t) count,
+						  widest);
 	}
 }

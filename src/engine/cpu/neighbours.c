@@ -4,9 +4,8 @@
  *
  * The walk goes from the topmost level down, in each node to its nearest child
  * first.  It leaves out the nodes whose bound is above the collector's limit
- * (cpu/walk.h says why that is right), and the nodes that only have other
- * groups.  The limit shrinks on the way, so the first leaf saves most of the
- * work.
+ * (cpu/walk.h says why that is right).  The limit shrinks on the way, so the
+ * first leaf saves most of the work.
  */
 #include "engine/cpu/neighbours.h"
 
@@ -16,25 +15,9 @@ struct walk
 {
 	const struct cpu_index *index;
 	struct cpu_collector *collector;
+	struct cpu_part part;		/* of the observation's group */
 	struct cpu_box box;			/* a box around the observation alone */
 };
-
-/*
- * Bits of the children from `first` on whose range of groups includes the
- * group.
- */
-static uint32_t
-of_group(const struct cpu_index *index, uint32_t first, int32_t group)
-{
-	uint32_t	bits = 0;
-
-	if (index->low_group == NULL)
-		return UINT32_MAX;
-	for (int i = 0; i < INDEX_WIDTH; i++)
-		bits |= (uint32_t) (index->low_group[first + i] <= group &&
-							group <= index->high_group[first + i]) << i;
-	return bits;
-}
 
 /*
  * Bits of the children from `first` on that lie wholly below the collector's
@@ -70,7 +53,7 @@ collect_leaf(struct walk *walk, uint32_t leaf)
 	struct cpu_collector *collector = walk->collector;
 	uint32_t	first = leaf * INDEX_WIDTH;
 	double		chords[INDEX_WIDTH];
-	uint32_t	left = cpu_first_bits(index->shape.positions - first);
+	uint32_t	left = cpu_part_bits(walk->part, leaf);
 
 	if (cpu_leaf_chords(index, leaf, collector->from, chords) > collector->limit)
 		return;
@@ -82,32 +65,27 @@ collect_leaf(struct walk *walk, uint32_t leaf)
 
 		if (chords[i] > collector->limit || chords[i] < collector->floor)
 			continue;
-		if (index->low_group != NULL &&
-			collector->dataset->group[index->place[start]] != collector->group)
-			continue;
 		cpu_collector_add(collector, chords[i], position, index->place + start,
 						  index->start[position + 1] - start);
 	}
 }
 
 /*
- * Walk through `count` nodes of a level, from node `number` on: the children
- * of one node.
+ * Walk through some nodes of a level.
  */
 static void
-collect_nodes(struct walk *walk, int level, uint32_t number, uint32_t count)
+collect_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 {
 	const struct cpu_index *index = walk->index;
 	struct cpu_collector *collector = walk->collector;
-	uint32_t	first = index->shape.first[level] + number;
+	uint32_t	first = index->shape.first[level] + nodes.first;
 	double		bounds[INDEX_WIDTH];
 	uint8_t		order[INDEX_WIDTH];
 	int			listed = 0;
 	uint32_t	left;
 
 	cpu_node_bounds(index, first, &walk->box, bounds);
-	left = cpu_within(bounds, collector->limit) & cpu_first_bits(count);
-	left &= of_group(index, first, collector->group);
+	left = cpu_within(bounds, collector->limit) & cpu_first_bits(nodes.count);
 	if (collector->floor > 0.0)
 		left &= ~too_near(index, first, collector->from, collector->floor);
 
@@ -123,15 +101,14 @@ collect_nodes(struct walk *walk, int level, uint32_t number, uint32_t count)
 	}
 	for (int i = 0; i < listed; i++)
 	{
-		uint32_t	child = number + order[i];
+		uint32_t	child = nodes.first + order[i];
 
 		if (bounds[order[i]] > collector->limit || cpu_collector_stopped(collector))
 			return;
 		if (level == 0)
 			collect_leaf(walk, child);
 		else
-			collect_nodes(walk, level - 1, child * INDEX_WIDTH,
-						  cpu_children(index, level, child));
+			collect_nodes(walk, level - 1, cpu_part_children(walk->part, level, child));
 	}
 }
 
@@ -140,12 +117,18 @@ CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,
 								  struct cpu_collector *collector)
 {
 	struct geonn_vector from = collector->from;
+	uint32_t	part = cpu_index_part_of(index, collector->group);
 	struct walk walk = {
 		.index = index,
 		.collector = collector,
 		.box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}}
 	};
-	int			top = index->shape.levels - 1;
+	struct cpu_nodes top;
+	int			level;
 
-	collect_nodes(&walk, top, 0, index->shape.nodes[top]);
+	if (part == index->parts)
+		return;
+	walk.part = cpu_index_part(index, part);
+	top = cpu_part_top(walk.part, &level);
+	collect_nodes(&walk, level, top);
 }

@@ -7,13 +7,17 @@
 #include <string.h>
 
 #include "common/metric.h"
+#include "engine/cpu/nearest.h"
 
 bool
 cpu_turn_is_nearest(const struct search *search)
 {
 	return search->question.k == 1 && !search->question.ties &&
 		!search->cutoff.present && geonn_metric_chord_decides(search->dataset->metric) &&
-		search->dataset->columns == 0;
+		(search->dataset->columns == 0 ||
+		 (search->dataset->columns == GEONN_COLUMN_GROUP &&
+		  search->question.algorithm == GEONN_ALGORITHM_INDEX &&
+		  search->dataset->count <= CPU_NEAREST_PARTS_MAX));
 }
 
 void

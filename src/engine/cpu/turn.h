@@ -41,8 +41,9 @@ struct cpu_turn_room
 
 /*
  * Whether cpu_turn_nearest() can answer a search: it asks for one nearest
- * reference by the metric sphere, every reference is a candidate, and it does
- * not begin with a cutoff.  cpu_turn_pairs() answers all other searches.
+ * reference by a metric whose chord decides, every reference is a candidate,
+ * or by index every reference of the observation's group, and it does not begin
+ * with a cutoff.  cpu_turn_pairs() answers all other searches.
  */
 extern bool cpu_turn_is_nearest(const struct search *search);
 

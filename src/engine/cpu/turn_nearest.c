@@ -2,15 +2,16 @@
  * turn_nearest.c
  *		A turn that finds the nearest reference of each observation.
  *
- * By index, the observations of a turn are sorted along the curve, so that
- * neighbours go through the index together, in whatever order they came; the
- * more observations a turn takes, the closer neighbours are.  The answers go
+ * By index, the observations of a turn are sorted by the part of the index that
+ * has their group, and then along the curve, so that neighbours go through the
+ * index together, in whatever order they came; the more observations a turn
+ * takes, the closer neighbours are.  The answers go
  * to the observations' rows.  By brute force, observations are taken in the
  * order of rows.
  *
  * Answers are written into the batch's columns of pairs, as if every
- * observation had one.  With max_distance some observations have none; then
- * the pairs are packed in the order of rows.
+ * observation had one.  With max_distance or groups some observations have
+ * none; then the pairs are packed in the order of rows.
  *
  * A turn whose time is over leaves some of its observations unanswered, in any
  * rows.  The turn marks them in the batch, in the column of distances.  The
@@ -48,8 +49,8 @@
 #define SEARCH_PART_MIN 512
 #define BRUTE_PAIRS_MIN ((size_t) 1 << 15)
 
-/* most positions that a group of observations should be spread over */
-#define GROUP_POSITIONS 1024
+/* most positions that a bundle of observations should be spread over */
+#define BUNDLE_POSITIONS 1024
 
 /* pairs that one thread goes through in a first turn by brute force; a core does 2 to 5 G/s */
 #define BRUTE_PAIRS_PER_THREAD ((size_t) 1 << 27)
@@ -66,7 +67,7 @@ struct turn
 	bool		resumed;		/* some of them have been answered */
 	uint32_t	rows;			/* rows that the turn takes */
 	uint32_t	piece_rows;		/* of a piece of the search */
-	uint32_t	group;			/* observations that walk together */
+	uint32_t	bundle;			/* observations that walk together */
 	int64_t		end_ms;
 	atomic_bool out_of_range;
 	atomic_uint_fast64_t unanswered;	/* of the rows that the turn takes */
@@ -106,6 +107,23 @@ read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *
 	return true;
 }
 
+/*
+ * Add the part of the index that has its group to each key.  Groups are read
+ * once, as the batch is shared with the client.
+ */
+static void
+add_parts(const struct turn *turn, uint32_t at, uint32_t count)
+{
+	const volatile int32_t *group = turn->search->columns.group + turn->first;
+
+	for (uint32_t i = at; i < at + count; i++)
+	{
+		uint32_t	part = cpu_index_part_of(turn->built->index, group[turn->sort.value[i]]);
+
+		turn->sort.key[i] = cpu_nearest_key(part, turn->sort.key[i]);
+	}
+}
+
 static void
 prepare_piece(void *context, size_t number)
 {
@@ -129,6 +147,8 @@ prepare_piece(void *context, size_t number)
 		for (uint32_t i = 0; i < count; i++)
 			turn->from[row[i]] = (struct geonn_vector) {x[i], y[i], z[i]};
 		cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, turn->sort.key + at);
+		if (turn->search->dataset->group != NULL)
+			add_parts(turn, at, count);
 	}
 }
 
@@ -167,7 +187,7 @@ index_piece(void *context, size_t number)
 		.count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows,
 		.key = turn->sort.key + begin,
 		.row = turn->sort.value + begin,
-		.group = turn->group,
+		.bundle = turn->bundle,
 		.tag = turn->tag,
 		.distance = turn->distance
 	};
@@ -333,19 +353,33 @@ run_pieces(struct turn *turn, thread_pool_piece piece)
 }
 
 /*
+ * Bits of the keys: parts take those of the largest, index->parts.
+ */
+static unsigned
+key_bits(const struct cpu_index *index)
+{
+	unsigned	bits = CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS);
+
+	if (index->part_group != NULL)
+		for (uint32_t parts = index->parts; parts > 0; parts >>= 1)
+			bits++;
+	return bits;
+}
+
+/*
  * Search by the index.  False if memory is short.
  */
 static bool
 search_index(struct turn *turn)
 {
-	uint64_t	group = (uint64_t) GROUP_POSITIONS * turn->rows / turn->built->index->shape.positions;
+	uint64_t	bundle = (uint64_t) BUNDLE_POSITIONS * turn->rows / turn->built->index->shape.positions;
 
-	turn->group = group < 1 ? 1 : group > INDEX_WIDTH ? INDEX_WIDTH : (uint32_t) group;
+	turn->bundle = bundle < 1 ? 1 : bundle > INDEX_WIDTH ? INDEX_WIDTH : (uint32_t) bundle;
 	thread_pool_run(prepare_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
 	if (atomic_load(&turn->out_of_range))
 		return true;
 	turn->sort.count = turn->rows;
-	if (!radix_sort(&turn->sort, CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)))
+	if (!radix_sort(&turn->sort, key_bits(turn->built->index)))
 		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 					"not enough memory to sort %u observations", turn->rows);
 	run_pieces(turn, index_piece);
@@ -441,7 +475,8 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 	}
 
 	/* the sort is over, and its room free */
-	pairs = search->question.max_distance == INFINITY ? turn.begun : pack(&turn, turn.sort.value);
+	pairs = search->question.max_distance == INFINITY && search->dataset->group == NULL ?
+		turn.begun : pack(&turn, turn.sort.value);
 	cpu_turn_account(search, turn.begun, pairs == turn.begun ? NULL : turn.sort.value, pairs);
 	search->device_state = 0;
 	return search->answered < search->rows - search->first &&

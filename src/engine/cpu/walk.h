@@ -10,6 +10,12 @@
  * sums grow with what they are made of, also when rounded, the gaps' sum, computed
  * as cpu_filter_chord() does it, is at most the position's.  If the gap is
  * taken from a box around several observations, it is smaller still.
+ *
+ * A walk goes through the positions of one part of the index, a group's.  The
+ * first and the last node of the part, on each level, may have positions of
+ * other groups, too: their boxes are larger than they need be, which leaves
+ * nothing out, and of the first and the last leaf only the part's positions
+ * count.
  */
 #ifndef GEONN_CPU_WALK_H
 #define GEONN_CPU_WALK_H
@@ -100,16 +106,67 @@ cpu_first_bits(uint32_t count)
 	return count < INDEX_WIDTH ? (UINT32_C(1) << count) - 1 : UINT32_MAX;
 }
 
+/* nodes of one level that follow each other: the children of one node, or those
+ * that a walk begins with */
+struct cpu_nodes
+{
+	uint32_t	first;			/* number of the first one, on its level */
+	uint32_t	count;			/* 1 ... INDEX_WIDTH */
+};
+
 /*
- * How many children node `number` of this level has.  Level shape.levels,
- * above all others, has a single node.
+ * The node of a level that a position lies under.
  */
 CPU_WALK_INLINE uint32_t
-cpu_children(const struct cpu_index *index, int level, uint32_t number)
+cpu_node_above(uint32_t position, int level)
 {
-	uint32_t	left = index->shape.nodes[level - 1] - number * INDEX_WIDTH;
+	return position >> INDEX_BITS * (level + 1);
+}
 
-	return left < INDEX_WIDTH ? left : INDEX_WIDTH;
+/*
+ * Where a walk through a part begins: the lowest level where its positions lie
+ * under at most INDEX_WIDTH nodes.
+ */
+CPU_WALK_INLINE struct cpu_nodes
+cpu_part_top(struct cpu_part part, int *level)
+{
+	uint32_t	first;
+	uint32_t	last;
+
+	*level = 0;
+	while (first = cpu_node_above(part.first, *level),
+		   last = cpu_node_above(part.end - 1, *level), last - first >= INDEX_WIDTH)
+		++*level;
+	return (struct cpu_nodes) {first, last - first + 1};
+}
+
+/*
+ * The children, on the level below, of node `number` of a level, as far as
+ * positions of the part lie under them.
+ */
+CPU_WALK_INLINE struct cpu_nodes
+cpu_part_children(struct cpu_part part, int level, uint32_t number)
+{
+	uint32_t	first = number * INDEX_WIDTH;
+	uint32_t	last = first + INDEX_WIDTH - 1;
+	uint32_t	part_first = cpu_node_above(part.first, level - 1);
+	uint32_t	part_last = cpu_node_above(part.end - 1, level - 1);
+
+	first = first > part_first ? first : part_first;
+	last = last < part_last ? last : part_last;
+	return (struct cpu_nodes) {first, last - first + 1};
+}
+
+/*
+ * Bits of a leaf's positions that the part has.  At least one has to be.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_part_bits(struct cpu_part part, uint32_t leaf)
+{
+	uint32_t	first = leaf * INDEX_WIDTH;
+	uint32_t	bits = cpu_first_bits(part.end - first);
+
+	return part.first > first ? bits & UINT32_MAX << (part.first - first) : bits;
 }
 
 #endif							/* GEONN_CPU_WALK_H */

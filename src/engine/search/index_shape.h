@@ -16,7 +16,8 @@
  *	- Every INDEX_WIDTH positions are a leaf, every INDEX_WIDTH nodes of a level
  *	  are a node of the level above.  Each node, leaves included, has a box: the
  *	  smallest and largest x, y and z of its positions, as float64, so without
- *	  any rounding; and with groups the smallest and largest group.
+ *	  any rounding.  With groups, a GPU's nodes have the smallest and largest
+ *	  group, and the CPU's index has a list of the groups and their positions.
  *	- The levels are arrays, one after the other, without pointers: node n of a
  *	  level covers nodes n * INDEX_WIDTH ... of the level below.  The topmost
  *	  level has at most INDEX_WIDTH nodes, and no root above them.
@@ -28,6 +29,7 @@
 #include <string.h>
 
 #define INDEX_WIDTH 32
+#define INDEX_BITS 5
 
 /* levels, leaves included, that 2^32 positions have at most */
 #define INDEX_LEVELS_MAX 6
