@@ -46,6 +46,7 @@
 #include "plan/known.h"
 #include "plan/neighbours.h"
 #include "plan/observation_filter.h"
+#include "plan/own_rows.h"
 #include "points/query.h"
 
 /*
@@ -53,9 +54,6 @@
  * limit also ends the estimate of a view that contains itself.
  */
 #define DEPTH_MAX 4
-
-/* the cost of finding one observation's references, in operators */
-#define OPERATORS_A_SEARCH 10
 
 /* sides of a plan whose estimates are kept; others are estimated again */
 #define SIDES_KNOWN 8
@@ -334,6 +332,20 @@ named_column(Const *options, const char *side, const char *what)
 		pnstrdup(value->val.string.val, value->val.string.len) : NULL;
 }
 
+GeonnColumnNames
+geonn_named_columns(PlannerInfo *root, const FuncExpr *expression, const char *side)
+{
+	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
+	GeonnColumnNames named = {
+		.id = named_column(options, side, "id"),
+		.latitude = named_column(options, side, "lat"),
+		.longitude = named_column(options, side, "lon"),
+		.point = named_column(options, side, "geog")
+	};
+
+	return named;
+}
+
 /*
  * A sample of one side, "obs" or "ref", if that is a table.
  */
@@ -341,13 +353,8 @@ static const PointSample *
 sample_side(PlannerInfo *root, const FuncExpr *expression, const char *side)
 {
 	Oid			relation = geonn_known_relation(root, geonn_expression_argument(expression, side));
-	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
 	Const	   *by = geonn_known_value(root, geonn_expression_argument(expression, "by"));
-	GeonnColumnNames named = {
-		.latitude = named_column(options, side, "lat"),
-		.longitude = named_column(options, side, "lon"),
-		.point = named_column(options, side, "geog")
-	};
+	GeonnColumnNames named = geonn_named_columns(root, expression, side);
 
 	if (!OidIsValid(relation))
 		return NULL;
@@ -458,7 +465,7 @@ estimate_join_of(PlannerInfo *root, const FuncExpr *expression, SideEstimate obs
 		estimate->rows += observations.rows * expected.unmatched;
 	estimate->rows = clamp_row_est(estimate->rows);
 	estimate->cost = observations.cost + references.cost +
-		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * estimate->rows;
+		GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * estimate->rows;
 	return true;
 }
 
@@ -585,6 +592,7 @@ answer_request(Node *request)
 		if (!IsA(asked->node, FuncExpr) ||
 			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
 			return NULL;
+		geonn_want_own_points(asked->root, (FuncExpr *) asked->node);
 		asked->rows = estimate.rows;
 		return request;
 	}
