@@ -30,7 +30,6 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
-#include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
@@ -46,7 +45,6 @@
 #include "plan/known.h"
 #include "plan/neighbours.h"
 #include "plan/observation_filter.h"
-#include "plan/own_rows.h"
 #include "points/query.h"
 
 /*
@@ -69,8 +67,6 @@
  */
 #define MANY_ROWS 1e6
 #define MANY_NEIGHBOURS 100
-
-PG_FUNCTION_INFO_V1(geonn_join_support);
 
 typedef struct SideEstimate
 {
@@ -569,8 +565,6 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression, Li
 							NULL, estimate);
 }
 
-/* ---- PostgreSQL's requests ---- */
-
 bool
 geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost)
 {
@@ -578,40 +572,4 @@ geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *c
 
 	*cost = references.cost;
 	return references.rows >= 0;
-}
-
-static Node *
-answer_request(Node *request)
-{
-	JoinEstimate estimate;
-
-	if (IsA(request, SupportRequestRows))
-	{
-		SupportRequestRows *asked = (SupportRequestRows *) request;
-
-		if (!IsA(asked->node, FuncExpr) ||
-			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
-			return NULL;
-		geonn_want_own_points(asked->root, (FuncExpr *) asked->node);
-		asked->rows = estimate.rows;
-		return request;
-	}
-	if (IsA(request, SupportRequestCost))
-	{
-		SupportRequestCost *asked = (SupportRequestCost *) request;
-
-		if (asked->root == NULL || asked->node == NULL || !IsA(asked->node, FuncExpr) ||
-			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
-			return NULL;
-		asked->startup = estimate.cost;
-		asked->per_tuple = 0;
-		return request;
-	}
-	return NULL;
-}
-
-Datum
-geonn_join_support(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0)));
 }
