@@ -47,7 +47,8 @@ CREATE FUNCTION compare(query text, call text DEFAULT $$geonn_nearest('obs', 're
 DECLARE
     whole text := replace(query, '%s', '(SELECT * FROM ' || call || ' OFFSET 0)');
 BEGIN
-    query := replace(query, '%s', call);
+    -- a literal would have the join search for the rows of obs themselves
+    query := replace(query, '%s', replace(call, '(''obs'', ', '(''obs''::text::regclass, '));
     pushed := filter.pushed(query);
     read := filter.observations_read(query);
     EXECUTE format('SELECT count(*) FROM (%s) q', query) INTO rows;

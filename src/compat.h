@@ -67,6 +67,10 @@
 #define geonn_forget_outer_joins(column) ((void) (column))
 #define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
 
+/* have columns of relations come with their rows, as far as the join of these relations */
+#define geonn_add_columns(root, columns, relations) \
+	add_vars_to_targetlist(root, columns, relations, false)
+
 /* before 16, some equivalences held only below an outer join */
 #define geonn_below_outer_join(class) ((class)->ec_below_outer_join)
 
@@ -85,6 +89,8 @@
 	((List *) add_nulling_relids((Node *) (clauses), bms_make_singleton(relid), \
 								 bms_make_singleton((join)->ojrelid)))
 #define geonn_below_outer_join(class) ((void) (class), false)
+#define geonn_add_columns(root, columns, relations) \
+	add_vars_to_targetlist(root, columns, relations)
 
 #endif
 

@@ -30,7 +30,6 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
-#include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
@@ -54,9 +53,6 @@
  */
 #define DEPTH_MAX 4
 
-/* the cost of finding one observation's references, in operators */
-#define OPERATORS_A_SEARCH 10
-
 /* sides of a plan whose estimates are kept; others are estimated again */
 #define SIDES_KNOWN 8
 
@@ -71,8 +67,6 @@
  */
 #define MANY_ROWS 1e6
 #define MANY_NEIGHBOURS 100
-
-PG_FUNCTION_INFO_V1(geonn_join_support);
 
 typedef struct SideEstimate
 {
@@ -334,6 +328,20 @@ named_column(Const *options, const char *side, const char *what)
 		pnstrdup(value->val.string.val, value->val.string.len) : NULL;
 }
 
+GeonnColumnNames
+geonn_named_columns(PlannerInfo *root, const FuncExpr *expression, const char *side)
+{
+	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
+	GeonnColumnNames named = {
+		.id = named_column(options, side, "id"),
+		.latitude = named_column(options, side, "lat"),
+		.longitude = named_column(options, side, "lon"),
+		.point = named_column(options, side, "geog")
+	};
+
+	return named;
+}
+
 /*
  * A sample of one side, "obs" or "ref", if that is a table.
  */
@@ -341,13 +349,8 @@ static const PointSample *
 sample_side(PlannerInfo *root, const FuncExpr *expression, const char *side)
 {
 	Oid			relation = geonn_known_relation(root, geonn_expression_argument(expression, side));
-	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
 	Const	   *by = geonn_known_value(root, geonn_expression_argument(expression, "by"));
-	GeonnColumnNames named = {
-		.latitude = named_column(options, side, "lat"),
-		.longitude = named_column(options, side, "lon"),
-		.point = named_column(options, side, "geog")
-	};
+	GeonnColumnNames named = geonn_named_columns(root, expression, side);
 
 	if (!OidIsValid(relation))
 		return NULL;
@@ -458,7 +461,7 @@ estimate_join_of(PlannerInfo *root, const FuncExpr *expression, SideEstimate obs
 		estimate->rows += observations.rows * expected.unmatched;
 	estimate->rows = clamp_row_est(estimate->rows);
 	estimate->cost = observations.cost + references.cost +
-		OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * estimate->rows;
+		GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * estimate->rows;
 	return true;
 }
 
@@ -562,8 +565,6 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression, Li
 							NULL, estimate);
 }
 
-/* ---- PostgreSQL's requests ---- */
-
 bool
 geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost)
 {
@@ -571,39 +572,4 @@ geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *c
 
 	*cost = references.cost;
 	return references.rows >= 0;
-}
-
-static Node *
-answer_request(Node *request)
-{
-	JoinEstimate estimate;
-
-	if (IsA(request, SupportRequestRows))
-	{
-		SupportRequestRows *asked = (SupportRequestRows *) request;
-
-		if (!IsA(asked->node, FuncExpr) ||
-			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
-			return NULL;
-		asked->rows = estimate.rows;
-		return request;
-	}
-	if (IsA(request, SupportRequestCost))
-	{
-		SupportRequestCost *asked = (SupportRequestCost *) request;
-
-		if (asked->root == NULL || asked->node == NULL || !IsA(asked->node, FuncExpr) ||
-			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
-			return NULL;
-		asked->startup = estimate.cost;
-		asked->per_tuple = 0;
-		return request;
-	}
-	return NULL;
-}
-
-Datum
-geonn_join_support(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0)));
 }

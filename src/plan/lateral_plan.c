@@ -8,6 +8,9 @@
  * arguments are the same for all rows and not volatile.  The row type needs the column ord, by which
  * the node knows which row a neighbour belongs to.
  *
+ * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for the same where id is a
+ * unique key (own_rows.c).  Then the column obs_id has that part.
+ *
  * No node is offered in statements that ask for rows anew after another session's update, nor below
  * a Gather: the functions are restricted to the leader.  But the outer rows may come from a Gather.
  */
@@ -32,7 +35,18 @@
 #include "join/arguments.h"
 #include "plan/estimate.h"
 #include "plan/lateral_join.h"
+#include "plan/own_rows.h"
 #include "plan/scan.h"
+
+/* the call of a join that the node can make: what it searches for, row by row */
+typedef struct RowCall
+{
+	FuncExpr   *call;			/* without points in its arguments */
+	Node	   *latitude;
+	Node	   *longitude;
+	AttrNumber	number;			/* the row type's column that tells which row a neighbour is of */
+	Node	   *value;			/* of that column, in the row's neighbours */
+} RowCall;
 
 static set_join_pathlist_hook_type previous_hook;
 
@@ -93,10 +107,20 @@ only_element(Node *argument)
 }
 
 /*
+ * Can the call be made once for all rows?
+ */
+static bool
+is_same_for_all(const FuncExpr *call)
+{
+	return !contain_var_clause((Node *) call) && !contain_subplans((Node *) call->args) &&
+		!contain_volatile_functions((Node *) call->args);
+}
+
+/*
  * Take the points out of the call.  False: it is no call that the node can make.
  */
 static bool
-split_call(FuncExpr *expression, FuncExpr **call, Node **latitude, Node **longitude)
+split_call(FuncExpr *expression, RowCall *call)
 {
 	Node	   *latitudes = geonn_expression_argument(expression, "lat");
 	Node	   *longitudes = geonn_expression_argument(expression, "lon");
@@ -104,9 +128,10 @@ split_call(FuncExpr *expression, FuncExpr **call, Node **latitude, Node **longit
 	ListCell   *cell;
 	int			number = 0;
 
-	*latitude = only_element(latitudes);
-	*longitude = only_element(longitudes);
-	if (*latitude == NULL || *longitude == NULL)
+	call->latitude = only_element(latitudes);
+	call->longitude = only_element(longitudes);
+	call->number = geonn_row_column(expression, "ord");
+	if (call->latitude == NULL || call->longitude == NULL || call->number == 0)
 		return false;
 	foreach(cell, expression->args)
 	{
@@ -116,29 +141,39 @@ split_call(FuncExpr *expression, FuncExpr **call, Node **latitude, Node **longit
 						  PointerGetDatum(construct_empty_array(FLOAT8OID)), false, false);
 		number++;
 	}
-	*call = rest;
-	return !contain_var_clause((Node *) rest) && !contain_volatile_functions((Node *) rest->args) &&
-		!contain_subplans((Node *) expression) && !contain_volatile_functions(*latitude) &&
-		!contain_volatile_functions(*longitude);
+	call->call = rest;
+
+	/* each row asks for one point, which is its first */
+	call->value = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
+									 FLOAT8PASSBYVAL);
+	return is_same_for_all(rest) && !contain_subplans((Node *) expression) &&
+		!contain_volatile_functions(call->latitude) && !contain_volatile_functions(call->longitude);
 }
 
 /*
- * The attribute number of the row type's column ord; 0: it has none.
+ * The call for each of the outer rows: by LATERAL, or as one that would read these rows itself.  False:
+ * the node cannot make it.
  */
-static AttrNumber
-number_column(FuncExpr *expression)
+static bool
+find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clauses, RowCall *call)
 {
-	TupleDesc	row_type = get_expr_result_tupdesc((Node *) expression, true);
+	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(function->relid, root));
+	OwnRows		own;
 
-	for (int i = 0; row_type != NULL && i < row_type->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(row_type, i);
-
-		if (!attribute->attisdropped && attribute->atttypid == INT8OID &&
-			strcmp(NameStr(attribute->attname), "ord") == 0)
-			return (AttrNumber) (i + 1);
-	}
-	return 0;
+	if (expression == NULL)
+		return false;
+	if (!bms_is_empty(function->lateral_relids))
+		return bms_is_subset(function->lateral_relids, outer->relids) &&
+			split_call(expression, call);
+	if (!is_same_for_all(expression) ||
+		!geonn_find_own_rows(root, function, expression, outer, clauses, &own))
+		return false;
+	call->call = expression;
+	call->latitude = own.latitude;
+	call->longitude = own.longitude;
+	call->number = own.number;
+	call->value = own.id;
+	return true;
 }
 
 /*
@@ -217,7 +252,7 @@ divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
 /*
  * Set the cost: of the outer rows, the references once, and the rows that are returned.  PostgreSQL
  * counts a function's cost once, however often a nested loop calls it, so searching
- * must not be counted here.
+ * must not be counted here for calls by LATERAL.
  */
 static void
 set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *outer,
@@ -230,6 +265,10 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 	path->path.rows = path->path.parent->rows;
 	path->path.startup_cost = outer->startup_cost + references;
 	path->path.total_cost = outer->total_cost + references + cpu_tuple_cost * path->path.rows;
+
+	/* other joins with a call that reads its observations itself count the search */
+	if (geonn_expression_observations(expression) != NULL)
+		path->path.total_cost += GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows;
 	if (path->path.pathkeys != NIL)
 		path->path.total_cost += cpu_operator_cost * path->path.rows;
 }
@@ -276,10 +315,7 @@ static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
 {
-	FuncExpr   *expression;
-	FuncExpr   *call;
-	Node	   *latitude;
-	Node	   *longitude;
+	RowCall		call;
 	List	   *neighbours;
 	List	   *rows;
 	List	   *columns = NIL;
@@ -288,21 +324,19 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
 	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) ||
-		inner->reloptkind != RELOPT_BASEREL ||
-		bms_is_empty(inner->lateral_relids) || !bms_is_empty(rel->lateral_relids) ||
-		!bms_is_subset(inner->lateral_relids, outer->relids) || root->parse->rowMarks != NIL ||
+		inner->reloptkind != RELOPT_BASEREL || inner->rtekind != RTE_FUNCTION ||
+		!bms_is_empty(rel->lateral_relids) || root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
 		return;
-	expression = geonn_join_expression(planner_rt_fetch(inner->relid, root));
-	if (expression == NULL || number_column(expression) == 0 ||
-		!split_call(expression, &call, &latitude, &longitude) ||
+	if (!find_call(root, outer, inner, extra->restrictlist, &call) ||
 		!divide_clauses(rel, inner, type, extra, &neighbours, &rows) ||
 		!add_columns(&columns, rel->reltarget->exprs, outer, inner) ||
 		!add_columns(&columns, neighbours, outer, inner) ||
 		!add_columns(&columns, rows, outer, inner) ||
-		!add_columns(&columns, list_make2(latitude, longitude), outer, inner))
+		!add_columns(&columns, list_make3(call.latitude, call.longitude, call.value),
+					 outer, inner))
 		return;
 
 	template = makeNode(CustomPath);
@@ -313,7 +347,11 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	template->methods = &path_methods;
 	template->custom_private = list_make5(neighbours, rows, makeInteger(inner->relid),
 										  makeInteger(type), columns);
-	offer_paths(root, template, expression, outer, linitial(inner->pathlist));
+	template->custom_private = lappend(template->custom_private,
+									   list_make4(call.call, call.latitude, call.longitude,
+												  call.value));
+	template->custom_private = lappend(template->custom_private, makeInteger(call.number));
+	offer_paths(root, template, call.call, outer, linitial(inner->pathlist));
 }
 
 static void
@@ -326,29 +364,25 @@ add_scan_column(CustomScan *scan, const Var *column)
 }
 
 static Plan *
-plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+plan_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel, CustomPath *path, List *targets,
 		  List *clauses pg_attribute_unused(), List *children)
 {
 	Index		relid = (Index) intVal(lthird(path->custom_private));
 	List	   *columns = list_nth(path->custom_private, 4);
-	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(relid, root));
+	List	   *call = list_nth(path->custom_private, 5);
+	int			number = intVal(list_nth(path->custom_private, 6));
 	Plan	   *outer = linitial(children);
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *numbers = NIL;
 	List	   *attributes = NIL;
-	FuncExpr   *call;
-	Node	   *latitude;
-	Node	   *longitude;
 	ListCell   *cell;
 
-	(void) split_call(expression, &call, &latitude, &longitude);
 	scan->scan.plan.targetlist = targets;
 	scan->scan.plan.qual = copyObject(lsecond(path->custom_private));
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = list_make1(outer);
-	scan->custom_exprs = list_concat(list_make3(call, copyObject(latitude), copyObject(longitude)),
-									 copyObject(linitial(path->custom_private)));
+	scan->custom_exprs = list_concat(copyObject(call), copyObject(linitial(path->custom_private)));
 	scan->custom_relids = bms_copy(rel->relids);
 	scan->methods = &geonn_lateral_methods;
 
@@ -376,7 +410,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 		attributes = lappend_int(attributes, column->varattno);
 		add_scan_column(scan, column);
 	}
-	attributes = lappend_int(attributes, number_column(expression));
+	attributes = lappend_int(attributes, number);
 	scan->custom_private = list_make4(numbers, attributes, copyObject(lfourth(path->custom_private)),
 									  makeBoolean(path->path.pathkeys != NIL));
 	return (Plan *) scan;

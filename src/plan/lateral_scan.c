@@ -9,6 +9,9 @@
  * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no
  * order: where the plan wants that of the outer rows, each round is sorted.
  *
+ * A call that would read its observations itself (own_rows.c) searches in the same way: the numbers of
+ * rows are exchanged for their ids, and what is said of invalid points names the table.
+ *
  * The first round's search reads the references, and stays until the end: the later ones use the
  * same.  Privileges and EXECUTE are checked as when the function is called.
  */
@@ -70,6 +73,7 @@ typedef struct LateralState
 	List	   *arguments;		/* of ExprState */
 	ExprState  *latitude;
 	ExprState  *longitude;
+	ExprState  *number;			/* a row's value of the column ord, or obs_id */
 	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
 	JoinType	type;
 	bool		keeps_order;	/* of the outer rows */
@@ -163,12 +167,15 @@ describe_rows(LateralState *state)
 	for (int i = 0; i < state->columns - 1; i++)
 		TupleDescCopyEntry(state->descriptor, (AttrNumber) (i + 1), scan,
 						   (AttrNumber) (state->outer_columns + i + 1));
-	TupleDescInitEntry(state->descriptor, (AttrNumber) state->columns, "ord", INT8OID, -1, 0);
 	state->values = palloc(state->columns * sizeof(Datum));
 	state->nulls = palloc(state->columns * sizeof(bool));
 	state->are_ord = palloc(state->columns * sizeof(bool));
 	for (int i = 0; i < state->columns; i++)
+	{
 		state->are_ord[i] = state->attributes[i] == state->attributes[state->columns - 1];
+		if (state->are_ord[i])
+			TupleDescInitEntry(state->descriptor, (AttrNumber) (i + 1), "ord", INT8OID, -1, 0);
+	}
 }
 
 /*
@@ -177,7 +184,7 @@ describe_rows(LateralState *state)
 static List *
 neighbour_filter(const LateralState *state)
 {
-	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 3);
+	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 4);
 }
 
 static void
@@ -198,6 +205,7 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	state->arguments = ExecInitExprList(state->expression->args, &node->ss.ps);
 	state->latitude = ExecInitExpr(lsecond(scan->custom_exprs), &node->ss.ps);
 	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), &node->ss.ps);
+	state->number = ExecInitExpr(lfourth(scan->custom_exprs), &node->ss.ps);
 	state->filter = ExecInitQual(neighbour_filter(state), &node->ss.ps);
 	state->numbers = copy_numbers(linitial(scan->custom_private));
 	state->outer_columns = list_length(linitial(scan->custom_private));
@@ -264,6 +272,21 @@ evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
 }
 
 /*
+ * The row type of the searches for a call that would read its observations itself: the numbers of
+ * rows, as ord, are in the place of their ids.  These come from the outer rows, in the type that the
+ * statement was planned with.
+ */
+static TupleDesc
+number_rows(const LateralState *state, TupleDesc row_type)
+{
+	AttrNumber	number = state->attributes[state->columns - 1];
+	TupleDesc	numbered = CreateTupleDescCopy(row_type);
+
+	TupleDescInitEntry(numbered, number, "ord", INT8OID, -1, 0);
+	return numbered;
+}
+
+/*
  * The first outer row has come: the arguments are read, as by a call of the function.
  */
 static void
@@ -281,6 +304,12 @@ read_join(LateralState *state)
 		number++;
 	}
 	state->join = geonn_called_join(state->expression, &state->function, values, &state->row_type);
+	if (state->join->observations != NULL)
+	{
+		geonn_check_readable(state->join->observations);
+		if (state->row_type != NULL)
+			state->row_type = number_rows(state, state->row_type);
+	}
 	if (state->row_type != NULL)
 		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
 	MemoryContextSwitchTo(former);
@@ -535,8 +564,12 @@ end_execution(LateralState *state)
 static void
 tell_of_points(LateralState *state)
 {
-	if (state->join != NULL)
-		geonn_warn_of_given(state->counts, state->join->keep_unmatched);
+	const GeonnJoin *join = state->join;
+
+	if (join != NULL && join->observations != NULL)
+		geonn_tell_of_rows(join->observations, geonn_observations_policy(join), state->counts);
+	else if (join != NULL)
+		geonn_warn_of_given(state->counts, join->keep_unmatched);
 	memset(state->counts, 0, sizeof(state->counts));
 }
 
@@ -611,6 +644,26 @@ passes_filter(LateralState *state)
 }
 
 /*
+ * Have the scan's slot name the outer row that it has as the function would.
+ */
+static void
+show_number(LateralState *state)
+{
+	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	expressions->ecxt_scantuple = slot;
+	for (int i = 0; i < state->columns - 1; i++)
+	{
+		int			place = state->outer_columns + i;
+
+		if (state->are_ord[i])
+			slot->tts_values[place] = ExecEvalExpr(state->number, expressions,
+												   &slot->tts_isnull[place]);
+	}
+}
+
+/*
  * Set the scan's slot to the row of the round that has this number, and the neighbour that was taken.
  */
 static void
@@ -621,14 +674,13 @@ show_pair(LateralState *state, uint64 number)
 	ExecClearTuple(slot);
 	show_outer_row(state, number);
 
-	/* each row asks for one point, which is its first */
 	for (int i = 0; i < state->columns - 1; i++)
 	{
-		slot->tts_values[state->outer_columns + i] = !state->are_ord[i] ? state->values[i] :
-			Int64GetDatum(1);
+		slot->tts_values[state->outer_columns + i] = state->values[i];
 		slot->tts_isnull[state->outer_columns + i] = state->nulls[i];
 	}
 	ExecStoreVirtualTuple(slot);
+	show_number(state);
 }
 
 /*
@@ -741,6 +793,7 @@ explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
 	ExplainPropertyText("Join Type", state->type == JOIN_INNER ? "Inner" :
 						state->type == JOIN_LEFT ? "Left" : "Anti", explain);
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
+	geonn_explain_side(explain, "Observations", geonn_expression_observations(state->expression));
 	explain_expression(state, ancestors, explain, "Latitude", lsecond(scan->custom_exprs));
 	explain_expression(state, ancestors, explain, "Longitude", lthird(scan->custom_exprs));
 	geonn_explain_side(explain, "References", references);

@@ -501,6 +501,51 @@ geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by)
 	return source;
 }
 
+/*
+ * The one attribute of this name, or where none is given the one candidate for this role; NULL: none,
+ * or several.
+ */
+static Form_pg_attribute
+only_attribute(TupleDesc descriptor, ColumnRole role, const char *name)
+{
+	Form_pg_attribute found = NULL;
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+
+		if (name == NULL ? !is_candidate(&rules[role], attribute) :
+			attribute->attisdropped || strcmp(NameStr(attribute->attname), name) != 0)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = attribute;
+	}
+	return found;
+}
+
+bool
+geonn_columns_are_clear(Oid oid, const GeonnColumnNames *named)
+{
+	Relation	relation = relation_open(oid, AccessShareLock);
+	const char *names[] = {named->id, named->latitude, named->longitude};
+	int			key_columns;
+	bool		clear = named->point == NULL;
+
+	for (int role = COLUMN_ID; role <= COLUMN_LONGITUDE && clear; role++)
+	{
+		Form_pg_attribute chosen;
+
+		if (role == COLUMN_ID && named->id == NULL && primary_key_attribute(oid, &key_columns) > 0)
+			continue;
+		chosen = only_attribute(RelationGetDescr(relation), role, names[role]);
+		clear = chosen != NULL &&
+			(role == COLUMN_ID || is_coordinate_type(getBaseType(chosen->atttypid)));
+	}
+	relation_close(relation, NoLock);
+	return clear;
+}
+
 PointSource *
 geonn_query_source(const char *argument, const char *query, const GeonnColumnNames *named,
 				   List *by)

@@ -77,6 +77,12 @@ extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *
 										  List *by);
 
 /*
+ * Does a relation have an id, a latitude and a longitude that geonn_relation_source chooses without
+ * an error?  For the planner, which raises none.
+ */
+extern bool geonn_columns_are_clear(Oid relation, const GeonnColumnNames *named);
+
+/*
  * The points of a query, given as this argument.  Raises an error unless it is
  * one SELECT that changes nothing.
  */

@@ -1,0 +1,413 @@
+/*
+ * own_rows.c
+ *		Joins of a call's rows with the rows of the table of its observations.
+ *
+ * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for columns of the
+ * observations besides their neighbours.  Where id is a unique key, the rows of n that meet a row
+ * of o are the neighbours of that row.  So the node of lateral_scan.c can search for the points of the
+ * rows of o, and the call need not read the table: o is read once, by any plan and with all
+ * conditions that PostgreSQL finds for it.
+ *
+ * The call would read the same rows: by the same snapshot, with the same policies, as the same
+ * user.  That holds for one table without children, where the query names it itself.  In a view,
+ * PostgreSQL checks the table as the view's owner, and the call does so as the user: no node then.
+ *
+ * Only the id of o is in the query.  Its coordinates are asked for when PostgreSQL asks for the
+ * number of the function's rows: all clauses are known by then, and no path has been made.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/planmain.h"
+#include "parser/parse_coerce.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "join/arguments.h"
+#include "plan/estimate.h"
+#include "plan/own_rows.h"
+#include "plan/scan.h"
+#include "value.h"
+
+/* a table in FROM that is the call's observations */
+typedef struct OwnTable
+{
+	RelOptInfo *rel;
+	AttrNumber	attributes[COLUMN_ROLES];	/* by ColumnRole */
+	Oid			family;			/* of the unique index of the id */
+	Oid			collation;		/* likewise */
+} OwnTable;
+
+AttrNumber
+geonn_row_column(FuncExpr *expression, const char *name)
+{
+	TupleDesc	row_type = get_expr_result_tupdesc((Node *) expression, true);
+
+	for (int i = 0; row_type != NULL && i < row_type->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(row_type, i);
+
+		if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), name) == 0)
+			return (AttrNumber) (i + 1);
+	}
+	return 0;
+}
+
+/*
+ * The row type's column obs_id; NULL: it has none.
+ */
+static Form_pg_attribute
+number_attribute(FuncExpr *expression)
+{
+	AttrNumber	number = geonn_row_column(expression, "obs_id");
+
+	return number == 0 ? NULL :
+		TupleDescAttr(get_expr_result_tupdesc((Node *) expression, true), number - 1);
+}
+
+/* ---- the table ---- */
+
+/*
+ * Does the plan say that this argument has its default?
+ */
+static bool
+has_default(FuncExpr *expression, const char *name)
+{
+	Const	   *value = (Const *) geonn_expression_argument(expression, name);
+
+	if (value == NULL)
+		return true;
+	for (int i = 0; IsA(value, Const) && i < geonn_argument_count; i++)
+	{
+		if (strcmp(geonn_arguments[i].name, name) == 0)
+			return geonn_argument_is_default(&geonn_arguments[i], (NullableDatum)
+											 {
+												 .value = value->constvalue,
+												 .isnull = value->constisnull
+											 });
+	}
+	return false;
+}
+
+/*
+ * The call's table of observations; InvalidOid: the node cannot take its rows from elsewhere.
+ */
+static Oid
+observations_of(FuncExpr *expression)
+{
+	Const	   *observations = (Const *) geonn_expression_argument(expression, "obs");
+	Node	   *options = geonn_expression_argument(expression, "options");
+
+	if (observations == NULL || !IsA(observations, Const) || observations->constisnull ||
+		observations->consttype != REGCLASSOID || (options != NULL && !IsA(options, Const)) ||
+		!has_default(expression, "by") || !has_default(expression, "exclude_self") ||
+		!has_default(expression, "invalid"))
+		return InvalidOid;
+	return DatumGetObjectId(observations->constvalue);
+}
+
+/*
+ * Is it the table, as the user of the statement may read it, and nothing but its own rows?
+ */
+static bool
+is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
+{
+	RangeTblEntry *entry;
+
+	if (rel == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION ||
+		OidIsValid(rel->userid))
+		return false;
+	entry = planner_rt_fetch(rel->relid, root);
+	return entry->relid == table && entry->relkind == RELKIND_RELATION && !entry->inh &&
+		entry->tablesample == NULL && !has_subclass(table);
+}
+
+static bool
+is_never_null(Oid table, AttrNumber number)
+{
+	HeapTuple	row = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table), Int16GetDatum(number));
+	bool		never;
+
+	if (!HeapTupleIsValid(row))
+		return false;
+	never = ((Form_pg_attribute) GETSTRUCT(row))->attnotnull;
+	ReleaseSysCache(row);
+	return never;
+}
+
+/*
+ * The index by which the column is unique at any time; NULL: none says so.
+ */
+static IndexOptInfo *
+unique_index(RelOptInfo *rel, AttrNumber column)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
+
+		if (index->unique && index->immediate && index->relam == BTREE_AM_OID &&
+			index->indpred == NIL && index->nkeycolumns == 1 && index->indexkeys[0] == column)
+			return index;
+	}
+	return NULL;
+}
+
+static bool
+becomes_double(Oid type)
+{
+	return type == FLOAT8OID || type == FLOAT4OID || geonn_integer_width(type) > 0;
+}
+
+/*
+ * Can ids be values of the row type's column, as they are or as wider integers?
+ */
+static bool
+suits_id(FuncExpr *expression, const PointColumn *id)
+{
+	Form_pg_attribute attribute = number_attribute(expression);
+	int			width = geonn_integer_width(id->type);
+
+	if (attribute == NULL || geonn_row_column(expression, "ord") != 0)
+		return false;
+	return (width > 0 && geonn_integer_width(attribute->atttypid) >= width) ||
+		(attribute->atttypid == id->type &&
+		 (attribute->atttypmod == -1 || attribute->atttypmod == geonn_declared_typmod(id)));
+}
+
+/*
+ * False: this relation of the query is not the call's observations, or its rows cannot stand for
+ * them.
+ */
+static bool
+find_table(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Oid oid, OwnTable *table)
+{
+	GeonnColumnNames named;
+	PointSource *source;
+	IndexOptInfo *index;
+
+	if (!is_table_alone(root, rel, oid))
+		return false;
+	named = geonn_named_columns(root, expression, "obs");
+	if (!geonn_columns_are_clear(oid, &named))
+		return false;
+	source = geonn_relation_source(oid, &named, NIL);
+	table->rel = rel;
+	for (int role = 0; role <= COLUMN_LONGITUDE; role++)
+		table->attributes[role] = get_attnum(oid, source->columns[role].name);
+	index = unique_index(rel, table->attributes[COLUMN_ID]);
+	if (index == NULL || !is_never_null(oid, table->attributes[COLUMN_ID]) ||
+		!becomes_double(source->columns[COLUMN_LATITUDE].type) ||
+		!becomes_double(source->columns[COLUMN_LONGITUDE].type) ||
+		!suits_id(expression, &source->columns[COLUMN_ID]))
+		return false;
+	table->family = index->opfamily[0];
+	table->collation = index->indexcollations[0];
+	return true;
+}
+
+/* ---- the clause ---- */
+
+static bool
+is_column(Node *expression, Index relid, AttrNumber number)
+{
+	Var		   *column = (Var *) expression;
+
+	while (IsA(column, RelabelType))
+		column = (Var *) ((RelabelType *) column)->arg;
+	return IsA(column, Var) && column->varno == (int) relid && column->varattno == number &&
+		column->varlevelsup == 0;
+}
+
+/*
+ * Does the clause say that both ids are equal, by the order of the unique index?
+ */
+static bool
+is_equality(Node *clause, RelOptInfo *function, AttrNumber number, const OwnTable *table)
+{
+	OpExpr	   *comparison = (OpExpr *) clause;
+	Index		relid = table->rel->relid;
+	AttrNumber	id = table->attributes[COLUMN_ID];
+	Node	   *left;
+	Node	   *right;
+
+	if (!IsA(clause, OpExpr) || list_length(comparison->args) != 2 ||
+		get_op_opfamily_strategy(comparison->opno, table->family) != BTEqualStrategyNumber ||
+		(OidIsValid(table->collation) && table->collation != comparison->inputcollid))
+		return false;
+	left = linitial(comparison->args);
+	right = lsecond(comparison->args);
+	return (is_column(left, function->relid, number) && is_column(right, relid, id)) ||
+		(is_column(right, function->relid, number) && is_column(left, relid, id));
+}
+
+/*
+ * Does the class of equal values have both ids?
+ */
+static bool
+has_both(EquivalenceClass *class, RelOptInfo *function, AttrNumber number, const OwnTable *table)
+{
+	bool		has_number = false;
+	bool		has_id = false;
+	ListCell   *cell;
+
+	if (class->ec_has_volatile || class->ec_has_const || geonn_below_outer_join(class) ||
+		!list_member_oid(class->ec_opfamilies, table->family) ||
+		(OidIsValid(table->collation) && table->collation != class->ec_collation))
+		return false;
+	foreach(cell, class->ec_members)
+	{
+		Node	   *member = (Node *) ((EquivalenceMember *) lfirst(cell))->em_expr;
+
+		has_number = has_number || is_column(member, function->relid, number);
+		has_id = has_id || is_column(member, table->rel->relid, table->attributes[COLUMN_ID]);
+	}
+	return has_number && has_id;
+}
+
+/*
+ * Is there such a clause among these (RestrictInfo)?
+ */
+static bool
+is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTable *table)
+{
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+
+		if (is_equality((Node *) clause->clause, function, number, table))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is there a clause, of any kind of join, that will join the function with the table so?
+ */
+static bool
+will_be_joined(PlannerInfo *root, RelOptInfo *function, AttrNumber number, const OwnTable *table)
+{
+	ListCell   *cell;
+
+	foreach(cell, root->eq_classes)
+	{
+		if (has_both(lfirst(cell), function, number, table))
+			return true;
+	}
+	return is_joined_by(function->joininfo, function, number, table);
+}
+
+/* ---- what the planner asks for ---- */
+
+/*
+ * The table's column as it comes with the outer rows, as this type; NULL: it does not come with them.
+ */
+static Node *
+outer_column(RelOptInfo *outer, const OwnTable *table, ColumnRole role, Oid type)
+{
+	ListCell   *cell;
+
+	foreach(cell, outer->reltarget->exprs)
+	{
+		Node	   *column = lfirst(cell);
+
+		if (IsA(column, Var) && is_column(column, table->rel->relid, table->attributes[role]))
+			return coerce_to_target_type(NULL, copyObject(column), exprType(column), type, -1,
+										 COERCION_EXPLICIT, COERCE_IMPLICIT_CAST, -1);
+	}
+	return NULL;
+}
+
+bool
+geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, FuncExpr *expression, RelOptInfo *outer,
+					List *clauses, OwnRows *own)
+{
+	Oid			oid = observations_of(expression);
+	int			relid = -1;
+	OwnTable	table;
+
+	own->number = geonn_row_column(expression, "obs_id");
+	while (OidIsValid(oid) && (relid = bms_next_member(outer->relids, relid)) >= 0)
+	{
+		if (!find_table(root, root->simple_rel_array[relid], expression, oid, &table) ||
+			!is_joined_by(clauses, function, own->number, &table))
+			continue;
+		own->id = outer_column(outer, &table, COLUMN_ID, number_attribute(expression)->atttypid);
+		own->latitude = outer_column(outer, &table, COLUMN_LATITUDE, FLOAT8OID);
+		own->longitude = outer_column(outer, &table, COLUMN_LONGITUDE, FLOAT8OID);
+		if (own->id != NULL && own->latitude != NULL && own->longitude != NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The function in FROM that has this expression; NULL: none.
+ */
+static RelOptInfo *
+function_of(PlannerInfo *root, FuncExpr *expression)
+{
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (rel != NULL && rel->reloptkind == RELOPT_BASEREL && bms_is_empty(rel->lateral_relids) &&
+			geonn_join_expression(planner_rt_fetch(i, root)) == expression)
+			return rel;
+	}
+	return NULL;
+}
+
+/*
+ * Have the table's rows come with their coordinates until they are joined with the function.
+ */
+static void
+want_points(PlannerInfo *root, const RelOptInfo *function, const OwnTable *table)
+{
+	Relids		wanted_by = bms_add_member(bms_make_singleton(function->relid), table->rel->relid);
+
+	for (int role = COLUMN_LATITUDE; role <= COLUMN_LONGITUDE; role++)
+	{
+		AttrNumber	number = table->attributes[role];
+		Oid			oid = planner_rt_fetch(table->rel->relid, root)->relid;
+		Oid			type;
+		int32		modifier;
+		Oid			collation;
+
+		get_atttypetypmodcoll(oid, number, &type, &modifier, &collation);
+		geonn_add_columns(root, list_make1(makeVar((int) table->rel->relid, number, type, modifier,
+												   collation, 0)), wanted_by);
+	}
+}
+
+void
+geonn_want_own_points(PlannerInfo *root, FuncExpr *expression)
+{
+	Oid			oid = observations_of(expression);
+	RelOptInfo *function;
+	OwnTable	table;
+
+	if (!OidIsValid(oid) || root->parse->rowMarks != NIL ||
+		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
+		return;
+	function = function_of(root, expression);
+	for (int i = 1; function != NULL && i < root->simple_rel_array_size; i++)
+	{
+		if (find_table(root, root->simple_rel_array[i], expression, oid, &table) &&
+			will_be_joined(root, function, geonn_row_column(expression, "obs_id"), &table))
+			want_points(root, function, &table);
+	}
+}

@@ -1,0 +1,211 @@
+
+# A call that is joined with the table of its observations by their unique id has the rows that it
+# has where OFFSET 0 keeps the two apart: random arguments, conditions, joins and plans, with
+# policies and barriers; and the node is left out where the rows could be others.
+#
+# short form: 60 of 800 statements
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $statements = $ENV{GEONN_LONG} ? 800 : 60;
+my $seed = $ENV{GEONN_OWN_ROWS_SEED} // int(rand(1_000_000));
+
+note("seed: GEONN_OWN_ROWS_SEED=$seed");
+srand($seed);
+
+my $node = new_server('own_rows', conf => "statement_timeout = '60s'\njit = off");
+
+sub pick { return $_[ int(rand(@_)) ]; }
+
+my $latitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.03 THEN 95
+	WHEN random() < 0.4 THEN round(random() * 18 - 9) * 10 ELSE random() * 180 - 90 END};
+my $longitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.02 THEN 'NaN'
+	WHEN random() < 0.4 THEN round(random() * 36 - 18) * 10 ELSE random() * 360 - 180 END};
+
+$node->safe_psql('postgres', qq{
+	SELECT setseed($seed / 1e6);
+	CREATE TABLE ints AS SELECT i AS id, i % 7 AS kind, $latitude AS lat, $longitude AS lon FROM generate_series(1, 400) i;
+	CREATE TABLE texts AS SELECT 'a' || id AS id, lon::real, kind, lat::real FROM ints;
+	CREATE TABLE named AS SELECT lon AS x, id::smallint AS code, lat AS y, kind, id FROM ints;
+	CREATE TABLE ref AS SELECT i AS id, i % 5 AS kind, $latitude AS lat, $longitude AS lon FROM generate_series(1, 300) i;
+	CREATE TABLE kinds AS SELECT i AS kind, 100000.0 * i AS far, i * 11 AS id, 'a' || i * 11 AS text FROM generate_series(0, 9) i;
+	ALTER TABLE ints ADD PRIMARY KEY (id);
+	ALTER TABLE texts ADD PRIMARY KEY (id);
+	ALTER TABLE named ALTER code SET NOT NULL, ADD UNIQUE (code);
+	CREATE TYPE row_of_integers AS (rank integer, obs_lon float8, obs_id bigint, bearing float8, ref_lat float8, ref_id bigint, obs_lat float8, distance float8);
+	CREATE TYPE row_of_texts AS (distance float8, ref_id bigint, obs_lat float8, obs_id text, rank integer);
+	CREATE ROLE reader;
+	GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
+	CREATE POLICY but_four ON ints TO reader USING (kind <> 4);
+	ALTER TABLE ints ENABLE ROW LEVEL SECURITY;
+	ANALYZE;
+});
+
+# tables, the type of their rows, options, and the id
+my @tables = (
+	[ 'ints', 'row_of_integers', '{}', 'id' ], [ 'ints', 'row_of_integers', '{"batch_rows": 7}', 'id' ],
+	[ 'texts', 'row_of_texts', '{}', 'id' ],
+	[ 'named', 'row_of_integers', '{"obs_id": "code", "obs_lat": "y", "obs_lon": "x"}', 'code' ]);
+
+sub call_of
+{
+	my ($table, $type, $options) = @_;
+	my $within = rand() < 0.2;
+	my @arguments = ("'$table', 'ref'");
+
+	push @arguments, $within ? pick(0, 400000, 2000000) : 'k => ' . pick(1, 1, 2, 20);
+	push @arguments, 'max_distance => ' . pick(0, 200000, 1000000) if !$within && rand() < 0.4;
+	push @arguments, "keep_unmatched => true" if rand() < 0.3;
+	push @arguments, "ties => 'all'" if !$within && rand() < 0.2;
+	push @arguments, "options => '$options'", "row_type => NULL::$type";
+	return ($within ? 'geonn_within' : 'geonn_nearest') . '(' . join(', ', @arguments) . ')';
+}
+
+sub condition
+{
+	my ($id) = @_;
+
+	return pick('true', 'n.distance < 300000', 'n.ref_id % 3 = o.kind % 3', 'o.kind < 4', 'o.kind = 4', "o.$id IN (SELECT o.$id FROM kinds)",
+		'n.distance > 50000 * o.kind', 'n.ref_id IS NULL', 'n.obs_id IS NULL', 'n.ref_id IS NULL OR n.distance > 5', 'n.rank = 1',
+		'n.obs_lat > 0', 'EXISTS (SELECT FROM ref r WHERE r.id = n.ref_id AND r.kind < 3)', "length(o.$id\::text) = 2");
+}
+
+sub query
+{
+	my ($table, $id, $text) = @_;
+	my $equal = pick("n.obs_id = o.$id", "o.$id = n.obs_id");
+	my $far = $text ? "o.$id = k.text" : "o.$id = k.id";
+	my $outer = pick(
+		"$table o", "$table o", "$table o", "(SELECT * FROM $table WHERE kind > 2 OFFSET 0) o", "$table o JOIN kinds k ON k.kind = o.kind AND k.far < 5e5",
+		"kinds k LEFT JOIN $table o ON o.kind = k.kind AND k.far > 2e5", "kinds k JOIN $table o ON $far", "kinds k LEFT JOIN $table o ON $far");
+	my $columns = pick("o.$id, n.*", "o::text, n.ref_id", 'o.kind, n.distance', 'o.kind, count(*), min(n.distance)', '1 AS one');
+	my $join = pick('JOIN', 'JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN');
+	my $on = $equal . ($join eq 'FULL JOIN' ? '' : pick('', '', ' AND n.distance < 400000', ' AND n.distance > 60000 * o.kind', ' AND o.kind <> 1'));
+	my $group = $columns =~ /count/ ? 'GROUP BY o.kind' : '';
+
+	return "SELECT o.* FROM $outer WHERE NOT EXISTS (SELECT FROM THE_CALL n WHERE $equal AND n.distance < 500000)" if rand() < 0.1;
+	return "SELECT $columns FROM $outer, THE_CALL n WHERE $equal AND $far AND " . condition($id) . " $group" if $outer =~ /kinds/ && rand() < 0.3;
+	return "SELECT $columns FROM $outer $join THE_CALL n ON $on WHERE " . condition($id) . " $group";
+}
+
+# ---- the same rows ----
+
+my $with_node = 0;
+my @differ;
+
+for (1 .. $statements)
+{
+	my ($table, $type, $options, $id) = @{ pick(@tables) };
+	my ($query, $call) = (query($table, $id, $type eq 'row_of_texts'), call_of($table, $type, $options));
+	my $by_node = $query =~ s/THE_CALL/$call/r;
+	my $by_function = $query =~ s/THE_CALL/(SELECT * FROM $call OFFSET 0)/r;
+	my $settings = join("\n", map { "SET $_;" } 'work_mem = ' . pick(64, 4096), 'enable_sort = ' . pick('on', 'off'),
+		'enable_nestloop = ' . pick('on', 'off'), 'max_parallel_workers_per_gather = ' . pick(0, 2),
+		'plan_cache_mode = ' . pick('force_generic_plan', 'force_custom_plan'));
+	my $role = pick('SET ROLE reader;', '');
+	my $moved = $table eq 'named' ? 'y' : 'lat';
+	my $change = $role eq '' ? "UPDATE $table SET $moved = -$moved WHERE kind = 2; DELETE FROM $table WHERE kind = 6;" : '';
+	my $out = $node->safe_psql('postgres', qq{
+		SET client_min_messages = error;
+		SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+		$settings
+		BEGIN;
+		$role
+		$change
+		PREPARE a AS $by_node;
+		PREPARE b AS $by_function;
+		CREATE TEMP TABLE a AS EXECUTE a;
+		CREATE TEMP TABLE b AS EXECUTE b;
+		SELECT count(*) FROM ((SELECT a::text FROM a EXCEPT ALL SELECT b::text FROM b) UNION ALL (SELECT b::text FROM b EXCEPT ALL SELECT a::text FROM a)) x;
+		EXPLAIN (COSTS OFF) EXECUTE a;
+		ROLLBACK;
+	});
+	my ($differences) = $out =~ /^(\d+)/;
+
+	$with_node++ if $out =~ /geonn lateral join/;
+	push @differ, "$differences rows: $settings $role $by_node" if $differences != 0;
+}
+is(join("\n", @differ), '', "the rows of $statements random statements are those of the call alone");
+cmp_ok($with_node, '>', 0.25 * $statements, "many of them, $with_node, have the node");
+
+# ---- where the node is, and where it is not ----
+
+sub plan_of { return $node->safe_psql('postgres', "SET client_min_messages = error; " . ($_[1] // '') . "; EXPLAIN (COSTS OFF) $_[0]"); }
+
+my $usual = q{SELECT o.kind, n.distance FROM ints o JOIN geonn_nearest('ints', 'ref') n ON n.obs_id = o.id};
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE twice AS SELECT * FROM ints;
+	CREATE INDEX ON twice (id);
+	CREATE TABLE late (LIKE ints, UNIQUE (id) DEFERRABLE);
+	CREATE TABLE partly (LIKE ints);
+	CREATE UNIQUE INDEX ON partly (id) WHERE kind = 1;
+	CREATE TABLE parent (LIKE ints INCLUDING ALL);
+	CREATE TABLE child () INHERITS (parent);
+	CREATE TABLE numerics AS SELECT id, lat::numeric, lon::numeric FROM ints;
+	ALTER TABLE numerics ADD PRIMARY KEY (id);
+	CREATE VIEW owned AS SELECT o.kind, n.distance FROM ints o JOIN geonn_nearest('ints', 'ref') n ON n.obs_id = o.id;
+	CREATE VIEW seen AS SELECT * FROM ints;
+	CREATE VIEW barrier WITH (security_barrier, security_invoker) AS SELECT * FROM ints WHERE kind = 3;
+	CREATE VIEW invoked WITH (security_invoker) AS SELECT * FROM ints WHERE kind <> 2;
+	GRANT SELECT ON owned, seen, barrier, invoked TO reader;
+	ALTER TABLE twice ALTER id SET NOT NULL;
+	ALTER TABLE late ALTER id SET NOT NULL;
+	ALTER TABLE partly ALTER id SET NOT NULL;
+});
+like(plan_of($usual), qr/geonn lateral join/, 'a join with the own table has the node');
+like(plan_of($usual, 'SET ROLE reader'), qr/geonn lateral join.*Filter: \(kind <> 4\)/s, 'and so it has with a policy');
+unlike(plan_of($usual =~ s/ints o/barrier o/r, 'SET ROLE reader'), qr/geonn lateral join/, 'but not behind a barrier, which PostgreSQL reads as a query of its own');
+like(plan_of($usual =~ s/ints o/invoked o/r, 'SET ROLE reader'), qr/geonn lateral join/, "though in a view with the invoker's privileges");
+foreach my $table (qw(twice late partly parent numerics))
+{
+	unlike(plan_of($usual =~ s/ints/$table/gr =~ s/o.kind/1/r), qr/geonn lateral join/, "the table $table has none");
+}
+foreach my $other (
+	'SELECT * FROM owned', $usual =~ s/ints o/seen o/r, $usual =~ s/ints o/twice o/r, "$usual FOR UPDATE OF o",
+	$usual =~ s/'ref'\)/'ref', by => '{kind}')/r, $usual =~ s/'ref'\)/'ints', exclude_self => true)/r, $usual =~ s/'ref'\)/'ref', invalid => 'error')/r,
+	$usual =~ s/'ints'/'ints'::text::regclass/r, $usual =~ s/ints o/ints o TABLESAMPLE SYSTEM (50)/r, "$usual + 1", $usual =~ s/= o.id/= o.kind/r,
+	$usual =~ s/= o.id/>= o.id/r, $usual =~ s/= o.id/= o.id::numeric/r, $usual =~ s/'ref'\)/'ref', (random() * 0)::integer + 1)/r,
+	$usual =~ s/'ref'\)/'ref', options => '{"obs_id": "kind"}')/r)
+{
+	unlike(plan_of($other), qr/geonn lateral join/, "nor has $other");
+}
+
+# ---- privileges, policies and warnings ----
+
+my ($status, $out, $error);
+
+(undef, undef, $error) = $node->psql('postgres', qq{
+	REVOKE SELECT ON ints FROM reader;
+	GRANT SELECT (id, kind) ON ints TO reader;
+	SET ROLE reader;
+	$usual;
+});
+like($error, qr/permission denied for table ints/, 'coordinates need the privilege that the call needs');
+$node->safe_psql('postgres', q{
+	GRANT SELECT ON ints TO reader;
+	CREATE FUNCTION tell(kind integer, distance float8) RETURNS boolean COST 0.0001 LANGUAGE plpgsql AS $$
+	BEGIN
+		RAISE WARNING 'kind %', kind;
+		RETURN true;
+	END $$});
+($status, $out, $error) = $node->psql('postgres', "SET ROLE reader; $usual AND tell(o.kind, n.distance) AND tell(o.kind, 1)");
+unlike($error, qr/kind 4/, 'no function sees a row that the policy hides');
+like($error, qr/kind 3/, 'though it sees the others');
+($status, $out, $error) = $node->psql('postgres', $usual =~ s/ints o/barrier o/r . ' AND tell(o.kind, n.distance) AND tell(o.kind, 1)');
+unlike($error, qr/kind [^3]/, 'nor one behind a barrier');
+
+my $invalid = $node->safe_psql('postgres', q{SELECT count(*) FROM ints WHERE kind < 4 AND (lat > 90 OR lon = 'NaN') AND lat + lon IS NOT NULL});
+(undef, undef, $error) = $node->psql('postgres', "$usual WHERE o.kind < 4");
+$invalid == 0 ? unlike($error, qr/WARNING/, 'no warning') :
+	like($error, qr/$invalid rows? of relation "ints" (was|were) skipped/, 'the warning counts invalid rows among those of the table that are joined');
+
+# a LIMIT ends the reading, in the order of the key too
+my $few = $node->safe_psql('postgres', "SET client_min_messages = error; SET enable_sort = off; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $usual ORDER BY o.id LIMIT 3");
+like($few, qr/geonn lateral join.*Index Scan using ints_pkey on ints o \(actual rows=(6[0-9]|1?\d\d) /s, 'a LIMIT ends the reading of the table');
+
+done_testing();
