@@ -200,7 +200,11 @@ my ($from, $to) = $other_schema =~ m,s/(\S+)/(\S+)/g,;
 is("$from $to", 'public\. geo.', 'the page has how names are changed');
 $node->safe_psql('elsewhere', 'GRANT USAGE ON SCHEMA geo TO watcher');
 columns_are_those('elsewhere', 'watcher', 'geo');
-is(status($node, 'state'), 'stopped', 'the queries start nothing');
+foreach my $statement ($page =~ /`(SELECT [^`]+)`/g)
+{
+	is($node->psql('postgres', $statement), 0, "the page's $statement");
+}
+is(status($node, 'state'), 'stopped', 'none of these starts anything');
 
 # Ask Prometheus: the series that an expression has now, each as [ labels, value ].
 sub ask
