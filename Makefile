@@ -61,7 +61,7 @@ ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 BUILD = $(MAKE) --no-print-directory -s
 
 check check-long:
-	@test/tools/install-dependencies postgis cron clients fuzz cppcheck $(if $(filter check-long,$@),valgrind)
+	@test/tools/install-dependencies postgis cron clients prometheus fuzz cppcheck $(if $(filter check-long,$@),valgrind)
 	@echo "building"
 	@$(BUILD) all test-programs bench fuzzers
 	+@test/tools/install
@@ -320,16 +320,23 @@ build/flags: FORCE
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 .PHONY: FORCE
 
+# for Prometheus and Grafana
+CONTRIB = $(sort $(wildcard contrib/*))
+CONTRIB_DIRECTORY = $(datadir)/contrib/geonn
+
 install: install-beside
 .PHONY: install-beside uninstall-beside
 install-beside: build/geonn-engine $(SPHEROID_LIBRARY) installdirs
 	$(INSTALL) -m 755 build/geonn-engine '$(DESTDIR)$(pkglibdir)/geonn-engine'
 	$(INSTALL_SHLIB) $(SPHEROID_LIBRARY) '$(DESTDIR)$(pkglibdir)/'
+	$(MKDIR_P) $(CONTRIB:contrib/%='$(DESTDIR)$(CONTRIB_DIRECTORY)/%')
+	$(foreach folder,$(CONTRIB),$(INSTALL_DATA) $(wildcard $(folder)/*) '$(DESTDIR)$(CONTRIB_DIRECTORY)/$(notdir $(folder))/' &&) true
 uninstall: uninstall-beside
 uninstall-beside:
 	rm -f $(foreach file,geonn-engine $(notdir $(SPHEROID_LIBRARY)),'$(DESTDIR)$(pkglibdir)/$(file)')
 	rm -f $(foreach page,$(notdir $(DOCS)),'$(DESTDIR)$(docdir)/$(docmoduledir)/$(page)')
 	-rmdir '$(DESTDIR)$(docdir)/$(docmoduledir)'
+	rm -rf '$(DESTDIR)$(CONTRIB_DIRECTORY)'
 
 .PHONY: compile_commands.json
 compile_commands.json:
