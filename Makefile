@@ -103,10 +103,10 @@ dist:
 	git archive --prefix=$(RELEASE)/ -o build/dist/$(RELEASE).zip HEAD
 
 deb:
-	@debian/make-packages
+	@test/tools/make-packages
 
 repo:
-	@debian/make-repository '$(KEY)'
+	@test/tools/make-repository '$(KEY)'
 
 demo:
 	@test/tools/install-dependencies
