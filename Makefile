@@ -22,6 +22,7 @@
 #   make cppcheck, make analyser  what these find in the sources
 #   make demo        cities and airports on a throw-away server
 #   make demo-moving aircraft that fly, and maps of where each is the nearest
+#   make stop-demo   stops that server and removes it
 #   make fuzz        fuzzes the protocol, each side for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
@@ -29,7 +30,11 @@
 #   make compile_commands.json  how each source is compiled, for clangd
 #   make typedefs.list  the types of the sources, for pgindent
 #   make dist        archives of the last commit, in build/dist
+#   make deb         Debian's packages of this checkout, in build/deb
+#   make repo        a repository for apt of those packages, in build/repo, signed
+#                    with the key that KEY names
 #   make clean       stops the demo's server, removes all that was built
+#   make help        these lines
 #
 # Variables:
 #   PG_CONFIG=/path  the pg_config of the PostgreSQL to build for
@@ -38,6 +43,9 @@
 #   CC=clang         another C compiler
 #   FUZZ_SECONDS=60  how long make fuzz fuzzes each side; an hour unless said
 #   WERROR=          let a compiler newer than this code have its warnings
+#   V=1              show whole commands while building
+#   FORCE=1          let check, demo and bench-... replace a geonn that a package or
+#                    another checkout has installed
 
 ifneq ($(shell uname -s),Linux)
 $(error geonn runs on Linux only: it needs memfd, epoll and Unix sockets that carry credentials)
@@ -50,32 +58,35 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ANYWHERE = check check-long check-quick check-versions check-package check-image check-clients \
-	image image-cuda image-extension demo demo-moving bench-sql bench-caches typedefs.list dist
+ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
+	image image-cuda image-extension demo demo-moving bench-sql bench-caches typedefs.list dist deb repo
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
 
 .PHONY: $(MAKECMDGOALS)
-BUILD = $(MAKE) --no-print-directory -s
+BUILD = $(MAKE) --no-print-directory
+
+help:
+	@sed -n '4,/^$$/s/^#\( \{1,3\}\|$$\)//p' Makefile
 
 check check-long:
-	@test/tools/install-dependencies postgis cron clients prometheus fuzz cppcheck $(if $(filter check-long,$@),valgrind)
+	@test/tools/install-dependencies tests postgis cron clients prometheus fuzz cppcheck $(if $(filter check-long,$@),valgrind)
 	@echo "building"
 	@$(BUILD) all test-programs bench fuzzers
 	+@test/tools/install
 	@test/check $(if $(filter check-long,$@),--long)
 
 check-quick:
-	@test/tools/install-dependencies
+	@test/tools/install-dependencies tests
 	@echo "building"
 	@$(BUILD) all test-programs bench
 	+@test/tools/install
 	@test/check --quick
 
 check-clients:
-	@test/tools/install-dependencies postgis clients
+	@test/tools/install-dependencies tests postgis clients
 	@echo "building"
 	@$(BUILD) all test-programs bench
 	+@test/tools/install
@@ -116,6 +127,11 @@ image-cuda:
 		--volume $(CUDA_COMPILER:%/bin/nvcc=%):$(CUDA_COMPILER:%/bin/nvcc=%):ro .
 image-extension:
 	$(IMAGE_MAKE) --target extension --tag geonn-extension:$(IMAGE_TAG) .
+deb:
+	@test/tools/make-packages
+
+repo:
+	@test/tools/make-repository '$(KEY)'
 
 demo:
 	@test/tools/install-dependencies
@@ -132,14 +148,14 @@ demo-moving:
 	@test/demo/moving/run
 
 bench-sql:
-	@test/tools/install-dependencies postgis
+	@test/tools/install-dependencies tests postgis
 	@echo "building"
 	@$(BUILD) all
 	+@test/tools/install
 	@test/bench/sql
 
 bench-caches:
-	@test/tools/install-dependencies
+	@test/tools/install-dependencies tests
 	@echo "building"
 	@$(BUILD) all
 	+@test/tools/install
@@ -173,6 +189,11 @@ ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isol
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=geonn
 EXTRA_CLEAN = build compile_commands.json
 
+# A line for each file that is made; V=1: the whole command; make -s: neither.
+Q = $(if $(filter 1,$(V)),,@)
+QUIET = $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS)))
+begin = @mkdir -p $(@D)$(if $(QUIET),,; echo '  $@')
+
 WERROR = -Werror
 WARNINGS = -Wall -Wextra $(WERROR)
 # the compilers differ in which of a server's flags they know
@@ -187,9 +208,21 @@ PG_CFLAGS = $(WARNINGS) $(PRECISION)
 # the module calls its own functions directly, whatever other modules have
 SHLIB_LINK = -lm -Wl,-Bsymbolic-functions
 
+# Where the clang is missing with which the server was built, the extension goes without
+# bitcode, which PostgreSQL's compiled plans would inline functions from.
+SERVER_CLANG := $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)
+ifeq ($(shell command -v $(firstword $(CLANG) $(SERVER_CLANG) none) 2>/dev/null),)
+override with_llvm = no
+override CLANG =
+endif
+
 include $(PGXS)
 # pages have names that those of other extensions may have, too
 docmoduledir := $(docmoduledir)/geonn
+
+ifeq ($(shell command -v $(firstword $(CC)) 2>/dev/null),)
+$(error geonn needs a C compiler, and there is no $(firstword $(CC)): install gcc and libc6-dev (Debian) or gcc (Red Hat), or set CC)
+endif
 
 ifneq ($(filter 8.% 9.% 10 11 12 13 14,$(MAJORVERSION)),)
 $(error geonn needs PostgreSQL 15 or newer, and $(PG_CONFIG) belongs to $(VERSION))
@@ -208,15 +241,23 @@ endif
 override CPPFLAGS := -Isrc $(foreach flag,$(filter-out -I. -I./,$(CPPFLAGS)),$(patsubst -I%,-isystem %,$(flag)))
 override BITCODE_CFLAGS += $(PRECISION)
 
+# the rule that links geonn.so is PGXS's
+define newline
+
+
+endef
+PGXS_LINK := $(LINK.shared)
+LINK.shared = $(begin)$(newline)$(Q)$(PGXS_LINK)
+
 DEPENDENCIES = -MMD -MP -MF $@.d
 
 build/module/%.o: src/%.c build/flags
-	@mkdir -p $(@D)
-	$(COMPILE.c) $(DEPENDENCIES) -o $@ $<
+	$(begin)
+	$(Q)$(COMPILE.c) $(DEPENDENCIES) -o $@ $<
 
 build/module/%.bc: src/%.c build/flags
-	@mkdir -p $(@D)
-	$(COMPILE.c.bc) $(DEPENDENCIES) -o $@ $<
+	$(begin)
+	$(Q)$(COMPILE.c.bc) $(DEPENDENCIES) -o $@ $<
 
 # ---- the library of the spheroid, which the module loads when it needs it ----
 
@@ -226,11 +267,12 @@ SPHEROID_OBJECTS = $(SPHEROID_SOURCES:src/%.c=build/spheroid/%.o)
 
 # its functions are found by their names
 build/spheroid/%.o: src/%.c build/flags
-	@mkdir -p $(@D)
-	$(COMPILE.c) -fvisibility=default $(DEPENDENCIES) -o $@ $<
+	$(begin)
+	$(Q)$(COMPILE.c) -fvisibility=default $(DEPENDENCIES) -o $@ $<
 
 $(SPHEROID_LIBRARY): $(SPHEROID_OBJECTS)
-	$(CC) $(CFLAGS) -shared -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) -lproj -lm
+	$(begin)
+	$(Q)$(CC) $(CFLAGS) -shared -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) -lproj -lm
 
 all: $(SPHEROID_LIBRARY)
 
@@ -271,8 +313,8 @@ ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-m
 NO_CUDA = build/engine/engine/search/no_cuda.o
 
 build/engine/%.o: src/%.c build/flags
-	@mkdir -p $(@D)
-	$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # The CPU device's hot loops, once more for each level of x86-64's vectors; the
 # engine takes the best that the processor has (src/engine/cpu/path.h).
@@ -284,8 +326,8 @@ CPU_PATH_avx512 = -DCPU_PATH=avx512 -mavx2 -mfma -mbmi -mbmi2 -mavx512f -mavx512
 
 define CPU_PATH_RULE
 build/engine/%.$(1).o: src/%.c build/flags
-	@mkdir -p $$(@D)
-	$$(CC) $$(ENGINE_CFLAGS) $$(CPU_PATH_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
+	$$(begin)
+	$$(Q)$$(CC) $$(ENGINE_CFLAGS) $$(CPU_PATH_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
 ENGINE_OBJECTS += $$(CPU_PATH_SOURCES:src/%.c=build/engine/%.$(1).o)
 build/engine/engine/cpu/path.o: ENGINE_CFLAGS += -DCPU_PATH_VECTORS
 endef
@@ -296,8 +338,8 @@ ENGINE_OBJECTS := $(filter-out $(NO_CUDA),$(ENGINE_OBJECTS))
 CUDA_OBJECTS := $(CUDA_SOURCES:cuda/%.cu=build/cuda/%.o)
 
 build/cuda/%.o: cuda/%.cu build/flags
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # the driver is looked up at run time, so this starts on hosts without a GPU
 ENGINE_LINK = $(NVCC) -cudart static -Xcompiler -pthread
@@ -305,7 +347,8 @@ else
 ENGINE_LINK = $(CC) -pthread
 endif
 build/geonn-engine: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
-	$(ENGINE_LINK) -o $@ $^ -lproj -lm -ldl
+	$(begin)
+	$(Q)$(ENGINE_LINK) -o $@ $^ -lproj -lm -ldl
 
 all: build/geonn-engine engine-device
 

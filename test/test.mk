@@ -48,8 +48,8 @@ build/test/thread_pool_test: $(POOL_SOURCES) $(POOL_SOURCES:.c=.h)
 build/test/gauges_test: TEST_SOURCES = src/engine/server/gauges.c test/lib/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
 build/test/gauges_test: src/engine/server/gauges.c src/engine/server/gauges.h test/lib/verdict.c test/lib/verdict.h build/test/libnvidia-ml.so.1
 build/test/libnvidia-ml.so.1: test/helpers/fake_nvml.c build/flags
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $<
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $<
 
 DISTANCE_HEADERS = $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
 build/test/geodesy_test build/test/geodesy_margin_test: TEST_SOURCES = test/lib/verdict.c
@@ -73,23 +73,23 @@ $(SEARCH_TESTS): TEST_SOURCES = $(SEARCH_SOURCES) -lproj
 $(SEARCH_TESTS): $(SEARCH_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
 
 build/test/%_test: test/engine/%_test.c build/flags
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< $(TEST_SOURCES) $(TEST_LIBS) -lm
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $< $(TEST_SOURCES) $(TEST_LIBS) -lm
 
 build/test/nearest_oracle: test/helpers/nearest_oracle.c $(addprefix test/lib/,oracle.c oracle.h parallel.c parallel.h verdict.c verdict.h) build/flags
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) $(TEST_LIBS) -lm
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) $(TEST_LIBS) -lm
 
 # in the engine's place, to see that the module checks what it is told
 build/test/lying_engine: test/helpers/lying_engine.c $(addprefix test/fuzz/protocol/,hostile_engine.c steps.c scribble.c) src/common/channel.c \
 		$(wildcard test/fuzz/protocol/*.h src/common/*.h) build/flags
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) -lm
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) -lm
 
 # a table access method, to see that the module knows it from the heap
 build/test/other_heap.so: test/helpers/other_heap.c build/flags
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(CFLAGS_SL) $(CPPFLAGS) -shared $(DEPENDENCIES) -o $@ $<
+	$(begin)
+	$(Q)$(CC) $(CFLAGS) $(CFLAGS_SL) $(CPPFLAGS) -shared $(DEPENDENCIES) -o $@ $<
 
 # Other releases, for upgrades that stop half-way: of one the version alone is another,
 # of one the protocol, too.  Of their sources only these say which they are of.
@@ -98,15 +98,17 @@ OTHER_newer = -DGEONN_VERSION='"0.9-newer"' -DGEONN_PROTOCOL_VERSION=99
 VERSION_SOURCES := $(shell grep -lE 'GEONN_(PROTOCOL_)?VERSION\>' $(MODULE_SOURCES) $(ENGINE_SOURCES))
 define OTHER_RELEASE_RULE
 build/test/$(1)/module/%.o: src/%.c build/flags
-	@mkdir -p $$(@D)
-	$$(COMPILE.c) $$(OTHER_$(1)) $$(DEPENDENCIES) -o $$@ $$<
+	$$(begin)
+	$$(Q)$$(COMPILE.c) $$(OTHER_$(1)) $$(DEPENDENCIES) -o $$@ $$<
 build/test/$(1)/engine/%.o: src/%.c build/flags
-	@mkdir -p $$(@D)
-	$$(CC) $$(ENGINE_CFLAGS) $$(OTHER_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
+	$$(begin)
+	$$(Q)$$(CC) $$(ENGINE_CFLAGS) $$(OTHER_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
 build/test/geonn-$(1).so: $$(foreach object,$$(OBJS),$$(if $$(filter $$(object:build/module/%.o=src/%.c),$$(VERSION_SOURCES)),$$(object:build/%=build/test/$(1)/%),$$(object)))
-	$$(CC) $$(CFLAGS) -shared -o $$@ $$^ $$(LDFLAGS) $$(LDFLAGS_SL) $$(SHLIB_LINK)
+	$$(begin)
+	$$(Q)$$(CC) $$(CFLAGS) -shared -o $$@ $$^ $$(LDFLAGS) $$(LDFLAGS_SL) $$(SHLIB_LINK)
 build/test/geonn-engine-$(1): $$(foreach object,$$(ENGINE_OBJECTS),$$(if $$(filter $$(object:build/engine/%.o=src/%.c),$$(VERSION_SOURCES)),$$(object:build/%=build/test/$(1)/%),$$(object))) $$(CUDA_OBJECTS)
-	$$(ENGINE_LINK) -o $$@ $$^ -lproj -lm -ldl
+	$$(begin)
+	$$(Q)$$(ENGINE_LINK) -o $$@ $$^ -lproj -lm -ldl
 endef
 $(foreach release,older newer,$(eval $(call OTHER_RELEASE_RULE,$(release))))
 
@@ -117,22 +119,24 @@ ifneq ($(NVCC),)
 FAULT_OBJECTS += $(patsubst test/engine/faults/%.cu,build/test/faults/%.o,$(sort $(wildcard test/engine/faults/*.cu)))
 endif
 build/test/faults/%.o: test/engine/faults/%.c build/flags
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 build/test/faults/%.o: test/engine/faults/%.cu build/flags
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
 build/test/faults/engine.o: $(FAULT_OBJECTS) $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
-	$(LD) -r $(shell nm $(FAULT_OBJECTS) | sed -n 's/.* T __wrap_/--wrap=/p') -o $@ $^
+	$(begin)
+	$(Q)$(LD) -r $(shell nm $(FAULT_OBJECTS) | sed -n 's/.* T __wrap_/--wrap=/p') -o $@ $^
 build/test/geonn-engine-faults: build/test/faults/engine.o
-	$(ENGINE_LINK) -o $@ $^ -lproj -lm -ldl
+	$(begin)
+	$(Q)$(ENGINE_LINK) -o $@ $^ -lproj -lm -ldl
 
 # run by hand, and by make check, on a host with a GPU
 ifneq ($(NVCC),)
 TEST_PROGRAMS += $(patsubst test/engine/%.cu,build/test/%,$(sort $(wildcard test/engine/*.cu)))
 build/test/%: test/engine/%.cu build/flags
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) -cudart static $(DEPENDENCIES) -o $@ $< $(filter %.a,$^) -lproj -lm
+	$(begin)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -cudart static $(DEPENDENCIES) -o $@ $< $(filter %.a,$^) -lproj -lm
 
 build/test/gpu_datasets: build/bench/engine.a
 endif
@@ -159,20 +163,22 @@ ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/l
 	$(addprefix test/fuzz/protocol/,steps.c mutator.c scribble.c hostile_client.c engine_fuzzer.c)
 
 build/fuzz/%.o: %.c build/flags
-	@mkdir -p $(@D)
-	$(FUZZ_CC) -Isrc $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(FUZZ_CC) -Isrc $(DEPENDENCIES) -c -o $@ $<
 build/fuzz/engine_fuzzer: $(ENGINE_FUZZER_SOURCES:%.c=build/fuzz/%.o)
-	$(FUZZ_LINK) -o $@ $^ -lproj -lm -ldl
+	$(begin)
+	$(Q)$(FUZZ_LINK) -o $@ $^ -lproj -lm -ldl
 
 # of the module what talks to the engine; and of the server what that calls there
 CLIENT_FUZZER_SOURCES = $(addprefix src/,client/client.c client/client_slots.c client/admission.c client/connection.c client/idle_session.c client/memory_file.c join/references.c join/groups.c common/channel.c) \
 	$(addprefix test/fuzz/protocol/,steps.c mutator.c scribble.c backend_shim.c hostile_engine.c client_fuzzer.c)
 
 build/fuzz/module/%.o: %.c build/flags
-	@mkdir -p $(@D)
-	$(FUZZ_CC) $(CPPFLAGS) $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) $(DEPENDENCIES) -c -o $@ $<
 build/fuzz/client_fuzzer: $(CLIENT_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
-	$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
+	$(begin)
+	$(Q)$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
 
 .PHONY: fuzz fuzzers
 ifneq ($(and $(FUZZ_CLANG),$(shell echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(FUZZ_LINK) -o /dev/null -x c - 2>/dev/null && echo yes)),)
@@ -207,7 +213,7 @@ syntax:
 		$(filter-out test/helpers/other_heap.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(BENCH_SOURCES)
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
-	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) which this PostgreSQL was built without)"
+	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) as that of this PostgreSQL is not there)"
 
 # What is found without running anything: two at a time, as each takes minutes.
 # The server's assertions tell the analyser what cannot be.
@@ -223,10 +229,13 @@ analyser:
 	@printf '%s\n' $(ENGINE_SOURCES) | xargs -P 2 -n 1 $(ANALYSE) -std=gnu11 -Isrc
 	@echo "ok - the analyser has nothing to say"
 
-.PHONY: stop-demo
+.PHONY: stop-demo end-demo
 stop-demo:
+	@[ -f build/demo.location ] || echo "no demo's server is there"
 	@test/demo/stop
-clean: stop-demo
+end-demo:
+	@test/demo/stop
+clean: end-demo
 
 BENCH_SOURCES := $(sort $(wildcard test/bench/*.c))
 BENCH_LIBRARY = engine_client oracle parallel
@@ -236,11 +245,11 @@ BENCH_OBJECTS := $(BENCH_SOURCES:test/bench/%.c=build/bench/%.o) $(BENCH_LIBRARY
 bench: build/geonn-engine build/bench/geonn-bench
 
 build/bench/%.o: test/bench/%.c build/flags
-	@mkdir -p $(@D)
-	$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 build/bench/lib/%.o: test/lib/%.c build/flags
-	@mkdir -p $(@D)
-	$(CC) $(ENGINE_CFLAGS) $(FLOAT128_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(CC) $(ENGINE_CFLAGS) $(FLOAT128_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # as for the tests: __float128
 build/bench/lib/oracle.o: override CC = gcc
@@ -255,18 +264,20 @@ BENCH_OBJECTS := $(filter-out build/bench/no_gpu.o,$(BENCH_OBJECTS)) \
 	$(patsubst test/bench/%.cu,build/bench/%.o,$(sort $(wildcard test/bench/gpu_*.cu)))
 
 build/bench/geonn-bench: $(BENCH_OBJECTS) build/bench/engine.a
-	$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ $(BENCH_LIBS) -lproj -lm
+	$(begin)
+	$(Q)$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ $(BENCH_LIBS) -lproj -lm
 
 build/bench/%.o: test/bench/%.cu build/flags
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
+	$(begin)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # an archive, so that a program takes the parts that it calls
 build/bench/engine.a: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
-	@mkdir -p $(@D)
+	$(begin)
 	@rm -f $@
-	$(AR) qcs $@ $^
+	$(Q)$(AR) qcs $@ $^
 else
 build/bench/geonn-bench: $(BENCH_OBJECTS) build/engine/common/channel.o
-	$(CC) -pthread -o $@ $^ $(BENCH_LIBS) -lm
+	$(begin)
+	$(Q)$(CC) -pthread -o $@ $^ $(BENCH_LIBS) -lm
 endif

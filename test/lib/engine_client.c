@@ -127,6 +127,9 @@ engine_stop(struct engine *engine)
 	close(engine->supervisor);
 	if (waitpid(engine->pid, &status, 0) != engine->pid)
 		give_up("waitpid");
+	/* one that was killed leaves it */
+	if (status != 0)
+		unlink(engine->socket_path);
 	return status;
 }
 

@@ -123,6 +123,15 @@ note_descriptors(bool *open)
 		open[i] = fcntl(i, F_GETFD) >= 0;
 }
 
+/*
+ * libFuzzer ends the process, and no engine with it that would remove its socket.
+ */
+static void
+remove_socket(void)
+{
+	unlink(engine.socket_path);
+}
+
 int
 LLVMFuzzerInitialize(int *argument_count, char ***words)
 {
@@ -141,6 +150,7 @@ LLVMFuzzerInitialize(int *argument_count, char ***words)
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(engine.socket_path, sizeof(engine.socket_path), "/tmp/geonn-fuzz-%d.sock",
 			 (int) getpid());
+	atexit(remove_socket);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
 		return 1;
 	engine.supervisor = fcntl(pair[0], F_DUPFD_CLOEXEC, 10);
