@@ -3,7 +3,7 @@
 # has where OFFSET 0 keeps the two apart: random arguments, conditions, joins and plans, with
 # policies and barriers; and the node is left out where the rows could be others.
 #
-# short form: 60 of 800 statements
+# short form: 30 of 800 statements
 
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use warnings;
 use Geonn;
 use Test::More;
 
-my $statements = $ENV{GEONN_LONG} ? 800 : 60;
+my $statements = $ENV{GEONN_LONG} ? 800 : 30;
 my $seed = $ENV{GEONN_OWN_ROWS_SEED} // int(rand(1_000_000));
 
 note("seed: GEONN_OWN_ROWS_SEED=$seed");
