@@ -24,6 +24,7 @@ my @expected = (
 	[ 'join, 20,000 × 65,536, no workers, cpu', qr/^[\d.]+×$/ ],
 	[ qr/^join, 20,000 × 65,536, up to \d+ workers, cpu$/, qr/^[\d.]+×$/ ],
 	[ 'CREATE TABLE AS SELECT *, 20,000 × 65,536', qr/^[\d.]+×$/ ],
+	[ 'join by 1,000 steps, 5,000 × 5,000, cpu', qr/^[\d.]+×$/ ],
 	[ "one observation, 1,048,576 unchanged references, the session's next calls, cpu", qr/^[\d.]+ ms$/ ],
 	[ "join, 100 × 1,000, the session's next calls, cpu", qr/^[\d.]+ ms$/ ],
 	[ 'geonn_nearest_points, one point, 65,536 kept references, 16 clients, cpu', qr{^\d+/s$} ],
