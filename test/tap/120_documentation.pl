@@ -16,6 +16,10 @@
 # where it has one to itself.  Lines that begin with WARNING, ERROR, DETAIL or HINT are
 # complaints, in any order; others there must not be.
 
+# short form: the tutorial has two pings around each city instead of 23
+#
+# A tutorial whose reader has run a demo has that server's tables in its database.
+
 use strict;
 use warnings;
 
@@ -135,6 +139,19 @@ sub run_program
 
 # ---- pages ----
 
+# the tables of make demo, and those that have flown of make demo-moving
+sub load_demo
+{
+	my ($database, $moving) = @_;
+	my %file = (city => 'cities', airport => 'airports');
+
+	$node->safe_psql($database, Geonn::slurp("$ENV{GEONN_DATA}/../tables.sql") =~ s/^CREATE EXTENSION.*//mr);
+	$node->safe_psql($database, "\\copy $_ FROM PROGRAM 'gzip -dc $ENV{GEONN_DATA}/$file{$_}.csv.gz' (FORMAT csv, HEADER)") foreach sort keys %file;
+	$node->safe_psql($database, Geonn::slurp("$ENV{GEONN_DATA}/../flights.sql") =~ s/:aircraft/90/r . join('', map { "CALL fly($_ * 0.75);" } 0 .. 8))
+	  if $moving;
+	$node->safe_psql($database, 'ANALYZE');
+}
+
 # Run a page's blocks; the README's database is the one that its commands name.
 sub page_runs
 {
@@ -158,6 +175,9 @@ sub page_runs
 		$node->restart;
 	}
 
+	my ($demo) = map { "@{ $_->{needs} }" eq 'machine' && $_->{text} =~ /^make (demo(?:-moving)?)$/m ? $1 : () } @blocks;
+	load_demo($database, $demo eq 'demo-moving') if $demo && $name =~ /^tutorial/;
+
 	my $session = connect_to($database);
 	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => $database);
 	foreach my $block (@blocks)
@@ -165,6 +185,7 @@ sub page_runs
 		my ($language, $text) = @$block{qw(language text)};
 		my $title = "$name: " . (split /\n/, $text)[0];
 
+		$text =~ s/^\\set copies \K\d+/2/m if !$ENV{GEONN_LONG};
 		next if $language eq 'python' && $name eq 'clients' || "@{ $block->{needs} }" eq 'machine';
 	  SKIP:
 		{
