@@ -80,6 +80,8 @@ is(scalar(() = progress("datname, obs = $oid, $names", database => 'other_databa
 
 # ---- that ended ----
 
+# long enough to be seen in their figures
+sleep(1);
 sql("SELECT pg_cancel_backend($backend)");
 finish_sql($search);
 wait_until(sub { progress("count(*) FILTER (WHERE pid = $backend)") == 0 }, 'a cancelled call is gone');
