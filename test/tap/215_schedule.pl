@@ -1,7 +1,8 @@
 
 # Caches on a schedule, with the real pg_cron: what it runs and logs, which roles may,
 # and what becomes of jobs when caches are renamed, dropped, dumped and restored.
-# Jobs start with the minute, so that all that need one wait for the same two.
+# Jobs start with the minute, so that all that need one wait for the same two. A minute
+# more passes where the machine is busy, and then each job has run once more.
 
 use strict;
 use warnings;
@@ -256,22 +257,23 @@ foreach my $name ('nearest', 'failing', 'busy', q{keeper''s "own"})
 	wait_until(sub { ended($name) =~ /^(succeeded|failed)/ }, "$name: a scheduled run", 90);
 	wait_until(sub { ended($name, $restored) =~ /^(succeeded|failed)/ }, "$name: where it was restored", 90);
 }
-is(ended('nearest'), 'succeeded', 'a scheduled refresh runs');
+like(ended('nearest'), qr/^succeeded( succeeded)*$/, 'a scheduled refresh runs');
 is(differences('near'), 0, 'and has the cache up to date');
 is(query(q{SELECT DISTINCT username FROM cron.job_run_details WHERE command LIKE '%own%'}), 'keeper', 'as the owner');
 is(differences('kept'), 0, 'of a name with quotes, too');
-is(ended('failing'), 'failed', 'a refresh that fails');
+like(ended('failing'), qr/^failed( failed)*$/, 'a refresh that fails');
 is(log_of('failing', 'status, error'), 'failed|ids of relation "twice" are not unique', 'is logged');
-is(query(q{SELECT status, failures, error FROM geonn_caches WHERE name = 'failing'}),
-	'failed|1|ids of relation "twice" are not unique', 'and counted');
-is(ended('busy'), 'succeeded', 'a refresh while there is another one');
+is( query(q{SELECT status, error, failures, count(started) FROM geonn_caches c JOIN geonn_cache_log l USING (name, status, error)
+		WHERE name = 'failing' GROUP BY 1, 2, 3}) =~ s/\|(\d+)\|\1$/|each/r,
+	'failed|ids of relation "twice" are not unique|each', 'and counted');
+like(ended('busy'), qr/^succeeded( succeeded)*$/, 'a refresh while there is another one');
 like(log_of('busy', 'status, reason'), qr/^skipped\|process \d+ was at work on it$/, 'is skipped, and names the process that is at work');
 is(ended('no more'), '', 'a cache that was unscheduled is not refreshed');
 
 is(query($jobs, node => $restored), query($jobs), 'a restored server has the same jobs');
 is(query('SELECT name, schedule FROM geonn_caches ORDER BY name', node => $restored),
 	query('SELECT name, schedule FROM geonn_caches ORDER BY name'), 'and the same schedules');
-is(ended('nearest', $restored), 'succeeded', 'which run there');
+like(ended('nearest', $restored), qr/^succeeded( succeeded)*$/, 'which run there');
 is(differences('near', $restored), 0, 'and have its caches up to date');
 query('SELECT geonn_schedule(name, schedule) FROM geonn_caches WHERE schedule IS NOT NULL', node => $restored);
 is(query($jobs, node => $restored), query($jobs), 'to schedule them all again makes no job twice');
@@ -285,9 +287,10 @@ $restored->stop;
 query(q{DELETE FROM twice WHERE ctid = (SELECT max(ctid) FROM twice WHERE id = 9)});
 $busy->query_safe('COMMIT');
 $busy->quit;
-wait_until(sub { ended('failing') =~ / (succeeded|failed)/ }, 'a second run', 90);
-like(ended('failing'), qr/^failed succeeded/, 'the run after a failed one succeeds');
-wait_until(sub { ended('busy') =~ / (succeeded|failed)/ }, 'a second run', 90);
+my $so_far = ended('failing');
+wait_until(sub { ended('failing') =~ /^$so_far (succeeded|failed)/ }, 'a further run', 90);
+like(ended('failing'), qr/^$so_far succeeded/, 'the run after a failed one succeeds');
+wait_until(sub { log_of('busy', 'status') ne 'skipped' }, 'a run that is not skipped', 90);
 like(log_of('busy', 'status, reason'), qr/^succeeded\|/, 'and the one after the other process has ended');
 
 # ---- a schema that is not pg_cron's ----
