@@ -2,6 +2,8 @@
 # Caches on a schedule, with the real pg_cron: what it runs and logs, which roles may,
 # and what becomes of jobs when caches are renamed, dropped, dumped and restored.
 # Jobs start with the minute, so that all that need one wait for the same two.
+#
+# waits: for pg_cron, which starts jobs once a minute
 
 use strict;
 use warnings;
