@@ -9,9 +9,11 @@
 #                    short search and some topics of pg_regress
 #   make check-versions  builds and tests with PostgreSQL 16, 17 and 18
 #   make check-package   builds, installs, uses and purges Debian's packages
+#   make check-image     makes the images of the Containerfile, and tries them
 #   make image       a container's image of PostgreSQL with geonn, geonn:0.1.0; with
 #                    IMAGE_BUILD=, the program and its flags
-#   make check-image     makes that image and tries it
+#   make image-cuda  the same with the CUDA device, from the CUDA toolkit of NVCC
+#   make image-extension  geonn alone, for servers that CloudNativePG runs
 #   make check-clients  doc/clients.md with the drivers that it names, which it fetches
 #   make check-gpu   on a host with a GPU: every test of the GPUs' code, and
 #                    compute-sanitizer on it; needs no PostgreSQL server
@@ -57,7 +59,7 @@ export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
-	image demo demo-moving bench-sql bench-caches typedefs.list dist deb repo
+	image image-cuda image-extension demo demo-moving bench-sql bench-caches typedefs.list dist deb repo
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
@@ -109,15 +111,22 @@ dist:
 	git archive --prefix=$(RELEASE)/ -o build/dist/$(RELEASE).tar.gz HEAD
 	git archive --prefix=$(RELEASE)/ -o build/dist/$(RELEASE).zip HEAD
 
-# ---- the image; the archive's version is its own ----
+# ---- images; the archive's version is theirs ----
 
 # the first of these programs that is here
 IMAGE_BUILD ?= $(firstword $(foreach program,docker podman buildah,$(if $(shell command -v $(program)),$(program) build)))
-IMAGE_MAKE = $(or $(IMAGE_BUILD),$(error the image takes docker, podman or buildah)) --file Containerfile
+IMAGE_MAKE = $(or $(IMAGE_BUILD),$(error an image takes docker, podman or buildah)) --file Containerfile
 IMAGE_TAG = $(RELEASE:geonn-%=%)
+CUDA_COMPILER = $(realpath $(or $(NVCC),$(shell command -v nvcc),/usr/local/cuda/bin/nvcc))
 
 image:
-	$(IMAGE_MAKE) --tag geonn:$(IMAGE_TAG) .
+	$(IMAGE_MAKE) --target server --tag geonn:$(IMAGE_TAG) .
+image-cuda:
+	$(if $(CUDA_COMPILER),,$(error the engine for GPUs takes nvcc: set NVCC))
+	$(IMAGE_MAKE) --target server --tag geonn:$(IMAGE_TAG)-cuda --build-arg ENGINE=cuda --build-arg NVCC=$(CUDA_COMPILER) \
+		--volume $(CUDA_COMPILER:%/bin/nvcc=%):$(CUDA_COMPILER:%/bin/nvcc=%):ro .
+image-extension:
+	$(IMAGE_MAKE) --target extension --tag geonn-extension:$(IMAGE_TAG) .
 
 deb:
 	@test/tools/make-packages
