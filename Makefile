@@ -22,7 +22,8 @@
 #   make cppcheck, make analyser  what these find in the sources
 #   make demo        cities and airports on a throw-away server
 #   make demo-moving aircraft that fly, and maps of where each is the nearest
-#   make stop-demo   stops that server and removes it
+#   make pictures    draws those of doc/pictures again
+#   make stop-demo   stops the demo's server and removes it
 #   make fuzz        fuzzes the protocol, each side for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
@@ -59,14 +60,15 @@ export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
-	image image-cuda image-extension demo demo-moving bench-sql bench-caches typedefs.list dist deb repo
+	image image-cuda image-extension demo demo-moving pictures bench-sql bench-caches typedefs.list dist deb repo
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
 
 .PHONY: $(MAKECMDGOALS)
-BUILD = $(MAKE) --no-print-directory
+# on all cores, unless make is told how many
+BUILD = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 help:
 	@sed -n '4,/^$$/s/^#\( \{1,3\}\|$$\)//p' Makefile
@@ -148,6 +150,13 @@ demo-moving:
 	+@test/tools/install
 	@test/demo/moving/run
 
+pictures:
+	@test/tools/install-dependencies moving postgis
+	@echo "building"
+	@$(BUILD) all
+	+@test/tools/install
+	@test/demo/pictures
+
 bench-sql:
 	@test/tools/install-dependencies tests postgis
 	@echo "building"
@@ -163,7 +172,7 @@ bench-caches:
 	@test/bench/caches
 
 $(filter-out $(ANYWHERE),$(MAKECMDGOALS)):
-	@$(BUILD) $@
+	@$(MAKE) --no-print-directory $@
 
 else ifeq ($(PGXS),)
 
@@ -367,6 +376,9 @@ build/flags: FORCE
 # for Prometheus and Grafana
 CONTRIB = $(sort $(wildcard contrib/*))
 CONTRIB_DIRECTORY = $(datadir)/contrib/geonn
+# beside the pages
+PICTURES = $(if $(DOCS),$(sort $(wildcard doc/pictures/*)))
+PICTURES_DIRECTORY = $(docdir)/$(docmoduledir)/pictures
 
 install: install-beside
 .PHONY: install-beside uninstall-beside
@@ -375,10 +387,13 @@ install-beside: build/geonn-engine $(SPHEROID_LIBRARY) installdirs
 	$(INSTALL_SHLIB) $(SPHEROID_LIBRARY) '$(DESTDIR)$(pkglibdir)/'
 	$(MKDIR_P) $(CONTRIB:contrib/%='$(DESTDIR)$(CONTRIB_DIRECTORY)/%')
 	$(foreach folder,$(CONTRIB),$(INSTALL_DATA) $(wildcard $(folder)/*) '$(DESTDIR)$(CONTRIB_DIRECTORY)/$(notdir $(folder))/' &&) true
+	$(if $(PICTURES),$(MKDIR_P) '$(DESTDIR)$(PICTURES_DIRECTORY)')
+	$(if $(PICTURES),$(INSTALL_DATA) $(PICTURES) '$(DESTDIR)$(PICTURES_DIRECTORY)/')
 uninstall: uninstall-beside
 uninstall-beside:
 	rm -f $(foreach file,geonn-engine $(notdir $(SPHEROID_LIBRARY)),'$(DESTDIR)$(pkglibdir)/$(file)')
 	rm -f $(foreach page,$(notdir $(DOCS)),'$(DESTDIR)$(docdir)/$(docmoduledir)/$(page)')
+	rm -rf '$(DESTDIR)$(PICTURES_DIRECTORY)'
 	-rmdir '$(DESTDIR)$(docdir)/$(docmoduledir)'
 	rm -rf '$(DESTDIR)$(CONTRIB_DIRECTORY)'
 
