@@ -124,6 +124,7 @@ CUDA_COMPILER = $(realpath $(or $(NVCC),$(shell command -v nvcc),/usr/local/cuda
 image:
 	$(IMAGE_MAKE) --target server --tag geonn:$(IMAGE_TAG) .
 image-cuda:
+	$(if $(filter docker,$(firstword $(IMAGE_BUILD))),$(error docker cannot show a build the CUDA toolkit: set IMAGE_BUILD to "podman build" or "buildah build"))
 	$(if $(CUDA_COMPILER),,$(error the engine for GPUs takes nvcc: set NVCC))
 	$(IMAGE_MAKE) --target server --tag geonn:$(IMAGE_TAG)-cuda --build-arg ENGINE=cuda --build-arg NVCC=$(CUDA_COMPILER) \
 		--volume $(CUDA_COMPILER:%/bin/nvcc=%):$(CUDA_COMPILER:%/bin/nvcc=%):ro .
