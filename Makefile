@@ -9,9 +9,11 @@
 #                    short search and some topics of pg_regress
 #   make check-versions  builds and tests with PostgreSQL 16, 17 and 18
 #   make check-package   builds, installs, uses and purges Debian's packages
+#   make check-image     makes the images of the Containerfile, and tries them
 #   make image       a container's image of PostgreSQL with geonn, geonn:0.1.0; with
 #                    IMAGE_BUILD=, the program and its flags
-#   make check-image     makes that image and tries it
+#   make image-cuda  the same with the CUDA device, from the CUDA toolkit of NVCC
+#   make image-extension  geonn alone, for servers that CloudNativePG runs
 #   make check-clients  doc/clients.md with the drivers that it names, which it fetches
 #   make check-gpu   on a host with a GPU: every test of the GPUs' code, and
 #                    compute-sanitizer on it; needs no PostgreSQL server
@@ -20,7 +22,8 @@
 #   make cppcheck, make analyser  what these find in the sources
 #   make demo        cities and airports on a throw-away server
 #   make demo-moving aircraft that fly, and maps of where each is the nearest
-#   make stop-demo   stops that server and removes it
+#   make pictures    draws those of doc/pictures again
+#   make stop-demo   stops the demo's server and removes it
 #   make fuzz        fuzzes the protocol, each side for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
@@ -57,14 +60,15 @@ export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
-	image demo demo-moving bench-sql bench-caches typedefs.list dist deb repo
+	image image-cuda image-extension demo demo-moving pictures bench-sql bench-caches typedefs.list dist deb repo
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
 
 .PHONY: $(MAKECMDGOALS)
-BUILD = $(MAKE) --no-print-directory
+# on all cores, unless make is told how many
+BUILD = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 help:
 	@sed -n '4,/^$$/s/^#\( \{1,3\}\|$$\)//p' Makefile
@@ -109,15 +113,23 @@ dist:
 	git archive --prefix=$(RELEASE)/ -o build/dist/$(RELEASE).tar.gz HEAD
 	git archive --prefix=$(RELEASE)/ -o build/dist/$(RELEASE).zip HEAD
 
-# ---- the image; the archive's version is its own ----
+# ---- images; the archive's version is theirs ----
 
 # the first of these programs that is here
 IMAGE_BUILD ?= $(firstword $(foreach program,docker podman buildah,$(if $(shell command -v $(program)),$(program) build)))
-IMAGE_MAKE = $(or $(IMAGE_BUILD),$(error the image takes docker, podman or buildah)) --file Containerfile
+IMAGE_MAKE = $(or $(IMAGE_BUILD),$(error an image takes docker, podman or buildah)) --file Containerfile
 IMAGE_TAG = $(RELEASE:geonn-%=%)
+CUDA_COMPILER = $(realpath $(or $(NVCC),$(shell command -v nvcc),/usr/local/cuda/bin/nvcc))
 
 image:
-	$(IMAGE_MAKE) --tag geonn:$(IMAGE_TAG) .
+	$(IMAGE_MAKE) --target server --tag geonn:$(IMAGE_TAG) .
+image-cuda:
+	$(if $(filter docker,$(firstword $(IMAGE_BUILD))),$(error docker cannot show a build the CUDA toolkit: set IMAGE_BUILD to "podman build" or "buildah build"))
+	$(if $(CUDA_COMPILER),,$(error the engine for GPUs takes nvcc: set NVCC))
+	$(IMAGE_MAKE) --target server --tag geonn:$(IMAGE_TAG)-cuda --build-arg ENGINE=cuda --build-arg NVCC=$(CUDA_COMPILER) \
+		--volume $(CUDA_COMPILER:%/bin/nvcc=%):$(CUDA_COMPILER:%/bin/nvcc=%):ro .
+image-extension:
+	$(IMAGE_MAKE) --target extension --tag geonn-extension:$(IMAGE_TAG) .
 
 deb:
 	@test/tools/make-packages
@@ -139,6 +151,13 @@ demo-moving:
 	+@test/tools/install
 	@test/demo/moving/run
 
+pictures:
+	@test/tools/install-dependencies moving postgis
+	@echo "building"
+	@$(BUILD) all
+	+@test/tools/install
+	@test/demo/pictures
+
 bench-sql:
 	@test/tools/install-dependencies tests postgis
 	@echo "building"
@@ -154,7 +173,7 @@ bench-caches:
 	@test/bench/caches
 
 $(filter-out $(ANYWHERE),$(MAKECMDGOALS)):
-	@$(BUILD) $@
+	@$(MAKE) --no-print-directory $@
 
 else ifeq ($(PGXS),)
 
@@ -358,6 +377,9 @@ build/flags: FORCE
 # for Prometheus and Grafana
 CONTRIB = $(sort $(wildcard contrib/*))
 CONTRIB_DIRECTORY = $(datadir)/contrib/geonn
+# beside the pages
+PICTURES = $(if $(DOCS),$(sort $(wildcard doc/pictures/*)))
+PICTURES_DIRECTORY = $(docdir)/$(docmoduledir)/pictures
 
 install: install-beside
 .PHONY: install-beside uninstall-beside
@@ -366,10 +388,13 @@ install-beside: build/geonn-engine $(SPHEROID_LIBRARY) installdirs
 	$(INSTALL_SHLIB) $(SPHEROID_LIBRARY) '$(DESTDIR)$(pkglibdir)/'
 	$(MKDIR_P) $(CONTRIB:contrib/%='$(DESTDIR)$(CONTRIB_DIRECTORY)/%')
 	$(foreach folder,$(CONTRIB),$(INSTALL_DATA) $(wildcard $(folder)/*) '$(DESTDIR)$(CONTRIB_DIRECTORY)/$(notdir $(folder))/' &&) true
+	$(if $(PICTURES),$(MKDIR_P) '$(DESTDIR)$(PICTURES_DIRECTORY)')
+	$(if $(PICTURES),$(INSTALL_DATA) $(PICTURES) '$(DESTDIR)$(PICTURES_DIRECTORY)/')
 uninstall: uninstall-beside
 uninstall-beside:
 	rm -f $(foreach file,geonn-engine $(notdir $(SPHEROID_LIBRARY)),'$(DESTDIR)$(pkglibdir)/$(file)')
 	rm -f $(foreach page,$(notdir $(DOCS)),'$(DESTDIR)$(docdir)/$(docmoduledir)/$(page)')
+	rm -rf '$(DESTDIR)$(PICTURES_DIRECTORY)'
 	-rmdir '$(DESTDIR)$(docdir)/$(docmoduledir)'
 	rm -rf '$(DESTDIR)$(CONTRIB_DIRECTORY)'
 

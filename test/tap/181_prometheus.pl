@@ -117,6 +117,10 @@ my $node = new_server('watched', conf => "geonn.transfer_memory_limit = '64MB'\n
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
+# the extension as the README installs it
+sql('DROP EXTENSION geonn');
+sql($_) foreach grep { /CREATE EXTENSION/ } map { s/^\\c\n//mr } slurp_file("$ENV{GEONN_PAGES}/README.md") =~ /^```sql\n(.*?)^```$/msg;
+
 my @processes;
 END
 {
@@ -186,7 +190,7 @@ sub columns_are_those
 
 	foreach my $space (sort keys %$queries)
 	{
-		my $query = $queries->{$space}{query} =~ s/\bpublic\./$schema./gr;
+		my $query = $queries->{$space}{query} =~ s/\bgeonn\.(?=geonn_)/$schema./gr;
 		my $names = $node->safe_psql($database,
 			"SET ROLE $role; \\pset tuples_only off\n\\pset footer off\n$query LIMIT 0");
 		is(join(' ', sort split /\|/, $names), join(' ', sort map { keys %$_ } @{ $queries->{$space}{metrics} }),
@@ -194,13 +198,12 @@ sub columns_are_those
 	}
 }
 sql('CREATE ROLE watcher; GRANT pg_read_all_stats TO watcher; CREATE DATABASE elsewhere');
-columns_are_those('postgres', 'watcher', 'public');
-$node->safe_psql('elsewhere', 'CREATE SCHEMA geo; CREATE EXTENSION geonn SCHEMA geo');
+columns_are_those('postgres', 'watcher', 'geonn');
+$node->safe_psql('elsewhere', 'CREATE EXTENSION geonn');
 my ($other_schema) = blocks('sh machine', qr/^sed /);
 my ($from, $to) = $other_schema =~ m,s/(\S+)/(\S+)/g,;
-is("$from $to", 'public\. geo.', 'the page has how names are changed');
-$node->safe_psql('elsewhere', 'GRANT USAGE ON SCHEMA geo TO watcher');
-columns_are_those('elsewhere', 'watcher', 'geo');
+is("$from $to", 'geonn\.geonn_ public.geonn_', 'the page has how names are changed');
+columns_are_those('elsewhere', 'watcher', 'public');
 foreach my $statement ($page =~ /`(SELECT [^`]+)`/g)
 {
 	is($node->psql('postgres', $statement), 0, "the page's $statement");
@@ -300,12 +303,12 @@ fires('GeonnTransferMemoryNearlyUsed', 'no memory is left');
 
 # ---- GPUs, as a stand-in for the view has them ----
 
-my ($devices) = sql("SELECT pg_get_viewdef('geonn_devices')") =~ /(.*);/s;
+my ($devices) = sql("SELECT pg_get_viewdef('geonn.geonn_devices')") =~ /(.*);/s;
 sub stand_in
 {
 	my ($state) = @_;
 
-	sql("CREATE OR REPLACE VIEW geonn_devices AS $devices"
+	sql("CREATE OR REPLACE VIEW geonn.geonn_devices AS $devices"
 		  . ($state && " UNION ALL SELECT 1, 'cuda', 'GPU', 'GPU-1', '$state', '$state' = 'ready', NULL, '9.0', 8e10::bigint, 7e10::bigint, 42, 55, 300, 12, NULL"));
 }
 unlike(firing(), qr/Gpu/, 'without a GPU none is missed');

@@ -3,7 +3,7 @@
 # one, whatever changes them and whenever it commits, and the cache's rows are always those of the
 # definition: first step by step, and then in random steps of three sessions at a time.
 #
-# short form: 150 of 1000 random steps, and 30 of 200 with checksums
+# short form: 60 of 1000 random steps, and 12 of 200 with checksums
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use POSIX qw(ceil);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $steps = $ENV{GEONN_PAGE_STEPS} // ($ENV{GEONN_LONG} ? 1000 : 150);
+my $steps = $ENV{GEONN_PAGE_STEPS} // ($ENV{GEONN_LONG} ? 1000 : 60);
 my $seed = $ENV{GEONN_PAGE_SEED} // int(rand(1_000_000));
 
 # few shared buffers: so a scan begins where the last one was

@@ -3,6 +3,8 @@
 # and what becomes of jobs when caches are renamed, dropped, dumped and restored.
 # Jobs start with the minute, so that all that need one wait for the same two. A minute
 # more passes where the machine is busy, and then each job has run once more.
+#
+# waits: for pg_cron, which starts jobs once a minute
 
 use strict;
 use warnings;

@@ -2,6 +2,8 @@
 # ALTER EXTENSION geonn UPDATE leaves what CREATE EXTENSION makes: for each version
 # that there are scripts for, and for one that is made here, of which each statement
 # that an upgrade script could forget is missed.
+#
+# short form: one of five statements is missed
 
 use strict;
 use warnings;
@@ -134,7 +136,8 @@ foreach my $i (0 .. $#statements)
 
 is(upgraded('none', 'all'), '', 'an upgrade with all statements makes what is made afresh');
 my @unseen;
-foreach my $i (0 .. $#statements)
+my $others = int(rand(5));
+foreach my $i (grep { $ENV{GEONN_LONG} || $_ % 5 == $others } 0 .. $#statements)
 {
 	push @unseen, $statements[$i] if upgraded('none', "without$i") eq '';
 }

@@ -17,6 +17,7 @@ my %module_of = (
 	psycopg2 => 'psycopg2',
 	asyncpg => 'asyncpg',
 	sqlalchemy => 'sqlalchemy',
+	django => 'django',
 	pandas => 'pandas',
 	geopandas => 'geopandas',
 	adbc => 'adbc_driver_postgresql');
