@@ -220,7 +220,7 @@ test_exclude_self(void)
 	finish_case(&test, 2000, questions_right);
 }
 
-/* sorted by the engine, groups and identities along with their references */
+/* sorted by the engine, all columns along with their references */
 static void
 test_order_by_tag(void)
 {
@@ -233,6 +233,13 @@ test_order_by_tag(void)
 	points_draw_groups(&test.observations, 3);
 	points_draw_identities(&test.references, 5);
 	points_draw_identities(&test.observations, 5);
+	points_draw_radiuses(&test.references, 3e6);
+	points_draw_radiuses(&test.observations, 3e6);
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		points_draw_windows(&test.references, window, SPANS_WIDE, true);
+		points_draw_windows(&test.observations, window, SPANS_WIDE, true);
+	}
 	test.columns = GEONN_COLUMNS_ALL;
 	test.order_by_tag = true;
 	finish_case(&test, 2000, questions_right);
