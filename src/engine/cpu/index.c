@@ -13,7 +13,8 @@
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
  *	4.	List the groups and their positions, if the dataset has groups.
- *	5.	Make the boxes, leaves first, then level by level.
+ *	5.	Collect the positions' radiuses and windows, if the dataset has them.
+ *	6.	Make the boxes, leaves first, then level by level.
  *
  * When the search is cancelled, the present phase ends early; a sort ends
  * after its present digit.
@@ -36,6 +37,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/metric.h"
+#include "common/window.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
@@ -54,6 +57,7 @@ struct building
 	struct radix_sort sort;
 	size_t	   *merged;			/* [pieces] references that are the same point as the one before */
 	size_t	   *begun;			/* [pieces] groups that begin in the piece, then in those before */
+	atomic_uint exclusive;		/* windows that have exclusive edges */
 	int			level;			/* the level whose boxes are being made */
 };
 
@@ -249,6 +253,40 @@ merge_references(struct building *building)
 	return positions;
 }
 
+/*
+ * Phase 5.
+ */
+static void
+collect_conditions(void *context, size_t number)
+{
+	struct building *building = context;
+	const struct dataset *dataset = building->dataset;
+	struct cpu_index *index = building->index;
+	uint32_t	positions = index->shape.positions;
+	size_t		end = piece_end(number, geonn_align(positions, INDEX_WIDTH));
+	uint32_t	exclusive = 0;
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	{
+		uint32_t	place = index->place[index->start[i < positions ? i : positions - 1]];
+
+		if (index->wide != NULL)
+			index->wide[i] = geonn_metric_wide_limit(dataset->metric, dataset->radius[place]);
+		if (index->edges != NULL)
+			index->edges[i] = dataset->edges[place];
+		for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+			if (index->window_low[window] != NULL)
+			{
+				index->window_low[window][i] = dataset->low[window][place];
+				index->window_high[window][i] = dataset->high[window][place];
+				if (geonn_low_edge(dataset->edges[place], window) == GEONN_EDGE_EXCLUSIVE ||
+					geonn_high_edge(dataset->edges[place], window) == GEONN_EDGE_EXCLUSIVE)
+					exclusive |= UINT32_C(1) << window;
+			}
+	}
+	atomic_fetch_or(&building->exclusive, exclusive);
+}
+
 static int32_t
 group_at(const struct building *building, size_t position)
 {
@@ -287,6 +325,40 @@ list_groups(void *context, size_t number)
 }
 
 /*
+ * Make the box of a node, as far as it is of radiuses and windows, from those
+ * of some positions or nodes: first ... end - 1 of columns that begin with
+ * these prefixes.
+ */
+static void
+bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, size_t end,
+				 const double *wide, int64_t *const *window_low, int64_t *const *window_high)
+{
+	if (wide != NULL)
+	{
+		double		widest = 0.0;
+
+		for (size_t i = first; i < end; i++)
+			widest = wide[i] > widest ? wide[i] : widest;
+		index->widest[node] = widest;
+	}
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		int64_t		low = INT64_MAX;
+		int64_t		high = INT64_MIN;
+
+		if (window_low[window] == NULL)
+			continue;
+		for (size_t i = first; i < end; i++)
+		{
+			low = window_low[window][i] < low ? window_low[window][i] : low;
+			high = window_high[window][i] > high ? window_high[window][i] : high;
+		}
+		index->smallest_low[window][node] = low;
+		index->largest_high[window][node] = high;
+	}
+}
+
+/*
  * Make one leaf.
  */
 static void
@@ -311,6 +383,8 @@ make_leaf(const struct building *building, uint32_t node)
 		index->low[axis][node] = low;
 		index->high[axis][node] = high;
 	}
+	bound_conditions(index, node, first, first + INDEX_WIDTH, index->wide, index->window_low,
+					 index->window_high);
 	cpu_path->curve_codes(&begin.x, &begin.y, &begin.z, 1, CPU_CURVE_LEVELS,
 						  &index->leaf_code[node]);
 }
@@ -344,6 +418,8 @@ make_node(const struct building *building, uint32_t number)
 		index->low[axis][node] = low;
 		index->high[axis][node] = high;
 	}
+	bound_conditions(index, node, child, end, index->widest, index->smallest_low,
+					 index->largest_high);
 }
 
 static void
@@ -373,7 +449,7 @@ take_column(uintptr_t base, size_t *offset, size_t bytes)
 }
 
 static bool
-place_positions(struct cpu_index *index, struct failure *failure)
+place_positions(struct cpu_index *index, uint32_t columns, struct failure *failure)
 {
 	size_t		padded = geonn_align(index->references, INDEX_WIDTH);
 
@@ -387,6 +463,16 @@ place_positions(struct cpu_index *index, struct failure *failure)
 		index->z = take_column(base, &offset, padded * sizeof(double));
 		index->start = take_column(base, &offset, (padded + 1) * sizeof(uint32_t));
 		index->place = take_column(base, &offset, padded * sizeof(uint32_t));
+		if (columns & GEONN_COLUMN_RADIUS)
+			index->wide = take_column(base, &offset, padded * sizeof(double));
+		for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+			if (columns & GEONN_COLUMN_WINDOW << i)
+			{
+				index->window_low[i] = take_column(base, &offset, padded * sizeof(int64_t));
+				index->window_high[i] = take_column(base, &offset, padded * sizeof(int64_t));
+			}
+		if (columns & GEONN_COLUMNS_WINDOWS)
+			index->edges = take_column(base, &offset, padded * sizeof(uint16_t));
 		if (index->memory != NULL)
 			return true;
 		index->bytes = offset;
@@ -413,6 +499,14 @@ place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
 			index->low[axis] = take_column(base, &offset, padded * sizeof(double));
 			index->high[axis] = take_column(base, &offset, padded * sizeof(double));
 		}
+		if (index->wide != NULL)
+			index->widest = take_column(base, &offset, padded * sizeof(double));
+		for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+			if (index->window_low[i] != NULL)
+			{
+				index->smallest_low[i] = take_column(base, &offset, padded * sizeof(int64_t));
+				index->largest_high[i] = take_column(base, &offset, padded * sizeof(int64_t));
+			}
 		if (groups)
 			index->part_group = take_column(base, &offset, index->parts * sizeof(int32_t));
 		index->part_start = take_column(base, &offset, ((size_t) index->parts + 1) * sizeof(uint32_t));
@@ -443,7 +537,7 @@ make_positions(struct building *building)
 }
 
 /*
- * Phase 4, and the memory of phase 5.
+ * Phase 4, and the memory of phase 6.
  */
 static bool
 make_parts(struct building *building, struct failure *failure)
@@ -495,7 +589,7 @@ cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
 	if (index != NULL)
 	{
 		index->references = dataset->count;
-		if (!place_positions(index, failure))
+		if (!place_positions(index, dataset->columns, failure))
 		{
 			free(index);
 			return NULL;
@@ -519,6 +613,10 @@ cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
 		cpu_index_free(index);
 		return NULL;
 	}
+	if (index->wide != NULL || index->edges != NULL)
+		thread_pool_run(collect_conditions, &building,
+						pieces_of(geonn_align(index->shape.positions, INDEX_WIDTH)));
+	index->exclusive = atomic_load(&building.exclusive);
 	for (; building.level < index->shape.levels; building.level++)
 		thread_pool_run(make_boxes, &building,
 						pieces_of(index->shape.nodes[building.level]));

@@ -34,12 +34,27 @@ struct cpu_index
 	uint32_t   *start;			/* [positions + 1] its references are start[i]
 								 * ... start[i + 1] - 1 of the sorted order */
 
+	/*
+	 * of positions, where the dataset has radiuses and windows; otherwise NULL.
+	 * No pair has a squared chord above the wide limit.
+	 */
+	double	   *wide;			/* geonn_metric_wide_limit() of the radius */
+	int64_t    *window_low[GEONN_WINDOWS_MAX];
+	int64_t    *window_high[GEONN_WINDOWS_MAX];
+	uint16_t   *edges;
+
 	/* references in the sorted order */
 	uint32_t   *place;			/* [references] index in the dataset */
 
 	/* nodes of all levels, where shape says */
 	double	   *low[3];			/* boxes: x, y and z */
 	double	   *high[3];
+	double	   *widest;			/* the largest wide limit, or NULL */
+	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* of windows, or NULL */
+	int64_t    *largest_high[GEONN_WINDOWS_MAX];
+
+	/* windows in which some reference has an exclusive edge: one bit each */
+	uint32_t	exclusive;
 
 	/* [nodes of level 0] curve code of each leaf's first position */
 	uint64_t   *leaf_code;
@@ -98,7 +113,8 @@ cpu_index_part(const struct cpu_index *index, uint32_t part)
 /*
  * Build the index of a sealed dataset that is not empty, on all threads.  NULL
  * with the failure if memory is short, or soon after *cancelled is set.  The
- * index takes 34 bytes a reference, and 8 bytes a group; the build takes no more.
+ * index takes 34 bytes a reference, and 8 bytes a group; with radiuses 9 more
+ * a reference, and with windows 3 and 17 for each.  The build takes no more.
  */
 extern struct cpu_index *cpu_index_build(const struct dataset *dataset,
 										 const atomic_bool *cancelled,

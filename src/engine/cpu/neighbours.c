@@ -4,8 +4,10 @@
  *
  * The walk goes from the topmost level down, in each node to its nearest child
  * first.  It leaves out the nodes whose bound is above the collector's limit
- * (cpu/walk.h says why that is right).  The limit shrinks on the way, so the
- * first leaf saves most of the work.
+ * (cpu/walk.h says why that is right), or above the widest limit that radiuses
+ * of their references give, and those whose windows none of their references
+ * can have in common with the observation.  The limit shrinks on the way, so
+ * the first leaf saves most of the work.
  */
 #include "engine/cpu/neighbours.h"
 
@@ -57,7 +59,12 @@ collect_leaf(struct walk *walk, uint32_t leaf)
 
 	if (cpu_leaf_chords(index, leaf, collector->from, chords) > collector->limit)
 		return;
-	for (left &= cpu_within(chords, collector->limit); left != 0; left &= left - 1)
+	left &= cpu_within(chords, collector->limit);
+	if (left != 0 && index->wide != NULL)
+		left &= cpu_within_each(chords, index->wide + first);
+	if (left != 0 && index->edges != NULL)
+		left &= cpu_leaf_overlaps(index, leaf, &collector->windows);
+	for (; left != 0; left &= left - 1)
 	{
 		int			i = __builtin_ctz(left);
 		uint32_t	position = first + (uint32_t) i;
@@ -86,6 +93,10 @@ collect_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 
 	cpu_node_bounds(index, first, &walk->box, bounds);
 	left = cpu_within(bounds, collector->limit) & cpu_first_bits(nodes.count);
+	if (index->widest != NULL)
+		left &= cpu_within_each(bounds, index->widest + first);
+	if (index->edges != NULL)
+		left &= cpu_nodes_reached(index, first, &collector->windows);
 	if (collector->floor > 0.0)
 		left &= ~too_near(index, first, collector->from, collector->floor);
 
