@@ -208,6 +208,20 @@ mark_piece(void *context, size_t number)
 		cells->index->start[i] = i > 0 && is_in_cell(cells, i);
 }
 
+/*
+ * References of different parts share no cell.
+ */
+static void
+separate_parts(void *context, size_t number)
+{
+	const struct cells *cells = context;
+	const struct cpu_slabs *slabs = cells->index->slabs;
+	size_t		end = (number + 1) * PIECE_ROWS < slabs->parts ? (number + 1) * PIECE_ROWS : slabs->parts;
+
+	for (size_t part = number * PIECE_ROWS; part < end; part++)
+		cells->index->start[slabs->first[part]] = 0;
+}
+
 static void
 insertion_sort(const struct cells *cells, size_t begin, size_t end)
 {
@@ -341,6 +355,8 @@ cpu_cells_order(const struct dataset *dataset, struct cpu_index *index,
 	size_t		pieces = (index->references + PIECE_ROWS - 1) / PIECE_ROWS;
 
 	thread_pool_run(mark_piece, &cells, pieces);
+	if (index->slabs != NULL)
+		thread_pool_run(separate_parts, &cells, (index->slabs->parts + PIECE_ROWS - 1) / PIECE_ROWS);
 	if (!is_cancelled(&cells))
 		thread_pool_run(order_piece, &cells, pieces);
 }

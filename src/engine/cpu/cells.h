@@ -10,7 +10,7 @@
 
 /*
  * Bring references that are one position next to each other.  The caller has
- * filled the index's places and vectors, sorted by group and curve; `start` is
+ * filled the index's places and vectors, sorted by part and curve; `start` is
  * scratch.  Ends early, with places and vectors in some order, once *cancelled
  * is set.
  */

@@ -5,14 +5,15 @@
  * The build has five phases, most of them cut into pieces for the thread pool:
  *
  *	1.	Compute the place of each reference on the curve, and sort by it; with
- *		groups, sort once more by group.  Both sorts are stable, so equal
- *		references stay in the order of the dataset.
+ *		groups, sort once more by group, or with windows by part (cpu/slabs.c,
+ *		which has cut the references into parts before).  All sorts are stable,
+ *		so equal references stay in the order of the dataset.
  *	2.	Compute the vectors, in the sorted order, and sort within each cell of
  *		the curve, so that references that are one point become neighbours
  *		(cpu/cells.c).
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
- *	4.	List the groups and their positions, if the dataset has groups.
+ *	4.	List the parts and their positions, if the dataset has groups or windows.
  *	5.	Collect the positions' radiuses and windows, if the dataset has them.
  *	6.	Make the boxes, leaves first, then level by level.
  *
@@ -25,8 +26,8 @@
  * known; pages of it that are never touched cost nothing.  The other has the
  * boxes and the list of groups.
  *
- * A leaf may have the last positions of one group and the first of the next;
- * its box has both.  A search in a group goes through the nodes that its
+ * A leaf may have the last positions of one part and the first of the next;
+ * its box has both.  A search in a part goes through the nodes that its
  * positions lie under, and through its own positions in the first and the last
  * leaf (cpu/walk.h).  So a group of a thousand references costs a search as
  * little as a dataset of a thousand, however many groups there are, and a group
@@ -58,6 +59,7 @@ struct building
 	size_t	   *merged;			/* [pieces] references that are the same point as the one before */
 	size_t	   *begun;			/* [pieces] groups that begin in the piece, then in those before */
 	atomic_uint exclusive;		/* windows that have exclusive edges */
+	atomic_bool limited;		/* some radius is not infinite */
 	int			level;			/* the level whose boxes are being made */
 };
 
@@ -116,6 +118,18 @@ make_group_keys(void *context, size_t number)
 		sort->key[i] = (uint32_t) building->dataset->group[sort->value[i]] ^ UINT32_C(0x80000000);
 }
 
+/* `start` has each reference's part, by its place in the dataset */
+static void
+make_part_keys(void *context, size_t number)
+{
+	struct building *building = context;
+	const struct radix_sort *sort = &building->sort;
+	size_t		end = piece_end(number, sort->count);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		sort->key[i] = building->index->start[sort->value[i]];
+}
+
 static void
 copy_places(void *context, size_t number)
 {
@@ -132,7 +146,7 @@ copy_places(void *context, size_t number)
  * short.
  */
 static bool
-sort_references(struct building *building)
+sort_references(struct building *building, const struct search *search, struct failure *failure)
 {
 	struct cpu_index *index = building->index;
 	size_t		count = building->dataset->count;
@@ -145,12 +159,19 @@ sort_references(struct building *building)
 		.value = index->place,
 		.room_value = (uint32_t *) index->z
 	};
+	if (index->edges != NULL)
+	{
+		index->slabs = cpu_slabs_create(search, &building->sort, index->start, failure);
+		if (index->slabs == NULL)
+			return false;
+	}
 	thread_pool_run(make_keys, building, pieces_of(count));
 	if (!radix_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS)))
 		return false;
-	if (building->dataset->group != NULL && !is_cancelled(building))
+	if ((building->dataset->group != NULL || index->slabs != NULL) && !is_cancelled(building))
 	{
-		thread_pool_run(make_group_keys, building, pieces_of(count));
+		thread_pool_run(index->slabs != NULL ? make_part_keys : make_group_keys, building,
+						pieces_of(count));
 		if (!radix_sort(&building->sort, 32))
 			return false;
 	}
@@ -265,13 +286,17 @@ collect_conditions(void *context, size_t number)
 	uint32_t	positions = index->shape.positions;
 	size_t		end = piece_end(number, geonn_align(positions, INDEX_WIDTH));
 	uint32_t	exclusive = 0;
+	bool		limited = false;
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 	{
 		uint32_t	place = index->place[index->start[i < positions ? i : positions - 1]];
 
 		if (index->wide != NULL)
+		{
 			index->wide[i] = geonn_metric_wide_limit(dataset->metric, dataset->radius[place]);
+			limited = limited || dataset->radius[place] != INFINITY;
+		}
 		if (index->edges != NULL)
 			index->edges[i] = dataset->edges[place];
 		for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
@@ -285,6 +310,8 @@ collect_conditions(void *context, size_t number)
 			}
 	}
 	atomic_fetch_or(&building->exclusive, exclusive);
+	if (limited)
+		atomic_store(&building->limited, true);
 }
 
 static int32_t
@@ -355,6 +382,36 @@ bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, siz
 		}
 		index->smallest_low[window][node] = low;
 		index->largest_high[window][node] = high;
+	}
+}
+
+/*
+ * Find the first positions of the parts that slabs say: their first references
+ * are never merged with those of another part.
+ */
+static void
+place_parts(void *context, size_t number)
+{
+	struct building *building = context;
+	struct cpu_index *index = building->index;
+	size_t		end = piece_end(number, index->parts);
+
+	for (size_t part = number * PIECE_ROWS; part < end; part++)
+	{
+		uint32_t	reference = index->slabs->first[part];
+		uint32_t	first = 0;
+		uint32_t	after = index->shape.positions;
+
+		while (after - first > 1)
+		{
+			uint32_t	middle = first + (after - first) / 2;
+
+			if (index->start[middle] <= reference)
+				first = middle;
+			else
+				after = middle;
+		}
+		index->part_start[part] = first;
 	}
 }
 
@@ -526,9 +583,9 @@ place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
  * the search was cancelled.
  */
 static uint32_t
-make_positions(struct building *building)
+make_positions(struct building *building, const struct search *search, struct failure *failure)
 {
-	if (!sort_references(building) || is_cancelled(building))
+	if (!sort_references(building, search, failure) || is_cancelled(building))
 		return 0;
 	thread_pool_run(make_vectors, building, pieces_of(building->dataset->count));
 	if (!is_cancelled(building))
@@ -543,7 +600,7 @@ static bool
 make_parts(struct building *building, struct failure *failure)
 {
 	struct cpu_index *index = building->index;
-	bool		groups = building->dataset->group != NULL;
+	bool		groups = building->dataset->group != NULL && index->slabs == NULL;
 	size_t		pieces = pieces_of(index->shape.positions);
 	size_t		parts = 0;
 	bool		placed;
@@ -564,7 +621,7 @@ make_parts(struct building *building, struct failure *failure)
 			parts += begun;
 		}
 	}
-	index->parts = groups ? (uint32_t) parts : 1;
+	index->parts = groups ? (uint32_t) parts : index->slabs != NULL ? index->slabs->parts : 1;
 	placed = place_boxes(index, groups, failure);
 	if (placed)
 	{
@@ -572,17 +629,19 @@ make_parts(struct building *building, struct failure *failure)
 		index->part_start[index->parts] = index->shape.positions;
 		if (groups)
 			thread_pool_run(list_groups, building, pieces);
+		else if (index->slabs != NULL)
+			thread_pool_run(place_parts, building, pieces_of(index->parts));
 	}
 	free(building->begun);
 	return placed;
 }
 
 struct cpu_index *
-cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
-				struct failure *failure)
+cpu_index_build(const struct search *search, struct failure *failure)
 {
+	const struct dataset *dataset = search->dataset;
 	struct cpu_index *index = calloc(1, sizeof(*index));
-	struct building building = {.dataset = dataset, .cancelled = cancelled, .index = index};
+	struct building building = {.dataset = dataset,.cancelled = search->cancelled,.index = index};
 	uint32_t	positions = 0;
 	bool		stopped;
 
@@ -594,7 +653,7 @@ cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
 			free(index);
 			return NULL;
 		}
-		positions = make_positions(&building);
+		positions = make_positions(&building, search, failure);
 	}
 	stopped = is_cancelled(&building);
 	if (stopped || positions == 0)
@@ -617,6 +676,7 @@ cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
 		thread_pool_run(collect_conditions, &building,
 						pieces_of(geonn_align(index->shape.positions, INDEX_WIDTH)));
 	index->exclusive = atomic_load(&building.exclusive);
+	index->limited = atomic_load(&building.limited);
 	for (; building.level < index->shape.levels; building.level++)
 		thread_pool_run(make_boxes, &building,
 						pieces_of(index->shape.nodes[building.level]));
@@ -630,5 +690,12 @@ cpu_index_free(struct cpu_index *index)
 		return;
 	memory_block_release(index->memory, index->bytes);
 	memory_block_release(index->box_memory, index->box_bytes);
+	cpu_slabs_free(index->slabs);
 	free(index);
+}
+
+size_t
+cpu_index_bytes(const struct cpu_index *index)
+{
+	return index->bytes + index->box_bytes + (index->slabs != NULL ? index->slabs->bytes : 0);
 }

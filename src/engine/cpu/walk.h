@@ -11,9 +11,9 @@
  * as cpu_filter_chord() does it, is at most the position's.  If the gap is
  * taken from a box around several observations, it is smaller still.
  *
- * A walk goes through the positions of one part of the index, a group's.  The
- * first and the last node of the part, on each level, may have positions of
- * other groups, too: their boxes are larger than they need be, which leaves
+ * A walk goes through the positions of one part of the index, or of parts that
+ * follow each other.  The first and the last node, on each level, may have
+ * positions of other parts, too: their boxes are larger than they need be, which leaves
  * nothing out, and of the first and the last leaf only the part's positions
  * count.
  */
