@@ -288,7 +288,7 @@ cpu_device_turn(struct device *device, struct search *search)
 	bool		goes_on;
 
 	thread_pool_enter();
-	goes_on = cpu_turn_is_nearest(search) ?
+	goes_on = cpu_turn_is_nearest(search, built) ?
 		turn_nearest(device->private_data, search, built) : cpu_turn_pairs(search, built);
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 }
