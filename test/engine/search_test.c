@@ -297,6 +297,87 @@ test_conditions(enum geonn_metric metric)
 }
 
 /*
+ * Questions for the nearest, whichever way they go, of many references and
+ * neighbouring observations.
+ */
+static bool
+nearest_right(struct test_case *test)
+{
+	static const struct shape shapes[] = {
+		{.rows = 4096,.room = 4096,.slots = 4},
+		{.rows = 1 << 16,.room = 1 << 16,.slots = 1}
+	};
+	struct client_question questions[] = {
+		{.k = 1,.max_distance = INFINITY},
+		{.k = 1,.max_distance = draw_distance(test, 5)},
+		{.k = 1,.max_distance = draw_distance(test, 1)},
+		{.k = 2,.max_distance = INFINITY},
+		{.k = 7,.max_distance = INFINITY}
+	};
+	bool		right = true;
+
+	for (int setup = 0; setup < compare_setups(); setup++)
+		for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+		{
+			questions[i].algorithm = GEONN_ALGORITHM_INDEX;
+			right = ask_right(test, setup, &questions[i], &shapes[random_below(2)]) && right;
+		}
+	return right;
+}
+
+/*
+ * So many references that windows are cut into slabs, and observations that go
+ * through the index together.
+ */
+static void
+test_slabs(void)
+{
+	static const struct conditions cases[] = {
+		{"slabs: steps, and observations of one step", PLACES_UNIFORM, 1, SPANS_STEPS, SPANS_STEPS, false, 0, 0, 0, 40000},
+		{"slabs: steps with all edges", PLACES_CITIES, 1, SPANS_STEPS, SPANS_STEPS, true, 0, 0, 0, 40000},
+		{"slabs: instants", PLACES_UNIFORM, 1, SPANS_INSTANTS, SPANS_INSTANTS, false, 0, 0, 0, 40000},
+		{"slabs: instants of groups, wide observations", PLACES_UNIFORM, 1, SPANS_INSTANTS, SPANS_WIDE, true, 0, 4, 0, 40000},
+		{"slabs: narrow windows", PLACES_CITIES, 1, SPANS_NARROW, SPANS_NARROW, true, 0, 0, 0, 40000},
+		{"slabs: narrow windows, observations of all lengths", PLACES_UNIFORM, 1, SPANS_NARROW, SPANS_MIXED, true, 0, 0, 0, 40000},
+		{"slabs: windows of all lengths", PLACES_UNIFORM, 1, SPANS_MIXED, SPANS_MIXED, true, 0, 0, 0, 40000},
+		{"slabs: windows of all lengths of groups", PLACES_CITIES, 1, SPANS_MIXED, SPANS_NARROW, true, 0, 50, 0, 40000},
+		{"slabs: unbounded windows", PLACES_UNIFORM, 1, SPANS_UNBOUNDED, SPANS_UNBOUNDED, true, 0, 0, 0, 40000},
+		{"slabs: bounds that are equal", PLACES_HEAPS, 1, SPANS_SMALL, SPANS_SMALL, true, 0, 0, 0, 40000},
+		{"slabs: references at one point", PLACES_COINCIDENT, 1, SPANS_MIXED, SPANS_NARROW, true, 0, 0, 0, 40000},
+		{"slabs: equal distances", PLACES_GRID, 1, SPANS_NARROW, SPANS_WIDE, true, 0, 0, 0, 40000},
+		{"slabs: three windows", PLACES_UNIFORM, 3, SPANS_NARROW, SPANS_WIDE, true, 0, 0, 0, 40000},
+		{"slabs: identities", PLACES_UNIFORM, 1, SPANS_NARROW, SPANS_NARROW, true, 0, 0, 300, 40000},
+		{"slabs: radiuses", PLACES_CITIES, 1, SPANS_NARROW, SPANS_WIDE, true, 3e5, 0, 0, 40000}
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		struct test_case test = begin_conditions(&cases[i], GEONN_METRIC_SPHERE);
+
+		test.repeated = 20;
+		finish_case(&test, 2000, nearest_right);
+	}
+}
+
+/*
+ * Observations have radiuses, references have none.
+ */
+static void
+test_radiuses_of_observations(void)
+{
+	struct test_case test = begin_case("radiuses of observations", GEONN_METRIC_SPHERE, 6000,
+									   PLACES_CITIES, 150, false);
+
+	points_draw_radiuses(&test.observations, 1e5);
+	points_draw_radiuses(&test.references, 1);
+	for (size_t i = 0; i < test.references.count; i++)
+		test.references.radius[i] = INFINITY;
+	test.columns = GEONN_COLUMN_RADIUS;
+	test.repeated = 20;
+	finish_case(&test, 2000, nearest_right);
+}
+
+/*
  * Radiuses that are the very distances of pairs, or the next float64 before or
  * after one.
  */
@@ -858,6 +939,7 @@ main(int argument_count, char **words)
 	test_columns(GEONN_METRIC_SPHERE);
 	test_conditions(GEONN_METRIC_SPHERE);
 	test_exact_radiuses(GEONN_METRIC_SPHERE);
+	test_radiuses_of_observations();
 	test_exclude_self();
 	test_order_by_tag();
 	test_random_sizes();
@@ -872,6 +954,7 @@ main(int argument_count, char **words)
 	test_side_by_side();
 	if (extent != EXTENT_SANITIZED)
 	{
+		test_slabs();
 		test_many();
 		test_large_batches();
 		test_clients();

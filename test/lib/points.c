@@ -347,16 +347,50 @@ points_about(const struct points *references, size_t count, bool far)
 	return points;
 }
 
+/*
+ * A column, or NULL, in the order of these places.
+ */
+static void *
+in_order(const void *column, size_t width, const size_t *place, size_t count)
+{
+	char	   *ordered = column != NULL ? allocate(count, width) : NULL;
+
+	for (size_t i = 0; column != NULL && i < count; i++)
+		memcpy(ordered + i * width, (const char *) column + place[i] * width, width);
+	return ordered;
+}
+
+/*
+ * Give points the further columns of others, from these places.
+ */
+static void
+copy_columns(struct points *points, const struct points *from, const size_t *place)
+{
+	points->group = in_order(from->group, sizeof(int32_t), place, points->count);
+	points->identity = in_order(from->identity, sizeof(int32_t), place, points->count);
+	points->radius = in_order(from->radius, sizeof(double), place, points->count);
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+	{
+		points->low[i] = in_order(from->low[i], sizeof(int64_t), place, points->count);
+		points->high[i] = in_order(from->high[i], sizeof(int64_t), place, points->count);
+	}
+	points->edges = in_order(from->edges, sizeof(uint16_t), place, points->count);
+}
+
 struct points
 points_repeated(const struct points *points, size_t times)
 {
 	struct points repeated = empty_points(points->count * times);
+	size_t	   *place = allocate(repeated.count, sizeof(size_t));
 
 	for (size_t i = 0; i < repeated.count; i++)
 	{
-		repeated.latitude[i] = points->latitude[i % points->count];
-		repeated.longitude[i] = points->longitude[i % points->count];
+		place[i] = i % points->count;
+		repeated.latitude[i] = points->latitude[place[i]];
+		repeated.longitude[i] = points->longitude[place[i]];
 	}
+	copy_columns(&repeated, points, place);
+	free(place);
 	return repeated;
 }
 
@@ -514,19 +548,6 @@ compare_by_tag(const void *left, const void *right)
 	return 0;
 }
 
-/*
- * A column, or NULL, in the order of these places.
- */
-static void *
-in_order(const void *column, size_t width, const size_t *place, size_t count)
-{
-	char	   *ordered = column != NULL ? allocate(count, width) : NULL;
-
-	for (size_t i = 0; column != NULL && i < count; i++)
-		memcpy(ordered + i * width, (const char *) column + place[i] * width, width);
-	return ordered;
-}
-
 struct points
 points_sorted_by_tag(const struct points *points)
 {
@@ -543,15 +564,7 @@ points_sorted_by_tag(const struct points *points)
 		sorted.longitude[i] = points->longitude[place[i]];
 		sorted.tag[i] = points->tag[place[i]];
 	}
-	sorted.group = in_order(points->group, sizeof(int32_t), place, points->count);
-	sorted.identity = in_order(points->identity, sizeof(int32_t), place, points->count);
-	sorted.radius = in_order(points->radius, sizeof(double), place, points->count);
-	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
-	{
-		sorted.low[i] = in_order(points->low[i], sizeof(int64_t), place, points->count);
-		sorted.high[i] = in_order(points->high[i], sizeof(int64_t), place, points->count);
-	}
-	sorted.edges = in_order(points->edges, sizeof(uint16_t), place, points->count);
+	copy_columns(&sorted, points, place);
 	free(place);
 	return sorted;
 }
