@@ -22,12 +22,31 @@ struct geonn_batch_columns
 	uint32_t   *count;			/* [rows] pairs of each observation */
 	int32_t    *group;			/* [rows], NULL without GEONN_COLUMN_GROUP */
 	int32_t    *identity;		/* [rows], NULL without GEONN_COLUMN_IDENTITY */
+	double	   *radius;			/* [rows] metres, may be infinite; NULL without
+								 * GEONN_COLUMN_RADIUS */
+	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] of each window the first and the last value; */
+	int64_t    *high[GEONN_WINDOWS_MAX];	/* NULL without GEONN_COLUMN_WINDOW << number */
+	uint16_t   *edges;			/* [rows] of all windows (window.h); NULL without windows */
 };
 
 static inline size_t
 geonn_align(size_t bytes, size_t alignment)
 {
 	return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/*
+ * The address of the next column, if it is present; otherwise NULL.
+ */
+static inline void *
+geonn_batch_column(uintptr_t base, size_t *offset, uint32_t present, size_t bytes)
+{
+	uintptr_t	column = base + *offset;
+
+	if (!present)
+		return NULL;
+	*offset += geonn_align(bytes, 256);
+	return (void *) column;
 }
 
 /*
@@ -61,18 +80,17 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 	offset += geonn_align(room * sizeof(double), 256);
 	columns->count = (uint32_t *) (base + offset);
 	offset += geonn_align(rows * sizeof(uint32_t), 256);
-	columns->group = NULL;
-	columns->identity = NULL;
-	if (present & GEONN_COLUMN_GROUP)
+	columns->group = (int32_t *) geonn_batch_column(base, &offset, present & GEONN_COLUMN_GROUP, rows * sizeof(int32_t));
+	columns->identity = (int32_t *) geonn_batch_column(base, &offset, present & GEONN_COLUMN_IDENTITY, rows * sizeof(int32_t));
+	columns->radius = (double *) geonn_batch_column(base, &offset, present & GEONN_COLUMN_RADIUS, rows * sizeof(double));
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{
-		columns->group = (int32_t *) (base + offset);
-		offset += geonn_align(rows * sizeof(int32_t), 256);
+		uint32_t	window = present & GEONN_COLUMN_WINDOW << i;
+
+		columns->low[i] = (int64_t *) geonn_batch_column(base, &offset, window, rows * sizeof(int64_t));
+		columns->high[i] = (int64_t *) geonn_batch_column(base, &offset, window, rows * sizeof(int64_t));
 	}
-	if (present & GEONN_COLUMN_IDENTITY)
-	{
-		columns->identity = (int32_t *) (base + offset);
-		offset += geonn_align(rows * sizeof(int32_t), 256);
-	}
+	columns->edges = (uint16_t *) geonn_batch_column(base, &offset, present & GEONN_COLUMNS_WINDOWS, rows * sizeof(uint16_t));
 	return geonn_align(offset, 4096);
 }
 

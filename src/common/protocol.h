@@ -23,8 +23,8 @@
  *	<- batch (+ memfd)		one, while the slot is idle
  *	return ->				the batch of an idle slot is the engine's again
  *	references ->			rows of the batch are references: latitude,
- *	<- released				longitude, tag, and group and identity where the
- *							dataset has them.  The engine has copied them.
+ *	<- released				longitude, tag, and the further columns that the
+ *							dataset has.  The engine has copied them.
  *	leave (+ memfd) ->		a file that stays with the dataset
  *	seal ->					no more references
  *	<- sealed
@@ -37,8 +37,11 @@
  * A search asks for each observation's k nearest candidates (if the client
  * asks, also all that tie with the k-th), or for all candidates, within
  * max_distance.  Every reference is a candidate; but if the dataset has
- * groups, only references of the observation's group are, and if it has
- * identities, references of the observation's identity are not.  The pairs of
+ * groups, only references of the observation's group are; if it has
+ * identities, references of the observation's identity are not; if it has
+ * radiuses, only references at most as far away as the smaller radius of the
+ * two points are; and if it has windows, only references of which each window
+ * overlaps that of the observation are (window.h).  The pairs of
  * an observation are adjacent, in the order (distance, order of the
  * references).
  *
@@ -134,7 +137,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	9
+#define GEONN_PROTOCOL_VERSION	10
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -269,7 +272,15 @@ enum geonn_algorithm
 #define GEONN_COLUMN_GROUP		1u	/* only references of the same group are
 									 * candidates */
 #define GEONN_COLUMN_IDENTITY	2u	/* references of the same identity are not candidates */
-#define GEONN_COLUMNS_ALL		3u
+#define GEONN_COLUMN_RADIUS		4u	/* only references at most as far away as the radius of
+									 * either point says are candidates */
+#define GEONN_COLUMN_WINDOW		8u	/* << 0 ... GEONN_WINDOWS_MAX - 1: only references whose
+									 * window overlaps the observation's are candidates */
+#define GEONN_COLUMNS_ALL		63u
+
+/* windows that a point may have (window.h) */
+#define GEONN_WINDOWS_MAX		3
+#define GEONN_COLUMNS_WINDOWS	(GEONN_COLUMNS_ALL & ~(GEONN_COLUMN_WINDOW - 1))
 
 /* what a file that stays with a dataset contains */
 enum geonn_file_kind

@@ -11,7 +11,7 @@
 
 #include "common/protocol.h"
 #include "../lib/oracle.h"
-#include "points.h"
+#include "conditions.h"
 
 #define BENCH_REPETITIONS_MAX 1000
 #define BENCH_GPUS_MAX 64
@@ -31,6 +31,7 @@ struct problem
 	uint32_t	references;		/* at least 1 */
 	uint32_t	k;				/* 1 ... GEONN_K_MAX */
 	enum points_distribution distribution;
+	struct conditions conditions;	/* all 0: none */
 	uint64_t	seed;
 	enum geonn_algorithm algorithm;
 	enum geonn_device_choice device;	/* CPU or CUDA */

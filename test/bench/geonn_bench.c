@@ -11,6 +11,7 @@
  *	host_run.c		runs from host memory to host memory, through the engine
  *	gpu_run.cu		runs on data that is in the GPUs' memory (or no_gpu.c)
  *	points.h		uniform and city-like points
+ *	conditions.h	groups, windows and radiuses of points
  *	../lib/oracle.c	the truth, in 128-bit floating point
  *	report.c		tables, JSON, and the machine
  *
@@ -54,6 +55,12 @@ static const char usage[] =
 "  -m, --references N       (2^16)\n"
 "  -k, --neighbours K       of each observation, 1 to 1024 (1)\n"
 "  --points uniform|cities  how they are distributed (uniform)\n"
+"  --groups N               references of one of N groups are candidates (none)\n"
+"  --steps N                references are there in one of N steps of time each, and\n"
+"                           observations look at a moment (none)\n"
+"  --present X              or: each is there for a share of all time, 0 to 1 (0)\n"
+"  --observed X             and observations look for a share of all time (0)\n"
+"  --radius METRES          each point has a radius from 0 to that (none)\n"
 "  --algorithm index|brute  (index)\n"
 "  --device cpu|cuda        (cuda where there is a GPU, else cpu)\n"
 "  --data host|device       host: degrees in host memory to answers in host memory,\n"
@@ -102,6 +109,11 @@ enum option_code
 	OPTION_TABLE = 256,
 	OPTION_GOALS,
 	OPTION_POINTS,
+	OPTION_GROUPS,
+	OPTION_STEPS,
+	OPTION_PRESENT,
+	OPTION_OBSERVED,
+	OPTION_RADIUS,
 	OPTION_ALGORITHM,
 	OPTION_DEVICE,
 	OPTION_DATA,
@@ -125,6 +137,11 @@ static const struct option options[] = {
 	{"table", no_argument, NULL, OPTION_TABLE},
 	{"goals", no_argument, NULL, OPTION_GOALS},
 	{"points", required_argument, NULL, OPTION_POINTS},
+	{"groups", required_argument, NULL, OPTION_GROUPS},
+	{"steps", required_argument, NULL, OPTION_STEPS},
+	{"present", required_argument, NULL, OPTION_PRESENT},
+	{"observed", required_argument, NULL, OPTION_OBSERVED},
+	{"radius", required_argument, NULL, OPTION_RADIUS},
 	{"algorithm", required_argument, NULL, OPTION_ALGORITHM},
 	{"device", required_argument, NULL, OPTION_DEVICE},
 	{"data", required_argument, NULL, OPTION_DATA},
@@ -176,6 +193,22 @@ parse_number(const char *option, const char *text, uint64_t low, uint64_t high)
 }
 
 /*
+ * A number in a range.
+ */
+static double
+parse_real(const char *option, const char *text, double low, double high)
+{
+	char		expected[80];
+	char	   *end;
+	double		number = strtod(text, &end);
+
+	snprintf(expected, sizeof(expected), "a number from %g to %g", low, high);
+	if (end == text || *end != '\0' || !(number >= low && number <= high))
+		refuse(option, expected, text);
+	return number;
+}
+
+/*
  * Which of these words?
  */
 static int
@@ -222,6 +255,21 @@ parse_option(struct arguments *arguments, int code, const char *value)
 		case OPTION_POINTS:
 			problem->distribution = (enum points_distribution)
 				parse_word("--points", value, distribution_names, 2);
+			break;
+		case OPTION_GROUPS:
+			problem->conditions.groups = (uint32_t) parse_number("--groups", value, 1, 1 << 30);
+			break;
+		case OPTION_STEPS:
+			problem->conditions.steps = (uint32_t) parse_number("--steps", value, 1, 1 << 30);
+			break;
+		case OPTION_PRESENT:
+			problem->conditions.present = parse_real("--present", value, 0, 1);
+			break;
+		case OPTION_OBSERVED:
+			problem->conditions.observed = parse_real("--observed", value, 0, 1);
+			break;
+		case OPTION_RADIUS:
+			problem->conditions.radius = parse_real("--radius", value, 0, 1e9);
 			break;
 		case OPTION_ALGORITHM:
 			problem->algorithm = (enum geonn_algorithm)
@@ -341,6 +389,12 @@ complete(struct arguments *arguments, const struct machine *machine)
 				problem->gpus, (unsigned long long) problem->observations);
 		exit(EXIT_USAGE);
 	}
+	if (conditions_columns(&problem->conditions) != 0 &&
+		(problem->data != BENCH_DATA_HOST || arguments->suite != SUITE_NONE || arguments->export != NULL))
+	{
+		fprintf(stderr, "geonn-bench: groups, windows and radiuses are for one problem with --data host\n");
+		exit(EXIT_USAGE);
+	}
 	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST || problem->k != 1 ||
 									  arguments->suite != SUITE_NONE))
 	{
@@ -379,9 +433,9 @@ print_problem(const struct problem *problem, const struct outcome *outcome)
 {
 	double		seconds = outcome->best_ms * 1e-3;
 
-	printf("%s observations x %s references, %s, k = %u, seed %llu\n%s\n",
+	printf("%s observations x %s references, %s%s, k = %u, seed %llu\n%s\n",
 		   count_text(problem->observations), count_text(problem->references),
-		   distribution_names[problem->distribution], problem->k,
+		   distribution_names[problem->distribution], conditions_text(&problem->conditions), problem->k,
 		   (unsigned long long) problem->seed, run_text(problem));
 	if (!outcome->finished)
 	{

@@ -76,6 +76,8 @@ struct host_run
 	uint32_t	references;
 	uint32_t	k;
 	uint32_t	batch_rows;
+	struct conditions conditions;
+	uint64_t	seed;
 	double		sent_ms;		/* references sent and sealed */
 
 	double	   *latitude;		/* of the references */
@@ -383,6 +385,67 @@ fits_limit(struct host_run *run, const struct problem *problem, struct outcome *
 	return expected_ms <= problem->limit_ms;
 }
 
+/*
+ * Check a sample among the references that the conditions leave: these get
+ * numbers of their own.
+ */
+static struct verdict
+check_sample(const struct host_run *run, struct sample *sample, double *latitude, double *longitude)
+{
+	struct geonn_vector from = geonn_unit_vector(sample->latitude, sample->longitude);
+	size_t		left = 0;
+	int64_t    *number = allocate(run->k, sizeof(int64_t));
+	struct sample renumbered = *sample;
+	struct verdict verdict;
+
+	renumbered.reference = number;
+	for (uint32_t j = 0; j < sample->count; j++)
+		number[j] = -1;
+	for (uint32_t i = 0; i < run->references; i++)
+	{
+		double		distance = geonn_distance_of(from, geonn_unit_vector(run->latitude[i], run->longitude[i]));
+
+		if (!conditions_hold(&run->conditions, run->seed, sample->observation, i, distance))
+			continue;
+		for (uint32_t j = 0; j < sample->count; j++)
+			if (sample->reference[j] == i)
+				number[j] = (int64_t) left;
+		latitude[left] = run->latitude[i];
+		longitude[left++] = run->longitude[i];
+	}
+	verdict = oracle_check(latitude, longitude, left, run->k, &renumbered, 1);
+	for (uint32_t j = 0; j < sample->count; j++)
+		if (number[j] < 0)
+		{
+			verdict.right = false;
+			snprintf(verdict.wrong, sizeof(verdict.wrong), "observation %llu has reference %lld, which is no candidate",
+					 (unsigned long long) sample->observation, (long long) sample->reference[j]);
+		}
+	free(number);
+	return verdict;
+}
+
+static struct verdict
+check_conditions(const struct host_run *run)
+{
+	double	   *latitude = allocate(run->references, sizeof(double));
+	double	   *longitude = allocate(run->references, sizeof(double));
+	struct verdict sum = {.right = true};
+
+	for (uint32_t i = 0; i < run->sample_count && sum.right; i++)
+	{
+		struct verdict verdict = check_sample(run, &run->samples[i], latitude, longitude);
+
+		verdict.checked += sum.checked;
+		verdict.farther_nm = fmax(verdict.farther_nm, sum.farther_nm);
+		verdict.error_nm = fmax(verdict.error_nm, sum.error_nm);
+		sum = verdict;
+	}
+	free(latitude);
+	free(longitude);
+	return sum;
+}
+
 void
 host_run_search(struct host_run *run, const struct problem *problem, struct outcome *outcome)
 {
@@ -408,8 +471,9 @@ host_run_search(struct host_run *run, const struct problem *problem, struct outc
 	{
 		outcome->finished = true;
 		outcome_summarize(outcome);
-		outcome->verdict = oracle_check(run->latitude, run->longitude, run->references,
-										run->k, run->samples, run->sample_count);
+		outcome->verdict = conditions_columns(&run->conditions) == 0 ?
+			oracle_check(run->latitude, run->longitude, run->references, run->k, run->samples,
+						 run->sample_count) : check_conditions(run);
 	}
 	free_samples(run);
 }
@@ -518,7 +582,9 @@ open_client(struct host_client *client, const struct problem *problem, uint64_t 
 	struct host_run *run = client->run;
 
 	client_connect(&client->client, &run->engine);
-	if (!client_open(&client->client, problem->device, *dataset))
+	if (*dataset != 0 ? !client_attach(&client->client, problem->device, *dataset) :
+		!client_create(&client->client, problem->device, GEONN_METRIC_SPHERE,
+					   conditions_columns(&problem->conditions)))
 	{
 		describe_failure(&client->client, "open", failure);
 		return false;
@@ -566,6 +632,8 @@ fill_batches(void *argument, size_t begin, size_t end)
 
 		points_fill(&fill->points, batch * fill->run->batch_rows, client->rows[slot],
 					columns->latitude, columns->longitude);
+		conditions_fill(&fill->run->conditions, fill->run->seed, POINTS_OBSERVATIONS,
+						batch * fill->run->batch_rows, client->rows[slot], columns);
 	}
 }
 
@@ -573,17 +641,42 @@ static bool
 send_references(struct host_run *run, const struct points *points, char *failure)
 {
 	int64_t    *tag = allocate(run->references, sizeof(int64_t));
+	size_t		count = run->references;
+	uint32_t	present = conditions_columns(&run->conditions);
+	struct geonn_batch_columns columns = {
+		.group = present & GEONN_COLUMN_GROUP ? allocate(count, sizeof(int32_t)) : NULL,
+		.radius = present & GEONN_COLUMN_RADIUS ? allocate(count, sizeof(double)) : NULL,
+		.low = {present & GEONN_COLUMN_WINDOW ? allocate(count, sizeof(int64_t)) : NULL},
+		.high = {present & GEONN_COLUMN_WINDOW ? allocate(count, sizeof(int64_t)) : NULL},
+		.edges = present & GEONN_COLUMN_WINDOW ? allocate(count, sizeof(uint16_t)) : NULL
+	};
+	const struct client_points references = {
+		.count = count,
+		.latitude = run->latitude,
+		.longitude = run->longitude,
+		.tag = tag,
+		.group = columns.group,
+		.radius = columns.radius,
+		.low = {columns.low[0]},
+		.high = {columns.high[0]},
+		.edges = columns.edges
+	};
 	double		begin;
 	bool		sent;
 
 	points_fill_parallel(points, 0, run->references, run->latitude, run->longitude);
 	for (uint32_t i = 0; i < run->references; i++)
 		tag[i] = bench_tag(i);
+	conditions_fill(&run->conditions, run->seed, POINTS_REFERENCES, 0, count, &columns);
 	begin = now_ms();
-	sent = client_send_references(&run->client[0].client, run->references, run->latitude,
-								  run->longitude, tag, false);
+	sent = client_send_dataset(&run->client[0].client, &references, false);
 	run->sent_ms = now_ms() - begin;
 	free(tag);
+	free(columns.group);
+	free(columns.radius);
+	free(columns.low[0]);
+	free(columns.high[0]);
+	free(columns.edges);
 	if (!sent)
 		describe_failure(&run->client[0].client, "references", failure);
 	return sent;
@@ -609,6 +702,8 @@ host_run_open(const struct problem *problem, char *failure)
 	run->observations = problem->observations;
 	run->references = problem->references;
 	run->k = problem->k;
+	run->conditions = problem->conditions;
+	run->seed = problem->seed;
 	run->batch_rows = choose_batch_rows(problem);
 	batches = (run->observations + run->batch_rows - 1) / run->batch_rows;
 	if (batches > CLIENTS_MAX * GEONN_RING_SLOTS)
@@ -629,7 +724,9 @@ host_run_open(const struct problem *problem, char *failure)
 	pthread_barrier_init(&run->barrier, NULL, (unsigned) run->clients + 1);
 
 	start_engine(run, problem, batches * geonn_batch_layout(NULL, run->batch_rows,
-															(uint32_t) room, 0, &columns));
+															(uint32_t) room,
+															conditions_columns(&run->conditions),
+															&columns));
 	for (int i = 0; i < run->clients; i++)
 	{
 		struct host_client *client = &run->client[i];

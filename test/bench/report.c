@@ -233,11 +233,15 @@ json_run(FILE *file, const struct problem *problem, const struct outcome *outcom
 	if (file == NULL)
 		return;
 	fprintf(file, "%s\n    {\"observations\": %llu, \"references\": %u, \"neighbours\": %u, "
-			"\"points\": \"%s\", \"seed\": %llu, \"algorithm\": \"%s\", \"device\": \"%s\", "
+			"\"points\": \"%s\", \"groups\": %u, \"steps\": %u, \"present\": %g, "
+			"\"observed\": %g, \"radius\": %g, "
+			"\"seed\": %llu, \"algorithm\": \"%s\", \"device\": \"%s\", "
 			"\"data\": \"%s\", \"gpus\": %d, \"threads\": %d, \"batch_rows\": %u, "
 			"\"repetitions\": %d, ", json_first ? "" : ",",
 			(unsigned long long) problem->observations, problem->references, problem->k,
-			distribution_names[problem->distribution], (unsigned long long) problem->seed,
+			distribution_names[problem->distribution], problem->conditions.groups,
+			problem->conditions.steps, problem->conditions.present, problem->conditions.observed,
+			problem->conditions.radius, (unsigned long long) problem->seed,
 			algorithm_names[problem->algorithm],
 			problem->device == GEONN_DEVICE_CUDA ? "cuda" : "cpu",
 			problem->data == BENCH_DATA_DEVICE ? "device" : "host", problem->gpus,

@@ -144,10 +144,17 @@ static bool
 ask(struct client *client, const struct scenario *scenario, struct client_answers *answers)
 {
 	struct client_points from = {
-		observations.count, observations.latitude, observations.longitude, NULL, groups, NULL
+		.count = observations.count,
+		.latitude = observations.latitude,
+		.longitude = observations.longitude,
+		.group = groups
 	};
 	struct client_points to = {
-		references.count, references.latitude, references.longitude, references.tag, groups, NULL
+		.count = references.count,
+		.latitude = references.latitude,
+		.longitude = references.longitude,
+		.tag = references.tag,
+		.group = groups
 	};
 
 	return client_create(client, request.device, scenario->metric, scenario->columns) &&

@@ -28,6 +28,11 @@ struct contents
 	struct points points;
 	int32_t    *group;			/* [points.count] */
 	int32_t    *identity;		/* [points.count] */
+	double	   *radius;			/* [points.count] */
+	int64_t    *low;			/* [points.count] of all windows */
+	int64_t    *high;			/* [points.count] of all windows but the last */
+	int64_t    *last_high;		/* [points.count] */
+	uint16_t   *edges;			/* [points.count] */
 	const char *files[GEONN_FILE_KINDS];	/* NULL: none */
 	enum geonn_metric metric;
 	uint32_t	columns;
@@ -40,15 +45,25 @@ make_contents(size_t count, uint32_t columns)
 		.points = uniform_points(count),
 		.group = calloc(count, sizeof(int32_t)),
 		.identity = calloc(count, sizeof(int32_t)),
+		.radius = calloc(count, sizeof(double)),
+		.low = calloc(count, sizeof(int64_t)),
+		.high = calloc(count, sizeof(int64_t)),
+		.last_high = calloc(count, sizeof(int64_t)),
+		.edges = calloc(count, sizeof(uint16_t)),
 		.columns = columns
 	};
 
-	if (contents.group == NULL || contents.identity == NULL)
+	if (contents.group == NULL || contents.identity == NULL || contents.radius == NULL ||
+		contents.low == NULL || contents.high == NULL || contents.last_high == NULL ||
+		contents.edges == NULL)
 		exit(EXIT_FAILURE);
 	for (size_t i = 0; i < count; i++)
 	{
 		contents.group[i] = (int32_t) (i % 7);
 		contents.identity[i] = (int32_t) (i / 2);
+		contents.radius[i] = (double) (i % 5);
+		contents.low[i] = (int64_t) (i % 11);
+		contents.high[i] = contents.last_high[i] = (int64_t) (i % 13) + 11;
 	}
 	return contents;
 }
@@ -59,6 +74,11 @@ free_contents(struct contents *contents)
 	points_free(&contents->points);
 	free(contents->group);
 	free(contents->identity);
+	free(contents->radius);
+	free(contents->low);
+	free(contents->high);
+	free(contents->last_high);
+	free(contents->edges);
 }
 
 /*
@@ -73,7 +93,11 @@ send_contents(struct client *client, const struct contents *contents, bool order
 		.longitude = contents->points.longitude,
 		.tag = contents->points.tag,
 		.group = contents->group,
-		.identity = contents->identity
+		.identity = contents->identity,
+		.radius = contents->radius,
+		.low = {contents->low, contents->low, contents->low},
+		.high = {contents->high, contents->high, contents->last_high},
+		.edges = contents->edges
 	};
 
 	for (uint32_t kind = 0; kind < GEONN_FILE_KINDS; kind++)
@@ -232,7 +256,11 @@ test_bits(const struct engine *engine, size_t count, const char *property)
 			bit_matters(engine, &contents, contents.points.tag, 8, places[i], 0) &&
 			bit_matters(engine, &contents, contents.points.tag, 8, places[i], 63) &&
 			bit_matters(engine, &contents, contents.group, 4, places[i], 0) &&
-			bit_matters(engine, &contents, contents.identity, 4, places[i], 31);
+			bit_matters(engine, &contents, contents.identity, 4, places[i], 31) &&
+			bit_matters(engine, &contents, contents.radius, 8, places[i], 63) &&
+			bit_matters(engine, &contents, contents.low, 8, places[i], 0) &&
+			bit_matters(engine, &contents, contents.last_high, 8, places[i], 63) &&
+			bit_matters(engine, &contents, contents.edges, 2, places[i], 11);
 	contents.points.longitude[77] = 0.0;
 	right = right && is_new(engine, &contents);
 	contents.points.longitude[77] = -0.0;

@@ -409,6 +409,16 @@ fill_batch(struct client_slot *slot, const struct client_points *points, size_t 
 		memcpy(columns->group, points->group + from, rows * sizeof(int32_t));
 	if (columns->identity != NULL)
 		memcpy(columns->identity, points->identity + from, rows * sizeof(int32_t));
+	if (columns->radius != NULL)
+		memcpy(columns->radius, points->radius + from, rows * sizeof(double));
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (columns->low[i] != NULL)
+		{
+			memcpy(columns->low[i], points->low[i] + from, rows * sizeof(int64_t));
+			memcpy(columns->high[i], points->high[i] + from, rows * sizeof(int64_t));
+		}
+	if (columns->edges != NULL)
+		memcpy(columns->edges, points->edges + from, rows * sizeof(uint16_t));
 	slot->sent = true;
 	return (uint32_t) rows;
 }

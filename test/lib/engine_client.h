@@ -33,6 +33,10 @@ struct client_points
 	const int64_t *tag;			/* [count], of references only */
 	const int32_t *group;		/* [count], where the dataset has groups */
 	const int32_t *identity;	/* [count], where it has identities */
+	const double *radius;		/* [count] metres, where it has radiuses */
+	const int64_t *low[GEONN_WINDOWS_MAX];	/* [count], of each window that it has */
+	const int64_t *high[GEONN_WINDOWS_MAX];
+	const uint16_t *edges;		/* [count], where it has windows */
 };
 
 /* what is asked of every observation; protocol.h has the limits */
@@ -193,7 +197,7 @@ extern bool client_send_dataset(struct client *client,
 								const struct client_points *references,
 								bool order_by_tag);
 
-/* the same without groups and identities */
+/* the same without further columns */
 extern bool client_send_references(struct client *client, size_t count,
 								   const double *latitude, const double *longitude,
 								   const int64_t *tag, bool order_by_tag);

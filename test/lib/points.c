@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/window.h"
 #include "random.h"
 
 /* metres of a degree of latitude, nearly */
@@ -18,6 +19,10 @@ const char *const places_names[PLACES_KINDS] = {
 	"uniform", "cities", "one city", "a city and a hermit", "coincident", "heaps",
 	"polar", "antimeridian", "one cell", "adjacent float64", "equator", "meridian",
 	"a track", "a grid", "a few places within a cell"
+};
+
+const char *const spans_names[SPANS_KINDS] = {
+	"steps", "narrow", "wide", "mixed", "small", "unbounded", "instants"
 };
 
 void
@@ -64,6 +69,13 @@ points_free(struct points *points)
 	free(points->tag);
 	free(points->group);
 	free(points->identity);
+	free(points->radius);
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+	{
+		free(points->low[i]);
+		free(points->high[i]);
+	}
+	free(points->edges);
 	*points = (struct points) {0};
 }
 
@@ -335,16 +347,50 @@ points_about(const struct points *references, size_t count, bool far)
 	return points;
 }
 
+/*
+ * A column, or NULL, in the order of these places.
+ */
+static void *
+in_order(const void *column, size_t width, const size_t *place, size_t count)
+{
+	char	   *ordered = column != NULL ? allocate(count, width) : NULL;
+
+	for (size_t i = 0; column != NULL && i < count; i++)
+		memcpy(ordered + i * width, (const char *) column + place[i] * width, width);
+	return ordered;
+}
+
+/*
+ * Give points the further columns of others, from these places.
+ */
+static void
+copy_columns(struct points *points, const struct points *from, const size_t *place)
+{
+	points->group = in_order(from->group, sizeof(int32_t), place, points->count);
+	points->identity = in_order(from->identity, sizeof(int32_t), place, points->count);
+	points->radius = in_order(from->radius, sizeof(double), place, points->count);
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+	{
+		points->low[i] = in_order(from->low[i], sizeof(int64_t), place, points->count);
+		points->high[i] = in_order(from->high[i], sizeof(int64_t), place, points->count);
+	}
+	points->edges = in_order(from->edges, sizeof(uint16_t), place, points->count);
+}
+
 struct points
 points_repeated(const struct points *points, size_t times)
 {
 	struct points repeated = empty_points(points->count * times);
+	size_t	   *place = allocate(repeated.count, sizeof(size_t));
 
 	for (size_t i = 0; i < repeated.count; i++)
 	{
-		repeated.latitude[i] = points->latitude[i % points->count];
-		repeated.longitude[i] = points->longitude[i % points->count];
+		place[i] = i % points->count;
+		repeated.latitude[i] = points->latitude[place[i]];
+		repeated.longitude[i] = points->longitude[place[i]];
 	}
+	copy_columns(&repeated, points, place);
+	free(place);
 	return repeated;
 }
 
@@ -378,6 +424,111 @@ points_draw_identities(struct points *points, uint32_t kinds)
 	points->identity = draw_kinds(points->count, kinds);
 }
 
+void
+points_draw_radiuses(struct points *points, double typical)
+{
+	free(points->radius);
+	points->radius = allocate(points->count, sizeof(double));
+	for (size_t i = 0; i < points->count; i++)
+		switch (random_below(10))
+		{
+			case 0:
+				points->radius[i] = 0;
+				break;
+			case 1:
+				points->radius[i] = fabs(random_magnitude(1e-9, 3e7));
+				break;
+			case 2:
+			case 3:
+			case 4:
+				points->radius[i] = typical * random_between(0, 2);
+				break;
+			default:
+				points->radius[i] = INFINITY;
+		}
+}
+
+/*
+ * Draw the bounds of one window, the low first.
+ */
+static void
+draw_bounds(enum spans spans, int64_t *low, int64_t *high)
+{
+	*low = random_below(1000000);
+	switch (spans)
+	{
+		case SPANS_STEPS:
+			*low = 60 * random_below(20);
+			*high = *low + 60 * random_below(2);
+			break;
+		case SPANS_NARROW:
+			*high = *low + random_below(1000);
+			break;
+		case SPANS_WIDE:
+			*high = *low + random_below(500000);
+			break;
+		case SPANS_MIXED:
+			*high = *low + (int64_t) fabs(random_magnitude(1, 1e6));
+			break;
+		case SPANS_SMALL:
+			*low = random_below(7) - 3;
+			*high = *low + random_below(3);
+			break;
+		case SPANS_UNBOUNDED:
+			*high = random_below(3) ? *low + random_below(100000) : INT64_MAX - random_below(3);
+			*low = random_below(3) ? *low : INT64_MIN + random_below(3);
+			break;
+		case SPANS_INSTANTS:
+			*low = *high = random_below(1000);
+			break;
+		case SPANS_KINDS:
+			break;
+	}
+}
+
+/*
+ * The edges of a bound, and what an unbounded one has as its value.
+ */
+static enum geonn_edge
+draw_edge(enum spans spans, bool all_edges, int64_t *value, int64_t outermost)
+{
+	if (!all_edges)
+		return GEONN_EDGE_INCLUSIVE;
+	if (random_below(spans == SPANS_UNBOUNDED ? 3 : 50) == 0)
+	{
+		*value = outermost;
+		return GEONN_EDGE_UNBOUNDED;
+	}
+	return random_below(2) ? GEONN_EDGE_INCLUSIVE : GEONN_EDGE_EXCLUSIVE;
+}
+
+void
+points_draw_windows(struct points *points, int number, enum spans spans, bool all_edges)
+{
+	free(points->low[number]);
+	free(points->high[number]);
+	points->low[number] = allocate(points->count, sizeof(int64_t));
+	points->high[number] = allocate(points->count, sizeof(int64_t));
+	if (points->edges == NULL)
+		points->edges = allocate(points->count, sizeof(uint16_t));
+	for (size_t i = 0; i < points->count; i++)
+	{
+		int64_t    *low = &points->low[number][i];
+		int64_t    *high = &points->high[number][i];
+		enum geonn_edge low_edge;
+		enum geonn_edge high_edge;
+
+		draw_bounds(spans, low, high);
+		low_edge = draw_edge(spans, all_edges, low, INT64_MIN);
+		high_edge = draw_edge(spans, all_edges, high, INT64_MAX);
+
+		/* one value without it would be an empty range, which is not sent */
+		if (*low == *high)
+			low_edge = high_edge = GEONN_EDGE_INCLUSIVE;
+		points->edges[i] |= geonn_edges_of(number, low_edge, high_edge);
+	}
+}
+
 /* what compare_by_tag() compares */
 static const struct points *sorted_points;
 
@@ -403,10 +554,6 @@ points_sorted_by_tag(const struct points *points)
 	struct points sorted = empty_points(points->count);
 	size_t	   *place = allocate(points->count, sizeof(size_t));
 
-	if (points->group != NULL)
-		sorted.group = allocate(points->count, sizeof(int32_t));
-	if (points->identity != NULL)
-		sorted.identity = allocate(points->count, sizeof(int32_t));
 	for (size_t i = 0; i < points->count; i++)
 		place[i] = i;
 	sorted_points = points;
@@ -416,11 +563,8 @@ points_sorted_by_tag(const struct points *points)
 		sorted.latitude[i] = points->latitude[place[i]];
 		sorted.longitude[i] = points->longitude[place[i]];
 		sorted.tag[i] = points->tag[place[i]];
-		if (points->group != NULL)
-			sorted.group[i] = points->group[place[i]];
-		if (points->identity != NULL)
-			sorted.identity[i] = points->identity[place[i]];
 	}
+	copy_columns(&sorted, points, place);
 	free(place);
 	return sorted;
 }

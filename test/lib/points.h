@@ -11,7 +11,7 @@
 
 #include "engine_client.h"
 
-/* columns that points_free() frees; group and identity may be NULL */
+/* columns that points_free() frees; those after the tag may be NULL */
 struct points
 {
 	size_t		count;
@@ -20,7 +20,26 @@ struct points
 	int64_t    *tag;			/* [count] different ones, in no order */
 	int32_t    *group;			/* [count] */
 	int32_t    *identity;		/* [count] */
+	double	   *radius;			/* [count] metres */
+	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] of each window */
+	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] */
+	uint16_t   *edges;			/* [count] of all windows */
 };
+
+/* what the windows of a column are like */
+enum spans
+{
+	SPANS_STEPS,				/* one of 20 steps each; half of them up to the next one */
+	SPANS_NARROW,				/* some values long, among a million */
+	SPANS_WIDE,					/* up to half of all values long */
+	SPANS_MIXED,				/* of all lengths, within one another */
+	SPANS_SMALL,				/* around zero: most bounds are equal to others */
+	SPANS_UNBOUNDED,			/* many without a bound, or at the ends of int64 */
+	SPANS_INSTANTS,				/* one value each, among a thousand */
+	SPANS_KINDS
+};
+
+extern const char *const spans_names[SPANS_KINDS];
 
 enum places
 {
@@ -64,6 +83,15 @@ extern struct points points_about(const struct points *references, size_t count,
 extern void points_draw_groups(struct points *points, uint32_t kinds);
 extern void points_draw_identities(struct points *points, uint32_t kinds);
 
+/*
+ * Give points a radius each: half of them none (infinity), the others from 0 to
+ * beyond the Earth, but mostly about `typical` metres.
+ */
+extern void points_draw_radiuses(struct points *points, double typical);
+
+/* Give points window `number`; values have any edges where edges differ. */
+extern void points_draw_windows(struct points *points, int number, enum spans spans, bool all_edges);
+
 /* The same points in the order (tag, latitude, longitude). */
 extern struct points points_sorted_by_tag(const struct points *points);
 
@@ -82,7 +110,11 @@ points_to_send(const struct points *points)
 		.longitude = points->longitude,
 		.tag = points->tag,
 		.group = points->group,
-		.identity = points->identity
+		.identity = points->identity,
+		.radius = points->radius,
+		.low = {points->low[0], points->low[1], points->low[2]},
+		.high = {points->high[0], points->high[1], points->high[2]},
+		.edges = points->edges
 	};
 }
 

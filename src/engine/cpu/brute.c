@@ -167,7 +167,10 @@ CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
 
 			if (chord > collector->limit || chord < collector->floor)
 				continue;
-			if (dataset->group == NULL || dataset->group[i] == collector->group)
+			if ((dataset->group == NULL || dataset->group[i] == collector->group) &&
+				(dataset->radius == NULL ||
+				 chord <= geonn_metric_wide_limit(dataset->metric, dataset->radius[i])) &&
+				point_windows_overlap(&collector->windows, dataset, i))
 				cpu_collector_add(collector, chord, place, &place, 1);
 		}
 	}

@@ -18,9 +18,12 @@
  * By a metric whose chord decides, references with equal vectors are one
  * point, since distances are functions of vectors.  By any other metric,
  * references with equal canonical coordinates are one point (spheroid.h says
- * why).
+ * why).  References at one point are one position of the index only if they
+ * have the same bytes as their radius and windows.
  */
 #include "engine/cpu/cells.h"
+
+#include <string.h>
 
 #include "common/metric.h"
 #include "engine/base/thread_pool.h"
@@ -73,12 +76,36 @@ store(struct cpu_index *index, size_t i, const struct item *item)
 	index->place[i] = item->place;
 }
 
+/* the columns that references of one position have the same bytes in */
+#define CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS)
+
 /*
- * Compare two references: below 0, 0 or above 0 if the first one's point comes
- * before the other's, is the same, or comes after.
+ * Compare radiuses and windows of two references, in some order.
  */
 static int
-compare_points(const struct dataset *dataset, const struct item *a, const struct item *b)
+compare_conditions(const struct dataset *dataset, uint32_t a, uint32_t b)
+{
+	int			order = 0;
+
+	if ((dataset->columns & CONDITIONS) == 0)
+		return 0;
+	for (int i = 0; i < DATASET_COLUMNS && order == 0; i++)
+	{
+		const char *column = dataset_column_of(dataset, i);
+		size_t		width = dataset_columns[i].width;
+
+		if (column != NULL && dataset_columns[i].present & CONDITIONS)
+			order = memcmp(column + a * width, column + b * width, width);
+	}
+	return order;
+}
+
+/*
+ * Compare two references: below 0, 0 or above 0 if the first one's position
+ * comes before the other's, is the same, or comes after.
+ */
+static int
+compare_positions(const struct dataset *dataset, const struct item *a, const struct item *b)
 {
 	double		latitude[2];
 	double		longitude[2];
@@ -90,7 +117,7 @@ compare_points(const struct dataset *dataset, const struct item *a, const struct
 	if (a->z != b->z)
 		return a->z < b->z ? -1 : 1;
 	if (geonn_metric_chord_decides(dataset->metric))
-		return 0;
+		return compare_conditions(dataset, a->place, b->place);
 	latitude[0] = dataset->latitude[a->place];
 	longitude[0] = dataset->longitude[a->place];
 	latitude[1] = dataset->latitude[b->place];
@@ -101,13 +128,13 @@ compare_points(const struct dataset *dataset, const struct item *a, const struct
 		return latitude[0] < latitude[1] ? -1 : 1;
 	if (longitude[0] != longitude[1])
 		return longitude[0] < longitude[1] ? -1 : 1;
-	return 0;
+	return compare_conditions(dataset, a->place, b->place);
 }
 
 static bool
 before(const struct dataset *dataset, const struct item *a, const struct item *b)
 {
-	int			order = compare_points(dataset, a, b);
+	int			order = compare_positions(dataset, a, b);
 
 	return order < 0 || (order == 0 && a->place < b->place);
 }
@@ -130,7 +157,7 @@ cpu_cells_is_one(const struct dataset *dataset, const struct cpu_index *index, s
 		return false;
 	here = load(index, i);
 	there = load(index, i - 1);
-	return compare_points(dataset, &here, &there) == 0;
+	return compare_positions(dataset, &here, &there) == 0;
 }
 
 /*
@@ -179,6 +206,20 @@ mark_piece(void *context, size_t number)
 		return;
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 		cells->index->start[i] = i > 0 && is_in_cell(cells, i);
+}
+
+/*
+ * References of different parts share no cell.
+ */
+static void
+separate_parts(void *context, size_t number)
+{
+	const struct cells *cells = context;
+	const struct cpu_slabs *slabs = cells->index->slabs;
+	size_t		end = (number + 1) * PIECE_ROWS < slabs->parts ? (number + 1) * PIECE_ROWS : slabs->parts;
+
+	for (size_t part = number * PIECE_ROWS; part < end; part++)
+		cells->index->start[slabs->first[part]] = 0;
 }
 
 static void
@@ -314,6 +355,8 @@ cpu_cells_order(const struct dataset *dataset, struct cpu_index *index,
 	size_t		pieces = (index->references + PIECE_ROWS - 1) / PIECE_ROWS;
 
 	thread_pool_run(mark_piece, &cells, pieces);
+	if (index->slabs != NULL)
+		thread_pool_run(separate_parts, &cells, (index->slabs->parts + PIECE_ROWS - 1) / PIECE_ROWS);
 	if (!is_cancelled(&cells))
 		thread_pool_run(order_piece, &cells, pieces);
 }

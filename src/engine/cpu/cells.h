@@ -9,8 +9,8 @@
 #include "engine/cpu/index.h"
 
 /*
- * Bring references that are one point next to each other.  The caller has
- * filled the index's places and vectors, sorted by group and curve; `start` is
+ * Bring references that are one position next to each other.  The caller has
+ * filled the index's places and vectors, sorted by part and curve; `start` is
  * scratch.  Ends early, with places and vectors in some order, once *cancelled
  * is set.
  */
@@ -18,8 +18,8 @@ extern void cpu_cells_order(const struct dataset *dataset, struct cpu_index *ind
 							const atomic_bool *cancelled);
 
 /*
- * Whether reference i of the sorted order is the same point as the reference
- * before, and of the same group.
+ * Whether reference i of the sorted order is one position with the reference
+ * before: the same point, of the same group, with the same radius and windows.
  */
 extern bool cpu_cells_is_one(const struct dataset *dataset, const struct cpu_index *index,
 							 size_t i);

@@ -9,6 +9,11 @@
  * holds are needed, and one more to tell that more exist: so k is the room
  * plus one, among the candidates after the cutoff.
  *
+ * A reference with a radius is a candidate only if its distance is within that.
+ * So its distance is computed before it counts as one of the k.  The
+ * observation's own radius is like max_distance: what lies beyond it is farther
+ * than all candidates, and is dropped last.
+ *
  * Chords cannot drop candidates when many share one distance, or when they are
  * so far away on the spheroid that chords say nothing.  When such candidates
  * become too many, their distances are computed and decide.  With ties, all
@@ -32,6 +37,9 @@ cpu_collector_begin(struct cpu_collector *collector)
 
 	collector->count = 0;
 	collector->limit = collector->widest;
+	if (collector->max_distance < question->max_distance)
+		collector->limit = geonn_metric_radius_limit(collector->dataset->metric,
+													 collector->max_distance);
 	collector->floor = 0.0;
 	collector->k = question->k > 0 ? question->k : collector->room + 1;
 	collector->next_trim = collector->k;
@@ -262,10 +270,13 @@ cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
 
 	/* k neighbours are known as the first k in order; the cutoff, if present, is applied last */
 	bool		resumed = collector->cutoff.present && question->k == 0;
-	double		distance = resumed ? distance_of(collector, places[0], point) : -1.0;
+	bool		has_radius = dataset->radius != NULL && dataset->radius[places[0]] != INFINITY;
+	double		distance = resumed || has_radius ? distance_of(collector, places[0], point) : -1.0;
 	size_t		most = question->ties && question->k > 0 ? SIZE_MAX : collector->k;
 	size_t		added = 0;
 
+	if (has_radius && !(distance <= dataset->radius[places[0]]))
+		return;
 	for (size_t i = 0; i < count && added < most; i++)
 	{
 		uint32_t	place = places[i];
@@ -291,6 +302,8 @@ cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
 size_t
 cpu_collector_end(struct cpu_collector *collector)
 {
+	struct question question;
+
 	if (collector->count > collector->k)
 		trim_by_chord(collector);
 	measure(collector);
@@ -307,12 +320,13 @@ cpu_collector_end(struct cpu_collector *collector)
 		collector->chosen = chosen;
 		collector->chosen_capacity = collector->capacity;
 	}
+	question = *collector->question;
+	question.max_distance = collector->max_distance;
 	for (size_t i = 0; i < collector->count; i++)
 		collector->chosen[i] = (struct candidate) {
 			collector->items[i].distance, collector->items[i].place
 		};
-	return candidates_choose(collector->chosen, collector->count, collector->question,
-							 &collector->cutoff);
+	return candidates_choose(collector->chosen, collector->count, &question, &collector->cutoff);
 }
 
 void

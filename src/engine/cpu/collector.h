@@ -11,6 +11,7 @@
 #define GEONN_CPU_COLLECTOR_H
 
 #include "common/geodesy.h"
+#include "engine/dataset/point_windows.h"
 #include "engine/search/candidates.h"
 #include "engine/search/device.h"
 
@@ -31,7 +32,7 @@ struct cpu_collector
 	const double *x;			/* vectors of points */
 	const double *y;
 	const double *z;
-	double		widest;			/* the limit that max_distance gives */
+	double		widest;			/* the limit that the question's max_distance gives */
 	size_t		room;			/* most pairs that the caller can use; at least 1 */
 
 	/* the observation */
@@ -40,6 +41,9 @@ struct cpu_collector
 	struct geonn_vector from;
 	int32_t		group;			/* if the dataset has groups */
 	int32_t		identity;		/* if the dataset has identities */
+	double		max_distance;	/* metres: the question's, or the observation's radius if that is
+								 * smaller */
+	struct point_windows windows;	/* if the dataset has windows */
 	struct cutoff cutoff;		/* leave out the pairs up to it */
 
 	/*
@@ -65,7 +69,8 @@ struct cpu_collector
 extern void cpu_collector_begin(struct cpu_collector *collector);
 
 /*
- * Add the references of a point: `count` places.  The squared chord comes from
+ * Add the references of a point: `count` places, which have the same radius,
+ * and whose windows overlap the observation's.  The squared chord comes from
  * cpu_filter_chord() or geonn_chord_squared(), and is within the limit.
  */
 extern void cpu_collector_add(struct cpu_collector *collector, double chord,

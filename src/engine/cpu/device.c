@@ -20,7 +20,8 @@
  * that it is working on.
  *
  *	cpu/turn.c			what a turn is; cpu/turn_nearest.c and cpu/turn_pairs.c
- *	cpu/index.c			the index, built with radix_sort.c, cpu/cells.c and cpu/curve.c
+ *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/cells.c and
+ *						cpu/curve.c
  *	cpu/collector.c		one observation's candidates
  *	cpu/path.c			the hot loops' versions for kinds of processors:
  *						cpu/brute.c, cpu/nearest.c, cpu/neighbours.c, cpu/vectors.c
@@ -201,10 +202,9 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	}
 	if (search->question.algorithm == GEONN_ALGORITHM_BRUTE)
 		return build_references(built, dataset, search->cancelled, failure);
-	built->index = cpu_index_build(dataset, search->cancelled, failure);
+	built->index = cpu_index_build(search, failure);
 	if (built->index != NULL)
-		atomic_fetch_add(&dataset->built_bytes,
-						 built->index->bytes + built->index->box_bytes);
+		atomic_fetch_add(&dataset->built_bytes, cpu_index_bytes(built->index));
 	return built->index != NULL;
 }
 
@@ -288,7 +288,7 @@ cpu_device_turn(struct device *device, struct search *search)
 	bool		goes_on;
 
 	thread_pool_enter();
-	goes_on = cpu_turn_is_nearest(search) ?
+	goes_on = cpu_turn_is_nearest(search, built) ?
 		turn_nearest(device->private_data, search, built) : cpu_turn_pairs(search, built);
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 }

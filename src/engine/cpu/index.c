@@ -5,15 +5,17 @@
  * The build has five phases, most of them cut into pieces for the thread pool:
  *
  *	1.	Compute the place of each reference on the curve, and sort by it; with
- *		groups, sort once more by group.  Both sorts are stable, so equal
- *		references stay in the order of the dataset.
+ *		groups, sort once more by group, or with windows by part (cpu/slabs.c,
+ *		which has cut the references into parts before).  All sorts are stable,
+ *		so equal references stay in the order of the dataset.
  *	2.	Compute the vectors, in the sorted order, and sort within each cell of
  *		the curve, so that references that are one point become neighbours
  *		(cpu/cells.c).
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
- *	4.	List the groups and their positions, if the dataset has groups.
- *	5.	Make the boxes, leaves first, then level by level.
+ *	4.	List the parts and their positions, if the dataset has groups or windows.
+ *	5.	Collect the positions' radiuses and windows, if the dataset has them.
+ *	6.	Make the boxes, leaves first, then level by level.
  *
  * When the search is cancelled, the present phase ends early; a sort ends
  * after its present digit.
@@ -24,8 +26,8 @@
  * known; pages of it that are never touched cost nothing.  The other has the
  * boxes and the list of groups.
  *
- * A leaf may have the last positions of one group and the first of the next;
- * its box has both.  A search in a group goes through the nodes that its
+ * A leaf may have the last positions of one part and the first of the next;
+ * its box has both.  A search in a part goes through the nodes that its
  * positions lie under, and through its own positions in the first and the last
  * leaf (cpu/walk.h).  So a group of a thousand references costs a search as
  * little as a dataset of a thousand, however many groups there are, and a group
@@ -36,6 +38,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/metric.h"
+#include "common/window.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
@@ -54,6 +58,8 @@ struct building
 	struct radix_sort sort;
 	size_t	   *merged;			/* [pieces] references that are the same point as the one before */
 	size_t	   *begun;			/* [pieces] groups that begin in the piece, then in those before */
+	atomic_uint exclusive;		/* windows that have exclusive edges */
+	atomic_bool limited;		/* some radius is not infinite */
 	int			level;			/* the level whose boxes are being made */
 };
 
@@ -112,6 +118,18 @@ make_group_keys(void *context, size_t number)
 		sort->key[i] = (uint32_t) building->dataset->group[sort->value[i]] ^ UINT32_C(0x80000000);
 }
 
+/* `start` has each reference's part, by its place in the dataset */
+static void
+make_part_keys(void *context, size_t number)
+{
+	struct building *building = context;
+	const struct radix_sort *sort = &building->sort;
+	size_t		end = piece_end(number, sort->count);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		sort->key[i] = building->index->start[sort->value[i]];
+}
+
 static void
 copy_places(void *context, size_t number)
 {
@@ -128,7 +146,7 @@ copy_places(void *context, size_t number)
  * short.
  */
 static bool
-sort_references(struct building *building)
+sort_references(struct building *building, const struct search *search, struct failure *failure)
 {
 	struct cpu_index *index = building->index;
 	size_t		count = building->dataset->count;
@@ -141,12 +159,19 @@ sort_references(struct building *building)
 		.value = index->place,
 		.room_value = (uint32_t *) index->z
 	};
+	if (index->edges != NULL)
+	{
+		index->slabs = cpu_slabs_create(search, &building->sort, index->start, failure);
+		if (index->slabs == NULL)
+			return false;
+	}
 	thread_pool_run(make_keys, building, pieces_of(count));
 	if (!radix_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS)))
 		return false;
-	if (building->dataset->group != NULL && !is_cancelled(building))
+	if ((building->dataset->group != NULL || index->slabs != NULL) && !is_cancelled(building))
 	{
-		thread_pool_run(make_group_keys, building, pieces_of(count));
+		thread_pool_run(index->slabs != NULL ? make_part_keys : make_group_keys, building,
+						pieces_of(count));
 		if (!radix_sort(&building->sort, 32))
 			return false;
 	}
@@ -249,6 +274,46 @@ merge_references(struct building *building)
 	return positions;
 }
 
+/*
+ * Phase 5.
+ */
+static void
+collect_conditions(void *context, size_t number)
+{
+	struct building *building = context;
+	const struct dataset *dataset = building->dataset;
+	struct cpu_index *index = building->index;
+	uint32_t	positions = index->shape.positions;
+	size_t		end = piece_end(number, geonn_align(positions, INDEX_WIDTH));
+	uint32_t	exclusive = 0;
+	bool		limited = false;
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	{
+		uint32_t	place = index->place[index->start[i < positions ? i : positions - 1]];
+
+		if (index->wide != NULL)
+		{
+			index->wide[i] = geonn_metric_wide_limit(dataset->metric, dataset->radius[place]);
+			limited = limited || dataset->radius[place] != INFINITY;
+		}
+		if (index->edges != NULL)
+			index->edges[i] = dataset->edges[place];
+		for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+			if (index->window_low[window] != NULL)
+			{
+				index->window_low[window][i] = dataset->low[window][place];
+				index->window_high[window][i] = dataset->high[window][place];
+				if (geonn_low_edge(dataset->edges[place], window) == GEONN_EDGE_EXCLUSIVE ||
+					geonn_high_edge(dataset->edges[place], window) == GEONN_EDGE_EXCLUSIVE)
+					exclusive |= UINT32_C(1) << window;
+			}
+	}
+	atomic_fetch_or(&building->exclusive, exclusive);
+	if (limited)
+		atomic_store(&building->limited, true);
+}
+
 static int32_t
 group_at(const struct building *building, size_t position)
 {
@@ -287,6 +352,70 @@ list_groups(void *context, size_t number)
 }
 
 /*
+ * Make the box of a node, as far as it is of radiuses and windows, from those
+ * of some positions or nodes: first ... end - 1 of columns that begin with
+ * these prefixes.
+ */
+static void
+bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, size_t end,
+				 const double *wide, int64_t *const *window_low, int64_t *const *window_high)
+{
+	if (wide != NULL)
+	{
+		double		widest = 0.0;
+
+		for (size_t i = first; i < end; i++)
+			widest = wide[i] > widest ? wide[i] : widest;
+		index->widest[node] = widest;
+	}
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		int64_t		low = INT64_MAX;
+		int64_t		high = INT64_MIN;
+
+		if (window_low[window] == NULL)
+			continue;
+		for (size_t i = first; i < end; i++)
+		{
+			low = window_low[window][i] < low ? window_low[window][i] : low;
+			high = window_high[window][i] > high ? window_high[window][i] : high;
+		}
+		index->smallest_low[window][node] = low;
+		index->largest_high[window][node] = high;
+	}
+}
+
+/*
+ * Find the first positions of the parts that slabs say: their first references
+ * are never merged with those of another part.
+ */
+static void
+place_parts(void *context, size_t number)
+{
+	struct building *building = context;
+	struct cpu_index *index = building->index;
+	size_t		end = piece_end(number, index->parts);
+
+	for (size_t part = number * PIECE_ROWS; part < end; part++)
+	{
+		uint32_t	reference = index->slabs->first[part];
+		uint32_t	first = 0;
+		uint32_t	after = index->shape.positions;
+
+		while (after - first > 1)
+		{
+			uint32_t	middle = first + (after - first) / 2;
+
+			if (index->start[middle] <= reference)
+				first = middle;
+			else
+				after = middle;
+		}
+		index->part_start[part] = first;
+	}
+}
+
+/*
  * Make one leaf.
  */
 static void
@@ -311,6 +440,8 @@ make_leaf(const struct building *building, uint32_t node)
 		index->low[axis][node] = low;
 		index->high[axis][node] = high;
 	}
+	bound_conditions(index, node, first, first + INDEX_WIDTH, index->wide, index->window_low,
+					 index->window_high);
 	cpu_path->curve_codes(&begin.x, &begin.y, &begin.z, 1, CPU_CURVE_LEVELS,
 						  &index->leaf_code[node]);
 }
@@ -344,6 +475,8 @@ make_node(const struct building *building, uint32_t number)
 		index->low[axis][node] = low;
 		index->high[axis][node] = high;
 	}
+	bound_conditions(index, node, child, end, index->widest, index->smallest_low,
+					 index->largest_high);
 }
 
 static void
@@ -373,7 +506,7 @@ take_column(uintptr_t base, size_t *offset, size_t bytes)
 }
 
 static bool
-place_positions(struct cpu_index *index, struct failure *failure)
+place_positions(struct cpu_index *index, uint32_t columns, struct failure *failure)
 {
 	size_t		padded = geonn_align(index->references, INDEX_WIDTH);
 
@@ -387,6 +520,16 @@ place_positions(struct cpu_index *index, struct failure *failure)
 		index->z = take_column(base, &offset, padded * sizeof(double));
 		index->start = take_column(base, &offset, (padded + 1) * sizeof(uint32_t));
 		index->place = take_column(base, &offset, padded * sizeof(uint32_t));
+		if (columns & GEONN_COLUMN_RADIUS)
+			index->wide = take_column(base, &offset, padded * sizeof(double));
+		for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+			if (columns & GEONN_COLUMN_WINDOW << i)
+			{
+				index->window_low[i] = take_column(base, &offset, padded * sizeof(int64_t));
+				index->window_high[i] = take_column(base, &offset, padded * sizeof(int64_t));
+			}
+		if (columns & GEONN_COLUMNS_WINDOWS)
+			index->edges = take_column(base, &offset, padded * sizeof(uint16_t));
 		if (index->memory != NULL)
 			return true;
 		index->bytes = offset;
@@ -413,6 +556,14 @@ place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
 			index->low[axis] = take_column(base, &offset, padded * sizeof(double));
 			index->high[axis] = take_column(base, &offset, padded * sizeof(double));
 		}
+		if (index->wide != NULL)
+			index->widest = take_column(base, &offset, padded * sizeof(double));
+		for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+			if (index->window_low[i] != NULL)
+			{
+				index->smallest_low[i] = take_column(base, &offset, padded * sizeof(int64_t));
+				index->largest_high[i] = take_column(base, &offset, padded * sizeof(int64_t));
+			}
 		if (groups)
 			index->part_group = take_column(base, &offset, index->parts * sizeof(int32_t));
 		index->part_start = take_column(base, &offset, ((size_t) index->parts + 1) * sizeof(uint32_t));
@@ -432,9 +583,9 @@ place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
  * the search was cancelled.
  */
 static uint32_t
-make_positions(struct building *building)
+make_positions(struct building *building, const struct search *search, struct failure *failure)
 {
-	if (!sort_references(building) || is_cancelled(building))
+	if (!sort_references(building, search, failure) || is_cancelled(building))
 		return 0;
 	thread_pool_run(make_vectors, building, pieces_of(building->dataset->count));
 	if (!is_cancelled(building))
@@ -443,13 +594,13 @@ make_positions(struct building *building)
 }
 
 /*
- * Phase 4, and the memory of phase 5.
+ * Phase 4, and the memory of phase 6.
  */
 static bool
 make_parts(struct building *building, struct failure *failure)
 {
 	struct cpu_index *index = building->index;
-	bool		groups = building->dataset->group != NULL;
+	bool		groups = building->dataset->group != NULL && index->slabs == NULL;
 	size_t		pieces = pieces_of(index->shape.positions);
 	size_t		parts = 0;
 	bool		placed;
@@ -470,7 +621,7 @@ make_parts(struct building *building, struct failure *failure)
 			parts += begun;
 		}
 	}
-	index->parts = groups ? (uint32_t) parts : 1;
+	index->parts = groups ? (uint32_t) parts : index->slabs != NULL ? index->slabs->parts : 1;
 	placed = place_boxes(index, groups, failure);
 	if (placed)
 	{
@@ -478,29 +629,31 @@ make_parts(struct building *building, struct failure *failure)
 		index->part_start[index->parts] = index->shape.positions;
 		if (groups)
 			thread_pool_run(list_groups, building, pieces);
+		else if (index->slabs != NULL)
+			thread_pool_run(place_parts, building, pieces_of(index->parts));
 	}
 	free(building->begun);
 	return placed;
 }
 
 struct cpu_index *
-cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
-				struct failure *failure)
+cpu_index_build(const struct search *search, struct failure *failure)
 {
+	const struct dataset *dataset = search->dataset;
 	struct cpu_index *index = calloc(1, sizeof(*index));
-	struct building building = {.dataset = dataset, .cancelled = cancelled, .index = index};
+	struct building building = {.dataset = dataset,.cancelled = search->cancelled,.index = index};
 	uint32_t	positions = 0;
 	bool		stopped;
 
 	if (index != NULL)
 	{
 		index->references = dataset->count;
-		if (!place_positions(index, failure))
+		if (!place_positions(index, dataset->columns, failure))
 		{
 			free(index);
 			return NULL;
 		}
-		positions = make_positions(&building);
+		positions = make_positions(&building, search, failure);
 	}
 	stopped = is_cancelled(&building);
 	if (stopped || positions == 0)
@@ -519,6 +672,11 @@ cpu_index_build(const struct dataset *dataset, const atomic_bool *cancelled,
 		cpu_index_free(index);
 		return NULL;
 	}
+	if (index->wide != NULL || index->edges != NULL)
+		thread_pool_run(collect_conditions, &building,
+						pieces_of(geonn_align(index->shape.positions, INDEX_WIDTH)));
+	index->exclusive = atomic_load(&building.exclusive);
+	index->limited = atomic_load(&building.limited);
 	for (; building.level < index->shape.levels; building.level++)
 		thread_pool_run(make_boxes, &building,
 						pieces_of(index->shape.nodes[building.level]));
@@ -532,5 +690,12 @@ cpu_index_free(struct cpu_index *index)
 		return;
 	memory_block_release(index->memory, index->bytes);
 	memory_block_release(index->box_memory, index->box_bytes);
+	cpu_slabs_free(index->slabs);
 	free(index);
+}
+
+size_t
+cpu_index_bytes(const struct cpu_index *index)
+{
+	return index->bytes + index->box_bytes + (index->slabs != NULL ? index->slabs->bytes : 0);
 }

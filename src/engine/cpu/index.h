@@ -6,6 +6,7 @@
 #define GEONN_CPU_INDEX_H
 
 #include "engine/cpu/path.h"
+#include "engine/cpu/slabs.h"
 #include "engine/dataset/dataset.h"
 #include "engine/search/index_shape.h"
 
@@ -20,11 +21,13 @@ struct cpu_index
 	size_t		references;
 
 	/*
-	 * The groups of references, in rising order; the positions of one group
-	 * follow each other.  Without groups, all positions are one part.
+	 * Positions of one part follow each other.  With windows, slabs say what
+	 * parts are.  Otherwise a part is a group of references, in rising order;
+	 * and without groups, all positions are one part.
 	 */
 	uint32_t	parts;			/* at least 1 */
-	int32_t    *part_group;		/* [parts], or NULL: the dataset has no groups */
+	int32_t    *part_group;		/* [parts], or NULL: parts are not groups */
+	struct cpu_slabs *slabs;	/* or NULL: the dataset has no windows */
 	uint32_t   *part_start;		/* [parts + 1] first positions; the last is `positions` */
 
 	/* positions */
@@ -34,12 +37,28 @@ struct cpu_index
 	uint32_t   *start;			/* [positions + 1] its references are start[i]
 								 * ... start[i + 1] - 1 of the sorted order */
 
+	/*
+	 * of positions, where the dataset has radiuses and windows; otherwise NULL.
+	 * No pair has a squared chord above the wide limit.
+	 */
+	double	   *wide;			/* geonn_metric_wide_limit() of the radius */
+	int64_t    *window_low[GEONN_WINDOWS_MAX];
+	int64_t    *window_high[GEONN_WINDOWS_MAX];
+	uint16_t   *edges;
+
 	/* references in the sorted order */
 	uint32_t   *place;			/* [references] index in the dataset */
 
 	/* nodes of all levels, where shape says */
 	double	   *low[3];			/* boxes: x, y and z */
 	double	   *high[3];
+	double	   *widest;			/* the largest wide limit, or NULL */
+	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* of windows, or NULL */
+	int64_t    *largest_high[GEONN_WINDOWS_MAX];
+
+	/* windows in which some reference has an exclusive edge: one bit each */
+	uint32_t	exclusive;
+	bool		limited;		/* some reference has a radius that is not infinite */
 
 	/* [nodes of level 0] curve code of each leaf's first position */
 	uint64_t   *leaf_code;
@@ -51,7 +70,7 @@ struct cpu_index
 	size_t		box_bytes;
 };
 
-/* the positions of one group, or of a dataset without groups; never empty */
+/* positions that follow each other: those of a part, or of several; never empty */
 struct cpu_part
 {
 	uint32_t	first;
@@ -59,7 +78,8 @@ struct cpu_part
 };
 
 /*
- * The part that has a group's references, or index->parts if none has.
+ * The part that has a group's references, or index->parts if none has, in an
+ * index without slabs.
  * Datasets have few groups, or mostly groups with numbers that follow each
  * other.
  */
@@ -96,13 +116,29 @@ cpu_index_part(const struct cpu_index *index, uint32_t part)
 }
 
 /*
- * Build the index of a sealed dataset that is not empty, on all threads.  NULL
- * with the failure if memory is short, or soon after *cancelled is set.  The
- * index takes 34 bytes a reference, and 8 bytes a group; the build takes no more.
+ * The positions of all parts of a group, in an index with slabs.
  */
-extern struct cpu_index *cpu_index_build(const struct dataset *dataset,
-										 const atomic_bool *cancelled,
-										 struct failure *failure);
+static inline struct cpu_part
+cpu_index_group_part(const struct cpu_index *index, uint32_t group)
+{
+	return (struct cpu_part) {
+		index->part_start[cpu_slabs_first_part(index->slabs, group)],
+		index->part_start[cpu_slabs_first_part(index->slabs, group + 1)]
+	};
+}
+
+/*
+ * Build the index of a search's dataset, which is not empty, on all threads.
+ * The search's observations show how long windows are (cpu/slabs.c).  NULL with
+ * the failure if memory is short, or soon after the search is cancelled.  The
+ * index takes 34 bytes a reference, and 8 bytes a group; with radiuses 9 more
+ * a reference, and with windows 3 and 17 for each, and 40 a part.  The build
+ * takes no more.
+ */
+extern struct cpu_index *cpu_index_build(const struct search *search, struct failure *failure);
+
+/* Bytes of memory that an index takes. */
+extern size_t cpu_index_bytes(const struct cpu_index *index);
 
 extern void cpu_index_free(struct cpu_index *index);
 

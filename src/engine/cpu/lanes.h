@@ -5,7 +5,8 @@
  *
  * For the sources of CPU paths, where compilers do not vectorize plain loops.
  * In every lane, each operation is + - * fma or comparison of IEEE 754;
- * minimum and maximum take numbers, not NaN.
+ * minimum and maximum take numbers, not NaN.  lanes_of_integers has as many
+ * int64.
  */
 #ifndef GEONN_CPU_LANES_H
 #define GEONN_CPU_LANES_H
@@ -44,6 +45,40 @@ lanes_smallest(lanes a)
 	return _mm512_reduce_min_pd(a);
 }
 
+/* lane i of a where bit i is set, otherwise infinity */
+LANES_INLINE lanes
+lanes_keep(lanes a, uint32_t bits)
+{
+	return _mm512_mask_mov_pd(_mm512_set1_pd(INFINITY), (__mmask8) bits, a);
+}
+
+typedef __m512i lanes_of_integers;
+
+LANES_INLINE lanes_of_integers
+lanes_load_integers(const int64_t *from)
+{
+	return _mm512_loadu_si512(from);
+}
+
+LANES_INLINE lanes_of_integers
+lanes_all_integers(int64_t value)
+{
+	return _mm512_set1_epi64(value);
+}
+
+/* bit i: lane i of a is above lane i of b; or equal to it */
+LANES_INLINE uint32_t
+lanes_above(lanes_of_integers a, lanes_of_integers b)
+{
+	return _mm512_cmpgt_epi64_mask(a, b);
+}
+
+LANES_INLINE uint32_t
+lanes_equal(lanes_of_integers a, lanes_of_integers b)
+{
+	return _mm512_cmpeq_epi64_mask(a, b);
+}
+
 #elif defined(__AVX2__) && defined(__FMA__)
 
 #include <immintrin.h>
@@ -72,6 +107,41 @@ lanes_smallest(lanes a)
 	__m128d		half = _mm_min_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
 
 	return _mm_cvtsd_f64(_mm_min_sd(half, _mm_unpackhi_pd(half, half)));
+}
+
+LANES_INLINE lanes
+lanes_keep(lanes a, uint32_t bits)
+{
+	const __m256i places = _mm256_set_epi64x(8, 4, 2, 1);
+	__m256i		kept = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(bits), places), places);
+
+	return _mm256_blendv_pd(_mm256_set1_pd(INFINITY), a, _mm256_castsi256_pd(kept));
+}
+
+typedef __m256i lanes_of_integers;
+
+LANES_INLINE lanes_of_integers
+lanes_load_integers(const int64_t *from)
+{
+	return _mm256_loadu_si256((const __m256i *) from);
+}
+
+LANES_INLINE lanes_of_integers
+lanes_all_integers(int64_t value)
+{
+	return _mm256_set1_epi64x(value);
+}
+
+LANES_INLINE uint32_t
+lanes_above(lanes_of_integers a, lanes_of_integers b)
+{
+	return (uint32_t) _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(a, b)));
+}
+
+LANES_INLINE uint32_t
+lanes_equal(lanes_of_integers a, lanes_of_integers b)
+{
+	return (uint32_t) _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(a, b)));
 }
 
 #else
@@ -129,6 +199,41 @@ LANES_INLINE double
 lanes_smallest(lanes a)
 {
 	return a.at[0] < a.at[1] ? a.at[0] : a.at[1];
+}
+
+LANES_INLINE lanes
+lanes_keep(lanes a, uint32_t bits)
+{
+	return (lanes) {{bits & 1 ? a.at[0] : INFINITY, bits & 2 ? a.at[1] : INFINITY}};
+}
+
+typedef struct
+{
+	int64_t		at[2];
+}			lanes_of_integers;
+
+LANES_INLINE lanes_of_integers
+lanes_load_integers(const int64_t *from)
+{
+	return (lanes_of_integers) {{from[0], from[1]}};
+}
+
+LANES_INLINE lanes_of_integers
+lanes_all_integers(int64_t value)
+{
+	return (lanes_of_integers) {{value, value}};
+}
+
+LANES_INLINE uint32_t
+lanes_above(lanes_of_integers a, lanes_of_integers b)
+{
+	return (a.at[0] > b.at[0]) | (uint32_t) (a.at[1] > b.at[1]) << 1;
+}
+
+LANES_INLINE uint32_t
+lanes_equal(lanes_of_integers a, lanes_of_integers b)
+{
+	return (a.at[0] == b.at[0]) | (uint32_t) (a.at[1] == b.at[1]) << 1;
 }
 
 #endif

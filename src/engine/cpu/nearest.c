@@ -6,7 +6,8 @@
  * Observations that are neighbours on the curve go through the index together,
  * in bundles of up to 32.  With groups of references, they are neighbours in one
  * part of the index, the positions of their group, and all that follows is
- * about that part alone:
+ * about that part alone.  With windows, an observation has a task for each part
+ * that it reaches, and `observation` below means a task:
  *
  *	1.	Each observation looks through its home leaf, the leaf where the curve
  *		would put it.  Most observations find their nearest reference there, and
@@ -20,6 +21,13 @@
  * many leaves that most of its observations do not need.  So when the list is
  * full, the bundle is halved.  A single observation walks alone, nearest nodes
  * first.
+ *
+ * With windows, only positions whose windows overlap the observation's count,
+ * and nodes that these can be below.  Parts where all references have the same
+ * windows need no such test: parts are only reached where these overlap.  An
+ * observation whose home leaf has no candidate has no limit; it walks alone
+ * before the others walk, so that it does not widen their walk.  An observation
+ * that goes through all parts of its group walks alone, too.
  *
  * Most observations take a microsecond.  But if an observation lies opposite
  * to many references, all of these are equally far to the last bits of a
@@ -83,10 +91,21 @@ struct bundle
 	uint32_t	leaf[BUNDLE];	/* the leaf that has the smallest squared chord */
 	uint32_t	candidates[BUNDLE];	/* bits of the positions of that leaf that are candidates */
 	uint32_t	ambiguous;		/* bits of the observations that are ambiguous */
+	uint32_t	settled;		/* bits of the observations that have walked alone */
 	uint32_t	found;			/* bits of the observations that have a candidate */
 
 	uint32_t	listed;
 	uint32_t	list[LISTED_MAX];
+
+	/* the following are undefined unless windows are compared */
+	bool		compares;
+	struct point_windows windows[BUNDLE];
+	int64_t		window_low[GEONN_WINDOWS_MAX][BUNDLE];	/* the same, as columns */
+	int64_t		window_high[GEONN_WINDOWS_MAX][BUNDLE];
+	struct point_windows around;	/* a range around all of them, for each window */
+
+	/* metres, where the dataset has radiuses: the smaller of max_distance and the observation's */
+	double		radius[BUNDLE];
 };
 
 static inline bool
@@ -112,21 +131,36 @@ is_over(struct cpu_nearest_piece *piece, uint32_t leaves)
 }
 
 /*
- * Leave positions of other parts out of a leaf's chords.  Returns the smallest
- * of the others.
+ * Leave the positions that are no candidates out of a leaf's chords.  Returns
+ * the smallest of the others.
  */
-static double
-mask_chords(double *chords, uint32_t bits)
+static inline __attribute__((always_inline)) double
+keep_chords(double *chords, uint32_t bits)
 {
-	double		smallest = INFINITY;
+	lanes		smallest = lanes_all(INFINITY);
 
-	for (int i = 0; i < INDEX_WIDTH; i++)
+#pragma GCC unroll 16
+	for (int i = 0; i < INDEX_WIDTH; i += LANES)
 	{
-		if ((bits >> i & 1) == 0)
-			chords[i] = INFINITY;
-		smallest = chords[i] < smallest ? chords[i] : smallest;
+		lanes		kept = lanes_keep(lanes_load(chords + i), bits >> i);
+
+		lanes_store(chords + i, kept);
+		smallest = lanes_smaller(kept, smallest);
 	}
-	return smallest;
+	return lanes_smallest(smallest);
+}
+
+/*
+ * Bits of a leaf's positions that are candidates of an observation.
+ */
+static inline __attribute__((always_inline)) uint32_t
+candidate_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
+{
+	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
+
+	if (bundle->compares)
+		bits &= cpu_leaf_overlaps(bundle->index, leaf, &bundle->windows[i]);
+	return bits;
 }
 
 static inline __attribute__((always_inline)) void
@@ -135,13 +169,20 @@ look_through(struct bundle *bundle, uint32_t leaf, uint32_t i)
 	struct geonn_vector from = {bundle->x[i], bundle->y[i], bundle->z[i]};
 	double		chords[INDEX_WIDTH];
 	double		smallest = cpu_leaf_chords(bundle->index, leaf, from, chords);
-	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
+	uint32_t	bits;
 	double		limit;
 
-	if (bits != UINT32_MAX)
-		smallest = mask_chords(chords, bits);
 	if (smallest > bundle->limit[i])
 		return;
+	bits = candidate_bits(bundle, leaf, i);
+	if (bits != UINT32_MAX)
+	{
+		if (bits == 0)
+			return;
+		smallest = keep_chords(chords, bits);
+		if (smallest > bundle->limit[i])
+			return;
+	}
 	limit = geonn_chord_limit(smallest);
 	if (limit < bundle->smallest[i])
 		bundle->ambiguous &= ~(UINT32_C(1) << i);
@@ -155,6 +196,28 @@ look_through(struct bundle *bundle, uint32_t leaf, uint32_t i)
 		bundle->candidates[i] = cpu_within(chords, limit);
 		bundle->found |= UINT32_C(1) << i;
 	}
+}
+
+/*
+ * Bits of observations whose windows a leaf's reach.
+ */
+static inline __attribute__((always_inline)) uint32_t
+reached_by(const struct bundle *bundle, uint32_t leaf)
+{
+	const struct cpu_index *index = bundle->index;
+	uint32_t	passed = 0;
+
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		if (index->window_low[window] == NULL)
+			continue;
+		for (uint32_t i = 0; i < bundle->filled; i += LANES)
+			passed |= (lanes_above(lanes_all_integers(index->smallest_low[window][leaf]),
+								   lanes_load_integers(bundle->window_high[window] + i)) |
+					   lanes_above(lanes_load_integers(bundle->window_low[window] + i),
+								   lanes_all_integers(index->largest_high[window][leaf]))) << i;
+	}
+	return ~passed;
 }
 
 /*
@@ -185,7 +248,8 @@ needed_by(const struct bundle *bundle, uint32_t leaf)
 
 		bits |= lanes_within(bound, lanes_load(bundle->limit + i)) << i;
 	}
-	return bits & cpu_first_bits(bundle->count);
+	bits &= cpu_first_bits(bundle->count) & ~bundle->settled;
+	return bits != 0 && bundle->compares ? bits & reached_by(bundle, leaf) : bits;
 }
 
 /*
@@ -202,6 +266,8 @@ list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int 
 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
+	if (left != 0 && bundle->compares)
+		left &= cpu_nodes_reached(index, index->shape.first[level] + nodes.first, &bundle->around);
 	for (; left != 0; left &= left - 1)
 	{
 		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
@@ -225,14 +291,17 @@ list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int 
  * seen already.
  */
 static void
-walk_alone(struct bundle *bundle, const struct cpu_box *box, int level, struct cpu_nodes nodes)
+walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int level,
+		   struct cpu_nodes nodes)
 {
 	const struct cpu_index *index = bundle->index;
 	double		bounds[INDEX_WIDTH];
 	uint32_t	left;
 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
-	left = cpu_within(bounds, bundle->limit[0]) & cpu_first_bits(nodes.count);
+	left = cpu_within(bounds, bundle->limit[i]) & cpu_first_bits(nodes.count);
+	if (left != 0 && bundle->compares)
+		left &= cpu_nodes_reached(index, index->shape.first[level] + nodes.first, &bundle->windows[i]);
 	if (level == 0)
 		bundle->piece->leaves += INDEX_WIDTH;
 	while (left != 0 && !is_cancelled(bundle->piece))
@@ -243,14 +312,14 @@ walk_alone(struct bundle *bundle, const struct cpu_box *box, int level, struct c
 		for (uint32_t others = left & (left - 1); others != 0; others &= others - 1)
 			if (bounds[__builtin_ctz(others)] < bounds[nearest])
 				nearest = (uint32_t) __builtin_ctz(others);
-		if (bounds[nearest] > bundle->limit[0])
+		if (bounds[nearest] > bundle->limit[i])
 			return;
 		left &= ~(UINT32_C(1) << nearest);
 		child = nodes.first + nearest;
 		if (level > 0)
-			walk_alone(bundle, box, level - 1, cpu_part_children(bundle->part, level, child));
-		else if (child != bundle->home[0])
-			look_through(bundle, child, 0);
+			walk_alone(bundle, i, box, level - 1, cpu_part_children(bundle->part, level, child));
+		else if (child != bundle->home[i])
+			look_through(bundle, child, i);
 	}
 }
 
@@ -275,13 +344,80 @@ home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first, uint32_t
 	return first;
 }
 
+static inline uint32_t
+row_of(const struct cpu_nearest_piece *piece, size_t at)
+{
+	uint32_t	task = piece->task[at];
+
+	return piece->row != NULL ? piece->row[task] : task;
+}
+
 /*
- * Begin a bundle with one or more observations of a piece, the last one
- * repeated up to `filled`, and look through each one's home leaf.
+ * Read the windows of a bundle's observations, once: the batch is shared with
+ * the client.
+ */
+static void
+read_windows(struct bundle *bundle, size_t first)
+{
+	const struct cpu_nearest_piece *piece = bundle->piece;
+
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		bundle->around.low[window] = INT64_MAX;
+		bundle->around.high[window] = INT64_MIN;
+	}
+	for (uint32_t i = 0; i < bundle->filled; i++)
+	{
+		struct point_windows *windows = &bundle->windows[i];
+
+		*windows = i < bundle->count ?
+			point_windows_read(piece->columns, piece->first + row_of(piece, first + i)) :
+			bundle->windows[i - 1];
+		for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+		{
+			int64_t		low = windows->low[window];
+			int64_t		high = windows->high[window];
+
+			bundle->window_low[window][i] = low;
+			bundle->window_high[window][i] = high;
+			if (low < bundle->around.low[window])
+				bundle->around.low[window] = low;
+			if (high > bundle->around.high[window])
+				bundle->around.high[window] = high;
+		}
+	}
+}
+
+/*
+ * Read the radiuses of a bundle's observations, once, and lower their limits.
+ */
+static void
+read_radiuses(struct bundle *bundle, size_t first)
+{
+	const struct cpu_nearest_piece *piece = bundle->piece;
+	const volatile double *column = piece->columns->radius + piece->first;
+
+	for (uint32_t i = 0; i < bundle->count; i++)
+	{
+		double		radius = column[row_of(piece, first + i)];
+
+		bundle->radius[i] = piece->max_distance;
+		if (radius >= piece->max_distance)
+			continue;
+
+		/* a negative one is within no distance, and NaN, which only a faulty client sends, neither */
+		bundle->radius[i] = radius >= 0.0 ? radius : -1.0;
+		bundle->limit[i] = radius >= 0.0 ? geonn_metric_radius_limit(piece->metric, radius) : -1.0;
+	}
+}
+
+/*
+ * Begin a bundle with one or more tasks of a piece, the last one repeated up to
+ * `filled`, and look through each one's home leaf.
  */
 static void
 begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_part part,
-			 size_t first, uint32_t count, double widest)
+			 bool compares, size_t first, uint32_t count, double widest)
 {
 	uint32_t	home = cpu_node_above(part.first, 0);
 	uint32_t	last = cpu_node_above(part.end - 1, 0);
@@ -292,13 +428,15 @@ begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_
 	bundle->part = part;
 	bundle->count = count;
 	bundle->filled = (count + LANES - 1) / LANES * LANES;
+	bundle->compares = compares;
 	bundle->ambiguous = 0;
+	bundle->settled = 0;
 	bundle->found = 0;
 	bundle->listed = 0;
 	do
 	{
 		size_t		at = first + (i < count ? i : count - 1);
-		struct geonn_vector from = piece->from[piece->row[at]];
+		struct geonn_vector from = piece->from[row_of(piece, at)];
 
 		bundle->x[i] = from.x;
 		bundle->y[i] = from.y;
@@ -309,6 +447,10 @@ begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_
 						 2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS), home, last);
 		bundle->home[i] = home;
 	} while (++i < bundle->filled);
+	if (compares)
+		read_windows(bundle, first);
+	if (piece->columns->radius != NULL)
+		read_radiuses(bundle, first);
 	for (i = 0; i < count && i < bundle->filled; i++)
 		look_through(bundle, bundle->home[i], i);
 }
@@ -371,9 +513,10 @@ decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t 
  * Decide an ambiguous observation by comparing all positions within the limit.
  */
 static void
-decide_alone(const struct bundle *bundle, struct geonn_vector from, double limit,
-			 int level, struct cpu_nodes nodes, struct decision *decision)
+decide_alone(const struct bundle *bundle, uint32_t i, struct geonn_vector from, int level,
+			 struct cpu_nodes nodes, struct decision *decision)
 {
+	double		limit = bundle->limit[i];
 	const struct cpu_nearest_piece *piece = bundle->piece;
 	const struct cpu_index *index = piece->index;
 	struct cpu_box box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}};
@@ -382,12 +525,14 @@ decide_alone(const struct bundle *bundle, struct geonn_vector from, double limit
 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, &box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
+	if (left != 0 && bundle->compares)
+		left &= cpu_nodes_reached(index, index->shape.first[level] + nodes.first, &bundle->windows[i]);
 	for (; left != 0 && !is_cancelled(piece); left &= left - 1)
 	{
 		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
 
 		if (level > 0)
-			decide_alone(bundle, from, limit, level - 1,
+			decide_alone(bundle, i, from, level - 1,
 						 cpu_part_children(bundle->part, level, child), decision);
 		else
 		{
@@ -395,7 +540,7 @@ decide_alone(const struct bundle *bundle, struct geonn_vector from, double limit
 
 			cpu_leaf_chords(index, child, from, chords);
 			decide_positions(piece, child,
-							 cpu_within(chords, limit) & cpu_part_bits(bundle->part, child),
+							 cpu_within(chords, limit) & candidate_bits(bundle, child, i),
 							 from, decision);
 		}
 	}
@@ -416,7 +561,7 @@ decide(const struct bundle *bundle, uint32_t i)
 		int			level;
 		struct cpu_nodes top = cpu_part_top(bundle->part, &level);
 
-		decide_alone(bundle, from, bundle->limit[i], level, top, &decision);
+		decide_alone(bundle, i, from, level, top, &decision);
 		bundle->piece->leaves += LEAVES_PER_LOOK;
 	}
 	else if ((candidates & (candidates - 1)) == 0)
@@ -427,7 +572,7 @@ decide(const struct bundle *bundle, uint32_t i)
 }
 
 /*
- * Write the answers of a bundle to their rows; when time is over, the first
+ * Write the answers of a bundle to their tasks; when time is over, the first
  * ones only.
  */
 static void
@@ -453,7 +598,8 @@ answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size
 		}
 		position = bundle->found >> i & 1 ? decide(bundle, i) : 0;
 		place[i] = index->place[index->start[position]];
-		__builtin_prefetch(&piece->tags[place[i]]);
+		if (piece->row == NULL)
+			__builtin_prefetch(&piece->tags[place[i]]);
 		x[i] = index->x[position];
 		y[i] = index->y[position];
 		z[i] = index->z[position];
@@ -467,54 +613,79 @@ answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size
 	}
 	for (uint32_t i = 0; i < count; i++)
 	{
-		uint32_t	row = piece->row[first + i];
+		uint32_t	task = piece->task[first + i];
+		double		most = piece->columns->radius != NULL ? bundle->radius[i] : piece->max_distance;
 
-		if (bundle->found >> i & 1 && distance[i] <= piece->max_distance)
+		if (bundle->found >> i & 1 && distance[i] <= most)
 		{
-			piece->tag[row] = piece->tags[place[i]];
-			piece->distance[row] = distance[i];
+			piece->tag[task] = piece->row == NULL ? piece->tags[place[i]] : (int64_t) place[i];
+			piece->distance[task] = distance[i];
 		}
 		else
-			piece->distance[row] = INFINITY;
+			piece->distance[task] = INFINITY;
 	}
 	piece->answered += count;
 }
 
 /*
- * Answer observations of a group that no reference has.
+ * Answer observations that have no candidate.
  */
 static void
 answer_none(struct cpu_nearest_piece *piece, size_t first, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		piece->distance[piece->row[first + i]] = INFINITY;
+		piece->distance[piece->task[first + i]] = INFINITY;
 	piece->answered += count;
 }
 
+/*
+ * Let the observations that have found nothing yet walk alone.  Returns the
+ * widest limit of the others.
+ */
+static double
+settle(struct bundle *bundle, int level, struct cpu_nodes top)
+{
+	double		limit = -1.0;
+
+	for (uint32_t i = 0; i < bundle->count; i++)
+	{
+		struct cpu_box box = {
+			{bundle->x[i], bundle->y[i], bundle->z[i]}, {bundle->x[i], bundle->y[i], bundle->z[i]}
+		};
+
+		if (bundle->compares && (bundle->found >> i & 1) == 0)
+		{
+			walk_alone(bundle, i, &box, level, top);
+			bundle->settled |= UINT32_C(1) << i;
+		}
+		else
+			limit = bundle->limit[i] > limit ? bundle->limit[i] : limit;
+	}
+	return limit;
+}
+
 static void
-search_bundle(struct cpu_nearest_piece *piece, struct cpu_part part, size_t first,
-			  uint32_t count, double widest)
+search_bundle(struct cpu_nearest_piece *piece, struct cpu_part part, bool compares,
+			  size_t first, uint32_t count, double widest)
 {
 	int			level;
 	struct cpu_nodes top = cpu_part_top(part, &level);
 	struct cpu_box box;
 	struct bundle bundle;
 
-	begin_bundle(&bundle, piece, part, first, count, widest);
+	begin_bundle(&bundle, piece, part, compares, first, count, widest);
 	box = box_around(&bundle);
 	if (count == 1)
-		walk_alone(&bundle, &box, level, top);
+		walk_alone(&bundle, 0, &box, level, top);
 	else
 	{
-		double		limit = 0.0;
+		double		limit = settle(&bundle, level, top);
 
-		for (uint32_t i = 0; i < count; i++)
-			limit = bundle.limit[i] > limit ? bundle.limit[i] : limit;
 		if (!list_leaves(&bundle, &box, limit, level, top))
 		{
-			search_bundle(piece, part, first, count / 2, widest);
+			search_bundle(piece, part, compares, first, count / 2, widest);
 			if (!is_over(piece, count))
-				search_bundle(piece, part, first + count / 2, count - count / 2, widest);
+				search_bundle(piece, part, compares, first + count / 2, count - count / 2, widest);
 			return;
 		}
 		for (uint32_t listed = 0; listed < bundle.listed; listed++)
@@ -535,8 +706,8 @@ search_bundle(struct cpu_nearest_piece *piece, struct cpu_part part, size_t firs
 }
 
 /*
- * How many observations from `first` on go together: up to a bundle, of one
- * part of the index, which comes back, too.
+ * How many tasks from `first` on go together: up to a bundle, of one part of the
+ * index, whose number comes back, too.
  */
 static uint32_t
 count_bundle(const struct cpu_nearest_piece *piece, size_t first, uint32_t *part)
@@ -546,6 +717,8 @@ count_bundle(const struct cpu_nearest_piece *piece, size_t first, uint32_t *part
 	uint32_t	count = left < piece->bundle ? (uint32_t) left : piece->bundle;
 
 	*part = (uint32_t) (key[0] >> CODE_BITS);
+	if (*part > piece->index->parts)
+		return 1;
 	while (key[count - 1] >> CODE_BITS != *part)
 		count--;
 	return count;
@@ -554,6 +727,7 @@ count_bundle(const struct cpu_nearest_piece *piece, size_t first, uint32_t *part
 void
 CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 {
+	const struct cpu_index *index = piece->index;
 	double		widest = geonn_metric_radius_limit(piece->metric, piece->max_distance);
 
 	piece->answered = 0;
@@ -567,11 +741,15 @@ CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 		if (is_cancelled(piece) || is_over(piece, (uint32_t) count))
 			return;
 		for (size_t ahead = first + count; ahead < first + 2 * count && ahead < piece->count; ahead++)
-			__builtin_prefetch(&piece->from[piece->row[ahead]]);
-		if (part == piece->index->parts)
+			__builtin_prefetch(&piece->from[row_of(piece, ahead)]);
+		if (part == index->parts)
 			answer_none(piece, first, (uint32_t) count);
-		else
-			search_bundle(piece, cpu_index_part(piece->index, part), first, (uint32_t) count,
+		else if (part > index->parts)
+			search_bundle(piece, cpu_index_group_part(index, part - index->parts - 1), true, first, 1,
 						  widest);
+		else
+			search_bundle(piece, cpu_index_part(index, part),
+						  index->slabs != NULL && !index->slabs->is_uniform[part], first,
+						  (uint32_t) count, widest);
 	}
 }

@@ -12,9 +12,12 @@
 #include "engine/dataset/dataset.h"
 
 /*
- * A piece of a search: observations that are neighbours, by part of the index
- * and then on the curve, and the columns that take their answers, by row.  For
- * a metric whose chord decides, without identities and ties.
+ * A piece of a search: tasks that are neighbours, by part of the index and then
+ * on the curve, and the columns that take their answers, by task.  A task is an
+ * observation in one part of the index, or in all parts of its group; without
+ * windows, every observation is one task, and its row is the task's number.
+ * For a metric whose chord decides, without identities and ties, and without
+ * radiuses of references.
  */
 struct cpu_nearest_piece
 {
@@ -22,33 +25,37 @@ struct cpu_nearest_piece
 	enum geonn_metric metric;	/* whose chord decides */
 	const int64_t *tags;		/* of the dataset's references */
 	const atomic_bool *cancelled;
-	int64_t		end_ms;			/* time of now_ms() after which no observation begins */
+	int64_t		end_ms;			/* time of now_ms() after which no task begins */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	const struct geonn_vector *from;	/* by row */
+	const struct geonn_batch_columns *columns;	/* where row 0 is observation `first` */
+	uint32_t	first;
 
 	size_t		count;
 	const uint64_t *key;		/* [count] cpu_nearest_key()s, rising */
-	const uint32_t *row;		/* [count] */
+	const uint32_t *task;		/* [count] */
+	const uint32_t *row;		/* by task, or NULL: tasks are rows */
 
-	/* most observations that one walk serves, from 1 to INDEX_WIDTH */
+	/* most tasks that one walk serves, from 1 to INDEX_WIDTH */
 	uint32_t	bundle;
 
-	int64_t    *tag;			/* by row */
-	double	   *distance;		/* by row; metres, or infinite: no reference */
+	int64_t    *tag;			/* by task; if `row` is given, the reference's place instead */
+	double	   *distance;		/* by task; metres, or infinite: no reference */
 
-	size_t		answered;		/* how many observations are answered: the first ones */
+	size_t		answered;		/* how many tasks are answered: the first ones */
 
 	/* cpu/nearest.c's own: whether to stop, and leaves since the last look at the clock */
 	bool		over;
 	uint32_t	leaves;
 };
 
-/* most parts of an index that an observation's key has room for */
+/* most numbers of parts that a key has room for */
 #define CPU_NEAREST_PARTS_MAX ((UINT32_C(1) << (64 - CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS))) - 1)
 
 /*
- * The key of an observation, from its code with CPU_CURVE_KEY_LEVELS and the
- * part where its references are, or index->parts if it has none.
+ * The key of a task, from the observation's code with CPU_CURVE_KEY_LEVELS and a
+ * number: of the part where its references are; index->parts if no reference
+ * is a candidate; or cpu_nearest_all_parts() for all parts of its group.
  */
 static inline uint64_t
 cpu_nearest_key(uint32_t part, uint64_t code)
@@ -56,9 +63,15 @@ cpu_nearest_key(uint32_t part, uint64_t code)
 	return (uint64_t) part << CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS) | code;
 }
 
+static inline uint32_t
+cpu_nearest_all_parts(const struct cpu_index *index, uint32_t group)
+{
+	return index->parts + 1 + group;
+}
+
 /*
- * Answer the observations of a piece until its time is over, but at least the
- * first one.  Ends early, with answers undefined, once *cancelled is set.
+ * Answer the tasks of a piece until its time is over, but at least the first
+ * one.  Ends early, with answers undefined, once *cancelled is set.
  */
 extern void CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece);
 

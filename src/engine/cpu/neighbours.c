@@ -4,18 +4,23 @@
  *
  * The walk goes from the topmost level down, in each node to its nearest child
  * first.  It leaves out the nodes whose bound is above the collector's limit
- * (cpu/walk.h says why that is right).  The limit shrinks on the way, so the
- * first leaf saves most of the work.
+ * (cpu/walk.h says why that is right), or above the widest limit that radiuses
+ * of their references give, and those whose windows none of their references
+ * can have in common with the observation.  The limit shrinks on the way, so
+ * the first leaf saves most of the work.
  */
 #include "engine/cpu/neighbours.h"
 
 #include "engine/cpu/walk.h"
 
+/* most parts that an observation walks through one by one */
+#define PARTS_MAX 16
+
 struct walk
 {
 	const struct cpu_index *index;
 	struct cpu_collector *collector;
-	struct cpu_part part;		/* of the observation's group */
+	struct cpu_part part;		/* that it goes through */
 	struct cpu_box box;			/* a box around the observation alone */
 };
 
@@ -57,7 +62,12 @@ collect_leaf(struct walk *walk, uint32_t leaf)
 
 	if (cpu_leaf_chords(index, leaf, collector->from, chords) > collector->limit)
 		return;
-	for (left &= cpu_within(chords, collector->limit); left != 0; left &= left - 1)
+	left &= cpu_within(chords, collector->limit);
+	if (left != 0 && index->wide != NULL)
+		left &= cpu_within_each(chords, index->wide + first);
+	if (left != 0 && index->edges != NULL)
+		left &= cpu_leaf_overlaps(index, leaf, &collector->windows);
+	for (; left != 0; left &= left - 1)
 	{
 		int			i = __builtin_ctz(left);
 		uint32_t	position = first + (uint32_t) i;
@@ -86,6 +96,10 @@ collect_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 
 	cpu_node_bounds(index, first, &walk->box, bounds);
 	left = cpu_within(bounds, collector->limit) & cpu_first_bits(nodes.count);
+	if (index->widest != NULL)
+		left &= cpu_within_each(bounds, index->widest + first);
+	if (index->edges != NULL)
+		left &= cpu_nodes_reached(index, first, &collector->windows);
 	if (collector->floor > 0.0)
 		left &= ~too_near(index, first, collector->from, collector->floor);
 
@@ -112,23 +126,57 @@ collect_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 	}
 }
 
+static void
+collect_part(struct walk *walk, struct cpu_part part)
+{
+	int			level;
+	struct cpu_nodes top;
+
+	walk->part = part;
+	top = cpu_part_top(part, &level);
+	collect_nodes(walk, level, top);
+}
+
+/*
+ * Walk through the parts that the observation's windows reach; if they are
+ * many, once through the group.
+ */
+static void
+collect_slabs(struct walk *walk)
+{
+	const struct cpu_index *index = walk->index;
+	uint32_t	group = cpu_slabs_group(index->slabs, walk->collector->group);
+	uint32_t	parts[PARTS_MAX];
+	uint32_t	count;
+
+	if (group == index->slabs->groups)
+		return;
+	count = cpu_slabs_reached(index->slabs, group, &walk->collector->windows, parts, PARTS_MAX);
+	if (count > PARTS_MAX)
+		collect_part(walk, cpu_index_group_part(index, group));
+	else
+		for (uint32_t i = 0; i < count && !cpu_collector_stopped(walk->collector); i++)
+			collect_part(walk, cpu_index_part(index, parts[i]));
+}
+
 void
 CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,
 								  struct cpu_collector *collector)
 {
 	struct geonn_vector from = collector->from;
-	uint32_t	part = cpu_index_part_of(index, collector->group);
+	uint32_t	part;
 	struct walk walk = {
 		.index = index,
 		.collector = collector,
 		.box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}}
 	};
-	struct cpu_nodes top;
-	int			level;
 
-	if (part == index->parts)
+	if (index->slabs != NULL)
+	{
+		collect_slabs(&walk);
 		return;
-	walk.part = cpu_index_part(index, part);
-	top = cpu_part_top(walk.part, &level);
-	collect_nodes(&walk, level, top);
+	}
+	part = cpu_index_part_of(index, collector->group);
+	if (part < index->parts)
+		collect_part(&walk, cpu_index_part(index, part));
 }

@@ -10,14 +10,19 @@
 #include "engine/cpu/nearest.h"
 
 bool
-cpu_turn_is_nearest(const struct search *search)
+cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 {
-	return search->question.k == 1 && !search->question.ties &&
-		!search->cutoff.present && geonn_metric_chord_decides(search->dataset->metric) &&
-		(search->dataset->columns == 0 ||
-		 (search->dataset->columns == GEONN_COLUMN_GROUP &&
-		  search->question.algorithm == GEONN_ALGORITHM_INDEX &&
-		  search->dataset->count <= CPU_NEAREST_PARTS_MAX));
+	const struct dataset *dataset = search->dataset;
+
+	if (search->question.k != 1 || search->question.ties || search->cutoff.present ||
+		!geonn_metric_chord_decides(dataset->metric))
+		return false;
+	if (dataset->columns == 0)
+		return true;
+
+	/* parts and groups have numbers, each at most as many as references (cpu_nearest_key) */
+	return search->question.algorithm == GEONN_ALGORITHM_INDEX && dataset->identity == NULL &&
+		!built->index->limited && dataset->count < CPU_NEAREST_PARTS_MAX / 2;
 }
 
 void

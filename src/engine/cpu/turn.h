@@ -36,16 +36,17 @@ struct cpu_turn_room
 	struct cpu_turn_room *next; /* in a list of those that no turn uses */
 	void	   *memory;
 	size_t		bytes;
-	uint32_t	rows;			/* observations that it has room for */
 };
 
 /*
- * Whether cpu_turn_nearest() can answer a search: it asks for one nearest
- * reference by a metric whose chord decides, every reference is a candidate,
- * or by index every reference of the observation's group, and it does not begin
- * with a cutoff.  cpu_turn_pairs() answers all other searches.
+ * Whether cpu_turn_nearest() can answer a search, whose dataset has been built:
+ * it asks for one nearest reference by a metric whose chord decides, every
+ * reference is a candidate, or by index those of the observation's group whose
+ * windows overlap its own, and it does not begin with a cutoff.  Observations
+ * may have radiuses, references have none.  cpu_turn_pairs() answers all other
+ * searches.
  */
-extern bool cpu_turn_is_nearest(const struct search *search);
+extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built);
 
 /*
  * Do a turn of a search: answer some of its observations.  Returns whether

@@ -10,8 +10,15 @@
  * order of rows.
  *
  * Answers are written into the batch's columns of pairs, as if every
- * observation had one.  With max_distance or groups some observations have
- * none; then the pairs are packed in the order of rows.
+ * observation had one.  With max_distance, groups or windows some observations
+ * have none; then the pairs are packed in the order of rows.
+ *
+ * With windows an observation may have its candidates in several parts of the
+ * index (cpu/slabs.c).  Each is a task: tasks are sorted as observations are
+ * otherwise, and their answers go to columns of the turn's room.  When all
+ * tasks have ended, the first of an observation's answers in the order
+ * (distance, place) is its answer.  An observation that reaches more than
+ * TASKS_MAX parts has one task instead, a walk through all parts of its group.
  *
  * A turn whose time is over leaves some of its observations unanswered, in any
  * rows.  The turn marks them in the batch, in the column of distances.  The
@@ -30,6 +37,7 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/nearest.h"
 #include "engine/cpu/vectors.h"
+#include "engine/search/candidates.h"
 
 /* most observations of a turn */
 #define ROWS_MAX (UINT32_C(1) << 20)
@@ -49,13 +57,16 @@
 #define SEARCH_PART_MIN 512
 #define BRUTE_PAIRS_MIN ((size_t) 1 << 15)
 
+/* most tasks of an observation */
+#define TASKS_MAX 8
+
 /* most positions that a bundle of observations should be spread over */
 #define BUNDLE_POSITIONS 1024
 
 /* pairs that one thread goes through in a first turn by brute force; a core does 2 to 5 G/s */
 #define BRUTE_PAIRS_PER_THREAD ((size_t) 1 << 27)
 
-/* the distance of an observation that is under way and has no answer yet */
+/* the distance of an observation that is under way, or of a task, and has no answer yet */
 #define UNANSWERED (-1.0)
 
 struct turn
@@ -66,8 +77,9 @@ struct turn
 	uint32_t	begun;			/* observations under way: rows 0, 1, ... from first */
 	bool		resumed;		/* some of them have been answered */
 	uint32_t	rows;			/* rows that the turn takes */
-	uint32_t	piece_rows;		/* of a piece of the search */
-	uint32_t	bundle;			/* observations that walk together */
+	uint32_t	tasks;			/* their tasks; without windows, a row is a task */
+	uint32_t	piece_tasks;	/* of a piece of the search */
+	uint32_t	bundle;			/* tasks that walk together */
 	int64_t		end_ms;
 	atomic_bool out_of_range;
 	atomic_uint_fast64_t unanswered;	/* of the rows that the turn takes */
@@ -77,7 +89,14 @@ struct turn
 	int64_t    *tag;
 	double	   *distance;
 
-	struct radix_sort sort;		/* keys, and rows */
+	/* by task, with windows alone; tasks of a row follow each other */
+	atomic_uint claimed;		/* tasks that have been taken */
+	uint32_t   *task_row;
+	int64_t    *task_place;
+	double	   *task_distance;
+
+	uint32_t   *listed;			/* [rows] the rows that a resumed turn takes */
+	struct radix_sort sort;		/* keys, and tasks */
 };
 
 /*
@@ -97,7 +116,7 @@ read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *
 
 	for (uint32_t i = 0; i < count; i++)
 	{
-		row[i] = turn->resumed ? turn->sort.value[begin + i] : begin + i;
+		row[i] = turn->resumed ? turn->listed[begin + i] : begin + i;
 		latitude[i] = all_latitudes[row[i]];
 		longitude[i] = all_longitudes[row[i]];
 	}
@@ -124,6 +143,64 @@ add_parts(const struct turn *turn, uint32_t at, uint32_t count)
 	}
 }
 
+/* tasks that some rows have, before they have their numbers */
+struct task_list
+{
+	uint32_t	count;
+	uint64_t	key[CPU_VECTORS_BLOCK * TASKS_MAX];
+	uint32_t	row[CPU_VECTORS_BLOCK * TASKS_MAX];
+};
+
+/*
+ * List the tasks of a row.
+ */
+static void
+list_tasks(struct turn *turn, uint32_t row, uint64_t code, struct task_list *list)
+{
+	const struct search *search = turn->search;
+	const struct cpu_index *index = turn->built->index;
+	const volatile int32_t *group_of = search->columns.group;
+	struct point_windows windows = point_windows_read(&search->columns, turn->first + row);
+	uint32_t	group = cpu_slabs_group(index->slabs, group_of != NULL ? group_of[turn->first + row] : 0);
+	uint32_t	part[TASKS_MAX];
+	uint32_t	parts = 0;
+
+	if (group < index->slabs->groups)
+		parts = cpu_slabs_reached(index->slabs, group, &windows, part, TASKS_MAX);
+	if (parts > TASKS_MAX)
+	{
+		part[0] = cpu_nearest_all_parts(index, group);
+		parts = 1;
+	}
+	if (parts == 0)
+		turn->distance[row] = INFINITY;
+	for (uint32_t i = 0; i < parts; i++)
+	{
+		list->key[list->count] = cpu_nearest_key(part[i], code);
+		list->row[list->count++] = row;
+	}
+}
+
+/*
+ * Make the tasks of some of the turn's rows, which have these codes.
+ */
+static void
+make_tasks(struct turn *turn, const uint32_t *row, const uint64_t *code, uint32_t count)
+{
+	struct task_list list = {.count = 0};
+	uint32_t	first;
+
+	for (uint32_t i = 0; i < count; i++)
+		list_tasks(turn, row[i], code[i], &list);
+	first = atomic_fetch_add(&turn->claimed, list.count);
+	for (uint32_t i = 0; i < list.count; i++)
+	{
+		turn->sort.key[first + i] = list.key[i];
+		turn->sort.value[first + i] = first + i;
+		turn->task_row[first + i] = list.row[i];
+	}
+}
+
 static void
 prepare_piece(void *context, size_t number)
 {
@@ -133,11 +210,13 @@ prepare_piece(void *context, size_t number)
 	double		x[CPU_VECTORS_BLOCK];
 	double		y[CPU_VECTORS_BLOCK];
 	double		z[CPU_VECTORS_BLOCK];
+	uint32_t	block_row[CPU_VECTORS_BLOCK];
+	uint64_t	block_code[CPU_VECTORS_BLOCK];
 
 	for (uint32_t at = begin; at < end; at += CPU_VECTORS_BLOCK)
 	{
 		uint32_t	count = end - at < CPU_VECTORS_BLOCK ? end - at : CPU_VECTORS_BLOCK;
-		uint32_t   *row = turn->sort.value + at;
+		uint32_t   *row = turn->task_row != NULL ? block_row : turn->sort.value + at;
 
 		if (!read_vectors(turn, at, count, row, x, y, z))
 		{
@@ -146,6 +225,12 @@ prepare_piece(void *context, size_t number)
 		}
 		for (uint32_t i = 0; i < count; i++)
 			turn->from[row[i]] = (struct geonn_vector) {x[i], y[i], z[i]};
+		if (turn->task_row != NULL)
+		{
+			cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, block_code);
+			make_tasks(turn, row, block_code, count);
+			continue;
+		}
 		cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, turn->sort.key + at);
 		if (turn->search->dataset->group != NULL)
 			add_parts(turn, at, count);
@@ -163,20 +248,20 @@ is_late(const struct turn *turn, size_t number)
 }
 
 static void
-mark_unanswered(struct turn *turn, const uint32_t *row, size_t count)
+mark_unanswered(struct turn *turn, double *distance, const uint32_t *task, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		turn->distance[row[i]] = UNANSWERED;
+		distance[task[i]] = UNANSWERED;
 	atomic_fetch_add(&turn->unanswered, count);
 }
 
-static void
-index_piece(void *context, size_t number)
+static struct cpu_nearest_piece
+piece_of(const struct turn *turn)
 {
-	struct turn *turn = context;
 	const struct search *search = turn->search;
-	size_t		begin = number * turn->piece_rows;
-	struct cpu_nearest_piece piece = {
+	bool		has_tasks = turn->task_row != NULL;
+
+	return (struct cpu_nearest_piece) {
 		.index = turn->built->index,
 		.metric = search->dataset->metric,
 		.tags = search->dataset->tag,
@@ -184,18 +269,115 @@ index_piece(void *context, size_t number)
 		.end_ms = turn->end_ms,
 		.max_distance = search->question.max_distance,
 		.from = turn->from,
-		.count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows,
-		.key = turn->sort.key + begin,
-		.row = turn->sort.value + begin,
+		.columns = &search->columns,
+		.first = turn->first,
+		.row = turn->task_row,
 		.bundle = turn->bundle,
-		.tag = turn->tag,
-		.distance = turn->distance
+		.tag = has_tasks ? turn->task_place : turn->tag,
+		.distance = has_tasks ? turn->task_distance : turn->distance
 	};
+}
 
+static void
+index_piece(void *context, size_t number)
+{
+	struct turn *turn = context;
+	size_t		begin = number * turn->piece_tasks;
+	struct cpu_nearest_piece piece = piece_of(turn);
+
+	piece.count = turn->tasks - begin < turn->piece_tasks ? turn->tasks - begin : turn->piece_tasks;
+	piece.key = turn->sort.key + begin;
+	piece.task = turn->sort.value + begin;
 	if (!is_late(turn, number))
 		cpu_path->index_nearest(&piece);
 	if (piece.answered < piece.count)
-		mark_unanswered(turn, piece.row + piece.answered, piece.count - piece.answered);
+		mark_unanswered(turn, piece.distance, piece.task + piece.answered,
+						piece.count - piece.answered);
+}
+
+/* the end of the tasks of the row that has this one */
+static uint32_t
+tasks_end(const struct turn *turn, uint32_t task)
+{
+	uint32_t	row = turn->task_row[task];
+
+	while (task < turn->tasks && turn->task_row[task] == row)
+		task++;
+	return task;
+}
+
+/*
+ * Answer a row from tasks first ... end - 1, if all of these have been
+ * answered.
+ */
+static bool
+combine_row(const struct turn *turn, uint32_t first, uint32_t end)
+{
+	uint32_t	row = turn->task_row[first];
+	struct candidate best = {INFINITY, UINT32_MAX};
+
+	for (uint32_t task = first; task < end; task++)
+	{
+		struct candidate found = {turn->task_distance[task], (uint32_t) turn->task_place[task]};
+
+		if (found.distance < 0.0)
+		{
+			turn->distance[row] = UNANSWERED;
+			return false;
+		}
+		if (found.distance < INFINITY && candidate_before(found, best))
+			best = found;
+	}
+	if (best.distance < INFINITY)
+		turn->tag[row] = turn->search->dataset->tag[best.place];
+	turn->distance[row] = best.distance;
+	return true;
+}
+
+/*
+ * Answer the rows whose first task lies in a piece.
+ */
+static void
+combine_piece(void *context, size_t number)
+{
+	struct turn *turn = context;
+	uint32_t	task = (uint32_t) number * PREPARE_ROWS;
+	uint32_t	end = turn->tasks - task < PREPARE_ROWS ? turn->tasks : task + PREPARE_ROWS;
+	uint32_t	unanswered = 0;
+
+	if (task > 0 && turn->task_row[task] == turn->task_row[task - 1])
+		task = tasks_end(turn, task);
+	for (uint32_t next; task < end; task = next)
+	{
+		next = tasks_end(turn, task);
+		unanswered += !combine_row(turn, task, next);
+	}
+	atomic_fetch_add(&turn->unanswered, unanswered);
+}
+
+/*
+ * Answer a row, however long that takes, so that the turn makes progress.
+ */
+static void
+finish_row(struct turn *turn)
+{
+	uint32_t	end = tasks_end(turn, 0);
+	uint64_t	key[TASKS_MAX];
+	uint32_t	task[TASKS_MAX];
+	struct cpu_nearest_piece piece = piece_of(turn);
+
+	for (size_t i = 0; i < turn->tasks; i++)
+		if (turn->sort.value[i] < end)
+		{
+			key[piece.count] = turn->sort.key[i];
+			task[piece.count++] = turn->sort.value[i];
+		}
+	piece.key = key;
+	piece.task = task;
+	piece.end_ms = INT64_MAX;
+	cpu_path->index_nearest(&piece);
+	if (combine_row(turn, 0, end))
+		atomic_fetch_sub(&turn->unanswered, 1);
 }
 
 static void
@@ -203,8 +385,8 @@ brute_piece(void *context, size_t number)
 {
 	struct turn *turn = context;
 	const struct search *search = turn->search;
-	uint32_t	begin = (uint32_t) number * turn->piece_rows;
-	uint32_t	count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows;
+	uint32_t	begin = (uint32_t) number * turn->piece_tasks;
+	uint32_t	count = turn->rows - begin < turn->piece_tasks ? turn->rows - begin : turn->piece_tasks;
 	struct geonn_vector from[CPU_BRUTE_OBSERVATIONS];
 	uint32_t	row[CPU_VECTORS_BLOCK];
 	double		x[CPU_VECTORS_BLOCK];
@@ -220,7 +402,7 @@ brute_piece(void *context, size_t number)
 	}
 	if (is_late(turn, number))
 	{
-		mark_unanswered(turn, row, count);
+		mark_unanswered(turn, turn->distance, row, count);
 		return;
 	}
 	for (uint32_t i = 0; i < count; i++)
@@ -238,37 +420,59 @@ brute_piece(void *context, size_t number)
 	}
 }
 
+/* the next column of a block of memory */
+static void *
+take_column(char **at, size_t bytes)
+{
+	void	   *column = *at;
+
+	*at += bytes;
+	return column;
+}
+
 /*
- * Lay out the room for a turn, and enlarge it if necessary.
+ * Lay out the room for a turn, and enlarge it if necessary.  Few observations
+ * have as many tasks as there is room for; memory that is never touched costs
+ * nothing.
  */
 static bool
 make_room(struct turn *turn, struct cpu_turn_room *room)
 {
+	bool		has_tasks = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX &&
+		turn->built->index->slabs != NULL;
 	size_t		rows = geonn_align(turn->begun, 64);
-	size_t		row_bytes = sizeof(struct geonn_vector) + 2 * (sizeof(uint64_t) + sizeof(uint32_t));
+	size_t		tasks = has_tasks ? TASKS_MAX * rows : rows;
+	size_t		task_bytes = 2 * (sizeof(uint64_t) + sizeof(uint32_t)) +
+		(has_tasks ? sizeof(uint32_t) + sizeof(int64_t) + sizeof(double) : 0);
+	size_t		bytes = rows * sizeof(struct geonn_vector) + tasks * task_bytes;
 	char	   *at;
 
-	if (room->rows < rows)
+	if (room->bytes < bytes)
 	{
 		memory_block_release(room->memory, room->bytes);
-		room->rows = 0;
-		room->bytes = rows * row_bytes;
-		room->memory = memory_block_allocate(room->bytes, &turn->search->failure,
+		room->bytes = 0;
+		room->memory = memory_block_allocate(bytes, &turn->search->failure,
 											 "searching %u observations at a time", turn->begun);
 		if (room->memory == NULL)
 			return false;
-		room->rows = (uint32_t) rows;
+		room->bytes = bytes;
 	}
 	at = room->memory;
-	turn->from = (struct geonn_vector *) at;
-	at += rows * sizeof(struct geonn_vector);
-	turn->sort.key = (uint64_t *) at;
-	at += rows * sizeof(uint64_t);
-	turn->sort.room_key = (uint64_t *) at;
-	at += rows * sizeof(uint64_t);
-	turn->sort.value = (uint32_t *) at;
-	at += rows * sizeof(uint32_t);
-	turn->sort.room_value = (uint32_t *) at;
+	turn->from = take_column(&at, rows * sizeof(struct geonn_vector));
+	turn->sort.key = take_column(&at, tasks * sizeof(uint64_t));
+	turn->sort.room_key = take_column(&at, tasks * sizeof(uint64_t));
+	turn->sort.value = take_column(&at, tasks * sizeof(uint32_t));
+	turn->sort.room_value = take_column(&at, tasks * sizeof(uint32_t));
+	turn->listed = turn->sort.value;
+	if (has_tasks)
+	{
+		turn->task_place = take_column(&at, tasks * sizeof(int64_t));
+		turn->task_distance = take_column(&at, tasks * sizeof(double));
+		turn->task_row = take_column(&at, tasks * sizeof(uint32_t));
+
+		/* values are the tasks' numbers before the rows have been read */
+		turn->listed = turn->sort.room_value;
+	}
 	return true;
 }
 
@@ -317,10 +521,6 @@ begin_turn(struct turn *turn, uint32_t pace)
 static uint32_t
 list_rows(struct turn *turn, uint32_t pace)
 {
-	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
-	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
-	size_t		least = by_index ? pace / SEARCH_PART_MIN : BRUTE_PAIRS_MIN / turn->search->dataset->count;
-	uint32_t	most = by_index ? SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
 	uint32_t	left = turn->begun;
 
 	turn->rows = turn->begun;
@@ -331,38 +531,45 @@ list_rows(struct turn *turn, uint32_t pace)
 			if (turn->distance[i] < 0.0)
 			{
 				if (left < pace)
-					turn->sort.value[left] = i;
+					turn->listed[left] = i;
 				left++;
 			}
 		turn->rows = left < pace ? left : pace;
 	}
-	turn->piece_rows = (uint32_t) ((turn->rows + pieces - 1) / pieces);
-	if (turn->piece_rows < least)
-		turn->piece_rows = (uint32_t) least;
-	if (turn->piece_rows > most)
-		turn->piece_rows = most;
 	return left - turn->rows;
 }
 
 static void
-run_pieces(struct turn *turn, thread_pool_piece piece)
+run_pieces(struct turn *turn, thread_pool_piece piece, uint32_t pace)
 {
+	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
+	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	size_t		least = by_index ? pace / SEARCH_PART_MIN : BRUTE_PAIRS_MIN / turn->search->dataset->count;
+	uint32_t	most = by_index ? SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
+
+	turn->piece_tasks = (uint32_t) ((turn->tasks + pieces - 1) / pieces);
+	if (turn->piece_tasks < least)
+		turn->piece_tasks = (uint32_t) least;
+	if (turn->piece_tasks > most)
+		turn->piece_tasks = most;
 	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
-	if (turn->rows > 0)
-		thread_pool_run(piece, turn, (turn->rows + turn->piece_rows - 1) / turn->piece_rows);
+	if (turn->tasks > 0)
+		thread_pool_run(piece, turn, (turn->tasks + turn->piece_tasks - 1) / turn->piece_tasks);
 }
 
 /*
- * Bits of the keys: parts take those of the largest, index->parts.
+ * Bits of the keys: parts take those of the largest number.
  */
 static unsigned
 key_bits(const struct cpu_index *index)
 {
 	unsigned	bits = CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS);
 
-	if (index->part_group != NULL)
-		for (uint32_t parts = index->parts; parts > 0; parts >>= 1)
-			bits++;
+	uint32_t	largest = index->part_group != NULL ? index->parts :
+		index->slabs != NULL ? cpu_nearest_all_parts(index, index->slabs->groups - 1) : 0;
+
+	for (; largest > 0; largest >>= 1)
+		bits++;
 	return bits;
 }
 
@@ -370,19 +577,31 @@ key_bits(const struct cpu_index *index)
  * Search by the index.  False if memory is short.
  */
 static bool
-search_index(struct turn *turn)
+search_index(struct turn *turn, uint32_t pace)
 {
-	uint64_t	bundle = (uint64_t) BUNDLE_POSITIONS * turn->rows / turn->built->index->shape.positions;
+	uint64_t	bundle;
 
-	turn->bundle = bundle < 1 ? 1 : bundle > INDEX_WIDTH ? INDEX_WIDTH : (uint32_t) bundle;
 	thread_pool_run(prepare_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
 	if (atomic_load(&turn->out_of_range))
 		return true;
-	turn->sort.count = turn->rows;
+	if (turn->task_row != NULL)
+		turn->tasks = atomic_load(&turn->claimed);
+	bundle = (uint64_t) BUNDLE_POSITIONS * turn->tasks / turn->built->index->shape.positions;
+	turn->bundle = bundle < 1 ? 1 : bundle > INDEX_WIDTH ? INDEX_WIDTH : (uint32_t) bundle;
+	turn->sort.count = turn->tasks;
+	if (turn->tasks == 0)
+		return true;
 	if (!radix_sort(&turn->sort, key_bits(turn->built->index)))
 		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 					"not enough memory to sort %u observations", turn->rows);
-	run_pieces(turn, index_piece);
+	run_pieces(turn, index_piece, pace);
+	if (turn->task_row != NULL && !atomic_load(turn->search->cancelled))
+	{
+		atomic_store(&turn->unanswered, 0);
+		thread_pool_run(combine_piece, turn, (turn->tasks + PREPARE_ROWS - 1) / PREPARE_ROWS);
+		if (turn->rows > 0 && atomic_load(&turn->unanswered) == turn->rows)
+			finish_row(turn);
+	}
 	return true;
 }
 
@@ -453,9 +672,10 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 		return false;
 	}
 	unlisted = list_rows(&turn, pace);
+	turn.tasks = turn.rows;
 	if (!by_index)
-		run_pieces(&turn, brute_piece);
-	else if (!search_index(&turn))
+		run_pieces(&turn, brute_piece, pace);
+	else if (!search_index(&turn, pace))
 	{
 		search->failed = true;
 		return false;
@@ -475,7 +695,7 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 	}
 
 	/* the sort is over, and its room free */
-	pairs = search->question.max_distance == INFINITY && search->dataset->group == NULL ?
+	pairs = search->question.max_distance == INFINITY && search->dataset->columns == 0 ?
 		turn.begun : pack(&turn, turn.sort.value);
 	cpu_turn_account(search, turn.begun, pairs == turn.begun ? NULL : turn.sort.value, pairs);
 	search->device_state = 0;

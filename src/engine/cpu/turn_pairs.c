@@ -87,6 +87,16 @@ take_observation(const struct turn *turn, uint32_t row, struct cpu_collector *co
 										  collector->longitude);
 	collector->group = read_once(search->columns.group, observation);
 	collector->identity = read_once(search->columns.identity, observation);
+	collector->max_distance = search->question.max_distance;
+	if (search->dataset->radius != NULL)
+	{
+		double		radius = ((const volatile double *) search->columns.radius)[observation];
+
+		/* a negative one is within no distance, and NaN, which only a faulty client sends, neither */
+		if (!(radius >= collector->max_distance))
+			collector->max_distance = radius >= 0.0 ? radius : -1.0;
+	}
+	collector->windows = point_windows_read(&search->columns, observation);
 	collector->cutoff = observation == search->first ? search->cutoff : (struct cutoff) {0};
 	return true;
 }

@@ -11,9 +11,9 @@
  * as cpu_filter_chord() does it, is at most the position's.  If the gap is
  * taken from a box around several observations, it is smaller still.
  *
- * A walk goes through the positions of one part of the index, a group's.  The
- * first and the last node of the part, on each level, may have positions of
- * other groups, too: their boxes are larger than they need be, which leaves
+ * A walk goes through the positions of one part of the index, or of parts that
+ * follow each other.  The first and the last node, on each level, may have
+ * positions of other parts, too: their boxes are larger than they need be, which leaves
  * nothing out, and of the first and the last leaf only the part's positions
  * count.
  */
@@ -23,6 +23,7 @@
 #include "engine/cpu/index.h"
 #include "engine/cpu/lanes.h"
 #include "engine/cpu/path.h"
+#include "engine/dataset/point_windows.h"
 
 #define CPU_WALK_INLINE static inline __attribute__((always_inline))
 
@@ -104,6 +105,92 @@ CPU_WALK_INLINE uint32_t
 cpu_first_bits(uint32_t count)
 {
 	return count < INDEX_WIDTH ? (UINT32_C(1) << count) - 1 : UINT32_MAX;
+}
+
+/*
+ * Bits of INDEX_WIDTH nodes from `node` on whose boxes' windows reach these
+ * windows: all that overlap are below such nodes (window.h).
+ */
+CPU_WALK_INLINE uint32_t
+cpu_nodes_reached(const struct cpu_index *index, uint32_t node, const struct point_windows *windows)
+{
+	uint32_t	passed = 0;
+
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		if (index->window_low[window] == NULL)
+			continue;
+#pragma GCC unroll 16
+		for (int i = 0; i < INDEX_WIDTH; i += LANES)
+			passed |= (lanes_above(lanes_load_integers(index->smallest_low[window] + node + i),
+								   lanes_all_integers(windows->high[window])) |
+					   lanes_above(lanes_all_integers(windows->low[window]),
+								   lanes_load_integers(index->largest_high[window] + node + i))) << i;
+	}
+	return ~passed;
+}
+
+/*
+ * Bits of the first, of INDEX_WIDTH, values that are within the limit next to
+ * each.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_within_each(const double *values, const double *limits)
+{
+	uint32_t	bits = 0;
+
+#pragma GCC unroll 16
+	for (int i = 0; i < INDEX_WIDTH; i += LANES)
+		bits |= lanes_within(lanes_load(values + i), lanes_load(limits + i)) << i;
+	return bits;
+}
+
+/*
+ * Bits of a leaf's positions whose windows overlap these.  Where all bounds
+ * differ, or those that are equal are inclusive, vectors decide.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_leaf_overlaps(const struct cpu_index *index, uint32_t leaf, const struct point_windows *windows)
+{
+	size_t		first = (size_t) leaf * INDEX_WIDTH;
+	uint32_t	bits = UINT32_MAX;
+
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		const int64_t *low = index->window_low[window];
+		const int64_t *high = index->window_high[window];
+		lanes_of_integers from = lanes_all_integers(windows->low[window]);
+		lanes_of_integers to = lanes_all_integers(windows->high[window]);
+		uint32_t	passed = 0;
+		uint32_t	touched = 0;
+
+		if (low == NULL)
+			continue;
+#pragma GCC unroll 16
+		for (int i = 0; i < INDEX_WIDTH; i += LANES)
+		{
+			lanes_of_integers there_low = lanes_load_integers(low + first + i);
+			lanes_of_integers there_high = lanes_load_integers(high + first + i);
+
+			passed |= (lanes_above(there_low, to) | lanes_above(from, there_high)) << i;
+			touched |= (lanes_equal(there_low, to) | lanes_equal(from, there_high)) << i;
+		}
+		bits &= ~passed;
+		if ((index->exclusive >> window & 1) == 0 &&
+			geonn_low_edge(windows->edges, window) != GEONN_EDGE_EXCLUSIVE &&
+			geonn_high_edge(windows->edges, window) != GEONN_EDGE_EXCLUSIVE)
+			continue;
+		for (uint32_t left = touched & bits; left != 0; left &= left - 1)
+		{
+			size_t		position = first + (uint32_t) __builtin_ctz(left);
+
+			if (!geonn_windows_overlap(window, windows->low[window], windows->high[window],
+									   windows->edges, low[position], high[position],
+									   index->edges[position]))
+				bits &= ~(left & -left);
+		}
+	}
+	return bits;
 }
 
 /* nodes of one level that follow each other: the children of one node, or those

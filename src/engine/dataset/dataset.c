@@ -2,13 +2,14 @@
  * dataset.c
  *		A set of references, in their order.
  *
- * References arrive batch by batch into three columns that double as they
+ * References arrive batch by batch into columns that double as they
  * fill; realloc moves large blocks by remapping pages, so no byte of them is
  * copied.
  */
 #include "engine/dataset/dataset.h"
 
 #include <malloc.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,60 @@
 
 #define FIRST_CAPACITY	256
 #define PAGE_BYTES		4096
+
+#define COLUMN(present, type, name) \
+	{present, sizeof(type), offsetof(struct dataset, name), offsetof(struct geonn_batch_columns, name)}
+#define WINDOW(number) \
+	COLUMN(GEONN_COLUMN_WINDOW << (number), int64_t, low[number]), \
+	COLUMN(GEONN_COLUMN_WINDOW << (number), int64_t, high[number])
+
+const struct dataset_column dataset_columns[DATASET_COLUMNS] = {
+	COLUMN(0, double, latitude),
+	COLUMN(0, double, longitude),
+	COLUMN(0, int64_t, tag),
+	COLUMN(GEONN_COLUMN_GROUP, int32_t, group),
+	COLUMN(GEONN_COLUMN_IDENTITY, int32_t, identity),
+	COLUMN(GEONN_COLUMN_RADIUS, double, radius),
+	WINDOW(0),
+	WINDOW(1),
+	WINDOW(2),
+	COLUMN(GEONN_COLUMNS_WINDOWS, uint16_t, edges)
+};
+
+static void *
+address_at(const void *structure, size_t member)
+{
+	void	   *address;
+
+	memcpy(&address, (const char *) structure + member, sizeof(address));
+	return address;
+}
+
+void *
+dataset_column_of(const struct dataset *dataset, int number)
+{
+	return address_at(dataset, dataset_columns[number].member);
+}
+
+void *
+dataset_column_of_batch(const struct geonn_batch_columns *batch, int number)
+{
+	return address_at(batch, dataset_columns[number].batch_member);
+}
+
+static void
+set_column(struct dataset *dataset, int number, void *column)
+{
+	memcpy((char *) dataset + dataset_columns[number].member, &column, sizeof(column));
+}
+
+static bool
+has_column(const struct dataset *dataset, int number)
+{
+	uint32_t	present = dataset_columns[number].present;
+
+	return present == 0 || dataset->columns & present;
+}
 
 struct dataset *
 dataset_create(uint64_t id, enum geonn_metric metric, uint32_t columns)
@@ -36,20 +91,24 @@ dataset_create(uint64_t id, enum geonn_metric metric, uint32_t columns)
 size_t
 dataset_row_bytes(const struct dataset *dataset)
 {
-	return 2 * sizeof(double) + sizeof(int64_t) +
-		(dataset->columns & GEONN_COLUMN_GROUP ? sizeof(int32_t) : 0) +
-		(dataset->columns & GEONN_COLUMN_IDENTITY ? sizeof(int32_t) : 0);
+	size_t		bytes = 0;
+
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		bytes += has_column(dataset, i) ? dataset_columns[i].width : 0;
+	return bytes;
 }
 
 static bool
-resize_column(void *column_address, size_t bytes)
+resize_column(struct dataset *dataset, int number, size_t count)
 {
-	void	  **column = column_address;
-	void	   *resized = realloc(*column, bytes);
+	void	   *resized;
 
+	if (!has_column(dataset, number))
+		return true;
+	resized = realloc(dataset_column_of(dataset, number), count * dataset_columns[number].width);
 	if (resized == NULL)
 		return false;
-	*column = resized;
+	set_column(dataset, number, resized);
 	return true;
 }
 
@@ -66,16 +125,11 @@ reserve(struct dataset *dataset, size_t count, struct failure *failure)
 	while (capacity < count)
 		capacity *= 2;
 
-	if (!resize_column(&dataset->latitude, capacity * sizeof(double)) ||
-		!resize_column(&dataset->longitude, capacity * sizeof(double)) ||
-		!resize_column(&dataset->tag, capacity * sizeof(int64_t)) ||
-		(dataset->columns & GEONN_COLUMN_GROUP &&
-		 !resize_column(&dataset->group, capacity * sizeof(int32_t))) ||
-		(dataset->columns & GEONN_COLUMN_IDENTITY &&
-		 !resize_column(&dataset->identity, capacity * sizeof(int32_t))))
-		return fail(failure, GEONN_ERROR_MEMORY,
-					"not enough memory for %zu references: %zu bytes needed",
-					count, capacity * dataset_row_bytes(dataset));
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		if (!resize_column(dataset, i, capacity))
+			return fail(failure, GEONN_ERROR_MEMORY,
+						"not enough memory for %zu references: %zu bytes needed",
+						count, capacity * dataset_row_bytes(dataset));
 	dataset->capacity = capacity;
 	return true;
 }
@@ -98,13 +152,10 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 		return false;
 
 	/* copy before checking: the client can change shared memory at any time */
-	memcpy(dataset->latitude + dataset->count, batch->latitude, rows * sizeof(double));
-	memcpy(dataset->longitude + dataset->count, batch->longitude, rows * sizeof(double));
-	memcpy(dataset->tag + dataset->count, batch->tag, rows * sizeof(int64_t));
-	if (dataset->group != NULL)
-		memcpy(dataset->group + dataset->count, batch->group, rows * sizeof(int32_t));
-	if (dataset->identity != NULL)
-		memcpy(dataset->identity + dataset->count, batch->identity, rows * sizeof(int32_t));
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		if (has_column(dataset, i))
+			memcpy((char *) dataset_column_of(dataset, i) + dataset->count * dataset_columns[i].width,
+				   dataset_column_of_batch(batch, i), rows * dataset_columns[i].width);
 	for (size_t i = dataset->count; i < count; i++)
 		if (!geonn_coordinates_valid(dataset->latitude[i], dataset->longitude[i]))
 			return fail(failure, GEONN_ERROR_PROTOCOL,
@@ -114,27 +165,15 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	return true;
 }
 
-/*
- * Shrink a column to these bytes; if that fails, the column stays as it was.
- */
-static void *
-fit_column(void *column, size_t bytes)
-{
-	void	   *fitted = column != NULL ? realloc(column, bytes) : NULL;
-
-	return fitted != NULL ? fitted : column;
-}
-
 void
 dataset_fit(struct dataset *dataset)
 {
 	if (dataset->count == 0 || dataset->count == dataset->capacity)
 		return;
-	dataset->latitude = fit_column(dataset->latitude, dataset->count * sizeof(double));
-	dataset->longitude = fit_column(dataset->longitude, dataset->count * sizeof(double));
-	dataset->tag = fit_column(dataset->tag, dataset->count * sizeof(int64_t));
-	dataset->group = fit_column(dataset->group, dataset->count * sizeof(int32_t));
-	dataset->identity = fit_column(dataset->identity, dataset->count * sizeof(int32_t));
+
+	/* a column that cannot be made smaller stays as it was */
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		resize_column(dataset, i, dataset->count);
 	dataset->capacity = dataset->count;
 }
 
@@ -151,10 +190,10 @@ dataset_bytes(const struct dataset *dataset)
 size_t
 dataset_memory(const struct dataset *dataset)
 {
-	size_t		bytes = malloc_usable_size(dataset->latitude) +
-		malloc_usable_size(dataset->longitude) + malloc_usable_size(dataset->tag) +
-		malloc_usable_size(dataset->group) + malloc_usable_size(dataset->identity);
+	size_t		bytes = 0;
 
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		bytes += malloc_usable_size(dataset_column_of(dataset, i));
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 		bytes += geonn_align(dataset->file_bytes[kind], PAGE_BYTES);
 	return bytes + atomic_load(&dataset->built_bytes) + sizeof(*dataset);
@@ -173,14 +212,11 @@ dataset_descriptors(const struct dataset *dataset)
 void
 dataset_free_references(struct dataset *dataset)
 {
-	free(dataset->latitude);
-	free(dataset->longitude);
-	free(dataset->tag);
-	free(dataset->group);
-	free(dataset->identity);
-	dataset->latitude = dataset->longitude = NULL;
-	dataset->tag = NULL;
-	dataset->group = dataset->identity = NULL;
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+	{
+		free(dataset_column_of(dataset, i));
+		set_column(dataset, i, NULL);
+	}
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
 	{
 		if (dataset->files[kind] >= 0)

@@ -43,6 +43,11 @@ struct dataset
 	int64_t    *tag;			/* [count] */
 	int32_t    *group;			/* [count], or NULL: no such column */
 	int32_t    *identity;		/* [count], or NULL */
+	double	   *radius;			/* [count] metres, or NULL; may be infinite; any other value
+								 * below 0, or NaN: no pair has the reference */
+	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] of each window, or NULL (window.h) */
+	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] */
+	uint16_t   *edges;			/* [count] of all windows, or NULL: it has none */
 
 	/* of the server's thread alone */
 	size_t		capacity;		/* rows that the columns have room for */
@@ -84,6 +89,29 @@ struct dataset
 	/* devices that still have to discard theirs */
 	atomic_int	discards;
 };
+
+/*
+ * The columns that datasets may have.  Code that does the same with each
+ * column goes through this list.
+ */
+#define DATASET_COLUMNS (6 + 2 * GEONN_WINDOWS_MAX + 1)
+
+struct dataset_column
+{
+	uint32_t	present;		/* a dataset with any of these GEONN_COLUMN_... has the column; 0:
+								 * every dataset has it */
+	size_t		width;			/* bytes of a value */
+	size_t		member;			/* offset of the column's address in struct dataset */
+	size_t		batch_member;	/* and in struct geonn_batch_columns */
+};
+
+extern const struct dataset_column dataset_columns[DATASET_COLUMNS];
+
+/* A column of a dataset, by its number in that list; NULL: the dataset lacks it. */
+extern void *dataset_column_of(const struct dataset *dataset, int number);
+
+/* The same column of a batch. */
+extern void *dataset_column_of_batch(const struct geonn_batch_columns *batch, int number);
 
 /* Create an empty dataset; NULL if memory is short. */
 extern struct dataset *dataset_create(uint64_t id, enum geonn_metric metric,

@@ -49,7 +49,7 @@
 #define PIECES_PER_THREAD 512
 
 /* columns and files */
-#define PARTS (5 + GEONN_FILE_KINDS)
+#define PARTS (DATASET_COLUMNS + GEONN_FILE_KINDS)
 
 struct part
 {
@@ -69,18 +69,14 @@ struct reading
 static void
 describe(const struct dataset *dataset, struct part *parts)
 {
-	const struct part columns[] = {
-		{dataset->latitude, -1, dataset->count * sizeof(*dataset->latitude)},
-		{dataset->longitude, -1, dataset->count * sizeof(*dataset->longitude)},
-		{dataset->tag, -1, dataset->count * sizeof(*dataset->tag)},
-		{dataset->group, -1, dataset->count * sizeof(*dataset->group)},
-		{dataset->identity, -1, dataset->count * sizeof(*dataset->identity)}
-	};
-
-	for (size_t i = 0; i < PARTS - GEONN_FILE_KINDS; i++)
-		parts[i] = columns[i].memory != NULL ? columns[i] : (struct part) {.file = -1};
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+	{
+		parts[i] = (struct part) {.memory = dataset_column_of(dataset, i),.file = -1};
+		if (parts[i].memory != NULL)
+			parts[i].bytes = dataset->count * dataset_columns[i].width;
+	}
 	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
-		parts[PARTS - GEONN_FILE_KINDS + kind] = (struct part) {
+		parts[DATASET_COLUMNS + kind] = (struct part) {
 			.file = dataset->files[kind],
 			.bytes = dataset->file_bytes[kind]
 		};

@@ -157,14 +157,21 @@ collect_column(void *context, size_t number)
 	const char *from = sorting->column;
 	char	   *to = (char *) sorting->sort.room_key;
 
-	if (sorting->width == sizeof(uint64_t))
-		for (size_t i = number * PIECE_ROWS; i < end; i++)
-			memcpy(to + i * sizeof(uint64_t), from + value[i] * sizeof(uint64_t),
-				   sizeof(uint64_t));
-	else
-		for (size_t i = number * PIECE_ROWS; i < end; i++)
-			memcpy(to + i * sizeof(uint32_t), from + value[i] * sizeof(uint32_t),
-				   sizeof(uint32_t));
+	switch (sorting->width)
+	{
+		case sizeof(uint64_t):
+			for (size_t i = number * PIECE_ROWS; i < end; i++)
+				memcpy(to + i * sizeof(uint64_t), from + value[i] * sizeof(uint64_t), sizeof(uint64_t));
+			break;
+		case sizeof(uint32_t):
+			for (size_t i = number * PIECE_ROWS; i < end; i++)
+				memcpy(to + i * sizeof(uint32_t), from + value[i] * sizeof(uint32_t), sizeof(uint32_t));
+			break;
+		case sizeof(uint16_t):
+			for (size_t i = number * PIECE_ROWS; i < end; i++)
+				memcpy(to + i * sizeof(uint16_t), from + value[i] * sizeof(uint16_t), sizeof(uint16_t));
+			break;
+	}
 }
 
 static void
@@ -179,16 +186,21 @@ copy_column(void *context, size_t number)
 }
 
 /*
- * Put a column, or NULL if the dataset lacks it, into the references' order.
+ * Put all columns into the references' order.
  */
 static bool
-order_column(struct sorting *sorting, void *column, size_t width)
+order_columns(struct sorting *sorting)
 {
-	if (column == NULL)
-		return true;
-	sorting->column = column;
-	sorting->width = width;
-	return run_pieces(sorting, collect_column) && run_pieces(sorting, copy_column);
+	bool		done = true;
+
+	for (int i = 0; i < DATASET_COLUMNS && done; i++)
+	{
+		sorting->column = dataset_column_of(sorting->dataset, i);
+		sorting->width = dataset_columns[i].width;
+		done = sorting->column == NULL ||
+			(run_pieces(sorting, collect_column) && run_pieces(sorting, copy_column));
+	}
+	return done;
 }
 
 /*
@@ -232,12 +244,7 @@ dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failu
 	memory = take_room(&sorting, bytes, failure);
 	if (memory == NULL)
 		return false;
-	done = sort_references(&sorting, failure) &&
-		order_column(&sorting, dataset->tag, sizeof(*dataset->tag)) &&
-		order_column(&sorting, dataset->latitude, sizeof(*dataset->latitude)) &&
-		order_column(&sorting, dataset->longitude, sizeof(*dataset->longitude)) &&
-		order_column(&sorting, dataset->group, sizeof(*dataset->group)) &&
-		order_column(&sorting, dataset->identity, sizeof(*dataset->identity));
+	done = sort_references(&sorting, failure) && order_columns(&sorting);
 	memory_block_release(memory, bytes);
 	return done;
 }

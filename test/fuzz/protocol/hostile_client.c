@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,7 +283,7 @@ say_open(struct hostile *hostile, const struct step *step)
 {
 	struct geonn_open open = {
 		.metric = step->numbers[0] % 2,
-		.columns = step->numbers[0] / 2 % 4,
+		.columns = step->numbers[0] / 2 & GEONN_COLUMNS_ALL,
 		.labels = step->numbers[1] % 4
 	};
 
@@ -363,6 +364,17 @@ fill(struct hostile *hostile, const struct step *step)
 			columns->group[i] = kind == 3 ? (int32_t) random_bits() : random_below(4) - 1;
 		if (columns->identity != NULL)
 			columns->identity[i] = kind == 4 ? (int32_t) random_bits() : (int32_t) i;
+		if (columns->radius != NULL)
+			columns->radius[i] = random_below(3) == 0 ? INFINITY :
+				kind == 6 ? scribble_number(random_bits()) : random_between(-1, 100);
+		for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+			if (columns->low[window] != NULL)
+			{
+				columns->low[window][i] = kind == 2 ? (int64_t) random_bits() : random_below(10);
+				columns->high[window][i] = kind == 2 ? (int64_t) random_bits() : random_below(10) + 5;
+			}
+		if (columns->edges != NULL)
+			columns->edges[i] = (uint16_t) (kind < 5 ? random_bits() : 0);
 		if (kind == 5)
 		{
 			columns->latitude[i] = 90;

@@ -1,0 +1,691 @@
+/*
+ * slabs.c
+ *		How the CPU's index cuts references with windows into parts.
+ *
+ * A window is mostly a time: when the reference was there.  Observations ask
+ * for what was there at their own time, so most references near an observation
+ * are no candidates.  If the index were in the order of the curve alone, a
+ * search would go through the history of a place to find the one reference
+ * that was there.  So the index has the order (group, class of length, slab,
+ * curve):
+ *
+ *	- A slab has the references whose lows are between two values.  A search
+ *	  goes through the slabs that the observation's window reaches, and in each
+ *	  through what is near, as in a dataset of its own.
+ *	- A window that begins in one slab may end in another one, so an observation
+ *	  must also go through slabs that begin before its own window, as far as
+ *	  references' windows are long.  One long window must not make all slabs
+ *	  reach far.  So references are first divided into classes, whose windows
+ *	  differ in length by a factor of four at most; classes of few references
+ *	  are joined with the next longer one.
+ *	- In a class, a slab is about as long as the longest window (three quarters
+ *	  of it, so that steps of about that length, which are common, have a slab
+ *	  each).  Then an observation of one value reaches two or three slabs, and
+ *	  about half of their references are candidates.  Longer slabs have a smaller
+ *	  share of candidates, shorter ones cost more walks.
+ *	- If the observations' windows are longer than that, slabs are as long as
+ *	  these, for the same reason.  The search for which the index is built shows
+ *	  how long they are: the median of a sample.  Later searches with longer
+ *	  windows find the same answers in more time.
+ *	- A slab has at least SLAB_MIN references, below which a walk costs as much
+ *	  as it does in a larger slab.  Equal lows are never separated; so where
+ *	  windows are few distinct steps of many references each, every step is a
+ *	  slab, and a join by windows is as fast as one by groups.  A group of few
+ *	  references is one part.
+ *
+ * A group, class and slab are a part of the index.  Parts with the same group
+ * and class are a run.  In a run lows rise, and the largest high so far rises
+ * with them, so the parts that a window reaches lie between two places that
+ * binary search finds.  Among those, each part's own range decides, with its
+ * edges: a window that ends before 12:00 does not reach a slab that begins at
+ * 12:00.
+ *
+ * A window that reaches very many parts would cost as many walks.  Then the
+ * caller walks once through all of the group's positions, from the top: nodes
+ * have ranges of windows, too.
+ *
+ * With several windows, the one decides that the fewest pairs of a sample of
+ * observations and references have in common; the others are looked at in
+ * nodes and positions alone.
+ *
+ * The parts only save time.  Whatever they are, a search finds all references
+ * whose windows overlap: each reference is in one part, and whoever overlaps
+ * its window overlaps the part's range.
+ */
+#include "engine/cpu/slabs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/memory_block.h"
+#include "engine/base/thread_pool.h"
+
+/* fewest references of a slab, but for the last one of a run */
+#define SLAB_MIN 1024
+
+/* classes of lengths: 0; below 4, 16, ... */
+#define CLASSES 33
+#define CLASS_BITS 6
+
+/* a class with less than one reference in so many is joined with the next longer one */
+#define CLASS_PART 64
+
+/* references, or observations, that the choice of a window looks at */
+#define SAMPLE 64
+
+/* references of one piece of the work */
+#define PIECE_ROWS ((size_t) 1 << 14)
+
+#define SIGN ((uint64_t) 1 << 63)
+
+struct cutting
+{
+	const struct search *search;
+	const struct dataset *dataset;
+	struct radix_sort *sort;
+	struct cpu_slabs *slabs;
+	uint32_t   *part_of;
+	const int64_t *low;			/* columns of the window that decides */
+	const int64_t *high;
+
+	/* of each class: references, longest window, and the class that it is joined with */
+	atomic_uint_fast64_t count[CLASSES];
+	atomic_uint_fast64_t longest[CLASSES];
+	uint8_t		joined[CLASSES];
+	uint64_t	width[CLASSES]; /* of its slabs */
+
+	/* in the order (group, class, low), where the sort has its keys and values */
+	const uint64_t *key;		/* group, and class in the lowest bits */
+	const uint32_t *place;
+	int64_t    *sorted_low;
+	int64_t    *sorted_high;	/* over the keys, once the parts are known */
+	uint32_t   *sorted_edges;
+};
+
+static size_t
+pieces_of(size_t rows)
+{
+	return (rows + PIECE_ROWS - 1) / PIECE_ROWS;
+}
+
+static size_t
+piece_end(const struct cutting *cutting, size_t number)
+{
+	size_t		end = (number + 1) * PIECE_ROWS;
+
+	return end < cutting->dataset->count ? end : cutting->dataset->count;
+}
+
+static bool
+is_cancelled(const struct cutting *cutting)
+{
+	return atomic_load_explicit(cutting->search->cancelled, memory_order_relaxed);
+}
+
+/* a low above its high, which only a faulty client sends, is very long */
+static uint64_t
+length_of(int64_t low, int64_t high)
+{
+	return (uint64_t) high - (uint64_t) low;
+}
+
+static unsigned
+class_of(uint64_t length)
+{
+	return length == 0 ? 0 : 1 + (63 - (unsigned) __builtin_clzll(length)) / 2;
+}
+
+/* ---- which window, and how long slabs should be ---- */
+
+/*
+ * The observation, or reference, that has number i of a sample of so many.
+ */
+static size_t
+sampled(size_t i, size_t count)
+{
+	return count < SAMPLE ? i : i * count / SAMPLE;
+}
+
+static size_t
+sample_size(size_t count)
+{
+	return count < SAMPLE ? count : SAMPLE;
+}
+
+/*
+ * Choose the window that the fewest pairs have in common.
+ */
+static int
+choose_window(const struct search *search)
+{
+	const struct dataset *dataset = search->dataset;
+	size_t		rows = search->rows - search->first;
+	uint32_t	shared[GEONN_WINDOWS_MAX] = {0};
+	int			chosen = -1;
+
+	for (size_t i = 0; i < sample_size(rows); i++)
+	{
+		uint32_t	row = search->first + (uint32_t) sampled(i, rows);
+		struct point_windows windows = point_windows_read(&search->columns, row);
+
+		for (size_t j = 0; j < sample_size(dataset->count); j++)
+			for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+			{
+				size_t		place = sampled(j, dataset->count);
+
+				shared[window] += dataset->low[window] != NULL &&
+					geonn_windows_overlap(window, windows.low[window], windows.high[window],
+										  windows.edges, dataset->low[window][place],
+										  dataset->high[window][place], dataset->edges[place]);
+			}
+	}
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+		if (dataset->low[window] != NULL && (chosen < 0 || shared[window] < shared[chosen]))
+			chosen = window;
+	return chosen;
+}
+
+static int
+compare_lengths(const void *left, const void *right)
+{
+	uint64_t	a = *(const uint64_t *) left;
+	uint64_t	b = *(const uint64_t *) right;
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * The median length of the observations' windows.
+ */
+static uint64_t
+observed_length(const struct search *search, int window)
+{
+	size_t		rows = search->rows - search->first;
+	size_t		count = sample_size(rows);
+	uint64_t	length[SAMPLE] = {0};
+
+	for (size_t i = 0; i < count; i++)
+	{
+		uint32_t	row = search->first + (uint32_t) sampled(i, rows);
+		struct point_windows windows = point_windows_read(&search->columns, row);
+
+		length[i] = length_of(windows.low[window], windows.high[window]);
+	}
+	qsort(length, count, sizeof(*length), compare_lengths);
+	return length[count / 2];
+}
+
+static void
+count_classes(void *context, size_t number)
+{
+	struct cutting *cutting = context;
+	size_t		end = piece_end(cutting, number);
+	uint32_t	count[CLASSES] = {0};
+	uint64_t	longest[CLASSES] = {0};
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	{
+		uint64_t	length = length_of(cutting->low[i], cutting->high[i]);
+		unsigned	class = class_of(length);
+
+		count[class]++;
+		longest[class] = length > longest[class] ? length : longest[class];
+	}
+	for (int class = 0; class < CLASSES; class++)
+	{
+		uint_fast64_t known = atomic_load(&cutting->longest[class]);
+
+		atomic_fetch_add(&cutting->count[class], count[class]);
+		while (longest[class] > known &&
+			   !atomic_compare_exchange_weak(&cutting->longest[class], &known, longest[class]))
+			;
+	}
+}
+
+/*
+ * Join classes of few references with longer ones, and choose the width of each class's slabs.
+ */
+static void
+choose_classes(struct cutting *cutting, uint64_t observed)
+{
+	size_t		least = cutting->dataset->count / CLASS_PART;
+	uint64_t	waiting = 0;	/* references of classes that wait to be joined */
+	uint64_t	longest = observed; /* of their windows and the observations' */
+	int			first = 0;		/* the first of these classes */
+
+	if (least < SLAB_MIN)
+		least = SLAB_MIN;
+	for (int class = 0; class < CLASSES; class++)
+	{
+		uint64_t	length = atomic_load(&cutting->longest[class]);
+
+		waiting += atomic_load(&cutting->count[class]);
+		longest = length > longest ? length : longest;
+		cutting->width[class] = longest - longest / 4;
+		if (waiting < least && class < CLASSES - 1)
+			continue;
+		for (; first <= class; first++)
+			cutting->joined[first] = (uint8_t) class;
+		waiting = 0;
+		longest = observed;
+	}
+}
+
+/* ---- the order (group, class, low) ---- */
+
+static void
+make_low_keys(void *context, size_t number)
+{
+	struct cutting *cutting = context;
+	size_t		end = piece_end(cutting, number);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	{
+		cutting->sort->key[i] = (uint64_t) cutting->low[i] ^ SIGN;
+		cutting->sort->value[i] = (uint32_t) i;
+	}
+}
+
+static void
+make_class_keys(void *context, size_t number)
+{
+	struct cutting *cutting = context;
+	const struct dataset *dataset = cutting->dataset;
+	const struct radix_sort *sort = cutting->sort;
+	size_t		end = piece_end(cutting, number);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	{
+		uint32_t	place = sort->value[i];
+		uint32_t	group = dataset->group != NULL ? (uint32_t) dataset->group[place] ^ UINT32_C(0x80000000) : 0;
+
+		sort->key[i] = (uint64_t) group << CLASS_BITS |
+			cutting->joined[class_of(length_of(cutting->low[place], cutting->high[place]))];
+	}
+}
+
+static void
+collect_lows(void *context, size_t number)
+{
+	struct cutting *cutting = context;
+	size_t		end = piece_end(cutting, number);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		cutting->sorted_low[i] = cutting->low[cutting->place[i]];
+}
+
+static void
+collect_highs(void *context, size_t number)
+{
+	struct cutting *cutting = context;
+	size_t		end = piece_end(cutting, number);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	{
+		cutting->sorted_high[i] = cutting->high[cutting->place[i]];
+		cutting->sorted_edges[i] = cutting->dataset->edges[cutting->place[i]];
+	}
+}
+
+static bool
+sort_references(struct cutting *cutting, struct failure *failure)
+{
+	struct radix_sort *sort = cutting->sort;
+
+	thread_pool_run(make_low_keys, cutting, pieces_of(sort->count));
+	if (!radix_sort(sort, 64))
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
+					sort->count);
+	if (is_cancelled(cutting))
+		return false;
+	thread_pool_run(make_class_keys, cutting, pieces_of(sort->count));
+	if (!radix_sort(sort, 32 + CLASS_BITS))
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
+					sort->count);
+	cutting->key = sort->key;
+	cutting->place = sort->value;
+	cutting->sorted_low = (int64_t *) sort->room_key;
+	cutting->sorted_high = (int64_t *) sort->key;
+	cutting->sorted_edges = sort->room_value;
+	thread_pool_run(collect_lows, cutting, pieces_of(sort->count));
+	return !is_cancelled(cutting);
+}
+
+/* ---- runs and parts ---- */
+
+/*
+ * The end of the slab that begins with reference `first` of the order, in a
+ * run that ends with `end`.
+ */
+static size_t
+slab_end(const struct cutting *cutting, size_t first, size_t end)
+{
+	const int64_t *low = cutting->sorted_low;
+	uint64_t	width = cutting->width[cutting->key[first] & ((1 << CLASS_BITS) - 1)];
+	size_t		at = first + SLAB_MIN;
+
+	while (at < end && (low[at] == low[at - 1] || length_of(low[first], low[at]) < width))
+		at++;
+	return at < end && end - at >= SLAB_MIN / 2 ? at : end;
+}
+
+/*
+ * Cut the order into groups, runs and parts: count them, or, where slabs has
+ * room for them, note where each begins.
+ */
+static void
+cut(const struct cutting *cutting, struct cpu_slabs *slabs)
+{
+	const uint64_t *key = cutting->key;
+	size_t		count = cutting->dataset->count;
+	bool		noting = slabs->memory != NULL;
+	size_t		run_end;
+	size_t		group_end;
+
+	slabs->groups = slabs->runs = slabs->parts = 0;
+	for (size_t first = 0; first < count; first = group_end)
+	{
+		bool		is_small;
+
+		for (group_end = first + 1; group_end < count &&
+			 key[group_end] >> CLASS_BITS == key[first] >> CLASS_BITS; group_end++)
+			;
+		is_small = group_end - first < 2 * SLAB_MIN;
+		if (noting)
+		{
+			slabs->group_run[slabs->groups] = slabs->runs;
+			if (slabs->group != NULL)
+				slabs->group[slabs->groups] = cutting->dataset->group[cutting->place[first]];
+		}
+		slabs->groups++;
+		for (size_t run = first; run < group_end; run = run_end)
+		{
+			for (run_end = run; run_end < group_end && (is_small || key[run_end] == key[run]); run_end++)
+				;
+			if (noting)
+				slabs->run_part[slabs->runs] = slabs->parts;
+			slabs->runs++;
+			for (size_t part = run; part < run_end;
+				 part = is_small ? run_end : slab_end(cutting, part, run_end))
+			{
+				if (noting)
+					slabs->first[slabs->parts] = (uint32_t) part;
+				slabs->parts++;
+			}
+		}
+	}
+	if (noting)
+	{
+		slabs->group_run[slabs->groups] = slabs->runs;
+		slabs->run_part[slabs->runs] = slabs->parts;
+		slabs->first[slabs->parts] = (uint32_t) count;
+	}
+}
+
+static void *
+take_column(uintptr_t base, size_t *offset, size_t bytes)
+{
+	uintptr_t	column = base + *offset;
+
+	*offset += geonn_align(bytes, 64);
+	return (void *) column;
+}
+
+/*
+ * Lay out the columns, whose lengths are known, and allocate them.
+ */
+static bool
+place_columns(struct cpu_slabs *slabs, const struct dataset *dataset, struct failure *failure)
+{
+	for (;;)
+	{
+		uintptr_t	base = (uintptr_t) slabs->memory;
+		size_t		offset = 0;
+		size_t		parts = slabs->parts;
+
+		if (dataset->group != NULL)
+			slabs->group = take_column(base, &offset, slabs->groups * sizeof(int32_t));
+		slabs->group_run = take_column(base, &offset, ((size_t) slabs->groups + 1) * sizeof(uint32_t));
+		slabs->run_part = take_column(base, &offset, ((size_t) slabs->runs + 1) * sizeof(uint32_t));
+		slabs->low = take_column(base, &offset, parts * sizeof(int64_t));
+		slabs->high = take_column(base, &offset, parts * sizeof(int64_t));
+		slabs->edges = take_column(base, &offset, parts * sizeof(uint16_t));
+		slabs->reach = take_column(base, &offset, parts * sizeof(int64_t));
+		slabs->is_uniform = take_column(base, &offset, parts);
+		slabs->first = take_column(base, &offset, (parts + 1) * sizeof(uint32_t));
+		if (slabs->memory != NULL)
+			return true;
+		slabs->bytes = offset;
+		slabs->memory = memory_block_allocate(offset, failure, "the index of %zu references",
+											  dataset->count);
+		if (slabs->memory == NULL)
+			return false;
+	}
+}
+
+/*
+ * Of two edges at the same value, the one that overlaps more.
+ */
+static enum geonn_edge
+wider_edge(unsigned a, unsigned b)
+{
+	if (a == GEONN_EDGE_UNBOUNDED || b == GEONN_EDGE_UNBOUNDED)
+		return GEONN_EDGE_UNBOUNDED;
+	return a == GEONN_EDGE_INCLUSIVE || b == GEONN_EDGE_INCLUSIVE ? GEONN_EDGE_INCLUSIVE :
+		GEONN_EDGE_EXCLUSIVE;
+}
+
+/*
+ * Compute the range of a part.
+ */
+static void
+bound_part(const struct cutting *cutting, uint32_t part)
+{
+	struct cpu_slabs *slabs = cutting->slabs;
+	int			window = slabs->window;
+	size_t		first = slabs->first[part];
+	int64_t		low = cutting->sorted_low[first];
+	int64_t		high = cutting->sorted_high[first];
+	uint16_t	first_edges = (uint16_t) cutting->sorted_edges[first];
+	unsigned	low_edge = geonn_low_edge(first_edges, window);
+	unsigned	high_edge = geonn_high_edge(first_edges, window);
+	bool		is_uniform = (cutting->dataset->columns & GEONN_COLUMNS_WINDOWS) == GEONN_COLUMN_WINDOW << window;
+
+	for (size_t i = first + 1; i < slabs->first[part + 1]; i++)
+	{
+		int64_t		other_low = cutting->sorted_low[i];
+		int64_t		other_high = cutting->sorted_high[i];
+		uint16_t	edges = (uint16_t) cutting->sorted_edges[i];
+
+		is_uniform = is_uniform && other_low == low && other_high == high && edges == first_edges;
+		if (other_low <= low)
+			low_edge = other_low < low ? geonn_low_edge(edges, window) :
+				wider_edge(low_edge, geonn_low_edge(edges, window));
+		if (other_high >= high)
+			high_edge = other_high > high ? geonn_high_edge(edges, window) :
+				wider_edge(high_edge, geonn_high_edge(edges, window));
+		low = other_low < low ? other_low : low;
+		high = other_high > high ? other_high : high;
+	}
+	slabs->low[part] = low;
+	slabs->high[part] = high;
+	slabs->edges[part] = geonn_edges_of(window, (enum geonn_edge) low_edge, (enum geonn_edge) high_edge);
+	slabs->is_uniform[part] = is_uniform;
+}
+
+/* the last part, before `parts`, that begins at or before a reference of the order */
+static uint32_t
+part_at(const struct cpu_slabs *slabs, size_t reference)
+{
+	uint32_t	first = 0;
+	uint32_t	end = slabs->parts;
+
+	while (end - first > 1)
+	{
+		uint32_t	middle = first + (end - first) / 2;
+
+		if (slabs->first[middle] <= reference)
+			first = middle;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/*
+ * Note the part of each reference of a piece, and compute the ranges of the
+ * parts that begin in it.
+ */
+static void
+fill_parts(void *context, size_t number)
+{
+	struct cutting *cutting = context;
+	const struct cpu_slabs *slabs = cutting->slabs;
+	size_t		begin = number * PIECE_ROWS;
+	size_t		end = piece_end(cutting, number);
+	uint32_t	part = part_at(slabs, begin);
+
+	if (is_cancelled(cutting))
+		return;
+	if (slabs->first[part] == begin)
+		bound_part(cutting, part);
+	for (size_t i = begin; i < end; i++)
+	{
+		if (i == slabs->first[part + 1])
+			bound_part(cutting, ++part);
+		cutting->part_of[cutting->place[i]] = part;
+	}
+}
+
+static void
+compute_reaches(struct cpu_slabs *slabs)
+{
+	for (uint32_t run = 0; run < slabs->runs; run++)
+	{
+		int64_t		reach = INT64_MIN;
+
+		for (uint32_t part = slabs->run_part[run]; part < slabs->run_part[run + 1]; part++)
+		{
+			reach = slabs->high[part] > reach ? slabs->high[part] : reach;
+			slabs->reach[part] = reach;
+		}
+	}
+}
+
+struct cpu_slabs *
+cpu_slabs_create(const struct search *search, struct radix_sort *sort, uint32_t *part_of,
+				 struct failure *failure)
+{
+	const struct dataset *dataset = search->dataset;
+	struct cpu_slabs *slabs = calloc(1, sizeof(*slabs));
+	int			window = choose_window(search);
+	struct cutting cutting = {
+		.search = search,
+		.dataset = dataset,
+		.sort = sort,
+		.slabs = slabs,
+		.part_of = part_of,
+		.low = dataset->low[window],
+		.high = dataset->high[window]
+	};
+	size_t		pieces = pieces_of(dataset->count);
+
+	if (slabs == NULL)
+	{
+		fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references", dataset->count);
+		return NULL;
+	}
+	slabs->window = window;
+	thread_pool_run(count_classes, &cutting, pieces);
+	choose_classes(&cutting, observed_length(search, window));
+	if (!sort_references(&cutting, failure))
+	{
+		free(slabs);
+		return NULL;
+	}
+	cut(&cutting, slabs);
+	if (!place_columns(slabs, dataset, failure))
+	{
+		free(slabs);
+		return NULL;
+	}
+	cut(&cutting, slabs);
+	thread_pool_run(collect_highs, &cutting, pieces);
+	thread_pool_run(fill_parts, &cutting, pieces);
+	compute_reaches(slabs);
+	return slabs;
+}
+
+void
+cpu_slabs_free(struct cpu_slabs *slabs)
+{
+	if (slabs == NULL)
+		return;
+	memory_block_release(slabs->memory, slabs->bytes);
+	free(slabs);
+}
+
+uint32_t
+cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group)
+{
+	uint32_t	first = 0;
+	uint32_t	end = slabs->groups;
+
+	if (slabs->group == NULL)
+		return 0;
+	while (end - first > 1)
+	{
+		uint32_t	middle = first + (end - first) / 2;
+
+		if (slabs->group[middle] <= group)
+			first = middle;
+		else
+			end = middle;
+	}
+	return slabs->group[first] == group ? first : slabs->groups;
+}
+
+/*
+ * The first of parts first ... end - 1 whose value in a rising column is above,
+ * or not below, a value.
+ */
+static uint32_t
+first_above(const int64_t *column, uint32_t first, uint32_t end, int64_t value, bool or_equal)
+{
+	while (first < end)
+	{
+		uint32_t	middle = first + (end - first) / 2;
+
+		if (column[middle] > value || (or_equal && column[middle] == value))
+			end = middle;
+		else
+			first = middle + 1;
+	}
+	return first;
+}
+
+uint32_t
+cpu_slabs_reached(const struct cpu_slabs *slabs, uint32_t group,
+				  const struct point_windows *windows, uint32_t *list, uint32_t most)
+{
+	int64_t		low = windows->low[slabs->window];
+	int64_t		high = windows->high[slabs->window];
+	uint32_t	count = 0;
+
+	for (uint32_t run = slabs->group_run[group]; run < slabs->group_run[group + 1]; run++)
+	{
+		uint32_t	first = slabs->run_part[run];
+		uint32_t	end = first_above(slabs->low, first, slabs->run_part[run + 1], high, false);
+
+		for (uint32_t part = first_above(slabs->reach, first, end, low, true); part < end; part++)
+		{
+			if (!geonn_windows_overlap(slabs->window, low, high, windows->edges, slabs->low[part],
+									   slabs->high[part], slabs->edges[part]))
+				continue;
+			if (count == most)
+				return most + 1;
+			list[count++] = part;
+		}
+	}
+	return count;
+}

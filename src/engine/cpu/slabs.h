@@ -1,0 +1,68 @@
+/*
+ * slabs.h
+ *		How the CPU's index cuts references with windows into parts.
+ */
+#ifndef GEONN_CPU_SLABS_H
+#define GEONN_CPU_SLABS_H
+
+#include "engine/base/radix_sort.h"
+#include "engine/dataset/point_windows.h"
+#include "engine/search/device.h"
+
+struct cpu_slabs
+{
+	int			window;			/* number of the window whose bounds decide */
+
+	/* groups, in rising order; each has runs, a run has parts */
+	uint32_t	groups;			/* at least 1 */
+	int32_t    *group;			/* [groups], or NULL: the dataset has no groups */
+	uint32_t   *group_run;		/* [groups + 1] first runs; the last is `runs` */
+	uint32_t	runs;
+	uint32_t   *run_part;		/* [runs + 1] first parts; the last is `parts` */
+
+	/*
+	 * [parts] of each part, the smallest range that contains its references'
+	 * windows.  In a run, lows rise.
+	 */
+	uint32_t	parts;
+	int64_t    *low;
+	int64_t    *high;
+	uint16_t   *edges;
+	int64_t    *reach;			/* the largest high of this part and those before it in its run */
+	uint8_t    *is_uniform;		/* all references have the very same windows */
+	uint32_t   *first;			/* [parts + 1] first references, in the order of parts */
+
+	void	   *memory;
+	size_t		bytes;
+};
+
+/*
+ * Cut the references of a search's dataset, which has windows, into parts.
+ * part_of[place] becomes each reference's part.  The sort has room for all
+ * references.  NULL with the failure if memory is short; cancelled by the
+ * search's flag, with part_of undefined.
+ */
+extern struct cpu_slabs *cpu_slabs_create(const struct search *search, struct radix_sort *sort,
+										  uint32_t *part_of, struct failure *failure);
+
+extern void cpu_slabs_free(struct cpu_slabs *slabs);
+
+/* The number of a group among slabs->group, or slabs->groups: no reference has it. */
+extern uint32_t cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group);
+
+/*
+ * List the parts of a group whose references' windows may overlap these, in
+ * rising order.  Returns their number; more than `most`: they are not listed.
+ */
+extern uint32_t cpu_slabs_reached(const struct cpu_slabs *slabs, uint32_t group,
+								  const struct point_windows *windows, uint32_t *list,
+								  uint32_t most);
+
+/* The first part of a group; that of slabs->groups is slabs->parts. */
+static inline uint32_t
+cpu_slabs_first_part(const struct cpu_slabs *slabs, uint32_t group)
+{
+	return slabs->run_part[slabs->group_run[group]];
+}
+
+#endif							/* GEONN_CPU_SLABS_H */
