@@ -191,7 +191,7 @@ PGFILEDESC = "geonn - exact nearest-neighbour joins"
 
 COMMON_SOURCES = src/common/channel.c
 # the rooms of the module; test/tools/include-rules has their doors
-MODULE_ROOMS = points client supervisor join plan watch cache
+MODULE_ROOMS = points client supervisor join plan watch cache shard
 MODULE_SOURCES := $(sort $(wildcard src/*.c $(MODULE_ROOMS:%=src/%/*.c))) $(COMMON_SOURCES)
 OBJS = $(MODULE_SOURCES:src/%.c=build/module/%.o)
 

@@ -599,6 +599,78 @@ CREATE VIEW geonn_cache_log WITH (security_barrier) AS
 COMMENT ON VIEW geonn_cache_log IS 'the latest refreshes of each cache';
 GRANT SELECT ON geonn_cache_log TO PUBLIC;
 
+-- ---- shards: one side of a join divided among servers ----
+
+-- Returns the commands that divide one table of a join among servers, and replicate the other to
+-- all of them; server is NULL for commands that run here, on the coordinator.  Runs none of them.  What
+-- exists already gets no command.
+--
+-- servers			foreign servers of postgres_fdw, with user mappings
+-- obs, ref			tables of this database with primary keys: the shards get their columns
+-- coordinator		connection string by which shards reach this database
+-- sharded			'obs' or 'ref': the table that is divided; the other one is replicated
+-- partition_by		'hash', 'list' or 'range'
+-- key				column to divide by, of the primary key; NULL: its first one
+-- partitions		with 'hash': how many; NULL: 4 for each server
+-- bounds			with 'list': arrays of values, one for each partition; with 'range': the
+--					values at which partitions begin, but for the first
+-- view				name of the view of the answer; NULL: that of obs and _nearest
+-- cache			keep the answer in a cache on each shard, too
+-- schedule			of the caches, for geonn_schedule; they are made even if cache is not set
+-- readers			roles that may read the tables and views
+-- k ... options	as for geonn_nearest; with radius, as for geonn_within
+CREATE FUNCTION geonn_shard_ddl(servers pg_catalog.name[], obs pg_catalog.regclass, ref pg_catalog.regclass,
+								coordinator pg_catalog.text,
+								sharded pg_catalog.text DEFAULT 'obs'::pg_catalog.text,
+								partition_by pg_catalog.text DEFAULT 'hash'::pg_catalog.text,
+								key pg_catalog.name DEFAULT NULL,
+								partitions integer DEFAULT NULL,
+								bounds pg_catalog.text[] DEFAULT NULL,
+								view pg_catalog.name DEFAULT NULL,
+								cache boolean DEFAULT false,
+								schedule pg_catalog.text DEFAULT NULL,
+								readers pg_catalog.name[] DEFAULT NULL,
+								k integer DEFAULT 1,
+								max_distance double precision DEFAULT NULL,
+								metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+								by pg_catalog.name[] DEFAULT NULL,
+								exclude_self boolean DEFAULT false,
+								keep_unmatched boolean DEFAULT false,
+								ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
+								invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+								options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+								radius double precision DEFAULT NULL,
+								OUT server pg_catalog.name,
+								OUT command pg_catalog.text)
+	RETURNS SETOF pg_catalog.record
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	ROWS 100
+	SET search_path TO pg_catalog, pg_temp
+	SET extra_float_digits TO 3;
+COMMENT ON FUNCTION geonn_shard_ddl(pg_catalog.name[], pg_catalog.regclass, pg_catalog.regclass,
+	pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.name, integer, pg_catalog.text[],
+	pg_catalog.name, boolean, pg_catalog.text, pg_catalog.name[], integer, double precision,
+	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text,
+	pg_catalog.jsonb, double precision) IS
+'commands that divide one table of a join among servers';
+
+-- Returns the commands that move partitions of a table that is divided among servers, until
+-- these servers have about the same number, and others have none.  Runs none of them.
+--
+-- servers			as for geonn_shard_ddl, each of them set up by its commands
+-- tab				the table that is divided: the one named there, not the one with _sharded
+CREATE FUNCTION geonn_shard_move_ddl(servers pg_catalog.name[], tab pg_catalog.regclass,
+									 OUT server pg_catalog.name,
+									 OUT command pg_catalog.text)
+	RETURNS SETOF pg_catalog.record
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE STRICT PARALLEL RESTRICTED
+	ROWS 100
+	SET search_path TO pg_catalog, pg_temp;
+COMMENT ON FUNCTION geonn_shard_move_ddl(pg_catalog.name[], pg_catalog.regclass) IS
+'commands that move partitions to servers that were added, or away from others';
+
 -- ---- watching ----
 
 -- Joins under way: one row for each call of a join, however many processes work for it.

@@ -316,7 +316,9 @@ quoted(const char *output)
 #define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL))
 #define POINTS			BIT(GEONN_NEAREST_POINTS)
 #define CREATE			BIT(GEONN_CACHE_CREATE)
-#define CACHES			(CREATE | BIT(GEONN_CACHE))
+#define KEPT			(CREATE | BIT(GEONN_CACHE))
+#define SHARDS			BIT(GEONN_SHARD_DDL)
+#define CACHES			(KEPT | SHARDS)
 #define WITHIN			(BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_SQL))
 #define NEAREST			(BIT(GEONN_NEAREST) | BIT(GEONN_NEAREST_SQL) | POINTS)
 #define JOINS			(RELATIONS | QUERIES | CACHES)
@@ -331,11 +333,11 @@ static const char flag_hint[] = "Give true or false.";
 /* in the order in which they are read and shown */
 const GeonnArgument geonn_arguments[] = {
 	{"name", CREATE, TEXTOID, NULL, "Give the name of the cache.", read_name, NULL},
-	{"obs", RELATIONS | CREATE, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
+	{"obs", RELATIONS | CREATE | SHARDS, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
 	{"obs_sql", QUERIES, TEXTOID, NULL, query_hint, read_obs_sql, NULL},
 	{"lat", POINTS, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lat, NULL},
 	{"lon", POINTS, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lon, NULL},
-	{"ref", RELATIONS | POINTS | CREATE, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
+	{"ref", RELATIONS | POINTS | CREATE | SHARDS, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
 	{"ref_sql", QUERIES, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
 	{"k", NEAREST | CACHES, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", read_k, bare},
 	{"max_distance", NEAREST | CACHES, FLOAT8OID, "Infinity", NULL, read_max_distance, bare},
@@ -350,8 +352,8 @@ const GeonnArgument geonn_arguments[] = {
 	{"invalid", ALL, TEXTOID, "skip", "Give 'skip' or 'error'.", read_invalid, quoted},
 	{"options", ALL, JSONBOID, "{}", "Give an object, as in '{}'.", read_options, quoted},
 	{"target", CREATE, TEXTOID, NULL, NULL, read_target, NULL},
-	{"changed_since", CACHES, NAMEOID, NULL, NULL, read_changed_since, NULL},
-	{"replace", CACHES, TEXTOID, "auto", "Give 'auto', 'never' or 'always'.", read_replace, NULL}
+	{"changed_since", KEPT, NAMEOID, NULL, NULL, read_changed_since, NULL},
+	{"replace", KEPT, TEXTOID, "auto", "Give 'auto', 'never' or 'always'.", read_replace, NULL}
 };
 
 #define ARGUMENTS ((int) lengthof(geonn_arguments))
@@ -388,7 +390,8 @@ static const struct
 	[GEONN_WITHIN_SQL] = {"geonn_within_sql", NULL},
 	[GEONN_NEAREST_POINTS] = {"geonn_nearest_points", "'{52.52}', '{13.405}'"},
 	[GEONN_CACHE_CREATE] = {"geonn_cache_create", "'near', 'city'"},
-	[GEONN_CACHE] = {"geonn_refresh", NULL}
+	[GEONN_CACHE] = {"geonn_refresh", NULL},
+	[GEONN_SHARD_DDL] = {"geonn_shard_ddl", "'{shard1, shard2}', 'city'"}
 };
 
 /* ---- where they are ---- */
@@ -554,7 +557,7 @@ geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 		else
 			continue;
 
-		/* a cache without radius has k, and a join may have radiuses of its points */
+		/* a cache, or shards, without radius have k, and a join may have radiuses of its points */
 		if (values[i].isnull && argument->hint != NULL && !geonn_argument_of_radius(argument))
 			raise_null(function, argument);
 	}

@@ -20,7 +20,8 @@ typedef enum GeonnFunction
 	GEONN_WITHIN_SQL,
 	GEONN_NEAREST_POINTS,
 	GEONN_CACHE_CREATE,
-	GEONN_CACHE					/* what a cache keeps of these */
+	GEONN_CACHE,				/* what a cache keeps of these */
+	GEONN_SHARD_DDL
 } GeonnFunction;
 
 /* when a refresh puts a new table's files in the place of a cache's table's */

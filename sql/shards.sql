@@ -1,0 +1,96 @@
+-- The commands that geonn_shard_ddl and geonn_shard_move_ddl print, and the errors for what they
+-- cannot print: names are quoted, and nothing is run.  500_shards runs them.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS geonn;
+CREATE EXTENSION postgres_fdw;
+SET search_path = public;
+SET client_min_messages = error;	-- of wal_level
+CREATE SERVER one FOREIGN DATA WRAPPER postgres_fdw;
+CREATE SERVER "Two's" FOREIGN DATA WRAPPER postgres_fdw OPTIONS (fetch_size '50');
+CREATE SCHEMA "Big ""Data""";
+CREATE TABLE "Big ""Data"""."Ping's" ("Region" text COLLATE "C", id uuid, price numeric(9,2) NOT NULL DEFAULT 1,
+	lat float8, lon float8, twice float8 GENERATED ALWAYS AS (lat * 2) STORED, PRIMARY KEY ("Region", id));
+CREATE INDEX "by price" ON "Big ""Data"""."Ping's" (price DESC) WHERE price > 0;
+CREATE TABLE station (id integer PRIMARY KEY, name text UNIQUE, "Region" text COLLATE "C", lat float8, lon float8);
+
+-- by list, with odd names, and each argument of the join
+SELECT server, command FROM geonn_shard_ddl('{one,"Two''s"}', '"Big ""Data"""."Ping''s"', 'station', 'host=c dbname=''x''',
+	partition_by => 'list', key => 'Region', bounds => ARRAY['{north,"it''s"}', '{south,NULL}', '{east}'], view => 'near "it"',
+	schedule => '*/5 * * * *', readers => '{Reader,"other role"}', k => 3, max_distance => 1e5, by => '{Region}', ties => 'all',
+	keep_unmatched => true, options => '{"device": "cpu"}')
+WHERE command NOT LIKE 'ALTER DATABASE%' \g (format=unaligned tuples_only=on)
+
+-- by range and with a radius; the references divided
+SELECT server, command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref',
+	partition_by => 'range', bounds => '{1000,2000}', view => 'near', radius => 500.5)
+WHERE command NOT LIKE 'ALTER DATABASE%' \g (format=unaligned tuples_only=on)
+SELECT command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref', ties => 'all', k => 2)
+WHERE command LIKE '%VIEW%merged%';
+
+-- nothing was run
+SELECT count(*) FROM pg_foreign_table;
+
+-- errors
+CREATE VIEW v AS TABLE station;
+CREATE TABLE no_key (id integer, lat float8, lon float8);
+CREATE TABLE with_shard (id integer PRIMARY KEY, shard text, lat float8, lon float8);
+CREATE TABLE ping (id integer PRIMARY KEY, lat float8, lon float8);
+SELECT * FROM geonn_shard_ddl('{}', 'ping', 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl(NULL, 'ping', 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one,NULL}', 'ping', 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one,one}', 'ping', 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl('{three}', 'ping', 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', NULL);
+SELECT * FROM geonn_shard_ddl('{one}', NULL, 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'ping', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'v', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'no_key', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one}', 'with_shard', 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', sharded => 'both');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'luck');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', bounds => '{1}');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', key => 'lat');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partitions => 0);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range', partitions => 2);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', k => 0);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', k => 2, radius => 5);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', by => '{nothing}');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', readers => '{NULL}');
+CREATE TABLE a_table_whose_name_is_as_long_as_names_of_postgresql_may_be_____ (LIKE ping INCLUDING ALL);
+SELECT * FROM geonn_shard_ddl('{one}', 'a_table_whose_name_is_as_long_as_names_of_postgresql_may_be____', 'station', 'host=c');
+SELECT * FROM geonn_shard_move_ddl('{one}', 'ping');
+CREATE ROLE shards_stranger;
+GRANT SELECT ON ping TO shards_stranger;
+SET ROLE shards_stranger;
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c');
+RESET ROLE;
+
+-- moving: what the coordinator has says where the partitions are
+CREATE TABLE ping_sharded (LIKE ping) PARTITION BY HASH (id);
+CREATE FOREIGN TABLE ping_sharded_0 PARTITION OF ping_sharded FOR VALUES WITH (MODULUS 2, REMAINDER 0) SERVER one OPTIONS (table_name 'ping_0');
+CREATE FOREIGN TABLE ping_sharded_1 PARTITION OF ping_sharded FOR VALUES WITH (MODULUS 2, REMAINDER 1) SERVER one OPTIONS (table_name 'ping_1');
+SELECT * FROM geonn_shard_move_ddl('{"Two''s"}', 'ping');
+CREATE EXTENSION dblink;
+SELECT * FROM geonn_shard_move_ddl('{"Two''s"}', 'ping');
+CREATE TABLE ping_by_shard (shard text NOT NULL, id integer) PARTITION BY LIST (shard);
+CREATE FOREIGN TABLE ping_by_shard_1 PARTITION OF ping_by_shard FOR VALUES IN ('one') SERVER one;
+CREATE FOREIGN TABLE ping_by_shard_2 PARTITION OF ping_by_shard FOR VALUES IN ('Two''s') SERVER "Two's";
+CREATE TABLE station_version_by_shard (shard text NOT NULL, version bigint) PARTITION BY LIST (shard);
+CREATE FOREIGN TABLE station_version_1 PARTITION OF station_version_by_shard FOR VALUES IN ('one') SERVER one OPTIONS (table_name 'station_version_by_shard');
+SELECT * FROM geonn_shard_move_ddl('{one}', 'ping');
+SELECT server, command FROM geonn_shard_move_ddl('{one,"Two''s"}', 'ping') \g (format=unaligned tuples_only=on)
+SELECT count(*) FROM geonn_shard_move_ddl('{"Two''s"}', 'ping');
+SELECT server, command FROM geonn_shard_move_ddl('{"Two''s"}', 'ping') WHERE command ~ 'SUBSCRIPTION|DROP SCHEMA|OVER|REPLACE|by_shard' \g (format=unaligned tuples_only=on)
+SELECT * FROM geonn_shard_ddl('{"Two''s"}', 'ping', 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range');
+
+RESET search_path;
+SET client_min_messages = warning;
+DROP SERVER one CASCADE;
+DROP SERVER "Two's" CASCADE;
+DROP TABLE ping, ping_sharded, ping_by_shard, station_version_by_shard, with_shard, no_key, a_table_whose_name_is_as_long_as_names_of_postgresql_may_be_____, station CASCADE;
+DROP SCHEMA "Big ""Data""" CASCADE;
+DROP ROLE shards_stranger;
+DROP EXTENSION dblink;
+DROP EXTENSION postgres_fdw;

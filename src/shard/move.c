@@ -1,0 +1,331 @@
+/*
+ * move.c
+ *		geonn_shard_move_ddl(): the commands that move partitions from server to server.
+ *
+ * Each query by way of the coordinator sees each row once, also while a partition moves, since
+ * two transactions of the coordinator change what its queries see, each at once:
+ *
+ *	 1. Writers wait while the rows are copied to the new server, and the partition of ping_sharded
+ *		becomes the one there.  From then on rows are written and looked up there.  The copy is not
+ *		part of the new server's ping yet, so the views of both shards answer as before.
+ *	 2. Readers of the views wait while the old server detaches its partition, and the new server
+ *		attaches the copy.  These two commit by themselves; if the second fails, the views lack the
+ *		partition until the remaining commands have run.
+ *
+ * Last, the old table is dropped.  A copy that was interrupted starts again with an empty table.
+ */
+#include "postgres.h"
+
+#include "catalog/partition.h"
+#include "catalog/pg_extension.h"
+#include "commands/extension.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "shard/commands.h"
+
+PG_FUNCTION_INFO_V1(geonn_shard_move_ddl);
+
+typedef struct Move
+{
+	ReturnSetInfo *commands;
+	ShardTable *table;
+	char	   *sharded;		/* the coordinator's table of all rows, quoted */
+	Oid			sharded_oid;
+	const char *dblink;			/* schema of that extension, quoted */
+} Move;
+
+/* ---- who gets what ---- */
+
+static int
+count_on(List *partitions, const char *server)
+{
+	int			count = 0;
+	ListCell   *cell;
+
+	foreach(cell, partitions)
+		count += strcmp(((ShardPartition *) lfirst(cell))->server, server) == 0;
+	return count;
+}
+
+/*
+ * The first of the servers with the fewest partitions, or with the most.
+ */
+static char *
+extreme(List *servers, List *partitions, bool most)
+{
+	char	   *found = linitial(servers);
+	ListCell   *cell;
+
+	foreach(cell, servers)
+	{
+		int			difference = count_on(partitions, lfirst(cell)) - count_on(partitions, found);
+
+		if (most ? difference > 0 : difference < 0)
+			found = lfirst(cell);
+	}
+	return found;
+}
+
+static bool
+is_named(List *servers, const char *server)
+{
+	ListCell   *cell;
+
+	foreach(cell, servers)
+	{
+		if (strcmp(lfirst(cell), server) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The next partition to move: one of a server that is not named, else the last one of the fullest
+ * server, if it has two more than the emptiest.  NULL: none.
+ */
+static ShardPartition *
+next_to_move(List *servers, List *partitions)
+{
+	char	   *fullest = extreme(servers, partitions, true);
+	char	   *emptiest = extreme(servers, partitions, false);
+	ShardPartition *last = NULL;
+	ListCell   *cell;
+
+	foreach(cell, partitions)
+	{
+		ShardPartition *partition = lfirst(cell);
+
+		if (!is_named(servers, partition->server))
+			return partition;
+		if (strcmp(partition->server, fullest) == 0)
+			last = partition;
+	}
+	return count_on(partitions, fullest) - count_on(partitions, emptiest) > 1 ? last : NULL;
+}
+
+/* ---- one partition ---- */
+
+/*
+ * The names of the tables that are divided by shard and have a partition on either server, as a
+ * list for LOCK TABLE: those that the views of the shards fill.
+ */
+static char *
+tables_of_views(const Move *move, const char *from, const char *to)
+{
+	const char *servers[] = {from, to};
+	StringInfoData list;
+	List	   *seen = NIL;
+
+	initStringInfo(&list);
+	for (int i = 0; i < (int) lengthof(servers); i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, geonn_foreign_tables(servers[i]))
+		{
+			ShardPartition *partition = lfirst(cell);
+			Oid			parent;
+
+			if (partition->bound == NULL)
+				continue;
+			parent = get_partition_parent(partition->oid, false);
+			if (parent == move->sharded_oid || list_member_oid(seen, parent))
+				continue;
+			seen = lappend_oid(seen, parent);
+			appendStringInfo(&list, "%sONLY %s", list.len > 0 ? ", " : "",
+							 quote_qualified_identifier(get_namespace_name(get_rel_namespace(parent)),
+														get_rel_name(parent)));
+		}
+	}
+	return list.data;
+}
+
+static void
+run_on(const Move *move, const char *server, const char *command)
+{
+	geonn_command(move->commands, NULL, "SELECT %s.dblink_exec(%s, %s)", move->dblink,
+				  quote_literal_cstr(server), quote_literal_cstr(command));
+}
+
+static void
+copy_rows(const Move *move, const ShardPartition *partition, const char *to, const char *remote)
+{
+	char	   *moving = quote_qualified_identifier(partition->schema,
+													psprintf("%s_moving", partition->name));
+
+	if (strlen(partition->name) + strlen("_moving") >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("\"%s_moving\" is too long for a name", partition->name),
+				 errhint("Give the foreign partition a shorter name.")));
+	geonn_command(move->commands, to, "CREATE TABLE IF NOT EXISTS %s (%s)", remote,
+				  move->table->definitions);
+	geonn_command(move->commands, to, "TRUNCATE %s", remote);
+	geonn_command(move->commands, NULL, "DROP FOREIGN TABLE IF EXISTS %s", moving);
+	geonn_command(move->commands, NULL,
+				  "CREATE FOREIGN TABLE %s (%s) SERVER %s OPTIONS (schema_name %s, table_name %s)",
+				  moving, move->table->foreign_definitions, quote_identifier(to),
+				  quote_literal_cstr(move->table->schema), quote_literal_cstr(partition->remote));
+	geonn_command(move->commands, NULL, "BEGIN");
+	geonn_command(move->commands, NULL, "LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE",
+				  move->sharded);
+	geonn_command(move->commands, NULL, "INSERT INTO %s (%s) SELECT %s FROM %s", moving,
+				  move->table->stored_columns, move->table->stored_columns, partition->quoted);
+	geonn_command(move->commands, NULL, "ALTER TABLE %s DETACH PARTITION %s", move->sharded,
+				  partition->quoted);
+	geonn_command(move->commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
+	geonn_command(move->commands, NULL, "ALTER FOREIGN TABLE %s RENAME TO %s", moving,
+				  quote_identifier(partition->name));
+	geonn_command(move->commands, NULL, "ALTER TABLE %s ATTACH PARTITION %s %s", move->sharded,
+				  partition->quoted, partition->bound);
+	geonn_command(move->commands, NULL, "COMMIT");
+}
+
+static void
+move_partition(const Move *move, const ShardPartition *partition, const char *to)
+{
+	char	   *remote = quote_qualified_identifier(move->table->schema, partition->remote);
+
+	copy_rows(move, partition, to, remote);
+	geonn_command(move->commands, NULL, "BEGIN");
+	geonn_command(move->commands, NULL, "LOCK TABLE %s IN ACCESS EXCLUSIVE MODE",
+				  tables_of_views(move, partition->server, to));
+	run_on(move, partition->server, psprintf("ALTER TABLE %s DETACH PARTITION %s",
+											 move->table->quoted, remote));
+	run_on(move, to, psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", move->table->quoted, remote,
+							  partition->bound));
+	geonn_command(move->commands, NULL, "COMMIT");
+	geonn_command(move->commands, partition->server, "DROP TABLE %s", remote);
+}
+
+/* ---- a server that is drained ---- */
+
+/*
+ * The subscriptions of the server: of each table of which it has a version.
+ */
+static void
+drop_subscriptions(const Move *move, const char *server, List *tables)
+{
+	ListCell   *cell;
+
+	foreach(cell, tables)
+	{
+		static const char ending[] = "_version_by_shard";
+		ShardPartition *partition = lfirst(cell);
+		ShardTable	replicated = {0};
+		size_t		length = strlen(partition->remote);
+
+		if (partition->bound == NULL || length <= strlen(ending) ||
+			strcmp(partition->remote + length - strlen(ending), ending) != 0)
+			continue;
+		replicated.name = pnstrdup(partition->remote, length - strlen(ending));
+		geonn_command(move->commands, server, "DROP SUBSCRIPTION %s",
+					  quote_identifier(geonn_subscription(&replicated, server)));
+	}
+}
+
+/*
+ * The coordinator forgets a server that has no rows any more.
+ */
+static void
+forget_server(const Move *move, List *servers, const char *server)
+{
+	List	   *tables = geonn_foreign_tables(server);
+	ListCell   *cell;
+
+	geonn_command_overviews(move->commands, move->table->schema, servers);
+	drop_subscriptions(move, server, tables);
+	foreach(cell, tables)
+	{
+		ShardPartition *partition = lfirst(cell);
+
+		if (partition->bound == NULL ||
+			get_partition_parent(partition->oid, false) != move->sharded_oid)
+			geonn_command(move->commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
+	}
+	geonn_command(move->commands, NULL, "DROP SCHEMA %s", geonn_statistics_schema(server));
+}
+
+/* ---- the whole ---- */
+
+static const char *
+schema_of_dblink(void)
+{
+	Oid			extension = get_extension_oid("dblink", true);
+	HeapTuple	row;
+	Oid			schema;
+
+	if (!OidIsValid(extension))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("extension \"dblink\" is not installed in this database"),
+				 errdetail("Two servers change together while a transaction of this one keeps readers waiting."),
+				 errhint("Run CREATE EXTENSION dblink.")));
+	row = SearchSysCache1(EXTENSIONOID, ObjectIdGetDatum(extension));
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for extension %u", extension);
+	schema = ((Form_pg_extension) GETSTRUCT(row))->extnamespace;
+	ReleaseSysCache(row);
+	return quote_identifier(get_namespace_name(schema));
+}
+
+/*
+ * A server that is to have rows must have been set up.
+ */
+static void
+check_set_up(const Move *move, List *servers)
+{
+	List	   *views = geonn_shard_partitions(geonn_shard_find(move->table,
+																geonn_shard_name(move->table, "_by_shard")));
+	ListCell   *cell;
+
+	foreach(cell, servers)
+	{
+		if (!geonn_on_server(views, lfirst(cell)))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("server \"%s\" has no views of \"%s\"", (char *) lfirst(cell),
+							move->table->name),
+					 errhint("Run the commands that geonn_shard_ddl returns for all servers, with this one.")));
+	}
+}
+
+Datum
+geonn_shard_move_ddl(PG_FUNCTION_ARGS)
+{
+	Move		move = {0};
+	List	   *servers = geonn_shard_servers(PG_GETARG_DATUM(0));
+	List	   *partitions;
+	List	   *former = NIL;
+	ShardPartition *partition;
+	ListCell   *cell;
+
+	move.table = geonn_shard_table(PG_GETARG_OID(1), "table");
+	move.sharded = geonn_shard_relation(move.table, "_sharded");
+	move.sharded_oid = geonn_shard_find(move.table, geonn_shard_name(move.table, "_sharded"));
+	if (!OidIsValid(move.sharded_oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" is not divided among servers", move.table->name),
+				 errhint("Run the commands that geonn_shard_ddl returns.")));
+	move.dblink = schema_of_dblink();
+	check_set_up(&move, servers);
+	partitions = geonn_shard_partitions(move.sharded_oid);
+	move.commands = geonn_commands_begin(fcinfo);
+	while ((partition = next_to_move(servers, partitions)) != NULL)
+	{
+		char	   *to = extreme(servers, partitions, false);
+
+		move_partition(&move, partition, to);
+		if (!is_named(servers, partition->server) && !is_named(former, partition->server))
+			former = lappend(former, partition->server);
+		partition->server = to;
+	}
+	foreach(cell, former)
+		forget_server(&move, servers, lfirst(cell));
+	return (Datum) 0;
+}

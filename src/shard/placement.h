@@ -1,0 +1,31 @@
+/*
+ * placement.h
+ *		How the rows of a table are divided among shards.
+ */
+#ifndef GEONN_SHARD_PLACEMENT_H
+#define GEONN_SHARD_PLACEMENT_H
+
+#include "shard/table.h"
+
+typedef struct ShardPlacement
+{
+	char	   *key;			/* what follows PARTITION BY, as SQL */
+	List	   *bounds;			/* of char *: FOR VALUES … of each partition, as SQL */
+} ShardPlacement;
+
+/*
+ * Read how a table is to be partitioned, for so many servers.  method is 'hash', 'list' or 'range';
+ * column, partitions and bounds are NULL, 0 and 0 for their defaults.  Raises an error for what does
+ * not fit together.
+ */
+extern ShardPlacement *geonn_shard_placement(const ShardTable *table, const char *method,
+											 const char *column, int partitions, Datum bounds,
+											 int servers);
+
+/* Raise an error unless a partitioned table that exists is divided in this way. */
+extern void geonn_check_placement(Oid partitioned, const ShardPlacement *placement);
+
+/* The server, of servers, on which a partition is to begin: neighbours together. */
+extern int	geonn_first_server(int partition, int partitions, int servers);
+
+#endif							/* GEONN_SHARD_PLACEMENT_H */

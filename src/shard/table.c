@@ -1,0 +1,230 @@
+/*
+ * table.c
+ *		A table of the coordinator, as commands for other servers have to write it.
+ *
+ * A shard has the columns, the primary key and the indexes of the coordinator's table.  Checks,
+ * foreign keys, triggers, privileges and statistics stay with the coordinator's: rows reach a shard
+ * after the coordinator has checked them, or by replication.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attribute_d.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_index.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
+
+#include "shard/table.h"
+
+char *
+geonn_shard_type(Oid type, int32 typmod, Oid collation)
+{
+	char	   *text = format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN |
+											FORMAT_TYPE_FORCE_QUALIFY);
+	HeapTuple	row;
+	Form_pg_collation form;
+
+	if (!OidIsValid(collation) || collation == get_typcollation(type))
+		return text;
+	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	form = (Form_pg_collation) GETSTRUCT(row);
+	text = psprintf("%s COLLATE %s", text,
+					quote_qualified_identifier(get_namespace_name(form->collnamespace),
+											   NameStr(form->collname)));
+	ReleaseSysCache(row);
+	return text;
+}
+
+/*
+ * The expression of a generated column, or NULL.
+ */
+static char *
+generation(Relation relation, const FormData_pg_attribute *column)
+{
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+
+	for (int i = 0; column->attgenerated != '\0' && i < constraints->num_defval; i++)
+	{
+		if (constraints->defval[i].adnum == column->attnum)
+			return TextDatumGetCString(DirectFunctionCall2(pg_get_expr,
+														   CStringGetTextDatum(constraints->defval[i].adbin),
+														   ObjectIdGetDatum(RelationGetRelid(relation))));
+	}
+	return NULL;
+}
+
+static void
+append(StringInfo list, const char *item)
+{
+	appendStringInfo(list, "%s%s", list->len > 0 ? ", " : "", item);
+}
+
+static void
+describe_columns(ShardTable *table, Relation relation)
+{
+	TupleDesc	descriptor = RelationGetDescr(relation);
+	StringInfoData definitions;
+	StringInfoData columns;
+	StringInfoData stored;
+	StringInfoData typed;
+
+	initStringInfo(&definitions);
+	initStringInfo(&columns);
+	initStringInfo(&stored);
+	initStringInfo(&typed);
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(descriptor, i);
+		const char *name = quote_identifier(NameStr(column->attname));
+		char	   *with_type;
+		char	   *expression;
+
+		if (column->attisdropped)
+			continue;
+		with_type = psprintf("%s %s", name, geonn_shard_type(column->atttypid, column->atttypmod,
+															 column->attcollation));
+		expression = generation(relation, column);
+		append(&columns, name);
+		append(&typed, with_type);
+		append(&definitions, with_type);
+		if (expression != NULL)
+			appendStringInfo(&definitions, " GENERATED ALWAYS AS (%s) STORED", expression);
+		else
+			append(&stored, name);
+		if (column->attnotnull)
+			appendStringInfoString(&definitions, " NOT NULL");
+	}
+	table->foreign_definitions = definitions.data;
+	table->columns = columns.data;
+	table->stored_columns = stored.data;
+	table->typed_columns = typed.data;
+}
+
+static void
+describe_key(ShardTable *table, Relation relation, Oid index)
+{
+	HeapTuple	row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	Form_pg_index form;
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	form = (Form_pg_index) GETSTRUCT(row);
+	for (int i = 0; i < form->indnkeyatts; i++)
+		table->key = lappend(table->key,
+							 pstrdup(NameStr(TupleDescAttr(RelationGetDescr(relation),
+														   form->indkey.values[i] - 1)->attname)));
+	ReleaseSysCache(row);
+}
+
+static void
+describe_indexes(ShardTable *table, Relation relation)
+{
+	Oid			primary;
+	List	   *indexes = RelationGetIndexList(relation);
+	ListCell   *cell;
+
+	primary = relation->rd_pkindex;
+	if (OidIsValid(primary))
+		describe_key(table, relation, primary);
+	foreach(cell, indexes)
+	{
+		Oid			index = lfirst_oid(cell);
+		HeapTuple	row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+		bool		unique;
+		char	   *command;
+
+		if (!HeapTupleIsValid(row))
+			elog(ERROR, "cache lookup failed for index %u", index);
+		unique = ((Form_pg_index) GETSTRUCT(row))->indisunique;
+		ReleaseSysCache(row);
+		if (index == primary)
+			continue;
+		command = TextDatumGetCString(DirectFunctionCall1(pg_get_indexdef,
+														  ObjectIdGetDatum(index)));
+		if (unique)
+			table->unique_indexes = lappend(table->unique_indexes, command);
+		else
+			table->indexes = lappend(table->indexes, command);
+	}
+}
+
+static void
+add_key(ShardTable *table)
+{
+	StringInfoData key;
+	ListCell   *cell;
+
+	initStringInfo(&key);
+	foreach(cell, table->key)
+		append(&key, quote_identifier(lfirst(cell)));
+	table->definitions = psprintf("%s, PRIMARY KEY (%s)", table->foreign_definitions, key.data);
+}
+
+ShardTable *
+geonn_shard_table(Oid relation, const char *argument)
+{
+	ShardTable *table = palloc0(sizeof(ShardTable));
+	Relation	opened = table_open(relation, AccessShareLock);
+
+	if (pg_class_aclcheck(relation, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(opened));
+	if (opened->rd_rel->relkind != RELKIND_RELATION || opened->rd_rel->relispartition)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s \"%s\" is not a table, or is a partition", argument,
+						RelationGetRelationName(opened)),
+				 errhint("Create a table with the columns and the primary key that the shards are to have; its rows can move to them later.")));
+	table->oid = relation;
+	table->schema = get_namespace_name(RelationGetNamespace(opened));
+	table->name = pstrdup(RelationGetRelationName(opened));
+	table->quoted = quote_qualified_identifier(table->schema, table->name);
+	describe_columns(table, opened);
+	describe_indexes(table, opened);
+	if (table->key == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has no primary key", table->name),
+				 errdetail("Replication finds rows by it, and shards keep it."),
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (…).", table->quoted)));
+	add_key(table);
+	table_close(opened, NoLock);
+	return table;
+}
+
+char *
+geonn_shard_name(const ShardTable *table, const char *rest)
+{
+	char	   *name = psprintf("%s%s", table->name, rest);
+
+	if (strlen(name) >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("\"%s\" is too long for a name", name),
+				 errdetail("It has %zu bytes, and a name has at most %d.", strlen(name),
+						   NAMEDATALEN - 1),
+				 errhint("Give the table or the server a shorter name.")));
+	return name;
+}
+
+char *
+geonn_shard_relation(const ShardTable *table, const char *rest)
+{
+	return quote_qualified_identifier(table->schema, geonn_shard_name(table, rest));
+}
+
+Oid
+geonn_shard_find(const ShardTable *table, const char *name)
+{
+	return get_relname_relid(name, get_namespace_oid(table->schema, false));
+}

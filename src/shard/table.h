@@ -1,0 +1,46 @@
+/*
+ * table.h
+ *		A table of the coordinator, as commands for other servers have to write it.
+ */
+#ifndef GEONN_SHARD_TABLE_H
+#define GEONN_SHARD_TABLE_H
+
+#include "nodes/pg_list.h"
+
+/* all texts but schema and name are SQL, with names quoted */
+typedef struct ShardTable
+{
+	Oid			oid;
+	char	   *schema;
+	char	   *name;
+	char	   *quoted;			/* with its schema */
+	char	   *definitions;	/* of its columns, and of its primary key */
+	char	   *foreign_definitions;	/* of its columns alone, as foreign tables have them */
+	char	   *columns;		/* their names */
+	char	   *stored_columns; /* those that an INSERT gives, without generated ones */
+	char	   *typed_columns;	/* names and types alone */
+	List	   *key;			/* of char *, bare: columns of the primary key */
+	List	   *indexes;		/* of char *: CREATE INDEX, for those that are not unique */
+	List	   *unique_indexes; /* of char *: likewise, but for the primary key */
+} ShardTable;
+
+/*
+ * Describe a table, in the current memory context.  Raises an error unless it is an ordinary table
+ * with a primary key, and the current user may read it.  The argument is named in messages.  The
+ * caller has set search_path such that all names come with their schemas.
+ */
+extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
+
+/* A name made of a table's and more, of which names of PostgreSQL have room. */
+extern char *geonn_shard_name(const ShardTable *table, const char *rest);
+
+/* The same, quoted, with the table's schema. */
+extern char *geonn_shard_relation(const ShardTable *table, const char *rest);
+
+/* The relation of this name in the table's schema, or InvalidOid. */
+extern Oid	geonn_shard_find(const ShardTable *table, const char *name);
+
+/* A type as SQL, with its modifier, its schema, and its collation unless that is the default. */
+extern char *geonn_shard_type(Oid type, int32 typmod, Oid collation);
+
+#endif							/* GEONN_SHARD_TABLE_H */
