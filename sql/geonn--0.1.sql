@@ -634,6 +634,7 @@ CREATE FUNCTION geonn_shard_ddl(servers pg_catalog.name[], obs pg_catalog.regcla
 								max_distance double precision DEFAULT NULL,
 								metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								by pg_catalog.name[] DEFAULT NULL,
+								overlaps pg_catalog.name[] DEFAULT NULL,
 								exclude_self boolean DEFAULT false,
 								keep_unmatched boolean DEFAULT false,
 								ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
@@ -651,7 +652,7 @@ CREATE FUNCTION geonn_shard_ddl(servers pg_catalog.name[], obs pg_catalog.regcla
 COMMENT ON FUNCTION geonn_shard_ddl(pg_catalog.name[], pg_catalog.regclass, pg_catalog.regclass,
 	pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.name, integer, pg_catalog.text[],
 	pg_catalog.name, boolean, pg_catalog.text, pg_catalog.name[], integer, double precision,
-	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text,
+	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text,
 	pg_catalog.jsonb, double precision) IS
 'commands that divide one table of a join among servers';
 

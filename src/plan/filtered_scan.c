@@ -180,5 +180,6 @@ geonn_offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, FuncExpr *express
 			rel->rows = path->path.rows;
 		add_path(rel, (Path *) path);
 	}
-	offer_inner_scans(root, rel, expression, whole);
+	if (rel->reloptkind == RELOPT_BASEREL)
+		offer_inner_scans(root, rel, expression, whole);
 }

@@ -48,6 +48,7 @@ typedef struct RowCall
 	Node	   *window;			/* a NULL where points have none */
 	AttrNumber	number;			/* the row type's column that tells which row a neighbour is of */
 	Node	   *value;			/* of that column, in the row's neighbours */
+	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
 } RowCall;
 
 static set_join_pathlist_hook_type previous_hook;
@@ -205,6 +206,7 @@ split_call(FuncExpr *expression, RowCall *call)
 		number++;
 	}
 	call->call = rest;
+	call->table = InvalidOid;
 
 	/* each row asks for one point, which is its first */
 	call->value = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
@@ -238,6 +240,7 @@ find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clau
 	call->window = only_window(NULL);
 	call->number = own.number;
 	call->value = own.id;
+	call->table = own.table;
 	return true;
 }
 
@@ -416,6 +419,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 									   list_make5(call.call, call.latitude, call.longitude,
 												  call.value, call.window));
 	template->custom_private = lappend(template->custom_private, makeInteger(call.number));
+	template->custom_private = lappend(template->custom_private, list_make1_oid(call.table));
 	offer_paths(root, template, call.call, outer, linitial(inner->pathlist));
 }
 
@@ -476,8 +480,9 @@ plan_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel, CustomPath *
 		add_scan_column(scan, column);
 	}
 	attributes = lappend_int(attributes, number);
-	scan->custom_private = list_make4(numbers, attributes, copyObject(lfourth(path->custom_private)),
-									  makeBoolean(path->path.pathkeys != NIL));
+	scan->custom_private = list_make5(numbers, attributes, copyObject(lfourth(path->custom_private)),
+									  makeBoolean(path->path.pathkeys != NIL),
+									  list_copy(list_nth(path->custom_private, 7)));
 	return (Plan *) scan;
 }
 

@@ -27,6 +27,7 @@
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/ruleutils.h"
 #include "utils/tuplesort.h"
 
@@ -78,6 +79,7 @@ typedef struct LateralState
 	ExprState  *number;			/* a row's value of the column ord, or obs_id */
 	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
 	JoinType	type;
+	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
 	bool		keeps_order;	/* of the outer rows */
 	int			outer_columns;	/* of the scan's row; those of the function are behind them */
 	AttrNumber *numbers;		/* [outer_columns] columns of the child */
@@ -217,6 +219,7 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	state->columns = list_length(lsecond(scan->custom_private));
 	state->type = (JoinType) intVal(lthird(scan->custom_private));
 	state->keeps_order = boolVal(lfourth(scan->custom_private));
+	state->table = linitial_oid(list_nth(scan->custom_private, 4));
 	state->begun_in = GetCurrentSubTransactionId();
 	describe_rows(state);
 	if (state->keeps_order)
@@ -293,6 +296,24 @@ number_rows(const LateralState *state, TupleDesc row_type)
 }
 
 /*
+ * The outer rows are of the table that the statement was planned for.  A name in text is looked up
+ * when it is executed, and can have come to mean another table: the next execution has a new plan.
+ */
+static void
+check_table(const LateralState *state)
+{
+	if (state->join->observations->relation == state->table)
+		return;
+	ResetPlanCache();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the observations are of another table than when the statement was planned"),
+			 errdetail("Now their name means \"%s\", which was created, or found first, after that.",
+					   get_rel_name(state->join->observations->relation)),
+			 errhint("Execute the statement again.")));
+}
+
+/*
  * The first outer row has come: the arguments are read, as by a call of the function.
  */
 static void
@@ -314,6 +335,7 @@ read_join(LateralState *state)
 		state->range = geonn_window_range(&state->join->given_window->type);
 	if (state->join->observations != NULL)
 	{
+		check_table(state);
 		geonn_check_readable(state->join->observations);
 		if (state->row_type != NULL)
 			state->row_type = number_rows(state, state->row_type);

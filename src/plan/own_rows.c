@@ -8,9 +8,11 @@
  * rows of o, and the call need not read the table: o is read once, by any plan and with all
  * conditions that PostgreSQL finds for it.
  *
- * The call would read the same rows: by the same snapshot, with the same policies, as the same
- * user.  That holds for one table without children, where the query names it itself.  In a view,
- * PostgreSQL checks the table as the view's owner, and the call does so as the user: no node then.
+ * The call would read the same rows: by the same snapshot, with the same policies.  That holds for one
+ * table without children.  The node checks that the user may read it, as the call does.  In a view,
+ * PostgreSQL reads the table as the view's owner: where policies could make that other rows, no node
+ * is offered.  A name in text can come to mean another table before the plan is executed, which the node
+ * finds out.
  *
  * Only the id of o is in the query.  Its coordinates are asked for when PostgreSQL asks for the
  * number of the function's rows: all clauses are known by then, and no path has been made.
@@ -19,22 +21,26 @@
 
 #include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "access/table.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planmain.h"
 #include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
+#include "plan/known.h"
 #include "plan/own_rows.h"
 #include "plan/scan.h"
 #include "value.h"
@@ -105,15 +111,31 @@ has_default(FuncExpr *expression, const char *name)
 static Oid
 observations_of(FuncExpr *expression)
 {
-	Const	   *observations = (Const *) geonn_expression_argument(expression, "obs");
 	Node	   *options = geonn_expression_argument(expression, "options");
 
-	if (observations == NULL || !IsA(observations, Const) || observations->constisnull ||
-		observations->consttype != REGCLASSOID || (options != NULL && !IsA(options, Const)) ||
-		!has_default(expression, "by") || !has_default(expression, "overlaps") || !has_default(expression, "exclude_self") ||
-		!has_default(expression, "invalid"))
+	if ((options != NULL && !IsA(options, Const)) || !has_default(expression, "by") ||
+		!has_default(expression, "overlaps") || !has_default(expression, "exclude_self") || !has_default(expression, "invalid"))
 		return InvalidOid;
-	return DatumGetObjectId(observations->constvalue);
+	return geonn_known_relation(NULL, geonn_expression_argument(expression, "obs"));
+}
+
+/*
+ * Does PostgreSQL read the table's rows that the call would read, as the user of the statement?  In a
+ * view it reads them as the view's owner.  A plan for a table with row-level security is for one
+ * role alone.
+ */
+static bool
+is_read_as_user(const RelOptInfo *rel, Oid table)
+{
+	Relation	relation;
+	bool		has_policies;
+
+	if (!OidIsValid(rel->userid) || rel->userid == GetUserId())
+		return true;
+	relation = table_open(table, NoLock);
+	has_policies = relation->rd_rel->relrowsecurity;
+	table_close(relation, NoLock);
+	return !has_policies;
 }
 
 /*
@@ -124,12 +146,11 @@ is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
 {
 	RangeTblEntry *entry;
 
-	if (rel == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION ||
-		OidIsValid(rel->userid))
+	if (rel == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION)
 		return false;
 	entry = planner_rt_fetch(rel->relid, root);
 	return entry->relid == table && entry->relkind == RELKIND_RELATION && !entry->inh &&
-		entry->tablesample == NULL && !has_subclass(table);
+		entry->tablesample == NULL && !has_subclass(table) && is_read_as_user(rel, table);
 }
 
 static bool
@@ -348,6 +369,7 @@ geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, FuncExpr *expressio
 		own->id = outer_column(outer, &table, COLUMN_ID, number_attribute(expression)->atttypid);
 		own->latitude = outer_column(outer, &table, COLUMN_LATITUDE, FLOAT8OID);
 		own->longitude = outer_column(outer, &table, COLUMN_LONGITUDE, FLOAT8OID);
+		own->table = oid;
 		if (own->id != NULL && own->latitude != NULL && own->longitude != NULL)
 			return true;
 	}

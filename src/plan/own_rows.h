@@ -10,6 +10,7 @@
 /* what the outer rows of such a join have of an observation */
 typedef struct OwnRows
 {
+	Oid			table;
 	AttrNumber	number;			/* the row type's column obs_id */
 	Node	   *id;				/* as values of that column */
 	Node	   *latitude;		/* as double precision */

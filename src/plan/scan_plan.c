@@ -17,7 +17,8 @@
  * them.  Every process computes the arguments for itself, so they must not be volatile.
  *
  * Clauses on the observations alone limit what is read of them.  Nodes that are to do so are
- * offered besides (filtered_scan.c); they are for one process.
+ * offered besides (filtered_scan.c); they are for one process.  So are those for calls that UNION ALL
+ * joins together, since PostgreSQL has decided by then that no process shares these rows.
  *
  * No node is offered in statements that ask for rows anew after another session's
  * update (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and for
@@ -297,7 +298,7 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 	CustomPath *path;
 	int			workers;
 
-	if (!root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
+	if (rel->reloptkind != RELOPT_BASEREL || !root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
 		!may_be_relation(observations) || !may_be_relation(references) ||
 		!is_parallel_safe(root, (Node *) expression->args) ||
 		contain_volatile_functions((Node *) expression->args) ||
@@ -333,8 +334,8 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, relid, entry);
-	if (rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL ||
-		root->parse->rowMarks != NIL ||
+	if ((rel->reloptkind != RELOPT_BASEREL && rel->reloptkind != RELOPT_OTHER_MEMBER_REL) ||
+		rel->lateral_relids != NULL || root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
 	expression = geonn_join_expression(entry);

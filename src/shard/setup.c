@@ -169,9 +169,9 @@ static char *
 answer_columns(const GeonnArguments *arguments)
 {
 	const PointSource *obs = geonn_relation_source(arguments->obs, &arguments->options.observation,
-												   arguments->by);
+												   arguments->by, arguments->overlaps);
 	const PointSource *ref = geonn_relation_source(arguments->ref, &arguments->options.reference,
-												   arguments->by);
+												   arguments->by, arguments->overlaps);
 	const PointColumn *obs_id = &obs->columns[COLUMN_ID];
 	const PointColumn *ref_id = &ref->columns[COLUMN_ID];
 

@@ -55,7 +55,7 @@ sub call_of
 {
 	my ($table, $type, $options) = @_;
 	my $within = rand() < 0.2;
-	my @arguments = ("'$table', 'ref'");
+	my @arguments = ("'$table'" . pick('', '', '::text') . ", 'ref'");
 
 	push @arguments, $within ? pick(0, 400000, 2000000) : 'k => ' . pick(1, 1, 2, 20);
 	push @arguments, 'max_distance => ' . pick(0, 200000, 1000000) if !$within && rand() < 0.4;
@@ -165,10 +165,53 @@ foreach my $table (qw(twice late partly parent numerics))
 {
 	unlike(plan_of($usual =~ s/ints/$table/gr =~ s/o.kind/1/r), qr/geonn lateral join/, "the table $table has none");
 }
+# In a view, PostgreSQL reads the table as the view's owner, and the call reads it as the user.
+sub apart { return $_[0] =~ s/(geonn_nearest\([^)]*\)) n/(SELECT * FROM $1 OFFSET 0) n/r; }
+$node->safe_psql('postgres', 'CREATE VIEW apart AS ' . apart($usual) . '; GRANT SELECT ON apart TO reader');
+my @views = ([ 'SELECT * FROM owned WHERE kind <> 1', 'SELECT * FROM apart WHERE kind <> 1' ]);
+push @views, map { [ $_, apart($_) ] } $usual =~ s/ints o/seen o/r;
+foreach my $policies ('ENABLE', 'DISABLE')
+{
+	$node->safe_psql('postgres', "ALTER TABLE ints $policies ROW LEVEL SECURITY");
+	foreach my $view (@views)
+	{
+		my ($with, $without) = map { "SET client_min_messages = error; SET plan_cache_mode = force_generic_plan;
+			PREPARE a AS SELECT count(*), sum(kind), sum(distance::numeric) FROM ($_) v; EXECUTE a; SET ROLE reader; EXECUTE a; RESET ROLE; EXECUTE a" } @$view;
+
+		like(plan_of($view->[0]), qr/geonn lateral join/, "$policies: the view's owner has the node");
+		my $found = plan_of($view->[0], 'SET ROLE reader') =~ /geonn lateral join/;
+		is($found ? 'yes' : 'no', $policies eq 'ENABLE' ? 'no' : 'yes', "$policies: another role, unless policies could make a difference");
+		is($node->safe_psql('postgres', $with), $node->safe_psql('postgres', $without), "$policies: both have the rows of the call alone");
+	}
+}
+$node->safe_psql('postgres', 'ALTER TABLE ints ENABLE ROW LEVEL SECURITY');
+
+# names in text, as drivers send them
+foreach my $name ("'ints'::text::regclass", "'public.ints'::varchar::regclass")
+{
+	like(plan_of($usual =~ s/'ints'/$name/r), qr/geonn lateral join/, "$name has the node");
+}
+like(plan_of("EXECUTE a ('ints')", 'PREPARE a (text) AS ' . $usual =~ s/'ints'/\$1/r), qr/geonn lateral join/, 'so has a parameter of type text');
+my $named = $usual =~ s/'ints'/'ints'::text/r =~ s/ints o/public.ints o/r;
+my @answers = map { my $calls = $_; my $error; my $out;
+	(undef, $out, $error) = $node->psql('postgres', qq{
+		SET client_min_messages = error; SET plan_cache_mode = force_generic_plan;
+		CREATE SCHEMA first; SET search_path = first, public;
+		PREPARE a AS SELECT count(*), sum(kind) FROM ($calls) s;
+		EXECUTE a;
+		CREATE TABLE first.ints AS SELECT * FROM public.ints WHERE id <= 50;
+		EXECUTE a;
+		EXECUTE a;
+		DROP SCHEMA first CASCADE}, on_error_stop => 0);
+	[ $out, $error ] } $named, apart($named);
+my @rows = split /\n/, $answers[1][0];
+is($answers[0][0], "$rows[0]\n$rows[2]", 'a name in text that comes to mean another table: the next execution has its rows');
+like($answers[0][1], qr/the observations are of another table than when the statement was planned.*HINT:  Execute the statement again/s, 'after an error');
+is($answers[1][1], '', 'which the function alone has not');
 foreach my $other (
-	'SELECT * FROM owned', $usual =~ s/ints o/seen o/r, $usual =~ s/ints o/twice o/r, "$usual FOR UPDATE OF o",
+	$usual =~ s/ints o/twice o/r, "$usual FOR UPDATE OF o",
 	$usual =~ s/'ref'\)/'ref', by => '{kind}')/r, $usual =~ s/'ref'\)/'ints', exclude_self => true)/r, $usual =~ s/'ref'\)/'ref', invalid => 'error')/r,
-	$usual =~ s/'ints'/'ints'::text::regclass/r, $usual =~ s/ints o/ints o TABLESAMPLE SYSTEM (50)/r, "$usual + 1", $usual =~ s/= o.id/= o.kind/r,
+	$usual =~ s/'ints'/(SELECT 'ints'::regclass)/r, $usual =~ s/ints o/ints o TABLESAMPLE SYSTEM (50)/r, "$usual + 1", $usual =~ s/= o.id/= o.kind/r,
 	$usual =~ s/= o.id/>= o.id/r, $usual =~ s/= o.id/= o.id::numeric/r, $usual =~ s/'ref'\)/'ref', (random() * 0)::integer + 1)/r,
 	$usual =~ s/'ref'\)/'ref', options => '{"obs_id": "kind"}')/r)
 {
