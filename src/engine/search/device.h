@@ -41,7 +41,10 @@ struct device;
  *
  * The candidates are the references at most max_distance away.  If the dataset
  * has groups, only references of the observation's group are candidates; if it
- * has identities, references of the observation's identity are not.  The
+ * has identities, references of the observation's identity are not; if it has
+ * radiuses, only references no farther than the smaller radius of the two are;
+ * and if it has windows, only references whose windows overlap the
+ * observation's (common/window.h).  The
  * answer is the first k candidates in the order (distance, place in the
  * dataset); with ties, also all candidates at the distance of the k-th; or, if
  * k is 0, all candidates.  The pairs come in that order.
