@@ -15,7 +15,8 @@
  * copy in	the observations; their vectors, and the order of search.  In this
  *			order neighbours_few.cu looks at 32 of them at a time, if the
  *			question is simple, and leaves few of them to
- * select	the first k candidates of each observation, into slots of its own.
+ * select	the first k candidates of each observation, into slots of its own;
+ *			neighbours_one.cu does so for one neighbour by groups or windows.
  *			Where the chord decides and without ties these are the answer, and
  *			where besides each observation has k neighbours the slots are copied
  *			out as they are.
@@ -428,7 +429,8 @@ enqueue_select(struct lane *lane, enum piece_progress *progress)
 	if (error != cudaSuccess)
 		return error;
 	phase_begin("search");
-	error = neighbours_select(&piece->work, piece->first_leaf, end_leaf_of(piece));
+	error = neighbours_one_fits(&piece->work) ? neighbours_one(&piece->work) :
+		neighbours_select(&piece->work, piece->first_leaf, end_leaf_of(piece));
 	phase_end();
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }

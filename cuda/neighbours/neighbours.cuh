@@ -158,6 +158,14 @@ extern bool neighbours_few_fits(const struct neighbours *search);
 extern cudaError_t neighbours_few(const struct neighbours *search);
 
 /*
+ * neighbours_one.cu: the same as neighbours_select() for the nearest neighbour
+ * alone in an index with groups or windows, which this can do if
+ * neighbours_one_fits() returns true.
+ */
+extern bool neighbours_one_fits(const struct neighbours *search);
+extern cudaError_t neighbours_one(const struct neighbours *search);
+
+/*
  * neighbours_select.cu: enqueue a launch that finds the first `neighbours` of
  * observations from status->next on, in leaves first_leaf ... end_leaf - 1.
  * The launch before it, if any, had the leaves up to first_leaf.  It ends
