@@ -13,6 +13,7 @@
 #include <cuda_runtime.h>
 
 #include "common/metric.h"
+#include "cuda/index/window_order.cuh"
 
 extern "C"
 {
@@ -32,6 +33,18 @@ struct __align__(32) index_record
 	struct geonn_vector vector;
 	uint64_t	payload;
 };
+
+/* Columns that say with whom a point can pair up; each may be NULL. */
+struct index_conditions
+{
+	double	   *radius;			/* metres, may be infinite */
+	int64_t    *low[GEONN_WINDOWS_MAX]; /* windows, by window.h */
+	int64_t    *high[GEONN_WINDOWS_MAX];
+	uint16_t   *edges;			/* not NULL if a point has windows */
+};
+
+/* the columns of index_conditions */
+#define INDEX_COLUMNS_CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS)
 
 /*
  * A dataset's index (index_shape.h); addresses are the GPU's.  One block of
@@ -70,6 +83,18 @@ struct index
 	/* [nodes of level 0] curve code of the first position of each leaf; only
 	 * for sorting observations, so without groups */
 	uint64_t   *leaf_code;
+
+	/*
+	 * conditions of positions, each NULL where the dataset has no such column; and of
+	 * nodes what all their positions are within: the greatest limit on squared
+	 * chords that a radius gives, the first low and the last high of each window
+	 */
+	struct index_conditions conditions;	/* [positions] */
+	float	   *node_limit;		/* [all_nodes], rounded up */
+	int64_t    *node_low[GEONN_WINDOWS_MAX];	/* [all_nodes] */
+	int64_t    *node_high[GEONN_WINDOWS_MAX];
+	uint32_t   *exclusive;		/* bits of the windows that have exclusive edges; NULL: no windows */
+	struct window_order *order; /* by which positions are sorted; likewise */
 };
 
 /*
@@ -78,6 +103,10 @@ struct index
  */
 extern size_t index_place(void *memory, uint32_t references, enum geonn_metric metric,
 						  uint32_t columns, struct index *index);
+
+/* Lay out, from an offset on, the conditions of so many rows; absent ones become NULL. */
+extern void index_place_conditions(void *memory, size_t *offset, uint32_t rows, uint32_t columns,
+								struct index_conditions *conditions);
 
 /*
  * What an index is built from: the dataset's columns on the GPU, and room for
@@ -90,18 +119,29 @@ struct index_source
 	const int64_t *tag;
 	const int32_t *group;		/* or NULL */
 	const int32_t *identity;	/* or NULL */
+	struct index_conditions conditions;
 };
 
 /* Bytes of room that index_build needs beside the index and its source. */
 extern size_t index_build_room(uint32_t references, uint32_t columns);
 
 /*
- * Build an index that index_place has laid out.  Waits for the stream once, to
+ * Build an index that index_place has laid out; the caller has copied the order
+ * of a dataset with windows to its place there.  Waits for the stream once, to
  * learn the number of positions.  The room, of index_build_room() bytes, and
  * the source may be freed once the stream has executed what was enqueued.
  */
 extern cudaError_t index_build(struct index *index, const struct index_source *source,
 							   void *room, cudaStream_t stream);
+
+/*
+ * index_conditions.cu, for index_build: enqueue the filling in of radiuses and
+ * windows from the dataset's, once all else is in its place; places are the
+ * dataset's, in the sorted order.
+ */
+extern cudaError_t index_fill_conditions(const struct index *index,
+										 const struct index_conditions *source,
+										 const uint32_t *places, cudaStream_t stream);
 
 /*
  * Find the nearest reference of each observation: the first in the order

@@ -5,8 +5,10 @@
  * prepare	makes of each reference a record, its vector and its tag in one
  *			sector of memory, and the code of its place on the curve.
  * sort		brings (code, place in the dataset) into order, by as few passes as
- *			cells of 2.4 m take; with groups a second sort, by group, follows.
- *			Radix sort is stable, so equals stay in the dataset's order.
+ *			cells of 2.4 m take; with windows by (slab, code), after a first sort
+ *			by the lows of windows, which orders what one cell has in time; with
+ *			groups a last sort, by group, follows.  Radix sort is stable, so
+ *			equals stay in the dataset's order.
  * fill		gathers the records in that order.  A warp makes a leaf: its
  *			positions, its box, its code.  It counts the positions that differ
  *			from the one before.
@@ -22,9 +24,10 @@
  * the order is made again: by a hash of the vector, which brings coincident
  * references together, and then by the code of a cell of a centimetre.
  *
- * An index takes about 42 bytes a reference, with groups and identities 50.  While it is built,
- * 69 more: 32 for the record, 24 for codes and places, as many again for the
- * sort, less what it overlaps.
+ * An index takes about 42 bytes a reference, with groups and identities 50, with
+ * a window 18 more and with radiuses 8.  While it is built, 69 more: 32 for the
+ * record, 24 for codes and places, as many again for the sort, less what it
+ * overlaps.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
@@ -53,11 +56,18 @@ struct build_status
 /* what references are sorted by, the last first */
 enum sort_key
 {
+	KEY_CONDITION,				/* the window's low, or the radius */
 	KEY_HASH,
 	KEY_CODE,					/* of 2.4 m */
 	KEY_FINE_CODE,				/* of a centimetre */
+	KEY_SLAB,
+	KEY_SLAB_CODE,				/* KEY_SLAB and KEY_CODE, where codes have been made */
 	KEY_GROUP
 };
+
+#define CODE_BITS (3 + 2 * INDEX_CODE_LEVELS)
+#define FINE_CODE_BITS (3 + 2 * SPACE_CURVE_LEVELS)
+static_assert(WINDOW_SLAB_BITS + CODE_BITS <= 64, "a key of slab and code");
 
 struct build_room
 {
@@ -105,11 +115,26 @@ index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_
 		index->low_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
 		index->high_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
 	}
-	else
+	else if ((columns & GEONN_COLUMNS_WINDOWS) == 0)
 		index->leaf_code = (uint64_t *) next_column(memory, &bytes,
 											 shape.nodes[0] * sizeof(uint64_t));
 	if (columns & GEONN_COLUMN_IDENTITY)
 		index->identity = (int32_t *) next_column(memory, &bytes, references * sizeof(int32_t));
+	index_place_conditions(memory, &bytes, (uint32_t) positions, columns, &index->conditions);
+	if (columns & GEONN_COLUMN_RADIUS)
+		index->node_limit = (float *) next_column(memory, &bytes, nodes * sizeof(float));
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (columns & GEONN_COLUMN_WINDOW << i)
+		{
+			index->node_low[i] = (int64_t *) next_column(memory, &bytes, nodes * sizeof(int64_t));
+			index->node_high[i] = (int64_t *) next_column(memory, &bytes, nodes * sizeof(int64_t));
+		}
+	if (columns & GEONN_COLUMNS_WINDOWS)
+	{
+		index->exclusive = (uint32_t *) next_column(memory, &bytes, sizeof(uint32_t));
+		index->order = (struct window_order *) next_column(memory, &bytes,
+														   sizeof(struct window_order));
+	}
 	return bytes;
 }
 
@@ -188,8 +213,46 @@ mix(uint64_t bits)
 	return bits ^ (bits >> 31);
 }
 
+/* the slab of a reference */
+static __device__ __forceinline__ uint32_t
+slab_of(const struct window_order *order, const struct index_conditions *conditions,
+		uint32_t place)
+{
+	uint32_t	window = order->window;
+
+	return window_slab_of(order, conditions->low[window][place], conditions->high[window][place]);
+}
+
+/*
+ * The keys that datasets with windows or radiuses have beside the others.
+ */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
-key_kernel(struct build_room room, const int32_t *group, uint32_t references, enum sort_key kind)
+condition_key_kernel(const __grid_constant__ struct build_room room,
+					 const __grid_constant__ struct index_conditions conditions,
+					 const struct window_order *order, uint32_t references, enum sort_key kind)
+{
+	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	uint32_t	place;
+
+	if (index >= references)
+		return;
+	if (kind == KEY_CONDITION)
+	{
+		/* the first sort; unsigned, in the order of the signed */
+		room.place[index] = index;
+		room.key[index] = order == NULL ? __double_as_longlong(conditions.radius[index]) :
+			(uint64_t) conditions.low[order->window][index] ^ (uint64_t) 1 << 63;
+		return;
+	}
+	place = room.place[index];
+	room.key[index] = slab_of(order, &conditions, place);
+	if (kind == KEY_SLAB_CODE)
+		room.key[index] = room.key[index] << CODE_BITS | index_code(room.record[place].vector);
+}
+
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+key_kernel(struct build_room room, const int32_t *group, uint32_t references, enum sort_key kind,
+		   bool anew)
 {
 	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
 	uint32_t	place;
@@ -197,8 +260,8 @@ key_kernel(struct build_room room, const int32_t *group, uint32_t references, en
 
 	if (index >= references)
 		return;
-	if (kind == KEY_HASH)
-		room.place[index] = index;	/* begin anew */
+	if (anew)
+		room.place[index] = index;
 	place = room.place[index];
 	if (kind == KEY_GROUP)
 	{
@@ -212,7 +275,8 @@ key_kernel(struct build_room room, const int32_t *group, uint32_t references, en
 							  mix(__double_as_longlong(vector.y) +
 								  mix(__double_as_longlong(vector.z))));
 	else
-		room.key[index] = space_curve_code(vector, SPACE_CURVE_LEVELS);
+		room.key[index] = space_curve_code(vector, kind == KEY_CODE ? INDEX_CODE_LEVELS :
+										   SPACE_CURVE_LEVELS);
 }
 
 /*
@@ -270,7 +334,22 @@ is_small(struct geonn_vector corner)
 	return fmin(fmin(x, y), z) > -CROWDED_EXTENT;
 }
 
-/* whether these two references have one place and one group */
+/* whether these two references have the same conditions, by their bytes */
+static __device__ __forceinline__ bool
+same_conditions(const struct index_conditions *conditions, uint32_t place, uint32_t other_place)
+{
+	if (conditions->radius != NULL && __double_as_longlong(conditions->radius[place]) !=
+		__double_as_longlong(conditions->radius[other_place]))
+		return false;
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (conditions->low[i] != NULL && (conditions->low[i][place] != conditions->low[i][other_place] ||
+										conditions->high[i][place] != conditions->high[i][other_place]))
+			return false;
+	return conditions->edges == NULL || conditions->edges[place] == conditions->edges[other_place];
+}
+
+/* whether these two references have one place, one group and the same conditions */
+template <bool CONDITIONED>
 static __device__ __forceinline__ bool
 coincide(const struct index_source *source, enum geonn_metric metric, uint32_t place,
 		 struct geonn_vector vector, uint32_t other_place, struct geonn_vector other)
@@ -278,6 +357,8 @@ coincide(const struct index_source *source, enum geonn_metric metric, uint32_t p
 	if (vector.x != other.x || vector.y != other.y || vector.z != other.z)
 		return false;
 	if (source->group != NULL && source->group[place] != source->group[other_place])
+		return false;
+	if (CONDITIONED && !same_conditions(&source->conditions, place, other_place))
 		return false;
 	if (!geonn_metric_chord_decides(metric))
 	{
@@ -298,6 +379,7 @@ coincide(const struct index_source *source, enum geonn_metric metric, uint32_t p
  * What each sorted reference has for itself, and whether it is the first of
  * its position; all lanes take part.
  */
+template <bool CONDITIONED>
 static __device__ __forceinline__ void
 fill_reference(const struct index *index, const struct build_room *room,
 			   const struct index_source *source, uint32_t number, uint32_t place,
@@ -308,6 +390,7 @@ fill_reference(const struct index *index, const struct build_room *room,
 	struct geonn_vector other;
 	bool		is_repeat;
 	uint32_t	firsts;
+	uint32_t	different;		/* from the one before, by their vectors */
 	uint32_t	repeats;
 
 	other.x = __shfl_up_sync(INDEX_ALL_LANES, record->vector.x, 1);
@@ -319,7 +402,7 @@ fill_reference(const struct index *index, const struct build_room *room,
 		other = room->record[other_place].vector;
 	}
 	is_repeat = present && number > 0 &&
-		coincide(source, index->metric, place, record->vector, other_place, other);
+		coincide<CONDITIONED>(source, index->metric, place, record->vector, other_place, other);
 	if (present)
 	{
 		index->place[number] = place;
@@ -332,9 +415,14 @@ fill_reference(const struct index *index, const struct build_room *room,
 
 	firsts = __ballot_sync(INDEX_ALL_LANES, present && !is_repeat);
 	repeats = __ballot_sync(INDEX_ALL_LANES, is_repeat);
+	different = firsts;
+	if (CONDITIONED)
+		different = __ballot_sync(INDEX_ALL_LANES, present &&
+								  (record->vector.x != other.x || record->vector.y != other.y ||
+								   record->vector.z != other.z));
 	if (index_lane() == 0)
 	{
-		if (is_close && firsts >> 1 != 0)
+		if (is_close && different >> 1 != 0)
 			atomicAdd(&room->status->crowded, 1);
 		if (repeats != 0)
 			atomicAdd(&room->status->repeats, __popc(repeats));
@@ -344,7 +432,7 @@ fill_reference(const struct index *index, const struct build_room *room,
 /*
  * Each warp makes a leaf.  Before the positions are known every sorted reference is one.
  */
-template <bool positions_known>
+template <bool positions_known, bool CONDITIONED>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 fill_kernel(const __grid_constant__ struct index index,
 			const __grid_constant__ struct build_room room,
@@ -366,7 +454,7 @@ fill_kernel(const __grid_constant__ struct index index,
 	corner = warp_corner(record.vector, record.vector);
 	store_corner(&index, leaf, corner);
 	if (!positions_known)
-		fill_reference(&index, &room, &source, position, place, &record, is_small(corner));
+		fill_reference<CONDITIONED>(&index, &room, &source, position, place, &record, is_small(corner));
 
 	index.x[position] = record.vector.x;
 	index.y[position] = record.vector.y;
@@ -381,7 +469,7 @@ fill_kernel(const __grid_constant__ struct index index,
 		if (index_lane() == INDEX_WIDTH - 1)
 			index.high_group[leaf] = group;
 	}
-	else if (index_lane() == 0)
+	else if (index.leaf_code != NULL && index_lane() == 0)
 		index.leaf_code[leaf] = room.sorted_key[number] >> room.code_shift;
 
 	if (position == index.shape.positions - 1)
@@ -423,33 +511,118 @@ level_kernel(const __grid_constant__ struct index index, int level)
 	}
 }
 
+/* bits of each kind of key */
+static int
+key_bits(enum sort_key kind)
+{
+	switch (kind)
+	{
+		case KEY_CONDITION:
+		case KEY_HASH:
+			return 64;
+		case KEY_CODE:
+			return CODE_BITS;
+		case KEY_FINE_CODE:
+			return FINE_CODE_BITS;
+		case KEY_SLAB:
+			return WINDOW_SLAB_BITS;
+		case KEY_SLAB_CODE:
+			return WINDOW_SLAB_BITS + CODE_BITS;
+		case KEY_GROUP:
+			return 32;
+	}
+	return 64;
+}
+
 /*
- * Sort the places by one key, stably; the keys are made unless they exist.
+ * Make the keys of one kind for the places in their present order, or if this
+ * sort is the first one, in the dataset's order.
  */
 static cudaError_t
-sort_by(struct build_room *room, const struct index_source *source, uint32_t references,
-		enum sort_key kind, bool have_keys, cudaStream_t stream)
+make_keys(const struct build_room *room, const struct index *index,
+		  const struct index_source *source, enum sort_key kind, bool is_first, cudaStream_t stream)
 {
-	int			levels = kind == KEY_CODE ? INDEX_CODE_LEVELS : SPACE_CURVE_LEVELS;
-	int			bits = kind == KEY_HASH ? 64 : kind == KEY_GROUP ? 32 : 3 + 2 * levels;
+	uint32_t	blocks = blocks_for(index->references, BLOCK_THREADS);
+
+	if (kind == KEY_CONDITION || kind == KEY_SLAB || kind == KEY_SLAB_CODE)
+		condition_key_kernel<<<blocks, BLOCK_THREADS, 0, stream>>>
+			(*room, source->conditions, index->order, index->references, kind);
+	else
+		key_kernel<<<blocks, BLOCK_THREADS, 0, stream>>>
+			(*room, source->group, index->references, kind, is_first);
+	return cudaGetLastError();
+}
+
+/*
+ * Sort the places by one key, stably.
+ */
+static cudaError_t
+sort_by(struct build_room *room, uint32_t references, enum sort_key kind, cudaStream_t stream)
+{
 	size_t		scratch_bytes = room->scratch_bytes;
 	uint32_t   *place = room->place;
 	cudaError_t error;
 
-	if (!have_keys)
-	{
-		key_kernel<<<blocks_for(references, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
-			(*room, source->group, references, kind);
-		if ((error = cudaGetLastError()) != cudaSuccess)
-			return error;
-	}
 	error = cub::DeviceRadixSort::SortPairs(room->scratch, scratch_bytes, room->key,
 											room->sorted_key, room->place, room->sorted_place,
-											references, 0, bits, stream);
+											references, 0, key_bits(kind), stream);
 	room->place = room->sorted_place;
 	room->sorted_place = place;
-	room->code_shift = 2 * (levels - INDEX_CODE_LEVELS);
+	if (kind == KEY_CODE || kind == KEY_FINE_CODE)
+		room->code_shift = kind == KEY_CODE ? 0 : FINE_CODE_BITS - CODE_BITS;
 	return error;
+}
+
+/*
+ * Bring the places into order.  For the first sort of coarse codes alone,
+ * prepare_kernel has made the keys.
+ */
+static cudaError_t
+sort_references(struct build_room *room, const struct index *index,
+				const struct index_source *source, bool fine, cudaStream_t stream)
+{
+	bool		has_windows = index->order != NULL;
+	enum sort_key kinds[5];
+	int			count = 0;
+	cudaError_t error = cudaSuccess;
+
+	if (index->columns & INDEX_COLUMNS_CONDITIONS)
+		kinds[count++] = KEY_CONDITION;
+	if (fine)
+	{
+		kinds[count++] = KEY_HASH;
+		kinds[count++] = KEY_FINE_CODE;
+		if (has_windows)
+			kinds[count++] = KEY_SLAB;
+	}
+	else
+		kinds[count++] = has_windows ? KEY_SLAB_CODE : KEY_CODE;
+	if (index->group != NULL)
+		kinds[count++] = KEY_GROUP;
+
+	for (int i = 0; i < count && error == cudaSuccess; i++)
+	{
+		if (i > 0 || kinds[i] != KEY_CODE)
+			error = make_keys(room, index, source, kinds[i], i == 0, stream);
+		if (error == cudaSuccess)
+			error = sort_by(room, index->references, kinds[i], stream);
+	}
+	return error;
+}
+
+template <bool positions_known>
+static void
+launch_fill(const struct index *index, const struct build_room *room,
+			const struct index_source *source, cudaStream_t stream)
+{
+	uint32_t	blocks = blocks_for(index->shape.nodes[0], BLOCK_WARPS);
+
+	if (index->columns & INDEX_COLUMNS_CONDITIONS)
+		fill_kernel<positions_known, true> <<<blocks, BLOCK_THREADS, 0, stream>>>
+			(*index, *room, *source);
+	else
+		fill_kernel<positions_known, false> <<<blocks, BLOCK_THREADS, 0, stream>>>
+			(*index, *room, *source);
 }
 
 /* fill, and wait for the status */
@@ -461,8 +634,7 @@ fill(const struct index *index, const struct build_room *room, const struct inde
 
 	if ((error = cudaMemsetAsync(room->status, 0, sizeof(*status), stream)) != cudaSuccess)
 		return error;
-	fill_kernel<false> <<<blocks_for(index->shape.nodes[0], BLOCK_WARPS), BLOCK_THREADS, 0, stream>>>
-		(*index, *room, *source);
+	launch_fill<false>(index, room, source, stream);
 	if ((error = cudaGetLastError()) != cudaSuccess ||
 		(error = cudaMemcpyAsync(status, room->status, sizeof(*status), cudaMemcpyDeviceToHost,
 								 stream)) != cudaSuccess)
@@ -484,8 +656,7 @@ fill_positions(const struct index *index, struct build_room *room,
 									   index->references, stream);
 	if (error != cudaSuccess)
 		return error;
-	fill_kernel<true> <<<blocks_for(index->shape.nodes[0], BLOCK_WARPS), BLOCK_THREADS, 0, stream>>>
-		(*index, *room, *source);
+	launch_fill<true>(index, room, source, stream);
 	return cudaGetLastError();
 }
 
@@ -494,7 +665,6 @@ index_build(struct index *index, const struct index_source *source, void *memory
 			cudaStream_t stream)
 {
 	uint32_t	references = index->references;
-	bool		has_groups = index->group != NULL;
 	struct build_status status;
 	struct build_room room;
 	size_t		bytes;
@@ -506,17 +676,12 @@ index_build(struct index *index, const struct index_source *source, void *memory
 	prepare_kernel<<<blocks_for(references, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
 		(room, *source, references, index->metric);
 	if ((error = cudaGetLastError()) != cudaSuccess ||
-		(error = sort_by(&room, source, references, KEY_CODE, true, stream)) != cudaSuccess ||
-		(has_groups &&
-		 (error = sort_by(&room, source, references, KEY_GROUP, false, stream)) != cudaSuccess) ||
+		(error = sort_references(&room, index, source, false, stream)) != cudaSuccess ||
 		(error = fill(index, &room, source, &status, stream)) != cudaSuccess)
 		return error;
 
 	if (status.crowded > CROWDED_LEAVES_MAX &&
-		((error = sort_by(&room, source, references, KEY_HASH, false, stream)) != cudaSuccess ||
-		 (error = sort_by(&room, source, references, KEY_FINE_CODE, false, stream)) != cudaSuccess ||
-		 (has_groups &&
-		  (error = sort_by(&room, source, references, KEY_GROUP, false, stream)) != cudaSuccess) ||
+		((error = sort_references(&room, index, source, true, stream)) != cudaSuccess ||
 		 (error = fill(index, &room, source, &status, stream)) != cudaSuccess))
 		return error;
 
@@ -533,5 +698,7 @@ index_build(struct index *index, const struct index_source *source, void *memory
 		if ((error = cudaGetLastError()) != cudaSuccess)
 			return error;
 	}
+	if (index->columns & INDEX_COLUMNS_CONDITIONS)
+		return index_fill_conditions(index, &source->conditions, room.place, stream);
 	return cudaSuccess;
 }

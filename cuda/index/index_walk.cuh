@@ -15,7 +15,9 @@
  *
  * No leaf comes twice.  A leaf that does not come has no candidate: each of
  * its positions is of another group, or has a squared chord, as computed by
- * geonn_chord_squared(), above the limit that was given last.
+ * geonn_chord_squared(), above the limit that was given last.  In a walk that
+ * is CONDITIONED, positions of a leaf that does not come can also have windows
+ * that do not overlap the observation's, or a radius that ends before it.
  *
  * The bound of a box needs no margin.  Take x, with p the observation's and
  * low <= v <= high a position's.  Rounding is monotone, so the computed p - v is
@@ -36,6 +38,7 @@
 #include <cuda_runtime.h>
 
 #include "common/metric.h"
+#include "common/window.h"
 #include "cuda/index/index.cuh"
 #include "engine/search/space_curve.h"
 
@@ -50,11 +53,43 @@
 static_assert(INDEX_WIDTH == 32, "a lane for each child");
 static_assert(INDEX_LEVELS_MAX == 6, "index_walk_down and index_walk_up name them");
 
+/* the conditions for which a kernel has code: their loops end with the number of windows */
+enum index_conditioned
+{
+	INDEX_UNCONDITIONED = 0,
+	INDEX_ONE_WINDOW = 1,		/* window 0 alone */
+	INDEX_CONDITIONED = GEONN_WINDOWS_MAX	/* radiuses, and any windows */
+};
+
+/* an observation's windows, in an index with conditions */
+struct index_windows
+{
+	int64_t		low[GEONN_WINDOWS_MAX];
+	int64_t		high[GEONN_WINDOWS_MAX];
+	uint16_t	edges;
+	uint32_t	inside;			/* of each window two bits: a box must reach beyond the low, the
+								 * high; otherwise up to it */
+};
+
+/*
+ * Whether a bound stands one value before its edge: an exclusive one, unless it
+ * has the outermost value, which leaves none.  A bound is as far inside as this,
+ * but not both of two that meet: (1,2) and (1,2) overlap (window.h).  So nodes
+ * have their bounds inside; and only if the index has no exclusive edges of a
+ * window, observations have theirs.
+ */
+static __device__ __forceinline__ bool
+index_is_inside(int64_t value, unsigned edge, int64_t outermost)
+{
+	return edge == GEONN_EDGE_EXCLUSIVE && value != outermost;
+}
+
 struct index_walk
 {
 	const struct index *index;
 	struct geonn_vector from;
 	int32_t		group;
+	const struct index_windows *windows;	/* of a walk with CONDITIONED */
 	uint32_t	home;			/* leaf that comes first, or INDEX_NONE */
 	bool		home_came;
 	int			levels;
@@ -102,10 +137,31 @@ index_gap(double p, double low, double high)
 }
 
 /*
+ * Whether all positions of a node have windows that end before the walk's begin, or begin after
+ * they end.
+ */
+template <enum index_conditioned CONDITIONED>
+static __device__ __forceinline__ bool
+index_walk_misses(const struct index_walk *walk, size_t place)
+{
+	const struct index *index = walk->index;
+	bool		misses = false;
+
+#pragma unroll
+	for (int i = 0; i < CONDITIONED; i++)
+		if (index->node_low[i] != NULL)
+			misses = misses || index->node_low[i][place] >
+				walk->windows->high[i] - (walk->windows->inside >> (2 * i + 1) & 1) ||
+				index->node_high[i][place] < walk->windows->low[i] + (walk->windows->inside >> 2 * i & 1);
+	return misses;
+}
+
+/*
  * The key of this lane's child of a node on the level above; INDEX_NONE if the
  * node has no such child, or the child's range of groups does not include the
- * group.
+ * group, or, if CONDITIONED, no position of the child passes the conditions.
  */
+template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ uint32_t
 index_walk_key(const struct index_walk *walk)
 {
@@ -115,18 +171,23 @@ index_walk_key(const struct index_walk *walk)
 	float		x;
 	float		y;
 	float		z;
+	float		square;
 
 	if (node >= index->shape.nodes[walk->level])
 		return INDEX_NONE;
 	if (index->group != NULL &&
 		(walk->group < index->low_group[place] || walk->group > index->high_group[place]))
 		return INDEX_NONE;
+	if (CONDITIONED != INDEX_UNCONDITIONED && index_walk_misses<CONDITIONED>(walk, place))
+		return INDEX_NONE;
 
 	x = index_gap(walk->from.x, index->low_x[place], index->high_x[place]);
 	y = index_gap(walk->from.y, index->low_y[place], index->high_y[place]);
 	z = index_gap(walk->from.z, index->low_z[place], index->high_z[place]);
-	return (__float_as_uint(__fmaf_rd(z, z, __fmaf_rd(y, y, __fmul_rd(x, x)))) &
-			~(INDEX_WIDTH - 1u)) | index_lane();
+	square = __fmaf_rd(z, z, __fmaf_rd(y, y, __fmul_rd(x, x)));
+	if (CONDITIONED == INDEX_CONDITIONED && index->node_limit != NULL && square > index->node_limit[place])
+		return INDEX_NONE;
+	return (__float_as_uint(square) & ~(INDEX_WIDTH - 1u)) | index_lane();
 }
 
 /*
@@ -134,6 +195,7 @@ index_walk_key(const struct index_walk *walk)
  * constants index the array; otherwise the compiler would keep the walk in
  * memory, not in registers.
  */
+template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void
 index_walk_down(struct index_walk *walk, uint32_t node)
 {
@@ -144,7 +206,7 @@ index_walk_down(struct index_walk *walk, uint32_t node)
 	walk->keys[5] = walk->level == 5 ? walk->key : walk->keys[5];
 	walk->level--;
 	walk->parent = node;
-	walk->key = index_walk_key(walk);
+	walk->key = index_walk_key<CONDITIONED>(walk);
 }
 
 static __device__ __forceinline__ void
@@ -160,29 +222,32 @@ index_walk_up(struct index_walk *walk)
 
 /*
  * Start a walk from a vector, made as the index's own are.  The group matters
- * where the index has groups.  The home leaf, if one is given, comes first and
- * whatever its bound.
+ * where the index has groups, and the windows if CONDITIONED.  The home leaf, if
+ * one is given, comes first and whatever its bound.
  */
+template <enum index_conditioned CONDITIONED = INDEX_UNCONDITIONED>
 static __device__ __forceinline__ void
 index_walk_begin(struct index_walk *walk, const struct index *index, struct geonn_vector from,
-				 int32_t group, uint32_t home)
+				 int32_t group, uint32_t home, const struct index_windows *windows = NULL)
 {
 	walk->index = index;
 	walk->from = from;
 	walk->group = group;
+	walk->windows = windows;
 	walk->home = home;
 	walk->home_came = home == INDEX_NONE;
 	walk->keys[1] = walk->keys[2] = walk->keys[3] = walk->keys[4] = walk->keys[5] = INDEX_NONE;
 	walk->levels = index->shape.levels;
 	walk->level = walk->levels - 1;
 	walk->parent = 0;
-	walk->key = index_walk_key(walk);
+	walk->key = index_walk_key<CONDITIONED>(walk);
 }
 
 /*
  * The next leaf that may have a position of at most this squared chord; false
  * if none is left.  The limit must not rise from one call to the next.
  */
+template <enum index_conditioned CONDITIONED = INDEX_UNCONDITIONED>
 static __device__ __forceinline__ bool
 index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
 {
@@ -209,7 +274,7 @@ index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
 		if (index_lane() == child)
 			walk->key = INDEX_NONE;
 		if (walk->level > 0)
-			index_walk_down(walk, node);
+			index_walk_down<CONDITIONED>(walk, node);
 		else if (node != walk->home)
 		{
 			*leaf = node;

@@ -142,11 +142,35 @@ place_column(struct upload *upload, char *memory, size_t *offset, const void *co
 	return target;
 }
 
-static cudaError_t
-make_index(struct cuda_built *built, const struct dataset *dataset, char *room)
+/*
+ * The same for the columns of conditions.
+ */
+static void
+place_conditions(struct upload *upload, char *memory, size_t *offset,
+			  const struct dataset *dataset, struct index_conditions *conditions)
 {
+	size_t		count = dataset->count;
+
+	index_place_conditions(memory, offset, (uint32_t) count, dataset->columns, conditions);
+	if (conditions->radius != NULL)
+		upload_add(upload, conditions->radius, dataset->radius, count * sizeof(double));
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (conditions->low[i] != NULL)
+		{
+			upload_add(upload, conditions->low[i], dataset->low[i], count * sizeof(int64_t));
+			upload_add(upload, conditions->high[i], dataset->high[i], count * sizeof(int64_t));
+		}
+	if (conditions->edges != NULL)
+		upload_add(upload, conditions->edges, dataset->edges, count * sizeof(uint16_t));
+}
+
+static cudaError_t
+make_index(struct cuda_built *built, const struct search *search, char *room)
+{
+	const struct dataset *dataset = search->dataset;
 	struct cuda_device *cuda = cuda_device_of(built->device);
 	size_t		count = dataset->count;
+	struct window_order order;
 	struct index_source source;
 	struct upload upload = {};
 	size_t		offset = 0;
@@ -162,6 +186,12 @@ make_index(struct cuda_built *built, const struct dataset *dataset, char *room)
 		place_column(&upload, room, &offset, dataset->group, count * sizeof(int32_t));
 	source.identity = (const int32_t *)
 		place_column(&upload, room, &offset, dataset->identity, count * sizeof(int32_t));
+	place_conditions(&upload, room, &offset, dataset, &source.conditions);
+	if (built->index.order != NULL)
+	{
+		window_order_choose(search, &order);
+		upload_add(&upload, built->index.order, &order, sizeof(order));
+	}
 	if ((error = upload_run(built->device, &upload)) != cudaSuccess ||
 		(error = index_build(&built->index, &source, room + offset,
 							 cuda->building)) != cudaSuccess)
@@ -173,10 +203,12 @@ make_index(struct cuda_built *built, const struct dataset *dataset, char *room)
  * Build a part, whose block is allocated, from the host's columns.
  */
 static bool
-make_part(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
+make_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
 		  struct failure *failure)
 {
+	const struct dataset *dataset = search->dataset;
 	struct device *device = built->device;
+	struct index_conditions conditions;
 	char		purpose[64];
 	size_t		bytes;
 	char	   *room;
@@ -191,10 +223,11 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct dataset *d
 		bytes = 3 * column_room(dataset->count * sizeof(double)) +
 			2 * column_room(dataset->count * sizeof(int32_t)) +
 			index_build_room((uint32_t) dataset->count, dataset->columns);
+		index_place_conditions(NULL, &bytes, (uint32_t) dataset->count, dataset->columns, &conditions);
 		room = (char *) cuda_allocate(device, bytes, purpose, failure);
 		if (room == NULL)
 			return false;
-		error = make_index(built, dataset, room);
+		error = make_index(built, search, room);
 		cuda_release(device, room, bytes);
 	}
 	return error == cudaSuccess || cuda_fail(device, failure, error);
@@ -348,8 +381,9 @@ forget_link(const struct device *owner, const struct device *user)
 
 static bool
 fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source,
-		  const struct dataset *dataset, struct failure *failure)
+		  const struct search *search, struct failure *failure)
 {
+	const struct dataset *dataset = search->dataset;
 	bool		done = false;
 
 	if (!allocate_part(built, part, dataset, failure))
@@ -372,7 +406,7 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	if (!done)
 	{
 		phase_begin("build dataset");
-		done = make_part(built, part, dataset, failure);
+		done = make_part(built, part, search, failure);
 		phase_end();
 	}
 	if (!done)
@@ -398,7 +432,7 @@ cuda_build(struct device *device, const struct search *search, struct failure *f
 	if (atomic_load(search->cancelled))
 		done = fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 	else
-		done = fill_part(built, part, source, search->dataset, failure);
+		done = fill_part(built, part, source, search, failure);
 	end_part(built, part, done);
 	return done;
 }

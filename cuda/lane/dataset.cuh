@@ -55,8 +55,8 @@ struct cuda_built
 /*
  * The part that a search works on: the references, if it looks by brute force
  * for the single nearest reference in a plain dataset; otherwise the index.
- * (Brute force with more neighbours, groups, identities, or a metric whose
- * chord does not decide, goes through all of the index's positions.)
+ * (Brute force with more neighbours, further columns, or a metric whose chord
+ * does not decide, goes through all of the index's positions.)
  */
 extern enum cuda_part cuda_part_of(const struct search *search);
 

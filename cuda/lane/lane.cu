@@ -28,6 +28,7 @@
 #include <stdlib.h>
 
 #include "cuda/base/phase.cuh"
+#include "cuda/index/index.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/lane.cuh"
 #include "cuda/lane/memory.cuh"
@@ -138,6 +139,35 @@ copy_observations(const struct lane *lane, uint32_t rows, double *latitude, doub
 		error = cudaMemcpyAsync(identity, columns->identity + first, rows * sizeof(int32_t),
 								cudaMemcpyHostToDevice, lane->stream);
 	phase_end();
+	return error;
+}
+
+/* enqueue the copy of a column's next rows, unless it has no target */
+static cudaError_t
+copy_column(const struct lane *lane, void *target, const void *column, uint32_t rows,
+			size_t row_bytes)
+{
+	uint32_t	first = lane->search->first + lane->search->answered;
+
+	if (target == NULL)
+		return cudaSuccess;
+	return cudaMemcpyAsync(target, (const char *) column + first * row_bytes, rows * row_bytes,
+						   cudaMemcpyHostToDevice, lane->stream);
+}
+
+cudaError_t
+copy_conditions(const struct lane *lane, uint32_t rows, const struct index_conditions *conditions)
+{
+	const struct geonn_batch_columns *columns = &lane->search->columns;
+	cudaError_t error;
+
+	error = copy_column(lane, conditions->radius, columns->radius, rows, sizeof(double));
+	for (int i = 0; i < GEONN_WINDOWS_MAX && error == cudaSuccess; i++)
+		if ((error = copy_column(lane, conditions->low[i], columns->low[i], rows,
+								 sizeof(int64_t))) == cudaSuccess)
+			error = copy_column(lane, conditions->high[i], columns->high[i], rows, sizeof(int64_t));
+	if (error == cudaSuccess)
+		error = copy_column(lane, conditions->edges, columns->edges, rows, sizeof(uint16_t));
 	return error;
 }
 

@@ -13,6 +13,7 @@ extern "C"
 #include "engine/search/device.h"
 }
 
+struct index_conditions;
 struct lane;
 
 /* what a lane may do after it has enqueued something */
@@ -117,6 +118,10 @@ extern cudaError_t fail_piece(struct lane *lane, enum geonn_error_code code,
  */
 extern cudaError_t copy_observations(const struct lane *lane, uint32_t rows, double *latitude,
 									 double *longitude, int32_t *group, int32_t *identity);
+
+/* The same for radiuses and windows. */
+extern cudaError_t copy_conditions(const struct lane *lane, uint32_t rows,
+								const struct index_conditions *conditions);
 
 /*
  * Enqueue copies of a piece's results to where the search's next ones belong;

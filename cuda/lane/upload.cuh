@@ -20,7 +20,7 @@ struct upload_column
 };
 
 /* most columns of an upload */
-#define UPLOAD_COLUMNS_MAX 5
+#define UPLOAD_COLUMNS_MAX (8 + 2 * GEONN_WINDOWS_MAX)
 
 struct upload
 {

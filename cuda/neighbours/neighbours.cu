@@ -4,7 +4,8 @@
  *		distance.
  *
  * This file answers the questions that nearest.cu does not: more than one
- * neighbour, ties, all within max_distance, groups, identities, any metric.  A
+ * neighbour, ties, all within max_distance, groups, identities, radiuses, windows,
+ * any metric.  A
  * warp searches for one observation at a time, in float64 from the start, with
  * the nearest leaves of the index first; or, by brute force, in all leaves.
  *
@@ -14,7 +15,8 @@
  * copy in	the observations; their vectors, and the order of search.  In this
  *			order neighbours_few.cu looks at 32 of them at a time, if the
  *			question is simple, and leaves few of them to
- * select	the first k candidates of each observation, into slots of its own.
+ * select	the first k candidates of each observation, into slots of its own;
+ *			neighbours_one.cu does so for one neighbour by groups or windows.
  *			Where the chord decides and without ties these are the answer, and
  *			where besides each observation has k neighbours the slots are copied
  *			out as they are.
@@ -185,6 +187,7 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, void *
 		work->group = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
 	if (columns & GEONN_COLUMN_IDENTITY)
 		work->identity = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
+	index_place_conditions(memory, &offset, rows, columns, &work->conditions);
 	work->record = (struct index_record *)
 		next_column(memory, &offset, rows * sizeof(struct index_record));
 	work->order = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
@@ -340,9 +343,9 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	cudaError_t error;
 
 	*progress = PIECE_AHEAD;
-	error = copy_observations(lane, work->rows, work->latitude, work->longitude, work->group,
-							  work->identity);
-	if (error != cudaSuccess)
+	if ((error = copy_observations(lane, work->rows, work->latitude, work->longitude, work->group,
+								   work->identity)) != cudaSuccess ||
+		(error = copy_conditions(lane, work->rows, &work->conditions)) != cudaSuccess)
 		return error;
 	phase_begin("sort");
 	error = neighbours_sort(work);
@@ -426,7 +429,8 @@ enqueue_select(struct lane *lane, enum piece_progress *progress)
 	if (error != cudaSuccess)
 		return error;
 	phase_begin("search");
-	error = neighbours_select(&piece->work, piece->first_leaf, end_leaf_of(piece));
+	error = neighbours_one_fits(&piece->work) ? neighbours_one(&piece->work) :
+		neighbours_select(&piece->work, piece->first_leaf, end_leaf_of(piece));
 	phase_end();
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }

@@ -90,11 +90,12 @@ struct neighbours
 	double	   *longitude;
 	int32_t    *group;			/* or NULL */
 	int32_t    *identity;		/* or NULL */
+	struct index_conditions conditions;
 	struct index_record *record;	/* their vectors, as the index has them */
 	uint32_t   *order;			/* rows in the order of search */
 
 	/* for the sorting of the observations */
-	void	   *code;			/* [2 * rows] uint32_t, or uint64_t with groups */
+	void	   *code;			/* [2 * rows] uint32_t, or uint64_t with groups or windows */
 	uint32_t   *row;			/* [rows]; later what neighbours_few() lists, or
 								 * how far brute force has written */
 	void	   *sort_room;
@@ -155,6 +156,14 @@ extern bool neighbours_fill(const struct neighbours *search);
  */
 extern bool neighbours_few_fits(const struct neighbours *search);
 extern cudaError_t neighbours_few(const struct neighbours *search);
+
+/*
+ * neighbours_one.cu: the same as neighbours_select() for the nearest neighbour
+ * alone in an index with groups or windows, which this can do if
+ * neighbours_one_fits() returns true.
+ */
+extern bool neighbours_one_fits(const struct neighbours *search);
+extern cudaError_t neighbours_one(const struct neighbours *search);
 
 /*
  * neighbours_select.cu: enqueue a launch that finds the first `neighbours` of
@@ -218,6 +227,7 @@ struct neighbours_decision
 	uint32_t	count;			/* candidates */
 	double	   *latitude;		/* [rows] degrees, as the GPU has them */
 	double	   *longitude;
+	double	   *radius;			/* [rows] metres, or NULL */
 	uint64_t   *offset;			/* [rows + 1] where each observation's candidates begin */
 	uint32_t   *place;			/* [count] */
 	struct candidate *candidate;	/* [count] */
@@ -259,6 +269,7 @@ struct neighbours_part
 	int			digit;			/* of the key that is being chosen */
 	struct neighbours work;
 	double		degrees[2];		/* as the GPU has them */
+	double		radius;			/* metres; infinite without that column */
 	struct neighbours_part_chunks chunks;
 	struct results_status written;	/* by the host */
 	bool		more;			/* more pairs than the room holds */

@@ -47,8 +47,10 @@ position_of(const struct index *index, uint32_t reference)
 }
 
 /*
- * A reference's key; false if the reference is not a candidate.
+ * A reference's key; false if the reference is not a candidate, or, where the chord
+ * does not decide, is not one for certain, or possibly.
  */
+template <enum index_conditioned CONDITIONED, enum warp_reach REACH>
 static __device__ bool
 key_of(const struct neighbours *search, const struct warp_observation *observation,
 	   uint32_t reference, struct neighbours_key *key)
@@ -59,11 +61,17 @@ key_of(const struct neighbours *search, const struct warp_observation *observati
 	if (warp_is_self(index, observation, reference))
 		return false;
 	key->value = warp_chord(index, observation, position);
-	if (key->value == INFINITY)
+	if (key->value == INFINITY || !warp_overlaps<CONDITIONED>(index, observation, position))
 		return false;
 	if (geonn_metric_chord_decides(index->metric))
+	{
 		key->value = geonn_metric_distance_of(index->metric, observation->from,
 											  index_vector(index, position));
+		if (!warp_reaches<true, CONDITIONED, REACH>(index, position, key->value, key->value))
+			return false;
+	}
+	else if (!warp_reaches<false, CONDITIONED, REACH>(index, position, key->value, key->value))
+		return false;
 	key->place = index->place[reference];
 	return true;
 }
@@ -72,6 +80,25 @@ static __device__ bool
 key_before(struct neighbours_key a, struct neighbours_key b)
 {
 	return a.value < b.value || (a.value == b.value && a.place < b.place);
+}
+
+/*
+ * The range of an observation: also up to the limit of its own radius.
+ */
+template <enum index_conditioned CONDITIONED>
+static __device__ struct neighbours_range
+range_of(const struct neighbours *search, const struct warp_observation *observation)
+{
+	struct neighbours_range range = search->alone->range;
+	struct neighbours_key last = {observation->max_distance, UINT32_MAX};
+
+	if (CONDITIONED == INDEX_UNCONDITIONED)
+		return range;
+	if (!geonn_metric_chord_decides(search->index.metric))
+		last.value = geonn_metric_radius_limit(search->index.metric, observation->max_distance);
+	if (key_before(last, range.last))
+		range.last = last;
+	return range;
 }
 
 static __device__ bool
@@ -107,12 +134,13 @@ next_digit(struct neighbours_key key, struct neighbours_key begin, int digit, ui
 	}
 }
 
+template <enum index_conditioned CONDITIONED>
 static __global__ void
 count_digits_kernel(const __grid_constant__ struct neighbours search, int digit)
 {
 	__shared__ uint32_t digits[NEIGHBOURS_DIGITS];
-	struct neighbours_range range = search.alone->range;
-	struct warp_observation observation = warp_observation(&search, 0);
+	struct warp_observation observation = warp_observation<CONDITIONED>(&search, 0);
+	struct neighbours_range range = range_of<CONDITIONED>(&search, &observation);
 
 	if (!search.alone->choosing)
 		return;
@@ -124,7 +152,7 @@ count_digits_kernel(const __grid_constant__ struct neighbours search, int digit)
 		struct neighbours_key key;
 		uint32_t	next;
 
-		if (key_of(&search, &observation, (uint32_t) reference, &key) &&
+		if (key_of<CONDITIONED, REACH_CERTAIN>(&search, &observation, (uint32_t) reference, &key) &&
 			in_range(&range, key) && next_digit(key, search.alone->begin, digit, &next))
 			atomicAdd(&digits[next], 1);
 	}
@@ -224,7 +252,10 @@ neighbours_alone_choose(const struct neighbours *search, int digit, uint32_t ran
 		return error;
 	if (digit == 0)
 		begin_choice_kernel<<<1, 1, 0, search->stream>>> (*search, rank);
-	count_digits_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, digit);
+	if (warp_conditioned(search))
+		count_digits_kernel<INDEX_CONDITIONED> <<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, digit);
+	else
+		count_digits_kernel<INDEX_UNCONDITIONED> <<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, digit);
 	add_digit_kernel<<<1, 1, 0, search->stream>>> (*search, digit, ties, widen);
 	return cudaGetLastError();
 }
@@ -243,11 +274,12 @@ neighbours_alone_after(const struct neighbours *search, struct neighbours_key af
 	return cudaGetLastError();
 }
 
+template <enum index_conditioned CONDITIONED>
 static __global__ void
 write_kernel(const __grid_constant__ struct neighbours search, uint32_t first, uint32_t end)
 {
-	struct neighbours_range range = search.alone->range;
-	struct warp_observation observation = warp_observation(&search, 0);
+	struct warp_observation observation = warp_observation<CONDITIONED>(&search, 0);
+	struct neighbours_range range = range_of<CONDITIONED>(&search, &observation);
 
 	for (uint64_t reference = (uint64_t) first + blockIdx.x * BLOCK_THREADS + threadIdx.x;
 		 reference < end; reference += (uint64_t) gridDim.x * BLOCK_THREADS)
@@ -255,7 +287,8 @@ write_kernel(const __grid_constant__ struct neighbours search, uint32_t first, u
 		struct neighbours_key key;
 		uint32_t	here;
 
-		if (!key_of(&search, &observation, (uint32_t) reference, &key) || !in_range(&range, key))
+		if (!key_of<CONDITIONED, REACH_POSSIBLE>(&search, &observation, (uint32_t) reference, &key) ||
+			!in_range(&range, key))
 			continue;
 		here = atomicAdd(&search.status->entries, 1);
 		if (!geonn_metric_chord_decides(search.index.metric))
@@ -280,6 +313,9 @@ neighbours_alone_write(const struct neighbours *search, uint32_t first, uint32_t
 		(error = cudaMemsetAsync(&search->status->entries, 0, sizeof(uint32_t),
 								 search->stream)) != cudaSuccess)
 		return error;
-	write_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, first, end);
+	if (warp_conditioned(search))
+		write_kernel<INDEX_CONDITIONED> <<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, first, end);
+	else
+		write_kernel<INDEX_UNCONDITIONED> <<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, first, end);
 	return cudaGetLastError();
 }

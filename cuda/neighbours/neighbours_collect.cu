@@ -3,7 +3,7 @@
  *		Counts and writes all candidates up to a bound, with a warp for each
  *		observation.
  *
- * An observation's bound is max_distance; or, if the first k candidates were
+ * An observation's bound is max_distance, or its radius; or, if the first k candidates were
  * selected before and k were found, the distance of the k-th.  Where the chord
  * decides, the bound is final: the candidates collected here are the answer.
  * Elsewhere the bound is a limit on squared chords, which the answer does not
@@ -24,7 +24,7 @@ struct bound
 	double		limit;			/* on squared chords */
 };
 
-template <bool CHORD_DECIDES>
+template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ struct bound
 bound_of(const struct neighbours *search, uint32_t row)
 {
@@ -32,7 +32,7 @@ bound_of(const struct neighbours *search, uint32_t row)
 	uint32_t	k = search->k;
 	struct bound bound;
 
-	bound.value = search->max_distance;
+	bound.value = warp_max_distance<CONDITIONED>(search, row);
 	bound.limit = geonn_metric_radius_limit(metric, bound.value);
 	if (k > 0 && search->selected[row] == k)
 	{
@@ -52,7 +52,7 @@ bound_of(const struct neighbours *search, uint32_t row)
 /*
  * Count a leaf's candidates, or write them from *written on.
  */
-template <bool CHORD_DECIDES, bool WRITE>
+template <bool CHORD_DECIDES, bool WRITE, enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void
 take_leaf(const struct neighbours *search, const struct warp_observation *observation,
 		  uint32_t row, const struct bound *bound, uint32_t leaf, uint64_t *written)
@@ -60,7 +60,8 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 	const struct index *index = &search->index;
 	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 	double		value = warp_chord(index, observation, position);
-	bool		passes = value <= bound->limit && value < INFINITY;
+	bool		passes = value <= bound->limit && value < INFINITY &&
+		warp_overlaps<CONDITIONED>(index, observation, position);
 	uint32_t	first = 0;
 	uint32_t	end = 0;
 	uint32_t	left;
@@ -73,6 +74,8 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 										 index_vector(index, position));
 		passes = value <= bound->value;
 	}
+	passes = passes && warp_reaches<CHORD_DECIDES, CONDITIONED, REACH_POSSIBLE>(index, position, value,
+																			 value);
 	if (passes)
 	{
 		first = index->start[position];
@@ -119,7 +122,7 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 	}
 }
 
-template <bool CHORD_DECIDES, bool WRITE>
+template <bool CHORD_DECIDES, bool WRITE, enum index_conditioned CONDITIONED>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
 			   uint32_t first_leaf, uint32_t end_leaf)
@@ -142,58 +145,70 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
 			written = first_leaf > 0 ? search.row[row] : search.results.offset[row];
 		else if (first_leaf > 0)
 			written = search.results.count[row];
-		observation = warp_observation(&search, row);
-		bound = bound_of<CHORD_DECIDES>(&search, row);
+		observation = warp_observation<CONDITIONED>(&search, row);
+		bound = bound_of<CHORD_DECIDES, CONDITIONED>(&search, row);
 		if (search.every_leaf)
 		{
 			for (uint32_t leaf = first_leaf; leaf < end_leaf &&
 				 (WRITE || written <= search.entry_room); leaf++)
-				take_leaf<CHORD_DECIDES, WRITE>(&search, &observation, row, &bound, leaf, &written);
+				take_leaf<CHORD_DECIDES, WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf,
+														  &written);
 		}
 		else
 		{
 			struct index_walk walk;
 			uint32_t	leaf;
 
-			index_walk_begin(&walk, &search.index, observation.from, observation.group,
-							 INDEX_NONE);
-			while (index_walk_next(&walk, bound.limit, &leaf) &&
+			index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
+									   INDEX_NONE, &observation.windows);
+			while (index_walk_next<CONDITIONED>(&walk, bound.limit, &leaf) &&
 				   (WRITE || written <= search.entry_room))
-				take_leaf<CHORD_DECIDES, WRITE>(&search, &observation, row, &bound, leaf, &written);
+				take_leaf<CHORD_DECIDES, WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf,
+														  &written);
 		}
 		if (index_lane() == 0)
 			(WRITE ? search.row : search.results.count)[row] = (uint32_t) written;
 	}
 }
 
-template <bool CHORD_DECIDES, bool WRITE>
+template <bool CHORD_DECIDES, bool WRITE, enum index_conditioned CONDITIONED>
 static cudaError_t
 launch_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
 			   uint32_t end_leaf)
 {
 	uint32_t	blocks;
-	cudaError_t error = resident_blocks(collect_kernel<CHORD_DECIDES, WRITE>, &blocks);
+	cudaError_t error = resident_blocks(collect_kernel<CHORD_DECIDES, WRITE, CONDITIONED>, &blocks);
 
 	if (error != cudaSuccess)
 		return error;
-	collect_kernel<CHORD_DECIDES, WRITE> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
-		(*search, rows, first_leaf, end_leaf);
+	collect_kernel<CHORD_DECIDES, WRITE, CONDITIONED>
+		<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search, rows, first_leaf, end_leaf);
 	return cudaGetLastError();
+}
+
+template <bool WRITE>
+static cudaError_t
+launch_collection(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
+				  uint32_t end_leaf)
+{
+	bool		conditioned = warp_conditioned(search);
+
+	if (geonn_metric_chord_decides(search->index.metric))
+		return conditioned ? launch_collect<true, WRITE, INDEX_CONDITIONED>(search, rows, first_leaf, end_leaf) :
+			launch_collect<true, WRITE, INDEX_UNCONDITIONED>(search, rows, first_leaf, end_leaf);
+	return conditioned ? launch_collect<false, WRITE, INDEX_CONDITIONED>(search, rows, first_leaf, end_leaf) :
+		launch_collect<false, WRITE, INDEX_UNCONDITIONED>(search, rows, first_leaf, end_leaf);
 }
 
 cudaError_t
 neighbours_count(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
 {
-	if (geonn_metric_chord_decides(search->index.metric))
-		return launch_collect<true, false>(search, search->rows, first_leaf, end_leaf);
-	return launch_collect<false, false>(search, search->rows, first_leaf, end_leaf);
+	return launch_collection<false>(search, search->rows, first_leaf, end_leaf);
 }
 
 cudaError_t
 neighbours_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
 				   uint32_t end_leaf)
 {
-	if (geonn_metric_chord_decides(search->index.metric))
-		return launch_collect<true, true>(search, rows, first_leaf, end_leaf);
-	return launch_collect<false, true>(search, rows, first_leaf, end_leaf);
+	return launch_collection<true>(search, rows, first_leaf, end_leaf);
 }

@@ -13,8 +13,8 @@
  * change at any time.
  */
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/metric.h"
 #include "cuda/lane/lane.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
@@ -40,6 +40,8 @@ neighbours_decision_begin(struct neighbours_decision *decision, const struct nei
 	decision->count = count;
 	decision->latitude = (double *) malloc(bytes);
 	decision->longitude = (double *) malloc(bytes);
+	if (search->conditions.radius != NULL && (decision->radius = (double *) malloc(bytes)) == NULL)
+		return false;
 	decision->offset = (uint64_t *) malloc((rows + (size_t) 1) * sizeof(uint64_t));
 	decision->place = (uint32_t *) malloc((count + (size_t) 1) * sizeof(uint32_t));
 	decision->candidate = (struct candidate *) malloc((count + (size_t) 1) * sizeof(struct candidate));
@@ -52,6 +54,9 @@ neighbours_decision_begin(struct neighbours_decision *decision, const struct nei
 								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess &&
 		(*error = cudaMemcpyAsync(decision->longitude, search->longitude, bytes,
 								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess &&
+		(decision->radius == NULL ||
+		 (*error = cudaMemcpyAsync(decision->radius, search->conditions.radius, bytes,
+								   cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess) &&
 		(*error = cudaMemcpyAsync(decision->offset, search->results.offset,
 								  (rows + (size_t) 1) * sizeof(uint64_t),
 								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess)
@@ -122,16 +127,20 @@ choose_piece(void *context, size_t number)
 	struct neighbours_decision *decision = turn->decision;
 	uint32_t	first = turn->first + (uint32_t) number * turn->piece;
 	uint32_t	end = turn->end - first < turn->piece ? turn->end : first + turn->piece;
+	struct question question = turn->search->question;
 	struct cutoff none = {};
 
 	for (uint32_t row = first; row < end; row++)
 	{
 		uint64_t	offset = decision->offset[row];
 
+		if (decision->radius != NULL)
+			question.max_distance = geonn_metric_reach(turn->search->question.max_distance,
+													 decision->radius[row]);
 		decision->chosen[row] = (uint32_t)
 			candidates_choose(decision->candidate + offset,
 							  (size_t) (decision->offset[row + 1] - offset),
-							  &turn->search->question, &none);
+							  &question, &none);
 	}
 }
 
@@ -209,6 +218,7 @@ neighbours_decision_end(struct neighbours_decision *decision)
 {
 	free(decision->latitude);
 	free(decision->longitude);
+	free(decision->radius);
 	free(decision->offset);
 	free(decision->place);
 	free(decision->candidate);

@@ -14,6 +14,7 @@
  */
 #include <stdlib.h>
 
+#include "common/metric.h"
 #include "cuda/lane/lane.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
@@ -51,7 +52,7 @@ neighbours_merge_begin(struct neighbours_part *part, const struct search *search
 	chunks->keep = room_left(search) + 1;
 	if (chunks->keep < k)
 		chunks->keep = k;
-	chunks->bound = search->question.max_distance;
+	chunks->bound = geonn_metric_reach(search->question.max_distance, part->radius);
 	chunks->place = (uint32_t *) malloc(NEIGHBOURS_CHUNK * sizeof(uint32_t));
 	chunks->chunk = (struct candidate *) malloc(NEIGHBOURS_CHUNK * sizeof(struct candidate));
 	chunks->best = (struct candidate *) malloc(chunks->keep * sizeof(struct candidate));
@@ -110,12 +111,12 @@ neighbours_merge(struct neighbours_part *part, const struct search *search, uint
 	thread_pool_run(measure_piece, &measuring,
 					(candidates + PIECE_CANDIDATES - 1) / PIECE_CANDIDATES);
 	question.ties = false;
+	question.max_distance = chunks->bound;
 	if (chunks->for_bound)
 		keep = question.k;
 	else
 	{
 		question.k = 0;
-		question.max_distance = chunks->bound;
 		cutoff = search->cutoff;
 	}
 	candidates = (uint32_t) candidates_choose(chunks->chunk, candidates, &question, &cutoff);

@@ -15,6 +15,8 @@
  * The observation's pairs may fit into the room after all, if the host decides
  * or if memory was short.  Then the search goes on with the next observation.
  */
+#include <math.h>
+
 #include "common/metric.h"
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
@@ -64,6 +66,7 @@ part_place(struct lane *lane, uint32_t rows, void *memory)
 	size_t		offset = 0;
 
 	*part = {};
+	part->radius = INFINITY;
 	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
 	work->rows = rows;
 	work->k = question->k;
@@ -77,6 +80,7 @@ part_place(struct lane *lane, uint32_t rows, void *memory)
 		work->group = (int32_t *) next_column(memory, &offset, sizeof(int32_t));
 	if (dataset->columns & GEONN_COLUMN_IDENTITY)
 		work->identity = (int32_t *) next_column(memory, &offset, sizeof(int32_t));
+	index_place_conditions(memory, &offset, 1, dataset->columns, &work->conditions);
 	work->record = (struct index_record *)
 		next_column(memory, &offset, sizeof(struct index_record));
 	work->order = (uint32_t *) next_column(memory, &offset, sizeof(uint32_t));
@@ -121,19 +125,23 @@ ask(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Copy the observation's degrees from the GPU to the host.  This comes first,
- * since the host waits for it.
+ * Copy the observation's degrees and radius from the GPU to the host.  This
+ * comes first, since the host waits for it.
  */
 static cudaError_t
 copy_degrees(struct lane *lane)
 {
 	struct neighbours_part *part = part_of(lane);
-	cudaError_t error = cudaMemcpyAsync(&part->degrees[0], part->work.latitude, sizeof(double),
-										cudaMemcpyDeviceToHost, lane_stream(lane));
+	const struct neighbours *work = &part->work;
+	cudaError_t error;
 
-	if (error != cudaSuccess)
+	if ((error = cudaMemcpyAsync(&part->degrees[0], work->latitude, sizeof(double),
+								 cudaMemcpyDeviceToHost, lane_stream(lane))) != cudaSuccess ||
+		(error = cudaMemcpyAsync(&part->degrees[1], work->longitude, sizeof(double),
+								 cudaMemcpyDeviceToHost, lane_stream(lane))) != cudaSuccess ||
+		work->conditions.radius == NULL)
 		return error;
-	return cudaMemcpyAsync(&part->degrees[1], part->work.longitude, sizeof(double),
+	return cudaMemcpyAsync(&part->radius, work->conditions.radius, sizeof(double),
 						   cudaMemcpyDeviceToHost, lane_stream(lane));
 }
 
@@ -152,6 +160,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	range.last.place = UINT32_MAX;
 	if ((error = copy_observations(lane, 1, work->latitude, work->longitude, work->group,
 								   work->identity)) != cudaSuccess ||
+		(error = copy_conditions(lane, 1, &work->conditions)) != cudaSuccess ||
 		(error = copy_degrees(lane)) != cudaSuccess ||
 		(error = neighbours_sort(work)) != cudaSuccess)
 		return error;

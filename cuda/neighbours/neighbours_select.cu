@@ -13,6 +13,10 @@
  * positions.  For a position within the limit the distance is calculated, and
  * decides.
  *
+ * Where the host decides, a position with a radius counts only if its distance
+ * surely is within it: so the first k selected are candidates, whatever the
+ * host finds.
+ *
  * A position stands for references in the order of their places, all at one
  * distance.  So when one of them comes too late, so do all that follow.
  */
@@ -171,7 +175,7 @@ limit_of(const struct selection *selection)
 /*
  * Look at a leaf's positions.
  */
-template <bool CHORD_DECIDES, bool IN_REGISTERS>
+template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void
 take_leaf(struct selection *selection, const struct warp_observation *observation,
 		  uint32_t leaf, double *limit)
@@ -179,7 +183,8 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 	const struct index *index = selection->index;
 	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 	double		chord = warp_chord(index, observation, position);
-	bool		passes = chord <= *limit && chord < INFINITY;
+	bool		passes = chord <= *limit && chord < INFINITY &&
+		warp_overlaps<CONDITIONED>(index, observation, position);
 	uint32_t	first = 0;
 	uint32_t	end = 0;
 	double		value = chord;
@@ -192,6 +197,7 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 		if (CHORD_DECIDES)
 			value = geonn_metric_distance_of(index->metric, observation->from,
 											 index_vector(index, position));
+		passes = warp_reaches<CHORD_DECIDES, CONDITIONED, REACH_CERTAIN>(index, position, chord, value);
 		first = index->start[position];
 		end = index->start[position + 1];
 	}
@@ -218,15 +224,15 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 template <bool CHORD_DECIDES, bool IN_REGISTERS>
 static __device__ __forceinline__ void
 begin_selection(struct selection *selection, const struct neighbours *search, uint32_t row,
-				bool resumes, double *limit)
+				double max_distance, bool resumes, double *limit)
 {
 	uint64_t	slot = (uint64_t) row * search->k;
 
-	*limit = geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(&search->index), search->max_distance);
+	*limit = geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(&search->index), max_distance);
 	selection->index = &search->index;
 	selection->k = search->k;
 	selection->count = resumes ? search->selected[row] : 0;
-	selection->last_value = CHORD_DECIDES ? search->max_distance : *limit;
+	selection->last_value = CHORD_DECIDES ? max_distance : *limit;
 	selection->last_place = UINT32_MAX;
 	selection->value = INFINITY;
 	selection->place = UINT32_MAX;
@@ -250,7 +256,7 @@ begin_selection(struct selection *selection, const struct neighbours *search, ui
 	}
 }
 
-template <bool CHORD_DECIDES, bool IN_REGISTERS>
+template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_leaf,
 			  uint32_t end_leaf)
@@ -262,15 +268,18 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 	while (warp_share_next(&share, &number))
 	{
 		uint32_t	row = search.order[number];
-		struct warp_observation observation = warp_observation(&search, row);
+		struct warp_observation observation = warp_observation<CONDITIONED>(&search, row);
 		struct selection selection;
 		double		limit;
 
-		begin_selection<CHORD_DECIDES, IN_REGISTERS>(&selection, &search, row, first_leaf > 0, &limit);
+		begin_selection<CHORD_DECIDES, IN_REGISTERS>(&selection, &search, row,
+													 observation.max_distance, first_leaf > 0,
+													 &limit);
 		if (search.every_leaf)
 		{
 			for (uint32_t leaf = first_leaf; leaf < end_leaf; leaf++)
-				take_leaf<CHORD_DECIDES, IN_REGISTERS>(&selection, &observation, leaf, &limit);
+				take_leaf<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>(&selection, &observation, leaf,
+																 &limit);
 		}
 		else
 		{
@@ -278,12 +287,14 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 			uint32_t	home = INDEX_NONE;
 			uint32_t	leaf;
 
-			if (search.index.group == NULL)
+			if (search.index.leaf_code != NULL)
 				home = index_home_leaf(&search.index, index_code(observation.from), 0,
 									   search.index.shape.nodes[0]);
-			index_walk_begin(&walk, &search.index, observation.from, observation.group, home);
-			while (index_walk_next(&walk, limit, &leaf))
-				take_leaf<CHORD_DECIDES, IN_REGISTERS>(&selection, &observation, leaf, &limit);
+			index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
+									   home, &observation.windows);
+			while (index_walk_next<CONDITIONED>(&walk, limit, &leaf))
+				take_leaf<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>(&selection, &observation, leaf,
+																 &limit);
 		}
 
 		if (IN_REGISTERS && index_lane() < selection.count)
@@ -300,24 +311,34 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 	}
 }
 
-template <bool CHORD_DECIDES, bool IN_REGISTERS>
+template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
 static cudaError_t
 launch_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
 {
 	uint32_t	blocks;
-	cudaError_t error = resident_blocks(select_kernel<CHORD_DECIDES, IN_REGISTERS>, &blocks);
+	cudaError_t error = resident_blocks(select_kernel<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>, &blocks);
 
 	if (error != cudaSuccess)
 		return error;
-	select_kernel<CHORD_DECIDES, IN_REGISTERS> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
-		(*search, first_leaf, end_leaf);
+	select_kernel<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>
+		<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search, first_leaf, end_leaf);
 	return cudaGetLastError();
+}
+
+template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED>
+static cudaError_t
+launch_selection(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
+{
+	/* registers keep no more than a warp's lanes */
+	if (search->k <= INDEX_WIDTH)
+		return launch_select<CHORD_DECIDES, true, CONDITIONED>(search, first_leaf, end_leaf);
+	return launch_select<CHORD_DECIDES, false, CONDITIONED>(search, first_leaf, end_leaf);
 }
 
 cudaError_t
 neighbours_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
 {
-	bool		in_registers = search->k <= 32;
+	bool		conditioned = warp_conditioned(search);
 	struct neighbours listed;
 
 	if (neighbours_few_fits(search))
@@ -327,8 +348,8 @@ neighbours_select(const struct neighbours *search, uint32_t first_leaf, uint32_t
 		search = &listed;
 	}
 	if (geonn_metric_chord_decides(search->index.metric))
-		return in_registers ? launch_select<true, true>(search, first_leaf, end_leaf) :
-			launch_select<true, false>(search, first_leaf, end_leaf);
-	return in_registers ? launch_select<false, true>(search, first_leaf, end_leaf) :
-		launch_select<false, false>(search, first_leaf, end_leaf);
+		return conditioned ? launch_selection<true, INDEX_CONDITIONED>(search, first_leaf, end_leaf) :
+			launch_selection<true, INDEX_UNCONDITIONED>(search, first_leaf, end_leaf);
+	return conditioned ? launch_selection<false, INDEX_CONDITIONED>(search, first_leaf, end_leaf) :
+		launch_selection<false, INDEX_UNCONDITIONED>(search, first_leaf, end_leaf);
 }

@@ -4,8 +4,8 @@
  *		of results.
  *
  * Warps that run at the same time should need the same parts of the index.  So
- * observations are searched in the order of (group, place on the curve), down
- * to cells of some 600 m.
+ * observations are searched in the order of (group, slab, place on the curve),
+ * down to cells of some 600 m, or with both groups and windows of 40 km.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cuda/std/tuple>
@@ -19,7 +19,42 @@
 #define CODE_LEVELS 14
 #define CODE_BITS (3 + 2 * CODE_LEVELS)
 
-static_assert(CODE_BITS <= 32, "a code without a group takes 32 bits");
+/* and with both group and slab */
+#define SHORT_CODE_LEVELS 8
+#define SHORT_CODE_BITS (3 + 2 * SHORT_CODE_LEVELS)
+
+static_assert(CODE_BITS <= 32, "a code without group and slab takes 32 bits");
+static_assert(32 + WINDOW_SLAB_BITS + SHORT_CODE_BITS <= 64, "a code with both takes 64 bits");
+
+/* whether codes take 64 bits */
+static bool
+has_long_codes(uint32_t columns)
+{
+	return (columns & (GEONN_COLUMN_GROUP | GEONN_COLUMNS_WINDOWS)) != 0;
+}
+
+/*
+ * The code of an observation with a group, or windows, or both: before it comes
+ * the slab, before that the group.
+ */
+static __device__ __forceinline__ uint64_t
+long_code(const struct neighbours *search, uint32_t row, uint32_t code)
+{
+	const struct window_order *order = search->index.order;
+	uint64_t	bits = code;
+
+	if (order != NULL)
+	{
+		if (search->group != NULL)
+			bits >>= CODE_BITS - SHORT_CODE_BITS;
+		bits |= (uint64_t) window_slab_from(order, search->conditions.low[order->window][row]) <<
+			(search->group != NULL ? SHORT_CODE_BITS : CODE_BITS);
+	}
+	if (search->group != NULL)
+		bits |= (uint64_t) ((uint32_t) search->group[row] ^ 0x80000000u) <<
+			(order != NULL ? SHORT_CODE_BITS + WINDOW_SLAB_BITS : CODE_BITS);
+	return bits;
+}
 
 static __global__ void
 prepare_kernel(const __grid_constant__ struct neighbours search)
@@ -38,11 +73,10 @@ prepare_kernel(const __grid_constant__ struct neighbours search)
 	search.record[row].vector = vector;
 
 	code = (uint32_t) space_curve_code(vector, CODE_LEVELS);
-	if (search.group == NULL)
+	if (search.group == NULL && search.index.order == NULL)
 		((uint32_t *) search.code)[row] = code;
 	else
-		((uint64_t *) search.code)[row] =
-			(uint64_t) ((uint32_t) search.group[row] ^ 0x80000000u) << CODE_BITS | code;
+		((uint64_t *) search.code)[row] = long_code(&search, row, code);
 	search.row[row] = row;
 }
 
@@ -50,7 +84,7 @@ size_t
 neighbours_code_bytes(uint32_t rows, uint32_t columns)
 {
 	return 2 * (size_t) rows *
-		(columns & GEONN_COLUMN_GROUP ? sizeof(uint64_t) : sizeof(uint32_t));
+		(has_long_codes(columns) ? sizeof(uint64_t) : sizeof(uint32_t));
 }
 
 template <typename Code>
@@ -67,7 +101,7 @@ code_sort_bytes(uint32_t rows)
 size_t
 neighbours_sort_bytes(uint32_t rows, uint32_t columns)
 {
-	return columns & GEONN_COLUMN_GROUP ? code_sort_bytes<uint64_t>(rows) :
+	return has_long_codes(columns) ? code_sort_bytes<uint64_t>(rows) :
 		code_sort_bytes<uint32_t>(rows);
 }
 
@@ -95,8 +129,11 @@ neighbours_sort(const struct neighbours *search)
 	prepare_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search);
 	if ((error = cudaGetLastError()) != cudaSuccess)
 		return error;
-	return search->group == NULL ? sort_codes<uint32_t>(search, CODE_BITS) :
-		sort_codes<uint64_t>(search, CODE_BITS + 32);
+	if (!has_long_codes(search->index.columns))
+		return sort_codes<uint32_t>(search, CODE_BITS);
+	if (search->index.order == NULL)
+		return sort_codes<uint64_t>(search, CODE_BITS + 32);
+	return sort_codes<uint64_t>(search, search->group == NULL ? CODE_BITS + WINDOW_SLAB_BITS : 64);
 }
 
 /* the parts of an entry, in the order in which they count */

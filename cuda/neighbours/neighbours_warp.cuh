@@ -6,6 +6,7 @@
 #define GEONN_NEIGHBOURS_WARP_CUH
 
 #include "common/metric.h"
+#include "common/window.h"
 #include "cuda/index/warp_share.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
@@ -24,8 +25,45 @@ struct warp_observation
 	struct geonn_vector from;
 	int32_t		group;
 	int32_t		identity;
+	double		max_distance;	/* metres: the search's, or the observation's radius */
+	struct index_windows windows;	/* with CONDITIONED */
 };
 
+/* whether the index has radiuses or windows, for which kernels have versions of their own */
+static inline bool
+warp_conditioned(const struct neighbours *search)
+{
+	return (search->index.columns & INDEX_COLUMNS_CONDITIONS) != 0;
+}
+
+/* the distance that no pair of an observation exceeds, for its own sake */
+template <enum index_conditioned CONDITIONED>
+static __device__ __forceinline__ double
+warp_max_distance(const struct neighbours *search, uint32_t row)
+{
+	if (CONDITIONED != INDEX_CONDITIONED || search->conditions.radius == NULL)
+		return search->max_distance;
+	return geonn_metric_reach(search->max_distance, search->conditions.radius[row]);
+}
+
+/* the bounds of an observation's windows that boxes must reach beyond */
+template <enum index_conditioned CONDITIONED>
+static __device__ __forceinline__ uint32_t
+warp_inside(const struct index *index, const struct index_windows *windows)
+{
+	uint32_t	exclusive = *index->exclusive;
+	uint32_t	inside = 0;
+
+#pragma unroll
+	for (int i = 0; i < CONDITIONED; i++)
+		if ((exclusive >> i & 1) == 0)
+			inside |= (index_is_inside(windows->low[i], geonn_low_edge(windows->edges, i), INT64_MAX) |
+					   index_is_inside(windows->high[i], geonn_high_edge(windows->edges, i),
+									   INT64_MIN) << 1) << 2 * i;
+	return inside;
+}
+
+template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ struct warp_observation
 warp_observation(const struct neighbours *search, uint32_t row)
 {
@@ -34,6 +72,20 @@ warp_observation(const struct neighbours *search, uint32_t row)
 	observation.from = search->record[row].vector;
 	observation.group = search->group == NULL ? 0 : search->group[row];
 	observation.identity = search->identity == NULL ? 0 : search->identity[row];
+	observation.max_distance = warp_max_distance<CONDITIONED>(search, row);
+	if (CONDITIONED != INDEX_UNCONDITIONED && search->conditions.edges != NULL)
+	{
+#pragma unroll
+		for (int i = 0; i < CONDITIONED; i++)
+		{
+			bool		present = search->conditions.low[i] != NULL;
+
+			observation.windows.low[i] = present ? search->conditions.low[i][row] : 0;
+			observation.windows.high[i] = present ? search->conditions.high[i][row] : 0;
+		}
+		observation.windows.edges = search->conditions.edges[row];
+		observation.windows.inside = warp_inside<CONDITIONED>(&search->index, &observation.windows);
+	}
 	return observation;
 }
 
@@ -49,6 +101,56 @@ warp_chord(const struct index *index, const struct warp_observation *observation
 		(index->group != NULL && index->group[position] != observation->group))
 		return INFINITY;
 	return geonn_chord_squared(observation->from, index_vector(index, position));
+}
+
+/* whether all windows of a position overlap the observation's */
+template <enum index_conditioned CONDITIONED>
+static __device__ __forceinline__ bool
+warp_overlaps(const struct index *index, const struct warp_observation *observation,
+			  uint32_t position)
+{
+	const struct index_windows *windows = &observation->windows;
+	bool		overlaps = true;
+	uint16_t	edges;
+
+	if (CONDITIONED == INDEX_UNCONDITIONED || index->conditions.edges == NULL)
+		return true;
+	edges = index->conditions.edges[position];
+#pragma unroll
+	for (int i = 0; i < CONDITIONED; i++)
+		if (index->conditions.low[i] != NULL)
+			overlaps = overlaps &&
+				geonn_windows_overlap(i, windows->low[i], windows->high[i], windows->edges,
+									  index->conditions.low[i][position],
+									  index->conditions.high[i][position], edges);
+	return overlaps;
+}
+
+/* what a radius can be compared with */
+enum warp_reach
+{
+	REACH_CERTAIN,				/* where the chord does not decide: the position is a candidate */
+	REACH_POSSIBLE				/* where it does not decide: it may be one */
+};
+
+/*
+ * Whether an observation at this squared chord, and where the chord decides at
+ * this distance in metres, is within a position's radius.
+ */
+template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED, enum warp_reach REACH>
+static __device__ __forceinline__ bool
+warp_reaches(const struct index *index, uint32_t position, double chord, double distance)
+{
+	enum geonn_metric metric = warp_metric<CHORD_DECIDES>(index);
+	double		radius;
+
+	if (CONDITIONED != INDEX_CONDITIONED || index->conditions.radius == NULL)
+		return true;
+	radius = index->conditions.radius[position];
+	if (CHORD_DECIDES)
+		return distance <= radius;
+	return chord <= (REACH == REACH_CERTAIN ? geonn_metric_certain_limit(metric, radius) :
+					 geonn_metric_radius_limit(metric, radius));
 }
 
 /* whether a reference is left out for its identity */

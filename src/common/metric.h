@@ -101,6 +101,33 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
+ * For a metric whose chord does not decide: all references whose squared chord is at most this
+ * are within so many metres.  Negative if chords say so of none; may be INFINITY.
+ */
+GEONN_GEODESY_FUNCTION double
+geonn_metric_certain_limit(enum geonn_metric metric, double distance)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			break;
+		case GEONN_METRIC_SPHEROID:
+			return geonn_spheroid_certain_limit(distance);
+	}
+	__builtin_unreachable();
+}
+
+/*
+ * The distance in metres that no pair of a point exceeds that has this radius, within
+ * max_distance; negative if the point has no pairs.
+ */
+GEONN_GEODESY_FUNCTION double
+geonn_metric_reach(double max_distance, double radius)
+{
+	return radius >= max_distance ? max_distance : radius >= 0.0 ? radius : -1.0;
+}
+
+/*
  * A wider limit that costs no more than a product.  A chord, in units of the radius or of the
  * greater half axis, is shorter than the way along the surface.  Both are 1 % longer than the
  * divisor: rounding, and what computed distances are off by, are far below that and a millimetre.

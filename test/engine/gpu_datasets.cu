@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "common/geodesy.h"
+#include "common/window.h"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/probe.cuh"
@@ -107,6 +108,35 @@ taken_by(int number)
 }
 
 /*
+ * Radiuses, and windows of different lengths; few of them, so that references at
+ * one place often have the same.
+ */
+static void
+make_conditions(uint32_t count, uint32_t columns)
+{
+	if (columns & GEONN_COLUMN_RADIUS)
+		dataset->radius = (double *) malloc(count * sizeof(double));
+	for (uint32_t i = 0; dataset->radius != NULL && i < count; i++)
+		dataset->radius[i] = random_below(2) ? INFINITY : 1000.0 * random_below(3);
+	if (columns & GEONN_COLUMNS_WINDOWS)
+		dataset->edges = (uint16_t *) calloc(count, sizeof(uint16_t));
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		if ((columns & GEONN_COLUMN_WINDOW << window) == 0)
+			continue;
+		dataset->low[window] = (int64_t *) malloc(count * sizeof(int64_t));
+		dataset->high[window] = (int64_t *) malloc(count * sizeof(int64_t));
+		for (uint32_t i = 0; i < count; i++)
+		{
+			dataset->low[window][i] = random_below(5) - 2;
+			dataset->high[window][i] = dataset->low[window][i] + (random_below(3) << 20 * window);
+			dataset->edges[i] |= geonn_edges_of(window, GEONN_EDGE_INCLUSIVE,
+												(enum geonn_edge) random_below(2));
+		}
+	}
+}
+
+/*
  * Random references, a third of which stand where another one does.
  */
 static void
@@ -123,6 +153,7 @@ make_dataset(uint32_t count, uint32_t columns, enum geonn_algorithm algorithm)
 		dataset->group = (int32_t *) malloc(count * sizeof(int32_t));
 	if (columns & GEONN_COLUMN_IDENTITY)
 		dataset->identity = (int32_t *) malloc(count * sizeof(int32_t));
+	make_conditions(count, columns);
 	for (uint32_t i = 0; i < count; i++)
 	{
 		uint32_t	like = i > 0 && random_below(3) == 0 ? i - 1 : i;
@@ -182,6 +213,95 @@ same(const void *first, const void *others, int other, size_t bytes)
 }
 
 static bool
+same_conditions(const struct index *a, const struct index *b, int other)
+{
+	size_t		positions = a->shape.positions;
+	size_t		nodes = a->shape.all_nodes;
+	bool		equal = true;
+
+	if (a->conditions.radius != NULL)
+		equal = same(a->conditions.radius, b->conditions.radius, other, positions * sizeof(double)) &&
+			same(a->node_limit, b->node_limit, other, nodes * sizeof(float));
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (a->conditions.low[i] != NULL)
+			equal = equal &&
+				same(a->conditions.low[i], b->conditions.low[i], other, positions * sizeof(int64_t)) &&
+				same(a->conditions.high[i], b->conditions.high[i], other, positions * sizeof(int64_t)) &&
+				same(a->node_low[i], b->node_low[i], other, nodes * sizeof(int64_t)) &&
+				same(a->node_high[i], b->node_high[i], other, nodes * sizeof(int64_t));
+	if (a->conditions.edges != NULL)
+		equal = equal &&
+			same(a->conditions.edges, b->conditions.edges, other, positions * sizeof(uint16_t)) &&
+			same(a->exclusive, b->exclusive, other, sizeof(uint32_t)) &&
+			same(a->order, b->order, other, sizeof(struct window_order));
+	return equal;
+}
+
+/*
+ * Whether what the first GPU's index holds of each reference's conditions is
+ * what the host has, and its nodes enclose that.
+ */
+static bool
+conditions_as_on_the_host(void)
+{
+	const struct index *index = &((const struct cuda_built *) dataset->built[1])->index;
+	size_t		positions = index->shape.positions;
+	size_t		leaves = index->shape.nodes[0];
+	uint32_t   *start = (uint32_t *) malloc((positions + 1) * sizeof(uint32_t));
+	uint32_t   *place = (uint32_t *) malloc(dataset->count * sizeof(uint32_t));
+	int64_t    *columns[4];		/* low, high, node_low, node_high */
+	uint16_t   *edges = (uint16_t *) malloc(positions * sizeof(uint16_t));
+	double	   *radius = (double *) malloc(positions * sizeof(double));
+	bool		right = true;
+
+	for (int i = 0; i < 4; i++)
+		columns[i] = (int64_t *) malloc((positions + leaves) * sizeof(int64_t));
+	cudaMemcpy(start, index->start, (positions + 1) * sizeof(uint32_t), cudaMemcpyDeviceToHost);
+	cudaMemcpy(place, index->place, dataset->count * sizeof(uint32_t), cudaMemcpyDeviceToHost);
+	if (index->conditions.edges != NULL)
+		cudaMemcpy(edges, index->conditions.edges, positions * sizeof(uint16_t),
+				   cudaMemcpyDeviceToHost);
+	if (index->conditions.radius != NULL)
+		cudaMemcpy(radius, index->conditions.radius, positions * sizeof(double),
+				   cudaMemcpyDeviceToHost);
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+	{
+		if (index->conditions.low[window] == NULL)
+			continue;
+		cudaMemcpy(columns[0], index->conditions.low[window], positions * sizeof(int64_t),
+				   cudaMemcpyDeviceToHost);
+		cudaMemcpy(columns[1], index->conditions.high[window], positions * sizeof(int64_t),
+				   cudaMemcpyDeviceToHost);
+		cudaMemcpy(columns[2], index->node_low[window], leaves * sizeof(int64_t),
+				   cudaMemcpyDeviceToHost);
+		cudaMemcpy(columns[3], index->node_high[window], leaves * sizeof(int64_t),
+				   cudaMemcpyDeviceToHost);
+		for (size_t i = 0; i < positions; i++)
+			for (uint32_t j = start[i]; j < start[i + 1]; j++)
+			{
+				int64_t		high = dataset->high[window][place[j]];
+				bool		exclusive = geonn_high_edge(dataset->edges[place[j]], window) ==
+					GEONN_EDGE_EXCLUSIVE;
+
+				right = right && columns[0][i] == dataset->low[window][place[j]] &&
+					columns[1][i] == high && edges[i] == dataset->edges[place[j]] &&
+					columns[2][i / INDEX_WIDTH] <= columns[0][i] &&
+					columns[3][i / INDEX_WIDTH] >= high - exclusive;
+			}
+	}
+	for (size_t i = 0; index->conditions.radius != NULL && i < positions; i++)
+		for (uint32_t j = start[i]; j < start[i + 1]; j++)
+			right = right && radius[i] == dataset->radius[place[j]];
+	for (int i = 0; i < 4; i++)
+		free(columns[i]);
+	free(start);
+	free(place);
+	free(edges);
+	free(radius);
+	return right;
+}
+
+static bool
 same_index(const struct index *a, const struct index *b, int other)
 {
 	size_t		positions = a->shape.positions;
@@ -197,6 +317,7 @@ same_index(const struct index *a, const struct index *b, int other)
 		same(a->tag, b->tag, other, a->references * sizeof(int64_t)) &&
 		same(a->low_x, b->low_x, other, nodes * sizeof(double)) &&
 		same(a->high_z, b->high_z, other, nodes * sizeof(double)) &&
+		same_conditions(a, b, other) &&
 		(a->group == NULL || same(a->group, b->group, other, positions * sizeof(int32_t))) &&
 		(a->identity == NULL || same(a->identity, b->identity, other, a->references * sizeof(int32_t)));
 }
@@ -258,11 +379,14 @@ as_on_the_host(enum cuda_part part)
 static void
 test_sharing(void)
 {
-	static const uint32_t counts[] = {1, 33, 1000, 70000, MANY};
-	static const uint32_t columns[] = {0, GEONN_COLUMNS_ALL, 0, GEONN_COLUMN_GROUP, 0};
+	static const uint32_t counts[] = {1, 33, 1000, 70000, 500000, 500000, MANY};
+	static const uint32_t columns[] = {
+		0, GEONN_COLUMNS_ALL, 0, GEONN_COLUMN_GROUP, GEONN_COLUMN_RADIUS, GEONN_COLUMN_WINDOW, 0
+	};
+	const int	cases = sizeof(counts) / sizeof(counts[0]);
 	bool		right = true;
 
-	for (int i = 0; i < 5 && right; i++)
+	for (int i = 0; i < cases && right; i++)
 		for (int j = 0; j < CUDA_PARTS && right; j++)
 		{
 			enum cuda_part part = (enum cuda_part) j;
@@ -272,7 +396,8 @@ test_sharing(void)
 			make_dataset(counts[i], columns[i],
 						 part == CUDA_BRUTE ? GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX);
 			on_every_gpu(build_main);
-			right = all_done() && as_on_the_host(part) && same_everywhere(part);
+			right = all_done() && as_on_the_host(part) && same_everywhere(part) &&
+				(part == CUDA_BRUTE || conditions_as_on_the_host());
 			printf("# %u references, %s:", counts[i], part == CUDA_BRUTE ? "brute" : "index");
 			for (int k = 1; k <= gpus; k++)
 				printf(" %.2f", milliseconds[k]);
@@ -280,6 +405,75 @@ test_sharing(void)
 			end_dataset();
 		}
 	check(right, "every GPU holds the same, and what the host has");
+}
+
+/*
+ * Whether the order's slabs are within their room, and each class's begin one
+ * after the other; and whether the references' windows are in slabs that have
+ * not ended.
+ */
+static bool
+order_right(const struct window_order *order)
+{
+	const int64_t *low = dataset->low[order->window];
+	const int64_t *high = dataset->high[order->window];
+	bool		right = true;
+
+	for (int i = 0; i < WINDOW_CLASSES; i++)
+	{
+		uint32_t	last = order->first[order->class_of[i]] + order->slabs[order->class_of[i]];
+
+		right = right && order->class_of[i] >= i && order->slabs[order->class_of[i]] > 0 &&
+			last <= WINDOW_SLABS_MAX;
+		for (uint32_t j = order->first[order->class_of[i]] + 1; j < last && right; j++)
+			right = order->begin[j - 1] < order->begin[j];
+	}
+	for (size_t i = 0; i < dataset->count && right; i++)
+	{
+		uint32_t	class_number = order->class_of[window_length_bits(low[i], high[i])];
+		uint32_t	slab = window_slab_of(order, low[i], high[i]);
+		uint32_t	end = order->first[class_number] + order->slabs[class_number];
+
+		right = slab >= order->first[class_number] && slab < end &&
+			(slab == order->first[class_number] || order->begin[slab] <= low[i]) &&
+			(slab + 1 == end || low[i] < order->begin[slab + 1]);
+	}
+	return right;
+}
+
+/*
+ * Windows of all lengths, of one length, of few steps, and in groups.
+ */
+static void
+test_orders(void)
+{
+	static struct window_order order;
+	bool		right = true;
+
+	for (int i = 0; i < 40 && right; i++)
+	{
+		/* one that would have more slabs than there may be */
+		bool		most = i == 2;
+		uint32_t	count = most ? 2 * MANY : 1 + (uint32_t) fabs(random_magnitude(1, 1e6));
+		double		longest = most ? 1e9 : fabs(random_magnitude(1, 1e18));
+		int64_t		step = random_below(2) ? 1 : (int64_t) fabs(random_magnitude(1, 1e12));
+
+		make_dataset(count, GEONN_COLUMN_WINDOW | (i % 2 ? GEONN_COLUMN_GROUP : 0),
+					 GEONN_ALGORITHM_INDEX);
+		for (uint32_t j = 0; j < count; j++)
+		{
+			int64_t		length = i % 3 == 0 ? 0 : (int64_t) fabs(random_magnitude(1, longest));
+
+			dataset->low[0][j] = (int64_t) random_between(-1e18, 1e18) / step * step;
+			dataset->high[0][j] = i % 3 == 1 ? dataset->low[0][j] + step : dataset->low[0][j] + length;
+		}
+		window_order_choose(&search, &order);
+		right = order_right(&order);
+		if (!right)
+			printf("# %u references, step %lld, longest %g\n", count, (long long) step, longest);
+		dataset_free(dataset);
+	}
+	check(right, "each window is in its slab");
 }
 
 static void
@@ -371,6 +565,7 @@ main(int argument_count, char **words)
 	if (argument_count > 1)
 		random_state = strtoull(words[1], NULL, 10);
 	printf("seed %llu\n", (unsigned long long) random_state);
+	test_orders();
 	gpus = cuda_device_count(&failure);
 	if (gpus == 0)
 	{

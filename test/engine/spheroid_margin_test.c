@@ -137,6 +137,33 @@ test_radius(long count)
 	report_failures("within a radius implies inside its limit", failures);
 }
 
+static void
+test_certain(long count)
+{
+	long		failures = 0;
+
+	for (long i = 0; i < count; i++)
+	{
+		struct pair pair = makers[i % MAKERS] ();
+		double		distance = distance_of_pair(pair);
+		double		shorter = geonn_spheroid_certain_limit(nextafter(distance, 0.0));
+		double		longer = geonn_spheroid_certain_limit(1.01 * distance + 1e-5);
+		double		s[CHORD_VARIANTS];
+
+		chord_variants(pair.first, pair.second, s);
+		for (int a = 0; a < CHORD_VARIANTS; a++)
+		{
+			failures += distance > 0.0 && s[a] <= shorter;
+			failures += distance < 1e6 && !(s[a] <= longer);
+		}
+	}
+	failures += !(geonn_spheroid_certain_limit(0.0) < 0.0);
+	failures += !(geonn_spheroid_certain_limit(-1.0) < 0.0);
+	failures += !isfinite(geonn_spheroid_certain_limit(20003931.0));
+	failures += !isinf(geonn_spheroid_certain_limit(INFINITY));
+	report_failures("inside a radius' certain limit implies within the radius", failures);
+}
+
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -238,6 +265,7 @@ main(int argc, char **argv)
 	test_margin("1 nm to 1 mm", tiny_scale, count);
 	test_margin("where one bound takes over from another", seam_scale, count);
 	test_radius(4 * count);
+	test_certain(4 * count);
 	test_sets(count / 25);
 	test_limit_shape(4 * count);
 

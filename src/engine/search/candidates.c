@@ -37,6 +37,9 @@ candidates_measure(const struct dataset *dataset, double latitude, double longit
 		last[0] = here[0];
 		last[1] = here[1];
 	}
+	for (size_t i = 0; dataset->radius != NULL && i < count; i++)
+		if (!(candidates[i].distance <= dataset->radius[candidates[i].place]))
+			candidates[i].distance = NAN;
 }
 
 /*

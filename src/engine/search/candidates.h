@@ -30,7 +30,8 @@ candidate_before(struct candidate a, struct candidate b)
 }
 
 /*
- * Fill in the distances of candidates by a metric whose chord does not decide.
+ * Fill in the distances of candidates by a metric whose chord does not decide;
+ * NAN for references whose radius ends before the observation.
  * Each takes a microsecond, unless the candidate before is the same point.
  * Ends early once *cancelled is set: the remaining distances are undefined.
  */
@@ -40,7 +41,7 @@ extern void candidates_measure(const struct dataset *dataset, double latitude, d
 
 /*
  * Put the candidates into order, and move those that answer the question to
- * the front: of the candidates within max_distance the first k (0: all) and, if
+ * the front: of the candidates within max_distance (NAN is not) the first k (0: all) and, if
  * asked for, the ones that tie with the k-th; candidates up to a present cutoff
  * are left out.  The caller has already checked groups and identities.  Returns
  * the number of answers.

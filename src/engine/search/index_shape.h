@@ -5,23 +5,24 @@
  * Both devices build an index of this shape:
  *
  *	- The references are sorted by (group, place on the space curve), or
- *	  without groups by the curve alone.  With windows, the CPU's index is
- *	  sorted by (group, class of length, slab, place on the curve): cpu/slabs.c
- *	  says why.  Where many references share a cell of
- *	  the curve, those that coincide are brought together, so that few are left
- *	  apart.
+ *	  without groups by the curve alone; with windows by (group, class of
+ *	  length, slab, place on the curve): cpu/slabs.c and
+ *	  cuda/index/window_order.cuh say why, and each has its own slabs.  Where
+ *	  many references share a cell of the curve, those that coincide are
+ *	  brought together, so that few are left apart.
  *	- References of one group at one place (equal vectors, bit for bit) that are
  *	  neighbours in that order, and have the same bytes as their radius and
- *	  windows, are one position of the index.  A position knows
- *	  its references as a range of the sorted order; they stand in the order of
- *	  the dataset, and have the same distance from everywhere.  So a million
- *	  coincident references cost a search no more than one.
+ *	  windows, are one position of the index.  A position knows its references
+ *	  as a range of the sorted order; they stand in the order of the dataset,
+ *	  and have the same distance from everywhere.  So a million coincident
+ *	  references cost a search no more than one.
  *	- Every INDEX_WIDTH positions are a leaf, every INDEX_WIDTH nodes of a level
  *	  are a node of the level above.  Each node, leaves included, has a box: the
  *	  smallest and largest x, y and z of its positions, as float64, so without
  *	  any rounding.  With windows, a box has the smallest low and the largest
- *	  high of each, and with radiuses a limit from the largest.  With groups, a GPU's nodes have the smallest and largest
- *	  group, and the CPU's index has a list of the groups and their positions.
+ *	  high of each, and with radiuses a limit from the largest.  With groups, a
+ *	  GPU's nodes have the smallest and largest group, and the CPU's index has a
+ *	  list of the groups and their positions.
  *	- The levels are arrays, one after the other, without pointers: node n of a
  *	  level covers nodes n * INDEX_WIDTH ... of the level below.  The topmost
  *	  level has at most INDEX_WIDTH nodes, and no root above them.

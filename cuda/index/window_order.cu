@@ -1,0 +1,325 @@
+/*
+ * window_order.cu
+ *		Chooses classes and slabs of windows for a dataset, on the host.
+ */
+#include "cuda/index/window_order.cuh"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern "C"
+{
+#include "engine/search/device.h"
+#include "engine/search/index_shape.h"
+}
+
+/* references that the choice is made by */
+#define SAMPLE_MAX 16384
+
+/* observations that tell how long their windows are */
+#define OBSERVATIONS_MAX 64
+
+/* of all that overlaps in time, in slabs */
+#define SLABS_OVERLAPPED (1.0 / 3.0)
+
+/* a class has at least so many parts of the sample, or goes to the next longer one */
+#define CLASS_PARTS_MIN (1.0 / 64.0)
+
+/* windows of a step in the sample */
+#define STEP_SAMPLES_MIN 8
+
+/* references of one group in a slab, in the mean, and in a step that is one */
+#define SLAB_REFERENCES_MIN (16 * INDEX_WIDTH)
+#define STEP_REFERENCES_MIN (4 * INDEX_WIDTH)
+
+struct sample
+{
+	uint32_t	count;
+	double		references;		/* of one group, that each stands for */
+	double		observed;		/* length of observations' windows */
+	uint8_t		bits[SAMPLE_MAX];	/* of the window's length */
+	int64_t		low[SAMPLE_MAX];
+	int64_t		high[SAMPLE_MAX];
+};
+
+static int
+compare_values(const void *left, const void *right)
+{
+	int64_t		a = *(const int64_t *) left;
+	int64_t		b = *(const int64_t *) right;
+
+	return (a > b) - (a < b);
+}
+
+/* how many different values sorted ones have */
+static uint32_t
+count_different(const int64_t *sorted, uint32_t count)
+{
+	uint32_t	different = count > 0;
+
+	for (uint32_t i = 1; i < count; i++)
+		different += sorted[i] != sorted[i - 1];
+	return different;
+}
+
+static size_t
+place_of(const struct dataset *dataset, uint32_t i, uint32_t count)
+{
+	return (size_t) ((double) dataset->count / count * i);
+}
+
+/*
+ * The median length of observations' windows.  The batch is shared with the
+ * client, so each value is read once.
+ */
+static double
+observed_length(const struct search *search, uint32_t window)
+{
+	const volatile int64_t *low = search->columns.low[window];
+	const volatile int64_t *high = search->columns.high[window];
+	uint32_t	rows = search->rows - search->first;
+	uint32_t	count = rows < OBSERVATIONS_MAX ? rows : OBSERVATIONS_MAX;
+	int64_t		length[OBSERVATIONS_MAX];
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		uint32_t	row = search->first + (uint32_t) ((uint64_t) i * rows / count);
+		double		difference = (double) high[row] - (double) low[row];
+
+		length[i] = (int64_t) fmax(0.0, fmin(difference, 0x1p62));
+	}
+	qsort(length, count, sizeof(int64_t), compare_values);
+	return count > 0 ? (double) length[count / 2] : 0.0;
+}
+
+/*
+ * Take the sample of a window.
+ */
+static void
+take_sample(const struct search *search, uint32_t window, struct sample *sample)
+{
+	const struct dataset *dataset = search->dataset;
+
+	sample->count = dataset->count < SAMPLE_MAX ? (uint32_t) dataset->count : SAMPLE_MAX;
+	for (uint32_t i = 0; i < sample->count; i++)
+	{
+		size_t		place = place_of(dataset, i, sample->count);
+
+		sample->low[i] = dataset->low[window][place];
+		sample->high[i] = dataset->high[window][place];
+		sample->bits[i] = (uint8_t) window_length_bits(sample->low[i], sample->high[i]);
+	}
+	sample->observed = observed_length(search, window);
+}
+
+/* how far apart the values are that all but 1 % at either end are between */
+static double
+extent_of(const int64_t *sorted, uint32_t count)
+{
+	return (double) sorted[count - 1 - count / 100] - (double) sorted[count / 100];
+}
+
+/*
+ * How much of all time, at most 1, a window and an observation's have in common
+ * in the mean.
+ */
+static double
+mean_part(const struct sample *sample, int64_t *scratch)
+{
+	double		extent;
+	double		sum = 0.0;
+
+	memcpy(scratch, sample->low, sample->count * sizeof(int64_t));
+	qsort(scratch, sample->count, sizeof(int64_t), compare_values);
+	extent = extent_of(scratch, sample->count);
+	for (uint32_t i = 0; i < sample->count; i++)
+		sum += fmin(1.0, ((double) sample->high[i] - (double) sample->low[i] + sample->observed + 1.0) /
+					(extent + 1.0));
+	return sum / sample->count;
+}
+
+/*
+ * How many groups a dataset has, at least: those of the sample.
+ */
+static uint32_t
+count_groups(const struct dataset *dataset, int64_t *scratch)
+{
+	uint32_t	count = dataset->count < SAMPLE_MAX ? (uint32_t) dataset->count : SAMPLE_MAX;
+
+	if (dataset->group == NULL)
+		return 1;
+	for (uint32_t i = 0; i < count; i++)
+		scratch[i] = dataset->group[place_of(dataset, i, count)];
+	qsort(scratch, count, sizeof(int64_t), compare_values);
+	return count_different(scratch, count);
+}
+
+/*
+ * How many slabs a class gets, whose windows have these lows in order.
+ */
+static uint32_t
+count_slabs(const struct sample *sample, int class_number, const int64_t *low, uint32_t count)
+{
+	uint32_t	steps = count_different(low, count);
+	double		references = count * sample->references;
+	double		extent = extent_of(low, count);
+	double		length = sample->observed + ldexp(0.75, class_number);
+	double		slabs = fmin(SLABS_OVERLAPPED * extent / length, references / SLAB_REFERENCES_MIN);
+
+	if (count >= STEP_SAMPLES_MIN * steps && references >= (double) STEP_REFERENCES_MIN * steps &&
+		sample->observed * steps <= extent)
+		return steps;
+	return slabs < 1.0 ? 1 : slabs > WINDOW_SLABS_MAX ? WINDOW_SLABS_MAX : (uint32_t) slabs;
+}
+
+/*
+ * Begin the slabs of a class: at each step, if these are as many, or where the
+ * sample is divided evenly.  Values that are equal share a slab.
+ */
+static uint32_t
+begin_slabs(const int64_t *low, uint32_t count, uint32_t slabs, int64_t *begin)
+{
+	bool		is_steps = count_different(low, count) <= slabs;
+	uint32_t	begun = 0;
+
+	for (uint32_t i = 0; i < (is_steps ? count : slabs); i++)
+	{
+		int64_t		value = is_steps ? low[i] : low[(uint64_t) i * count / slabs];
+
+		if (begun == 0 || value != begin[begun - 1])
+			begin[begun++] = value;
+	}
+	return begun;
+}
+
+/*
+ * List the lows of the windows of a class, which has these lengths.
+ */
+static uint32_t
+list_lows(const struct sample *sample, int shortest, int longest, int64_t *low)
+{
+	uint32_t	count = 0;
+
+	for (uint32_t i = 0; i < sample->count; i++)
+		if (sample->bits[i] >= shortest && sample->bits[i] <= longest)
+			low[count++] = sample->low[i];
+	return count;
+}
+
+/*
+ * Divide the windows into classes: each has the number of the bits of its
+ * longest ones.  The last class has what is longer than all of the sample.
+ */
+static void
+divide(const struct sample *sample, struct window_order *order)
+{
+	uint32_t	count[WINDOW_CLASSES] = {};
+	uint32_t	left = sample->count;
+	uint32_t	joined = 0;
+	int			shortest = 0;
+
+	for (uint32_t i = 0; i < sample->count; i++)
+		count[sample->bits[i]]++;
+	for (int bits = 0; bits < WINDOW_CLASSES; bits++)
+	{
+		joined += count[bits];
+		left -= count[bits];
+		if (bits < WINDOW_CLASSES - 1 &&
+			(joined == 0 || (left > 0 && joined < CLASS_PARTS_MIN * sample->count)))
+			continue;
+		for (; shortest <= bits; shortest++)
+			order->class_of[shortest] = (uint8_t) bits;
+		joined = 0;
+	}
+}
+
+/*
+ * As many of these slabs as there is room for behind those that are used, at
+ * least 1: each class takes half of what is left at most, and leaves one for
+ * each class.
+ */
+static uint32_t
+fit_slabs(uint32_t slabs, uint32_t used)
+{
+	uint32_t	room = used + WINDOW_CLASSES < WINDOW_SLABS_MAX ?
+		(WINDOW_SLABS_MAX - WINDOW_CLASSES - used) / 2 : 0;
+
+	if (slabs > room)
+		slabs = room;
+	return slabs > 0 ? slabs : 1;
+}
+
+/*
+ * Give the classes their slabs, the longest first.
+ */
+static void
+begin_classes(const struct sample *sample, int64_t *low, struct window_order *order)
+{
+	uint32_t	largest = 0;
+	uint32_t	used = 0;
+
+	for (int longest = WINDOW_CLASSES - 1, shortest = longest; longest >= 0; longest = shortest - 1)
+	{
+		uint32_t	count;
+		uint32_t	slabs;
+
+		shortest = longest;
+		while (shortest > 0 && order->class_of[shortest - 1] == longest)
+			shortest--;
+		count = list_lows(sample, shortest, longest, low);
+		order->first[longest] = used;
+		order->slabs[longest] = 1;
+		order->begin[used] = 0;
+		if (count > 0)
+		{
+			qsort(low, count, sizeof(int64_t), compare_values);
+			slabs = count_slabs(sample, longest, low, count);
+			order->slabs[longest] = begin_slabs(low, count, fit_slabs(slabs, used),
+												order->begin + used);
+		}
+		used += order->slabs[longest];
+		if (count > largest)
+		{
+			largest = count;
+			order->main_class = (uint32_t) longest;
+		}
+	}
+}
+
+void
+window_order_choose(const struct search *search, struct window_order *order)
+{
+	const struct dataset *dataset = search->dataset;
+	struct sample *sample = (struct sample *) malloc(sizeof(*sample));
+	int64_t    *scratch = (int64_t *) malloc(SAMPLE_MAX * sizeof(*scratch));
+	double		least = INFINITY;
+
+	memset(order, 0, sizeof(*order));
+	order->slabs[0] = 1;		/* one slab of one class, if memory is short */
+	for (uint32_t i = 0; i < GEONN_WINDOWS_MAX && sample != NULL && scratch != NULL; i++)
+	{
+		double		part;
+
+		if (dataset->low[i] == NULL)
+			continue;
+		if (!isfinite(least))
+			order->window = i;
+		take_sample(search, i, sample);
+		part = mean_part(sample, scratch);
+		if (part >= least)
+			continue;
+		least = part;
+		order->window = i;
+	}
+	if (isfinite(least))
+	{
+		take_sample(search, order->window, sample);
+		sample->references = (double) dataset->count / sample->count /
+			count_groups(dataset, scratch);
+		divide(sample, order);
+		begin_classes(sample, scratch, order);
+	}
+	free(sample);
+	free(scratch);
+}

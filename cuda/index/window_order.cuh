@@ -1,0 +1,123 @@
+/*
+ * window_order.cuh
+ *		The order in time of the positions of an index: classes and slabs.
+ *
+ * An index of references with windows is sorted by (group, slab, place on the
+ * curve), where a slab is a stretch of time, or of whatever else the windows are
+ * ranges of.  So the references of a few leaves are close in space and in time,
+ * and a search for a moment does not visit the leaves of all other moments.
+ *
+ * A long window makes the box of its leaf long, and those of all nodes above.
+ * So references are first divided into classes by the length of their windows,
+ * each at most twice as long as the others of its class, and each class has
+ * slabs of its own.  A search visits all classes; classes of few references are
+ * joined with the next longer one.  The longest come first: most of what is
+ * there at a time has a long window, so a search soon has a limit, and need not
+ * go through all that is near in time of the others.
+ *
+ *
+ * How many slabs
+ *
+ * Let an index have L leaves of 32 references, of which S slabs have L/S each,
+ * and let a fraction f of the references overlap an observation in time.  A
+ * search visits about 1 + fS slabs, and in each of them as many leaves as hold
+ * the nearest that overlaps: 1 + 1 / 32fS, if fS is below 1.  The product is
+ * least near fS = 1/6, and within a factor of two of that from 1/32 to 1; S is
+ * chosen for fS = 1/3.  A search of more than one neighbour wants no more
+ * slabs.
+ *
+ * f is the length of both windows together as a part of all time.  Of the
+ * observations' windows the search for which the index is built tells the length,
+ * the median of a sample.  Later searches with longer windows find the same
+ * answers in more time.
+ *
+ * Where windows are few different ones, the steps of a simulation or of a clock,
+ * and observations ask for a step, each step is a slab.
+ *
+ * All of it is estimated from samples.  Only speed depends on it: the index is
+ * exact for any order of its positions.
+ */
+#ifndef GEONN_WINDOW_ORDER_CUH
+#define GEONN_WINDOW_ORDER_CUH
+
+#include <stdint.h>
+
+#include "common/protocol.h"
+#include "common/window.h"
+
+struct search;
+
+/* slabs of all classes, at most */
+#define WINDOW_SLAB_BITS 12
+#define WINDOW_SLABS_MAX (1 << WINDOW_SLAB_BITS)
+
+/* classes before small ones are merged: one more than the bits of a length */
+#define WINDOW_CLASSES 65
+
+struct window_order
+{
+	uint32_t	window;			/* number of the window that the order goes by */
+	uint32_t	main_class;		/* the class that most references are in */
+	uint8_t		class_of[WINDOW_CLASSES];	/* of windows whose length has so many bits */
+	uint32_t	first[WINDOW_CLASSES];	/* first slab of a class */
+	uint32_t	slabs[WINDOW_CLASSES];	/* how many it has; 0: there is no such class */
+	int64_t		begin[WINDOW_SLABS_MAX];	/* where each slab begins, within a class in order;
+											 * a class's first slab takes all that is before */
+};
+
+/* Choose the order for the dataset of a search, which has windows and references. */
+extern void window_order_choose(const struct search *search, struct window_order *order);
+
+/* bits of the length of a window, 0 ... 64 */
+static __host__ __device__ __forceinline__ int
+window_length_bits(int64_t low, int64_t high)
+{
+	uint64_t	length = (uint64_t) high - (uint64_t) low;
+	int			bits = 0;
+
+	for (int step = 32; step > 0; step /= 2)
+		if (length >> step != 0)
+		{
+			length >>= step;
+			bits += step;
+		}
+	return bits + (length != 0);
+}
+
+/* the slab of a class in which a value is */
+static __host__ __device__ __forceinline__ uint32_t
+window_slab_at(const struct window_order *order, uint32_t class_number, int64_t value)
+{
+	uint32_t	first = order->first[class_number];
+	uint32_t	count = order->slabs[class_number];
+
+	while (count > 1)
+	{
+		uint32_t	half = count / 2;
+
+		if (order->begin[first + half] <= value)
+		{
+			first += half;
+			count -= half;
+		}
+		else
+			count = half;
+	}
+	return first;
+}
+
+/* The slab of a reference whose window, number order->window, is this. */
+static __host__ __device__ __forceinline__ uint32_t
+window_slab_of(const struct window_order *order, int64_t low, int64_t high)
+{
+	return window_slab_at(order, order->class_of[window_length_bits(low, high)], low);
+}
+
+/* The slab in which an observation with this window begins to search, to sort observations by. */
+static __host__ __device__ __forceinline__ uint32_t
+window_slab_from(const struct window_order *order, int64_t low)
+{
+	return window_slab_at(order, order->main_class, low);
+}
+
+#endif							/* GEONN_WINDOW_ORDER_CUH */
