@@ -63,7 +63,13 @@
 #include "cuda/index/warp_share.cuh"
 
 #define BLOCK_WARPS WARP_BLOCK_WARPS
-#define SEARCH_BLOCKS 7			/* on each multiprocessor */
+
+/*
+ * search_kernel's blocks on each multiprocessor: 64 registers a thread.  What
+ * their shared memory leaves is the first cache, which holds the part of the
+ * index that is walked: so blocks keep little in shared memory.
+ */
+#define SEARCH_BLOCKS 8
 
 /* observations that a lane, and its warp, works on */
 #define PER_LANE 2
@@ -217,30 +223,76 @@ list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 		task->order.key[first + __popc(lanes & ((1u << index_lane()) - 1))] = slot;
 }
 
-/*
- * Load the lanes' records.  Two lanes load one record at a time, which asks
- * for each sector once, and past the first cache, where they would displace the
- * index.
- */
-static __device__ __forceinline__ struct index_record
-load_record(const struct index_record *records, uint32_t row)
+/* a warp's group of neighbouring observations, in shared memory, by slot of the group */
+struct group_points
 {
-	bool		is_odd = index_lane() % 2 != 0;
-	uint32_t	other = __shfl_xor_sync(INDEX_ALL_LANES, row, 1);
-	double2		even_half = __ldcg((const double2 *) &records[is_odd ? other : row] + is_odd);
-	double2		odd_half = __ldcg((const double2 *) &records[is_odd ? row : other] + is_odd);
-	double2		kept = is_odd ? odd_half : even_half;
-	double2		sent = is_odd ? even_half : odd_half;
-	double2		received;
-	struct index_record record;
+	double		x[GROUP_ROWS];	/* vectors */
+	double		y[GROUP_ROWS];
+	double		z[GROUP_ROWS];
+	uint32_t	row[GROUP_ROWS];
+	float4		staged[INDEX_WIDTH];	/* a leaf, from the anchor */
+};
 
-	received.x = __shfl_xor_sync(INDEX_ALL_LANES, sent.x, 1);
-	received.y = __shfl_xor_sync(INDEX_ALL_LANES, sent.y, 1);
-	record.vector.x = is_odd ? received.x : kept.x;
-	record.vector.y = is_odd ? received.y : kept.y;
-	record.vector.z = is_odd ? kept.x : received.x;
-	record.payload = __double_as_longlong(is_odd ? kept.y : received.y);
-	return record;
+/* a warp's state of its group */
+struct group
+{
+	uint32_t	first_slot;		/* of the order */
+	uint32_t	leaves_left;	/* to look at */
+	struct group_points *points;
+	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
+};
+
+/* the slot of the group that is this lane's jth */
+static __device__ __forceinline__ uint32_t
+group_slot(int j)
+{
+	return j * INDEX_WIDTH + index_lane();
+}
+
+static __device__ __forceinline__ struct geonn_vector
+group_vector(const struct group *group, uint32_t slot)
+{
+	struct geonn_vector vector;
+
+	vector.x = group->points->x[slot];
+	vector.y = group->points->y[slot];
+	vector.z = group->points->z[slot];
+	return vector;
+}
+
+/*
+ * Load the group.  Points are loaded past the first cache, where they would
+ * displace the index.
+ */
+static __device__ __forceinline__ void
+load_group(struct group *group, const struct index_order *order)
+{
+	struct group_points *points = group->points;
+	uint32_t	row[PER_LANE];
+	double2		point[PER_LANE];
+
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		uint32_t	slot = group->first_slot + group_slot(j);
+
+		group->left[j] = __ballot_sync(INDEX_ALL_LANES, slot < order->rows);
+		row[j] = __ldcs(&order->sorted_row[min(slot, order->rows - 1)]);
+	}
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+		point[j] = __ldcg(&order->point[row[j]]);
+#pragma unroll
+	for (int j = 0; j < PER_LANE; j++)
+	{
+		struct geonn_vector vector = geonn_unit_vector(point[j].x, point[j].y);
+
+		points->x[group_slot(j)] = vector.x;
+		points->y[group_slot(j)] = vector.y;
+		points->z[group_slot(j)] = vector.z;
+		points->row[group_slot(j)] = row[j];
+	}
+	__syncwarp();				/* any of them may become the anchor */
 }
 
 /*
@@ -248,60 +300,18 @@ load_record(const struct index_record *records, uint32_t row)
  * group, or next to it.  False if none is left.
  */
 static __device__ __forceinline__ bool
-choose_anchor(const struct index_record *records, const uint32_t *left,
-			  struct index_record *anchor)
+choose_anchor(const struct group *group, uint32_t *anchor)
 {
-	struct index_record chosen = records[0];
-	uint32_t	source = 0;
-
+	*anchor = INDEX_NONE;
 #pragma unroll
 	for (int j = 0; j < PER_LANE / 2; j++)
-		if (left[j] != 0)
-		{
-			chosen = records[j];
-			source = 32 - __clz(left[j]);
-		}
+		if (group->left[j] != 0)
+			*anchor = j * INDEX_WIDTH + 31 - __clz(group->left[j]);
 #pragma unroll
 	for (int j = PER_LANE - 1; j >= PER_LANE / 2; j--)
-		if (left[j] != 0)
-		{
-			chosen = records[j];
-			source = __ffs(left[j]);
-		}
-	if (source == 0)
-		return false;
-	source--;
-	anchor->vector.x = __shfl_sync(INDEX_ALL_LANES, chosen.vector.x, source);
-	anchor->vector.y = __shfl_sync(INDEX_ALL_LANES, chosen.vector.y, source);
-	anchor->vector.z = __shfl_sync(INDEX_ALL_LANES, chosen.vector.z, source);
-	anchor->payload = __shfl_sync(INDEX_ALL_LANES, chosen.payload, source);
-	return true;
-}
-
-/* a warp's state of its group of neighbouring observations */
-struct group
-{
-	uint32_t	first_slot;		/* this lane's */
-	uint32_t	leaves_left;	/* to look at */
-	uint32_t	row[PER_LANE];
-	struct index_record record[PER_LANE];
-	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
-};
-
-static __device__ __forceinline__ void
-load_group(struct group *group, const struct index_order *order)
-{
-#pragma unroll
-	for (int j = 0; j < PER_LANE; j++)
-	{
-		uint32_t	slot = group->first_slot + j * INDEX_WIDTH;
-
-		group->left[j] = __ballot_sync(INDEX_ALL_LANES, slot < order->rows);
-		group->row[j] = __ldcs(&order->sorted_row[min(slot, order->rows - 1)]);
-	}
-#pragma unroll
-	for (int j = 0; j < PER_LANE; j++)
-		group->record[j] = load_record(order->record, group->row[j]);
+		if (group->left[j] != 0)
+			*anchor = j * INDEX_WIDTH + __ffs(group->left[j]) - 1;
+	return *anchor != INDEX_NONE;
 }
 
 /*
@@ -370,21 +380,23 @@ compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_ta
  */
 static __device__ __forceinline__ void
 search_leaves(struct group *group, struct seeker *seekers, bool *member,
-			  const struct index *index, const struct nearest_task *task, float4 *staged,
-			  const struct index_record *anchor)
+			  const struct index *index, const struct nearest_task *task, uint32_t anchor_slot)
 {
+	struct geonn_vector anchor = group_vector(group, anchor_slot);
+	uint32_t	key = task->order.sorted_key[group->first_slot + anchor_slot];
+	float4	   *staged = group->points->staged;
 	struct index_walk walk;
 	uint32_t	leaf;
 	bool		is_home = true;
 	float		reach = INFINITY;
 
-	index_walk_begin(&walk, index, anchor->vector, 0, index_order_home(index, anchor->payload));
+	index_walk_begin(&walk, index, anchor, 0, index_order_home(index, &task->order, key));
 	while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
 	{
 		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 		bool		present = position < index->shape.positions;
 		struct geonn_vector vector = index_vector(index, position);
-		float4		place = anchor_place(vector, anchor->vector);
+		float4		place = anchor_place(vector, anchor);
 
 		if (group->leaves_left == 0)
 			break;
@@ -418,7 +430,7 @@ answer_members(struct group *group, const struct seeker *seekers, bool *member,
 #pragma unroll
 	for (int j = 0; j < PER_LANE; j++)
 	{
-		uint32_t	slot = group->first_slot + j * INDEX_WIDTH;
+		uint32_t	slot = group->first_slot + group_slot(j);
 		bool		is_left = group->left[j] >> index_lane() & 1;
 		bool		found = seekers[j].best < INFINITY;
 		bool		ambiguous;
@@ -434,12 +446,13 @@ answer_members(struct group *group, const struct seeker *seekers, bool *member,
 		{
 			uint32_t	position = seekers[j].position;
 			double		distance = found ?
-				geonn_metric_distance_of(index->metric, group->record[j].vector,
+				geonn_metric_distance_of(index->metric, group_vector(group, group_slot(j)),
 										 index_vector(index, position)) : INFINITY;
 
 			if (index->references != index->shape.positions)
 				position = index->start[position];
-			write_answer(index, task, slot, group->row[j], distance, position);
+			write_answer(index, task, slot, group->points->row[group_slot(j)], distance,
+						 position);
 		}
 		group->left[j] &= ~__ballot_sync(INDEX_ALL_LANES, member[j]);
 		if (is_last)
@@ -455,18 +468,18 @@ static __global__ void __launch_bounds__(WARP_BLOCK_THREADS, SEARCH_BLOCKS)
 search_kernel(const __grid_constant__ struct index index,
 			  const __grid_constant__ struct nearest_task task)
 {
-	__shared__ float4 staged_leaves[BLOCK_WARPS][INDEX_WIDTH];
-	float4	   *staged = staged_leaves[threadIdx.x / INDEX_WIDTH];
+	__shared__ struct group_points points[BLOCK_WARPS];
 	uint32_t	number = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
 	struct group group;
-	struct index_record anchor;
+	uint32_t	anchor;
 
 	if ((uint64_t) number * GROUP_ROWS >= task.order.rows)
 		return;
-	group.first_slot = number * GROUP_ROWS + index_lane();
+	group.first_slot = number * GROUP_ROWS;
 	group.leaves_left = task.leaves_max;
+	group.points = &points[threadIdx.x / INDEX_WIDTH];
 	load_group(&group, &task.order);
-	while (choose_anchor(group.record, group.left, &anchor))
+	while (choose_anchor(&group, &anchor))
 	{
 		struct seeker seekers[PER_LANE];
 		bool		member[PER_LANE];
@@ -474,10 +487,11 @@ search_kernel(const __grid_constant__ struct index index,
 #pragma unroll
 		for (int j = 0; j < PER_LANE; j++)
 		{
-			seekers[j] = make_seeker(group.record[j].vector, anchor.vector);
+			seekers[j] = make_seeker(group_vector(&group, group_slot(j)),
+									 group_vector(&group, anchor));
 			member[j] = group.left[j] >> index_lane() & 1;
 		}
-		search_leaves(&group, seekers, member, &index, &task, staged, &anchor);
+		search_leaves(&group, seekers, member, &index, &task, anchor);
 		answer_members(&group, seekers, member, &index, &task);
 	}
 }
@@ -497,7 +511,8 @@ decide_kernel(const __grid_constant__ struct index index,
 	{
 		uint32_t	slot = task.order.key[listed];
 		uint32_t	row = task.order.sorted_row[slot];
-		struct index_record record = task.order.record[row];
+		double2		point = task.order.point[row];
+		struct geonn_vector from = geonn_unit_vector(point.x, point.y);
 		double		limit = task.chord_limit;
 		double		best_distance = INFINITY;
 		uint32_t	best_place = INDEX_NONE;
@@ -505,13 +520,13 @@ decide_kernel(const __grid_constant__ struct index index,
 		struct index_walk walk;
 		uint32_t	leaf;
 
-		index_walk_begin(&walk, &index, record.vector, 0,
-						 index_order_home(&index, record.payload));
+		index_walk_begin(&walk, &index, from, 0,
+						 index_order_home(&index, &task.order, task.order.sorted_key[slot]));
 		while (index_walk_next(&walk, limit, &leaf))
 		{
 			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 			struct geonn_vector vector = index_vector(&index, position);
-			double		square = geonn_chord_squared(record.vector, vector);
+			double		square = geonn_chord_squared(from, vector);
 			double		least = position < index.shape.positions ? square : INFINITY;
 
 			square = least;
@@ -522,7 +537,7 @@ decide_kernel(const __grid_constant__ struct index index,
 			limit = fmin(limit, geonn_chord_limit(least));
 			if (square <= limit)
 			{
-				double		distance = geonn_metric_distance_of(index.metric, record.vector, vector);
+				double		distance = geonn_metric_distance_of(index.metric, from, vector);
 				uint32_t	reference = index.start[position];
 				uint32_t	place = index.place[reference];
 
@@ -576,6 +591,7 @@ make_task(const struct index_nearest *search, struct nearest_task *task)
 	task->order.latitude = search->latitude;
 	task->order.longitude = search->longitude;
 	task->order.out_of_range = &search->status->out_of_range;
+	task->order.fraction_bits = index_order_fraction_bits(search->index);
 	return index_order_place(search->room, search->rows, &task->order, &bytes);
 }
 

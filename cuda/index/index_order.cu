@@ -8,13 +8,20 @@
  * numbers.
  *
  * The whole code along the curve would take 8 bytes and 5 or more passes of a
- * radix sort, which move the most bytes of all the search does.  So keys are
- * of 16 to 32 bits, as many as tell apart what the search can make use of, and
- * adapt to where the references are: the leaves of the index, some 2^11 of them
- * at equal intervals, split the curve into ranks.  A key is an observation's
- * rank, and how far within the rank's part of the curve it is, linearly.
+ * radix sort.  So keys are of 31 bits and adapt to where the references are: the
+ * leaves of the index, some 2^11 of them at equal intervals, split the curve into
+ * ranks.  A key is an observation's rank, and how far within the rank's part of
+ * the curve it is, linearly.  Only the first 16 to 31 bits are sorted by, as many
+ * as tell apart what the search can make use of.
  *
- * The order does not affect the answers, so codes are computed from float32.
+ * What this costs is memory traffic.  Keys and rows, 8 bytes, go through the
+ * sort.  The search gathers the rest by row: an access of memory brings 64 bytes
+ * on an H100, however few are used, so a row's latitude and longitude are put side
+ * by side.  They are all that is written for it, and the search makes the vectors:
+ * to write and gather vectors takes longer than to make them.
+ *
+ * The order does not affect the answers, so codes are computed in float32 from
+ * sines of float32's precision.
  *
  * A table of the curve's 2^12 first cells, and bisection for what the table
  * leaves open, find ranks; a table that goes 5 levels at a time gives codes.
@@ -42,21 +49,15 @@
 
 static_assert(ROW_LEVELS % STEP_LEVELS == 0 && ROW_LEVELS <= INDEX_CODE_LEVELS, "whole steps");
 
+/* less than 32, so that a shift by all bits of a single rank is defined */
+#define KEY_BITS 31
+
 /* what keys are made by */
 struct index_order_tables
 {
-	uint64_t	splitter[INDEX_RANKS_MAX];	/* where ranks begin on the curve */
-	float		scale[INDEX_RANKS_MAX]; /* fractions for each unit of the code */
+	struct index_order_ranks ranks;
 	uint32_t	cell[CELLS];	/* ranks of a cell: first | last << 16 */
 	uint16_t	step[4 * STEP_CELLS];	/* curve_step() */
-};
-
-/* how keys are made of ranks */
-struct ranking
-{
-	uint32_t	ranks;
-	int			key_bits;
-	int			fraction_bits;	/* of a key, below the rank */
 };
 
 cudaError_t
@@ -75,8 +76,8 @@ index_order_place(void *memory, uint32_t rows, struct index_order *order, size_t
 	order->rows = rows;
 	order->tables = (struct index_order_tables *)
 		next_column(memory, bytes, sizeof(struct index_order_tables));
-	order->record = (struct index_record *)
-		next_column(memory, bytes, count * sizeof(struct index_record));
+	order->ranks = &order->tables->ranks;
+	order->point = (double2 *) next_column(memory, bytes, count * sizeof(double2));
 	order->key = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
 	order->sorted_key = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
 	order->row = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
@@ -119,11 +120,8 @@ curve_step(uint32_t state, uint32_t column, uint32_t row)
  * table of steps.
  */
 static __device__ __forceinline__ uint64_t
-row_code(struct geonn_vector vector, const uint16_t *step_table)
+row_code(float x, float y, float z, const uint16_t *step_table)
 {
-	float		x = (float) vector.x;
-	float		y = (float) vector.y;
-	float		z = (float) vector.z;
 	float		largest = fabsf(x);
 	float		u = y;
 	float		v = z;
@@ -172,21 +170,20 @@ row_code(struct geonn_vector vector, const uint16_t *step_table)
  */
 static __global__ void __launch_bounds__(KEY_THREADS)
 table_kernel(const __grid_constant__ struct index index,
-			 struct index_order_tables *tables, struct ranking ranking)
+			 struct index_order_tables *tables, uint32_t ranks, int fraction_bits)
 {
 	__shared__ uint64_t splitter[INDEX_RANKS_MAX + 1];
 	uint32_t	thread = blockIdx.x * KEY_THREADS + threadIdx.x;
 
 	for (uint32_t i = threadIdx.x; i <= INDEX_RANKS_MAX; i += KEY_THREADS)
 		splitter[i] = i == 0 ? 0 :
-			i < ranking.ranks ?
-			index.leaf_code[(uint64_t) i * index.shape.nodes[0] / ranking.ranks] :
+			i < ranks ? index.leaf_code[(uint64_t) i * index.shape.nodes[0] / ranks] :
 			(uint64_t) 6 << (2 * INDEX_CODE_LEVELS);
 	__syncthreads();
 	for (uint32_t i = thread; i < INDEX_RANKS_MAX; i += TABLE_BLOCKS * KEY_THREADS)
 	{
-		tables->splitter[i] = splitter[i];
-		tables->scale[i] = (float) (1u << ranking.fraction_bits) /
+		tables->ranks.begin[i] = splitter[i];
+		tables->ranks.scale[i] = (float) (1u << fraction_bits) /
 			(float) (splitter[i + 1] - splitter[i]);
 	}
 	for (uint32_t i = thread; i < CELLS; i += TABLE_BLOCKS * KEY_THREADS)
@@ -212,10 +209,46 @@ table_kernel(const __grid_constant__ struct index index,
 }
 
 /*
- * Unit vectors of the observations, and keys to sort them by.
+ * An observation's key.
+ */
+static __device__ __forceinline__ uint32_t
+row_key(const struct index_order_tables *tables, double latitude, double longitude,
+		int fraction_bits)
+{
+	const double radian = M_PI / 180.0;
+	float		x;
+	float		y;
+	float		z;
+	float		radius;			/* of the parallel */
+	uint64_t	code;
+	uint32_t	rank;
+	uint32_t	last;
+	float		fraction;
+
+	__sincosf((float) (latitude * radian), &z, &radius);
+	__sincosf((float) ((longitude > 180.0 ? longitude - 360.0 : longitude) * radian), &y, &x);
+	code = row_code(x * radius, y * radius, z, tables->step);
+	rank = tables->cell[code >> CELL_SHIFT];
+	last = rank >> 16;
+	rank &= 0xFFFF;
+	while (rank < last)
+	{
+		uint32_t	middle = (rank + last + 1) / 2;
+
+		if (tables->ranks.begin[middle] <= code)
+			rank = middle;
+		else
+			last = middle - 1;
+	}
+	fraction = (float) (code - tables->ranks.begin[rank]) * tables->ranks.scale[rank];
+	return rank << fraction_bits | min((uint32_t) fraction, (1u << fraction_bits) - 1);
+}
+
+/*
+ * Points of the observations, and keys to sort them by.
  */
 static __global__ void __launch_bounds__(KEY_THREADS)
-key_kernel(const __grid_constant__ struct index_order order, int fraction_bits)
+key_kernel(const __grid_constant__ struct index_order order)
 {
 	__shared__ struct index_order_tables tables;
 
@@ -228,11 +261,6 @@ key_kernel(const __grid_constant__ struct index_order order, int fraction_bits)
 	{
 		double		latitude = order.latitude[row];
 		double		longitude = order.longitude[row];
-		struct index_record record;
-		uint64_t	code;
-		uint32_t	rank;
-		uint32_t	last;
-		float		fraction;
 
 		if (!geonn_coordinates_valid(latitude, longitude))
 		{
@@ -240,25 +268,8 @@ key_kernel(const __grid_constant__ struct index_order order, int fraction_bits)
 			latitude = 0.0;
 			longitude = 0.0;
 		}
-		record.vector = geonn_unit_vector(latitude, longitude);
-		code = row_code(record.vector, tables.step);
-		rank = tables.cell[code >> CELL_SHIFT];
-		last = rank >> 16;
-		rank &= 0xFFFF;
-		while (rank < last)
-		{
-			uint32_t	middle = (rank + last + 1) / 2;
-
-			if (tables.splitter[middle] <= code)
-				rank = middle;
-			else
-				last = middle - 1;
-		}
-		fraction = (float) (code - tables.splitter[rank]) * tables.scale[rank];
-		record.payload = code << INDEX_RANK_BITS | rank;
-		order.record[row] = record;
-		order.key[row] = rank << fraction_bits |
-			min((uint32_t) fraction, (1u << fraction_bits) - 1);
+		order.point[row] = make_double2(latitude, longitude);
+		order.key[row] = row_key(&tables, latitude, longitude, order.fraction_bits);
 		order.row[row] = row;
 	}
 }
@@ -269,18 +280,33 @@ key_kernel(const __grid_constant__ struct index_order order, int fraction_bits)
  * lie as unevenly as cities do, all.
  */
 static int
-choose_key_bits(uint32_t rows, const struct index *index)
+choose_sort_bits(uint32_t rows, const struct index *index)
 {
 	if (rows >> 24 != 0 && index->shape.nodes[0] > 2 * INDEX_RANKS_MAX)
-		return 32;
+		return KEY_BITS;
 	return rows >> 18 != 0 ? 24 : 16;
+}
+
+static uint32_t
+ranks_of(const struct index *index)
+{
+	return index->shape.nodes[0] < INDEX_RANKS_MAX ? index->shape.nodes[0] : INDEX_RANKS_MAX;
+}
+
+int
+index_order_fraction_bits(const struct index *index)
+{
+	int			rank_bits = 0;
+
+	while (1u << rank_bits < ranks_of(index))
+		rank_bits++;
+	return KEY_BITS - rank_bits;
 }
 
 cudaError_t
 index_order_enqueue(const struct index_order *order, const struct index *index,
 					cudaStream_t stream)
 {
-	struct ranking ranking;
 	size_t		bytes = order->scratch_bytes;
 	uint32_t	blocks = (uint32_t) (((uint64_t) order->rows + KEY_THREADS - 1) / KEY_THREADS);
 	uint32_t	multiprocessors;
@@ -291,18 +317,13 @@ index_order_enqueue(const struct index_order *order, const struct index *index,
 	if (blocks > multiprocessors * KEY_BLOCKS)
 		blocks = multiprocessors * KEY_BLOCKS;
 
-	ranking.ranks = index->shape.nodes[0] < INDEX_RANKS_MAX ? index->shape.nodes[0] :
-		INDEX_RANKS_MAX;
-	ranking.key_bits = choose_key_bits(order->rows, index);
-	ranking.fraction_bits = ranking.key_bits;
-	while (1u << (ranking.key_bits - ranking.fraction_bits) < ranking.ranks)
-		ranking.fraction_bits--;
-
-	table_kernel<<<TABLE_BLOCKS, KEY_THREADS, 0, stream>>> (*index, order->tables, ranking);
-	key_kernel<<<blocks, KEY_THREADS, 0, stream>>> (*order, ranking.fraction_bits);
+	table_kernel<<<TABLE_BLOCKS, KEY_THREADS, 0, stream>>> (*index, order->tables, ranks_of(index),
+															order->fraction_bits);
+	key_kernel<<<blocks, KEY_THREADS, 0, stream>>> (*order);
 	if ((error = cudaGetLastError()) != cudaSuccess)
 		return error;
 	return cub::DeviceRadixSort::SortPairs(order->scratch, bytes, order->key, order->sorted_key,
-										   order->row, order->sorted_row, order->rows, 0,
-										   ranking.key_bits, stream);
+										   order->row, order->sorted_row, order->rows,
+										   KEY_BITS - choose_sort_bits(order->rows, index),
+										   KEY_BITS, stream);
 }

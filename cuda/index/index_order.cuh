@@ -14,9 +14,16 @@
 
 #include "cuda/index/index_walk.cuh"
 
-/* ranks, which have INDEX_RANK_BITS in a payload */
+/* ranks, parts of the curve, in which the references are spread evenly */
 #define INDEX_RANK_BITS 11
 #define INDEX_RANKS_MAX (1 << INDEX_RANK_BITS)
+
+/* where ranks are on the curve */
+struct index_order_ranks
+{
+	uint64_t	begin[INDEX_RANKS_MAX];
+	float		scale[INDEX_RANKS_MAX]; /* fractions of a key for each unit of the code */
+};
 
 struct index_order_tables;
 
@@ -27,20 +34,24 @@ struct index_order
 	const double *latitude;		/* [rows] degrees */
 	const double *longitude;
 	uint32_t   *out_of_range;	/* becomes 1 if some coordinates are not a point */
+	int			fraction_bits;	/* of a key, below its rank: index_order_fraction_bits() */
 
 	/* room, laid out by index_order_place() */
 	struct index_order_tables *tables;
 	uint32_t   *key;			/* [rows]; free once they are in order */
-	uint32_t   *sorted_key;		/* [rows]; likewise */
-	uint32_t   *row;			/* [rows] */
+	uint32_t   *row;			/* [rows]; likewise */
 	void	   *scratch;
 	size_t		scratch_bytes;
 
 	/* results */
-	struct index_record *record;	/* [rows] by row; payload: code <<
-								 * INDEX_RANK_BITS | rank */
-	uint32_t   *sorted_row;		/* [rows] row of each slot, in the order of search */
+	const struct index_order_ranks *ranks;
+	double2	   *point;			/* [rows] latitude and longitude, by row */
+	uint32_t   *sorted_key;		/* [rows] key of each slot, in the order of search */
+	uint32_t   *sorted_row;		/* [rows] row of each slot */
 };
+
+/* how many bits of the keys of observations are below the rank */
+extern int	index_order_fraction_bits(const struct index *index);
 
 /*
  * Lay out room for this many observations from address memory, NULL to learn
@@ -49,7 +60,7 @@ struct index_order
 extern cudaError_t index_order_place(void *memory, uint32_t rows, struct index_order *order,
 									 size_t *bytes);
 
-/* Enqueue the kernels that make records, and the sort. */
+/* Enqueue the kernels that make points and keys, and the sort. */
 extern cudaError_t index_order_enqueue(const struct index_order *order, const struct index *index,
 									   cudaStream_t stream);
 
@@ -58,16 +69,19 @@ extern cudaError_t index_order_enqueue(const struct index_order *order, const st
  * the curve would put it.
  */
 static __device__ __forceinline__ uint32_t
-index_order_home(const struct index *index, uint64_t payload)
+index_order_home(const struct index *index, const struct index_order *order, uint32_t key)
 {
-	uint32_t	rank = (uint32_t) payload & (INDEX_RANKS_MAX - 1);
+	uint32_t	rank = key >> order->fraction_bits;
 	uint64_t	leaves = index->shape.nodes[0];
+	float		fraction;
+	uint64_t	code;
 
 	/* a rank for each leaf, or INDEX_RANKS_MAX */
 	if (leaves <= INDEX_RANKS_MAX)
 		return rank;
-	return index_home_leaf(index, payload >> INDEX_RANK_BITS,
-						   (uint32_t) (rank * leaves >> INDEX_RANK_BITS),
+	fraction = (float) (key & ((1u << order->fraction_bits) - 1)) + 0.5f;
+	code = order->ranks->begin[rank] + (uint64_t) (fraction / order->ranks->scale[rank]);
+	return index_home_leaf(index, code, (uint32_t) (rank * leaves >> INDEX_RANK_BITS),
 						   (uint32_t) ((rank + 1) * leaves >> INDEX_RANK_BITS));
 }
 
