@@ -11,7 +11,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_attribute_d.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
 #include "miscadmin.h"
@@ -99,7 +99,9 @@ describe_columns(ShardTable *table, Relation relation)
 		append(&typed, with_type);
 		append(&definitions, with_type);
 		if (expression != NULL)
-			appendStringInfo(&definitions, " GENERATED ALWAYS AS (%s) STORED", expression);
+			appendStringInfo(&definitions, " GENERATED ALWAYS AS (%s) %s", expression,
+							 column->attgenerated == ATTRIBUTE_GENERATED_STORED ? "STORED" :
+							 "VIRTUAL");
 		else
 			append(&stored, name);
 		if (column->attnotnull)
