@@ -67,6 +67,10 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 -- metric			'sphere' or 'spheroid'
 -- by				columns of both relations, with the same types: a reference is
 --					a candidate only if it equals the observation in all of them
+-- overlaps			up to three columns of both relations, each of a range type or of
+--					single values of the same type: a reference is a candidate only
+--					if it has the value of each in common with the observation, as by
+--					the operator &&.  A single value v counts as the range [v,v].
 -- exclude_self		leave out references whose id equals the observation's
 -- keep_unmatched	return an observation without a neighbour once, as a left join
 --					does, with NULL in place of the reference, and rank 1
@@ -76,13 +80,15 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 --					warning for each relation, or raise an 'error' that names the
 --					first
 -- options			obs_id, obs_lat, obs_lon, obs_geog, ref_id, ref_lat, ref_lon,
---					ref_geog: names of columns; device, algorithm: in place of the
+--					ref_geog: names of columns; obs_radius, ref_radius: columns with
+--					the metres that limit each row, NULL for no limit; device, algorithm: in place of the
 --					settings geonn.device and geonn.algorithm; batch_rows: the
 --					observations of a batch
 -- row_type			NULL of the composite type of the result, with any of the
 --					columns that doc/geonn.md has under row_type
 --
--- A row with a NULL id or coordinate is not a candidate.  If ref has no candidate, obs
+-- A row with a NULL id or coordinate is not a candidate, nor one with a NULL in a column of
+-- by or overlaps.  If ref has no candidate, obs
 -- is not read, unless keep_unmatched is set.  The rows are the same on all devices
 -- and with all algorithms.
 CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
@@ -90,6 +96,7 @@ CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							  max_distance double precision DEFAULT NULL,
 							  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 							  by pg_catalog.name[] DEFAULT NULL,
+							  overlaps pg_catalog.name[] DEFAULT NULL,
 							  exclude_self boolean DEFAULT false,
 							  keep_unmatched boolean DEFAULT false,
 							  ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
@@ -102,17 +109,18 @@ CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest(pg_catalog.regclass, pg_catalog.regclass, integer,
-	double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text,
-	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean,
+	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of obs the nearest rows of ref, with the distance in metres';
 
 -- The same for the rows of two queries: one SELECT each, with columns id, lat and
--- lon, or id and a point, and the columns that the argument by names.
+-- lon, or id and a point, and the columns that the arguments by and overlaps name.
 CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								  k integer DEFAULT 1,
 								  max_distance double precision DEFAULT NULL,
 								  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								  by pg_catalog.name[] DEFAULT NULL,
+								  overlaps pg_catalog.name[] DEFAULT NULL,
 								  exclude_self boolean DEFAULT false,
 								  keep_unmatched boolean DEFAULT false,
 								  ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
@@ -125,16 +133,18 @@ CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.te
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest_sql(pg_catalog.text, pg_catalog.text, integer, double precision,
-	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text,
-	pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean, pg_catalog.text,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of one query the nearest rows of another, with the distance in metres';
 
 -- Returns every pair of an observation and a reference that are at most radius metres
--- apart.  Arguments and rows are those of geonn_nearest.
+-- apart.  Arguments and rows are those of geonn_nearest.  radius may be NULL where options
+-- name a column of radiuses.
 CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							 radius double precision,
 							 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 							 by pg_catalog.name[] DEFAULT NULL,
+							 overlaps pg_catalog.name[] DEFAULT NULL,
 							 exclude_self boolean DEFAULT false,
 							 keep_unmatched boolean DEFAULT false,
 							 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
@@ -146,14 +156,15 @@ CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within(pg_catalog.regclass, pg_catalog.regclass, double precision,
-	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.jsonb,
-	pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean, pg_catalog.text,
+	pg_catalog.jsonb, pg_catalog.anyelement) IS
 'every pair of rows of obs and ref that are within a radius in metres';
 
 CREATE FUNCTION geonn_within_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								 radius double precision,
 								 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								 by pg_catalog.name[] DEFAULT NULL,
+								 overlaps pg_catalog.name[] DEFAULT NULL,
 								 exclude_self boolean DEFAULT false,
 								 keep_unmatched boolean DEFAULT false,
 								 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
@@ -165,18 +176,23 @@ CREATE FUNCTION geonn_within_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.tex
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within_sql(pg_catalog.text, pg_catalog.text, double precision,
-	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.jsonb,
-	pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean, pg_catalog.text,
+	pg_catalog.jsonb, pg_catalog.anyelement) IS
 'every pair of rows of two queries that are within a radius in metres';
 
 -- Returns the nearest references of points in two arrays, of latitudes and of
 -- longitudes; ord is a point's number in the arrays, from 1 on.  A row_type has it in
 -- place of obs_id.
+--
+-- overlaps, windows	one column of ref, and an array with a value of its type, or of
+--						the range over it, for each point
 CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precision[],
 									 ref pg_catalog.regclass,
 									 k integer DEFAULT 1,
 									 max_distance double precision DEFAULT NULL,
 									 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+									 overlaps pg_catalog.name[] DEFAULT NULL,
+									 windows pg_catalog.anycompatiblearray DEFAULT NULL::pg_catalog.text[],
 									 keep_unmatched boolean DEFAULT false,
 									 ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
 									 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
@@ -188,8 +204,9 @@ CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precisio
 	COST 10000 ROWS 100
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[],
-	pg_catalog.regclass, integer, double precision, pg_catalog.text, boolean, pg_catalog.text,
-	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.regclass, integer, double precision, pg_catalog.text, pg_catalog.name[],
+	pg_catalog.anycompatiblearray, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb,
+	pg_catalog.anyelement) IS
 'for each of the points in two arrays the nearest rows of ref';
 
 -- Returns the metres between two points in degrees: with the metric 'sphere' along
@@ -426,6 +443,7 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   max_distance double precision DEFAULT NULL,
 								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								   by pg_catalog.name[] DEFAULT NULL,
+								   overlaps pg_catalog.name[] DEFAULT NULL,
 								   exclude_self boolean DEFAULT false,
 								   keep_unmatched boolean DEFAULT false,
 								   ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
@@ -439,13 +457,13 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
-	integer, double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean,
+	integer, double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean,
 	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, double precision,
 	pg_catalog.name, pg_catalog.text) IS
 'creates a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes the arguments of a cache, or its name: changes has any of name, k,
--- max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid,
+-- max_distance, radius, metric, by, overlaps, exclude_self, keep_unmatched, ties, invalid,
 -- options, changed_since and replace.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C

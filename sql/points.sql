@@ -47,8 +47,8 @@ BEGIN
         WHERE r.rank IS NOT NULL OR $6
         $query$, ref) USING lat, lon, k, max_distance, metric, keep, ties;
     CREATE TEMP TABLE found AS
-    SELECT * FROM geonn_nearest_points(lat, lon, ref, k, max_distance, metric, keep,
-                                       CASE WHEN ties THEN 'all' ELSE 'first' END,
+    SELECT * FROM geonn_nearest_points(lat, lon, ref, k, max_distance, metric, keep_unmatched => keep,
+                                       ties => CASE WHEN ties THEN 'all' ELSE 'first' END,
                                        row_type => NULL::ranked_pair);
     SELECT count(*) INTO rows FROM found;
     SELECT count(*) INTO missing

@@ -3,23 +3,31 @@
  *		A cache's table is brought up to date by what has changed.
  *
  * Let X be the points of the references that were added since the last refresh, and of those that
- * were removed, each in its group; a reference that moved was removed and added.  Let o be an
- * observation that has not changed itself.  Its reach is the distance of the last of its k rows, or
- * the greatest distance asked for if it has fewer than k (or if all references within a radius are
- * asked for).  The rows that the table has for o are still right if no point of X in o's group is
- * within o's reach:
+ * were removed, each in its group and with its limits (point_limits.h): its radius and windows.  These
+ * are part of a point's contents, as its coordinates are: a reference that moved, or whose limits
+ * changed, was removed with the former ones and added with the present ones.  Let o be an observation
+ * that has not changed itself, and so has the same limits as before.  Its reach is the distance of the
+ * last of its k rows; or if it has fewer than k, or if all references within a radius are asked for, the
+ * smaller of the greatest distance asked for and o's own radius.  A point of X is a candidate of o if it
+ * is in o's group, its windows overlap o's, and it is within both radiuses.  Whether it is depends on
+ * o's contents and its own alone, neither of which has changed: a reference that was a candidate and no
+ * longer is, or the other way round, has changed, and is in X.  The rows that the table has for o are
+ * still right if no candidate in X is within o's reach:
  *
- *	 - All references of its rows still exist and have not moved: each of them is within the
- *	   reach, and those that were removed or have moved are in X.
+ *	 - All references of its rows still exist and have not moved, and still are candidates: each of them
+ *	   is within the reach, and a former state of those that were removed or have changed is a candidate
+ *	   in X.
  *	 - Suppose that a reference belongs among its rows now and did not before.  Then this
- *	   reference was added, or another one was removed: both are in X.  A removed one that made
- *	   room for it was within the reach.  An added one belongs there only if it is as near as the
- *	   k-th or nearer, that is, within the reach, whatever its id; with ties => 'all' also at
- *	   exactly the reach.  If o has fewer than k rows, all references within the greatest
- *	   distance belong there.
+ *	   reference was added, or another one was removed: both are candidates in X.  A removed one
+ *	   that made room for it was within the reach.  An added one belongs there only if it is as near
+ *	   as the k-th or nearer, that is, within the reach, whatever its id; with ties => 'all' also at
+ *	   exactly the reach.  If o has fewer than k rows, all candidates within the greatest
+ *	   distance belong there, and none is farther away than o's radius.
+ *
+ * An observation with a NULL or empty window, or a negative radius, has no candidates: its reach is -1.
  *
  * The engine computes all of these distances, and always the same for the same two points, so
- * "within" needs no tolerance: o is searched for again if the distance of the nearest point of X,
+ * "within" needs no tolerance: o is searched for again if the distance of its nearest candidate in X,
  * by the same metric, is not greater than the reach (which is stored rounded up).  exclude_self may
  * leave this nearest point out of o's rows; o is then searched for in vain.
  *
@@ -28,14 +36,14 @@
  * the first two of which pass over most observations and need no engine: points that are within a
  * distance have a squared chord within the metric's limit for it, and latitudes that differ by no
  * more than so many degrees (common/metric.h).  cache/point_tree.c tells whether X has a point
- * within such a limit, whatever its group.
+ * within such a limit, whatever its group and limits.
  *
  *	 - A block of the baseline counts only if the distance of X from its centre is not greater than
  *	   the block's radius and its greatest reach together (distances on a surface obey the triangle
  *	   inequality; rounding is far below the margin).
  *	 - An observation of such a block counts only if one of these points of X is within the latitudes
  *	   and the limit of its reach.
- *	 - The engine searches for the others' nearest points of X.
+ *	 - The engine searches for the others' nearest candidates in X.
  *
  * The rows found are compared with those that the table has for the same ids, and the table's rows
  * of removed ids are deleted.
@@ -100,7 +108,7 @@ bytes_of_change(const void *source, uint64 number)
 }
 
 /*
- * Find the nearest of X, in its group, to each of these points.  Consumes the point's number and the
+ * Find the nearest candidate in X of each of these points.  Consumes the point's number and the
  * distance in metres.
  */
 static void

@@ -254,6 +254,20 @@ numbered_type(TupleDesc row_type)
 	return type;
 }
 
+/*
+ * The reach of an affected observation that has so many rows, the last one at this distance.
+ */
+static float
+reach_of(const Comparison *comparison, const Affected *affected, uint64 rows, double distance)
+{
+	const GeonnIncrement *increment = comparison->increment;
+	GeonnLimits limits;
+
+	return geonn_baseline_reach(&increment->join->question,
+								geonn_baseline_limits(&increment->observations->schema,
+													  affected->bytes, &limits), rows, distance);
+}
+
 static void
 search_again(Comparison *comparison, Affected *affected, uint64 count)
 {
@@ -278,13 +292,13 @@ search_again(Comparison *comparison, Affected *affected, uint64 count)
 			present = next;
 			present->has_rows = true;
 			observation = add_observation(comparison, present->bytes, present->row < 0);
-			present->reach = geonn_baseline_reach(&join.question, 0, 0);
+			present->reach = reach_of(comparison, present, 0, 0);
 		}
 		Assert(observation != NULL);
 		add_row(comparison, observation, values, nulls);
 		if (!nulls[TARGET_DISTANCE])
-			present->reach = geonn_baseline_reach(&join.question, observation->count,
-												  DatumGetFloat8(values[TARGET_DISTANCE]));
+			present->reach = reach_of(comparison, present, observation->count,
+									  DatumGetFloat8(values[TARGET_DISTANCE]));
 	}
 	report = geonn_search_report(search);
 	geonn_search_log(search, &report);
@@ -306,7 +320,7 @@ finish_affected(Comparison *comparison, Affected *affected, uint64 count)
 		if (!affected[i].has_rows)
 		{
 			(void) add_observation(comparison, affected[i].bytes, affected[i].row < 0);
-			affected[i].reach = geonn_baseline_reach(&comparison->increment->join->question, 0, 0);
+			affected[i].reach = reach_of(comparison, &affected[i], 0, 0);
 		}
 		if (!placed)
 			affected[i].reach = -1;

@@ -14,8 +14,8 @@
  * which a refresh reads whole, has for each block
  *
  *	 - the first key;
- *	 - a sum of the hashes of its points.  A point's hash is of all its bytes: id, coordinates,
- *	   by columns.  When the table is read again, each row's hash is added to the sum of the
+ *	 - a sum of the hashes of its points.  A point's hash is of all its bytes: coordinates, limits
+ *	   (point_limits.h), id, by columns.  When the table is read again, each row's hash is added to the sum of the
  *	   block to which its key belongs; a block whose sum is the same as before has not changed.
  *	   So one scan of a table, in no particular order, finds what has changed, with memory for
  *	   the directory alone.  Sums and hashes have 128 bits and depend on a secret seed of the
@@ -26,7 +26,7 @@
  *	   cache/affected.c passes over blocks that changes of the references cannot affect.
  *
  * The reach of an observation is how far its neighbours are: the distance of the last of its k
- * nearest, or the greatest distance that was asked for where it has fewer.
+ * nearest, or where it has fewer the greatest distance that was asked for, or its own radius.
  */
 #include "postgres.h"
 
@@ -78,6 +78,8 @@ geonn_baseline_create(const GeonnCache *cache, CacheSide side, const PointSource
 	baseline->schema.by = palloc(source->by_count * sizeof(BaselineType));
 	for (int i = 0; i < source->by_count; i++)
 		baseline->schema.by[i] = type_of(&source->by[i]);
+	if (geonn_has_limits(source))
+		baseline->schema.limits_bytes = geonn_limits_bytes(source->window_count);
 	baseline->schema.keeps_unplaced = keeps_unplaced;
 	return baseline;
 }
@@ -240,6 +242,8 @@ geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringI
 	memcpy(bytes->data + start, &placed, sizeof(placed));
 	memcpy(bytes->data + start + sizeof(placed), coordinates, sizeof(coordinates));
 	bytes->len += sizeof(placed) + sizeof(coordinates);
+	if (schema->limits_bytes > 0)
+		appendBinaryStringInfo(bytes, (const char *) row->limits, (int) schema->limits_bytes);
 	geonn_baseline_write_value(bytes, schema->id, row->id);
 	for (int i = 0; i < schema->by_count; i++)
 	{
@@ -269,6 +273,8 @@ geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow
 	bytes += sizeof(row->latitude);
 	memcpy(&row->longitude, bytes, sizeof(row->longitude));
 	bytes += sizeof(row->longitude);
+	memcpy(&row->limits, bytes, schema->limits_bytes);
+	bytes += schema->limits_bytes;
 	bytes = read_value(bytes, schema->id, &row->id);
 	for (int i = 0; i < schema->by_count; i++)
 	{
@@ -279,12 +285,21 @@ geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow
 	return bytes;
 }
 
+const GeonnLimits *
+geonn_baseline_limits(const BaselineSchema *schema, const char *bytes, GeonnLimits *limits)
+{
+	if (schema->limits_bytes == 0)
+		return NULL;
+	memcpy(limits, bytes + sizeof(bool) + 2 * sizeof(double), schema->limits_bytes);
+	return limits;
+}
+
 const char *
 geonn_baseline_id(const BaselineSchema *schema, const char *bytes, Size *length)
 {
 	uint32		stored;
 
-	bytes += sizeof(bool) + 2 * sizeof(double);
+	bytes += sizeof(bool) + 2 * sizeof(double) + schema->limits_bytes;
 	if (schema->id.by_value)
 		*length = sizeof(Datum);
 	else if (schema->id.length > 0)
@@ -336,6 +351,7 @@ give_point(void *state, uint64 number, PointRow *row)
 	row->longitude = points->row.longitude;
 	row->by = points->row.by;
 	row->by_is_null = points->row.by_is_null;
+	row->limits = points->schema->limits_bytes > 0 ? &points->row.limits : NULL;
 	MemoryContextSwitchTo(former);
 }
 

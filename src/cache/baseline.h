@@ -38,6 +38,7 @@ typedef struct BaselineSchema
 	BaselineType id;
 	int			by_count;
 	BaselineType *by;			/* [by_count] */
+	Size		limits_bytes;	/* of a row's limits; 0: rows have none */
 	bool		keeps_unplaced;	/* it also has rows without coordinates */
 } BaselineSchema;
 
@@ -57,6 +58,7 @@ typedef struct BaselineRow
 	Datum		id;
 	Datum	   *by;				/* [by_count] */
 	bool	   *by_is_null;
+	GeonnLimits limits;			/* if the schema has them */
 } BaselineRow;
 
 /* a block's entry in the directory, as stored */
@@ -128,6 +130,10 @@ extern const char *geonn_baseline_read(const BaselineSchema *schema, const char 
 extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, uint64 count,
 												const void *source,
 												const char *(*bytes) (const void *source, uint64 number));
+
+/* The limits of the row with these bytes, in this space; NULL: rows have none. */
+extern const GeonnLimits *geonn_baseline_limits(const BaselineSchema *schema, const char *bytes,
+												GeonnLimits *limits);
 
 /* Where the id is in a row's bytes, and its length. */
 extern const char *geonn_baseline_id(const BaselineSchema *schema, const char *bytes, Size *length);
@@ -265,7 +271,11 @@ extern void geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint
  */
 extern bool geonn_baseline_build_end(BaselineBuild *build, bool may_keep);
 
-/* The reach of an observation that has so many rows, the last one at this distance; rounded up. */
-extern float geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance);
+/*
+ * The reach of an observation with these limits (NULL: none) that has so many rows, the last one at
+ * this distance; rounded up.  -1: no reference can be a candidate.
+ */
+extern float geonn_baseline_reach(const GeonnQuestion *question, const GeonnLimits *limits,
+								  uint64 rows, double distance);
 
 #endif							/* GEONN_CACHE_BASELINE_H */

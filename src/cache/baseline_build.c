@@ -48,10 +48,14 @@ struct BaselineBuild
 };
 
 float
-geonn_baseline_reach(const GeonnQuestion *question, uint64 rows, double distance)
+geonn_baseline_reach(const GeonnQuestion *question, const GeonnLimits *limits, uint64 rows,
+					 double distance)
 {
-	return geonn_rounded_up(question->k > 0 && rows >= question->k ? distance :
-							question->max_distance);
+	if (question->k > 0 && rows >= question->k)
+		return geonn_rounded_up(distance);
+	if (limits == NULL)
+		return geonn_rounded_up(question->max_distance);
+	return limits->none ? -1 : geonn_rounded_up(Min(question->max_distance, limits->radius));
 }
 
 BaselineBuild *
@@ -112,21 +116,21 @@ has_same_points(const BaselineBuild *build)
  * Number the next observation that is searched for.
  */
 static uint64
-next_number(BaselineBuild *build)
+next_number(BaselineBuild *build, const PointRow *row)
 {
 	if (build->searched == build->room)
 	{
 		build->room *= 2;
 		build->reaches = repalloc_huge(build->reaches, build->room * sizeof(float));
 	}
-	build->reaches[build->searched] = geonn_baseline_reach(build->question, 0, 0);
+	build->reaches[build->searched] = geonn_baseline_reach(build->question, row->limits, 0, 0);
 	return build->searched++;
 }
 
 void
 geonn_baseline_build_add(BaselineBuild *build, const PointRow *row, bool is_searched)
 {
-	uint64		number = is_searched ? next_number(build) : NOT_SEARCHED;
+	uint64		number = is_searched ? next_number(build, row) : NOT_SEARCHED;
 	MemoryContext former;
 	SortedPoint point;
 
@@ -151,19 +155,23 @@ geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint64 rank, dou
 {
 	if (number >= build->searched)
 		elog(ERROR, "a row is of no observation that was searched for");
-	build->reaches[number] = geonn_baseline_reach(build->question, rank, distance);
+	if (build->question->k > 0 && rank >= build->question->k)
+		build->reaches[number] = geonn_rounded_up(distance);
 }
 
 static float
 reach_of(const BaselineBuild *build, uint64 number, const char *bytes)
 {
+	GeonnLimits limits;
 	bool		placed;
 
 	memcpy(&placed, bytes, sizeof(placed));
 	if (build->question == NULL || !placed)
 		return -1;
-	return number == NOT_SEARCHED ? geonn_baseline_reach(build->question, 0, 0) :
-		build->reaches[number];
+	if (number != NOT_SEARCHED)
+		return build->reaches[number];
+	return geonn_baseline_reach(build->question,
+								geonn_baseline_limits(&build->baseline->schema, bytes, &limits), 0, 0);
 }
 
 /*

@@ -154,6 +154,10 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 		sign_column(&text, &sides[side]->columns[COLUMN_ID]);
 		for (int i = 0; i < sides[side]->by_count; i++)
 			sign_column(&text, &sides[side]->by[i]);
+		if (geonn_has_radius(sides[side]))
+			sign_column(&text, &sides[side]->radius);
+		for (int i = 0; i < sides[side]->window_count; i++)
+			sign_column(&text, &sides[side]->windows[i]);
 	}
 	sign_target(&text, cache->target, geonn_cache_row_type(join));
 	*noticed = geonn_changes_sign(&text, cache);

@@ -35,6 +35,7 @@
  */
 #include "postgres.h"
 
+#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -327,19 +328,45 @@ slot_for_references(GeonnClient *client)
 	return &client->slots[client->filling];
 }
 
+/*
+ * Set the limits of the row that is being added.  A point without windows is never sent where the
+ * question has some.
+ */
+static void
+set_limits(const GeonnClient *client, Slot *slot, const GeonnLimits *limits)
+{
+	uint32		columns = client->question.columns;
+	uint32		row = slot->rows;
+
+	if (columns & GEONN_COLUMN_RADIUS)
+		slot->columns.radius[row] = limits != NULL ? limits->radius : INFINITY;
+	if ((columns & GEONN_COLUMNS_WINDOWS) == 0)
+		return;
+	if (limits == NULL)
+		elog(ERROR, "a point lacks the windows that the question has");
+	for (int i = 0; i < GEONN_WINDOWS_MAX && (columns & GEONN_COLUMN_WINDOW << i) != 0; i++)
+	{
+		slot->columns.low[i][row] = limits->windows[i].low;
+		slot->columns.high[i][row] = limits->windows[i].high;
+	}
+	slot->columns.edges[row] = limits->edges;
+}
+
 /* set the optional columns of the row that is being added */
 static inline void
-set_columns(const GeonnClient *client, Slot *slot, int32 group, int32 identity)
+set_columns(const GeonnClient *client, Slot *slot, const GeonnPointColumns *columns)
 {
 	if (client->question.columns & GEONN_COLUMN_GROUP)
-		slot->columns.group[slot->rows] = group;
+		slot->columns.group[slot->rows] = columns->group;
 	if (client->question.columns & GEONN_COLUMN_IDENTITY)
-		slot->columns.identity[slot->rows] = identity;
+		slot->columns.identity[slot->rows] = columns->identity;
+	if (client->question.columns >= GEONN_COLUMN_RADIUS)
+		set_limits(client, slot, columns->limits);
 }
 
 void
 geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
-						   double longitude, int32 group, int32 identity)
+						   double longitude, const GeonnPointColumns *columns)
 {
 	Slot	   *slot = slot_for_references(client);
 
@@ -347,7 +374,7 @@ geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
 	slot->columns.latitude[slot->rows] = latitude;
 	slot->columns.longitude[slot->rows] = longitude;
 	slot->columns.tag[slot->rows] = tag;
-	set_columns(client, slot, group, identity);
+	set_columns(client, slot, columns);
 	if (++slot->rows == slot->target)
 		send_references(client);
 }
@@ -456,7 +483,7 @@ send_filling(GeonnClient *client)
 
 bool
 geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
-							 double longitude, int32 group, int32 identity)
+							 double longitude, const GeonnPointColumns *columns)
 {
 	Slot	   *slot = &client->slots[client->filling];
 	bool		full = false;
@@ -473,7 +500,7 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 	slot->columns.latitude[slot->rows] = latitude;
 	slot->columns.longitude[slot->rows] = longitude;
 	slot->observation_id[slot->rows] = id;
-	set_columns(client, slot, group, identity);
+	set_columns(client, slot, columns);
 	if (++slot->rows < slot->target && !full)
 		return false;
 	send_filling(client);

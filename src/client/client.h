@@ -32,6 +32,7 @@
 #include "client/memory_file.h"
 #include "client/question.h"
 #include "common/protocol.h"
+#include "point_limits.h"
 
 /*
  * Open a client of a new dataset, or, if the engine keeps a dataset under one of these
@@ -79,12 +80,17 @@ extern void geonn_client_leave_file(GeonnClient *client, int kind, const MemoryF
  */
 extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const char *purpose);
 
-/*
- * Add a reference.  The coordinates are valid; group and identity count only
- * if the question has these columns.  Waits where the ring is full.
- */
+/* what a point has in the columns of the question, besides its coordinates; others do not count */
+typedef struct GeonnPointColumns
+{
+	int32		group;
+	int32		identity;
+	const GeonnLimits *limits;	/* NULL: nothing limits the point */
+} GeonnPointColumns;
+
+/* Add a reference, whose coordinates are valid.  Waits where the ring is full. */
 extern void geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
-									   double longitude, int32 group, int32 identity);
+									   double longitude, const GeonnPointColumns *columns);
 
 /* Add this many references at once, where the question has no columns. */
 extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
@@ -106,7 +112,7 @@ extern uint32 geonn_client_places(GeonnClient *client);
  * others.
  */
 extern bool geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
-										 double longitude, int32 group, int32 identity);
+										 double longitude, const GeonnPointColumns *columns);
 
 /*
  * Add this many observations at once, with room for all; the ids are passed by

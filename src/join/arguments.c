@@ -156,10 +156,13 @@ read_metric(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 	arguments->join->question.metric = metric;
 }
 
-static void
-read_by(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-		GeonnArguments *arguments)
+/*
+ * The column names of an array, each once.
+ */
+static List *
+read_names(const GeonnArgument *argument, Datum value)
 {
+	List	   *list = NIL;
 	Datum	   *names;
 	bool	   *is_null;
 	int			count;
@@ -174,18 +177,44 @@ read_by(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 		if (is_null[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the argument by has a NULL in it"),
+					 errmsg("the argument %s has a NULL in it", argument->name),
 					 errhint("Give an array of column names, as in ARRAY['country'].")));
 		name = NameStr(*DatumGetName(names[i]));
-		foreach(cell, arguments->by)
+		foreach(cell, list)
 		{
 			if (strcmp(lfirst(cell), name) == 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_DUPLICATE_COLUMN),
-						 errmsg("the argument by names column \"%s\" twice", name)));
+						 errmsg("the argument %s names column \"%s\" twice", argument->name, name)));
 		}
-		arguments->by = lappend(arguments->by, pstrdup(name));
+		list = lappend(list, pstrdup(name));
 	}
+	return list;
+}
+
+static void
+read_by(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	arguments->by = read_names(argument, value);
+}
+
+static void
+read_overlaps(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	arguments->overlaps = read_names(argument, value);
+	if (list_length(arguments->overlaps) > GEONN_WINDOWS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the argument overlaps names %d columns", list_length(arguments->overlaps)),
+				 errdetail("Points have %d windows at most.", GEONN_WINDOWS_MAX),
+				 errhint("Filter the rows of geonn_within by the other columns.")));
+}
+
+static void
+read_windows(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+			 GeonnArguments *arguments)
+{
+	arguments->windows = DatumGetArrayTypeP(value);
 }
 
 static void
@@ -296,6 +325,7 @@ quoted(const char *output)
 static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
 static const char metric_hint[] = "Give one of the metrics";
+static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
 static const char flag_hint[] = "Give true or false.";
 
 /* in the order in which they are read and shown */
@@ -309,9 +339,11 @@ const GeonnArgument geonn_arguments[] = {
 	{"ref_sql", QUERIES, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
 	{"k", NEAREST | CACHES, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", read_k, bare},
 	{"max_distance", NEAREST | CACHES, FLOAT8OID, "Infinity", NULL, read_max_distance, bare},
-	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, "Give a radius in metres.", read_radius, bare},
+	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, radius_hint, read_radius, bare},
 	{"metric", ALL, TEXTOID, "sphere", metric_hint, read_metric, quoted},
 	{"by", JOINS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
+	{"overlaps", ALL, NAMEARRAYOID, NULL, NULL, read_overlaps, quoted},
+	{"windows", POINTS, ANYCOMPATIBLEARRAYOID, NULL, NULL, read_windows, NULL},
 	{"exclude_self", JOINS, BOOLOID, "f", flag_hint, read_exclude_self, truth},
 	{"keep_unmatched", ALL, BOOLOID, "f", flag_hint, read_keep_unmatched, truth},
 	{"ties", NEAREST | CACHES, TEXTOID, "first", "Give 'first' or 'all'.", read_ties, quoted},
@@ -522,9 +554,8 @@ geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 		else
 			continue;
 
-		/* a cache without radius has k */
-		if (values[i].isnull && argument->hint != NULL &&
-			!(function == GEONN_CACHE_CREATE && geonn_argument_of_radius(argument)))
+		/* a cache without radius has k, and a join may have radiuses of its points */
+		if (values[i].isnull && argument->hint != NULL && !geonn_argument_of_radius(argument))
 			raise_null(function, argument);
 	}
 	return values;
@@ -567,10 +598,23 @@ geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value)
 	return value.isnull || is_standard(argument, output_of(argument, value.value));
 }
 
+/*
+ * geonn_within without a radius: its points have radiuses of their own.
+ */
+static void
+read_no_radius(GeonnFunction function, const GeonnArgument *argument, GeonnArguments *arguments)
+{
+	if (arguments->options.observation.radius == NULL && arguments->options.reference.radius == NULL)
+		raise_null(function, argument);
+	arguments->join->question.max_distance = get_float8_infinity();
+	arguments->join->question.k = 0;
+}
+
 GeonnArguments *
 geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 {
 	GeonnArguments *arguments = palloc0(sizeof(GeonnArguments));
+	const GeonnArgument *missing_radius = NULL;
 	StringInfoData text;
 
 	arguments->function = function;
@@ -587,6 +631,8 @@ geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 			continue;
 		if (value.isnull)
 			value = standard_value(argument);
+		if (value.isnull && (BIT(function) & WITHIN) != 0 && geonn_argument_of_radius(argument))
+			missing_radius = argument;
 		if (value.isnull)
 			continue;
 		argument->read(argument, value.value, arguments);
@@ -597,6 +643,8 @@ geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 			appendStringInfo(&text, "%s%s => %s", text.len > 0 ? ", " : "", argument->name,
 							 argument->describe(output));
 	}
+	if (missing_radius != NULL)
+		read_no_radius(function, missing_radius, arguments);
 	arguments->text = text.data;
 	return arguments;
 }

@@ -45,6 +45,8 @@ typedef struct GeonnArguments
 	ArrayType  *latitudes;		/* of float8, with any dimensions and NULLs */
 	ArrayType  *longitudes;
 	List	   *by;				/* of char *: column names, each once */
+	List	   *overlaps;		/* likewise; at most GEONN_WINDOWS_MAX */
+	ArrayType  *windows;		/* of any type, with any dimensions and NULLs */
 	GeonnOptions options;
 	text	   *target;
 	char	   *changed_since;

@@ -10,8 +10,8 @@
  * references no observation has a pair; then the observations are read only if
  * the unmatched are kept, or an invalid one is an error.
  *
- * An observation that can have no neighbour, for its NULLs, its group or its
- * coordinates, is not sent to the engine.  Where the unmatched are kept it goes
+ * An observation that can have no neighbour, for its NULLs, its group, its limits or
+ * its coordinates, is not sent to the engine.  Where the unmatched are kept it goes
  * to the result at once, as a left join's does.
  *
  * A caller takes the rows in one of two ways.  A function stores all of them in
@@ -76,7 +76,7 @@ struct GeonnSearch
 	uint64		number;			/* of the observation of the present row */
 
 	/* for the report */
-	uint64		without_group;	/* observations left out for want of a group */
+	uint64		without_candidates; /* observations left out for their group or limits */
 	uint64		kept;			/* rows of observations that were left out */
 	double		preparing;		/* ms */
 	double		spent_reading;	/* ms */
@@ -153,20 +153,24 @@ static void
 add_observation(Search *search, const PointRow *row, int32 group)
 {
 	GeonnClient *client = search->prepared.client;
-	int32		identity = GEONN_NO_IDENTITY;
+	GeonnPointColumns columns = {
+		.group = group,
+		.identity = GEONN_NO_IDENTITY,
+		.limits = row->limits
+	};
 
 	if (search->join->exclude_self)
-		identity = geonn_reference_identity(search->prepared.references, row->id);
+		columns.identity = geonn_reference_identity(search->prepared.references, row->id);
 	while (geonn_client_places(client) == 0)
 		drain(search, true);
 	if (geonn_client_add_observation(client, result_id(search, row), row->latitude,
-									 row->longitude, group, identity) &&
+									 row->longitude, &columns) &&
 		!search->store.is_taken)
 		drain(search, false);
 }
 
 /*
- * Send observations that have no group and no identity.
+ * Send observations that have nothing but their coordinates.
  */
 static void
 add_observations(Search *search, uint32 rows, const Datum *ids, const double *latitudes,
@@ -242,14 +246,14 @@ consume_observation(void *state, const PointRow *row)
 	MemoryContext former = geonn_row_memory_enter(&search->row_memory);
 	int32		group = GEONN_NO_GROUP;
 
-	if (row->status == POINT_VALID)
+	if (row->status == POINT_VALID && !geonn_row_is_limited_to_none(row))
 		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
 	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))
 	{
 		if (group != GEONN_NO_GROUP)
 			add_observation(search, row, group);
 		else if (row->status == POINT_VALID)
-			search->without_group++;
+			search->without_candidates++;
 		if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
 			store_unmatched(search, row);
 	}
@@ -332,10 +336,9 @@ geonn_search_number(const GeonnSearch *search)
 static void
 read_in_blocks(Search *search)
 {
-	const PreparedJoin *prepared = &search->prepared;
+	const GeonnQuestion *question = &search->prepared.question;
 
-	if (prepared->question.id_by_value && prepared->groups == NULL &&
-		!search->join->exclude_self)
+	if (question->id_by_value && question->columns == 0)
 		geonn_reading_in_blocks(search->reading, consume_observations);
 }
 
@@ -687,7 +690,7 @@ geonn_search_report(const GeonnSearch *search)
 		report.references_recognised = geonn_client_is_recognised(search->prepared.client);
 		report.work = geonn_client_work(search->prepared.client);
 	}
-	report.unmatched = report.work.unmatched + search->without_group;
+	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* what has come out of the engine and the store, but for what waits to be taken */
 	report.rows = report.work.pairs + search->kept - (search->run.end - search->run.next);

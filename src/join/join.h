@@ -30,6 +30,9 @@ typedef struct GeonnJoin
 	 */
 	const GivenPoints *given;
 
+	/* of these points, where the observations have no source */
+	const NamedWindow *given_window;	/* NULL: none */
+
 	/* the references, where they are given; then the source has their columns */
 	const GivenPoints *given_references;
 } GeonnJoin;

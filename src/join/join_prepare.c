@@ -71,7 +71,7 @@ consume_reference(void *state, const PointRow *row)
 	MemoryContext former;
 	int32		group = 0;
 
-	if (row->status != POINT_VALID)
+	if (row->status != POINT_VALID || geonn_row_is_limited_to_none(row))
 		return;
 	former = geonn_row_memory_enter(&sending->row_memory);
 	if (prepared->groups != NULL)
@@ -95,6 +95,23 @@ consume_references(void *state, uint32 rows, const Datum *ids, const double *lat
 }
 
 /*
+ * The limits that points of the join have, as columns.  Where one side alone has a radius, the
+ * points of the other have an infinite one.
+ */
+static uint32
+limit_columns(const GeonnJoin *join)
+{
+	const PointSource *observations = join->observations;
+	const PointSource *references = join->references;
+	uint32		windows = (1u << references->window_count) - 1;
+
+	Assert(observations == NULL || observations->window_count == references->window_count);
+	return windows * GEONN_COLUMN_WINDOW |
+		(geonn_has_radius(references) || (observations != NULL && geonn_has_radius(observations)) ?
+		 GEONN_COLUMN_RADIUS : 0);
+}
+
+/*
  * What the engine is asked: the join's question, with what its columns decide.
  */
 static GeonnQuestion
@@ -112,7 +129,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 	}
 	question.unmatched = join->keep_unmatched;
 	question.columns = (join->references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
-		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0);
+		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0) | limit_columns(join);
 	return question;
 }
 
@@ -176,7 +193,7 @@ read_all(Sending *sending, bool is_plain)
 												consume_reference, sending);
 	PointBlockConsumer consume_block = NULL;
 
-	if (prepared->groups == NULL && geonn_references_take_blocks(prepared->references))
+	if (prepared->question.columns == 0 && geonn_references_take_blocks(prepared->references))
 		consume_block = consume_references;
 	prepared->workers = geonn_read_in_parallel(join->references, geonn_reading_tables(reading),
 											   consume_reference, consume_block, sending,
@@ -230,7 +247,7 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 		prepared->groups = geonn_groups_create(join->observations, join->references, memory);
 	prepared->references = geonn_references_create(join->references, detail,
 												   join->exclude_self ? join->observations : NULL,
-												   memory);
+												   prepared->question.columns, memory);
 	if (join->given_references != NULL)
 		consume_given(&sending);
 	else

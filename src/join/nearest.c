@@ -12,6 +12,8 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "join/arguments.h"
 #include "join/call.h"
@@ -24,7 +26,7 @@ PG_FUNCTION_INFO_V1(geonn_within);
 PG_FUNCTION_INFO_V1(geonn_within_sql);
 PG_FUNCTION_INFO_V1(geonn_nearest_points);
 
-/* ---- points of two arrays ---- */
+/* ---- points of arrays ---- */
 
 typedef struct ArrayPoints
 {
@@ -33,6 +35,13 @@ typedef struct ArrayPoints
 	double	   *longitude;
 	const bool *latitude_is_null;
 	const bool *longitude_is_null;
+
+	/* where the argument windows is given */
+	NamedWindow window;
+	TypeCacheEntry *range;
+	Datum	   *windows;
+	bool	   *window_is_null;
+	GeonnLimits limits;			/* of the present point */
 } ArrayPoints;
 
 /*
@@ -62,16 +71,77 @@ read_coordinates(ArrayType *array, const char *name, const bool **is_null, int *
 static void
 array_point(void *state, uint64 number, PointRow *row)
 {
-	const ArrayPoints *points = state;
+	ArrayPoints *points = state;
 
 	row->latitude_is_null = points->latitude_is_null[number];
 	row->longitude_is_null = points->longitude_is_null[number];
 	row->latitude = points->latitude[number];
 	row->longitude = points->longitude[number];
+	if (points->windows == NULL)
+		return;
+	geonn_limits_begin(&points->limits);
+	geonn_window_read(&points->window.type, points->range, points->windows[number],
+					  points->window_is_null[number], 0, &points->limits);
+	row->limits = &points->limits;
 }
 
+/*
+ * Read the array of windows.  It has one element for each point, for the one column that the
+ * argument overlaps names.
+ */
+static void
+read_windows(const GeonnArguments *arguments, ArrayPoints *points, int count)
+{
+	ArrayType  *array = arguments->windows;
+	NamedWindow *window = &points->window;
+	int16		length;
+	bool		by_value;
+	char		alignment;
+	int			elements;
+
+	if (array == NULL || arguments->overlaps == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 array == NULL ? errmsg("the argument overlaps is given without windows") :
+				 errmsg("the argument windows is given without overlaps"),
+				 errdetail("The array windows has a value for each point, and overlaps the name of the column of ref that it goes with.")));
+	if (list_length(arguments->overlaps) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the argument overlaps names %d columns", list_length(arguments->overlaps)),
+				 errdetail("Points of arrays have one window each."),
+				 errhint("Use geonn_nearest_sql, with unnest of several arrays in its first query.")));
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("the array windows has %d dimensions", ARR_NDIM(array)),
+				 errdetail("Arrays of windows have one dimension, and an element for each point.")));
+	window->title = "the array windows";
+	window->name = linitial(arguments->overlaps);
+	window->declared = ARR_ELEMTYPE(array);
+	window->is_array = true;
+	if (!geonn_window_find_type(window->declared, &window->type))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the array windows has elements of type %s", format_type_be(window->declared)),
+				 errdetail_internal("%s", geonn_window_types),
+				 errhint("Cast it, as in windows => '{2026-01-01}'::timestamptz[].")));
+	points->range = geonn_window_range(&window->type);
+	get_typlenbyvalalign(window->declared, &length, &by_value, &alignment);
+	deconstruct_array(array, window->declared, length, by_value, alignment, &points->windows,
+					  &points->window_is_null, &elements);
+	if (elements != count)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("the arrays lat and windows have %d and %d elements", count, elements),
+				 errdetail("An element of the array windows is the window of the point that has its number.")));
+}
+
+/*
+ * The points of the arrays; *window is what they have for the argument overlaps, if they do.
+ */
 static const GivenPoints *
-read_points(const GeonnArguments *arguments)
+read_points(const GeonnArguments *arguments, const NamedWindow **window)
 {
 	ArrayPoints *points = palloc0(sizeof(ArrayPoints));
 	int			latitudes;
@@ -86,9 +156,12 @@ read_points(const GeonnArguments *arguments)
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the arrays lat and lon have %d and %d elements", latitudes, longitudes),
 				 errdetail("Together they are points: element by element, latitude and longitude.")));
+	if (arguments->overlaps != NIL || arguments->windows != NULL)
+		read_windows(arguments, points, latitudes);
 	points->given.count = (uint64) latitudes;
 	points->given.point = array_point;
 	points->given.state = points;
+	*window = points->windows != NULL ? &points->window : NULL;
 	return &points->given;
 }
 
@@ -117,6 +190,22 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
+/*
+ * Check that the windows of both sides can be compared.
+ */
+static void
+check_windows(const GeonnJoin *join)
+{
+	for (int i = 0; i < join->references->window_count; i++)
+	{
+		NamedWindow reference = geonn_named_window(join->references, i);
+		NamedWindow observation = join->given_window != NULL ? *join->given_window :
+			geonn_named_window(join->observations, i);
+
+		geonn_window_check_pair(&observation, &reference);
+	}
+}
+
 GeonnJoin *
 geonn_make_join(const GeonnArguments *arguments)
 {
@@ -125,15 +214,19 @@ geonn_make_join(const GeonnArguments *arguments)
 	const GeonnColumnNames *reference = &arguments->options.reference;
 
 	if (arguments->latitudes != NULL)
-		join->given = read_points(arguments);
+		join->given = read_points(arguments, &join->given_window);
 	else if (arguments->obs_sql != NULL)
 		join->observations = geonn_query_source("obs_sql", arguments->obs_sql, observation,
-												arguments->by);
+												arguments->by, arguments->overlaps);
 	else
-		join->observations = geonn_relation_source(arguments->obs, observation, arguments->by);
+		join->observations = geonn_relation_source(arguments->obs, observation, arguments->by,
+												   arguments->overlaps);
 	join->references = arguments->ref_sql != NULL ?
-		geonn_query_source("ref_sql", arguments->ref_sql, reference, arguments->by) :
-		geonn_relation_source(arguments->ref, reference, arguments->by);
+		geonn_query_source("ref_sql", arguments->ref_sql, reference, arguments->by,
+						   arguments->overlaps) :
+		geonn_relation_source(arguments->ref, reference, arguments->by,
+							  arguments->overlaps);
+	check_windows(join);
 	geonn_call_describe(&join->label,
 						join->observations == NULL ? InvalidOid : join->observations->relation,
 						join->references->relation, arguments->function_name, arguments->text);

@@ -22,6 +22,7 @@
 
 #include "common/protocol.h"
 #include "join/reference_memory.h"
+#include "point_limits.h"
 #include "settings.h"
 
 struct ReferenceMemory
@@ -68,14 +69,29 @@ release_memory(void *argument)
 		all_bytes -= memory->bytes;
 }
 
+/*
+ * The bytes of a reference with these columns in the engine.
+ */
+static uint32
+row_bytes(uint32 columns)
+{
+	uint32		bytes = 2 * sizeof(double) + sizeof(int64) + GEONN_INDEX_BYTES;
+
+	bytes += pg_popcount32(columns & (GEONN_COLUMN_GROUP | GEONN_COLUMN_IDENTITY)) * sizeof(int32);
+	if (columns & GEONN_COLUMN_RADIUS)
+		bytes += sizeof(double);
+	if (columns & GEONN_COLUMNS_WINDOWS)
+		bytes += pg_popcount32(columns & GEONN_COLUMNS_WINDOWS) * sizeof(GeonnWindow) + sizeof(uint16);
+	return bytes;
+}
+
 ReferenceMemory *
 geonn_reference_memory_create(const char *title, uint32 columns)
 {
 	ReferenceMemory *memory = palloc0(sizeof(ReferenceMemory));
 
 	memory->title = title;
-	memory->row_bytes = 2 * sizeof(double) + sizeof(int64) +
-		pg_popcount32(columns) * sizeof(int32) + GEONN_INDEX_BYTES;
+	memory->row_bytes = row_bytes(columns);
 	dlist_push_tail(&memories, &memory->node);
 	memory->release.func = release_memory;
 	memory->release.arg = memory;

@@ -49,6 +49,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
+#include "port/pg_bitutils.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -70,7 +71,8 @@ enum
 	SORT_SIGNS,					/* of the coordinates: what tells -0 from 0 */
 	SORT_IMAGE,					/* the id in a record, or NULL where equal ids have the same bytes */
 	SORT_GROUP,
-	SORT_COLUMNS = SORT_GROUP
+	SORT_LIMITS,				/* the bytes of the limits, or NULL where nothing limits references */
+	SORT_COLUMNS = SORT_LIMITS
 };
 
 #define SORT_KEYS SORT_IMAGE
@@ -100,6 +102,7 @@ struct GeonnReferences
 	int16		length;
 	ReferenceDetail detail;
 	ReferenceMemory *memory;	/* NULL: another process has sealed the references */
+	Size		limits_bytes;	/* of a reference's limits in the sort */
 
 	/* only where PostgreSQL sorts; else the tags are the ids, or 0 */
 	Tuplesortstate *sort;		/* of references that are read here */
@@ -194,6 +197,7 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 	TupleDescInitEntry(descriptor, SORT_SIGNS, "signs", INT4OID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_IMAGE, "image", RECORDOID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_GROUP, "group", INT4OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_LIMITS, "limits", BYTEAOID, -1, 0);
 	if (has_image)
 	{
 		references->image_type = CreateTemplateTupleDesc(1);
@@ -241,12 +245,13 @@ describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail 
 
 GeonnReferences *
 geonn_references_create(const PointSource *source, ReferenceDetail detail,
-						const PointSource *excluded_by, ReferenceMemory *memory)
+						const PointSource *excluded_by, uint32 columns, ReferenceMemory *memory)
 {
 	const TypeCacheEntry *type = require_order(source);
 	GeonnReferences *references = describe(source, type, detail, excluded_by);
 
 	references->memory = memory;
+	references->limits_bytes = geonn_limits_bytes(pg_popcount32(columns & GEONN_COLUMNS_WINDOWS));
 	if (references->record_bytes > 0)
 		begin_sort(references, type);
 	return references;
@@ -314,17 +319,31 @@ image_of(const GeonnReferences *references, Datum id)
 									references->image_type);
 }
 
+/*
+ * The bytes of limits as a value of the sort.
+ */
+static Datum
+bytes_of_limits(const GeonnReferences *references, const GeonnLimits *limits)
+{
+	bytea	   *bytes = palloc(VARHDRSZ + references->limits_bytes);
+
+	SET_VARSIZE(bytes, VARHDRSZ + references->limits_bytes);
+	memcpy(VARDATA(bytes), limits, references->limits_bytes);
+	return PointerGetDatum(bytes);
+}
+
 void
 geonn_references_add(GeonnReferences *references, GeonnClient *client, const PointRow *row,
 					 int32 group)
 {
 	TupleTableSlot *slot = references->row;
+	GeonnPointColumns columns = {.group = group,.limits = row->limits};
 
 	geonn_reference_memory_add(references->memory, 1);
 	if (references->record_bytes == 0)
 	{
 		geonn_client_add_reference(client, tag_of(references, row->id), row->latitude,
-								   row->longitude, group, 0);
+								   row->longitude, &columns);
 		return;
 	}
 	add_to_memory(references, row->id);
@@ -339,6 +358,9 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	slot->tts_isnull[SORT_IMAGE - 1] = references->image_type == NULL;
 	if (references->image_type != NULL)
 		slot->tts_values[SORT_IMAGE - 1] = image_of(references, row->id);
+	slot->tts_isnull[SORT_LIMITS - 1] = row->limits == NULL;
+	if (row->limits != NULL)
+		slot->tts_values[SORT_LIMITS - 1] = bytes_of_limits(references, row->limits);
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(references->sort, slot);
 }
@@ -384,6 +406,30 @@ write_value(GeonnReferences *references, Datum id)
 }
 
 /*
+ * Send one that has just come out of the sort: its group and its limits are in the slot.
+ */
+static void
+send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record,
+					  int64 identity)
+{
+	TupleTableSlot *slot = references->slot;
+	GeonnLimits limits = {0};
+	GeonnPointColumns columns = {
+		.group = DatumGetInt32(slot->tts_values[SORT_GROUP - 1]),
+		.identity = (int32) identity
+	};
+
+	if (!slot->tts_isnull[SORT_LIMITS - 1])
+	{
+		memcpy(&limits, VARDATA_ANY(DatumGetPointer(slot->tts_values[SORT_LIMITS - 1])),
+			   references->limits_bytes);
+		columns.limits = &limits;
+	}
+	geonn_client_add_reference(client, (int64) references->count, record->latitude,
+							   record->longitude, &columns);
+}
+
+/*
  * Send the references in their order after the sort.
  */
 static void
@@ -423,10 +469,7 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 				identity = (int64) references->count;
 			previous = geonn_copy_value(id, references->by_value, references->length);
 		}
-		geonn_client_add_reference(client, (int64) references->count, record.latitude,
-								   record.longitude,
-								   DatumGetInt32(slot->tts_values[SORT_GROUP - 1]),
-								   (int32) identity);
+		send_sorted_reference(references, client, &record, identity);
 		if (++references->count == PG_INT32_MAX)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

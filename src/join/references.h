@@ -25,14 +25,15 @@ typedef enum ReferenceDetail
 
 /*
  * Prepare to take in references, which live as long as the current memory context; what
- * they take is added to this memory.  excluded_by, or NULL: the observations for whose ids
- * geonn_reference_identity will be asked.  Raises an error if the ids' type has no order,
- * or if the observations' ids cannot be compared with the references'.
+ * they take is added to this memory.  columns are those of the question (GEONN_COLUMN_...).
+ * excluded_by, or NULL: the observations for whose ids geonn_reference_identity will be asked.
+ * Raises an error if the ids' type has no order, or if the observations' ids cannot be compared with
+ * the references'.
  */
 extern GeonnReferences *geonn_references_create(const PointSource *source,
 												ReferenceDetail detail,
 												const PointSource *excluded_by,
-												ReferenceMemory *memory);
+												uint32 columns, ReferenceMemory *memory);
 
 /*
  * Get the references that another client has sealed, from the dataset to which this
@@ -47,13 +48,16 @@ extern GeonnReferences *geonn_references_attach(const PointSource *source,
 /* The bytes of the files of sealed references. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
 
-/* Take in a valid row; group is its group's number, or 0 without groups. */
+/*
+ * Take in a valid row, which its limits leave candidates; group is its group's number, or 0 without
+ * groups.
+ */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
 								 const PointRow *row, int32 group);
 
 /*
- * Can the references be taken in as blocks (PointBlockConsumer), if they have no
- * groups?  True if only their ids and coordinates are needed.
+ * Can the references be taken in as blocks (PointBlockConsumer), if they have neither
+ * groups nor limits?  True if only their ids and coordinates are needed.
  */
 extern bool geonn_references_take_blocks(const GeonnReferences *references);
 

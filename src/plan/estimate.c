@@ -7,8 +7,9 @@
  * is: a table, partitions, a view, a foreign table, a query.  That is a plan of
  * its own, made and thrown away.  Rows whose coordinates are NULL are left out as
  * far as statistics know them.  Each observation has min(k, references) rows.  With a distance or
- * groups, samples of both tables tell how many references are near (sample.c, neighbours.c).
- * Conditions on the rows' columns narrow that (row_conditions.c).
+ * columns that decide which references are candidates, samples of both tables tell how many
+ * candidates are near (sample.c, neighbours.c).  Conditions on the rows' columns narrow that
+ * (row_conditions.c).
  *
  * The cost is that of reading both sides and something for each row, all of it
  * before the first row.
@@ -336,7 +337,8 @@ geonn_named_columns(PlannerInfo *root, const FuncExpr *expression, const char *s
 		.id = named_column(options, side, "id"),
 		.latitude = named_column(options, side, "lat"),
 		.longitude = named_column(options, side, "lon"),
-		.point = named_column(options, side, "geog")
+		.point = named_column(options, side, "geog"),
+		.radius = named_column(options, side, "radius")
 	};
 
 	return named;
@@ -349,12 +351,13 @@ static const PointSample *
 sample_side(PlannerInfo *root, const FuncExpr *expression, const char *side)
 {
 	Oid			relation = geonn_known_relation(root, geonn_expression_argument(expression, side));
-	Const	   *by = geonn_known_value(root, geonn_expression_argument(expression, "by"));
+	ArrayType  *by = geonn_known_names(root, geonn_expression_argument(expression, "by"));
+	ArrayType  *overlaps = geonn_known_names(root, geonn_expression_argument(expression, "overlaps"));
 	GeonnColumnNames named = geonn_named_columns(root, expression, side);
 
 	if (!OidIsValid(relation))
 		return NULL;
-	return geonn_sample(relation, &named, by != NULL ? DatumGetArrayTypeP(by->constvalue) : NULL);
+	return geonn_sample(relation, &named, by, overlaps);
 }
 
 /*
@@ -370,9 +373,33 @@ has_itself(PlannerInfo *root, const FuncExpr *expression)
 }
 
 /*
+ * Do columns of the points decide which references are candidates?
+ */
+static bool
+has_columns(PlannerInfo *root, const FuncExpr *expression)
+{
+	return geonn_known_names(root, geonn_expression_argument(expression, "by")) != NULL ||
+		geonn_known_names(root, geonn_expression_argument(expression, "overlaps")) != NULL ||
+		geonn_named_columns(root, expression, "obs").radius != NULL ||
+		geonn_named_columns(root, expression, "ref").radius != NULL;
+}
+
+/*
+ * Is the radius left to the points?
+ */
+static bool
+has_no_radius(const FuncExpr *expression)
+{
+	const Const *radius = (const Const *) geonn_expression_argument(expression, "radius");
+
+	return radius != NULL && IsA(radius, Const) && radius->constisnull;
+}
+
+/*
  * What an observation is expected to have.  Where a side cannot be sampled, observations are taken to
  * be where references are, and these spread evenly over the Earth; with one in the
- * radius at least, since a query with a radius most likely finds neighbours in it.
+ * radius at least, since a query with a radius most likely finds neighbours in it, and with not
+ * very many where points have radiuses.
  */
 static NeighboursExpected
 expect_neighbours(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *bounds,
@@ -390,8 +417,7 @@ expect_neighbours(PlannerInfo *root, const FuncExpr *expression, const JoinBound
 	const PointSample *references;
 	const PointSample *observations;
 
-	if (count > 0 && (!isinf(bounds->radius) || geonn_known_value(root,
-																  geonn_expression_argument(expression, "by")) != NULL))
+	if (count > 0 && (!isinf(bounds->radius) || has_columns(root, expression)))
 	{
 		references = sample_side(root, expression, "ref");
 		observations = references != NULL ? sample_side(root, expression, "obs") : NULL;
@@ -400,6 +426,9 @@ expect_neighbours(PlannerInfo *root, const FuncExpr *expression, const JoinBound
 										   references, &asked);
 	}
 	expected.each = asked.references;
+
+	if (has_no_radius(expression))
+		expected.each = Min(expected.each, MANY_NEIGHBOURS);
 	if (!isinf(bounds->radius))
 	{
 		/* a cap's share of the sphere is a quarter of its squared chord */
@@ -418,14 +447,15 @@ expect_neighbours(PlannerInfo *root, const FuncExpr *expression, const JoinBound
 static JoinBounds
 read_bounds(PlannerInfo *root, const FuncExpr *expression)
 {
-	bool		within = geonn_expression_argument(expression, "radius") != NULL;
+	Node	   *radius = geonn_expression_argument(expression, "radius");
+	bool		within = radius != NULL;
 	JoinBounds	bounds = {
 		.radius = known_number(root, expression, within ? "radius" : "max_distance",
-							   within ? 0 : INFINITY, INFINITY),
+							   within && !has_no_radius(expression) ? 0 : INFINITY, INFINITY),
 		.k = within ? INFINITY : known_number(root, expression, "k", 1, MANY_NEIGHBOURS)
 	};
 
-	if (within && geonn_comes_later(root, geonn_expression_argument(expression, "radius")))
+	if (within && geonn_comes_later(root, radius))
 		bounds.k = MANY_NEIGHBOURS;
 	return bounds;
 }

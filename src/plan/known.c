@@ -49,6 +49,15 @@ geonn_known_value(PlannerInfo *root, Node *argument)
 	return (Const *) argument;
 }
 
+ArrayType *
+geonn_known_names(PlannerInfo *root, Node *argument)
+{
+	Const	   *value = geonn_known_value(root, argument);
+
+	return value != NULL && value->consttype == NAMEARRAYOID ?
+		DatumGetArrayTypeP(value->constvalue) : NULL;
+}
+
 /*
  * Can the user look names up in this schema?
  */

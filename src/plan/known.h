@@ -6,6 +6,7 @@
 #define GEONN_KNOWN_H
 
 #include "nodes/pathnodes.h"
+#include "utils/array.h"
 
 /*
  * The value of an argument, as far as it is known while planning; NULL: it is not, or it is NULL.
@@ -26,5 +27,8 @@ extern Oid	geonn_known_relation(PlannerInfo *root, Node *argument);
  * planner does not know, as in a generic plan?
  */
 extern bool geonn_comes_later(PlannerInfo *root, Node *argument);
+
+/* The argument's array of column names (name[]), as far as the planner knows it; NULL: not. */
+extern ArrayType *geonn_known_names(PlannerInfo *root, Node *argument);
 
 #endif							/* GEONN_KNOWN_H */

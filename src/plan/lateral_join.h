@@ -11,7 +11,7 @@
  * For the planner: creates the node's state from a plan.  The plan's only child gives the outer rows.
  * Its custom expressions are the function's FuncExpr, with empty arrays in place of the points, if it
  * has them, a point's latitude and longitude, the value of the function's column ord or obs_id in a
- * row's neighbours, and the clauses that make a pair of rows neighbours.  Its scan target list has
+ * row's neighbours, a point's window, and the clauses that make a pair of rows neighbours.  Its scan target list has
  * columns of the child, and behind them columns of the function's row type.  The private list has four
  * members: the numbers of the child's columns, as its target list has them; the attribute numbers of
  * the others, and at its end that of the column ord or obs_id; the JoinType: inner, left or anti; and

@@ -4,7 +4,7 @@
  *
  * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each
  * row of o.  The node of lateral_scan.c gives the same rows, but searches for many rows of o at once.
- * It is offered for inner, left and anti joins, where both arrays have one element and the other
+ * It is offered for inner, left and anti joins, where the arrays have one element and the other
  * arguments are the same for all rows and not volatile.  The row type needs the column ord, by which
  * the node knows which row a neighbour belongs to.
  *
@@ -30,6 +30,7 @@
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/array.h"
+#include "utils/lsyscache.h"
 
 #include "compat.h"
 #include "join/arguments.h"
@@ -44,6 +45,7 @@ typedef struct RowCall
 	FuncExpr   *call;			/* without points in its arguments */
 	Node	   *latitude;
 	Node	   *longitude;
+	Node	   *window;			/* a NULL where points have none */
 	AttrNumber	number;			/* the row type's column that tells which row a neighbour is of */
 	Node	   *value;			/* of that column, in the row's neighbours */
 } RowCall;
@@ -81,8 +83,7 @@ has_places_of_its_own(Node *cast, void *context)
 }
 
 /*
- * The only element of an array that a row makes of its own columns, as double precision; NULL: the
- * array is anything else.
+ * The only element of an array that a row makes of its own columns; NULL: the array is anything else.
  */
 static Node *
 only_element(Node *argument)
@@ -103,7 +104,67 @@ only_element(Node *argument)
 		return NULL;
 	if (cast != NULL)
 		element = cast_element((Node *) cast->elemexpr, element);
-	return exprType(element) == FLOAT8OID ? element : NULL;
+	return element;
+}
+
+/*
+ * The same for an array of coordinates.
+ */
+static Node *
+only_coordinate(Node *argument)
+{
+	Node	   *element = only_element(argument);
+
+	return element != NULL && exprType(element) == FLOAT8OID ? element : NULL;
+}
+
+/*
+ * The only element of the argument windows, which may be the same for all rows; a NULL where points
+ * have no windows; NULL: the array is anything else.
+ */
+static Node *
+only_window(Node *argument)
+{
+	Const	   *constant = (Const *) argument;
+	Datum	   *values;
+	bool	   *nulls;
+	int			count;
+	int16		length;
+	bool		by_value;
+	char		alignment;
+	Oid			type;
+
+	if (argument == NULL)
+		return (Node *) makeNullConst(TEXTOID, -1, InvalidOid);
+	if (!IsA(argument, Const))
+		return only_element(argument);
+	type = get_element_type(constant->consttype);
+	if (constant->constisnull)
+		return (Node *) makeNullConst(type, -1, InvalidOid);
+	get_typlenbyvalalign(type, &length, &by_value, &alignment);
+	deconstruct_array(DatumGetArrayTypeP(constant->constvalue), type, length, by_value, alignment,
+					  &values, &nulls, &count);
+	return count != 1 ? NULL :
+		(Node *) makeConst(type, -1, constant->constcollid, length, values[0], nulls[0], by_value);
+}
+
+/*
+ * An array of this expression's type that has no points.
+ */
+static Node *
+empty_array(Node *array)
+{
+	Oid			type = exprType(array);
+
+	return (Node *) makeConst(type, -1, exprCollation(array), -1,
+							  PointerGetDatum(construct_empty_array(get_element_type(type))), false,
+							  false);
+}
+
+static bool
+is_null_constant(Node *expression)
+{
+	return IsA(expression, Const) && ((Const *) expression)->constisnull;
 }
 
 /*
@@ -124,21 +185,23 @@ split_call(FuncExpr *expression, RowCall *call)
 {
 	Node	   *latitudes = geonn_expression_argument(expression, "lat");
 	Node	   *longitudes = geonn_expression_argument(expression, "lon");
+	Node	   *windows = geonn_expression_argument(expression, "windows");
 	FuncExpr   *rest = copyObject(expression);
 	ListCell   *cell;
 	int			number = 0;
 
-	call->latitude = only_element(latitudes);
-	call->longitude = only_element(longitudes);
+	call->latitude = only_coordinate(latitudes);
+	call->longitude = only_coordinate(longitudes);
+	call->window = only_window(windows);
 	call->number = geonn_row_column(expression, "ord");
-	if (call->latitude == NULL || call->longitude == NULL || call->number == 0)
+	if (call->latitude == NULL || call->longitude == NULL || call->window == NULL ||
+		call->number == 0)
 		return false;
 	foreach(cell, expression->args)
 	{
-		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes)
-			lfirst(list_nth_cell(rest->args, number)) =
-				makeConst(FLOAT8ARRAYOID, -1, InvalidOid, -1,
-						  PointerGetDatum(construct_empty_array(FLOAT8OID)), false, false);
+		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes ||
+			(lfirst(cell) == windows && !is_null_constant(windows)))
+			lfirst(list_nth_cell(rest->args, number)) = empty_array(lfirst(cell));
 		number++;
 	}
 	call->call = rest;
@@ -147,7 +210,8 @@ split_call(FuncExpr *expression, RowCall *call)
 	call->value = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
 									 FLOAT8PASSBYVAL);
 	return is_same_for_all(rest) && !contain_subplans((Node *) expression) &&
-		!contain_volatile_functions(call->latitude) && !contain_volatile_functions(call->longitude);
+		!contain_volatile_functions(call->latitude) &&
+		!contain_volatile_functions(call->longitude) && !contain_volatile_functions(call->window);
 }
 
 /*
@@ -171,6 +235,7 @@ find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clau
 	call->call = expression;
 	call->latitude = own.latitude;
 	call->longitude = own.longitude;
+	call->window = only_window(NULL);
 	call->number = own.number;
 	call->value = own.id;
 	return true;
@@ -335,7 +400,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		!add_columns(&columns, rel->reltarget->exprs, outer, inner) ||
 		!add_columns(&columns, neighbours, outer, inner) ||
 		!add_columns(&columns, rows, outer, inner) ||
-		!add_columns(&columns, list_make3(call.latitude, call.longitude, call.value),
+		!add_columns(&columns, list_make4(call.latitude, call.longitude, call.value, call.window),
 					 outer, inner))
 		return;
 
@@ -348,8 +413,8 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	template->custom_private = list_make5(neighbours, rows, makeInteger(inner->relid),
 										  makeInteger(type), columns);
 	template->custom_private = lappend(template->custom_private,
-									   list_make4(call.call, call.latitude, call.longitude,
-												  call.value));
+									   list_make5(call.call, call.latitude, call.longitude,
+												  call.value, call.window));
 	template->custom_private = lappend(template->custom_private, makeInteger(call.number));
 	offer_paths(root, template, call.call, outer, linitial(inner->pathlist));
 }

@@ -56,6 +56,7 @@ typedef struct Round
 {
 	MemoryContext memory;		/* of its rows and its search; NULL: nothing has begun */
 	OuterRow   *rows;			/* [given.count] */
+	GeonnLimits *limits;		/* [given.count]; NULL: points have no windows */
 	GivenPoints given;			/* their points */
 	GeonnJoin	join;			/* with these points */
 	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
@@ -73,6 +74,7 @@ typedef struct LateralState
 	List	   *arguments;		/* of ExprState */
 	ExprState  *latitude;
 	ExprState  *longitude;
+	ExprState  *window;
 	ExprState  *number;			/* a row's value of the column ord, or obs_id */
 	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
 	JoinType	type;
@@ -90,6 +92,7 @@ typedef struct LateralState
 	MemoryContext context;
 	SubTransactionId begun_in;
 	GeonnJoin  *join;			/* NULL: no outer row has come */
+	TypeCacheEntry *range;		/* of the points' windows, if they are ranges */
 	TupleDesc	row_type;
 	GeonnSearch *first;			/* has the references */
 	bool		outer_ended;
@@ -184,7 +187,7 @@ describe_rows(LateralState *state)
 static List *
 neighbour_filter(const LateralState *state)
 {
-	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 4);
+	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 5);
 }
 
 static void
@@ -206,6 +209,7 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	state->latitude = ExecInitExpr(lsecond(scan->custom_exprs), &node->ss.ps);
 	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), &node->ss.ps);
 	state->number = ExecInitExpr(lfourth(scan->custom_exprs), &node->ss.ps);
+	state->window = ExecInitExpr(list_nth(scan->custom_exprs, 4), &node->ss.ps);
 	state->filter = ExecInitQual(neighbour_filter(state), &node->ss.ps);
 	state->numbers = copy_numbers(linitial(scan->custom_private));
 	state->outer_columns = list_length(linitial(scan->custom_private));
@@ -228,12 +232,14 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 static void
 outer_point(void *argument, uint64 number, PointRow *row)
 {
-	const OuterRow *outer = &((Round *) argument)->rows[number];
+	const Round *round = argument;
+	const OuterRow *outer = &round->rows[number];
 
 	row->latitude = outer->latitude;
 	row->longitude = outer->longitude;
 	row->latitude_is_null = outer->latitude_is_null;
 	row->longitude_is_null = outer->longitude_is_null;
+	row->limits = round->limits != NULL ? &round->limits[number] : NULL;
 }
 
 /*
@@ -304,6 +310,8 @@ read_join(LateralState *state)
 		number++;
 	}
 	state->join = geonn_called_join(state->expression, &state->function, values, &state->row_type);
+	if (state->join->given_window != NULL)
+		state->range = geonn_window_range(&state->join->given_window->type);
 	if (state->join->observations != NULL)
 	{
 		geonn_check_readable(state->join->observations);
@@ -312,6 +320,27 @@ read_join(LateralState *state)
 	}
 	if (state->row_type != NULL)
 		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Evaluate the window of the point that will be the round's next.
+ */
+static void
+take_window(LateralState *state, Round *round, ExprContext *expressions)
+{
+	GeonnLimits *limits;
+	MemoryContext former;
+	bool		is_null;
+	Datum		value;
+
+	if (round->limits == NULL)
+		round->limits = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(GeonnLimits));
+	limits = &round->limits[round->given.count];
+	geonn_limits_begin(limits);
+	value = ExecEvalExprSwitchContext(state->window, expressions, &is_null);
+	former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
+	geonn_window_read(&state->join->given_window->type, state->range, value, is_null, 0, limits);
 	MemoryContextSwitchTo(former);
 }
 
@@ -335,6 +364,8 @@ keep_outer_row(LateralState *state, Round *round, TupleTableSlot *outer)
 	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
 	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
 	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
+	if (state->join->given_window != NULL)
+		take_window(state, round, expressions);
 	row->is_matched = false;
 	status = geonn_given_row(&round->given, round->given.count).status;
 	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
@@ -372,11 +403,13 @@ static void
 take_outer_rows(LateralState *state, Round *round)
 {
 	Size		limit = (Size) work_mem * 1024 / 2;
+	Size		row_bytes = sizeof(OuterRow);
 	TupleTableSlot *outer;
 
 	MemoryContextReset(round->memory);
 	round->given.count = 0;
 	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(OuterRow));
+	round->limits = NULL;
 	while (round->given.count < (uint64) state->wanted &&
 		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
 		   (outer = next_outer_row(state)) != NULL)
@@ -389,7 +422,9 @@ take_outer_rows(LateralState *state, Round *round)
 			break;
 		}
 	}
-	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
+	if (round->limits != NULL)
+		row_bytes += sizeof(GeonnLimits);
+	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / row_bytes);
 }
 
 /* ---- searches ---- */
@@ -796,7 +831,10 @@ explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
 	geonn_explain_side(explain, "Observations", geonn_expression_observations(state->expression));
 	explain_expression(state, ancestors, explain, "Latitude", lsecond(scan->custom_exprs));
 	explain_expression(state, ancestors, explain, "Longitude", lthird(scan->custom_exprs));
+	if (!IsA(list_nth(scan->custom_exprs, 4), Const))
+		explain_expression(state, ancestors, explain, "Window", list_nth(scan->custom_exprs, 4));
 	geonn_explain_side(explain, "References", references);
+	geonn_explain_columns(explain, state->expression);
 	if (state->keeps_order)
 		ExplainPropertyBool("Keeps Order", true, explain);
 	if (filter != NIL)

@@ -41,7 +41,10 @@ typedef struct Answer
 	NeighboursExpected expected;
 } Answer;
 
-/* an observation and the sampled references of its group */
+/* the greatest squared chord */
+#define CHORD_MAX 4.0
+
+/* an observation and the sampled references that may be its candidates */
 typedef struct Surroundings
 {
 	int			within;			/* those within the radius */
@@ -80,11 +83,65 @@ insert(double *nearest, double chord)
 	nearest[place] = chord;
 }
 
+/*
+ * Do the windows of an observation overlap those of a reference?
+ */
+static bool
+windows_overlap(const PointSample *observations, int number, const PointSample *references,
+				int reference)
+{
+	const GeonnLimits *a = &observations->limits[number];
+	const GeonnLimits *b = &references->limits[reference];
+
+	for (int i = 0; i < Min(observations->windows, references->windows); i++)
+	{
+		if (!geonn_windows_overlap(i, a->windows[i].low, a->windows[i].high, a->edges,
+								   b->windows[i].low, b->windows[i].high, b->edges))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A chord as a share of the limit that the radius of a point sets, of this limit for all.  With radiuses
+ * of different lengths, shares of them count, and not distances.
+ */
+static double
+share_of_radius(const GeonnLimits *limits, double limit, double chord)
+{
+	double		own = Min(geonn_radius_limit(limits->radius), CHORD_MAX);
+
+	return own >= limit ? chord : own > 0 ? chord * (limit / own) : INFINITY;
+}
+
+/*
+ * The chord from an observation to a reference, with regard to limits; infinite: it is no candidate, however
+ * near.
+ */
+static double
+limited_chord(const PointSample *observations, int number, const PointSample *references,
+			  int reference, double limit, double chord)
+{
+	const GeonnLimits *a = observations->limits != NULL ? &observations->limits[number] : NULL;
+	const GeonnLimits *b = references->limits != NULL ? &references->limits[reference] : NULL;
+	double		farther = chord;
+
+	if ((a != NULL && a->none) || (b != NULL && b->none) ||
+		(a != NULL && b != NULL && !windows_overlap(observations, number, references, reference)))
+		return INFINITY;
+	if (a != NULL && observations->has_radius)
+		farther = Max(farther, share_of_radius(a, limit, chord));
+	if (b != NULL && references->has_radius)
+		farther = Max(farther, share_of_radius(b, limit, chord));
+	return farther;
+}
+
 static void
 look_around(const PointSample *observations, int number, const PointSample *references,
 			double limit, Surroundings *found)
 {
 	bool		grouped = observations->grouped && references->grouped;
+	bool		limited = observations->limits != NULL || references->limits != NULL;
 	uint32		group = observations->groups[number];
 	double		chords[SAMPLE_POINTS];
 
@@ -92,7 +149,7 @@ look_around(const PointSample *observations, int number, const PointSample *refe
 	if (observations == references)
 		chords[number] = INFINITY;
 	found->within = 0;
-	found->all = grouped ? 0 : references->count;
+	found->all = grouped || limited ? 0 : references->count;
 	for (int i = 0; i < NEAREST; i++)
 		found->nearest[i] = INFINITY;
 	for (int i = 0; i < references->count; i++)
@@ -101,14 +158,22 @@ look_around(const PointSample *observations, int number, const PointSample *refe
 		{
 			if (references->groups[i] != group || group == SAMPLE_NO_GROUP)
 				continue;
-			found->all++;
 		}
+		if (limited)
+		{
+			chords[i] = i == number && observations == references ? INFINITY :
+				limited_chord(observations, number, references, i, limit, chords[i]);
+			if (isinf(chords[i]))
+				continue;
+		}
+		if (grouped || limited)
+			found->all++;
 		if (chords[i] <= limit)
 			found->within++;
 		if (chords[i] < found->nearest[NEAREST - 1])
 			insert(found->nearest, chords[i]);
 	}
-	if (observations == references && (!grouped || group != SAMPLE_NO_GROUP))
+	if (observations == references && !limited && (!grouped || group != SAMPLE_NO_GROUP))
 	{
 		found->all--;
 		if (isinf(limit))
@@ -157,7 +222,8 @@ static NeighboursExpected
 expect_neighbours(const PointSample *observations, const PointSample *references,
 				  const NeighboursAsked *asked)
 {
-	double		limit = geonn_radius_limit(asked->radius);
+	bool		have_radius = observations->has_radius || references->has_radius;
+	double		limit = Min(geonn_radius_limit(asked->radius), have_radius ? CHORD_MAX : INFINITY);
 	double		sampled = references->count - (observations == references ? 1 : 0);
 	double		weight = references->complete ? 1 : Max(1, asked->references / Max(1, sampled));
 	double		others = asked->itself ? asked->k - 1 : asked->k;

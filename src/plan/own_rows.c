@@ -110,7 +110,7 @@ observations_of(FuncExpr *expression)
 
 	if (observations == NULL || !IsA(observations, Const) || observations->constisnull ||
 		observations->consttype != REGCLASSOID || (options != NULL && !IsA(options, Const)) ||
-		!has_default(expression, "by") || !has_default(expression, "exclude_self") ||
+		!has_default(expression, "by") || !has_default(expression, "overlaps") || !has_default(expression, "exclude_self") ||
 		!has_default(expression, "invalid"))
 		return InvalidOid;
 	return DatumGetObjectId(observations->constvalue);
@@ -200,9 +200,9 @@ find_table(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Oid oid, Ow
 	if (!is_table_alone(root, rel, oid))
 		return false;
 	named = geonn_named_columns(root, expression, "obs");
-	if (!geonn_columns_are_clear(oid, &named))
+	if (named.radius != NULL || !geonn_columns_are_clear(oid, &named))
 		return false;
-	source = geonn_relation_source(oid, &named, NIL);
+	source = geonn_relation_source(oid, &named, NIL, NIL);
 	table->rel = rel;
 	for (int role = 0; role <= COLUMN_LONGITUDE; role++)
 		table->attributes[role] = get_attnum(oid, source->columns[role].name);

@@ -37,6 +37,7 @@
 #include "plan/sample.h"
 #include "points/geometry.h"
 #include "points/table_reader.h"
+#include "points/window_column.h"
 
 /* pages that are read */
 #define SAMPLE_PAGES 48
@@ -48,14 +49,20 @@
 /* columns to join by; with more there is no sample */
 #define BY_MAX 8
 
+#define COLUMNS_MAX (2 + BY_MAX + 1 + GEONN_WINDOWS_MAX)
+
 /* the columns of a table that are read */
 typedef struct SampleColumns
 {
 	int			count;
 	int			coordinates;	/* 2: latitude and longitude; 1: a point */
-	AttrNumber	attributes[2 + BY_MAX];
-	Oid			types[2 + BY_MAX];	/* below any domain */
-	Oid			collations[2 + BY_MAX];
+	int			by;				/* columns up to the last one to join by; a radius follows, and windows */
+	bool		has_radius;
+	AttrNumber	attributes[COLUMNS_MAX];
+	Oid			types[COLUMNS_MAX];	/* below any domain */
+	Oid			collations[COLUMNS_MAX];
+	int			windows;
+	WindowType	window_types[GEONN_WINDOWS_MAX];
 } SampleColumns;
 
 typedef struct KeptSample
@@ -66,6 +73,7 @@ typedef struct KeptSample
 	TimestampTz taken;
 	SampleColumns columns;
 	PointSample sample;
+	GeonnLimits *limits;		/* [SAMPLE_POINTS], for the sample; NULL: none had any so far */
 } KeptSample;
 
 static KeptSample *kept_samples;	/* [SAMPLES_KEPT]; NULL: none has been taken */
@@ -186,19 +194,19 @@ can_hash(Oid type)
 }
 
 /*
- * The columns to join by.  False: not found, or of types that cannot be hashed here.
+ * Add columns by their names.  False: not found, or more than so many.
  */
 static bool
-find_by(SampleColumns *columns, Relation table, ArrayType *by)
+find_named(SampleColumns *columns, Relation table, ArrayType *array, int most)
 {
 	Datum	   *names;
 	bool	   *is_null;
 	int			count;
 
-	if (by == NULL)
+	if (array == NULL)
 		return true;
-	deconstruct_array(by, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &names, &is_null, &count);
-	if (count > BY_MAX)
+	deconstruct_array(array, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &names, &is_null, &count);
+	if (count > most)
 		return false;
 	for (int i = 0; i < count; i++)
 	{
@@ -208,7 +216,52 @@ find_by(SampleColumns *columns, Relation table, ArrayType *by)
 		if (attribute <= 0)
 			return false;
 		add_column(columns, table, attribute);
-		if (!can_hash(columns->types[columns->count - 1]))
+	}
+	return true;
+}
+
+/*
+ * The columns to join by.  False: not found, or of types that cannot be hashed here.
+ */
+static bool
+find_by(SampleColumns *columns, Relation table, ArrayType *by)
+{
+	if (!find_named(columns, table, by, BY_MAX))
+		return false;
+	for (int i = columns->coordinates; i < columns->count; i++)
+	{
+		if (!can_hash(columns->types[i]))
+			return false;
+	}
+	columns->by = columns->count;
+	return true;
+}
+
+/*
+ * The columns with limits.  False: not found, or of other types than limits can have.
+ */
+static bool
+find_limits(SampleColumns *columns, Relation table, const char *radius, ArrayType *overlaps)
+{
+	int			first;
+
+	if (radius != NULL)
+	{
+		AttrNumber	attribute = get_attnum(RelationGetRelid(table), radius);
+
+		if (attribute <= 0)
+			return false;
+		add_column(columns, table, attribute);
+		columns->has_radius = is_number(columns->types[columns->count - 1]);
+		if (!columns->has_radius)
+			return false;
+	}
+	first = columns->count;
+	if (!find_named(columns, table, overlaps, GEONN_WINDOWS_MAX))
+		return false;
+	for (int i = first; i < columns->count; i++)
+	{
+		if (!geonn_window_find_type(columns->types[i], &columns->window_types[columns->windows++]))
 			return false;
 	}
 	return true;
@@ -275,7 +328,7 @@ read_group(const SampleColumns *columns, const Datum *values, const bool *nulls)
 {
 	uint32		hash = 1;
 
-	for (int i = columns->coordinates; i < columns->count; i++)
+	for (int i = columns->coordinates; i < columns->by; i++)
 	{
 		TypeCacheEntry *type = lookup_type_cache(columns->types[i], TYPECACHE_HASH_PROC_FINFO);
 
@@ -285,6 +338,24 @@ read_group(const SampleColumns *columns, const Datum *values, const bool *nulls)
 																   columns->collations[i], values[i])));
 	}
 	return Max(hash, 1);
+}
+
+static void
+read_limits(const SampleColumns *columns, const Datum *values, const bool *nulls,
+			GeonnLimits *limits)
+{
+	int			column = columns->by;
+
+	geonn_limits_begin(limits);
+	if (columns->has_radius)
+	{
+		geonn_limits_set_radius(limits, nulls[column] ? 0 : number(columns->types[column], values[column]),
+								nulls[column]);
+		column++;
+	}
+	for (int i = 0; i < columns->windows; i++, column++)
+		geonn_window_read(&columns->window_types[i], geonn_window_range(&columns->window_types[i]),
+						  values[column], nulls[column], i, limits);
 }
 
 static void
@@ -302,6 +373,8 @@ take_row(PointSample *sample, const SampleColumns *columns, const Datum *values,
 	sample->y[sample->count] = vector.y;
 	sample->z[sample->count] = vector.z;
 	sample->groups[sample->count] = read_group(columns, values, nulls);
+	if (sample->limits != NULL)
+		read_limits(columns, values, nulls, &sample->limits[sample->count]);
 	sample->count++;
 }
 
@@ -322,7 +395,9 @@ take(PointSample *sample, Relation table, BlockNumber blocks, SampleColumns *col
 
 	sample->number = ++samples_taken;
 	sample->count = 0;
-	sample->grouped = columns->count > columns->coordinates;
+	sample->grouped = columns->by > columns->coordinates;
+	sample->has_radius = columns->has_radius;
+	sample->windows = columns->windows;
 	sample->complete = blocks <= SAMPLE_PAGES;
 	if (pages == 0)
 		return;
@@ -380,6 +455,9 @@ sample_table(Relation table, SampleColumns *columns)
 	kept->relation = InvalidOid;
 	memory = AllocSetContextCreate(CurrentMemoryContext, "geonn sample", ALLOCSET_DEFAULT_SIZES);
 	former = MemoryContextSwitchTo(memory);
+	if (columns->count > columns->by && kept->limits == NULL)
+		kept->limits = MemoryContextAlloc(TopMemoryContext, SAMPLE_POINTS * sizeof(GeonnLimits));
+	kept->sample.limits = columns->count > columns->by ? kept->limits : NULL;
 	take(&kept->sample, table, pages, columns);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(memory);
@@ -392,7 +470,7 @@ sample_table(Relation table, SampleColumns *columns)
 }
 
 const PointSample *
-geonn_sample(Oid relation, const GeonnColumnNames *named, ArrayType *by)
+geonn_sample(Oid relation, const GeonnColumnNames *named, ArrayType *by, ArrayType *overlaps)
 {
 	Relation	table;
 	SampleColumns columns;
@@ -408,7 +486,8 @@ geonn_sample(Oid relation, const GeonnColumnNames *named, ArrayType *by)
 		!table->rd_rel->relhassubclass && RelationIsPopulated(table) &&
 		table->rd_tableam == GetHeapamTableAmRoutine() &&
 		!RELATION_IS_OTHER_TEMP(table) && find_coordinates(&columns, table, named) &&
-		find_by(&columns, table, by) && may_read(table, &columns))
+		find_by(&columns, table, by) && find_limits(&columns, table, named->radius, overlaps) &&
+		may_read(table, &columns))
 		sample = sample_table(table, &columns);
 	relation_close(table, NoLock);
 	return sample != NULL && sample->count > 0 ? sample : NULL;

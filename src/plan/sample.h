@@ -5,8 +5,10 @@
 #ifndef GEONN_SAMPLE_H
 #define GEONN_SAMPLE_H
 
-#include "points/options.h"
 #include "utils/array.h"
+
+#include "point_limits.h"
+#include "points/options.h"
 
 /* points at most */
 #define SAMPLE_POINTS 512
@@ -26,16 +28,19 @@ typedef struct PointSample
 	double		y[SAMPLE_POINTS];
 	double		z[SAMPLE_POINTS];
 	uint32		groups[SAMPLE_POINTS];	/* hashes of the columns to join by */
+	bool		has_radius;		/* what limits have */
+	int			windows;
+	GeonnLimits *limits;		/* [count]; NULL: points have none */
 } PointSample;
 
 /*
  * A sample of the table's points, by its columns: those that are named, else those of the usual names
- * and types.  by: names of columns to join by; NULL: none.  NULL: the relation is not a plain
+ * and types.  by, overlaps: names of columns to join by, and with windows; NULL: none.  NULL: the relation is not a plain
  * table with such columns, the user may not read them, policies apply, or no row has a point.  Raises no
  * error of its own.  The sample lives until the next call but seven, and samples are up to a minute
  * old.
  */
 extern const PointSample *geonn_sample(Oid relation, const GeonnColumnNames *named,
-									   ArrayType *by);
+									   ArrayType *by, ArrayType *overlaps);
 
 #endif							/* GEONN_SAMPLE_H */

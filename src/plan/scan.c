@@ -26,6 +26,7 @@
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "funcapi.h"
@@ -33,6 +34,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -42,6 +44,7 @@
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "join/report.h"
+#include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/observation_filter.h"
 #include "plan/scan.h"
@@ -575,6 +578,41 @@ geonn_explain_side(ExplainState *explain, const char *label, Node *argument)
 }
 
 static void
+explain_names(ExplainState *explain, const char *label, Node *argument)
+{
+	ArrayType  *array = geonn_known_names(NULL, argument);
+	List	   *list = NIL;
+	Datum	   *names;
+	bool	   *nulls;
+	int			count;
+
+	if (array == NULL)
+		return;
+	deconstruct_array(array, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &names, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!nulls[i])
+			list = lappend(list, pstrdup(quote_identifier(NameStr(*DatumGetName(names[i])))));
+	}
+	if (list != NIL)
+		ExplainPropertyList(label, list, explain);
+}
+
+void
+geonn_explain_columns(ExplainState *explain, const FuncExpr *expression)
+{
+	char	   *observations = geonn_named_columns(NULL, expression, "obs").radius;
+	char	   *references = geonn_named_columns(NULL, expression, "ref").radius;
+
+	explain_names(explain, "By", geonn_expression_argument(expression, "by"));
+	explain_names(explain, "Overlaps", geonn_expression_argument(expression, "overlaps"));
+	if (observations != NULL)
+		ExplainPropertyText("Observation Radius", quote_identifier(observations), explain);
+	if (references != NULL)
+		ExplainPropertyText("Reference Radius", quote_identifier(references), explain);
+}
+
+static void
 explain_analysis(const JoinScanState *state, ExplainState *explain)
 {
 	GeonnReport sum = state->sum;
@@ -622,6 +660,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *explain)
 	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
 	geonn_explain_side(explain, "Observations", geonn_expression_observations(state->expression));
 	geonn_explain_side(explain, "References", geonn_expression_references(state->expression));
+	geonn_explain_columns(explain, state->expression);
 	explain_filter(state, ancestors, explain);
 	if (explain->analyze)
 		explain_analysis(state, explain);

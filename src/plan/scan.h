@@ -44,6 +44,9 @@ extern FuncExpr *geonn_join_expression(RangeTblEntry *entry);
 /* Show a relation or query, if the plan has it. */
 extern void geonn_explain_side(ExplainState *explain, const char *label, Node *argument);
 
+/* Show the columns that decide which references are candidates, if the plan has them. */
+extern void geonn_explain_columns(ExplainState *explain, const FuncExpr *expression);
+
 /* Have the planner consider this node for a join in FROM. */
 extern void geonn_plan_scans(void);
 

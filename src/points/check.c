@@ -315,7 +315,7 @@ geonn_check(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	geonn_require_columns(descriptor, CHECK_COLUMNS);
 	geonn_parse_options(PG_GETARG_JSONB_P(1), GEONN_OPTIONS_RELATION, &options);
-	source = geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL);
+	source = geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL, NIL);
 	geonn_check_readable(source);
 
 	begin_places(&check);

@@ -1,15 +1,16 @@
 /*
  * columns.c
  *		Where points are read from: a relation or a query, and which of its
- *		columns are the id, the coordinates and the columns to join by.
+ *		columns are the id, the coordinates, the columns to join by, and those
+ *		with the points' limits.
  *
  * The id is the primary key if that is one column, else a column "id".  The
  * coordinates are found by their names; a relation without a latitude and a
  * longitude has them in its one column of type geography(Point),
  * geometry(Point,4326) or point.  Names are compared without regard to case.
  * Where several columns qualify, or none, an error lists what was found and what
- * would do.  Columns that options or the argument "by" name are taken as named,
- * spelled as in the catalog.
+ * would do.  Columns that options or the arguments "by" and "overlaps" name are
+ * taken as named, spelled as in the catalog.
  */
 #include "postgres.h"
 
@@ -419,9 +420,61 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 					  rules[COLUMN_LONGITUDE].expected_names, 0, names_hint(source));
 }
 
+NamedWindow
+geonn_named_window(const PointSource *source, int number)
+{
+	return (NamedWindow)
+	{
+		.title = source->title,
+			.name = source->windows[number].name,
+			.declared = source->windows[number].type,
+			.type = source->window_types[number]
+	};
+}
+
+static void
+find_radius(PointSource *source, TupleDesc descriptor, const char *name)
+{
+	PointColumn *column = &source->radius;
+
+	fill_column(column, require_attribute(source, descriptor, name, "options"), "options");
+	if (!is_coordinate_type(column->base_type))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("radius column \"%s\" of %s has type %s", column->name, source->title,
+						format_type_with_typemod(column->type, column->typmod)),
+				 errdetail("The type of a radius column is double precision, real, numeric, bigint, integer or smallint."),
+				 errhint("Cast it to such a type in a view or query.")));
+}
+
+/*
+ * Find the columns with the points' limits.  The caller of find_columns has checked how many windows
+ * there are.
+ */
+static void
+find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List *overlaps)
+{
+	ListCell   *cell;
+
+	if (radius != NULL)
+		find_radius(source, descriptor, radius);
+	foreach(cell, overlaps)
+	{
+		int			number = source->window_count++;
+		NamedWindow window;
+
+		fill_column(&source->windows[number],
+					require_attribute(source, descriptor, lfirst(cell), "the argument overlaps"),
+					"overlaps");
+		window = geonn_named_window(source, number);
+		geonn_window_describe(&window);
+		source->window_types[number] = window.type;
+	}
+}
+
 static void
 find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named,
-			 List *by)
+			 List *by, List *overlaps)
 {
 	static const GeonnColumnNames nothing_named = {0};
 	ListCell   *cell;
@@ -435,6 +488,7 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 		fill_column(&source->by[source->by_count++],
 					require_attribute(source, descriptor, lfirst(cell), "the argument by"),
 					"by");
+	find_limits(source, descriptor, named->radius, overlaps);
 }
 
 /*
@@ -461,12 +515,15 @@ make_query(PointSource *source)
 		select_column(source, &query, &source->columns[role]);
 	for (int i = 0; i < source->by_count; i++)
 		select_column(source, &query, &source->by[i]);
+	select_column(source, &query, &source->radius);
+	for (int i = 0; i < source->window_count; i++)
+		select_column(source, &query, &source->windows[i]);
 	appendStringInfo(&query, " FROM %s", source->quoted_name);
 	source->query = query.data;
 }
 
 PointSource *
-geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by)
+geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by, List *overlaps)
 {
 	PointSource *source = palloc0(sizeof(PointSource));
 	Relation	relation = try_relation_open(oid, AccessShareLock);
@@ -494,7 +551,7 @@ geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by)
 	source->schema = get_namespace_name(RelationGetNamespace(relation));
 	source->quoted_name = quote_qualified_identifier(source->schema, source->name);
 	source->title = psprintf("relation \"%s\"", source->name);
-	find_columns(source, RelationGetDescr(relation), named, by);
+	find_columns(source, RelationGetDescr(relation), named, by, overlaps);
 	make_query(source);
 
 	relation_close(relation, NoLock);
@@ -548,7 +605,7 @@ geonn_columns_are_clear(Oid oid, const GeonnColumnNames *named)
 
 PointSource *
 geonn_query_source(const char *argument, const char *query, const GeonnColumnNames *named,
-				   List *by)
+				   List *by, List *overlaps)
 {
 	PointSource *source = palloc0(sizeof(PointSource));
 	PlannedStmt *plan;
@@ -559,7 +616,7 @@ geonn_query_source(const char *argument, const char *query, const GeonnColumnNam
 	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK, InvalidOid);
 	descriptor = ExecCleanTypeFromTL(plan->planTree->targetlist);
 	source->query_columns = descriptor->natts;
-	find_columns(source, descriptor, named, by);
+	find_columns(source, descriptor, named, by, overlaps);
 	return source;
 }
 
@@ -571,7 +628,7 @@ geonn_describe(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	geonn_require_columns(result->setDesc, DESCRIBE_COLUMNS);
-	source = geonn_relation_source(PG_GETARG_OID(0), NULL, NIL);
+	source = geonn_relation_source(PG_GETARG_OID(0), NULL, NIL, NIL);
 	for (int role = 0; role < COLUMN_ROLES; role++)
 	{
 		const PointColumn *column = &source->columns[role];

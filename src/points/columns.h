@@ -1,7 +1,8 @@
 /*
  * columns.h
  *		Where points are read from: a relation or a query, and which of its
- *		columns are the id, the coordinates and the columns to join by.
+ *		columns are the id, the coordinates, the columns to join by, and those
+ *		with the points' limits.
  */
 #ifndef GEONN_COLUMNS_H
 #define GEONN_COLUMNS_H
@@ -12,6 +13,7 @@
 
 #include "points/geometry.h"
 #include "points/options.h"
+#include "points/window_column.h"
 
 typedef enum ColumnRole
 {
@@ -53,6 +55,10 @@ typedef struct PointSource
 	GeonnPointKind point_kind;	/* of the point column, if the source has one */
 	int			by_count;
 	PointColumn *by;			/* [by_count] */
+	PointColumn radius;			/* of the points, in metres */
+	int			window_count;
+	PointColumn windows[GEONN_WINDOWS_MAX];
+	WindowType	window_types[GEONN_WINDOWS_MAX];
 
 	/*
 	 * Only rows that meet these are read (geonn_plan_filtered_query); NIL: all rows are.  The
@@ -68,13 +74,13 @@ typedef struct PointSource
 
 /*
  * Choose a relation's columns: those that are named, and the others by their
- * names and types; raises an error if that fails.  by is a list of names (char
- * *).  Takes the lock that a SELECT takes, until the end of the transaction.
+ * names and types; raises an error if that fails.  by and overlaps are lists of
+ * names (char *), the latter of the columns with windows.  Takes the lock that a SELECT takes, until the end of the transaction.
  * The lock keeps other transactions from altering the relation.  This
  * transaction still can, and any can rename the relation's schema.
  */
 extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *named,
-										  List *by);
+										  List *by, List *overlaps);
 
 /*
  * Does a relation have an id, a latitude and a longitude that geonn_relation_source chooses without
@@ -87,6 +93,23 @@ extern bool geonn_columns_are_clear(Oid relation, const GeonnColumnNames *named)
  * one SELECT that changes nothing.
  */
 extern PointSource *geonn_query_source(const char *argument, const char *query,
-									   const GeonnColumnNames *named, List *by);
+									   const GeonnColumnNames *named, List *by,
+									   List *overlaps);
+
+/* Do points of the source have a radius, or any limits? */
+static inline bool
+geonn_has_radius(const PointSource *source)
+{
+	return source->radius.attribute > 0;
+}
+
+static inline bool
+geonn_has_limits(const PointSource *source)
+{
+	return geonn_has_radius(source) || source->window_count > 0;
+}
+
+/* A column of windows of the source, for messages. */
+extern NamedWindow geonn_named_window(const PointSource *source, int number);
 
 #endif							/* GEONN_COLUMNS_H */

@@ -14,6 +14,7 @@ typedef struct GeonnColumnNames
 	char	   *latitude;		/* NULL where longitude is */
 	char	   *longitude;
 	char	   *point;			/* NULL where latitude is not */
+	char	   *radius;			/* NULL: points have none */
 } GeonnColumnNames;
 
 typedef struct GeonnOptions

@@ -120,7 +120,7 @@ begin_share(const PointSource *source, SharedTables *tables)
 {
 	Share	   *share = palloc(sizeof(Share));
 
-	geonn_parcel_create(&share->parcel, source->by_count);
+	geonn_parcel_create(&share->parcel, source);
 	share->reading = geonn_reading_attach(source, GEONN_INVALID_COUNTED, tables, add_row, share);
 	geonn_reading_in_blocks(share->reading, add_block);
 	return share;
@@ -300,6 +300,13 @@ share_source(ParallelContext *context, const PointSource *source)
 	};
 	for (int role = 0; role < COLUMN_ROLES; role++)
 		shared->source.columns[role] = without_names(&source->columns[role]);
+	shared->source.radius = without_names(&source->radius);
+	shared->source.window_count = source->window_count;
+	for (int i = 0; i < source->window_count; i++)
+	{
+		shared->source.windows[i] = without_names(&source->windows[i]);
+		shared->source.window_types[i] = source->window_types[i];
+	}
 	for (int i = 0; i < source->by_count; i++)
 		by[i] = without_names(&source->by[i]);
 	memcpy(allocate(context, KEY_TITLE, title), source->title, title);
@@ -342,7 +349,7 @@ share_all(ParallelContext *context, const PointSource *source, List *tables)
  * Receive what a worker has sent.  Returns false if nothing has come yet.
  */
 static bool
-receive(Member *worker, int by_count)
+receive(Member *worker, const PointSource *source)
 {
 	void	   *message;
 	Size		length;
@@ -355,7 +362,7 @@ receive(Member *worker, int by_count)
 			worker->ended = true;
 			return true;
 		default:
-			geonn_parcel_open(worker->parcel, by_count, message, length);
+			geonn_parcel_open(worker->parcel, source, message, length);
 			return true;
 	}
 }
@@ -365,7 +372,8 @@ receive(Member *worker, int by_count)
  * that it has not sent yet, and that come before all that is offered.
  */
 static bool
-all_offer(Member *members, int count, Share *share, SharedReading *shared)
+all_offer(Member *members, int count, const PointSource *source, Share *share,
+		  SharedReading *shared)
 {
 	Member	   *self = &members[count - 1];
 	uint64		begun;
@@ -381,7 +389,7 @@ all_offer(Member *members, int count, Share *share, SharedReading *shared)
 		Member	   *worker = &members[i];
 
 		if (!worker->ended && geonn_parcel_is_empty(worker->parcel) &&
-			!receive(worker, share->parcel.by_count) && (begun & (UINT64CONST(1) << i)) != 0)
+			!receive(worker, source) && (begun & (UINT64CONST(1) << i)) != 0)
 			complete = false;
 	}
 	return complete;
@@ -413,7 +421,7 @@ first_of(Member *members, int count)
  * share.
  */
 static void
-give_all(ParallelContext *context, SharedReading *shared, Share *share,
+give_all(ParallelContext *context, const PointSource *source, SharedReading *shared, Share *share,
 		 PointConsumer consume, PointBlockConsumer consume_block, void *state)
 {
 	int			count = context->nworkers_launched + 1;
@@ -432,7 +440,7 @@ give_all(ParallelContext *context, SharedReading *shared, Share *share,
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!all_offer(members, count, share, shared))
+		if (!all_offer(members, count, source, share, shared))
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
 							 WAIT_EVENT_EXECUTE_GATHER);
@@ -496,7 +504,7 @@ geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer co
 			Share	   *share = begin_share(source,
 											shm_toc_lookup(context->toc, KEY_TABLES, false));
 
-			give_all(context, shared, share, consume, consume_block, state);
+			give_all(context, source, shared, share, consume, consume_block, state);
 			finish(context, shared, share, counts);
 			geonn_reading_end(share->reading);
 		}

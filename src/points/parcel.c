@@ -17,7 +17,7 @@ typedef struct ParcelHeader
 } ParcelHeader;
 
 /* the columns, those of the widest alignment first */
-#define PARTS 6
+#define PARTS 7
 
 /*
  * Compute the bytes that each column takes.
@@ -32,20 +32,35 @@ part_lengths(const Parcel *parcel, Size *lengths)
 	lengths[2] = parcel->rows * sizeof(double);
 	lengths[3] = parcel->rows * sizeof(double);
 	lengths[4] = by * sizeof(Datum);
-	lengths[5] = by * sizeof(bool);
+	lengths[5] = parcel->rows * parcel->limits_bytes;
+	lengths[6] = by * sizeof(bool);
+}
+
+/*
+ * Begin with what the rows of this source have.
+ */
+static void
+describe(Parcel *parcel, const PointSource *source)
+{
+	memset(parcel, 0, sizeof(*parcel));
+	parcel->by_count = source->by_count;
+	if (geonn_has_limits(source))
+		parcel->limits_bytes = geonn_limits_bytes(source->window_count);
 }
 
 void
-geonn_parcel_create(Parcel *parcel, int by_count)
+geonn_parcel_create(Parcel *parcel, const PointSource *source)
 {
-	memset(parcel, 0, sizeof(*parcel));
-	parcel->by_count = by_count;
+	int			by_count = source->by_count;
+
+	describe(parcel, source);
 	parcel->run = palloc(PARCEL_ROWS * sizeof(ParcelRun));
 	parcel->id = palloc(PARCEL_ROWS * sizeof(Datum));
 	parcel->latitude = palloc(PARCEL_ROWS * sizeof(double));
 	parcel->longitude = palloc(PARCEL_ROWS * sizeof(double));
 	parcel->by = palloc(PARCEL_ROWS * by_count * sizeof(Datum));
 	parcel->by_is_null = palloc(PARCEL_ROWS * by_count * sizeof(bool));
+	parcel->limits = palloc(PARCEL_ROWS * parcel->limits_bytes);
 }
 
 void
@@ -80,6 +95,8 @@ geonn_parcel_add_row(Parcel *parcel, uint64 place, const PointRow *row)
 	parcel->longitude[parcel->rows] = row->longitude;
 	memcpy(parcel->by + by, row->by, parcel->by_count * sizeof(Datum));
 	memcpy(parcel->by_is_null + by, row->by_is_null, parcel->by_count * sizeof(bool));
+	if (row->limits != NULL)
+		memcpy(parcel->limits + parcel->rows * parcel->limits_bytes, row->limits, parcel->limits_bytes);
 	parcel->rows++;
 }
 
@@ -87,7 +104,7 @@ void
 geonn_parcel_add_block(Parcel *parcel, uint64 place, uint32 rows, const Datum *ids,
 					   const double *latitudes, const double *longitudes)
 {
-	Assert(parcel->by_count == 0);
+	Assert(parcel->by_count == 0 && parcel->limits_bytes == 0);
 	add_to_run(parcel, place, rows);
 	memcpy(parcel->id + parcel->rows, ids, rows * sizeof(Datum));
 	memcpy(parcel->latitude + parcel->rows, latitudes, rows * sizeof(double));
@@ -102,7 +119,7 @@ geonn_parcel_send(const Parcel *parcel, shm_mq_handle *queue)
 {
 	ParcelHeader header = {.rows = parcel->rows,.runs = parcel->runs};
 	const void *parts[PARTS] = {parcel->run, parcel->id, parcel->latitude, parcel->longitude,
-	parcel->by, parcel->by_is_null};
+	parcel->by, parcel->limits, parcel->by_is_null};
 	Size		lengths[PARTS];
 	shm_mq_iovec message[1 + PARTS] = {{.data = (const char *) &header,.len = sizeof(header)}};
 
@@ -113,14 +130,13 @@ geonn_parcel_send(const Parcel *parcel, shm_mq_handle *queue)
 }
 
 void
-geonn_parcel_open(Parcel *parcel, int by_count, char *message, Size length)
+geonn_parcel_open(Parcel *parcel, const PointSource *source, char *message, Size length)
 {
 	const ParcelHeader *header = (const ParcelHeader *) message;
 	char	   *part = message + sizeof(ParcelHeader);
 	Size		lengths[PARTS];
 
-	memset(parcel, 0, sizeof(*parcel));
-	parcel->by_count = by_count;
+	describe(parcel, source);
 	parcel->rows = header->rows;
 	parcel->runs = header->runs;
 	part_lengths(parcel, lengths);
@@ -129,8 +145,9 @@ geonn_parcel_open(Parcel *parcel, int by_count, char *message, Size length)
 	parcel->latitude = (double *) (part += lengths[1]);
 	parcel->longitude = (double *) (part += lengths[2]);
 	parcel->by = (Datum *) (part += lengths[3]);
-	parcel->by_is_null = (bool *) (part += lengths[4]);
-	if (part + lengths[5] != message + length)
+	parcel->limits = part += lengths[4];
+	parcel->by_is_null = (bool *) (part += lengths[5]);
+	if (part + lengths[6] != message + length)
 		elog(ERROR, "a parcel of %zu bytes that says it has %u rows", length, header->rows);
 }
 
@@ -154,6 +171,7 @@ geonn_parcel_give_run(Parcel *parcel, PointConsumer consume, PointBlockConsumer 
 {
 	uint32		first = parcel->next_row;
 	uint32		rows = (uint32) parcel->run[parcel->next_run].rows;
+	GeonnLimits limits = {0};
 
 	parcel->next_run++;
 	parcel->next_row += rows;
@@ -175,6 +193,11 @@ geonn_parcel_give_run(Parcel *parcel, PointConsumer consume, PointBlockConsumer 
 			.by_is_null = parcel->by_is_null + by
 		};
 
+		if (parcel->limits_bytes > 0)
+		{
+			memcpy(&limits, parcel->limits + i * parcel->limits_bytes, parcel->limits_bytes);
+			row.limits = &limits;
+		}
 		consume(state, &row);
 	}
 }

@@ -30,14 +30,16 @@ typedef struct Parcel
 	double	   *longitude;
 	Datum	   *by;				/* [rows][by_count] */
 	bool	   *by_is_null;
+	Size		limits_bytes;	/* of a row's limits; 0: rows have none */
+	char	   *limits;			/* [rows][limits_bytes] */
 
 	uint64		last_place;		/* of the last row that was added */
 	uint32		next_run;		/* the first run still to be given to the consumer */
 	uint32		next_row;
 } Parcel;
 
-/* Allocate room for rows with this many columns to join by, in the current memory context. */
-extern void geonn_parcel_create(Parcel *parcel, int by_count);
+/* Allocate room for rows of this source, in the current memory context. */
+extern void geonn_parcel_create(Parcel *parcel, const PointSource *source);
 
 /* Remove all rows. */
 extern void geonn_parcel_clear(Parcel *parcel);
@@ -50,8 +52,8 @@ extern void geonn_parcel_add_block(Parcel *parcel, uint64 place, uint32 rows, co
 /* Send the parcel; waits while the queue is full.  False: the receiver has detached. */
 extern bool geonn_parcel_send(const Parcel *parcel, shm_mq_handle *queue);
 
-/* Open a received parcel with this many columns to join by; it lives as long as the message. */
-extern void geonn_parcel_open(Parcel *parcel, int by_count, char *message, Size length);
+/* Open a received parcel with rows of this source; it lives as long as the message. */
+extern void geonn_parcel_open(Parcel *parcel, const PointSource *source, char *message, Size length);
 
 /* Have all rows been given to the consumer? */
 extern bool geonn_parcel_is_empty(const Parcel *parcel);

@@ -32,9 +32,17 @@ typedef struct PointRow
 	double		longitude;
 	const Datum *by;
 	const bool *by_is_null;
+	const GeonnLimits *limits;	/* NULL: the source has neither a radius nor windows */
 	bool		has_page;		/* it was read from one plain table, by this process alone */
 	BlockNumber page;			/* where */
 } PointRow;
+
+/* Has a valid row a radius or a window that leaves it without candidates? */
+static inline bool
+geonn_row_is_limited_to_none(const PointRow *row)
+{
+	return row->limits != NULL && row->limits->none;
+}
 
 /* what to do about invalid coordinates */
 typedef enum InvalidPolicy

@@ -59,6 +59,8 @@ typedef struct PointReceiver
 	int			attributes;		/* the first attributes, up to the last that is needed */
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
+	GeonnLimits limits;			/* of the present row */
+	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* of windows that are ranges */
 
 	uint64		rows;
 	uint64		counts[POINT_STATUSES];
@@ -129,6 +131,34 @@ read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, Po
 }
 
 /*
+ * Read the row's limits.
+ */
+static void
+read_limits(PointReceiver *self, const Datum *values, const bool *nulls)
+{
+	const PointSource *source = self->source;
+	MemoryContext former = MemoryContextSwitchTo(self->conversion);
+
+	geonn_limits_begin(&self->limits);
+	if (geonn_has_radius(source))
+	{
+		int			number = source->radius.attribute - 1;
+
+		geonn_limits_set_radius(&self->limits,
+								nulls[number] ? 0 : convert_number(source->radius.base_type, values[number]),
+								nulls[number]);
+	}
+	for (int i = 0; i < source->window_count; i++)
+	{
+		int			number = source->windows[i].attribute - 1;
+
+		geonn_window_read(&source->window_types[i], self->ranges[i], values[number], nulls[number],
+						  i, &self->limits);
+	}
+	MemoryContextSwitchTo(former);
+}
+
+/*
  * Read a row of the query: its values and whether they are NULL.
  */
 static void
@@ -166,6 +196,11 @@ take_row(PointReceiver *self, const Datum *values, const bool *nulls)
 	{
 		self->by[i] = values[source->by[i].attribute - 1];
 		self->by_is_null[i] = nulls[source->by[i].attribute - 1];
+	}
+	if (geonn_has_limits(source))
+	{
+		read_limits(self, values, nulls);
+		row.limits = &self->limits;
 	}
 	self->consume(self->state, &row);
 }
@@ -219,6 +254,9 @@ receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
 		check_column(self, descriptor, &source->columns[role]);
 	for (int i = 0; i < source->by_count; i++)
 		check_column(self, descriptor, &source->by[i]);
+	check_column(self, descriptor, &source->radius);
+	for (int i = 0; i < source->window_count; i++)
+		check_column(self, descriptor, &source->windows[i]);
 }
 
 static void
@@ -280,6 +318,8 @@ prepare_receiver(PointReceiver *receiver)
 												 ALLOCSET_SMALL_SIZES);
 	receiver->by = palloc(receiver->source->by_count * sizeof(Datum));
 	receiver->by_is_null = palloc(receiver->source->by_count * sizeof(bool));
+	for (int i = 0; i < receiver->source->window_count; i++)
+		receiver->ranges[i] = geonn_window_range(&receiver->source->window_types[i]);
 }
 
 /*
@@ -458,7 +498,7 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 {
 	const PointSource *source = reading->receiver.source;
 
-	if (reading->tables != NULL && source->by_count == 0 &&
+	if (reading->tables != NULL && source->by_count == 0 && !geonn_has_limits(source) &&
 		source->point_kind == GEONN_POINT_NONE &&
 		source->columns[COLUMN_LATITUDE].base_type == FLOAT8OID &&
 		source->columns[COLUMN_LONGITUDE].base_type == FLOAT8OID)

@@ -1,7 +1,7 @@
 
 # A table that is refreshed by what has changed is what a search for everything
 # returns, to the byte: at each of many steps, in which points come, move, go, change
-# their groups, become invalid, are stored in another order and are left alone, for caches
+# their groups, their windows and radiuses, become invalid, are stored in another order and are left alone, for caches
 # that ask all kinds of questions, and update or replace their tables, with ids of many types:
 # arrays, composites, domains over these, and such as are equal and have other bytes.
 #
@@ -37,6 +37,12 @@ my %call = (
 	alike => q{geonn_nearest('obs_alike', 'ref_alike', k => 3},
 	alike_tied => q{geonn_nearest('obs_alike', 'ref_alike', ties => 'all', keep_unmatched => true},
 	alike_pairs => q{geonn_nearest('obs_alike_pair', 'ref_alike_pair', k => 2, by => '{price}'},
+	seen => q{geonn_nearest('obs', 'ref', overlaps => '{seen}'},
+	seen_kept => q{geonn_nearest('obs', 'ref', k => 3, overlaps => '{seen}', by => '{zone}', keep_unmatched => true},
+	moments => q{geonn_nearest('obs_moment', 'ref', k => 2, overlaps => '{seen}', ties => 'all'},
+	reached => q{geonn_nearest('obs', 'ref', k => 3, options => '{"obs_radius": "metres", "ref_radius": "metres"}'},
+	reached_within => q{geonn_within('obs', 'ref', radius => 'Infinity', overlaps => '{seen}', options => '{"obs_radius": "metres"}'},
+	delivered => q{geonn_within('obs', 'ref', radius => 2e6, metric => 'spheroid', keep_unmatched => true, options => '{"ref_radius": "metres"}'},
 	named => q{geonn_nearest('obs_named', 'ref_named', k => 3, by => '{zone}', keep_unmatched => true},
 );
 
@@ -63,18 +69,22 @@ my @changes = (
 	"UPDATE ref SET (lat, lon) = (SELECT $place WHERE ref.id IS NOT NULL) WHERE random() < 0.02",
 	"UPDATE ref SET lat = lat + 0.0001 WHERE random() < 0.05",
 	"UPDATE ref SET (lat, lon) = (SELECT $place WHERE ref.id IS NOT NULL) WHERE random() < 0.4",
-	"INSERT INTO ref SELECT nextval('ids'), $place, $zone FROM generate_series(1, 3)",
+	"INSERT INTO ref SELECT nextval('ids'), $place, $zone, random_window(), random_radius() FROM generate_series(1, 3)",
 	"DELETE FROM ref WHERE random() < 0.02",
 	"UPDATE ref SET zone = $zone WHERE random() < 0.02",
+	"UPDATE ref SET seen = random_window() WHERE random() < 0.02",
+	"UPDATE ref SET metres = random_radius() WHERE random() < 0.02",
 	"UPDATE ref SET lat = NULL WHERE random() < 0.01",
 	"UPDATE ref SET lat = 'NaN' WHERE random() < 0.01",
 	"UPDATE ref SET id = nextval('ids') WHERE random() < 0.02",
 	# observations
 	"UPDATE obs SET (lat, lon) = (SELECT $place WHERE obs.id IS NOT NULL) WHERE random() < 0.02",
 	"UPDATE obs SET (lat, lon) = (SELECT $place WHERE obs.id IS NOT NULL) WHERE random() < 0.3",
-	"INSERT INTO obs SELECT nextval('ids'), $place, $zone FROM generate_series(1, 20)",
+	"INSERT INTO obs SELECT nextval('ids'), $place, $zone, random_window(), random_radius() FROM generate_series(1, 20)",
 	"DELETE FROM obs WHERE random() < 0.02",
 	"UPDATE obs SET zone = $zone WHERE random() < 0.02",
+	"UPDATE obs SET seen = random_window() WHERE random() < 0.02",
+	"UPDATE obs SET metres = random_radius() WHERE random() < 0.02",
 	"UPDATE obs SET lon = 999 WHERE random() < 0.01",
 	"UPDATE obs SET lat = NULL WHERE random() < 0.01",
 	"UPDATE obs SET id = nextval('ids') WHERE random() < 0.02",
@@ -95,6 +105,8 @@ my @upheavals = (
 	"DELETE FROM ref",
 	"TRUNCATE obs",
 	"UPDATE ref SET zone = 'north'",
+	"UPDATE ref SET seen = random_window(), metres = random_radius()",
+	"UPDATE obs SET seen = 'empty' WHERE random() < 0.5",
 	"ALTER TABLE obs ADD COLUMN IF NOT EXISTS note text",
 	# the same rows in another order
 	"CREATE TEMP TABLE other AS TABLE ref; TRUNCATE ref; INSERT INTO ref SELECT * FROM other ORDER BY random(); DROP TABLE other",
@@ -114,14 +126,25 @@ sub pick
 	return $_[rand @_];
 }
 
-my $fill = "INSERT INTO obs SELECT nextval('ids'), $place, $zone FROM generate_series(1, 1000);
-	INSERT INTO ref SELECT nextval('ids'), $place, $zone FROM generate_series(1, 150);\n";
+my $fill = "INSERT INTO obs SELECT nextval('ids'), $place, $zone, random_window(), random_radius() FROM generate_series(1, 1000);
+	INSERT INTO ref SELECT nextval('ids'), $place, $zone, random_window(), random_radius() FROM generate_series(1, 150);\n";
 
 my $script = qq{
 	SELECT setseed(@{[rand]});
 	CREATE SEQUENCE ids;
-	CREATE TABLE obs (id bigint PRIMARY KEY, lat double precision, lon double precision, zone text);
+	CREATE TABLE obs (id bigint PRIMARY KEY, lat double precision, lon double precision, zone text,
+		seen int8range, metres double precision);
 	CREATE TABLE ref (LIKE obs INCLUDING ALL);
+	CREATE FUNCTION random_window() RETURNS int8range VOLATILE LANGUAGE sql AS \$\$
+		SELECT CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.05 THEN 'empty'
+			ELSE int8range(CASE WHEN random() < 0.95 THEN low END, CASE WHEN random() < 0.95 THEN low + length END, '[]') END
+		FROM (SELECT floor(random() * 100)::bigint AS low, floor(random() * 30)::bigint AS length) w
+	\$\$;
+	CREATE FUNCTION random_radius() RETURNS double precision VOLATILE LANGUAGE sql AS \$\$
+		SELECT CASE WHEN random() < 0.1 THEN NULL WHEN random() < 0.05 THEN -1 WHEN random() < 0.05 THEN 'NaN'
+			WHEN random() < 0.05 THEN 0 WHEN random() < 0.05 THEN 'Infinity' ELSE random() * 3e6 END
+	\$\$;
+	CREATE VIEW obs_moment AS SELECT id, lat, lon, lower(seen) AS seen FROM obs;
 	CREATE VIEW obs_named AS SELECT 'observation ' || id AS id, lat, lon, zone FROM obs;
 	CREATE VIEW ref_named AS SELECT md5(id::text)::uuid AS id, lat, lon, zone FROM ref;
 	CREATE TYPE pair AS (a numeric, b text);

@@ -1,0 +1,38 @@
+/*
+ * point_limits.h
+ *		What limits the candidates of a point: its radius and its windows.
+ */
+#ifndef GEONN_POINT_LIMITS_H
+#define GEONN_POINT_LIMITS_H
+
+#include "common/protocol.h"
+#include "common/window.h"
+
+typedef struct GeonnWindow
+{
+	int64		low;			/* window.h says what these are */
+	int64		high;
+} GeonnWindow;
+
+/*
+ * Limits of a point.  A point without a radius has an infinite one.  Windows that the join lacks
+ * are the last ones, and not set.  Bytes between members are 0, so that equal limits have equal
+ * bytes (geonn_limits_bytes).
+ */
+typedef struct GeonnLimits
+{
+	double		radius;			/* metres, 0 or more */
+	uint16		edges;
+	bool		none;			/* a window is NULL or empty, or the radius is negative: no point of
+								 * the other side is a candidate */
+	GeonnWindow windows[GEONN_WINDOWS_MAX];
+} GeonnLimits;
+
+/* the bytes of limits with so many windows */
+static inline Size
+geonn_limits_bytes(int windows)
+{
+	return offsetof(GeonnLimits, windows) + windows * sizeof(GeonnWindow);
+}
+
+#endif							/* GEONN_POINT_LIMITS_H */
