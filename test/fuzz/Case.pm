@@ -27,6 +27,7 @@ use Points;
 use Random;
 use Side;
 use Types;
+use Windows;
 
 our @EXPORT = qw($create_functions make_case);
 
@@ -73,7 +74,7 @@ sub valid
 my %argument_types = (
 	k => 'integer',
 	max_distance => 'float8',
-	by => 'name[]',
+	(map { $_ => 'name[]' } qw(by overlaps)),
 	(map { $_ => 'boolean' } qw(exclude_self keep_unmatched)),
 	(map { $_ => 'text' } qw(metric ties invalid)),
 	options => 'jsonb');
@@ -198,6 +199,7 @@ sub brute_force
 	my $within = defined $case->{radius} ? "distance <= $case->{radius}" : 'distance IS NOT NULL';
 	my $first = !$case->{k} ? 'true' : ($case->{all} ? 'level' : 'place') . " <= $case->{k}";
 
+	push @conditions, map { "o.window$_ && r.window$_" } 0 .. $#{ $ref->{windows} // [] };
 	push @conditions, 'NOT (o.id = r.id)' if $case->{exclude_self};
 	push @conditions, 'true' unless @conditions;
 	return
@@ -214,7 +216,7 @@ sub brute_force
 	  . "\tFROM (SELECT r.*, CASE WHEN o.id IS DISTINCT FROM NULL AND " . valid('o')
 	  . " THEN geonn_distance(o.lat, o.lon, r.lat, r.lon, '$case->{metric}') END AS distance\n"
 	  . "\t\tFROM r WHERE " . join(' AND ', @conditions) . ") AS pair\n"
-	  . "\tWHERE $within) AS a ON $first";
+	  . "\tWHERE $within AND distance <= least(o.radius, radius)) AS a ON $first";
 }
 
 # The table of brute force's rows, as geonn's row type has them.
@@ -299,6 +301,7 @@ sub make_case
 	my %case = (name => "case $number", obs_id => $points ? 'ord' : 'obs_id', setup => []);
 	my $default_row = chance(0.25);
 	my @by = $points ? () : random_by();
+	my @overlaps = random_windows($points ? 1 : 3);
 	my ($obs_rows, $ref_rows) = (count_of_rows(), count_of_rows());
 	my ($obs_type, $ref_type) = (id_type(integer => $default_row), id_type(integer => $default_row));
 	my %named;
@@ -306,15 +309,15 @@ sub make_case
 	$case{exclude_self} = !$points && chance(0.25);
 	$ref_type = id_type_comparable_with($obs_type) if $case{exclude_self} && !id_types_equal($obs_type, $ref_type);
 	($obs_rows, $ref_rows) = shuffled(1100, between(0, 40)) if chance(0.01);
-	my %both = (by => \@by, query => $query, postgis => $postgis);
+	my %both = (by => \@by, windows => \@overlaps, query => $query, postgis => $postgis);
 
 	if ($points)
 	{
-		$case{obs} = make_arrays($obs_rows);
+		$case{obs} = make_arrays($obs_rows, @overlaps);
 	}
 	else
 	{
-		$case{obs} = make_side(%both, name => 'obs', rows => $obs_rows, id_type => $obs_type);
+		$case{obs} = make_side(%both, name => 'obs', rows => $obs_rows, id_type => $obs_type, radius => chance(0.15));
 	}
 	if (!$points && $obs_rows < 200 && chance($case{exclude_self} ? 0.4 : 0.05))
 	{
@@ -323,7 +326,7 @@ sub make_case
 	}
 	else
 	{
-		$case{ref} = make_side(%both, name => 'ref', rows => $ref_rows, id_type => $ref_type);
+		$case{ref} = make_side(%both, name => 'ref', rows => $ref_rows, id_type => $ref_type, radius => chance(0.15));
 		push @{ $case{setup} }, @{ $case{obs}{setup} }, @{ $case{ref}{setup} };
 	}
 
@@ -342,7 +345,9 @@ sub make_case
 	$named{metric} = quoted($case{metric}) if $case{metric} ne 'sphere' || chance(0.2);
 	if ($function =~ /within/)
 	{
-		$case{radius} = random_distance(@case{qw(obs ref metric)});
+		my $limited = $case{obs}{radius} || $case{ref}{radius};
+
+		$case{radius} = random_distance(@case{qw(obs ref metric)}) unless $limited && chance(0.4);
 	}
 	else
 	{
@@ -353,6 +358,8 @@ sub make_case
 		$case{all} = chance(0.3);
 		$named{ties} = $case{all} ? "'all'" : "'first'" if $case{all} || chance(0.2);
 	}
+	$named{overlaps} = 'ARRAY[' . join(', ', map { quoted($_->{name}) } @overlaps) . ']::name[]' if @overlaps;
+	%named = (%named, %{ $case{obs}{named} // {} });
 	if (!$points)
 	{
 		$named{by} = 'ARRAY[' . join(', ', map { quoted($_->{name}) } @by) . ']' . pick('', '::name[]') if @by;
@@ -389,7 +396,7 @@ sub make_case
 	}
 
 	my @positional = (@{ $case{obs}{arguments} }, @{ $case{ref}{arguments} });
-	push @positional, [ float8 => $case{radius} ] if $function =~ /within/;
+	push @positional, [ float8 => $case{radius} // 'NULL' ] if $function =~ /within/;
 	push @positional, [ integer => delete $named{k} ] if $function !~ /within/ && $named{k} && chance(0.5);
 	$case{function} = "geonn_$function";
 	$case{arguments} = [ arguments(\@positional, %named) ];

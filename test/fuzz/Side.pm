@@ -6,6 +6,9 @@
 #   options     names of columns for geonn's options, without obs_ or ref_
 #   point, from  what brute force reads: see points_of
 #   by          the names of its by columns
+#   windows     SQL expressions of its windows, as ranges
+#   radius      SQL expression of its radiuses; undef: it has none
+#   named       arguments besides options, where it has some
 #   id_name, id_type    the id column, its type of Types.pm
 #   ids         its values as text, without NULL and long ones
 #   unique      no two rows have equal ids, and none is NULL
@@ -22,6 +25,7 @@ use Exporter 'import';
 use Points;
 use Random;
 use Types;
+use Windows;
 
 our @EXPORT = qw(make_side make_arrays points_of count_of_rows);
 
@@ -317,6 +321,36 @@ sub query_of_relation
 
 # ---- sides ----
 
+# The columns with windows and radiuses, and how brute force reads them.
+sub limit_columns
+{
+	my ($side, %option) = @_;
+	my @columns;
+
+	foreach my $window (@{ $option{windows} })
+	{
+		my $type = $window->{ $option{name} };
+		my $nulls = share();
+
+		push @columns,
+		  {
+			name => $window->{name},
+			type => $type->[0],
+			values => [ map { chance($nulls) ? undef : random_window($type) } 1 .. $option{rows} ]
+		  };
+		push @{ $side->{windows} }, window_of($window->{family}, $type, identifier($window->{name}));
+	}
+	if ($option{radius})
+	{
+		my $column = radius_column($option{rows});
+
+		$column->{name} = $side->{options}{radius} = pick('metres', 'Walks "m"');
+		$side->{radius} = radius_of(identifier($column->{name}));
+		push @columns, $column;
+	}
+	return @columns;
+}
+
 # the SQL expression of a coordinate as float8
 sub degrees_of
 {
@@ -333,6 +367,8 @@ sub degrees_of
 #   rows      how many
 #   id_type   of Types.pm
 #   by        by columns, as {name, type, choices}
+#   windows   columns of overlaps, as Windows.pm has them
+#   radius    whether it has a column of radiuses
 #   query     whether it is a query, else a relation
 #   postgis   whether the server has it
 sub make_side
@@ -362,9 +398,10 @@ sub make_side
 			values => [ map { chance($nulls) ? undef : pick(@{ $by->{choices} }) } 1 .. $rows ]
 		  };
 	}
+	my @limits = limit_columns($side, %option);
 	push @decoys, { name => 'remark', type => 'text', values => [ map { pick(undef, 'junk') } 1 .. $rows ] }
 	  if chance(0.3);
-	@columns = shuffled($id, @coordinates, @by, @decoys);
+	@columns = shuffled($id, @coordinates, @by, @limits, @decoys);
 
 	if (!$option{query})
 	{
@@ -392,10 +429,11 @@ sub make_side
 	return $side;
 }
 
-# The observations of geonn_nearest_points: arguments are two arrays.
+# The observations of geonn_nearest_points: arguments are two arrays, and a third one, named, where
+# a column of overlaps is given.
 sub make_arrays
 {
-	my ($rows) = @_;
+	my ($rows, $window) = @_;
 	my ($nulls, $breaks) = (share(), share());
 	my $side = { setup => [], options => {}, places => [], valid => 1, unique => 1 };
 	my @arrays = ([], []);
@@ -424,18 +462,34 @@ sub make_arrays
 	$side->{id_type} = { type => 'bigint', family => 'integer' };
 	$side->{ids} = [ 1 .. $rows ];
 	$side->{by} = [];
-	$side->{from} = 'unnest(' . join(', ', @literals) . ') WITH ORDINALITY AS point(lat, lon, id)';
 	$side->{point} = 'id, lat, lon';
+	if ($window)
+	{
+		my $type = $window->{obs};
+		my $share = share();
+		my $array = quoted(array_of(map { chance($share) ? undef : random_window($type) } 1 .. $rows)) . "::$type->[0]\[]";
+
+		push @literals, $array;
+		$side->{named}{windows} = $array;
+		$side->{windows} = [ window_of($window->{family}, $type, 'window_of_point') ];
+	}
+	$side->{from} = 'unnest(' . join(', ', @literals) . ') WITH ORDINALITY AS point(lat, lon, '
+	  . ($window ? 'window_of_point, ' : '') . 'id)';
 	return $side;
 }
 
-# The query of brute force for all rows of a side: id, lat, lon, by0...
+# The query of brute force for all rows of a side: id, lat, lon, radius, by0..., window0...
 sub points_of
 {
 	my ($side) = @_;
 	my @by = @{ $side->{by} };
 
-	return join(', ', "SELECT $side->{point}", map { identifier($by[$_]) . " AS by$_" } 0 .. $#by)
+	my @windows = @{ $side->{windows} // [] };
+
+	return join(', ', "SELECT $side->{point}",
+		($side->{radius} // q('Infinity'::float8)) . ' AS radius',
+		(map { identifier($by[$_]) . " AS by$_" } 0 .. $#by),
+		map { "$windows[$_] AS window$_" } 0 .. $#windows)
 	  . " FROM $side->{from}";
 }
 
