@@ -1,6 +1,7 @@
 
 # The planner's estimates of a join's rows are within a factor of 3 of the truth: for cities,
-# airports and points strewn evenly over the Earth, with distances, groups and conditions on the rows.
+# airports and points strewn evenly over the Earth, with distances, groups, windows, radiuses and
+# conditions on the rows.
 
 use strict;
 use warnings;
@@ -24,6 +25,12 @@ $node->safe_psql(
 	FROM generate_series(1, 100000) i;
 	CREATE TABLE other AS SELECT i AS id, i % 7 AS country, degrees(asin(2 * random() - 1)) AS lat, 360 * random() - 180 AS lon
 	FROM generate_series(1, 20000) i;
+	-- moments and stays of a day, each at one place; and how far a row goes
+	CREATE TABLE moment AS SELECT id, lat, lon, random() * 24 * interval '1 hour' + timestamptz '2026-01-01' AS t, random() * 600000 AS reach FROM even;
+	CREATE TABLE stay AS SELECT id, lat, lon, tstzrange(t, t + interval '1 hour') AS t, random() * 1000000 AS reach
+	FROM (SELECT *, random() * 24 * interval '1 hour' + timestamptz '2026-01-01' AS t FROM other) o;
+	CREATE TABLE visit AS SELECT id, lat, lon, tstzrange(t, t + interval '1 second') AS t
+	FROM (SELECT *, random() * 24 * interval '1 hour' + timestamptz '2026-01-01' AS t FROM other) o;
 	CREATE VIEW of_even AS SELECT * FROM even;
 	CREATE TYPE pair AS (obs_id bigint, ref_id bigint, distance float8, rank integer);
 	VACUUM ANALYZE});
@@ -51,6 +58,16 @@ my @calls = (
 	"geonn_nearest('city', 'city', 2, exclude_self => true)",
 	"geonn_nearest('airport', 'city', 10, by => '{country}')",
 	"geonn_nearest('even', 'other', 3, by => '{country}')",
+	# windows and radiuses
+	"geonn_nearest('moment', 'stay', overlaps => '{t}')",
+	"geonn_nearest('moment', 'stay', 5, overlaps => '{t}', max_distance => 300000)",
+	"geonn_nearest('moment', 'visit', overlaps => '{t}')",
+	"geonn_within('moment', 'stay', 500000, overlaps => '{t}')",
+	"geonn_within('moment', 'stay', 500000, overlaps => '{t}', keep_unmatched => true)",
+	"geonn_within('moment', 'stay', NULL, options => '{\"obs_radius\": \"reach\"}')",
+	"geonn_within('moment', 'stay', 300000, options => '{\"ref_radius\": \"reach\"}')",
+	"geonn_within('moment', 'stay', NULL, overlaps => '{t}', options => '{\"obs_radius\": \"reach\", \"ref_radius\": \"reach\"}')",
+	"geonn_nearest('moment', 'stay', 3, options => '{\"obs_radius\": \"reach\"}')",
 	# max_distance
 	"geonn_nearest('city', 'airport', max_distance => 30000)",
 	"geonn_nearest('city', 'airport', 10, max_distance => 100000)",
