@@ -20,6 +20,7 @@
 #   make cppcheck, make analyser  what these find in the sources
 #   make demo        cities and airports on a throw-away server
 #   make demo-moving aircraft that fly, and maps of where each is the nearest
+#   make demo-history a day of 2,000 aircraft: which was nearest to a city, and when
 #   make stop-demo   stops that server and removes it
 #   make fuzz        fuzzes the protocol, each side for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
@@ -57,7 +58,7 @@ export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
-	image demo demo-moving bench-sql bench-caches typedefs.list dist deb repo
+	image demo demo-moving demo-history bench-sql bench-caches typedefs.list dist deb repo
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
@@ -138,6 +139,13 @@ demo-moving:
 	@$(BUILD) all
 	+@test/tools/install
 	@test/demo/moving/run
+
+demo-history:
+	@test/tools/install-dependencies drawing
+	@echo "building"
+	@$(BUILD) all
+	+@test/tools/install
+	@test/demo/history/run
 
 bench-sql:
 	@test/tools/install-dependencies tests postgis
