@@ -65,6 +65,9 @@
 /* leaves that a bundle of several observations goes through */
 #define LISTED_MAX 64
 
+/* for what searches without windows do not do: it would lengthen their loops */
+#define NOT_INLINE __attribute__((noinline))
+
 /* leaves to look through between two looks at the clock: some 20 us */
 #define LEAVES_PER_LOOK 1024
 
@@ -134,7 +137,7 @@ is_over(struct cpu_nearest_piece *piece, uint32_t leaves)
  * Leave the positions that are no candidates out of a leaf's chords.  Returns
  * the smallest of the others.
  */
-static inline __attribute__((always_inline)) double
+static NOT_INLINE double
 keep_chords(double *chords, uint32_t bits)
 {
 	lanes		smallest = lanes_all(INFINITY);
@@ -151,6 +154,24 @@ keep_chords(double *chords, uint32_t bits)
 }
 
 /*
+ * Bits of a leaf's positions whose windows overlap an observation's.
+ */
+static NOT_INLINE uint32_t
+overlap_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
+{
+	return cpu_leaf_overlaps(bundle->index, leaf, &bundle->windows[i]);
+}
+
+/*
+ * Bits of INDEX_WIDTH nodes from `node` on that windows reach.
+ */
+static NOT_INLINE uint32_t
+reached_bits(const struct bundle *bundle, uint32_t node, const struct point_windows *windows)
+{
+	return cpu_nodes_reached(bundle->index, node, windows);
+}
+
+/*
  * Bits of a leaf's positions that are candidates of an observation.
  */
 static inline __attribute__((always_inline)) uint32_t
@@ -159,7 +180,7 @@ candidate_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
 	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
 
 	if (bundle->compares)
-		bits &= cpu_leaf_overlaps(bundle->index, leaf, &bundle->windows[i]);
+		bits &= overlap_bits(bundle, leaf, i);
 	return bits;
 }
 
@@ -201,7 +222,7 @@ look_through(struct bundle *bundle, uint32_t leaf, uint32_t i)
 /*
  * Bits of observations whose windows a leaf's reach.
  */
-static inline __attribute__((always_inline)) uint32_t
+static NOT_INLINE uint32_t
 reached_by(const struct bundle *bundle, uint32_t leaf)
 {
 	const struct cpu_index *index = bundle->index;
@@ -267,7 +288,7 @@ list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= cpu_nodes_reached(index, index->shape.first[level] + nodes.first, &bundle->around);
+		left &= reached_bits(bundle, index->shape.first[level] + nodes.first, &bundle->around);
 	for (; left != 0; left &= left - 1)
 	{
 		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
@@ -301,7 +322,7 @@ walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int lev
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
 	left = cpu_within(bounds, bundle->limit[i]) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= cpu_nodes_reached(index, index->shape.first[level] + nodes.first, &bundle->windows[i]);
+		left &= reached_bits(bundle, index->shape.first[level] + nodes.first, &bundle->windows[i]);
 	if (level == 0)
 		bundle->piece->leaves += INDEX_WIDTH;
 	while (left != 0 && !is_cancelled(bundle->piece))
@@ -526,7 +547,7 @@ decide_alone(const struct bundle *bundle, uint32_t i, struct geonn_vector from, 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, &box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= cpu_nodes_reached(index, index->shape.first[level] + nodes.first, &bundle->windows[i]);
+		left &= reached_bits(bundle, index->shape.first[level] + nodes.first, &bundle->windows[i]);
 	for (; left != 0 && !is_cancelled(piece); left &= left - 1)
 	{
 		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
@@ -575,7 +596,7 @@ decide(const struct bundle *bundle, uint32_t i)
  * Write the answers of a bundle to their tasks; when time is over, the first
  * ones only.
  */
-static void
+static inline __attribute__((always_inline)) void
 answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size_t first)
 {
 	const struct cpu_index *index = bundle->index;
@@ -585,6 +606,9 @@ answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size
 	double		y[BUNDLE];
 	double		z[BUNDLE];
 	double		distance[BUNDLE];
+	const uint32_t *task = piece->task + first;
+	const double *radius = piece->columns->radius != NULL ? bundle->radius : NULL;
+	bool		wants_tags = piece->row == NULL;
 
 	for (uint32_t i = 0; i < count; i++)
 	{
@@ -598,7 +622,7 @@ answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size
 		}
 		position = bundle->found >> i & 1 ? decide(bundle, i) : 0;
 		place[i] = index->place[index->start[position]];
-		if (piece->row == NULL)
+		if (wants_tags)
 			__builtin_prefetch(&piece->tags[place[i]]);
 		x[i] = index->x[position];
 		y[i] = index->y[position];
@@ -613,16 +637,15 @@ answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size
 	}
 	for (uint32_t i = 0; i < count; i++)
 	{
-		uint32_t	task = piece->task[first + i];
-		double		most = piece->columns->radius != NULL ? bundle->radius[i] : piece->max_distance;
+		double		most = radius != NULL ? radius[i] : piece->max_distance;
 
 		if (bundle->found >> i & 1 && distance[i] <= most)
 		{
-			piece->tag[task] = piece->row == NULL ? piece->tags[place[i]] : (int64_t) place[i];
-			piece->distance[task] = distance[i];
+			piece->tag[task[i]] = wants_tags ? piece->tags[place[i]] : (int64_t) place[i];
+			piece->distance[task[i]] = distance[i];
 		}
 		else
-			piece->distance[task] = INFINITY;
+			piece->distance[task[i]] = INFINITY;
 	}
 	piece->answered += count;
 }
@@ -642,7 +665,7 @@ answer_none(struct cpu_nearest_piece *piece, size_t first, uint32_t count)
  * Let the observations that have found nothing yet walk alone.  Returns the
  * widest limit of the others.
  */
-static double
+static NOT_INLINE double
 settle(struct bundle *bundle, int level, struct cpu_nodes top)
 {
 	double		limit = -1.0;
@@ -653,7 +676,7 @@ settle(struct bundle *bundle, int level, struct cpu_nodes top)
 			{bundle->x[i], bundle->y[i], bundle->z[i]}, {bundle->x[i], bundle->y[i], bundle->z[i]}
 		};
 
-		if (bundle->compares && (bundle->found >> i & 1) == 0)
+		if ((bundle->found >> i & 1) == 0)
 		{
 			walk_alone(bundle, i, &box, level, top);
 			bundle->settled |= UINT32_C(1) << i;
@@ -661,6 +684,16 @@ settle(struct bundle *bundle, int level, struct cpu_nodes top)
 		else
 			limit = bundle->limit[i] > limit ? bundle->limit[i] : limit;
 	}
+	return limit;
+}
+
+static double
+widest_limit(const struct bundle *bundle)
+{
+	double		limit = 0.0;
+
+	for (uint32_t i = 0; i < bundle->count; i++)
+		limit = bundle->limit[i] > limit ? bundle->limit[i] : limit;
 	return limit;
 }
 
@@ -679,7 +712,7 @@ search_bundle(struct cpu_nearest_piece *piece, struct cpu_part part, bool compar
 		walk_alone(&bundle, 0, &box, level, top);
 	else
 	{
-		double		limit = settle(&bundle, level, top);
+		double		limit = compares ? settle(&bundle, level, top) : widest_limit(&bundle);
 
 		if (!list_leaves(&bundle, &box, limit, level, top))
 		{

@@ -61,7 +61,7 @@
 #include "engine/base/thread_pool.h"
 
 /* fewest references of a slab, but for the last one of a run */
-#define SLAB_MIN 1024
+#define SLAB_MIN 256
 
 /* classes of lengths: 0; below 4, 16, ... */
 #define CLASSES 33
