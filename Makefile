@@ -22,6 +22,7 @@
 #   make cppcheck, make analyser  what these find in the sources
 #   make demo        cities and airports on a throw-away server
 #   make demo-moving aircraft that fly, and maps of where each is the nearest
+#   make demo-history a day of 2,000 aircraft: which was nearest to a city, and when
 #   make pictures    draws those of doc/pictures again
 #   make stop-demo   stops the demo's server and removes it
 #   make fuzz        fuzzes the protocol, each side for FUZZ_SECONDS; needs clang
@@ -60,7 +61,8 @@ export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
-	image image-cuda image-extension demo demo-moving pictures bench-sql bench-caches typedefs.list dist deb repo
+	image image-cuda image-extension demo demo-moving demo-history pictures bench-sql bench-caches typedefs.list dist \
+	deb repo
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
@@ -157,6 +159,13 @@ pictures:
 	@$(BUILD) all
 	+@test/tools/install
 	@test/demo/pictures
+
+demo-history:
+	@test/tools/install-dependencies drawing
+	@echo "building"
+	@$(BUILD) all
+	+@test/tools/install
+	@test/demo/history/run
 
 bench-sql:
 	@test/tools/install-dependencies tests postgis

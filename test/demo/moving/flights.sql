@@ -101,8 +101,8 @@ CREATE PROCEDURE fly(to_hour float8)
 INSERT INTO aircraft
 SELECT number, origin, destination, begun, begun + hours
 FROM (
-		SELECT row_number() OVER (ORDER BY md5(ident)), airport_id
-		FROM airport WHERE type = 'large_airport'
+		SELECT row_number() OVER (ORDER BY turn, md5(ident)), airport_id
+		FROM airport, generate_series(1, 10) AS turn WHERE type = 'large_airport'
 	) AS start (number, origin),
 	next_airport(origin, number::text) AS destination,
 	flight_hours(origin, destination) AS hours,
