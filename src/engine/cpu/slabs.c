@@ -49,8 +49,8 @@
  * nodes and positions alone.
  *
  * The parts only save time.  Whatever they are, a search finds all references
- * whose windows overlap: each reference is in one part, and whoever overlaps
- * its window overlaps the part's range.
+ * whose windows overlap: each reference is in one part, and a window that overlaps
+ * the reference's overlaps the range of that part.
  */
 #include "engine/cpu/slabs.h"
 
