@@ -11,6 +11,11 @@
  * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for the same where id is a
  * unique key (own_rows.c).  Then the column obs_id has that part.
  *
+ * geonn_nearest_sql is left to the function, though format('SELECT %s AS lat, …', o.lat) can ask for the
+ * same.  What a text means is known when PostgreSQL has parsed it: NULLs, settings for output and names
+ * that are found first then can make another query of each row's, so a plan for all rows would rest on
+ * a guess.  The documentation has geonn_nearest_points in its place.
+ *
  * No node is offered in statements that ask for rows anew after another session's update, nor below
  * a Gather: the functions are restricted to the leader.  But the outer rows may come from a Gather.
  */
