@@ -63,6 +63,7 @@ SELECT plan_of(query), query FROM unnest(ARRAY[
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') WITH ORDINALITY n$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', row_type => NULL::without_ord) n$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', row_type => NULL::record) n (ord bigint)$$,
+    $$SELECT * FROM obs o, LATERAL geonn_nearest_sql(format('SELECT 1 AS id, %s AS lat, %s AS lon', o.lat, o.lon), 'TABLE ref') n$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n FOR UPDATE OF o$$,
     $$UPDATE obs SET kind = ref_id FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n WHERE o.id = obs.id$$]) query;
 
@@ -83,6 +84,8 @@ BEGIN
     SELECT count(*) INTO wrong FROM (SELECT * FROM by_node EXCEPT ALL SELECT * FROM by_function) x;
     DROP TABLE by_node, by_function;
 END $$;
+CREATE VIEW ref_view AS TABLE ref LIMIT 50;
+CREATE FUNCTION for_leader(float8) RETURNS boolean PARALLEL RESTRICTED LANGUAGE plpgsql AS 'BEGIN RETURN $1 > 0; END';
 SET client_min_messages = error;
 -- whatever is asked of the function
 SELECT c.*, side, arguments FROM unnest(ARRAY['JOIN', 'LEFT JOIN']) side, unnest(ARRAY[
@@ -130,18 +133,89 @@ SELECT c.* FROM compare('SELECT f.id, m.* FROM few f, LATERAL (SELECT o.id AS o,
 SET work_mem = '64kB';
 SELECT c.* FROM compare('SELECT * FROM (SELECT id, lat, lon, repeat(name, 300) AS name FROM obs) o LEFT JOIN LATERAL %s n ON true') c;
 RESET work_mem;
--- outer rows that come from several processes
+-- below a Gather each process searches for a part of the outer rows
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SET max_parallel_workers_per_gather = 1;
+SET max_parallel_workers_per_gather = 2;
 EXPLAIN (COSTS OFF) SELECT o.id, n.ref_id FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n WHERE o.id % 3 = 1;
-SELECT c.* FROM compare('SELECT o.id, n.ref_id FROM obs o, LATERAL %s n WHERE o.id % 3 = 1') c;
+CREATE FUNCTION is_parallel(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    gathers boolean := false;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        gathers := gathers OR line ~ '  Gather|^Gather';
+        IF gathers AND line ~ 'Parallel Custom Scan \(geonn lateral join\)' THEN
+            RETURN true;
+        END IF;
+    END LOOP;
+    RETURN false;
+END $$;
+SELECT c.*, is_parallel(replace(query, '%s', $$geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', 2)$$)), query FROM unnest(ARRAY[
+    'SELECT o.id, n.* FROM obs o, LATERAL %s n WHERE o.id % 3 = 1',
+    'SELECT o.id, n.* FROM obs o LEFT JOIN LATERAL %s n ON n.distance < 100000 * o.kind',
+    'SELECT o.id FROM obs o LEFT JOIN LATERAL %s n ON n.distance < 500000 WHERE n.ref_id IS NULL',
+    'SELECT o.kind, count(*), sum(n.ref_id) FROM obs o, LATERAL %s n GROUP BY o.kind',
+    'SELECT o.id, f.k, n.ref_id FROM obs o JOIN few f ON f.id = o.kind, LATERAL %s n',
+    'SELECT o.id, r.kind FROM obs o, LATERAL %s n JOIN ref r ON r.id = n.ref_id',
+    'SELECT o.id, n.ref_id FROM obs o, LATERAL %s n WHERE o.id < 0']) query, compare(query) c;
+SET parallel_leader_participation = off;
+SELECT c.* FROM compare('SELECT o.id, n.* FROM obs o LEFT JOIN LATERAL %s n ON n.distance < 100000 * o.kind') c;
+RESET parallel_leader_participation;
+-- not where workers cannot do all of it
+SELECT is_parallel(query), query FROM unnest(ARRAY[
+    $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref_view') n$$,
+    $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n WHERE for_leader(n.distance)$$,
+    $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[for_leader(o.lat)::integer], 'ref') n$$,
+    $$SELECT for_leader(n.distance) FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n$$]) query;
+-- in an order that PostgreSQL merges
+SET min_parallel_index_scan_size = 0;
+SET enable_sort = off;
+SELECT is_parallel($$SELECT o.id, n.ref_id FROM obs o LEFT JOIN LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', 2) n ON true WHERE sqrt(o.id * o.id + o.kind * o.kind) >= 0 AND o.kind < 7 ORDER BY o.id$$);
+SELECT c.*, (SELECT count(*) FROM (SELECT id, lag(id) OVER () AS before FROM (
+    SELECT o.id, n.ref_id FROM obs o LEFT JOIN LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', 2) n ON true
+    WHERE sqrt(o.id * o.id + o.kind * o.kind) >= 0 AND o.kind < 7 ORDER BY o.id OFFSET 0) q) q WHERE id < before) AS out_of_order
+FROM compare('SELECT o.id, n.* FROM obs o LEFT JOIN LATERAL %s n ON n.distance < 400000 WHERE sqrt(o.id * o.id + o.kind * o.kind) >= 0 AND o.kind < 7 ORDER BY o.id') c;
+RESET enable_sort;
+RESET min_parallel_index_scan_size;
+-- again and again, and without the workers that were planned
+SET enable_material = off;
+CREATE TEMP TABLE again AS
+SELECT f.id, q.* FROM few f LEFT JOIN (
+    SELECT count(*) AS rows, sum(n.ref_id) AS sum, max(n.distance) AS most
+    FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', 2) n) q ON true;
+SELECT count(*), count(DISTINCT (rows, sum, most)) AS different, max(rows) AS rows FROM again;
+RESET enable_material;
+SET max_parallel_workers = 0;
+SELECT c.* FROM compare('SELECT o.id, n.* FROM obs o LEFT JOIN LATERAL %s n ON n.distance < 100000 * o.kind') c;
+RESET max_parallel_workers;
+-- relations that come with parameters
+SET plan_cache_mode = force_generic_plan;
+PREPARE shared (regclass, integer) AS
+SELECT count(*), count(DISTINCT n.ref_id) FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], $1, $2) n;
+SELECT is_parallel($$EXECUTE shared ('ref', 2)$$);
+EXECUTE shared ('ref', 2);
+EXECUTE shared ('nothing', 2);
+EXECUTE shared ('ref_view', 1);
+RESET plan_cache_mode;
+RESET client_min_messages;
+-- one warning for the points of all processes, and the errors of each
+SELECT count(*) FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n;
+SET parallel_leader_participation = off;
+SELECT count(*) FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n;
+\set SHOW_CONTEXT never
+SELECT count(*) FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', invalid => 'error') n;
+SELECT count(*) FROM obs o, LATERAL geonn_nearest_points(ARRAY[100 / (o.id - o.id)], ARRAY[o.lon], 'ref') n WHERE o.id > 0;
+SELECT count(*) FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', k => 0) n;
+\set SHOW_CONTEXT errors
+RESET parallel_leader_participation;
+-- a LIMIT ends all of it, without a word of points that were not asked for
+SELECT count(*) FROM (SELECT o.id FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n LIMIT 5) q;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET max_parallel_workers_per_gather;
-RESET client_min_messages;
 
 -- plain SQL defines the result
 SELECT count(*) FROM (

@@ -48,7 +48,7 @@ EXPLAIN (COSTS OFF) SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_t
 EXPLAIN (COSTS OFF) CREATE TABLE copied AS SELECT * FROM geonn_nearest('obs', 'ref', row_type => NULL::pair);
 SET enable_nestloop = off;
 SET enable_mergejoin = off;
-EXPLAIN (COSTS OFF) SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) n JOIN obs o ON o.id = obs_id;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) n JOIN obs o ON o.id + 0 = obs_id;
 RESET enable_nestloop;
 RESET enable_mergejoin;
 

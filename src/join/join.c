@@ -68,7 +68,7 @@ struct GeonnSearch
 	bool	   *nulls;
 
 	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
-	const GeonnSearch *first;	/* whose references these are; NULL: its own */
+	const SharedReferences *references;	/* of another search; NULL: its own */
 
 	/* where observations are watched */
 	ObservationWatcher watch;	/* NULL: they are not */
@@ -308,6 +308,12 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 	return search;
 }
 
+const GeonnJoin *
+geonn_search_join(const GeonnSearch *search)
+{
+	return search->join;
+}
+
 void
 geonn_search_project(GeonnSearch *search, TupleDesc descriptor, const AttrNumber *attributes)
 {
@@ -353,27 +359,26 @@ make_room_for_row(Search *search)
 }
 
 void
-geonn_search_follow(GeonnSearch *search, const GeonnSearch *first)
+geonn_search_follow(GeonnSearch *search, const SharedReferences *references)
 {
-	search->first = first;
+	search->references = references;
 }
 
 /*
- * Have the references of the first search, as prepare() does.
+ * Have the references of another search, as prepare() does.
  */
 static bool
 follow(Search *search)
 {
 	const GeonnJoin *join = search->join;
-	const GeonnClient *client = search->first->prepared.client;
 
 	make_room_for_row(search);
 	if (join->invalid == GEONN_INVALID_IS_ERROR)
 		geonn_check_given(join->given);
-	search->call = search->first->call;
+	search->call = search->references->call;
 	search->prepared = geonn_join_attach(join, &search->row, &search->call,
-										 geonn_client_dataset(client));
-	return geonn_client_references(client) > 0 || join->keep_unmatched;
+										 search->references->dataset);
+	return search->references->count > 0 || join->keep_unmatched;
 }
 
 /*
@@ -399,7 +404,7 @@ prepare(Search *search)
 	const GeonnJoin *join = search->join;
 	instr_time	spent;
 
-	if (search->first != NULL)
+	if (search->references != NULL)
 		return follow(search);
 	make_room_for_row(search);
 	geonn_call_begin(&search->call);
@@ -412,6 +417,22 @@ prepare(Search *search)
 	return geonn_client_references(search->prepared.client) > 0 ||
 		join->keep_unmatched ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
+}
+
+SharedReferences
+geonn_search_references(GeonnSearch *search)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	if (search->prepared.client == NULL)
+		(void) prepare(search);
+	MemoryContextSwitchTo(former);
+	return (SharedReferences)
+	{
+		.call = search->call,
+		.dataset = geonn_client_dataset(search->prepared.client),
+		.count = geonn_client_references(search->prepared.client)
+	};
 }
 
 void

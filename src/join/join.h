@@ -9,6 +9,7 @@
 
 #include "client/client.h"
 #include "common/protocol.h"
+#include "join/call.h"
 #include "join/given_points.h"
 #include "join/report.h"
 #include "points/columns.h"
@@ -49,6 +50,9 @@ typedef struct GeonnSearch GeonnSearch;
 
 extern GeonnSearch *geonn_search_begin(const GeonnJoin *join, TupleDesc row_type);
 
+/* The join that the search was begun for. */
+extern const GeonnJoin *geonn_search_join(const GeonnSearch *search);
+
 /* Rows are to have only these attributes of the row type, numbered from 1 on. */
 extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
 								 const AttrNumber *attributes);
@@ -71,11 +75,24 @@ extern void geonn_search_watch(GeonnSearch *search, ObservationWatcher watch, vo
 extern uint64 geonn_search_number(const GeonnSearch *search);
 
 /*
- * Have the references of another search of this process, for the same join with other given points;
- * before the first row is taken.  The other one has returned a row, or all of its rows, and lives
- * longer.
+ * The references of a search, for others of the same join with other given points, in this process or
+ * in parallel workers.  It is plain data, which shared memory can have.
  */
-extern void geonn_search_follow(GeonnSearch *search, const GeonnSearch *first);
+typedef struct SharedReferences
+{
+	GeonnCall	call;			/* that all of these searches are part of */
+	uint64		dataset;
+	uint64		count;
+} SharedReferences;
+
+/*
+ * The references of this search, which are read now unless that was done.  They are there for others
+ * until the search ends; those that have begun then go on with them.
+ */
+extern SharedReferences geonn_search_references(GeonnSearch *search);
+
+/* Have these references; before the first row is taken. */
+extern void geonn_search_follow(GeonnSearch *search, const SharedReferences *references);
 
 /* Begin to take rows one by one: send as many observations as can be sent before a row is taken. */
 extern void geonn_search_send(GeonnSearch *search);

@@ -113,3 +113,24 @@ geonn_report_explain_processes(const GeonnReport *reports, int processes, Explai
 	}
 	ExplainCloseGroup("Processes", "Processes", true, explain);
 }
+
+void
+geonn_reports_take(ProcessReports *taken, GeonnReport *shared, int count, GeonnReport *sum,
+				   MemoryContext context)
+{
+	if (taken->count < count)
+	{
+		GeonnReport *reports = MemoryContextAllocZero(context, count * sizeof(GeonnReport));
+
+		if (taken->count > 0)
+			memcpy(reports, taken->reports, taken->count * sizeof(GeonnReport));
+		taken->reports = reports;
+		taken->count = count;
+	}
+	for (int i = 1; i < count; i++)
+	{
+		geonn_report_add(&taken->reports[i], &shared[i]);
+		geonn_report_add(sum, &shared[i]);
+	}
+	memset(shared, 0, count * sizeof(GeonnReport));
+}

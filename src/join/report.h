@@ -27,6 +27,21 @@ typedef struct GeonnReport
 	double		reading;		/* ms for the observations */
 } GeonnReport;
 
+/* what processes that search together have done */
+typedef struct ProcessReports
+{
+	int			count;			/* 0: one process searches alone */
+	GeonnReport *reports;		/* [count], the leader's first */
+} ProcessReports;
+
+/*
+ * Take the workers' reports out of those in shared memory, [count], and add them to these and to the
+ * sum.  There may be more workers than the last time, if shared memory was scarce then; what is
+ * allocated lives as long as the memory context.
+ */
+extern void geonn_reports_take(ProcessReports *taken, GeonnReport *shared, int count,
+							   GeonnReport *sum, MemoryContext context);
+
 /* A device's name, by its number in geonn_devices. */
 extern const char *geonn_device_name(int number);
 

@@ -11,8 +11,16 @@
  * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for the same where id is a
  * unique key (own_rows.c).  Then the column obs_id has that part.
  *
- * No node is offered in statements that ask for rows anew after another session's update, nor below
- * a Gather: the functions are restricted to the leader.  But the outer rows may come from a Gather.
+ * geonn_nearest_sql is left to the function, though format('SELECT %s AS lat, …', o.lat) can ask for the
+ * same.  What a text means is known when PostgreSQL has parsed it: NULLs, settings for output and names
+ * that are found first then can make another query of each row's, so a plan for all rows would rest on
+ * a guess.  The documentation has geonn_nearest_points in its place.
+ *
+ * Below a Gather, each process takes a part of the outer rows (lateral_parallel.c), where the references
+ * are plain tables or come with the parameters, as in scan_plan.c.  Such a node is offered over each
+ * partial path of the outer rows, though the functions themselves are restricted to the leader.
+ *
+ * No node is offered in statements that ask for rows anew after another session's update.
  */
 #include "postgres.h"
 
@@ -323,14 +331,13 @@ divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
  * must not be counted here for calls by LATERAL.
  */
 static void
-set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *outer,
-		 const Path *function)
+set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *function)
 {
+	const Path *outer = linitial(path->custom_paths);
 	Cost		references;
 
 	if (!geonn_estimate_references(root, expression, &references))
 		references = function->total_cost;
-	path->path.rows = path->path.parent->rows;
 	path->path.startup_cost = outer->startup_cost + references;
 	path->path.total_cost = outer->total_cost + references + cpu_tuple_cost * path->path.rows;
 
@@ -341,17 +348,32 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 		path->path.total_cost += cpu_operator_cost * path->path.rows;
 }
 
-static void
-offer_path(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, Path *outer,
-		   const Path *function, List *pathkeys)
+static CustomPath *
+make_path(const CustomPath *template, Path *outer, List *pathkeys)
 {
 	CustomPath *path = makeNode(CustomPath);
 
 	*path = *template;
+	path->path.rows = path->path.parent->rows;
 	path->path.pathkeys = pathkeys;
 	path->custom_paths = list_make1(outer);
-	set_cost(root, path, expression, outer, function);
+	return path;
+}
+
+static void
+offer_path(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, Path *outer,
+		   const Path *function, List *pathkeys)
+{
+	CustomPath *path = make_path(template, outer, pathkeys);
+
+	set_cost(root, path, expression, function);
 	add_path(path->path.parent, (Path *) path);
+}
+
+static JoinType
+type_of(const CustomPath *path)
+{
+	return (JoinType) intVal(lfourth(path->custom_private));
 }
 
 /*
@@ -362,7 +384,6 @@ static void
 offer_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, RelOptInfo *outer,
 			const Path *function)
 {
-	JoinType	type = (JoinType) intVal(lfourth(template->custom_private));
 	ListCell   *cell;
 
 	offer_path(root, template, expression, outer->cheapest_total_path, function, NIL);
@@ -373,9 +394,57 @@ offer_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression,
 
 		if (path->param_info != NULL)
 			continue;
-		pathkeys = build_join_pathkeys(root, template->path.parent, type, path->pathkeys);
+		pathkeys = build_join_pathkeys(root, template->path.parent, type_of(template),
+									   path->pathkeys);
 		if (pathkeys != NIL || path == outer->cheapest_startup_path)
 			offer_path(root, template, expression, path, function, pathkeys);
+	}
+}
+
+/*
+ * Can workers do all that the join does?  PostgreSQL's own joins with the function are for the leader,
+ * as its scan is.
+ */
+static bool
+suits_workers(PlannerInfo *root, const CustomPath *template, FuncExpr *expression,
+			  RelOptInfo *outer)
+{
+	const List *private = template->custom_private;
+
+	return outer->consider_parallel && outer->partial_pathlist != NIL &&
+		root->glob->parallelModeOK && max_parallel_workers_per_gather > 0 &&
+		is_parallel_safe(root, (Node *) template->path.pathtarget->exprs) &&
+		is_parallel_safe(root, linitial(private)) && is_parallel_safe(root, lsecond(private)) &&
+		is_parallel_safe(root, (Node *) expression->args) &&
+		is_parallel_safe(root, (Node *) list_copy_tail(list_nth(private, 5), 1)) &&
+		geonn_references_are_plain(expression);
+}
+
+/*
+ * Offer the node over the parts of the outer rows that processes below a Gather take.
+ */
+static void
+offer_partial_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression,
+					RelOptInfo *outer, const Path *function)
+{
+	RelOptInfo *rel = template->path.parent;
+	ListCell   *cell;
+
+	if (!suits_workers(root, template, expression, outer))
+		return;
+	rel->consider_parallel = true;
+	foreach(cell, outer->partial_pathlist)
+	{
+		Path	   *part = lfirst(cell);
+		List	   *pathkeys = build_join_pathkeys(root, rel, type_of(template), part->pathkeys);
+		CustomPath *path = make_path(template, part, pathkeys);
+
+		path->path.rows = clamp_row_est(rel->rows / geonn_parallel_divisor(part->parallel_workers));
+		path->path.parallel_aware = true;
+		path->path.parallel_safe = true;
+		path->path.parallel_workers = part->parallel_workers;
+		set_cost(root, path, expression, function);
+		add_partial_path(rel, (Path *) path);
 	}
 }
 
@@ -420,6 +489,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 												  call.value, call.window));
 	template->custom_private = lappend(template->custom_private, makeInteger(call.number));
 	template->custom_private = lappend(template->custom_private, list_make1_oid(call.table));
+	offer_partial_paths(root, template, call.call, outer, linitial(inner->pathlist));
 	offer_paths(root, template, call.call, outer, linitial(inner->pathlist));
 }
 
@@ -433,7 +503,7 @@ add_scan_column(CustomScan *scan, const Var *column)
 }
 
 static Plan *
-plan_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel, CustomPath *path, List *targets,
+plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 		  List *clauses pg_attribute_unused(), List *children)
 {
 	Index		relid = (Index) intVal(lthird(path->custom_private));
@@ -446,6 +516,12 @@ plan_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel, CustomPath *
 	List	   *attributes = NIL;
 	ListCell   *cell;
 
+	/* workers share references that are plain tables; other roles may have policies on them */
+	if (path->path.parallel_aware)
+	{
+		geonn_depend_on_relations(root, linitial_node(FuncExpr, call));
+		root->glob->dependsOnRole = true;
+	}
 	scan->scan.plan.targetlist = targets;
 	scan->scan.plan.qual = copyObject(lsecond(path->custom_private));
 	scan->scan.scanrelid = 0;

@@ -13,116 +13,35 @@
  * rows are exchanged for their ids, and what is said of invalid points names the table.
  *
  * The first round's search reads the references, and stays until the end: the later ones use the
- * same.  Privileges and EXECUTE are checked as when the function is called.
+ * same.  Below a Gather the leader has read them before (lateral_parallel.c).  Privileges and EXECUTE are
+ * checked as when the function is called.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
-#include "commands/explain.h"
 #include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/plancache.h"
-#include "utils/ruleutils.h"
-#include "utils/tuplesort.h"
 
 #include "compat.h"
 #include "join/arguments.h"
-#include "join/nearest.h"
 #include "join/report.h"
 #include "plan/lateral_join.h"
+#include "plan/lateral_state.h"
 #include "plan/scan.h"
 
 /* the rows of the first round, and of the largest */
 #define ROWS_FIRST 64
 #define ROWS_MAX 65536
 
-typedef struct OuterRow
-{
-	MinimalTuple tuple;
-	double		latitude;
-	double		longitude;
-	bool		latitude_is_null;
-	bool		longitude_is_null;
-	bool		is_matched;
-} OuterRow;
-
-/* outer rows whose neighbours are searched for at once */
-typedef struct Round
-{
-	MemoryContext memory;		/* of its rows and its search; NULL: nothing has begun */
-	OuterRow   *rows;			/* [given.count] */
-	GeonnLimits *limits;		/* [given.count]; NULL: points have no windows */
-	GivenPoints given;			/* their points */
-	GeonnJoin	join;			/* with these points */
-	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
-} Round;
-
-typedef struct LateralState
-{
-	CustomScanState custom;		/* first */
-	PlanState  *outer;
-	TupleTableSlot *outer_slot; /* of a kept row */
-	TupleTableSlot *put_slot;	/* of rows to be sorted, and of sorted ones */
-	TupleTableSlot *sorted_slot;
-	FuncExpr   *expression;
-	FmgrInfo	function;
-	List	   *arguments;		/* of ExprState */
-	ExprState  *latitude;
-	ExprState  *longitude;
-	ExprState  *window;
-	ExprState  *number;			/* a row's value of the column ord, or obs_id */
-	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
-	JoinType	type;
-	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
-	bool		keeps_order;	/* of the outer rows */
-	int			outer_columns;	/* of the scan's row; those of the function are behind them */
-	AttrNumber *numbers;		/* [outer_columns] columns of the child */
-	int			columns;		/* of the function, with ord behind those that are returned */
-	AttrNumber *attributes;		/* [columns] of the row type */
-	bool	   *are_ord;		/* [columns] */
-	TupleDesc	descriptor;		/* of the searches' rows: [columns] */
-	Datum	   *values;			/* [columns] */
-	bool	   *nulls;
-
-	/* of one execution; NULL: nothing has begun */
-	MemoryContext context;
-	SubTransactionId begun_in;
-	GeonnJoin  *join;			/* NULL: no outer row has come */
-	TypeCacheEntry *range;		/* of the points' windows, if they are ranges */
-	TupleDesc	row_type;
-	GeonnSearch *first;			/* has the references */
-	bool		outer_ended;
-	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
-	uint64		counts[POINT_STATUSES]; /* of the points */
-	GeonnReport present;		/* of searches that have ended, but for the first */
-
-	/* rounds: the present one, and the one whose rows are taken while the engine searches */
-	Round		rounds[2];
-	Round	   *round;
-	Round	   *next;
-	int			wanted;			/* rows of the next round */
-
-	/* the present round */
-	Tuplesortstate *sorted;		/* its rows in the order of the outer rows; NULL: as found */
-	bool		holds_neighbour;	/* the values are of a row that has not been returned */
-	uint64		current;		/* the row that outer_slot has */
-	uint64		unmatched;		/* the next row that may have no neighbour */
-
-	GeonnReport sum;			/* of all executions that have ended */
-} LateralState;
-
 static Node *create_state(CustomScan *scan);
 static void begin_join(CustomScanState *node, EState *estate, int flags);
 static TupleTableSlot *execute_join(CustomScanState *node);
 static void end_join(CustomScanState *node);
 static void rescan(CustomScanState *node);
-static void explain_join(CustomScanState *node, List *ancestors, ExplainState *explain);
 
 const CustomScanMethods geonn_lateral_methods = {
 	.CustomName = "geonn lateral join",
@@ -135,7 +54,12 @@ static const CustomExecMethods execution_methods = {
 	.ExecCustomScan = execute_join,
 	.EndCustomScan = end_join,
 	.ReScanCustomScan = rescan,
-	.ExplainCustomScan = explain_join
+	.EstimateDSMCustomScan = geonn_lateral_estimate_shared,
+	.InitializeDSMCustomScan = geonn_lateral_initialize_shared,
+	.ReInitializeDSMCustomScan = geonn_lateral_reinitialize_shared,
+	.InitializeWorkerCustomScan = geonn_lateral_initialize_worker,
+	.ShutdownCustomScan = geonn_lateral_shut_down,
+	.ExplainCustomScan = geonn_lateral_explain
 };
 
 static Node *
@@ -183,15 +107,6 @@ describe_rows(LateralState *state)
 	}
 }
 
-/*
- * The clauses that make a pair of rows neighbours.
- */
-static List *
-neighbour_filter(const LateralState *state)
-{
-	return list_copy_tail(((CustomScan *) state->custom.ss.ps.plan)->custom_exprs, 5);
-}
-
 static void
 begin_join(CustomScanState *node, EState *estate, int flags)
 {
@@ -212,7 +127,7 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), &node->ss.ps);
 	state->number = ExecInitExpr(lfourth(scan->custom_exprs), &node->ss.ps);
 	state->window = ExecInitExpr(list_nth(scan->custom_exprs, 4), &node->ss.ps);
-	state->filter = ExecInitQual(neighbour_filter(state), &node->ss.ps);
+	state->filter = ExecInitQual(geonn_lateral_filter(state), &node->ss.ps);
 	state->numbers = copy_numbers(linitial(scan->custom_private));
 	state->outer_columns = list_length(linitial(scan->custom_private));
 	state->attributes = copy_numbers(lsecond(scan->custom_private));
@@ -281,67 +196,16 @@ evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
 }
 
 /*
- * The row type of the searches for a call that would read its observations itself: the numbers of
- * rows, as ord, are in the place of their ids.  These come from the outer rows, in the type that the
- * statement was planned with.
- */
-static TupleDesc
-number_rows(const LateralState *state, TupleDesc row_type)
-{
-	AttrNumber	number = state->attributes[state->columns - 1];
-	TupleDesc	numbered = CreateTupleDescCopy(row_type);
-
-	TupleDescInitEntry(numbered, number, "ord", INT8OID, -1, 0);
-	return numbered;
-}
-
-/*
- * The outer rows are of the table that the statement was planned for.  A name in text is looked up
- * when it is executed, and can have come to mean another table: the next execution has a new plan.
- */
-static void
-check_table(const LateralState *state)
-{
-	if (state->join->observations->relation == state->table)
-		return;
-	ResetPlanCache();
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the observations are of another table than when the statement was planned"),
-			 errdetail("Now their name means \"%s\", which was created, or found first, after that.",
-					   get_rel_name(state->join->observations->relation)),
-			 errhint("Execute the statement again.")));
-}
-
-/*
- * The first outer row has come: the arguments are read, as by a call of the function.
+ * The first outer row has come.
  */
 static void
 read_join(LateralState *state)
 {
 	MemoryContext former = MemoryContextSwitchTo(state->context);
-	NullableDatum *values = palloc0(list_length(state->arguments) * sizeof(NullableDatum));
-	ListCell   *cell;
-	int			number = 0;
 
-	foreach(cell, state->arguments)
-	{
-		values[number].value = ExecEvalExpr(lfirst(cell), state->custom.ss.ps.ps_ExprContext,
-											&values[number].isnull);
-		number++;
-	}
-	state->join = geonn_called_join(state->expression, &state->function, values, &state->row_type);
+	state->join = geonn_lateral_join(state, &state->row_type);
 	if (state->join->given_window != NULL)
 		state->range = geonn_window_range(&state->join->given_window->type);
-	if (state->join->observations != NULL)
-	{
-		check_table(state);
-		geonn_check_readable(state->join->observations);
-		if (state->row_type != NULL)
-			state->row_type = number_rows(state, state->row_type);
-	}
-	if (state->row_type != NULL)
-		geonn_check_row_type(state->row_type, state->descriptor, state->attributes);
 	MemoryContextSwitchTo(former);
 }
 
@@ -476,6 +340,12 @@ begin_execution(LateralState *state)
 	state->wanted = ROWS_FIRST;
 	state->outer_ended = false;
 	memset(state->counts, 0, sizeof(state->counts));
+	state->has_ended = false;
+	state->has_references = state->shared != NULL;
+	if (state->shared == NULL)
+		return;
+	state->references = state->shared->references;
+	pg_atomic_fetch_add_u32(&state->shared->begun, 1);
 }
 
 /*
@@ -510,24 +380,27 @@ static void
 begin_search(LateralState *state)
 {
 	Round	   *round = state->round;
-	MemoryContext former = MemoryContextSwitchTo(state->first == NULL ? state->context :
-												 round->memory);
+	MemoryContext former = MemoryContextSwitchTo(state->has_references ? round->memory :
+												 state->context);
 
 	/* the first search's join lives as long as that search */
 	round->join = *state->join;
 	round->join.given = &round->given;
 	round->search = geonn_search_begin(&round->join, state->row_type);
 	geonn_search_project(round->search, state->descriptor, state->attributes);
-	if (state->first == NULL)
-		state->first = round->search;
+	if (state->has_references)
+		geonn_search_follow(round->search, &state->references);
 	else
-		geonn_search_follow(round->search, state->first);
+		state->first = round->search;
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
 	if (!state->keeps_order && GetCurrentSubTransactionId() != state->begun_in)
 		geonn_search_complete(round->search);
 	else
 		geonn_search_send(round->search);
+	if (!state->has_references)
+		state->references = geonn_search_references(round->search);
+	state->has_references = true;
 	MemoryContextSwitchTo(former);
 }
 
@@ -539,7 +412,7 @@ static bool
 begin_round(LateralState *state)
 {
 	Round	   *round = state->next;
-	bool		is_first = state->first == NULL;
+	bool		is_first = state->join == NULL;
 
 	ExecClearTuple(state->outer_slot);
 	state->current = PG_UINT64_MAX;
@@ -559,74 +432,21 @@ begin_round(LateralState *state)
 	return true;
 }
 
-static void
-add_search(GeonnReport *sum, const GeonnSearch *search)
-{
-	GeonnReport report;
-
-	if (search == NULL)
-		return;
-	report = geonn_search_report(search);
-	geonn_report_add(sum, &report);
-}
-
-/*
- * End the round's search; but the first one, which has the references, stays.
- */
-static void
-end_search(LateralState *state)
-{
-	GeonnSearch *search;
-
-	if (state->sorted != NULL)
-	{
-		ExecClearTuple(state->sorted_slot);
-		tuplesort_end(state->sorted);
-	}
-	state->sorted = NULL;
-	state->holds_neighbour = false;
-	search = state->round->search;
-	state->round->search = NULL;
-	if (search == NULL || search == state->first)
-		return;
-	add_search(&state->present, search);
-	geonn_search_end(search);
-}
-
-static void
-end_execution(LateralState *state)
-{
-	if (state->context != NULL)
-		end_search(state);
-	add_search(&state->present, state->first);
-	geonn_report_add(&state->sum, &state->present);
-	if (state->first != NULL)
-	{
-		geonn_search_log(state->first, &state->present);
-		geonn_search_end(state->first);
-	}
-	memset(&state->present, 0, sizeof(state->present));
-	state->first = NULL;
-	state->join = NULL;
-	state->held = NULL;
-	ExecClearTuple(state->outer_slot);
-	if (state->context != NULL)
-		MemoryContextDelete(state->context);
-	state->context = NULL;
-}
-
 /*
  * All outer rows have been taken, and all of their rows returned.
  */
 static void
-tell_of_points(LateralState *state)
+end_outer_rows(LateralState *state)
 {
-	const GeonnJoin *join = state->join;
+	SharedLateral *shared = state->shared;
 
-	if (join != NULL && join->observations != NULL)
-		geonn_tell_of_rows(join->observations, geonn_observations_policy(join), state->counts);
-	else if (join != NULL)
-		geonn_warn_of_given(state->counts, join->keep_unmatched);
+	if (shared == NULL && state->join != NULL)
+		geonn_lateral_tell(state->join, state->counts);
+	for (int i = 0; shared != NULL && i < POINT_STATUSES; i++)
+		pg_atomic_fetch_add_u64(&shared->counts[i], (int64) state->counts[i]);
+	if (shared != NULL && !state->has_ended)
+		pg_atomic_fetch_add_u32(&shared->ended, 1);
+	state->has_ended = true;
 	memset(state->counts, 0, sizeof(state->counts));
 }
 
@@ -761,7 +581,7 @@ next_neighbour(LateralState *state)
 		if (state->type != JOIN_ANTI)
 			return true;
 	}
-	end_search(state);
+	geonn_lateral_end_search(state);
 	return false;
 }
 
@@ -774,7 +594,7 @@ next_row(LateralState *state)
 	{
 		if (begin_round(state))
 			continue;
-		tell_of_points(state);
+		end_outer_rows(state);
 		return ExecClearTuple(state->custom.ss.ss_ScanTupleSlot);
 	}
 	return state->custom.ss.ss_ScanTupleSlot;
@@ -806,7 +626,8 @@ end_join(CustomScanState *node)
 {
 	LateralState *state = (LateralState *) node;
 
-	end_execution(state);
+	geonn_lateral_end_execution(state);
+	geonn_lateral_end_preparation(state);
 	ExecEndNode(state->outer);
 }
 
@@ -815,58 +636,10 @@ rescan(CustomScanState *node)
 {
 	LateralState *state = (LateralState *) node;
 
-	end_execution(state);
+	geonn_lateral_end_execution(state);
 	if (node->ss.ps.chgParam != NULL)
 		UpdateChangedParamSet(state->outer, node->ss.ps.chgParam);
 	if (state->outer->chgParam == NULL)
 		ExecReScan(state->outer);
 	ExecScanReScan(&node->ss);
-}
-
-/*
- * Show expressions as PostgreSQL shows its conditions.
- */
-static void
-explain_expression(const LateralState *state, List *ancestors, ExplainState *explain,
-				   const char *label, Node *expression)
-{
-	List	   *context = set_deparse_context_plan(explain->deparse_cxt, state->custom.ss.ps.plan,
-												  ancestors);
-
-	ExplainPropertyText(label, deparse_expression(expression, context,
-												  list_length(explain->rtable) > 1 ||
-												  explain->verbose, false), explain);
-}
-
-static void
-explain_join(CustomScanState *node, List *ancestors, ExplainState *explain)
-{
-	LateralState *state = (LateralState *) node;
-	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
-	Node	   *references = geonn_expression_references(state->expression);
-	List	   *filter = neighbour_filter(state);
-	GeonnReport sum = state->sum;
-
-	ExplainPropertyText("Join Type", state->type == JOIN_INNER ? "Inner" :
-						state->type == JOIN_LEFT ? "Left" : "Anti", explain);
-	ExplainPropertyText("Function", get_func_name(state->expression->funcid), explain);
-	geonn_explain_side(explain, "Observations", geonn_expression_observations(state->expression));
-	explain_expression(state, ancestors, explain, "Latitude", lsecond(scan->custom_exprs));
-	explain_expression(state, ancestors, explain, "Longitude", lthird(scan->custom_exprs));
-	if (!IsA(list_nth(scan->custom_exprs, 4), Const))
-		explain_expression(state, ancestors, explain, "Window", list_nth(scan->custom_exprs, 4));
-	geonn_explain_side(explain, "References", references);
-	geonn_explain_columns(explain, state->expression);
-	if (state->keeps_order)
-		ExplainPropertyBool("Keeps Order", true, explain);
-	if (filter != NIL)
-		explain_expression(state, ancestors, explain, "Join Filter",
-						   (Node *) make_ands_explicit(filter));
-	if (!explain->analyze)
-		return;
-	geonn_report_add(&sum, &state->present);
-	add_search(&sum, state->first);
-	if (state->round != NULL && state->round->search != state->first)
-		add_search(&sum, state->round->search);
-	geonn_report_explain(&sum, explain);
 }

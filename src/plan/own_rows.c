@@ -14,6 +14,12 @@
  * is offered.  A name in text can come to mean another table before the plan is executed, which the node
  * finds out.
  *
+ * A view that is a security barrier is a query of its own to the planner, and its rows are not taken,
+ * though they can only be rows of the table.  PostgreSQL plans that query by itself, with NULL in place of
+ * columns that nothing has asked for by then, which the coordinates can be.  It reads the table as the
+ * view's owner, with the owner's policies, while the call reads it as the user.  The call by itself gives
+ * the view's join the right rows.  Policies of the table itself are conditions on o like others.
+ *
  * Only the id of o is in the query.  Its coordinates are asked for when PostgreSQL asks for the
  * number of the function's rows: all clauses are known by then, and no path has been made.
  */

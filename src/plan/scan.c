@@ -80,8 +80,7 @@ typedef struct JoinScanState
 	SharedScan *shared;			/* NULL: this process searches alone */
 	MemoryContext preparation;	/* of the leader's prepared search */
 	GeonnSearch *prepared;
-	int			processes;		/* how many have reported; reports has the leader first */
-	GeonnReport *reports;
+	ProcessReports processes;
 } JoinScanState;
 
 static Node *create_scan_state(CustomScan *scan);
@@ -182,22 +181,6 @@ relation_of(const PointSource *source)
 }
 
 /*
- * The relation in an argument, if the leader has found out already; else InvalidOid.
- */
-static Oid
-shared_relation(const JoinScanState *state, const Node *argument)
-{
-	const FuncExpr *expression = state->expression;
-
-	if (state->shared == NULL)
-		return InvalidOid;
-	if (argument == geonn_expression_argument(expression, "obs"))
-		return state->shared->observations;
-	return argument == geonn_expression_argument(expression, "ref") ?
-		state->shared->references : InvalidOid;
-}
-
-/*
  * The value that a parameter now has.
  */
 static Node *
@@ -240,25 +223,26 @@ geonn_called_join(const FuncExpr *expression, FmgrInfo *function, const Nullable
 	return geonn_read_join(fcinfo);
 }
 
-/*
- * The arguments' values, [list_length(state->arguments)]; processes that search together have the
- * same relations.
- */
-static NullableDatum *
-evaluate_arguments(JoinScanState *state)
+NullableDatum *
+geonn_evaluate_arguments(const FuncExpr *expression, List *arguments, ExprContext *expressions,
+						 Oid observations, Oid references)
 {
-	NullableDatum *values = palloc0(list_length(state->arguments) * sizeof(NullableDatum));
+	const Node *observed = geonn_expression_argument(expression, "obs");
+	const Node *referred = geonn_expression_argument(expression, "ref");
+	NullableDatum *values = palloc0(list_length(arguments) * sizeof(NullableDatum));
 	ListCell   *cell;
 	int			number = 0;
 
-	foreach(cell, state->arguments)
+	foreach(cell, arguments)
 	{
-		Oid			relation = shared_relation(state, list_nth(state->expression->args, number));
+		const Node *argument = list_nth(expression->args, number);
+		Oid			relation = argument == observed ? observations :
+			argument == referred ? references : InvalidOid;
 
 		if (OidIsValid(relation))
 			values[number].value = ObjectIdGetDatum(relation);
 		else
-			values[number].value = ExecEvalExpr(lfirst(cell), state->custom.ss.ps.ps_ExprContext,
+			values[number].value = ExecEvalExpr(lfirst(cell), expressions,
 												&values[number].isnull);
 		number++;
 	}
@@ -273,11 +257,15 @@ static GeonnSearch *
 create_search(JoinScanState *state)
 {
 	ScanState  *node = &state->custom.ss;
+	const SharedScan *shared = state->shared;
 	List	   *filter = observation_filter(state);
 	GeonnSearch *search;
 	TupleDesc	row_type;
-	GeonnJoin  *join = geonn_called_join(state->expression, &state->function,
-										 evaluate_arguments(state), &row_type);
+	NullableDatum *values = geonn_evaluate_arguments(state->expression, state->arguments,
+													 node->ps.ps_ExprContext,
+													 shared != NULL ? shared->observations : InvalidOid,
+													 shared != NULL ? shared->references : InvalidOid);
+	GeonnJoin  *join = geonn_called_join(state->expression, &state->function, values, &row_type);
 
 	if (row_type != NULL)
 		geonn_check_row_type(row_type, node->ss_ScanTupleSlot->tts_tupleDescriptor,
@@ -515,31 +503,6 @@ initialize_worker(CustomScanState *node, shm_toc *toc pg_attribute_unused(), voi
 }
 
 /*
- * Add the workers' reports.  There may be more workers than the last time, if shared
- * memory was scarce then.
- */
-static void
-take_reports(JoinScanState *state, SharedScan *shared)
-{
-	if (state->processes < shared->processes)
-	{
-		GeonnReport *reports = MemoryContextAllocZero(state->custom.ss.ps.state->es_query_cxt,
-													  shared->processes * sizeof(GeonnReport));
-
-		if (state->processes > 0)
-			memcpy(reports, state->reports, state->processes * sizeof(GeonnReport));
-		state->reports = reports;
-		state->processes = shared->processes;
-	}
-	for (int i = 1; i < shared->processes; i++)
-	{
-		geonn_report_add(&state->reports[i], &shared->reports[i]);
-		geonn_report_add(&state->present, &shared->reports[i]);
-	}
-	memset(shared->reports, 0, shared->processes * sizeof(GeonnReport));
-}
-
-/*
  * Report while the shared memory still exists.  If not all rows were asked for,
  * workers may still be at work.
  */
@@ -558,7 +521,8 @@ shut_down(CustomScanState *node)
 		return;
 	}
 	geonn_search_tell(state->prepared, shared_search(shared));
-	take_reports(state, shared);
+	geonn_reports_take(&state->processes, shared->reports, shared->processes, &state->present,
+					   node->ss.ps.state->es_query_cxt);
 }
 
 /* ---- EXPLAIN ---- */
@@ -615,22 +579,23 @@ geonn_explain_columns(ExplainState *explain, const FuncExpr *expression)
 static void
 explain_analysis(const JoinScanState *state, ExplainState *explain)
 {
+	const ProcessReports *processes = &state->processes;
 	GeonnReport sum = state->sum;
 	GeonnReport leader;
 
 	add_search(&sum, state->search);
 	leader = sum;
 	add_search(&sum, state->prepared);
-	for (int i = 1; i < state->processes; i++)
-		geonn_report_add(&sum, &state->reports[i]);
+	for (int i = 1; i < processes->count; i++)
+		geonn_report_add(&sum, &processes->reports[i]);
 
 	geonn_report_explain(&sum, explain);
 	if (observation_filter(state) != NIL)
 		ExplainPropertyInteger("Observations Read", NULL, (int64) sum.observations, explain);
-	if (state->processes > 0)
+	if (processes->count > 0)
 	{
-		state->reports[0] = leader;
-		geonn_report_explain_processes(state->reports, state->processes, explain);
+		processes->reports[0] = leader;
+		geonn_report_explain_processes(processes->reports, processes->count, explain);
 	}
 }
 

@@ -32,6 +32,14 @@ extern GeonnJoin *geonn_called_join(const FuncExpr *expression, FmgrInfo *functi
 									const NullableDatum *values, TupleDesc *row_type);
 
 /*
+ * The arguments' values, [list_length(arguments)], in the current memory context.  Relations that the
+ * leader of a parallel plan has found are in the place of their arguments; InvalidOid: to be found.
+ */
+extern NullableDatum *geonn_evaluate_arguments(const FuncExpr *expression, List *arguments,
+											   ExprContext *expressions, Oid observations,
+											   Oid references);
+
+/*
  * Check that these attributes of the row type still have the types that they had when the
  * statement was planned.
  */
@@ -46,6 +54,18 @@ extern void geonn_explain_side(ExplainState *explain, const char *label, Node *a
 
 /* Show the columns that decide which references are candidates, if the plan has them. */
 extern void geonn_explain_columns(ExplainState *explain, const FuncExpr *expression);
+
+/*
+ * Can the references be shared with parallel workers?  They must be plain tables, as far as the plan
+ * knows.
+ */
+extern bool geonn_references_are_plain(const FuncExpr *expression);
+
+/* Have the statement planned anew when a relation in the call's arguments changes. */
+extern void geonn_depend_on_relations(PlannerInfo *root, const FuncExpr *expression);
+
+/* The number by which so many workers, and the leader, divide rows. */
+extern double geonn_parallel_divisor(int workers);
 
 /* Have the planner consider this node for a join in FROM. */
 extern void geonn_plan_scans(void);

@@ -252,13 +252,10 @@ is_small(Oid oid)
 	return small;
 }
 
-/*
- * The number by which workers divide the rows: the leader takes part too, in the
- * time that the workers leave it.
- */
-static double
-parallel_divisor(int workers)
+double
+geonn_parallel_divisor(int workers)
 {
+	/* the leader takes part in the time that the workers leave it */
 	double		leader = parallel_leader_participation ? Max(0, 1.0 - 0.3 * workers) : 0;
 
 	return workers + leader;
@@ -271,6 +268,16 @@ static bool
 may_be_relation(Node *argument)
 {
 	return OidIsValid(geonn_known_relation(NULL, argument)) || geonn_comes_later(NULL, argument);
+}
+
+bool
+geonn_references_are_plain(const FuncExpr *expression)
+{
+	Node	   *references = geonn_expression_argument(expression, "ref");
+
+	return may_be_relation(references) &&
+		(geonn_comes_later(NULL, references) ||
+		 plain_pages(geonn_known_relation(NULL, references), false) >= 0);
 }
 
 /*
@@ -294,12 +301,11 @@ static void
 offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, CustomPath *alone)
 {
 	Node	   *observations = geonn_expression_argument(expression, "obs");
-	Node	   *references = geonn_expression_argument(expression, "ref");
 	CustomPath *path;
 	int			workers;
 
 	if (rel->reloptkind != RELOPT_BASEREL || !root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
-		!may_be_relation(observations) || !may_be_relation(references) ||
+		!may_be_relation(observations) ||
 		!is_parallel_safe(root, (Node *) expression->args) ||
 		contain_volatile_functions((Node *) expression->args) ||
 		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
@@ -307,15 +313,14 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 		return;
 	workers = geonn_comes_later(NULL, observations) ? max_parallel_workers_per_gather :
 		workers_for(rel, geonn_known_relation(NULL, observations));
-	if (workers == 0 || (!geonn_comes_later(NULL, references) &&
-						 plain_pages(geonn_known_relation(NULL, references), false) < 0))
+	if (workers == 0 || !geonn_references_are_plain(expression))
 		return;
 
 	path = make_path(rel);
-	path->path.rows = clamp_row_est(rel->rows / parallel_divisor(workers));
+	path->path.rows = clamp_row_est(rel->rows / geonn_parallel_divisor(workers));
 	path->path.startup_cost = alone->path.startup_cost;
 	path->path.total_cost = alone->path.startup_cost +
-		(alone->path.total_cost - alone->path.startup_cost) / parallel_divisor(workers);
+		(alone->path.total_cost - alone->path.startup_cost) / geonn_parallel_divisor(workers);
 	path->path.parallel_aware = true;
 	path->path.parallel_safe = true;
 	path->path.parallel_workers = workers;
@@ -372,6 +377,13 @@ depend_on(PlannerInfo *root, Node *argument)
 		root->glob->relationOids = lappend_oid(root->glob->relationOids, relation);
 }
 
+void
+geonn_depend_on_relations(PlannerInfo *root, const FuncExpr *expression)
+{
+	depend_on(root, geonn_expression_argument(expression, "obs"));
+	depend_on(root, geonn_expression_argument(expression, "ref"));
+}
+
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 		  List *children pg_attribute_unused())
@@ -380,8 +392,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	CustomScan *scan = makeNode(CustomScan);
 	ListCell   *cell;
 
-	depend_on(root, geonn_expression_argument(expression, "obs"));
-	depend_on(root, geonn_expression_argument(expression, "ref"));
+	geonn_depend_on_relations(root, expression);
 
 	/* other roles may have policies of row-level security */
 	if (path->path.parallel_aware)

@@ -28,7 +28,7 @@ extern ReturnSetInfo *geonn_commands_begin(FunctionCallInfo fcinfo);
 
 /* Add a command for a server; NULL: for the coordinator. */
 extern void geonn_command(ReturnSetInfo *commands, const char *server, const char *format,...)
-			pg_attribute_printf(3, 4);
+			__attribute__((format(printf, 3, 4)));
 
 /* The foreign partitions of a table, in the order of their creation; NIL without a table. */
 extern List *geonn_shard_partitions(Oid table);

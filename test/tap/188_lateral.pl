@@ -1,7 +1,8 @@
 
 # Rows that each ask for the neighbours of their own point are what calls of the function for each
 # of them return: for random points, arguments, conditions and kinds of joins.  The references are
-# those of one moment, whatever other sessions change meanwhile, and a cancel ends the search.
+# those of one moment, whatever other sessions change meanwhile, and a cancel ends the search.  Plans
+# with workers and without have the same rows.
 #
 # short form: 40 of 600 statements
 
@@ -81,7 +82,11 @@ sub query
 
 # ---- the same rows ----
 
+# plans with a Gather wherever PostgreSQL can have one
+my $parallel = q{SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+	SET min_parallel_index_scan_size = 0; SET max_parallel_workers_per_gather = 2;};
 my $with_node = 0;
+my $with_workers = 0;
 my $differ = 0;
 
 for (1 .. $statements)
@@ -91,7 +96,9 @@ for (1 .. $statements)
 	my $by_function = $query =~ s/THE_CALL/(SELECT (f).* FROM (SELECT $call AS f OFFSET 0) s)/r;
 	my $work_mem = pick('64kB', '4MB');
 	my $sort = pick('on', 'off');
+	my $workers = pick('', $parallel, $parallel, "$parallel SET parallel_leader_participation = off;");
 	my $out = $node->safe_psql('postgres', qq{
+		$workers
 		SET client_min_messages = error;
 		SET work_mem = '$work_mem';
 		SET enable_sort = $sort;
@@ -103,12 +110,14 @@ for (1 .. $statements)
 	my ($differences) = $out =~ /^(\d+)/;
 
 	$with_node++ if $out =~ /geonn lateral join/;
+	$with_workers++ if $out =~ /Gather.*Parallel Custom Scan \(geonn lateral join/s;
 	next if $differences == 0;
 	$differ++;
 	diag("$differences rows differ (seed $seed): $by_node");
 }
 is($differ, 0, "the rows of $statements random statements are those of a call for each row");
 cmp_ok($with_node, '>', 0.6 * $statements, "most of them, $with_node, have the node");
+cmp_ok($with_workers, '>', 0.02 * $statements, "some of them, $with_workers, have it below a Gather");
 
 # ---- one moment ----
 
@@ -167,6 +176,23 @@ my $seconds;
 (undef, undef, $error, $seconds) = finish_sql($search);
 like($error, qr/canceling statement due to user request/, 'a cancel ends a slow join');
 wait_until(sub { status($node, 'searches') == 0 }, 'and the engine drops it', 10);
+
+my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%many_obs%'};
+
+$search = start_sql($node, "$parallel $slow;");
+wait_until(sub { status($node, 'searches') > 0 && $node->safe_psql('postgres', $workers) > 0 }, 'a slow join with workers is under way');
+$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . backend_of($node) . ')');
+(undef, undef, $error) = finish_sql($search);
+like($error, qr/canceling statement due to user request/, 'a cancel ends it');
+wait_until(sub { status($node, 'searches') == 0 && $node->safe_psql('postgres', $workers) == 0 }, 'and its workers', 10);
+
+# a worker that is terminated ends the statement with an error
+$search = start_sql($node, "$parallel $slow;");
+wait_until(sub { status($node, 'searches') > 0 && $node->safe_psql('postgres', $workers) > 0 }, 'another one is under way');
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	WHERE backend_type = 'parallel worker' AND query LIKE '%many_obs%' LIMIT 1});
+(undef, $out, $error) = finish_sql($search);
+like($error, qr/terminating|lost connection to parallel worker/, 'the end of a worker ends it');
 
 # an error in the middle, which a subtransaction catches, leaves the session able to go on
 $node->safe_psql('postgres', 'UPDATE obs SET lat = 91 WHERE id = (SELECT max(id) FROM obs)');
