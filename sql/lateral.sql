@@ -73,12 +73,16 @@ CREATE FUNCTION compare(query text, call text DEFAULT $$geonn_nearest_points(ARR
 DECLARE
     by_node text := replace(query, '%s', call);
     by_function text := replace(query, '%s', '(SELECT (f).* FROM (SELECT ' || call || ' AS f OFFSET 0) s)');
+    workers text := current_setting('max_parallel_workers_per_gather');
 BEGIN
     IF lateral_join.plan_of(by_node) <> 'Custom Scan (geonn lateral join)' THEN
         RAISE 'no node in %', by_node;
     END IF;
     EXECUTE format('CREATE TEMP TABLE by_node AS %s', by_node);
+    -- else each call would have workers to read its references
+    PERFORM set_config('max_parallel_workers_per_gather', '0', false);
     EXECUTE format('CREATE TEMP TABLE by_function AS %s', by_function);
+    PERFORM set_config('max_parallel_workers_per_gather', workers, false);
     SELECT count(*) INTO rows FROM by_node;
     SELECT count(*) INTO missing FROM (SELECT * FROM by_function EXCEPT ALL SELECT * FROM by_node) x;
     SELECT count(*) INTO wrong FROM (SELECT * FROM by_node EXCEPT ALL SELECT * FROM by_function) x;
