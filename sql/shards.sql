@@ -26,6 +26,10 @@ SELECT server, command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"',
 WHERE command NOT LIKE 'ALTER DATABASE%' \g (format=unaligned tuples_only=on)
 SELECT command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref', ties => 'all', k => 2)
 WHERE command LIKE '%VIEW%merged%';
+-- radiuses of the points alone: an infinite radius has quotes
+SELECT command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', view => 'near', cache => true,
+	radius => 'Infinity', options => '{"ref_radius": "id"}')
+WHERE command LIKE '%radius%' \g (format=unaligned tuples_only=on)
 
 -- nothing was run
 SELECT count(*) FROM pg_foreign_table;
@@ -49,6 +53,8 @@ SELECT * FROM geonn_shard_ddl('{one}', 'with_shard', 'station', 'host=c');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', sharded => 'both');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'luck');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => '{1,2}');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => '{"{1}","{}"}');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', bounds => '{1}');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', key => 'lat');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partitions => 0);

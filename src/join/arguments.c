@@ -291,10 +291,13 @@ read_replace(const GeonnArgument *argument, Datum value, GeonnArguments *argumen
 
 /* ---- how texts show them ---- */
 
+/*
+ * A number.  SQL has no literal for an infinite one without quotes.
+ */
 static char *
-bare(const char *output)
+number(const char *output)
 {
-	return pstrdup(output);
+	return strcmp(output, "Infinity") == 0 ? quote_literal_cstr(output) : pstrdup(output);
 }
 
 static char *
@@ -339,9 +342,9 @@ const GeonnArgument geonn_arguments[] = {
 	{"lon", POINTS, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lon, NULL},
 	{"ref", RELATIONS | POINTS | CREATE | SHARDS, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
 	{"ref_sql", QUERIES, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
-	{"k", NEAREST | CACHES, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", read_k, bare},
-	{"max_distance", NEAREST | CACHES, FLOAT8OID, "Infinity", NULL, read_max_distance, bare},
-	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, radius_hint, read_radius, bare},
+	{"k", NEAREST | CACHES, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", read_k, number},
+	{"max_distance", NEAREST | CACHES, FLOAT8OID, "Infinity", NULL, read_max_distance, number},
+	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, radius_hint, read_radius, number},
 	{"metric", ALL, TEXTOID, "sphere", metric_hint, read_metric, quoted},
 	{"by", JOINS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
 	{"overlaps", ALL, NAMEARRAYOID, NULL, NULL, read_overlaps, quoted},

@@ -19,6 +19,8 @@
 #define PARTITIONS_OF_A_SERVER 4
 #define PARTITIONS_MAX 4096
 
+#define LIST_HINT "Give an array of values for each partition, as in ARRAY['{north,east}', '{south}']."
+
 /* the bounds as they are given; NULL elements are NULL */
 typedef struct Bounds
 {
@@ -92,9 +94,11 @@ list_bounds(const Bounds *bounds)
 		StringInfoData values;
 		Bounds		of_partition;
 
-		if (bounds->texts[i] == NULL)
-			raise_bounds("list", "Give an array of values for each partition, as in ARRAY['{north,east}', '{south}'].");
+		if (bounds->texts[i] == NULL || bounds->texts[i][0] != '{')
+			raise_bounds("list", LIST_HINT);
 		of_partition = read_bounds(OidInputFunctionCall(F_ARRAY_IN, bounds->texts[i], TEXTOID, -1));
+		if (of_partition.count == 0)
+			raise_bounds("list", LIST_HINT);
 		initStringInfo(&values);
 		for (int value = 0; value < of_partition.count; value++)
 			appendStringInfo(&values, "%s%s", value > 0 ? ", " : "",
@@ -102,7 +106,7 @@ list_bounds(const Bounds *bounds)
 		list = lappend(list, psprintf("FOR VALUES IN (%s)", values.data));
 	}
 	if (list == NIL)
-		raise_bounds("list", "Give an array of values for each partition, as in ARRAY['{north,east}', '{south}'].");
+		raise_bounds("list", LIST_HINT);
 	return list;
 }
 
