@@ -71,7 +71,8 @@ read_wish(const struct step *step)
 	static const uint32 batch_rows[] = {0, 0, 1, 5, 300};
 	Wish		wish = {
 		.question = {
-			.columns = step->numbers[0] % 4,
+			.columns = step->numbers[0] % GEONN_COLUMN_WINDOW |
+				((GEONN_COLUMN_WINDOW << step->numbers[0] / GEONN_COLUMN_WINDOW % (GEONN_WINDOWS_MAX + 1)) - GEONN_COLUMN_WINDOW),
 			.k = k[step->numbers[0] / 4 % lengthof(k)],
 			.ties = step->numbers[0] / 32 % 4 == 3,
 			.metric = (int) (step->numbers[0] / 128 % 2),
@@ -276,6 +277,9 @@ make_source(Oid type)
 	return source;
 }
 
+/* of each point, where the question has windows or radiuses */
+static const GeonnLimits limits = {.radius = 1};
+
 /*
  * Send references, or take those of a kept dataset.
  */
@@ -285,6 +289,7 @@ have_references(HostileJoin *join)
 	const Wish *wish = &join->wish;
 	PointSource *source = make_source(TEXTOID);
 	char		note[GEONN_NOTE_BYTES] = "note";
+	GeonnPointColumns columns = {.limits = &limits};
 
 	if (geonn_client_is_sealed(join->client))
 	{
@@ -298,7 +303,7 @@ have_references(HostileJoin *join)
 	if (wish->labels > 0 && wish->keeps)
 		geonn_client_keep(join->client, note, sizeof(note));
 	for (uint64 i = 0; i < wish->references; i++)
-		geonn_client_add_reference(join->client, (int64) i, 1, 1, 0, 0);
+		geonn_client_add_reference(join->client, (int64) i, 1, 1, &columns);
 	(void) geonn_client_seal(join->client, true);
 }
 
@@ -318,16 +323,17 @@ join_all(void *argument)
 	{
 		bool		is_null = false;
 		Datum		key = Int32GetDatum((int32) i);
-		int32		group = join->groups != NULL ?
-			geonn_groups_find(join->groups, &key, &is_null) : 0;
-		int32		identity = join->references != NULL ?
-			geonn_reference_identity(join->references, make_id(TEXTOID, i)) : -1;
+		GeonnPointColumns columns = {
+			.group = join->groups != NULL ? geonn_groups_find(join->groups, &key, &is_null) : 0,
+			.identity = join->references != NULL ?
+			geonn_reference_identity(join->references, make_id(TEXTOID, i)) : -1,
+			.limits = &limits
+		};
 
 		while (geonn_client_places(join->client) == 0)
 			drain(join, true);
 		join->added++;
-		if (geonn_client_add_observation(join->client, make_id(wish->type, i), 1, 1, group,
-										 identity))
+		if (geonn_client_add_observation(join->client, make_id(wish->type, i), 1, 1, &columns))
 			drain(join, false);
 	}
 	geonn_client_finish(join->client);
