@@ -216,6 +216,41 @@ check_server(const char *name)
 				 errmsg("server \"%s\" is not one of postgres_fdw", name)));
 }
 
+/*
+ * Make a name of what names of replication slots may have: lower-case letters, digits and _.
+ */
+static char *
+slot_name(char *name)
+{
+	for (char *p = name; *p != '\0'; p++)
+	{
+		if (*p >= 'A' && *p <= 'Z')
+			*p += 'a' - 'A';
+		else if (!((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9')))
+			*p = '_';
+	}
+	return name;
+}
+
+/*
+ * Raise an error if two servers are one, or their subscriptions would have one name.
+ */
+static void
+check_different(const char *name, const char *other)
+{
+	if (strcmp(name, other) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("the argument servers names server \"%s\" twice", name),
+				 errhint("Name each server once.")));
+	if (strcmp(slot_name(pstrdup(name)), slot_name(pstrdup(other))) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("servers \"%s\" and \"%s\" would have replication slots of one name", other, name),
+				 errdetail("Names of slots have lower-case letters, digits and _ alone."),
+				 errhint("Give one of the servers another name, by ALTER SERVER ... RENAME TO ...")));
+}
+
 List *
 geonn_shard_servers(Datum servers)
 {
@@ -237,12 +272,7 @@ geonn_shard_servers(Datum servers)
 					 errmsg("the argument servers has a NULL in it")));
 		name = pstrdup(NameStr(*DatumGetName(values[i])));
 		foreach(cell, names)
-		{
-			if (strcmp(lfirst(cell), name) == 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_DUPLICATE_OBJECT),
-						 errmsg("the argument servers names server \"%s\" twice", name)));
-		}
+			check_different(name, lfirst(cell));
 		check_server(name);
 		names = lappend(names, name);
 	}
@@ -272,17 +302,7 @@ geonn_statistics_schema(const char *server)
 char *
 geonn_subscription(const ShardTable *replicated, const char *server)
 {
-	char	   *name = geonn_shard_name(replicated, psprintf("_%s", server));
-
-	/* names of slots have these characters only */
-	for (char *p = name; *p != '\0'; p++)
-	{
-		if (*p >= 'A' && *p <= 'Z')
-			*p += 'a' - 'A';
-		else if (!((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9')))
-			*p = '_';
-	}
-	return name;
+	return slot_name(geonn_shard_name(replicated, psprintf("_%s", server)));
 }
 
 void
