@@ -14,6 +14,7 @@
 
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "plan/lateral_state.h"
 
 static Size

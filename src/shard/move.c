@@ -16,14 +16,18 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/partition.h"
 #include "catalog/pg_extension.h"
 #include "commands/extension.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
+#include "utils/rel.h"
 
 #include "shard/commands.h"
 
@@ -256,6 +260,9 @@ static const char *
 schema_of_dblink(void)
 {
 	Oid			extension = get_extension_oid("dblink", true);
+	Relation	extensions;
+	ScanKeyData key;
+	SysScanDesc scan;
 	HeapTuple	row;
 	Oid			schema;
 
@@ -265,11 +272,17 @@ schema_of_dblink(void)
 				 errmsg("extension \"dblink\" is not installed in this database"),
 				 errdetail("Two servers change together while a transaction of this one keeps readers waiting."),
 				 errhint("Run CREATE EXTENSION dblink.")));
-	row = SearchSysCache1(EXTENSIONOID, ObjectIdGetDatum(extension));
+
+	/* the first minor releases of 15 to 17 have no cache of extensions */
+	extensions = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(extension));
+	scan = systable_beginscan(extensions, ExtensionOidIndexId, true, NULL, 1, &key);
+	row = systable_getnext(scan);
 	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for extension %u", extension);
+		elog(ERROR, "could not find extension %u", extension);
 	schema = ((Form_pg_extension) GETSTRUCT(row))->extnamespace;
-	ReleaseSysCache(row);
+	systable_endscan(scan);
+	table_close(extensions, AccessShareLock);
 	return quote_identifier(get_namespace_name(schema));
 }
 
