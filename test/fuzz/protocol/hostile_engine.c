@@ -79,7 +79,11 @@ hostile_engine_leave(void)
 	for (uint32_t slot = 0; slot < GEONN_RING_SLOTS; slot++)
 		unmap(slot);
 	if (engine.socket >= 0)
+	{
+		/* the client may hold this end, too: as a descriptor that it was given in place of a file's */
+		shutdown(engine.socket, SHUT_RDWR);
 		close(engine.socket);
+	}
 	engine.socket = -1;
 }
 
