@@ -75,9 +75,10 @@ typedef struct PointSource
 /*
  * Choose a relation's columns: those that are named, and the others by their
  * names and types; raises an error if that fails.  by and overlaps are lists of
- * names (char *), the latter of the columns with windows.  Takes the lock that a SELECT takes, until the end of the transaction.
- * The lock keeps other transactions from altering the relation.  This
- * transaction still can, and any can rename the relation's schema.
+ * names (char *), the latter of the columns with windows.  Takes the lock that a
+ * SELECT takes, until the end of the transaction.  The lock keeps other
+ * transactions from altering the relation.  This transaction still can, and any
+ * can rename the relation's schema.
  */
 extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *named,
 										  List *by, List *overlaps);
