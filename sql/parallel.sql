@@ -52,6 +52,12 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type =>
 RESET enable_nestloop;
 RESET enable_mergejoin;
 
+-- a condition on a value of the outer query alone is the leader's, as workers do not know the value
+EXPLAIN (COSTS OFF) SELECT word, (SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE word LIKE 'a%')
+FROM (VALUES ('a word'), ('the next')) words (word);
+SELECT word, (SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE word LIKE 'a%')
+FROM (VALUES ('a word'), ('the next')) words (word);
+
 -- where there is a parallel node, and where there is none
 CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -309,7 +309,8 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 		!is_parallel_safe(root, (Node *) expression->args) ||
 		contain_volatile_functions((Node *) expression->args) ||
 		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
-		!is_parallel_safe(root, (Node *) extract_actual_clauses(rel->baserestrictinfo, false)))
+		/* the pseudoconstant ones, too: a gating Result checks them above the scan, in the worker */
+		!is_parallel_safe(root, (Node *) rel->baserestrictinfo))
 		return;
 	workers = geonn_comes_later(NULL, observations) ? max_parallel_workers_per_gather :
 		workers_for(rel, geonn_known_relation(NULL, observations));
