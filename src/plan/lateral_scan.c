@@ -231,6 +231,20 @@ take_window(LateralState *state, Round *round, ExprContext *expressions)
 }
 
 /*
+ * Has an outer join filled in NULLs where the slot's row has the columns of the call's table?  Such
+ * a row is none of the table's, whose ids are never NULL.
+ */
+static bool
+is_extended_row(LateralState *state)
+{
+	bool		is_null = false;
+
+	if (OidIsValid(state->table))
+		ExecEvalExprSwitchContext(state->number, state->custom.ss.ps.ps_ExprContext, &is_null);
+	return is_null;
+}
+
+/*
  * Keep an outer row and its point.  False: the point is an error, which must not be raised before
  * the rows of those in front of it have been returned.
  */
@@ -257,7 +271,8 @@ keep_outer_row(LateralState *state, Round *round, TupleTableSlot *outer)
 	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
 		status != POINT_VALID && status != POINT_NULL)
 		return false;
-	state->counts[status]++;
+	if (!is_extended_row(state))
+		state->counts[status]++;
 	former = MemoryContextSwitchTo(round->memory);
 	row->tuple = ExecCopySlotMinimalTuple(outer);
 	MemoryContextSwitchTo(former);

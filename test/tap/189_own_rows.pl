@@ -33,6 +33,8 @@ $node->safe_psql('postgres', qq{
 	CREATE TABLE named AS SELECT lon AS x, id::smallint AS code, lat AS y, kind, id FROM ints;
 	CREATE TABLE ref AS SELECT i AS id, i % 5 AS kind, $latitude AS lat, $longitude AS lon FROM generate_series(1, 300) i;
 	CREATE TABLE kinds AS SELECT i AS kind, 100000.0 * i AS far, i * 11 AS id, 'a' || i * 11 AS text FROM generate_series(0, 9) i;
+	-- a subquery of each row would start workers each time
+	ALTER TABLE kinds SET (parallel_workers = 0);
 	ALTER TABLE ints ADD PRIMARY KEY (id);
 	ALTER TABLE texts ADD PRIMARY KEY (id);
 	ALTER TABLE named ALTER code SET NOT NULL, ADD UNIQUE (code);
@@ -246,6 +248,17 @@ my $invalid = $node->safe_psql('postgres', q{SELECT count(*) FROM ints WHERE kin
 (undef, undef, $error) = $node->psql('postgres', "$usual WHERE o.kind < 4");
 $invalid == 0 ? unlike($error, qr/WARNING/, 'no warning') :
 	like($error, qr/$invalid rows? of relation "ints" (was|were) skipped/, 'the warning counts invalid rows among those of the table that are joined');
+
+# an outer join's rows of NULLs are none of the table's
+(undef, undef, $error) = $node->psql('postgres', q{
+	CREATE TYPE neighbour AS (obs_id integer, ref_id integer);
+	CREATE TABLE places (id integer PRIMARY KEY, lat float8, lon float8);
+	INSERT INTO places SELECT i, nullif(i, 3) + CASE i WHEN 2 THEN 90 ELSE 0 END, 1 FROM generate_series(1, 80) i;
+	INSERT INTO places SELECT i, 1, 1 FROM generate_series(101, 1000) i;
+	ANALYZE places;
+	SELECT count(n.ref_id) FROM generate_series(1, 90) i LEFT JOIN places o ON o.id = i
+	LEFT JOIN geonn_nearest('places', 'ref', row_type => NULL::neighbour) n ON n.obs_id = o.id});
+like($error, qr/1 row of relation "places" was skipped.* NULL id or coordinate: 1\.\n/s, 'and no row that an outer join has filled with NULLs');
 
 # a LIMIT ends the reading, in the order of the key too
 my $few = $node->safe_psql('postgres', "SET client_min_messages = error; SET enable_sort = off; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $usual ORDER BY o.id LIMIT 3");
