@@ -1,0 +1,104 @@
+/*
+ * search_state.h
+ *		What a search knows, for the files that make it: join.c, search_prepare.c,
+ *		search_observations.c and search_shared.c.
+ */
+#ifndef GEONN_SEARCH_STATE_H
+#define GEONN_SEARCH_STATE_H
+
+#include "port/atomics.h"
+
+#include "join/join.h"
+#include "join/join_prepare.h"
+#include "join/row_store.h"
+#include "points/parallel_reader.h"
+
+/* what processes that search together share */
+struct SharedSearch
+{
+	GeonnCall	call;
+	uint64		dataset;		/* 0: nothing is to be done about the observations */
+	pg_atomic_uint32 begun;		/* how many have begun to take part */
+	pg_atomic_uint32 ended;		/* how many have read their share */
+	pg_atomic_uint64 counts[POINT_STATUSES];
+};
+
+struct GeonnSearch
+{
+	const GeonnJoin *join;
+	GeonnCall	call;			/* the call that the search is part of */
+	MemoryContext context;		/* of all of it */
+	RowMemory	row_memory;
+	GeonnResultRow row;			/* what rows are */
+	PreparedJoin prepared;		/* all of it is 0 where the references have not been read */
+
+	/* rows to be taken later, and the values of the current row */
+	RowStore	store;
+	Datum	   *values;			/* [row.descriptor->natts] */
+	bool	   *nulls;
+
+	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
+	const SharedReferences *references;	/* of another search; NULL: its own */
+
+	/* where observations are watched */
+	ObservationWatcher watch;	/* NULL: they are not */
+	void	   *watch_state;
+	uint64		number;			/* of the observation of the present row */
+
+	/* for the report */
+	uint64		without_candidates; /* observations left out for their group or limits */
+	uint64		kept;			/* rows of observations that were left out */
+	double		preparing;		/* ms */
+	double		spent_reading;	/* ms */
+
+	/* where rows are taken one by one */
+	GeonnRun	run;
+	PointReading *reading;		/* NULL: of given points */
+	uint64		point;			/* next one of those given */
+	uint64		counts[POINT_STATUSES];	/* of the observations */
+	bool		all_read;
+};
+
+/* ---- references (search_prepare.c) ---- */
+
+/* Make room for the current row's values, until it is stored. */
+extern void geonn_search_make_room(GeonnSearch *search);
+
+/* Have the references in the engine.  Returns whether the observations have to be read. */
+extern bool geonn_search_prepare(GeonnSearch *search);
+
+/* ---- observations (search_observations.c) ---- */
+
+/*
+ * Begin to read the observations, unless they are given: this checks the caller's privileges
+ * before any work is done.
+ */
+extern void geonn_search_begin_reading(GeonnSearch *search, ReadingManner manner);
+
+/* Take part in reading observations that processes divide between them. */
+extern void geonn_search_attach_reading(GeonnSearch *search, SharedTables *tables);
+
+/* Have observations come as blocks, where none needs work of its own. */
+extern void geonn_search_read_in_blocks(GeonnSearch *search);
+
+/* Read so many of the observations that were given; false: all are. */
+extern bool geonn_search_read_given(GeonnSearch *search, uint64 rows);
+
+/* Store the row that the values are. */
+extern void geonn_search_store_row(GeonnSearch *search);
+
+/*
+ * Take a pair as a row; without wait, only if one has come.  Where the engine is ahead nothing waits
+ * while pairs keep coming, so an interrupt is asked for here.
+ */
+extern bool geonn_search_take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls);
+
+/* ---- several processes (search_shared.c) ---- */
+
+/* Attach to the references and the observations of the search that processes share. */
+extern void geonn_search_attach(GeonnSearch *search);
+
+/* This process has read all of its observations. */
+extern void geonn_search_detach(GeonnSearch *search);
+
+#endif							/* GEONN_SEARCH_STATE_H */
