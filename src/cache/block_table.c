@@ -269,7 +269,8 @@ check_written(TM_Result result)
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 result == TM_Deleted ?
 				 errmsg("could not serialize access due to concurrent delete") :
-				 errmsg("could not serialize access due to concurrent update")));
+				 errmsg("could not serialize access due to concurrent update"),
+				 errhint("Run the refresh again.")));
 }
 
 void

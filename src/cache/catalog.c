@@ -103,7 +103,9 @@ check_role(const GeonnCache *cache)
 	if (!has_privs_of_role(GetUserId(), role))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be owner of cache \"%s\"", cache->name)));
+				 errmsg("must be owner of cache \"%s\"", cache->name),
+				 errhint("Become a member of role \"%s\", which owns it, or call the function as that role.",
+						 GetUserNameFromId(role, true))));
 }
 
 GeonnCache *
@@ -133,7 +135,8 @@ geonn_cache_raise_missing(const GeonnCache *cache)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("cache \"%s\" was renamed or dropped meanwhile", cache->name)));
+			 errmsg("cache \"%s\" was renamed or dropped meanwhile", cache->name),
+			 errhint("The view geonn_caches lists caches.")));
 }
 
 GeonnCache *

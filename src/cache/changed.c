@@ -259,9 +259,7 @@ geonn_cache_changed(PG_FUNCTION_ARGS)
 	Snapshot	snapshot;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("geonn_cache_changed was not called as a trigger")));
+		elog(ERROR, "geonn_cache_changed was not called as a trigger");
 	target = RelationGetRelid(trigger->tg_relation);
 	transaction = GetCurrentFullTransactionId();
 	if (target == noticed.target && FullTransactionIdEquals(transaction, noticed.transaction))

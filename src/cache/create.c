@@ -48,7 +48,8 @@ check_name(const char *name)
 	if (name[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("the name of a cache is empty")));
+				 errmsg("the name of a cache is empty"),
+				 errhint("Give a name, as of a table.")));
 }
 
 static GeonnCache *
@@ -71,7 +72,8 @@ raise_name_taken(const char *name)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
-			 errmsg("cache \"%s\" already exists", name)));
+			 errmsg("cache \"%s\" already exists", name),
+			 errhint("Give another name; or change the cache with geonn_cache_alter, or drop it with geonn_cache_drop.")));
 }
 
 /*
@@ -99,7 +101,8 @@ new_table(const GeonnArguments *arguments, Oid *schema)
 	if (isTempNamespace(*schema) || name->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("the table of a cache cannot be temporary")));
+				 errmsg("the table of a cache cannot be temporary"),
+				 errhint("Name a table of a permanent schema by the argument target; for this session alone, use CREATE TEMPORARY TABLE ... AS SELECT * FROM geonn_nearest(...).")));
 	name->schemaname = get_namespace_name(*schema);
 	return quote_qualified_identifier(name->schemaname, name->relname);
 }
@@ -305,7 +308,8 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 						  NULL, 2, types, values, NULL) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("a cache of the new name already exists")));
+				 errmsg("a cache of the new name already exists"),
+				 errhint("Give another name, or rename or drop that cache first.")));
 	if (geonn_catalog_run(schema,
 						  "UPDATE $S.geonn_cache SET name = COALESCE($2 OPERATOR(pg_catalog.->>)"
 						  " 'name'::pg_catalog.text, name), arguments = $3"

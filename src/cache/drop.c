@@ -177,9 +177,7 @@ geonn_cache_dropped(PG_FUNCTION_ARGS)
 	ListCell   *cell;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("geonn_cache_dropped was not called as an event trigger")));
+		elog(ERROR, "geonn_cache_dropped was not called as an event trigger");
 	caches = get_relname_relid("geonn_cache", schema);
 	/* the command has dropped the extension's own tables */
 	if (!OidIsValid(caches))

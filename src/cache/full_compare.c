@@ -295,9 +295,7 @@ compare_sums(Comparison *comparison, FullSearch *search)
 	uint64		rows;
 
 	if (!pg_strong_random(comparison->key, sizeof(comparison->key)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not get random bytes")));
+		elog(ERROR, "could not get random bytes");
 	comparison->sums = palloc0(PARTITIONS * sizeof(Sum));
 	search->consume = add_found;
 	rows = geonn_full_search(search);

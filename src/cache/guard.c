@@ -29,9 +29,7 @@ geonn_cache_guard(PG_FUNCTION_ARGS)
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("geonn_cache_guard was not called as a trigger")));
+		elog(ERROR, "geonn_cache_guard was not called as a trigger");
 	if (!has_privs_of_role(GetUserId(), trigger->tg_relation->rd_rel->relowner))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -176,7 +176,8 @@ of_one_question(const NullableDatum *values)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("radius is given together with %s",
 							list_names(NULL, geonn_argument_of_k, "or")),
-					 errdetail("A cache has all references within radius, or the k nearest ones.")));
+					 errdetail("A cache has all references within radius, or the k nearest ones."),
+					 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
 		kept[i].isnull = true;
 	}
 	return kept;
@@ -207,7 +208,8 @@ check_names(Jsonb *object)
 	if (!JB_ROOT_IS_OBJECT(object))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("the arguments of a cache are not an object")));
+				 errmsg("the arguments of a cache are not an object"),
+				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
 	{
 		char	   *name;
@@ -295,14 +297,16 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						 errmsg("\"%s\" of a cache cannot be changed", key),
-						 errdetail("A change names any of %s.", list_names("name", NULL, "and"))));
+						 errdetail("A change names any of %s.", list_names("name", NULL, "and")),
+						 errhint("For other observations, references or another table, create a new cache.")));
 		}
 		else if (token == WJB_VALUE && value.type == jbvNull &&
 				 (argument == NULL || argument->hint != NULL))
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("\"%s\" of a cache cannot be null", key),
-					 errdetail("Null can be given for %s.", list_names(NULL, may_be_null, "and"))));
+					 errdetail("Null can be given for %s.", list_names(NULL, may_be_null, "and")),
+					 errhint("Give a value, or leave \"%s\" out to keep the present one.", key)));
 		else if (token == WJB_VALUE && value.type != jbvNull)
 		{
 			*has_k |= strcmp(key, "k") == 0;
@@ -313,7 +317,8 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("changes has both k and radius"),
-				 errdetail("A cache has all references within radius, or the k nearest ones.")));
+				 errdetail("A cache has all references within radius, or the k nearest ones."),
+				 errhint("Leave out one of them; for the k nearest ones up to a distance, give k and max_distance.")));
 }
 
 Jsonb *

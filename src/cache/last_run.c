@@ -369,9 +369,7 @@ BaselineBuild *
 geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
 	if (!last_run->has_baselines && !pg_strong_random(last_run->seed, sizeof(last_run->seed)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not get random bytes")));
+		elog(ERROR, "could not get random bytes");
 	return begin_baseline(cache, join, last_run, SIDE_OBSERVATIONS);
 }
 

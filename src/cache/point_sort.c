@@ -210,7 +210,8 @@ write_run(PointSort *sort)
 	if (BufFileSeek(run->file, 0, 0, SEEK_SET) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not rewind a temporary file: %m")));
+				 errmsg("could not rewind a temporary file: %m"),
+				 errhint("Check the disks of temp_tablespaces, then run the refresh again.")));
 	sort->used = 0;
 	sort->count = 0;
 	MemoryContextSwitchTo(former);
@@ -222,7 +223,8 @@ read_file(BufFile *file, void *to, Size length)
 	if (BufFileRead(file, to, length) != length)
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not read a temporary file: %m")));
+				 errmsg("could not read a temporary file: %m"),
+				 errhint("Check the disks of temp_tablespaces, then run the refresh again.")));
 }
 
 /*

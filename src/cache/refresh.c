@@ -69,7 +69,8 @@ read_mode(FunctionCallInfo fcinfo, int number)
 	if (PG_ARGISNULL(number))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("argument \"mode\" of the refresh is NULL")));
+				 errmsg("argument \"mode\" of the refresh is NULL"),
+				 errhint("A mode is 'auto', 'full' or 'incremental'.")));
 	word = text_to_cstring(PG_GETARG_TEXT_PP(number));
 	if (strcmp(word, "auto") == 0)
 		return REFRESH_AUTO;
@@ -607,7 +608,8 @@ geonn_refresh(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("argument \"name\" of geonn_refresh is NULL")));
+				 errmsg("argument \"name\" of geonn_refresh is NULL"),
+				 errhint("Give the name of a cache; the view geonn_caches lists them.")));
 	SPI_connect_ext(run.alone ? SPI_OPT_NONATOMIC : 0);
 	run.name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	if (!run.alone)

@@ -239,7 +239,8 @@ geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 			default:
 				ereport(ERROR,
 						(errcode(ERRCODE_CONNECTION_FAILURE),
-						 errmsg("could not send to the geonn engine: %m")));
+						 errmsg("could not send to the geonn engine: %m"),
+						 errhint("Run the statement again; if it fails again, the server log may say why.")));
 		}
 	}
 }
@@ -301,7 +302,8 @@ geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 			errno = reason;
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
-					 errmsg("could not receive from the geonn engine: %m")));
+					 errmsg("could not receive from the geonn engine: %m"),
+					 errhint("Run the statement again; if it fails again, the server log may say why.")));
 			break;
 	}
 	pg_unreachable();

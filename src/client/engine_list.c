@@ -65,7 +65,8 @@ geonn_engine_list(enum geonn_listing listing, Size entry_bytes, struct geonn_lis
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 errmsg("could not read a list of %llu bytes from the geonn engine",
-							(unsigned long long) bytes)));
+							(unsigned long long) bytes),
+					 errhint("Free memory of the server, and run the statement again.")));
 		}
 		close(file);
 	}

@@ -99,7 +99,8 @@ take_launch_lock(Waiting *waiting)
 	if (waiting->launch_file < 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", GEONN_LAUNCH_FILE)));
+				 errmsg("could not open file \"%s\": %m", GEONN_LAUNCH_FILE),
+				 geonn_state_hint()));
 	if (flock(waiting->launch_file, LOCK_EX | LOCK_NB) == 0)
 	{
 		/* the previous holder of the lock may have launched a supervisor just now */
@@ -111,7 +112,8 @@ take_launch_lock(Waiting *waiting)
 	if (errno != EWOULDBLOCK)
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not lock file \"%s\": %m", GEONN_LAUNCH_FILE)));
+				 errmsg("could not lock file \"%s\": %m", GEONN_LAUNCH_FILE),
+				 geonn_state_hint()));
 	release_launch_lock(waiting);
 	return false;
 }
@@ -242,7 +244,8 @@ geonn_engine_connect(pid_t *engine_pid)
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
 					 errmsg("could not connect to the geonn engine at \"%s\": %m",
-							GEONN_SOCKET_FILE)));
+							GEONN_SOCKET_FILE),
+					 geonn_state_hint()));
 
 		supervisor = geonn_state_supervisor();
 		if (supervisor != waiting.supervisor)

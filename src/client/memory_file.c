@@ -58,7 +58,8 @@ raise_failure(const MemoryFile *file, const char *what)
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("could not %s memory for %s: %m", what, file->purpose),
 			 errdetail("The memory file has %llu bytes so far.",
-					   (unsigned long long) (file->written + file->buffered))));
+					   (unsigned long long) (file->written + file->buffered)),
+			 errhint("Free memory of the server, or join against fewer references at a time.")));
 }
 
 static MemoryFile *

@@ -90,7 +90,7 @@ read_k(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("k is out of range: %d", k),
 				 errdetail("The argument k is from 1 to %d.", GEONN_K_MAX),
-				 k < 1 ? 0 :
+				 k < 1 ? errhint("Give 1 for the nearest reference alone.") :
 				 errhint("geonn_within returns all references within a radius.")));
 	arguments->join->question.k = (uint32) k;
 }
@@ -104,7 +104,9 @@ read_max_distance(const GeonnArgument *argument, Datum value, GeonnArguments *ar
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s is out of range: %s", argument->name, float8out_internal(distance)),
-				 errdetail("Distances are in metres, 0 or more.")));
+				 errdetail("Distances are in metres, 0 or more."),
+				 argument->hint != NULL ? errhint("%s", argument->hint) :
+				 errhint("For references at any distance, leave %s out.", argument->name)));
 	arguments->join->question.max_distance = distance;
 }
 
@@ -185,7 +187,8 @@ read_names(const GeonnArgument *argument, Datum value)
 			if (strcmp(lfirst(cell), name) == 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_DUPLICATE_COLUMN),
-						 errmsg("the argument %s names column \"%s\" twice", argument->name, name)));
+						 errmsg("the argument %s names column \"%s\" twice", argument->name, name),
+						 errhint("Name each column once.")));
 		}
 		list = lappend(list, pstrdup(name));
 	}
@@ -207,7 +210,8 @@ read_overlaps(const GeonnArgument *argument, Datum value, GeonnArguments *argume
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("the argument overlaps names %d columns", list_length(arguments->overlaps)),
 				 errdetail("Points have %d windows at most.", GEONN_WINDOWS_MAX),
-				 errhint("Filter the rows of geonn_within by the other columns.")));
+				 errhint("Name %d of them, and filter the rows of geonn_within by the other columns.",
+						 GEONN_WINDOWS_MAX)));
 }
 
 static void

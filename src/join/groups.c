@@ -256,7 +256,8 @@ geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null)
 	if (groups->table->members == PG_INT32_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the references have more than %d groups", PG_INT32_MAX)));
+				 errmsg("the references have more than %d groups", PG_INT32_MAX),
+				 errhint("Join a part of the groups at a time, as by views of both sides with a range of a column of by.")));
 	entry = grouptable_insert(groups->table, unconstify(Datum *, key), &found);
 	if (!found)
 	{

@@ -58,7 +58,8 @@ read_coordinates(ArrayType *array, const char *name, const bool **is_null, int *
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the array %s has %d dimensions", name, ARR_NDIM(array)),
-				 errdetail("Arrays of coordinates have one dimension, and an element for each point.")));
+				 errdetail("Arrays of coordinates have one dimension, and an element for each point."),
+				 errhint("Give a flat array, as in '{52.5, 48.9}'.")));
 	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
 					  &values, &value_is_null, count);
 	coordinates = palloc(*count * sizeof(double));
@@ -104,7 +105,10 @@ read_windows(const GeonnArguments *arguments, ArrayPoints *points, int count)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 array == NULL ? errmsg("the argument overlaps is given without windows") :
 				 errmsg("the argument windows is given without overlaps"),
-				 errdetail("The array windows has a value for each point, and overlaps the name of the column of ref that it goes with.")));
+				 errdetail("The array windows has a value for each point, and overlaps the name of the column of ref that it goes with."),
+				 array == NULL ? errhint("Give both, as in overlaps => '{%s}', windows => '{2026-01-01}'::timestamptz[].",
+										 quote_identifier(linitial(arguments->overlaps))) :
+				 errhint("Give both: name the column in overlaps, as in overlaps => '{valid}'.")));
 	if (list_length(arguments->overlaps) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -115,7 +119,8 @@ read_windows(const GeonnArguments *arguments, ArrayPoints *points, int count)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the array windows has %d dimensions", ARR_NDIM(array)),
-				 errdetail("Arrays of windows have one dimension, and an element for each point.")));
+				 errdetail("Arrays of windows have one dimension, and an element for each point."),
+				 errhint("Give a flat array, as in '{2026-01-01, 2026-01-02}'::timestamptz[].")));
 	window->title = "the array windows";
 	window->name = linitial(arguments->overlaps);
 	window->declared = ARR_ELEMTYPE(array);
@@ -134,7 +139,8 @@ read_windows(const GeonnArguments *arguments, ArrayPoints *points, int count)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the arrays lat and windows have %d and %d elements", count, elements),
-				 errdetail("An element of the array windows is the window of the point that has its number.")));
+				 errdetail("An element of the array windows is the window of the point that has its number."),
+				 errhint("Give the array windows as many elements as lat.")));
 }
 
 /*
@@ -155,7 +161,8 @@ read_points(const GeonnArguments *arguments, const NamedWindow **window)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("the arrays lat and lon have %d and %d elements", latitudes, longitudes),
-				 errdetail("Together they are points: element by element, latitude and longitude.")));
+				 errdetail("Together they are points: element by element, latitude and longitude."),
+				 errhint("Give arrays with as many elements each; an element may be NULL.")));
 	if (arguments->overlaps != NIL || arguments->windows != NULL)
 		read_windows(arguments, points, latitudes);
 	points->given.count = (uint64) latitudes;

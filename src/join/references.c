@@ -473,7 +473,8 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 		if (++references->count == PG_INT32_MAX)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("more than %d references", PG_INT32_MAX)));
+					 errmsg("more than %d references", PG_INT32_MAX),
+					 errhint("Join against fewer references at a time, and keep the nearest of all answers.")));
 	}
 	tuplesort_end(references->sort);
 	geonn_memory_file_seal(references->records);
@@ -506,7 +507,8 @@ find_record(const GeonnReferences *references, int64 number)
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("the geonn engine named an unknown reference"),
 				 errdetail("The reference's number is %lld of %llu.", (long long) number,
-						   (unsigned long long) references->count)));
+						   (unsigned long long) references->count),
+				 errhint("Run the statement again, and report this as an error in geonn.")));
 	return geonn_memory_file_bytes(references->records, number * references->record_bytes,
 								   references->record_bytes);
 }

@@ -215,7 +215,8 @@ find_column(Form_pg_attribute attribute, bool numbered)
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("row_type has a column \"%s\", which geonn does not know",
 					NameStr(attribute->attname)),
-			 errdetail("The columns of a row_type are any of %s.", known_columns(numbered))));
+			 errdetail("The columns of a row_type are any of %s.", known_columns(numbered)),
+			 errhint("Rename the column of the type, or leave it out; AS in the SELECT list gives a column of the answer another name.")));
 }
 
 /* ---- their types ---- */

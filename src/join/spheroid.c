@@ -34,17 +34,12 @@ load_library(void)
 		.previous = error_context_stack,
 		.callback = hint_at_installing
 	};
-	void	   *library;
 
 	error_context_stack = &context;
 	library_azimuth = (Geodesic) load_external_function(geonn_installed_file(LIBRARY),
-														"geonn_spheroid_azimuth", true, &library);
-	library_distance = (Geodesic) lookup_external_function(library, "geonn_spheroid_distance");
-	if (library_distance == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("could not find function \"geonn_spheroid_distance\" in library \"%s\"",
-						geonn_installed_file(LIBRARY))));
+														"geonn_spheroid_azimuth", true, NULL);
+	library_distance = (Geodesic) load_external_function(geonn_installed_file(LIBRARY),
+														 "geonn_spheroid_distance", true, NULL);
 	error_context_stack = context.previous;
 }
 

@@ -470,7 +470,8 @@ finish(ParallelContext *context, SharedReading *shared, const Share *share, uint
 	if (pg_atomic_read_u32(&shared->ended) != (uint32) context->nworkers_launched)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a parallel worker ended before it had read its part of the references")));
+				 errmsg("a parallel worker ended before it had read its part of the references"),
+				 errhint("Run the statement again; the server log says why the worker ended.")));
 	for (int i = 0; i < context->nworkers_launched; i++)
 		InstrAccumParallelQuery(&buffers[i], &wal[i]);
 	for (int i = 0; i < POINT_STATUSES; i++)

@@ -213,7 +213,8 @@ check_server(const char *name)
 	if (strcmp(GetForeignDataWrapper(GetForeignServer(oid)->fdwid)->fdwname, "postgres_fdw") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("server \"%s\" is not one of postgres_fdw", name)));
+				 errmsg("server \"%s\" is not one of postgres_fdw", name),
+				 errhint("Name servers that CREATE SERVER ... FOREIGN DATA WRAPPER postgres_fdw has made.")));
 }
 
 /*
@@ -269,7 +270,8 @@ geonn_shard_servers(Datum servers)
 		if (nulls[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the argument servers has a NULL in it")));
+					 errmsg("the argument servers has a NULL in it"),
+					 errhint("Name the foreign servers of the shards, as in '{shard1, shard2}'.")));
 		name = pstrdup(NameStr(*DatumGetName(values[i])));
 		foreach(cell, names)
 			check_different(name, lfirst(cell));

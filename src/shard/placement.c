@@ -78,7 +78,8 @@ hash_bounds(const Bounds *bounds, int partitions, int servers)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions is out of range: %d", partitions),
 				 errdetail("The argument partitions is from the number of servers, %d, to %d.",
-						   servers, PARTITIONS_MAX)));
+						   servers, PARTITIONS_MAX),
+				 errhint("Leave partitions out for %d of each server.", PARTITIONS_OF_A_SERVER)));
 	for (int i = 0; i < partitions; i++)
 		list = lappend(list, psprintf("FOR VALUES WITH (MODULUS %d, REMAINDER %d)", partitions, i));
 	return list;

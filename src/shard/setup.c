@@ -120,7 +120,8 @@ read_readers(Datum readers)
 		if (nulls[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the argument readers has a NULL in it")));
+					 errmsg("the argument readers has a NULL in it"),
+					 errhint("Name roles, as in '{analyst}'.")));
 		roles = lappend(roles, pstrdup(quote_identifier(NameStr(*DatumGetName(values[i])))));
 	}
 	return roles;
@@ -156,7 +157,8 @@ read_question(FunctionCallInfo fcinfo)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("radius is given together with %s", geonn_arguments[i].name),
-					 errdetail("A view has all references within radius, or the k nearest ones.")));
+					 errdetail("A view has all references within radius, or the k nearest ones."),
+					 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
 		values[i].isnull = true;
 	}
 	return geonn_arguments_read(GEONN_SHARD_DDL, values);
@@ -226,7 +228,8 @@ read_setup(FunctionCallInfo fcinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions is out of range: %d", PG_GETARG_INT32(ARGUMENT_PARTITIONS)),
-				 errdetail("A table has one partition for each server, or more.")));
+				 errdetail("A table has one partition for each server, or more."),
+				 errhint("Leave partitions out for the default number.")));
 	setup->placement = geonn_shard_placement(setup->sharded, method,
 											 PG_ARGISNULL(ARGUMENT_KEY) ? NULL :
 											 NameStr(*PG_GETARG_NAME(ARGUMENT_KEY)),

@@ -36,6 +36,13 @@ static const char *const state_names[] = {
 	[ENGINE_STATE_FAILED] = "failed"
 };
 
+int
+geonn_state_hint(void)
+{
+	return errhint("Look at the owner and permissions of \"%s\" in the data directory, at the room on its disk, and at the limit on open files.",
+				   PG_STAT_TMP_DIR);
+}
+
 void
 geonn_state_make_directory(void)
 {
@@ -43,7 +50,8 @@ geonn_state_make_directory(void)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not create directory \"%s\": %m",
-						PG_STAT_TMP_DIR)));
+						PG_STAT_TMP_DIR),
+				 geonn_state_hint()));
 }
 
 bool
@@ -61,7 +69,8 @@ geonn_state_lock(void)
 			ereport(ERROR,
 					(errcode_for_file_access(),
 					 errmsg("could not open file \"%s\": %m",
-							GEONN_LOCK_FILE)));
+							GEONN_LOCK_FILE),
+					 geonn_state_hint()));
 	}
 
 	if (fcntl(lock_file, F_SETLK, &lock) == 0)
@@ -69,7 +78,8 @@ geonn_state_lock(void)
 	if (errno != EACCES && errno != EAGAIN)
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not lock file \"%s\": %m", GEONN_LOCK_FILE)));
+				 errmsg("could not lock file \"%s\": %m", GEONN_LOCK_FILE),
+				 geonn_state_hint()));
 	return false;
 }
 
@@ -87,7 +97,8 @@ geonn_state_supervisor(void)
 			return 0;
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", GEONN_LOCK_FILE)));
+				 errmsg("could not open file \"%s\": %m", GEONN_LOCK_FILE),
+				 geonn_state_hint()));
 	}
 	result = fcntl(lock_file, F_GETLK, &lock);
 	close(lock_file);
@@ -95,7 +106,8 @@ geonn_state_supervisor(void)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not test the lock on file \"%s\": %m",
-						GEONN_LOCK_FILE)));
+						GEONN_LOCK_FILE),
+				 geonn_state_hint()));
 	return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 }
 

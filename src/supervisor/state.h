@@ -28,6 +28,9 @@ typedef struct EngineReport
 	char		hint[512];
 } EngineReport;
 
+/* For ereport: the hint of an error with one of these files, or with the engine's socket beside them. */
+extern int	geonn_state_hint(void);
+
 /* Create the folder of these files again if it was removed. */
 extern void geonn_state_make_directory(void);
 
