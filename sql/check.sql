@@ -88,6 +88,38 @@ SELECT latitude_min FROM geonn_check('named', '{"id": "id", "lat": "a \"b\" lat"
 UPDATE named SET "X" = 20, "Y" = 120 WHERE id = 1;
 SELECT latitude_max, longitude_max FROM geonn_check('named', '{"lat": "X", "lon": "Y"}');
 
+-- windows and radiuses: those of all rows are counted, of valid points or not
+CREATE DOMAIN stay AS tstzrange;
+CREATE TYPE floatrange AS RANGE (subtype = double precision);
+CREATE TABLE van (id integer, lat float8, lon float8, reach numeric, walks float4, t timestamptz, stay stay, price floatrange,
+    paid float8, day date, shift int4range, week daterange, clock time, period tsrange);
+INSERT INTO van VALUES
+    (1, 1, 1, 5, 5, '2026-01-01', '[2026-01-01, 2026-01-02)', '[1, 2]', 1, '2026-01-01', '[1, 2]', '[2026-01-01, 2026-01-02]', '12:00', '[2026-01-01, 2026-01-02]'),
+    (2, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (3, 1, 500, 'NaN', 'NaN', 'infinity', 'empty', 'empty', 'NaN', '-infinity', 'empty', 'empty', '24:00', 'empty'),
+    (4, 1, 1, -1, -2, '-infinity', '[2026-01-01,)', '[1, Infinity)', '-Infinity', 'infinity', '(,)', '[-infinity, 2026-01-01)', '00:00', '[2026-01-01, infinity]'),
+    (NULL, 1, 1, 0, '-Infinity', 'infinity', '(,2026-01-01)', '[NaN,NaN]', 'Infinity', 'infinity', '(,1)', '[2026-01-01, infinity]', NULL, '(,)');
+SELECT null_radiuses, nan_radiuses, negative_radiuses, window_types, null_windows FROM geonn_check('van', '{"radius": "reach"}');
+SELECT null_radiuses, nan_radiuses, negative_radiuses FROM geonn_check('van', '{"radius": "walks"}');
+SELECT null_radiuses, window_types, windows_compared_as, null_windows, empty_windows, infinite_windows FROM geonn_check('van', overlaps => '{t, stay, price}');
+SELECT rows, window_types, windows_compared_as, null_windows, empty_windows, infinite_windows FROM geonn_check('van', '{"radius": "walks"}', '{shift, day, week}');
+SELECT w.* FROM geonn_check('van', overlaps => '{paid, clock, period}'),
+    unnest(window_types, windows_compared_as, null_windows, empty_windows, infinite_windows) w;
+-- as SQL has it
+SELECT count(*) FILTER (WHERE stay IS NULL) AS null, count(*) FILTER (WHERE isempty(stay)) AS empty,
+    count(*) FILTER (WHERE lower_inf(stay) AND NOT isempty(stay) OR upper_inf(stay)) AS infinite FROM van;
+-- rows of a view, and a range type that is none of windows
+CREATE VIEW van_view AS SELECT * FROM van WHERE id IS NOT NULL;
+CREATE TYPE textrange AS RANGE (subtype = text);
+CREATE TABLE long_window (id integer, lat float8, lon float8, t tstzrange, name textrange);
+INSERT INTO long_window VALUES (1, 1, 1, '(,)', textrange(repeat('a', 100000), NULL));
+SELECT rows, null_windows, empty_windows, infinite_windows FROM geonn_check('van_view', '{}', '{stay}');
+SELECT infinite_windows FROM geonn_check('long_window', overlaps => '{t}');
+SELECT infinite_windows FROM geonn_check('long_window', overlaps => '{t, name}');
+-- a swap is told with all columns that were named
+CREATE VIEW van_swapped AS SELECT i AS id, 100 + i AS lat, i AS lon, i AS reach FROM generate_series(1, 5) i;
+SELECT rows FROM geonn_check('van_swapped', '{"radius": "reach"}');
+
 -- columns by options; views; nothing at all
 CREATE VIEW renamed AS SELECT id AS name, lat AS y, lon AS x, id AS id FROM mixed;
 SELECT rows, zero_zero, duplicate_ids FROM geonn_check('renamed', '{"id": "name", "lat": "y", "lon": "x"}');
@@ -95,12 +127,20 @@ CREATE TABLE nothing (id integer, lat float8, lon float8);
 SELECT * FROM geonn_check('nothing') \gx
 SELECT geonn_check('place');
 SELECT geonn_check(NULL);
+SELECT geonn_check('place', NULL);
+SELECT duplicate_ids, window_types FROM geonn_check('place', '{}', NULL);
+SELECT duplicate_ids, window_types FROM geonn_check('place', '{}', '{}');
 
 -- its errors
 SELECT * FROM geonn_check('renamed');
 SELECT * FROM geonn_check('place', '{"obs_id": "id"}');
 SELECT * FROM geonn_check('place', '{"id": "key"}');
 SELECT * FROM geonn_check('place', '{"lat": "lat"}');
+SELECT * FROM geonn_check('place', overlaps => '{t}');
+SELECT * FROM geonn_check('place', overlaps => '{lat}');
+SELECT * FROM geonn_check('place', overlaps => '{id, id}');
+SELECT * FROM geonn_check('place', '{"radius": "id", "obs_radius": "id"}');
+SELECT * FROM geonn_check('number', '{"radius": "t"}');
 CREATE ROLE regress_geonn_check;
 GRANT USAGE ON SCHEMA "check" TO regress_geonn_check;
 SET ROLE regress_geonn_check;

@@ -14,6 +14,25 @@ SELECT * FROM geonn_describe('place');
 CREATE TABLE part (id bigint, lat float8, lon float8, PRIMARY KEY (id, lat));
 SELECT * FROM geonn_describe('part');
 
+-- columns by options, and those with limits
+CREATE DOMAIN shift AS int4range;
+CREATE TABLE van (plate text, y float8, x float8, walks numeric, seen timestamptz, works shift, price real, lasts interval);
+SELECT * FROM geonn_describe('van', '{"id": "plate", "lat": "y", "lon": "x", "radius": "walks"}', '{works, price, seen}');
+SELECT * FROM geonn_describe('place', overlaps => '{id}');
+SELECT * FROM geonn_describe('place', '{}', '{}');
+SELECT * FROM geonn_describe('place', '{}', NULL);
+SELECT * FROM geonn_describe('place', NULL);
+-- their errors are those of a join
+SELECT * FROM geonn_describe('van', '{"id": "plate", "lat": "y", "lon": "x"}', '{lasts}');
+SELECT * FROM geonn_nearest('van', 'van', options => '{"obs_id": "plate", "obs_lat": "y", "obs_lon": "x"}', overlaps => '{lasts}');
+SELECT * FROM geonn_describe('place', overlaps => '{id, lat, id}');
+SELECT * FROM geonn_describe('place', overlaps => '{id, NULL}');
+SELECT * FROM geonn_describe('place', overlaps => '{id, lat, lon, code}');
+SELECT * FROM geonn_describe('place', overlaps => '{seen}');
+SELECT * FROM geonn_describe('place', '{"radius": "far"}');
+SELECT * FROM geonn_describe('station', '{"radius": "name"}');
+SELECT * FROM geonn_describe('station', '{"obs_radius": "name"}');
+
 SELECT * FROM geonn_describe(NULL);
 SELECT * FROM geonn_describe('pg_tablespace');
 SELECT * FROM geonn_describe('station_pkey');

@@ -226,21 +226,26 @@ COMMENT ON FUNCTION geonn_distance(double precision, double precision, double pr
 'metres between two points of latitude and longitude in degrees';
 
 -- Returns the columns of a relation that geonn_nearest uses, or raises the same error
--- if it cannot find them.
-CREATE FUNCTION geonn_describe(rel pg_catalog.regclass,
-							   OUT role pg_catalog.text,	-- id, latitude, longitude
+-- if it cannot find them.  options name columns as for geonn_check, and overlaps those with
+-- windows.
+CREATE FUNCTION geonn_describe(rel pg_catalog.regclass, options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							   overlaps pg_catalog.name[] DEFAULT NULL,
+							   OUT role pg_catalog.text,	-- id, latitude, longitude, point, radius, window
 							   OUT column_name pg_catalog.name,
 							   OUT type pg_catalog.regtype,
-							   OUT reason pg_catalog.text)	-- why geonn chose the column
+							   OUT reason pg_catalog.text,	-- why geonn chose the column
+							   OUT compared_as pg_catalog.regtype)	-- of a window: the type for all it can overlap
 	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE STRICT PARALLEL SAFE
+	STABLE PARALLEL SAFE
 	ROWS 3;
-COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass) IS
-'which columns of a relation are its id and its coordinates, and why';
+COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.name[]) IS
+'which columns of a relation are its id, its coordinates and what limits its points, and why';
 
 -- Counts rows of a relation that matter for a join.  options may name columns by id,
--- lat, lon and geog; otherwise geonn finds them as geonn_nearest does.
+-- lat, lon, geog and radius; otherwise geonn finds them as geonn_nearest does.  overlaps names
+-- columns with windows; arrays of the result have an element for each of these.  Counts of
+-- radiuses and windows are of all rows, NULL if no such column is named.
 -- duplicate_coordinates and duplicate_ids count the rows beyond the first of each place
 -- and id; duplicate_ids is NULL if the ids' type has no order.  The extents are those of
 -- the rows with valid coordinates, NULL if no row has any.  Coordinates that are swapped
@@ -249,6 +254,7 @@ COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass) IS
 -- addition, latitudes are out of range, or each column has the name of the other
 -- coordinate.
 CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+							overlaps pg_catalog.name[] DEFAULT NULL,
 							OUT rows bigint,
 							OUT null_ids bigint,
 							OUT null_coordinates bigint,
@@ -262,11 +268,19 @@ CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DE
 							OUT latitude_min double precision,
 							OUT latitude_max double precision,
 							OUT longitude_min double precision,
-							OUT longitude_max double precision)
+							OUT longitude_max double precision,
+							OUT null_radiuses bigint,			-- no limit
+							OUT nan_radiuses bigint,			-- no limit
+							OUT negative_radiuses bigint,		-- no candidate
+							OUT window_types pg_catalog.regtype[],
+							OUT windows_compared_as pg_catalog.regtype[],	-- the type for all they can overlap
+							OUT null_windows bigint[],			-- overlap nothing
+							OUT empty_windows bigint[],			-- overlap nothing
+							OUT infinite_windows bigint[])		-- without a bound, or with an infinite one
 	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE STRICT PARALLEL RESTRICTED
+	STABLE PARALLEL RESTRICTED
 	COST 10000;
-COMMENT ON FUNCTION geonn_check(pg_catalog.regclass, pg_catalog.jsonb) IS
+COMMENT ON FUNCTION geonn_check(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.name[]) IS
 'counts of the rows of a relation that a join would leave out, or that may be mistakes, and its extent';
 
 -- Returns the engine's state.  Starts nothing, and takes about a second at most.

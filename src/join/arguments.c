@@ -158,60 +158,17 @@ read_metric(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 	arguments->join->question.metric = metric;
 }
 
-/*
- * The column names of an array, each once.
- */
-static List *
-read_names(const GeonnArgument *argument, Datum value)
-{
-	List	   *list = NIL;
-	Datum	   *names;
-	bool	   *is_null;
-	int			count;
-
-	deconstruct_array(DatumGetArrayTypeP(value), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
-					  &names, &is_null, &count);
-	for (int i = 0; i < count; i++)
-	{
-		ListCell   *cell;
-		char	   *name;
-
-		if (is_null[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the argument %s has a NULL in it", argument->name),
-					 errhint("Give an array of column names, as in ARRAY['country'].")));
-		name = NameStr(*DatumGetName(names[i]));
-		foreach(cell, list)
-		{
-			if (strcmp(lfirst(cell), name) == 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_DUPLICATE_COLUMN),
-						 errmsg("the argument %s names column \"%s\" twice", argument->name, name),
-						 errhint("Name each column once.")));
-		}
-		list = lappend(list, pstrdup(name));
-	}
-	return list;
-}
-
 static void
 read_by(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
-	arguments->by = read_names(argument, value);
+	arguments->by = geonn_column_names(argument->name, value);
 }
 
 static void
-read_overlaps(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+read_overlaps(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+			  GeonnArguments *arguments)
 {
-	arguments->overlaps = read_names(argument, value);
-	if (list_length(arguments->overlaps) > GEONN_WINDOWS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the argument overlaps names %d columns", list_length(arguments->overlaps)),
-				 errdetail("Points have %d windows at most.", GEONN_WINDOWS_MAX),
-				 errhint("Name %d of them, and filter the rows of geonn_within by the other columns.",
-						 GEONN_WINDOWS_MAX)));
+	arguments->overlaps = geonn_overlaps_names(value);
 }
 
 static void

@@ -15,9 +15,12 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/float.h"
@@ -30,6 +33,7 @@
 
 #include "common/geodesy.h"
 #include "compat.h"
+#include "points/describe.h"
 #include "points/reader.h"
 #include "result.h"
 
@@ -53,6 +57,14 @@ enum
 	CHECK_LATITUDE_MAX,
 	CHECK_LONGITUDE_MIN,
 	CHECK_LONGITUDE_MAX,
+	CHECK_NULL_RADIUSES,
+	CHECK_NAN_RADIUSES,
+	CHECK_NEGATIVE_RADIUSES,
+	CHECK_WINDOW_TYPES,			/* arrays, by the argument overlaps, from here on */
+	CHECK_COMPARED_AS,
+	CHECK_NULL_WINDOWS,
+	CHECK_EMPTY_WINDOWS,
+	CHECK_INFINITE_WINDOWS,
 	CHECK_COLUMNS
 };
 
@@ -68,6 +80,7 @@ typedef struct Extent
 
 typedef struct Check
 {
+	const PointSource *source;
 	int64		counts[CHECK_COUNTS];
 	Extent		latitude;		/* of valid points */
 	Extent		longitude;
@@ -75,6 +88,14 @@ typedef struct Check
 	Tuplesortstate *places;		/* (latitude, longitude) of valid points */
 	TupleTableSlot *place;
 	Tuplesortstate *ids;		/* NULL: their type has no order */
+
+	/* where points have a radius, or windows */
+	MemoryContext row_context;
+	int64		null_radiuses;
+	int64		nan_radiuses;
+	int64		negative_radiuses;
+	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* of windows that are ranges */
+	int64		windows[WINDOW_KINDS][GEONN_WINDOWS_MAX];
 } Check;
 
 static void
@@ -123,12 +144,55 @@ extend(Extent *extent, double coordinate)
 }
 
 static void
+count_radius(Check *check, const PointRow *row)
+{
+	int			number = check->source->radius.attribute - 1;
+	double		radius;
+
+	if (row->nulls[number])
+	{
+		check->null_radiuses++;
+		return;
+	}
+	radius = geonn_number(check->source->radius.base_type, row->values[number]);
+	if (isnan(radius))
+		check->nan_radiuses++;
+	else if (radius < 0)
+		check->negative_radiuses++;
+}
+
+/*
+ * Count the row's radius and windows, whatever its coordinates are.
+ */
+static void
+count_limits(Check *check, const PointRow *row)
+{
+	const PointSource *source = check->source;
+	MemoryContext former = MemoryContextSwitchTo(check->row_context);
+
+	if (geonn_has_radius(source))
+		count_radius(check, row);
+	for (int i = 0; i < source->window_count; i++)
+	{
+		int			number = source->windows[i].attribute - 1;
+		WindowKind	kind = geonn_window_kind(&source->window_types[i], check->ranges[i],
+											 row->values[number], row->nulls[number]);
+
+		check->windows[kind][i]++;
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(check->row_context);
+}
+
+static void
 consume_row(void *state, const PointRow *row)
 {
 	Check	   *check = state;
 	PointStatus status;
 
 	check->counts[CHECK_ROWS]++;
+	if (geonn_has_limits(check->source))
+		count_limits(check, row);
 	if (row->id_is_null)
 		check->counts[CHECK_NULL_IDS]++;
 	else if (check->ids != NULL)
@@ -191,8 +255,9 @@ count_equal_places(Check *check)
  * Count the ids that equal the one before them in the order.
  */
 static int64
-count_equal_ids(Check *check, const PointColumn *id, TypeCacheEntry *type)
+count_equal_ids(Check *check, const PointColumn *id)
 {
+	TypeCacheEntry *type = lookup_type_cache(id->base_type, TYPECACHE_CMP_PROC_FINFO);
 	MemoryContext contexts[2];	/* one for the present id, one for the previous */
 	MemoryContext former = CurrentMemoryContext;
 	Datum		previous = (Datum) 0;
@@ -266,6 +331,8 @@ swapping_options(const PointSource *source)
 		add_option(&options, "id", id->name);
 	add_option(&options, "lat", source->columns[COLUMN_LONGITUDE].name);
 	add_option(&options, "lon", source->columns[COLUMN_LATITUDE].name);
+	if (geonn_has_radius(source))
+		add_option(&options, "radius", source->radius.name);
 	appendStringInfoChar(&options, '}');
 	return quote_literal_cstr(options.data);
 }
@@ -296,50 +363,115 @@ warn_of_swap(const PointSource *source, const Check *check)
 					 swapping_options(source))));
 }
 
+/* ---- the result ---- */
+
+/*
+ * Begin to count what is wrong with the source's rows.
+ */
+static void
+begin(Check *check, const PointSource *source)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+	TypeCacheEntry *type = lookup_type_cache(id->base_type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC_FINFO);
+
+	*check = (Check)
+	{
+		.source = source,
+			.latitude = {get_float8_infinity(), -get_float8_infinity()},
+			.longitude = {get_float8_infinity(), -get_float8_infinity()},
+			.fits_swapped = true,
+			.row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_SMALL_SIZES)
+	};
+	for (int i = 0; i < source->window_count; i++)
+		check->ranges[i] = geonn_window_range(&source->window_types[i]);
+	begin_places(check);
+	if (OidIsValid(type->lt_opr) && OidIsValid(type->cmp_proc_finfo.fn_oid))
+		check->ids = tuplesort_begin_datum(id->base_type, type->lt_opr, id->collation, false, work_mem,
+										   NULL, TUPLESORT_NONE);
+}
+
+static void
+set_extent(const Check *check, Datum *values, bool *nulls)
+{
+	for (int i = CHECK_LATITUDE_MIN; i <= CHECK_LONGITUDE_MAX; i++)
+		nulls[i] = check->latitude.lowest > check->latitude.highest;
+	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check->latitude.lowest);
+	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check->latitude.highest);
+	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check->longitude.lowest);
+	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check->longitude.highest);
+}
+
+static Datum
+types_array(Datum *types, int count)
+{
+	return PointerGetDatum(construct_array(types, count, REGTYPEOID, sizeof(Oid), true, TYPALIGN_INT));
+}
+
+static Datum
+counts_array(const int64 *counts, int count)
+{
+	Datum		values[GEONN_WINDOWS_MAX];
+
+	for (int i = 0; i < count; i++)
+		values[i] = Int64GetDatum(counts[i]);
+	return PointerGetDatum(construct_array(values, count, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+										   TYPALIGN_DOUBLE));
+}
+
+static void
+set_limits(const Check *check, Datum *values, bool *nulls)
+{
+	const PointSource *source = check->source;
+	int			count = source->window_count;
+	Datum		types[GEONN_WINDOWS_MAX];
+	Datum		families[GEONN_WINDOWS_MAX];
+
+	for (int i = CHECK_NULL_RADIUSES; i < CHECK_WINDOW_TYPES; i++)
+		nulls[i] = !geonn_has_radius(source);
+	for (int i = CHECK_WINDOW_TYPES; i < CHECK_COLUMNS; i++)
+		nulls[i] = count == 0;
+	for (int i = 0; i < count; i++)
+	{
+		types[i] = ObjectIdGetDatum(source->windows[i].type);
+		families[i] = ObjectIdGetDatum(source->window_types[i].family);
+	}
+	values[CHECK_NULL_RADIUSES] = Int64GetDatum(check->null_radiuses);
+	values[CHECK_NAN_RADIUSES] = Int64GetDatum(check->nan_radiuses);
+	values[CHECK_NEGATIVE_RADIUSES] = Int64GetDatum(check->negative_radiuses);
+	values[CHECK_WINDOW_TYPES] = types_array(types, count);
+	values[CHECK_COMPARED_AS] = types_array(families, count);
+	values[CHECK_NULL_WINDOWS] = counts_array(check->windows[WINDOW_NULL], count);
+	values[CHECK_EMPTY_WINDOWS] = counts_array(check->windows[WINDOW_EMPTY], count);
+	values[CHECK_INFINITE_WINDOWS] = counts_array(check->windows[WINDOW_INFINITE], count);
+}
+
 Datum
 geonn_check(PG_FUNCTION_ARGS)
 {
-	GeonnOptions options;
 	PointSource *source;
-	TypeCacheEntry *type;
 	TupleDesc	descriptor;
-	Check		check = {
-		.latitude = {get_float8_infinity(), -get_float8_infinity()},
-		.longitude = {get_float8_infinity(), -get_float8_infinity()},
-		.fits_swapped = true
-	};
+	Check		check;
 	Datum		values[CHECK_COLUMNS];
 	bool		nulls[CHECK_COLUMNS] = {false};
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	geonn_require_columns(descriptor, CHECK_COLUMNS);
-	geonn_parse_options(PG_GETARG_JSONB_P(1), GEONN_OPTIONS_RELATION, &options);
-	source = geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL, NIL);
+	source = geonn_called_relation(fcinfo);
+	if (source == NULL)
+		PG_RETURN_NULL();
 	geonn_check_readable(source);
-
-	begin_places(&check);
-	type = lookup_type_cache(source->columns[COLUMN_ID].base_type,
-							 TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC_FINFO);
-	if (OidIsValid(type->lt_opr) && OidIsValid(type->cmp_proc_finfo.fn_oid))
-		check.ids = tuplesort_begin_datum(source->columns[COLUMN_ID].base_type, type->lt_opr,
-										  source->columns[COLUMN_ID].collation, false,
-										  work_mem, NULL, TUPLESORT_NONE);
+	begin(&check, source);
 	geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, &check);
 
 	check.counts[CHECK_DUPLICATE_COORDINATES] = count_equal_places(&check);
 	nulls[CHECK_DUPLICATE_IDS] = check.ids == NULL;
 	if (check.ids != NULL)
-		check.counts[CHECK_DUPLICATE_IDS] = count_equal_ids(&check, &source->columns[COLUMN_ID],
-															type);
+		check.counts[CHECK_DUPLICATE_IDS] = count_equal_ids(&check, &source->columns[COLUMN_ID]);
 	for (int i = 0; i < CHECK_COUNTS; i++)
 		values[i] = Int64GetDatum(check.counts[i]);
-	for (int i = CHECK_COUNTS; i < CHECK_COLUMNS; i++)
-		nulls[i] = check.latitude.lowest > check.latitude.highest;
-	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check.latitude.lowest);
-	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check.latitude.highest);
-	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check.longitude.lowest);
-	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check.longitude.highest);
+	set_extent(&check, values, nulls);
+	set_limits(&check, values, nulls);
 	warn_of_swap(source, &check);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
 }

@@ -40,12 +40,9 @@
 /* column names that an error message lists */
 #define COLUMNS_LISTED	20
 
-/* columns of geonn_describe's result */
-#define DESCRIBE_COLUMNS 4
-
 typedef struct RoleRules
 {
-	const char *name;			/* as geonn_describe shows it */
+	const char *name;			/* geonn_role_name */
 	const char *article;
 	const char *column_names[5];
 	const char *expected_names; /* in words */
@@ -75,8 +72,6 @@ static const RoleRules rules[COLUMN_ROLES] = {
 	"Rename its columns, or create a view of it with columns id, lat and lon, and use that; or name the columns in the argument options."
 #define QUERY_HINT \
 	"Name its columns id, lat and lon, as in SELECT code AS id, lat, lon; or name the columns in the argument options."
-
-PG_FUNCTION_INFO_V1(geonn_describe);
 
 static bool
 is_name_of(const RoleRules *rule, const char *name)
@@ -420,6 +415,65 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 					  rules[COLUMN_LONGITUDE].expected_names, 0, names_hint(source));
 }
 
+const char *
+geonn_role_name(ColumnRole role)
+{
+	return rules[role].name;
+}
+
+/* ---- names in arguments ---- */
+
+List *
+geonn_column_names(const char *argument, Datum array)
+{
+	List	   *list = NIL;
+	Datum	   *names;
+	bool	   *is_null;
+	int			count;
+
+	deconstruct_array(DatumGetArrayTypeP(array), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
+					  &names, &is_null, &count);
+	for (int i = 0; i < count; i++)
+	{
+		ListCell   *cell;
+		char	   *name;
+
+		if (is_null[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("the argument %s has a NULL in it", argument),
+					 errhint("Give an array of column names, as in ARRAY['country'].")));
+		name = NameStr(*DatumGetName(names[i]));
+		foreach(cell, list)
+		{
+			if (strcmp(lfirst(cell), name) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_DUPLICATE_COLUMN),
+						 errmsg("the argument %s names column \"%s\" twice", argument, name),
+						 errhint("Name each column once.")));
+		}
+		list = lappend(list, pstrdup(name));
+	}
+	return list;
+}
+
+List *
+geonn_overlaps_names(Datum array)
+{
+	List	   *names = geonn_column_names("overlaps", array);
+
+	if (list_length(names) > GEONN_WINDOWS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the argument overlaps names %d columns", list_length(names)),
+				 errdetail("Points have %d windows at most.", GEONN_WINDOWS_MAX),
+				 errhint("Name %d of them, and filter the rows of geonn_within by the other columns.",
+						 GEONN_WINDOWS_MAX)));
+	return names;
+}
+
+/* ---- columns of limits ---- */
+
 NamedWindow
 geonn_named_window(const PointSource *source, int number)
 {
@@ -618,32 +672,4 @@ geonn_query_source(const char *argument, const char *query, const GeonnColumnNam
 	source->query_columns = descriptor->natts;
 	find_columns(source, descriptor, named, by, overlaps);
 	return source;
-}
-
-Datum
-geonn_describe(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	PointSource *source;
-
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(result->setDesc, DESCRIBE_COLUMNS);
-	source = geonn_relation_source(PG_GETARG_OID(0), NULL, NIL, NIL);
-	for (int role = 0; role < COLUMN_ROLES; role++)
-	{
-		const PointColumn *column = &source->columns[role];
-		NameData	name;
-		Datum		values[DESCRIBE_COLUMNS];
-		bool		nulls[DESCRIBE_COLUMNS] = {false};
-
-		if (column->name == NULL)
-			continue;
-		namestrcpy(&name, column->name);
-		values[0] = CStringGetTextDatum(rules[role].name);
-		values[1] = NameGetDatum(&name);
-		values[2] = ObjectIdGetDatum(column->type);
-		values[3] = CStringGetTextDatum(column->reason);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-	}
-	return (Datum) 0;
 }

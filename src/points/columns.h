@@ -72,6 +72,16 @@ typedef struct PointSource
 	char	   *quoted_name;	/* with its schema, for SQL */
 } PointSource;
 
+/* The name of a role, as geonn_describe shows it. */
+extern const char *geonn_role_name(ColumnRole role);
+
+/*
+ * The names (char *) in an argument that is an array of column names, as by; and in the argument
+ * overlaps.  Raises an error for a NULL, for a name that comes twice, and for too many windows.
+ */
+extern List *geonn_column_names(const char *argument, Datum array);
+extern List *geonn_overlaps_names(Datum array);
+
 /*
  * Choose a relation's columns: those that are named, and the others by their
  * names and types; raises an error if that fails.  by and overlaps are lists of

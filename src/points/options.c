@@ -53,6 +53,7 @@ static const OptionRule rules[] = {
 	{"lat", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.latitude), NULL},
 	{"lon", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.longitude), NULL},
 	{"geog", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.point), NULL},
+	{"radius", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.radius), NULL},
 	{"device", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, device), geonn_device_options},
 	{"algorithm", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, algorithm), geonn_algorithm_options},
 	{"batch_rows", IN_JOIN | IN_POINTS, OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL}

@@ -31,8 +31,8 @@ typedef enum GeonnOptionsScope
 {
 	GEONN_OPTIONS_JOIN,			/* columns of both sides, and how to search */
 	GEONN_OPTIONS_POINTS,		/* the same without the observations' columns */
-	GEONN_OPTIONS_RELATION		/* of one relation: id, lat, lon, geog; they
-								 * go to reference */
+	GEONN_OPTIONS_RELATION		/* of one relation: id, lat, lon, geog, radius;
+								 * they go to reference */
 } GeonnOptionsScope;
 
 /*

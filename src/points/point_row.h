@@ -33,6 +33,8 @@ typedef struct PointRow
 	const Datum *by;
 	const bool *by_is_null;
 	const GeonnLimits *limits;	/* NULL: the source has neither a radius nor windows */
+	const Datum *values;		/* of the columns of the source's query */
+	const bool *nulls;
 	bool		has_page;		/* it was read from one plain table, by this process alone */
 	BlockNumber page;			/* where */
 } PointRow;

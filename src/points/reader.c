@@ -68,8 +68,8 @@ typedef struct PointReceiver
 
 /* ---- a row ---- */
 
-static double
-convert_number(Oid type, Datum value)
+double
+geonn_number(Oid type, Datum value)
 {
 	switch (type)
 	{
@@ -124,9 +124,9 @@ read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, Po
 	row->latitude_is_null = nulls[latitude];
 	row->longitude_is_null = nulls[longitude];
 	if (!row->latitude_is_null)
-		row->latitude = convert_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
+		row->latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
 	if (!row->longitude_is_null)
-		row->longitude = convert_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
+		row->longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
 	MemoryContextSwitchTo(former);
 }
 
@@ -145,7 +145,7 @@ read_limits(PointReceiver *self, const Datum *values, const bool *nulls)
 		int			number = source->radius.attribute - 1;
 
 		geonn_limits_set_radius(&self->limits,
-								nulls[number] ? 0 : convert_number(source->radius.base_type, values[number]),
+								nulls[number] ? 0 : geonn_number(source->radius.base_type, values[number]),
 								nulls[number]);
 	}
 	for (int i = 0; i < source->window_count; i++)
@@ -169,6 +169,8 @@ take_row(PointReceiver *self, const Datum *values, const bool *nulls)
 	PointRow	row = {
 		.by = self->by,
 		.by_is_null = self->by_is_null,
+		.values = values,
+		.nulls = nulls,
 		.has_page = self->has_page,
 		.page = self->page
 	};

@@ -20,6 +20,12 @@ typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 									const double *latitudes, const double *longitudes);
 
 /*
+ * A value of a column of coordinates or radiuses, of this type below domains.  May leave memory
+ * allocated in the current memory context.
+ */
+extern double geonn_number(Oid type, Datum value);
+
+/*
  * Raise the error that reading the source would raise, for lack of privileges
  * for example, without reading it.
  */

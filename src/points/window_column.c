@@ -26,9 +26,11 @@
 #include "catalog/pg_type.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
+#include "utils/date.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/rangetypes.h"
+#include "utils/timestamp.h"
 
 #include "points/window_column.h"
 #include "value.h"
@@ -254,6 +256,42 @@ geonn_window_read(const WindowType *type, TypeCacheEntry *range, Datum value, bo
 	window->low = low.infinite ? PG_INT64_MIN : image(type->element, low.val);
 	window->high = high.infinite ? PG_INT64_MAX : image(type->element, high.val);
 	limits->edges |= geonn_edges_of(number, edge_of(&low), edge_of(&high));
+}
+
+static bool
+is_infinite_value(Oid element, Datum value)
+{
+	switch (element)
+	{
+		case FLOAT4OID:
+			return isinf(DatumGetFloat4(value));
+		case FLOAT8OID:
+			return isinf(DatumGetFloat8(value));
+		case DATEOID:
+			return DATE_NOT_FINITE(DatumGetDateADT(value));
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return TIMESTAMP_NOT_FINITE(DatumGetTimestamp(value));
+		default:
+			return false;
+	}
+}
+
+WindowKind
+geonn_window_kind(const WindowType *type, TypeCacheEntry *range, Datum value, bool is_null)
+{
+	RangeBound	low = {.val = value};
+	RangeBound	high = {.val = value};
+	bool		is_empty = false;
+
+	if (is_null)
+		return WINDOW_NULL;
+	if (type->is_range)
+		range_deserialize(range, DatumGetRangeTypeP(value), &low, &high, &is_empty);
+	if (is_empty)
+		return WINDOW_EMPTY;
+	return low.infinite || high.infinite || is_infinite_value(type->element, low.val) ||
+		is_infinite_value(type->element, high.val) ? WINDOW_INFINITE : WINDOW_FINITE;
 }
 
 void

@@ -29,6 +29,16 @@ typedef struct NamedWindow
 	WindowType	type;
 } NamedWindow;
 
+typedef enum WindowKind
+{
+	WINDOW_NULL,
+	WINDOW_EMPTY,
+	WINDOW_INFINITE,			/* a side has no bound, or an infinite one */
+	WINDOW_FINITE
+} WindowKind;
+
+#define WINDOW_KINDS	4
+
 /* A sentence for errdetail: which types windows have. */
 extern const char geonn_window_types[];
 
@@ -53,6 +63,10 @@ extern TypeCacheEntry *geonn_window_range(const WindowType *type);
  */
 extern void geonn_window_read(const WindowType *type, TypeCacheEntry *range, Datum value,
 							  bool is_null, int number, GeonnLimits *limits);
+
+/* Of which kind a value of the column is.  May leave memory allocated, as geonn_window_read. */
+extern WindowKind geonn_window_kind(const WindowType *type, TypeCacheEntry *range, Datum value,
+									bool is_null);
 
 /* Limits without any radius, before windows are read. */
 extern void geonn_limits_begin(GeonnLimits *limits);
