@@ -13,11 +13,12 @@
  * full speed and without the host.  Copies of memory that is not registered
  * give the same.
  *
- * dataset.cu has datasets, memory.cu memory, and gpu.cu errors.
+ * dataset.cu has datasets, cost.cu what searches cost, memory.cu memory, and gpu.cu errors.
  */
 #include <time.h>
 
 #include "common/metric.h"
+#include "cuda/cost.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/lane.cuh"
@@ -39,7 +40,7 @@ choose_piece(const struct search *search)
 	if (!geonn_metric_chord_decides(search->dataset->metric) || search->dataset->columns != 0 ||
 		question->k != 1 || question->ties)
 		return &neighbours_operations;
-	return cuda_part_of(search) == CUDA_BRUTE ? &nearest_brute_operations :
+	return cuda_part_of(search, search->algorithm) == CUDA_BRUTE ? &nearest_brute_operations :
 		&nearest_index_operations;
 }
 
@@ -103,9 +104,10 @@ extern "C" const struct device_operations cuda_device_operations = {
 	.threads = NULL,
 	.probe = cuda_device_probe,
 	.memory_free = cuda_memory_free,
+	.cost = cuda_cost,
+	.is_built = cuda_is_built,
 	.build = cuda_build,
 	.discard = cuda_discard,
-	.is_built = NULL,
 	.rest = NULL,
 	.turn = NULL,				/* its searches are started, on lanes */
 	.start = cuda_start,

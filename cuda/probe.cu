@@ -188,6 +188,7 @@ fill_in(struct self_test *test, enum geonn_algorithm algorithm)
 		.algorithm = algorithm,
 		.max_distance = INFINITY
 	};
+	test->search.algorithm = algorithm;
 	test->search.rows = TEST_OBSERVATIONS;
 	test->search.cancelled = &test->cancelled;
 }

@@ -60,5 +60,35 @@ WHERE (n.ref_id, n.distance) IS DISTINCT FROM (r.id, r.distance);
 SET geonn.algorithm = 'grid';
 RESET geonn.algorithm;
 
+-- auto goes by what the ways cost on this device, and EXPLAIN says which it took
+SET geonn.device = 'cpu';
+CREATE TABLE many AS SELECT i AS id, i % 179 - 89.5 AS lat, i % 359 - 179.5 AS lon FROM generate_series(1, 10000) i;
+CREATE TABLE handful AS SELECT * FROM scattered WHERE id <= 50;
+CREATE TABLE single AS SELECT * FROM scattered WHERE id = 1;
+VACUUM many, handful;
+CREATE TYPE pair AS (obs_id integer, ref_id integer, distance float8);
+CREATE FUNCTION algorithm_of(source text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT obs_id FROM ' || source LOOP
+        EXIT WHEN line ~ 'Algorithm:';
+    END LOOP;
+    RETURN substring(line FROM 'Algorithm: (.*)');
+END $$;
+SELECT algorithm_of($$geonn_nearest('scattered', 'handful', row_type => NULL::pair)$$) AS handful,
+    algorithm_of($$geonn_nearest('scattered', 'many', row_type => NULL::pair)$$) AS many;
+-- kept references get their index at once; those of a query, which no run before has sent, once it pays
+SELECT algorithm_of($$geonn_nearest('single', 'many', row_type => NULL::pair)$$) AS kept,
+    algorithm_of($$geonn_nearest_sql('TABLE single', 'SELECT id, lat + pg_backend_pid() * 1e-7 AS lat, lon FROM many', row_type => NULL::pair)$$) AS queried,
+    algorithm_of($$geonn_nearest_sql('TABLE scattered', 'SELECT id, lat + pg_backend_pid() * 1e-7 AS lat, lon FROM many', row_type => NULL::pair)$$) AS asked_more,
+    algorithm_of($$geonn_nearest_sql('TABLE single', 'SELECT id, lat + pg_backend_pid() * 1e-7 AS lat, lon FROM many', row_type => NULL::pair)$$) AS indexed;
+-- and by name it is that one
+SELECT algorithm_of(format($$geonn_nearest(%L, %L, options => '{"algorithm": "%s"}', row_type => NULL::pair)$$,
+    obs, ref, algorithm)) AS took, algorithm, obs, ref
+FROM unnest(ARRAY['index', 'brute']) algorithm, unnest(ARRAY['single', 'scattered']) obs, unnest(ARRAY['handful', 'many']) ref
+ORDER BY algorithm, obs, ref;
+RESET geonn.device;
+
 SET client_min_messages = warning;
 DROP SCHEMA algorithms CASCADE;

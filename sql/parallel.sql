@@ -335,7 +335,7 @@ SELECT * FROM analysis($$SELECT obs_id FROM geonn_nearest('obs', 'ref', max_dist
 RESET parallel_leader_participation;
 RESET max_parallel_workers;
 SET max_parallel_workers_per_gather = 0;
-SELECT * FROM analysis($$SELECT obs_id FROM geonn_nearest('obs', 'ref', max_distance => 100000, options => '{"batch_rows": 100}', row_type => NULL::pair)$$);
+SELECT * FROM analysis($$SELECT obs_id FROM geonn_nearest('obs', 'ref', max_distance => 100000, options => '{"batch_rows": 100, "algorithm": "index"}', row_type => NULL::pair)$$);
 SELECT * FROM analysis($$SELECT 1 FROM empty LEFT JOIN LATERAL (SELECT FROM geonn_nearest_points('{1,2,NULL,NULL}', '{1,91,2,NULL}', 'obs') WHERE distance < empty.id) n ON true$$);
 SELECT * FROM analysis($$SELECT count(*) FROM geonn_nearest_points('{1,2,NULL,NULL}', '{1,-181,2,NULL}', 'ref', options => '{"algorithm": "brute"}', row_type => NULL::ords)$$);
 SELECT * FROM report($$SELECT count(*) FROM geonn_nearest('obs', 'ref', by => '{kind}', options => '{"algorithm": "brute"}', row_type => NULL::pair)$$);

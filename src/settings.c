@@ -74,7 +74,7 @@ geonn_define_settings(void)
 
 	DefineCustomEnumVariable("geonn.algorithm",
 							 "Algorithm that this session's searches use; the rows are the same.",
-							 "auto builds an index for all but a few references; brute compares every pair.",
+							 "auto takes the one that is expected to be faster; brute compares every pair.",
 							 &geonn_algorithm,
 							 GEONN_ALGORITHM_AUTO, geonn_algorithm_options,
 							 PGC_USERSET, 0,

@@ -40,6 +40,18 @@ build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
 build/test/line_test: TEST_SOURCES = src/engine/search/line.c test/lib/verdict.c -Wl,--wrap=clock_gettime
 build/test/line_test: src/engine/search/line.c src/engine/search/line.h test/lib/verdict.c test/lib/verdict.h
 
+# has the engine inside, but for its main(); without nvcc the costs of a GPU are C
+ALGORITHM_OBJECTS = $(filter-out build/engine/engine/main.o,$(ENGINE_OBJECTS)) $(or $(CUDA_OBJECTS),build/test/cuda_cost.o)
+build/test/cuda_cost.o: cuda/cost.cu build/flags
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) -I. $(DEPENDENCIES) -x c -c -o $@ $<
+build/test/algorithm_test.o: test/engine/algorithm_test.c build/flags
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+build/test/algorithm_test: build/test/algorithm_test.o test/lib/verdict.c test/lib/verdict.h $(ALGORITHM_OBJECTS)
+	$(begin)
+	$(Q)$(ENGINE_LINK) -o $@ $< test/lib/verdict.c $(ALGORITHM_OBJECTS) -lproj -lm -ldl
+
 POOL_SOURCES = src/engine/base/thread_pool.c src/engine/base/host.c test/lib/verdict.c
 build/test/thread_pool_test: TEST_SOURCES = $(POOL_SOURCES)
 build/test/thread_pool_test: $(POOL_SOURCES) $(POOL_SOURCES:.c=.h)

@@ -61,13 +61,13 @@ static struct
 };
 
 enum cuda_part
-cuda_part_of(const struct search *search)
+cuda_part_of(const struct search *search, enum geonn_algorithm algorithm)
 {
 	const struct dataset *dataset = search->dataset;
 	const struct question *question = &search->question;
 	bool		plain = geonn_metric_chord_decides(dataset->metric) && dataset->columns == 0;
 
-	return plain && question->algorithm == GEONN_ALGORITHM_BRUTE &&
+	return plain && algorithm == GEONN_ALGORITHM_BRUTE &&
 		question->k == 1 && !question->ties ? CUDA_BRUTE : CUDA_INDEX;
 }
 
@@ -414,10 +414,21 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	return done;
 }
 
+/* only the device's own thread changes the state of its blocks */
+bool
+cuda_is_built(const struct device *device, const struct search *search,
+			  enum geonn_algorithm algorithm)
+{
+	const struct cuda_built *built =
+		(const struct cuda_built *) search->dataset->built[device->number];
+
+	return built != NULL && built->blocks[cuda_part_of(search, algorithm)].state == PART_BUILT;
+}
+
 bool
 cuda_build(struct device *device, const struct search *search, struct failure *failure)
 {
-	enum cuda_part part = cuda_part_of(search);
+	enum cuda_part part = cuda_part_of(search, search->algorithm);
 	struct cuda_built *built = find_built(device, search->dataset);
 	const struct cuda_built *source;
 	bool		done;

@@ -53,12 +53,12 @@ struct cuda_built
 };
 
 /*
- * The part that a search works on: the references, if it looks by brute force
+ * The part that a search works on by an algorithm: the references, if it looks by brute force
  * for the single nearest reference in a plain dataset; otherwise the index.
  * (Brute force with more neighbours, further columns, or a metric whose chord
  * does not decide, goes through all of the index's positions.)
  */
-extern enum cuda_part cuda_part_of(const struct search *search);
+extern enum cuda_part cuda_part_of(const struct search *search, enum geonn_algorithm algorithm);
 
 /*
  * Link a device, at the end of its probe, to all devices that joined before,
@@ -69,7 +69,9 @@ extern void cuda_join(struct device *device);
 /* End a device's links; a device without links is left alone. */
 extern void cuda_leave(struct device *device);
 
-/* device.h's build and discard */
+/* device.h's is_built, build and discard; all are called by the device's thread */
+extern bool cuda_is_built(const struct device *device, const struct search *search,
+						  enum geonn_algorithm algorithm);
 extern bool cuda_build(struct device *device, const struct search *search,
 					   struct failure *failure);
 extern void cuda_discard(struct device *device, void *built);

@@ -263,7 +263,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	work->rows = rows;
 	work->k = question->k;
 	work->ties = question->ties;
-	work->every_leaf = question->algorithm == GEONN_ALGORITHM_BRUTE;
+	work->every_leaf = search->algorithm == GEONN_ALGORITHM_BRUTE;
 	work->max_distance = question->max_distance;
 	work->stream = lane_stream(lane);
 	piece->fills = !piece->collects && slots <= room && neighbours_fill(work);

@@ -263,7 +263,7 @@ enum geonn_metric
 /* how to search; the pairs are the same */
 enum geonn_algorithm
 {
-	GEONN_ALGORITHM_AUTO,		/* brute force for a few references, otherwise the index */
+	GEONN_ALGORITHM_AUTO,		/* what the device expects to take less time */
 	GEONN_ALGORITHM_INDEX,
 	GEONN_ALGORITHM_BRUTE
 };

@@ -170,6 +170,7 @@ make_dataset(uint32_t count, uint32_t columns, enum geonn_algorithm algorithm)
 	search.dataset = dataset;
 	search.question.k = 1;
 	search.question.algorithm = algorithm;
+	search.algorithm = algorithm;
 	search.question.max_distance = INFINITY;
 	search.cancelled = &cancelled;
 }

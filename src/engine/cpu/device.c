@@ -23,6 +23,7 @@
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/cells.c and
  *						cpu/curve.c
  *	cpu/collector.c		one observation's candidates
+ *	cpu/cost.c			what a search costs by index, and by brute force
  *	cpu/path.c			the hot loops' versions for kinds of processors:
  *						cpu/brute.c, cpu/nearest.c, cpu/neighbours.c, cpu/vectors.c
  */
@@ -39,6 +40,7 @@
 #include "engine/base/host.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/cost.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
 
@@ -172,13 +174,14 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 }
 
 static bool
-cpu_device_is_built(const struct device *device, const struct search *search)
+cpu_device_is_built(const struct device *device, const struct search *search,
+					enum geonn_algorithm algorithm)
 {
 	const struct cpu_built *built = search->dataset->built[device->number];
 
 	if (built == NULL)
 		return false;
-	return search->question.algorithm == GEONN_ALGORITHM_BRUTE ?
+	return algorithm == GEONN_ALGORITHM_BRUTE ?
 		built->references.x != NULL : built->index != NULL;
 }
 
@@ -188,7 +191,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct dataset *dataset = search->dataset;
 	struct cpu_built *built = dataset->built[device->number];
 
-	if (cpu_device_is_built(device, search))
+	if (cpu_device_is_built(device, search, search->algorithm))
 		return true;
 
 	/* a build may take long: each of its jobs takes a seat for itself */
@@ -200,7 +203,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 			return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
 		dataset->built[device->number] = built;
 	}
-	if (search->question.algorithm == GEONN_ALGORITHM_BRUTE)
+	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		return build_references(built, dataset, search->cancelled, failure);
 	built->index = cpu_index_build(search, failure);
 	if (built->index != NULL)
@@ -320,9 +323,10 @@ const struct device_operations cpu_device_operations = {
 	.threads = thread_pool_threads,
 	.probe = cpu_device_probe,
 	.memory_free = cpu_device_memory_free,
+	.cost = cpu_cost,
+	.is_built = cpu_device_is_built,
 	.build = cpu_device_build,
 	.discard = cpu_device_discard,
-	.is_built = cpu_device_is_built,
 	.rest = cpu_device_rest,
 	.turn = cpu_device_turn,
 	.close = cpu_device_close

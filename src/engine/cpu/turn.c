@@ -21,7 +21,7 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 		return true;
 
 	/* parts and groups have numbers, each at most as many as references (cpu_nearest_key) */
-	return search->question.algorithm == GEONN_ALGORITHM_INDEX && dataset->identity == NULL &&
+	return search->algorithm == GEONN_ALGORITHM_INDEX && dataset->identity == NULL &&
 		!built->index->limited && dataset->count < CPU_NEAREST_PARTS_MAX / 2;
 }
 

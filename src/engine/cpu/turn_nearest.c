@@ -438,7 +438,7 @@ take_column(char **at, size_t bytes)
 static bool
 make_room(struct turn *turn, struct cpu_turn_room *room)
 {
-	bool		has_tasks = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX &&
+	bool		has_tasks = turn->search->algorithm == GEONN_ALGORITHM_INDEX &&
 		turn->built->index->slabs != NULL;
 	size_t		rows = geonn_align(turn->begun, 64);
 	size_t		tasks = has_tasks ? TASKS_MAX * rows : rows;
@@ -485,7 +485,7 @@ first_pace(const struct search *search)
 	unsigned	threads = thread_pool_threads();
 	size_t		rows;
 
-	if (search->question.algorithm == GEONN_ALGORITHM_INDEX)
+	if (search->algorithm == GEONN_ALGORITHM_INDEX)
 		return ROWS_SPARSE;
 	rows = BRUTE_PAIRS_PER_THREAD * threads / search->dataset->count;
 	return (uint32_t) (rows < threads ? threads : rows < ROWS_MAX ? rows : ROWS_MAX);
@@ -543,7 +543,7 @@ static void
 run_pieces(struct turn *turn, thread_pool_piece piece, uint32_t pace)
 {
 	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
-	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	bool		by_index = turn->search->algorithm == GEONN_ALGORITHM_INDEX;
 	size_t		least = by_index ? pace / SEARCH_PART_MIN : BRUTE_PAIRS_MIN / turn->search->dataset->count;
 	uint32_t	most = by_index ? SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
 
@@ -635,7 +635,7 @@ pack(const struct turn *turn, uint32_t *counts)
 static uint32_t
 adjusted_pace(uint32_t pace, const struct turn *turn, int64_t took_ms)
 {
-	bool		by_index = turn->search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	bool		by_index = turn->search->algorithm == GEONN_ALGORITHM_INDEX;
 	int64_t		short_ms = by_index && pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
 	int64_t		long_ms = by_index && pace <= ROWS_SPARSE ? CPU_TURN_LIMIT_MS : 2 * CPU_TURN_MS;
 	uint32_t	answered = turn->rows - (uint32_t) atomic_load(&turn->unanswered);
@@ -656,7 +656,7 @@ bool
 cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn_room *room)
 {
 	struct turn turn = {.search = search,.built = built};
-	bool		by_index = search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	bool		by_index = search->algorithm == GEONN_ALGORITHM_INDEX;
 	atomic_uint *known_pace = by_index ? &built->index_pace : &built->brute_pace;
 	uint32_t	pace = atomic_load(known_pace);
 	int64_t		began_ms = now_ms();

@@ -143,7 +143,7 @@ search_piece(void *context, size_t number)
 	struct piece *piece = &turn->pieces[number];
 	uint32_t	begin = (uint32_t) number * turn->piece_rows;
 	uint32_t	end = turn->rows - begin < turn->piece_rows ? turn->rows : begin + turn->piece_rows;
-	bool		by_index = search->question.algorithm == GEONN_ALGORITHM_INDEX;
+	bool		by_index = search->algorithm == GEONN_ALGORITHM_INDEX;
 	struct cpu_collector collector = {
 		.dataset = search->dataset,
 		.question = &search->question,

@@ -53,7 +53,7 @@ struct question
 {
 	uint32_t	k;				/* 0 ... GEONN_K_MAX; 0: all */
 	bool		ties;
-	enum geonn_algorithm algorithm; /* not auto any more */
+	enum geonn_algorithm algorithm; /* auto: the device chooses */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 };
 
@@ -78,8 +78,11 @@ struct search
 	struct session *session;
 	uint32_t	slot;			/* of the session's ring */
 	struct dataset *dataset;	/* sealed, not empty */
+	bool		stays;			/* later calls find the dataset by its label */
 	enum geonn_device_choice choice;
 	struct question question;
+	enum geonn_algorithm algorithm; /* that answers it; auto until the first device
+									 * that takes it chooses (algorithm.c) */
 	struct geonn_batch_columns columns;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch */
@@ -149,6 +152,15 @@ enum device_progress
 								 * to its session's queue, not yet answered */
 };
 
+/* Nanoseconds that a search by an algorithm is expected to take. */
+struct cost
+{
+	double		build;			/* to build what it needs of the dataset, of which nothing has
+								 * been built */
+	double		search;			/* to answer its observations then, beyond what both
+								 * algorithms take */
+};
+
 struct device_operations
 {
 	enum geonn_device_kind kind;
@@ -177,6 +189,20 @@ struct device_operations
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
+	 * What so many observations of a search would cost by an algorithm, which
+	 * is not auto, with the device to themselves.  Any thread.
+	 */
+	struct cost (*cost) (const struct search *search, enum geonn_algorithm algorithm,
+						 double observations);
+
+	/*
+	 * Whether what a search by this algorithm, which is not auto, needs of its
+	 * dataset has been built.
+	 */
+	bool		(*is_built) (const struct device *device, const struct search *search,
+							 enum geonn_algorithm algorithm);
+
+	/*
 	 * Build what a search needs of its sealed dataset, unless
 	 * dataset->built[device->number] has it already.  False with the failure
 	 * if that fails.
@@ -184,11 +210,6 @@ struct device_operations
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);
 	void		(*discard) (struct device *device, void *built);
-
-	/*
-	 * (with turn) Whether what a search needs of its dataset has been built.
-	 */
-	bool		(*is_built) (const struct device *device, const struct search *search);
 
 	/*
 	 * (with turn) The calling thread has no search now, and goes to sleep or

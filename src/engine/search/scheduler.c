@@ -40,6 +40,7 @@
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
 #include "engine/calls/calls.h"
+#include "engine/search/algorithm.h"
 #include "engine/search/backends.h"
 #include "engine/search/discards.h"
 
@@ -366,9 +367,10 @@ take_search(struct device *device, bool may_wait)
 	if (queue == NULL)
 		return NULL;
 	search = line_take(queue);
+	algorithm_choose(device, search);
 	atomic_fetch_add(&search->dataset->builders, 1);
 	search->builds = device->operations->turn != NULL &&
-		!device->operations->is_built(device, search);
+		!device->operations->is_built(device, search, search->algorithm);
 	if (search->builds)
 		search->dataset->building[device->number] = true;
 	return search;

@@ -10,10 +10,6 @@
 #include "engine/search/backends.h"
 #include "engine/server/datasets.h"
 
-/* up to so many references, auto means brute force: an index would not save
- * more time than it costs */
-#define BRUTE_REFERENCES 64
-
 static void
 send_results(struct session *session, const struct search *search)
 {
@@ -25,7 +21,7 @@ send_results(struct session *session, const struct search *search)
 		.flags = (search->one_each ? GEONN_RESULTS_ONE_EACH : 0) |
 		(search->cutoff.present ? GEONN_RESULTS_PARTIAL : 0),
 		.device = search->device,
-		.algorithm = search->question.algorithm,
+		.algorithm = search->algorithm,
 		.build_microseconds = search->build_microseconds
 	};
 	uint64_t	counts = search->one_each ? 0 : search->answered + search->cutoff.present;
@@ -37,19 +33,14 @@ send_results(struct session *session, const struct search *search)
 }
 
 static struct question
-question_of(const struct session *session, const struct geonn_search *request)
+question_of(const struct geonn_search *request)
 {
-	struct question question = {
+	return (struct question) {
 		.k = request->k,
 		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
 		.algorithm = (enum geonn_algorithm) request->algorithm,
 		.max_distance = request->max_distance
 	};
-
-	if (question.algorithm == GEONN_ALGORITHM_AUTO)
-		question.algorithm = session->dataset->count <= BRUTE_REFERENCES ?
-			GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
-	return question;
 }
 
 /* Bytes of an observation in a batch. */
@@ -101,7 +92,7 @@ session_search(struct session *session, const union geonn_message *message)
 	struct search *search;
 	struct cutoff cutoff = {0};
 	double		pairs_each = 0.0;
-	struct question question = question_of(session, request);
+	struct question question = question_of(request);
 
 	if (slot == NULL || !check_question(session, request, &question))
 		return;
@@ -136,6 +127,8 @@ session_search(struct session *session, const union geonn_message *message)
 		send_results(session, search);
 		return;
 	}
+	search->algorithm = question.algorithm;
+	search->stays = session->dataset->labelled;
 	slot->busy = true;
 	session->under_way++;
 	scheduler_submit(&session->queue, search);
@@ -159,6 +152,7 @@ search_again(struct session *session, struct search *search)
 	search->pairs = 0;
 	search->one_each = false;
 	search->device_state = 0;
+	search->algorithm = search->question.algorithm;
 	search->cutoff = session->slots[search->slot].cutoff;
 	search->failed = false;
 	call_fall_back(session->call);

@@ -1,0 +1,67 @@
+/*
+ * cost.cu
+ *		What a search costs on a GPU.
+ *
+ * Copies of observations and results are left out: they take as long either
+ * way.
+ *
+ * The constants are from runs of geonn-bench on one NVIDIA H200, with data on
+ * the GPU, on 21, 24 and 25 November 2026 (doc/benchmarks.md), in milliseconds:
+ *
+ *		2^16 × 2^13		brute force 0.11, index 0.23, its building included
+ *		2^16 × 2^16		0.36, 0.29
+ *		2^24 × 2^14		18.6, 1.45
+ *		2^27 × 2^16		542, 9.14
+ *		building the index of 2^16, 2^24 references: 0.11, 2.16
+ *		copies from the host's memory: 50 GB/s
+ *
+ * The formulas below give 0.12 and 0.23, 0.37 and 0.24, 18.5 and 1.33, 550 and
+ * 9.09.  A slower card has other constants, but much the same ratios.
+ */
+#include "cuda/cost.cuh"
+
+#include "common/metric.h"
+
+/* to build: launches, and a reference's copy and its share of the sort */
+#define INDEX_BUILD 100000.0
+#define INDEX_BUILD_REFERENCE 0.62
+#define BRUTE_BUILD 10000.0
+#define BRUTE_BUILD_REFERENCE 0.5
+
+/* the sort and the walk: launches, and an observation */
+#define INDEX_SEARCH 120000.0
+#define INDEX_OBSERVATION 0.066
+
+/* 16.4 · 10^12 pairs a second */
+#define BRUTE_SEARCH 65000.0
+#define BRUTE_OBSERVATION 0.1
+#define BRUTE_PAIR 6.1e-5
+
+/* Other questions by brute force go through all leaves of the index, after the
+ * same sort.  Not measured; it is slower than the index, and that is what
+ * matters. */
+#define LEAVES_PAIR 1e-3
+
+struct cost
+cuda_cost(const struct search *search, enum geonn_algorithm algorithm, double observations)
+{
+	const struct dataset *dataset = search->dataset;
+	const struct question *question = &search->question;
+	double		references = (double) dataset->count;
+	bool		plain = geonn_metric_chord_decides(dataset->metric) && dataset->columns == 0 &&
+		question->k == 1 && !question->ties;
+	struct cost cost;
+
+	if (algorithm == GEONN_ALGORITHM_BRUTE && plain)
+	{
+		cost.build = BRUTE_BUILD + BRUTE_BUILD_REFERENCE * references;
+		cost.search = BRUTE_SEARCH +
+			observations * (BRUTE_OBSERVATION + BRUTE_PAIR * references);
+		return cost;
+	}
+	cost.build = INDEX_BUILD + INDEX_BUILD_REFERENCE * references;
+	cost.search = INDEX_SEARCH + INDEX_OBSERVATION * observations;
+	if (algorithm == GEONN_ALGORITHM_BRUTE)
+		cost.search += LEAVES_PAIR * observations * references;
+	return cost;
+}
