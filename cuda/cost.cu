@@ -15,8 +15,8 @@
  *		building the index of 2^16, 2^24 references: 0.11, 2.16
  *		copies from the host's memory: 50 GB/s
  *
- * The formulas below give 0.12 and 0.23, 0.37 and 0.24, 18.5 and 1.33, 550 and
- * 9.09.  A slower card has other constants, but much the same ratios.
+ * The formulas below give 0.12 and 0.23, 0.38 and 0.27, 18.5 and 1.34, 550 and
+ * 9.12.  A slower card has other constants, but much the same ratios.
  */
 #include "cuda/cost.cuh"
 
