@@ -42,6 +42,7 @@ CREATE TABLE ping (id integer PRIMARY KEY, lat float8, lon float8);
 SELECT * FROM geonn_shard_ddl('{}', 'ping', 'station', 'host=c');
 SELECT * FROM geonn_shard_ddl(NULL, 'ping', 'station', 'host=c');
 SELECT * FROM geonn_shard_ddl('{one,NULL}', 'ping', 'station', 'host=c');
+SELECT * FROM geonn_shard_ddl('{{one},{one}}', 'ping', 'station', 'host=c');
 SELECT * FROM geonn_shard_ddl('{one,one}', 'ping', 'station', 'host=c');
 CREATE SERVER "One" FOREIGN DATA WRAPPER postgres_fdw;
 SELECT * FROM geonn_shard_ddl('{one,One}', 'ping', 'station', 'host=c');
@@ -58,6 +59,16 @@ SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => '{1,2}');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => '{"{1}","{}"}');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => ARRAY['{1,2}', '{3,4']);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => ARRAY['{1,2}', '{three}']);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => ARRAY['{1,2}', '{3,01}']);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => ARRAY['{1,NULL}', '{NULL}']);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => '{{1,2},{3,4}}');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'list', bounds => ARRAY['{{1,2},{3,4}}']);
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range', bounds => '{1,99999999999}');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range', bounds => '{9,10,10}');
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range', bounds => '{1,NULL}');
+SELECT count(*) > 0 FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range', bounds => '{9,10}');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', bounds => '{1}');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', key => 'lat');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partitions => 0);
@@ -74,6 +85,15 @@ GRANT SELECT ON ping TO shards_stranger;
 SET ROLE shards_stranger;
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c');
 RESET ROLE;
+
+-- more shards than slots
+CREATE SERVER three FOREIGN DATA WRAPPER postgres_fdw;
+CREATE SERVER four FOREIGN DATA WRAPPER postgres_fdw;
+SET client_min_messages = warning;
+SELECT count(*) > 0 AS printed FROM geonn_shard_ddl('{one,"Two''s",three,four}', 'ping', 'station', 'host=c');
+SET client_min_messages = error;
+DROP SERVER three;
+DROP SERVER four;
 
 -- moving: what the coordinator has says where the partitions are
 CREATE TABLE ping_sharded (LIKE ping) PARTITION BY HASH (id);

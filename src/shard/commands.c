@@ -19,7 +19,6 @@
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "funcapi.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -27,6 +26,7 @@
 #include "utils/syscache.h"
 
 #include "result.h"
+#include "shard/array_argument.h"
 #include "shard/commands.h"
 
 /* columns of the result */
@@ -255,24 +255,16 @@ check_different(const char *name, const char *other)
 List *
 geonn_shard_servers(Datum servers)
 {
+	static const char hint[] = "Name the foreign servers of the shards, as in '{shard1, shard2}'.";
+	const ShardArray *given = geonn_shard_array(servers, "servers", hint);
 	List	   *names = NIL;
-	Datum	   *values;
-	bool	   *nulls;
-	int			count;
 
-	deconstruct_array(DatumGetArrayTypeP(servers), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
-					  &values, &nulls, &count);
-	for (int i = 0; i < count; i++)
+	geonn_check_no_nulls(given);
+	for (int i = 0; i < given->count; i++)
 	{
-		char	   *name;
+		char	   *name = given->elements[i];
 		ListCell   *cell;
 
-		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the argument servers has a NULL in it"),
-					 errhint("Name the foreign servers of the shards, as in '{shard1, shard2}'.")));
-		name = pstrdup(NameStr(*DatumGetName(values[i])));
 		foreach(cell, names)
 			check_different(name, lfirst(cell));
 		check_server(name);
@@ -282,7 +274,7 @@ geonn_shard_servers(Datum servers)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the argument servers is empty"),
-				 errhint("Name the foreign servers of the shards, as in '{shard1, shard2}'.")));
+				 errhint("%s", hint)));
 	return names;
 }
 

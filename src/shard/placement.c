@@ -8,12 +8,13 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "utils/array.h"
+#include "lib/stringinfo.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
-#include "shard/commands.h"
+#include "shard/array_argument.h"
 #include "shard/placement.h"
 
 #define PARTITIONS_OF_A_SERVER 4
@@ -21,32 +22,16 @@
 
 #define LIST_HINT "Give an array of values for each partition, as in ARRAY['{north,east}', '{south}']."
 
-/* the bounds as they are given; NULL elements are NULL */
-typedef struct Bounds
-{
-	char	  **texts;			/* [count] */
-	int			count;
-} Bounds;
+#define RANGE_HINT "Give the values at which partitions begin, but for the first, as in ARRAY['2026-01-01', '2026-07-01']."
 
-static Bounds
-read_bounds(Datum bounds)
+/* the column by which a table is divided */
+typedef struct Key
 {
-	Bounds		read = {0};
-	Datum	   *values;
-	bool	   *nulls;
-
-	if (bounds == (Datum) 0)
-		return read;
-	deconstruct_array(DatumGetArrayTypeP(bounds), TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls,
-					  &read.count);
-	read.texts = palloc0(sizeof(char *) * Max(read.count, 1));
-	for (int i = 0; i < read.count; i++)
-	{
-		if (!nulls[i])
-			read.texts[i] = TextDatumGetCString(values[i]);
-	}
-	return read;
-}
+	const char *name;			/* bare */
+	Oid			type;
+	int32		modifier;
+	Oid			collation;
+} Key;
 
 __attribute__((noreturn))
 static void
@@ -65,11 +50,11 @@ literal(const char *text)
 }
 
 static List *
-hash_bounds(const Bounds *bounds, int partitions, int servers)
+hash_bounds(const ShardArray *bounds, int partitions, int servers)
 {
 	List	   *list = NIL;
 
-	if (bounds->count > 0)
+	if (bounds != NULL && bounds->count > 0)
 		raise_bounds("hash", "Leave out bounds, and give the number of partitions if the default does not do.");
 	if (partitions == 0)
 		partitions = PARTITIONS_OF_A_SERVER * servers;
@@ -85,26 +70,75 @@ hash_bounds(const Bounds *bounds, int partitions, int servers)
 	return list;
 }
 
+/*
+ * The order of values of the key: below 0, 0 or above, as for strcmp.  A type without an order is
+ * left to PostgreSQL's own error.
+ */
+static int
+compare(const Key *key, Datum value, Datum other)
+{
+	TypeCacheEntry *type = lookup_type_cache(key->type, TYPECACHE_CMP_PROC_FINFO);
+
+	if (!OidIsValid(type->cmp_proc))
+		return -1;
+	return DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, key->collation, value, other));
+}
+
+/*
+ * The values of one partition, as SQL.  seen has those of the partitions before as Datum *, NULL for a
+ * NULL, and gets these.
+ */
+static char *
+list_values(const ShardArray *given, const Key *key, List **seen)
+{
+	StringInfoData values;
+
+	initStringInfo(&values);
+	for (int i = 0; i < given->count; i++)
+	{
+		const char *text = given->elements[i];
+		Datum	   *value = NULL;
+		ListCell   *cell;
+
+		if (text != NULL)
+		{
+			value = palloc(sizeof(Datum));
+			*value = geonn_element_value(given, i, key->type, key->modifier);
+		}
+		foreach(cell, *seen)
+		{
+			const Datum *other = lfirst(cell);
+
+			if (value == NULL ? other == NULL :
+				other != NULL && compare(key, *value, *other) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("bounds have %s twice", literal(text)),
+						 errhint("Give each value of \"%s\" to one partition.", key->name)));
+		}
+		*seen = lappend(*seen, value);
+		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "", literal(text));
+	}
+	return values.data;
+}
+
 static List *
-list_bounds(const Bounds *bounds)
+list_bounds(const ShardArray *bounds, const Key *key)
 {
 	List	   *list = NIL;
+	List	   *seen = NIL;
 
-	for (int i = 0; i < bounds->count; i++)
+	for (int i = 0; bounds != NULL && i < bounds->count; i++)
 	{
-		StringInfoData values;
-		Bounds		of_partition;
+		const ShardArray *of_partition;
 
-		if (bounds->texts[i] == NULL || bounds->texts[i][0] != '{')
+		if (bounds->elements[i] == NULL || bounds->elements[i][0] != '{')
 			raise_bounds("list", LIST_HINT);
-		of_partition = read_bounds(OidInputFunctionCall(F_ARRAY_IN, bounds->texts[i], TEXTOID, -1));
-		if (of_partition.count == 0)
+		of_partition = geonn_shard_array(geonn_element_value(bounds, i, TEXTARRAYOID, -1),
+										 bounds->argument, bounds->hint);
+		if (of_partition->count == 0)
 			raise_bounds("list", LIST_HINT);
-		initStringInfo(&values);
-		for (int value = 0; value < of_partition.count; value++)
-			appendStringInfo(&values, "%s%s", value > 0 ? ", " : "",
-							 literal(of_partition.texts[value]));
-		list = lappend(list, psprintf("FOR VALUES IN (%s)", values.data));
+		list = lappend(list, psprintf("FOR VALUES IN (%s)", list_values(of_partition, key, &seen)));
 	}
 	if (list == NIL)
 		raise_bounds("list", LIST_HINT);
@@ -112,20 +146,33 @@ list_bounds(const Bounds *bounds)
 }
 
 static List *
-range_bounds(const Bounds *bounds)
+range_bounds(const ShardArray *bounds, const Key *key)
 {
+	int			count = bounds == NULL ? 0 : bounds->count;
 	List	   *list = NIL;
 	const char *from = "MINVALUE";
+	Datum		last = 0;
 
-	for (int i = 0; i <= bounds->count; i++)
+	for (int i = 0; i <= count; i++)
 	{
 		const char *to = "MAXVALUE";
 
-		if (i < bounds->count)
+		if (i < count)
 		{
-			if (bounds->texts[i] == NULL)
-				raise_bounds("range", "Give the values at which partitions begin, but for the first, as in ARRAY['2026-01-01', '2026-07-01'].");
-			to = quote_literal_cstr(bounds->texts[i]);
+			Datum		value;
+
+			if (bounds->elements[i] == NULL)
+				raise_bounds("range", RANGE_HINT);
+			value = geonn_element_value(bounds, i, key->type, key->modifier);
+			if (i > 0 && compare(key, last, value) >= 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("bounds are not in ascending order"),
+						 errdetail("The value %s comes after %s.", literal(bounds->elements[i]),
+								   literal(bounds->elements[i - 1])),
+						 errhint("Give each value of \"%s\" once, the smallest first.", key->name)));
+			last = value;
+			to = quote_literal_cstr(bounds->elements[i]);
 		}
 		list = lappend(list, psprintf("FOR VALUES FROM (%s) TO (%s)", from, to));
 		from = to;
@@ -155,28 +202,41 @@ key_column(const ShardTable *table, const char *column)
 			 errhint("Give the table a primary key of its id and this column.")));
 }
 
+static Key
+describe_key(const ShardTable *table, const char *column)
+{
+	Key			key = {.name = key_column(table, column)};
+
+	get_atttypetypmodcoll(table->oid, get_attnum(table->oid, key.name), &key.type, &key.modifier,
+						  &key.collation);
+	return key;
+}
+
 ShardPlacement *
 geonn_shard_placement(const ShardTable *table, const char *method, const char *column, int partitions,
 					  Datum bounds, int servers)
 {
 	ShardPlacement *placement = palloc0(sizeof(ShardPlacement));
-	Bounds		given = read_bounds(bounds);
+	bool		is_list = strcmp(method, "list") == 0;
+	const ShardArray *given = bounds == (Datum) 0 ? NULL :
+		geonn_shard_array(bounds, "bounds", is_list ? LIST_HINT : RANGE_HINT);
+	Key			key = describe_key(table, column);
 	const char *word;
 
 	if (strcmp(method, "hash") == 0)
 	{
 		word = "HASH";
-		placement->bounds = hash_bounds(&given, partitions, servers);
+		placement->bounds = hash_bounds(given, partitions, servers);
 	}
-	else if (strcmp(method, "list") == 0)
+	else if (is_list)
 	{
 		word = "LIST";
-		placement->bounds = list_bounds(&given);
+		placement->bounds = list_bounds(given, &key);
 	}
 	else if (strcmp(method, "range") == 0)
 	{
 		word = "RANGE";
-		placement->bounds = range_bounds(&given);
+		placement->bounds = range_bounds(given, &key);
 	}
 	else
 		ereport(ERROR,
@@ -189,7 +249,7 @@ geonn_shard_placement(const ShardTable *table, const char *method, const char *c
 				 errmsg("partitions is %d, and bounds are those of %d", partitions,
 						list_length(placement->bounds)),
 				 errhint("Leave out partitions.")));
-	placement->key = psprintf("%s (%s)", word, quote_identifier(key_column(table, column)));
+	placement->key = psprintf("%s (%s)", word, quote_identifier(key.name));
 	return placement;
 }
 

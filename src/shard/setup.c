@@ -25,6 +25,8 @@
 #include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "foreign/foreign.h"
+#include "replication/slot.h"
+#include "replication/walsender.h"
 #include "utils/builtins.h"
 
 #include "shard/commands.h"
@@ -159,6 +161,25 @@ check_wal_level(void)
 				 errhint("Run ALTER SYSTEM SET wal_level = logical, and restart this server.")));
 }
 
+/*
+ * A shard that subscribes copies two tables at a time, by max_sync_workers_per_subscription's default.
+ * The commands run one after the other, so all new shards may be copying.
+ */
+static void
+check_slots(const ShardSetup *setup, List *new_to_copies)
+{
+	int			needed = list_length(setup->servers) + 2 * list_length(new_to_copies);
+	int			present = Min(max_replication_slots, max_wal_senders);
+
+	if (new_to_copies != NIL && present < needed)
+		ereport(WARNING,
+				(errmsg("this server has %d replication slots and senders, and the shards take up to %d",
+						present, needed),
+				 errdetail("Each shard takes one, and two more while it copies its tables."),
+				 errhint("Set max_replication_slots and max_wal_senders to %d or more, and restart this server.",
+						 needed)));
+}
+
 Datum
 geonn_shard_ddl(PG_FUNCTION_ARGS)
 {
@@ -172,6 +193,7 @@ geonn_shard_ddl(PG_FUNCTION_ARGS)
 
 	geonn_setup_check_sharded(setup);
 	check_wal_level();
+	check_slots(setup, new_to_copies);
 	setup->commands = geonn_commands_begin(fcinfo);
 	geonn_setup_publish(setup);
 	foreach(cell, setup->servers)

@@ -5,12 +5,11 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
-#include "catalog/pg_type.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "points/columns.h"
+#include "shard/array_argument.h"
 #include "shard/commands.h"
 #include "shard/setup.h"
 
@@ -58,22 +57,12 @@ text_argument(FunctionCallInfo fcinfo, int number, const char *name, const char 
 static List *
 read_readers(Datum readers)
 {
+	const ShardArray *given = geonn_shard_array(readers, "readers", "Name roles, as in '{dashboard}'.");
 	List	   *roles = NIL;
-	Datum	   *values;
-	bool	   *nulls;
-	int			count;
 
-	deconstruct_array(DatumGetArrayTypeP(readers), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
-					  &values, &nulls, &count);
-	for (int i = 0; i < count; i++)
-	{
-		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the argument readers has a NULL in it"),
-					 errhint("Name roles, as in '{analyst}'.")));
-		roles = lappend(roles, pstrdup(quote_identifier(NameStr(*DatumGetName(values[i])))));
-	}
+	geonn_check_no_nulls(given);
+	for (int i = 0; i < given->count; i++)
+		roles = lappend(roles, pstrdup(quote_identifier(given->elements[i])));
 	return roles;
 }
 
