@@ -9,7 +9,9 @@
  * conditions that PostgreSQL finds for it.
  *
  * The call would read the same rows: by the same snapshot, with the same policies.  That holds for one
- * table without children.  The node checks that the user may read it, as the call does.  In a view,
+ * table without children, and for a partitioned table, whose unique indexes hold for the rows of all
+ * partitions; with such an index it has no foreign partitions, whose rows could come in any number.  The
+ * node checks that the user may read the table, as the call does.  In a view,
  * PostgreSQL reads the table as the view's owner: where policies could make that other rows, no node
  * is offered.  A name in text can come to mean another table before the plan is executed, which the node
  * finds out.
@@ -21,15 +23,19 @@
  * the view's join the right rows.  Policies of the table itself are conditions on o like others.
  *
  * Only the id of o is in the query.  Its coordinates are asked for when PostgreSQL asks for the
- * number of the function's rows: all clauses are known by then, and no path has been made.
+ * number of the function's rows: all clauses are known by then, and no path has been made.  Partitions
+ * before the function in FROM have the columns that they give by then, so they get the coordinates, too.
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
@@ -41,6 +47,8 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
@@ -55,7 +63,7 @@
 typedef struct OwnTable
 {
 	RelOptInfo *rel;
-	AttrNumber	attributes[COLUMN_ROLES];	/* by ColumnRole */
+	AttrNumber	attributes[COLUMN_ROLES];	/* by ColumnRole; of a partitioned table, not of its partitions */
 	Oid			family;			/* of the unique index of the id */
 	Oid			collation;		/* likewise */
 } OwnTable;
@@ -145,7 +153,7 @@ is_read_as_user(const RelOptInfo *rel, Oid table)
 }
 
 /*
- * Is it the table, as the user of the statement may read it, and nothing but its own rows?
+ * Is it the table with all of its rows, as the user of the statement may read it, and no others?
  */
 static bool
 is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
@@ -155,8 +163,10 @@ is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
 	if (rel == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION)
 		return false;
 	entry = planner_rt_fetch(rel->relid, root);
-	return entry->relid == table && entry->relkind == RELKIND_RELATION && !entry->inh &&
-		entry->tablesample == NULL && !has_subclass(table) && is_read_as_user(rel, table);
+	if (entry->relid != table || entry->tablesample != NULL || !is_read_as_user(rel, table))
+		return false;
+	return entry->relkind == RELKIND_PARTITIONED_TABLE ? entry->inh :
+		entry->relkind == RELKIND_RELATION && !entry->inh && !has_subclass(table);
 }
 
 static bool
@@ -173,22 +183,47 @@ is_never_null(Oid table, AttrNumber number)
 }
 
 /*
- * The index by which the column is unique at any time; NULL: none says so.
+ * Is the column unique by this index at any time?  If so, the order by which it is is set.  Rows of a
+ * snapshot that is older than some indexes may not be in them: PostgreSQL leaves those out, too.
  */
-static IndexOptInfo *
-unique_index(RelOptInfo *rel, AttrNumber column)
+static bool
+is_unique_by(Oid index, AttrNumber column, OwnTable *table)
 {
+	Relation	opened = index_open(index, AccessShareLock);
+	const FormData_pg_index *form = opened->rd_index;
+	bool		is_old = !form->indcheckxmin ||
+		TransactionIdPrecedes(HeapTupleHeaderGetXmin(opened->rd_indextuple->t_data), TransactionXmin);
+	bool		is_unique = form->indisunique && form->indimmediate && form->indisvalid && is_old &&
+		opened->rd_rel->relam == BTREE_AM_OID && form->indnkeyatts == 1 &&
+		form->indkey.values[0] == column &&
+		heap_attisnull(opened->rd_indextuple, Anum_pg_index_indpred, NULL);
+
+	if (is_unique)
+	{
+		table->family = opened->rd_opfamily[0];
+		table->collation = opened->rd_indcollation[0];
+	}
+	index_close(opened, NoLock);
+	return is_unique;
+}
+
+/*
+ * The same, by any index.  Before PostgreSQL 16 the planner keeps no indexes of partitioned tables, so
+ * the relation's own list is read.
+ */
+static bool
+is_unique_column(Oid oid, AttrNumber column, OwnTable *table)
+{
+	Relation	relation = table_open(oid, NoLock);
+	List	   *indexes = RelationGetIndexList(relation);
+	bool		is_unique = false;
 	ListCell   *cell;
 
-	foreach(cell, rel->indexlist)
-	{
-		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
-
-		if (index->unique && index->immediate && index->relam == BTREE_AM_OID &&
-			index->indpred == NIL && index->nkeycolumns == 1 && index->indexkeys[0] == column)
-			return index;
-	}
-	return NULL;
+	foreach(cell, indexes)
+		is_unique = is_unique || is_unique_by(lfirst_oid(cell), column, table);
+	list_free(indexes);
+	table_close(relation, NoLock);
+	return is_unique;
 }
 
 static bool
@@ -222,7 +257,6 @@ find_table(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Oid oid, Ow
 {
 	GeonnColumnNames named;
 	PointSource *source;
-	IndexOptInfo *index;
 
 	if (!is_table_alone(root, rel, oid))
 		return false;
@@ -233,15 +267,11 @@ find_table(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Oid oid, Ow
 	table->rel = rel;
 	for (int role = 0; role <= COLUMN_LONGITUDE; role++)
 		table->attributes[role] = get_attnum(oid, source->columns[role].name);
-	index = unique_index(rel, table->attributes[COLUMN_ID]);
-	if (index == NULL || !is_never_null(oid, table->attributes[COLUMN_ID]) ||
-		!becomes_double(source->columns[COLUMN_LATITUDE].type) ||
-		!becomes_double(source->columns[COLUMN_LONGITUDE].type) ||
-		!suits_id(expression, &source->columns[COLUMN_ID]))
-		return false;
-	table->family = index->opfamily[0];
-	table->collation = index->indexcollations[0];
-	return true;
+	return becomes_double(source->columns[COLUMN_LATITUDE].type) &&
+		becomes_double(source->columns[COLUMN_LONGITUDE].type) &&
+		suits_id(expression, &source->columns[COLUMN_ID]) &&
+		is_never_null(oid, table->attributes[COLUMN_ID]) &&
+		is_unique_column(oid, table->attributes[COLUMN_ID], table);
 }
 
 /* ---- the clause ---- */
@@ -400,6 +430,30 @@ function_of(PlannerInfo *root, FuncExpr *expression)
 }
 
 /*
+ * Have the partitions of a relation, in all levels, give this column of it.
+ */
+static void
+add_to_partitions(PlannerInfo *root, const Var *column)
+{
+	ListCell   *cell;
+
+	foreach(cell, root->append_rel_list)
+	{
+		const AppendRelInfo *link = lfirst_node(AppendRelInfo, cell);
+		RelOptInfo *partition = root->simple_rel_array[link->child_relid];
+		Var		   *translated;
+
+		if (link->parent_relid != (Index) column->varno || partition == NULL)
+			continue;
+		translated = list_nth_node(Var, link->translated_vars, column->varattno - 1);
+		if (!list_member(partition->reltarget->exprs, translated))
+			partition->reltarget->exprs = lappend(partition->reltarget->exprs,
+												  copyObject(translated));
+		add_to_partitions(root, translated);
+	}
+}
+
+/*
  * Have the table's rows come with their coordinates until they are joined with the function.
  */
 static void
@@ -414,10 +468,12 @@ want_points(PlannerInfo *root, const RelOptInfo *function, const OwnTable *table
 		Oid			type;
 		int32		modifier;
 		Oid			collation;
+		Var		   *column;
 
 		get_atttypetypmodcoll(oid, number, &type, &modifier, &collation);
-		geonn_add_columns(root, list_make1(makeVar((int) table->rel->relid, number, type, modifier,
-												   collation, 0)), wanted_by);
+		column = makeVar((int) table->rel->relid, number, type, modifier, collation, 0);
+		geonn_add_columns(root, list_make1(column), wanted_by);
+		add_to_partitions(root, column);
 	}
 }
 

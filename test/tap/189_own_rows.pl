@@ -32,8 +32,17 @@ $node->safe_psql('postgres', qq{
 	CREATE TABLE texts AS SELECT 'a' || id AS id, lon::real, kind, lat::real FROM ints;
 	CREATE TABLE named AS SELECT lon AS x, id::smallint AS code, lat AS y, kind, id FROM ints;
 	CREATE TABLE ref AS SELECT i AS id, i % 5 AS kind, $latitude AS lat, $longitude AS lon FROM generate_series(1, 300) i;
+	CREATE TABLE parted (id integer PRIMARY KEY, kind integer, lat float8, lon float8) PARTITION BY HASH (id);
+	CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER 0);
+	CREATE TABLE parted_1 (lon float8, gone text, lat float8, kind integer, id integer NOT NULL);
+	ALTER TABLE parted_1 DROP gone;
+	ALTER TABLE parted ATTACH PARTITION parted_1 FOR VALUES WITH (MODULUS 3, REMAINDER 1);
+	CREATE TABLE parted_2 PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER 2) PARTITION BY RANGE (id);
+	CREATE TABLE parted_2a PARTITION OF parted_2 FOR VALUES FROM (MINVALUE) TO (200);
+	CREATE TABLE parted_2b PARTITION OF parted_2 FOR VALUES FROM (200) TO (MAXVALUE);
+	INSERT INTO parted SELECT id, kind, lat, lon FROM ints;
 	CREATE TABLE kinds AS SELECT i AS kind, 100000.0 * i AS far, i * 11 AS id, 'a' || i * 11 AS text FROM generate_series(0, 9) i;
-	-- a subquery of each row would start workers each time
+	-- a worker for each row of a join takes minutes
 	ALTER TABLE kinds SET (parallel_workers = 0);
 	ALTER TABLE ints ADD PRIMARY KEY (id);
 	ALTER TABLE texts ADD PRIMARY KEY (id);
@@ -43,14 +52,16 @@ $node->safe_psql('postgres', qq{
 	CREATE ROLE reader;
 	GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
 	CREATE POLICY but_four ON ints TO reader USING (kind <> 4);
+	CREATE POLICY but_four ON parted TO reader USING (kind <> 4);
 	ALTER TABLE ints ENABLE ROW LEVEL SECURITY;
+	ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
 	ANALYZE;
 });
 
 # tables, the type of their rows, options, and the id
 my @tables = (
 	[ 'ints', 'row_of_integers', '{}', 'id' ], [ 'ints', 'row_of_integers', '{"batch_rows": 7}', 'id' ],
-	[ 'texts', 'row_of_texts', '{}', 'id' ],
+	[ 'texts', 'row_of_texts', '{}', 'id' ], [ 'parted', 'row_of_integers', '{}', 'id' ], [ 'parted', 'row_of_integers', '{"batch_rows": 7}', 'id' ],
 	[ 'named', 'row_of_integers', '{"obs_id": "code", "obs_lat": "y", "obs_lon": "x"}', 'code' ]);
 
 sub call_of
@@ -167,6 +178,45 @@ foreach my $table (qw(twice late partly parent numerics))
 {
 	unlike(plan_of($usual =~ s/ints/$table/gr =~ s/o.kind/1/r), qr/geonn lateral join/, "the table $table has none");
 }
+
+# a partitioned table's rows are those of its partitions, which its own unique index holds apart
+my $parted = $usual =~ s/ints/parted/gr;
+my $swapped = q{SELECT o.kind, n.distance FROM geonn_nearest('parted', 'ref') n JOIN parted o ON n.obs_id = o.id};
+foreach my $query ($parted, $swapped, "$parted WHERE o.id < 100", $parted =~ s/parted/parted_2/gr . ' WHERE o.id < 100', $parted =~ s/parted o/parted_1 o/r =~ s/'parted'/'parted_1'/r)
+{
+	like(plan_of($query), qr/geonn lateral join/, "the node is in $query");
+	is($node->safe_psql('postgres', "SET client_min_messages = error; SELECT count(*) FROM (SELECT a::text, count(*) FROM ($query) a GROUP BY 1 EXCEPT SELECT a::text, count(*) FROM (" . apart($query) . ') a GROUP BY 1) d'),
+		0, 'with the rows of the call alone');
+}
+like(plan_of($parted, 'SET enable_partition_pruning = off; SET enable_sort = off'), qr/geonn lateral join.*(?:Seq Scan on parted_\S+ o_\d.*){4}$/s, 'all partitions are read once');
+unlike(plan_of("$parted WHERE o.id < 100"), qr/on parted_2b/, 'but for those that cannot have rows');
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION postgres_fdw;
+	DO $$ BEGIN EXECUTE format('CREATE SERVER itself FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host %L, port %L, dbname %L)',
+		current_setting('unix_socket_directories'), current_setting('port'), current_database()); END $$;
+	CREATE USER MAPPING FOR CURRENT_USER SERVER itself;
+	CREATE TABLE far (id integer NOT NULL, kind integer, lat float8, lon float8) PARTITION BY RANGE (id);
+	CREATE TABLE far_here PARTITION OF far FOR VALUES FROM (1) TO (200);
+	CREATE FOREIGN TABLE far_there PARTITION OF far FOR VALUES FROM (200) TO (1000) SERVER itself OPTIONS (table_name 'ints');
+	INSERT INTO far SELECT id, kind, lat, lon FROM ints WHERE id < 200;
+	DELETE FROM ints WHERE id < 200;
+	ALTER TABLE far_here ADD UNIQUE (id);
+	CREATE TABLE started (id integer NOT NULL, kind integer, lat float8, lon float8) PARTITION BY RANGE (id);
+	CREATE TABLE started_0 PARTITION OF started FOR VALUES FROM (1) TO (1000);
+	INSERT INTO started TABLE parted;
+	CREATE UNIQUE INDEX ON ONLY started (id);
+});
+foreach my $table (qw(far started))
+{
+	my $query = $usual =~ s/ints/$table/gr;
+
+	unlike(plan_of($query), qr/geonn lateral join/, "$table: no index holds the rows of all partitions apart");
+	is($node->safe_psql('postgres', "SET client_min_messages = error; SELECT count(*) > 100, count(*) = (SELECT count(*) FROM geonn_nearest('$table', 'ref')) FROM ($query) a"), 't|t', 'and the rows are there');
+}
+(undef, undef, my $refused) = $node->psql('postgres', 'ALTER TABLE far ADD PRIMARY KEY (id)');
+like($refused, qr/foreign (table|partition)/i, 'an index that would, PostgreSQL makes of no table with foreign partitions');
+$node->safe_psql('postgres', 'INSERT INTO ints SELECT id, kind, lat, lon FROM far_here');
+
 # In a view, PostgreSQL reads the table as the view's owner, and the call reads it as the user.
 sub apart { return $_[0] =~ s/(geonn_nearest\([^)]*\)) n/(SELECT * FROM $1 OFFSET 0) n/r; }
 $node->safe_psql('postgres', 'CREATE VIEW apart AS ' . apart($usual) . '; GRANT SELECT ON apart TO reader');

@@ -210,6 +210,8 @@ foreach my $question (@questions)
 
 	like(coordinator("EXPLAIN (VERBOSE, COSTS OFF) $sql"), $pattern, "$name: goes to the shards");
 }
+like($shard{shard1}->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT o.region, sum(n.distance) FROM ping_by_shard o JOIN ping_nearest n ON n.shard = o.shard AND n.obs_id = o.id GROUP BY o.region'),
+	qr/geonn lateral join(?!.*geonn join).*on ping_0/s, 'and by region of the observation, a shard reads its partitions once');
 questions_are_answered('at the beginning');
 is(coordinator(q{SELECT count(DISTINCT shard), count(*) FROM geonn_cache_log_by_shard WHERE status = 'succeeded'}), '2|4', 'the coordinator sees the logs of all caches');
 
