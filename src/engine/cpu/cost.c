@@ -6,7 +6,7 @@
  * alike, unless it is so little that it does not matter.
  *
  * The constants were fitted to what "algorithm_test costs" prints on a shared
- * core of an AMD EPYC (AVX2), uniform points, 25 November 2026: 1 to 32,768
+ * core of an AMD EPYC (AVX-512), uniform points, 25 November 2026: 1 to 32,768
  * observations, 1 to 1,048,576 references.  They are right within a factor of
  * two where the algorithms come close, and only their ratios matter.  Where
  * they are farther off, as for sparse observations by a large index, the other
