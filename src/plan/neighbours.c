@@ -10,8 +10,15 @@
  * or at few places.  With the third rather than the first, what one observation has is less a matter of chance;
  * with much more than that, cities blur.
  *
- * Windows may be so narrow that those of most observations overlap none in the sample.  Of these, each is
- * expected to have as many candidates as the share of all sampled pairs that overlap says.
+ * Windows may be so narrow, and groups so small, that most observations have no candidate in the
+ * sample.  That is no sign that they have none in the table.  An observation with the mean m of candidates in
+ * samples of that size has none of them with the probability exp(-m), and one with m exp(-m).  So
+ * where n0 observations have none in this sample, and n1 have one, the n0 are expected to have a mean of
+ * n1 / n0, whatever the means of all observations are (Robbins' estimate).  With n1 = 0, half a one is
+ * counted.  The share of those candidates within the radius is that of all references, or with groups, which
+ * may be of one place each, that of the candidates that other observations have, if that is greater.
+ * Only an observation whose windows are NULL or empty, or whose columns to join by are NULL, has none
+ * for certain.
  *
  * References are then taken as strewn by chance at that density: the number near an observation is
  * Poisson's, which tells how many observations have none, and the mean of the k nearest.  On cities,
@@ -32,6 +39,9 @@
 
 /* with more of them in the sample, every second one is looked at */
 #define OBSERVATIONS_TAKEN 300
+
+/* observations without a candidate whose surroundings are looked at */
+#define WITHOUT_TAKEN 50
 
 /* answers that are kept */
 #define ANSWERS_KEPT 8
@@ -54,6 +64,18 @@ typedef struct Surroundings
 	int			all;
 	double		nearest[NEAREST];	/* their squared chords, in ascending order */
 } Surroundings;
+
+/* observations without a candidate in the sample */
+typedef struct Without
+{
+	int			count;
+	int			numbers[SAMPLE_POINTS];
+
+	/* the others */
+	int			with_one;		/* that have one candidate */
+	int			others;			/* candidates of all of them, where points have groups */
+	int			others_within;	/* of these, within the radius */
+} Without;
 
 /*
  * The squared chords from an observation to all places of the sample of references, also those that
@@ -118,69 +140,69 @@ share_of_radius(const GeonnLimits *limits, double limit, double chord)
 }
 
 /*
- * The chord from an observation to a reference, with regard to limits; infinite: it is no candidate, however
- * near.
+ * The chord from an observation to a reference, with regard to their radiuses.
  */
 static double
-limited_chord(const PointSample *observations, int number, const PointSample *references,
-			  int reference, double limit, double chord)
+chord_by_radius(const PointSample *observations, int number, const PointSample *references,
+				int reference, double limit, double chord)
 {
-	const GeonnLimits *a = observations->limits != NULL ? &observations->limits[number] : NULL;
-	const GeonnLimits *b = references->limits != NULL ? &references->limits[reference] : NULL;
 	double		farther = chord;
 
-	if ((a != NULL && a->none) || (b != NULL && b->none) ||
-		(a != NULL && b != NULL && !windows_overlap(observations, number, references, reference)))
-		return INFINITY;
-	if (a != NULL && observations->has_radius)
-		farther = Max(farther, share_of_radius(a, limit, chord));
-	if (b != NULL && references->has_radius)
-		farther = Max(farther, share_of_radius(b, limit, chord));
+	if (observations->has_radius)
+		farther = Max(farther, share_of_radius(&observations->limits[number], limit, chord));
+	if (references->has_radius)
+		farther = Max(farther, share_of_radius(&references->limits[reference], limit, chord));
 	return farther;
 }
 
+/*
+ * Has the observation a radius, a window or a group with which no reference can be a candidate?
+ */
+static bool
+has_none(const PointSample *observations, int number, const PointSample *references)
+{
+	return (observations->limits != NULL && observations->limits[number].none) ||
+		(observations->grouped && references->grouped &&
+		 observations->groups[number] == SAMPLE_NO_GROUP);
+}
+
+/*
+ * Look at the observation's candidates in the sample; without by_columns at those that it would have
+ * if windows and groups did not matter.
+ */
 static void
 look_around(const PointSample *observations, int number, const PointSample *references,
-			double limit, Surroundings *found)
+			double limit, bool by_columns, Surroundings *found)
 {
-	bool		grouped = observations->grouped && references->grouped;
-	bool		limited = observations->limits != NULL || references->limits != NULL;
+	bool		grouped = by_columns && observations->grouped && references->grouped;
+	bool		has_windows = by_columns && observations->windows > 0 && references->windows > 0;
+	bool		has_radius = observations->has_radius || references->has_radius;
 	uint32		group = observations->groups[number];
+	int			itself = observations == references ? number : -1;
 	double		chords[SAMPLE_POINTS];
 
 	measure(observations, number, references, chords);
-	if (observations == references)
-		chords[number] = INFINITY;
 	found->within = 0;
-	found->all = grouped || limited ? 0 : references->count;
+	found->all = 0;
 	for (int i = 0; i < NEAREST; i++)
 		found->nearest[i] = INFINITY;
 	for (int i = 0; i < references->count; i++)
 	{
-		if (grouped)
+		if (i == itself || (grouped && references->groups[i] != group) ||
+			(references->limits != NULL && references->limits[i].none) ||
+			(has_windows && !windows_overlap(observations, number, references, i)))
+			continue;
+		if (has_radius)
 		{
-			if (references->groups[i] != group || group == SAMPLE_NO_GROUP)
-				continue;
-		}
-		if (limited)
-		{
-			chords[i] = i == number && observations == references ? INFINITY :
-				limited_chord(observations, number, references, i, limit, chords[i]);
+			chords[i] = chord_by_radius(observations, number, references, i, limit, chords[i]);
 			if (isinf(chords[i]))
 				continue;
 		}
-		if (grouped || limited)
-			found->all++;
+		found->all++;
 		if (chords[i] <= limit)
 			found->within++;
 		if (chords[i] < found->nearest[NEAREST - 1])
 			insert(found->nearest, chords[i]);
-	}
-	if (observations == references && !limited && (!grouped || group != SAMPLE_NO_GROUP))
-	{
-		found->all--;
-		if (isinf(limit))
-			found->within--;
 	}
 }
 
@@ -192,9 +214,6 @@ expect(const Surroundings *found, double limit, double weight)
 {
 	int			known = Min(found->all, NEAREST);
 
-	/* a group of which no reference is in the sample, but may be in the table */
-	if (known == 0 && weight > 1 && isinf(limit))
-		return weight / 2;
 	if (weight <= 1 || found->within >= NEAREST || known == 0)
 		return found->within * weight;
 	return (known - 0.5) * Min(1, limit / found->nearest[known - 1]) * weight;
@@ -222,13 +241,69 @@ mean_of_smaller(double k, double mean)
 }
 
 /*
- * Add an observation that is expected to have this many references.
+ * Add observations of which each is expected to have this many references.
  */
 static void
 add_mean(NeighboursExpected *sum, double k, double mean, double observations)
 {
 	sum->each += observations * mean_of_smaller(k, mean);
 	sum->unmatched += observations * exp(-mean);
+}
+
+/*
+ * The share of other observations' candidates that is within the radius, less its standard deviation: one
+ * of many may be there by chance.
+ */
+static double
+share_of_others(const Without *without)
+{
+	double		within = without->others_within;
+
+	if (without->others == 0)
+		return 0;
+	return (within - sqrt(within * (1 - within / without->others))) / without->others;
+}
+
+/*
+ * Add the observations that have no candidate in the sample.
+ */
+static void
+add_without(NeighboursExpected *sum, const PointSample *observations, const Without *without,
+			const PointSample *references, double k, double limit, double weight)
+{
+	double		candidates = Min(Max(without->with_one, 0.5) / Max(1, without->count), NEAREST) * weight;
+	double		local_share = share_of_others(without);
+	int			step = without->count / WITHOUT_TAKEN + 1;
+
+	if (isinf(limit))
+		step = Max(1, without->count);
+	for (int i = 0; i < without->count; i += step)
+	{
+		double		share = 1;
+
+		if (!isinf(limit))
+		{
+			Surroundings all;
+
+			look_around(observations, without->numbers[i], references, limit, false, &all);
+			share = Max(local_share, expect(&all, limit, weight) / (Max(1, all.all) * weight));
+		}
+		add_mean(sum, k, candidates * share, Min(step, without->count - i));
+	}
+}
+
+/*
+ * Where all observations of a sample have no candidate for certain, others of the table may.  Add
+ * half a one, with all references as its candidates.
+ */
+static void
+add_unseen(NeighboursExpected *sum, const PointSample *observations, const PointSample *references,
+		   double k, double limit, double weight)
+{
+	Surroundings all;
+
+	look_around(observations, 0, references, limit, false, &all);
+	add_mean(sum, k, expect(&all, limit, weight), 0.5);
 }
 
 static NeighboursExpected
@@ -242,9 +317,8 @@ expect_neighbours(const PointSample *observations, const PointSample *references
 	double		others = asked->itself ? asked->k - 1 : asked->k;
 	int			step = observations->count > OBSERVATIONS_TAKEN ? 2 : 1;
 	int			taken = 0;
-	bool		has_windows = Min(observations->windows, references->windows) > 0;
-	double		overlapping = 0;
-	double		without = 0;
+	int			none = 0;
+	Without		without = {0};
 	NeighboursExpected sum = {0, 0};
 
 	for (int i = 0; i < observations->count; i += step, taken++)
@@ -252,12 +326,22 @@ expect_neighbours(const PointSample *observations, const PointSample *references
 		Surroundings found;
 		double		mean;
 
-		look_around(observations, i, references, limit, &found);
-		overlapping += found.all;
-		if (has_windows && found.all == 0 && weight > 1 && isinf(limit))
+		if (has_none(observations, i, references))
 		{
-			without++;
+			none++;
 			continue;
+		}
+		look_around(observations, i, references, limit, true, &found);
+		if (found.all == 0 && weight > 1)
+		{
+			without.numbers[without.count++] = i;
+			continue;
+		}
+		without.with_one += found.all == 1;
+		if (observations->grouped)
+		{
+			without.others += found.all;
+			without.others_within += found.within;
 		}
 		mean = expect(&found, limit, weight);
 		if (weight <= 1)
@@ -268,9 +352,10 @@ expect_neighbours(const PointSample *observations, const PointSample *references
 		else
 			add_mean(&sum, others, mean, 1);
 	}
-	if (without > 0)
-		add_mean(&sum, others, Max(overlapping, 0.5) / (taken * Max(1, sampled)) * asked->references,
-				 without);
+	add_without(&sum, observations, &without, references, others, limit, weight);
+	if (none == taken && !observations->complete)
+		add_unseen(&sum, observations, references, others, limit, weight);
+	sum.unmatched += none;
 	sum.each /= taken;
 	sum.unmatched /= taken;
 	if (asked->itself)

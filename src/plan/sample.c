@@ -8,6 +8,11 @@
  * distance is planned: a few rows of some pages, which are spread evenly over the
  * table, so that planning takes less than a millisecond.
  *
+ * Two tables are often filled in the same order, that of time or of a key for example.  Rows at the same
+ * share of both would then be of the same moments and groups, and candidates would seem to be far more
+ * common than they are.  So chance decides which page of each of SAMPLE_PAGES parts is read, and which rows of
+ * it.  The seed is the table's name, lest estimates change from one server to the next.
+ *
  * A statement is estimated several times while it is planned.  So the process keeps its latest
  * samples, for a minute at most; and as long as the table has the same file and about as many pages.  Privileges
  * are checked each time.
@@ -19,6 +24,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/bufmgr.h"
@@ -379,6 +385,18 @@ take_row(PointSample *sample, const SampleColumns *columns, const Datum *values,
 }
 
 /*
+ * A number of this part, of so many parts that the numbers below count are divided into.
+ */
+static uint64
+number_in_part(pg_prng_state *chance, int part, int parts, uint64 count)
+{
+	uint64		first = part * count / parts;
+	uint64		last = (part + 1) * count / parts - 1;
+
+	return pg_prng_uint64_range(chance, first, last);
+}
+
+/*
  * Read a few rows of some pages, as the active snapshot sees them.
  */
 static void
@@ -388,11 +406,14 @@ take(PointSample *sample, Relation table, BlockNumber blocks, SampleColumns *col
 	PageRange	ranges[SAMPLE_PAGES];
 	int			pages = (int) Min(blocks, SAMPLE_PAGES);
 	int			rows_a_page = pages > 0 ? SAMPLE_POINTS / pages : 0;
+	const char *name = RelationGetRelationName(table);
+	pg_prng_state chance;
 	TableReader *reader;
 	Datum	   *values;
 	bool	   *nulls;
 	int			rows;
 
+	pg_prng_seed(&chance, hash_bytes((const unsigned char *) name, (int) strlen(name)));
 	sample->number = ++samples_taken;
 	sample->count = 0;
 	sample->grouped = columns->by > columns->coordinates;
@@ -402,7 +423,7 @@ take(PointSample *sample, Relation table, BlockNumber blocks, SampleColumns *col
 	if (pages == 0)
 		return;
 	for (int i = 0; i < pages; i++)
-		ranges[i].first = ranges[i].last = (BlockNumber) ((i + 0.5) * blocks / pages);
+		ranges[i].first = ranges[i].last = (BlockNumber) number_in_part(&chance, i, pages, blocks);
 	reader = geonn_table_reader_begin(list_make1(&plain), columns->count, GetActiveSnapshot());
 	geonn_table_reader_limit(reader, ranges, pages);
 	while ((rows = geonn_table_reader_next(reader, &values, &nulls)) > 0)
@@ -413,7 +434,7 @@ take(PointSample *sample, Relation table, BlockNumber blocks, SampleColumns *col
 			sample->complete = false;
 		for (int i = 0; i < wanted; i++)
 		{
-			int			row = (int) ((int64) i * rows / wanted);
+			int			row = (int) number_in_part(&chance, i, wanted, rows);
 
 			take_row(sample, columns, values + row * columns->count, nulls + row * columns->count);
 		}
