@@ -86,6 +86,12 @@ SET ROLE shards_stranger;
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c');
 RESET ROLE;
 
+-- a publication of another table
+CREATE TABLE "Big ""Data""".station (LIKE station INCLUDING ALL);
+CREATE PUBLICATION station_shards FOR TABLE station;
+SELECT * FROM geonn_shard_ddl('{one}', 'ping', '"Big ""Data"""."station"', 'host=c');
+DROP PUBLICATION station_shards;
+
 -- more shards than slots
 CREATE SERVER three FOREIGN DATA WRAPPER postgres_fdw;
 CREATE SERVER four FOREIGN DATA WRAPPER postgres_fdw;
@@ -107,6 +113,7 @@ CREATE FOREIGN TABLE ping_by_shard_1 PARTITION OF ping_by_shard FOR VALUES IN ('
 CREATE FOREIGN TABLE ping_by_shard_2 PARTITION OF ping_by_shard FOR VALUES IN ('Two''s') SERVER "Two's";
 CREATE TABLE station_version_by_shard (shard text NOT NULL, version bigint) PARTITION BY LIST (shard);
 CREATE FOREIGN TABLE station_version_1 PARTITION OF station_version_by_shard FOR VALUES IN ('one') SERVER one OPTIONS (table_name 'station_version_by_shard');
+CREATE FOREIGN TABLE station_version_2 PARTITION OF station_version_by_shard FOR VALUES IN ('Two''s') SERVER "Two's" OPTIONS (table_name 'station_version_by_shard');
 SELECT * FROM geonn_shard_move_ddl('{one}', 'ping');
 SELECT server, command FROM geonn_shard_move_ddl('{one,"Two''s"}', 'ping') \g (format=unaligned tuples_only=on)
 SELECT count(*) FROM geonn_shard_move_ddl('{"Two''s"}', 'ping');

@@ -16,9 +16,11 @@
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -297,6 +299,13 @@ char *
 geonn_subscription(const ShardTable *replicated, const char *server)
 {
 	return slot_name(geonn_shard_name(replicated, psprintf("_%s", server)));
+}
+
+char *
+geonn_slot(const ShardTable *replicated, const char *server)
+{
+	return slot_name(geonn_shard_name(replicated, psprintf("_%s_%s", server,
+														   get_database_name(MyDatabaseId))));
 }
 
 void

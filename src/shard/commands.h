@@ -56,7 +56,10 @@ extern const char *geonn_statistics_schema(const char *server);
 /* The names of the views of all shards, NULL at their end. */
 extern const char *const geonn_overviews[];
 
-/* The name of a server's subscription, and of its replication slot. */
+/* The name of a server's subscription. */
 extern char *geonn_subscription(const ShardTable *replicated, const char *server);
+
+/* The name of its replication slot, which all databases of the coordinator's server share. */
+extern char *geonn_slot(const ShardTable *replicated, const char *server);
 
 #endif							/* GEONN_SHARD_COMMANDS_H */

@@ -12,7 +12,8 @@
  *		attaches the copy.  These two commit by themselves; if the second fails, the views lack the
  *		partition until the remaining commands have run.
  *
- * Last, the old table is dropped.  A copy that was interrupted starts again with an empty table.
+ * Before all that, the new server must have copied the other table.  Last, the old table is dropped.  A
+ * copy that was interrupted starts again with an empty table.
  */
 #include "postgres.h"
 
@@ -206,10 +207,48 @@ move_partition(const Move *move, const ShardPartition *partition, const char *to
 	geonn_command(move->commands, partition->server, "DROP TABLE %s", remote);
 }
 
-/* ---- a server that is drained ---- */
+/* ---- a server and its tables that are replicated ---- */
 
 /*
- * The subscriptions of the server: of each table of which it has a version.
+ * The name of the replicated table whose version this foreign table shows; NULL: it is another one.
+ */
+static char *
+replicated_of(const ShardPartition *partition)
+{
+	static const char ending[] = "_version_by_shard";
+	size_t		length = strlen(partition->remote);
+
+	if (partition->bound == NULL || length <= strlen(ending) ||
+		strcmp(partition->remote + length - strlen(ending), ending) != 0)
+		return NULL;
+	return pnstrdup(partition->remote, length - strlen(ending));
+}
+
+/*
+ * A server that is to have rows first has a copy of the other table: else it would answer for these rows
+ * without it.
+ */
+static void
+wait_for_copies(const Move *move, const char *server)
+{
+	ListCell   *cell;
+
+	foreach(cell, geonn_foreign_tables(server))
+	{
+		const ShardPartition *partition = lfirst(cell);
+
+		if (replicated_of(partition) != NULL)
+			geonn_command(move->commands, NULL, "DO %s",
+						  quote_literal_cstr(psprintf("BEGIN"
+													  " WHILE (SELECT version OPERATOR(pg_catalog.=) 0 FROM %s) LOOP"
+													  " COMMIT; PERFORM pg_catalog.pg_sleep(0.1);"
+													  " END LOOP; END",
+													  partition->quoted)));
+	}
+}
+
+/*
+ * The subscriptions of the server.
  */
 static void
 drop_subscriptions(const Move *move, const char *server, List *tables)
@@ -218,17 +257,11 @@ drop_subscriptions(const Move *move, const char *server, List *tables)
 
 	foreach(cell, tables)
 	{
-		static const char ending[] = "_version_by_shard";
-		ShardPartition *partition = lfirst(cell);
-		ShardTable	replicated = {0};
-		size_t		length = strlen(partition->remote);
+		ShardTable	replicated = {.name = replicated_of(lfirst(cell))};
 
-		if (partition->bound == NULL || length <= strlen(ending) ||
-			strcmp(partition->remote + length - strlen(ending), ending) != 0)
-			continue;
-		replicated.name = pnstrdup(partition->remote, length - strlen(ending));
-		geonn_command(move->commands, server, "DROP SUBSCRIPTION %s",
-					  quote_identifier(geonn_subscription(&replicated, server)));
+		if (replicated.name != NULL)
+			geonn_command(move->commands, server, "DROP SUBSCRIPTION %s",
+						  quote_identifier(geonn_subscription(&replicated, server)));
 	}
 }
 
@@ -314,6 +347,7 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 	List	   *servers = geonn_shard_servers(PG_GETARG_DATUM(0));
 	List	   *partitions;
 	List	   *former = NIL;
+	List	   *filled = NIL;
 	ShardPartition *partition;
 	ListCell   *cell;
 
@@ -333,6 +367,9 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 	{
 		char	   *to = extreme(servers, partitions, false);
 
+		if (!is_named(filled, to))
+			wait_for_copies(&move, to);
+		filled = lappend(filled, to);
 		move_partition(&move, partition, to);
 		if (!is_named(servers, partition->server) && !is_named(former, partition->server))
 			former = lappend(former, partition->server);

@@ -8,6 +8,7 @@
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/syscache.h"
 
 #include "shard/commands.h"
 #include "shard/setup.h"
@@ -121,13 +122,21 @@ geonn_setup_publish(const ShardSetup *setup)
 {
 	const ShardTable *table = setup->replicated;
 	char	   *version = geonn_shard_relation(table, "_version");
+	char	   *publication = geonn_shard_name(table, "_shards");
 
 	if (OidIsValid(geonn_shard_find(table, geonn_shard_name(table, "_version"))))
 		return;
+	if (SearchSysCacheExists1(PUBLICATIONNAME, CStringGetDatum(publication)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("publication \"%s\" exists, and table %s does not", publication, version),
+				 errdetail("Publications are named after tables, without their schemas."),
+				 errhint("Drop the publication if it is one of shards that are gone; otherwise rename table %s.",
+						 table->quoted)));
 	geonn_command(setup->commands, NULL, "CREATE TABLE %s (%s)", version, version_definition());
 	geonn_command(setup->commands, NULL, "INSERT INTO %s (version) VALUES (1)", version);
 	geonn_command(setup->commands, NULL, "CREATE PUBLICATION %s FOR TABLE %s, %s",
-				  quote_identifier(geonn_shard_name(table, "_shards")), table->quoted, version);
+				  quote_identifier(publication), table->quoted, version);
 }
 
 void
@@ -142,8 +151,10 @@ geonn_setup_subscribe(const ShardSetup *setup, const char *server)
 	create_indexes(setup, server, table->indexes);
 	geonn_command(setup->commands, server, "CREATE TABLE %s (%s)",
 				  geonn_shard_relation(table, "_version"), version_definition());
-	geonn_command(setup->commands, server, "CREATE SUBSCRIPTION %s CONNECTION %s PUBLICATION %s",
+	geonn_command(setup->commands, server,
+				  "CREATE SUBSCRIPTION %s CONNECTION %s PUBLICATION %s WITH (slot_name = %s)",
 				  quote_identifier(geonn_subscription(table, server)),
 				  quote_literal_cstr(setup->coordinator),
-				  quote_identifier(geonn_shard_name(table, "_shards")));
+				  quote_identifier(geonn_shard_name(table, "_shards")),
+				  quote_literal_cstr(geonn_slot(table, server)));
 }

@@ -74,6 +74,22 @@ geonn_setup_servers_without(const ShardSetup *setup, const char *table)
 
 /* ---- views ---- */
 
+/*
+ * A shard's version of the table that is replicated, as SQL: 0 until table and version have been copied,
+ * each by a process of its own, and replication applies changes to them together.
+ */
+static char *
+version_of_shard(const ShardSetup *setup)
+{
+	char	   *version = geonn_shard_relation(setup->replicated, "_version");
+
+	return psprintf("CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_subscription_rel"
+					" WHERE srrelid OPERATOR(pg_catalog.=) ANY (ARRAY[%s::pg_catalog.regclass, %s::pg_catalog.regclass]::pg_catalog.oid[])"
+					" AND srsubstate OPERATOR(pg_catalog.<>) 'r') THEN 0 ELSE COALESCE((SELECT version FROM %s), 0) END",
+					quote_literal_cstr(setup->replicated->quoted), quote_literal_cstr(version),
+					version);
+}
+
 static void
 check_column(const ShardTable *table)
 {
@@ -98,8 +114,8 @@ geonn_setup_table_views(const ShardSetup *setup)
 	}
 	divide_by_shard(setup, geonn_shard_name(setup->replicated, "_version_by_shard"),
 					"version bigint, seen timestamp with time zone",
-					psprintf("version, pg_catalog.clock_timestamp() AS seen FROM %s",
-							 geonn_shard_relation(setup->replicated, "_version")));
+					psprintf("%s AS version, pg_catalog.clock_timestamp() AS seen",
+							 version_of_shard(setup)));
 }
 
 /* "obs_version" or "ref_version": of the side that is replicated */
@@ -124,7 +140,8 @@ tables_of_join(const ShardSetup *setup)
 
 /*
  * The row type has a name, since the planner does more for the join than with NULL::record: no row is
- * stored, and conditions reach the reading of the observations.
+ * stored, and conditions reach the reading of the observations.  For that the view has no volatile
+ * function either, as the view of versions has.
  */
 void
 geonn_setup_question(const ShardSetup *setup)
@@ -136,9 +153,8 @@ geonn_setup_question(const ShardSetup *setup)
 		geonn_command(setup->commands, lfirst(cell), "CREATE TYPE %s AS (%s)", type, setup->row);
 	divide_by_shard(setup, setup->view,
 					psprintf("%s, %s bigint", setup->row, version_column(setup)),
-					psprintf(ROW_COLUMNS ", (SELECT version FROM %s) AS %s FROM %s.%s(%s%s, row_type => NULL::%s)",
-							 geonn_shard_relation(setup->replicated, "_version"),
-							 version_column(setup), setup->geonn,
+					psprintf(ROW_COLUMNS ", (SELECT %s) AS %s FROM %s.%s(%s%s, row_type => NULL::%s)",
+							 version_of_shard(setup), version_column(setup), setup->geonn,
 							 setup->arguments->join->question.k == 0 ? "geonn_within" : "geonn_nearest",
 							 tables_of_join(setup), further_arguments(setup), type));
 }

@@ -371,10 +371,10 @@ like($error, qr/permission denied/, 'and no others');
 
 # ---- another shard, and one less ----
 
-# Rows of the views while partitions move: start_sql runs the moves.
+# Rows of the views while partitions move: start_sql runs the moves.  Meanwhile a sub is called once.
 sub moves_partitions
 {
-	my ($servers, $what) = @_;
+	my ($servers, $what, $meanwhile) = @_;
 	my @printed = split /\n/, coordinator("SELECT CASE WHEN server IS NULL THEN command ELSE format('SELECT dblink_exec(%L, %L)', server, command) END FROM geonn_shard_move_ddl('$servers', 'ping')");
 	my $moving = start_sql($coordinator, join('', map { "$_;\n" } @printed));
 	my ($asked, $wrong) = (0, 0);
@@ -384,6 +384,7 @@ sub moves_partitions
 		$wrong++ if coordinator('SELECT count(*), count(DISTINCT obs_id) FROM ping_nearest') ne "$observations|$observations";
 		$wrong++ if coordinator('SELECT count(*) FROM ping_sharded') ne $observations;
 		$asked++;
+		$meanwhile->() if $meanwhile && $asked == 3;
 		$moving->{handle}->pump_nb;
 	}
 	my ($ended, undef, $complaints) = finish_sql($moving);
@@ -395,13 +396,23 @@ sub moves_partitions
 
 $shard{shard3} = cluster('shard3');
 $shard{shard3}->safe_psql('postgres', 'CREATE ROLE reader LOGIN');
+# it does not copy the references yet
+$shard{shard3}->safe_psql('postgres', 'ALTER SYSTEM SET max_sync_workers_per_subscription = 0');
+$shard{shard3}->safe_psql('postgres', 'SELECT pg_reload_conf()');
 define_server('shard3');
 my $three = "geonn_shard_ddl('{shard1, shard2, shard3}', " . join(', ', @tables);
 run_printed("$three, cache => true)");
 run_printed("$three, view => 'ping_three', k => 3)");
 run_printed("$three, view => 'ping_within', radius => 300000)");
 run_printed("$three, view => 'ping_read', readers => '{reader}')");
-moves_partitions('{shard1, shard2, shard3}', 'a shard is added');
+my $version_there = q{SELECT version FROM station_version_by_shard WHERE shard = 'shard3'};
+is(coordinator($version_there), 0, 'a shard that has not copied the references has version 0');
+moves_partitions('{shard1, shard2, shard3}', 'a shard is added', sub {
+	is(coordinator(q{SELECT count(*) FROM ping_by_shard WHERE shard = 'shard3'}), 0, 'and gets no rows before it has');
+	$shard{shard3}->safe_psql('postgres', 'ALTER SYSTEM RESET max_sync_workers_per_subscription');
+	$shard{shard3}->safe_psql('postgres', 'SELECT pg_reload_conf()');
+	wait_until(sub { coordinator($version_there) ne '0' }, 'which takes as long as it copies them');
+});
 is(coordinator('SELECT string_agg(n::text, $$ $$ ORDER BY n) FROM (SELECT count(*) AS n FROM pg_inherits JOIN pg_foreign_table ON ftrelid = inhrelid WHERE inhparent = $$ping_sharded$$::regclass GROUP BY ftserver) a'), '2 3 3', 'it has its share of the partitions');
 wait_for_version('the new shard has the references');
 my ($top) = grep { $_->[0] eq 'top n' } @questions;
