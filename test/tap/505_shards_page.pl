@@ -2,7 +2,7 @@
 # doc/scale-out.md runs as written on a coordinator and three shards, and says what comes.  Two
 # shards are set up by at most 15 commands.  Then other ways to divide: references in place of
 # observations, whose answers are merged, and lists and ranges, also in partitions that pg_partman
-# makes.  The rows are those of a single server.
+# makes.  The rows are those of a single server.  Last, all is taken apart, as the page says.
 
 use strict;
 use warnings;
@@ -178,6 +178,15 @@ SKIP:
 	is($shard->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE distance = geonn_distance(p.lat, p.lon, s.lat, s.lon)), count(*) FROM geonn_nearest('pass', 'station') n
 		JOIN pass p ON p.id = n.obs_id JOIN station s ON s.id = n.ref_id}), '3000|3000', 'to the last row');
 }
+
+# ---- take it apart ----
+
+my ($apart) = $text =~ /^```sql shards apart\n(.*?)^```\n/ms;
+my ($status, undef, $complaints) = $coordinator->psql('postgres', "SET client_min_messages = warning; $apart", on_error_stop => 1);
+is("$status$complaints", '0', 'what is set up is taken apart');
+is(coordinator(q{SELECT string_agg(relname, ' ') FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'f') AND relname ~ '^(ping|station|geonn.*by_shard)' AND relname NOT IN ('ping', 'station')}), '', 'of tables and views the first two stay');
+is(coordinator(q{SELECT (SELECT count(*) FROM pg_publication WHERE pubname = 'station_shards') + (SELECT count(*) FROM pg_replication_slots WHERE slot_name ~ '^station') + (SELECT count(*) FROM pg_foreign_server)}), 0, 'and nothing keeps WAL');
+is($node{$_}->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relname ~ '^(ping|station)'}), 0, "nor is anything left on $_") foreach qw(shard1 shard3);
 
 $_->stop foreach values %node;
 done_testing();
