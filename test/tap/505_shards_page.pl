@@ -179,6 +179,30 @@ SKIP:
 		JOIN pass p ON p.id = n.obs_id JOIN station s ON s.id = n.ref_id}), '3000|3000', 'to the last row');
 }
 
+# ---- tables of the same names in another database of the same servers ----
+
+foreach my $name (qw(coordinator shard1 shard3))
+{
+	$node{$name}->safe_psql('postgres', 'CREATE DATABASE other');
+}
+$coordinator->safe_psql('other', 'CREATE EXTENSION geonn; CREATE EXTENSION postgres_fdw; CREATE EXTENSION dblink;
+	CREATE TABLE ping (id bigint PRIMARY KEY, lat float8, lon float8);
+	CREATE TABLE station (id bigint PRIMARY KEY, lat float8, lon float8);
+	INSERT INTO ping SELECT i, i % 30, i % 50 FROM generate_series(1, 100) i;
+	INSERT INTO station SELECT i, i * 7 % 40, i * 11 % 60 FROM generate_series(1, 100) i');
+foreach my $name (qw(shard1 shard3))
+{
+	my ($host, $port) = ($node{$name}->host, $node{$name}->port);
+
+	$coordinator->safe_psql('other', "CREATE SERVER $name FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'other'); CREATE USER MAPPING FOR CURRENT_USER SERVER $name");
+}
+$coordinator->safe_psql('other', "SELECT CASE WHEN server IS NULL THEN command ELSE format('SELECT dblink_exec(%L, %L)', server, command) END
+	FROM geonn_shard_ddl('{shard1, shard3}', 'ping', 'station', '" . $coordinator->connstr . " dbname=other') \\gexec");
+$coordinator->safe_psql('other', 'INSERT INTO ping_sharded TABLE ping');
+wait_until(sub { $coordinator->safe_psql('other', 'SELECT min(version) FROM station_version_by_shard') eq '1' }, 'another database of the same servers can divide tables of the same names');
+is($coordinator->safe_psql('other', q{SELECT count(*), count(*) FILTER (WHERE (g.ref_id, g.distance) = (n.ref_id, n.distance)) FROM ping_nearest g JOIN geonn_nearest('ping', 'station') n USING (obs_id)}), '100|100', 'with the rows of a single server');
+$coordinator->safe_psql('other', "SELECT dblink_exec(s, 'DROP SUBSCRIPTION station_' || s) FROM unnest('{shard1, shard3}'::text[]) s");
+
 # ---- take it apart ----
 
 my ($apart) = $text =~ /^```sql shards apart\n(.*?)^```\n/ms;
