@@ -183,6 +183,23 @@ is_never_null(Oid table, AttrNumber number)
 }
 
 /*
+ * Do rows have the column?  From 18 on it can be generated as it is read: PostgreSQL has put the expression
+ * in place of such columns by the time at which the coordinates are asked for.
+ */
+static bool
+is_stored(Oid table, AttrNumber number)
+{
+	HeapTuple	row = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table), Int16GetDatum(number));
+	char		generated;
+
+	if (!HeapTupleIsValid(row))
+		return false;
+	generated = ((Form_pg_attribute) GETSTRUCT(row))->attgenerated;
+	ReleaseSysCache(row);
+	return generated == '\0' || generated == ATTRIBUTE_GENERATED_STORED;
+}
+
+/*
  * Is the column unique by this index at any time?  If so, the order by which it is is set.  Rows of a
  * snapshot that is older than some indexes may not be in them: PostgreSQL leaves those out, too.
  */
@@ -269,6 +286,8 @@ find_table(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Oid oid, Ow
 		table->attributes[role] = get_attnum(oid, source->columns[role].name);
 	return becomes_double(source->columns[COLUMN_LATITUDE].type) &&
 		becomes_double(source->columns[COLUMN_LONGITUDE].type) &&
+		is_stored(oid, table->attributes[COLUMN_LATITUDE]) &&
+		is_stored(oid, table->attributes[COLUMN_LONGITUDE]) &&
 		suits_id(expression, &source->columns[COLUMN_ID]) &&
 		is_never_null(oid, table->attributes[COLUMN_ID]) &&
 		is_unique_column(oid, table->attributes[COLUMN_ID], table);

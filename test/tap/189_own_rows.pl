@@ -213,6 +213,18 @@ foreach my $table (qw(far started))
 	unlike(plan_of($query), qr/geonn lateral join/, "$table: no index holds the rows of all partitions apart");
 	is($node->safe_psql('postgres', "SET client_min_messages = error; SELECT count(*) > 100, count(*) = (SELECT count(*) FROM geonn_nearest('$table', 'ref')) FROM ($query) a"), 't|t', 'and the rows are there');
 }
+foreach my $kind ('STORED', $node->safe_psql('postgres', 'SHOW server_version_num') < 180000 ? () : 'VIRTUAL')
+{
+	$node->safe_psql('postgres', "CREATE TABLE computed (id integer PRIMARY KEY, kind integer, y float8, lat float8 GENERATED ALWAYS AS (y / 2) $kind, lon float8);
+		INSERT INTO computed (id, kind, y, lon) SELECT id, kind, lat, lon FROM parted");
+	my $query = $usual =~ s/ints/computed/gr;
+	my $answer = "SET client_min_messages = error; SELECT count(*), sum(distance::numeric) FROM (QUERY) a";
+
+	$kind eq 'STORED' ? like(plan_of($query), qr/geonn lateral join/, 'stored generated coordinates have the node') :
+		unlike(plan_of($query), qr/geonn lateral join/, 'those that are generated as they are read have none');
+	is($node->safe_psql('postgres', $answer =~ s/QUERY/$query/r), $node->safe_psql('postgres', $answer =~ s/QUERY/apart($query)/er), 'and the rows are those of the call alone');
+	$node->safe_psql('postgres', 'DROP TABLE computed');
+}
 (undef, undef, my $refused) = $node->psql('postgres', 'ALTER TABLE far ADD PRIMARY KEY (id)');
 like($refused, qr/foreign (table|partition)/i, 'an index that would, PostgreSQL makes of no table with foreign partitions');
 $node->safe_psql('postgres', 'INSERT INTO ints SELECT id, kind, lat, lon FROM far_here');
