@@ -69,7 +69,7 @@ sub query
 {
 	my $outer = pick('obs o', 'obs o', '(SELECT * FROM obs ORDER BY id LIMIT 77) o',
 		'(SELECT o.* FROM obs o JOIN kinds k ON k.kind = o.kind AND k.far < 5e5) o',
-		'(SELECT kind, min(id) AS id, avg(lat::numeric)::float8 AS lat, 5.5 AS lon FROM obs GROUP BY kind) o',
+		'(SELECT kind, min(id) AS id, max(lat) AS lat, 5.5 AS lon FROM obs GROUP BY kind) o',
 		'kinds k LEFT JOIN obs o ON o.kind = k.kind');
 	my $columns = pick('o.id, n.*', 'o.lat, n.ref_id, n.ord', 'o.kind, count(*), min(n.distance)', '1 AS one');
 	my $join = pick('CROSS JOIN', 'LEFT JOIN', 'LEFT JOIN');
