@@ -45,10 +45,10 @@ ALGORITHM_OBJECTS = $(filter-out build/engine/engine/main.o,$(ENGINE_OBJECTS)) $
 build/test/cuda_cost.o: cuda/cost.cu build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) -I. $(DEPENDENCIES) -x c -c -o $@ $<
-build/test/algorithm_test.o: test/engine/algorithm_test.c build/flags
+build/test/%_test.o: test/engine/%_test.c build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
-build/test/algorithm_test: build/test/algorithm_test.o test/lib/verdict.c test/lib/verdict.h $(ALGORITHM_OBJECTS)
+build/test/algorithm_test build/test/built_test: %: %.o test/lib/verdict.c test/lib/verdict.h $(ALGORITHM_OBJECTS)
 	$(begin)
 	$(Q)$(ENGINE_LINK) -o $@ $< test/lib/verdict.c $(ALGORITHM_OBJECTS) -lproj -lm -ldl
 

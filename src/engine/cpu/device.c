@@ -19,6 +19,7 @@
  * do; if it takes too much, each thread ends the turn after the observation
  * that it is working on.
  *
+ *	cpu/built.c			what is built of a dataset
  *	cpu/turn.c			what a turn is; cpu/turn_nearest.c and cpu/turn_pairs.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/cells.c and
  *						cpu/curve.c
@@ -37,6 +38,7 @@
 #include <stdio.h>
 #include <sys/sysinfo.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/host.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
@@ -177,12 +179,12 @@ static bool
 cpu_device_is_built(const struct device *device, const struct search *search,
 					enum geonn_algorithm algorithm)
 {
-	const struct cpu_built *built = search->dataset->built[device->number];
+	struct cpu_built *built = search->dataset->built[device->number];
 
 	if (built == NULL)
 		return false;
-	return algorithm == GEONN_ALGORITHM_BRUTE ?
-		built->references.x != NULL : built->index != NULL;
+	return algorithm == GEONN_ALGORITHM_BRUTE ? built->references.x != NULL :
+		built->index != NULL && !cpu_built_wants_index(built, search);
 }
 
 static bool
@@ -205,21 +207,14 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	}
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		return build_references(built, dataset, search->cancelled, failure);
-	built->index = cpu_index_build(search, failure);
-	if (built->index != NULL)
-		atomic_fetch_add(&dataset->built_bytes, cpu_index_bytes(built->index));
-	return built->index != NULL;
+	return cpu_built_add_index(built, search, failure);
 }
 
 static void
 cpu_device_discard(struct device *device, void *opaque)
 {
-	struct cpu_built *built = opaque;
-
 	(void) device;
-	cpu_index_free(built->index);
-	memory_block_release(built->references.x, built->references_bytes);
-	free(built);
+	cpu_built_free(opaque);
 }
 
 /*
@@ -287,12 +282,17 @@ turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *bu
 static enum device_progress
 cpu_device_turn(struct device *device, struct search *search)
 {
-	struct cpu_built *built = search->dataset->built[device->number];
+	struct cpu_built *first = search->dataset->built[device->number];
+	int64_t		began_us = now_us();
+	bool		fits;
+	struct cpu_built *built = cpu_built_for(first, search, &fits);
 	bool		goes_on;
 
 	thread_pool_enter();
 	goes_on = cpu_turn_is_nearest(search, built) ?
 		turn_nearest(device->private_data, search, built) : cpu_turn_pairs(search, built);
+	if (!fits)
+		atomic_fetch_add(&first->misfit_us, (uint64_t) (now_us() - began_us));
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 }
 

@@ -25,8 +25,9 @@
  *	  share of candidates, shorter ones cost more walks.
  *	- If the observations' windows are longer than that, slabs are as long as
  *	  these, for the same reason.  The search for which the index is built shows
- *	  how long they are: the median of a sample.  Later searches with longer
- *	  windows find the same answers in more time.
+ *	  how long they are: the median of a sample.  Later searches with much longer
+ *	  or shorter windows find the same answers in more time, until they have an
+ *	  index of their own (cpu/built.c).
  *	- A slab has at least SLAB_MIN references, below which a walk costs as much
  *	  as it does in a larger slab.  Equal lows are never separated; so where
  *	  windows are few distinct steps of many references each, every step is a
@@ -59,6 +60,7 @@
 
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/window_lengths.h"
 
 /* fewest references of a slab, but for the last one of a run */
 #define SLAB_MIN 256
@@ -69,9 +71,6 @@
 
 /* a class with less than one reference in so many is joined with the next longer one */
 #define CLASS_PART 64
-
-/* references, or observations, that the choice of a window looks at */
-#define SAMPLE 64
 
 /* references of one piece of the work */
 #define PIECE_ROWS ((size_t) 1 << 14)
@@ -122,98 +121,13 @@ is_cancelled(const struct cutting *cutting)
 	return atomic_load_explicit(cutting->search->cancelled, memory_order_relaxed);
 }
 
-/* a low above its high, which only a faulty client sends, is very long */
-static uint64_t
-length_of(int64_t low, int64_t high)
-{
-	return (uint64_t) high - (uint64_t) low;
-}
-
 static unsigned
 class_of(uint64_t length)
 {
 	return length == 0 ? 0 : 1 + (63 - (unsigned) __builtin_clzll(length)) / 2;
 }
 
-/* ---- which window, and how long slabs should be ---- */
-
-/*
- * The observation, or reference, that has number i of a sample of so many.
- */
-static size_t
-sampled(size_t i, size_t count)
-{
-	return count < SAMPLE ? i : i * count / SAMPLE;
-}
-
-static size_t
-sample_size(size_t count)
-{
-	return count < SAMPLE ? count : SAMPLE;
-}
-
-/*
- * Choose the window that the fewest pairs have in common.
- */
-static int
-choose_window(const struct search *search)
-{
-	const struct dataset *dataset = search->dataset;
-	size_t		rows = search->rows - search->first;
-	uint32_t	shared[GEONN_WINDOWS_MAX] = {0};
-	int			chosen = -1;
-
-	for (size_t i = 0; i < sample_size(rows); i++)
-	{
-		uint32_t	row = search->first + (uint32_t) sampled(i, rows);
-		struct point_windows windows = point_windows_read(&search->columns, row);
-
-		for (size_t j = 0; j < sample_size(dataset->count); j++)
-			for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
-			{
-				size_t		place = sampled(j, dataset->count);
-
-				shared[window] += dataset->low[window] != NULL &&
-					geonn_windows_overlap(window, windows.low[window], windows.high[window],
-										  windows.edges, dataset->low[window][place],
-										  dataset->high[window][place], dataset->edges[place]);
-			}
-	}
-	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
-		if (dataset->low[window] != NULL && (chosen < 0 || shared[window] < shared[chosen]))
-			chosen = window;
-	return chosen;
-}
-
-static int
-compare_lengths(const void *left, const void *right)
-{
-	uint64_t	a = *(const uint64_t *) left;
-	uint64_t	b = *(const uint64_t *) right;
-
-	return a < b ? -1 : a > b;
-}
-
-/*
- * The median length of the observations' windows.
- */
-static uint64_t
-observed_length(const struct search *search, int window)
-{
-	size_t		rows = search->rows - search->first;
-	size_t		count = sample_size(rows);
-	uint64_t	length[SAMPLE] = {0};
-
-	for (size_t i = 0; i < count; i++)
-	{
-		uint32_t	row = search->first + (uint32_t) sampled(i, rows);
-		struct point_windows windows = point_windows_read(&search->columns, row);
-
-		length[i] = length_of(windows.low[window], windows.high[window]);
-	}
-	qsort(length, count, sizeof(*length), compare_lengths);
-	return length[count / 2];
-}
+/* ---- how long slabs should be ---- */
 
 static void
 count_classes(void *context, size_t number)
@@ -225,7 +139,7 @@ count_classes(void *context, size_t number)
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 	{
-		uint64_t	length = length_of(cutting->low[i], cutting->high[i]);
+		uint64_t	length = window_length(cutting->low[i], cutting->high[i]);
 		unsigned	class = class_of(length);
 
 		count[class]++;
@@ -300,7 +214,7 @@ make_class_keys(void *context, size_t number)
 		uint32_t	group = dataset->group != NULL ? (uint32_t) dataset->group[place] ^ UINT32_C(0x80000000) : 0;
 
 		sort->key[i] = (uint64_t) group << CLASS_BITS |
-			cutting->joined[class_of(length_of(cutting->low[place], cutting->high[place]))];
+			cutting->joined[class_of(window_length(cutting->low[place], cutting->high[place]))];
 	}
 }
 
@@ -364,7 +278,7 @@ slab_end(const struct cutting *cutting, size_t first, size_t end)
 	uint64_t	width = cutting->width[cutting->key[first] & ((1 << CLASS_BITS) - 1)];
 	size_t		at = first + SLAB_MIN;
 
-	while (at < end && (low[at] == low[at - 1] || length_of(low[first], low[at]) < width))
+	while (at < end && (low[at] == low[at - 1] || window_length(low[first], low[at]) < width))
 		at++;
 	return at < end && end - at >= SLAB_MIN / 2 ? at : end;
 }
@@ -572,13 +486,42 @@ compute_reaches(struct cpu_slabs *slabs)
 	}
 }
 
+/*
+ * The length of windows below which slabs would be no shorter: that of the most common class of references'
+ * windows, and of what SLAB_MIN references of a group begin in.
+ */
+static uint64_t
+least_length(const struct cutting *cutting)
+{
+	double		slabs = (double) cutting->dataset->count / cutting->slabs->groups / SLAB_MIN;
+	double		slab = (double) cutting->slabs->most / (slabs > 1 ? slabs : 1);
+	int			common = 0;
+	uint64_t	longest;
+
+	for (int class = 1; class < CLASSES; class++)
+		if (atomic_load(&cutting->count[class]) > atomic_load(&cutting->count[common]))
+			common = class;
+	longest = atomic_load(&cutting->longest[common]);
+	return longest > slab ? longest : (uint64_t) slab;
+}
+
+uint64_t
+cpu_slabs_length(const struct cpu_slabs *slabs, const struct search *search)
+{
+	uint64_t	length = window_lengths_observed(search, slabs->window);
+
+	if (length > slabs->most)
+		length = slabs->most;
+	return length > slabs->least ? length : slabs->least;
+}
+
 struct cpu_slabs *
 cpu_slabs_create(const struct search *search, struct radix_sort *sort, uint32_t *part_of,
 				 struct failure *failure)
 {
 	const struct dataset *dataset = search->dataset;
 	struct cpu_slabs *slabs = calloc(1, sizeof(*slabs));
-	int			window = choose_window(search);
+	int			window = window_lengths_choose(search);
 	struct cutting cutting = {
 		.search = search,
 		.dataset = dataset,
@@ -597,7 +540,7 @@ cpu_slabs_create(const struct search *search, struct radix_sort *sort, uint32_t 
 	}
 	slabs->window = window;
 	thread_pool_run(count_classes, &cutting, pieces);
-	choose_classes(&cutting, observed_length(search, window));
+	choose_classes(&cutting, window_lengths_observed(search, window));
 	if (!sort_references(&cutting, failure))
 	{
 		free(slabs);
@@ -610,6 +553,9 @@ cpu_slabs_create(const struct search *search, struct radix_sort *sort, uint32_t 
 		return NULL;
 	}
 	cut(&cutting, slabs);
+	slabs->most = window_lengths_span(dataset, window);
+	slabs->least = least_length(&cutting);
+	slabs->length = cpu_slabs_length(slabs, search);
 	thread_pool_run(collect_highs, &cutting, pieces);
 	thread_pool_run(fill_parts, &cutting, pieces);
 	compute_reaches(slabs);

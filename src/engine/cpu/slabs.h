@@ -12,6 +12,9 @@
 struct cpu_slabs
 {
 	int			window;			/* number of the window whose bounds decide */
+	uint64_t	length;			/* of the windows that these slabs are for (cpu_slabs_length) */
+	uint64_t	least;			/* all shorter windows count as windows of this length, */
+	uint64_t	most;			/* and all longer ones as of this one, unless that is less */
 
 	/* groups, in rising order; each has runs, a run has parts */
 	uint32_t	groups;			/* at least 1 */
@@ -44,6 +47,12 @@ struct cpu_slabs
  */
 extern struct cpu_slabs *cpu_slabs_create(const struct search *search, struct radix_sort *sort,
 										  uint32_t *part_of, struct failure *failure);
+
+/*
+ * The length of a search's windows, as far as that has an influence on how long slabs should be: the median of a
+ * sample, within slabs->least and slabs->most.
+ */
+extern uint64_t cpu_slabs_length(const struct cpu_slabs *slabs, const struct search *search);
 
 extern void cpu_slabs_free(struct cpu_slabs *slabs);
 

@@ -6,29 +6,12 @@
 #ifndef GEONN_CPU_TURN_H
 #define GEONN_CPU_TURN_H
 
-#include "engine/cpu/brute.h"
-#include "engine/cpu/index.h"
-#include "engine/search/device.h"
+#include "engine/cpu/built.h"
 
 /* how long a turn should take, and how long after its preparation it begins no
  * more observations */
 #define CPU_TURN_MS 50
 #define CPU_TURN_LIMIT_MS 200
-
-/* what the CPU has built of a dataset; each part is built when a search first needs it */
-struct cpu_built
-{
-	struct cpu_index *index;
-	struct cpu_references references;	/* x is NULL: not built */
-	size_t		references_bytes;
-
-	/* observations that cpu_turn_pairs() answered in its last turn, and
-	 * observations that cpu_turn_nearest() should take by index and by brute
-	 * force; 0: not known.  Turns side by side change them. */
-	atomic_uint paired;
-	atomic_uint index_pace;
-	atomic_uint brute_pace;
-};
 
 /* room for the turns of nearest references, kept from one to the next */
 struct cpu_turn_room

@@ -1,0 +1,150 @@
+/*
+ * built.c
+ *		What the CPU has built of a dataset: the references for brute force, and
+ *		indexes.
+ *
+ * A dataset has one index, unless its references have windows.  Then an index
+ * is cut into slabs for windows of some length (slabs.c), which is that of the
+ * search for which it is built; but a dataset may stay for years, and other
+ * searches ask for a moment or for a month.  With slabs a thousand times as long
+ * as its windows a search goes through all that was ever near an observation,
+ * and with slabs as much too short it walks through thousands of them: tens of
+ * times slower either way.
+ *
+ * So a dataset may have INDEXES_MAX of them, for windows of different lengths.
+ * A search that no index is for goes by the one that is for the next length;
+ * the time that such turns take is added up.  Once that is MISFIT_BUILDS times as long
+ * as a build, the search that comes next has an index built for its windows.
+ * So the few observations of a rare question build nothing, and the worst that can be
+ * wasted is a few times what is built.
+ *
+ * An index does not change, and lives as long as the dataset: a search may go on
+ * by another one at each turn.  Builds of one dataset exclude each other
+ * (scheduler.c), turns go on meanwhile.
+ */
+#include "engine/cpu/built.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/memory_block.h"
+
+/* indexes of a dataset */
+#define INDEXES_MAX 3
+
+/* an index is for windows that are so many times as long, or as short */
+#define FIT 16
+
+#define MISFIT_BUILDS 2
+
+/*
+ * How many times as long one length is as the other, whichever is longer.
+ */
+static double
+ratio(uint64_t a, uint64_t b)
+{
+	double		longer = (double) (a > b ? a : b);
+	double		shorter = (double) (a > b ? b : a);
+
+	return (longer + 1) / (shorter + 1);
+}
+
+struct cpu_built *
+cpu_built_for(struct cpu_built *built, const struct search *search, bool *fits)
+{
+	struct cpu_built *best = built;
+	double		least = INFINITY;
+
+	*fits = true;
+	if (search->algorithm != GEONN_ALGORITHM_INDEX || built->index == NULL || built->index->slabs == NULL)
+		return built;
+	for (struct cpu_built *other = built; other != NULL; other = atomic_load(&other->next))
+	{
+		const struct cpu_slabs *slabs = other->index->slabs;
+		double		times = ratio(slabs->length, cpu_slabs_length(slabs, search));
+
+		if (times < least)
+		{
+			best = other;
+			least = times;
+		}
+	}
+	*fits = least <= FIT;
+	return best;
+}
+
+bool
+cpu_built_wants_index(struct cpu_built *built, const struct search *search)
+{
+	uint64_t	build_us = atomic_load(&built->build_us);
+	int			indexes = 0;
+	bool		fits;
+
+	if (build_us == 0 || atomic_load(&built->misfit_us) < MISFIT_BUILDS * build_us)
+		return false;
+	for (struct cpu_built *other = built; other != NULL; other = atomic_load(&other->next))
+		indexes++;
+	if (indexes == INDEXES_MAX)
+		return false;
+	(void) cpu_built_for(built, search, &fits);
+	return !fits;
+}
+
+/*
+ * Build an index, and note how long that took.
+ */
+static struct cpu_index *
+build_index(struct cpu_built *built, const struct search *search, struct failure *failure)
+{
+	int64_t		began_us = now_us();
+	struct cpu_index *index = cpu_index_build(search, failure);
+
+	if (index == NULL)
+		return NULL;
+	atomic_store(&built->build_us, (uint64_t) (now_us() - began_us) + 1);
+	atomic_fetch_add(&search->dataset->built_bytes, cpu_index_bytes(index));
+	return index;
+}
+
+bool
+cpu_built_add_index(struct cpu_built *built, const struct search *search, struct failure *failure)
+{
+	struct failure ignored = {0};
+	struct cpu_built *last = built;
+	struct cpu_built *more;
+
+	if (built->index == NULL)
+	{
+		built->index = build_index(built, search, failure);
+		return built->index != NULL;
+	}
+	atomic_store(&built->misfit_us, 0);
+	more = calloc(1, sizeof(*more));
+	if (more == NULL)
+		return true;
+	more->index = build_index(built, search, &ignored);
+	if (more->index == NULL)
+	{
+		free(more);
+		return true;
+	}
+	while (atomic_load(&last->next) != NULL)
+		last = atomic_load(&last->next);
+	atomic_store(&last->next, more);
+	return true;
+}
+
+void
+cpu_built_free(struct cpu_built *built)
+{
+	while (built != NULL)
+	{
+		struct cpu_built *next = atomic_load(&built->next);
+
+		cpu_index_free(built->index);
+		memory_block_release(built->references.x, built->references_bytes);
+		free(built);
+		built = next;
+	}
+}

@@ -1,0 +1,54 @@
+/*
+ * built.h
+ *		What the CPU has built of a dataset.
+ */
+#ifndef GEONN_CPU_BUILT_H
+#define GEONN_CPU_BUILT_H
+
+#include "engine/cpu/brute.h"
+#include "engine/cpu/index.h"
+#include "engine/search/device.h"
+
+/* what the CPU has built of a dataset; each part is built when a search first needs it */
+struct cpu_built
+{
+	struct cpu_index *index;
+	struct cpu_references references;	/* x is NULL: not built */
+	size_t		references_bytes;
+
+	/* observations that cpu_turn_pairs() answered in its last turn, and
+	 * observations that cpu_turn_nearest() should take by index and by brute
+	 * force; 0: not known.  Turns side by side change them. */
+	atomic_uint paired;
+	atomic_uint index_pace;
+	atomic_uint brute_pace;
+
+	/* more indexes, for windows of other lengths (built.c): each has an index alone */
+	struct cpu_built *_Atomic next;
+
+	/* of the first one: how long an index takes to build, and how long turns have taken so far whose
+	 * windows no index is for */
+	atomic_uint_fast64_t build_us;
+	atomic_uint_fast64_t misfit_us;
+};
+
+/*
+ * What answers a search by index best, of what was built of its dataset.  fits: whether that is for windows
+ * like the search's.
+ */
+extern struct cpu_built *cpu_built_for(struct cpu_built *built, const struct search *search, bool *fits);
+
+/* Whether one more index should be built, for windows like the search's, before its next turn. */
+extern bool cpu_built_wants_index(struct cpu_built *built, const struct search *search);
+
+/*
+ * Build an index for a search: the first one, or one that it wants.  Where memory is short for one that it
+ * wants, none is built.  False with the failure otherwise.
+ */
+extern bool cpu_built_add_index(struct cpu_built *built, const struct search *search,
+								struct failure *failure);
+
+/* Free all that was built. */
+extern void cpu_built_free(struct cpu_built *built);
+
+#endif							/* GEONN_CPU_BUILT_H */

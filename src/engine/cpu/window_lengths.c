@@ -1,0 +1,105 @@
+/*
+ * window_lengths.c
+ *		What samples of observations and references tell of their windows.
+ */
+#include "engine/cpu/window_lengths.h"
+
+#include <stdlib.h>
+
+#include "engine/dataset/point_windows.h"
+
+/* references, or observations, that are looked at */
+#define SAMPLE 64
+
+/*
+ * The observation, or reference, that has number i of a sample of so many.
+ */
+static size_t
+sampled(size_t i, size_t count)
+{
+	return count < SAMPLE ? i : i * count / SAMPLE;
+}
+
+static size_t
+sample_size(size_t count)
+{
+	return count < SAMPLE ? count : SAMPLE;
+}
+
+int
+window_lengths_choose(const struct search *search)
+{
+	const struct dataset *dataset = search->dataset;
+	size_t		rows = search->rows - search->first;
+	uint32_t	shared[GEONN_WINDOWS_MAX] = {0};
+	int			chosen = -1;
+
+	for (size_t i = 0; i < sample_size(rows); i++)
+	{
+		uint32_t	row = search->first + (uint32_t) sampled(i, rows);
+		struct point_windows windows = point_windows_read(&search->columns, row);
+
+		for (size_t j = 0; j < sample_size(dataset->count); j++)
+			for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+			{
+				size_t		place = sampled(j, dataset->count);
+
+				shared[window] += dataset->low[window] != NULL &&
+					geonn_windows_overlap(window, windows.low[window], windows.high[window],
+										  windows.edges, dataset->low[window][place],
+										  dataset->high[window][place], dataset->edges[place]);
+			}
+	}
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+		if (dataset->low[window] != NULL && (chosen < 0 || shared[window] < shared[chosen]))
+			chosen = window;
+	return chosen;
+}
+
+static int
+compare_lengths(const void *left, const void *right)
+{
+	uint64_t	a = *(const uint64_t *) left;
+	uint64_t	b = *(const uint64_t *) right;
+
+	return a < b ? -1 : a > b;
+}
+
+uint64_t
+window_lengths_observed(const struct search *search, int window)
+{
+	size_t		rows = search->rows - search->first;
+	size_t		count = sample_size(rows);
+	uint64_t	length[SAMPLE] = {0};
+
+	for (size_t i = 0; i < count; i++)
+	{
+		uint32_t	row = search->first + (uint32_t) sampled(i, rows);
+		struct point_windows windows = point_windows_read(&search->columns, row);
+
+		length[i] = window_length(windows.low[window], windows.high[window]);
+	}
+	qsort(length, count, sizeof(*length), compare_lengths);
+	return length[count / 2];
+}
+
+static int
+compare_values(const void *left, const void *right)
+{
+	int64_t		a = *(const int64_t *) left;
+	int64_t		b = *(const int64_t *) right;
+
+	return a < b ? -1 : a > b;
+}
+
+uint64_t
+window_lengths_span(const struct dataset *dataset, int window)
+{
+	size_t		count = sample_size(dataset->count);
+	int64_t		low[SAMPLE] = {0};
+
+	for (size_t i = 0; i < count; i++)
+		low[i] = dataset->low[window][sampled(i, dataset->count)];
+	qsort(low, count, sizeof(*low), compare_values);
+	return window_length(low[count / 8], low[count - 1 - count / 8]);
+}

@@ -1,0 +1,232 @@
+/*
+ * built_test.c
+ *		Searches with windows of other lengths than those that the CPU's index of a
+ *		dataset is cut for have an index of their own after a while, and give the
+ *		same bytes by any of them.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/built.h"
+#include "engine/cpu/path.h"
+#include "../lib/random.h"
+#include "../lib/verdict.h"
+
+#define REFERENCES 60000
+#define ROWS 1000
+#define COLUMNS GEONN_COLUMN_WINDOW
+
+/* references have the moments from 0 to this */
+#define MOMENTS 1000000000
+
+/* lengths of windows: few references are within the one, and many within the other */
+#define SHORT_WINDOW 20000
+#define LONG_WINDOW (MOMENTS / 3)
+
+/* searches until an index should have been built */
+#define SEARCHES_MAX 1000
+
+static struct device machine;
+static atomic_bool cancelled;
+
+static void *
+allocate(size_t bytes)
+{
+	void	   *memory = aligned_alloc(4096, geonn_align(bytes + 1, 4096));
+
+	if (memory == NULL)
+	{
+		printf("Bail out! not enough memory\n");
+		exit(EXIT_FAILURE);
+	}
+	return memset(memory, 0, bytes);
+}
+
+static void
+draw_point(double *latitude, double *longitude, int64_t *low, int64_t *high, int length)
+{
+	*latitude = asin(random_between(-1, 1)) * 180 / M_PI;
+	*longitude = random_between(-180, 180);
+	*low = random_below(MOMENTS) - length / 2;
+	*high = *low + length;
+}
+
+static struct dataset *
+make_dataset(void)
+{
+	struct dataset *made = dataset_create(1, GEONN_METRIC_SPHERE, COLUMNS);
+
+	made->count = REFERENCES;
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		if (dataset_columns[i].present == 0 || dataset_columns[i].present & COLUMNS)
+		{
+			void	   *column = calloc(REFERENCES, dataset_columns[i].width);
+
+			memcpy((char *) made + dataset_columns[i].member, &column, sizeof(column));
+		}
+	for (int i = 0; i < REFERENCES; i++)
+	{
+		draw_point(&made->latitude[i], &made->longitude[i], &made->low[0][i], &made->high[0][i], 0);
+		made->tag[i] = i;
+	}
+	return made;
+}
+
+/* a search, and the pairs that brute force gives */
+struct asked
+{
+	struct search search;
+	uint32_t	pairs;
+	int64_t    *tag;
+	double	   *distance;
+};
+
+static void
+answer(struct search *search, enum geonn_algorithm algorithm)
+{
+	struct failure failure;
+
+	search->algorithm = algorithm;
+	search->answered = search->pairs = 0;
+	search->one_each = false;
+	search->device_state = 0;
+	if (!machine.operations->build(&machine, search, &failure))
+		printf("Bail out! %s\n", failure.message);
+	while (machine.operations->turn(&machine, search) == DEVICE_YIELDED)
+		continue;
+}
+
+static struct asked
+ask(struct dataset *dataset, uint32_t rows, uint32_t k, int length)
+{
+	struct search search = {
+		.dataset = dataset,
+		.question = {.k = k,.max_distance = INFINITY},
+		.rows = rows,
+		.cancelled = &cancelled
+	};
+	size_t		bytes = geonn_batch_layout(NULL, rows, rows * k, COLUMNS, &search.columns);
+	struct asked asked;
+
+	geonn_batch_layout(allocate(bytes), rows, rows * k, COLUMNS, &search.columns);
+	for (uint32_t i = 0; i < rows; i++)
+		draw_point(&search.columns.latitude[i], &search.columns.longitude[i],
+				   &search.columns.low[0][i], &search.columns.high[0][i], length);
+	answer(&search, GEONN_ALGORITHM_BRUTE);
+	asked.search = search;
+	asked.pairs = search.pairs;
+	asked.tag = allocate(search.pairs * sizeof(int64_t));
+	asked.distance = allocate(search.pairs * sizeof(double));
+	memcpy(asked.tag, search.columns.tag, search.pairs * sizeof(int64_t));
+	memcpy(asked.distance, search.columns.distance, search.pairs * sizeof(double));
+	return asked;
+}
+
+static void
+forget(struct asked *asked)
+{
+	free(asked->search.columns.latitude);
+	free(asked->tag);
+	free(asked->distance);
+}
+
+/*
+ * Does the index give the bytes that brute force gives?
+ */
+static bool
+is_right(struct asked *asked)
+{
+	struct search *search = &asked->search;
+
+	answer(search, GEONN_ALGORITHM_INDEX);
+	return search->answered == search->rows && search->pairs == asked->pairs && asked->pairs > 0 &&
+		memcmp(asked->tag, search->columns.tag, asked->pairs * sizeof(int64_t)) == 0 &&
+		memcmp(asked->distance, search->columns.distance, asked->pairs * sizeof(double)) == 0;
+}
+
+/* What answers it. */
+static const struct cpu_built *
+used(const struct asked *asked)
+{
+	bool		fits;
+
+	return cpu_built_for(asked->search.dataset->built[0], &asked->search, &fits);
+}
+
+static int
+indexes(const struct dataset *dataset)
+{
+	int			count = 0;
+
+	for (struct cpu_built *built = dataset->built[0]; built != NULL; built = atomic_load(&built->next))
+		count++;
+	return count;
+}
+
+static void
+report_of(const char *direction, const char *property, bool holds)
+{
+	char		name[100];
+
+	snprintf(name, sizeof(name), "%s: %s", direction, property);
+	report(name, holds);
+}
+
+/*
+ * The index is first built for windows of one length, and then searched with those of another one.
+ */
+static void
+test_lengths(const char *direction, int first_length, int length)
+{
+	struct dataset *dataset = make_dataset();
+	struct asked first = ask(dataset, ROWS, 1, first_length);
+	struct asked few = ask(dataset, 20, 1, length);
+	struct asked many = ask(dataset, ROWS, 1, length);
+	struct asked several = ask(dataset, ROWS / 4, 3, length);
+	bool		right = is_right(&first);
+	const struct cpu_built *built = used(&first);
+	uint64_t	bytes = atomic_load(&dataset->built_bytes);
+
+	report_of(direction, "few searches go by the index for others, with the right answers",
+			  is_right(&few) && used(&few) == built && indexes(dataset) == 1);
+	for (int i = 0; i < SEARCHES_MAX && used(&many) == built; i++)
+		right = is_right(&many) && is_right(&first) && right;
+	report_of(direction, "many have one of their own, with the right answers before",
+			  right && used(&many) != built && atomic_load(&dataset->built_bytes) > bytes);
+	for (int i = 0; i < 50; i++)
+		right = is_right(&many) && is_right(&several) && is_right(&few) && is_right(&first) && right;
+	report_of(direction, "and after", right);
+	report_of(direction, "others keep theirs, and no more are built",
+			  used(&first) == built && used(&several) == used(&many) && indexes(dataset) == 2);
+
+	machine.operations->discard(&machine, dataset->built[0]);
+	dataset->built[0] = NULL;
+	dataset_free(dataset);
+	forget(&first);
+	forget(&few);
+	forget(&many);
+	forget(&several);
+}
+
+int
+main(void)
+{
+	struct failure failure;
+
+	machine.operations = &cpu_device_operations;
+	cpu_path_choose(NULL, &failure);
+	thread_pool_set_threads(1);
+	machine.operations->probe(&machine, &failure);
+	random_state = 20240229;
+	test_lengths("longer windows", SHORT_WINDOW, LONG_WINDOW);
+	test_lengths("shorter windows", LONG_WINDOW, SHORT_WINDOW);
+	machine.operations->close(&machine);
+	return summed_up();
+}
