@@ -5,7 +5,8 @@
  * PostgreSQL has no statistics of a function's columns, and takes constants for
  * its guess: a 200th of the rows for obs_id = 7, a third for distance < 1000.  The
  * join knows more.  An id has the rows of one observation or reference.  A distance or a rank
- * below a number leaves what a join with that max_distance or k would return.  The
+ * below a number leaves what a join with that max_distance or k would return.  Observations
+ * that are kept unmatched have NULLs in the reference's columns.  The
  * planner asks for a condition's selectivity where it sizes a relation, which is before its
  * paths are made, and keeps it with the condition: so it is set there, and the sizes anew.
  */
@@ -168,6 +169,26 @@ share_of(PlannerInfo *root, const FuncExpr *expression, const JoinEstimate *all,
 	return share_of_comparison(root, expression, all->rows, comparison->strategy, number, of_rank);
 }
 
+/*
+ * The share of the rows for which a test of a column for NULL is true; -1: not known, or it is no such test.
+ */
+static double
+share_of_null_test(Node *clause, Index relid, RangeTblEntry *entry, const JoinEstimate *all)
+{
+	static const char *const of_reference[] = {"ref_id", "distance", "rank", "ref_lat", "ref_lon"};
+	NullTest   *test = (NullTest *) clause;
+	double		matched = Min(1, all->matches / Max(1, all->rows));
+	const char *column;
+
+	if (!IsA(clause, NullTest) || test->argisrow || !is_of_column((Node *) test->arg, relid))
+		return -1;
+	column = get_rte_attribute_name(entry, ((Var *) test->arg)->varattno);
+	for (int i = 0; i < (int) lengthof(of_reference); i++)
+		if (strcmp(column, of_reference[i]) == 0)
+			return test->nulltesttype == IS_NULL ? 1 - matched : matched;
+	return -1;
+}
+
 void
 geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry,
 							  const FuncExpr *expression)
@@ -184,9 +205,10 @@ geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry 
 		Comparison	comparison;
 		double		share;
 
-		if (!read_comparison(root, (Node *) condition->clause, rel->relid, entry, &comparison))
-			continue;
-		share = share_of(root, expression, &all, &comparison);
+		if (read_comparison(root, (Node *) condition->clause, rel->relid, entry, &comparison))
+			share = share_of(root, expression, &all, &comparison);
+		else
+			share = share_of_null_test((Node *) condition->clause, rel->relid, entry, &all);
 		if (share < 0)
 			continue;
 		condition->norm_selec = condition->outer_selec = share;

@@ -87,6 +87,9 @@ my @calls = (
 	"geonn_nearest('city', 'airport', 5, row_type => NULL::pair) WHERE 1 < rank",
 	"geonn_nearest('city', 'airport', 5) WHERE obs_id = 3041563",
 	"geonn_nearest('even', 'other') WHERE ref_id = 7",
+	"geonn_nearest('even', 'other', max_distance => 30000, keep_unmatched => true) WHERE ref_id IS NULL",
+	"geonn_nearest('even', 'other', max_distance => 30000, keep_unmatched => true) WHERE distance IS NOT NULL",
+	"geonn_nearest('even', 'other') WHERE ref_id IS NULL",
 	"geonn_nearest('even', 'other', 4, row_type => NULL::pair) WHERE obs_id = 7 AND rank <= 2");
 
 foreach my $call (@calls)
