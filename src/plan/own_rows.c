@@ -33,6 +33,7 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
@@ -200,20 +201,34 @@ is_stored(Oid table, AttrNumber number)
 }
 
 /*
- * Is the column unique by this index at any time?  If so, the order by which it is is set.  Rows of a
- * snapshot that is older than some indexes may not be in them: PostgreSQL leaves those out, too.
+ * Does the index hold the rows of the present snapshot apart?  An index can be newer than the snapshot, as
+ * in a transaction that reads all by its first one: of two rows with one id, which the snapshot still has,
+ * one was deleted before the index was built.
+ */
+static bool
+is_older_than_snapshot(Relation index)
+{
+	TransactionId built_by = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
+
+	if (index->rd_index->indcheckxmin && !TransactionIdPrecedes(built_by, TransactionXmin))
+		return false;
+	return TransactionIdIsCurrentTransactionId(built_by) ||
+		!XidInMVCCSnapshot(built_by, GetActiveSnapshot());
+}
+
+/*
+ * Is the column unique by this index?  If so, the order by which it is is set.
  */
 static bool
 is_unique_by(Oid index, AttrNumber column, OwnTable *table)
 {
 	Relation	opened = index_open(index, AccessShareLock);
 	const FormData_pg_index *form = opened->rd_index;
-	bool		is_old = !form->indcheckxmin ||
-		TransactionIdPrecedes(HeapTupleHeaderGetXmin(opened->rd_indextuple->t_data), TransactionXmin);
-	bool		is_unique = form->indisunique && form->indimmediate && form->indisvalid && is_old &&
+	bool		is_unique = form->indisunique && form->indimmediate && form->indisvalid &&
 		opened->rd_rel->relam == BTREE_AM_OID && form->indnkeyatts == 1 &&
 		form->indkey.values[0] == column &&
-		heap_attisnull(opened->rd_indextuple, Anum_pg_index_indpred, NULL);
+		heap_attisnull(opened->rd_indextuple, Anum_pg_index_indpred, NULL) &&
+		is_older_than_snapshot(opened);
 
 	if (is_unique)
 	{

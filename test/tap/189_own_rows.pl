@@ -229,6 +229,24 @@ foreach my $kind ('STORED', $node->safe_psql('postgres', 'SHOW server_version_nu
 like($refused, qr/foreign (table|partition)/i, 'an index that would, PostgreSQL makes of no table with foreign partitions');
 $node->safe_psql('postgres', 'INSERT INTO ints SELECT id, kind, lat, lon FROM far_here');
 
+# two rows with one id can be in a snapshot that is older than the index
+$node->safe_psql('postgres', q{
+	CREATE TABLE doubled (id integer NOT NULL, kind integer, lat float8, lon float8) PARTITION BY RANGE (id);
+	CREATE TABLE doubled_0 PARTITION OF doubled FOR VALUES FROM (1) TO (1000);
+	INSERT INTO doubled SELECT id, kind, lat, lon FROM parted;
+	INSERT INTO doubled SELECT id, -1, lat, lon FROM parted;
+});
+my $of_doubled = $usual =~ s/ints/doubled/gr;
+my $old = $node->background_psql('postgres', on_error_stop => 1);
+$old->query_safe('SET client_min_messages = error; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+$node->safe_psql('postgres', 'DELETE FROM doubled WHERE kind = -1; CREATE UNIQUE INDEX ON doubled (id)');
+unlike($old->query_safe("EXPLAIN (COSTS OFF) $of_doubled"), qr/geonn lateral join/, 'a snapshot that is older than the index has no node');
+$old->query_safe('COMMIT');
+like($old->query_safe("EXPLAIN (COSTS OFF) $of_doubled"), qr/geonn lateral join/, 'the next one has it');
+$old->quit;
+like(plan_of("$of_doubled; ROLLBACK", 'BEGIN; DROP INDEX doubled_id_idx; CREATE UNIQUE INDEX ON doubled (id)'), qr/geonn lateral join/,
+	'and the transaction that builds the index has it, too');
+
 # In a view, PostgreSQL reads the table as the view's owner, and the call reads it as the user.
 sub apart { return $_[0] =~ s/(geonn_nearest\([^)]*\)) n/(SELECT * FROM $1 OFFSET 0) n/r; }
 $node->safe_psql('postgres', 'CREATE VIEW apart AS ' . apart($usual) . '; GRANT SELECT ON apart TO reader');
