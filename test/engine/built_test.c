@@ -97,6 +97,7 @@ answer(struct search *search, enum geonn_algorithm algorithm)
 	search->answered = search->pairs = 0;
 	search->one_each = false;
 	search->device_state = 0;
+	search->builds = !machine.operations->is_built(&machine, search, algorithm);
 	if (!machine.operations->build(&machine, search, &failure))
 		printf("Bail out! %s\n", failure.message);
 	while (machine.operations->turn(&machine, search) == DEVICE_YIELDED)
@@ -215,6 +216,34 @@ test_lengths(const char *direction, int first_length, int length)
 	forget(&several);
 }
 
+/*
+ * The scheduler lets one thread of the device build.  Another one's search can have been taken just before
+ * a further index became wanted.
+ */
+static void
+test_builder(void)
+{
+	struct dataset *dataset = make_dataset();
+	struct asked first = ask(dataset, ROWS, 1, SHORT_WINDOW);
+	struct asked many = ask(dataset, ROWS, 1, LONG_WINDOW);
+	bool		right = is_right(&first);
+	struct failure failure;
+
+	for (int i = 0; i < SEARCHES_MAX && !cpu_built_wants_index(dataset->built[0], &many.search); i++)
+		right = is_right(&many) && right;
+	right = cpu_built_wants_index(dataset->built[0], &many.search) && right;
+	many.search.builds = false;
+	report("a search that was taken as one with all that it needs builds nothing",
+		   right && machine.operations->build(&machine, &many.search, &failure) &&
+		   indexes(dataset) == 1);
+
+	machine.operations->discard(&machine, dataset->built[0]);
+	dataset->built[0] = NULL;
+	dataset_free(dataset);
+	forget(&first);
+	forget(&many);
+}
+
 int
 main(void)
 {
@@ -227,6 +256,7 @@ main(void)
 	random_state = 20240229;
 	test_lengths("longer windows", SHORT_WINDOW, LONG_WINDOW);
 	test_lengths("shorter windows", LONG_WINDOW, SHORT_WINDOW);
+	test_builder();
 	machine.operations->close(&machine);
 	return summed_up();
 }

@@ -175,16 +175,26 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 	return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 }
 
+/*
+ * Whether there is something by which an algorithm finds the answers.
+ */
+static bool
+suffices(const struct cpu_built *built, enum geonn_algorithm algorithm)
+{
+	if (built == NULL)
+		return false;
+	return algorithm == GEONN_ALGORITHM_BRUTE ?
+		built->references.x != NULL : built->index != NULL;
+}
+
 static bool
 cpu_device_is_built(const struct device *device, const struct search *search,
 					enum geonn_algorithm algorithm)
 {
 	struct cpu_built *built = search->dataset->built[device->number];
 
-	if (built == NULL)
-		return false;
-	return algorithm == GEONN_ALGORITHM_BRUTE ? built->references.x != NULL :
-		built->index != NULL && !cpu_built_wants_index(built, search);
+	return suffices(built, algorithm) &&
+		(algorithm == GEONN_ALGORITHM_BRUTE || !cpu_built_wants_index(built, search));
 }
 
 static bool
@@ -193,7 +203,9 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct dataset *dataset = search->dataset;
 	struct cpu_built *built = dataset->built[device->number];
 
-	if (cpu_device_is_built(device, search, search->algorithm))
+	/* one more index can have become wanted since the scheduler asked: that is
+	 * for a search whose build excludes others */
+	if (suffices(built, search->algorithm) && !search->builds)
 		return true;
 
 	/* a build may take long: each of its jobs takes a seat for itself */
