@@ -201,6 +201,17 @@ is_stored(Oid table, AttrNumber number)
 }
 
 /*
+ * Does the present snapshot see what the transaction has done that wrote this row of a catalog?
+ */
+static bool
+is_seen(HeapTuple row)
+{
+	TransactionId writer = HeapTupleHeaderGetXmin(row->t_data);
+
+	return TransactionIdIsCurrentTransactionId(writer) || !XidInMVCCSnapshot(writer, GetActiveSnapshot());
+}
+
+/*
  * Does the index hold the rows of the present snapshot apart?  An index can be newer than the snapshot, as
  * in a transaction that reads all by its first one: of two rows with one id, which the snapshot still has,
  * one was deleted before the index was built.
@@ -208,12 +219,33 @@ is_stored(Oid table, AttrNumber number)
 static bool
 is_older_than_snapshot(Relation index)
 {
-	TransactionId built_by = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
+	return is_seen(index->rd_indextuple) &&
+		(!index->rd_index->indcheckxmin ||
+		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin));
+}
 
-	if (index->rd_index->indcheckxmin && !TransactionIdPrecedes(built_by, TransactionXmin))
-		return false;
-	return TransactionIdIsCurrentTransactionId(built_by) ||
-		!XidInMVCCSnapshot(built_by, GetActiveSnapshot());
+/*
+ * Are the partitions, in all levels, those that the present snapshot sees?  One that was attached later may
+ * have had other rows when the snapshot was taken, which no index of the table held apart.
+ */
+static bool
+has_seen_partitions(Oid table)
+{
+	List	   *relations = find_all_inheritors(table, NoLock, NULL);
+	bool		all_seen = true;
+	ListCell   *cell;
+
+	foreach(cell, relations)
+	{
+		HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(cell)));
+
+		if (!HeapTupleIsValid(row))
+			return false;
+		all_seen = all_seen && is_seen(row);
+		ReleaseSysCache(row);
+	}
+	list_free(relations);
+	return all_seen;
 }
 
 /*
@@ -254,6 +286,8 @@ is_unique_column(Oid oid, AttrNumber column, OwnTable *table)
 	foreach(cell, indexes)
 		is_unique = is_unique || is_unique_by(lfirst_oid(cell), column, table);
 	list_free(indexes);
+	if (is_unique && relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		is_unique = has_seen_partitions(oid);
 	table_close(relation, NoLock);
 	return is_unique;
 }

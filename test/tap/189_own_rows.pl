@@ -243,6 +243,16 @@ $node->safe_psql('postgres', 'DELETE FROM doubled WHERE kind = -1; CREATE UNIQUE
 unlike($old->query_safe("EXPLAIN (COSTS OFF) $of_doubled"), qr/geonn lateral join/, 'a snapshot that is older than the index has no node');
 $old->query_safe('COMMIT');
 like($old->query_safe("EXPLAIN (COSTS OFF) $of_doubled"), qr/geonn lateral join/, 'the next one has it');
+# and such rows can be in a partition that is newer
+$node->safe_psql('postgres', q{
+	CREATE TABLE doubled_1 (LIKE doubled);
+	INSERT INTO doubled_1 SELECT id + CASE WHEN i = 1 THEN 1000 ELSE 0 END, kind, lat, lon FROM parted, generate_series(1, 2) i;
+});
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+$node->safe_psql('postgres', 'DELETE FROM doubled_1 WHERE id < 1000; ALTER TABLE doubled ATTACH PARTITION doubled_1 FOR VALUES FROM (1000) TO (2000)');
+unlike($old->query_safe("EXPLAIN (COSTS OFF) $of_doubled"), qr/geonn lateral join/, 'a snapshot that is older than a partition has no node');
+$old->query_safe('COMMIT');
+like($old->query_safe("EXPLAIN (COSTS OFF) $of_doubled"), qr/geonn lateral join/, 'the next one has it, again');
 $old->quit;
 like(plan_of("$of_doubled; ROLLBACK", 'BEGIN; DROP INDEX doubled_id_idx; CREATE UNIQUE INDEX ON doubled (id)'), qr/geonn lateral join/,
 	'and the transaction that builds the index has it, too');
