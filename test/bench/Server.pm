@@ -175,6 +175,7 @@ listen_addresses = ''
 unix_socket_directories = '$scratch'
 shared_preload_libraries = '$libraries'
 shared_buffers = '${\floor($shared_buffers / (1 << 20))}MB'
+geonn.kept_memory_limit = '4GB'
 max_wal_size = '16GB'
 max_worker_processes = ${\($cores + 8)}
 max_parallel_workers = $cores
