@@ -271,7 +271,7 @@ keep_outer_row(LateralState *state, Round *round, TupleTableSlot *outer)
 	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
 		status != POINT_VALID && status != POINT_NULL)
 		return false;
-	if (!is_extended_row(state))
+	if (status != POINT_NULL || !is_extended_row(state))
 		state->counts[status]++;
 	former = MemoryContextSwitchTo(round->memory);
 	row->tuple = ExecCopySlotMinimalTuple(outer);

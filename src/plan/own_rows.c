@@ -170,17 +170,27 @@ is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
 		entry->relkind == RELKIND_RELATION && !entry->inh && !has_subclass(table);
 }
 
+/*
+ * What the catalog says of a column; false: nothing.
+ */
 static bool
-is_never_null(Oid table, AttrNumber number)
+read_attribute(Oid table, AttrNumber number, FormData_pg_attribute *attribute)
 {
 	HeapTuple	row = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table), Int16GetDatum(number));
-	bool		never;
 
 	if (!HeapTupleIsValid(row))
 		return false;
-	never = ((Form_pg_attribute) GETSTRUCT(row))->attnotnull;
+	memcpy(attribute, GETSTRUCT(row), ATTRIBUTE_FIXED_PART_SIZE);
 	ReleaseSysCache(row);
-	return never;
+	return true;
+}
+
+static bool
+is_never_null(Oid table, AttrNumber number)
+{
+	FormData_pg_attribute attribute;
+
+	return read_attribute(table, number, &attribute) && attribute.attnotnull;
 }
 
 /*
@@ -190,14 +200,10 @@ is_never_null(Oid table, AttrNumber number)
 static bool
 is_stored(Oid table, AttrNumber number)
 {
-	HeapTuple	row = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table), Int16GetDatum(number));
-	char		generated;
+	FormData_pg_attribute attribute;
 
-	if (!HeapTupleIsValid(row))
-		return false;
-	generated = ((Form_pg_attribute) GETSTRUCT(row))->attgenerated;
-	ReleaseSysCache(row);
-	return generated == '\0' || generated == ATTRIBUTE_GENERATED_STORED;
+	return read_attribute(table, number, &attribute) &&
+		(attribute.attgenerated == '\0' || attribute.attgenerated == ATTRIBUTE_GENERATED_STORED);
 }
 
 /*

@@ -25,6 +25,7 @@
 #include "engine/cpu/cost.h"
 #include "engine/cpu/path.h"
 #include "engine/search/algorithm.h"
+#include "../lib/pages.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"
 
@@ -326,19 +327,6 @@ now_ns(void)
 	return (double) now.tv_sec * 1e9 + (double) now.tv_nsec;
 }
 
-static void *
-allocate(size_t bytes)
-{
-	void	   *memory = aligned_alloc(4096, geonn_align(bytes + 1, 4096));
-
-	if (memory == NULL)
-	{
-		printf("Bail out! not enough memory\n");
-		exit(EXIT_FAILURE);
-	}
-	return memory;
-}
-
 /* anywhere on the sphere alike; ten groups, windows of a thousandth of the time */
 static void
 draw_point(double *latitude, double *longitude, int32_t *group, int64_t *low, int64_t *high)
@@ -387,11 +375,10 @@ make_search(const struct problem *problem, struct dataset *of, struct search *se
 	uint32_t	rows = problem->observations;
 	uint32_t	room = rows * (problem->k > 0 ? problem->k : 1);
 	size_t		bytes = geonn_batch_layout(NULL, rows, room, problem->columns, &search->columns);
-	void	   *memory = allocate(bytes);
+	void	   *memory = allocate_pages(bytes);
 	struct geonn_batch_columns *columns = &search->columns;
 
 	memset(search, 0, sizeof(*search));
-	memset(memory, 0, bytes);
 	geonn_batch_layout(memory, rows, room, problem->columns, columns);
 	for (uint32_t i = 0; i < rows; i++)
 	{

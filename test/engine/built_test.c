@@ -16,6 +16,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/built.h"
 #include "engine/cpu/path.h"
+#include "../lib/pages.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"
 
@@ -35,19 +36,6 @@
 
 static struct device machine;
 static atomic_bool cancelled;
-
-static void *
-allocate(size_t bytes)
-{
-	void	   *memory = aligned_alloc(4096, geonn_align(bytes + 1, 4096));
-
-	if (memory == NULL)
-	{
-		printf("Bail out! not enough memory\n");
-		exit(EXIT_FAILURE);
-	}
-	return memset(memory, 0, bytes);
-}
 
 static void
 draw_point(double *latitude, double *longitude, int64_t *low, int64_t *high, int length)
@@ -116,15 +104,15 @@ ask(struct dataset *dataset, uint32_t rows, uint32_t k, int length)
 	size_t		bytes = geonn_batch_layout(NULL, rows, rows * k, COLUMNS, &search.columns);
 	struct asked asked;
 
-	geonn_batch_layout(allocate(bytes), rows, rows * k, COLUMNS, &search.columns);
+	geonn_batch_layout(allocate_pages(bytes), rows, rows * k, COLUMNS, &search.columns);
 	for (uint32_t i = 0; i < rows; i++)
 		draw_point(&search.columns.latitude[i], &search.columns.longitude[i],
 				   &search.columns.low[0][i], &search.columns.high[0][i], length);
 	answer(&search, GEONN_ALGORITHM_BRUTE);
 	asked.search = search;
 	asked.pairs = search.pairs;
-	asked.tag = allocate(search.pairs * sizeof(int64_t));
-	asked.distance = allocate(search.pairs * sizeof(double));
+	asked.tag = allocate_pages(search.pairs * sizeof(int64_t));
+	asked.distance = allocate_pages(search.pairs * sizeof(double));
 	memcpy(asked.tag, search.columns.tag, search.pairs * sizeof(int64_t));
 	memcpy(asked.distance, search.columns.distance, search.pairs * sizeof(double));
 	return asked;
