@@ -20,8 +20,6 @@
  */
 #include "cuda/cost.cuh"
 
-#include "common/metric.h"
-
 /* to build: launches, and a reference's copy and its share of the sort */
 #define INDEX_BUILD 100000.0
 #define INDEX_BUILD_REFERENCE 0.62
@@ -45,14 +43,10 @@
 struct cost
 cuda_cost(const struct search *search, enum geonn_algorithm algorithm, double observations)
 {
-	const struct dataset *dataset = search->dataset;
-	const struct question *question = &search->question;
-	double		references = (double) dataset->count;
-	bool		plain = geonn_metric_chord_decides(dataset->metric) && dataset->columns == 0 &&
-		question->k == 1 && !question->ties;
+	double		references = (double) search->dataset->count;
 	struct cost cost;
 
-	if (algorithm == GEONN_ALGORITHM_BRUTE && plain)
+	if (algorithm == GEONN_ALGORITHM_BRUTE && search_is_plain_nearest(search))
 	{
 		cost.build = BRUTE_BUILD + BRUTE_BUILD_REFERENCE * references;
 		cost.search = BRUTE_SEARCH +

@@ -17,7 +17,6 @@
  */
 #include <time.h>
 
-#include "common/metric.h"
 #include "cuda/cost.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
@@ -33,12 +32,9 @@
 static const struct piece_operations *
 choose_piece(const struct search *search)
 {
-	const struct question *question = &search->question;
-
 	if (search->cutoff.present)
 		return &neighbours_part_operations;
-	if (!geonn_metric_chord_decides(search->dataset->metric) || search->dataset->columns != 0 ||
-		question->k != 1 || question->ties)
+	if (!search_is_plain_nearest(search))
 		return &neighbours_operations;
 	return cuda_part_of(search, search->algorithm) == CUDA_BRUTE ? &nearest_brute_operations :
 		&nearest_index_operations;

@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/metric.h"
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
 #include "cuda/lane/dataset.cuh"
@@ -63,12 +62,8 @@ static struct
 enum cuda_part
 cuda_part_of(const struct search *search, enum geonn_algorithm algorithm)
 {
-	const struct dataset *dataset = search->dataset;
-	const struct question *question = &search->question;
-	bool		plain = geonn_metric_chord_decides(dataset->metric) && dataset->columns == 0;
-
-	return plain && algorithm == GEONN_ALGORITHM_BRUTE &&
-		question->k == 1 && !question->ties ? CUDA_BRUTE : CUDA_INDEX;
+	return algorithm == GEONN_ALGORITHM_BRUTE && search_is_plain_nearest(search) ? CUDA_BRUTE :
+		CUDA_INDEX;
 }
 
 /* ---- building ---- */

@@ -18,8 +18,6 @@
  */
 #include "engine/cpu/cost.h"
 
-#include "common/metric.h"
-
 /* to build: the index takes eight times as long, a reference */
 #define INDEX_BUILD 60000.0
 #define INDEX_BUILD_WINDOWS 30000.0
@@ -58,8 +56,7 @@ is_nearest(const struct search *search, enum geonn_algorithm algorithm)
 {
 	const struct dataset *dataset = search->dataset;
 
-	return search->question.k == 1 && !search->question.ties && !search->cutoff.present &&
-		geonn_metric_chord_decides(dataset->metric) &&
+	return search_is_nearest(search) && !search->cutoff.present &&
 		(dataset->columns == 0 ||
 		 (algorithm == GEONN_ALGORITHM_INDEX && (dataset->columns & GEONN_COLUMN_IDENTITY) == 0));
 }

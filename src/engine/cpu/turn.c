@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "common/metric.h"
 #include "engine/cpu/nearest.h"
 
 bool
@@ -14,8 +13,7 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 {
 	const struct dataset *dataset = search->dataset;
 
-	if (search->question.k != 1 || search->question.ties || search->cutoff.present ||
-		!geonn_metric_chord_decides(dataset->metric))
+	if (!search_is_nearest(search) || search->cutoff.present)
 		return false;
 	if (dataset->columns == 0)
 		return true;

@@ -143,6 +143,18 @@ struct search
 extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
 						   bool one_each);
 
+/*
+ * Whether a search asks for the one nearest reference, without ties, by a metric
+ * whose chord decides.
+ */
+extern bool search_is_nearest(const struct search *search);
+
+/*
+ * The same of a dataset that has coordinates and tags alone: the question that
+ * most searches ask.
+ */
+extern bool search_is_plain_nearest(const struct search *search);
+
 enum device_progress
 {
 	DEVICE_IDLE,				/* none of the started searches ended */

@@ -1,8 +1,23 @@
 /*
  * search.c
- *		Records what a search has answered, in the same way for all devices.
+ *		What all devices know of a search alike: the kind of its question, and
+ *		how to record what has been answered.
  */
+#include "common/metric.h"
 #include "engine/search/device.h"
+
+bool
+search_is_nearest(const struct search *search)
+{
+	return search->question.k == 1 && !search->question.ties &&
+		geonn_metric_chord_decides(search->dataset->metric);
+}
+
+bool
+search_is_plain_nearest(const struct search *search)
+{
+	return search_is_nearest(search) && search->dataset->columns == 0;
+}
 
 void
 search_account(struct search *search, uint32_t rows, uint32_t pairs, bool one_each)
