@@ -20,6 +20,8 @@
  */
 #include "cuda/cost.cuh"
 
+#include "cuda/cells/cells_cost.cuh"
+
 /* to build: launches, and a reference's copy and its share of the sort */
 #define INDEX_BUILD 100000.0
 #define INDEX_BUILD_REFERENCE 0.62
@@ -55,6 +57,12 @@ cuda_cost(const struct search *search, enum geonn_algorithm algorithm, double ob
 	}
 	cost.build = INDEX_BUILD + INDEX_BUILD_REFERENCE * references;
 	cost.search = INDEX_SEARCH + INDEX_OBSERVATION * observations;
+	if (algorithm == GEONN_ALGORITHM_INDEX && search_is_plain_nearest(search) &&
+		references <= CELLS_REFERENCES_MAX && cells_pay(references, observations))
+	{
+		cost.build += cells_build_cost(references);
+		cost.search = CELLS_SEARCH + CELLS_OBSERVATION * observations;
+	}
 	if (algorithm == GEONN_ALGORITHM_BRUTE)
 		cost.search += LEAVES_PAIR * observations * references;
 	return cost;

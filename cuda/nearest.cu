@@ -3,7 +3,7 @@
  *		The pieces of searches for the nearest reference alone.
  *
  * Most searches ask for the nearest reference alone, so this question has the
- * fast ways: brute_search.cu's, and the index's for this question.  Both find
+ * fast ways: brute_search.cu's, the index's for this question, and the table's.  Each finds
  * one reference for each observation, at its row.  If each observation has
  * one, 16 bytes an observation go in and 16 come out, and no counts.
  * Otherwise, with a max_distance, the observations without a neighbour are
@@ -14,6 +14,7 @@
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
 #include "cuda/brute/brute.cuh"
+#include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
@@ -28,7 +29,7 @@ enum nearest_phase
 {
 	NEAREST_COPY_IN,
 	NEAREST_SEARCH,
-	NEAREST_DECIDE,				/* by index: decide what the search left ambiguous */
+	NEAREST_DECIDE,				/* by index or table: decide what the search left open */
 	NEAREST_COUNT,				/* count the observations that have a neighbour within max_distance */
 	NEAREST_COPY_OUT
 };
@@ -47,6 +48,7 @@ struct nearest_piece
 	struct brute_search brute;
 	struct brute_room brute_room;
 	struct index_nearest index;
+	struct cells_search cells;
 };
 
 /* what kernels report to the host, in pinned memory */
@@ -54,6 +56,7 @@ struct nearest_status
 {
 	struct brute_status brute;
 	struct index_status index;
+	struct cells_status cells;
 	struct results_status results;
 };
 
@@ -91,7 +94,7 @@ built_of(const struct lane *lane)
 }
 
 /*
- * Lay out what both ways have in common, from this offset on.
+ * Lay out what all ways have in common, from this offset on.
  */
 static size_t
 place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
@@ -163,6 +166,34 @@ index_piece_place(struct lane *lane, uint32_t rows, void *memory)
 
 	piece->results.distance = index->distance;
 	piece->results.tag = index->tag;
+	return place_results(lane, rows, memory, offset);
+}
+
+static size_t
+cells_piece_place(struct lane *lane, uint32_t rows, void *memory)
+{
+	struct nearest_piece *piece = piece_of(lane);
+	struct cells_search *cells = &piece->cells;
+	size_t		offset = 0;
+
+	*piece = {};
+	piece->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
+	piece->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
+	cells->tag = (int64_t *) next_column(memory, &offset, rows * sizeof(int64_t));
+	cells->distance = (double *) next_column(memory, &offset, rows * sizeof(double));
+	cells->status = (struct cells_status *) next_column(memory, &offset,
+														sizeof(struct cells_status));
+	cells->room = next_column(memory, &offset, cells_search_room(rows));
+	cells->cells = &built_of(lane)->cells;
+	cells->index = &built_of(lane)->index;
+	cells->rows = rows;
+	cells->latitude = piece->latitude;
+	cells->longitude = piece->longitude;
+	cells->max_distance = lane_search(lane)->question.max_distance;
+	cells->stream = lane_stream(lane);
+
+	piece->results.distance = cells->distance;
+	piece->results.tag = cells->tag;
 	return place_results(lane, rows, memory, offset);
 }
 
@@ -308,6 +339,55 @@ index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 	return cudaErrorUnknown;
 }
 
+static cudaError_t
+ask_cells(struct lane *lane, enum piece_progress *progress)
+{
+	*progress = PIECE_WAIT;
+	return cudaMemcpyAsync(&status_of(lane)->cells, piece_of(lane)->cells.status,
+						   sizeof(struct cells_status), cudaMemcpyDeviceToHost, lane_stream(lane));
+}
+
+static cudaError_t
+cells_piece_enqueue(struct lane *lane, enum piece_progress *progress)
+{
+	struct nearest_piece *piece = piece_of(lane);
+	const struct cells_status *status = &status_of(lane)->cells;
+	cudaError_t error;
+
+	switch (piece->phase)
+	{
+		case NEAREST_COPY_IN:
+			*progress = PIECE_AHEAD;
+			return copy_in(lane);
+		case NEAREST_SEARCH:
+			phase_begin("search");
+			piece->phase = NEAREST_DECIDE;
+			if ((error = cells_search_enqueue(&piece->cells)) == cudaSuccess)
+				error = ask_cells(lane, progress);
+			phase_end();
+			if (error != cudaSuccess || !piece->all_matched)
+				return error;
+
+			/* what is copied too early is copied again, or not looked at */
+			*progress = PIECE_LAST;
+			return copy_results(lane, piece->rows, piece->rows, NULL, piece->cells.tag,
+								piece->cells.distance);
+		case NEAREST_DECIDE:
+			if (cells_search_done(&piece->cells, status))
+				return after_search(lane, status->out_of_range != 0, progress);
+			phase_begin("decide");
+			if ((error = cells_search_go_on(&piece->cells, status)) == cudaSuccess)
+				error = ask_cells(lane, progress);
+			phase_end();
+			return error;
+		case NEAREST_COUNT:
+			break;
+		case NEAREST_COPY_OUT:
+			return copy_packed(lane, progress);
+	}
+	return cudaErrorUnknown;
+}
+
 static enum piece_outcome
 nearest_finish(struct lane *lane)
 {
@@ -320,17 +400,35 @@ nearest_finish(struct lane *lane)
 	return PIECE_ANSWERED;
 }
 
+/*
+ * The end of a piece whose results may have been copied before they were all there.
+ */
 static enum piece_outcome
-index_piece_finish(struct lane *lane)
+finish_early(struct lane *lane, bool decided, bool out_of_range)
 {
 	enum piece_progress progress;
 
-	if (!is_decided(lane))
+	if (!decided)
 		return PIECE_MORE;
-	if (status_of(lane)->index.out_of_range == 0)
+	if (!out_of_range)
 		return nearest_finish(lane);
 	fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range", &progress);
 	return PIECE_FULL;
+}
+
+static enum piece_outcome
+index_piece_finish(struct lane *lane)
+{
+	return finish_early(lane, is_decided(lane), status_of(lane)->index.out_of_range != 0);
+}
+
+static enum piece_outcome
+cells_piece_finish(struct lane *lane)
+{
+	const struct cells_status *status = &status_of(lane)->cells;
+
+	return finish_early(lane, cells_search_done(&piece_of(lane)->cells, status),
+						status->out_of_range != 0);
 }
 
 const struct piece_operations nearest_brute_operations = {
@@ -347,6 +445,15 @@ const struct piece_operations nearest_index_operations = {
 	.place = index_piece_place,
 	.enqueue = index_piece_enqueue,
 	.finish = index_piece_finish,
+	.close = NULL,
+	.alone = NULL
+};
+
+const struct piece_operations nearest_cells_operations = {
+	.rows = nearest_rows,
+	.place = cells_piece_place,
+	.enqueue = cells_piece_enqueue,
+	.finish = cells_piece_finish,
 	.close = NULL,
 	.alone = NULL
 };

@@ -157,6 +157,12 @@ struct index_nearest
 	double		max_distance;	/* metres, inclusive; may be infinite */
 
 	/*
+	 * [rows] the rows to search for, of columns that may have more, on the GPU; NULL:
+	 * all.  Not together with `row`.
+	 */
+	const uint32_t *list;
+
+	/*
 	 * Results on the GPU: at the observation's row, or, where row is not NULL,
 	 * in the order of the search, which leaves out nothing and writes faster,
 	 * with the number of the observation.  An observation without a neighbour
@@ -192,5 +198,30 @@ extern size_t index_nearest_room(uint32_t rows);
  */
 extern cudaError_t index_nearest_enqueue(const struct index_nearest *search);
 extern cudaError_t index_nearest_decide(const struct index_nearest *search);
+
+/*
+ * The same for a few observations of many, each by a warp alone: those on a list
+ * that a kernel makes.
+ */
+struct index_alone
+{
+	const struct index *index;
+	const double *latitude;		/* degrees, on the GPU */
+	const double *longitude;
+	double		max_distance;	/* metres, inclusive; may be infinite */
+	const uint32_t *list;		/* rows of these columns, on the GPU */
+	const uint32_t *count;		/* how many, on the GPU; if more than count_max, none is answered */
+	uint32_t	count_max;
+	uint32_t   *decided;		/* on the GPU, 0 at first: how many are answered, or more than all */
+	int64_t    *tag;			/* results, as index_nearest has them, at their rows */
+	double	   *distance;
+	cudaStream_t stream;
+};
+
+/*
+ * Enqueue a launch, of some 25 ms at most; the caller enqueues more until all are
+ * decided.
+ */
+extern cudaError_t index_alone_enqueue(const struct index_alone *search);
 
 #endif							/* GEONN_INDEX_CUH */

@@ -103,6 +103,7 @@ struct nearest_task
 	int64_t    *tag;
 	double	   *distance;
 	uint32_t   *row;
+	const uint32_t *list;		/* rows that the order's numbers mean, or NULL */
 	struct index_status *status;
 	struct index_order order;	/* its keys become the list of ambiguous slots */
 	float		spread;			/* squares of members to those of surroundings */
@@ -130,7 +131,7 @@ write_answer(const struct index *index, const struct nearest_task *task, uint32_
 			 uint32_t row, double distance, uint32_t number)
 {
 	bool		matched = distance <= task->max_distance && distance < INFINITY;
-	uint32_t	at = task->row != NULL ? slot : row;
+	uint32_t	at = task->row != NULL ? slot : task->list != NULL ? task->list[row] : row;
 
 	if (task->row != NULL)
 		__stcs(&task->row[slot], row);
@@ -496,8 +497,64 @@ search_kernel(const __grid_constant__ struct index index,
 	}
 }
 
+/* what comes first, among the lanes' as well */
+struct first_reference
+{
+	double		distance;		/* metres; infinite: none */
+	uint32_t	place;
+	uint32_t	number;			/* in the sorted order */
+};
+
 /*
- * Each warp decides an ambiguous observation, in float64 alone.
+ * A warp decides an observation in float64 alone, among the references with squared
+ * chords up to the limit.  The leaf `home`, if it is one, is looked at first.
+ */
+static __device__ __forceinline__ struct first_reference
+decide_alone(const struct index *index, struct geonn_vector from, double limit, uint32_t home)
+{
+	struct first_reference first = {INFINITY, INDEX_NONE, INDEX_NONE};
+	struct index_walk walk;
+	uint32_t	leaf;
+
+	index_walk_begin(&walk, index, from, 0, home);
+	while (index_walk_next(&walk, limit, &leaf))
+	{
+		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		struct geonn_vector vector = index_vector(index, position);
+		double		square = geonn_chord_squared(from, vector);
+		double		least = position < index->shape.positions ? square : INFINITY;
+
+		square = least;
+		if (!__any_sync(INDEX_ALL_LANES, square <= limit))
+			continue;
+		for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+			least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
+		limit = fmin(limit, geonn_chord_limit(least));
+		if (square <= limit)
+		{
+			double		distance = geonn_metric_distance_of(index->metric, from, vector);
+			uint32_t	reference = index->start[position];
+			uint32_t	place = index->place[reference];
+
+			if (is_before(distance, place, first.distance, first.place))
+				first = {distance, place, reference};
+		}
+	}
+
+	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+	{
+		double		distance = __shfl_xor_sync(INDEX_ALL_LANES, first.distance, lanes);
+		uint32_t	place = __shfl_xor_sync(INDEX_ALL_LANES, first.place, lanes);
+		uint32_t	number = __shfl_xor_sync(INDEX_ALL_LANES, first.number, lanes);
+
+		if (is_before(distance, place, first.distance, first.place))
+			first = {distance, place, number};
+	}
+	return first;
+}
+
+/*
+ * Each warp decides ambiguous observations.
  */
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 decide_kernel(const __grid_constant__ struct index index,
@@ -512,59 +569,44 @@ decide_kernel(const __grid_constant__ struct index index,
 		uint32_t	slot = task.order.key[listed];
 		uint32_t	row = task.order.sorted_row[slot];
 		double2		point = task.order.point[row];
-		struct geonn_vector from = geonn_unit_vector(point.x, point.y);
-		double		limit = task.chord_limit;
-		double		best_distance = INFINITY;
-		uint32_t	best_place = INDEX_NONE;
-		uint32_t	best_number = INDEX_NONE;
-		struct index_walk walk;
-		uint32_t	leaf;
-
-		index_walk_begin(&walk, &index, from, 0,
+		struct first_reference first =
+			decide_alone(&index, geonn_unit_vector(point.x, point.y), task.chord_limit,
 						 index_order_home(&index, &task.order, task.order.sorted_key[slot]));
-		while (index_walk_next(&walk, limit, &leaf))
-		{
-			uint32_t	position = leaf * INDEX_WIDTH + index_lane();
-			struct geonn_vector vector = index_vector(&index, position);
-			double		square = geonn_chord_squared(from, vector);
-			double		least = position < index.shape.positions ? square : INFINITY;
 
-			square = least;
-			if (!__any_sync(INDEX_ALL_LANES, square <= limit))
-				continue;
-			for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
-				least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
-			limit = fmin(limit, geonn_chord_limit(least));
-			if (square <= limit)
-			{
-				double		distance = geonn_metric_distance_of(index.metric, from, vector);
-				uint32_t	reference = index.start[position];
-				uint32_t	place = index.place[reference];
-
-				if (is_before(distance, place, best_distance, best_place))
-				{
-					best_distance = distance;
-					best_place = place;
-					best_number = reference;
-				}
-			}
-		}
-
-		for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
-		{
-			double		distance = __shfl_xor_sync(INDEX_ALL_LANES, best_distance, lanes);
-			uint32_t	place = __shfl_xor_sync(INDEX_ALL_LANES, best_place, lanes);
-			uint32_t	number = __shfl_xor_sync(INDEX_ALL_LANES, best_number, lanes);
-
-			if (is_before(distance, place, best_distance, best_place))
-			{
-				best_distance = distance;
-				best_place = place;
-				best_number = number;
-			}
-		}
 		if (index_lane() == 0)
-			write_answer(&index, &task, slot, row, best_distance, best_number);
+			write_answer(&index, &task, slot, row, first.distance, first.number);
+	}
+}
+
+/*
+ * Each warp decides observations of a list; coordinates that are no point have the
+ * answers of 0, 0.
+ */
+static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
+alone_kernel(const __grid_constant__ struct index index,
+			 const __grid_constant__ struct index_alone search, double chord_limit)
+{
+	struct warp_share share;
+	uint32_t	count = *search.count <= search.count_max ? *search.count : 0;
+	uint32_t	listed;
+
+	warp_share_begin(&share, search.decided, count, true);
+	while (warp_share_next(&share, &listed))
+	{
+		uint32_t	row = search.list[listed];
+		double		latitude = search.latitude[row];
+		double		longitude = search.longitude[row];
+		bool		valid = geonn_coordinates_valid(latitude, longitude);
+		struct first_reference first =
+			decide_alone(&index, geonn_unit_vector(valid ? latitude : 0.0, valid ? longitude : 0.0),
+						 chord_limit, INDEX_NONE);
+		bool		matched = first.distance <= search.max_distance && first.distance < INFINITY;
+
+		if (index_lane() == 0)
+		{
+			search.distance[row] = matched ? first.distance : INFINITY;
+			search.tag[row] = matched ? index.tag[first.number] : 0;
+		}
 	}
 }
 
@@ -585,11 +627,13 @@ make_task(const struct index_nearest *search, struct nearest_task *task)
 	task->tag = search->tag;
 	task->distance = search->distance;
 	task->row = search->row;
+	task->list = search->list;
 	task->status = search->status;
 	task->spread = 4.0f + (float) (64.0 * references_a_row);
 	task->leaves_max = references_a_row < SPARSE ? GROUP_LEAVES_MAX : 0;
 	task->order.latitude = search->latitude;
 	task->order.longitude = search->longitude;
+	task->order.list = search->list;
 	task->order.out_of_range = &search->status->out_of_range;
 	task->order.fraction_bits = index_order_fraction_bits(search->index);
 	return index_order_place(search->room, search->rows, &task->order, &bytes);
@@ -653,4 +697,20 @@ index_nearest_decide(const struct index_nearest *search)
 	cudaError_t error = make_task(search, &task);
 
 	return error == cudaSuccess ? launch_decide(search, &task) : error;
+}
+
+cudaError_t
+index_alone_enqueue(const struct index_alone *search)
+{
+	uint32_t	blocks;
+	cudaError_t error = resident_blocks(alone_kernel, &blocks);
+
+	if (error != cudaSuccess)
+		return error;
+	if (blocks > blocks_for(search->count_max, BLOCK_WARPS))
+		blocks = blocks_for(search->count_max, BLOCK_WARPS);
+	alone_kernel<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
+		(*search->index, *search, geonn_metric_radius_limit(search->index->metric,
+															search->max_distance));
+	return cudaGetLastError();
 }

@@ -33,6 +33,7 @@ struct index_order
 	uint32_t	rows;			/* observations, at least 1 */
 	const double *latitude;		/* [rows] degrees */
 	const double *longitude;
+	const uint32_t *list;		/* [rows] their numbers in these columns, or NULL: all in turn */
 	uint32_t   *out_of_range;	/* becomes 1 if some coordinates are not a point */
 	int			fraction_bits;	/* of a key, below its rank: index_order_fraction_bits() */
 

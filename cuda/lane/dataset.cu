@@ -2,7 +2,7 @@
  * dataset.cu
  *		Builds datasets on one GPU, and copies them to the others.
  *
- * A part of a dataset (its references for brute force, or its index) is one
+ * A part of a dataset (its references for brute force, its index, or its table) is one
  * block of memory.  The first GPU that needs the part gets the columns and
  * builds it.  GPUs that are linked to that one wait meanwhile and copy the
  * finished block, which takes a fraction of the time; then they only recompute
@@ -18,6 +18,11 @@
  * A GPU copies from another one's block only within cuda_build, for a search
  * whose session holds the dataset, and datasets are discarded when no session
  * holds them any more.  So no block is freed while it is read.
+ *
+ * A table comes beside the index, for datasets that are asked for the nearest reference
+ * of so many observations that it pays (cost.cuh).  It is a convenience: it takes only
+ * memory that is left over, and where it is refused, searches go on by the index and
+ * it is tried again after as many more observations.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -26,6 +31,7 @@
 
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
+#include "cuda/cells/cells_cost.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/memory.cuh"
@@ -79,6 +85,8 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 
 	if (part == CUDA_BRUTE)
 		return brute_place_references(memory, count, dataset->metric, &built->references);
+	if (part == CUDA_CELLS)
+		return cells_place(memory, built->index.shape.positions, &built->cells);
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 
@@ -93,9 +101,12 @@ allocate_part(struct cuda_built *built, enum cuda_part part, const struct datase
 	char		purpose[64];
 
 	snprintf(purpose, sizeof(purpose), part == CUDA_BRUTE ? "brute force over %zu references" :
-			 "the index of %zu references", dataset->count);
+			 part == CUDA_CELLS ? "the table of %zu references" : "the index of %zu references",
+			 dataset->count);
 	block->bytes = place_part(built, part, dataset, NULL);
-	block->memory = cuda_allocate_for_dataset(built->device, block->bytes, purpose, failure);
+	block->memory = part == CUDA_CELLS ?
+		cuda_allocate_spare(built->device, block->bytes, purpose, failure) :
+		cuda_allocate_for_dataset(built->device, block->bytes, purpose, failure);
 	if (block->memory == NULL)
 		return false;
 	place_part(built, part, dataset, block->memory);
@@ -194,8 +205,29 @@ make_index(struct cuda_built *built, const struct search *search, char *room)
 	return cudaStreamSynchronize(cuda->building);
 }
 
+/* build the table from the index, which is built */
+static bool
+make_cells(struct cuda_built *built, const struct dataset *dataset, struct failure *failure)
+{
+	struct cuda_device *cuda = cuda_device_of(built->device);
+	size_t		bytes = cells_build_room(&built->cells);
+	char		purpose[64];
+	void	   *room;
+	cudaError_t error;
+
+	snprintf(purpose, sizeof(purpose), "building the table of %zu references", dataset->count);
+	room = cuda_allocate_spare(built->device, bytes, purpose, failure);
+	if (room == NULL)
+		return false;
+	if ((error = cells_build(&built->cells, &built->index, room, cuda->building)) == cudaSuccess)
+		error = cudaStreamSynchronize(cuda->building);
+	cuda_release(built->device, room, bytes);
+	return error == cudaSuccess || cuda_fail(built->device, failure, error);
+}
+
 /*
- * Build a part, whose block is allocated, from the host's columns.
+ * Build a part, whose block is allocated, from the host's columns, or a table from the
+ * index.
  */
 static bool
 make_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
@@ -209,6 +241,8 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 	char	   *room;
 	cudaError_t error;
 
+	if (part == CUDA_CELLS)
+		return make_cells(built, dataset, failure);
 	if (part == CUDA_BRUTE)
 		error = make_references(built, dataset);
 	else
@@ -400,7 +434,7 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	}
 	if (!done)
 	{
-		phase_begin("build dataset");
+		phase_begin(part == CUDA_CELLS ? "build table" : "build dataset");
 		done = make_part(built, part, search, failure);
 		phase_end();
 	}
@@ -421,15 +455,22 @@ cuda_is_built(const struct device *device, const struct search *search,
 }
 
 bool
-cuda_build(struct device *device, const struct search *search, struct failure *failure)
+cuda_has_table(const struct device *device, const struct search *search)
 {
-	enum cuda_part part = cuda_part_of(search, search->algorithm);
-	struct cuda_built *built = find_built(device, search->dataset);
+	const struct cuda_built *built =
+		(const struct cuda_built *) search->dataset->built[device->number];
+
+	return built != NULL && built->blocks[CUDA_CELLS].state == PART_BUILT;
+}
+
+/* Build a part, or copy it, unless it is built. */
+static bool
+build_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
+		   struct failure *failure)
+{
 	const struct cuda_built *source;
 	bool		done;
 
-	if (built == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
 	/* only this thread changes it */
 	if (built->blocks[part].state == PART_BUILT)
 		return true;
@@ -441,6 +482,40 @@ cuda_build(struct device *device, const struct search *search, struct failure *f
 		done = fill_part(built, part, source, search, failure);
 	end_part(built, part, done);
 	return done;
+}
+
+/*
+ * Build a table beside the index, if that pays by now.  False if the device is lost: only
+ * that keeps the search from going on without the table.
+ */
+static bool
+build_table(struct cuda_built *built, const struct search *search, struct failure *failure)
+{
+	double		references = (double) search->dataset->count;
+
+	if (built->blocks[CUDA_CELLS].state == PART_BUILT ||
+		!cells_possible(built->index.shape.positions))
+		return true;
+	built->asked += search->rows - search->first - search->answered;
+	if (built->asked < built->table_from || !cells_pay(references, built->asked))
+		return true;
+	if (!build_part(built, CUDA_CELLS, search, failure))
+		built->table_from = 2.0 * built->asked;
+	return atomic_load(&built->device->usable);
+}
+
+bool
+cuda_build(struct device *device, const struct search *search, struct failure *failure)
+{
+	enum cuda_part part = cuda_part_of(search, search->algorithm);
+	struct cuda_built *built = find_built(device, search->dataset);
+
+	if (built == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
+	if (!build_part(built, part, search, failure))
+		return false;
+	return part != CUDA_INDEX || !search_is_plain_nearest(search) || search->cutoff.present ||
+		build_table(built, search, failure);
 }
 
 void

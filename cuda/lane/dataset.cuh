@@ -6,6 +6,7 @@
 #define GEONN_CUDA_DATASET_CUH
 
 #include "cuda/brute/brute.cuh"
+#include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
 
 extern "C"
@@ -17,10 +18,11 @@ extern "C"
 enum cuda_part
 {
 	CUDA_BRUTE,					/* references of brute.cuh */
-	CUDA_INDEX
+	CUDA_INDEX,
+	CUDA_CELLS					/* the table of cells.cuh, beside the index */
 };
 
-#define CUDA_PARTS 2
+#define CUDA_PARTS 3
 
 enum cuda_part_state
 {
@@ -42,7 +44,7 @@ struct cuda_block
 /*
  * What a GPU has built of a dataset; dataset->built[device->number] points to
  * it.  While a search is under way, the part that cuda_part_of names for it is
- * built and does not change.
+ * built and does not change.  Once a table is built, it stays.
  */
 struct cuda_built
 {
@@ -50,6 +52,11 @@ struct cuda_built
 	struct cuda_block blocks[CUDA_PARTS];
 	struct brute_references references;
 	struct index index;
+	struct cells cells;
+
+	/* of the device's thread alone */
+	double		asked;			/* observations for which a table would have been of use */
+	double		table_from;		/* no table is tried before so many */
 };
 
 /*
@@ -59,6 +66,9 @@ struct cuda_built
  * does not decide, goes through all of the index's positions.)
  */
 extern enum cuda_part cuda_part_of(const struct search *search, enum geonn_algorithm algorithm);
+
+/* Whether this device has the table of a search's dataset.  Called by the device's thread. */
+extern bool cuda_has_table(const struct device *device, const struct search *search);
 
 /*
  * Link a device, at the end of its probe, to all devices that joined before,

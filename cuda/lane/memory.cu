@@ -30,6 +30,9 @@
 /* datasets leave the GPU's memory, or the limit, divided by this for searches */
 #define SEARCHES_DIVISOR 64
 
+/* what is not needed leaves it divided by this */
+#define SPARE_DIVISOR 8
+
 #define KILOBYTES(bytes) ((unsigned long long) (((bytes) + 1023) / 1024))
 
 cudaError_t
@@ -119,14 +122,17 @@ within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
 	return false;
 }
 
+/*
+ * Allocate, but leave the memory, or the limit, divided by kept_divisor; 0: leave none.
+ */
 static void *
-allocate(struct device *device, size_t bytes, bool for_dataset, const char *purpose,
+allocate(struct device *device, size_t bytes, unsigned kept_divisor, const char *purpose,
 		 struct failure *failure)
 {
 	struct cuda_device *cuda = cuda_device_of(device);
 	uint64_t	limit = atomic_load(&gpu_memory_limit);
 	uint64_t	ours = limit != 0 && limit < device->memory_total ? limit : device->memory_total;
-	uint64_t	kept = for_dataset ? ours / SEARCHES_DIVISOR : 0;
+	uint64_t	kept = kept_divisor > 0 ? ours / kept_divisor : 0;
 	size_t		free_bytes;
 	size_t		total_bytes;
 	void	   *memory = NULL;
@@ -171,29 +177,36 @@ allocate(struct device *device, size_t bytes, bool for_dataset, const char *purp
 }
 
 static void *
-allocate_or_make_room(struct device *device, size_t bytes, bool for_dataset,
+allocate_or_make_room(struct device *device, size_t bytes, unsigned kept_divisor,
 					  const char *purpose, struct failure *failure)
 {
 	struct cuda_device *cuda = cuda_device_of(device);
-	void	   *memory = allocate(device, bytes, for_dataset, purpose, failure);
+	void	   *memory = allocate(device, bytes, kept_divisor, purpose, failure);
 
 	if (memory == NULL && atomic_load(&device->usable) && cuda->make_room != NULL &&
 		cuda->make_room(device))
-		memory = allocate(device, bytes, for_dataset, purpose, failure);
+		memory = allocate(device, bytes, kept_divisor, purpose, failure);
 	return memory;
 }
 
 void *
 cuda_allocate(struct device *device, size_t bytes, const char *purpose, struct failure *failure)
 {
-	return allocate_or_make_room(device, bytes, false, purpose, failure);
+	return allocate_or_make_room(device, bytes, 0, purpose, failure);
 }
 
 void *
 cuda_allocate_for_dataset(struct device *device, size_t bytes, const char *purpose,
 						  struct failure *failure)
 {
-	return allocate_or_make_room(device, bytes, true, purpose, failure);
+	return allocate_or_make_room(device, bytes, SEARCHES_DIVISOR, purpose, failure);
+}
+
+void *
+cuda_allocate_spare(struct device *device, size_t bytes, const char *purpose,
+					struct failure *failure)
+{
+	return allocate(device, bytes, SPARE_DIVISOR, purpose, failure);
 }
 
 void

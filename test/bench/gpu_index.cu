@@ -110,6 +110,7 @@ repeat(struct gpu_share *share)
 		search.latitude = share->latitude + first;
 		search.longitude = share->longitude + first;
 		search.max_distance = INFINITY;
+		search.list = NULL;
 		search.tag = share->tag + first;
 		search.distance = share->distance + first;
 		search.row = share->row + first;

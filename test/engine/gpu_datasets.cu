@@ -388,7 +388,7 @@ test_sharing(void)
 	bool		right = true;
 
 	for (int i = 0; i < cases && right; i++)
-		for (int j = 0; j < CUDA_PARTS && right; j++)
+		for (int j = CUDA_BRUTE; j <= CUDA_INDEX && right; j++)
 		{
 			enum cuda_part part = (enum cuda_part) j;
 

@@ -1,0 +1,345 @@
+/*
+ * cells_search.cu
+ *		Finds the nearest reference of each observation on a GPU, by the table.
+ *
+ * A thread takes an observation, in the order in which they came: degrees to a vector,
+ * the vector to its square, the square's entry, and that of a smaller square while
+ * it is divided; then the candidates of the square.  All of it that is not in
+ * registers is 16 bytes in, 16 bytes out, and some sectors of a table that the second
+ * cache holds.  What takes longest is float64: the sines, and the arc sine.
+ *
+ * Observations in crowded squares are listed.  If they are few, a warp walks the
+ * index for each, right after; else the host has the index search for all of them,
+ * in an order of theirs.
+ *
+ *
+ * Why the answer is exact
+ *
+ * The square has the observation (cells_square.cuh), and all positions that can come
+ * first are among its candidates (cells_build.cu).  Their squared chords are
+ * those of geonn_chord_squared(), so that what exceeds geonn_chord_limit() of the least
+ * does not come first.  What does not is compared by (distance, place).  Coincident
+ * references are one position, which begins with the first of them; if they are
+ * several, these are compared like any others.
+ */
+#include "cuda/base/columns.cuh"
+#include "cuda/cells/cells_square.cuh"
+#include "cuda/index/index_walk.cuh"
+
+#define BLOCK_THREADS 256
+
+/* an observation alone takes a warp some microseconds: more are sorted */
+#define ALONE_MAX ((uint32_t) 1 << 17)
+
+/* the kernel's parameters */
+struct cells_task
+{
+	uint32_t	rows;
+	const double *latitude;
+	const double *longitude;
+	double		max_distance;
+	int64_t    *tag;
+	double	   *distance;
+	uint32_t   *list;			/* [rows] those in crowded squares */
+	struct cells_status *status;
+};
+
+/* what has been found for an observation */
+struct found
+{
+	struct geonn_vector vector;
+	int64_t		tag;
+	double		least;			/* squared chords: of this one, */
+	double		second;			/* and of the next one */
+};
+
+/* the entry of the smallest square that has a point */
+static __device__ __forceinline__ uint32_t
+entry_of(const struct cells *cells, struct geonn_vector from)
+{
+	struct cells_spot spot = cells_spot_of(from, cells->scale, cells_side_units(cells));
+	uint32_t	block = (spot.face * cells->side + (spot.v >> CELLS_UNIT_BITS)) * cells->side +
+		(spot.u >> CELLS_UNIT_BITS);
+	uint32_t	entry;
+
+	for (int shift = CELLS_FIRST_SHIFT;; shift -= CELLS_SIDE_BITS)
+	{
+		entry = __ldg(&cells->entry[(size_t) block * CELLS_BLOCK +
+									(spot.v >> shift & (CELLS_SIDE - 1)) * CELLS_SIDE +
+									(spot.u >> shift & (CELLS_SIDE - 1))]);
+		if (entry >> CELLS_KIND_SHIFT != CELLS_DIVIDED)
+			return entry;
+		block = entry & ((1u << CELLS_KIND_SHIFT) - 1);
+	}
+}
+
+static __device__ __forceinline__ struct cells_record
+load_record(const struct cells *cells, uint32_t position)
+{
+	const double2 *halves = (const double2 *) &cells->record[position];
+	double2		first = __ldg(&halves[0]);
+	double2		last = __ldg(&halves[1]);
+	struct cells_record record;
+
+	record.x = first.x;
+	record.y = first.y;
+	record.z = last.x;
+	record.tag = __double_as_longlong(last.y);
+	return record;
+}
+
+static __device__ __forceinline__ struct geonn_vector
+record_vector(const struct cells_record *record)
+{
+	struct geonn_vector vector;
+
+	vector.x = record->x;
+	vector.y = record->y;
+	vector.z = record->z;
+	return vector;
+}
+
+static __device__ __forceinline__ void
+look_at(struct found *found, const struct cells *cells, struct geonn_vector from, uint32_t position)
+{
+	struct cells_record record = load_record(cells, position);
+	struct geonn_vector vector = record_vector(&record);
+	double		square = geonn_chord_squared(from, vector);
+	bool		is_less = square < found->least;
+
+	found->second = is_less ? found->least : fmin(found->second, square);
+	found->least = is_less ? square : found->least;
+	found->vector.x = is_less ? vector.x : found->vector.x;
+	found->vector.y = is_less ? vector.y : found->vector.y;
+	found->vector.z = is_less ? vector.z : found->vector.z;
+	found->tag = is_less ? record.tag : found->tag;
+}
+
+/* the positions of an entry that is a single or a list, four by four */
+static __device__ __forceinline__ uint4
+four_of(const struct cells *cells, uint32_t entry, uint32_t number)
+{
+	if (entry >> CELLS_KIND_SHIFT == CELLS_SINGLE)
+		return make_uint4(entry, CELLS_NONE, CELLS_NONE, CELLS_NONE);
+	return __ldg(&cells->four[(entry & ((1u << CELLS_FOURS_SHIFT) - 1)) + number]);
+}
+
+static __device__ __forceinline__ uint32_t
+fours_of(uint32_t entry)
+{
+	return entry >> CELLS_KIND_SHIFT == CELLS_SINGLE ? 1 :
+		(entry >> CELLS_FOURS_SHIFT & (CELLS_FOURS_MAX - 1)) + 1;
+}
+
+/*
+ * Of candidates that are almost as near as the least, the first by (distance,
+ * place).
+ */
+static __device__ __noinline__ double
+decide(const struct cells *cells, const struct index *index, struct geonn_vector from,
+	   uint32_t entry, double limit, int64_t *tag)
+{
+	double		first_distance = INFINITY;
+	uint32_t	first_place = UINT32_MAX;
+
+	for (uint32_t i = 0; i < fours_of(entry); i++)
+	{
+		uint4		four = four_of(cells, entry, i);
+		uint32_t	positions[4] = {four.x, four.y, four.z, four.w};
+
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+		{
+			struct cells_record record;
+			double		distance;
+			uint32_t	place;
+
+			if (positions[j] == CELLS_NONE)
+				continue;
+			record = load_record(cells, positions[j]);
+			if (geonn_chord_squared(from, record_vector(&record)) > limit)
+				continue;
+			distance = geonn_metric_distance_of(index->metric, from, record_vector(&record));
+			place = index->place[index->start[positions[j]]];
+			if (distance < first_distance || (distance == first_distance && place < first_place))
+			{
+				first_distance = distance;
+				first_place = place;
+				*tag = record.tag;
+			}
+		}
+	}
+	return first_distance;
+}
+
+/*
+ * Put the lanes' observations in crowded squares on the list.
+ */
+static __device__ __forceinline__ void
+list_rows(const struct cells_task *task, uint32_t row, bool is_crowded)
+{
+	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, is_crowded);
+	uint32_t	first = 0;
+
+	if (lanes == 0)
+		return;
+	if (index_lane() == 0)
+		first = atomicAdd(&task->status->listed, __popc(lanes));
+	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
+	if (is_crowded)
+		task->list[first + __popc(lanes & ((1u << index_lane()) - 1))] = row;
+}
+
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+search_kernel(const __grid_constant__ struct cells cells,
+			  const __grid_constant__ struct index index,
+			  const __grid_constant__ struct cells_task task)
+{
+	uint32_t	row = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	bool		present = row < task.rows;
+	double		latitude = present ? __ldcs(&task.latitude[row]) : 0.0;
+	double		longitude = present ? __ldcs(&task.longitude[row]) : 0.0;
+	struct geonn_vector from;
+	struct found found = {{}, 0, INFINITY, INFINITY};
+	uint32_t	entry;
+	double		limit;
+	double		distance;
+	bool		matched;
+
+	if (!geonn_coordinates_valid(latitude, longitude))
+	{
+		task.status->out_of_range = 1;
+		latitude = 0.0;
+		longitude = 0.0;
+	}
+	from = geonn_unit_vector(latitude, longitude);
+	entry = entry_of(&cells, from);
+	list_rows(&task, row, present && entry == CELLS_CROWDED_ENTRY);
+	if (!present || entry == CELLS_CROWDED_ENTRY)
+		return;
+
+	for (uint32_t i = 0; i < fours_of(entry); i++)
+	{
+		uint4		four = four_of(&cells, entry, i);
+
+		look_at(&found, &cells, from, four.x);
+		if (four.y != CELLS_NONE)
+			look_at(&found, &cells, from, four.y);
+		if (four.z != CELLS_NONE)
+			look_at(&found, &cells, from, four.z);
+		if (four.w != CELLS_NONE)
+			look_at(&found, &cells, from, four.w);
+	}
+	limit = geonn_chord_limit(found.least);
+	if (found.second <= limit)
+		distance = decide(&cells, &index, from, entry, limit, &found.tag);
+	else
+		distance = geonn_metric_distance_of(index.metric, from, found.vector);
+	matched = distance <= task.max_distance;
+	__stcs(&task.distance[row], matched ? distance : INFINITY);
+	__stcs((long long *) &task.tag[row], matched ? found.tag : 0);
+}
+
+/* ---- for the host ---- */
+
+/*
+ * Lay out the room: the list, and the index's.
+ */
+static size_t
+place_room(void *memory, uint32_t rows, uint32_t **list, void **index_room)
+{
+	size_t		bytes = 0;
+
+	*list = (uint32_t *) next_column(memory, &bytes, rows * sizeof(uint32_t));
+	*index_room = next_column(memory, &bytes, index_nearest_room(rows));
+	return bytes;
+}
+
+size_t
+cells_search_room(uint32_t rows)
+{
+	uint32_t   *list;
+	void	   *index_room;
+
+	return place_room(NULL, rows, &list, &index_room);
+}
+
+static cudaError_t
+enqueue_alone(const struct cells_search *search, const uint32_t *list)
+{
+	struct index_alone alone;
+
+	alone.index = search->index;
+	alone.latitude = search->latitude;
+	alone.longitude = search->longitude;
+	alone.max_distance = search->max_distance;
+	alone.list = list;
+	alone.count = &search->status->listed;
+	alone.count_max = ALONE_MAX;
+	alone.decided = &search->status->decided;
+	alone.tag = search->tag;
+	alone.distance = search->distance;
+	alone.stream = search->stream;
+	return index_alone_enqueue(&alone);
+}
+
+cudaError_t
+cells_search_enqueue(struct cells_search *search)
+{
+	struct cells_task task;
+	void	   *index_room;
+	cudaError_t error;
+
+	search->by_index = false;
+	task.rows = search->rows;
+	task.latitude = search->latitude;
+	task.longitude = search->longitude;
+	task.max_distance = search->max_distance;
+	task.tag = search->tag;
+	task.distance = search->distance;
+	task.status = search->status;
+	place_room(search->room, search->rows, &task.list, &index_room);
+	if ((error = cudaMemsetAsync(search->status, 0, sizeof(struct cells_status),
+								 search->stream)) != cudaSuccess)
+		return error;
+	search_kernel<<<(uint32_t) (((uint64_t) search->rows + BLOCK_THREADS - 1) / BLOCK_THREADS),
+		BLOCK_THREADS, 0, search->stream>>> (*search->cells, *search->index, task);
+	if ((error = cudaGetLastError()) != cudaSuccess)
+		return error;
+	return enqueue_alone(search, task.list);
+}
+
+bool
+cells_search_done(const struct cells_search *search, const struct cells_status *status)
+{
+	if (status->out_of_range != 0)
+		return true;
+	if (status->listed > ALONE_MAX)
+		return search->by_index && status->index.decided >= status->index.ambiguous;
+	return status->decided >= status->listed;
+}
+
+cudaError_t
+cells_search_go_on(struct cells_search *search, const struct cells_status *status)
+{
+	struct index_nearest nearest = {};
+	uint32_t   *list;
+
+	place_room(search->room, search->rows, &list, &nearest.room);
+	if (status->listed <= ALONE_MAX)
+		return enqueue_alone(search, list);
+	nearest.index = search->index;
+	nearest.rows = status->listed;
+	nearest.latitude = search->latitude;
+	nearest.longitude = search->longitude;
+	nearest.max_distance = search->max_distance;
+	nearest.list = list;
+	nearest.tag = search->tag;
+	nearest.distance = search->distance;
+	nearest.status = &search->status->index;
+	nearest.stream = search->stream;
+	if (search->by_index)
+		return index_nearest_decide(&nearest);
+	search->by_index = true;
+	return index_nearest_enqueue(&nearest);
+}
