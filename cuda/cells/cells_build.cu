@@ -39,11 +39,12 @@
  * Of boxes of the index, index_walk.cuh shows that those left out have no position
  * within the limit, the square of reach.  Where references are far from the range, in
  * terms of its own size, that is not enough: whole regions are within reach of a
- * range that sees only their edge.  There a box is left out as well if for each corner
- * q of the range, and each c within the box, q.b exceeds q.c by FAR_MARGIN.  The
- * greatest q.(c - b) is a sum of one term for each coordinate, of which those along the
- * face are bilinear and so greatest at ends of both intervals.  FAR_MARGIN, 1e-13, is more
- * than (1) asks for with d = 4.04 * 2^-46, 5.1e-14, and 12 roundings of numbers below 4.
+ * range that sees only their edge.  So a box is left out as well if b comes before all
+ * that can be in it at each corner of the range.  For a corner q and p = q / |q| this is
+ * so if the least |p - c|^2 of the box exceeds |p - b|^2 by 2 (d + 9 e), or, which is better
+ * near the antipode, the greatest |p + c|^2 is less than |p + b|^2 by as much: either is
+ * 2 p.(b - c) but for 9 e, and |q| >= 1.  Twice the margin is more than that, for roundings
+ * of p, 6 e times a chord, and 2^-46 = 128 e of the squares is for those of squares.
  *
  * A position in reach is left out if b comes before it in the whole range.  When 64
  * have been kept, each of these is compared with each other one.  Within a
@@ -111,10 +112,6 @@
 /* leaves that a range looks at */
 #define LEAVES_MAX 128
 
-/* boxes are compared by corners where b is more than so many rho away */
-#define FAR 4.0
-#define FAR_MARGIN 1e-13
-
 /* a range of squares, side by side */
 struct __align__(16) range
 {
@@ -146,6 +143,16 @@ struct kept
 	uint32_t	position[KEPT_MAX];
 };
 
+/* the corners of a warp's range, in shared memory */
+struct corners
+{
+	double		x[4];			/* not turned */
+	double		y[4];
+	double		z[4];
+	double		limit[4];		/* on squared chords, or if the best is more than a quarter of the
+								 * circle away from the middle, on those to the antipodes */
+};
+
 /* what a warp knows while it walks for a range; the same in all lanes */
 struct seen
 {
@@ -159,6 +166,7 @@ struct seen
 	uint32_t	count;			/* kept */
 	uint32_t	inside;			/* positions within rho of the middle */
 	bool		overflow;		/* more than could be kept */
+	bool		compared;		/* boxes of the walk's level, with the best */
 };
 
 /* ---- room ---- */
@@ -302,35 +310,48 @@ kept_vector(const struct kept *kept, uint32_t number)
 	return vector;
 }
 
+/* a range's corner, of the lane's number */
+static __device__ __forceinline__ struct geonn_vector
+lane_corner(const struct cells_square *square)
+{
+	return cells_vector_at(square->u + (index_lane() & 1 ? square->half : -square->half),
+						   square->v + (index_lane() & 2 ? square->half : -square->half));
+}
+
 /* the distance of the farthest corner from the middle, as the essay has it */
 static __device__ __forceinline__ double
-farthest_corner(struct geonn_vector middle, const struct cells_square *square)
+farthest_corner(struct geonn_vector middle, struct geonn_vector corner)
 {
-	double		u = square->u + (index_lane() & 1 ? square->half : -square->half);
-	double		v = square->v + (index_lane() & 2 ? square->half : -square->half);
-	double		away = geonn_chord_squared(middle, cells_vector_at(u, v));
+	double		away = geonn_chord_squared(middle, corner);
 
 	away = fmax(away, __shfl_xor_sync(INDEX_ALL_LANES, away, 1));
 	away = fmax(away, __shfl_xor_sync(INDEX_ALL_LANES, away, 2));
 	return sqrt(away) + 0x1p-48;
 }
 
-/*
- * The greatest t u, of t in low ... high and u within half of the middle.
- */
 static __device__ __forceinline__ double
-greatest_product(double low, double high, double middle, double half)
+outside(double place, double low, double high)
 {
-	return fmax(fma(half, fabs(low), middle * low), fma(half, fabs(high), middle * high));
+	return fmax(fmax(low - place, place - high), 0.0);
 }
 
-/* Whether the best comes before all that a box has, for each point of the range. */
+static __device__ __forceinline__ double
+farther_end(double place, double low, double high)
+{
+	return fmax(fabs(place + low), fabs(place + high));
+}
+
+/*
+ * Whether the best comes before all that a box has, at each corner of the range and so
+ * for each point in it.
+ */
 static __device__ __forceinline__ bool
-box_is_behind(const struct index *index, size_t place, uint32_t face, const struct seen *seen)
+box_is_behind(const struct index *index, size_t place, const struct seen *seen,
+			  const struct corners *corners)
 {
 	struct geonn_vector low;
 	struct geonn_vector high;
-	double		across;
+	bool		is_behind = true;
 
 	low.x = index->low_x[place];
 	low.y = index->low_y[place];
@@ -338,36 +359,79 @@ box_is_behind(const struct index *index, size_t place, uint32_t face, const stru
 	high.x = index->high_x[place];
 	high.y = index->high_y[place];
 	high.z = index->high_z[place];
-	low = cells_turned(face, low);
-	high = cells_turned(face, high);
+	for (int i = 0; i < 4 && is_behind; i++)
+	{
+		double		x = corners->x[i];
+		double		y = corners->y[i];
+		double		z = corners->z[i];
 
-	/* where the axis is turned over, so are low and high */
-	across = fmax(low.x, high.x) - seen->best.x;
-	return across + greatest_product(low.y - seen->best.y, high.y - seen->best.y,
-									 seen->square.u, seen->square.half) +
-		greatest_product(low.z - seen->best.z, high.z - seen->best.z, seen->square.v,
-						 seen->square.half) < -FAR_MARGIN;
+		if (seen->best_square <= 2.0)
+		{
+			x = outside(x, low.x, high.x);
+			y = outside(y, low.y, high.y);
+			z = outside(z, low.z, high.z);
+			is_behind = fma(z, z, fma(y, y, x * x)) > corners->limit[i];
+		}
+		else
+		{
+			x = farther_end(x, low.x, high.x);
+			y = farther_end(y, low.y, high.y);
+			z = farther_end(z, low.z, high.z);
+			is_behind = fma(z, z, fma(y, y, x * x)) < corners->limit[i];
+		}
+	}
+	return is_behind;
+}
+
+/* set the corners' limits by the best */
+static __device__ __forceinline__ void
+limit_corners(struct corners *corners, const struct seen *seen, uint32_t face)
+{
+	__syncwarp();
+	if (index_lane() < 4)
+	{
+		struct geonn_vector best = cells_turned_back(face, seen->best);
+		struct geonn_vector corner;
+
+		corner.x = corners->x[index_lane()];
+		corner.y = corners->y[index_lane()];
+		corner.z = corners->z[index_lane()];
+		corners->limit[index_lane()] = seen->best_square <= 2.0 ?
+			geonn_chord_squared(corner, best) * (1.0 + 0x1p-46) + 2.0 * seen->margin :
+			(geonn_antichord_squared(corner, best) - 2.0 * seen->margin) * (1.0 - 0x1p-46);
+	}
+	__syncwarp();
 }
 
 /*
- * index_walk_next(), but for boxes that are behind the best.
+ * index_walk_next(), but for boxes that are behind the best.  What the lanes have of a
+ * level is compared with the best once, and again when that has changed or the walk
+ * comes back to the level.
  */
 static __device__ __forceinline__ bool
-next_leaf(struct index_walk *walk, const struct seen *seen, uint32_t face, uint32_t *leaf)
+next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corners,
+		  uint32_t *leaf)
 {
 	uint32_t	limit_key = __float_as_uint(__double2float_ru(seen->limit));
-	bool		is_far = seen->best_square > FAR * FAR * (seen->rho * seen->rho) &&
-		seen->best_square < INFINITY;
 
 	while (walk->level < walk->levels)
 	{
-		uint32_t	nearest = index_warp_smallest(walk->key);
-		uint32_t	child = nearest % INDEX_WIDTH;
-		uint32_t	node = walk->parent * INDEX_WIDTH + child;
+		uint32_t	nearest;
+		uint32_t	child;
+		uint32_t	node;
 
+		if (!seen->compared && seen->best_square < INFINITY && walk->key != INDEX_NONE &&
+			box_is_behind(walk->index, (size_t) walk->index->shape.first[walk->level] +
+						  walk->parent * INDEX_WIDTH + index_lane(), seen, corners))
+			walk->key = INDEX_NONE;
+		seen->compared = true;
+		nearest = index_warp_smallest(walk->key);
+		child = nearest % INDEX_WIDTH;
+		node = walk->parent * INDEX_WIDTH + child;
 		if (nearest - child > limit_key)
 		{
 			index_walk_up(walk);
+			seen->compared = false;
 			continue;
 		}
 		if (index_lane() == child)
@@ -378,18 +442,16 @@ next_leaf(struct index_walk *walk, const struct seen *seen, uint32_t face, uint3
 			return true;
 		}
 		index_walk_down<INDEX_UNCONDITIONED>(walk, node);
-		if (is_far && walk->key != INDEX_NONE &&
-			box_is_behind(walk->index, (size_t) walk->index->shape.first[walk->level] +
-						  walk->parent * INDEX_WIDTH + index_lane(), face, seen))
-			walk->key = INDEX_NONE;
+		seen->compared = false;
 	}
 	return false;
 }
 
 /*
- * Note the nearest of the lanes' positions, if it is nearer than the best.
+ * Note the nearest of the lanes' positions, if it is nearer than the best.  Returns whether it
+ * is.
  */
-static __device__ __forceinline__ void
+static __device__ __forceinline__ bool
 look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 {
 	double		least = square;
@@ -397,7 +459,7 @@ look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 	double		reach;
 
 	if (!__any_sync(INDEX_ALL_LANES, square < seen->best_square))
-		return;
+		return false;
 	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
 		least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
 	lane = __ffs(__ballot_sync(INDEX_ALL_LANES, square == least)) - 1;
@@ -408,6 +470,8 @@ look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 	reach = (sqrt(least) + 2.0 * seen->rho) * (1.0 + 0x1p-40);
 	seen->limit = fmin(seen->limit, reach * reach * (1.0 + 0x1p-50));
 	seen->margin = cells_margin(reach, reach + seen->rho);
+	seen->compared = false;
+	return true;
 }
 
 /* whether a position may be a candidate, as far as the best tells */
@@ -520,15 +584,17 @@ keep(struct kept *kept, struct seen *seen, bool has, struct geonn_vector vector,
  */
 static __device__ __forceinline__ void
 collect(const struct index *index, const struct cells *cells, const struct range *range,
-		uint32_t dense, struct kept *kept, struct seen *seen)
+		uint32_t dense, struct kept *kept, struct corners *corners, struct seen *seen)
 {
 	struct index_walk walk;
+	struct geonn_vector corner;
 	uint32_t	leaf;
 	uint32_t	leaves = 0;
 
 	seen->square = squares_of(cells, range, range->first, range->side_bits);
 	seen->middle = cells_vector_at(seen->square.u, seen->square.v);
-	seen->rho = farthest_corner(seen->middle, &seen->square);
+	corner = lane_corner(&seen->square);
+	seen->rho = farthest_corner(seen->middle, corner);
 	seen->best = {};
 	seen->best_square = INFINITY;
 	seen->limit = INFINITY;
@@ -536,16 +602,25 @@ collect(const struct index *index, const struct cells *cells, const struct range
 	seen->count = 0;
 	seen->inside = 0;
 	seen->overflow = false;
+	seen->compared = false;
 
+	corner = cells_turned_back(range->face, corner);
+	if (index_lane() < 4)
+	{
+		corners->x[index_lane()] = corner.x;
+		corners->y[index_lane()] = corner.y;
+		corners->z[index_lane()] = corner.z;
+	}
 	index_walk_begin(&walk, index, cells_turned_back(range->face, seen->middle), 0, INDEX_NONE);
-	while (next_leaf(&walk, seen, range->face, &leaf))
+	while (next_leaf(&walk, seen, corners, &leaf))
 	{
 		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 		bool		present = position < index->shape.positions;
 		struct geonn_vector vector = cells_turned(range->face, index_vector(index, position));
 		double		square = present ? geonn_chord_squared(seen->middle, vector) : INFINITY;
 
-		look_for_best(seen, vector, square);
+		if (look_for_best(seen, vector, square))
+			limit_corners(corners, seen, range->face);
 		seen->inside += __popc(__ballot_sync(INDEX_ALL_LANES, square <= seen->rho * seen->rho));
 		if (!seen->overflow)
 			keep(kept, seen, present && is_candidate(seen, vector), vector, position);
@@ -732,12 +807,12 @@ make_entries(const struct cells *cells, const struct build_room *room, int round
 
 static __device__ __forceinline__ void
 make_range(const struct index *index, const struct cells *cells, const struct build_room *room,
-		   int round, const struct range *range, struct kept *kept)
+		   int round, const struct range *range, struct kept *kept, struct corners *corners)
 {
 	uint32_t	squares = 1u << 2 * range->side_bits;
 	struct seen seen;
 
-	collect(index, cells, range, DENSE * squares, kept, &seen);
+	collect(index, cells, range, DENSE * squares, kept, corners, &seen);
 	if (seen.overflow && range->side_bits > 0 && seen.inside < DENSE * squares)
 	{
 		struct range quarter = *range;
@@ -777,6 +852,8 @@ round_kernel(const __grid_constant__ struct index index, const __grid_constant__
 			 const __grid_constant__ struct build_room room, int round)
 {
 	__shared__ struct kept kept[BLOCK_WARPS];
+	__shared__ struct corners corners[BLOCK_WARPS];
+	uint32_t	warp = threadIdx.x / INDEX_WIDTH;
 	uint32_t	count = round == 0 ? cells.face_blocks : min(room.count[round], room.ranges_max);
 
 	for (;;)
@@ -793,7 +870,7 @@ round_kernel(const __grid_constant__ struct index index, const __grid_constant__
 			range = face_range(&cells, number);
 		else
 			*(uint4 *) &range = *(const uint4 *) &room.range[round % 2][number];
-		make_range(&index, &cells, &room, round, &range, &kept[threadIdx.x / INDEX_WIDTH]);
+		make_range(&index, &cells, &room, round, &range, &kept[warp], &corners[warp]);
 	}
 }
 
