@@ -42,6 +42,8 @@ outcome_summarize(struct outcome *outcome)
 	outcome->median_ms = 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
 	outcome->best_build_ms = smallest(outcome->build_ms, count);
 	outcome->best_sort_ms = smallest(outcome->sort_ms, count);
+	outcome->best_table_ms = smallest(outcome->table_ms, count);
+	outcome->best_decide_ms = smallest(outcome->decide_ms, count);
 }
 
 void
