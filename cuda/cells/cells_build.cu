@@ -88,7 +88,7 @@
 #define FINE_SQUARES_MIN ((uint32_t) 1 << 16)
 
 /* fours of lists for four squares */
-#define FOURS_OF_FOUR 3
+#define FOURS_OF_FOUR 2
 
 /* rounds: two for each level of blocks, and some more */
 #define ROUNDS 16

@@ -1,0 +1,1014 @@
+/*
+ * cells_test.cu
+ *		The table of squares against brute force: the same bytes, whatever the
+ *		references and observations are like.
+ *
+ * The oracle is a kernel that computes all distances, and takes the first by (distance,
+ * place).  Each property is tried with several seeds.  A part of it needs no GPU: whether the
+ * geometry is right, on the host.
+ *
+ * Usage: cells_test [seed [sanitized]].  "sanitized": fewer points, for compute-sanitizer.
+ * Exits with 0 if all is as it should be, 1 if not, 2 without a GPU.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/geodesy.h"
+#include "cuda/cells/cells.cuh"
+#include "cuda/cells/cells_square.cuh"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/probe.cuh"
+#include "../lib/random.h"
+
+#define DEGREES 57.295779513082323
+#define KM_OF_DEGREE 111.2
+#define THREADS 256
+
+/* of each property */
+#define SEEDS 4
+
+struct place
+{
+	double		latitude;		/* degrees */
+	double		longitude;
+};
+
+struct places
+{
+	uint32_t	count;
+	double	   *latitude;		/* [count] degrees */
+	double	   *longitude;
+};
+
+/* how many points there are in a property's sets; less under a sanitizer */
+static uint32_t many_references = 16384;
+static uint32_t many_observations = 65536;
+static int	failed;
+static int	passed;
+
+static void
+check(bool right, const char *what)
+{
+	printf("%s - %s\n", right ? "ok" : "not ok", what);
+	failed += !right;
+	passed += right;
+}
+
+/* the program cannot go on where CUDA fails */
+static void
+fine(cudaError_t error, const char *what)
+{
+	if (error == cudaSuccess)
+		return;
+	printf("not ok - %s: %s\n", what, cudaGetErrorString(error));
+	exit(1);
+}
+
+/* ---- points ---- */
+
+static struct places
+room_for(uint32_t count)
+{
+	struct places places = {0, (double *) malloc(count * sizeof(double)),
+		(double *) malloc(count * sizeof(double))};
+
+	return places;
+}
+
+/* add a place that may be beyond a pole or the antimeridian */
+static void
+add(struct places *places, double latitude, double longitude)
+{
+	if (latitude > 90.0)
+		latitude = 180.0 - latitude;
+	if (latitude < -90.0)
+		latitude = -180.0 - latitude;
+	while (longitude > 180.0)
+		longitude -= 360.0;
+	while (longitude < -180.0)
+		longitude += 360.0;
+	places->latitude[places->count] = latitude;
+	places->longitude[places->count++] = longitude;
+}
+
+static void
+add_vector(struct places *places, double x, double y, double z)
+{
+	add(places, asin(z / sqrt(x * x + y * y + z * z)) * DEGREES, atan2(y, x) * DEGREES);
+}
+
+static struct place
+anywhere(void)
+{
+	struct place place = {asin(random_between(-1, 1)) * DEGREES, random_between(-180, 180)};
+
+	return place;
+}
+
+static struct place
+temperate(void)
+{
+	struct place place = {random_between(-60, 60), random_between(-180, 180)};
+
+	return place;
+}
+
+static void
+add_anywhere(struct places *places, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+	{
+		struct place place = anywhere();
+
+		add(places, place.latitude, place.longitude);
+	}
+}
+
+/* around a place, by a Gaussian of so many kilometres */
+static void
+add_around(struct places *places, struct place centre, double km)
+{
+	double		away = km / KM_OF_DEGREE * sqrt(-2.0 * log(random_between(1e-12, 1)));
+	double		direction = random_between(0, 2 * M_PI);
+
+	add(places, centre.latitude + away * sin(direction),
+		centre.longitude + away * cos(direction) / fmax(0.02, cos(centre.latitude / DEGREES)));
+}
+
+static void
+add_box(struct places *places, struct place centre, double km, uint32_t count)
+{
+	double		half = 0.5 * km / KM_OF_DEGREE;
+
+	for (uint32_t i = 0; i < count; i++)
+		add(places, centre.latitude + random_between(-half, half),
+			centre.longitude + random_between(-half, half) / cos(centre.latitude / DEGREES));
+}
+
+/* cities by Zipf's law, and some elsewhere */
+static void
+add_cities(struct places *places, const struct place *cities, int city_count, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+	{
+		int			city = (int) (exp(random_between(0, log(city_count)))) - 1;
+
+		if (random_below(10) == 0)
+			add_anywhere(places, 1);
+		else
+			add_around(places, cities[city], 2.0 + 18.0 / sqrt(city + 1.0));
+	}
+}
+
+/* on edges, corners and lines of the cube's faces, as near as degrees can be */
+static void
+add_on_cube(struct places *places, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+	{
+		double		across = random_below(2) ? 1 : -1;
+		double		u = random_below(2) ? across : random_below(9) / 4.0 - 1.0;
+		double		v = random_below(2) ? random_between(-1, 1) : random_below(9) / 4.0 - 1.0;
+
+		switch (random_below(3))
+		{
+			case 0:
+				add_vector(places, across, u, v);
+				break;
+			case 1:
+				add_vector(places, v, across, u);
+				break;
+			default:
+				add_vector(places, u, v, across);
+		}
+	}
+}
+
+/* poles, meridians and the like */
+static void
+add_special(struct places *places)
+{
+	static const double latitudes[] = {-90, -45, -35.264389682754654, 0, 35.264389682754654, 45, 90};
+	static const double longitudes[] = {-180, -135, -90, -45, 0, 45, 90, 135, 180};
+
+	for (double latitude : latitudes)
+		for (double longitude : longitudes)
+		{
+			places->latitude[places->count] = latitude;
+			places->longitude[places->count++] = longitude;
+		}
+}
+
+/* ---- a property's points ---- */
+
+struct sets
+{
+	struct places references;
+	struct places observations;
+};
+
+typedef void (*make_sets) (struct sets *sets);
+
+static void
+make_uniform(struct sets *sets)
+{
+	add_anywhere(&sets->references, many_references);
+	add_anywhere(&sets->observations, many_observations);
+}
+
+static void
+make_cities(struct sets *sets)
+{
+	static struct place cities[1000];
+
+	for (struct place &city : cities)
+		city = temperate();
+	add_cities(&sets->references, cities, 1000, many_references);
+	add_cities(&sets->observations, cities, 1000, many_observations);
+}
+
+static void
+make_one(struct sets *sets)
+{
+	add_anywhere(&sets->references, 1);
+	add_anywhere(&sets->observations, many_observations);
+	add_special(&sets->observations);
+}
+
+static void
+make_two(struct sets *sets)
+{
+	add_anywhere(&sets->references, 2);
+	add_anywhere(&sets->observations, many_observations);
+}
+
+static void
+make_few(struct sets *sets)
+{
+	add_anywhere(&sets->references, 1 + random_below(100));
+	add_anywhere(&sets->observations, many_observations);
+	add_special(&sets->observations);
+}
+
+/* a third of the references stand where others do, in any order */
+static void
+make_coincident(struct sets *sets)
+{
+	struct places *references = &sets->references;
+
+	add_anywhere(references, many_references / 8);
+	while (references->count < many_references / 4)
+	{
+		uint32_t	like = (uint32_t) random_below((int) references->count);
+
+		add(references, references->latitude[like], references->longitude[like]);
+	}
+	for (uint32_t i = 0; i < many_observations; i++)
+		if (i % 4 == 0)
+			add(&sets->observations, references->latitude[i % references->count],
+				references->longitude[i % references->count]);
+		else
+			add_anywhere(&sets->observations, 1);
+}
+
+static void
+make_special(struct sets *sets)
+{
+	add_special(&sets->references);
+	for (uint32_t i = 0; i < many_references / 8; i++)
+	{
+		add(&sets->references, random_between(-90, 90), random_below(2) ? 180 : -180);
+		add(&sets->references, 0, random_between(-180, 180));
+		add(&sets->references, random_below(2) ? random_between(89.9, 90) : random_between(-90, -89.9),
+			random_between(-180, 180));
+	}
+	add_on_cube(&sets->references, many_references / 8);
+	add_special(&sets->observations);
+	for (uint32_t i = 0; i < many_observations / 2; i++)
+	{
+		uint32_t	like = (uint32_t) random_below((int) sets->references.count);
+
+		add(&sets->observations, sets->references.latitude[like], sets->references.longitude[like]);
+	}
+	add_on_cube(&sets->observations, many_observations / 4);
+	add_anywhere(&sets->observations, many_observations / 4);
+}
+
+/* whole degrees: observations as far from two or four references */
+static void
+make_grid(struct sets *sets)
+{
+	for (int latitude = -89; latitude < 90; latitude += 2)
+		for (int longitude = -179; longitude < 180; longitude += 4)
+			add(&sets->references, latitude, longitude);
+	for (uint32_t i = 0; i < many_observations; i++)
+		add(&sets->observations, random_below(181) - 90, random_below(361) - 180);
+}
+
+static void
+make_box(struct sets *sets, double km)
+{
+	struct place centre = temperate();
+
+	add_box(&sets->references, centre, km, many_references);
+	add_anywhere(&sets->observations, many_observations / 2);
+	add_box(&sets->observations, centre, 1.2 * km, many_observations / 4);
+	/* and on the other side of the Earth */
+	centre.latitude = -centre.latitude;
+	centre.longitude += 180;
+	add_box(&sets->observations, centre, 2 * km, many_observations / 4);
+}
+
+static void
+make_box_100(struct sets *sets)
+{
+	make_box(sets, 100);
+}
+
+static void
+make_box_500(struct sets *sets)
+{
+	make_box(sets, 500);
+}
+
+static void
+make_box_5000(struct sets *sets)
+{
+	make_box(sets, 5000);
+}
+
+static void
+make_clusters(struct sets *sets)
+{
+	struct place centres[40];
+
+	for (struct place &centre : centres)
+		centre = temperate();
+	for (uint32_t i = 0; i < many_references; i++)
+		add_around(&sets->references, centres[random_below(40)], 50);
+	add_anywhere(&sets->observations, many_observations / 2);
+	while (sets->observations.count < many_observations)
+		add_around(&sets->observations, centres[random_below(40)], 60);
+}
+
+/* thousands within a metre, and observations from there to the whole world */
+static void
+make_crowd(struct sets *sets)
+{
+	struct place centre = temperate();
+
+	for (uint32_t i = 0; i < many_references; i++)
+		add_around(&sets->references, centre, 0.0003);
+	add_anywhere(&sets->observations, many_observations / 2);
+	for (uint32_t i = 0; i < many_observations / 2; i++)
+		add_around(&sets->observations, centre, fabs(random_magnitude(0.01, 1000)));
+}
+
+/* observations in it, enough for the index to sort them */
+static void
+make_crowded(struct sets *sets)
+{
+	struct place centre = temperate();
+
+	for (uint32_t i = 0; i < many_references / 4; i++)
+		add_around(&sets->references, centre, 0.0003);
+	for (uint32_t i = 0; i < 4 * many_observations; i++)
+		add_around(&sets->observations, centre, 0.0003);
+}
+
+/* a ring: from the middle all of it is as far */
+static void
+make_ring(struct sets *sets)
+{
+	for (uint32_t i = 0; i < many_references; i++)
+		add(&sets->references, 0, 360.0 * i / many_references - 180);
+	add_anywhere(&sets->observations, many_observations);
+}
+
+/* at the borders of squares of any size, or as near as degrees come */
+static void
+make_borders(struct sets *sets)
+{
+	struct cells cells;
+
+	add_anywhere(&sets->references, many_references / 2);
+	add_box(&sets->references, temperate(), 10, many_references / 2);
+	cells_place(NULL, sets->references.count, &cells);
+	for (uint32_t i = 0; i < many_observations; i++)
+	{
+		uint32_t	near = (uint32_t) random_below((int) sets->references.count);
+		struct cells_spot spot =
+			cells_spot_of(geonn_unit_vector(sets->references.latitude[near],
+											sets->references.longitude[near]), cells.scale,
+						  cells_side_units(&cells));
+		int			shift = random_below(CELLS_FIRST_SHIFT + 1) / CELLS_SIDE_BITS * CELLS_SIDE_BITS;
+		double		u = (double) (spot.u >> shift << shift) / cells.scale - 1.0;
+		double		v = (double) (random_below(2) ? spot.v : spot.v >> shift << shift) / cells.scale - 1.0;
+		struct geonn_vector vector = cells_turned_back(spot.face, {1.0, u, v});
+
+		add_vector(&sets->observations, vector.x, vector.y, vector.z);
+	}
+}
+
+/* ---- on the GPU ---- */
+
+static __global__ void
+vector_kernel(uint32_t count, const double *latitude, const double *longitude,
+			  struct geonn_vector *vector)
+{
+	uint32_t	i = blockIdx.x * THREADS + threadIdx.x;
+
+	if (i < count)
+		vector[i] = geonn_unit_vector(latitude[i], longitude[i]);
+}
+
+/*
+ * Count the answers that differ from those of brute force.  An answer's tag is its place
+ * plus 1000.
+ */
+static __global__ void
+compare_kernel(uint32_t rows, const double *latitude, const double *longitude, uint32_t references,
+			   const struct geonn_vector *reference, double max_distance, const int64_t *tag,
+			   const double *distance, unsigned long long *different)
+{
+	uint32_t	row = blockIdx.x * THREADS + threadIdx.x;
+	struct geonn_vector from;
+	double		least = INFINITY;
+	int64_t		first = 0;
+
+	if (row >= rows)
+		return;
+	from = geonn_unit_vector(latitude[row], longitude[row]);
+	for (uint32_t i = 0; i < references; i++)
+	{
+		double		other = geonn_distance_of(from, reference[i]);
+
+		if (other < least)
+		{
+			least = other;
+			first = 1000 + (int64_t) i;
+		}
+	}
+	if (!(least <= max_distance))
+	{
+		least = INFINITY;
+		first = 0;
+	}
+	if (tag[row] != first || distance[row] != least)
+		atomicAdd(different, 1ULL);
+}
+
+static void *
+room_on_gpu(size_t bytes)
+{
+	void	   *memory = NULL;
+
+	fine(cudaMalloc(&memory, bytes > 0 ? bytes : 1), "memory");
+	return memory;
+}
+
+static double *
+copy_to_gpu(const double *column, uint32_t count)
+{
+	double	   *copy = (double *) room_on_gpu(count * sizeof(double));
+
+	fine(cudaMemcpy(copy, column, count * sizeof(double), cudaMemcpyHostToDevice), "copy");
+	return copy;
+}
+
+static uint32_t
+blocks_for(uint32_t count)
+{
+	return (count + THREADS - 1) / THREADS;
+}
+
+/* an index and a table on the GPU, and what they are of */
+struct tables
+{
+	uint32_t	count;
+	double	   *latitude;
+	double	   *longitude;
+	int64_t    *tag;
+	void	   *index_memory;
+	struct index index;
+	void	   *cells_memory;
+	struct cells cells;
+};
+
+static struct tables
+build(const struct places *references)
+{
+	struct tables tables = {};
+	struct index_source source = {};
+	int64_t    *tag = (int64_t *) malloc(references->count * sizeof(int64_t));
+	void	   *room;
+
+	tables.count = references->count;
+	tables.latitude = copy_to_gpu(references->latitude, references->count);
+	tables.longitude = copy_to_gpu(references->longitude, references->count);
+	for (uint32_t i = 0; i < references->count; i++)
+		tag[i] = 1000 + (int64_t) i;
+	tables.tag = (int64_t *) copy_to_gpu((const double *) tag, references->count);
+	free(tag);
+
+	source.latitude = tables.latitude;
+	source.longitude = tables.longitude;
+	source.tag = tables.tag;
+	tables.index_memory = room_on_gpu(index_place(NULL, tables.count, GEONN_METRIC_SPHERE, 0,
+												  &tables.index));
+	index_place(tables.index_memory, tables.count, GEONN_METRIC_SPHERE, 0, &tables.index);
+	room = room_on_gpu(index_build_room(tables.count, 0));
+	fine(index_build(&tables.index, &source, room, 0), "building the index");
+	fine(cudaDeviceSynchronize(), "building the index");
+	cudaFree(room);
+
+	tables.cells_memory = room_on_gpu(cells_place(NULL, tables.index.shape.positions,
+												  &tables.cells));
+	cells_place(tables.cells_memory, tables.index.shape.positions, &tables.cells);
+	room = room_on_gpu(cells_build_room(&tables.cells));
+	fine(cells_build(&tables.cells, &tables.index, room, 0), "building the table");
+	fine(cudaDeviceSynchronize(), "building the table");
+	cudaFree(room);
+	return tables;
+}
+
+static void
+forget(const struct tables *tables)
+{
+	cudaFree(tables->latitude);
+	cudaFree(tables->longitude);
+	cudaFree(tables->tag);
+	cudaFree(tables->index_memory);
+	cudaFree(tables->cells_memory);
+}
+
+/*
+ * Search by the table until all is decided; the last status.
+ */
+static struct cells_status
+search_all(struct cells_search *search)
+{
+	struct cells_status status;
+
+	fine(cells_search_enqueue(search), "search");
+	for (;;)
+	{
+		fine(cudaMemcpy(&status, search->status, sizeof(status), cudaMemcpyDeviceToHost), "search");
+		if (cells_search_done(search, &status))
+			return status;
+		fine(cells_search_go_on(search, &status), "search");
+	}
+}
+
+/* what came of searches with some points */
+struct verdict
+{
+	unsigned long long different;
+	unsigned long long listed;
+	unsigned long long rows;
+};
+
+static void
+try_sets(const struct sets *sets, double max_distance, struct verdict *verdict)
+{
+	struct tables tables = build(&sets->references);
+	uint32_t	rows = sets->observations.count;
+	struct cells_search search = {};
+	struct cells_status status;
+	struct geonn_vector *vectors =
+		(struct geonn_vector *) room_on_gpu(tables.count * sizeof(struct geonn_vector));
+	unsigned long long *counter = (unsigned long long *) room_on_gpu(sizeof(*counter));
+	unsigned long long different = 0;
+
+	search.cells = &tables.cells;
+	search.index = &tables.index;
+	search.rows = rows;
+	search.latitude = copy_to_gpu(sets->observations.latitude, rows);
+	search.longitude = copy_to_gpu(sets->observations.longitude, rows);
+	search.max_distance = max_distance;
+	search.tag = (int64_t *) room_on_gpu(rows * sizeof(int64_t));
+	search.distance = (double *) room_on_gpu(rows * sizeof(double));
+	search.status = (struct cells_status *) room_on_gpu(sizeof(struct cells_status));
+	search.room = room_on_gpu(cells_search_room(rows));
+	fine(cudaMemset(search.tag, 0x7F, rows * sizeof(int64_t)), "answers");
+	fine(cudaMemset(search.distance, 0x7F, rows * sizeof(double)), "answers");
+	status = search_all(&search);
+
+	vector_kernel<<<blocks_for(tables.count), THREADS>>> (tables.count, tables.latitude,
+														  tables.longitude, vectors);
+	fine(cudaMemset(counter, 0, sizeof(*counter)), "oracle");
+	compare_kernel<<<blocks_for(rows), THREADS>>> (rows, search.latitude, search.longitude,
+												   tables.count, vectors, max_distance, search.tag,
+												   search.distance, counter);
+	fine(cudaMemcpy(&different, counter, sizeof(different), cudaMemcpyDeviceToHost), "oracle");
+	verdict->different += different;
+	verdict->listed += status.listed;
+	verdict->rows += rows;
+	if (status.out_of_range != 0)
+		verdict->different += rows;
+
+	cudaFree((void *) search.latitude);
+	cudaFree((void *) search.longitude);
+	cudaFree(search.tag);
+	cudaFree(search.distance);
+	cudaFree(search.status);
+	cudaFree(search.room);
+	cudaFree(vectors);
+	cudaFree(counter);
+	forget(&tables);
+}
+
+static const struct property
+{
+	const char *name;
+	make_sets	make;
+	double		max_distance;	/* metres */
+	double		listed_least;	/* shares of the observations that the table may leave to the index */
+	double		listed_most;
+}			properties[] = {
+	{"uniform", make_uniform, INFINITY, 0, 0.0001},
+	{"uniform, within 100 km", make_uniform, 100000, 0, 0.0001},
+	{"uniform, none within 1 m", make_uniform, 1, 0, 0.0001},
+	{"cities", make_cities, INFINITY, 0, 0.001},
+	{"cities, within 5 km", make_cities, 5000, 0, 0.001},
+	{"one reference", make_one, INFINITY, 0, 0},
+	{"two references", make_two, INFINITY, 0, 0},
+	{"few references", make_few, INFINITY, 0, 0.001},
+	{"few references, within 1,000 km", make_few, 1000000, 0, 0.001},
+	{"coincident references", make_coincident, INFINITY, 0, 0.001},
+	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, 0, 0.2},
+	{"as far from several references", make_grid, INFINITY, 0, 0.05},
+	{"borders of squares", make_borders, INFINITY, 0, 0.001},
+	{"box of 100 km", make_box_100, INFINITY, 0, 0.01},
+	{"box of 500 km", make_box_500, INFINITY, 0, 0.01},
+	{"box of 500 km, within 300 km", make_box_500, 300000, 0, 0.01},
+	{"box of 5,000 km", make_box_5000, INFINITY, 0, 0.01},
+	{"40 clusters", make_clusters, INFINITY, 0, 0.001},
+	{"CROWD: thousands within a metre", make_crowd, INFINITY, 0, 0.01},
+	{"observations in a crowd, which the index answers", make_crowded, INFINITY, 0.9, 1},
+	{"a ring", make_ring, INFINITY, 0, 1}
+};
+
+static void
+test_property(const struct property *property)
+{
+	struct verdict verdict = {};
+	char		what[200];
+	double		share;
+
+	for (int i = 0; i < SEEDS; i++)
+	{
+		struct sets sets = {room_for(2 * many_references + 10000),
+			room_for(4 * many_observations + 1000)};
+		uint64_t	seed = random_state;
+		unsigned long long before = verdict.different;
+
+		property->make(&sets);
+		try_sets(&sets, property->max_distance, &verdict);
+		if (verdict.different > before)
+			printf("# %s: %llu differences from state %llu on\n", property->name,
+				   verdict.different - before, (unsigned long long) seed);
+		free(sets.references.latitude);
+		free(sets.references.longitude);
+		free(sets.observations.latitude);
+		free(sets.observations.longitude);
+	}
+	share = (double) verdict.listed / (double) verdict.rows;
+	snprintf(what, sizeof(what), "%s (differences %llu of %llu, left to the index %.4f %%)",
+			 property->name, verdict.different, verdict.rows, 100.0 * share);
+	check(verdict.different == 0 && share >= property->listed_least &&
+		  share <= property->listed_most, what);
+}
+
+/*
+ * Coordinates that are no point are found out, and nothing else happens.
+ */
+static void
+test_range(void)
+{
+	static const struct place places[] = {{NAN, 0}, {0, NAN}, {90.5, 0}, {0, -180.5}, {0, 360.5},
+	{INFINITY, 0}, {0, -INFINITY}, {-91, 400}};
+	struct places references = room_for(1000);
+	struct tables tables;
+	bool		found = true;
+
+	add_anywhere(&references, 1000);
+	tables = build(&references);
+	for (const struct place &bad : places)
+	{
+		double		latitude[300];
+		double		longitude[300];
+		struct cells_search search = {};
+
+		for (int i = 0; i < 300; i++)
+		{
+			struct place other = anywhere();
+
+			latitude[i] = other.latitude;
+			longitude[i] = other.longitude;
+		}
+		latitude[217] = bad.latitude;
+		longitude[217] = bad.longitude;
+		search.cells = &tables.cells;
+		search.index = &tables.index;
+		search.rows = 300;
+		search.latitude = copy_to_gpu(latitude, 300);
+		search.longitude = copy_to_gpu(longitude, 300);
+		search.max_distance = INFINITY;
+		search.tag = (int64_t *) room_on_gpu(300 * sizeof(int64_t));
+		search.distance = (double *) room_on_gpu(300 * sizeof(double));
+		search.status = (struct cells_status *) room_on_gpu(sizeof(struct cells_status));
+		search.room = room_on_gpu(cells_search_room(300));
+		found = found && search_all(&search).out_of_range == 1;
+		cudaFree((void *) search.latitude);
+		cudaFree((void *) search.longitude);
+		cudaFree(search.tag);
+		cudaFree(search.distance);
+		cudaFree(search.status);
+		cudaFree(search.room);
+	}
+	forget(&tables);
+	free(references.latitude);
+	free(references.longitude);
+	check(found, "coordinates that are no point are found out");
+}
+
+/* ---- the geometry, on the host ---- */
+
+/*
+ * A point is in the square to which it is taken, at any division.
+ */
+static void
+test_spots(void)
+{
+	struct cells cells;
+	struct places places = room_for(1000);
+	long		outside = 0;
+	uint32_t	units;
+
+	add_special(&places);
+	add_on_cube(&places, 500);
+	add_anywhere(&places, 400);
+	for (uint32_t positions = 1; positions <= 4000000; positions *= 7)
+	{
+		cells_place(NULL, positions, &cells);
+		units = cells_side_units(&cells);
+		for (uint32_t i = 0; i < places.count; i++)
+		{
+			struct geonn_vector vector = geonn_unit_vector(places.latitude[i], places.longitude[i]);
+			struct cells_spot spot = cells_spot_of(vector, cells.scale, units);
+			struct geonn_vector turned = cells_turned(spot.face, vector);
+			struct geonn_vector back = cells_turned_back(spot.face, turned);
+
+			outside += spot.u >= units || spot.v >= units || turned.x < fabs(turned.y) ||
+				turned.x < fabs(turned.z) || memcmp(&back, &vector, sizeof(vector)) != 0;
+			for (int shift = 0; shift <= CELLS_UNIT_BITS; shift += CELLS_SIDE_BITS)
+			{
+				struct cells_square square = cells_square_of(spot.u >> shift << shift,
+															 spot.v >> shift << shift,
+															 1u << shift, cells.scale);
+				/* on the face, to 64 bits */
+				long double u = (long double) turned.y / turned.x - square.u;
+				long double v = (long double) turned.z / turned.x - square.v;
+
+				outside += fabsl(u) > square.half || fabsl(v) > square.half;
+			}
+		}
+	}
+	free(places.latitude);
+	free(places.longitude);
+	check(outside == 0, "a point is in the square to which it is taken");
+}
+
+/*
+ * Where one of two references comes first in a square, it is nearer to its corners,
+ * and to any points of it.
+ */
+static void
+test_order(void)
+{
+	long		wrong = 0;
+	long		decided = 0;
+	struct cells cells;
+
+	cells_place(NULL, 65536, &cells);
+	for (int i = 0; i < 200000; i++)
+	{
+		struct places places = room_for(2);
+		struct place centre = anywhere();
+		double		km = fabs(random_magnitude(1e-6, 20000));
+		int			shift = random_below(7) * CELLS_SIDE_BITS;
+		struct geonn_vector vectors[2];
+		struct cells_square square;
+		struct cells_spot spot;
+		struct geonn_vector turned[2];
+		double		reach;
+
+		add_around(&places, centre, km);
+		add_around(&places, centre, random_below(2) ? km : km * 0.001);
+		for (int j = 0; j < 2; j++)
+			vectors[j] = geonn_unit_vector(places.latitude[j], places.longitude[j]);
+		if (random_below(2))
+			centre = anywhere();
+		spot = cells_spot_of(geonn_unit_vector(centre.latitude, centre.longitude), cells.scale,
+							 cells_side_units(&cells));
+		square = cells_square_of(spot.u >> shift << shift, spot.v >> shift << shift, 1u << shift,
+								 cells.scale);
+		for (int j = 0; j < 2; j++)
+			turned[j] = cells_turned(spot.face, vectors[j]);
+		reach = sqrt(fmax(geonn_chord_squared(turned[0], cells_vector_at(square.u, square.v)),
+						  geonn_chord_squared(turned[1], cells_vector_at(square.u, square.v)))) +
+			2.0 * square.half;
+		if (cells_comes_before(turned[0], turned[1], &square, cells_margin(reach, reach)))
+		{
+			decided++;
+			for (int j = 0; j < 8; j++)
+			{
+				double		u = j < 4 ? (j & 1 ? 1 : -1) : random_between(-1, 1);
+				double		v = j < 4 ? (j & 2 ? 1 : -1) : j < 6 ? 1 : random_between(-1, 1);
+				struct geonn_vector point =
+					cells_vector_at(square.u + u * square.half, square.v + v * square.half);
+
+				wrong += !(geonn_distance_of(point, turned[0]) < geonn_distance_of(point, turned[1]));
+			}
+		}
+		free(places.latitude);
+		free(places.longitude);
+	}
+	printf("# %ld of 200000 pairs have an order\n", decided);
+	check(wrong == 0 && decided > 1000, "what comes first in a square is nearer to all points of it");
+}
+
+/* ---- the device ---- */
+
+#define BATCH ((uint32_t) 1 << 20)
+
+static struct device device;
+static atomic_bool cancelled;
+
+static struct search
+new_search(struct dataset *dataset, const struct places *places, enum geonn_algorithm algorithm,
+		   double max_distance)
+{
+	struct search search = {};
+
+	search.dataset = dataset;
+	search.columns.rows = places->count;
+	search.columns.room = places->count;
+	search.columns.latitude = places->latitude;
+	search.columns.longitude = places->longitude;
+	search.columns.tag = (int64_t *) calloc(places->count, sizeof(int64_t));
+	search.columns.distance = (double *) calloc(places->count, sizeof(double));
+	search.columns.count = (uint32_t *) calloc(places->count, sizeof(uint32_t));
+	search.question.k = 1;
+	search.question.algorithm = algorithm;
+	search.question.max_distance = max_distance;
+	search.algorithm = algorithm;
+	search.rows = places->count;
+	search.cancelled = &cancelled;
+	return search;
+}
+
+static void
+free_search(struct search *search)
+{
+	free(search->columns.tag);
+	free(search->columns.distance);
+	free(search->columns.count);
+}
+
+/* Build and search, as the scheduler does.  Whether it went well. */
+static bool
+answer(struct search *search)
+{
+	struct failure failure = {};
+	struct search *ended = NULL;
+
+	if (!cuda_device_operations.build(&device, search, &failure))
+	{
+		printf("# %s %s\n", failure.message, failure.detail);
+		return false;
+	}
+	cuda_device_operations.start(&device, search);
+	while (cuda_device_operations.advance(&device, &ended) != DEVICE_FINISHED)
+	{
+		if (ended != NULL)
+			cuda_device_operations.start(&device, ended);
+		ended = NULL;
+	}
+	if (search->failed)
+		printf("# %s %s\n", search->failure.message, search->failure.detail);
+	return !search->failed && search->answered == search->rows;
+}
+
+static bool
+same_answers(const struct search *a, const struct search *b)
+{
+	if (a->pairs != b->pairs || a->one_each != b->one_each ||
+		memcmp(a->columns.tag, b->columns.tag, a->pairs * sizeof(int64_t)) != 0 ||
+		memcmp(a->columns.distance, b->columns.distance, a->pairs * sizeof(double)) != 0)
+		return false;
+	return a->one_each ||
+		memcmp(a->columns.count, b->columns.count, a->rows * sizeof(uint32_t)) == 0;
+}
+
+/*
+ * The device makes a table once it is worthwhile, and what it answers by it, packed or
+ * not, is what brute force answers.
+ */
+static void
+test_device(void)
+{
+	struct failure failure = {};
+	struct places references = room_for(5000);
+	struct places observations = room_for(BATCH);
+	struct dataset *dataset = dataset_create(1, GEONN_METRIC_SPHERE, 0);
+	struct place centre = temperate();
+	bool		same = true;
+	int			searches = 0;
+
+	device.operations = &cuda_device_operations;
+	device.number = 1;
+	atomic_store(&device.usable, cuda_device_operations.probe(&device, &failure));
+	if (!atomic_load(&device.usable))
+	{
+		printf("# %s %s\n", failure.message, failure.detail);
+		check(false, "the device can be used");
+		return;
+	}
+	add_anywhere(&references, 3000);
+	for (int i = 0; i < 2000; i++)
+		add_around(&references, centre, 0.0003);
+	/* some are crowded */
+	add_anywhere(&observations, BATCH - 1000);
+	for (int i = 0; i < 1000; i++)
+		add_around(&observations, centre, 0.0003);
+	dataset->count = references.count;
+	dataset->latitude = references.latitude;
+	dataset->longitude = references.longitude;
+	dataset->tag = (int64_t *) malloc(references.count * sizeof(int64_t));
+	for (uint32_t i = 0; i < references.count; i++)
+		dataset->tag[i] = 1000 + (int64_t) i;
+
+	for (; searches < 20; searches++)
+	{
+		double		max_distance = searches % 3 == 0 ? INFINITY : searches % 3 == 1 ? 100000 : 1e-3;
+		struct search by_index = new_search(dataset, &observations, GEONN_ALGORITHM_INDEX, max_distance);
+		struct search by_brute = new_search(dataset, &observations, GEONN_ALGORITHM_BRUTE, max_distance);
+
+		if (searches == 0)
+			same = answer(&by_index) && !cuda_has_table(&device, &by_index);
+		else
+			same = same && answer(&by_index);
+		same = same && answer(&by_brute) && same_answers(&by_index, &by_brute);
+		free_search(&by_index);
+		free_search(&by_brute);
+	}
+	check(same, "the device gives the same bytes by index, table and brute force");
+	{
+		struct search search = new_search(dataset, &observations, GEONN_ALGORITHM_INDEX, INFINITY);
+
+		check(cuda_has_table(&device, &search), "after enough observations it has a table");
+		observations.latitude[BATCH - 5] = 91;
+		same = !answer(&search) && search.failed && search.failure.code == GEONN_ERROR_PROTOCOL;
+		check(same, "coordinates that are no point make a search by the table fail");
+		free_search(&search);
+	}
+	cuda_device_operations.discard(&device, dataset->built[1]);
+	dataset->built[1] = NULL;
+	dataset_free(dataset);
+	free(observations.latitude);
+	free(observations.longitude);
+}
+
+int
+main(int argument_count, char **words)
+{
+	bool		sanitized = argument_count > 2;
+	int			gpus = 0;
+
+	if (argument_count > 1)
+		random_state = strtoull(words[1], NULL, 10);
+	printf("seed %llu\n", (unsigned long long) random_state);
+	test_spots();
+	test_order();
+	if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0)
+	{
+		printf("no GPU: %s\n", cudaGetErrorString(cudaGetLastError()));
+		return failed > 0 ? 1 : 2;
+	}
+	if (sanitized)
+	{
+		many_references = 1024;
+		many_observations = 2048;
+	}
+	for (const struct property &property : properties)
+		test_property(&property);
+	test_range();
+	if (!sanitized)
+		test_device();
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed > 0;
+}
