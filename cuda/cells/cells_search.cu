@@ -100,19 +100,32 @@ record_vector(const struct cells_record *record)
 }
 
 static __device__ __forceinline__ void
-look_at(struct found *found, const struct cells *cells, struct geonn_vector from, uint32_t position)
+look_at(struct found *found, const struct cells_record *record, double square)
 {
-	struct cells_record record = load_record(cells, position);
-	struct geonn_vector vector = record_vector(&record);
-	double		square = geonn_chord_squared(from, vector);
 	bool		is_less = square < found->least;
 
 	found->second = is_less ? found->least : fmin(found->second, square);
 	found->least = is_less ? square : found->least;
-	found->vector.x = is_less ? vector.x : found->vector.x;
-	found->vector.y = is_less ? vector.y : found->vector.y;
-	found->vector.z = is_less ? vector.z : found->vector.z;
-	found->tag = is_less ? record.tag : found->tag;
+	found->vector.x = is_less ? record->x : found->vector.x;
+	found->vector.y = is_less ? record->y : found->vector.y;
+	found->vector.z = is_less ? record->z : found->vector.z;
+	found->tag = is_less ? record->tag : found->tag;
+}
+
+/*
+ * Look at two positions, of which the second may be CELLS_NONE: both records are loaded at the
+ * same time, as most warps have an observation with two candidates.
+ */
+static __device__ __forceinline__ void
+look_at_two(struct found *found, const struct cells *cells, struct geonn_vector from, uint32_t one,
+			uint32_t other)
+{
+	struct cells_record record = load_record(cells, one);
+	struct cells_record other_record = load_record(cells, other != CELLS_NONE ? other : one);
+	double		other_square = geonn_chord_squared(from, record_vector(&other_record));
+
+	look_at(found, &record, geonn_chord_squared(from, record_vector(&record)));
+	look_at(found, &other_record, other != CELLS_NONE ? other_square : INFINITY);
 }
 
 /* the positions of an entry that is a single or a list, four by four */
@@ -131,15 +144,22 @@ fours_of(uint32_t entry)
 		(entry >> CELLS_FOURS_SHIFT & (CELLS_FOURS_MAX - 1)) + 1;
 }
 
+/* an answer */
+struct answer
+{
+	double		distance;		/* metres */
+	int64_t		tag;
+};
+
 /*
  * Of candidates that are almost as near as the least, the first by (distance,
  * place).
  */
-static __device__ __noinline__ double
+static __device__ __noinline__ struct answer
 decide(const struct cells *cells, const struct index *index, struct geonn_vector from,
-	   uint32_t entry, double limit, int64_t *tag)
+	   uint32_t entry, double limit)
 {
-	double		first_distance = INFINITY;
+	struct answer first = {INFINITY, 0};
 	uint32_t	first_place = UINT32_MAX;
 
 	for (uint32_t i = 0; i < fours_of(entry); i++)
@@ -147,29 +167,25 @@ decide(const struct cells *cells, const struct index *index, struct geonn_vector
 		uint4		four = four_of(cells, entry, i);
 		uint32_t	positions[4] = {four.x, four.y, four.z, four.w};
 
-#pragma unroll
-		for (int j = 0; j < 4; j++)
+		for (int j = 0; j < 4 && positions[j] != CELLS_NONE; j++)
 		{
-			struct cells_record record;
+			struct cells_record record = load_record(cells, positions[j]);
 			double		distance;
 			uint32_t	place;
 
-			if (positions[j] == CELLS_NONE)
-				continue;
-			record = load_record(cells, positions[j]);
 			if (geonn_chord_squared(from, record_vector(&record)) > limit)
 				continue;
 			distance = geonn_metric_distance_of(index->metric, from, record_vector(&record));
 			place = index->place[index->start[positions[j]]];
-			if (distance < first_distance || (distance == first_distance && place < first_place))
+			if (distance < first.distance || (distance == first.distance && place < first_place))
 			{
-				first_distance = distance;
+				first.distance = distance;
+				first.tag = record.tag;
 				first_place = place;
-				*tag = record.tag;
 			}
 		}
 	}
-	return first_distance;
+	return first;
 }
 
 /*
@@ -203,7 +219,7 @@ search_kernel(const __grid_constant__ struct cells cells,
 	struct found found = {{}, 0, INFINITY, INFINITY};
 	uint32_t	entry;
 	double		limit;
-	double		distance;
+	struct answer answer;
 	bool		matched;
 
 	if (!geonn_coordinates_valid(latitude, longitude))
@@ -222,22 +238,18 @@ search_kernel(const __grid_constant__ struct cells cells,
 	{
 		uint4		four = four_of(&cells, entry, i);
 
-		look_at(&found, &cells, from, four.x);
-		if (four.y != CELLS_NONE)
-			look_at(&found, &cells, from, four.y);
+		look_at_two(&found, &cells, from, four.x, four.y);
 		if (four.z != CELLS_NONE)
-			look_at(&found, &cells, from, four.z);
-		if (four.w != CELLS_NONE)
-			look_at(&found, &cells, from, four.w);
+			look_at_two(&found, &cells, from, four.z, four.w);
 	}
 	limit = geonn_chord_limit(found.least);
 	if (found.second <= limit)
-		distance = decide(&cells, &index, from, entry, limit, &found.tag);
+		answer = decide(&cells, &index, from, entry, limit);
 	else
-		distance = geonn_metric_distance_of(index.metric, from, found.vector);
-	matched = distance <= task.max_distance;
-	__stcs(&task.distance[row], matched ? distance : INFINITY);
-	__stcs((long long *) &task.tag[row], matched ? found.tag : 0);
+		answer = {geonn_metric_distance_of(index.metric, from, found.vector), found.tag};
+	matched = answer.distance <= task.max_distance;
+	__stcs(&task.distance[row], matched ? answer.distance : INFINITY);
+	__stcs((long long *) &task.tag[row], matched ? answer.tag : 0);
 }
 
 /* ---- for the host ---- */
