@@ -1,0 +1,464 @@
+/*
+ * cells_collect.cuh
+ *		A warp collects the positions that can be the nearest of some point in a range
+ *		of squares.
+ *
+ * For the kernels of cells_build.cu.  The warp walks the index from the middle of the range, and
+ * keeps candidates in shared memory.
+ *
+ *
+ * What is left out
+ *
+ * Notation is that of cells_square.cuh.  Let m be the middle of a range, rho the
+ * greatest distance between m and a point of the range, and b the nearest position to m
+ * that has been seen.
+ *
+ * A position c with |m - c| > |m - b| + 2 rho = reach is left out: for each p of
+ * the range |p - c| >= |m - c| - rho > |m - b| + rho >= |p - b|.  Reach is taken 2^-40
+ * of itself longer, which makes the squares differ by more than the factor of
+ * geonn_chord_limit(), 2^-46, and by more than what roundings of |m - c| and |m - b|
+ * amount to, some e of themselves.  m need not be a unit vector for that.  Points
+ * nearer to m than so much are a cap of the sphere, of less than half of it, and a plane
+ * picture from the centre shows a cap as a convex figure; so rho is the distance of the
+ * farthest corner.  It is computed from unit vectors, but for 13 e with the length of p,
+ * where 2^-48 = 32 e is added.
+ *
+ * Of boxes of the index, index_walk.cuh shows that those left out have no position
+ * within the limit, the square of reach.  Where references are far from the range, in
+ * terms of its own size, that is not enough: whole regions are within reach of a
+ * range that sees only their edge.  So a box is left out as well if b comes before all
+ * that can be in it at each corner of the range.  For a corner q and p = q / |q| this is
+ * so if the least |p - c|^2 of the box exceeds |p - b|^2 by 2 (d + 9 e), or, which is better
+ * near the antipode, the greatest |p + c|^2 is less than |p + b|^2 by as much: either is
+ * 2 p.(b - c) but for 9 e, and |q| >= 1.  Twice the margin is more than that, for roundings
+ * of p, 6 e times a chord, and 2^-46 = 128 e of the squares is for those of squares.
+ *
+ * A position in reach is left out if b comes before it in the whole range.  When 64
+ * have been kept, each of these is compared with each other one.  Within a
+ * square, the same is done with the nearest to its middle, and then with each other one.
+ *
+ * All of this holds whatever b is, so which positions are found first makes no
+ * difference to answers.
+ */
+#ifndef GEONN_CELLS_COLLECT_CUH
+#define GEONN_CELLS_COLLECT_CUH
+
+#include "cuda/cells/cells_square.cuh"
+#include "cuda/index/index_walk.cuh"
+
+/* candidates of a range: bits of a number */
+#define KEPT_MAX 64
+
+/* leaves that a range looks at */
+#define LEAVES_MAX 128
+
+/* a range of squares, side by side */
+struct __align__(16) range
+{
+	uint32_t	block;
+	uint32_t	u;				/* units of the block's first corner */
+	uint32_t	v;
+	uint8_t		face;
+	uint8_t		shift;			/* a square's side is 2^shift units */
+	uint8_t		first;			/* square of the block, by the bits of column and row in turn */
+	uint8_t		side_bits;		/* the range's side is 2^side_bits squares */
+};
+
+static_assert(sizeof(struct range) == 16, "read and written as one");
+
+/* candidates of a warp's range, turned, in shared memory */
+struct kept
+{
+	double		x[KEPT_MAX];
+	double		y[KEPT_MAX];
+	double		z[KEPT_MAX];
+	uint32_t	position[KEPT_MAX];
+};
+
+/* the corners of a warp's range, in shared memory */
+struct corners
+{
+	double		x[4];			/* not turned */
+	double		y[4];
+	double		z[4];
+	double		limit[4];		/* on squared chords, or if the best is more than a quarter of the
+								 * circle away from the middle, on those to the antipodes */
+};
+
+/* what a warp knows while it walks for a range; the same in all lanes */
+struct seen
+{
+	struct cells_square square; /* the whole range */
+	struct geonn_vector middle; /* turned */
+	double		rho;
+	struct geonn_vector best;	/* turned: the nearest position to the middle */
+	double		best_square;	/* its squared chord */
+	double		limit;			/* on squared chords to the middle */
+	double		margin;			/* of cells_comes_before() */
+	uint32_t	count;			/* kept */
+	uint32_t	inside;			/* positions within rho of the middle */
+	bool		overflow;		/* more than could be kept */
+	bool		compared;		/* boxes of the walk's level, with the best */
+};
+
+static __device__ __forceinline__ uint32_t
+column_of(uint32_t square)
+{
+	return (square & 1) | (square >> 1 & 2) | (square >> 2 & 4);
+}
+
+static __device__ __forceinline__ uint32_t
+row_of(uint32_t square)
+{
+	return column_of(square >> 1);
+}
+
+/* the squares of a range, from one of its block's on, that form a square of this side */
+static __device__ __forceinline__ struct cells_square
+squares_of(const struct cells *cells, const struct range *range, uint32_t first,
+		   uint32_t side_bits)
+{
+	return cells_square_of(range->u + (column_of(first) << range->shift),
+						   range->v + (row_of(first) << range->shift),
+						   1u << (range->shift + side_bits), cells->scale);
+}
+
+static __device__ __forceinline__ struct geonn_vector
+kept_vector(const struct kept *kept, uint32_t number)
+{
+	struct geonn_vector vector;
+
+	vector.x = kept->x[number];
+	vector.y = kept->y[number];
+	vector.z = kept->z[number];
+	return vector;
+}
+
+/* a range's corner, of the lane's number */
+static __device__ __forceinline__ struct geonn_vector
+lane_corner(const struct cells_square *square)
+{
+	return cells_vector_at(square->u + (index_lane() & 1 ? square->half : -square->half),
+						   square->v + (index_lane() & 2 ? square->half : -square->half));
+}
+
+/* the distance of the farthest corner from the middle, as the essay has it */
+static __device__ __forceinline__ double
+farthest_corner(struct geonn_vector middle, struct geonn_vector corner)
+{
+	double		away = geonn_chord_squared(middle, corner);
+
+	away = fmax(away, __shfl_xor_sync(INDEX_ALL_LANES, away, 1));
+	away = fmax(away, __shfl_xor_sync(INDEX_ALL_LANES, away, 2));
+	return sqrt(away) + 0x1p-48;
+}
+
+static __device__ __forceinline__ double
+outside(double place, double low, double high)
+{
+	return fmax(fmax(low - place, place - high), 0.0);
+}
+
+static __device__ __forceinline__ double
+farther_end(double place, double low, double high)
+{
+	return fmax(fabs(place + low), fabs(place + high));
+}
+
+/*
+ * Whether the best comes before all that a box has, at each corner of the range and so
+ * for each point in it.
+ */
+static __device__ __forceinline__ bool
+box_is_behind(const struct index *index, size_t place, const struct seen *seen,
+			  const struct corners *corners)
+{
+	struct geonn_vector low;
+	struct geonn_vector high;
+	bool		is_behind = true;
+
+	low.x = index->low_x[place];
+	low.y = index->low_y[place];
+	low.z = index->low_z[place];
+	high.x = index->high_x[place];
+	high.y = index->high_y[place];
+	high.z = index->high_z[place];
+	for (int i = 0; i < 4 && is_behind; i++)
+	{
+		double		x = corners->x[i];
+		double		y = corners->y[i];
+		double		z = corners->z[i];
+
+		if (seen->best_square <= 2.0)
+		{
+			x = outside(x, low.x, high.x);
+			y = outside(y, low.y, high.y);
+			z = outside(z, low.z, high.z);
+			is_behind = fma(z, z, fma(y, y, x * x)) > corners->limit[i];
+		}
+		else
+		{
+			x = farther_end(x, low.x, high.x);
+			y = farther_end(y, low.y, high.y);
+			z = farther_end(z, low.z, high.z);
+			is_behind = fma(z, z, fma(y, y, x * x)) < corners->limit[i];
+		}
+	}
+	return is_behind;
+}
+
+/* set the corners' limits by the best */
+static __device__ __forceinline__ void
+limit_corners(struct corners *corners, const struct seen *seen, uint32_t face)
+{
+	__syncwarp();
+	if (index_lane() < 4)
+	{
+		struct geonn_vector best = cells_turned_back(face, seen->best);
+		struct geonn_vector corner;
+
+		corner.x = corners->x[index_lane()];
+		corner.y = corners->y[index_lane()];
+		corner.z = corners->z[index_lane()];
+		corners->limit[index_lane()] = seen->best_square <= 2.0 ?
+			geonn_chord_squared(corner, best) * (1.0 + 0x1p-46) + 2.0 * seen->margin :
+			(geonn_antichord_squared(corner, best) - 2.0 * seen->margin) * (1.0 - 0x1p-46);
+	}
+	__syncwarp();
+}
+
+/*
+ * index_walk_next(), but for boxes that are behind the best.  What the lanes have of a
+ * level is compared with the best once, and again when that has changed or the walk
+ * comes back to the level.
+ */
+static __device__ __forceinline__ bool
+next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corners,
+		  uint32_t *leaf)
+{
+	uint32_t	limit_key = __float_as_uint(__double2float_ru(seen->limit));
+
+	while (walk->level < walk->levels)
+	{
+		uint32_t	nearest;
+		uint32_t	child;
+		uint32_t	node;
+
+		if (!seen->compared && seen->best_square < INFINITY && walk->key != INDEX_NONE &&
+			box_is_behind(walk->index, (size_t) walk->index->shape.first[walk->level] +
+						  walk->parent * INDEX_WIDTH + index_lane(), seen, corners))
+			walk->key = INDEX_NONE;
+		seen->compared = true;
+		nearest = index_warp_smallest(walk->key);
+		child = nearest % INDEX_WIDTH;
+		node = walk->parent * INDEX_WIDTH + child;
+		if (nearest - child > limit_key)
+		{
+			index_walk_up(walk);
+			seen->compared = false;
+			continue;
+		}
+		if (index_lane() == child)
+			walk->key = INDEX_NONE;
+		if (walk->level == 0)
+		{
+			*leaf = node;
+			return true;
+		}
+		index_walk_down<INDEX_UNCONDITIONED>(walk, node);
+		seen->compared = false;
+	}
+	return false;
+}
+
+/*
+ * Note the nearest of the lanes' positions, if it is nearer than the best.  Returns whether it
+ * is.
+ */
+static __device__ __forceinline__ bool
+look_for_best(struct seen *seen, struct geonn_vector vector, double square)
+{
+	double		least = square;
+	int			lane;
+	double		reach;
+
+	if (!__any_sync(INDEX_ALL_LANES, square < seen->best_square))
+		return false;
+	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+		least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
+	lane = __ffs(__ballot_sync(INDEX_ALL_LANES, square == least)) - 1;
+	seen->best.x = __shfl_sync(INDEX_ALL_LANES, vector.x, lane);
+	seen->best.y = __shfl_sync(INDEX_ALL_LANES, vector.y, lane);
+	seen->best.z = __shfl_sync(INDEX_ALL_LANES, vector.z, lane);
+	seen->best_square = least;
+	reach = (sqrt(least) + 2.0 * seen->rho) * (1.0 + 0x1p-40);
+	seen->limit = fmin(seen->limit, reach * reach * (1.0 + 0x1p-50));
+	seen->margin = cells_margin(reach, reach + seen->rho);
+	seen->compared = false;
+	return true;
+}
+
+/* whether a position may be a candidate, as far as the best tells */
+static __device__ __forceinline__ bool
+is_candidate(const struct seen *seen, struct geonn_vector vector)
+{
+	return geonn_chord_squared(seen->middle, vector) <= seen->limit &&
+		!cells_comes_before(seen->best, vector, &seen->square, seen->margin);
+}
+
+/*
+ * Keep those of the kept ones for which this lane's two bits are set, the first for
+ * number `lane`, the other for INDEX_WIDTH + lane.
+ */
+static __device__ __forceinline__ void
+keep_only(struct kept *kept, struct seen *seen, const bool *stays)
+{
+	struct geonn_vector vector[2];
+	uint32_t	position[2];
+	uint32_t	count = 0;
+
+	for (int j = 0; j < 2; j++)
+	{
+		vector[j] = kept_vector(kept, j * INDEX_WIDTH + index_lane());
+		position[j] = kept->position[j * INDEX_WIDTH + index_lane()];
+	}
+	__syncwarp();
+	for (int j = 0; j < 2; j++)
+	{
+		uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, stays[j]);
+		uint32_t	number = count + __popc(lanes & ((1u << index_lane()) - 1));
+
+		if (stays[j])
+		{
+			kept->x[number] = vector[j].x;
+			kept->y[number] = vector[j].y;
+			kept->z[number] = vector[j].z;
+			kept->position[number] = position[j];
+		}
+		count += __popc(lanes);
+	}
+	__syncwarp();
+	seen->count = count;
+}
+
+/* Leave out which of the kept ones the best comes before. */
+static __device__ __forceinline__ void
+compare_with_best(struct kept *kept, struct seen *seen)
+{
+	bool		stays[2];
+
+	for (int j = 0; j < 2; j++)
+	{
+		uint32_t	number = j * INDEX_WIDTH + index_lane();
+
+		stays[j] = number < seen->count && is_candidate(seen, kept_vector(kept, number));
+	}
+	keep_only(kept, seen, stays);
+}
+
+/* Leave out which of the kept ones any other comes before. */
+static __device__ __forceinline__ void
+compare_with_all(struct kept *kept, struct seen *seen)
+{
+	bool		stays[2];
+
+	for (int j = 0; j < 2; j++)
+	{
+		uint32_t	number = j * INDEX_WIDTH + index_lane();
+		struct geonn_vector vector = kept_vector(kept, number);
+
+		stays[j] = number < seen->count;
+		for (uint32_t i = 0; i < seen->count; i++)
+			stays[j] = stays[j] && !cells_comes_before(kept_vector(kept, i), vector,
+													   &seen->square, seen->margin);
+	}
+	keep_only(kept, seen, stays);
+}
+
+/* Keep the lanes' candidates, or note that they are too many. */
+static __device__ __forceinline__ void
+keep(struct kept *kept, struct seen *seen, bool has, struct geonn_vector vector, uint32_t position)
+{
+	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, has);
+	uint32_t	number;
+
+	if (seen->count + __popc(lanes) > KEPT_MAX)
+		compare_with_best(kept, seen);
+	if (seen->count + __popc(lanes) > KEPT_MAX)
+		compare_with_all(kept, seen);
+	if (seen->count + __popc(lanes) > KEPT_MAX)
+	{
+		seen->overflow = true;
+		return;
+	}
+	number = seen->count + __popc(lanes & ((1u << index_lane()) - 1));
+	if (has)
+	{
+		kept->x[number] = vector.x;
+		kept->y[number] = vector.y;
+		kept->z[number] = vector.z;
+		kept->position[number] = position;
+	}
+	seen->count += __popc(lanes);
+	__syncwarp();
+}
+
+/*
+ * Walk for a range.  Where too many are seen, it only finds out how dense they are.
+ */
+static __device__ __forceinline__ void
+collect(const struct index *index, const struct cells *cells, const struct range *range,
+		uint32_t dense, struct kept *kept, struct corners *corners, struct seen *seen)
+{
+	struct index_walk walk;
+	struct geonn_vector corner;
+	uint32_t	leaf;
+	uint32_t	leaves = 0;
+
+	seen->square = squares_of(cells, range, range->first, range->side_bits);
+	seen->middle = cells_vector_at(seen->square.u, seen->square.v);
+	corner = lane_corner(&seen->square);
+	seen->rho = farthest_corner(seen->middle, corner);
+	seen->best = {};
+	seen->best_square = INFINITY;
+	seen->limit = INFINITY;
+	seen->margin = INFINITY;
+	seen->count = 0;
+	seen->inside = 0;
+	seen->overflow = false;
+	seen->compared = false;
+
+	corner = cells_turned_back(range->face, corner);
+	if (index_lane() < 4)
+	{
+		corners->x[index_lane()] = corner.x;
+		corners->y[index_lane()] = corner.y;
+		corners->z[index_lane()] = corner.z;
+	}
+	index_walk_begin(&walk, index, cells_turned_back(range->face, seen->middle), 0, INDEX_NONE);
+	while (next_leaf(&walk, seen, corners, &leaf))
+	{
+		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		bool		present = position < index->shape.positions;
+		struct geonn_vector vector = cells_turned(range->face, index_vector(index, position));
+		double		square = present ? geonn_chord_squared(seen->middle, vector) : INFINITY;
+
+		if (look_for_best(seen, vector, square))
+			limit_corners(corners, seen, range->face);
+		seen->inside += __popc(__ballot_sync(INDEX_ALL_LANES, square <= seen->rho * seen->rho));
+		if (!seen->overflow)
+			keep(kept, seen, present && is_candidate(seen, vector), vector, position);
+		if (++leaves == LEAVES_MAX)
+			seen->overflow = true;
+		if (seen->overflow)
+		{
+			if (seen->inside >= dense || leaves == LEAVES_MAX)
+				return;
+			seen->limit = fmin(seen->limit, seen->rho * seen->rho);
+		}
+	}
+	if (!seen->overflow)
+		compare_with_best(kept, seen);
+}
+
+#endif							/* GEONN_CELLS_COLLECT_CUH */
