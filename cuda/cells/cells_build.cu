@@ -7,14 +7,14 @@
  * positions that can be the nearest of some point of the range, at most 64.  Then each
  * lane takes squares of the range and finds out which of the kept ones are
  * candidates there: as bits of a number.  One candidate is a single, and up to
- * eight are a list.  cells_collect.cuh says what is left out, and why that is right.
+ * five are a list.  cells_collect.cuh says what is left out, and why that is right.
  *
  * Ranges are taken in rounds, each a launch.  What a range leaves for the next round:
  *
  *	- if it has more than 64 candidates, its four quarters;
  *	- if references are so dense that most of its squares would be divided, or it is one
  *	  square, the blocks of its squares;
- *	- the block of each square with more than eight candidates.
+ *	- the block of each square with more than five candidates.
  *
  * So where references are dense squares become small.  All entries say CELLS_CROWDED
  * before the first round: what a round has no room for, or the last one leaves, stays so.
@@ -22,10 +22,12 @@
  *
  * Which squares are divided
  *
- * Those with more than eight candidates, if one is near: within NEAR half sides of the
- * square's middle.  Each such square has two references or more in it or beside it,
- * so that all of its squares are less than 32 for each reference, which is
- * what there is room for.  Far from all references, dividing helps less: where
+ * Those with more than five candidates, if one is near: within NEAR half sides of the
+ * square's middle.  A warp waits for the longest list of 32 observations, so a list that
+ * is short enough for all of them matters more than a short one for most.  Such a square
+ * and its surroundings have some references, and evenly spread ones in a box of 500 km, the
+ * worst of many cases that were tried, take 31 divided squares for each: there is room
+ * for 32.  What has no room keeps its list.  Far from all references, dividing helps less: where
  * references form a ring, squares inside it would have to be divided until they are
  * smaller than the references are apart, and there are many.  So a list may have up to
  * 32 candidates, and far squares with more have a part of the room for themselves.
@@ -62,8 +64,8 @@
 /* ranges that a round may leave, for each block that there is room for */
 #define RANGES_OF_BLOCK 2
 
-/* a square with more candidates is divided, if one is near */
-#define CANDIDATES 8
+/* a square with more candidates is divided, if one is near; lists of others */
+#define CANDIDATES 5
 #define LIST_MAX (4 * CELLS_FOURS_MAX)
 
 /* near: this many half sides away */
