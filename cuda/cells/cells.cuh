@@ -68,11 +68,13 @@ struct __align__(32) cells_record
 	int64_t		tag;			/* of the first of its references */
 };
 
+/* reasons to divide a square: cells_build.cu's */
+#define CELLS_DIVISIONS 3
+
 /* how much of a table's room is taken, on the GPU */
 struct cells_counts
 {
-	uint32_t	near_blocks;	/* of divided squares with a reference near, asked for */
-	uint32_t	far_blocks;		/* of others */
+	uint32_t	blocks[CELLS_DIVISIONS];	/* of divided squares, asked for */
 	uint32_t	fours;			/* of lists, asked for */
 };
 

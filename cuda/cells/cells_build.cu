@@ -26,11 +26,15 @@
  * square's middle.  A warp waits for the longest list of 32 observations, so a list that
  * is short enough for all of them matters more than a short one for most.  Such a square
  * and its surroundings have some references, and evenly spread ones in a box of 500 km, the
- * worst of many cases that were tried, take 31 divided squares for each: there is room
- * for 32.  What has no room keeps its list.  Far from all references, dividing helps less: where
- * references form a ring, squares inside it would have to be divided until they are
- * smaller than the references are apart, and there are many.  So a list may have up to
- * 32 candidates, and far squares with more have a part of the room for themselves.
+ * worst of many cases that were tried, would take 30 divided squares for each: there is room
+ * for 24.  What has no room keeps its list, of up to 32 candidates.
+ *
+ * A square with more would be crowded, and is divided wherever it is.  Far from all references
+ * that helps less: where they form a ring, squares inside it would have to be divided until
+ * they are smaller than the references are apart, and there are many.  So blocks are kept
+ * for the near and for the far ones of these squares, 16 and 8 squares for each reference.
+ * A cluster that is small in its square takes a chain of blocks, some for each level; so near
+ * ones also take what squares with a long list leave.
  */
 #include <math.h>
 
@@ -43,10 +47,12 @@
 
 /* squares of the faces for each reference, and of divided squares */
 #define FACE_SQUARES 16
-#define FINE_SQUARES 40
+#define FINE_SQUARES 48
 
-/* one of so many blocks of divided squares is for far squares */
-#define FAR_SHARE 5
+/* of so many parts of the blocks of divided squares, NEAR_PARTS are kept for near squares that
+ * would be crowded and one for far ones */
+#define FINE_PARTS 6
+#define NEAR_PARTS 2
 
 /* most squares of the faces, and of divided ones: some 200 MB */
 #define FACE_SQUARES_MAX ((uint32_t) 1 << 24)
@@ -239,18 +245,48 @@ candidates_of(const struct kept *kept, const struct seen *seen, const struct cel
 	return candidates;
 }
 
-/* Blocks for the squares of lanes that want one, or CELLS_NONE. */
-static __device__ __forceinline__ uint32_t
-take_block(const struct cells *cells, bool wants, bool is_near)
+/* why a square is divided: each has blocks of its own */
+enum division
 {
-	uint32_t	far_blocks = (cells->blocks_max - cells->face_blocks) / FAR_SHARE;
-	uint32_t	near_end = cells->blocks_max - far_blocks;
-	uint32_t	near_number = take_number(&cells->counts->near_blocks, wants && is_near);
-	uint32_t	far_number = take_number(&cells->counts->far_blocks, wants && !is_near);
+	DIVISION_SHORTER,			/* a reference is near, and the list would be long */
+	DIVISION_NEAR,				/* a reference is near, and the square would be crowded */
+	DIVISION_FAR,				/* it would be crowded */
+	DIVISION_NONE
+};
 
-	if (near_number < near_end - cells->face_blocks)
-		return cells->face_blocks + near_number;
-	return far_number < far_blocks ? near_end + far_number : CELLS_NONE;
+static_assert(DIVISION_NONE == CELLS_DIVISIONS, "blocks are counted for each");
+
+/*
+ * A block of those for one division, for the lanes that want one; CELLS_NONE where none is
+ * left, and for other lanes.
+ */
+static __device__ __forceinline__ uint32_t
+take_block(const struct cells *cells, bool wants, enum division division)
+{
+	uint32_t	fine = cells->blocks_max - cells->face_blocks;
+	uint32_t	part = fine / FINE_PARTS;
+	uint32_t	begin = division == DIVISION_FAR ? fine - part :
+		division == DIVISION_NEAR ? fine - part - NEAR_PARTS * part : 0;
+	uint32_t	end = division == DIVISION_FAR ? fine :
+		division == DIVISION_NEAR ? fine - part : fine - part - NEAR_PARTS * part;
+	uint32_t	number = take_number(&cells->counts->blocks[division], wants);
+
+	return number < end - begin ? cells->face_blocks + begin + number : CELLS_NONE;
+}
+
+/*
+ * Blocks for the squares of lanes that divide one, or CELLS_NONE.
+ */
+static __device__ __forceinline__ uint32_t
+take_blocks(const struct cells *cells, enum division division)
+{
+	uint32_t	block = take_block(cells, division == DIVISION_FAR, DIVISION_FAR);
+	bool		needs = division == DIVISION_NEAR;
+
+	if (__any_sync(INDEX_ALL_LANES, needs))
+		block = min(block, take_block(cells, needs, DIVISION_NEAR));
+	return min(block, take_block(cells, division == DIVISION_SHORTER ||
+								 (needs && block == CELLS_NONE), DIVISION_SHORTER));
 }
 
 /* Place for the lists of lanes that want so many fours.  Returns it, or CELLS_NONE. */
@@ -322,7 +358,7 @@ make_entries(const struct cells *cells, const struct build_room *room, int round
 		uint64_t	candidates = 0;
 		uint32_t	count = KEPT_MAX + 1;
 		uint32_t	entry = CELLS_CROWDED_ENTRY;
-		bool		divide;
+		enum division division = DIVISION_NONE;
 		uint32_t	block;
 		uint32_t	fours;
 		uint32_t	place;
@@ -334,9 +370,10 @@ make_entries(const struct cells *cells, const struct build_room *room, int round
 			candidates = candidates_of(kept, seen, &square, &is_near);
 			count = __popcll(candidates);
 		}
-		divide = present && range->shift > 0 && count > (is_near ? CANDIDATES : LIST_MAX) &&
-			round + 1 < ROUNDS;
-		block = take_block(cells, divide, is_near);
+		if (present && range->shift > 0 && round + 1 < ROUNDS)
+			division = count > LIST_MAX ? (is_near ? DIVISION_NEAR : DIVISION_FAR) :
+				count > CANDIDATES && is_near ? DIVISION_SHORTER : DIVISION_NONE;
+		block = take_blocks(cells, division);
 		fours = present && count > 1 && count <= LIST_MAX && block == CELLS_NONE ? (count + 3) / 4 : 0;
 		place = take_fours(cells, fours);
 
