@@ -5,25 +5,32 @@
  * Copies of observations and results are left out: they take as long either
  * way.
  *
+ * A table (cells.cuh) is left out, too: it makes the index cheaper still, and comes
+ * only where brute force is dearer in any case.
+ *
  * The constants are from runs of geonn-bench on one NVIDIA H200, with data on
  * the GPU, on 21, 24 and 25 November 2026 (doc/benchmarks.md), in milliseconds:
  *
- *		2^16 × 2^13		brute force 0.11, index 0.23, its building included
+ *		2^16 × 2^10		brute force 0.09, index 0.14, its building included
+ *		2^16 × 2^12		0.10, 0.23
+ *		2^16 × 2^14		0.15, 0.24
+ *		2^16 × 2^15		0.22, 0.25
  *		2^16 × 2^16		0.36, 0.29
  *		2^24 × 2^14		18.6, 1.45
  *		2^27 × 2^16		542, 9.14
- *		building the index of 2^16, 2^24 references: 0.11, 2.16
+ *		building the index of 2^10, 2^16, 2^24 references: 0.04, 0.11, 2.16
  *		copies from the host's memory: 50 GB/s
  *
- * The formulas below give 0.12 and 0.23, 0.38 and 0.27, 18.5 and 1.34, 550 and
- * 9.12.  A slower card has other constants, but much the same ratios.
+ * The formulas below give 0.09 and 0.17, 0.10 and 0.23, 0.16 and 0.24, 0.23 and 0.25,
+ * 0.38 and 0.27, 18.5 and 1.34, 550 and 9.12.  A slower card has other constants, but much
+ * the same ratios.
  */
 #include "cuda/cost.cuh"
 
-#include "cuda/cells/cells_cost.cuh"
-
-/* to build: launches, and a reference's copy and its share of the sort */
+/* to build: launches, fewer where one sorts all, and a reference's copy and its share of the sort */
 #define INDEX_BUILD 100000.0
+#define INDEX_BUILD_SMALL 40000.0
+#define INDEX_SMALL 2048.0
 #define INDEX_BUILD_REFERENCE 0.62
 #define BRUTE_BUILD 10000.0
 #define BRUTE_BUILD_REFERENCE 0.5
@@ -55,14 +62,9 @@ cuda_cost(const struct search *search, enum geonn_algorithm algorithm, double ob
 			observations * (BRUTE_OBSERVATION + BRUTE_PAIR * references);
 		return cost;
 	}
-	cost.build = INDEX_BUILD + INDEX_BUILD_REFERENCE * references;
+	cost.build = (references > INDEX_SMALL ? INDEX_BUILD : INDEX_BUILD_SMALL) +
+		INDEX_BUILD_REFERENCE * references;
 	cost.search = INDEX_SEARCH + INDEX_OBSERVATION * observations;
-	if (algorithm == GEONN_ALGORITHM_INDEX && search_is_plain_nearest(search) &&
-		references <= CELLS_REFERENCES_MAX && cells_pay(references, observations))
-	{
-		cost.build += cells_build_cost(references);
-		cost.search = CELLS_SEARCH + CELLS_OBSERVATION * observations;
-	}
 	if (algorithm == GEONN_ALGORITHM_BRUTE)
 		cost.search += LEAVES_PAIR * observations * references;
 	return cost;

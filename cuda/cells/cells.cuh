@@ -10,9 +10,12 @@
  *
  * The six faces of a cube around the Earth are cut into blocks of 8 x 8 squares,
  * and a square in which too many references are candidates into another block.
- * An entry, 4 bytes, says of its square one of four things:
+ * An entry, 8 bytes, says of its square one of four things:
  *
- *	CELLS_SINGLE	this position is the first for each point of the square
+ *	CELLS_FEW		this position, and up to two others, are the candidates: one alone
+ *					is the first for each point of the square.  The others are given
+ *					by how far they are from it in the index's order, whose neighbours are
+ *					neighbours mostly: in 16 bits each, 0 for none.
  *	CELLS_LIST		these positions, up to 32, are the candidates
  *	CELLS_DIVIDED	this block has the square's squares
  *	CELLS_CROWDED	ask the index
@@ -43,10 +46,10 @@
 
 static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have a side of 1");
 
-/* what an entry says, in its first two bits; then follows a position, or a place in lists (after
- * the number of fours, less 1), or a block */
+/* what an entry says, in the first two bits of its x; then follows a position, or a place in lists
+ * (after the number of fours, less 1), or a block */
 #define CELLS_KIND_SHIFT 30
-#define CELLS_SINGLE 0u
+#define CELLS_FEW 0u
 #define CELLS_LIST 1u
 #define CELLS_DIVIDED 2u
 #define CELLS_CROWDED 3u
@@ -56,7 +59,7 @@ static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have
 #define CELLS_FOURS_MAX 8
 #define CELLS_NONE UINT32_MAX
 
-/* an entry of a crowded square, made of equal bytes */
+/* both halves of a crowded square's entry, made of equal bytes */
 #define CELLS_CROWDED_ENTRY UINT32_MAX
 
 /* what a search needs of a position: one sector of memory */
@@ -92,7 +95,7 @@ struct cells
 	double		scale;			/* units in a length of 1 on a face, which is 2 long */
 
 	struct cells_record *record;	/* [positions] */
-	uint32_t   *entry;			/* [blocks_max * CELLS_BLOCK] row by row, a block after the other */
+	uint2	   *entry;			/* [blocks_max * CELLS_BLOCK] row by row, a block after the other */
 	uint4	   *four;			/* [fours_max] lists */
 	struct cells_counts *counts;
 };

@@ -6,7 +6,7 @@
  * themselves.  It walks the index once, from the middle of the range, and keeps the
  * positions that can be the nearest of some point of the range, at most 64.  Then each
  * lane takes squares of the range and finds out which of the kept ones are
- * candidates there: as bits of a number.  One candidate is a single, and up to
+ * candidates there: as bits of a number.  Up to three are in the entry, and up to
  * five are a list.  cells_collect.cuh says what is left out, and why that is right.
  *
  * Ranges are taken in rounds, each a launch.  What a range leaves for the next round:
@@ -17,7 +17,9 @@
  *	- the block of each square with more than five candidates.
  *
  * So where references are dense squares become small.  All entries say CELLS_CROWDED
- * before the first round: what a round has no room for, or the last one leaves, stays so.
+ * before the first round: what a round has no room or no time for, or the last one leaves,
+ * stays so.  A round takes a millisecond or two; on a GPU with slow float64 one that lasts
+ * ends like other launches do (warp_share.cuh).
  *
  *
  * Which squares are divided
@@ -61,14 +63,17 @@
 /* so few divided squares always have room */
 #define FINE_SQUARES_MIN ((uint32_t) 1 << 16)
 
-/* fours of lists for four squares */
-#define FOURS_OF_FOUR 2
+/* so many squares share a four of lists */
+#define SQUARES_OF_FOUR 8
 
-/* rounds: two for each level of blocks, and some more */
-#define ROUNDS 16
+/* rounds: three for each level of blocks */
+#define ROUNDS 24
 
 /* ranges that a round may leave, for each block that there is room for */
 #define RANGES_OF_BLOCK 2
+
+/* candidates that an entry has room for */
+#define FEW_MAX 3
 
 /* a square with more candidates is divided, if one is near; lists of others */
 #define CANDIDATES 5
@@ -114,10 +119,10 @@ cells_place(void *memory, uint32_t positions, struct cells *cells)
 	cells->blocks_max = cells->face_blocks +
 		(fine > FINE_SQUARES_MIN ? fine : FINE_SQUARES_MIN) / CELLS_BLOCK;
 	entries = (size_t) cells->blocks_max * CELLS_BLOCK;
-	cells->fours_max = (uint32_t) (entries / 4 * FOURS_OF_FOUR);
+	cells->fours_max = (uint32_t) (entries / SQUARES_OF_FOUR);
 	cells->record = (struct cells_record *)
 		next_column(memory, &bytes, positions * sizeof(struct cells_record));
-	cells->entry = (uint32_t *) next_column(memory, &bytes, entries * sizeof(uint32_t));
+	cells->entry = (uint2 *) next_column(memory, &bytes, entries * sizeof(uint2));
 	cells->four = (uint4 *) next_column(memory, &bytes, cells->fours_max * sizeof(uint4));
 	cells->counts = (struct cells_counts *)
 		next_column(memory, &bytes, sizeof(struct cells_counts));
@@ -340,6 +345,26 @@ range_of_square(const struct range *range, uint32_t number, uint32_t block)
 	return fine;
 }
 
+/* The entry of a square with 1 to 3 candidates, if each is beside the first; otherwise false. */
+static __device__ __forceinline__ bool
+few_entry(const struct kept *kept, uint64_t candidates, uint2 *entry)
+{
+	uint32_t	first = kept->position[__ffsll(candidates) - 1];
+	uint32_t	others = 0;
+
+	candidates &= candidates - 1;
+	for (int i = 0; candidates != 0; i++, candidates &= candidates - 1)
+	{
+		int32_t		away = (int32_t) (kept->position[__ffsll(candidates) - 1] - first);
+
+		if (away != (int16_t) away)
+			return false;
+		others |= (uint32_t) (uint16_t) away << 16 * i;
+	}
+	*entry = make_uint2(CELLS_FEW << CELLS_KIND_SHIFT | first, others);
+	return true;
+}
+
 /*
  * Make the entries of a range's squares, each by a lane.  All lanes take part.  If the
  * range has too many candidates, all of its squares have.
@@ -357,7 +382,8 @@ make_entries(const struct cells *cells, const struct build_room *room, int round
 		bool		is_near = seen->best_square <= NEAR * NEAR * (seen->rho * seen->rho);
 		uint64_t	candidates = 0;
 		uint32_t	count = KEPT_MAX + 1;
-		uint32_t	entry = CELLS_CROWDED_ENTRY;
+		uint2		entry = make_uint2(CELLS_CROWDED_ENTRY, CELLS_CROWDED_ENTRY);
+		bool		is_few;
 		enum division division = DIVISION_NONE;
 		uint32_t	block;
 		uint32_t	fours;
@@ -374,17 +400,17 @@ make_entries(const struct cells *cells, const struct build_room *room, int round
 			division = count > LIST_MAX ? (is_near ? DIVISION_NEAR : DIVISION_FAR) :
 				count > CANDIDATES && is_near ? DIVISION_SHORTER : DIVISION_NONE;
 		block = take_blocks(cells, division);
-		fours = present && count > 1 && count <= LIST_MAX && block == CELLS_NONE ? (count + 3) / 4 : 0;
+		is_few = present && block == CELLS_NONE && count <= FEW_MAX &&
+			few_entry(kept, candidates, &entry);
+		fours = present && !is_few && count <= LIST_MAX && block == CELLS_NONE ? (count + 3) / 4 : 0;
 		place = take_fours(cells, fours);
 
-		if (present && count == 1)
-			entry = CELLS_SINGLE << CELLS_KIND_SHIFT | kept->position[__ffsll(candidates) - 1];
-		else if (block != CELLS_NONE)
-			entry = CELLS_DIVIDED << CELLS_KIND_SHIFT | block;
+		if (block != CELLS_NONE)
+			entry.x = CELLS_DIVIDED << CELLS_KIND_SHIFT | block;
 		else if (place != CELLS_NONE)
 		{
 			write_list(cells, kept, candidates, place);
-			entry = CELLS_LIST << CELLS_KIND_SHIFT | (fours - 1) << CELLS_FOURS_SHIFT | place;
+			entry.x = CELLS_LIST << CELLS_KIND_SHIFT | (fours - 1) << CELLS_FOURS_SHIFT | place;
 		}
 		if (present)
 			cells->entry[(size_t) range->block * CELLS_BLOCK + row_of(number) * CELLS_SIDE +
@@ -433,7 +459,7 @@ record_kernel(const __grid_constant__ struct index index, struct cells_record *r
 }
 
 /*
- * A round: each warp takes ranges until none is left.
+ * A round: each warp takes ranges until none is left, or no time.
  */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 round_kernel(const __grid_constant__ struct index index, const __grid_constant__ struct cells cells,
@@ -443,13 +469,14 @@ round_kernel(const __grid_constant__ struct index index, const __grid_constant__
 	__shared__ struct corners corners[BLOCK_WARPS];
 	uint32_t	warp = threadIdx.x / INDEX_WIDTH;
 	uint32_t	count = round == 0 ? cells.face_blocks : min(room.count[round], room.ranges_max);
+	uint64_t	started = warp_clock();
 
 	for (;;)
 	{
-		uint32_t	number = 0;
+		uint32_t	number = count;
 		struct range range;
 
-		if (index_lane() == 0)
+		if (index_lane() == 0 && warp_clock() - started < LAUNCH_NANOSECONDS)
 			number = atomicAdd(&room.taken[round], 1);
 		number = __shfl_sync(INDEX_ALL_LANES, number, 0);
 		if (number >= count)
@@ -473,7 +500,7 @@ cells_build(const struct cells *cells, const struct index *index, void *memory,
 	place_room(memory, cells, &room);
 	if ((error = resident_blocks(round_kernel, &blocks)) != cudaSuccess ||
 		(error = cudaMemsetAsync(cells->entry, CELLS_CROWDED_ENTRY & 0xFF,
-								 (size_t) cells->blocks_max * CELLS_BLOCK * sizeof(uint32_t),
+								 (size_t) cells->blocks_max * CELLS_BLOCK * sizeof(uint2),
 								 stream)) != cudaSuccess ||
 		(error = cudaMemsetAsync(cells->counts, 0, sizeof(struct cells_counts),
 								 stream)) != cudaSuccess ||

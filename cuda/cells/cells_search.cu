@@ -54,22 +54,22 @@ struct found
 };
 
 /* the entry of the smallest square that has a point */
-static __device__ __forceinline__ uint32_t
+static __device__ __forceinline__ uint2
 entry_of(const struct cells *cells, struct geonn_vector from)
 {
 	struct cells_spot spot = cells_spot_of(from, cells->scale, cells_side_units(cells));
 	uint32_t	block = (spot.face * cells->side + (spot.v >> CELLS_UNIT_BITS)) * cells->side +
 		(spot.u >> CELLS_UNIT_BITS);
-	uint32_t	entry;
+	uint2		entry;
 
 	for (int shift = CELLS_FIRST_SHIFT;; shift -= CELLS_SIDE_BITS)
 	{
 		entry = __ldg(&cells->entry[(size_t) block * CELLS_BLOCK +
 									(spot.v >> shift & (CELLS_SIDE - 1)) * CELLS_SIDE +
 									(spot.u >> shift & (CELLS_SIDE - 1))]);
-		if (entry >> CELLS_KIND_SHIFT != CELLS_DIVIDED)
+		if (entry.x >> CELLS_KIND_SHIFT != CELLS_DIVIDED)
 			return entry;
-		block = entry & ((1u << CELLS_KIND_SHIFT) - 1);
+		block = entry.x & ((1u << CELLS_KIND_SHIFT) - 1);
 	}
 }
 
@@ -128,20 +128,28 @@ look_at_two(struct found *found, const struct cells *cells, struct geonn_vector 
 	look_at(found, &other_record, other != CELLS_NONE ? other_square : INFINITY);
 }
 
-/* the positions of an entry that is a single or a list, four by four */
-static __device__ __forceinline__ uint4
-four_of(const struct cells *cells, uint32_t entry, uint32_t number)
+/* a position that an entry gives by how far it is from another one */
+static __device__ __forceinline__ uint32_t
+position_beside(uint32_t position, uint32_t away)
 {
-	if (entry >> CELLS_KIND_SHIFT == CELLS_SINGLE)
-		return make_uint4(entry, CELLS_NONE, CELLS_NONE, CELLS_NONE);
-	return __ldg(&cells->four[(entry & ((1u << CELLS_FOURS_SHIFT) - 1)) + number]);
+	return away != 0 ? position + (uint32_t) (int32_t) (int16_t) away : CELLS_NONE;
+}
+
+/* the positions of an entry that is of a few or a list, four by four */
+static __device__ __forceinline__ uint4
+four_of(const struct cells *cells, uint2 entry, uint32_t number)
+{
+	if (entry.x >> CELLS_KIND_SHIFT == CELLS_FEW)
+		return make_uint4(entry.x, position_beside(entry.x, entry.y & 0xFFFF),
+						  position_beside(entry.x, entry.y >> 16), CELLS_NONE);
+	return __ldg(&cells->four[(entry.x & ((1u << CELLS_FOURS_SHIFT) - 1)) + number]);
 }
 
 static __device__ __forceinline__ uint32_t
-fours_of(uint32_t entry)
+fours_of(uint2 entry)
 {
-	return entry >> CELLS_KIND_SHIFT == CELLS_SINGLE ? 1 :
-		(entry >> CELLS_FOURS_SHIFT & (CELLS_FOURS_MAX - 1)) + 1;
+	return entry.x >> CELLS_KIND_SHIFT == CELLS_FEW ? 1 :
+		(entry.x >> CELLS_FOURS_SHIFT & (CELLS_FOURS_MAX - 1)) + 1;
 }
 
 /* an answer */
@@ -157,7 +165,7 @@ struct answer
  */
 static __device__ __noinline__ struct answer
 decide(const struct cells *cells, const struct index *index, struct geonn_vector from,
-	   uint32_t entry, double limit)
+	   uint2 entry, double limit)
 {
 	struct answer first = {INFINITY, 0};
 	uint32_t	first_place = UINT32_MAX;
@@ -217,7 +225,7 @@ search_kernel(const __grid_constant__ struct cells cells,
 	double		longitude = present ? __ldcs(&task.longitude[row]) : 0.0;
 	struct geonn_vector from;
 	struct found found = {{}, 0, INFINITY, INFINITY};
-	uint32_t	entry;
+	uint2		entry;
 	double		limit;
 	struct answer answer;
 	bool		matched;
@@ -230,8 +238,8 @@ search_kernel(const __grid_constant__ struct cells cells,
 	}
 	from = geonn_unit_vector(latitude, longitude);
 	entry = entry_of(&cells, from);
-	list_rows(&task, row, present && entry == CELLS_CROWDED_ENTRY);
-	if (!present || entry == CELLS_CROWDED_ENTRY)
+	list_rows(&task, row, present && entry.x == CELLS_CROWDED_ENTRY);
+	if (!present || entry.x == CELLS_CROWDED_ENTRY)
 		return;
 
 	for (uint32_t i = 0; i < fours_of(entry); i++)

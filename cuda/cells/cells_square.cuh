@@ -18,8 +18,8 @@
  *
  * Let p be a vector of geonn_unit_vector(), and u = p_u / |p_a| its exact place on the
  * face of its largest coordinate, |u| <= 1.  cells_spot_of() computes 1 / |p_a| in
- * float32, off by less than 2^-21.7 relatively, and once improves that in float64: what is
- * off by d becomes off by d^2 < 2^-43.4, and 3 e for roundings.  The product with p_u
+ * float32, off by less than 2^-21.6 relatively, and once improves that in float64: what is
+ * off by d becomes off by d^2 < 2^-43.2, and 3 e for roundings.  The product with p_u
  * and the scaling to units are rounded once each.  Units are 2^-20 and less, and
  * their number, below 2^31, is rounded by at most e of itself, 2 e as a length on the
  * face.  So the unit of a point has it within CELLS_WIDER = 2^-42 of its bounds,
@@ -47,7 +47,7 @@
  * By geonn_chord_limit()'s implication the distance to c exceeds that to b, as computed,
  * if the computed s_c > s_b (1 + 2^-46) + 2^-1000.  Computed squares are off by 3 e
  * relatively (geodesy.h: three sums, differences included 5 e), so this holds if d is
- * 1.01 * 2^-46 times the greatest squared chord between b and the square, and something
+ * 1.1 * 2^-46 times the greatest squared chord between b and the square, and something
  * for what underflows, which 9 e covers.
  *
  * Computing (2) takes 3 differences, off by e relatively, and 5 operations on

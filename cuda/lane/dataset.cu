@@ -369,7 +369,8 @@ wait_for_change(void)
 }
 
 /*
- * Begin to build a part, after waiting for linked GPUs that are building it.
+ * Begin to build a part, after waiting for linked GPUs that are building it, but not for a
+ * table, which takes no longer than the wait.
  * Returns the GPU's part to copy from, or NULL if none has it.
  */
 static const struct cuda_built *
@@ -381,7 +382,7 @@ begin_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 
 	pthread_mutex_lock(&sharing.lock);
 	while ((source = find_source(built, part, search->dataset, &one_builds)) == NULL &&
-		   one_builds && now_ms() < give_up_ms && !atomic_load(search->cancelled))
+		   one_builds && part != CUDA_CELLS && now_ms() < give_up_ms && !atomic_load(search->cancelled))
 		wait_for_change();
 	built->blocks[part].state = PART_BUILDING;
 	pthread_mutex_unlock(&sharing.lock);
@@ -485,7 +486,7 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 }
 
 /*
- * Build a table beside the index, if that pays by now.  False if the device is lost: only
+ * Build a table beside the index, if that pays by now, and no search has been short of memory.  False if the device is lost: only
  * that keeps the search from going on without the table.
  */
 static bool
@@ -494,12 +495,12 @@ build_table(struct cuda_built *built, const struct search *search, struct failur
 	double		references = (double) search->dataset->count;
 
 	if (built->blocks[CUDA_CELLS].state == PART_BUILT ||
-		!cells_possible(built->index.shape.positions))
+		!cells_possible(built->index.shape.positions) || search->wants_memory)
 		return true;
 	built->asked += search->rows - search->first - search->answered;
 	if (built->asked < built->table_from || !cells_pay(references, built->asked))
 		return true;
-	if (!build_part(built, CUDA_CELLS, search, failure))
+	if (!build_part(built, CUDA_CELLS, search, failure) && !atomic_load(search->cancelled))
 		built->table_from = 2.0 * built->asked;
 	return atomic_load(&built->device->usable);
 }
