@@ -7,14 +7,14 @@
  * positions that can be the nearest of some point of the range, at most 64.  Then each
  * lane takes squares of the range and finds out which of the kept ones are
  * candidates there: as bits of a number.  Up to three are in the entry, and up to
- * five are a list.  cells_collect.cuh says what is left out, and why that is right.
+ * four are a list.  cells_collect.cuh says what is left out, and why that is right.
  *
  * Ranges are taken in rounds, each a launch.  What a range leaves for the next round:
  *
  *	- if it has more than 64 candidates, its four quarters;
  *	- if references are so dense that most of its squares would be divided, or it is one
  *	  square, the blocks of its squares;
- *	- the block of each square with more than five candidates.
+ *	- the block of each square with more than four candidates.
  *
  * So where references are dense squares become small.  All entries say CELLS_CROWDED
  * before the first round: what a round has no room or no time for, or the last one leaves,
@@ -24,11 +24,11 @@
  *
  * Which squares are divided
  *
- * Those with more than five candidates, if one is near: within NEAR half sides of the
+ * Those with more than four candidates, if one is near: within NEAR half sides of the
  * square's middle.  A warp waits for the longest list of 32 observations, so a list that
  * is short enough for all of them matters more than a short one for most.  Such a square
  * and its surroundings have some references, and evenly spread ones in a box of 500 km, the
- * worst of many cases that were tried, would take 30 divided squares for each: there is room
+ * worst of many cases that were tried, would take 38 divided squares for each: there is room
  * for 24.  What has no room keeps its list, of up to 32 candidates.
  *
  * A square with more would be crowded, and is divided wherever it is.  Far from all references
@@ -76,7 +76,7 @@
 #define FEW_MAX 3
 
 /* a square with more candidates is divided, if one is near; lists of others */
-#define CANDIDATES 5
+#define CANDIDATES 4
 #define LIST_MAX (4 * CELLS_FOURS_MAX)
 
 /* near: this many half sides away */

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* to build: launches, and a reference's squares; of evenly spread references a sixth of it */
+/* to build: launches, and a reference's squares; of evenly spread references a third of it */
 #define CELLS_BUILD 100000.0
 #define CELLS_BUILD_REFERENCE 20.0
 
@@ -18,7 +18,8 @@
 #define CELLS_SAVED 0.04
 
 /* more references, or positions of an index, have no table: it is larger than a GPU's second
- * cache, and slower than the index */
+ * cache, and no faster than the index: with 2^20 city-like ones a search took 17 ms beside 13.8,
+ * and building 10.4 */
 #define CELLS_REFERENCES_MAX 262144.0
 
 /* fewer observations never pay: a table is memory, too */
