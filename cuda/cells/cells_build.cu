@@ -6,8 +6,8 @@
  * themselves.  It walks the index once, from the middle of the range, and keeps the
  * positions that can be the nearest of some point of the range, at most 64.  Then each
  * lane takes squares of the range and finds out which of the kept ones are
- * candidates there: as bits of a number.  Up to three are in the entry, and up to
- * four are a list.  cells_collect.cuh says what is left out, and why that is right.
+ * candidates there: as bits of a number.  Up to three go into the entry itself, more into
+ * a list.  cells_collect.cuh says what is left out, and why that is right.
  *
  * Ranges are taken in rounds, each a launch.  What a range leaves for the next round:
  *
@@ -69,7 +69,7 @@
 /* rounds: three for each level of blocks */
 #define ROUNDS 24
 
-/* ranges that a round may leave, for each block that there is room for */
+/* ranges that a round may leave, for each block of the table */
 #define RANGES_OF_BLOCK 2
 
 /* candidates that an entry has room for */
