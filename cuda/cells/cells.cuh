@@ -5,7 +5,7 @@
  *
  * For the nearest reference alone, in a dataset that is asked about many
  * observations: a search by the table takes observations as they come, where
- * one by the index has to sort them first.  cells_square.cuh has the geometry,
+ * one by the index has to sort them first.  cells_square.h has the geometry,
  * cells_build.cu says how the table is made, cells_search.cu how it is used.
  *
  * The six faces of a cube around the Earth are cut into blocks of 8 x 8 squares,
@@ -32,19 +32,6 @@
 #include "common/geodesy.h"
 #include "cuda/cells/cells_cost.cuh"
 #include "cuda/index/index.cuh"
-
-/* squares along a block's side, and in a block */
-#define CELLS_SIDE_BITS 3
-#define CELLS_SIDE (1u << CELLS_SIDE_BITS)
-#define CELLS_BLOCK (CELLS_SIDE * CELLS_SIDE)
-
-/* units along the side of a face's blocks: the finest squares have a side of 1 */
-#define CELLS_UNIT_BITS 21
-
-/* the first squares' side is 2^this, and a divided square's ones have sides 2^-3 as long */
-#define CELLS_FIRST_SHIFT (CELLS_UNIT_BITS - CELLS_SIDE_BITS)
-
-static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have a side of 1");
 
 /* what an entry says, in the first two bits of its x; then follows a position, or a place in lists
  * (after the number of fours, less 1), or a block */

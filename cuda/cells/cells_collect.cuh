@@ -9,7 +9,7 @@
  *
  * What is left out
  *
- * Notation is that of cells_square.cuh.  Let m be the middle of a range, rho the
+ * Notation is that of cells_square.h.  Let m be the middle of a range, rho the
  * greatest distance between m and a point of the range, and b the nearest position to m
  * that has been seen.
  *
@@ -43,8 +43,9 @@
 #ifndef GEONN_CELLS_COLLECT_CUH
 #define GEONN_CELLS_COLLECT_CUH
 
-#include "cuda/cells/cells_square.cuh"
+#include "cuda/cells/cells.cuh"
 #include "cuda/index/index_walk.cuh"
+#include "engine/search/cells_square.h"
 
 /* candidates of a range: bits of a number */
 #define KEPT_MAX 64

@@ -15,7 +15,7 @@
  *
  * Why the answer is exact
  *
- * The square has the observation (cells_square.cuh), and all positions that can come
+ * The square has the observation (cells_square.h), and all positions that can come
  * first are among its candidates (cells_build.cu).  Their squared chords are
  * those of geonn_chord_squared(), so that what exceeds geonn_chord_limit() of the least
  * does not come first.  What does not is compared by (distance, place).  Coincident
@@ -23,8 +23,9 @@
  * several, these are compared like any others.
  */
 #include "cuda/base/columns.cuh"
-#include "cuda/cells/cells_square.cuh"
+#include "cuda/cells/cells.cuh"
 #include "cuda/index/index_walk.cuh"
+#include "engine/search/cells_square.h"
 
 #define BLOCK_THREADS 256
 
@@ -57,7 +58,7 @@ struct found
 static __device__ __forceinline__ uint2
 entry_of(const struct cells *cells, struct geonn_vector from)
 {
-	struct cells_spot spot = cells_spot_of(from, cells->scale, cells_side_units(cells));
+	struct cells_spot spot = cells_spot_of(from, cells->scale, cells_side_units(cells->side));
 	uint32_t	block = (spot.face * cells->side + (spot.v >> CELLS_UNIT_BITS)) * cells->side +
 		(spot.u >> CELLS_UNIT_BITS);
 	uint2		entry;

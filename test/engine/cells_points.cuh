@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cuda/cells/cells_square.cuh"
+#include "cuda/cells/cells.cuh"
+#include "engine/search/cells_square.h"
 #include "../lib/random.h"
 
 #define DEGREES 57.295779513082323
@@ -367,7 +368,7 @@ make_borders(struct sets *sets)
 		struct cells_spot spot =
 			cells_spot_of(geonn_unit_vector(sets->references.latitude[near],
 											sets->references.longitude[near]), cells.scale,
-						  cells_side_units(&cells));
+						  cells_side_units(cells.side));
 		int			shift = random_below(CELLS_FIRST_SHIFT + 1) / CELLS_SIDE_BITS * CELLS_SIDE_BITS;
 		double		u = (double) (spot.u >> shift << shift) / cells.scale - 1.0;
 		double		v = (double) (random_below(2) ? spot.v : spot.v >> shift << shift) / cells.scale - 1.0;

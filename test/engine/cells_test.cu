@@ -17,9 +17,9 @@
 
 #include "common/geodesy.h"
 #include "cuda/cells/cells.cuh"
-#include "cuda/cells/cells_square.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/probe.cuh"
+#include "engine/search/cells_square.h"
 #include "../lib/random.h"
 #include "cells_points.cuh"
 
@@ -391,7 +391,7 @@ test_spots(void)
 	for (uint32_t positions = 1; positions <= 4000000; positions *= 7)
 	{
 		cells_place(NULL, positions, &cells);
-		units = cells_side_units(&cells);
+		units = cells_side_units(cells.side);
 		for (uint32_t i = 0; i < places.count; i++)
 		{
 			struct geonn_vector vector = geonn_unit_vector(places.latitude[i], places.longitude[i]);
@@ -450,7 +450,7 @@ test_order(void)
 		if (random_below(2))
 			centre = anywhere();
 		spot = cells_spot_of(geonn_unit_vector(centre.latitude, centre.longitude), cells.scale,
-							 cells_side_units(&cells));
+							 cells_side_units(cells.side));
 		square = cells_square_of(spot.u >> shift << shift, spot.v >> shift << shift, 1u << shift,
 								 cells.scale);
 		for (int j = 0; j < 2; j++)

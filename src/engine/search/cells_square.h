@@ -1,9 +1,9 @@
 /*
- * cells_square.cuh
+ * cells_square.h
  *		Squares on the faces of a cube around the Earth: which one a point is in, and
  *		which references can be the nearest of a point in a square.
  *
- * For kernels, and for tests on the host.
+ * Plain C as well.
  *
  * A face of the cube [-1, 1]^3 is seen from the centre through the point (1, u, v),
  * in coordinates that are turned so that the first is across the face.  A square
@@ -62,13 +62,27 @@
  * another one comes before, even one that is left out itself: the one that remains comes
  * before by more than either.
  */
-#ifndef GEONN_CELLS_SQUARE_CUH
-#define GEONN_CELLS_SQUARE_CUH
+#ifndef GEONN_CELLS_SQUARE_H
+#define GEONN_CELLS_SQUARE_H
 
+#include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/geodesy.h"
-#include "cuda/cells/cells.cuh"
+
+/* squares along a block's side, and in a block */
+#define CELLS_SIDE_BITS 3
+#define CELLS_SIDE (1u << CELLS_SIDE_BITS)
+#define CELLS_BLOCK (CELLS_SIDE * CELLS_SIDE)
+
+/* units along the side of a face's blocks: the finest squares have a side of 1 */
+#define CELLS_UNIT_BITS 21
+
+/* the first squares' side is 2^this, and a divided square's ones have sides 2^-3 as long */
+#define CELLS_FIRST_SHIFT (CELLS_UNIT_BITS - CELLS_SIDE_BITS)
+
+static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have a side of 1");
 
 /* by how much squares are wider on each side */
 #define CELLS_WIDER 0x1p-42
@@ -161,11 +175,11 @@ cells_spot_of(struct geonn_vector vector, double scale, uint32_t side_units)
 	return spot;
 }
 
-/* units along the side of a face */
+/* units along the side of a face that has so many blocks there */
 GEONN_GEODESY_FUNCTION uint32_t
-cells_side_units(const struct cells *cells)
+cells_side_units(uint32_t side)
 {
-	return cells->side << CELLS_UNIT_BITS;
+	return side << CELLS_UNIT_BITS;
 }
 
 /* the square of so many units from these on */
@@ -218,4 +232,4 @@ cells_comes_before(struct geonn_vector b, struct geonn_vector c, const struct ce
 	return fma(-square->half, fabs(u) + fabs(v), middle) > margin;
 }
 
-#endif							/* GEONN_CELLS_SQUARE_CUH */
+#endif							/* GEONN_CELLS_SQUARE_H */
