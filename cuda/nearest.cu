@@ -142,59 +142,51 @@ brute_place(struct lane *lane, uint32_t rows, void *memory)
 	return bytes;
 }
 
+/*
+ * Lay out a search by the index, or by the table beside it: what both kinds have in
+ * common, which has the same names in both.
+ */
+template <typename Search>
 static size_t
-index_piece_place(struct lane *lane, uint32_t rows, void *memory)
+place_search(struct lane *lane, uint32_t rows, size_t room, void *memory, Search *search)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	struct index_nearest *index = &piece->index;
 	size_t		offset = 0;
 
 	*piece = {};
 	piece->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
 	piece->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	index->tag = (int64_t *) next_column(memory, &offset, rows * sizeof(int64_t));
-	index->distance = (double *) next_column(memory, &offset, rows * sizeof(double));
-	index->status = (struct index_status *) next_column(memory, &offset,
-														sizeof(struct index_status));
-	index->room = next_column(memory, &offset, index_nearest_room(rows));
-	index->index = &built_of(lane)->index;
-	index->rows = rows;
-	index->latitude = piece->latitude;
-	index->longitude = piece->longitude;
-	index->max_distance = lane_search(lane)->question.max_distance;
-	index->stream = lane_stream(lane);
+	search->tag = (int64_t *) next_column(memory, &offset, rows * sizeof(int64_t));
+	search->distance = (double *) next_column(memory, &offset, rows * sizeof(double));
+	search->status = (decltype(search->status))
+		next_column(memory, &offset, sizeof(*search->status));
+	search->room = next_column(memory, &offset, room);
+	search->index = &built_of(lane)->index;
+	search->rows = rows;
+	search->latitude = piece->latitude;
+	search->longitude = piece->longitude;
+	search->max_distance = lane_search(lane)->question.max_distance;
+	search->stream = lane_stream(lane);
 
-	piece->results.distance = index->distance;
-	piece->results.tag = index->tag;
+	piece->results.distance = search->distance;
+	piece->results.tag = search->tag;
 	return place_results(lane, rows, memory, offset);
+}
+
+static size_t
+index_piece_place(struct lane *lane, uint32_t rows, void *memory)
+{
+	return place_search(lane, rows, index_nearest_room(rows), memory, &piece_of(lane)->index);
 }
 
 static size_t
 cells_piece_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	struct nearest_piece *piece = piece_of(lane);
-	struct cells_search *cells = &piece->cells;
-	size_t		offset = 0;
+	struct cells_search *search = &piece_of(lane)->cells;
+	size_t		bytes = place_search(lane, rows, cells_search_room(rows), memory, search);
 
-	*piece = {};
-	piece->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	piece->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	cells->tag = (int64_t *) next_column(memory, &offset, rows * sizeof(int64_t));
-	cells->distance = (double *) next_column(memory, &offset, rows * sizeof(double));
-	cells->status = (struct cells_status *) next_column(memory, &offset,
-														sizeof(struct cells_status));
-	cells->room = next_column(memory, &offset, cells_search_room(rows));
-	cells->cells = &built_of(lane)->cells;
-	cells->index = &built_of(lane)->index;
-	cells->rows = rows;
-	cells->latitude = piece->latitude;
-	cells->longitude = piece->longitude;
-	cells->max_distance = lane_search(lane)->question.max_distance;
-	cells->stream = lane_stream(lane);
-
-	piece->results.distance = cells->distance;
-	piece->results.tag = cells->tag;
-	return place_results(lane, rows, memory, offset);
+	search->cells = &built_of(lane)->cells;
+	return bytes;
 }
 
 static cudaError_t
