@@ -56,15 +56,15 @@
 #define FINE_PARTS 6
 #define NEAR_PARTS 2
 
-/* most squares of the faces, and of divided ones: some 200 MB */
-#define FACE_SQUARES_MAX ((uint32_t) 1 << 24)
-#define FINE_SQUARES_MAX ((uint32_t) 1 << 25)
-
 /* so few divided squares always have room */
 #define FINE_SQUARES_MIN ((uint32_t) 1 << 16)
 
 /* so many squares share a four of lists */
 #define SQUARES_OF_FOUR 8
+
+static_assert(CELLS_REFERENCES_MAX * (FACE_SQUARES + FINE_SQUARES) <
+			  (1u << CELLS_FOURS_SHIFT) * SQUARES_OF_FOUR,
+			  "an entry has room for the place of a list, and so for a block");
 
 /* rounds: three for each level of blocks */
 #define ROUNDS 24
@@ -95,17 +95,11 @@ struct build_room
 
 /* ---- room ---- */
 
-static uint32_t
-at_most(uint64_t number, uint32_t most)
-{
-	return number < most ? (uint32_t) number : most;
-}
-
 size_t
 cells_place(void *memory, uint32_t positions, struct cells *cells)
 {
-	uint32_t	squares = at_most((uint64_t) positions * FACE_SQUARES, FACE_SQUARES_MAX);
-	uint32_t	fine = at_most((uint64_t) positions * FINE_SQUARES, FINE_SQUARES_MAX);
+	uint32_t	squares = positions * FACE_SQUARES;
+	uint32_t	fine = positions * FINE_SQUARES;
 	size_t		entries;
 	size_t		bytes = 0;
 
