@@ -32,6 +32,7 @@ struct places
 /* how many points there are in a property's sets; less under a sanitizer */
 static uint32_t many_references = 16384;
 static uint32_t many_observations = 65536;
+
 /* ---- points ---- */
 
 static struct places

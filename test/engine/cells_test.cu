@@ -181,6 +181,37 @@ forget(const struct tables *tables)
 	cudaFree(tables->cells_memory);
 }
 
+/* a search's columns on the GPU, with room for the answers */
+static struct cells_search
+open_search(const struct tables *tables, const double *latitude, const double *longitude,
+			uint32_t rows, double max_distance)
+{
+	struct cells_search search = {};
+
+	search.cells = &tables->cells;
+	search.index = &tables->index;
+	search.rows = rows;
+	search.latitude = copy_to_gpu(latitude, rows);
+	search.longitude = copy_to_gpu(longitude, rows);
+	search.max_distance = max_distance;
+	search.tag = (int64_t *) room_on_gpu(rows * sizeof(int64_t));
+	search.distance = (double *) room_on_gpu(rows * sizeof(double));
+	search.status = (struct cells_status *) room_on_gpu(sizeof(struct cells_status));
+	search.room = room_on_gpu(cells_search_room(rows));
+	return search;
+}
+
+static void
+close_search(const struct cells_search *search)
+{
+	cudaFree((void *) search->latitude);
+	cudaFree((void *) search->longitude);
+	cudaFree(search->tag);
+	cudaFree(search->distance);
+	cudaFree(search->status);
+	cudaFree(search->room);
+}
+
 /*
  * Search by the table until all is decided; the last status.
  */
@@ -212,23 +243,14 @@ try_sets(const struct sets *sets, double max_distance, struct verdict *verdict)
 {
 	struct tables tables = build(&sets->references);
 	uint32_t	rows = sets->observations.count;
-	struct cells_search search = {};
+	struct cells_search search = open_search(&tables, sets->observations.latitude,
+											 sets->observations.longitude, rows, max_distance);
 	struct cells_status status;
 	struct geonn_vector *vectors =
 		(struct geonn_vector *) room_on_gpu(tables.count * sizeof(struct geonn_vector));
 	unsigned long long *counter = (unsigned long long *) room_on_gpu(sizeof(*counter));
 	unsigned long long different = 0;
 
-	search.cells = &tables.cells;
-	search.index = &tables.index;
-	search.rows = rows;
-	search.latitude = copy_to_gpu(sets->observations.latitude, rows);
-	search.longitude = copy_to_gpu(sets->observations.longitude, rows);
-	search.max_distance = max_distance;
-	search.tag = (int64_t *) room_on_gpu(rows * sizeof(int64_t));
-	search.distance = (double *) room_on_gpu(rows * sizeof(double));
-	search.status = (struct cells_status *) room_on_gpu(sizeof(struct cells_status));
-	search.room = room_on_gpu(cells_search_room(rows));
 	fine(cudaMemset(search.tag, 0x7F, rows * sizeof(int64_t)), "answers");
 	fine(cudaMemset(search.distance, 0x7F, rows * sizeof(double)), "answers");
 	status = search_all(&search);
@@ -246,12 +268,7 @@ try_sets(const struct sets *sets, double max_distance, struct verdict *verdict)
 	if (status.out_of_range != 0)
 		verdict->different += rows;
 
-	cudaFree((void *) search.latitude);
-	cudaFree((void *) search.longitude);
-	cudaFree(search.tag);
-	cudaFree(search.distance);
-	cudaFree(search.status);
-	cudaFree(search.room);
+	close_search(&search);
 	cudaFree(vectors);
 	cudaFree(counter);
 	forget(&tables);
@@ -337,7 +354,7 @@ test_range(void)
 	{
 		double		latitude[300];
 		double		longitude[300];
-		struct cells_search search = {};
+		struct cells_search search;
 
 		for (int i = 0; i < 300; i++)
 		{
@@ -348,23 +365,9 @@ test_range(void)
 		}
 		latitude[217] = bad.latitude;
 		longitude[217] = bad.longitude;
-		search.cells = &tables.cells;
-		search.index = &tables.index;
-		search.rows = 300;
-		search.latitude = copy_to_gpu(latitude, 300);
-		search.longitude = copy_to_gpu(longitude, 300);
-		search.max_distance = INFINITY;
-		search.tag = (int64_t *) room_on_gpu(300 * sizeof(int64_t));
-		search.distance = (double *) room_on_gpu(300 * sizeof(double));
-		search.status = (struct cells_status *) room_on_gpu(sizeof(struct cells_status));
-		search.room = room_on_gpu(cells_search_room(300));
+		search = open_search(&tables, latitude, longitude, 300, INFINITY);
 		found = found && search_all(&search).out_of_range == 1;
-		cudaFree((void *) search.latitude);
-		cudaFree((void *) search.longitude);
-		cudaFree(search.tag);
-		cudaFree(search.distance);
-		cudaFree(search.status);
-		cudaFree(search.room);
+		close_search(&search);
 	}
 	forget(&tables);
 	free(references.latitude);
