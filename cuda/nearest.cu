@@ -411,7 +411,12 @@ finish_early(struct lane *lane, bool decided, bool out_of_range)
 static enum piece_outcome
 index_piece_finish(struct lane *lane)
 {
-	return finish_early(lane, is_decided(lane), status_of(lane)->index.out_of_range != 0);
+	enum piece_outcome outcome = finish_early(lane, is_decided(lane),
+											  status_of(lane)->index.out_of_range != 0);
+
+	if (outcome == PIECE_ANSWERED)
+		built_of(lane)->by_index += piece_of(lane)->rows;
+	return outcome;
 }
 
 static enum piece_outcome

@@ -55,8 +55,8 @@ struct cuda_built
 	struct cells cells;
 
 	/* of the device's thread alone */
-	double		asked;			/* observations for which a table would have been of use */
-	double		table_from;		/* no table is tried before so many */
+	double		by_index;		/* observations that a table would have answered, and the index has */
+	double		table_from;		/* no table is tried before so many, with those of the search */
 };
 
 /*

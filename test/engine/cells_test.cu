@@ -519,9 +519,9 @@ free_search(struct search *search)
 	free(search->columns.count);
 }
 
-/* Build and search, as the scheduler does.  Whether it went well. */
+/* Build and search, as the scheduler does, as far as the room goes.  Whether it went well. */
 static bool
-answer(struct search *search)
+advance(struct search *search)
 {
 	struct failure failure = {};
 	struct search *ended = NULL;
@@ -540,7 +540,29 @@ answer(struct search *search)
 	}
 	if (search->failed)
 		printf("# %s %s\n", search->failure.message, search->failure.detail);
-	return !search->failed && search->answered == search->rows;
+	return !search->failed;
+}
+
+static bool
+answer(struct search *search)
+{
+	return advance(search) && search->answered == search->rows;
+}
+
+/* the same where there is room for few answers at a time: each time the rest is asked about */
+static bool
+answer_in_parts(struct search *search, uint32_t room)
+{
+	search->columns.room = room;
+	while (search->first < search->rows)
+	{
+		if (!advance(search) || search->answered == 0)
+			return false;
+		search->first += search->answered;
+		search->answered = 0;
+		search->pairs = 0;
+	}
+	return true;
 }
 
 static bool
@@ -552,6 +574,21 @@ same_answers(const struct search *a, const struct search *b)
 		return false;
 	return a->one_each ||
 		memcmp(a->columns.count, b->columns.count, a->rows * sizeof(uint32_t)) == 0;
+}
+
+/*
+ * A batch is not enough for a table, though each part of its answers is asked for by a
+ * search with all that is left.
+ */
+static void
+test_parts(struct dataset *dataset, const struct places *observations)
+{
+	struct search search = new_search(dataset, observations, GEONN_ALGORITHM_INDEX, INFINITY);
+	bool		answered = answer_in_parts(&search, BATCH / 16);
+
+	check(answered && !cuda_has_table(&device, &search),
+		  "an observation counts once, though searches go on where the room ends");
+	free_search(&search);
 }
 
 /*
@@ -592,6 +629,7 @@ test_device(void)
 	for (uint32_t i = 0; i < references.count; i++)
 		dataset->tag[i] = 1000 + (int64_t) i;
 
+	test_parts(dataset, &observations);
 	for (; searches < 20; searches++)
 	{
 		double		max_distance = searches % 3 == 0 ? INFINITY : searches % 3 == 1 ? 100000 : 1e-3;
