@@ -29,7 +29,6 @@
 
 #include <cuda_runtime.h>
 
-#include "common/geodesy.h"
 #include "cuda/cells/cells_cost.cuh"
 #include "cuda/index/index.cuh"
 

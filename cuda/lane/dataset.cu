@@ -488,19 +488,20 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 /*
  * Build a table beside the index, if that pays by now, and the search has not been short of
  * memory.  It pays by what the index has answered and what this search has left: each
- * observation counts once, however often its search comes here.  False if the device is
- * lost: only that keeps the search from going on without the table.
+ * observation counts once, however often its search comes here.  Coincident references
+ * cost a table no more than one.  False if the device is lost: only that keeps the search
+ * from going on without the table.
  */
 static bool
 build_table(struct cuda_built *built, const struct search *search, struct failure *failure)
 {
-	double		references = (double) search->dataset->count;
+	uint32_t	positions = built->index.shape.positions;
 	double		observations = built->by_index + (search->rows - search->first - search->answered);
 
 	if (built->blocks[CUDA_CELLS].state == PART_BUILT ||
-		!cells_possible(built->index.shape.positions) || search->wants_memory)
+		!cells_possible(positions) || search->wants_memory)
 		return true;
-	if (observations < built->table_from || !cells_pay(references, observations))
+	if (observations < built->table_from || !cells_pay(positions, observations))
 		return true;
 	if (!build_part(built, CUDA_CELLS, search, failure) && !atomic_load(search->cancelled))
 		built->table_from = 2.0 * observations;
