@@ -29,6 +29,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/memory_block.h"
+#include "engine/cpu/cost.h"
 
 /* indexes of a dataset */
 #define INDEXES_MAX 3
@@ -37,6 +38,12 @@
 #define FIT 16
 
 #define MISFIT_BUILDS 2
+
+/* after so many observations that a table has left to the index, it must have answered as many others */
+#define CELLS_LEFT_MAX 65536
+
+/* a search of fewer observations does not wait for a table of squares */
+#define CELLS_ROWS_MIN 4096
 
 /*
  * How many times as long one length is as the other, whichever is longer.
@@ -135,6 +142,44 @@ cpu_built_add_index(struct cpu_built *built, const struct search *search, struct
 	return true;
 }
 
+const struct cpu_cells *
+cpu_built_cells(const struct cpu_built *built, const struct search *search)
+{
+	if (search->algorithm != GEONN_ALGORITHM_INDEX || search->device_state != 0 ||
+		!search_is_plain_nearest(search) || search->cutoff.present ||
+		atomic_load(&built->cells_left) > CELLS_LEFT_MAX + atomic_load(&built->cells_rows) / 2)
+		return NULL;
+	return atomic_load(&built->cells);
+}
+
+bool
+cpu_built_wants_cells(struct cpu_built *built, const struct search *search)
+{
+	uint64_t	asked = atomic_load(&built->cells_asked);
+
+	return search->algorithm == GEONN_ALGORITHM_INDEX && built->index != NULL &&
+		search_is_plain_nearest(search) && !search->cutoff.present &&
+		atomic_load(&built->cells) == NULL &&
+		search->rows - search->first - search->answered >= CELLS_ROWS_MIN &&
+		asked >= atomic_load(&built->cells_from) &&
+		cpu_cells_pay(built->index->shape.positions, asked);
+}
+
+void
+cpu_built_add_cells(struct cpu_built *built, const struct search *search)
+{
+	struct failure ignored = {0};
+	struct cpu_cells *cells = cpu_cells_build(search, built->index, &ignored);
+
+	if (cells != NULL)
+	{
+		atomic_fetch_add(&search->dataset->built_bytes, cells->used);
+		atomic_store(&built->cells, cells);
+	}
+	else if (!atomic_load(search->cancelled))
+		atomic_store(&built->cells_from, 2 * atomic_load(&built->cells_asked));
+}
+
 void
 cpu_built_free(struct cpu_built *built)
 {
@@ -142,6 +187,7 @@ cpu_built_free(struct cpu_built *built)
 	{
 		struct cpu_built *next = atomic_load(&built->next);
 
+		cpu_cells_free(atomic_load(&built->cells));
 		cpu_index_free(built->index);
 		memory_block_release(built->references.x, built->references_bytes);
 		free(built);

@@ -6,6 +6,7 @@
 #define GEONN_CPU_BUILT_H
 
 #include "engine/cpu/brute.h"
+#include "engine/cpu/cells.h"
 #include "engine/cpu/index.h"
 #include "engine/search/device.h"
 
@@ -22,6 +23,16 @@ struct cpu_built
 	atomic_uint paired;
 	atomic_uint index_pace;
 	atomic_uint brute_pace;
+
+	/* a table of squares beside the index, or NULL; observations that it would have answered so far, and
+	 * how many of them there must be before it is tried again, once it could not be made */
+	struct cpu_cells *_Atomic cells;
+	atomic_uint_fast64_t cells_asked;
+	atomic_uint_fast64_t cells_from;
+
+	/* observations that turns took by it, and how many of these it left to the index */
+	atomic_uint_fast64_t cells_rows;
+	atomic_uint_fast64_t cells_left;
 
 	/* more indexes, for windows of other lengths (built.c): each has an index alone */
 	struct cpu_built *_Atomic next;
@@ -47,6 +58,18 @@ extern bool cpu_built_wants_index(struct cpu_built *built, const struct search *
  */
 extern bool cpu_built_add_index(struct cpu_built *built, const struct search *search,
 								struct failure *failure);
+
+/*
+ * The table of squares that answers a search's next turn, or NULL: the dataset has none, the search is not
+ * for it or goes on with what it left to the index, or it leaves most observations to the index.
+ */
+extern const struct cpu_cells *cpu_built_cells(const struct cpu_built *built, const struct search *search);
+
+/* Whether a table of squares should be made before the search's next turn. */
+extern bool cpu_built_wants_cells(struct cpu_built *built, const struct search *search);
+
+/* Make a table of squares; where memory is short, it is wanted later. */
+extern void cpu_built_add_cells(struct cpu_built *built, const struct search *search);
 
 /* Free all that was built. */
 extern void cpu_built_free(struct cpu_built *built);

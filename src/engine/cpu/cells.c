@@ -1,362 +1,178 @@
 /*
  * cells.c
- *		Orders the references of the CPU's index that share a cell of the
- *		curve.
+ *		Makes a dataset's table of squares on the CPU, from its index.
  *
- * The curve tells points apart that are some 4 cm from each other.  The sort
- * by the curve leaves the references of one cell in the order of the dataset.
- * If a million references alternate between two places of a cell, no two
- * neighbours in that order are one point.  So the references of one cell are
- * sorted once more, by vector and then by place in the dataset.
- *
- * Most cells have one reference, or references that all coincide, and need no
- * sort.  A first pass marks each reference that is in the same cell as the one
- * before; it computes codes only for neighbours that are as close as a cell is
- * wide.  A second pass goes from cell to cell and sorts each in place.  One
- * thread sorts a whole cell, however large it is.
- *
- * By a metric whose chord decides, references with equal vectors are one
- * point, since distances are functions of vectors.  By any other metric,
- * references with equal canonical coordinates are one point (spheroid.h says
- * why).  References at one point are one position of the index only if they
- * have the same bytes as their radius and windows.
+ * Blocks are filled in the order of their numbers, those of the faces first,
+ * each by one thread (cells_fill.c).  A square with many candidates is divided: it
+ * takes the next free block, which is filled in the next round.  So where
+ * references are dense squares become small, and all places of the Earth get
+ * their next smaller squares at the same time.  All entries say
+ * CPU_CELLS_CROWDED before the first round.  What has no room keeps its list, or
+ * if that would be too long stays crowded; so do blocks that are not filled in
+ * time, in case a form of references takes very long.
  */
 #include "engine/cpu/cells.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "common/metric.h"
+#include "engine/base/clock.h"
+#include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/curve.h"
+#include "engine/search/device.h"
 
-/* references of one piece of the work */
-#define PIECE_ROWS ((size_t) 1 << 14)
+/* squares of the faces for each reference, and of divided squares */
+#define FACE_SQUARES 8
+#define FINE_SQUARES 24
 
-/* two references of one cell never differ by so much in x, y or z: a cell is
- * 2^-27 wide, seen from the origin */
-#define CELL_WIDTH 0x1p-25
+/* so few divided squares always have room */
+#define FINE_SQUARES_MIN ((uint32_t) 1 << 14)
 
-/* fewest references of a cell that is sorted: of two, either order will do */
-#define CELL_MIN 3
+/* positions in lists for each square, and in all: an entry has so many bits for their place */
+#define LISTED_OF_SQUARE 2
+#define LISTED_MAX ((size_t) 1 << CPU_CELLS_LENGTH_SHIFT)
 
-/* insertion sorts so few references */
-#define FEW 12
+/* blocks of one piece of the work, and pieces of one job: some 20 ms */
+#define PIECE_BLOCKS 8
+#define JOB_PIECES 128
 
-/* references to partition between two checks for cancellation */
-#define MANY 4096
+/* longest time, a part of it for so many references: several times what it takes */
+#define BUILD_MS 200
+#define BUILD_MS_REFERENCES 128
 
-struct cells
+static size_t
+bytes_of(uint32_t positions, size_t blocks, size_t listed)
 {
-	const struct dataset *dataset;
-	struct cpu_index *index;
-	const atomic_bool *cancelled;
-};
+	return positions * sizeof(struct cpu_cells_record) +
+		(blocks * CELLS_BLOCK + listed) * sizeof(uint32_t);
+}
 
-/* one reference, with the values that it is sorted by */
-struct item
+static struct cpu_cells *
+allocate(uint32_t positions, struct failure *failure)
 {
-	double		x;
-	double		y;
-	double		z;
-	uint32_t	place;
-};
+	struct cpu_cells *cells = calloc(1, sizeof(*cells));
+	uint32_t	fine = positions * FINE_SQUARES;
+	size_t		squares;
+	char	   *memory;
 
-static struct item
-load(const struct cpu_index *index, size_t i)
-{
-	return (struct item) {index->x[i], index->y[i], index->z[i], index->place[i]};
+	if (cells == NULL)
+	{
+		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a table of squares");
+		return NULL;
+	}
+	cells->side = (uint32_t) sqrt((double) positions * FACE_SQUARES / (6.0 * CELLS_BLOCK));
+	if (cells->side == 0)
+		cells->side = 1;
+	cells->scale = (double) cells->side * (double) ((uint32_t) 1 << (CELLS_UNIT_BITS - 1));
+	cells->face_blocks = 6 * cells->side * cells->side;
+	cells->blocks_max = cells->face_blocks +
+		(fine > FINE_SQUARES_MIN ? fine : FINE_SQUARES_MIN) / CELLS_BLOCK;
+	squares = (size_t) cells->blocks_max * CELLS_BLOCK;
+	cells->list_max = (uint32_t) (squares * LISTED_OF_SQUARE < LISTED_MAX ?
+								  squares * LISTED_OF_SQUARE : LISTED_MAX);
+	cells->bytes = bytes_of(positions, cells->blocks_max, cells->list_max);
+	memory = memory_block_allocate(cells->bytes, failure, "a table of squares of %u references",
+								   positions);
+	if (memory == NULL)
+	{
+		free(cells);
+		return NULL;
+	}
+	cells->memory = memory;
+	cells->record = (struct cpu_cells_record *) memory;
+	memory += positions * sizeof(*cells->record);
+	cells->entry = (uint32_t *) memory;
+	cells->list = cells->entry + squares;
+	memset(cells->entry, 0xff, cells->face_blocks * CELLS_BLOCK * sizeof(*cells->entry));
+	return cells;
 }
 
 static void
-store(struct cpu_index *index, size_t i, const struct item *item)
+fill_records(const struct search *search, const struct cpu_index *index, struct cpu_cells *cells)
 {
-	index->x[i] = item->x;
-	index->y[i] = item->y;
-	index->z[i] = item->z;
-	index->place[i] = item->place;
+	for (uint32_t i = 0; i < index->shape.positions; i++)
+		cells->record[i] = (struct cpu_cells_record) {
+			index->x[i], index->y[i], index->z[i],
+			search->dataset->tag[index->place[index->start[i]]]
+		};
 }
 
-/* the columns that references of one position have the same bytes in */
-#define CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS)
-
-/*
- * Compare radiuses and windows of two references, in some order.
- */
-static int
-compare_conditions(const struct dataset *dataset, uint32_t a, uint32_t b)
+static void
+fill_piece(void *context, size_t number)
 {
-	int			order = 0;
+	struct cpu_cells_building *building = context;
+	uint32_t	first = building->first + (uint32_t) number * PIECE_BLOCKS;
+	uint32_t	end = building->end - first < PIECE_BLOCKS ? building->end : first + PIECE_BLOCKS;
 
-	if ((dataset->columns & CONDITIONS) == 0)
-		return 0;
-	for (int i = 0; i < DATASET_COLUMNS && order == 0; i++)
+	for (uint32_t block = first; block < end; block++)
+		if (!atomic_load_explicit(building->cancelled, memory_order_relaxed) &&
+			now_ms() < building->end_ms)
+			cpu_path->cells_fill(building, block);
+}
+
+static void
+fill_blocks(struct cpu_cells_building *building)
+{
+	const struct cpu_cells *cells = building->cells;
+
+	building->end = cells->face_blocks;
+	while (building->first < building->end)
 	{
-		const char *column = dataset_column_of(dataset, i);
-		size_t		width = dataset_columns[i].width;
+		uint64_t	asked;
 
-		if (column != NULL && dataset_columns[i].present & CONDITIONS)
-			order = memcmp(column + a * width, column + b * width, width);
+		(void) thread_pool_run_turns(fill_piece, building,
+									 (building->end - building->first + PIECE_BLOCKS - 1) / PIECE_BLOCKS,
+									 JOB_PIECES, building->cancelled);
+		building->first = building->end;
+		asked = cells->face_blocks + atomic_load(&building->blocks);
+		building->end = asked < cells->blocks_max ? (uint32_t) asked : cells->blocks_max;
+		memset(cells->entry + (size_t) building->first * CELLS_BLOCK, 0xff,
+			   (size_t) (building->end - building->first) * CELLS_BLOCK * sizeof(*cells->entry));
 	}
-	return order;
-}
-
-/*
- * Compare two references: below 0, 0 or above 0 if the first one's position
- * comes before the other's, is the same, or comes after.
- */
-static int
-compare_positions(const struct dataset *dataset, const struct item *a, const struct item *b)
-{
-	double		latitude[2];
-	double		longitude[2];
-
-	if (a->x != b->x)
-		return a->x < b->x ? -1 : 1;
-	if (a->y != b->y)
-		return a->y < b->y ? -1 : 1;
-	if (a->z != b->z)
-		return a->z < b->z ? -1 : 1;
-	if (geonn_metric_chord_decides(dataset->metric))
-		return compare_conditions(dataset, a->place, b->place);
-	latitude[0] = dataset->latitude[a->place];
-	longitude[0] = dataset->longitude[a->place];
-	latitude[1] = dataset->latitude[b->place];
-	longitude[1] = dataset->longitude[b->place];
-	geonn_spheroid_canonical(&latitude[0], &longitude[0]);
-	geonn_spheroid_canonical(&latitude[1], &longitude[1]);
-	if (latitude[0] != latitude[1])
-		return latitude[0] < latitude[1] ? -1 : 1;
-	if (longitude[0] != longitude[1])
-		return longitude[0] < longitude[1] ? -1 : 1;
-	return compare_conditions(dataset, a->place, b->place);
-}
-
-static bool
-before(const struct dataset *dataset, const struct item *a, const struct item *b)
-{
-	int			order = compare_positions(dataset, a, b);
-
-	return order < 0 || (order == 0 && a->place < b->place);
-}
-
-static bool
-is_same_group(const struct dataset *dataset, const struct cpu_index *index, size_t i)
-{
-	return dataset->group == NULL ||
-		dataset->group[index->place[i]] == dataset->group[index->place[i - 1]];
-}
-
-bool
-cpu_cells_is_one(const struct dataset *dataset, const struct cpu_index *index, size_t i)
-{
-	struct item here;
-	struct item there;
-
-	if (i == 0 || index->x[i] != index->x[i - 1] || index->y[i] != index->y[i - 1] ||
-		index->z[i] != index->z[i - 1] || !is_same_group(dataset, index, i))
-		return false;
-	here = load(index, i);
-	there = load(index, i - 1);
-	return compare_positions(dataset, &here, &there) == 0;
-}
-
-/*
- * Whether reference i has the cell and the group of the reference before.
- */
-static bool
-is_in_cell(const struct cells *cells, size_t i)
-{
-	const struct cpu_index *index = cells->index;
-	double		dx = fabs(index->x[i] - index->x[i - 1]);
-	double		dy = fabs(index->y[i] - index->y[i - 1]);
-	double		dz = fabs(index->z[i] - index->z[i - 1]);
-	uint64_t	codes[2];
-
-	if (dx > CELL_WIDTH || dy > CELL_WIDTH || dz > CELL_WIDTH ||
-		!is_same_group(cells->dataset, index, i))
-		return false;
-	if (dx == 0.0 && dy == 0.0 && dz == 0.0)
-		return true;
-	cpu_path->curve_codes(index->x + i - 1, index->y + i - 1, index->z + i - 1, 2,
-						  CPU_CURVE_LEVELS, codes);
-	return codes[0] == codes[1];
 }
 
 static size_t
-piece_end(const struct cells *cells, size_t number)
+listed_of(struct cpu_cells_building *building)
 {
-	size_t		end = (number + 1) * PIECE_ROWS;
+	uint64_t	asked = atomic_load(&building->listed);
 
-	return end < cells->index->references ? end : cells->index->references;
+	return asked < building->cells->list_max ? asked : building->cells->list_max;
 }
 
-static bool
-is_cancelled(const struct cells *cells)
+struct cpu_cells *
+cpu_cells_build(const struct search *search, const struct cpu_index *index, struct failure *failure)
 {
-	return atomic_load_explicit(cells->cancelled, memory_order_relaxed);
-}
+	uint32_t	positions = index->shape.positions;
+	struct cpu_cells_building building = {.index = index,.cancelled = search->cancelled};
 
-static void
-mark_piece(void *context, size_t number)
-{
-	struct cells *cells = context;
-	size_t		end = piece_end(cells, number);
-
-	if (is_cancelled(cells))
-		return;
-	for (size_t i = number * PIECE_ROWS; i < end; i++)
-		cells->index->start[i] = i > 0 && is_in_cell(cells, i);
-}
-
-/*
- * References of different parts share no cell.
- */
-static void
-separate_parts(void *context, size_t number)
-{
-	const struct cells *cells = context;
-	const struct cpu_slabs *slabs = cells->index->slabs;
-	size_t		end = (number + 1) * PIECE_ROWS < slabs->parts ? (number + 1) * PIECE_ROWS : slabs->parts;
-
-	for (size_t part = number * PIECE_ROWS; part < end; part++)
-		cells->index->start[slabs->first[part]] = 0;
-}
-
-static void
-insertion_sort(const struct cells *cells, size_t begin, size_t end)
-{
-	struct cpu_index *index = cells->index;
-
-	for (size_t i = begin + 1; i < end; i++)
-	{
-		struct item item = load(index, i);
-		size_t		at = i;
-
-		for (; at > begin; at--)
-		{
-			struct item other = load(index, at - 1);
-
-			if (!before(cells->dataset, &item, &other))
-				break;
-			store(index, at, &other);
-		}
-		store(index, at, &item);
-	}
-}
-
-/*
- * Choose the median of three references of a range.  Their places look random,
- * so that no order of the references makes the sort slow.
- */
-static struct item
-choose_pivot(const struct cells *cells, size_t begin, size_t end)
-{
-	const struct dataset *dataset = cells->dataset;
-	uint64_t	random = begin + (uint64_t) end * UINT64_C(0x9e3779b97f4a7c15);
-	struct item items[3];
-	int			median;
-
-	for (int i = 0; i < 3; i++)
-	{
-		random = (random ^ random >> 29) * UINT64_C(0xbf58476d1ce4e5b9) + 1;
-		items[i] = load(cells->index, begin + (size_t) ((random >> 32) % (end - begin)));
-	}
-	if (before(dataset, &items[0], &items[1]))
-		median = before(dataset, &items[1], &items[2]) ? 1 : before(dataset, &items[0], &items[2]) ? 2 : 0;
+	building.cells = allocate(positions, failure);
+	if (building.cells == NULL)
+		return NULL;
+	building.block = malloc((building.cells->blocks_max - building.cells->face_blocks) *
+							sizeof(*building.block));
+	if (building.block == NULL)
+		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a table of squares");
 	else
-		median = before(dataset, &items[0], &items[2]) ? 0 : before(dataset, &items[1], &items[2]) ? 2 : 1;
-	return items[median];
-}
-
-/*
- * Sort a cell by quicksort; the smaller part first, so that the stack stays
- * small.
- */
-static void
-sort_cell(const struct cells *cells, size_t begin, size_t end)
-{
-	struct cpu_index *index = cells->index;
-
-	while (end - begin > FEW)
 	{
-		struct item pivot = choose_pivot(cells, begin, end);
-		size_t		left = begin;
-		size_t		right = end - 1;
-
-		if (end - begin > MANY && is_cancelled(cells))
-			return;
-		for (;;)
-		{
-			struct item low = load(index, left);
-			struct item high;
-
-			while (before(cells->dataset, &low, &pivot))
-				low = load(index, ++left);
-			high = load(index, right);
-			while (before(cells->dataset, &pivot, &high))
-				high = load(index, --right);
-			if (left >= right)
-				break;
-			store(index, left++, &high);
-			store(index, right--, &low);
-		}
-
-		/* if left and right meet, they meet at the pivot; otherwise they have passed each other */
-		if (left < right + 1)
-			left++;
-		else
-			right++;
-		if (right - begin < end - left)
-		{
-			sort_cell(cells, begin, right);
-			begin = left;
-		}
-		else
-		{
-			sort_cell(cells, left, end);
-			end = right;
-		}
+		building.end_ms = now_ms() + BUILD_MS + positions / BUILD_MS_REFERENCES;
+		fill_records(search, index, building.cells);
+		fill_blocks(&building);
+		building.cells->used = bytes_of(positions, building.end, listed_of(&building));
+		free(building.block);
+		if (!atomic_load(search->cancelled))
+			return building.cells;
+		fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 	}
-	insertion_sort(cells, begin, end);
-}
-
-/*
- * Sort the cells that begin in a piece.
- */
-static void
-order_piece(void *context, size_t number)
-{
-	struct cells *cells = context;
-	const struct cpu_index *index = cells->index;
-	size_t		end = piece_end(cells, number);
-	size_t		next;
-
-	for (size_t begin = number * PIECE_ROWS; begin < end; begin = next)
-	{
-		bool		is_one = true;
-
-		next = begin + 1;
-		if (index->start[begin] != 0)
-			continue;			/* the cell belongs to the piece before */
-		for (; next < index->references && index->start[next] != 0; next++)
-			is_one = is_one && cpu_cells_is_one(cells->dataset, index, next);
-		if (is_cancelled(cells))
-			return;
-		if (!is_one && next - begin >= CELL_MIN)
-			sort_cell(cells, begin, next);
-	}
+	cpu_cells_free(building.cells);
+	return NULL;
 }
 
 void
-cpu_cells_order(const struct dataset *dataset, struct cpu_index *index,
-				const atomic_bool *cancelled)
+cpu_cells_free(struct cpu_cells *cells)
 {
-	struct cells cells = {dataset, index, cancelled};
-	size_t		pieces = (index->references + PIECE_ROWS - 1) / PIECE_ROWS;
-
-	thread_pool_run(mark_piece, &cells, pieces);
-	if (index->slabs != NULL)
-		thread_pool_run(separate_parts, &cells, (index->slabs->parts + PIECE_ROWS - 1) / PIECE_ROWS);
-	if (!is_cancelled(&cells))
-		thread_pool_run(order_piece, &cells, pieces);
+	if (cells == NULL)
+		return;
+	memory_block_release(cells->memory, cells->bytes);
+	free(cells);
 }

@@ -21,7 +21,7 @@
  *
  *	cpu/built.c			what is built of a dataset
  *	cpu/turn.c			what a turn is; cpu/turn_nearest.c and cpu/turn_pairs.c
- *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/cells.c and
+ *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
  *	cpu/collector.c		one observation's candidates
  *	cpu/cost.c			what a search costs by index, and by brute force
@@ -194,7 +194,8 @@ cpu_device_is_built(const struct device *device, const struct search *search,
 	struct cpu_built *built = search->dataset->built[device->number];
 
 	return suffices(built, algorithm) &&
-		(algorithm == GEONN_ALGORITHM_BRUTE || !cpu_built_wants_index(built, search));
+		(algorithm == GEONN_ALGORITHM_BRUTE ||
+		 (!cpu_built_wants_index(built, search) && !cpu_built_wants_cells(built, search)));
 }
 
 static bool
@@ -219,6 +220,11 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	}
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		return build_references(built, dataset, search->cancelled, failure);
+	if (cpu_built_wants_cells(built, search))
+	{
+		cpu_built_add_cells(built, search);
+		return true;
+	}
 	return cpu_built_add_index(built, search, failure);
 }
 
@@ -278,9 +284,14 @@ give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 static bool
 turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 {
-	struct cpu_turn_room *room = take_room(cpu);
+	const struct cpu_cells *cells = cpu_built_cells(built, search);
+	uint32_t	answered = search->answered;
+	struct cpu_turn_room *room;
 	bool		goes_on;
 
+	if (cells != NULL)
+		return cpu_turn_cells(search, built, cells);
+	room = take_room(cpu);
 	if (room == NULL)
 	{
 		search->failed = true;
@@ -288,6 +299,7 @@ turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *bu
 	}
 	goes_on = cpu_turn_nearest(search, built, room);
 	give_room(cpu, room);
+	atomic_fetch_add(&built->cells_asked, search->answered - answered);
 	return goes_on;
 }
 

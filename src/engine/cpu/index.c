@@ -10,7 +10,7 @@
  *		so equal references stay in the order of the dataset.
  *	2.	Compute the vectors, in the sorted order, and sort within each cell of
  *		the curve, so that references that are one point become neighbours
- *		(cpu/cells.c).
+ *		(cpu/curve_cells.c).
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
  *	4.	List the parts and their positions, if the dataset has groups or windows.
@@ -43,7 +43,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/cells.h"
+#include "engine/cpu/curve_cells.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/vectors.h"
 
@@ -216,7 +216,7 @@ count_merged(void *context, size_t number)
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 	{
 		building->index->start[i] = (uint32_t) i;
-		merged += cpu_cells_is_one(building->dataset, building->index, i);
+		merged += cpu_curve_cells_is_one(building->dataset, building->index, i);
 	}
 	building->merged[number] = merged;
 }
@@ -254,7 +254,7 @@ merge_references(struct building *building)
 			bool		is_one = next_merged;
 
 			/* compare i + 1 with i now, before i may be overwritten */
-			next_merged = i + 1 < count && cpu_cells_is_one(building->dataset, index, i + 1);
+			next_merged = i + 1 < count && cpu_curve_cells_is_one(building->dataset, index, i + 1);
 			if (is_one)
 				continue;
 			index->x[positions] = vector[0];
@@ -589,7 +589,7 @@ make_positions(struct building *building, const struct search *search, struct fa
 		return 0;
 	thread_pool_run(make_vectors, building, pieces_of(building->dataset->count));
 	if (!is_cancelled(building))
-		cpu_cells_order(building->dataset, building->index, building->cancelled);
+		cpu_curve_cells_order(building->dataset, building->index, building->cancelled);
 	return is_cancelled(building) ? 0 : merge_references(building);
 }
 

@@ -36,6 +36,8 @@ struct cpu_nearest_piece;
 struct cpu_references;
 struct cpu_index;
 struct cpu_collector;
+struct cpu_cells_building;
+struct cpu_cells_search;
 
 struct cpu_path
 {
@@ -59,6 +61,10 @@ struct cpu_path
 
 	/* cpu/nearest.h */
 	void		(*index_nearest) (struct cpu_nearest_piece *piece);
+
+	/* cpu/cells.h */
+	void		(*cells_fill) (struct cpu_cells_building *building, uint32_t number);
+	uint32_t	(*cells_nearest) (const struct cpu_cells_search *search);
 
 	/* cpu/neighbours.h */
 	void		(*index_collect) (const struct cpu_index *index,

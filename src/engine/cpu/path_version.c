@@ -5,6 +5,7 @@
 #include "engine/cpu/path_version.h"
 
 #include "engine/cpu/brute.h"
+#include "engine/cpu/cells.h"
 #include "engine/cpu/nearest.h"
 #include "engine/cpu/neighbours.h"
 #include "engine/cpu/vectors.h"
@@ -20,5 +21,7 @@ const struct cpu_path CPU_PATH_NAME(cpu_path) = {
 	.brute_nearest = CPU_PATH_NAME(cpu_brute_nearest),
 	.brute_collect = CPU_PATH_NAME(cpu_brute_collect),
 	.index_nearest = CPU_PATH_NAME(cpu_index_nearest),
+	.cells_fill = CPU_PATH_NAME(cpu_cells_fill),
+	.cells_nearest = CPU_PATH_NAME(cpu_cells_nearest),
 	.index_collect = CPU_PATH_NAME(cpu_index_collect)
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/cpu/nearest.h"
+#include "engine/cpu/vectors.h"
 
 bool
 cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
@@ -21,6 +22,26 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 	/* parts and groups have numbers, each at most as many as references (cpu_nearest_key) */
 	return search->algorithm == GEONN_ALGORITHM_INDEX && dataset->identity == NULL &&
 		!built->index->limited && dataset->count < CPU_NEAREST_PARTS_MAX / 2;
+}
+
+bool
+cpu_turn_read_vectors(const struct search *search, uint32_t first, const uint32_t *row,
+					  uint32_t count, double *x, double *y, double *z)
+{
+	const volatile double *all_latitudes = search->columns.latitude + first;
+	const volatile double *all_longitudes = search->columns.longitude + first;
+	double		latitude[CPU_VECTORS_BLOCK];
+	double		longitude[CPU_VECTORS_BLOCK];
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		latitude[i] = all_latitudes[row != NULL ? row[i] : i];
+		longitude[i] = all_longitudes[row != NULL ? row[i] : i];
+	}
+	if (!cpu_path->valid(latitude, longitude, count))
+		return false;
+	cpu_path->vectors(search->dataset->metric, latitude, longitude, count, x, y, z);
+	return true;
 }
 
 void

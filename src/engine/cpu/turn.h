@@ -13,6 +13,9 @@
 #define CPU_TURN_MS 50
 #define CPU_TURN_LIMIT_MS 200
 
+/* the distance of an observation that is under way, or of a task, and has no answer yet */
+#define CPU_TURN_UNANSWERED (-1.0)
+
 /* room for the turns of nearest references, kept from one to the next */
 struct cpu_turn_room
 {
@@ -39,6 +42,21 @@ extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_bu
 extern bool cpu_turn_nearest(struct search *search, struct cpu_built *built,
 							 struct cpu_turn_room *room);
 extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built);
+
+/*
+ * The same by a table of squares, cpu_built_cells().  It may leave observations to
+ * cpu_turn_nearest().
+ */
+extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
+						   const struct cpu_cells *cells);
+
+/*
+ * Compute the vectors of up to CPU_VECTORS_BLOCK observations: row[i] from `first` on, or
+ * with NULL those that follow it.  Coordinates are read once, as the batch is
+ * shared with the client.  False if some coordinates are not a point.
+ */
+extern bool cpu_turn_read_vectors(const struct search *search, uint32_t first, const uint32_t *row,
+								  uint32_t count, double *x, double *y, double *z);
 
 /*
  * Note that the next observations of a search have been answered.  counts, or

@@ -66,9 +66,6 @@
 /* pairs that one thread goes through in a first turn by brute force; a core does 2 to 5 G/s */
 #define BRUTE_PAIRS_PER_THREAD ((size_t) 1 << 27)
 
-/* the distance of an observation that is under way, or of a task, and has no answer yet */
-#define UNANSWERED (-1.0)
-
 struct turn
 {
 	struct search *search;
@@ -100,30 +97,16 @@ struct turn
 };
 
 /*
- * Compute the vectors of some of the turn's rows, up to CPU_VECTORS_BLOCK.
- * Coordinates are read once, as the batch is shared with the client.  False if
- * some coordinates are not a point.
+ * Compute the vectors of some of the turn's rows, and number these.  False if some
+ * coordinates are not a point.
  */
 static bool
 read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *row,
 			 double *x, double *y, double *z)
 {
-	const struct search *search = turn->search;
-	const volatile double *all_latitudes = search->columns.latitude + turn->first;
-	const volatile double *all_longitudes = search->columns.longitude + turn->first;
-	double		latitude[CPU_VECTORS_BLOCK];
-	double		longitude[CPU_VECTORS_BLOCK];
-
 	for (uint32_t i = 0; i < count; i++)
-	{
 		row[i] = turn->resumed ? turn->listed[begin + i] : begin + i;
-		latitude[i] = all_latitudes[row[i]];
-		longitude[i] = all_longitudes[row[i]];
-	}
-	if (!cpu_path->valid(latitude, longitude, count))
-		return false;
-	cpu_path->vectors(search->dataset->metric, latitude, longitude, count, x, y, z);
-	return true;
+	return cpu_turn_read_vectors(turn->search, turn->first, row, count, x, y, z);
 }
 
 /*
@@ -251,7 +234,7 @@ static void
 mark_unanswered(struct turn *turn, double *distance, const uint32_t *task, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		distance[task[i]] = UNANSWERED;
+		distance[task[i]] = CPU_TURN_UNANSWERED;
 	atomic_fetch_add(&turn->unanswered, count);
 }
 
@@ -322,7 +305,7 @@ combine_row(const struct turn *turn, uint32_t first, uint32_t end)
 
 		if (found.distance < 0.0)
 		{
-			turn->distance[row] = UNANSWERED;
+			turn->distance[row] = CPU_TURN_UNANSWERED;
 			return false;
 		}
 		if (found.distance < INFINITY && candidate_before(found, best))
