@@ -20,13 +20,16 @@
  * that it is working on.
  *
  *	cpu/built.c			what is built of a dataset
- *	cpu/turn.c			what a turn is; cpu/turn_nearest.c and cpu/turn_pairs.c
+ *	cpu/cells.c			the table of squares, with cpu/cells_fill.c
+ *	cpu/turn.c			what a turn is; cpu/turn_nearest.c, cpu/turn_cells.c and
+ *						cpu/turn_pairs.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
  *	cpu/collector.c		one observation's candidates
  *	cpu/cost.c			what a search costs by index, and by brute force
  *	cpu/path.c			the hot loops' versions for kinds of processors:
- *						cpu/brute.c, cpu/nearest.c, cpu/neighbours.c, cpu/vectors.c
+ *						cpu/brute.c, cpu/nearest.c, cpu/cells_nearest.c,
+ *						cpu/cells_fill.c, cpu/neighbours.c, cpu/vectors.c
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
