@@ -302,7 +302,8 @@ turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *bu
 	}
 	goes_on = cpu_turn_nearest(search, built, room);
 	give_room(cpu, room);
-	atomic_fetch_add(&built->cells_asked, search->answered - answered);
+	if (search->algorithm == GEONN_ALGORITHM_INDEX)
+		atomic_fetch_add(&built->cells_asked, search->answered - answered);
 	return goes_on;
 }
 
