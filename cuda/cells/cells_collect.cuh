@@ -28,10 +28,10 @@
  * terms of its own size, that is not enough: whole regions are within reach of a
  * range that sees only their edge.  So a box is left out as well if b comes before all
  * that can be in it at each corner of the range.  For a corner q and p = q / |q| this is
- * so if the least |p - c|^2 of the box exceeds |p - b|^2 by 2 (d + 9 e), or, which is better
- * near the antipode, the greatest |p + c|^2 is less than |p + b|^2 by as much: either is
- * 2 p.(b - c) but for 9 e, and |q| >= 1.  Twice the margin is more than that, for roundings
- * of p, 6 e times a chord, and 2^-46 = 128 e of the squares is for those of squares.
+ * so if the least |p - c|^2 of the box exceeds |p - b|^2 by 1.7322 d + 24.6 e, or, which is
+ * better near the antipode, the greatest |p + c|^2 is less than |p + b|^2 by as much: either
+ * is 2 p.(b - c) but for 9 e, and |q| >= 1.  Twice the margin is more than that, for roundings
+ * of p, 6 e times a chord, too, and 2^-46 = 128 e of the squares is for those of squares.
  *
  * A position in reach is left out if b comes before it in the whole range.  When 64
  * have been kept, each of these is compared with each other one.  Within a

@@ -19,11 +19,14 @@
  * wasted is a few times what is built.
  *
  * A table of squares (cells.h) answers searches of one nearest reference two to
- * seven times as fast, but takes as long to make as twenty indexes.  Most
- * references change before that pays.  So it comes beside the index once the dataset has been
- * asked about as many observations as would have saved the time to make it: what
- * is wasted, at worst, is as much as was spent without it.  Where references have a
- * form in which it leaves most observations to the index, it is no longer used.
+ * seven times as fast, but takes as long to make as twenty indexes, and some hundred
+ * where references form lines.  Most references change before that pays.  So it comes
+ * beside the index, bit by bit: each bit takes some milliseconds of a search that
+ * finds work for many more, and the time of all bits together is never more than what
+ * turns by the index have taken before.  So what is wasted, at worst, is as much as was
+ * spent without it, and searches that are cancelled lose nothing of it.  Where
+ * references have a form in which it leaves most observations to the index, it is no
+ * longer used.
  *
  * An index and a table do not change, and live as long as the dataset: a search may go on
  * by another one at each turn.  Builds of one dataset exclude each other
@@ -36,7 +39,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/memory_block.h"
-#include "engine/cpu/cost.h"
+#include "engine/base/thread_pool.h"
 
 /* indexes of a dataset */
 #define INDEXES_MAX 3
@@ -46,11 +49,19 @@
 
 #define MISFIT_BUILDS 2
 
-/* after so many observations that a table has left to the index, it must have answered as many others */
-#define CELLS_LEFT_MAX 65536
+/* more positions have no table of squares */
+#define CELLS_POSITIONS_MAX 1048576
 
-/* a search of fewer observations does not wait for a table of squares */
+/* a table is begun once turns have taken so long without it, and a microsecond more for each
+ * position: about as long as it takes to make for evenly spread ones */
+#define CELLS_FROM_US 20000
+
+/* a search of fewer observations makes none of it, and others make so much of it at a time */
 #define CELLS_ROWS_MIN 4096
+#define CELLS_BIT_US 5000
+
+/* once a table has left so many observations to the index, it must have answered as many others */
+#define CELLS_LEFT_MAX 65536
 
 /*
  * How many times as long one length is as the other, whichever is longer.
@@ -149,42 +160,78 @@ cpu_built_add_index(struct cpu_built *built, const struct search *search, struct
 	return true;
 }
 
+/* whether a search by the index could go by a table of squares */
+static bool
+is_for_cells(const struct search *search)
+{
+	return search->algorithm == GEONN_ALGORITHM_INDEX && search_is_plain_nearest(search) &&
+		!search->cutoff.present;
+}
+
 const struct cpu_cells *
 cpu_built_cells(const struct cpu_built *built, const struct search *search)
 {
-	if (search->algorithm != GEONN_ALGORITHM_INDEX || search->device_state != 0 ||
-		!search_is_plain_nearest(search) || search->cutoff.present ||
-		atomic_load(&built->cells_left) > CELLS_LEFT_MAX + atomic_load(&built->cells_rows) / 2)
+	if (!is_for_cells(search) || search->device_state != 0 ||
+		2 * atomic_load(&built->cells_left) > CELLS_LEFT_MAX + atomic_load(&built->cells_rows))
 		return NULL;
 	return atomic_load(&built->cells);
+}
+
+void
+cpu_built_note_turn(struct cpu_built *built, const struct search *search, int64_t took_us)
+{
+	if (is_for_cells(search) && took_us > 0)
+		atomic_fetch_add(&built->without_cells_us, (uint64_t) took_us);
 }
 
 bool
 cpu_built_wants_cells(struct cpu_built *built, const struct search *search)
 {
-	uint64_t	asked = atomic_load(&built->cells_asked);
+	uint64_t	without_us = atomic_load(&built->without_cells_us);
 
-	return search->algorithm == GEONN_ALGORITHM_INDEX && built->index != NULL &&
-		search_is_plain_nearest(search) && !search->cutoff.present &&
-		atomic_load(&built->cells) == NULL &&
-		search->rows - search->first - search->answered >= CELLS_ROWS_MIN &&
-		asked >= atomic_load(&built->cells_from) &&
-		cpu_cells_pay(built->index->shape.positions, asked);
+	if (!is_for_cells(search) || built->index == NULL || atomic_load(&built->cells) != NULL ||
+		built->index->shape.positions > CELLS_POSITIONS_MAX ||
+		search->rows - search->first - search->answered < CELLS_ROWS_MIN)
+		return false;
+	return without_us >= CELLS_FROM_US + built->index->shape.positions &&
+		without_us >= atomic_load(&built->cells_from_us);
+}
+
+/*
+ * Begin a table of squares, if there is room for it.
+ */
+static struct cpu_cells_building *
+begin_cells(const struct cpu_built *built, struct dataset *dataset)
+{
+	if (dataset->kept && cpu_cells_bytes(built->index->shape.positions) > atomic_load(&dataset_spare_bytes))
+		return NULL;
+	return cpu_cells_begin(dataset, built->index);
 }
 
 void
 cpu_built_add_cells(struct cpu_built *built, const struct search *search)
 {
-	struct failure ignored = {0};
-	struct cpu_cells *cells = cpu_cells_build(search, built->index, &ignored);
+	int64_t		began_us = now_us();
+	struct cpu_cells *cells = NULL;
+	uint64_t	from_us = UINT64_MAX;	/* not once more, even if it turns out to be of no use */
 
-	if (cells != NULL)
+	if (built->cells_building == NULL)
+		built->cells_building = begin_cells(built, search->dataset);
+	if (built->cells_building == NULL)
+		from_us = 2 * atomic_load(&built->without_cells_us);
+	else if (!cpu_cells_go_on(built->cells_building, began_us + CELLS_BIT_US))
+		from_us = atomic_load(&built->cells_from_us) +
+			(uint64_t) (now_us() - began_us) * thread_pool_threads();
+	else
 	{
-		atomic_fetch_add(&search->dataset->built_bytes, cells->used);
-		atomic_store(&built->cells, cells);
+		cells = cpu_cells_finish(built->cells_building);
+		built->cells_building = NULL;
 	}
-	else if (!atomic_load(search->cancelled))
-		atomic_store(&built->cells_from, 2 * atomic_load(&built->cells_asked));
+	atomic_store(&built->cells_from_us, from_us);
+	if (cells == NULL)
+		return;
+	atomic_fetch_add(&search->dataset->built_bytes, cells->used);
+	atomic_store(&built->cells, cells);
 }
 
 void
@@ -194,6 +241,7 @@ cpu_built_free(struct cpu_built *built)
 	{
 		struct cpu_built *next = atomic_load(&built->next);
 
+		cpu_cells_abandon(built->cells_building);
 		cpu_cells_free(atomic_load(&built->cells));
 		cpu_index_free(built->index);
 		memory_block_release(built->references.x, built->references_bytes);

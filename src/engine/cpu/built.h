@@ -24,13 +24,16 @@ struct cpu_built
 	atomic_uint index_pace;
 	atomic_uint brute_pace;
 
-	/* a table of squares beside the index, or NULL; observations that it would have answered so far, and
-	 * how many of them there must be before it is tried again, once it could not be made */
+	/* a table of squares beside the index, or NULL, and while it is being made what there is of it */
 	struct cpu_cells *_Atomic cells;
-	atomic_uint_fast64_t cells_asked;
-	atomic_uint_fast64_t cells_from;
+	struct cpu_cells_building *cells_building;
 
-	/* observations that turns took by it, and how many of these it left to the index */
+	/* how long turns by the index have taken that could have gone by a table, and how long they must
+	 * have taken before the next bit of it is made: as long as all bits before */
+	atomic_uint_fast64_t without_cells_us;
+	atomic_uint_fast64_t cells_from_us;
+
+	/* observations that turns took by the table, and how many of these it left to the index */
 	atomic_uint_fast64_t cells_rows;
 	atomic_uint_fast64_t cells_left;
 
@@ -65,11 +68,14 @@ extern bool cpu_built_add_index(struct cpu_built *built, const struct search *se
  */
 extern const struct cpu_cells *cpu_built_cells(const struct cpu_built *built, const struct search *search);
 
-/* Whether a table of squares should be made before the search's next turn. */
+/* Whether some more of a table of squares should be made before the search's next turn. */
 extern bool cpu_built_wants_cells(struct cpu_built *built, const struct search *search);
 
-/* Make a table of squares; where memory is short, it is wanted later. */
+/* Make some more of it. */
 extern void cpu_built_add_cells(struct cpu_built *built, const struct search *search);
+
+/* Note how long a search's turn has taken that had no table, or has gone on where it had left off. */
+extern void cpu_built_note_turn(struct cpu_built *built, const struct search *search, int64_t took_us);
 
 /* Free all that was built. */
 extern void cpu_built_free(struct cpu_built *built);

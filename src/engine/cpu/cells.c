@@ -7,9 +7,11 @@
  * takes the next free block, which is filled in the next round.  So where
  * references are dense squares become small, and all places of the Earth get
  * their next smaller squares at the same time.  All entries say
- * CPU_CELLS_CROWDED before the first round.  What has no room keeps its list, or
- * if that would be too long stays crowded; so do blocks that are not filled in
- * time, in case a form of references takes very long.
+ * CPU_CELLS_CROWDED before their round.  What has no room keeps its list, or
+ * if that would be too long stays crowded.
+ *
+ * It takes two microseconds a reference for evenly spread ones, and tens where they
+ * form lines.  So the caller has it made bit by bit (built.c).
  */
 #include "engine/cpu/cells.h"
 
@@ -18,9 +20,9 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/host.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
-#include "engine/search/device.h"
 
 /* squares of the faces for each reference, and of divided squares */
 #define FACE_SQUARES 8
@@ -33,13 +35,15 @@
 #define LISTED_OF_SQUARE 2
 #define LISTED_MAX ((size_t) 1 << CPU_CELLS_LENGTH_SHIFT)
 
-/* blocks of one piece of the work, and pieces of one job: some 20 ms */
+/* blocks of one piece of the work, and pieces of a job for each thread: some milliseconds */
 #define PIECE_BLOCKS 8
-#define JOB_PIECES 128
+#define JOB_PIECES 4
 
-/* longest time, a part of it for so many references: several times what it takes */
-#define BUILD_MS 200
-#define BUILD_MS_REFERENCES 128
+/* the part of the free memory that a table may take: it is no more than a help */
+#define FREE_PART 8
+
+/* a table is of no use where all squares are crowded but one in so many */
+#define CROWDED_PART 8
 
 static size_t
 bytes_of(uint32_t positions, size_t blocks, size_t listed)
@@ -48,19 +52,15 @@ bytes_of(uint32_t positions, size_t blocks, size_t listed)
 		(blocks * CELLS_BLOCK + listed) * sizeof(uint32_t);
 }
 
-static struct cpu_cells *
-allocate(uint32_t positions, struct failure *failure)
+/*
+ * Set the numbers of a table of so many positions.
+ */
+static void
+lay_out(struct cpu_cells *cells, uint32_t positions)
 {
-	struct cpu_cells *cells = calloc(1, sizeof(*cells));
 	uint32_t	fine = positions * FINE_SQUARES;
-	size_t		squares;
-	char	   *memory;
+	size_t		listed;
 
-	if (cells == NULL)
-	{
-		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a table of squares");
-		return NULL;
-	}
 	cells->side = (uint32_t) sqrt((double) positions * FACE_SQUARES / (6.0 * CELLS_BLOCK));
 	if (cells->side == 0)
 		cells->side = 1;
@@ -68,12 +68,35 @@ allocate(uint32_t positions, struct failure *failure)
 	cells->face_blocks = 6 * cells->side * cells->side;
 	cells->blocks_max = cells->face_blocks +
 		(fine > FINE_SQUARES_MIN ? fine : FINE_SQUARES_MIN) / CELLS_BLOCK;
-	squares = (size_t) cells->blocks_max * CELLS_BLOCK;
-	cells->list_max = (uint32_t) (squares * LISTED_OF_SQUARE < LISTED_MAX ?
-								  squares * LISTED_OF_SQUARE : LISTED_MAX);
+	listed = (size_t) cells->blocks_max * CELLS_BLOCK * LISTED_OF_SQUARE;
+	cells->list_max = (uint32_t) (listed < LISTED_MAX ? listed : LISTED_MAX);
 	cells->bytes = bytes_of(positions, cells->blocks_max, cells->list_max);
-	memory = memory_block_allocate(cells->bytes, failure, "a table of squares of %u references",
-								   positions);
+}
+
+size_t
+cpu_cells_bytes(uint32_t positions)
+{
+	struct cpu_cells cells;
+
+	lay_out(&cells, positions);
+	return cells.bytes;
+}
+
+/*
+ * A table without any filled block, or NULL if memory is short.
+ */
+static struct cpu_cells *
+allocate(uint32_t positions)
+{
+	struct failure ignored;
+	struct cpu_cells *cells = calloc(1, sizeof(*cells));
+	char	   *memory;
+
+	if (cells == NULL)
+		return NULL;
+	lay_out(cells, positions);
+	memory = cells->bytes > host_memory_free() / FREE_PART ? NULL :
+		memory_block_allocate(cells->bytes, &ignored, "a table of squares of %u references", positions);
 	if (memory == NULL)
 	{
 		free(cells);
@@ -81,20 +104,19 @@ allocate(uint32_t positions, struct failure *failure)
 	}
 	cells->memory = memory;
 	cells->record = (struct cpu_cells_record *) memory;
-	memory += positions * sizeof(*cells->record);
-	cells->entry = (uint32_t *) memory;
-	cells->list = cells->entry + squares;
-	memset(cells->entry, 0xff, cells->face_blocks * CELLS_BLOCK * sizeof(*cells->entry));
+	cells->entry = (uint32_t *) (cells->record + positions);
+	cells->list = cells->entry + (size_t) cells->blocks_max * CELLS_BLOCK;
+	memset(cells->entry, 0xff, (size_t) cells->face_blocks * CELLS_BLOCK * sizeof(*cells->entry));
 	return cells;
 }
 
 static void
-fill_records(const struct search *search, const struct cpu_index *index, struct cpu_cells *cells)
+fill_records(const struct dataset *dataset, const struct cpu_index *index, struct cpu_cells *cells)
 {
 	for (uint32_t i = 0; i < index->shape.positions; i++)
 		cells->record[i] = (struct cpu_cells_record) {
 			index->x[i], index->y[i], index->z[i],
-			search->dataset->tag[index->place[index->start[i]]]
+			dataset->tag[index->place[index->start[i]]]
 		};
 }
 
@@ -106,66 +128,98 @@ fill_piece(void *context, size_t number)
 	uint32_t	end = building->end - first < PIECE_BLOCKS ? building->end : first + PIECE_BLOCKS;
 
 	for (uint32_t block = first; block < end; block++)
-		if (!atomic_load_explicit(building->cancelled, memory_order_relaxed) &&
-			now_ms() < building->end_ms)
-			cpu_path->cells_fill(building, block);
+		cpu_path->cells_fill(building, block);
 }
 
-static void
-fill_blocks(struct cpu_cells_building *building)
+struct cpu_cells_building *
+cpu_cells_begin(const struct dataset *dataset, const struct cpu_index *index)
+{
+	struct cpu_cells *cells = allocate(index->shape.positions);
+	struct cpu_cells_building *building = cells != NULL ? calloc(1, sizeof(*building)) : NULL;
+
+	if (building != NULL)
+		building->block = malloc((cells->blocks_max - cells->face_blocks) * sizeof(*building->block));
+	if (building == NULL || building->block == NULL)
+	{
+		cpu_cells_free(cells);
+		free(building);
+		return NULL;
+	}
+	building->index = index;
+	building->cells = cells;
+	building->round_end = cells->face_blocks;
+	fill_records(dataset, index, cells);
+	return building;
+}
+
+bool
+cpu_cells_go_on(struct cpu_cells_building *building, int64_t end_us)
 {
 	const struct cpu_cells *cells = building->cells;
+	uint32_t	job_blocks = PIECE_BLOCKS * JOB_PIECES * thread_pool_threads();
 
-	building->end = cells->face_blocks;
-	while (building->first < building->end)
+	do
 	{
-		uint64_t	asked;
+		uint32_t	left = building->round_end - building->first;
 
-		(void) thread_pool_run_turns(fill_piece, building,
-									 (building->end - building->first + PIECE_BLOCKS - 1) / PIECE_BLOCKS,
-									 JOB_PIECES, building->cancelled);
+		if (left == 0)
+			return true;
+		building->end = building->first + (left < job_blocks ? left : job_blocks);
+		thread_pool_run(fill_piece, building,
+						(building->end - building->first + PIECE_BLOCKS - 1) / PIECE_BLOCKS);
 		building->first = building->end;
-		asked = cells->face_blocks + atomic_load(&building->blocks);
-		building->end = asked < cells->blocks_max ? (uint32_t) asked : cells->blocks_max;
-		memset(cells->entry + (size_t) building->first * CELLS_BLOCK, 0xff,
-			   (size_t) (building->end - building->first) * CELLS_BLOCK * sizeof(*cells->entry));
-	}
+		if (building->first == building->round_end)
+		{
+			uint64_t	asked = cells->face_blocks + atomic_load(&building->blocks);
+
+			building->round_end = asked < cells->blocks_max ? (uint32_t) asked : cells->blocks_max;
+			memset(cells->entry + (size_t) building->first * CELLS_BLOCK, 0xff,
+				   (size_t) (building->round_end - building->first) * CELLS_BLOCK *
+				   sizeof(*cells->entry));
+		}
+	} while (now_us() < end_us);
+	return building->first == building->round_end;
 }
 
-static size_t
-listed_of(struct cpu_cells_building *building)
+/*
+ * Whether nearly all squares are crowded.
+ */
+static bool
+is_useless(const struct cpu_cells_building *building)
 {
-	uint64_t	asked = atomic_load(&building->listed);
+	size_t		squares = (size_t) building->end * CELLS_BLOCK;
+	size_t		crowded = 0;
 
-	return asked < building->cells->list_max ? asked : building->cells->list_max;
+	for (size_t i = 0; i < squares; i++)
+		crowded += building->cells->entry[i] == CPU_CELLS_CROWDED_ENTRY;
+	return crowded > squares - squares / CROWDED_PART;
 }
 
 struct cpu_cells *
-cpu_cells_build(const struct search *search, const struct cpu_index *index, struct failure *failure)
+cpu_cells_finish(struct cpu_cells_building *building)
 {
-	uint32_t	positions = index->shape.positions;
-	struct cpu_cells_building building = {.index = index,.cancelled = search->cancelled};
+	struct cpu_cells *cells = building->cells;
+	uint64_t	listed = atomic_load(&building->listed);
+	bool		useless = is_useless(building);
 
-	building.cells = allocate(positions, failure);
-	if (building.cells == NULL)
-		return NULL;
-	building.block = malloc((building.cells->blocks_max - building.cells->face_blocks) *
-							sizeof(*building.block));
-	if (building.block == NULL)
-		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a table of squares");
-	else
-	{
-		building.end_ms = now_ms() + BUILD_MS + positions / BUILD_MS_REFERENCES;
-		fill_records(search, index, building.cells);
-		fill_blocks(&building);
-		building.cells->used = bytes_of(positions, building.end, listed_of(&building));
-		free(building.block);
-		if (!atomic_load(search->cancelled))
-			return building.cells;
-		fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
-	}
-	cpu_cells_free(building.cells);
+	cells->used = bytes_of(building->index->shape.positions, building->end,
+						   listed < cells->list_max ? listed : cells->list_max);
+	free(building->block);
+	free(building);
+	if (!useless)
+		return cells;
+	cpu_cells_free(cells);
 	return NULL;
+}
+
+void
+cpu_cells_abandon(struct cpu_cells_building *building)
+{
+	if (building == NULL)
+		return;
+	cpu_cells_free(building->cells);
+	free(building->block);
+	free(building);
 }
 
 void

@@ -67,7 +67,7 @@ struct cpu_cells
 	uint32_t   *entry;			/* [blocks_max * CELLS_BLOCK] row by row, a block after the other */
 	uint32_t   *list;			/* [list_max] positions */
 
-	/* the block of memory that holds all, and bytes of it that are in use: what is never
+	/* the block of memory that holds all, and how many bytes of it are used: what is never
 	 * touched costs nothing */
 	void	   *memory;
 	size_t		bytes;
@@ -78,16 +78,15 @@ struct cpu_cells
 struct cpu_cells_building
 {
 	const struct cpu_index *index;
-	const atomic_bool *cancelled;
 	struct cpu_cells *cells;
-	int64_t		end_ms;			/* after which no block is begun */
-	uint32_t	first;			/* block of this round */
-	uint32_t	end;			/* of its blocks */
+	uint32_t	first;			/* block that is filled next */
+	uint32_t	end;			/* of the blocks that are being filled */
+	uint32_t	round_end;		/* of those whose squares are known */
 
 	/* of divided squares: where they are, by number less face_blocks, and how many were asked for */
 	struct cpu_cells_block *block;
 	atomic_uint_fast32_t blocks;
-	atomic_uint_fast32_t listed;	/* positions in lists, asked for */
+	atomic_uint_fast64_t listed;	/* positions in lists, asked for */
 };
 
 /*
@@ -96,13 +95,28 @@ struct cpu_cells_building
 extern void CPU_PATH_NAME(cpu_cells_fill) (struct cpu_cells_building *building, uint32_t number);
 
 /*
- * Make a table of a dataset without columns, of a metric whose chord decides, from
- * its index, on all threads.  NULL with the failure if memory is short, or soon after
- * the search is cancelled.
+ * Begin a table of a dataset without columns, of a metric whose chord decides, from
+ * its index, which has to stay.  NULL if memory is short: it takes an eighth of what is free at most.
  */
-extern struct cpu_cells *cpu_cells_build(const struct search *search, const struct cpu_index *index,
-										 struct failure *failure);
+extern struct cpu_cells_building *cpu_cells_begin(const struct dataset *dataset,
+												  const struct cpu_index *index);
 
+/*
+ * Go on with it, on all threads, until a time of now_us() or somewhat longer.  Whether it
+ * is complete.
+ */
+extern bool cpu_cells_go_on(struct cpu_cells_building *building, int64_t end_us);
+
+/* The complete table; NULL if it would be of no use. */
+extern struct cpu_cells *cpu_cells_finish(struct cpu_cells_building *building);
+
+/* Free one that is not complete; NULL is allowed. */
+extern void cpu_cells_abandon(struct cpu_cells_building *building);
+
+/* Most bytes that a table of so many positions takes. */
+extern size_t cpu_cells_bytes(uint32_t positions);
+
+/* NULL is allowed. */
 extern void cpu_cells_free(struct cpu_cells *cells);
 
 /* A few observations in search of their nearest reference. */

@@ -20,21 +20,21 @@
  * the range |p - c| >= |m - c| - rho > |m - b| + rho >= |p - b|.  Reach is taken 2^-40
  * of itself longer, which makes the squares differ by more than the factor of
  * geonn_chord_limit(), 2^-46, and by more than what roundings of |m - c| and |m - b|
- * amount to, some e of themselves.  m need not be a unit vector for that.  Points
- * nearer to m than so much are a cap of the sphere, of less than half of it, and a plane
- * picture from the centre shows a cap as a convex figure; so rho is the distance of the
- * farthest corner.  It is computed from unit vectors, but for 13 e with the length of p,
- * where 2^-48 = 32 e is added.
+ * amount to, some e of themselves.  m need not be a unit vector for that.  rho is
+ * half the square's diagonal on the face, half * sqrt(2), rounded up: for two points
+ * outside of the unit sphere, as those of a face are, their vectors of length 1 are not
+ * farther from each other than they are themselves, since to go to the nearest point of a
+ * ball is a contraction.  2^-48 = 32 e is added for roundings of vectors.
  *
  * Of boxes of the index, walk.h shows that those left out have no position
  * within the limit, the square of reach.  Where references are far from the range, in
  * terms of its own size, that is not enough: whole regions are within reach of a
  * range that sees only their edge.  So a box is left out as well if b comes before all
  * that can be in it at each corner of the range.  For a corner q and p = q / |q| this is
- * so if the least |p - c|^2 of the box exceeds |p - b|^2 by 2 (d + 9 e), or, which is better
- * near the antipode, the greatest |p + c|^2 is less than |p + b|^2 by as much: either is
- * 2 p.(b - c) but for 9 e, and |q| >= 1.  Twice the margin is more than that, for roundings
- * of p, 6 e times a chord, and 2^-46 = 128 e of the squares is for those of squares.
+ * so if the least |p - c|^2 of the box exceeds |p - b|^2 by 1.7322 d + 24.6 e, or, which is
+ * better near the antipode, the greatest |p + c|^2 is less than |p + b|^2 by as much: either
+ * is 2 p.(b - c) but for 9 e, and |q| >= 1.  Twice the margin is more than that, for roundings
+ * of p, 6 e times a chord, too, and 2^-46 = 128 e of the squares is for those of squares.
  *
  * A position in reach is left out if b comes before it in the whole range, and when a
  * walk has ended, or KEPT_MAX are kept, if any other one does.
@@ -58,6 +58,9 @@
  * middle; one with more than a list has room for wherever it is */
 #define CANDIDATES 6
 #define NEAR 8.0
+
+/* candidates of a part of a range that are compared with each other; those of single squares always are */
+#define COMPARED_MIN 12
 
 /* part of the blocks of divided squares that squares with a list may take */
 #define LIST_PART 0.75
@@ -118,7 +121,7 @@ begin_range(struct range *range, struct cells_square square)
 {
 	range->square = square;
 	range->middle = cells_vector_at(square.u, square.v);
-	range->rho = square.half * 0x1.6a09e7p0 + 0x1p-48;
+	range->rho = square.half * 0x1.6a09e7p0 + 0x1p-48;	/* the essay's */
 	range->best_square = INFINITY;
 	range->limit = INFINITY;
 	range->margin = INFINITY;
@@ -143,7 +146,8 @@ kept_vector(const struct kept *kept, uint32_t number)
 }
 
 /*
- * Bits of LANES kept positions from `at` on that some position comes before.
+ * Bits of LANES kept positions from `at` on that some position comes before: cells_comes_before()
+ * for lanes.
  */
 static inline __attribute__((always_inline)) uint32_t
 come_after(const struct kept *kept, uint32_t at, struct geonn_vector first,
@@ -482,7 +486,7 @@ fill_range(struct filling *filling, uint32_t column, uint32_t row, uint32_t side
 	if (larger != NULL)
 	{
 		choose(&range, larger, &kept);
-		if (side_bits == 0 || kept.count > 12)
+		if (side_bits == 0 || kept.count > COMPARED_MIN)
 			compare_with_all(&kept, &range);
 	}
 	else

@@ -47,14 +47,6 @@
 #define PAIRS_K 0.05
 #define PAIRS_K_MOST 100
 
-/* a table of squares: to make, and what it saves of an observation */
-#define CELLS_BUILD_POSITION 1300.0
-#define CELLS_SAVED 30.0
-
-/* more positions have no table, and fewer observations never pay: a table is memory, too */
-#define CELLS_POSITIONS_MAX 1048576
-#define CELLS_OBSERVATIONS_MIN 262144
-
 /*
  * Whether cpu_turn_is_nearest() will say so, as far as that is known before
  * the index has been built.
@@ -117,11 +109,4 @@ cpu_cost(const struct search *search, enum geonn_algorithm algorithm, double obs
 			((is_nearest(search, GEONN_ALGORITHM_INDEX) ? PAIRS_OBSERVATION : 0) +
 			 pairs_by_brute_force(search));
 	return cost;
-}
-
-bool
-cpu_cells_pay(uint32_t positions, uint64_t observations)
-{
-	return positions <= CELLS_POSITIONS_MAX && observations >= CELLS_OBSERVATIONS_MIN &&
-		(double) observations * CELLS_SAVED >= CELLS_BUILD_POSITION * (double) positions;
 }

@@ -11,10 +11,4 @@
 extern struct cost cpu_cost(const struct search *search, enum geonn_algorithm algorithm,
 							double observations);
 
-/*
- * Whether so many observations, of which some may have been answered without a table of
- * squares, are enough for one: as many as would have saved what it takes to make.
- */
-extern bool cpu_cells_pay(uint32_t positions, uint64_t observations);
-
 #endif							/* GEONN_CPU_COST_H */

@@ -288,7 +288,7 @@ static bool
 turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 {
 	const struct cpu_cells *cells = cpu_built_cells(built, search);
-	uint32_t	answered = search->answered;
+	int64_t		began_us = now_us();
 	struct cpu_turn_room *room;
 	bool		goes_on;
 
@@ -302,8 +302,7 @@ turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *bu
 	}
 	goes_on = cpu_turn_nearest(search, built, room);
 	give_room(cpu, room);
-	if (search->algorithm == GEONN_ALGORITHM_INDEX)
-		atomic_fetch_add(&built->cells_asked, search->answered - answered);
+	cpu_built_note_turn(built, search, now_us() - began_us);
 	return goes_on;
 }
 

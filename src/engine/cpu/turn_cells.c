@@ -81,6 +81,7 @@ cpu_turn_cells(struct search *search, struct cpu_built *built, const struct cpu_
 		.distance = search->columns.distance + search->pairs
 	};
 
+	/* at least one: the protocol has no empty search, and a batch has room for a pair */
 	rows = rows < room ? rows : room;
 	turn.rows = rows < ROWS_MAX ? rows : ROWS_MAX;
 	thread_pool_run(cells_piece, &turn, (turn.rows + PIECE_ROWS - 1) / PIECE_ROWS);

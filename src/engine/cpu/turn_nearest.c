@@ -25,7 +25,8 @@
  * search's next turns take only the marked observations, and when all are
  * answered, they count as answered.  So no answer that was found is lost, and
  * between its turns a search keeps only one number, in device_state: how many
- * observations are under way.  The batch is shared with the client; a client
+ * observations are under way.  A turn by a table of squares leaves observations to
+ * these turns in the same way (turn_cells.c).  The batch is shared with the client; a client
  * that writes there meanwhile spoils its own answers and nothing else.
  */
 #include "engine/cpu/turn.h"
@@ -670,7 +671,8 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 	}
 	if (atomic_load(search->cancelled))
 		return false;
-	atomic_store(known_pace, adjusted_pace(pace, &turn, now_ms() - began_ms));
+	if (turn.rows > 0)
+		atomic_store(known_pace, adjusted_pace(pace, &turn, now_ms() - began_ms));
 	if (unlisted > 0 || atomic_load(&turn.unanswered) > 0)
 	{
 		search->device_state = turn.begun;

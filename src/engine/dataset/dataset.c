@@ -187,6 +187,8 @@ dataset_bytes(const struct dataset *dataset)
 	return bytes;
 }
 
+atomic_uint_fast64_t dataset_spare_bytes;
+
 size_t
 dataset_memory(const struct dataset *dataset)
 {

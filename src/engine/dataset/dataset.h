@@ -62,7 +62,7 @@ struct dataset
 
 	/* of datasets.c, to find it when it is kept */
 	bool		labelled;		/* it has a label; if not, only its contents can find it */
-	bool		kept;
+	atomic_bool kept;			/* devices' threads read it */
 	size_t		kept_bytes;		/* what it counts as while kept */
 	struct geonn_label label;
 	uint8_t		note[GEONN_NOTE_BYTES];
@@ -177,6 +177,9 @@ extern void dataset_fit(struct dataset *dataset);
 
 /* Bytes of host memory that a dataset takes, with all that devices have built of it there. */
 extern size_t dataset_memory(const struct dataset *dataset);
+
+/* bytes that devices may build of kept datasets beside what all of these count as: datasets.c's */
+extern atomic_uint_fast64_t dataset_spare_bytes;
 
 /* How many descriptors a dataset's files take. */
 extern uint32_t dataset_descriptors(const struct dataset *dataset);

@@ -197,6 +197,16 @@ discard_if_unused(struct dataset *dataset)
 	disposal_add(dataset);
 }
 
+/*
+ * Set how many bytes kept datasets count as.
+ */
+static void
+set_kept_memory(uint64_t bytes)
+{
+	state.kept_memory = bytes;
+	atomic_store(&dataset_spare_bytes, bytes < state.kept_limit ? state.kept_limit - bytes : 0);
+}
+
 static void
 stop_keeping(struct dataset *dataset)
 {
@@ -207,7 +217,7 @@ stop_keeping(struct dataset *dataset)
 		table_remove(DATASET_BY_CONTENTS, dataset);
 	dataset->kept = false;
 	state.kept--;
-	state.kept_memory -= dataset->kept_bytes;
+	set_kept_memory(state.kept_memory - dataset->kept_bytes);
 	state.kept_descriptors -= dataset_descriptors(dataset);
 	discard_if_unused(dataset);
 }
@@ -391,7 +401,7 @@ datasets_keep(struct dataset *dataset)
 	make_place(1, dataset->kept_bytes, dataset_descriptors(dataset));
 	dataset->kept = true;
 	state.kept++;
-	state.kept_memory += dataset->kept_bytes;
+	set_kept_memory(state.kept_memory + dataset->kept_bytes);
 	state.kept_descriptors += dataset_descriptors(dataset);
 	order_add(dataset);
 	if (dataset->labelled)
@@ -408,7 +418,7 @@ datasets_account(struct dataset *dataset)
 	if (!dataset->kept)
 		return;
 	bytes = bytes_to_keep(dataset);
-	state.kept_memory = state.kept_memory - dataset->kept_bytes + bytes;
+	set_kept_memory(state.kept_memory - dataset->kept_bytes + bytes);
 	dataset->kept_bytes = bytes;
 	make_place(0, 0, 0);
 }
@@ -417,6 +427,7 @@ void
 datasets_set_kept_limit(uint64_t bytes)
 {
 	state.kept_limit = bytes;
+	set_kept_memory(state.kept_memory);
 	make_place(0, 0, 0);
 }
 
