@@ -48,9 +48,14 @@ build/test/cuda_cost.o: cuda/cost.cu build/flags
 build/test/%_test.o: test/engine/%_test.c build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
-build/test/algorithm_test build/test/built_test: %: %.o test/lib/verdict.c test/lib/verdict.h $(ALGORITHM_OBJECTS)
+INSIDE_TESTS = build/test/algorithm_test build/test/built_test build/test/cpu_cells_test
+$(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
+# has a clock of its own
+build/test/cpu_cells_test: INSIDE_SOURCES += test/lib/parallel.c -Wl,--wrap=clock_gettime
+build/test/cpu_cells_test: test/lib/parallel.c test/lib/parallel.h
+$(INSIDE_TESTS): %: %.o test/lib/verdict.c test/lib/verdict.h $(ALGORITHM_OBJECTS)
 	$(begin)
-	$(Q)$(ENGINE_LINK) -o $@ $< test/lib/verdict.c $(ALGORITHM_OBJECTS) -lproj -lm -ldl
+	$(Q)$(ENGINE_LINK) -o $@ $< $(INSIDE_SOURCES) $(ALGORITHM_OBJECTS) -lproj -lm -ldl
 
 POOL_SOURCES = src/engine/base/thread_pool.c src/engine/base/host.c test/lib/verdict.c
 build/test/thread_pool_test: TEST_SOURCES = $(POOL_SOURCES)

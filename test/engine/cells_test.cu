@@ -21,7 +21,7 @@
 #include "cuda/probe.cuh"
 #include "engine/search/cells_square.h"
 #include "../lib/random.h"
-#include "cells_points.cuh"
+#include "cells_points.h"
 
 #define THREADS 256
 
@@ -30,6 +30,21 @@
 
 static int	failed;
 static int	passed;
+
+static double
+blocks_along_face(const struct places *references)
+{
+	struct cells cells;
+
+	cells_place(NULL, references->count, &cells);
+	return cells.side;
+}
+
+static double
+squares_along_block(void)
+{
+	return (double) (1u << CELLS_UNIT_BITS);
+}
 
 static void
 check(bool right, const char *what)
@@ -289,6 +304,7 @@ static const struct property
 	{"cities, within 5 km", make_cities, 5000, 0, 0.001},
 	{"one reference", make_one, INFINITY, 0, 0},
 	{"two references", make_two, INFINITY, 0, 0},
+	{"two references that are antipodes", make_antipodes, INFINITY, 0, 0},
 	{"few references", make_few, INFINITY, 0, 0.001},
 	{"few references, within 1,000 km", make_few, 1000000, 0, 0.001},
 	{"coincident references", make_coincident, INFINITY, 0, 0.001},
@@ -302,6 +318,11 @@ static const struct property
 	{"40 clusters", make_clusters, INFINITY, 0, 0.001},
 	{"CROWD: thousands within a metre", make_crowd, INFINITY, 0, 0.01},
 	{"observations in a crowd, which the index answers", make_crowded, INFINITY, 0.9, 1},
+	{"twins", make_twins, INFINITY, 0, 1},
+	{"as far from two neighbours", make_bisectors, INFINITY, 0, 0.001},
+	{"references along the cube's edges", make_edges, INFINITY, 0, 1},
+	{"two small rings", make_rings, INFINITY, 0, 1},
+	{"a crowd far away", make_far_crowd, INFINITY, 0, 1},
 	{"a ring", make_ring, INFINITY, 0, 1}
 };
 

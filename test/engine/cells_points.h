@@ -1,16 +1,15 @@
 /*
- * cells_points.cuh
- *		References and observations of cells_test's properties.
+ * cells_points.h
+ *		References and observations for tests of tables of squares: of the GPU's,
+ *		cells_test.cu, and of the CPU's, cpu_cells_test.c.  So this is C and C++.
  */
-#ifndef GEONN_TEST_CELLS_POINTS_CUH
-#define GEONN_TEST_CELLS_POINTS_CUH
+#ifndef GEONN_TEST_CELLS_POINTS_H
+#define GEONN_TEST_CELLS_POINTS_H
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cuda/cells/cells.cuh"
-#include "engine/search/cells_square.h"
 #include "../lib/random.h"
 
 #define DEGREES 57.295779513082323
@@ -32,6 +31,11 @@ struct places
 /* how many points there are in a property's sets; less under a sanitizer */
 static uint32_t many_references = 16384;
 static uint32_t many_observations = 65536;
+
+/* the program's: blocks along the side of a face in the table of some references, and the finest
+ * squares along the side of a block */
+static double blocks_along_face(const struct places *references);
+static double squares_along_block(void);
 
 /* ---- points ---- */
 
@@ -160,11 +164,11 @@ add_special(struct places *places)
 	static const double latitudes[] = {-90, -45, -35.264389682754654, 0, 35.264389682754654, 45, 90};
 	static const double longitudes[] = {-180, -135, -90, -45, 0, 45, 90, 135, 180};
 
-	for (double latitude : latitudes)
-		for (double longitude : longitudes)
+	for (size_t i = 0; i < sizeof(latitudes) / sizeof(latitudes[0]); i++)
+		for (size_t j = 0; j < sizeof(longitudes) / sizeof(longitudes[0]); j++)
 		{
-			places->latitude[places->count] = latitude;
-			places->longitude[places->count++] = longitude;
+			places->latitude[places->count] = latitudes[i];
+			places->longitude[places->count++] = longitudes[j];
 		}
 }
 
@@ -190,8 +194,8 @@ make_cities(struct sets *sets)
 {
 	static struct place cities[1000];
 
-	for (struct place &city : cities)
-		city = temperate();
+	for (int i = 0; i < 1000; i++)
+		cities[i] = temperate();
 	add_cities(&sets->references, cities, 1000, many_references);
 	add_cities(&sets->observations, cities, 1000, many_observations);
 }
@@ -311,8 +315,8 @@ make_clusters(struct sets *sets)
 {
 	struct place centres[40];
 
-	for (struct place &centre : centres)
-		centre = temperate();
+	for (int i = 0; i < 40; i++)
+		centres[i] = temperate();
 	for (uint32_t i = 0; i < many_references; i++)
 		add_around(&sets->references, centres[random_below(40)], 50);
 	add_anywhere(&sets->observations, many_observations / 2);
@@ -345,38 +349,213 @@ make_crowded(struct sets *sets)
 		add_around(&sets->observations, centre, 0.0003);
 }
 
+static void
+add_ring(struct places *places, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		add(places, 0, 360.0 * i / count - 180);
+}
+
 /* a ring: from the middle all of it is as far */
 static void
 make_ring(struct sets *sets)
 {
-	for (uint32_t i = 0; i < many_references; i++)
-		add(&sets->references, 0, 360.0 * i / many_references - 180);
+	add_ring(&sets->references, many_references);
 	add_anywhere(&sets->observations, many_observations);
+}
+
+/* two on opposite sides of the Earth, and observations between them */
+static void
+make_antipodes(struct sets *sets)
+{
+	struct place one = anywhere();
+
+	add(&sets->references, one.latitude, one.longitude);
+	add(&sets->references, -one.latitude, one.longitude + 180);
+	add_anywhere(&sets->observations, many_observations / 2);
+	for (uint32_t i = 0; i < many_observations / 2; i++)
+	{
+		double		along = random_between(-M_PI, M_PI);
+		double		latitude = one.latitude / DEGREES;
+		double		longitude = one.longitude / DEGREES;
+
+		/* on the great circle that is as far from both */
+		add_vector(&sets->observations,
+				   -cos(along) * sin(longitude) - sin(along) * sin(latitude) * cos(longitude),
+				   cos(along) * cos(longitude) - sin(along) * sin(latitude) * sin(longitude),
+				   sin(along) * cos(latitude));
+	}
+}
+
+/* along the edges of the cube, and observations there and near */
+static void
+make_edges(struct sets *sets)
+{
+	add_on_cube(&sets->references, many_references / 2);
+	add_special(&sets->references);
+	add_on_cube(&sets->observations, many_observations / 2);
+	for (uint32_t i = 0; i < many_observations / 2; i++)
+	{
+		uint32_t	like = (uint32_t) random_below((int) sets->references.count);
+		struct place place;
+
+		place.latitude = sets->references.latitude[like];
+		place.longitude = sets->references.longitude[like];
+		add_around(&sets->observations, place, fabs(random_magnitude(1e-9, 100)));
+	}
+}
+
+/* each reference beside another one, some units in the last place away: most distances are equal, or nearly */
+static void
+make_twins(struct sets *sets)
+{
+	for (uint32_t i = 0; i < many_references / 4; i++)
+	{
+		struct place place = anywhere();
+		double		step = ldexp(1.0, -random_below(24) - 30);
+
+		add(&sets->references, place.latitude, place.longitude);
+		add(&sets->references, place.latitude + random_below(2) * step,
+			place.longitude + random_below(2) * step);
+	}
+	add_anywhere(&sets->observations, many_observations);
+}
+
+/* observations as far from one reference as from a neighbour, as near as degrees can be */
+static void
+make_bisectors(struct sets *sets)
+{
+	struct places *references = &sets->references;
+
+	add_anywhere(references, many_references / 4);
+	add_box(references, temperate(), 50, many_references / 4);
+	while (sets->observations.count < many_observations)
+	{
+		int			one = random_below((int) references->count);
+		double		ends[2][3];
+		double		from[3];
+		double		differences = 0;
+		double		along = 0;
+		double		least = INFINITY;
+		int			other = one;
+
+		/* not always the nearest one */
+		for (int i = 0; i < 1000; i++)
+		{
+			int			try_one = random_below((int) references->count);
+			double		away = fabs(references->latitude[try_one] - references->latitude[one]) +
+				fabs(references->longitude[try_one] - references->longitude[one]);
+
+			if (try_one != one && away < least)
+			{
+				least = away;
+				other = try_one;
+			}
+		}
+		for (int i = 0; i < 2; i++)
+		{
+			double		latitude = references->latitude[i ? other : one] / DEGREES;
+			double		longitude = references->longitude[i ? other : one] / DEGREES;
+
+			ends[i][0] = cos(latitude) * cos(longitude);
+			ends[i][1] = cos(latitude) * sin(longitude);
+			ends[i][2] = sin(latitude);
+		}
+		for (int axis = 0; axis < 3; axis++)
+			differences += pow(ends[0][axis] - ends[1][axis], 2);
+		for (int axis = 0; axis < 3; axis++)
+		{
+			from[axis] = 0.5 * (ends[0][axis] + ends[1][axis]) + random_between(-0.5, 0.5) * sqrt(differences);
+			along += from[axis] * (ends[0][axis] - ends[1][axis]);
+		}
+		for (int axis = 0; axis < 3; axis++)
+			from[axis] -= along / differences * (ends[0][axis] - ends[1][axis]);
+		add_vector(&sets->observations, from[0], from[1], from[2]);
+	}
+}
+
+/* a small ring, another one far away, and observations in their middles and opposite */
+static void
+make_rings(struct sets *sets)
+{
+	struct place centres[2];
+
+	centres[0] = temperate();
+	centres[1] = temperate();
+	for (uint32_t i = 0; i < many_references / 8; i++)
+	{
+		struct place centre = centres[i % 2];
+		double		angle = 2 * M_PI * i / (many_references / 8.0);
+
+		add(&sets->references, centre.latitude + 3 * sin(angle),
+			centre.longitude + 3 * cos(angle) / cos(centre.latitude / DEGREES));
+	}
+	add_anywhere(&sets->observations, many_observations / 2);
+	while (sets->observations.count < many_observations)
+	{
+		struct place centre = centres[random_below(2)];
+
+		if (random_below(2))
+		{
+			centre.latitude = -centre.latitude;
+			centre.longitude += 180;
+		}
+		add_around(&sets->observations, centre, fabs(random_magnitude(0.001, 1000)));
+	}
+}
+
+/* thousands within a metre and one far away, which most of the Earth sees past the crowd */
+static void
+make_far_crowd(struct sets *sets)
+{
+	struct place centre = temperate();
+
+	for (uint32_t i = 0; i < many_references; i++)
+		add_around(&sets->references, centre, 0.0001);
+	add_anywhere(&sets->references, 1);
+	add_anywhere(&sets->observations, many_observations / 2);
+	centre.latitude = -centre.latitude;
+	centre.longitude += 180;
+	for (uint32_t i = 0; i < many_observations / 2; i++)
+		add_around(&sets->observations, centre, fabs(random_magnitude(0.0001, 10000)));
 }
 
 /* at the borders of squares of any size, or as near as degrees come */
 static void
 make_borders(struct sets *sets)
 {
-	struct cells cells;
+	double		finest;
 
 	add_anywhere(&sets->references, many_references / 2);
 	add_box(&sets->references, temperate(), 10, many_references / 2);
-	cells_place(NULL, sets->references.count, &cells);
+	finest = 2.0 / (blocks_along_face(&sets->references) * squares_along_block());
 	for (uint32_t i = 0; i < many_observations; i++)
 	{
 		uint32_t	near = (uint32_t) random_below((int) sets->references.count);
-		struct cells_spot spot =
-			cells_spot_of(geonn_unit_vector(sets->references.latitude[near],
-											sets->references.longitude[near]), cells.scale,
-						  cells_side_units(cells.side));
-		int			shift = random_below(CELLS_FIRST_SHIFT + 1) / CELLS_SIDE_BITS * CELLS_SIDE_BITS;
-		double		u = (double) (spot.u >> shift << shift) / cells.scale - 1.0;
-		double		v = (double) (random_below(2) ? spot.v : spot.v >> shift << shift) / cells.scale - 1.0;
-		struct geonn_vector vector = cells_turned_back(spot.face, {1.0, u, v});
+		double		latitude = sets->references.latitude[near] / DEGREES;
+		double		longitude = sets->references.longitude[near] / DEGREES;
+		double		vector[3];
+		double		side = finest * exp2(3.0 * random_below(7));
+		int			across = 0;
+		double		largest;
 
-		add_vector(&sets->observations, vector.x, vector.y, vector.z);
+		vector[0] = cos(latitude) * cos(longitude);
+		vector[1] = cos(latitude) * sin(longitude);
+		vector[2] = sin(latitude);
+		for (int axis = 1; axis < 3; axis++)
+			across = fabs(vector[axis]) > fabs(vector[across]) ? axis : across;
+		largest = fabs(vector[across]);
+		for (int axis = 0; axis < 3; axis++)
+		{
+			double		place = vector[axis] / largest;
+
+			/* one coordinate or both */
+			if (axis != across && (random_below(2) || axis == (across + 1) % 3))
+				place = floor((place + 1.0) / side) * side - 1.0;
+			vector[axis] = place;
+		}
+		add_vector(&sets->observations, vector[0], vector[1], vector[2]);
 	}
 }
 
-#endif							/* GEONN_TEST_CELLS_POINTS_CUH */
+#endif							/* GEONN_TEST_CELLS_POINTS_H */

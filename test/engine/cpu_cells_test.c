@@ -1,0 +1,720 @@
+/*
+ * cpu_cells_test.c
+ *		The CPU's table of squares against brute force: the same bytes, whatever the
+ *		references and observations are like, and on all paths that this processor has.
+ *
+ * The oracle computes all squared chords, and takes the first by (distance, place) of those near
+ * the smallest one.  It shares geodesy.h with the engine, which says what distances are, and
+ * nothing else.
+ *
+ * Usage: cpu_cells_test [seed [sanitized]].  "sanitized": fewer points, and the clock does not count.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/cells.h"
+#include "engine/cpu/curve.h"
+#include "engine/cpu/vectors.h"
+#include "engine/search/device.h"
+#include "../lib/parallel.h"
+#include "../lib/verdict.h"
+#include "cells_points.h"
+
+/* more than any squared chord near another one that rounding could change places with */
+#define NEAR_CHORD 1e-9
+
+/* what a tag is for a place, and what an answer's column has before */
+#define TAG_OF(place) (1000 + 7 * (int64_t) (place))
+#define UNTOUCHED_TAG INT64_C(0x7f7f7f7f7f7f7f7f)
+#define UNTOUCHED_DISTANCE (-77.0)
+
+/* of each property: sets of several sizes, as the table of a few references is of other squares */
+#define SETS 2
+
+static atomic_bool cancelled;
+static bool sanitized;
+
+/* ---- a clock ---- */
+
+/* how the engine's clock goes: builds that it stands still for do not run out of time, however busy
+ * the host is */
+static enum
+{
+	CLOCK_GOES,
+	CLOCK_STANDS,
+	CLOCK_RUNS					/* 1 ms each time that someone looks */
+}			clock_kind;
+
+static atomic_long looks;		/* at the clock that runs */
+
+extern int	__real_clock_gettime(clockid_t clock, struct timespec *now);
+extern int	__wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int
+__wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	long		ms = clock_kind == CLOCK_RUNS ? atomic_fetch_add(&looks, 1) : 0;
+
+	if (clock_kind == CLOCK_GOES)
+		return __real_clock_gettime(clock, now);
+	*now = (struct timespec) {1000 + ms / 1000, ms % 1000 * 1000000};
+	return 0;
+}
+
+static int64_t
+real_ms(void)
+{
+	struct timespec now;
+
+	__real_clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static const char *const paths[] = {"portable", "avx2", "avx512"};
+
+#define PATHS (sizeof(paths) / sizeof(paths[0]))
+
+/* ---- datasets and tables ---- */
+
+struct tables
+{
+	struct dataset *dataset;
+	struct search search;
+	struct cpu_index *index;
+	struct cpu_cells *cells;
+	int64_t		build_ms;
+};
+
+static void
+bail_out(const char *why)
+{
+	printf("Bail out! %s\n", why);
+	exit(EXIT_FAILURE);
+}
+
+static double *
+copy_of(const double *column, size_t count)
+{
+	double	   *copy = malloc((count + 1) * sizeof(double));
+
+	if (copy == NULL)
+		bail_out("not enough memory");
+	return memcpy(copy, column, count * sizeof(double));
+}
+
+/* a dataset and its index, without a table */
+static struct tables
+index_of(const struct places *references)
+{
+	struct tables tables = {.dataset = dataset_create(1, GEONN_METRIC_SPHERE, 0)};
+	struct failure failure;
+
+	tables.dataset->count = references->count;
+	tables.dataset->latitude = copy_of(references->latitude, references->count);
+	tables.dataset->longitude = copy_of(references->longitude, references->count);
+	tables.dataset->tag = malloc(references->count * sizeof(int64_t));
+	for (uint32_t i = 0; i < references->count; i++)
+		tables.dataset->tag[i] = TAG_OF(i);
+	tables.search = (struct search) {
+		.dataset = tables.dataset,
+		.question = {.k = 1,.max_distance = INFINITY},
+		.cancelled = &cancelled
+	};
+	tables.index = cpu_index_build(&tables.search, &failure);
+	if (tables.index == NULL)
+		bail_out(failure.message);
+	return tables;
+}
+
+static struct tables
+tables_of(const struct places *references)
+{
+	struct tables tables = index_of(references);
+	struct failure failure;
+	int64_t		began_ms = real_ms();
+
+	tables.cells = cpu_cells_build(&tables.search, tables.index, &failure);
+	if (tables.cells == NULL)
+		bail_out(failure.message);
+	tables.build_ms = real_ms() - began_ms;
+	return tables;
+}
+
+static void
+forget(struct tables *tables)
+{
+	cpu_cells_free(tables->cells);
+	cpu_index_free(tables->index);
+	dataset_free(tables->dataset);
+}
+
+static double
+blocks_along_face(const struct places *references)
+{
+	struct tables tables = tables_of(references);
+	double		side = tables.cells->side;
+
+	forget(&tables);
+	return side;
+}
+
+static double
+squares_along_block(void)
+{
+	return (double) (1u << CELLS_UNIT_BITS);
+}
+
+/* ---- the oracle ---- */
+
+struct truth
+{
+	const struct places *references;
+	const struct places *observations;
+	struct geonn_vector *to;	/* [references] */
+	struct geonn_vector *from;	/* [observations] */
+	uint32_t   *place;			/* [observations] of the nearest reference */
+	double	   *distance;		/* [observations] */
+};
+
+static struct geonn_vector *
+vectors_of(const struct places *places)
+{
+	struct geonn_vector *vectors = malloc((places->count + 1) * sizeof(*vectors));
+
+	if (vectors == NULL)
+		bail_out("not enough memory");
+	for (uint32_t i = 0; i < places->count; i++)
+		vectors[i] = geonn_unit_vector(places->latitude[i], places->longitude[i]);
+	return vectors;
+}
+
+static void
+find_truth(void *argument, size_t begin, size_t end)
+{
+	struct truth *truth = argument;
+	uint32_t	references = truth->references->count;
+	double	   *chords = malloc(references * sizeof(double));
+
+	if (chords == NULL)
+		bail_out("not enough memory");
+	for (size_t i = begin; i < end; i++)
+	{
+		struct geonn_vector from = truth->from[i];
+		double		smallest = INFINITY;
+
+		for (uint32_t j = 0; j < references; j++)
+		{
+			double		x = truth->to[j].x - from.x;
+			double		y = truth->to[j].y - from.y;
+			double		z = truth->to[j].z - from.z;
+
+			chords[j] = x * x + y * y + z * z;
+			smallest = chords[j] < smallest ? chords[j] : smallest;
+		}
+		truth->distance[i] = INFINITY;
+		for (uint32_t j = 0; j < references; j++)
+			if (chords[j] <= smallest * (1.0 + NEAR_CHORD) + NEAR_CHORD * NEAR_CHORD)
+			{
+				double		distance = geonn_distance_of(from, truth->to[j]);
+
+				if (distance < truth->distance[i])
+				{
+					truth->distance[i] = distance;
+					truth->place[i] = j;
+				}
+			}
+	}
+	free(chords);
+}
+
+static struct truth
+truth_of(const struct sets *sets)
+{
+	uint32_t	rows = sets->observations.count;
+	struct truth truth = {
+		&sets->references, &sets->observations, vectors_of(&sets->references),
+		vectors_of(&sets->observations), malloc(rows * sizeof(uint32_t)), malloc(rows * sizeof(double))
+	};
+
+	parallel(rows, 256, find_truth, &truth);
+	return truth;
+}
+
+static void
+forget_truth(struct truth *truth)
+{
+	free(truth->to);
+	free(truth->from);
+	free(truth->place);
+	free(truth->distance);
+}
+
+/* ---- comparing ---- */
+
+struct outcome
+{
+	uint64_t	rows;
+	uint64_t	left;
+	uint64_t	different;
+	uint64_t	stray;			/* what else was written, or is wrong with who is left */
+	int64_t		build_ms;		/* the longest */
+};
+
+/* an answer with room on both sides that must stay as it is */
+struct answer
+{
+	int64_t		tag[CPU_VECTORS_BLOCK + 1];
+	double		distance[CPU_VECTORS_BLOCK + 1];
+	uint32_t	left[CPU_VECTORS_BLOCK + 1];
+	bool		is_left[CPU_VECTORS_BLOCK];
+};
+
+/*
+ * Look through the answers of `count` observations from `first` on.
+ */
+static void
+compare(const struct truth *truth, uint32_t first, uint32_t count, double max_distance,
+		struct answer *answer, uint32_t left, struct outcome *outcome)
+{
+	memset(answer->is_left, 0, sizeof(answer->is_left));
+	for (uint32_t i = 0; i < left; i++)
+	{
+		outcome->stray += answer->left[i] >= count || (i > 0 && answer->left[i] <= answer->left[i - 1]);
+		if (answer->left[i] < count)
+			answer->is_left[answer->left[i]] = true;
+	}
+	outcome->stray += answer->tag[count] != UNTOUCHED_TAG ||
+		answer->distance[count] != UNTOUCHED_DISTANCE || answer->left[count] != UINT32_MAX;
+	for (uint32_t i = 0; i < count; i++)
+	{
+		uint32_t	row = first + i;
+		bool		matched = truth->distance[row] <= max_distance;
+		double		distance = matched ? truth->distance[row] : INFINITY;
+
+		if (answer->is_left[i])
+			continue;
+		if (memcmp(&answer->distance[i], &distance, sizeof(distance)) == 0 &&
+			(!matched || answer->tag[i] == TAG_OF(truth->place[row])))
+			continue;
+		if (outcome->different++ == 0)
+			printf("# observation (%.17g, %.17g): tag %lld at %.17g, and not %lld at %.17g\n",
+				   truth->observations->latitude[row], truth->observations->longitude[row],
+				   (long long) answer->tag[i], answer->distance[i],
+				   (long long) TAG_OF(truth->place[row]), distance);
+	}
+	outcome->rows += count;
+	outcome->left += left;
+}
+
+/*
+ * Search by a table, so many observations at a time.
+ */
+static void
+search_all(const struct tables *tables, const struct truth *truth, double max_distance,
+		   struct outcome *outcome)
+{
+	static const uint32_t counts[] = {CPU_VECTORS_BLOCK, CPU_VECTORS_BLOCK - 1, 1, 100, CPU_VECTORS_BLOCK};
+	uint32_t	rows = truth->observations->count;
+	uint32_t	count;
+
+	for (uint32_t first = 0, i = 0; first < rows; first += count, i++)
+	{
+		double		vectors[3][CPU_VECTORS_BLOCK];
+		struct answer answer;
+		struct cpu_cells_search search = {
+			.cells = tables->cells,.index = tables->index,.metric = GEONN_METRIC_SPHERE,
+			.max_distance = max_distance,.x = vectors[0],.y = vectors[1],.z = vectors[2],
+			.tag = answer.tag,.distance = answer.distance,.left = answer.left
+		};
+
+		count = counts[i % 5] < rows - first ? counts[i % 5] : rows - first;
+		search.count = count;
+		for (uint32_t j = 0; j < count; j++)
+		{
+			vectors[0][j] = truth->from[first + j].x;
+			vectors[1][j] = truth->from[first + j].y;
+			vectors[2][j] = truth->from[first + j].z;
+		}
+		for (uint32_t j = 0; j <= CPU_VECTORS_BLOCK; j++)
+		{
+			answer.tag[j] = UNTOUCHED_TAG;
+			answer.distance[j] = UNTOUCHED_DISTANCE;
+			answer.left[j] = UINT32_MAX;
+		}
+		compare(truth, first, count, max_distance, &answer, cpu_path->cells_nearest(&search), outcome);
+	}
+}
+
+static bool
+choose_path(const char *name)
+{
+	struct failure failure;
+
+	return cpu_path_choose(name, &failure);
+}
+
+/*
+ * Build and search on each path that there is.
+ */
+static void
+try_paths(const struct sets *sets, double max_distance, struct outcome *outcome)
+{
+	struct truth truth = truth_of(sets);
+
+	/* the distance of an observation, which has its neighbour, and the next float64 below, by which it
+	 * has none */
+	if (max_distance == 0)
+		max_distance = random_below(2) ? truth.distance[0] : nextafter(truth.distance[0], 0);
+	for (size_t i = 0; i < PATHS; i++)
+		if (choose_path(paths[i]))
+		{
+			struct tables tables = tables_of(&sets->references);
+
+			outcome->stray += tables.cells->used > tables.cells->bytes;
+			outcome->build_ms = tables.build_ms > outcome->build_ms ? tables.build_ms : outcome->build_ms;
+			search_all(&tables, &truth, max_distance, outcome);
+			forget(&tables);
+		}
+	forget_truth(&truth);
+}
+
+static struct sets
+room_for_sets(void)
+{
+	return (struct sets) {
+		room_for(2 * many_references + 20000), room_for(4 * many_observations + 1000)
+	};
+}
+
+static void
+forget_sets(struct sets *sets)
+{
+	free(sets->references.latitude);
+	free(sets->references.longitude);
+	free(sets->observations.latitude);
+	free(sets->observations.longitude);
+}
+
+/* ---- the same bytes ---- */
+
+static const struct property
+{
+	const char *name;
+	make_sets	make;
+	double		max_distance;	/* metres; 0: that of an observation, to the last bit */
+	double		left_least;		/* shares of the observations that the table may leave to the index */
+	double		left_most;
+	bool		takes_long;		/* its tables may be as far as they come in their time */
+}			properties[] = {
+	{"uniform", make_uniform, INFINITY, 0, 0, false},
+	{"uniform, within 100 km", make_uniform, 100000, 0, 0, false},
+	{"uniform, none within 1 m", make_uniform, 1, 0, 0, false},
+	{"uniform, max_distance to the last bit", make_uniform, 0, 0, 0, false},
+	{"cities", make_cities, INFINITY, 0, 0.001, false},
+	{"cities, within 5 km", make_cities, 5000, 0, 0.001, false},
+	{"one reference", make_one, INFINITY, 0, 0, false},
+	{"one reference, max_distance to the last bit", make_one, 0, 0, 0, false},
+	{"two references", make_two, INFINITY, 0, 0, false},
+	{"two references that are antipodes", make_antipodes, INFINITY, 0, 0, false},
+	{"few references", make_few, INFINITY, 0, 0, false},
+	{"few references, within 1,000 km", make_few, 1000000, 0, 0, false},
+	{"coincident references", make_coincident, INFINITY, 0, 0, false},
+	{"twins", make_twins, INFINITY, 0, 0.01, false},
+	{"as far from two neighbours", make_bisectors, INFINITY, 0, 0, false},
+	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, 0, 0.2, false},
+	{"references along the cube's edges", make_edges, INFINITY, 0, 0.5, false},
+	{"as far from several references", make_grid, INFINITY, 0, 0.05, false},
+	{"borders of squares", make_borders, INFINITY, 0, 0, false},
+	{"box of 100 km", make_box_100, INFINITY, 0, 0, false},
+	{"box of 500 km", make_box_500, INFINITY, 0, 0, false},
+	{"box of 500 km, within 300 km", make_box_500, 300000, 0, 0, false},
+	{"box of 5,000 km", make_box_5000, INFINITY, 0, 0, false},
+	{"40 clusters", make_clusters, INFINITY, 0, 0, false},
+	{"thousands within a metre", make_crowd, INFINITY, 0, 0.01, true},
+	{"thousands within a metre, and one elsewhere", make_far_crowd, INFINITY, 0, 0.5, true},
+	{"observations in a crowd, which the index answers", make_crowded, INFINITY, 0.5, 1, false},
+	{"two small rings", make_rings, INFINITY, 0, 0.5, false},
+	{"a ring", make_ring, INFINITY, 0, 1, true}
+};
+
+static void
+test_property(const struct property *property)
+{
+	struct outcome outcome = {0};
+	char		line[200];
+	double		share;
+
+	for (int i = 0; i < SETS; i++)
+	{
+		uint32_t	references = many_references;
+		struct sets sets = room_for_sets();
+		uint64_t	state = random_state;
+		uint64_t	before = outcome.different;
+
+		many_references = i == 0 ? references : references / 8;
+		property->make(&sets);
+		clock_kind = property->takes_long ? CLOCK_GOES : CLOCK_STANDS;
+		try_paths(&sets, property->max_distance, &outcome);
+		clock_kind = CLOCK_GOES;
+		many_references = references;
+		if (outcome.different > before)
+			printf("# %s: %llu differences from state %llu on, set %d\n", property->name,
+				   (unsigned long long) (outcome.different - before), (unsigned long long) state, i);
+		forget_sets(&sets);
+	}
+	share = (double) outcome.left / (double) outcome.rows;
+	snprintf(line, sizeof(line), "%s (differences %llu of %llu, left to the index %.4f %%, at most %lld ms to build)",
+			 property->name, (unsigned long long) outcome.different, (unsigned long long) outcome.rows,
+			 100.0 * share, (long long) outcome.build_ms);
+	report(line, outcome.different == 0 && outcome.stray == 0 && share >= property->left_least &&
+		   share <= property->left_most);
+}
+
+/* ---- tables without room, without time, and without a search ---- */
+
+/* what a table's entries say */
+struct census
+{
+	uint32_t	blocks;			/* that are in use */
+	uint64_t	listed;			/* positions in lists */
+	uint64_t	crowded;		/* squares */
+	uint64_t	wrong;			/* entries that point to no place of the table */
+};
+
+static struct census
+census_of(const struct tables *tables)
+{
+	const struct cpu_cells *cells = tables->cells;
+	struct census census = {.blocks = cells->face_blocks};
+
+	for (size_t i = 0; i < (size_t) census.blocks * CELLS_BLOCK; i++)
+	{
+		uint32_t	entry = cells->entry[i];
+		uint32_t	rest = entry & ((1u << CPU_CELLS_KIND_SHIFT) - 1);
+		uint32_t	length = (rest >> CPU_CELLS_LENGTH_SHIFT) + 1;
+		uint32_t	place = rest & ((1u << CPU_CELLS_LENGTH_SHIFT) - 1);
+
+		switch (entry >> CPU_CELLS_KIND_SHIFT)
+		{
+			case CPU_CELLS_ONE:
+				census.wrong += rest >= tables->index->shape.positions;
+				break;
+			case CPU_CELLS_LIST:
+				census.wrong += length < 2 || place + length > cells->list_max;
+				for (uint32_t j = 0; j < length && place + j < cells->list_max; j++)
+					census.wrong += cells->list[place + j] >= tables->index->shape.positions;
+				census.listed += length;
+				break;
+			case CPU_CELLS_DIVIDED:
+				/* in the order of their blocks, each has its squares in a later block */
+				census.wrong += rest >= cells->blocks_max || rest <= i / CELLS_BLOCK;
+				if (rest < cells->blocks_max && rest >= census.blocks)
+					census.blocks = rest + 1;
+				break;
+			default:
+				census.crowded++;
+		}
+	}
+	return census;
+}
+
+/*
+ * A ring of references, with a table that lacks blocks or room for lists.
+ */
+static void
+test_exhaustion(const char *what, uint32_t references, bool blocks)
+{
+	struct sets sets = room_for_sets();
+	struct outcome outcome = {0};
+	struct truth truth;
+	struct tables tables;
+	struct census census;
+	bool		short_of;
+	char		line[200];
+
+	add_ring(&sets.references, references);
+	add_anywhere(&sets.observations, many_observations);
+	truth = truth_of(&sets);
+	clock_kind = CLOCK_STANDS;
+	choose_path(NULL);
+	tables = tables_of(&sets.references);
+	clock_kind = CLOCK_GOES;
+	census = census_of(&tables);
+	search_all(&tables, &truth, INFINITY, &outcome);
+	short_of = blocks ? census.blocks == tables.cells->blocks_max :
+		census.listed > tables.cells->list_max - CELLS_BLOCK * CPU_CELLS_LIST_MAX;
+	snprintf(line, sizeof(line), "%s (blocks %u of %u, listed %llu of %u, crowded %llu, differences %llu, "
+			 "left to the index %.1f %%)", what, census.blocks, tables.cells->blocks_max,
+			 (unsigned long long) census.listed, tables.cells->list_max,
+			 (unsigned long long) census.crowded, (unsigned long long) outcome.different,
+			 100.0 * (double) outcome.left / (double) outcome.rows);
+	report(line, short_of && census.crowded > 0 && census.wrong == 0 && outcome.different == 0 &&
+		   outcome.stray == 0 && outcome.left > 0 && outcome.left < outcome.rows &&
+		   tables.cells->used <= tables.cells->bytes);
+	forget(&tables);
+	forget_truth(&truth);
+	forget_sets(&sets);
+}
+
+/*
+ * What `used` counts: records, and all entries and lists that there are.
+ */
+static void
+test_used(void)
+{
+	struct sets sets = room_for_sets();
+	struct tables tables;
+	struct census census;
+	size_t		expected;
+
+	make_clusters(&sets);
+	clock_kind = CLOCK_STANDS;
+	tables = tables_of(&sets.references);
+	clock_kind = CLOCK_GOES;
+	census = census_of(&tables);
+	expected = tables.index->shape.positions * sizeof(struct cpu_cells_record) +
+		((size_t) census.blocks * CELLS_BLOCK + census.listed) * sizeof(uint32_t);
+	report("bytes in use are those of records, blocks and lists, and fewer than were reserved",
+		   census.wrong == 0 && tables.cells->used == expected && tables.cells->used < tables.cells->bytes);
+	forget(&tables);
+	forget_sets(&sets);
+}
+
+/*
+ * A clock that runs ends the build in the midst of its rounds.
+ */
+static void
+test_time(void)
+{
+	struct sets sets = room_for_sets();
+	struct outcome outcome = {0};
+	struct truth truth;
+	struct tables tables;
+
+	make_clusters(&sets);
+	truth = truth_of(&sets);
+	choose_path(NULL);
+	clock_kind = CLOCK_RUNS;
+	tables = tables_of(&sets.references);
+	clock_kind = CLOCK_GOES;
+	search_all(&tables, &truth, INFINITY, &outcome);
+	report("a table whose time ran out leaves what it lacks, and answers the rest",
+		   census_of(&tables).wrong == 0 && outcome.different == 0 && outcome.stray == 0 &&
+		   outcome.left > 0 && outcome.left < outcome.rows);
+	forget(&tables);
+	forget_truth(&truth);
+	forget_sets(&sets);
+}
+
+/*
+ * Sets for which a table takes many times as long as it may.
+ */
+static void
+test_bounds(void)
+{
+	static const make_sets makes[] = {make_ring, make_far_crowd, make_crowd};
+	uint32_t	references = many_references;
+	int64_t		beyond = 0;
+
+	many_references = sanitized ? many_references : 25000;
+	choose_path("portable");
+	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++)
+	{
+		struct sets sets = room_for_sets();
+		struct tables tables;
+		int64_t		allowed = 200 + many_references / 128;
+
+		makes[i](&sets);
+		tables = tables_of(&sets.references);
+		beyond = tables.build_ms - allowed > beyond ? tables.build_ms - allowed : beyond;
+		forget(&tables);
+		forget_sets(&sets);
+	}
+	many_references = references;
+	report_measure("tables that take long end in their time", sanitized || beyond < 300,
+				   "beyond it", (double) beyond, "ms");
+}
+
+static void *
+cancel_soon(void *argument)
+{
+	(void) argument;
+	usleep(50000);
+	atomic_store(&cancelled, true);
+	return NULL;
+}
+
+/*
+ * The search is cancelled before and while its table is made.
+ */
+static void
+test_cancelled(void)
+{
+	struct sets sets = room_for_sets();
+	struct tables tables;
+	struct failure failure = {0};
+	pthread_t	thread;
+	int64_t		began_ms;
+	int64_t		before_ms;
+	int64_t		while_ms;
+	bool		right;
+
+	/* the clock stands, so nothing else ends the build, which would take seconds */
+	make_ring(&sets);
+	choose_path("portable");
+	tables = index_of(&sets.references);
+	clock_kind = CLOCK_STANDS;
+	atomic_store(&cancelled, true);
+	began_ms = real_ms();
+	right = cpu_cells_build(&tables.search, tables.index, &failure) == NULL &&
+		failure.code == GEONN_ERROR_DEVICE;
+	before_ms = real_ms() - began_ms;
+	atomic_store(&cancelled, false);
+	failure = (struct failure) {0};
+	pthread_create(&thread, NULL, cancel_soon, NULL);
+	began_ms = real_ms();
+	right = cpu_cells_build(&tables.search, tables.index, &failure) == NULL &&
+		failure.code == GEONN_ERROR_DEVICE && right;
+	while_ms = real_ms() - began_ms;
+	pthread_join(thread, NULL);
+	atomic_store(&cancelled, false);
+	clock_kind = CLOCK_GOES;
+	report_measure("no table for a search that is cancelled before, and the build is over soon",
+				   right && (sanitized || before_ms < 100), "after", (double) before_ms, "ms");
+	report_measure("nor for one that is cancelled after 50 ms", right && (sanitized || while_ms < 400),
+				   "after", (double) while_ms, "ms");
+	forget(&tables);
+	forget_sets(&sets);
+}
+
+int
+main(int count, char **words)
+{
+	if (count > 1)
+		random_state = strtoull(words[1], NULL, 10);
+	sanitized = count > 2 && strcmp(words[2], "sanitized") == 0;
+	many_references = sanitized ? 1500 : 6000;
+	many_observations = sanitized ? 1500 : 6000;
+	printf("# seed %llu\n", (unsigned long long) random_state);
+	cpu_curve_initialize();
+	for (size_t i = 0; i < sizeof(properties) / sizeof(properties[0]); i++)
+		test_property(&properties[i]);
+	test_exhaustion("a table without free blocks", many_references, true);
+	test_exhaustion("a table without room for lists", 1000, false);
+	test_used();
+	test_time();
+	test_bounds();
+	test_cancelled();
+	thread_pool_close();
+	return summed_up();
+}
