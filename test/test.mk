@@ -48,11 +48,13 @@ build/test/cuda_cost.o: cuda/cost.cu build/flags
 build/test/%_test.o: test/engine/%_test.c build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
-INSIDE_TESTS = build/test/algorithm_test build/test/built_test build/test/cpu_cells_test
+INSIDE_TESTS = build/test/algorithm_test build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test
 $(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
 # has a clock of its own
 build/test/cpu_cells_test: INSIDE_SOURCES += test/lib/parallel.c -Wl,--wrap=clock_gettime
 build/test/cpu_cells_test: test/lib/parallel.c test/lib/parallel.h
+# refuses memory
+build/test/cpu_cells_turns_test: INSIDE_SOURCES += -Wl,--wrap=memory_block_allocate,--wrap=malloc
 $(INSIDE_TESTS): %: %.o test/lib/verdict.c test/lib/verdict.h $(ALGORITHM_OBJECTS)
 	$(begin)
 	$(Q)$(ENGINE_LINK) -o $@ $< $(INSIDE_SOURCES) $(ALGORITHM_OBJECTS) -lproj -lm -ldl

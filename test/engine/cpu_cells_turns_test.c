@@ -1,0 +1,739 @@
+/*
+ * cpu_cells_turns_test.c
+ *		A dataset that is asked about many observations has a table of squares after a while, and
+ *		answers by it with the same bytes: which searches that makes one, which it answers, and
+ *		what becomes of those that it leaves to the index.
+ *
+ * This program does what the scheduler does with a device that works by turns.  Brute force on a
+ * dataset of its own says what is right.
+ *
+ * Usage: cpu_cells_turns_test [seed].
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/memory_block.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/built.h"
+#include "engine/cpu/cost.h"
+#include "engine/cpu/path.h"
+#include "../lib/pages.h"
+#include "../lib/random.h"
+#include "../lib/verdict.h"
+
+#define DEGREES 57.295779513082323
+
+#define REFERENCES 2000
+#define ROWS 16384
+
+/* observations that a dataset must be asked about before a table is made of it (cpu/cost.c), and
+ * those of the smallest search that has it made (cpu/built.c) */
+#define ASKED_MIN 262144
+#define BUILDER_ROWS_MIN 4096
+
+/* searches of ROWS observations until a table is made */
+#define SEARCHES (ASKED_MIN / ROWS)
+
+static struct device machine;
+static atomic_bool cancelled;
+
+/* ---- memory for tables, or none ---- */
+
+static enum
+{
+	MEMORY_THERE,
+	MEMORY_REFUSED,				/* for the table */
+	MEMORY_SHORT,				/* for what a build needs beside it */
+	MEMORY_CANCELS				/* the search is cancelled as the build begins */
+}			memory_kind;
+
+static atomic_int tables_asked; /* blocks of memory for tables */
+static _Thread_local bool next_fails;
+
+extern void *__real_memory_block_allocate(size_t bytes, struct failure *failure, const char *purpose,...);
+extern void *__wrap_memory_block_allocate(size_t bytes, struct failure *failure, const char *purpose,...);
+extern void *__real_malloc(size_t bytes);
+extern void *__wrap_malloc(size_t bytes);
+
+void *
+__wrap_memory_block_allocate(size_t bytes, struct failure *failure, const char *purpose,...)
+{
+	char		words[200];
+	va_list		arguments;
+
+	va_start(arguments, purpose);
+	vsnprintf(words, sizeof(words), purpose, arguments);
+	va_end(arguments);
+	if (strncmp(words, "a table of squares", 18) == 0)
+	{
+		atomic_fetch_add(&tables_asked, 1);
+		if (memory_kind == MEMORY_REFUSED)
+		{
+			fail(failure, GEONN_ERROR_MEMORY, "refused: %s", words);
+			return NULL;
+		}
+		next_fails = memory_kind == MEMORY_SHORT;
+		if (memory_kind == MEMORY_CANCELS)
+			atomic_store(&cancelled, true);
+	}
+	return __real_memory_block_allocate(bytes, failure, "%s", words);
+}
+
+void *
+__wrap_malloc(size_t bytes)
+{
+	bool		fails = next_fails;
+
+	next_fails = false;
+	return fails ? NULL : __real_malloc(bytes);
+}
+
+/* ---- points ---- */
+
+enum places
+{
+	EVERYWHERE,
+	IN_CROWD,					/* within a metre */
+	MOSTLY_ELSEWHERE			/* a fifth in the crowd */
+};
+
+static void
+draw_point(enum places places, double *latitude, double *longitude)
+{
+	if (places == IN_CROWD || (places == MOSTLY_ELSEWHERE && random_below(5) == 0))
+	{
+		*latitude = 47 + random_between(-5e-6, 5e-6);
+		*longitude = 11 + random_between(-5e-6, 5e-6);
+	}
+	else
+	{
+		*latitude = asin(random_between(-1, 1)) * DEGREES;
+		*longitude = random_between(-180, 180);
+	}
+}
+
+/* a dataset, and one of the same references for brute force alone */
+struct pair
+{
+	struct dataset *asked;
+	struct dataset *oracle;
+};
+
+static struct dataset *
+allocate_dataset(enum geonn_metric metric, uint32_t columns)
+{
+	struct dataset *made = dataset_create(1, metric, columns);
+
+	made->count = REFERENCES;
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		if (dataset_columns[i].present == 0 || dataset_columns[i].present & columns)
+		{
+			void	   *column = calloc(REFERENCES, dataset_columns[i].width);
+
+			memcpy((char *) made + dataset_columns[i].member, &column, sizeof(column));
+		}
+	return made;
+}
+
+/* half of the references in the crowd, or none */
+static struct pair
+make_pair(bool has_crowd, enum geonn_metric metric, uint32_t columns)
+{
+	struct pair pair = {allocate_dataset(metric, columns), allocate_dataset(metric, columns)};
+
+	for (int i = 0; i < REFERENCES; i++)
+	{
+		draw_point(has_crowd && i % 2 ? IN_CROWD : EVERYWHERE, &pair.asked->latitude[i],
+				   &pair.asked->longitude[i]);
+		pair.asked->tag[i] = 5000 - 3 * i;
+		if (columns & GEONN_COLUMN_GROUP)
+			pair.asked->group[i] = i % 3;
+		if (columns & GEONN_COLUMN_RADIUS)
+			pair.asked->radius[i] = i % 2 ? INFINITY : 1e6;
+		if (columns & GEONN_COLUMN_WINDOW)
+			pair.asked->high[0][i] = i;
+	}
+	for (int i = 0; i < DATASET_COLUMNS; i++)
+		if (dataset_column_of(pair.asked, i) != NULL)
+			memcpy(dataset_column_of(pair.oracle, i), dataset_column_of(pair.asked, i),
+				   REFERENCES * dataset_columns[i].width);
+	return pair;
+}
+
+static struct cpu_built *
+built_of(const struct pair *pair)
+{
+	return pair->asked->built[0];
+}
+
+static const struct cpu_cells *
+table_of(const struct pair *pair)
+{
+	return built_of(pair) == NULL ? NULL : atomic_load(&built_of(pair)->cells);
+}
+
+static uint64_t
+rows_by_table(const struct pair *pair)
+{
+	return atomic_load(&built_of(pair)->cells_rows);
+}
+
+static void
+forget_pair(struct pair *pair)
+{
+	struct dataset *datasets[] = {pair->asked, pair->oracle};
+
+	for (int i = 0; i < 2; i++)
+	{
+		if (datasets[i]->built[0] != NULL)
+			machine.operations->discard(&machine, datasets[i]->built[0]);
+		dataset_free(datasets[i]);
+	}
+}
+
+/* ---- searches ---- */
+
+/* the pairs of all observations of a search, however many batches they took */
+struct answers
+{
+	uint32_t	rows;
+	uint64_t	pairs;
+	uint64_t	capacity;
+	uint32_t   *count;			/* [rows] */
+	int64_t    *tag;			/* [pairs] */
+	double	   *distance;
+	bool		failed;
+	struct failure failure;
+};
+
+/* a batch of observations, and the right answers */
+struct asked
+{
+	struct search search;
+	struct answers right;
+};
+
+static struct answers
+no_answers(uint32_t rows, uint64_t capacity)
+{
+	return (struct answers) {
+		.rows = rows,.capacity = capacity,.count = allocate_pages(rows * sizeof(uint32_t)),
+		.tag = allocate_pages(capacity * sizeof(int64_t)),
+		.distance = allocate_pages(capacity * sizeof(double))
+	};
+}
+
+static void
+forget_answers(struct answers *answers)
+{
+	free(answers->count);
+	free(answers->tag);
+	free(answers->distance);
+}
+
+/*
+ * Take the results of a batch out of its columns.
+ */
+static void
+take_results(const struct search *search, struct answers *answers)
+{
+	if (answers->pairs + search->pairs > answers->capacity)
+	{
+		printf("Bail out! more pairs than expected\n");
+		exit(EXIT_FAILURE);
+	}
+	for (uint32_t i = 0; i < search->answered; i++)
+		answers->count[search->first + i] = search->one_each ? 1 : search->columns.count[search->first + i];
+	memcpy(answers->tag + answers->pairs, search->columns.tag, search->pairs * sizeof(int64_t));
+	memcpy(answers->distance + answers->pairs, search->columns.distance, search->pairs * sizeof(double));
+	answers->pairs += search->pairs;
+}
+
+/*
+ * Answer a batch as the scheduler and a session do: turn by turn, what is needed is built before each
+ * one, and batch by batch where the room is small.  may_build: no other thread of the device builds.
+ */
+static void
+answer(struct search *search, struct dataset *dataset, enum geonn_algorithm algorithm, bool may_build,
+	   struct answers *answers)
+{
+	search->dataset = dataset;
+	search->algorithm = algorithm;
+	search->first = 0;
+	search->failed = false;
+	answers->pairs = 0;
+	memset(answers->count, 0xff, answers->rows * sizeof(uint32_t));
+	while (search->first < search->rows)
+	{
+		enum device_progress progress = DEVICE_YIELDED;
+
+		search->answered = search->pairs = 0;
+		search->one_each = false;
+		search->device_state = 0;
+		while (progress == DEVICE_YIELDED && !search->failed && !atomic_load(search->cancelled))
+		{
+			search->builds = may_build && !machine.operations->is_built(&machine, search, algorithm);
+			search->failed = !machine.operations->build(&machine, search, &search->failure);
+			if (!search->failed && !atomic_load(search->cancelled))
+				progress = machine.operations->turn(&machine, search);
+		}
+		answers->failed = search->failed;
+		answers->failure = search->failure;
+		if (search->failed || atomic_load(search->cancelled))
+			return;
+		take_results(search, answers);
+		search->first += search->answered;
+	}
+}
+
+static struct asked
+ask(const struct pair *pair, enum places places, uint32_t rows, uint32_t room, struct question question)
+{
+	uint32_t	columns = pair->asked->columns;
+	uint64_t	capacity = (uint64_t) rows * (question.k > 1 ? question.k : 1) + (question.ties ? rows : 0);
+	struct asked asked = {
+		.search = {.question = question,.rows = rows,.cancelled = &cancelled},
+		.right = no_answers(rows, capacity)
+	};
+	struct geonn_batch_columns *batch = &asked.search.columns;
+	size_t		bytes = geonn_batch_layout(NULL, rows, room, columns, batch);
+
+	geonn_batch_layout(allocate_pages(bytes), rows, room, columns, batch);
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		draw_point(places, &batch->latitude[i], &batch->longitude[i]);
+		if (columns & GEONN_COLUMN_GROUP)
+			batch->group[i] = random_below(4);
+		if (columns & GEONN_COLUMN_RADIUS)
+			batch->radius[i] = INFINITY;
+		if (columns & GEONN_COLUMN_WINDOW)
+			batch->low[0][i] = batch->high[0][i] = random_below(REFERENCES);
+	}
+	answer(&asked.search, pair->oracle, GEONN_ALGORITHM_BRUTE, true, &asked.right);
+	return asked;
+}
+
+static struct asked
+ask_nearest(const struct pair *pair, enum places places, uint32_t rows)
+{
+	return ask(pair, places, rows, rows, (struct question) {.k = 1,.max_distance = INFINITY});
+}
+
+static void
+forget(struct asked *asked)
+{
+	free(asked->search.columns.latitude);
+	forget_answers(&asked->right);
+}
+
+/*
+ * Does the dataset give the bytes that brute force gives?
+ */
+static bool
+is_right_on(struct search *search, const struct pair *pair, const struct answers *right,
+			enum geonn_algorithm algorithm, bool may_build)
+{
+	struct answers answers = no_answers(right->rows, right->capacity);
+	bool		same;
+
+	answer(search, pair->asked, algorithm, may_build, &answers);
+	same = !answers.failed && answers.pairs == right->pairs &&
+		memcmp(answers.count, right->count, right->rows * sizeof(uint32_t)) == 0 &&
+		memcmp(answers.tag, right->tag, right->pairs * sizeof(int64_t)) == 0 &&
+		memcmp(answers.distance, right->distance, right->pairs * sizeof(double)) == 0;
+	forget_answers(&answers);
+	return same;
+}
+
+static bool
+is_right(struct asked *asked, const struct pair *pair)
+{
+	return is_right_on(&asked->search, pair, &asked->right, GEONN_ALGORITHM_INDEX, true);
+}
+
+/* ask about as many observations as a table takes, so that the next search would make it */
+static bool
+ask_enough(const struct pair *pair, struct asked *asked)
+{
+	bool		right = true;
+
+	for (uint32_t rows = 0; rows < ASKED_MIN; rows += asked->search.rows)
+		right = is_right(asked, pair) && right;
+	return right && table_of(pair) == NULL;
+}
+
+/* ---- when a table is made, and what it answers ---- */
+
+static void
+test_beginning(void)
+{
+	struct pair pair = make_pair(false, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	struct asked few = ask_nearest(&pair, EVERYWHERE, BUILDER_ROWS_MIN - 1);
+	struct asked enough = ask_nearest(&pair, EVERYWHERE, BUILDER_ROWS_MIN);
+	bool		right = ask_enough(&pair, &asked);
+	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
+
+	report("a dataset has no table before it is asked about 262,144 observations",
+		   right && atomic_load(&tables_asked) == 0 && cpu_cells_pay(REFERENCES, ASKED_MIN) &&
+		   !cpu_cells_pay(REFERENCES, ASKED_MIN - 1));
+	report("a search of fewer than 4,096 does not make it",
+		   is_right(&few, &pair) && table_of(&pair) == NULL);
+	right = is_right(&enough, &pair);
+	report("one of 4,096 does, and is answered by it with the same bytes",
+		   right && table_of(&pair) != NULL && rows_by_table(&pair) == BUILDER_ROWS_MIN);
+	report("bytes of the dataset count what the table uses",
+		   table_of(&pair) != NULL &&
+		   atomic_load(&pair.asked->built_bytes) == bytes + table_of(&pair)->used);
+	right = is_right(&few, &pair) && is_right(&asked, &pair);
+	report("searches of any number of observations are answered by it, and none is left",
+		   right && rows_by_table(&pair) == ROWS + 2 * BUILDER_ROWS_MIN - 1 &&
+		   atomic_load(&built_of(&pair)->cells_left) == 0 && atomic_load(&tables_asked) == 1);
+	forget(&asked);
+	forget(&few);
+	forget(&enough);
+	forget_pair(&pair);
+}
+
+/*
+ * Other questions do not go by the table that a dataset has.
+ */
+static void
+test_other_questions(void)
+{
+	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	struct asked two = ask(&pair, EVERYWHERE, 5000, 10000, (struct question) {.k = 2,.max_distance = INFINITY});
+	struct asked ties = ask(&pair, EVERYWHERE, 5000, 10000,
+							(struct question) {.k = 1,.ties = true,.max_distance = INFINITY});
+	struct asked near = ask(&pair, MOSTLY_ELSEWHERE, 5000, 200000, (struct question) {.k = 0,.max_distance = 0.01});
+	bool		right = ask_enough(&pair, &asked) && is_right(&asked, &pair) && table_of(&pair) != NULL;
+	uint64_t	rows = rows_by_table(&pair);
+
+	right = right && rows == ROWS;
+	report("two nearest, ties and all within a distance do not go by a table",
+		   right && is_right(&two, &pair) && is_right(&ties, &pair) && is_right(&near, &pair) &&
+		   rows_by_table(&pair) == rows);
+	report("nor does brute force",
+		   is_right_on(&asked.search, &pair, &asked.right, GEONN_ALGORITHM_BRUTE, true) &&
+		   rows_by_table(&pair) == rows);
+	asked.search.cutoff = (struct cutoff) {.present = true,.distance = 1};
+	asked.search.device_state = 0;
+	asked.search.algorithm = GEONN_ALGORITHM_INDEX;
+	right = cpu_built_cells(built_of(&pair), &asked.search) == NULL;
+	asked.search.cutoff.present = false;
+	right = right && cpu_built_cells(built_of(&pair), &asked.search) == table_of(&pair);
+	asked.search.device_state = 100;
+	report("nor a search that goes on after pairs that were cut off, or with what a turn left",
+		   right && cpu_built_cells(built_of(&pair), &asked.search) == NULL);
+	forget(&asked);
+	forget(&two);
+	forget(&ties);
+	forget(&near);
+	forget_pair(&pair);
+}
+
+/*
+ * What is asked otherwise does not have a table made, however much the dataset has been asked before.
+ */
+static void
+test_never(const char *what, enum geonn_metric metric, uint32_t columns, struct question question,
+		   enum geonn_algorithm algorithm)
+{
+	struct pair pair = make_pair(false, metric, columns);
+	uint32_t	rows = BUILDER_ROWS_MIN;
+	struct asked asked = ask(&pair, EVERYWHERE, rows, rows * question.k, question);
+	int			before = atomic_load(&tables_asked);
+	bool		right = is_right_on(&asked.search, &pair, &asked.right, algorithm, true);
+
+	atomic_fetch_add(&built_of(&pair)->cells_asked, 2 * ASKED_MIN);
+	right = is_right_on(&asked.search, &pair, &asked.right, algorithm, true) && right;
+	report(what, right && table_of(&pair) == NULL && atomic_load(&tables_asked) == before);
+	forget(&asked);
+	forget_pair(&pair);
+}
+
+/*
+ * Observations by brute force are none that a table would have answered.
+ */
+static void
+test_brute_asks(void)
+{
+	struct pair pair = make_pair(false, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	bool		right = is_right(&asked, &pair);
+	uint64_t	counted = atomic_load(&built_of(&pair)->cells_asked);
+
+	for (int i = 0; i < 3; i++)
+		right = is_right_on(&asked.search, &pair, &asked.right, GEONN_ALGORITHM_BRUTE, true) && right;
+	report("searches by brute force do not ask for a table",
+		   right && counted == ROWS && atomic_load(&built_of(&pair)->cells_asked) == counted);
+	forget(&asked);
+	forget_pair(&pair);
+}
+
+/* ---- what is left to the index ---- */
+
+static void
+test_left(void)
+{
+	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, MOSTLY_ELSEWHERE, ROWS);
+	static const uint32_t rooms[] = {20000, 4999, 4096, 777, 20};
+	bool		right = ask_enough(&pair, &asked) && is_right(&asked, &pair);
+	uint64_t	left = atomic_load(&built_of(&pair)->cells_left);
+	bool		packed = true;
+	bool		small = true;
+
+	report("observations in crowded squares come back in the same batch, answered by the index",
+		   right && rows_by_table(&pair) == ROWS && left > ROWS / 8 && left < ROWS / 4);
+	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++)
+		for (int limit = 0; limit < 3; limit++)
+		{
+			static const double limits[] = {INFINITY, 300000, 0.05};
+			uint32_t	rows = i == 0 ? 20000 : 5000 >> (i / 4 * 2);
+			struct asked some = ask(&pair, MOSTLY_ELSEWHERE, rows, rooms[i],
+									(struct question) {.k = 1,.max_distance = limits[limit]});
+			uint64_t	before = rows_by_table(&pair);
+			bool		same = is_right(&some, &pair);
+
+			/* batches of less room than rows begin again with rows that came before */
+			same = same && rows_by_table(&pair) >= before + rows &&
+				(limit == 0) == (some.right.pairs == rows) && some.right.pairs > 0;
+			if (i == 0)
+				packed = packed && same;
+			else
+				small = small && same;
+			forget(&some);
+		}
+	report("with max_distance, pairs are packed in the order of rows", packed);
+	report("batches may have less room than rows", small);
+	forget(&asked);
+	forget_pair(&pair);
+}
+
+/*
+ * A table that leaves most is given up.
+ */
+static void
+test_given_up(void)
+{
+	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, IN_CROWD, 16384);
+	bool		right = ask_enough(&pair, &asked) && is_right(&asked, &pair) && rows_by_table(&pair) > 0;
+	uint64_t	rows;
+
+	for (int i = 0; i < 10; i++)
+		right = is_right(&asked, &pair) && right;
+	rows = rows_by_table(&pair);
+	for (int i = 0; i < 3; i++)
+		right = is_right(&asked, &pair) && right;
+	report("a table that leaves most observations is not used after a while, and not made again",
+		   right && rows >= 131072 && rows <= 131072 + 16384 && rows_by_table(&pair) == rows &&
+		   table_of(&pair) != NULL);
+	forget(&asked);
+	forget_pair(&pair);
+}
+
+/* ---- builds that fail ---- */
+
+static void
+test_memory(const char *what, int kind)
+{
+	struct pair pair = make_pair(false, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	int			before = atomic_load(&tables_asked);
+	bool		right = ask_enough(&pair, &asked);
+	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
+	char		line[200];
+
+	memory_kind = kind;
+	for (int i = 0; i < SEARCHES; i++)
+		right = is_right(&asked, &pair) && right;
+	snprintf(line, sizeof(line), "%s: searches go on, and do not try again at once", what);
+	report(line, right && table_of(&pair) == NULL && atomic_load(&tables_asked) == before + 1 &&
+		   atomic_load(&pair.asked->built_bytes) == bytes);
+
+	/* asked about twice as many, it tries once more; and then again when there is memory */
+	right = is_right(&asked, &pair) && table_of(&pair) == NULL && atomic_load(&tables_asked) == before + 2;
+	memory_kind = MEMORY_THERE;
+	for (int i = 0; i < 2 * SEARCHES - 1; i++)
+		right = is_right(&asked, &pair) && right && table_of(&pair) == NULL;
+	right = is_right(&asked, &pair) && right;
+	snprintf(line, sizeof(line), "%s: a table is tried again each time that twice as many were asked", what);
+	report(line, right && table_of(&pair) != NULL && rows_by_table(&pair) == ROWS &&
+		   atomic_load(&tables_asked) == before + 3);
+	forget(&asked);
+	forget_pair(&pair);
+}
+
+static void
+test_cancelled(void)
+{
+	struct pair pair = make_pair(false, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	struct answers none = no_answers(ROWS, ROWS);
+	int			before = atomic_load(&tables_asked);
+	bool		right = ask_enough(&pair, &asked);
+	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
+
+	memory_kind = MEMORY_CANCELS;
+	answer(&asked.search, pair.asked, GEONN_ALGORITHM_INDEX, true, &none);
+	memory_kind = MEMORY_THERE;
+	right = right && atomic_load(&cancelled) && !none.failed && atomic_load(&tables_asked) == before + 1 &&
+		table_of(&pair) == NULL && atomic_load(&pair.asked->built_bytes) == bytes;
+	atomic_store(&cancelled, false);
+	report("a search that is cancelled while its table is made leaves none", right);
+	report("and the next one makes it",
+		   is_right(&asked, &pair) && table_of(&pair) != NULL && rows_by_table(&pair) == ROWS);
+	forget_answers(&none);
+	forget(&asked);
+	forget_pair(&pair);
+}
+
+/*
+ * Coordinates that are no point fail a search, wherever they are in a batch.
+ */
+static void
+test_range(void)
+{
+	static const double bad[][2] = {{NAN, 0}, {0, NAN}, {90.5, 0}, {0, -180.5}, {INFINITY, 0}, {0, -INFINITY}};
+	static const uint32_t at[] = {0, 255, 256, 2047, 2048, 4999};
+	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	struct asked some = ask_nearest(&pair, MOSTLY_ELSEWHERE, 5000);
+	struct geonn_batch_columns *batch = &some.search.columns;
+	bool		right = ask_enough(&pair, &asked) && is_right(&some, &pair) && table_of(&pair) != NULL;
+	struct answers by_table = no_answers(5000, 5000);
+	struct answers by_brute = no_answers(5000, 5000);
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		for (size_t j = 0; j < sizeof(at) / sizeof(at[0]); j++)
+		{
+			double		latitude = batch->latitude[at[j]];
+			double		longitude = batch->longitude[at[j]];
+
+			batch->latitude[at[j]] = bad[i][0];
+			batch->longitude[at[j]] = bad[i][1];
+			answer(&some.search, pair.asked, GEONN_ALGORITHM_INDEX, true, &by_table);
+			answer(&some.search, pair.oracle, GEONN_ALGORITHM_BRUTE, true, &by_brute);
+			right = right && by_table.failed && by_brute.failed &&
+				by_table.failure.code == by_brute.failure.code &&
+				strcmp(by_table.failure.message, by_brute.failure.message) == 0;
+			batch->latitude[at[j]] = latitude;
+			batch->longitude[at[j]] = longitude;
+		}
+	report("coordinates that are no point fail a search by the table as they fail others", right);
+	report("and the next one is right", is_right(&some, &pair));
+	forget_answers(&by_table);
+	forget_answers(&by_brute);
+	forget(&asked);
+	forget(&some);
+	forget_pair(&pair);
+}
+
+/* ---- several threads ---- */
+
+struct searcher
+{
+	pthread_t	thread;
+	const struct pair *pair;
+	struct asked asked;
+	atomic_bool *stops;			/* or NULL: one search, which may build */
+	bool		right;
+	bool		went_by_table;
+};
+
+static void *
+search_on(void *argument)
+{
+	struct searcher *searcher = argument;
+
+	searcher->right = true;
+	do
+	{
+		bool		had_table = table_of(searcher->pair) != NULL;
+
+		searcher->right = is_right_on(&searcher->asked.search, searcher->pair, &searcher->asked.right,
+									  GEONN_ALGORITHM_INDEX, searcher->stops == NULL) && searcher->right;
+		searcher->went_by_table = had_table;
+	} while (searcher->stops != NULL && !(atomic_load(searcher->stops) && searcher->went_by_table));
+	machine.operations->rest(&machine);
+	return NULL;
+}
+
+/*
+ * Two threads search while one makes the table, and go on by it.
+ */
+static void
+test_threads(void)
+{
+	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	bool		right = ask_enough(&pair, &asked);
+	atomic_bool stops = false;
+	struct searcher searchers[3];
+
+	machine.operations->rest(&machine);
+	for (int i = 0; i < 3; i++)
+		searchers[i] = (struct searcher) {
+			.pair = &pair,.asked = ask_nearest(&pair, MOSTLY_ELSEWHERE, 8192),.stops = i > 0 ? &stops : NULL
+		};
+	machine.operations->rest(&machine);
+	for (int i = 2; i >= 0; i--)
+		pthread_create(&searchers[i].thread, NULL, search_on, &searchers[i]);
+	for (int i = 0; i < 3; i++)
+	{
+		pthread_join(searchers[i].thread, NULL);
+		atomic_store(&stops, true);
+		right = right && searchers[i].right;
+		forget(&searchers[i].asked);
+	}
+	report("two threads search while one makes the table, and then by it", right && table_of(&pair) != NULL);
+	forget(&asked);
+	forget_pair(&pair);
+}
+
+int
+main(int count, char **words)
+{
+	struct question nearest = {.k = 1,.max_distance = INFINITY};
+	struct failure failure;
+
+	if (count > 1)
+		random_state = strtoull(words[1], NULL, 10);
+	printf("# seed %llu\n", (unsigned long long) random_state);
+	machine.operations = &cpu_device_operations;
+	cpu_path_choose(NULL, &failure);
+	thread_pool_set_threads(3);
+	machine.operations->probe(&machine, &failure);
+	test_beginning();
+	test_other_questions();
+	test_never("two nearest never make a table", GEONN_METRIC_SPHERE, 0,
+			   (struct question) {.k = 2,.max_distance = INFINITY}, GEONN_ALGORITHM_INDEX);
+	test_never("nor do ties", GEONN_METRIC_SPHERE, 0,
+			   (struct question) {.k = 1,.ties = true,.max_distance = INFINITY}, GEONN_ALGORITHM_INDEX);
+	test_never("nor groups", GEONN_METRIC_SPHERE, GEONN_COLUMN_GROUP, nearest, GEONN_ALGORITHM_INDEX);
+	test_never("nor windows", GEONN_METRIC_SPHERE, GEONN_COLUMN_WINDOW, nearest, GEONN_ALGORITHM_INDEX);
+	test_never("nor radiuses", GEONN_METRIC_SPHERE, GEONN_COLUMN_RADIUS, nearest, GEONN_ALGORITHM_INDEX);
+	test_never("nor does brute force", GEONN_METRIC_SPHERE, 0, nearest, GEONN_ALGORITHM_BRUTE);
+	test_never("nor the spheroid", GEONN_METRIC_SPHEROID, 0, nearest, GEONN_ALGORITHM_INDEX);
+	test_brute_asks();
+	test_left();
+	test_given_up();
+	test_memory("no memory for a table", MEMORY_REFUSED);
+	test_memory("nor for what makes it", MEMORY_SHORT);
+	test_cancelled();
+	test_range();
+	test_threads();
+	machine.operations->close(&machine);
+	return summed_up();
+}
