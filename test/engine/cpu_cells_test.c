@@ -7,20 +7,18 @@
  * the smallest one.  It shares geodesy.h with the engine, which says what distances are, and
  * nothing else.
  *
- * Usage: cpu_cells_test [seed [sanitized]].  "sanitized": fewer points, and the clock does not count.
+ * Usage: cpu_cells_test [seed [sanitized]].  "sanitized": fewer points, and time does not count.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/cells.h"
 #include "engine/cpu/curve.h"
@@ -44,42 +42,6 @@
 static atomic_bool cancelled;
 static bool sanitized;
 
-/* ---- a clock ---- */
-
-/* how the engine's clock goes: builds that it stands still for do not run out of time, however busy
- * the host is */
-static enum
-{
-	CLOCK_GOES,
-	CLOCK_STANDS,
-	CLOCK_RUNS					/* 1 ms each time that someone looks */
-}			clock_kind;
-
-static atomic_long looks;		/* at the clock that runs */
-
-extern int	__real_clock_gettime(clockid_t clock, struct timespec *now);
-extern int	__wrap_clock_gettime(clockid_t clock, struct timespec *now);
-
-int
-__wrap_clock_gettime(clockid_t clock, struct timespec *now)
-{
-	long		ms = clock_kind == CLOCK_RUNS ? atomic_fetch_add(&looks, 1) : 0;
-
-	if (clock_kind == CLOCK_GOES)
-		return __real_clock_gettime(clock, now);
-	*now = (struct timespec) {1000 + ms / 1000, ms % 1000 * 1000000};
-	return 0;
-}
-
-static int64_t
-real_ms(void)
-{
-	struct timespec now;
-
-	__real_clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static const char *const paths[] = {"portable", "avx2", "avx512"};
 
 #define PATHS (sizeof(paths) / sizeof(paths[0]))
@@ -92,7 +54,8 @@ struct tables
 	struct search search;
 	struct cpu_index *index;
 	struct cpu_cells *cells;
-	int64_t		build_ms;
+	int64_t		longest_us;		/* of the calls that made the table */
+	int			calls;
 };
 
 static void
@@ -136,18 +99,36 @@ index_of(const struct places *references)
 	return tables;
 }
 
+/*
+ * A table that is made at once, or job by job.
+ */
+static struct tables
+make_tables(const struct places *references, bool by_jobs)
+{
+	struct tables tables = index_of(references);
+	struct cpu_cells_building *building = cpu_cells_begin(tables.dataset, tables.index);
+	bool		is_complete = false;
+
+	if (building == NULL)
+		bail_out("no memory for a table");
+	while (!is_complete)
+	{
+		int64_t		began_us = now_us();
+		int64_t		took_us;
+
+		is_complete = cpu_cells_go_on(building, by_jobs ? 0 : INT64_MAX);
+		took_us = now_us() - began_us;
+		tables.longest_us = took_us > tables.longest_us ? took_us : tables.longest_us;
+		tables.calls++;
+	}
+	tables.cells = cpu_cells_finish(building);
+	return tables;
+}
+
 static struct tables
 tables_of(const struct places *references)
 {
-	struct tables tables = index_of(references);
-	struct failure failure;
-	int64_t		began_ms = real_ms();
-
-	tables.cells = cpu_cells_build(&tables.search, tables.index, &failure);
-	if (tables.cells == NULL)
-		bail_out(failure.message);
-	tables.build_ms = real_ms() - began_ms;
-	return tables;
+	return make_tables(references, false);
 }
 
 static void
@@ -267,7 +248,6 @@ struct outcome
 	uint64_t	left;
 	uint64_t	different;
 	uint64_t	stray;			/* what else was written, or is wrong with who is left */
-	int64_t		build_ms;		/* the longest */
 };
 
 /* an answer with room on both sides that must stay as it is */
@@ -381,7 +361,6 @@ try_paths(const struct sets *sets, double max_distance, struct outcome *outcome)
 			struct tables tables = tables_of(&sets->references);
 
 			outcome->stray += tables.cells->used > tables.cells->bytes;
-			outcome->build_ms = tables.build_ms > outcome->build_ms ? tables.build_ms : outcome->build_ms;
 			search_all(&tables, &truth, max_distance, outcome);
 			forget(&tables);
 		}
@@ -414,37 +393,36 @@ static const struct property
 	double		max_distance;	/* metres; 0: that of an observation, to the last bit */
 	double		left_least;		/* shares of the observations that the table may leave to the index */
 	double		left_most;
-	bool		takes_long;		/* its tables may be as far as they come in their time */
 }			properties[] = {
-	{"uniform", make_uniform, INFINITY, 0, 0, false},
-	{"uniform, within 100 km", make_uniform, 100000, 0, 0, false},
-	{"uniform, none within 1 m", make_uniform, 1, 0, 0, false},
-	{"uniform, max_distance to the last bit", make_uniform, 0, 0, 0, false},
-	{"cities", make_cities, INFINITY, 0, 0.001, false},
-	{"cities, within 5 km", make_cities, 5000, 0, 0.001, false},
-	{"one reference", make_one, INFINITY, 0, 0, false},
-	{"one reference, max_distance to the last bit", make_one, 0, 0, 0, false},
-	{"two references", make_two, INFINITY, 0, 0, false},
-	{"two references that are antipodes", make_antipodes, INFINITY, 0, 0, false},
-	{"few references", make_few, INFINITY, 0, 0, false},
-	{"few references, within 1,000 km", make_few, 1000000, 0, 0, false},
-	{"coincident references", make_coincident, INFINITY, 0, 0, false},
-	{"twins", make_twins, INFINITY, 0, 0.01, false},
-	{"as far from two neighbours", make_bisectors, INFINITY, 0, 0, false},
-	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, 0, 0.2, false},
-	{"references along the cube's edges", make_edges, INFINITY, 0, 0.5, false},
-	{"as far from several references", make_grid, INFINITY, 0, 0.05, false},
-	{"borders of squares", make_borders, INFINITY, 0, 0, false},
-	{"box of 100 km", make_box_100, INFINITY, 0, 0, false},
-	{"box of 500 km", make_box_500, INFINITY, 0, 0, false},
-	{"box of 500 km, within 300 km", make_box_500, 300000, 0, 0, false},
-	{"box of 5,000 km", make_box_5000, INFINITY, 0, 0, false},
-	{"40 clusters", make_clusters, INFINITY, 0, 0, false},
-	{"thousands within a metre", make_crowd, INFINITY, 0, 0.01, true},
-	{"thousands within a metre, and one elsewhere", make_far_crowd, INFINITY, 0, 0.5, true},
-	{"observations in a crowd, which the index answers", make_crowded, INFINITY, 0.5, 1, false},
-	{"two small rings", make_rings, INFINITY, 0, 0.5, false},
-	{"a ring", make_ring, INFINITY, 0, 1, true}
+	{"uniform", make_uniform, INFINITY, 0, 0},
+	{"uniform, within 100 km", make_uniform, 100000, 0, 0},
+	{"uniform, none within 1 m", make_uniform, 1, 0, 0},
+	{"uniform, max_distance to the last bit", make_uniform, 0, 0, 0},
+	{"cities", make_cities, INFINITY, 0, 0.001},
+	{"cities, within 5 km", make_cities, 5000, 0, 0.001},
+	{"one reference", make_one, INFINITY, 0, 0},
+	{"one reference, max_distance to the last bit", make_one, 0, 0, 0},
+	{"two references", make_two, INFINITY, 0, 0},
+	{"two references that are antipodes", make_antipodes, INFINITY, 0, 0},
+	{"few references", make_few, INFINITY, 0, 0},
+	{"few references, within 1,000 km", make_few, 1000000, 0, 0},
+	{"coincident references", make_coincident, INFINITY, 0, 0},
+	{"twins", make_twins, INFINITY, 0, 0.01},
+	{"as far from two neighbours", make_bisectors, INFINITY, 0, 0},
+	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, 0, 0.2},
+	{"references along the cube's edges", make_edges, INFINITY, 0, 0.5},
+	{"as far from several references", make_grid, INFINITY, 0, 0.05},
+	{"borders of squares", make_borders, INFINITY, 0, 0},
+	{"box of 100 km", make_box_100, INFINITY, 0, 0},
+	{"box of 500 km", make_box_500, INFINITY, 0, 0},
+	{"box of 500 km, within 300 km", make_box_500, 300000, 0, 0},
+	{"box of 5,000 km", make_box_5000, INFINITY, 0, 0},
+	{"40 clusters", make_clusters, INFINITY, 0, 0},
+	{"thousands within a metre", make_crowd, INFINITY, 0, 0.01},
+	{"thousands within a metre, and one elsewhere", make_far_crowd, INFINITY, 0, 0.5},
+	{"observations in a crowd, which the index answers", make_crowded, INFINITY, 0.5, 1},
+	{"two small rings", make_rings, INFINITY, 0, 0.5},
+	{"a ring", make_ring, INFINITY, 0, 1}
 };
 
 static void
@@ -463,9 +441,7 @@ test_property(const struct property *property)
 
 		many_references = i == 0 ? references : references / 8;
 		property->make(&sets);
-		clock_kind = property->takes_long ? CLOCK_GOES : CLOCK_STANDS;
 		try_paths(&sets, property->max_distance, &outcome);
-		clock_kind = CLOCK_GOES;
 		many_references = references;
 		if (outcome.different > before)
 			printf("# %s: %llu differences from state %llu on, set %d\n", property->name,
@@ -473,9 +449,9 @@ test_property(const struct property *property)
 		forget_sets(&sets);
 	}
 	share = (double) outcome.left / (double) outcome.rows;
-	snprintf(line, sizeof(line), "%s (differences %llu of %llu, left to the index %.4f %%, at most %lld ms to build)",
+	snprintf(line, sizeof(line), "%s (differences %llu of %llu, left to the index %.4f %%)",
 			 property->name, (unsigned long long) outcome.different, (unsigned long long) outcome.rows,
-			 100.0 * share, (long long) outcome.build_ms);
+			 100.0 * share);
 	report(line, outcome.different == 0 && outcome.stray == 0 && share >= property->left_least &&
 		   share <= property->left_most);
 }
@@ -545,10 +521,8 @@ test_exhaustion(const char *what, uint32_t references, bool blocks)
 	add_ring(&sets.references, references);
 	add_anywhere(&sets.observations, many_observations);
 	truth = truth_of(&sets);
-	clock_kind = CLOCK_STANDS;
 	choose_path(NULL);
 	tables = tables_of(&sets.references);
-	clock_kind = CLOCK_GOES;
 	census = census_of(&tables);
 	search_all(&tables, &truth, INFINITY, &outcome);
 	short_of = blocks ? census.blocks == tables.cells->blocks_max :
@@ -578,9 +552,7 @@ test_used(void)
 	size_t		expected;
 
 	make_clusters(&sets);
-	clock_kind = CLOCK_STANDS;
 	tables = tables_of(&sets.references);
-	clock_kind = CLOCK_GOES;
 	census = census_of(&tables);
 	expected = tables.index->shape.positions * sizeof(struct cpu_cells_record) +
 		((size_t) census.blocks * CELLS_BLOCK + census.listed) * sizeof(uint32_t);
@@ -591,110 +563,65 @@ test_used(void)
 }
 
 /*
- * A clock that runs ends the build in the midst of its rounds.
+ * A table that is made bit by bit is as good, and each bit is short, whatever the references are like.
  */
 static void
-test_time(void)
+test_bits(void)
 {
-	struct sets sets = room_for_sets();
-	struct outcome outcome = {0};
-	struct truth truth;
-	struct tables tables;
+	static const make_sets makes[] = {make_clusters, make_ring, make_far_crowd, make_crowd};
+	bool		right = true;
+	int64_t		longest_us = 0;
 
-	make_clusters(&sets);
-	truth = truth_of(&sets);
-	choose_path(NULL);
-	clock_kind = CLOCK_RUNS;
-	tables = tables_of(&sets.references);
-	clock_kind = CLOCK_GOES;
-	search_all(&tables, &truth, INFINITY, &outcome);
-	report("a table whose time ran out leaves what it lacks, and answers the rest",
-		   census_of(&tables).wrong == 0 && outcome.different == 0 && outcome.stray == 0 &&
-		   outcome.left > 0 && outcome.left < outcome.rows);
-	forget(&tables);
-	forget_truth(&truth);
-	forget_sets(&sets);
-}
-
-/*
- * Sets for which a table takes many times as long as it may.
- */
-static void
-test_bounds(void)
-{
-	static const make_sets makes[] = {make_ring, make_far_crowd, make_crowd};
-	uint32_t	references = many_references;
-	int64_t		beyond = 0;
-
-	many_references = sanitized ? many_references : 25000;
 	choose_path("portable");
 	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++)
 	{
 		struct sets sets = room_for_sets();
+		struct outcome outcome = {0};
+		struct truth truth;
 		struct tables tables;
-		int64_t		allowed = 200 + many_references / 128;
+		struct tables at_once;
 
 		makes[i](&sets);
-		tables = tables_of(&sets.references);
-		beyond = tables.build_ms - allowed > beyond ? tables.build_ms - allowed : beyond;
+		truth = truth_of(&sets);
+		tables = make_tables(&sets.references, true);
+		at_once = tables_of(&sets.references);
+		search_all(&tables, &truth, INFINITY, &outcome);
+		right = right && tables.calls > 1 && at_once.calls == 1 && outcome.different == 0 &&
+			outcome.stray == 0 && census_of(&tables).wrong == 0 &&
+			tables.cells->blocks == at_once.cells->blocks;
+		longest_us = tables.longest_us > longest_us ? tables.longest_us : longest_us;
 		forget(&tables);
+		forget(&at_once);
+		forget_truth(&truth);
 		forget_sets(&sets);
 	}
-	many_references = references;
-	report_measure("tables that take long end in their time", sanitized || beyond < 300,
-				   "beyond it", (double) beyond, "ms");
-}
-
-static void *
-cancel_soon(void *argument)
-{
-	(void) argument;
-	usleep(50000);
-	atomic_store(&cancelled, true);
-	return NULL;
+	report("a table that is made bit by bit is as good as one that is made at once", right);
+	report_measure("and each bit is short", sanitized || longest_us < 300000, "the longest took",
+				   (double) longest_us / 1000, "ms");
 }
 
 /*
- * The search is cancelled before and while its table is made.
+ * Where nearly all squares are crowded, a table does not help; and otherwise it does.
  */
 static void
-test_cancelled(void)
+test_help(void)
 {
 	struct sets sets = room_for_sets();
+	struct sets ring = room_for_sets();
 	struct tables tables;
-	struct failure failure = {0};
-	pthread_t	thread;
-	int64_t		began_ms;
-	int64_t		before_ms;
-	int64_t		while_ms;
-	bool		right;
+	struct tables crowded;
 
-	/* the clock stands, so nothing else ends the build, which would take seconds */
-	make_ring(&sets);
-	choose_path("portable");
-	tables = index_of(&sets.references);
-	clock_kind = CLOCK_STANDS;
-	atomic_store(&cancelled, true);
-	began_ms = real_ms();
-	right = cpu_cells_build(&tables.search, tables.index, &failure) == NULL &&
-		failure.code == GEONN_ERROR_DEVICE;
-	before_ms = real_ms() - began_ms;
-	atomic_store(&cancelled, false);
-	failure = (struct failure) {0};
-	pthread_create(&thread, NULL, cancel_soon, NULL);
-	began_ms = real_ms();
-	right = cpu_cells_build(&tables.search, tables.index, &failure) == NULL &&
-		failure.code == GEONN_ERROR_DEVICE && right;
-	while_ms = real_ms() - began_ms;
-	pthread_join(thread, NULL);
-	atomic_store(&cancelled, false);
-	clock_kind = CLOCK_GOES;
-	report_measure("no table for a search that is cancelled before, and the build is over soon",
-				   right && (sanitized || before_ms < 100), "after", (double) before_ms, "ms");
-	report_measure("nor for one that is cancelled after 50 ms", right && (sanitized || while_ms < 400),
-				   "after", (double) while_ms, "ms");
+	make_clusters(&sets);
+	make_ring(&ring);
+	choose_path(NULL);
+	tables = tables_of(&sets.references);
+	crowded = tables_of(&ring.references);
+	report("tables of clusters help, those of a ring do not",
+		   cpu_cells_help(tables.cells) && !cpu_cells_help(crowded.cells));
 	forget(&tables);
+	forget(&crowded);
 	forget_sets(&sets);
+	forget_sets(&ring);
 }
 
 int
@@ -712,9 +639,8 @@ main(int count, char **words)
 	test_exhaustion("a table without free blocks", many_references, true);
 	test_exhaustion("a table without room for lists", 1000, false);
 	test_used();
-	test_time();
-	test_bounds();
-	test_cancelled();
+	test_bits();
+	test_help();
 	thread_pool_close();
 	return summed_up();
 }

@@ -23,7 +23,6 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/built.h"
-#include "engine/cpu/cost.h"
 #include "engine/cpu/path.h"
 #include "../lib/pages.h"
 #include "../lib/random.h"
@@ -34,13 +33,15 @@
 #define REFERENCES 2000
 #define ROWS 16384
 
-/* observations that a dataset must be asked about before a table is made of it (cpu/cost.c), and
- * those of the smallest search that has it made (cpu/built.c) */
-#define ASKED_MIN 262144
+/* of the smallest search that has some of a table made (cpu/built.c) */
 #define BUILDER_ROWS_MIN 4096
 
-/* searches of ROWS observations until a table is made */
-#define SEARCHES (ASKED_MIN / ROWS)
+/* how long turns have taken without a table before it is begun, and for as long as it takes to be made */
+#define FEW_US (20000 + REFERENCES - 1)
+#define MANY_US (INT64_C(1) << 40)
+
+/* searches until a table is complete */
+#define SEARCHES_MAX 1000
 
 static struct device machine;
 static atomic_bool cancelled;
@@ -359,15 +360,32 @@ is_right(struct asked *asked, const struct pair *pair)
 	return is_right_on(&asked->search, pair, &asked->right, GEONN_ALGORITHM_INDEX, true);
 }
 
-/* ask about as many observations as a table takes, so that the next search would make it */
+/* say how long turns of a dataset have taken without a table */
+static void
+set_time(const struct pair *pair, uint64_t us)
+{
+	atomic_store(&built_of(pair)->without_cells_us, us);
+}
+
+/* ask once, which builds the index, and let the next search begin a table */
 static bool
 ask_enough(const struct pair *pair, struct asked *asked)
 {
+	bool		right = is_right(asked, pair) && table_of(pair) == NULL;
+
+	set_time(pair, MANY_US);
+	return right;
+}
+
+/* ask until the table is complete and the last search went by it */
+static bool
+ask_for_table(const struct pair *pair, struct asked *asked)
+{
 	bool		right = true;
 
-	for (uint32_t rows = 0; rows < ASKED_MIN; rows += asked->search.rows)
+	for (int i = 0; i < SEARCHES_MAX && table_of(pair) == NULL; i++)
 		right = is_right(asked, pair) && right;
-	return right && table_of(pair) == NULL;
+	return right && table_of(pair) != NULL;
 }
 
 /* ---- when a table is made, and what it answers ---- */
@@ -379,17 +397,24 @@ test_beginning(void)
 	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
 	struct asked few = ask_nearest(&pair, EVERYWHERE, BUILDER_ROWS_MIN - 1);
 	struct asked enough = ask_nearest(&pair, EVERYWHERE, BUILDER_ROWS_MIN);
-	bool		right = ask_enough(&pair, &asked);
+	bool		right = is_right(&asked, &pair);
 	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
+	uint64_t	rows;
 
-	report("a dataset has no table before it is asked about 262,144 observations",
-		   right && atomic_load(&tables_asked) == 0 && cpu_cells_pay(REFERENCES, ASKED_MIN) &&
-		   !cpu_cells_pay(REFERENCES, ASKED_MIN - 1));
-	report("a search of fewer than 4,096 does not make it",
-		   is_right(&few, &pair) && table_of(&pair) == NULL);
-	right = is_right(&enough, &pair);
-	report("one of 4,096 does, and is answered by it with the same bytes",
-		   right && table_of(&pair) != NULL && rows_by_table(&pair) == BUILDER_ROWS_MIN);
+	report("turns by the index add up their time", right && atomic_load(&built_of(&pair)->without_cells_us) > 0);
+	set_time(&pair, FEW_US);
+	enough.search.algorithm = GEONN_ALGORITHM_INDEX;
+	right = !cpu_built_wants_cells(built_of(&pair), &enough.search);
+	set_time(&pair, FEW_US + 1);
+	report("a table is begun once they have taken 20 ms, and a microsecond for each reference",
+		   right && cpu_built_wants_cells(built_of(&pair), &enough.search) && atomic_load(&tables_asked) == 0);
+	set_time(&pair, MANY_US);
+	report("a search of fewer than 4,096 makes none of it",
+		   is_right(&few, &pair) && built_of(&pair)->cells_building == NULL && table_of(&pair) == NULL);
+	right = ask_for_table(&pair, &enough);
+	rows = rows_by_table(&pair);
+	report("one of 4,096 does, and once it is complete is answered by it with the same bytes",
+		   right && rows == BUILDER_ROWS_MIN);
 	report("bytes of the dataset count what the table uses",
 		   table_of(&pair) != NULL &&
 		   atomic_load(&pair.asked->built_bytes) == bytes + table_of(&pair)->used);
@@ -400,6 +425,63 @@ test_beginning(void)
 	forget(&asked);
 	forget(&few);
 	forget(&enough);
+	forget_pair(&pair);
+}
+
+/*
+ * Bits of a table take no more time than turns have taken without it.
+ */
+static void
+test_bits(void)
+{
+	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, BUILDER_ROWS_MIN);
+	struct cpu_built *built;
+	bool		right = is_right(&asked, &pair);
+	uint64_t	taken = 0;
+	int			bits = 0;
+
+	built = built_of(&pair);
+	asked.search.algorithm = GEONN_ALGORITHM_INDEX;
+	asked.search.first = asked.search.answered = 0;
+	asked.search.device_state = 0;
+	set_time(&pair, FEW_US + 1);
+	while (bits < SEARCHES_MAX && cpu_built_wants_cells(built, &asked.search))
+	{
+		right = right && taken <= FEW_US + 1;
+		cpu_built_add_cells(built, &asked.search);
+		taken = atomic_load(&built->cells_from_us);
+		bits++;
+	}
+	printf("# %d bits, %llu us of %d\n", bits, (unsigned long long) taken, FEW_US + 1);
+	report("a table is made bit by bit, each while those before took no longer than turns without it",
+		   right && bits > 1 && bits < SEARCHES_MAX);
+	set_time(&pair, MANY_US);
+	report("and goes on where it was", ask_for_table(&pair, &asked) && atomic_load(&built->cells_from_us) == UINT64_MAX);
+	forget(&asked);
+	forget_pair(&pair);
+}
+
+/*
+ * A kept dataset has no table that the kept ones have no room for.
+ */
+static void
+test_spare(void)
+{
+	struct pair pair = make_pair(false, GEONN_METRIC_SPHERE, 0);
+	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	int			before = atomic_load(&tables_asked);
+	bool		right = ask_enough(&pair, &asked);
+
+	pair.asked->kept = true;
+	atomic_store(&dataset_spare_bytes, cpu_cells_bytes(REFERENCES) - 1);
+	right = is_right(&asked, &pair) && right && built_of(&pair)->cells_building == NULL;
+	report("a kept dataset has no table that is larger than what kept ones may take besides",
+		   right && atomic_load(&tables_asked) == before);
+	atomic_store(&dataset_spare_bytes, cpu_cells_bytes(REFERENCES));
+	set_time(&pair, 4 * MANY_US);
+	report("and gets it once they may", ask_for_table(&pair, &asked));
+	forget(&asked);
 	forget_pair(&pair);
 }
 
@@ -415,10 +497,9 @@ test_other_questions(void)
 	struct asked ties = ask(&pair, EVERYWHERE, 5000, 10000,
 							(struct question) {.k = 1,.ties = true,.max_distance = INFINITY});
 	struct asked near = ask(&pair, MOSTLY_ELSEWHERE, 5000, 200000, (struct question) {.k = 0,.max_distance = 0.01});
-	bool		right = ask_enough(&pair, &asked) && is_right(&asked, &pair) && table_of(&pair) != NULL;
+	bool		right = ask_enough(&pair, &asked) && ask_for_table(&pair, &asked);
 	uint64_t	rows = rows_by_table(&pair);
 
-	right = right && rows == ROWS;
 	report("two nearest, ties and all within a distance do not go by a table",
 		   right && is_right(&two, &pair) && is_right(&ties, &pair) && is_right(&near, &pair) &&
 		   rows_by_table(&pair) == rows);
@@ -454,7 +535,7 @@ test_never(const char *what, enum geonn_metric metric, uint32_t columns, struct 
 	int			before = atomic_load(&tables_asked);
 	bool		right = is_right_on(&asked.search, &pair, &asked.right, algorithm, true);
 
-	atomic_fetch_add(&built_of(&pair)->cells_asked, 2 * ASKED_MIN);
+	set_time(&pair, MANY_US);
 	right = is_right_on(&asked.search, &pair, &asked.right, algorithm, true) && right;
 	report(what, right && table_of(&pair) == NULL && atomic_load(&tables_asked) == before);
 	forget(&asked);
@@ -462,7 +543,7 @@ test_never(const char *what, enum geonn_metric metric, uint32_t columns, struct 
 }
 
 /*
- * Observations by brute force are none that a table would have answered.
+ * What brute force takes is no time that a table would save.
  */
 static void
 test_brute_asks(void)
@@ -470,12 +551,12 @@ test_brute_asks(void)
 	struct pair pair = make_pair(false, GEONN_METRIC_SPHERE, 0);
 	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
 	bool		right = is_right(&asked, &pair);
-	uint64_t	counted = atomic_load(&built_of(&pair)->cells_asked);
+	uint64_t	counted = atomic_load(&built_of(&pair)->without_cells_us);
 
 	for (int i = 0; i < 3; i++)
 		right = is_right_on(&asked.search, &pair, &asked.right, GEONN_ALGORITHM_BRUTE, true) && right;
 	report("searches by brute force do not ask for a table",
-		   right && counted == ROWS && atomic_load(&built_of(&pair)->cells_asked) == counted);
+		   right && atomic_load(&built_of(&pair)->without_cells_us) == counted);
 	forget(&asked);
 	forget_pair(&pair);
 }
@@ -488,7 +569,7 @@ test_left(void)
 	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
 	struct asked asked = ask_nearest(&pair, MOSTLY_ELSEWHERE, ROWS);
 	static const uint32_t rooms[] = {20000, 4999, 4096, 777, 20};
-	bool		right = ask_enough(&pair, &asked) && is_right(&asked, &pair);
+	bool		right = ask_enough(&pair, &asked) && ask_for_table(&pair, &asked);
 	uint64_t	left = atomic_load(&built_of(&pair)->cells_left);
 	bool		packed = true;
 	bool		small = true;
@@ -528,7 +609,7 @@ test_given_up(void)
 {
 	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
 	struct asked asked = ask_nearest(&pair, IN_CROWD, 16384);
-	bool		right = ask_enough(&pair, &asked) && is_right(&asked, &pair) && rows_by_table(&pair) > 0;
+	bool		right = ask_enough(&pair, &asked) && ask_for_table(&pair, &asked) && rows_by_table(&pair) > 0;
 	uint64_t	rows;
 
 	for (int i = 0; i < 10; i++)
@@ -537,7 +618,7 @@ test_given_up(void)
 	for (int i = 0; i < 3; i++)
 		right = is_right(&asked, &pair) && right;
 	report("a table that leaves most observations is not used after a while, and not made again",
-		   right && rows >= 131072 && rows <= 131072 + 16384 && rows_by_table(&pair) == rows &&
+		   right && rows >= 65536 && rows <= 65536 + 16384 && rows_by_table(&pair) == rows &&
 		   table_of(&pair) != NULL);
 	forget(&asked);
 	forget_pair(&pair);
@@ -556,21 +637,22 @@ test_memory(const char *what, int kind)
 	char		line[200];
 
 	memory_kind = kind;
-	for (int i = 0; i < SEARCHES; i++)
+	for (int i = 0; i < 10; i++)
 		right = is_right(&asked, &pair) && right;
 	snprintf(line, sizeof(line), "%s: searches go on, and do not try again at once", what);
 	report(line, right && table_of(&pair) == NULL && atomic_load(&tables_asked) == before + 1 &&
 		   atomic_load(&pair.asked->built_bytes) == bytes);
 
-	/* asked about twice as many, it tries once more; and then again when there is memory */
-	right = is_right(&asked, &pair) && table_of(&pair) == NULL && atomic_load(&tables_asked) == before + 2;
+	/* after twice the time it tries once more; and then again when there is memory */
+	set_time(&pair, 2 * MANY_US + (MANY_US >> 8));
+	right = is_right(&asked, &pair) && is_right(&asked, &pair) && table_of(&pair) == NULL &&
+		atomic_load(&tables_asked) == before + 2;
 	memory_kind = MEMORY_THERE;
-	for (int i = 0; i < 2 * SEARCHES - 1; i++)
-		right = is_right(&asked, &pair) && right && table_of(&pair) == NULL;
-	right = is_right(&asked, &pair) && right;
-	snprintf(line, sizeof(line), "%s: a table is tried again each time that twice as many were asked", what);
-	report(line, right && table_of(&pair) != NULL && rows_by_table(&pair) == ROWS &&
-		   atomic_load(&tables_asked) == before + 3);
+	right = is_right(&asked, &pair) && right && atomic_load(&tables_asked) == before + 2;
+	set_time(&pair, 5 * MANY_US);
+	right = ask_for_table(&pair, &asked) && right;
+	snprintf(line, sizeof(line), "%s: a table is tried again each time that turns took twice as long", what);
+	report(line, right && atomic_load(&tables_asked) == before + 3);
 	forget(&asked);
 	forget_pair(&pair);
 }
@@ -583,17 +665,14 @@ test_cancelled(void)
 	struct answers none = no_answers(ROWS, ROWS);
 	int			before = atomic_load(&tables_asked);
 	bool		right = ask_enough(&pair, &asked);
-	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
 
 	memory_kind = MEMORY_CANCELS;
 	answer(&asked.search, pair.asked, GEONN_ALGORITHM_INDEX, true, &none);
 	memory_kind = MEMORY_THERE;
-	right = right && atomic_load(&cancelled) && !none.failed && atomic_load(&tables_asked) == before + 1 &&
-		table_of(&pair) == NULL && atomic_load(&pair.asked->built_bytes) == bytes;
+	right = right && atomic_load(&cancelled) && !none.failed && atomic_load(&tables_asked) == before + 1;
 	atomic_store(&cancelled, false);
-	report("a search that is cancelled while its table is made leaves none", right);
-	report("and the next one makes it",
-		   is_right(&asked, &pair) && table_of(&pair) != NULL && rows_by_table(&pair) == ROWS);
+	report("what a search that is cancelled has made of a table is not lost",
+		   right && ask_for_table(&pair, &asked) && atomic_load(&tables_asked) == before + 1);
 	forget_answers(&none);
 	forget(&asked);
 	forget_pair(&pair);
@@ -611,7 +690,7 @@ test_range(void)
 	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
 	struct asked some = ask_nearest(&pair, MOSTLY_ELSEWHERE, 5000);
 	struct geonn_batch_columns *batch = &some.search.columns;
-	bool		right = ask_enough(&pair, &asked) && is_right(&some, &pair) && table_of(&pair) != NULL;
+	bool		right = ask_enough(&pair, &asked) && ask_for_table(&pair, &asked) && is_right(&some, &pair);
 	struct answers by_table = no_answers(5000, 5000);
 	struct answers by_brute = no_answers(5000, 5000);
 
@@ -647,7 +726,7 @@ struct searcher
 	pthread_t	thread;
 	const struct pair *pair;
 	struct asked asked;
-	atomic_bool *stops;			/* or NULL: one search, which may build */
+	atomic_bool *stops;			/* or NULL: it makes the table, and searches until there is one */
 	bool		right;
 	bool		went_by_table;
 };
@@ -665,7 +744,8 @@ search_on(void *argument)
 		searcher->right = is_right_on(&searcher->asked.search, searcher->pair, &searcher->asked.right,
 									  GEONN_ALGORITHM_INDEX, searcher->stops == NULL) && searcher->right;
 		searcher->went_by_table = had_table;
-	} while (searcher->stops != NULL && !(atomic_load(searcher->stops) && searcher->went_by_table));
+	} while (searcher->stops != NULL ? !(atomic_load(searcher->stops) && searcher->went_by_table) :
+			 !searcher->went_by_table);
 	machine.operations->rest(&machine);
 	return NULL;
 }
@@ -716,6 +796,8 @@ main(int count, char **words)
 	thread_pool_set_threads(3);
 	machine.operations->probe(&machine, &failure);
 	test_beginning();
+	test_bits();
+	test_spare();
 	test_other_questions();
 	test_never("two nearest never make a table", GEONN_METRIC_SPHERE, 0,
 			   (struct question) {.k = 2,.max_distance = INFINITY}, GEONN_ALGORITHM_INDEX);

@@ -226,6 +226,11 @@ cpu_built_add_cells(struct cpu_built *built, const struct search *search)
 	{
 		cells = cpu_cells_finish(built->cells_building);
 		built->cells_building = NULL;
+		if (!cpu_cells_help(cells))
+		{
+			cpu_cells_free(cells);
+			cells = NULL;
+		}
 	}
 	atomic_store(&built->cells_from_us, from_us);
 	if (cells == NULL)

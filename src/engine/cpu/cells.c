@@ -35,15 +35,16 @@
 #define LISTED_OF_SQUARE 2
 #define LISTED_MAX ((size_t) 1 << CPU_CELLS_LENGTH_SHIFT)
 
-/* blocks of one piece of the work, and pieces of a job for each thread: some milliseconds */
-#define PIECE_BLOCKS 8
-#define JOB_PIECES 4
+/* blocks of one piece of the work, and pieces of a job for each thread: less than a millisecond, or some
+ * where references form lines */
+#define PIECE_BLOCKS 4
+#define JOB_PIECES 2
 
 /* the part of the free memory that a table may take: it is no more than a help */
 #define FREE_PART 8
 
-/* a table is of no use where all squares are crowded but one in so many */
-#define CROWDED_PART 8
+/* a table helps where one square in so many is not crowded */
+#define HELP_PART 8
 
 static size_t
 bytes_of(uint32_t positions, size_t blocks, size_t listed)
@@ -181,35 +182,29 @@ cpu_cells_go_on(struct cpu_cells_building *building, int64_t end_us)
 	return building->first == building->round_end;
 }
 
-/*
- * Whether nearly all squares are crowded.
- */
-static bool
-is_useless(const struct cpu_cells_building *building)
-{
-	size_t		squares = (size_t) building->end * CELLS_BLOCK;
-	size_t		crowded = 0;
-
-	for (size_t i = 0; i < squares; i++)
-		crowded += building->cells->entry[i] == CPU_CELLS_CROWDED_ENTRY;
-	return crowded > squares - squares / CROWDED_PART;
-}
-
 struct cpu_cells *
 cpu_cells_finish(struct cpu_cells_building *building)
 {
 	struct cpu_cells *cells = building->cells;
 	uint64_t	listed = atomic_load(&building->listed);
-	bool		useless = is_useless(building);
 
-	cells->used = bytes_of(building->index->shape.positions, building->end,
+	cells->blocks = building->end;
+	cells->used = bytes_of(building->index->shape.positions, cells->blocks,
 						   listed < cells->list_max ? listed : cells->list_max);
 	free(building->block);
 	free(building);
-	if (!useless)
-		return cells;
-	cpu_cells_free(cells);
-	return NULL;
+	return cells;
+}
+
+bool
+cpu_cells_help(const struct cpu_cells *cells)
+{
+	size_t		squares = (size_t) cells->blocks * CELLS_BLOCK;
+	size_t		crowded = 0;
+
+	for (size_t i = 0; i < squares; i++)
+		crowded += cells->entry[i] == CPU_CELLS_CROWDED_ENTRY;
+	return crowded <= squares - squares / HELP_PART;
 }
 
 void

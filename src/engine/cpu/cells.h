@@ -59,7 +59,8 @@ struct cpu_cells
 {
 	uint32_t	side;			/* blocks along the side of a face */
 	uint32_t	face_blocks;	/* of all faces: 6 side^2 */
-	uint32_t	blocks_max;		/* with those of divided squares */
+	uint32_t	blocks;			/* with those of divided squares, and how many there may be */
+	uint32_t	blocks_max;
 	uint32_t	list_max;		/* positions in lists */
 	double		scale;			/* units in a length of 1 on a face, which is 2 long */
 
@@ -107,8 +108,11 @@ extern struct cpu_cells_building *cpu_cells_begin(const struct dataset *dataset,
  */
 extern bool cpu_cells_go_on(struct cpu_cells_building *building, int64_t end_us);
 
-/* The complete table; NULL if it would be of no use. */
+/* The complete table. */
 extern struct cpu_cells *cpu_cells_finish(struct cpu_cells_building *building);
+
+/* Whether a table answers enough to be of use: nearly all squares are crowded otherwise. */
+extern bool cpu_cells_help(const struct cpu_cells *cells);
 
 /* Free one that is not complete; NULL is allowed. */
 extern void cpu_cells_abandon(struct cpu_cells_building *building);
