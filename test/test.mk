@@ -213,11 +213,11 @@ fuzz: fuzzers
 # tree of links of its own.
 SANITIZE_asan = address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan = thread
-SANITIZED_TESTS = engine protocol lifetime recognition keeping idle watch shares sharing threads search
+SANITIZED_TESTS = engine protocol lifetime recognition keeping idle watch shares sharing threads search cpu_cells cpu_cells_turns
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
 $(addprefix sanitized-,asan tsan): sanitized-%:
 	@mkdir -p build/$*
-	@ln -sfn $(addprefix ../../,Makefile geonn.control sql src test) build/$*
+	@ln -sfn $(addprefix ../../,Makefile geonn.control sql src test cuda) build/$*
 	@$(MAKE) -s -C build/$* NVCC= CC='gcc -fsanitize=$(SANITIZE_$*)' build/geonn-engine $(SANITIZED_TESTS:%=build/test/%_test)
 check-sanitizers: sanitized-asan sanitized-tsan
 	@test/tools/sanitizers $(SANITIZED)

@@ -7,7 +7,7 @@
  * This program does what the scheduler does with a device that works by turns.  Brute force on a
  * dataset of its own says what is right.
  *
- * Usage: cpu_cells_turns_test [seed].
+ * Usage: cpu_cells_turns_test [seed [sanitized]].  "sanitized": fewer references.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,18 +30,20 @@
 
 #define DEGREES 57.295779513082323
 
-#define REFERENCES 2000
 #define ROWS 16384
 
 /* of the smallest search that has some of a table made (cpu/built.c) */
 #define BUILDER_ROWS_MIN 4096
 
 /* how long turns have taken without a table before it is begun, and for as long as it takes to be made */
-#define FEW_US (20000 + REFERENCES - 1)
+#define FEW_US (20000 + (uint64_t) references - 1)
 #define MANY_US (INT64_C(1) << 40)
 
 /* searches until a table is complete */
 #define SEARCHES_MAX 1000
+
+/* of each dataset */
+static int	references = 2000;
 
 static struct device machine;
 static atomic_bool cancelled;
@@ -133,11 +135,11 @@ allocate_dataset(enum geonn_metric metric, uint32_t columns)
 {
 	struct dataset *made = dataset_create(1, metric, columns);
 
-	made->count = REFERENCES;
+	made->count = (size_t) references;
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		if (dataset_columns[i].present == 0 || dataset_columns[i].present & columns)
 		{
-			void	   *column = calloc(REFERENCES, dataset_columns[i].width);
+			void	   *column = calloc((size_t) references, dataset_columns[i].width);
 
 			memcpy((char *) made + dataset_columns[i].member, &column, sizeof(column));
 		}
@@ -150,7 +152,7 @@ make_pair(bool has_crowd, enum geonn_metric metric, uint32_t columns)
 {
 	struct pair pair = {allocate_dataset(metric, columns), allocate_dataset(metric, columns)};
 
-	for (int i = 0; i < REFERENCES; i++)
+	for (int i = 0; i < references; i++)
 	{
 		draw_point(has_crowd && i % 2 ? IN_CROWD : EVERYWHERE, &pair.asked->latitude[i],
 				   &pair.asked->longitude[i]);
@@ -165,7 +167,7 @@ make_pair(bool has_crowd, enum geonn_metric metric, uint32_t columns)
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		if (dataset_column_of(pair.asked, i) != NULL)
 			memcpy(dataset_column_of(pair.oracle, i), dataset_column_of(pair.asked, i),
-				   REFERENCES * dataset_columns[i].width);
+				   (size_t) references * dataset_columns[i].width);
 	return pair;
 }
 
@@ -316,7 +318,7 @@ ask(const struct pair *pair, enum places places, uint32_t rows, uint32_t room, s
 		if (columns & GEONN_COLUMN_RADIUS)
 			batch->radius[i] = INFINITY;
 		if (columns & GEONN_COLUMN_WINDOW)
-			batch->low[0][i] = batch->high[0][i] = random_below(REFERENCES);
+			batch->low[0][i] = batch->high[0][i] = random_below(references);
 	}
 	answer(&asked.search, pair->oracle, GEONN_ALGORITHM_BRUTE, true, &asked.right);
 	return asked;
@@ -453,7 +455,6 @@ test_bits(void)
 		taken = atomic_load(&built->cells_from_us);
 		bits++;
 	}
-	printf("# %d bits, %llu us of %d\n", bits, (unsigned long long) taken, FEW_US + 1);
 	report("a table is made bit by bit, each while those before took no longer than turns without it",
 		   right && bits > 1 && bits < SEARCHES_MAX);
 	set_time(&pair, MANY_US);
@@ -474,11 +475,11 @@ test_spare(void)
 	bool		right = ask_enough(&pair, &asked);
 
 	pair.asked->kept = true;
-	atomic_store(&dataset_spare_bytes, cpu_cells_bytes(REFERENCES) - 1);
+	atomic_store(&dataset_spare_bytes, cpu_cells_bytes((uint32_t) references) - 1);
 	right = is_right(&asked, &pair) && right && built_of(&pair)->cells_building == NULL;
 	report("a kept dataset has no table that is larger than what kept ones may take besides",
 		   right && atomic_load(&tables_asked) == before);
-	atomic_store(&dataset_spare_bytes, cpu_cells_bytes(REFERENCES));
+	atomic_store(&dataset_spare_bytes, cpu_cells_bytes((uint32_t) references));
 	set_time(&pair, 4 * MANY_US);
 	report("and gets it once they may", ask_for_table(&pair, &asked));
 	forget(&asked);
@@ -785,18 +786,24 @@ test_threads(void)
 int
 main(int count, char **words)
 {
+	int			usual;
 	struct question nearest = {.k = 1,.max_distance = INFINITY};
 	struct failure failure;
 
 	if (count > 1)
 		random_state = strtoull(words[1], NULL, 10);
+	if (count > 2 && strcmp(words[2], "sanitized") == 0)
+		references = 400;
 	printf("# seed %llu\n", (unsigned long long) random_state);
 	machine.operations = &cpu_device_operations;
 	cpu_path_choose(NULL, &failure);
 	thread_pool_set_threads(3);
 	machine.operations->probe(&machine, &failure);
 	test_beginning();
+	usual = references;
+	references = 5 * usual;
 	test_bits();
+	references = usual;
 	test_spare();
 	test_other_questions();
 	test_never("two nearest never make a table", GEONN_METRIC_SPHERE, 0,
