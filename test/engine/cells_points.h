@@ -558,4 +558,58 @@ make_borders(struct sets *sets)
 	}
 }
 
+/* pairs of references as far from a corner of squares as from each other's place: one of them comes first in a
+ * square and its neighbours but for what is next to the corner, and there are the observations */
+static void
+make_corners(struct sets *sets)
+{
+	struct places *references = &sets->references;
+	uint32_t	pairs = many_references / 4;
+	double		half;
+
+	/* how large squares are depends on how many references there are */
+	add_anywhere(references, 2 * pairs);
+	half = 1.0 / (8.0 * blocks_along_face(references));
+	references->count = 0;
+	for (uint32_t i = 0; i < pairs; i++)
+	{
+		int			across = random_below(3);
+		double		corner[3];
+		double		one[3];
+		double		plane[3];
+		double		slope = random_between(-M_PI, M_PI);
+		double		inside = 0;
+		double		length = 0;
+
+		corner[across] = random_below(2) ? 1 : -1;
+		for (int next = 1; next < 3; next++)
+			corner[(across + next) % 3] = random_below((int) (1.0 / half)) * 2.0 * half - 1.0;
+		for (int axis = 0; axis < 3; axis++)
+			one[axis] = corner[axis] + (axis == across ? 0 : random_between(-half, half));
+
+		/* the other one is its image in a plane through the corner and the Earth's centre */
+		plane[(across + 1) % 3] = cos(slope);
+		plane[(across + 2) % 3] = sin(slope);
+		plane[across] = -(plane[(across + 1) % 3] * corner[(across + 1) % 3] +
+						  plane[(across + 2) % 3] * corner[(across + 2) % 3]) / corner[across];
+		for (int axis = 0; axis < 3; axis++)
+		{
+			inside += one[axis] * plane[axis];
+			length += plane[axis] * plane[axis];
+		}
+		add_vector(references, one[0], one[1], one[2]);
+		for (int axis = 0; axis < 3; axis++)
+			one[axis] -= 2.0 * inside / length * plane[axis];
+		add_vector(references, one[0], one[1], one[2]);
+		for (uint32_t j = 0; j < many_observations / pairs; j++)
+		{
+			double		away[3] = {0, 0, 0};
+
+			for (int next = 1; next < 3; next++)
+				away[(across + next) % 3] = random_below(4) ? random_magnitude(1e-15, 1e-3 * half) : 0;
+			add_vector(&sets->observations, corner[0] + away[0], corner[1] + away[1], corner[2] + away[2]);
+		}
+	}
+}
+
 #endif							/* GEONN_TEST_CELLS_POINTS_H */

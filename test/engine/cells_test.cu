@@ -311,6 +311,7 @@ static const struct property
 	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, 0, 0.2},
 	{"as far from several references", make_grid, INFINITY, 0, 0.05},
 	{"borders of squares", make_borders, INFINITY, 0, 0.001},
+	{"corners of squares", make_corners, INFINITY, 0, 0.001},
 	{"box of 100 km", make_box_100, INFINITY, 0, 0.01},
 	{"box of 500 km", make_box_500, INFINITY, 0, 0.01},
 	{"box of 500 km, within 300 km", make_box_500, 300000, 0, 0.01},

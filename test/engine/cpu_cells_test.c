@@ -413,6 +413,7 @@ static const struct property
 	{"references along the cube's edges", make_edges, INFINITY, 0, 0.5},
 	{"as far from several references", make_grid, INFINITY, 0, 0.05},
 	{"borders of squares", make_borders, INFINITY, 0, 0},
+	{"corners of squares", make_corners, INFINITY, 0, 0},
 	{"box of 100 km", make_box_100, INFINITY, 0, 0},
 	{"box of 500 km", make_box_500, INFINITY, 0, 0},
 	{"box of 500 km, within 300 km", make_box_500, 300000, 0, 0},

@@ -564,40 +564,46 @@ test_brute_asks(void)
 
 /* ---- what is left to the index ---- */
 
+/*
+ * Is the nearest reference right without and with max_distance, and by the table?
+ */
+static bool
+limits_right(const struct pair *pair, enum places places, uint32_t rows, uint32_t room)
+{
+	static const double limits[] = {INFINITY, 300000, 0.05};
+	bool		right = true;
+
+	for (int i = places == EVERYWHERE ? 1 : 2; i >= 0; i--)
+	{
+		struct asked asked = ask(pair, places, rows, room,
+								 (struct question) {.k = 1,.max_distance = limits[i]});
+		uint64_t	before = rows_by_table(pair);
+
+		/* batches of less room than rows begin again with rows that came before */
+		right = is_right(&asked, pair) && rows_by_table(pair) >= before + rows &&
+			(i == 0) == (asked.right.pairs == rows) && asked.right.pairs > 0 && right;
+		forget(&asked);
+	}
+	return right;
+}
+
 static void
 test_left(void)
 {
 	struct pair pair = make_pair(true, GEONN_METRIC_SPHERE, 0);
 	struct asked asked = ask_nearest(&pair, MOSTLY_ELSEWHERE, ROWS);
-	static const uint32_t rooms[] = {20000, 4999, 4096, 777, 20};
 	bool		right = ask_enough(&pair, &asked) && ask_for_table(&pair, &asked);
 	uint64_t	left = atomic_load(&built_of(&pair)->cells_left);
-	bool		packed = true;
-	bool		small = true;
 
 	report("observations in crowded squares come back in the same batch, answered by the index",
 		   right && rows_by_table(&pair) == ROWS && left > ROWS / 8 && left < ROWS / 4);
-	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++)
-		for (int limit = 0; limit < 3; limit++)
-		{
-			static const double limits[] = {INFINITY, 300000, 0.05};
-			uint32_t	rows = i == 0 ? 20000 : 5000 >> (i / 4 * 2);
-			struct asked some = ask(&pair, MOSTLY_ELSEWHERE, rows, rooms[i],
-									(struct question) {.k = 1,.max_distance = limits[limit]});
-			uint64_t	before = rows_by_table(&pair);
-			bool		same = is_right(&some, &pair);
-
-			/* batches of less room than rows begin again with rows that came before */
-			same = same && rows_by_table(&pair) >= before + rows &&
-				(limit == 0) == (some.right.pairs == rows) && some.right.pairs > 0;
-			if (i == 0)
-				packed = packed && same;
-			else
-				small = small && same;
-			forget(&some);
-		}
-	report("with max_distance, pairs are packed in the order of rows", packed);
-	report("batches may have less room than rows", small);
+	report("with max_distance, pairs are packed in the order of rows",
+		   limits_right(&pair, EVERYWHERE, 20000, 20000) && atomic_load(&built_of(&pair)->cells_left) == left);
+	report("also where some were left to the index",
+		   limits_right(&pair, MOSTLY_ELSEWHERE, 20000, 20000) && atomic_load(&built_of(&pair)->cells_left) > left);
+	report("batches may have less room than rows",
+		   limits_right(&pair, MOSTLY_ELSEWHERE, 5000, 4999) && limits_right(&pair, EVERYWHERE, 5000, 4096) &&
+		   limits_right(&pair, MOSTLY_ELSEWHERE, 5000, 777) && limits_right(&pair, MOSTLY_ELSEWHERE, 1000, 20));
 	forget(&asked);
 	forget_pair(&pair);
 }
