@@ -542,8 +542,8 @@ test_table(void)
 	on_every_gpu(build_main);
 	none = all_done() && !any_has_table();
 	index_bytes = taken_by(1) - before;
-	for (int i = 0; i < 20 && all_done(); i++)
-		on_every_gpu(build_main);
+	search.rows = 20 * rows;
+	on_every_gpu(build_main);
 	printf("# an index of %llu kB, a table of %llu kB\n", (unsigned long long) index_bytes / 1024,
 		   (unsigned long long) (taken_by(1) - before - index_bytes) / 1024);
 	check(none && all_done() && all_have_tables(), "after enough observations all GPUs have a table");
@@ -552,10 +552,10 @@ test_table(void)
 
 	/* enough for the building of the index, which gives most of it back */
 	make_dataset(100000, 0, GEONN_ALGORITHM_INDEX);
-	search.rows = rows;
 	atomic_store(&gpu_memory_limit, before + (24 << 20));
-	for (int i = 0; i < 20; i++)
+	for (int i = 1; i <= 20; i++)
 	{
+		search.rows = (uint32_t) i * rows;
 		on_every_gpu(build_main);
 		some = some || !all_done() || any_has_table() || taken_by(1) != before + index_bytes;
 	}
@@ -563,8 +563,11 @@ test_table(void)
 		printf("# %s %s\n", failures[1].message, failures[1].detail);
 	check(!some, "a table beyond geonn.gpu_memory_limit is not built, and nothing is kept of it");
 	atomic_store(&gpu_memory_limit, 0);
-	for (int i = 0; i < 40 && all_done(); i++)
+	for (int i = 21; i <= 60 && all_done(); i++)
+	{
+		search.rows = (uint32_t) i * rows;
 		on_every_gpu(build_main);
+	}
 	check(all_done() && all_have_tables(), "it is built later, once the limit is raised");
 	end_dataset();
 	check(taken_by(1) == before, "and its memory is free again, too");

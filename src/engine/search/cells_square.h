@@ -3,7 +3,8 @@
  *		Squares on the faces of a cube around the Earth: which one a point is in, and
  *		which references can be the nearest of a point in a square.
  *
- * Plain C as well.
+ * For both devices, in C and in CUDA C: each has a table of these squares in a form of its
+ * own (cuda/cells/cells.cuh, cpu/cells.h).
  *
  * A face of the cube [-1, 1]^3 is seen from the centre through the point (1, u, v),
  * in coordinates that are turned so that the first is across the face.  A square
@@ -17,7 +18,7 @@
  * The square of a point
  *
  * Let p be a vector of geonn_unit_vector(), and u = p_u / |p_a| its exact place on the
- * face of its largest coordinate, |u| <= 1.  cells_spot_of() computes 1 / |p_a| in
+ * face of its largest coordinate, |u| <= 1.  On a GPU cells_spot_of() computes 1 / |p_a| in
  * float32, off by less than 2^-21.6 relatively, and once improves that in float64: what is
  * off by d becomes off by d^2 < 2^-43.2, and 3 e for roundings.  The product with p_u
  * and the scaling to units are rounded once each.  Units are 2^-20 and less, and
