@@ -54,7 +54,7 @@ $(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
 build/test/cpu_cells_test: INSIDE_SOURCES += test/lib/parallel.c
 build/test/cpu_cells_test: test/lib/parallel.c test/lib/parallel.h
 # refuses memory
-build/test/cpu_cells_turns_test: INSIDE_SOURCES += -Wl,--wrap=memory_block_allocate,--wrap=malloc
+build/test/cpu_cells_turns_test: INSIDE_SOURCES += -Xlinker --wrap=memory_block_allocate -Xlinker --wrap=malloc
 $(INSIDE_TESTS): %: %.o test/lib/verdict.c test/lib/verdict.h $(ALGORITHM_OBJECTS)
 	$(begin)
 	$(Q)$(ENGINE_LINK) -o $@ $< $(INSIDE_SOURCES) $(ALGORITHM_OBJECTS) -lproj -lm -ldl
