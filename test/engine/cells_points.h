@@ -48,14 +48,12 @@ room_for(uint32_t count)
 	return places;
 }
 
-/* add a place that may be beyond a pole or the antimeridian */
+/* add a place that may be beyond poles or the antimeridian, several times */
 static void
 add(struct places *places, double latitude, double longitude)
 {
-	if (latitude > 90.0)
-		latitude = 180.0 - latitude;
-	if (latitude < -90.0)
-		latitude = -180.0 - latitude;
+	while (fabs(latitude) > 90.0)
+		latitude = (latitude > 0 ? 180.0 : -180.0) - latitude;
 	while (longitude > 180.0)
 		longitude -= 360.0;
 	while (longitude < -180.0)
