@@ -78,6 +78,9 @@ test_bits(void)
 	struct cpu_built *built;
 	bool		right = is_right(&asked, &pair);
 	uint64_t	taken = 0;
+	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
+	uint64_t	most = cpu_cells_bytes((uint32_t) references);
+	bool		counted = true;
 	int			bits = 0;
 
 	built = built_of(&pair);
@@ -90,10 +93,13 @@ test_bits(void)
 		right = right && taken <= FEW_US + 1;
 		cpu_built_add_cells(built, &asked.search);
 		taken = atomic_load(&built->cells_from_us);
+		counted = counted && (built->cells_building == NULL ||
+							  atomic_load(&pair.asked->built_bytes) == bytes + most);
 		bits++;
 	}
 	report("a table is made bit by bit, each while those before took no longer than turns without it",
 		   right && bits > 0 && bits < SEARCHES_MAX);
+	report("until it is complete, bytes of the dataset count the most that it can take", counted);
 	set_time(&pair, MANY_US);
 	report("and goes on where it was", ask_for_table(&pair, &asked) && atomic_load(&built->cells_from_us) == UINT64_MAX);
 	forget(&asked);

@@ -198,45 +198,54 @@ cpu_built_wants_cells(struct cpu_built *built, const struct search *search)
 }
 
 /*
- * Begin a table of squares, if there is room for it.
+ * Begin a table of squares, if there is room for it.  Until it is complete it counts as
+ * the most that it can take.
  */
-static struct cpu_cells_building *
-begin_cells(const struct cpu_built *built, struct dataset *dataset)
+static void
+begin_cells(struct cpu_built *built, struct dataset *dataset)
 {
-	if (dataset->kept && cpu_cells_bytes(built->index->shape.positions) > atomic_load(&dataset_spare_bytes))
-		return NULL;
-	return cpu_cells_begin(dataset, built->index);
+	size_t		bytes = cpu_cells_bytes(built->index->shape.positions);
+
+	if (dataset->kept && bytes > atomic_load(&dataset_spare_bytes))
+		return;
+	built->cells_building = cpu_cells_begin(dataset, built->index);
+	if (built->cells_building != NULL)
+		atomic_fetch_add(&dataset->built_bytes, bytes);
+}
+
+/*
+ * Take a complete table into use, unless it would not help.
+ */
+static void
+finish_cells(struct cpu_built *built, struct dataset *dataset)
+{
+	struct cpu_cells *cells = cpu_cells_finish(built->cells_building);
+	bool		helps = cpu_cells_help(cells);
+
+	built->cells_building = NULL;
+	atomic_fetch_sub(&dataset->built_bytes, cells->bytes - (helps ? cells->used : 0));
+	if (helps)
+		atomic_store(&built->cells, cells);
+	else
+		cpu_cells_free(cells);
 }
 
 void
 cpu_built_add_cells(struct cpu_built *built, const struct search *search)
 {
 	int64_t		began_us = now_us();
-	struct cpu_cells *cells = NULL;
-	uint64_t	from_us = UINT64_MAX;	/* not once more, even if it turns out to be of no use */
+	uint64_t	from_us = UINT64_MAX;	/* not once more, even if it does not help */
 
 	if (built->cells_building == NULL)
-		built->cells_building = begin_cells(built, search->dataset);
+		begin_cells(built, search->dataset);
 	if (built->cells_building == NULL)
 		from_us = 2 * atomic_load(&built->without_cells_us);
-	else if (!cpu_cells_go_on(built->cells_building, began_us + CELLS_BIT_US))
+	else if (cpu_cells_go_on(built->cells_building, began_us + CELLS_BIT_US))
+		finish_cells(built, search->dataset);
+	else
 		from_us = atomic_load(&built->cells_from_us) +
 			(uint64_t) (now_us() - began_us) * thread_pool_threads();
-	else
-	{
-		cells = cpu_cells_finish(built->cells_building);
-		built->cells_building = NULL;
-		if (!cpu_cells_help(cells))
-		{
-			cpu_cells_free(cells);
-			cells = NULL;
-		}
-	}
 	atomic_store(&built->cells_from_us, from_us);
-	if (cells == NULL)
-		return;
-	atomic_fetch_add(&search->dataset->built_bytes, cells->used);
-	atomic_store(&built->cells, cells);
 }
 
 void
