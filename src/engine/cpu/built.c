@@ -19,7 +19,7 @@
  * wasted is a few times what is built.
  *
  * A table of squares (cells.h) answers searches of one nearest reference two to
- * seven times as fast, but takes as long to make as twenty indexes, and some hundred
+ * four times as fast, but takes as long to make as twenty indexes, and some hundred
  * where references form lines.  Most references change before that pays.  So it comes
  * beside the index, bit by bit: each bit takes some milliseconds of a search that
  * finds work for many more, and the time of all bits together is never more than what
