@@ -50,7 +50,6 @@ build/test/%_test.o: test/engine/%_test.c build/flags
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 INSIDE_TESTS = build/test/algorithm_test build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test
 $(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
-# has a clock of its own
 build/test/cpu_cells_test: INSIDE_SOURCES += test/lib/parallel.c
 build/test/cpu_cells_test: test/lib/parallel.c test/lib/parallel.h
 # refuses memory

@@ -247,7 +247,7 @@ struct outcome
 	uint64_t	rows;
 	uint64_t	left;
 	uint64_t	different;
-	uint64_t	stray;			/* what else was written, or is wrong with who is left */
+	uint64_t	stray;			/* what else was written, or is wrong with those that are left */
 };
 
 /* an answer with room on both sides that must stay as it is */

@@ -203,7 +203,8 @@ compare_with_all(struct kept *kept, const struct range *range)
 }
 
 /*
- * Find out which candidates of a larger range are candidates of this one.
+ * Find out which candidates of a larger range are candidates of this one.  Both may be the
+ * same.
  */
 static void
 choose(struct range *range, const struct kept *larger, struct kept *kept)
@@ -226,6 +227,14 @@ choose(struct range *range, const struct kept *larger, struct kept *kept)
 		bits |= (uint64_t) (lanes_within(lanes_load(chords + at), lanes_all(range->limit)) &
 							~come_after(larger, at, range->best, range)) << at;
 	keep_only(larger, bits & bits_of(larger), kept);
+}
+
+/* leave out which of the kept ones are no candidates, by all that is known */
+static void
+reduce(struct range *range, struct kept *kept)
+{
+	choose(range, kept, kept);
+	compare_with_all(kept, range);
 }
 
 /* ---- the walk ---- */
@@ -284,12 +293,7 @@ keep(struct collecting *collecting, struct geonn_vector vector, uint32_t positio
 	struct kept *kept = collecting->kept;
 
 	if (kept->count == KEPT_MAX)
-	{
-		struct kept all = *kept;
-
-		choose(collecting->range, &all, kept);
-		compare_with_all(kept, collecting->range);
-	}
+		reduce(collecting->range, kept);
 	if (kept->count == KEPT_MAX)
 	{
 		collecting->overflow = true;
@@ -353,11 +357,8 @@ walk(struct collecting *collecting, int level, struct cpu_nodes nodes)
 	left = cpu_within(bounds, range->limit) & cpu_first_bits(nodes.count);
 	while (left != 0 && !collecting->overflow)
 	{
-		uint32_t	nearest = (uint32_t) __builtin_ctz(left);
+		uint32_t	nearest = cpu_nearest_of(bounds, left);
 
-		for (uint32_t others = left & (left - 1); others != 0; others &= others - 1)
-			if (bounds[__builtin_ctz(others)] < bounds[nearest])
-				nearest = (uint32_t) __builtin_ctz(others);
 		if (bounds[nearest] > range->limit)
 			return;
 		left &= ~(UINT32_C(1) << nearest);
@@ -378,7 +379,6 @@ collect(const struct cpu_index *index, uint32_t face, struct range *range, struc
 {
 	struct collecting collecting = {.index = index,.face = face,.range = range,.kept = kept};
 	struct geonn_vector middle = cells_turned_back(face, range->middle);
-	struct kept all;
 	int			level;
 	struct cpu_nodes top = cpu_part_top((struct cpu_part) {0, index->shape.positions}, &level);
 
@@ -400,9 +400,7 @@ collect(const struct cpu_index *index, uint32_t face, struct range *range, struc
 	walk(&collecting, level, top);
 	if (collecting.overflow)
 		return false;
-	all = *kept;
-	choose(range, &all, kept);
-	compare_with_all(kept, range);
+	reduce(range, kept);
 	return true;
 }
 

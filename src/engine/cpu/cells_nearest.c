@@ -26,6 +26,7 @@
 
 #include "common/metric.h"
 #include "engine/cpu/vectors.h"
+#include "engine/cpu/walk.h"
 
 /* observations of a search, and the step that each has reached */
 struct steps
@@ -163,7 +164,7 @@ read_entries(const struct cpu_cells_search *search, struct steps *steps)
 }
 
 /*
- * Ask for the memory of candidates, and list who has several, and who is left.
+ * Ask for the memory of candidates, and list observations that have several, and those that are left.
  */
 static uint32_t
 sort_kinds(const struct cpu_cells_search *search, struct steps *steps)
@@ -207,30 +208,16 @@ static __attribute__((noinline)) uint32_t
 decide(const struct cpu_cells_search *search, struct geonn_vector from, const uint32_t *list,
 	   uint32_t length, double limit)
 {
-	const struct cpu_index *index = search->index;
-	double		best_distance = INFINITY;
-	uint32_t	best_place = UINT32_MAX;
-	uint32_t	best = list[0];
+	struct cpu_decision decision = {{INFINITY, UINT32_MAX}, 0};
 
 	for (uint32_t j = 0; j < length; j++)
 	{
 		const struct cpu_cells_record *record = &search->cells->record[list[j]];
-		struct geonn_vector there = {record->x, record->y, record->z};
-		double		distance;
-		uint32_t	place;
 
-		if (cpu_filter_chord(there.x - from.x, there.y - from.y, there.z - from.z) > limit)
-			continue;
-		distance = geonn_metric_distance_of(search->metric, from, there);
-		place = index->place[index->start[list[j]]];
-		if (distance < best_distance || (distance == best_distance && place < best_place))
-		{
-			best_distance = distance;
-			best_place = place;
-			best = list[j];
-		}
+		if (cpu_filter_chord(record->x - from.x, record->y - from.y, record->z - from.z) <= limit)
+			cpu_decide(search->index, search->metric, from, list[j], &decision);
 	}
-	return best;
+	return decision.position;
 }
 
 /*

@@ -327,12 +327,9 @@ walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int lev
 		bundle->piece->leaves += INDEX_WIDTH;
 	while (left != 0 && !is_cancelled(bundle->piece))
 	{
-		uint32_t	nearest = (uint32_t) __builtin_ctz(left);
+		uint32_t	nearest = cpu_nearest_of(bounds, left);
 		uint32_t	child;
 
-		for (uint32_t others = left & (left - 1); others != 0; others &= others - 1)
-			if (bounds[__builtin_ctz(others)] < bounds[nearest])
-				nearest = (uint32_t) __builtin_ctz(others);
 		if (bounds[nearest] > bundle->limit[i])
 			return;
 		left &= ~(UINT32_C(1) << nearest);
@@ -500,34 +497,13 @@ box_around(const struct bundle *bundle)
 	return box;
 }
 
-/* the first reference in the order (distance, place) so far */
-struct decision
-{
-	double		distance;
-	uint32_t	place;
-	uint32_t	position;
-};
-
 static void
 decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t bits,
-				 struct geonn_vector from, struct decision *decision)
+				 struct geonn_vector from, struct cpu_decision *decision)
 {
-	const struct cpu_index *index = piece->index;
-
 	for (; bits != 0; bits &= bits - 1)
-	{
-		uint32_t	position = leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits);
-		struct geonn_vector there = {
-			index->x[position], index->y[position], index->z[position]
-		};
-		double		distance = geonn_metric_distance_of(piece->metric, from, there);
-		uint32_t	place;
-
-		place = index->place[index->start[position]];
-		if (distance < decision->distance ||
-			(distance == decision->distance && place < decision->place))
-			*decision = (struct decision) {distance, place, position};
-	}
+		cpu_decide(piece->index, piece->metric, from,
+				   leaf * INDEX_WIDTH + (uint32_t) __builtin_ctz(bits), decision);
 }
 
 /*
@@ -535,7 +511,7 @@ decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t 
  */
 static void
 decide_alone(const struct bundle *bundle, uint32_t i, struct geonn_vector from, int level,
-			 struct cpu_nodes nodes, struct decision *decision)
+			 struct cpu_nodes nodes, struct cpu_decision *decision)
 {
 	double		limit = bundle->limit[i];
 	const struct cpu_nearest_piece *piece = bundle->piece;
@@ -574,7 +550,7 @@ static inline __attribute__((always_inline)) uint32_t
 decide(const struct bundle *bundle, uint32_t i)
 {
 	struct geonn_vector from = {bundle->x[i], bundle->y[i], bundle->z[i]};
-	struct decision decision = {INFINITY, UINT32_MAX, 0};
+	struct cpu_decision decision = {{INFINITY, UINT32_MAX}, 0};
 	uint32_t	candidates = bundle->candidates[i];
 
 	if (bundle->ambiguous >> i & 1)

@@ -20,10 +20,12 @@
 #ifndef GEONN_CPU_WALK_H
 #define GEONN_CPU_WALK_H
 
+#include "common/metric.h"
 #include "engine/cpu/index.h"
 #include "engine/cpu/lanes.h"
 #include "engine/cpu/path.h"
 #include "engine/dataset/point_windows.h"
+#include "engine/search/candidates.h"
 
 #define CPU_WALK_INLINE static inline __attribute__((always_inline))
 
@@ -193,6 +195,20 @@ cpu_leaf_overlaps(const struct cpu_index *index, uint32_t leaf, const struct poi
 	return bits;
 }
 
+/*
+ * The place, of those with a bit, that has the smallest bound.  At least one has a bit.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_nearest_of(const double *bounds, uint32_t bits)
+{
+	uint32_t	nearest = (uint32_t) __builtin_ctz(bits);
+
+	for (bits &= bits - 1; bits != 0; bits &= bits - 1)
+		if (bounds[__builtin_ctz(bits)] < bounds[nearest])
+			nearest = (uint32_t) __builtin_ctz(bits);
+	return nearest;
+}
+
 /* nodes of one level that follow each other: the children of one node, or those
  * that a walk begins with */
 struct cpu_nodes
@@ -254,6 +270,29 @@ cpu_part_bits(struct cpu_part part, uint32_t leaf)
 	uint32_t	bits = cpu_first_bits(part.end - first);
 
 	return part.first > first ? bits & UINT32_MAX << (part.first - first) : bits;
+}
+
+/* the first position in the order (distance, place) so far; none: {{INFINITY, UINT32_MAX}} */
+struct cpu_decision
+{
+	struct candidate first;
+	uint32_t	position;
+};
+
+/*
+ * Note a position, if it comes first.
+ */
+CPU_WALK_INLINE void
+cpu_decide(const struct cpu_index *index, enum geonn_metric metric, struct geonn_vector from,
+		   uint32_t position, struct cpu_decision *decision)
+{
+	struct geonn_vector there = {index->x[position], index->y[position], index->z[position]};
+	struct candidate found = {
+		geonn_metric_distance_of(metric, from, there), index->place[index->start[position]]
+	};
+
+	if (candidate_before(found, decision->first))
+		*decision = (struct cpu_decision) {found, position};
 }
 
 #endif							/* GEONN_CPU_WALK_H */
