@@ -7,7 +7,7 @@
 #   make check-long  the same in their long forms, which take hours
 #   make check-quick some of them, in less than a minute: rules, unit tests, a
 #                    short search and some topics of pg_regress
-#   make check-versions  builds and tests with PostgreSQL 16, 17 and 18
+#   make check-versions  builds and tests with PostgreSQL 16 to 19
 #   make check-package   builds, installs, uses and purges Debian's packages
 #   make check-image     makes the images of the Containerfile, and tries them
 #   make image       a container's image of PostgreSQL with geonn, geonn:0.1.0; with

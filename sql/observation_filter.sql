@@ -24,7 +24,7 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
         IF line ~ 'Filter on Observations' THEN
-            line := replace(substring(line FROM 'Filter on Observations: (.*)'), '(InitPlan 1).col1', '$0');
+            line := regexp_replace(substring(line FROM 'Filter on Observations: (.*)'), '\(InitPlan (expr_)?1\)\.col1', '$0');
             RETURN regexp_replace(line, '^\((.*) = n\.obs_id\)$', '(n.obs_id = \1)');
         END IF;
     END LOOP;

@@ -52,12 +52,6 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type =>
 RESET enable_nestloop;
 RESET enable_mergejoin;
 
--- a condition on a value of the outer query alone is the leader's, as workers do not know the value
-EXPLAIN (COSTS OFF) SELECT word, (SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE word LIKE 'a%')
-FROM (VALUES ('a word'), ('the next')) words (word);
-SELECT word, (SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE word LIKE 'a%')
-FROM (VALUES ('a word'), ('the next')) words (word);
-
 -- where there is a parallel node, and where there is none
 CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -70,6 +64,13 @@ BEGIN
     END LOOP;
     RETURN 'none';
 END $$;
+
+-- a condition on a value of the outer query alone is the leader's, as workers do not know the value
+SELECT plan_of($$ SELECT word, (SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE word LIKE 'a%')
+FROM (VALUES ('a word'), ('the next')) words (word) $$);
+SELECT word, (SELECT count(*) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE word LIKE 'a%')
+FROM (VALUES ('a word'), ('the next')) words (word);
+
 CREATE FUNCTION is_unsafe(distance float8) RETURNS boolean LANGUAGE plpgsql PARALLEL UNSAFE AS 'BEGIN RETURN true; END';
 CREATE FUNCTION is_restricted(distance float8) RETURNS boolean LANGUAGE plpgsql PARALLEL RESTRICTED AS 'BEGIN RETURN true; END';
 CREATE FUNCTION one_or_two() RETURNS integer LANGUAGE sql VOLATILE PARALLEL SAFE AS

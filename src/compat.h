@@ -1,6 +1,6 @@
 /*
  * compat.h
- *		How PostgreSQL 15, 16, 17 and 18 differ: all of it is in this file.
+ *		How PostgreSQL 15 to 19 differ: all of it is in this file.
  *
  * The sources are written for the newest release.  This file defines what an
  * older one lacks, by means of what that release has instead.  A function
@@ -27,6 +27,11 @@
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#endif
+#if PG_VERSION_NUM >= 190000
+#include "commands/repack.h"
+#else
+#include "commands/cluster.h"
 #endif
 
 /* ---- PostgreSQL 16 ---- */
@@ -81,9 +86,6 @@
 #define geonn_tuplesort_getdatum(sort, value, is_null) \
 	tuplesort_getdatum(sort, true, true, value, is_null, NULL)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)
-#define geonn_insert_index_tuples(result, slot, state, is_update, indexes) \
-	ExecInsertIndexTuples(result, slot, state, is_update, false, NULL, NIL, \
-						  (indexes) == TU_Summarizing)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 #define geonn_above_outer_join(clauses, relid, join) \
 	((List *) add_nulling_relids((Node *) (clauses), bms_make_singleton(relid), \
@@ -144,10 +146,89 @@
 
 #define geonn_all_frozen(class) ((class)->relallfrozen)
 #define geonn_set_all_frozen(class, pages) ((class)->relallfrozen = (int32) (pages))
-#define geonn_index_beginscan(table, index, snapshot, keys) \
-	index_beginscan(table, index, snapshot, NULL, keys, 0)
 
 #define geonn_executor_run(query, rows) ExecutorRun(query, ForwardScanDirection, rows)
+
+#endif
+
+/* ---- PostgreSQL 19 ---- */
+
+#if PG_VERSION_NUM < 190000
+
+/* a case that goes on with the next one */
+#define pg_fallthrough __attribute__((fallthrough))
+
+/* before 19, a descriptor whose columns are all set was ready for use */
+#define TupleDescFinalize(descriptor) ((void) (descriptor))
+
+/* scans of a table: of all of it, of a range, of what parallel processes share */
+#define geonn_table_beginscan(relation, snapshot) table_beginscan(relation, snapshot, 0, NULL)
+#define geonn_table_beginscan_tidrange(relation, snapshot, first, last) \
+	table_beginscan_tidrange(relation, snapshot, first, last)
+#define geonn_table_beginscan_parallel(relation, shared) table_beginscan_parallel(relation, shared)
+
+/* update or delete a row, after waiting for other transactions that do */
+#define geonn_table_tuple_update(relation, tid, slot, command, snapshot, failure, mode, indexes) \
+	table_tuple_update(relation, tid, slot, command, snapshot, InvalidSnapshot, true, \
+					   failure, mode, indexes)
+#define geonn_table_tuple_delete(relation, tid, command, snapshot, failure) \
+	table_tuple_delete(relation, tid, command, snapshot, InvalidSnapshot, true, failure, false)
+
+/* make an index of another table like this one, without entries; then fill it */
+#define geonn_index_create_copy(table, index, space, name) \
+	index_concurrently_create_copy(table, index, space, name)
+#define geonn_index_build(table, index) \
+	index_build(table, index, BuildIndexInfo(index), false, true)
+
+/* add a row's entries to indexes; begin to look up rows of a table in an index */
+#if PG_VERSION_NUM >= 160000
+#define geonn_insert_index_tuples(result, slot, state, is_update, indexes) \
+	ExecInsertIndexTuples(result, slot, state, is_update, false, NULL, NIL, \
+						  (indexes) == TU_Summarizing)
+#endif
+#if PG_VERSION_NUM >= 180000
+#define geonn_index_beginscan(table, index, snapshot, keys) \
+	index_beginscan(table, index, snapshot, NULL, keys, 0)
+#endif
+
+/* publications that send a table, but for those of its schema */
+#define geonn_publications_of(table) \
+	list_concat(GetRelationPublications(table), GetAllTablesPublications())
+
+#define geonn_pg_plan_query(query, string, options) pg_plan_query(query, string, options, NULL)
+#define geonn_jumble_state JumbleState
+
+#else
+
+#define geonn_table_beginscan(relation, snapshot) \
+	table_beginscan(relation, snapshot, 0, NULL, SO_NONE)
+#define geonn_table_beginscan_tidrange(relation, snapshot, first, last) \
+	table_beginscan_tidrange(relation, snapshot, first, last, SO_NONE)
+#define geonn_table_beginscan_parallel(relation, shared) \
+	table_beginscan_parallel(relation, shared, SO_NONE)
+#define geonn_table_tuple_update(relation, tid, slot, command, snapshot, failure, mode, indexes) \
+	table_tuple_update(relation, tid, slot, command, 0, snapshot, InvalidSnapshot, true, \
+					   failure, mode, indexes)
+#define geonn_table_tuple_delete(relation, tid, command, snapshot, failure) \
+	table_tuple_delete(relation, tid, command, 0, snapshot, InvalidSnapshot, true, failure)
+#define geonn_index_create_copy(table, index, space, name) \
+	index_create_copy(table, INDEX_CREATE_SKIP_BUILD | INDEX_CREATE_CONCURRENT, index, space, name)
+#define geonn_index_build(table, index) \
+	index_build(table, index, BuildIndexInfo(index), false, true, true)
+#define geonn_insert_index_tuples(result, slot, state, is_update, indexes) \
+	ExecInsertIndexTuples(result, state, ((is_update) ? EIIT_IS_UPDATE : 0) | \
+						  ((indexes) == TU_Summarizing ? EIIT_ONLY_SUMMARIZING : 0), \
+						  slot, NIL, NULL)
+#define geonn_index_beginscan(table, index, snapshot, keys) \
+	index_beginscan(table, index, snapshot, NULL, keys, 0, SO_NONE)
+/* 19 has publications of all tables but some */
+#define geonn_publications_of(table) \
+	list_concat(GetRelationIncludedPublications(table), \
+				list_difference_oid(GetAllTablesPublications(), \
+									GetRelationExcludedPublications(table)))
+#define geonn_pg_plan_query(query, string, options) \
+	pg_plan_query(query, string, options, NULL, NULL)
+#define geonn_jumble_state const JumbleState
 
 #endif
 

@@ -60,6 +60,7 @@
 #include "cache/affected.h"
 #include "cache/point_tree.h"
 #include "common/metric.h"
+#include "compat.h"
 
 /* metres by which rounding may make computed distances break the triangle inequality, at most */
 #define MARGIN			1e-5
@@ -134,6 +135,7 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given,
 
 	TupleDescInitEntry(type, 1, "ord", INT8OID, -1, 0);
 	TupleDescInitEntry(type, 2, "distance", FLOAT8OID, -1, 0);
+	TupleDescFinalize(type);
 	join.question.k = 1;
 	join.question.max_distance = INFINITY;
 	join.question.ties = false;

@@ -17,6 +17,7 @@
 #include "cache/affected.h"
 #include "cache/sorted_rows.h"
 #include "cache/target_rows.h"
+#include "compat.h"
 
 /*
  * Observations, and rows, of a batch: many, as each batch may read the whole table.
@@ -251,6 +252,7 @@ numbered_type(TupleDesc row_type)
 	for (int i = 0; i < TARGET_COLUMNS; i++)
 		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
 	TupleDescInitEntry(type, TARGET_OBSERVATION_ID + 1, "ord", INT8OID, -1, 0);
+	TupleDescFinalize(type);
 	return type;
 }
 

@@ -285,9 +285,9 @@ geonn_block_table_update(BlockTable *table, uint32 number, const char *contents,
 	if (!next_row(table))
 		elog(ERROR, "row %u of table %s is missing", number, RelationGetRelationName(table->relation));
 	former = begin_row(table, number, contents, length);
-	check_written(table_tuple_update(table->relation, &table->read_slot->tts_tid, table->write_slot,
-									 GetCurrentCommandId(true), table->snapshot, InvalidSnapshot, true,
-									 &failure, &mode, &indexes));
+	check_written(geonn_table_tuple_update(table->relation, &table->read_slot->tts_tid,
+										   table->write_slot, GetCurrentCommandId(true),
+										   table->snapshot, &failure, &mode, &indexes));
 	if (indexes != TU_None)
 		geonn_insert_index_tuples(table->result, table->write_slot, table->state, true, indexes);
 	end_row(table, former);
@@ -300,7 +300,7 @@ geonn_block_table_delete(BlockTable *table)
 
 	geonn_block_table_rewind(table);
 	while (next_row(table))
-		check_written(table_tuple_delete(table->relation, &table->read_slot->tts_tid,
-										 GetCurrentCommandId(true), table->snapshot, InvalidSnapshot, true,
-										 &failure, false));
+		check_written(geonn_table_tuple_delete(table->relation, &table->read_slot->tts_tid,
+											   GetCurrentCommandId(true), table->snapshot,
+											   &failure));
 }

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
@@ -20,6 +21,7 @@
 
 #include "cache/definition.h"
 #include "cache/kept_arguments.h"
+#include "compat.h"
 #include "join/nearest.h"
 
 static const char *const target_names[TARGET_COLUMNS] = {
@@ -79,6 +81,7 @@ geonn_cache_row_type(const GeonnJoin *join)
 			TupleDescInitEntry(type, number, target_names[i],
 							   i == TARGET_RANK ? INT4OID : FLOAT8OID, -1, 0);
 	}
+	TupleDescFinalize(type);
 	return BlessTupleDesc(type);
 }
 

@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 
 #include "cache/schedule.h"
+#include "compat.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_drop);
 PG_FUNCTION_INFO_V1(geonn_cache_dropped);
@@ -119,7 +120,7 @@ some_table_is_missing(Oid caches, Snapshot snapshot)
 	Relation	relation = table_open(caches, AccessShareLock);
 	AttrNumber	target = get_attnum(caches, "target");
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
-	TableScanDesc scan = table_beginscan(relation, snapshot, 0, NULL);
+	TableScanDesc scan = geonn_table_beginscan(relation, snapshot);
 	bool		found = false;
 
 	while (!found && table_scan_getnextslot(scan, ForwardScanDirection, slot))

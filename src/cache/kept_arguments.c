@@ -23,6 +23,7 @@
 #include "utils/jsonb.h"
 
 #include "cache/kept_arguments.h"
+#include "compat.h"
 
 static bool
 is_kept(int number)
@@ -95,6 +96,7 @@ make_row(const NullableDatum *values, bool with_nulls)
 		nulls[count++] = values[i].isnull;
 		TupleDescInitEntry(type, count, geonn_arguments[i].name, geonn_arguments[i].type, -1, 0);
 	}
+	TupleDescFinalize(type);
 	return heap_form_tuple(BlessTupleDesc(type), columns, nulls);
 }
 

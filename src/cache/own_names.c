@@ -112,7 +112,7 @@ is_meant(Query *query, Oid target)
 }
 
 static void
-look_at_query(ParseState *state, Query *query, JumbleState *jumble)
+look_at_query(ParseState *state, Query *query, geonn_jumble_state *jumble)
 {
 	if (previous_hook != NULL)
 		previous_hook(state, query, jumble);

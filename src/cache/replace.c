@@ -46,7 +46,6 @@
 #include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
-#include "commands/cluster.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
@@ -181,9 +180,9 @@ build_indexes(void *state)
 		CHECK_FOR_INTERRUPTS();
 		pair->former = lfirst_oid(cell);
 		pair->file = file_of(pair->former);
-		pair->made = index_concurrently_create_copy(heap, pair->former, space, name);
+		pair->made = geonn_index_create_copy(heap, pair->former, space, name);
 		index = index_open(pair->made, AccessExclusiveLock);
-		index_build(heap, index, BuildIndexInfo(index), false, true);
+		geonn_index_build(heap, index);
 		index_close(index, NoLock);
 	}
 	CommandCounterIncrement();

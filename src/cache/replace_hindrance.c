@@ -29,6 +29,7 @@
 
 #include "cache/changed.h"
 #include "cache/replace.h"
+#include "compat.h"
 
 /* the table that a refresh may replace */
 typedef struct ReplacedTable
@@ -208,9 +209,8 @@ publications(const ReplacedTable *replaced)
 
 	if (!is_publishable_relation(replaced->target))
 		return NULL;
-	list = list_concat(GetRelationPublications(RelationGetRelid(replaced->target)),
+	list = list_concat(geonn_publications_of(RelationGetRelid(replaced->target)),
 					   GetSchemaPublications(RelationGetNamespace(replaced->target)));
-	list = list_concat(list, GetAllTablesPublications());
 	return list == NIL ? NULL :
 		psprintf("publication %s would not send its rows",
 				 quote_identifier(get_publication_name(linitial_oid(list), false)));

@@ -21,6 +21,7 @@
 #include "utils/typcache.h"
 
 #include "cache/sorted_rows.h"
+#include "compat.h"
 
 /* columns of the sort: those of the target, and the TID */
 #define SORTED_TID	TARGET_COLUMNS
@@ -52,6 +53,7 @@ geonn_sorted_rows_create(TupleDesc row_type, int memory)
 	for (int i = 0; i < TARGET_COLUMNS; i++)
 		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
 	TupleDescInitEntry(type, SORTED_TID + 1, "tid", TIDOID, -1, 0);
+	TupleDescFinalize(type);
 	rows->row_type = row_type;
 	geonn_order_of_column(id, &rows->order);
 	rows->sort = tuplesort_begin_heap(type, lengthof(columns), columns, operators, collations,
@@ -82,7 +84,7 @@ geonn_sorted_rows_add_table(SortedRows *rows, Oid target)
 {
 	Relation	table = table_open(target, AccessShareLock);
 	TupleTableSlot *slot = table_slot_create(table, NULL);
-	TableScanDesc scan = table_beginscan(table, GetActiveSnapshot(), 0, NULL);
+	TableScanDesc scan = geonn_table_beginscan(table, GetActiveSnapshot());
 	AttrNumber	attributes[TARGET_COLUMNS];
 
 	geonn_target_attributes(target, attributes);

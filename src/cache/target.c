@@ -41,6 +41,7 @@
 #include "cache/own_names.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
+#include "compat.h"
 
 /* rows that are written into a new table at a time */
 #define ROWS_A_FILL		1000
@@ -226,6 +227,7 @@ type_of_kind(TupleDesc row_type, RowChange change)
 		else
 			TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) column);
 	}
+	TupleDescFinalize(type);
 	return type;
 }
 

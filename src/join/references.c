@@ -59,6 +59,7 @@
 #include "client/connection.h"
 #include "client/memory_file.h"
 #include "common/protocol.h"
+#include "compat.h"
 #include "join/references.h"
 #include "value.h"
 
@@ -198,11 +199,13 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 	TupleDescInitEntry(descriptor, SORT_IMAGE, "image", RECORDOID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_GROUP, "group", INT4OID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_LIMITS, "limits", BYTEAOID, -1, 0);
+	TupleDescFinalize(descriptor);
 	if (has_image)
 	{
 		references->image_type = CreateTemplateTupleDesc(1);
 		TupleDescInitEntry(references->image_type, 1, "id", references->type, -1, 0);
 		TupleDescInitEntryCollation(references->image_type, 1, references->collation);
+		TupleDescFinalize(references->image_type);
 		BlessTupleDesc(references->image_type);
 	}
 

@@ -33,6 +33,7 @@ number_rows(const LateralState *state, TupleDesc row_type)
 	TupleDesc	numbered = CreateTupleDescCopy(row_type);
 
 	TupleDescInitEntry(numbered, number, "ord", INT8OID, -1, 0);
+	TupleDescFinalize(numbered);
 	return numbered;
 }
 

@@ -105,6 +105,7 @@ describe_rows(LateralState *state)
 		if (state->are_ord[i])
 			TupleDescInitEntry(state->descriptor, (AttrNumber) (i + 1), "ord", INT8OID, -1, 0);
 	}
+	TupleDescFinalize(state->descriptor);
 }
 
 static void

@@ -17,6 +17,7 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -110,6 +111,7 @@ begin_places(Check *check)
 
 	TupleDescInitEntry(descriptor, 1, "latitude", FLOAT8OID, -1, 0);
 	TupleDescInitEntry(descriptor, 2, "longitude", FLOAT8OID, -1, 0);
+	TupleDescFinalize(descriptor);
 	check->places = tuplesort_begin_heap(descriptor, 2, keys, operators, collations,
 										 nulls_first, work_mem, NULL, TUPLESORT_NONE);
 	check->place = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);

@@ -6,6 +6,7 @@
 
 #include "funcapi.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 #include "points/describe.h"
 #include "result.h"

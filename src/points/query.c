@@ -146,7 +146,7 @@ geonn_plan_filtered_query(const char *query, const char *title, int options, Oid
 	}
 	if (list_length(rewritten) == 1 &&
 		linitial_node(Query, rewritten)->commandType == CMD_SELECT)
-		plan = pg_plan_query(linitial_node(Query, rewritten), query, options, NULL);
+		plan = geonn_pg_plan_query(linitial_node(Query, rewritten), query, options);
 	error_context_stack = context.previous;
 	if (!is_meant)
 		return NULL;

@@ -259,9 +259,9 @@ begin_scan(TableReader *reader, Relation relation)
 	ItemPointerData last;
 
 	if (reader->ranges == NULL)
-		return table_beginscan(relation, reader->snapshot, 0, NULL);
+		return geonn_table_beginscan(relation, reader->snapshot);
 	set_range(&reader->ranges[reader->next_range++], &first, &last);
-	return table_beginscan_tidrange(relation, reader->snapshot, &first, &last);
+	return geonn_table_beginscan_tidrange(relation, reader->snapshot, &first, &last);
 }
 
 /*
@@ -302,8 +302,8 @@ next_table(TableReader *reader)
 
 		reader->opened = table_open(table->relation, AccessShareLock);
 		begin_table(reader, reader->opened, (AttrNumber *) (start + table->attributes),
-					table_beginscan_parallel(reader->opened,
-											 (ParallelTableScanDesc) (start + table->scan)));
+					geonn_table_beginscan_parallel(reader->opened,
+												   (ParallelTableScanDesc) (start + table->scan)));
 		return true;
 	}
 	if (reader->shared == NULL && number < list_length(reader->tables))

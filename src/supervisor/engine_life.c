@@ -29,6 +29,7 @@
 #include "storage/latch.h"
 
 #include "common/channel.h"
+#include "compat.h"
 #include "installed.h"
 #include "settings.h"
 #include "supervisor/engine_life.h"
@@ -347,7 +348,7 @@ read_channel(EngineLife *life)
 				}
 				if (known_devices_receive(&message))
 					break;
-				/* FALLTHROUGH */
+				pg_fallthrough;
 
 			case GEONN_CHANNEL_MALFORMED:
 			case GEONN_CHANNEL_OTHER_VERSION:
