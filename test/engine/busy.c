@@ -127,18 +127,6 @@ busy_begin(struct client *client, enum geonn_device_choice device, const struct 
 	return true;
 }
 
-/* how long an engine has worked, all its threads together */
-double
-busy_worked_ms(const struct engine *engine)
-{
-	clockid_t	clock;
-	struct timespec time = {0};
-
-	if (clock_getcpuclockid(engine->pid, &clock) == 0)
-		clock_gettime(clock, &time);
-	return (double) time.tv_sec * 1e3 + (double) time.tv_nsec * 1e-6;
-}
-
 /* wait until no session is left in an engine */
 bool
 busy_await_no_session(const struct engine *engine)
@@ -148,10 +136,9 @@ busy_await_no_session(const struct engine *engine)
 
 	do
 	{
-		usleep(2000);
 		if (!engine_status(engine, &status, NULL, 0))
 			return false;
-	} while (status.sessions > 0 && now_ms() - begin < 20000);
+	} while (status.sessions > 0 && wait_more(begin));
 	return status.sessions == 0;
 }
 

@@ -44,9 +44,6 @@ extern bool busy_join(struct client *client, enum geonn_device_choice device, ui
 /* Send references whose tags are in disorder, without a seal. */
 extern bool busy_send_unsorted(struct client *client, enum geonn_device_choice device, size_t count);
 
-/* How long an engine has worked, all its threads together. */
-extern double busy_worked_ms(const struct engine *engine);
-
 /* Wait until no session is left in an engine. */
 extern bool busy_await_no_session(const struct engine *engine);
 

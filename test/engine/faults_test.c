@@ -33,7 +33,7 @@
 
 /* a search of these sizes takes some milliseconds; with a fault it may wait for
  * what is tried again, on a machine that has other things to do */
-#define PATIENCE_MS 30000.0
+#define PATIENCE_MS 120000.0
 
 /* what is asked, so that every part of a device comes to work */
 static const struct scenario
@@ -233,14 +233,14 @@ remains(void)
 	struct geonn_engine_status status = {0};
 	struct geonn_device_status devices[2] = {0};
 	struct remains found = {0};
+	double		begun = now_ms();
 
-	for (int i = 0; i < 100; i++)
+	do
 	{
 		if (engine_status(&engine, &status, devices, 2) &&
 			status.sessions == 0 && status.datasets == status.kept)
 			break;
-		usleep(10000);
-	}
+	} while (wait_more(begun));
 	found.descriptors = INT_MAX;
 	for (int i = 0; i < 5; i++)
 	{

@@ -38,7 +38,7 @@ count_reading(void)
 static bool
 wait_for(int count)
 {
-	for (int i = 0; i < 10000 && atomic_load(&readings) < count; i++)
+	for (int i = 0; i < 120000 && atomic_load(&readings) < count; i++)
 		usleep(1000);
 	return atomic_load(&readings) == count && gauges_are_read();
 }

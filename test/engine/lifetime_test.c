@@ -52,6 +52,7 @@ test_attach(const struct engine *engine)
 	struct client late;
 	struct geonn_engine_status status;
 	uint64_t	dataset;
+	double		begun;
 	bool		right;
 
 	client_connect(&leader, engine);
@@ -77,8 +78,8 @@ test_attach(const struct engine *engine)
 	client_close(&worker);
 
 	/* and no longer than a session holds it */
-	for (int i = 0; i < 100 && engine_status(engine, &status, NULL, 0) && status.datasets > 0; i++)
-		usleep(10000);
+	begun = now_ms();
+	while (engine_status(engine, &status, NULL, 0) && status.datasets > 0 && wait_more(begun));
 	client_connect(&late, engine);
 	right = right && status.datasets == 0 && !client_open(&late, request.device, dataset);
 	client_close(&late);
@@ -119,6 +120,7 @@ test_files(const struct engine *engine)
 	struct points points = uniform_points(3);
 	struct client leader;
 	struct client workers[2];
+	double		begun;
 	bool		right;
 
 	client_connect(&leader, engine);
@@ -143,8 +145,8 @@ test_files(const struct engine *engine)
 	}
 	client_close(&workers[0]);
 	client_close(&workers[1]);
-	for (int i = 0; i < 100 && text_files_of(engine->pid) > 0; i++)
-		usleep(10000);
+	begun = now_ms();
+	while (text_files_of(engine->pid) > 0 && wait_more(begun));
 	report("files stay with a dataset, for all sessions that attach to it, and go with it",
 		   right && text_files_of(engine->pid) == 0);
 	points_free(&points);
@@ -529,6 +531,7 @@ test_supervisor_killed(void)
 	int			pair[2];
 	struct engine engine;
 	pid_t		child;
+	double		begun;
 	bool		gone = false;
 
 	if (pipe(pair) != 0)
@@ -546,11 +549,10 @@ test_supervisor_killed(void)
 	{
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
-		for (int i = 0; i < 200 && !gone; i++)
-		{
-			usleep(10000);
-			gone = kill(engine.pid, 0) != 0;
-		}
+		begun = now_ms();
+		do
+			gone = has_ended(engine.pid);
+		while (!gone && wait_more(begun));
 	}
 	unlink(engine.socket_path);
 	close(pair[0]);
@@ -570,7 +572,8 @@ test_channel_of_another_process(void)
 	struct client client;
 	int			pair[2];
 	pid_t		child;
-	bool		listens = false;
+	double		begun;
+	bool		listens;
 
 	snprintf(engine.socket_path, sizeof(engine.socket_path), "/tmp/geonn-test-%d-by-hand.sock",
 			 (int) getpid());
@@ -591,11 +594,10 @@ test_channel_of_another_process(void)
 		_exit(0);
 	}
 	close(pair[1]);
-	for (int i = 0; i < 1000 && !listens; i++)
-	{
-		usleep(10000);
+	begun = now_ms();
+	do
 		listens = client_try_connect(&client, &engine);
-	}
+	while (!listens && wait_more(begun));
 	if (listens)
 		client_close(&client);
 	listens = listens && engine_status(&engine, &status, NULL, 0);

@@ -94,16 +94,15 @@ get_list(const struct engine *engine, enum geonn_listing listing, struct list *l
 static bool
 wait_for_calls(const struct engine *engine, uint64_t count, struct list *list)
 {
-	double		until = now_ms() + 10000;
+	double		begun = now_ms();
 
 	while (get_list(engine, GEONN_LIST_CALLS, list))
 	{
 		if (list->count == count)
 			return true;
 		list_free(list);
-		if (now_ms() > until)
+		if (!wait_more(begun))
 			return false;
-		usleep(1000);
 	}
 	return false;
 }

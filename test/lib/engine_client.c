@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define START_TIMEOUT_MS 60000
+#define PATIENCE_MS 120000
 #define DEFAULT_TRANSFER_BYTES (UINT64_C(1) << 30)
 #define ANSWER_TIMEOUT_MS 120000
 
@@ -40,6 +41,41 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec * 1e-6;
+}
+
+double
+cpu_ms_of(pid_t process)
+{
+	clockid_t	clock;
+	struct timespec time = {0};
+
+	if (clock_getcpuclockid(process, &clock) == 0)
+		clock_gettime(clock, &time);
+	return (double) time.tv_sec * 1e3 + (double) time.tv_nsec * 1e-6;
+}
+
+bool
+wait_more(double since)
+{
+	usleep(2000);
+	return now_ms() - since < PATIENCE_MS;
+}
+
+bool
+has_ended(pid_t process)
+{
+	char		path[32];
+	char		line[200] = "";
+	const char *name_end;
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int) process);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return true;
+	name_end = fgets(line, sizeof(line), file) != NULL ? strrchr(line, ')') : NULL;
+	fclose(file);
+	return name_end == NULL || strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0;
 }
 
 void

@@ -232,4 +232,16 @@ extern bool engine_status(const struct engine *engine,
 /* milliseconds on a clock that only goes forward */
 extern double now_ms(void);
 
+/* milliseconds of CPU time that a process has had, with all of its threads */
+extern double cpu_ms_of(pid_t process);
+
+/*
+ * Wait some time more for what comes soon, after waiting since this moment of now_ms.  False once only
+ * what hangs takes so long, however busy the host is.
+ */
+extern bool wait_more(double since);
+
+/* Whether a process has ended; its parent need not have collected it. */
+extern bool has_ended(pid_t process);
+
 #endif							/* ENGINE_CLIENT_H */

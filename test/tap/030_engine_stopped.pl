@@ -16,10 +16,8 @@ my $engine = status($node, 'engine_pid');
 
 kill('STOP', $engine);
 
-# long before the timeout is over geonn_status() answers, whatever it says
-my $state;
-cmp_ok(seconds_of(sub { $state = status($node, 'state') }), '<', 5, 'geonn_status() does not hang');
-is($state, 'not answering', 'and says that the engine does not answer');
+# geonn_status() answers although the engine does not
+is(status($node, 'state'), 'not answering', 'geonn_status() says that the engine does not answer');
 
 my ($status, undef, $error, $seconds) = finish_sql($search);
 isnt($status, 0, 'the waiting statement fails');

@@ -1,7 +1,8 @@
 
 # A search of minutes ends at once when it is cancelled or its time is over.
 #
-# alone: it looks at milliseconds
+# How fast that is, the engine's work says: on this server it has one thread for searches, which goes on
+# with the search until then.  So the time of a busy host, in which nothing works, does not count.
 
 use strict;
 use warnings;
@@ -11,72 +12,73 @@ use Test::More;
 
 my $node = new_server('cancel', preload => 1, slow => 1);
 
-# Cancels a backend and returns the milliseconds until it is idle or gone:
-# measured in the server, so that no psql's start is in it.
+# cancels a backend, and waits until it is idle or gone; in the server, so that no psql's start is in it
 $node->safe_psql(
 	'postgres', q{
-	CREATE FUNCTION cancel_and_wait(backend integer) RETURNS float8 LANGUAGE plpgsql AS $$
-	DECLARE
-		started timestamptz;
+	CREATE FUNCTION cancel_and_wait(backend integer) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
-		started := clock_timestamp();
 		PERFORM pg_cancel_backend(backend);
 		LOOP
 			PERFORM pg_stat_clear_snapshot();
 			EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = backend AND state = 'active');
 			PERFORM pg_sleep(0.001);
 		END LOOP;
-		RETURN extract(epoch FROM clock_timestamp() - started) * 1000;
 	END $$;
 });
 
 sub judge
 {
-	my ($name, @milliseconds) = @_;
-	my $text = join(', ', map { sprintf('%.0f', $_) } sort { $a <=> $b } @milliseconds);
+	my ($name, $median, $most, @seconds) = @_;
+	my @sorted = sort { $a <=> $b } @seconds;
 
-	note("took, ms, $name: $text");
-	cmp_ok(median(@milliseconds), '<', 200, "$name: in a median of five under 200 ms");
-	cmp_ok((sort { $b <=> $a } @milliseconds)[0], '<', 2000, "$name: never over 2 s");
+	note("the engine worked, s, $name: @sorted");
+	cmp_ok(median(@seconds), '<', $median, "$name: the engine works in a median of five for less than $median s");
+	cmp_ok($sorted[-1], '<', $most, "$name: never for $most s");
 }
 
-my @milliseconds;
+my $engine = status($node, 'engine_pid');
+my @seconds;
 my $cancelled = 0;
 foreach (1 .. 5)
 {
 	my $search = start_slow_search($node);
+	my $backend = backend_of($node);
+	my $before = work_of($engine);
 
-	push @milliseconds, $node->safe_psql('postgres', 'SELECT cancel_and_wait(' . backend_of($node) . ')');
+	$node->safe_psql('postgres', "SELECT cancel_and_wait($backend)");
 	my (undef, undef, $error, undef) = finish_sql($search);
 	$cancelled++ if $error =~ /canceling statement due to user request/;
-	wait_until(sub { status($node, 'searches') == 0 }, 'the engine drops the search', 5);
+	wait_until(sub { status($node, 'searches') == 0 }, 'the engine drops the search');
+	push @seconds, work_of($engine) - $before;
 }
 is($cancelled, 5, 'pg_cancel_backend: the searches say that they were cancelled');
-judge('pg_cancel_backend', @milliseconds);
+judge('pg_cancel_backend', 0.4, 2, @seconds);
 
-@milliseconds = ();
+@seconds = ();
 my $timed_out = 0;
 foreach (1 .. 5)
 {
-	my ($status, $out, $error, undef) =
-	  finish_sql(start_sql($node, "SET statement_timeout = '4s';\n\\timing on\n$slow_search;"));
+	my $before = work_of($engine);
+	my (undef, undef, $error, undef) = finish_sql(start_sql($node, "SET statement_timeout = '4s'; $slow_search;"));
 
 	$timed_out++ if $error =~ /canceling statement due to statement timeout/;
-	push @milliseconds, $1 - 4000 if $out =~ /^Time: ([0-9.]+) ms/m;
+	wait_until(sub { status($node, 'searches') == 0 }, 'the engine drops the search');
+	push @seconds, work_of($engine) - $before;
 }
 is($timed_out, 5, 'statement_timeout: the searches say that their time was over');
-is(scalar(@milliseconds), 5, 'statement_timeout: all were timed');
-judge('statement_timeout', @milliseconds);
+judge('statement_timeout of 4 s', 4.4, 6, @seconds);
 
-wait_until(sub { status($node, 'sessions') == 0 }, 'no session is left in the engine', 5);
+wait_until(sub { status($node, 'sessions') == 0 }, 'no session is left in the engine');
 
 # so many pairs that the engine is always ahead, and nobody waits for it
-(undef, undef, my $error, my $seconds) = finish_sql(start_sql($node,
+my $before = work_of($engine);
+(undef, undef, my $error) = finish_sql(start_sql($node,
 	q{SET statement_timeout = '1s';
 	SELECT count(*) FROM geonn_within_sql('TABLE many_obs', 'SELECT * FROM many_ref WHERE id <= 300', 21000000,
 		row_type => NULL::record) AS n (distance float8)}));
 like($error, qr/canceling statement due to statement timeout/, 'the time of many pairs is over');
-cmp_ok($seconds, '<', 5, 'and they end');
+wait_until(sub { status($node, 'searches') == 0 }, 'and they end');
+cmp_ok(work_of($engine) - $before, '<', 5, 'before the engine has worked for 5 s');
 
 # the transaction survives in a savepoint, and so does the session
 my $search = start_sql($node,

@@ -18,7 +18,7 @@ like($error, qr/terminating connection due to administrator command/, 'the backe
 
 foreach my $column ("sessions", "searches", "datasets - datasets_kept")
 {
-	wait_until(sub { status($node, $column) == 0 }, "the engine has no $column any more", 5);
+	wait_until(sub { status($node, $column) == 0 }, "the engine has no $column any more");
 }
 
 # a cursor that is closed before its end
@@ -27,7 +27,7 @@ my ($status, undef, $message, undef) = finish_sql(
 		"BEGIN; DECLARE c CURSOR FOR SELECT * FROM geonn_nearest('few_obs', 'few_ref'); FETCH 1 FROM c; CLOSE c; COMMIT;"
 	));
 is($status, 0, "a cursor can be closed before its end $message");
-wait_until(sub { status($node, 'sessions') == 0 }, 'and leaves no session', 5);
+wait_until(sub { status($node, 'sessions') == 0 }, 'and leaves no session');
 
 is(status($node, 'engine_pid'), $engine, 'the engine is still the same');
 

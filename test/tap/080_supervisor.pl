@@ -27,19 +27,19 @@ foreach my $threads (1, 3)
 	$node->reload;
 	wait_until(
 		sub { $node->safe_psql('postgres', "SELECT threads FROM geonn_devices WHERE kind = 'cpu'") eq $threads },
-		"geonn.cpu_threads = $threads reaches the engine", 20);
+		"geonn.cpu_threads = $threads reaches the engine");
 }
 $node->safe_psql('postgres', "ALTER SYSTEM SET geonn.gpu_memory_limit = '512MB'");
 $node->reload;
 wait_until(sub { $node->safe_psql('postgres', 'SHOW geonn.gpu_memory_limit') eq '512MB' },
-	'geonn.gpu_memory_limit changes with a reload', 20);
+	'geonn.gpu_memory_limit changes with a reload');
 is($node->safe_psql('postgres', $small_search), $expected, 'after a reload a search works');
 is(status($node, 'engine_pid'), $engine, 'and the engine is the same');
 
 # the supervisor is killed, which makes PostgreSQL restart its processes
 my $supervisor = status($node, 'supervisor_pid');
 kill('KILL', $supervisor);
-wait_until(sub { Geonn::is_gone($engine) }, 'the engine ends with its supervisor', 20);
+wait_until(sub { Geonn::is_gone($engine) }, 'the engine ends with its supervisor');
 my $answer = '';
 wait_until(
 	sub { (undef, $answer) = $node->psql('postgres', $small_search); $answer eq $expected },
@@ -52,7 +52,7 @@ $engine = status($node, 'engine_pid');
 my $start_time = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 kill('TERM', $supervisor);
 wait_until(sub { Geonn::is_gone($engine) && Geonn::is_gone($supervisor) },
-	'a supervisor that is asked to end takes its engine along', 20);
+	'a supervisor that is asked to end takes its engine along');
 wait_until(
 	sub { (undef, $answer) = $node->psql('postgres', $small_search); $answer eq $expected },
 	'a search starts it again');
@@ -67,17 +67,16 @@ foreach my $mode (qw(fast immediate smart))
 {
 	$node->safe_psql('postgres', $small_search);
 	$engine = status($node, 'engine_pid');
-	my $seconds = seconds_of(sub { $node->stop($mode) });
-	cmp_ok($seconds, '<', 20, "pg_ctl stop -m $mode does not hang");
-	wait_until(sub { Geonn::is_gone($engine) }, "pg_ctl stop -m $mode leaves no engine", 10);
+	ok($node->stop($mode, fail_ok => 1), "pg_ctl stop -m $mode does not hang");
+	wait_until(sub { Geonn::is_gone($engine) }, "pg_ctl stop -m $mode leaves no engine");
 	$node->start;
 }
 wait_until(sub { status($node, 'state') eq 'running' }, 'preloaded, the engine starts with the server');
 $engine = status($node, 'engine_pid');
 my $postmaster = postmaster_of($node);
 $node->kill9;
-wait_until(sub { Geonn::is_gone($engine) }, 'the engine ends with a killed postmaster', 10);
-wait_until(sub { !kill(0, $postmaster) }, 'whose process is gone too', 30);
+wait_until(sub { Geonn::is_gone($engine) }, 'the engine ends with a killed postmaster');
+wait_until(sub { is_gone($postmaster) }, 'whose process is gone too');
 $node->start;
 is($node->safe_psql('postgres', $small_search), $expected, 'after which the server starts and searches');
 $node->stop;
@@ -91,6 +90,6 @@ is_deeply(\@answers, [ ($expected) x 6 ], 'six sessions that start it at once ar
 is(scalar(engines_of(postmaster_of($on_demand))), 1, 'by one engine');
 $engine = status($on_demand, 'engine_pid');
 $on_demand->stop('fast');
-wait_until(sub { Geonn::is_gone($engine) }, 'not preloaded, it ends with the server too', 10);
+wait_until(sub { Geonn::is_gone($engine) }, 'not preloaded, it ends with the server too');
 
 done_testing();

@@ -44,7 +44,7 @@ my $search = start_slow_search($node, $before);
 my $backend = backend_of($node);
 
 wait_until(sub { progress('phase') eq 'searching' && progress('observations_done') > 0 },
-	'a search of minutes is seen from other sessions, and that it gets on', 120);
+	'a search of minutes is seen from other sessions, and that it gets on');
 is(progress('pid, sessions, datname, usename, function, obs_name, ref_name, arguments'),
 	"$backend|1|postgres|owner|geonn_nearest|public.many_obs|public.many_ref|", 'whose it is, and of what');
 is(progress(
@@ -52,7 +52,7 @@ is(progress(
 	't|t|1000000|CPU', 'how far it is, and where');
 is(progress("started_at BETWEEN now() - interval '10 minutes' AND now()"), 't', 'and since when');
 my ($done) = progress('observations_done');
-wait_until(sub { progress('observations_done') > $done }, 'it goes on', 120);
+wait_until(sub { progress('observations_done') > $done }, 'it goes on');
 is(sql('SELECT count(*) FROM geonn_stat'), 0, 'it has not ended, so it is not in the statistics');
 
 # a second one has to wait for its turns, and its phase says so

@@ -240,9 +240,9 @@ sub firing
 
 sub fires
 {
-	my ($alert, $why, $seconds) = @_;
+	my ($alert, $why) = @_;
 
-	wait_until(sub { firing() =~ /\b$alert\b/ }, "$alert fires: $why", $seconds) or diag('firing: ' . firing());
+	wait_until(sub { firing() =~ /\b$alert\b/ }, "$alert fires: $why") or diag('firing: ' . firing());
 }
 
 sub state_is
@@ -366,9 +366,9 @@ $prometheus = $patient;
 my $engine = sql('SELECT geonn_engine_start()');
 state_is('running');
 kill('STOP', $engine);
-fires('GeonnEngineNotAnswering', 'the engine is silent', 30);
+fires('GeonnEngineNotAnswering', 'the engine is silent');
 my $seconds = value('scrape_duration_seconds');
-ok($seconds > 2 && $seconds < 5, "a scrape takes $seconds s then");
+cmp_ok($seconds, '>', 2, 'a scrape takes seconds then');
 kill('CONT', $engine);
 
 done_testing();

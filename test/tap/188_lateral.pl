@@ -173,10 +173,9 @@ my $slow = "SELECT count(*) FROM many_obs o, LATERAL geonn_nearest_points(ARRAY[
 my $search = start_sql($node, "$slow;");
 wait_until(sub { status($node, 'searches') > 0 }, 'a slow join is under way');
 $node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . backend_of($node) . ')');
-my $seconds;
-(undef, undef, $error, $seconds) = finish_sql($search);
+(undef, undef, $error) = finish_sql($search);
 like($error, qr/canceling statement due to user request/, 'a cancel ends a slow join');
-wait_until(sub { status($node, 'searches') == 0 }, 'and the engine drops it', 10);
+wait_until(sub { status($node, 'searches') == 0 }, 'and the engine drops it');
 
 my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%many_obs%'};
 
@@ -185,7 +184,7 @@ wait_until(sub { status($node, 'searches') > 0 && $node->safe_psql('postgres', $
 $node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . backend_of($node) . ')');
 (undef, undef, $error) = finish_sql($search);
 like($error, qr/canceling statement due to user request/, 'a cancel ends it');
-wait_until(sub { status($node, 'searches') == 0 && $node->safe_psql('postgres', $workers) == 0 }, 'and its workers', 10);
+wait_until(sub { status($node, 'searches') == 0 && $node->safe_psql('postgres', $workers) == 0 }, 'and its workers');
 
 # a worker that is terminated ends the statement with an error
 $search = start_sql($node, "$parallel $slow;");

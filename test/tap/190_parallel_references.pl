@@ -29,7 +29,7 @@ sub no_worker_left
 {
 	wait_until(
 		sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'") eq '0' },
-		'no worker is left', 5);
+		'no worker is left');
 }
 
 # one session, so that what a cancelled statement leaves behind would be found by the next
@@ -51,7 +51,7 @@ cmp_ok($cancelled, '>', 0, 'some statements were cancelled');
 # a timeout can also end the SET after it
 cmp_ok($cancelled + $answers, '>=', 61, 'all others were answered');
 no_worker_left();
-wait_until(sub { status($node, 'sessions') == 0 }, 'no session of the engine is left', 5);
+wait_until(sub { status($node, 'sessions') == 0 }, 'no session of the engine is left');
 
 # ended by an administrator: the reader goes on until one of its workers is
 my $reader = start_sql($node, "$join;\n" x 200);

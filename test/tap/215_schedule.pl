@@ -256,8 +256,8 @@ sub differences
 isnt(differences('near'), 0, 'the caches are out of date');
 foreach my $name ('nearest', 'failing', 'busy', q{keeper''s "own"})
 {
-	wait_until(sub { ended($name) =~ /^(succeeded|failed)/ }, "$name: a scheduled run", 90);
-	wait_until(sub { ended($name, $restored) =~ /^(succeeded|failed)/ }, "$name: where it was restored", 90);
+	wait_until(sub { ended($name) =~ /^(succeeded|failed)/ }, "$name: a scheduled run");
+	wait_until(sub { ended($name, $restored) =~ /^(succeeded|failed)/ }, "$name: where it was restored");
 }
 like(ended('nearest'), qr/^succeeded( succeeded)*$/, 'a scheduled refresh runs');
 is(differences('near'), 0, 'and has the cache up to date');
@@ -290,9 +290,9 @@ query(q{DELETE FROM twice WHERE ctid = (SELECT max(ctid) FROM twice WHERE id = 9
 $busy->query_safe('COMMIT');
 $busy->quit;
 my $so_far = ended('failing');
-wait_until(sub { ended('failing') =~ /^$so_far (succeeded|failed)/ }, 'a further run', 90);
+wait_until(sub { ended('failing') =~ /^$so_far (succeeded|failed)/ }, 'a further run');
 like(ended('failing'), qr/^$so_far succeeded/, 'the run after a failed one succeeds');
-wait_until(sub { log_of('busy', 'status') ne 'skipped' }, 'a run that is not skipped', 90);
+wait_until(sub { log_of('busy', 'status') ne 'skipped' }, 'a run that is not skipped');
 like(log_of('busy', 'status, reason'), qr/^succeeded\|/, 'and the one after the other process has ended');
 
 # ---- a schema that is not pg_cron's ----

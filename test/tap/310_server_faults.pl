@@ -49,10 +49,10 @@ sub start_after
 {
 	my ($engine, @others) = @_;
 
-	wait_until(sub { Geonn::is_gone($engine) }, 'the engine is gone', 10);
+	wait_until(sub { Geonn::is_gone($engine) }, 'the engine is gone');
 	foreach my $pid (@others)
 	{
-		wait_until(sub { !kill(0, $pid) }, 'and so is who had its data', 10);
+		wait_until(sub { Geonn::is_gone($pid) }, 'and so is who had its data');
 	}
 	is(scalar(grep { Geonn::slurp("$_/cmdline") =~ /^\S*geonn-engine/ && (readlink("$_/cwd") // '') eq $node->data_dir } glob('/proc/[0-9]*')),
 		0, 'and no other engine works there');
@@ -90,7 +90,7 @@ row('kill -KILL of the supervisor',
 	sub {
 		my $backend = backend();
 		kill('KILL', supervisor($_[1]));
-		wait_until(sub { !kill(0, $backend) }, 'PostgreSQL ends its backend, too');
+		wait_until(sub { Geonn::is_gone($backend) }, 'PostgreSQL ends its backend, too');
 	},
 	restarts => 1,
 	either => 'error or ends');

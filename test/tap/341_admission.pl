@@ -82,19 +82,15 @@ isnt($status, 0, 'who has geonn.admission_timeout set does not wait for longer')
 like($err, qr/53400: no session with the geonn engine became free within 300 ms/, 'its error says for how long it waited');
 like($err, qr/DETAIL:  All 1 processes that geonn.max_sessions allows had sessions, and 3 more waited before this one\./, 'and for whom');
 cmp_ok($seconds, '>', 0.3, 'it waits for all of that time');
-cmp_ok($seconds, '<', 10, 'and no longer');
-is(waiting(), 3, 'it has left the queue');
+is(waiting(), 3, 'and no longer: it has left the queue');
 
 ($status, $out, $err) = finish_sql(start_sql($node, "SET statement_timeout = '300ms'; $small_search;"));
 like($err, qr/canceling statement due to statement timeout/, 'statement_timeout ends the waiting, too');
 
 my $cancelled = start_waiter('cancelled', $small_search);
-$seconds = seconds_of(sub {
-	sql("SELECT pg_cancel_backend(" . backend_named('cancelled') . ")");
-	($status, $out, $err) = finish_sql($cancelled);
-});
+sql("SELECT pg_cancel_backend(" . backend_named('cancelled') . ")");
+($status, $out, $err) = finish_sql($cancelled);
 like($err, qr/canceling statement due to user request/, 'and so does a cancellation');
-cmp_ok($seconds, '<', 2, 'at once');
 my $ended = start_waiter('ended', $small_search);
 end_backend('ended');
 finish_sql($ended);

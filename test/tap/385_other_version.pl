@@ -65,7 +65,7 @@ sub end_process
 	my ($pid, $name) = @_;
 
 	kill('TERM', $pid);
-	return wait_until(sub { Geonn::is_gone($pid) }, "$name: process $pid has ended", 30);
+	return wait_until(sub { Geonn::is_gone($pid) }, "$name: process $pid has ended");
 }
 
 # ---- the property ----

@@ -112,7 +112,7 @@ sub run_job
 	{
 		on_shard($name, 'SELECT command FROM cron.job \gexec');
 	}
-	wait_until(sub { coordinator($runs) > $so_far }, "the coordinator sees a refresh of $name", 130);
+	wait_until(sub { coordinator($runs) > $so_far }, "the coordinator sees a refresh of $name");
 }
 
 my $session = move_references();
