@@ -8,14 +8,26 @@
 #include "nodes/extensible.h"
 
 /*
+ * What custom_private of the node's plan has, in this order: Nodes, as PostgreSQL copies and writes them.  The
+ * first is never NULL: other extensions look at it to see whether a plan is theirs.  The node of scan.h
+ * has none.
+ */
+typedef enum LateralPrivate
+{
+	LATERAL_JOIN_TYPE,			/* Integer: a JoinType, inner, left or anti */
+	LATERAL_KEEPS_ORDER,		/* Boolean: the rows come in the order of the outer ones */
+	LATERAL_NUMBER,				/* Integer: the attribute number of the column ord or obs_id */
+	LATERAL_TABLE,				/* OidList of one: of the outer rows, which the call would read; InvalidOid: none */
+	LATERAL_OUTER_COLUMNS		/* IntList: the numbers of the child's columns, as its target list has them */
+} LateralPrivate;
+
+/*
  * For the planner: creates the node's state from a plan.  The plan's only child gives the outer rows.
  * Its custom expressions are the function's FuncExpr, with empty arrays in place of the points, if it
  * has them, a point's latitude and longitude, the value of the function's column ord or obs_id in a
  * row's neighbours, a point's window, and the clauses that make a pair of rows neighbours.  Its scan target list has
- * columns of the child, and behind them columns of the function's row type.  The private list has four
- * members: the numbers of the child's columns, as its target list has them; the attribute numbers of
- * the others, and at its end that of the column ord or obs_id; the JoinType: inner, left or anti; and
- * whether the rows come in the order of the outer ones.
+ * columns of the child, and behind them columns of the function's row type, as Vars.  The private list is that of
+ * LateralPrivate.
  */
 extern const CustomScanMethods geonn_lateral_methods;
 

@@ -59,6 +59,18 @@ typedef struct RowCall
 	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
 } RowCall;
 
+/* the node's path; the copies of one differ in their outer rows */
+typedef struct LateralPath
+{
+	CustomPath	path;			/* first */
+	RowCall		call;
+	Index		function;		/* the relation that is the call */
+	JoinType	type;
+	List	   *neighbours;		/* clauses that make a pair of rows neighbours */
+	List	   *rows;			/* clauses that rows of the join must meet */
+	List	   *columns;		/* all that is used of both sides, as Vars */
+} LateralPath;
+
 static set_join_pathlist_hook_type previous_hook;
 
 static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
@@ -349,11 +361,12 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 }
 
 static CustomPath *
-make_path(const CustomPath *template, Path *outer, List *pathkeys)
+make_path(const LateralPath *template, Path *outer, List *pathkeys)
 {
-	CustomPath *path = makeNode(CustomPath);
+	LateralPath *copy = palloc(sizeof(LateralPath));
+	CustomPath *path = &copy->path;
 
-	*path = *template;
+	*copy = *template;
 	path->path.rows = path->path.parent->rows;
 	path->path.pathkeys = pathkeys;
 	path->custom_paths = list_make1(outer);
@@ -361,19 +374,13 @@ make_path(const CustomPath *template, Path *outer, List *pathkeys)
 }
 
 static void
-offer_path(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, Path *outer,
-		   const Path *function, List *pathkeys)
+offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Path *function,
+		   List *pathkeys)
 {
 	CustomPath *path = make_path(template, outer, pathkeys);
 
-	set_cost(root, path, expression, function);
+	set_cost(root, path, template->call.call, function);
 	add_path(path->path.parent, (Path *) path);
-}
-
-static JoinType
-type_of(const CustomPath *path)
-{
-	return (JoinType) intVal(lfourth(path->custom_private));
 }
 
 /*
@@ -381,12 +388,11 @@ type_of(const CustomPath *path)
  * useful one.
  */
 static void
-offer_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression, RelOptInfo *outer,
-			const Path *function)
+offer_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer, const Path *function)
 {
 	ListCell   *cell;
 
-	offer_path(root, template, expression, outer->cheapest_total_path, function, NIL);
+	offer_path(root, template, outer->cheapest_total_path, function, NIL);
 	foreach(cell, outer->pathlist)
 	{
 		Path	   *path = lfirst(cell);
@@ -394,10 +400,10 @@ offer_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression,
 
 		if (path->param_info != NULL)
 			continue;
-		pathkeys = build_join_pathkeys(root, template->path.parent, type_of(template),
+		pathkeys = build_join_pathkeys(root, template->path.path.parent, template->type,
 									   path->pathkeys);
 		if (pathkeys != NIL || path == outer->cheapest_startup_path)
-			offer_path(root, template, expression, path, function, pathkeys);
+			offer_path(root, template, path, function, pathkeys);
 	}
 }
 
@@ -406,44 +412,44 @@ offer_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression,
  * as its scan is.
  */
 static bool
-suits_workers(PlannerInfo *root, const CustomPath *template, FuncExpr *expression,
-			  RelOptInfo *outer)
+suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 {
-	const List *private = template->custom_private;
+	const RowCall *call = &template->call;
 
 	return outer->consider_parallel && outer->partial_pathlist != NIL &&
 		root->glob->parallelModeOK && max_parallel_workers_per_gather > 0 &&
-		is_parallel_safe(root, (Node *) template->path.pathtarget->exprs) &&
-		is_parallel_safe(root, linitial(private)) && is_parallel_safe(root, lsecond(private)) &&
-		is_parallel_safe(root, (Node *) expression->args) &&
-		is_parallel_safe(root, (Node *) list_copy_tail(list_nth(private, 5), 1)) &&
-		geonn_references_are_plain(expression);
+		is_parallel_safe(root, (Node *) template->path.path.pathtarget->exprs) &&
+		is_parallel_safe(root, (Node *) template->neighbours) &&
+		is_parallel_safe(root, (Node *) template->rows) &&
+		is_parallel_safe(root, (Node *) call->call->args) &&
+		is_parallel_safe(root, (Node *) list_make4(call->latitude, call->longitude, call->value, call->window)) &&
+		geonn_references_are_plain(call->call);
 }
 
 /*
  * Offer the node over the parts of the outer rows that processes below a Gather take.
  */
 static void
-offer_partial_paths(PlannerInfo *root, const CustomPath *template, FuncExpr *expression,
-					RelOptInfo *outer, const Path *function)
+offer_partial_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer,
+					const Path *function)
 {
-	RelOptInfo *rel = template->path.parent;
+	RelOptInfo *rel = template->path.path.parent;
 	ListCell   *cell;
 
-	if (!suits_workers(root, template, expression, outer))
+	if (!suits_workers(root, template, outer))
 		return;
 	rel->consider_parallel = true;
 	foreach(cell, outer->partial_pathlist)
 	{
 		Path	   *part = lfirst(cell);
-		List	   *pathkeys = build_join_pathkeys(root, rel, type_of(template), part->pathkeys);
+		List	   *pathkeys = build_join_pathkeys(root, rel, template->type, part->pathkeys);
 		CustomPath *path = make_path(template, part, pathkeys);
 
 		path->path.rows = clamp_row_est(rel->rows / geonn_parallel_divisor(part->parallel_workers));
 		path->path.parallel_aware = true;
 		path->path.parallel_safe = true;
 		path->path.parallel_workers = part->parallel_workers;
-		set_cost(root, path, expression, function);
+		set_cost(root, path, template->call.call, function);
 		add_partial_path(rel, (Path *) path);
 	}
 }
@@ -452,11 +458,10 @@ static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
 {
-	RowCall		call;
-	List	   *neighbours;
-	List	   *rows;
-	List	   *columns = NIL;
-	CustomPath *template;
+	LateralPath template = {.type = type, .function = inner->relid};
+	RowCall    *call = &template.call;
+	CustomPath *path = &template.path;
+	List	  **columns = &template.columns;
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
@@ -467,30 +472,23 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
 		return;
-	if (!find_call(root, outer, inner, extra->restrictlist, &call) ||
-		!divide_clauses(rel, inner, type, extra, &neighbours, &rows) ||
-		!add_columns(&columns, rel->reltarget->exprs, outer, inner) ||
-		!add_columns(&columns, neighbours, outer, inner) ||
-		!add_columns(&columns, rows, outer, inner) ||
-		!add_columns(&columns, list_make4(call.latitude, call.longitude, call.value, call.window),
+	if (!find_call(root, outer, inner, extra->restrictlist, call) ||
+		!divide_clauses(rel, inner, type, extra, &template.neighbours, &template.rows) ||
+		!add_columns(columns, rel->reltarget->exprs, outer, inner) ||
+		!add_columns(columns, template.neighbours, outer, inner) ||
+		!add_columns(columns, template.rows, outer, inner) ||
+		!add_columns(columns, list_make4(call->latitude, call->longitude, call->value, call->window),
 					 outer, inner))
 		return;
 
-	template = makeNode(CustomPath);
-	template->path.pathtype = T_CustomScan;
-	template->path.parent = rel;
-	template->path.pathtarget = rel->reltarget;
-	template->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	template->methods = &path_methods;
-	template->custom_private = list_make5(neighbours, rows, makeInteger(inner->relid),
-										  makeInteger(type), columns);
-	template->custom_private = lappend(template->custom_private,
-									   list_make5(call.call, call.latitude, call.longitude,
-												  call.value, call.window));
-	template->custom_private = lappend(template->custom_private, makeInteger(call.number));
-	template->custom_private = lappend(template->custom_private, list_make1_oid(call.table));
-	offer_partial_paths(root, template, call.call, outer, linitial(inner->pathlist));
-	offer_paths(root, template, call.call, outer, linitial(inner->pathlist));
+	path->path.type = T_CustomPath;
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	offer_partial_paths(root, &template, outer, linitial(inner->pathlist));
+	offer_paths(root, &template, outer, linitial(inner->pathlist));
 }
 
 static void
@@ -506,39 +504,42 @@ static Plan *
 plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 		  List *clauses pg_attribute_unused(), List *children)
 {
-	Index		relid = (Index) intVal(lthird(path->custom_private));
-	List	   *columns = list_nth(path->custom_private, 4);
-	List	   *call = list_nth(path->custom_private, 5);
-	int			number = intVal(list_nth(path->custom_private, 6));
+	const LateralPath *lateral = (const LateralPath *) path;
+	const RowCall *call = &lateral->call;
 	Plan	   *outer = linitial(children);
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *numbers = NIL;
-	List	   *attributes = NIL;
+	List	   *function = NIL;
 	ListCell   *cell;
 
 	/* workers share references that are plain tables; other roles may have policies on them */
 	if (path->path.parallel_aware)
 	{
-		geonn_depend_on_relations(root, linitial_node(FuncExpr, call));
+		geonn_depend_on_relations(root, call->call);
 		root->glob->dependsOnRole = true;
 	}
 	scan->scan.plan.targetlist = targets;
-	scan->scan.plan.qual = copyObject(lsecond(path->custom_private));
+	scan->scan.plan.qual = copyObject(lateral->rows);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = list_make1(outer);
-	scan->custom_exprs = list_concat(copyObject(call), copyObject(linitial(path->custom_private)));
+	scan->custom_exprs = copyObject(list_concat(list_make5(call->call, call->latitude, call->longitude,
+														   call->value, call->window),
+												lateral->neighbours));
 	scan->custom_relids = bms_copy(rel->relids);
 	scan->methods = &geonn_lateral_methods;
 
 	/* columns of the outer rows first, then those of the function */
-	foreach(cell, columns)
+	foreach(cell, lateral->columns)
 	{
 		Var		   *column = lfirst(cell);
 		TargetEntry *entry;
 
-		if (column->varno == (int) relid)
+		if (column->varno == (int) lateral->function)
+		{
+			function = lappend(function, column);
 			continue;
+		}
 		entry = tlist_member((Expr *) column, outer->targetlist);
 		if (entry == NULL)
 			elog(ERROR, "column %d of relation %d is not among the outer plan's", column->varattno,
@@ -546,19 +547,12 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 		numbers = lappend_int(numbers, entry->resno);
 		add_scan_column(scan, column);
 	}
-	foreach(cell, columns)
-	{
-		Var		   *column = lfirst(cell);
+	foreach(cell, function)
+		add_scan_column(scan, lfirst(cell));
 
-		if (column->varno != (int) relid)
-			continue;
-		attributes = lappend_int(attributes, column->varattno);
-		add_scan_column(scan, column);
-	}
-	attributes = lappend_int(attributes, number);
-	scan->custom_private = list_make5(numbers, attributes, copyObject(lfourth(path->custom_private)),
-									  makeBoolean(path->path.pathkeys != NIL),
-									  list_copy(list_nth(path->custom_private, 7)));
+	/* as LateralPrivate has them */
+	scan->custom_private = list_make5(makeInteger(lateral->type), makeBoolean(path->path.pathkeys != NIL),
+									  makeInteger(call->number), list_make1_oid(call->table), numbers);
 	return (Plan *) scan;
 }
 

@@ -72,16 +72,24 @@ create_state(CustomScan *scan pg_attribute_unused())
 	return (Node *) state;
 }
 
-static AttrNumber *
-copy_numbers(List *list)
+/*
+ * What the planner has put into the plan's private list (LateralPrivate), and the columns of the function.
+ */
+static void
+read_plan(LateralState *state, const CustomScan *scan)
 {
-	AttrNumber *numbers = palloc(list_length(list) * sizeof(AttrNumber));
-	ListCell   *cell;
-	int			count = 0;
+	const List *outer = list_nth(scan->custom_private, LATERAL_OUTER_COLUMNS);
 
-	foreach(cell, list)
-		numbers[count++] = (AttrNumber) lfirst_int(cell);
-	return numbers;
+	state->type = (JoinType) intVal(list_nth(scan->custom_private, LATERAL_JOIN_TYPE));
+	state->keeps_order = boolVal(list_nth(scan->custom_private, LATERAL_KEEPS_ORDER));
+	state->table = linitial_oid(list_nth(scan->custom_private, LATERAL_TABLE));
+	state->outer_columns = list_length(outer);
+	state->numbers = palloc(state->outer_columns * sizeof(AttrNumber));
+	for (int i = 0; i < state->outer_columns; i++)
+		state->numbers[i] = (AttrNumber) list_nth_int(outer, i);
+	state->columns = list_length(scan->custom_scan_tlist) - state->outer_columns + 1;
+	state->attributes = geonn_attributes(scan->custom_scan_tlist, state->outer_columns);
+	state->attributes[state->columns - 1] = (AttrNumber) intVal(list_nth(scan->custom_private, LATERAL_NUMBER));
 }
 
 /*
@@ -129,13 +137,7 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	state->number = ExecInitExpr(lfourth(scan->custom_exprs), &node->ss.ps);
 	state->window = ExecInitExpr(list_nth(scan->custom_exprs, 4), &node->ss.ps);
 	state->filter = ExecInitQual(geonn_lateral_filter(state), &node->ss.ps);
-	state->numbers = copy_numbers(linitial(scan->custom_private));
-	state->outer_columns = list_length(linitial(scan->custom_private));
-	state->attributes = copy_numbers(lsecond(scan->custom_private));
-	state->columns = list_length(lsecond(scan->custom_private));
-	state->type = (JoinType) intVal(lthird(scan->custom_private));
-	state->keeps_order = boolVal(lfourth(scan->custom_private));
-	state->table = linitial_oid(list_nth(scan->custom_private, 4));
+	read_plan(state, scan);
 	state->begun_in = GetCurrentSubTransactionId();
 	describe_rows(state);
 	if (state->keeps_order)

@@ -135,14 +135,22 @@ geonn_check_execute(Oid function)
 	InvokeFunctionExecuteHook(function);
 }
 
+AttrNumber *
+geonn_attributes(const List *targets, int first)
+{
+	AttrNumber *attributes = palloc((list_length(targets) - first + 1) * sizeof(AttrNumber));
+
+	for (int i = first; i < list_length(targets); i++)
+		attributes[i - first] = castNode(Var, list_nth_node(TargetEntry, targets, i)->expr)->varattno;
+	return attributes;
+}
+
 static void
 begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 		   int flags pg_attribute_unused())
 {
 	JoinScanState *state = (JoinScanState *) node;
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
-	ListCell   *cell;
-	int			count = 0;
 
 	state->begun_in = GetCurrentSubTransactionId();
 	state->expression = linitial_node(FuncExpr, scan->custom_exprs);
@@ -150,9 +158,7 @@ begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 	fmgr_info(state->expression->funcid, &state->function);
 	fmgr_info_set_expr((Node *) state->expression, &state->function);
 	state->arguments = ExecInitExprList(state->expression->args, &node->ss.ps);
-	state->attributes = palloc(list_length(scan->custom_private) * sizeof(AttrNumber));
-	foreach(cell, scan->custom_private)
-		state->attributes[count++] = lfirst_int(cell);
+	state->attributes = geonn_attributes(scan->custom_scan_tlist, 0);
 }
 
 void

@@ -17,9 +17,15 @@
  * For the planner: creates the node's state from a plan.  The plan's first
  * custom expression is the join's FuncExpr; the others are clauses that observations
  * have to meet, on columns of the scan's target list.  That list has columns of the join's
- * row type, and the private list their attribute numbers.
+ * row type, as Vars.
  */
 extern const CustomScanMethods geonn_scan_methods;
+
+/*
+ * The attribute numbers of the Vars in a target list, from this place on (from 0), in memory of the caller's
+ * with room for one more.
+ */
+extern AttrNumber *geonn_attributes(const List *targets, int first);
 
 /* Raise an error unless the user may execute the function. */
 extern void geonn_check_execute(Oid function);

@@ -408,15 +408,12 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	scan->custom_relids = bms_make_singleton(rel->relid);
 	scan->methods = &geonn_scan_methods;
 
-	/* the needed columns, and their attribute numbers in the row type */
 	foreach(cell, needed_columns(path, clauses))
 	{
-		Var		   *column = lfirst(cell);
 		int			number = list_length(scan->custom_scan_tlist) + 1;
 
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry((Expr *) column, number, NULL, false));
-		scan->custom_private = lappend_int(scan->custom_private, column->varattno);
+										  makeTargetEntry(lfirst(cell), number, NULL, false));
 	}
 	return (Plan *) scan;
 }
