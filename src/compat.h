@@ -43,7 +43,10 @@
 	((catalog) == NamespaceRelationId ? pg_namespace_aclcheck(object, role, mode) : \
 	 pg_proc_aclcheck(object, role, mode))
 #define object_ownercheck(catalog, relation, role) pg_class_ownercheck(relation, role)
-#define geonn_may_read_tables(plan) ExecCheckRTPerms((plan)->rtable, false)
+
+/* what a plan has to be allowed: before 16, its relations had that themselves */
+#define RTEPermissionInfo RangeTblEntry
+#define geonn_permissions(plan) ((plan)->rtable)
 
 /* get a Datum as a copy that the caller owns */
 #define geonn_tuplesort_getdatum(sort, value, is_null) \
@@ -81,8 +84,7 @@
 
 #else
 
-#define geonn_may_read_tables(plan) \
-	ExecCheckPermissions((plan)->rtable, (plan)->permInfos, false)
+#define geonn_permissions(plan) ((plan)->permInfos)
 #define geonn_tuplesort_getdatum(sort, value, is_null) \
 	tuplesort_getdatum(sort, true, true, value, is_null, NULL)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)

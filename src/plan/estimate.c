@@ -25,7 +25,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -46,6 +45,7 @@
 #include "plan/known.h"
 #include "plan/neighbours.h"
 #include "plan/observation_filter.h"
+#include "plan/sample.h"
 #include "points/query.h"
 
 /*
@@ -135,12 +135,24 @@ relation_query(Oid oid, bool all_rows)
 
 /*
  * Estimates, which EXPLAIN shows, reveal something of a table's contents: so
- * only a user that may read the table gets them.
+ * only a user that may read the table gets them.  No hook is asked, as the executor's check would:
+ * hooks take that for the beginning of a statement's execution.
  */
 static bool
 may_read(PlannedStmt *plan)
 {
-	return geonn_may_read_tables(plan);
+	ListCell   *cell;
+
+	foreach(cell, geonn_permissions(plan))
+	{
+		const RTEPermissionInfo *table = lfirst(cell);
+
+		if (table->requiredPerms != 0 &&
+			!geonn_may_read(table->relid, OidIsValid(table->checkAsUser) ? table->checkAsUser : GetUserId(),
+							table->selectedCols))
+			return false;
+	}
+	return true;
 }
 
 /*

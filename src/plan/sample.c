@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -273,22 +274,37 @@ find_limits(SampleColumns *columns, Relation table, const char *radius, ArrayTyp
 	return true;
 }
 
+bool
+geonn_may_read(Oid relation, Oid role, const Bitmapset *columns)
+{
+	int			column = -1;
+
+	if (pg_class_aclcheck(relation, role, ACL_SELECT) == ACLCHECK_OK)
+		return true;
+	if (bms_is_empty(columns))
+		return pg_attribute_aclcheck_all(relation, role, ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	number = (AttrNumber) (column + FirstLowInvalidHeapAttributeNumber);
+
+		/* 0: a whole row */
+		if ((number == 0 ? pg_attribute_aclcheck_all(relation, role, ACL_SELECT, ACLMASK_ALL) :
+			 pg_attribute_aclcheck(relation, number, role, ACL_SELECT)) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
+}
+
 static bool
 may_read(Relation table, const SampleColumns *columns)
 {
 	Oid			relation = RelationGetRelid(table);
+	Bitmapset  *read = NULL;
 
-	if (check_enable_rls(relation, InvalidOid, true) != RLS_NONE)
-		return false;
-	if (pg_class_aclcheck(relation, GetUserId(), ACL_SELECT) == ACLCHECK_OK)
-		return true;
 	for (int i = 0; i < columns->count; i++)
-	{
-		if (pg_attribute_aclcheck(relation, columns->attributes[i], GetUserId(),
-								  ACL_SELECT) != ACLCHECK_OK)
-			return false;
-	}
-	return true;
+		read = bms_add_member(read, columns->attributes[i] - FirstLowInvalidHeapAttributeNumber);
+	return check_enable_rls(relation, InvalidOid, true) == RLS_NONE &&
+		geonn_may_read(relation, GetUserId(), read);
 }
 
 /* ---- rows ---- */

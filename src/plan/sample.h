@@ -5,6 +5,7 @@
 #ifndef GEONN_SAMPLE_H
 #define GEONN_SAMPLE_H
 
+#include "nodes/bitmapset.h"
 #include "utils/array.h"
 
 #include "point_limits.h"
@@ -42,5 +43,11 @@ typedef struct PointSample
  */
 extern const PointSample *geonn_sample(Oid relation, const GeonnColumnNames *named,
 									   ArrayType *by, ArrayType *overlaps);
+
+/*
+ * May the role read these columns of the relation (attribute numbers less FirstLowInvalidHeapAttributeNumber;
+ * none: any one)?  Asks no hook.
+ */
+extern bool geonn_may_read(Oid relation, Oid role, const Bitmapset *columns);
 
 #endif							/* GEONN_SAMPLE_H */
