@@ -18,7 +18,7 @@
 
 UNIT_TESTS := $(patsubst test/engine/%.c,build/test/%,$(sort $(wildcard test/engine/*_test.c)))
 OTHER_RELEASES = $(foreach release,older newer,build/test/geonn-$(release).so build/test/geonn-engine-$(release))
-TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/other_heap.so build/test/geonn-engine-faults
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/other_heap.so build/test/neighbour.so build/test/geonn-engine-faults
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
@@ -104,8 +104,8 @@ build/test/lying_engine: test/helpers/lying_engine.c $(addprefix test/fuzz/proto
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) -lm
 
-# a table access method, to see that the module knows it from the heap
-build/test/other_heap.so: test/helpers/other_heap.c build/flags
+# modules: a table access method, to see that the module knows it from the heap; an extension that looks at plans
+build/test/other_heap.so build/test/neighbour.so: build/test/%.so: test/helpers/%.c build/flags
 	$(begin)
 	$(Q)$(CC) $(CFLAGS) $(CFLAGS_SL) $(CPPFLAGS) -shared $(DEPENDENCIES) -o $@ $<
 
@@ -228,7 +228,7 @@ syntax:
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
 	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/spheroid_oracle.c test/lib/oracle.c,$(wildcard test/lib/*.c)) \
-		$(filter-out test/helpers/other_heap.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(BENCH_SOURCES)
+		$(filter-out test/helpers/other_heap.c test/helpers/neighbour.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(BENCH_SOURCES)
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
 	@echo "ok - no warnings from $(or $(CLANG),clang$(comma) as that of this PostgreSQL is not there)"

@@ -40,6 +40,7 @@
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 #include "storage/bufmgr.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -191,7 +192,8 @@ table_parallel_workers(Oid oid)
 /*
  * The pages of a relation, if reading it means to read plain tables from end to
  * end, so that each process can read a part; else -1.  The plan of a query like
- * the one that will read the relation tells.
+ * the one that will read the relation tells; it asks for no column, as another extension may refuse
+ * one that the join does not read.
  */
 static double
 plain_pages(Oid relation, bool divided)
@@ -203,12 +205,14 @@ plain_pages(Oid relation, bool divided)
 	List	   *scans;
 	ListCell   *cell;
 	double		pages = 0;
+	int			level;
 
 	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 						 kind != RELKIND_MATVIEW))
 		return -1;
-	plan = geonn_plan_query(psprintf("SELECT ctid FROM %s", name), name, CURSOR_OPT_PARALLEL_OK,
-							relation);
+	level = geonn_plan_tables();
+	plan = geonn_plan_query(psprintf("SELECT FROM %s", name), name, CURSOR_OPT_PARALLEL_OK, relation);
+	AtEOXact_GUC(true, level);
 	if (plan == NULL)
 		return -1;
 	top = plan->planTree;

@@ -14,6 +14,7 @@
 #include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/varlena.h"
@@ -156,6 +157,16 @@ geonn_plan_filtered_query(const char *query, const char *title, int options, Oid
 				 errmsg("%s is not one SELECT that changes nothing", title),
 				 errhint("Give one SELECT without INTO, FOR UPDATE and statements that change rows, as in 'SELECT id, lat, lon FROM city'.")));
 	return plan;
+}
+
+int
+geonn_plan_tables(void)
+{
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return level;
 }
 
 static bool

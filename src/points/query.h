@@ -28,6 +28,12 @@ extern PlannedStmt *geonn_plan_filtered_query(const char *query, const char *tit
 											  Oid relation, List *conditions);
 
 /*
+ * Have the plans that are made from here on read tables, as several processes can, and not an index alone.
+ * AtEOXact_GUC(true, level) ends that with the level that this returns; so does an error.
+ */
+extern int	geonn_plan_tables(void);
+
+/*
  * The relation's name in SQL, with its schema; NULL if it does not exist, or the user may
  * not look it up in that schema.  The relation stays locked until the end of the
  * transaction, so that a query by this name is about this relation when it is planned.
