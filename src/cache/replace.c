@@ -45,6 +45,7 @@
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
+#include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
@@ -452,6 +453,9 @@ swap_files(Relation classes, Oid kept, Oid other)
 	take_files(class_of(other_row), &former);
 	CatalogTupleUpdate(classes, &kept_row->t_self, kept_row);
 	CatalogTupleUpdate(classes, &other_row->t_self, other_row);
+	/* other extensions are told, as by CLUSTER */
+	InvokeObjectPostAlterHookArg(RelationRelationId, kept, 0, InvalidOid, true);
+	InvokeObjectPostAlterHookArg(RelationRelationId, other, 0, InvalidOid, true);
 	note_files(kept, other);
 	heap_freetuple(kept_row);
 	heap_freetuple(other_row);

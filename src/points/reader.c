@@ -414,12 +414,9 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 static PlannedStmt *
 plan_for_sharing(const PointSource *source)
 {
-	int			level = NewGUCNestLevel();
-	PlannedStmt *plan;
+	int			level = geonn_plan_tables();
+	PlannedStmt *plan = plan_source(source, 0);
 
-	(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	plan = plan_source(source, 0);
 	AtEOXact_GUC(true, level);
 	return plan;
 }
@@ -601,6 +598,30 @@ run_query(PointReading *reading, uint64 rows)
 	return rows > 0 && reading->receiver.rows - before == rows;
 }
 
+/*
+ * End the reading.  was_run: the executor has returned all of its rows.  If not, what it has measured says little.
+ * Other extensions would list the query with that, and take it for a statement of the session's own where
+ * it ends with the statement that it was for, rather than while that is run.
+ */
+static void
+end_reading(PointReading *reading, bool was_run)
+{
+	QueryDesc  *description = reading->description;
+
+	if (reading->ended)
+		return;
+	reading->ended = true;
+	if (reading->tables != NULL)
+		geonn_table_reader_end(reading->tables);
+	if (description == NULL)
+		return;
+	if (!was_run)
+		description->totaltime = NULL;
+	ExecutorFinish(description);
+	ExecutorEnd(description);
+	FreeQueryDesc(description);
+}
+
 bool
 geonn_reading_next(PointReading *reading, uint64 rows)
 {
@@ -620,7 +641,7 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 	if (more)
 		return true;
 	alone = reading->description != NULL;
-	geonn_reading_end(reading);
+	end_reading(reading, reading->tables == NULL);
 	if (alone)
 		geonn_tell_of_rows(reading->receiver.source, reading->receiver.invalid,
 						   reading->receiver.counts);
@@ -630,18 +651,7 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 void
 geonn_reading_end(PointReading *reading)
 {
-	QueryDesc  *description = reading->description;
-
-	if (reading->ended)
-		return;
-	reading->ended = true;
-	if (reading->tables != NULL)
-		geonn_table_reader_end(reading->tables);
-	if (description == NULL)
-		return;
-	ExecutorFinish(description);
-	ExecutorEnd(description);
-	FreeQueryDesc(description);
+	end_reading(reading, false);
 }
 
 void
