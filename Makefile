@@ -76,7 +76,7 @@ help:
 	@sed -n '4,/^$$/s/^#\( \{1,3\}\|$$\)//p' Makefile
 
 check check-long:
-	@test/tools/install-dependencies tests postgis cron partman clients prometheus fuzz cppcheck $(if $(filter check-long,$@),valgrind)
+	@test/tools/install-dependencies tests postgis cron partman beside clients prometheus fuzz cppcheck $(if $(filter check-long,$@),valgrind)
 	@echo "building"
 	@$(BUILD) all test-programs bench fuzzers
 	+@test/tools/install
