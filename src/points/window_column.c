@@ -75,12 +75,34 @@ has_default_order(TypeCacheEntry *range, Oid element)
 }
 
 /*
+ * The first type of windows that the type has a cast to, as other extensions' spans have one to a
+ * range; InvalidOid: none.
+ */
+static Oid
+cast_target(Oid type)
+{
+	static const Oid targets[] = {TSTZRANGEOID, TSRANGEOID, DATERANGEOID, INT8RANGEOID, INT4RANGEOID,
+	TIMESTAMPTZOID, TIMESTAMPOID, DATEOID, INT8OID, FLOAT8OID};
+	Oid			function;
+
+	for (int i = 0; i < (int) lengthof(targets); i++)
+	{
+		CoercionPathType path = find_coercion_pathway(targets[i], type, COERCION_EXPLICIT, &function);
+
+		if (path != COERCION_PATH_NONE && path != COERCION_PATH_COERCEVIAIO)
+			return targets[i];
+	}
+	return InvalidOid;
+}
+
+/*
  * The hint for a column of this type, which is below domains.
  */
 static char *
 hint_of_type(Oid type, const char *name)
 {
 	const char *column = quote_identifier(name);
+	Oid			target = cast_target(type);
 
 	switch (get_typtype(type))
 	{
@@ -99,6 +121,8 @@ hint_of_type(Oid type, const char *name)
 						column);
 	if (TypeCategory(type) == TYPCATEGORY_STRING)
 		return psprintf("Cast it in a view or query, as in %s::timestamptz.", column);
+	if (OidIsValid(target))
+		return psprintf("Cast it in a view or query, as in %s::%s.", column, format_type_be(target));
 	return pstrdup("Cast it to one of these types in a view or query.");
 }
 
