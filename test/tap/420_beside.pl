@@ -176,9 +176,10 @@ SKIP:
 
 SKIP:
 {
-	skip 'pg_repack is not installed', 1 unless is_installed('pg_repack') && -x (glob('/usr/lib/postgresql/*/bin/pg_repack'))[0];
+	my ($program) = map { chomp; "$_/pg_repack" } `pg_config --bindir`;
+
+	skip 'pg_repack is not installed', 1 unless is_installed('pg_repack') && -x $program;
 	my $packed = server_beside('packed', 'geonn', '');
-	my $program = $packed->config_data('--bindir') . '/pg_repack';
 	my $expected = $packed->safe_psql('postgres', $joins[0]);
 	my @wrong;
 
