@@ -91,11 +91,14 @@ static struct
 }			known_sides;
 
 /*
- * Add "column IS NOT NULL" for the first of these columns that exists.
+ * Add "column IS NOT NULL" for the named column, or without one for the first of these that exists.
  */
 static void
-add_not_null(StringInfo query, Oid relation, const char *const *names)
+add_not_null(StringInfo query, Oid relation, const char *named, const char *const *usual)
 {
+	const char *const only[] = {named, NULL};
+	const char *const *names = named != NULL ? only : usual;
+
 	for (; *names != NULL; names++)
 	{
 		if (get_attnum(relation, *names) == InvalidAttrNumber)
@@ -108,10 +111,11 @@ add_not_null(StringInfo query, Oid relation, const char *const *names)
 }
 
 /*
- * The query that reads a relation, or NULL if it cannot be read.
+ * The query that reads a relation's rows that have coordinates, by the columns that options name; NULL:
+ * all rows.  It asks for no other columns than the join does.  NULL if the relation cannot be read.
  */
 static char *
-relation_query(Oid oid, bool all_rows)
+relation_query(Oid oid, const GeonnColumnNames *named)
 {
 	static const char *const latitudes[] = {"lat", "latitude", NULL};
 	static const char *const longitudes[] = {"lon", "lng", "long", "longitude", NULL};
@@ -125,10 +129,12 @@ relation_query(Oid oid, bool all_rows)
 		return NULL;
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT FROM %s", name);
-	if (!all_rows)
+	if (named != NULL && named->point != NULL)
+		add_not_null(&query, oid, named->point, NULL);
+	else if (named != NULL)
 	{
-		add_not_null(&query, oid, latitudes);
-		add_not_null(&query, oid, longitudes);
+		add_not_null(&query, oid, named->latitude, latitudes);
+		add_not_null(&query, oid, named->longitude, longitudes);
 	}
 	return query.data;
 }
@@ -205,10 +211,10 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 
 /*
  * What the planner expects of one side, given as a relation or a query; the title is for
- * errors of a query.
+ * errors of a query, and named as for relation_query.
  */
 static SideEstimate
-estimate_unknown_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+estimate_unknown_side(PlannerInfo *root, Node *side, const char *title, const GeonnColumnNames *named)
 {
 	Const	   *argument = geonn_known_value(root, side);
 	Oid			relation = geonn_known_relation(root, side);
@@ -217,7 +223,7 @@ estimate_unknown_side(PlannerInfo *root, Node *side, const char *title, bool all
 	if (geonn_comes_later(root, side))
 		return many_rows();
 	if (OidIsValid(relation))
-		query = relation_query(relation, all_rows);
+		query = relation_query(relation, named);
 	else if (argument != NULL && argument->consttype == TEXTOID)
 		query = TextDatumGetCString(argument->constvalue);
 	return estimate_query(query, title, relation, NIL);
@@ -236,8 +242,9 @@ forget_sides(void *root)
  * rows and for costs, and each estimate plans a query.
  */
 static SideEstimate
-estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
+estimate_side(PlannerInfo *root, Node *side, const char *title, const GeonnColumnNames *named)
 {
+	bool		all_rows = named == NULL;
 	SideEstimate estimate;
 	MemoryContextCallback *callback;
 
@@ -246,7 +253,7 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, bool all_rows)
 		if (known_sides.sides[i].side == side && known_sides.sides[i].all_rows == all_rows)
 			return known_sides.sides[i].estimate;
 	}
-	estimate = estimate_unknown_side(root, side, title, all_rows);
+	estimate = estimate_unknown_side(root, side, title, named);
 	if (known_sides.root != root)
 	{
 		callback = MemoryContextAlloc(root->planner_cxt, sizeof(MemoryContextCallback));
@@ -285,15 +292,18 @@ static SideEstimate
 estimate_observations(PlannerInfo *root, const FuncExpr *expression, bool all_rows)
 {
 	Node	   *side = geonn_expression_observations(expression);
+	GeonnColumnNames named = geonn_named_columns(root, expression, "obs");
 
-	return side != NULL ? estimate_side(root, side, "query obs_sql", all_rows) :
+	return side != NULL ? estimate_side(root, side, "query obs_sql", all_rows ? NULL : &named) :
 		estimate_array(root, geonn_expression_argument(expression, "lat"));
 }
 
 static SideEstimate
 estimate_references(PlannerInfo *root, const FuncExpr *expression)
 {
-	return estimate_side(root, geonn_expression_references(expression), "query ref_sql", false);
+	GeonnColumnNames named = geonn_named_columns(root, expression, "ref");
+
+	return estimate_side(root, geonn_expression_references(expression), "query ref_sql", &named);
 }
 
 /* ---- neighbours ---- */
@@ -553,7 +563,7 @@ id_source(PlannerInfo *root, const FuncExpr *expression, PointSource *source)
 	AttrNumber	attribute;
 
 	source->relation = geonn_known_relation(root, geonn_expression_observations(expression));
-	if (!OidIsValid(source->relation) || relation_query(source->relation, true) == NULL)
+	if (!OidIsValid(source->relation) || relation_query(source->relation, NULL) == NULL)
 		return false;
 	id->name = id_column(root, expression, source->relation);
 	attribute = id->name == NULL ? InvalidAttrNumber : get_attnum(source->relation, id->name);

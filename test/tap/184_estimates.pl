@@ -43,6 +43,21 @@ sub estimate
 	return decode_json($node->safe_psql('postgres', "EXPLAIN (FORMAT JSON) $query"))->[0]{Plan}{'Plan Rows'};
 }
 
+# columns that options name, beside others of the usual names that have no value, or that the user may not read
+$node->safe_psql('postgres', q{
+	CREATE TABLE named AS SELECT id, NULL::float8 AS lat, NULL::float8 AS lon, lat AS y, lon AS x, point(lon, lat) AS place FROM other;
+	ANALYZE named;
+	CREATE ROLE reader;
+	GRANT SELECT (id, y, x) ON named TO reader;
+	GRANT SELECT ON other TO reader});
+foreach my $as ('', 'SET ROLE reader; ')
+{
+	like($node->safe_psql('postgres', qq{${as}EXPLAIN SELECT obs_id FROM geonn_nearest('named', 'other', options => '{"obs_lat": "y", "obs_lon": "x"}')}),
+		qr/rows=20000 /, "${as}rows are those of the columns that options name");
+}
+like($node->safe_psql('postgres', q{EXPLAIN SELECT obs_id FROM geonn_nearest('named', 'other', options => '{"obs_geog": "place"}')}),
+	qr/rows=20000 /, 'and so they are of a point');
+
 my @calls = (
 	# within
 	"geonn_within('city', 'airport', 10000)", "geonn_within('city', 'airport', 100000)",
