@@ -1,6 +1,6 @@
 /*
  * catalog.c
- *		The caches that the extension has, their locks and the log of their runs.
+ *		The caches that the extension has, and the log of their runs.
  *
  * A cache belongs to the owner of its target, as an index belongs to its table's owner; members of
  * that role use it.  geonn_cache_find checks this for each cache that a session names.
@@ -12,12 +12,11 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 #include "cache/catalog.h"
 #include "settings.h"
@@ -149,6 +148,46 @@ geonn_cache_find_again(const GeonnCache *cache)
 	return found;
 }
 
+/*
+ * How many runs of the cache a snapshot shows; NULL: the transaction's.
+ */
+static int64
+runs_until(const GeonnCache *cache, Snapshot snapshot)
+{
+	Oid			type = INT4OID;
+	Datum		id = Int32GetDatum(cache->id);
+	int64		runs = 0;
+
+	SPI_connect();
+	if (geonn_catalog_run(cache->schema,
+						  "SELECT runs OPERATOR(pg_catalog.+) failures FROM $S.geonn_cache_total"
+						  " WHERE cache OPERATOR(pg_catalog.=) $1",
+						  snapshot, 1, &type, &id, NULL) > 0)
+		runs = DatumGetInt64(required(SPI_tuptable->vals[0], 1));
+	SPI_finish();
+	return runs;
+}
+
+void
+geonn_cache_check_snapshot(const GeonnCache *cache)
+{
+	Snapshot	latest;
+	int64		runs;
+
+	if (!IsolationUsesXactSnapshot())
+		return;
+	latest = RegisterSnapshot(GetLatestSnapshot());
+	runs = runs_until(cache, latest);
+	UnregisterSnapshot(latest);
+	if (runs != runs_until(cache, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent refresh of cache \"%s\"",
+						cache->name),
+				 errdetail("Another session has refreshed the cache since this transaction took its snapshot."),
+				 errhint("Run the transaction again.")));
+}
+
 List *
 geonn_cache_names(Oid schema)
 {
@@ -198,7 +237,7 @@ geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
 {
 	Oid			owner;
 
-	LockRelationOid(cache->target, mode);
+	geonn_cache_lock_table(cache, mode);
 	owner = geonn_relation_owner(cache->target);
 	if (owner != cache->owner)
 	{
@@ -233,59 +272,6 @@ geonn_become_former(GeonnIdentity former)
 {
 	AtEOXact_GUC(false, former.level);
 	SetUserIdAndSecContext(former.user, former.context);
-}
-
-/* ---- locks ---- */
-
-/*
- * The lock of an object of the database: this row of geonn_cache.
- */
-static LOCKTAG
-lock_of(const GeonnCache *cache)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, geonn_cache_table(cache->schema), (Oid) cache->id, 0);
-	return tag;
-}
-
-bool
-geonn_cache_lock(const GeonnCache *cache, bool wait, bool session)
-{
-	LOCKTAG		tag = lock_of(cache);
-
-	return LockAcquire(&tag, ExclusiveLock, session, !wait) != LOCKACQUIRE_NOT_AVAIL;
-}
-
-void
-geonn_cache_unlock(const GeonnCache *cache)
-{
-	LOCKTAG		tag = lock_of(cache);
-
-	(void) LockRelease(&tag, ExclusiveLock, true);
-}
-
-int
-geonn_cache_locker(const GeonnCache *cache)
-{
-	LOCKTAG		tag = lock_of(cache);
-	Oid			types[] = {OIDOID, OIDOID};
-	Datum		values[] = {ObjectIdGetDatum(tag.locktag_field2),
-	ObjectIdGetDatum(tag.locktag_field3)};
-	int			pid = 0;
-
-	SPI_connect();
-	if (geonn_catalog_run(cache->schema,
-						  "SELECT l.pid FROM pg_catalog.pg_locks l, pg_catalog.pg_database d"
-						  " WHERE l.locktype OPERATOR(pg_catalog.=) 'object'::pg_catalog.text"
-						  " AND l.granted AND l.database OPERATOR(pg_catalog.=) d.oid"
-						  " AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()"
-						  " AND l.classid OPERATOR(pg_catalog.=) $1"
-						  " AND l.objid OPERATOR(pg_catalog.=) $2",
-						  NULL, 2, types, values, NULL) > 0)
-		pid = DatumGetInt32(required(SPI_tuptable->vals[0], 1));
-	SPI_finish();
-	return pid;
 }
 
 /* ---- the log ---- */

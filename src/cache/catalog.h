@@ -1,6 +1,6 @@
 /*
  * catalog.h
- *		The caches that the extension has, their locks and the log of their runs.
+ *		The caches that the extension has, their locks (cache/locks.c) and the log of their runs.
  */
 #ifndef GEONN_CACHE_CATALOG_H
 #define GEONN_CACHE_CATALOG_H
@@ -58,6 +58,12 @@ extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
  * Read the cache again, after locking it.  Raises an error if it was dropped or renamed meanwhile.
  */
 extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
+
+/*
+ * In a transaction that keeps its first snapshot, raise a serialization failure if another session has
+ * refreshed the cache, which this one has locked, since that snapshot was taken.
+ */
+extern void geonn_cache_check_snapshot(const GeonnCache *cache);
 __attribute__((noreturn))
 extern void geonn_cache_raise_missing(const GeonnCache *cache);
 
@@ -78,8 +84,29 @@ extern List *geonn_cache_names(Oid schema);
 extern bool geonn_cache_lock(const GeonnCache *cache, bool wait, bool session);
 extern void geonn_cache_unlock(const GeonnCache *cache);
 
-/* The process id of the session that holds the lock, or 0. */
-extern int	geonn_cache_locker(const GeonnCache *cache);
+/*
+ * Lock the cache's table until the transaction ends.  As geonn_cache_lock with wait, names a prepared
+ * transaction that this has to wait for in a NOTICE.
+ */
+extern void geonn_cache_lock_table(const GeonnCache *cache, LOCKMODE mode);
+
+/*
+ * Raise a NOTICE that names a prepared transaction that has written the cache's table: a refresh will
+ * wait for it.
+ */
+extern void geonn_cache_announce_writer(const GeonnCache *cache);
+
+/* what holds the cache's lock */
+typedef struct GeonnLocker
+{
+	char	   *prepared;		/* the name of a prepared transaction, or NULL: none does */
+	int			pid;			/* of a process, or 0: it is not known */
+} GeonnLocker;
+
+extern GeonnLocker geonn_cache_locker(const GeonnCache *cache);
+
+/* A hint that says how the prepared transaction of this name ends. */
+extern int	geonn_hint_at_prepared(const char *prepared);
 
 /* What a run did, as geonn_cache_log shows it. */
 typedef struct GeonnRunResult

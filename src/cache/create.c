@@ -297,6 +297,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 
 	(void) geonn_cache_lock(cache, true, false);
 	cache = geonn_cache_find_again(cache);
+	geonn_cache_check_snapshot(cache);
 	geonn_cache_hold(cache, AccessShareLock);
 	SPI_connect();
 	values[0] = Int32GetDatum(cache->id);

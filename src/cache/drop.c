@@ -96,6 +96,7 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 
 	(void) geonn_cache_lock(cache, true, false);
 	cache = geonn_cache_find_again(cache);
+	geonn_cache_check_snapshot(cache);
 	geonn_cache_hold(cache, AccessExclusiveLock);
 	SPI_connect();
 	forget(cache, NULL);

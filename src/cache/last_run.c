@@ -28,7 +28,6 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -283,13 +282,16 @@ void
 geonn_last_run_begin(const GeonnCache *cache)
 {
 	if (row_exists(cache))
+	{
+		geonn_cache_announce_writer(cache);
 		return;
+	}
 	if (IsolationUsesXactSnapshot())
 	{
 		delete_newer_row(cache);
 		return;
 	}
-	LockRelationOid(cache->target, ShareLock);
+	geonn_cache_lock_table(cache, ShareLock);
 	geonn_last_run_create(cache);
 }
 

@@ -393,26 +393,25 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 /* ---- runs ---- */
 
 /*
- * Log and report that another process is refreshing the cache.
+ * Log and report that another process, or a prepared transaction, has locked the cache.
  */
 static void
 skip(const GeonnCache *cache)
 {
-	int			pid = geonn_cache_locker(cache);
-	GeonnRunResult result = {.status = "skipped"};
+	GeonnLocker locker = geonn_cache_locker(cache);
+	char	   *holder = locker.prepared != NULL ?
+		psprintf("prepared transaction \"%s\"", locker.prepared) :
+		locker.pid != 0 ? psprintf("process %d", locker.pid) : "another process";
+	GeonnRunResult result = {
+		.status = "skipped",
+		.reason = psprintf("%s was at work on it", holder)
+	};
 
-	result.reason = pid == 0 ? "another process was at work on it" :
-		psprintf("process %d was at work on it", pid);
 	geonn_cache_log_finish(cache, geonn_cache_log_start(cache), &result);
 	geonn_cache_log_trim(cache, true);
-	if (pid == 0)
-		ereport(NOTICE,
-				(errmsg("cache \"%s\" is not refreshed: another process is at work on it",
-						cache->name)));
-	else
-		ereport(NOTICE,
-				(errmsg("cache \"%s\" is not refreshed: process %d is at work on it",
-						cache->name, pid)));
+	ereport(NOTICE,
+			(errmsg("cache \"%s\" is not refreshed: %s is at work on it", cache->name, holder),
+			 locker.prepared != NULL ? geonn_hint_at_prepared(locker.prepared) : 0));
 }
 
 /* the refresh of one cache, whose name is looked up when it begins */
@@ -443,6 +442,8 @@ begin_run(void *state)
 	}
 	run->cache = cache;			/* from here on an error unlocks it */
 	run->cache = geonn_cache_find_again(cache);
+	if (!run->alone)
+		geonn_cache_check_snapshot(run->cache);
 	run->id = geonn_cache_log_start(run->cache);
 	geonn_cache_log_trim(run->cache, false);
 	geonn_last_run_begin(run->cache);

@@ -20,7 +20,9 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
@@ -42,11 +44,35 @@
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
 #include "compat.h"
+#include "points/query.h"
 
 /* rows that are written into a new table at a time */
 #define ROWS_A_FILL		1000
 
 /* ---- the table ---- */
+
+/*
+ * A refresh reads and writes one table.  A row that is inserted into a table with children may go to one
+ * of them, as those of a hypertable do.
+ */
+static void
+check_plain(const GeonnCache *cache)
+{
+	char	   *name = geonn_cache_target_name(cache);
+	List	   *children = has_subclass(cache->target) ?
+		find_inheritance_children(cache->target, NoLock) : NIL;
+
+	if (get_rel_relkind(cache->target) == RELKIND_RELATION && children == NIL)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("%s, the table of cache \"%s\", is no longer a plain table", name, cache->name),
+			 children == NIL ? 0 :
+			 errdetail("Table %s inherits from it, as the chunks of a hypertable do.",
+					   geonn_relation_name(linitial_oid(children))),
+			 errhint("Let the cache have a plain table: run SELECT geonn_cache_drop(%s, keep_table => true), which leaves all rows where they are, and create the cache again with another target.",
+					 quote_literal_cstr(cache->name))));
+}
 
 void
 geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
@@ -54,7 +80,7 @@ geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
 	Bitmapset  *key = NULL;
 	Oid			constraint;
 
-	(void) geonn_cache_target_name(cache);
+	check_plain(cache);
 	for (int i = 0; i < TARGET_COLUMNS; i++)
 	{
 		Form_pg_attribute expected = TupleDescAttr(row_type, i);
@@ -367,6 +393,105 @@ execute_on_target(const GeonnCache *cache, const char *statement)
 	ReleaseCachedPlan(plan, NULL);
 }
 
+__attribute__((noreturn))
+static void
+raise_changed_meanwhile(const GeonnCache *cache)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("another session changed the table of cache \"%s\" during the refresh",
+					cache->name),
+			 errhint("The next refresh compares all of its rows.")));
+}
+
+/*
+ * Does code of the table's user decide which rows are written?
+ */
+static bool
+is_rewritten(const GeonnCache *cache)
+{
+	Relation	table = table_open(cache->target, AccessShareLock);
+	const TriggerDesc *triggers = table->trigdesc;
+	bool		rewritten = table->rd_rules != NULL ||
+		(triggers != NULL && (triggers->trig_insert_before_row ||
+							  triggers->trig_update_before_row ||
+							  triggers->trig_delete_before_row));
+
+	table_close(table, NoLock);
+	return rewritten;
+}
+
+/*
+ * Raise the error of a statement that did not write each of its rows.
+ */
+static void
+raise_unwritten(const GeonnDifference *difference, RowChange change, int64 changed)
+{
+	const GeonnCache *cache = difference->cache;
+
+	if (!is_rewritten(cache))
+		raise_changed_meanwhile(cache);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the table of cache \"%s\" did not take all rows of the refresh", cache->name),
+			 errdetail("Of %lld rows, a trigger or rule of the table let %lld be written.",
+					   (long long) difference->counts[change], (long long) changed),
+			 errhint("Drop that trigger or rule, or let it pass on each row.")));
+}
+
+/*
+ * The name of the table's primary key, of which a violation means that another session has inserted
+ * rows since the refresh took its snapshot: the refresh itself has each key once.  NULL: it may mean
+ * something else.
+ */
+static char *
+key_of_refresh(const GeonnCache *cache)
+{
+	Relation	table = table_open(cache->target, AccessShareLock);
+	char	   *name;
+
+	list_free(RelationGetIndexList(table));
+	name = get_rel_name(table->rd_pkindex);
+	table_close(table, NoLock);
+	return is_rewritten(cache) ? NULL : name;
+}
+
+static bool
+is_violation_of(const char *key)
+{
+	MemoryContext former = MemoryContextSwitchTo(TopTransactionContext);
+	ErrorData  *error = CopyErrorData();
+
+	MemoryContextSwitchTo(former);
+	return key != NULL && error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION &&
+		error->constraint_name != NULL && strcmp(error->constraint_name, key) == 0;
+}
+
+/*
+ * Execute a statement that must find the cache's table by its name.  key: as of key_of_refresh.
+ */
+static void
+execute_checked(const GeonnCache *cache, const char *statement, const char *key)
+{
+	GeonnOwnNames names = {.statement = statement,.target = cache->target};
+	const GeonnOwnNames *former = geonn_look_at_names(&names);
+
+	PG_TRY();
+	{
+		execute_on_target(cache, statement);
+	}
+	PG_CATCH();
+	{
+		(void) geonn_look_at_names(former);
+		if (!is_violation_of(key))
+			PG_RE_THROW();
+		FlushErrorState();
+		raise_changed_meanwhile(cache);
+	}
+	PG_END_TRY();
+	(void) geonn_look_at_names(former);
+}
+
 /*
  * Write the differences of one kind, which the statement reads as a relation.  It passes over a row
  * that has changed since it was read.
@@ -383,34 +508,18 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 		},
 		.reldata = difference->stores[change]
 	};
-	GeonnOwnNames names = {
-		.statement = psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
-		.target = difference->cache->target
-	};
-	const GeonnOwnNames *former;
 
 	*changed = 0;
 	if (difference->counts[change] == 0)
 		return;
 	SPI_register_relation(&relation);
-	former = geonn_look_at_names(&names);
-	PG_TRY();
-	{
-		execute_on_target(difference->cache, names.statement);
-	}
-	PG_FINALLY();
-	{
-		(void) geonn_look_at_names(former);
-	}
-	PG_END_TRY();
+	execute_checked(difference->cache,
+					psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
+					key_of_refresh(difference->cache));
 	SPI_unregister_relation(relation.md.name);
 	*changed = (int64) SPI_processed;
 	if (*changed != difference->counts[change])
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("another session changed the table of cache \"%s\" during the refresh",
-						difference->cache->name),
-				 errhint("The next refresh compares all of its rows.")));
+		raise_unwritten(difference, change, *changed);
 }
 
 void
