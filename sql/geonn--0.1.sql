@@ -543,6 +543,19 @@ CREATE FUNCTION geonn_unschedule(name pg_catalog.text) RETURNS boolean
 COMMENT ON FUNCTION geonn_unschedule(pg_catalog.text) IS
 'removes the schedule of a cache';
 
+-- Before a command that moves, renames or drops the extension or its schema, changes or removes the jobs
+-- of pg_cron that call its procedures there.
+CREATE FUNCTION geonn_jobs_follow() RETURNS pg_catalog.event_trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION geonn_jobs_follow() IS
+'has jobs of pg_cron call geonn_refresh where the extension is';
+CREATE EVENT TRIGGER geonn_jobs_follow ON ddl_command_start
+	WHEN TAG IN ('ALTER EXTENSION', 'ALTER SCHEMA', 'DROP EXTENSION', 'DROP OWNED', 'DROP SCHEMA')
+	EXECUTE FUNCTION geonn_jobs_follow();
+ALTER EVENT TRIGGER geonn_jobs_follow ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER geonn_jobs_follow IS
+'has jobs of pg_cron call geonn_refresh where the extension is';
+
 -- Only the functions above write these tables, as the tables' owner: membership in
 -- pg_write_all_data is not enough.  Row-level security without a policy keeps all other roles out.  On
 -- geonn_cache, the only one of these tables in dumps, it would also keep members of pg_read_all_data from

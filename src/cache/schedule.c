@@ -12,6 +12,11 @@
  * and remove the job; for a cache in another database a superuser makes it, and the error's hint
  * shows the call.
  *
+ * A job names the schema in which it finds the procedure.  When the extension leaves that schema, another
+ * role may come to own what has the name then, and would run as the owner of each job.  So an event
+ * trigger changes or removes the jobs in the transaction of the command that moves, renames or drops the
+ * schema or the extension.
+ *
  * geonn_cache.schedule is the schedule that was asked for, and pg_dump dumps it.  pg_cron goes by
  * its own table alone: it reads the schedule there, and refuses one that it cannot read.
  */
@@ -26,11 +31,14 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
+#include "commands/event_trigger.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -42,6 +50,7 @@
 
 PG_FUNCTION_INFO_V1(geonn_schedule);
 PG_FUNCTION_INFO_V1(geonn_unschedule);
+PG_FUNCTION_INFO_V1(geonn_jobs_follow);
 
 /* ---- pg_cron ---- */
 
@@ -147,6 +156,27 @@ former_command(const GeonnCache *cache)
 }
 
 /*
+ * The ids in the first column of the rows that were read, as pointers to int64.
+ */
+static List *
+ids_read(MemoryContext context)
+{
+	MemoryContext former = MemoryContextSwitchTo(context);
+	List	   *ids = NIL;
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		int64	   *id = palloc(sizeof(int64));
+		bool		is_null;
+
+		*id = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null));
+		ids = lappend(ids, id);
+	}
+	MemoryContextSwitchTo(former);
+	return ids;
+}
+
+/*
  * The ids of the cache's jobs, as pointers to int64: jobs of its owner with their name, and jobs of
  * other roles with its command, which a former owner has left.
  */
@@ -173,16 +203,7 @@ find_jobs(const GeonnCache *cache)
 						" AND (username OPERATOR(pg_catalog.=) $2"
 						" OR command OPERATOR(pg_catalog.=) $3 OR command OPERATOR(pg_catalog.=) $4)"
 						" ORDER BY jobid", NULL, lengthof(types), types, values, nulls);
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		MemoryContext former = MemoryContextSwitchTo(context);
-		int64	   *job = palloc(sizeof(int64));
-		bool		is_null;
-
-		*job = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null));
-		jobs = lappend(jobs, job);
-		MemoryContextSwitchTo(former);
-	}
+	jobs = ids_read(context);
 	SPI_finish();
 	return jobs;
 }
@@ -210,14 +231,11 @@ may_change(const List *jobs)
 	return false;
 }
 
-int
-geonn_cache_unschedule(const GeonnCache *cache)
+static void
+remove_jobs(const List *jobs)
 {
-	List	   *jobs = find_jobs(cache);
-	ListCell   *cell;
+	const ListCell *cell;
 
-	if (!may_change(jobs))
-		return 0;
 	foreach(cell, jobs)
 	{
 		Oid			type = INT8OID;
@@ -225,6 +243,16 @@ geonn_cache_unschedule(const GeonnCache *cache)
 
 		(void) geonn_run_as(cron_owner(), "SELECT cron.unschedule($1)", NULL, 1, &type, &id, NULL);
 	}
+}
+
+int
+geonn_cache_unschedule(const GeonnCache *cache)
+{
+	List	   *jobs = find_jobs(cache);
+
+	if (!may_change(jobs))
+		return 0;
+	remove_jobs(jobs);
 	return list_length(jobs);
 }
 
@@ -404,4 +432,215 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 	changed |= geonn_cache_unschedule(cache) > 0;
 	SPI_finish();
 	PG_RETURN_BOOL(changed);
+}
+
+/* ---- when the extension goes elsewhere ---- */
+
+/* what a command is about to do with the schema in which jobs find geonn_refresh */
+typedef struct Fate
+{
+	Oid			schema;
+	char	   *now;			/* the schema's name */
+	const char *next;			/* the name to come; NULL: the extension is dropped */
+} Fate;
+
+static bool
+has_name(const List *names, const char *name)
+{
+	const ListCell *cell;
+
+	foreach(cell, names)
+	{
+		if (strcmp(strVal(lfirst(cell)), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static Oid
+schema_owner(Oid schema)
+{
+	HeapTuple	row = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for schema %u", schema);
+	owner = ((Form_pg_namespace) GETSTRUCT(row))->nspowner;
+	ReleaseSysCache(row);
+	return owner;
+}
+
+/*
+ * Does DROP OWNED, if it succeeds, drop the extension?
+ */
+static bool
+drops_owned(const DropOwnedStmt *command, Oid schema)
+{
+	const ListCell *cell;
+
+	foreach(cell, command->roles)
+	{
+		Oid			role = get_rolespec_oid(lfirst(cell), true);
+
+		if (role == schema_owner(schema) || role == geonn_relation_owner(geonn_cache_table(schema)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Look at a command that has not begun.  Returns false if it leaves the extension where it is.
+ */
+static bool
+decides(const Node *command, Fate *fate)
+{
+	if (IsA(command, DropStmt))
+	{
+		const DropStmt *drop = (const DropStmt *) command;
+
+		return drop->removeType == OBJECT_EXTENSION ? has_name(drop->objects, "geonn") :
+			drop->removeType == OBJECT_SCHEMA && has_name(drop->objects, fate->now);
+	}
+	if (IsA(command, DropOwnedStmt))
+		return drops_owned((const DropOwnedStmt *) command, fate->schema);
+	if (IsA(command, AlterObjectSchemaStmt))
+	{
+		const AlterObjectSchemaStmt *move = (const AlterObjectSchemaStmt *) command;
+
+		fate->next = move->newschema;
+		return move->objectType == OBJECT_EXTENSION && strcmp(strVal(move->object), "geonn") == 0;
+	}
+	if (IsA(command, RenameStmt))
+	{
+		const RenameStmt *rename = (const RenameStmt *) command;
+
+		fate->next = rename->newname;
+		return rename->renameType == OBJECT_SCHEMA && strcmp(rename->subname, fate->now) == 0;
+	}
+	return false;
+}
+
+/*
+ * How commands of jobs begin that call a procedure of geonn in the schema.
+ */
+static char *
+call_in(const char *schema)
+{
+	return psprintf("CALL %s.geonn_", quote_identifier(schema));
+}
+
+/*
+ * The ids of all jobs in this database that call a procedure of geonn, whoever made them.
+ */
+static List *
+find_calls(const char *schema)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Oid			type = TEXTOID;
+	Datum		call = CStringGetTextDatum(call_in(schema));
+	List	   *jobs;
+
+	SPI_connect();
+	(void) geonn_run_as(cron_owner(),
+						"SELECT jobid FROM cron.job"
+						" WHERE database OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text"
+						" AND pg_catalog.starts_with(command, $1) ORDER BY jobid",
+						NULL, 1, &type, &call, NULL);
+	jobs = ids_read(context);
+	SPI_finish();
+	return jobs;
+}
+
+static void
+move_jobs(const List *jobs, const Fate *fate)
+{
+	const ListCell *cell;
+
+	foreach(cell, jobs)
+	{
+		Oid			types[] = {INT8OID, TEXTOID, TEXTOID};
+		Datum		values[] = {
+			Int64GetDatum(*(int64 *) lfirst(cell)),
+			CStringGetTextDatum(call_in(fate->now)), CStringGetTextDatum(call_in(fate->next))
+		};
+
+		(void) geonn_run_as(cron_owner(),
+							"UPDATE cron.job SET command = $3 OPERATOR(pg_catalog.||)"
+							" pg_catalog.substr(command, pg_catalog.length($2) OPERATOR(pg_catalog.+) 1)"
+							" WHERE jobid OPERATOR(pg_catalog.=) $1",
+							NULL, lengthof(types), types, values, NULL);
+	}
+}
+
+static bool
+has_caches(Oid schema)
+{
+	return geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache LIMIT 1", NULL, 0, NULL, NULL, NULL) > 0;
+}
+
+/*
+ * The jobs of this database's caches are in another database, where this command cannot change them.
+ */
+static void
+warn_of_jobs_elsewhere(const Fate *fate)
+{
+	char	   *here = quote_literal_cstr(get_database_name(MyDatabaseId));
+	char	   *call = quote_literal_cstr(call_in(fate->now));
+
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("jobs of pg_cron in database \"%s\" may still call geonn_refresh in schema \"%s\" of this database",
+					cron_setting("cron.database_name"), fate->now),
+			 errdetail("A role that can create that schema or procedure would run its code as the owner of each such job."),
+			 fate->next == NULL ?
+			 errhint("In database \"%s\" run, as a superuser: SELECT cron.unschedule(jobid) FROM cron.job WHERE database = %s AND starts_with(command, %s);",
+					 cron_setting("cron.database_name"), here, call) :
+			 errhint("In database \"%s\" run, as a superuser: UPDATE cron.job SET command = replace(command, %s, %s) WHERE database = %s;",
+					 cron_setting("cron.database_name"), call,
+					 quote_literal_cstr(call_in(fate->next)), here)));
+}
+
+static void
+follow(const Fate *fate)
+{
+	List	   *jobs;
+
+	if (is_loaded() && !is_database_of_cron())
+	{
+		if (has_caches(fate->schema))
+			warn_of_jobs_elsewhere(fate);
+		return;
+	}
+	if (!OidIsValid(cron_owner()))
+		return;
+	/* wait for sessions that have made jobs and not committed; later ones wait for this one */
+	LockRelationOid(geonn_cache_table(fate->schema), ShareLock);
+	jobs = find_calls(fate->now);
+	if (jobs == NIL || !may_change(jobs))
+		return;
+	if (fate->next == NULL)
+		remove_jobs(jobs);
+	else
+		move_jobs(jobs, fate);
+}
+
+/*
+ * Called as an event trigger before each command that may move, rename or drop the extension or its
+ * schema.  If the command fails, the jobs are as before.
+ */
+Datum
+geonn_jobs_follow(PG_FUNCTION_ARGS)
+{
+	Fate		fate = {.schema = geonn_cache_schema(fcinfo)};
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		elog(ERROR, "geonn_jobs_follow was not called as an event trigger");
+	fate.now = get_namespace_name(fate.schema);
+	if (decides(((EventTriggerData *) fcinfo->context)->parsetree, &fate))
+	{
+		SPI_connect();
+		follow(&fate);
+		SPI_finish();
+	}
+	PG_RETURN_NULL();
 }
