@@ -1,19 +1,26 @@
 /*
  * creators.c
- *		CREATE EXTENSION warns when other roles may create objects in its schema.
+ *		Which other roles may create functions where a call of geonn by name looks for one.
  *
- * A call by name runs the function whose arguments match best.  So a role that can create another
- * function beside the extension's can have its own code called in its place, with the privileges of
- * the calling role.  The extension's own SQL is written such that this cannot happen, but
- * statements of users and jobs of pg_cron are not.  Superusers, and the role that creates the
- * extension, are not reported: they can do as much in other ways.
+ * A call by name runs the function whose arguments match best, in whichever schema of the search_path it
+ * is: with literals for the names of tables, geonn_nearest(text, text) of another schema matches better
+ * than geonn's own.  So a role that can create functions in one of these schemas can have its own code
+ * called in place of the extension's, with the privileges of the calling role.  The extension's own SQL is
+ * written such that this cannot happen, but statements of users and jobs of pg_cron are not.  Superusers,
+ * and the current role, are not reported: they can do as much in other ways.
  *
- * The owner of a schema is always reported: an owner that has revoked its
- * CREATE privilege can grant it to itself again.
+ * CREATE EXTENSION warns of the extension's schema, and of those in which new sessions of the current role
+ * look; geonn_describe warns of those in which this session looks.  The order of a search_path is no
+ * protection, unless the arguments are of equal types.
+ *
+ * The owner of a schema is always reported: an owner that has revoked its CREATE privilege can grant it
+ * to itself again.  The owner of the database, which owns the schema public, can also set the search_path
+ * of every session in it.  A superuser learns of it; geonn_describe tells no other role.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
@@ -23,8 +30,12 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
+
+#include "creators.h"
 
 PG_FUNCTION_INFO_V1(geonn_warn_of_creators);
 
@@ -109,9 +120,84 @@ list_roles(const List *roles)
 	return text.data;
 }
 
+/* ---- the search_path ---- */
+
 /*
- * Called by the install script.  The schema that it checks is the one this
- * function is in.
+ * Add a schema to the list if other roles than trusted ones may create functions in it, and the roles
+ * to those of the others.
+ */
+static void
+add_schema(Oid schema, StringInfo schemas, List **roles)
+{
+	List	   *creators = creators_in(schema);
+
+	if (!superuser())
+		creators = list_delete_oid(creators, database_owner());
+	if (creators == NIL || isAnyTempNamespace(schema))
+		return;
+	appendStringInfo(schemas, "%s\"%s\"", schemas->len > 0 ? ", " : "", get_namespace_name(schema));
+	*roles = list_concat_unique_oid(*roles, creators);
+}
+
+/*
+ * Warn of these schemas of the search_path.  extension: that of geonn.
+ */
+static void
+warn_of_path(const List *path, Oid extension)
+{
+	char	   *own = get_namespace_name(extension);
+	StringInfoData schemas;
+	List	   *roles = NIL;
+	const ListCell *cell;
+
+	initStringInfo(&schemas);
+	foreach(cell, path)
+		add_schema(lfirst_oid(cell), &schemas, &roles);
+	if (roles != NIL)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("other roles may create functions in a schema of the search_path: %s", schemas.data),
+				 errdetail("The roles are: %s.", list_roles(roles)),
+				 errhint("A call of geonn by name may find a function of theirs, whatever the order. Revoke CREATE on that schema, or take it off the search_path%s.",
+						 list_member_oid(path, extension) && creators_in(extension) != NIL ?
+						 "; and give geonn a schema of its own" :
+						 psprintf(", or write the schema before each call, as in %s.geonn_nearest(...)",
+								  quote_identifier(own)))));
+}
+
+/*
+ * The schemas in which new sessions of the current role look.
+ */
+static List *
+path_of_new_sessions(void)
+{
+	char	   *setting = pstrdup(GetConfigOptionResetString("search_path"));
+	List	   *names;
+	ListCell   *cell;
+	List	   *path = NIL;
+
+	if (!SplitIdentifierString(setting, ',', &names))
+		return NIL;
+	foreach(cell, names)
+	{
+		const char *name = lfirst(cell);
+		Oid			schema = get_namespace_oid(strcmp(name, "$user") == 0 ?
+											   GetUserNameFromId(GetUserId(), false) : name, true);
+
+		if (OidIsValid(schema))
+			path = list_append_unique_oid(path, schema);
+	}
+	return path;
+}
+
+void
+geonn_warn_of_search_path(Oid extension)
+{
+	warn_of_path(list_append_unique_oid(fetch_search_path(false), extension), extension);
+}
+
+/*
+ * Called by the install script.  The extension's schema is the one this function is in.
  */
 Datum
 geonn_warn_of_creators(PG_FUNCTION_ARGS)
@@ -129,5 +215,6 @@ geonn_warn_of_creators(PG_FUNCTION_ARGS)
 				 strcmp(name, "geonn") == 0 ?
 				 errhint("A call of geonn by name may find a function of theirs. Give the schema to a superuser, and revoke CREATE on it from others.") :
 				 errhint("A call of geonn by name may find a function of theirs. Run CREATE SCHEMA geonn; ALTER EXTENSION geonn SET SCHEMA geonn;")));
+	warn_of_path(list_delete_oid(path_of_new_sessions(), schema), schema);
 	PG_RETURN_VOID();
 }

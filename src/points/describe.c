@@ -1,13 +1,16 @@
 /*
  * describe.c
- *		geonn_describe(): the columns of a relation that a join would use, and why.
+ *		geonn_describe(): the columns of a relation that a join would use, and why.  It also warns of
+ *		functions of other roles that a call by name could find.
  */
 #include "postgres.h"
 
 #include "funcapi.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
+#include "creators.h"
 #include "points/describe.h"
 #include "result.h"
 
@@ -58,6 +61,7 @@ geonn_describe(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	geonn_require_columns(result->setDesc, DESCRIBE_COLUMNS);
+	geonn_warn_of_search_path(get_func_namespace(fcinfo->flinfo->fn_oid));
 	source = geonn_called_relation(fcinfo);
 	if (source == NULL)
 		return (Datum) 0;

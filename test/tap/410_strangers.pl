@@ -161,13 +161,17 @@ sub warning
 	my ($owner, $sql, $schema) = @_;
 
 	$node->safe_psql('postgres', "CREATE DATABASE creators OWNER $owner");
-	my ($status, $out, $error) = $node->psql('creators', "$sql; CREATE EXTENSION geonn SCHEMA $schema");
+	$node->safe_psql('creators', $sql);
+	my ($status, $out, $error) = $node->psql('creators', "CREATE EXTENSION geonn SCHEMA $schema");
 	$node->safe_psql('postgres', 'DROP DATABASE creators');
 	return $status == 0 ? $error : "failed: $error";
 }
 is(warning('postgres', 'SELECT', 'public'), '', 'no warning where superusers alone may create');
 is(warning('postgres', 'CREATE SCHEMA geonn', 'geonn'), '', 'nor in a schema of its own');
-is(warning('stranger', 'CREATE SCHEMA geonn', 'geonn'), '', 'nor there in a database of another\'s');
+like(warning('stranger', 'CREATE SCHEMA geonn', 'geonn'),
+	qr/WARNING:  other roles may create functions in a schema of the search_path: "public"\nDETAIL:  The roles are: role "stranger"\.\nHINT: .* or write the schema before each call, as in geonn\.geonn_nearest\(\.\.\.\)\.$/,
+	'a warning of public in a database of another\'s');
+is(warning('stranger', 'CREATE SCHEMA geonn; ALTER DATABASE creators SET search_path = geonn', 'geonn'), '', 'unless it is not on the path');
 like(warning('stranger', 'SELECT', 'public'),
 	qr/WARNING:.* in schema "public".*\nDETAIL:  The roles are: role "stranger"\.\nHINT: .* Run CREATE SCHEMA geonn; ALTER EXTENSION geonn SET SCHEMA geonn;$/,
 	'a warning where the database\'s owner may');
@@ -175,11 +179,39 @@ like(warning('postgres', 'GRANT CREATE ON SCHEMA public TO PUBLIC, victim, postg
 	qr/DETAIL:  The roles are: all roles \(PUBLIC\), role "victim"\.$/m, 'where all may, or some');
 like(warning('postgres', 'CREATE SCHEMA geonn AUTHORIZATION victim; REVOKE ALL ON SCHEMA geonn FROM victim', 'geonn'),
 	qr/DETAIL:  The roles are: role "victim"\.\nHINT: .*Give the schema to a superuser/m, 'and where the schema\'s owner may');
+like(warning('postgres', 'CREATE SCHEMA geonn; CREATE SCHEMA postgres AUTHORIZATION victim; CREATE SCHEMA other; GRANT CREATE ON SCHEMA other TO stranger;
+	ALTER ROLE CURRENT_USER IN DATABASE creators SET search_path = nowhere, "$user", other, public', 'geonn'),
+	qr/search_path: "postgres", "other"\nDETAIL:  The roles are: role "victim", role "stranger"\.$/m, 'the path is that of new sessions');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_proc WHERE proname = 'geonn_warn_of_creators'}), 0, 'what warns is gone afterwards');
 $node->safe_psql('postgres', 'CREATE DATABASE creators OWNER stranger');
 (my $status, my $out, my $error) = $node->psql('creators', 'CREATE EXTENSION geonn');
 my ($hint) = $error =~ /Run (CREATE SCHEMA .*)$/m;
 is($node->safe_psql('creators', "$hint SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'geonn'"), 'geonn', 'its hint can be followed');
+
+# geonn_describe tells of the path of its session
+sub described
+{
+	my ($role, $path) = @_;
+	my ($status, $out, $error) = $node->psql('creators', "SET ROLE $role; SET search_path = $path; SELECT FROM geonn.geonn_describe('open.place')");
+
+	return $status == 0 ? $error : "failed: $error";
+}
+$node->safe_psql('creators', q{
+	CREATE SCHEMA open;
+	CREATE TABLE open.place (id bigint, lat float8, lon float8);
+	GRANT USAGE ON SCHEMA open, geonn TO PUBLIC;
+	GRANT CREATE ON SCHEMA open TO victim;
+	GRANT SELECT ON open.place TO PUBLIC});
+my $told = qr/WARNING:  other roles may create functions in a schema of the search_path: "open"\nDETAIL:  The roles are: role "victim"\.\n/;
+like(described('postgres', 'geonn, open'), $told, 'geonn_describe warns, too, whatever the order');
+like(described('archivist', 'open, geonn'), $told, 'any role');
+is(described('victim', 'open, geonn'), '', 'but not of itself');
+is(described('archivist', 'pg_temp, pg_catalog, geonn'), '', 'where no other may create it says nothing');
+is(described('archivist', 'public, geonn'), '', 'the database\'s owner sets the path itself');
+like(described('postgres', 'public'), qr/"public"\nDETAIL:  The roles are: role "stranger"\.$/m, 'a superuser is told of that owner');
+$node->safe_psql('creators', 'GRANT CREATE ON SCHEMA geonn TO victim');
+like(described('archivist', 'pg_catalog'), qr/"geonn"\nDETAIL:  The roles are: role "victim"\.\nHINT: .*; and give geonn a schema of its own\.$/m,
+	'geonn\'s own schema counts, whatever the path');
 $node->stop;
 
 done_testing();
