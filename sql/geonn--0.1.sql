@@ -485,11 +485,13 @@ CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb
 COMMENT ON FUNCTION geonn_cache_alter(pg_catalog.text, pg_catalog.jsonb) IS
 'changes the arguments of a cache, or its name';
 
--- Drops a cache with its schedule and, unless keep_table is set, its table.
-CREATE FUNCTION geonn_cache_drop(name pg_catalog.text, keep_table boolean DEFAULT false) RETURNS pg_catalog.void
+-- Drops a cache with its schedule and, unless keep_table is set, its table; with cascade also what depends
+-- on the table, as views do.
+CREATE FUNCTION geonn_cache_drop(name pg_catalog.text, keep_table boolean DEFAULT false,
+		cascade boolean DEFAULT false) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_cache_drop(pg_catalog.text, boolean) IS
+COMMENT ON FUNCTION geonn_cache_drop(pg_catalog.text, boolean, boolean) IS
 'drops a cache and its table';
 
 -- Gives a cache's table the rows that a join would return now.  mode is 'full': search

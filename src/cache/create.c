@@ -17,6 +17,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -36,6 +37,7 @@
 #include "cache/since.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
+#include "compat.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
@@ -67,6 +69,7 @@ make_cache(Oid schema, const GeonnArguments *arguments, Jsonb *kept)
 	return cache;
 }
 
+__attribute__((noreturn))
 static void
 raise_name_taken(const char *name)
 {
@@ -74,6 +77,42 @@ raise_name_taken(const char *name)
 			(errcode(ERRCODE_DUPLICATE_OBJECT),
 			 errmsg("cache \"%s\" already exists", name),
 			 errhint("Give another name; or change the cache with geonn_cache_alter, or drop it with geonn_cache_drop.")));
+}
+
+/*
+ * Raise an error if a cache has this name.  Another session may enter one meanwhile.
+ */
+static void
+check_free(Oid schema, const char *name)
+{
+	Oid			type = TEXTOID;
+	Datum		value = CStringGetTextDatum(name);
+
+	if (geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
+						  NULL, 1, &type, &value, NULL) > 0)
+		raise_name_taken(name);
+}
+
+/*
+ * CREATE TABLE would say the same, in words of a statement that the caller has not written.
+ */
+static void
+check_place(const char *name, const RangeVar *table, Oid schema)
+{
+	if (OidIsValid(get_relname_relid(table->relname, schema)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists in schema \"%s\"", table->relname,
+						table->schemaname),
+				 errhint("Give the table of the cache another name, as by target => 'another_name'.")));
+	if (object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for schema %s", table->schemaname),
+				 errdetail("The table of cache \"%s\" would be made there.", name),
+				 errhint("Run, as the owner of the schema: GRANT CREATE ON SCHEMA %s TO %s; or name a table of another schema by the argument target.",
+						 quote_identifier(table->schemaname),
+						 quote_identifier(GetUserNameFromId(GetUserId(), false)))));
 }
 
 /*
@@ -104,6 +143,7 @@ new_table(const GeonnArguments *arguments, Oid *schema)
 				 errmsg("the table of a cache cannot be temporary"),
 				 errhint("Name a table of a permanent schema by the argument target; for this session alone, use CREATE TEMPORARY TABLE ... AS SELECT * FROM geonn_nearest(...).")));
 	name->schemaname = get_namespace_name(*schema);
+	check_place(arguments->name, name, *schema);
 	return quote_qualified_identifier(name->schemaname, name->relname);
 }
 
@@ -257,10 +297,11 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	arguments = geonn_arguments_read(GEONN_CACHE_CREATE, values);
 	cache = make_cache(geonn_cache_schema(fcinfo), arguments, geonn_keep_arguments(values));
 	join = geonn_cache_join(cache);
+	SPI_connect();
+	check_free(cache->schema, cache->name);
 	table = new_table(arguments, &schema);
 	geonn_cache_check_changed_since(cache);
 	geonn_cache_check_ids(join);
-	SPI_connect();
 	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
 							   geonn_cache_definitions(join)));
 	cache->target = made_table(table, geonn_cache_row_type(join));

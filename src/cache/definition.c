@@ -43,12 +43,37 @@ check_relation(const GeonnCache *cache, Oid relation, const char *argument)
 				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 }
 
+/*
+ * What the arguments of a call could name, geonn_cache_alter names for a cache.
+ */
+static void
+hint_at_alter(void *name)
+{
+	int			code = geterrcode();
+
+	if (code == ERRCODE_UNDEFINED_COLUMN || code == ERRCODE_AMBIGUOUS_COLUMN)
+		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by, overlaps and changed_since, as in SELECT geonn_cache_alter(%s, '{\"options\": {\"obs_lat\": \"y\", \"obs_lon\": \"x\"}}').",
+				quote_literal_cstr(name));
+}
+
 GeonnJoin *
 geonn_cache_join(const GeonnCache *cache)
 {
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = hint_at_alter,
+		.arg = cache->name
+	};
+	GeonnJoin  *join;
+
 	check_relation(cache, cache->obs, "obs");
 	check_relation(cache, cache->ref, "ref");
-	return geonn_make_join(geonn_kept_arguments(cache));
+	/* a cache that is being made has the hints of a join */
+	if (cache->id != 0)
+		error_context_stack = &context;
+	join = geonn_make_join(geonn_kept_arguments(cache));
+	error_context_stack = context.previous;
+	return join;
 }
 
 /* ---- the target's columns ---- */
@@ -190,6 +215,9 @@ void
 geonn_cache_check_changed_since(const GeonnCache *cache)
 {
 	AttrNumber	number;
+	const char *alter = cache->id == 0 ? "" :
+		psprintf("; to name another one, run SELECT geonn_cache_alter(%s, '{\"changed_since\": \"...\"}')",
+				 quote_literal_cstr(cache->name));
 
 	if (cache->changed_since == NULL)
 		return;
@@ -200,7 +228,7 @@ geonn_cache_check_changed_since(const GeonnCache *cache)
 				 errmsg("relation \"%s\" has no column \"%s\" of type %s",
 						get_rel_name(cache->obs), cache->changed_since,
 						format_type_be(TIMESTAMPTZOID)),
-				 errhint("changed_since names a column that every INSERT and UPDATE sets to now() or later.")));
+				 errhint("changed_since names a column that every INSERT and UPDATE sets to now() or later%s.", alter)));
 }
 
 PointSource *

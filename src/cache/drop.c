@@ -64,13 +64,32 @@ forget(const GeonnCache *cache, Snapshot snapshot)
 								 snapshot, 1, &type, &id, NULL);
 }
 
+static void
+hint_at_cascade(void *name)
+{
+	const char *quoted = quote_literal_cstr(name);
+
+	if (geterrcode() == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
+		errhint("Call geonn_cache_drop(%s, cascade => true) to drop these as well, or geonn_cache_drop(%s, keep_table => true) to keep the table.",
+				quoted, quoted);
+}
+
 /*
  * Drop the table by a command, for which event triggers fire.
  */
 static void
-drop_table(const GeonnCache *cache)
+drop_table(const GeonnCache *cache, bool cascade)
 {
-	geonn_run_command(psprintf("DROP TABLE %s", geonn_cache_target_name(cache)));
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = hint_at_cascade,
+		.arg = cache->name
+	};
+
+	error_context_stack = &context;
+	geonn_run_command(psprintf("DROP TABLE %s%s", geonn_cache_target_name(cache),
+							   cascade ? " CASCADE" : ""));
+	error_context_stack = context.previous;
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(cache->target)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -93,7 +112,13 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
 										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	bool		keep_table = PG_GETARG_BOOL(1);
+	bool		cascade = PG_GETARG_BOOL(2);
 
+	if (keep_table && cascade)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("keep_table and cascade exclude each other"),
+				 errhint("With keep_table, what depends on the table stays as well.")));
 	(void) geonn_cache_lock(cache, true, false);
 	cache = geonn_cache_find_again(cache);
 	geonn_cache_check_snapshot(cache);
@@ -104,7 +129,7 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 	if (OidIsValid(cache->owner) && keep_table)
 		drop_triggers(cache);
 	else if (OidIsValid(cache->owner))
-		drop_table(cache);
+		drop_table(cache, cascade);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

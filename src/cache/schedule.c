@@ -391,15 +391,43 @@ store_schedule(const GeonnCache *cache, const char *schedule)
 	return strcmp(former, schedule) != 0;
 }
 
+static void
+hint_at_fields(void *argument pg_attribute_unused())
+{
+	if (geterrcode() == ERRCODE_INVALID_PARAMETER_VALUE)
+		errhint("A schedule has five fields: minute, hour, day, month and weekday, each a number, a list, a range or *, as in '*/5 * * * *' for every five minutes; pg_cron 1.5 and newer also take '30 seconds'.");
+}
+
+/*
+ * Have pg_cron make the job, as the cache's owner.  Returns its id.
+ */
+static int64
+make_job(const GeonnCache *cache, const char *schedule)
+{
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[] = {
+		CStringGetTextDatum(job_name(cache, NULL)), CStringGetTextDatum(schedule),
+		CStringGetTextDatum(job_command(cache))
+	};
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = hint_at_fields
+	};
+	bool		is_null;
+
+	error_context_stack = &context;
+	(void) geonn_run_as(cache->owner, "SELECT cron.schedule($1, $2, $3)", NULL,
+						lengthof(types), types, values, NULL);
+	error_context_stack = context.previous;
+	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+}
+
 Datum
 geonn_schedule(PG_FUNCTION_ARGS)
 {
 	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
 										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	char	   *words = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
-	Datum		values[lengthof(types)];
-	bool		is_null;
 	int64		job;
 
 	geonn_cache_hold(cache, AccessShareLock);
@@ -409,12 +437,7 @@ geonn_schedule(PG_FUNCTION_ARGS)
 	require_owner(cache);
 	(void) store_schedule(cache, words);
 	(void) geonn_cache_unschedule(cache);
-	values[0] = CStringGetTextDatum(job_name(cache, NULL));
-	values[1] = CStringGetTextDatum(words);
-	values[2] = CStringGetTextDatum(job_command(cache));
-	(void) geonn_run_as(cache->owner, "SELECT cron.schedule($1, $2, $3)", NULL,
-						lengthof(types), types, values, NULL);
-	job = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+	job = make_job(cache, words);
 	SPI_finish();
 	PG_RETURN_INT64(job);
 }

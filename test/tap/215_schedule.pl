@@ -109,7 +109,8 @@ query('GRANT USAGE ON SCHEMA cron TO keeper, keepers');
 like(failure(q{SELECT geonn_schedule('of many', '* * * * *')}),
 	qr/role "keepers".* may not log in.*HINT:.*ALTER ROLE keepers LOGIN/s, 'an owner without LOGIN');
 like(failure(q{SELECT geonn_schedule('nowhere', '* * * * *')}), qr/cache "nowhere" does not exist/, 'no such cache');
-like(failure(q{SELECT geonn_schedule('near', '* * * *')}), qr/invalid schedule: \* \* \* \*\n/, 'no such schedule: pg_cron says so');
+like(failure(q{SELECT geonn_schedule('near', '* * * *')}), qr/invalid schedule: \* \* \* \*\n.*HINT:  A schedule has five fields: minute, hour, day, month and weekday/s,
+	'no such schedule: pg_cron says so, and the hint what one is');
 is(query('SELECT count(*) FROM cron.job'), 0, 'none of that has made a job');
 
 # ---- jobs ----
