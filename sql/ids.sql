@@ -420,6 +420,26 @@ JOIN geonn_nearest('centre', 'compass', k => 8, metric => 'spheroid', row_type =
     AS b (obs_id integer, ref_id text, bearing float8) USING (obs_id, ref_id)
 WHERE a.distance < 20000000
 ORDER BY obs_id, ref_id COLLATE "C";
+-- NULL where the distance by the same metric is 0, and only there, however near the points are
+CREATE TABLE hair AS SELECT i AS id, 89.9 * sin(i) AS lat, 179.9 * cos(i * 7) AS lon FROM generate_series(1, 5000) i;
+CREATE TABLE breadth AS SELECT id, lat + (id % 5 - 2) * 7e-15 AS lat, lon + (id / 5 % 5 - 2) * 1.4e-14 AS lon FROM hair;
+SELECT metric, count(*), count(*) FILTER (WHERE distance = 0) > 500 AS some_coincide,
+       count(*) FILTER (WHERE distance > 0) > 500 AS some_do_not,
+       count(*) FILTER (WHERE (distance = 0) <> (bearing IS NULL)) AS wrong
+FROM (SELECT 'sphere' AS metric, n.* FROM geonn_nearest('hair', 'breadth', by => '{id}', row_type => NULL::record)
+          AS n (distance float8, bearing float8)
+      UNION ALL
+      SELECT 'spheroid', n.* FROM geonn_nearest('hair', 'breadth', by => '{id}', metric => 'spheroid', row_type => NULL::record)
+          AS n (distance float8, bearing float8)
+      UNION ALL
+      SELECT 'spheroid, lateral', n.* FROM hair h, LATERAL geonn_nearest_points(ARRAY[h.lat], ARRAY[h.lon], 'breadth',
+          metric => 'spheroid', row_type => NULL::record) AS n (distance float8, bearing float8)) n
+GROUP BY metric ORDER BY metric;
+-- also of a bearing alone
+SELECT count(*) FILTER (WHERE (d.distance = 0) <> (b.bearing IS NULL)) AS wrong
+FROM geonn_nearest('hair', 'breadth', by => '{id}', metric => 'spheroid', row_type => NULL::record) AS d (obs_id integer, distance float8)
+JOIN geonn_nearest('hair', 'breadth', by => '{id}', metric => 'spheroid', row_type => NULL::record) AS b (obs_id integer, bearing float8)
+    USING (obs_id);
 
 -- Ids that are no integers are not sorted where nobody asks for them, and the
 -- other columns are the same: with equal ids, distances and coordinates, and

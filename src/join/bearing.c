@@ -41,20 +41,16 @@ sphere_bearing(double latitude1, double longitude1, double latitude2, double lon
 	return atan2(cosine2 * east, north + 2 * sine1 * cosine2 * half * half) * (180 / M_PI);
 }
 
-bool
+double
 geonn_bearing(int metric, double latitude1, double longitude1, double latitude2,
-			  double longitude2, double *bearing)
+			  double longitude2)
 {
-	double		degrees;
-
-	if (geonn_distance_degrees(latitude1, longitude1, latitude2, longitude2) == 0)
-		return false;
-	degrees = geonn_metric_chord_decides(metric) ?
+	double		degrees = geonn_metric_chord_decides(metric) ?
 		sphere_bearing(latitude1, longitude1, latitude2, longitude2) :
 		geonn_spheroid_azimuth(latitude1, longitude1, latitude2, longitude2);
+
 	if (degrees < 0)
 		degrees += 360;
 	/* -0 becomes 0 */
-	*bearing = degrees < 360 ? degrees + 0.0 : 0;
-	return true;
+	return degrees < 360 ? degrees + 0.0 : 0;
 }

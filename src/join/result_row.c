@@ -152,12 +152,13 @@ bearing_value(Cell *cell)
 	const GeonnPair *pair = cell->pair;
 	double		latitude;
 	double		longitude;
-	double		degrees = 0;
 
+	cell->is_null = pair->distance == 0;
+	if (cell->is_null)
+		return (Datum) 0;
 	geonn_reference_coordinates(cell->references, pair->tag, &latitude, &longitude);
-	cell->is_null = !geonn_bearing(cell->row->metric, pair->observation_latitude,
-								   pair->observation_longitude, latitude, longitude, &degrees);
-	return Float8GetDatum(degrees);
+	return Float8GetDatum(geonn_bearing(cell->row->metric, pair->observation_latitude,
+										pair->observation_longitude, latitude, longitude));
 }
 
 /* the first USUAL_COLUMNS of them are those of geonn_pair */
@@ -174,7 +175,7 @@ static const ResultColumn result_columns[] = {
 		offsetof(GeonnRun, observation_longitude)},
 	{"ref_lat", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_latitude_value, NULL, 0},
 	{"ref_lon", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_longitude_value, NULL, 0},
-	{"bearing", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, bearing_value, NULL, 0}
+	{"bearing", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, bearing_value, NULL, 0}
 };
 
 #define USUAL_COLUMNS 3
