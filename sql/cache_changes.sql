@@ -289,6 +289,28 @@ CALL geonn_refresh('near', 'incremental');
 SELECT last_mode(), wrong();
 RESET maintenance_work_mem;
 
+-- ---- rows without coordinates are in blocks as others are ----
+
+CREATE TABLE lost AS SELECT i AS id, NULL::float8 AS lat, NULL::float8 AS lon FROM generate_series(1, 20000) i;
+SELECT geonn_cache_create('lost and found', 'lost', 'ref', keep_unmatched => true);
+CREATE FUNCTION lost_blocks(OUT many boolean, OUT small boolean) LANGUAGE sql AS $$
+    SELECT count(*) > 200, max(octet_length(contents)) < 20000
+    FROM geonn_cache_block b JOIN geonn_cache c ON c.id = b.cache WHERE c.name = 'lost and found' AND b.side = 0
+$$;
+SELECT * FROM lost_blocks();
+UPDATE lost SET lat = 1, lon = 1 WHERE id % 100 = 7;
+UPDATE lost SET id = -id WHERE id % 100 = 8;
+DELETE FROM lost WHERE id % 100 = 9;
+CALL geonn_refresh('lost and found', 'incremental');
+UPDATE lost SET lat = NULL WHERE id % 200 = 7;
+INSERT INTO lost SELECT i FROM generate_series(30000, 30100) i;
+CALL geonn_refresh('lost and found', 'incremental');
+SELECT count(*) FILTER (WHERE t.obs_id IS NULL OR n.obs_id IS NULL OR (t.ref_id, t.distance) IS DISTINCT FROM (n.ref_id, n.distance)) AS wrong,
+       count(t.ref_id) AS found, count(*) AS all
+FROM "lost and found" t FULL JOIN geonn_nearest('lost', 'ref', keep_unmatched => true, row_type => NULL::record)
+    AS n (obs_id integer, rank integer, ref_id integer, distance float8) USING (obs_id, rank);
+SELECT * FROM lost_blocks();
+
 DROP VIEW near_view;
 DROP TABLE other;
 SELECT count(geonn_cache_drop(name)) AS dropped FROM geonn_caches;

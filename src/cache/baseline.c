@@ -9,7 +9,7 @@
  * A baseline has its points in blocks of some dozens that are near each other.  The points are in
  * the order of a key, which follows a space-filling curve (Morton's) through a grid of latitudes
  * and longitudes; the key's last bits are of a hash of the point, so that many points at the same
- * coordinates have different keys.  A block has all points whose keys are between its own first key
+ * coordinates have different keys, and points without coordinates, which come last, have too.  A block has all points whose keys are between its own first key
  * and the next block's.  The contents of blocks are rows of geonn_cache_block.  The directory,
  * which a refresh reads whole, has for each block
  *
@@ -43,11 +43,12 @@
 /* first bits of a key, by which jumps are indexed */
 #define JUMP_BITS		16
 
-/* last bits of a key, which are of the point's hash */
-#define HASH_BITS		16
+/* bits of a point's place in its key, which begins with a 0, and those of its hash, which follow */
+#define PLACE_BITS		48
+#define HASH_BITS		15
 
-/* the key of points without coordinates, which come last */
-#define UNPLACED_KEY	PG_UINT64_MAX
+/* how keys of points without coordinates begin; all other bits are of the hash */
+#define UNPLACED_BIT	(UINT64CONST(1) << 63)
 
 /* ---- schema ---- */
 
@@ -202,8 +203,7 @@ key_of(double latitude, double longitude, uint64 hash)
 	if (longitude >= 180)
 		longitude -= 360;
 	cells = spread(cell((longitude + 180) / 360)) << 1 | spread(cell((latitude + 90) / 180));
-	cells = cells >> HASH_BITS << HASH_BITS | (hash & ((1 << HASH_BITS) - 1));
-	return Min(cells, UNPLACED_KEY - 1);
+	return cells >> (64 - PLACE_BITS) << HASH_BITS | (hash & ((1 << HASH_BITS) - 1));
 }
 
 Fingerprint
@@ -216,7 +216,8 @@ geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Siz
 	geonn_siphash(baseline->seed, bytes, length, fingerprint.hash);
 	memcpy(&placed, bytes, sizeof(placed));
 	memcpy(coordinates, bytes + sizeof(placed), sizeof(coordinates));
-	fingerprint.key = placed ? key_of(coordinates[0], coordinates[1], fingerprint.hash[0]) : UNPLACED_KEY;
+	fingerprint.key = placed ? key_of(coordinates[0], coordinates[1], fingerprint.hash[0]) :
+		UNPLACED_BIT | fingerprint.hash[0];
 	return fingerprint;
 }
 

@@ -24,6 +24,9 @@
 #define ROWS_A_BLOCK		64
 #define BYTES_A_BLOCK	6000
 
+/* it has no more in any case: its contents are one value of a table */
+#define BYTES_AT_MOST	(MaxAllocSize - VARHDRSZ - 1)
+
 struct BaselineWriter
 {
 	GeonnBaseline *baseline;
@@ -267,6 +270,14 @@ geonn_baseline_add(BaselineWriter *writer, const Fingerprint *fingerprint, float
 		begin_block(writer, fingerprint->key, writer->baseline->next_number++);
 	}
 	writer->last_key = fingerprint->key;
+	if (length > BYTES_AT_MOST - sizeof(reach) - writer->contents.len)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("a block of the baseline of cache \"%s\" would have %zu bytes",
+						writer->baseline->cache->name, writer->contents.len + sizeof(reach) + length),
+				 errdetail("A block has at most %zu bytes, and each point is in one block as a whole.",
+						   (Size) BYTES_AT_MOST),
+				 errhint("Use a shorter column as id, by obs_id or ref_id in options.")));
 	appendBinaryStringInfo(&writer->contents, (char *) &reach, sizeof(reach));
 	appendBinaryStringInfo(&writer->contents, bytes, (int) length);
 	block->rows++;

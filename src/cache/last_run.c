@@ -45,7 +45,7 @@
 #include "join/kept_dataset.h"
 
 /* version of the format in which baselines are stored */
-#define BASELINE_FORMAT 2
+#define BASELINE_FORMAT 3
 
 /* columns of geonn_cache_last_run */
 enum
