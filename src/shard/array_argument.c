@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -99,6 +100,7 @@ geonn_element_value(const ShardArray *array, int element, Oid type, int32 modifi
 	Oid			parameter;
 	volatile Datum value = 0;
 
+	CHECK_FOR_INTERRUPTS();
 	getTypeInputInfo(type, &function, &parameter);
 	PG_TRY();
 	{

@@ -9,6 +9,7 @@
 
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -31,7 +32,15 @@ typedef struct Key
 	Oid			type;
 	int32		modifier;
 	Oid			collation;
+	TypeCacheEntry *order;		/* of its values, once bounds are to be read */
 } Key;
+
+/* a value of a list, of which none is to be there twice */
+typedef struct ListValue
+{
+	const char *text;			/* NULL: a NULL */
+	Datum		value;
+} ListValue;
 
 __attribute__((noreturn))
 static void
@@ -71,63 +80,116 @@ hash_bounds(const ShardArray *bounds, int partitions, int servers)
 }
 
 /*
+ * Does reading a value of this type, or comparing two, run code of the type alone?  That of a base type is
+ * the server's or a superuser's.  Domains have checks, and rows and arrays may have domains in them.
+ */
+static bool
+is_readable(Oid type)
+{
+	Oid			part = get_element_type(type);
+
+	if (!OidIsValid(part) && type_is_multirange(type))
+		part = get_multirange_range(type);
+	if (!OidIsValid(part) && type_is_range(type))
+		part = get_range_subtype(type);
+	if (OidIsValid(part))
+		return is_readable(part);
+	return get_typtype(type) == TYPTYPE_BASE || get_typtype(type) == TYPTYPE_ENUM;
+}
+
+/*
+ * Have bounds read as values of the key's type, of a domain as those of the type below it: this function
+ * is not to run a check, which is code of the domain's owner.
+ */
+static void
+prepare_reading(Key *key)
+{
+	Oid			declared = key->type;
+
+	key->type = getBaseTypeAndTypmod(declared, &key->modifier);
+	if (!is_readable(key->type))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("column \"%s\" of type %s does not divide a table by bounds", key->name,
+						format_type_be(declared)),
+				 errdetail("To read its values could run checks of domains."),
+				 errhint("Divide the table by hash, or by another column.")));
+	key->order = lookup_type_cache(key->type, TYPECACHE_CMP_PROC_FINFO);
+}
+
+/*
  * The order of values of the key: below 0, 0 or above, as for strcmp.  A type without an order is
  * left to PostgreSQL's own error.
  */
 static int
 compare(const Key *key, Datum value, Datum other)
 {
-	TypeCacheEntry *type = lookup_type_cache(key->type, TYPECACHE_CMP_PROC_FINFO);
-
-	if (!OidIsValid(type->cmp_proc))
+	CHECK_FOR_INTERRUPTS();
+	if (!OidIsValid(key->order->cmp_proc))
 		return -1;
-	return DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, key->collation, value, other));
+	return DatumGetInt32(FunctionCall2Coll(&key->order->cmp_proc_finfo, key->collation, value, other));
 }
 
 /*
- * The values of one partition, as SQL.  seen has those of the partitions before as Datum *, NULL for a
- * NULL, and gets these.
+ * For qsort_arg: NULL is a value like others, and the last one.
+ */
+static int
+compare_values(const void *a, const void *b, void *key)
+{
+	const ListValue *value = a;
+	const ListValue *other = b;
+
+	if (value->text == NULL || other->text == NULL)
+		return (value->text == NULL) - (other->text == NULL);
+	return compare(key, value->value, other->value);
+}
+
+/*
+ * Raise an error if two of the values are equal.
+ */
+static void
+check_values(ListValue *values, int count, Key *key)
+{
+	if (!OidIsValid(key->order->cmp_proc))
+		return;
+	qsort_arg(values, count, sizeof(ListValue), compare_values, key);
+	for (int i = 1; i < count; i++)
+	{
+		if (compare_values(&values[i - 1], &values[i], key) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("bounds have %s twice", literal(values[i].text)),
+					 errhint("Give each value of \"%s\" to one partition.", key->name)));
+	}
+}
+
+/*
+ * Read the values of one partition; returns them as SQL.
  */
 static char *
-list_values(const ShardArray *given, const Key *key, List **seen)
+list_values(const ShardArray *given, const Key *key, ListValue *values)
 {
-	StringInfoData values;
+	StringInfoData list;
 
-	initStringInfo(&values);
+	initStringInfo(&list);
 	for (int i = 0; i < given->count; i++)
 	{
-		const char *text = given->elements[i];
-		Datum	   *value = NULL;
-		ListCell   *cell;
-
-		if (text != NULL)
-		{
-			value = palloc(sizeof(Datum));
-			*value = geonn_element_value(given, i, key->type, key->modifier);
-		}
-		foreach(cell, *seen)
-		{
-			const Datum *other = lfirst(cell);
-
-			if (value == NULL ? other == NULL :
-				other != NULL && compare(key, *value, *other) == 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("bounds have %s twice", literal(text)),
-						 errhint("Give each value of \"%s\" to one partition.", key->name)));
-		}
-		*seen = lappend(*seen, value);
-		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "", literal(text));
+		values[i].text = given->elements[i];
+		if (values[i].text != NULL)
+			values[i].value = geonn_element_value(given, i, key->type, key->modifier);
+		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", literal(values[i].text));
 	}
-	return values.data;
+	return list.data;
 }
 
 static List *
-list_bounds(const ShardArray *bounds, const Key *key)
+list_bounds(const ShardArray *bounds, Key *key)
 {
 	List	   *list = NIL;
-	List	   *seen = NIL;
+	ListValue  *values = palloc(0);
+	int			count = 0;
 
+	prepare_reading(key);
 	for (int i = 0; bounds != NULL && i < bounds->count; i++)
 	{
 		const ShardArray *of_partition;
@@ -138,21 +200,26 @@ list_bounds(const ShardArray *bounds, const Key *key)
 										 bounds->argument, bounds->hint);
 		if (of_partition->count == 0)
 			raise_bounds("list", LIST_HINT);
-		list = lappend(list, psprintf("FOR VALUES IN (%s)", list_values(of_partition, key, &seen)));
+		values = repalloc_huge(values, sizeof(ListValue) * (count + of_partition->count));
+		list = lappend(list, psprintf("FOR VALUES IN (%s)",
+									  list_values(of_partition, key, values + count)));
+		count += of_partition->count;
 	}
 	if (list == NIL)
 		raise_bounds("list", LIST_HINT);
+	check_values(values, count, key);
 	return list;
 }
 
 static List *
-range_bounds(const ShardArray *bounds, const Key *key)
+range_bounds(const ShardArray *bounds, Key *key)
 {
 	int			count = bounds == NULL ? 0 : bounds->count;
 	List	   *list = NIL;
 	const char *from = "MINVALUE";
 	Datum		last = 0;
 
+	prepare_reading(key);
 	for (int i = 0; i <= count; i++)
 	{
 		const char *to = "MAXVALUE";
