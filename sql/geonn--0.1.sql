@@ -635,7 +635,8 @@ GRANT SELECT ON geonn_cache_log TO PUBLIC;
 -- exists already gets no command.
 --
 -- servers			foreign servers of postgres_fdw, with user mappings
--- obs, ref			tables of this database with primary keys: the shards get their columns
+-- obs, ref			tables of this database with primary keys: the shards get their columns, indexes and
+--					checks; what shards cannot have, as row-level security, is an error
 -- coordinator		connection string by which shards reach this database
 -- sharded			'obs' or 'ref': the table that is divided; the other one is replicated
 -- partition_by		'hash', 'list' or 'range'

@@ -18,12 +18,23 @@ SELECT server, command FROM geonn_shard_ddl('{one,"Two''s"}', '"Big ""Data"""."P
 	partition_by => 'list', key => 'Region', bounds => ARRAY['{north,"it''s"}', '{south,NULL}', '{east}'], view => 'near "it"',
 	schedule => '*/5 * * * *', readers => '{Reader,"other role"}', k => 3, max_distance => 1e5, by => '{Region}', ties => 'all',
 	keep_unmatched => true, options => '{"device": "cpu"}')
-WHERE command NOT LIKE 'ALTER DATABASE%' \g (format=unaligned tuples_only=on)
+WHERE command !~ 'ALTER DATABASE|DECLARE named' \g (format=unaligned tuples_only=on)
+
+-- the command that comes before all others of a server: with the types, functions and operators of the tables that are not PostgreSQL's own
+CREATE SCHEMA "Types";
+CREATE TYPE "Types".kind AS ENUM ('a', 'b');
+CREATE FUNCTION "Types".norm("Types".kind[], text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT $2';
+CREATE TABLE typed (id integer PRIMARY KEY, kinds "Types".kind[], norm text GENERATED ALWAYS AS ("Types".norm(kinds, 'x')) STORED, lat float8, lon float8);
+SELECT server, command FROM geonn_shard_ddl('{one}', 'typed', 'station', 'host=c') WHERE command ~ 'DECLARE named' \g (format=unaligned tuples_only=on)
+DROP SCHEMA "Types" CASCADE;
+DROP TABLE typed;
 
 -- by range and with a radius; the references divided
+SELECT server, command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref');
+ALTER TABLE station DROP CONSTRAINT station_name_key;
 SELECT server, command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref',
 	partition_by => 'range', bounds => '{1000,2000}', view => 'near', radius => 500.5)
-WHERE command NOT LIKE 'ALTER DATABASE%' \g (format=unaligned tuples_only=on)
+WHERE command !~ 'ALTER DATABASE|DECLARE named' \g (format=unaligned tuples_only=on)
 SELECT command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref', ties => 'all', k => 2)
 WHERE command LIKE '%VIEW%merged%';
 -- radiuses of the points alone: an infinite radius has quotes
@@ -86,6 +97,44 @@ SET ROLE shards_stranger;
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c');
 RESET ROLE;
 
+-- what shards cannot have: of either table, of the one that is divided, of the one that is replicated
+CREATE ROLE shards_reader;
+CREATE TABLE near_one (LIKE station INCLUDING ALL);
+CREATE PROCEDURE refused(VARIADIC statements text[]) LANGUAGE plpgsql AS $$
+DECLARE
+	statement text;
+	message text;
+	hint text;
+	tables text[];
+BEGIN
+	FOREACH statement IN ARRAY statements LOOP
+		FOREACH tables SLICE 1 IN ARRAY '{{divided,near_one},{near_one,divided}}'::text[] LOOP
+			BEGIN
+				CREATE TABLE divided (id integer PRIMARY KEY, price integer, lat float8, lon float8);
+				EXECUTE replace(statement, '$', 'divided');
+				PERFORM FROM geonn_shard_ddl('{one}', tables[1], tables[2], 'host=c');
+				RAISE check_violation USING MESSAGE = 'carried or harmless';
+			EXCEPTION WHEN OTHERS THEN
+				GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+				RAISE INFO '% (%): % %', statement, CASE tables[1] WHEN 'divided' THEN 'divided' ELSE 'replicated' END, message, hint;
+			END;
+		END LOOP;
+	END LOOP;
+END $$;
+CALL refused('ALTER TABLE $ ENABLE ROW LEVEL SECURITY', 'CREATE POLICY own ON $ USING (true)', 'GRANT SELECT (price) ON $ TO shards_reader',
+	'CREATE TABLE child () INHERITS ($)', 'ALTER TABLE $ DROP CONSTRAINT divided_pkey, ADD PRIMARY KEY (id) DEFERRABLE',
+	'DROP TABLE $; CREATE TEMP TABLE $ (id integer PRIMARY KEY, price integer, lat float8, lon float8)', 'ALTER TABLE $ SET UNLOGGED',
+	'ALTER TABLE $ REPLICA IDENTITY NOTHING', 'ALTER TABLE $ REPLICA IDENTITY FULL',
+	'CREATE TRIGGER changed BEFORE UPDATE ON $ FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()', 'CREATE RULE keep AS ON DELETE TO $ DO INSTEAD NOTHING',
+	'ALTER TABLE $ ADD FOREIGN KEY (price) REFERENCES ping', 'ALTER TABLE $ ADD UNIQUE (price)', 'CREATE UNIQUE INDEX once ON $ (price) WHERE lat > 0',
+	'ALTER TABLE $ ADD EXCLUDE (price WITH =)', 'ALTER TABLE $ ALTER id ADD GENERATED ALWAYS AS IDENTITY', 'CREATE TABLE parent (LIKE $); ALTER TABLE $ INHERIT parent',
+	'CREATE PUBLICATION others FOR TABLE $', 'ALTER TABLE $ ADD CHECK (price > 0) NO INHERIT', 'ALTER TABLE $ ADD CHECK (price > 0) NOT VALID',
+	'ALTER TABLE $ ADD CHECK (price > 0)', 'ALTER TABLE $ ALTER price SET DEFAULT 7', 'CREATE INDEX ON $ (price)', 'CREATE STATISTICS together ON id, price FROM $',
+	'ALTER TABLE ping ADD FOREIGN KEY (id) REFERENCES $', 'COMMENT ON TABLE $ IS NULL', 'GRANT SELECT ON $ TO shards_reader');
+DROP PROCEDURE refused;
+DROP TABLE near_one;
+DROP ROLE shards_reader;
+
 -- a publication of another table
 CREATE TABLE "Big ""Data""".station (LIKE station INCLUDING ALL);
 CREATE PUBLICATION station_shards FOR TABLE station;
@@ -115,7 +164,7 @@ CREATE TABLE station_version_by_shard (shard text NOT NULL, version bigint) PART
 CREATE FOREIGN TABLE station_version_1 PARTITION OF station_version_by_shard FOR VALUES IN ('one') SERVER one OPTIONS (table_name 'station_version_by_shard');
 CREATE FOREIGN TABLE station_version_2 PARTITION OF station_version_by_shard FOR VALUES IN ('Two''s') SERVER "Two's" OPTIONS (table_name 'station_version_by_shard');
 SELECT * FROM geonn_shard_move_ddl('{one}', 'ping');
-SELECT server, command FROM geonn_shard_move_ddl('{one,"Two''s"}', 'ping') \g (format=unaligned tuples_only=on)
+SELECT server, command FROM geonn_shard_move_ddl('{one,"Two''s"}', 'ping') WHERE command !~ 'DECLARE named' \g (format=unaligned tuples_only=on)
 SELECT count(*) FROM geonn_shard_move_ddl('{"Two''s"}', 'ping');
 SELECT server, command FROM geonn_shard_move_ddl('{"Two''s"}', 'ping') WHERE command ~ 'SUBSCRIPTION|DROP SCHEMA|OVER|REPLACE|by_shard' \g (format=unaligned tuples_only=on)
 SELECT * FROM geonn_shard_ddl('{"Two''s"}', 'ping', 'station', 'host=c');

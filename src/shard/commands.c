@@ -31,6 +31,7 @@
 #include "result.h"
 #include "shard/array_argument.h"
 #include "shard/commands.h"
+#include "shard/trust.h"
 
 /* columns of the result */
 enum
@@ -62,6 +63,7 @@ geonn_command(ReturnSetInfo *commands, const char *server, const char *format,..
 	NameData	name = {{0}};
 	StringInfoData text;
 
+	CHECK_FOR_INTERRUPTS();
 	initStringInfo(&text);
 	for (;;)
 	{
@@ -169,6 +171,19 @@ geonn_on_server(List *partitions, const char *server)
 	return false;
 }
 
+bool
+geonn_is_named(List *names, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, names)
+	{
+		if (strcmp(lfirst(cell), name) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int
 by_relation(const ListCell *a, const ListCell *b)
 {
@@ -176,6 +191,17 @@ by_relation(const ListCell *a, const ListCell *b)
 	Oid			right = ((const ShardPartition *) lfirst(b))->oid;
 
 	return left < right ? -1 : left > right;
+}
+
+/*
+ * Do roles that the commands may trust own a foreign table, and the table of which it is a partition?
+ */
+static bool
+is_trusted(Oid table)
+{
+	return geonn_shard_trusts(geonn_shard_owner(table)) &&
+		(!get_rel_relispartition(table) ||
+		 geonn_shard_trusts(geonn_shard_owner(get_partition_parent(table, false))));
 }
 
 List *
@@ -191,7 +217,8 @@ geonn_foreign_tables(const char *server)
 	{
 		const FormData_pg_foreign_table *form = (const FormData_pg_foreign_table *) GETSTRUCT(row);
 
-		if (form->ftserver == oid)
+		CHECK_FOR_INTERRUPTS();
+		if (form->ftserver == oid && is_trusted(form->ftrelid))
 			tables = lappend(tables, describe_partition(form->ftrelid));
 	}
 	systable_endscan(scan);
@@ -218,6 +245,8 @@ check_server(const char *name)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("server \"%s\" is not one of postgres_fdw", name),
 				 errhint("Name servers that CREATE SERVER ... FOREIGN DATA WRAPPER postgres_fdw has made.")));
+	geonn_shard_check_owner(psprintf("server %s", quote_identifier(name)),
+							GetForeignServer(oid)->owner);
 }
 
 /*
@@ -283,7 +312,7 @@ geonn_shard_servers(Datum servers)
 
 /* ---- names ---- */
 
-const char *
+char *
 geonn_statistics_schema(const char *server)
 {
 	char	   *name = psprintf("geonn_%s", server);
@@ -293,7 +322,7 @@ geonn_statistics_schema(const char *server)
 				(errcode(ERRCODE_NAME_TOO_LONG),
 				 errmsg("\"%s\" is too long for the name of a schema", name),
 				 errhint("Give the server a shorter name.")));
-	return quote_identifier(name);
+	return name;
 }
 
 char *
@@ -310,19 +339,26 @@ geonn_slot(const ShardTable *replicated, const char *server)
 }
 
 void
-geonn_command_overviews(ReturnSetInfo *commands, const char *schema, List *servers)
+geonn_command_overviews(ReturnSetInfo *commands, const ShardTable *table, List *servers)
 {
+	List	   *schemas = NIL;
+	ListCell   *cell;
+
+	foreach(cell, servers)
+		schemas = lappend(schemas, geonn_statistics_schema(lfirst(cell)));
+	geonn_shard_check_here(NIL, schemas);
 	for (const char *const *view = geonn_overviews; *view != NULL; view++)
 	{
+		char	   *name = psprintf("%s_by_shard", *view);
 		StringInfoData query;
-		ListCell   *cell;
 
+		(void) geonn_shard_find(table, name);
 		initStringInfo(&query);
 		foreach(cell, servers)
 			appendStringInfo(&query, "%sSELECT %s::pg_catalog.text AS shard, s.* FROM %s.%s s",
 							 query.len > 0 ? " UNION ALL " : "", quote_literal_cstr(lfirst(cell)),
-							 geonn_statistics_schema(lfirst(cell)), *view);
+							 quote_identifier(geonn_statistics_schema(lfirst(cell))), *view);
 		geonn_command(commands, NULL, "CREATE OR REPLACE VIEW %s AS %s",
-					  quote_qualified_identifier(schema, psprintf("%s_by_shard", *view)), query.data);
+					  quote_qualified_identifier(table->schema, name), query.data);
 	}
 }

@@ -23,6 +23,9 @@ typedef struct ShardPartition
 	char	   *bound;			/* FOR VALUES …, as SQL */
 } ShardPartition;
 
+/* what a command for a shard begins with, if it has expressions, in which names of pg_catalog are bare */
+#define GEONN_CATALOG_PATH "SET search_path = pg_catalog, pg_temp; "
+
 /* Begin the result of a function that returns (server name, command text). */
 extern ReturnSetInfo *geonn_commands_begin(FunctionCallInfo fcinfo);
 
@@ -33,25 +36,32 @@ extern void geonn_command(ReturnSetInfo *commands, const char *server, const cha
 /* The foreign partitions of a table, in the order of their creation; NIL without a table. */
 extern List *geonn_shard_partitions(Oid table);
 
+/* Is this one of the names, of char *? */
+extern bool geonn_is_named(List *names, const char *name);
+
 /* Is one of these on the server? */
 extern bool geonn_on_server(List *partitions, const char *server);
 
-/* All foreign tables on the server, as ShardPartitions; without parent those have no bound. */
+/*
+ * The foreign tables on the server, as ShardPartitions; without parent those have no bound.  Tables that
+ * other roles own, as trust.h says, or whose parents they own, are left out.
+ */
 extern List *geonn_foreign_tables(const char *server);
 
 /*
  * The names of servers, of an array of type name.  Raises an error if it is empty, or has NULLs or a
- * name twice, or one that is not a foreign server of postgres_fdw.
+ * name twice, or one that is not a foreign server of postgres_fdw, or is one of another role's.
  */
 extern List *geonn_shard_servers(Datum servers);
 
 /*
- * Add the commands that make the views of all shards: what they are doing, and have done.
+ * Add the commands that make the views of all shards, in the schema of a table: what they are doing, and
+ * have done.
  */
-extern void geonn_command_overviews(ReturnSetInfo *commands, const char *schema, List *servers);
+extern void geonn_command_overviews(ReturnSetInfo *commands, const ShardTable *table, List *servers);
 
-/* The local schema for a server's statistics, quoted. */
-extern const char *geonn_statistics_schema(const char *server);
+/* The local schema for a server's statistics, bare. */
+extern char *geonn_statistics_schema(const char *server);
 
 /* The names of the views of all shards, NULL at their end. */
 extern const char *const geonn_overviews[];

@@ -31,6 +31,8 @@
 #include "utils/rel.h"
 
 #include "shard/commands.h"
+#include "shard/prepare.h"
+#include "shard/trust.h"
 
 PG_FUNCTION_INFO_V1(geonn_shard_move_ddl);
 
@@ -40,7 +42,9 @@ typedef struct Move
 	ShardTable *table;
 	char	   *sharded;		/* the coordinator's table of all rows, quoted */
 	Oid			sharded_oid;
+	char	   *extension;		/* schema of geonn, bare */
 	const char *dblink;			/* schema of that extension, quoted */
+	List	   *checked;		/* of char *: servers that have been prepared */
 } Move;
 
 /* ---- who gets what ---- */
@@ -75,19 +79,6 @@ extreme(List *servers, List *partitions, bool most)
 	return found;
 }
 
-static bool
-is_named(List *servers, const char *server)
-{
-	ListCell   *cell;
-
-	foreach(cell, servers)
-	{
-		if (strcmp(lfirst(cell), server) == 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * The next partition to move: one of a server that is not named, else the last one of the fullest
  * server, if it has two more than the emptiest.  NULL: none.
@@ -104,7 +95,7 @@ next_to_move(List *servers, List *partitions)
 	{
 		ShardPartition *partition = lfirst(cell);
 
-		if (!is_named(servers, partition->server))
+		if (!geonn_is_named(servers, partition->server))
 			return partition;
 		if (strcmp(partition->server, fullest) == 0)
 			last = partition;
@@ -113,6 +104,15 @@ next_to_move(List *servers, List *partitions)
 }
 
 /* ---- one partition ---- */
+
+static void
+check_once(Move *move, char *server)
+{
+	if (geonn_is_named(move->checked, server))
+		return;
+	geonn_shard_prepare(move->commands, server, list_make1(move->table), move->extension);
+	move->checked = lappend(move->checked, server);
+}
 
 /*
  * The names of the tables that are divided by shard and have a partition on either server, as a
@@ -159,6 +159,7 @@ run_on(const Move *move, const char *server, const char *command)
 static void
 copy_rows(const Move *move, const ShardPartition *partition, const char *to, const char *remote)
 {
+	const ShardTable *table = move->table;
 	char	   *moving = quote_qualified_identifier(partition->schema,
 													psprintf("%s_moving", partition->name));
 
@@ -167,19 +168,20 @@ copy_rows(const Move *move, const ShardPartition *partition, const char *to, con
 				(errcode(ERRCODE_NAME_TOO_LONG),
 				 errmsg("\"%s_moving\" is too long for a name", partition->name),
 				 errhint("Give the foreign partition a shorter name.")));
-	geonn_command(move->commands, to, "CREATE TABLE IF NOT EXISTS %s (%s)", remote,
-				  move->table->definitions);
-	geonn_command(move->commands, to, "TRUNCATE %s", remote);
-	geonn_command(move->commands, NULL, "DROP FOREIGN TABLE IF EXISTS %s", moving);
-	geonn_command(move->commands, NULL,
-				  "CREATE FOREIGN TABLE %s (%s) SERVER %s OPTIONS (schema_name %s, table_name %s)",
-				  moving, move->table->foreign_definitions, quote_identifier(to),
-				  quote_literal_cstr(move->table->schema), quote_literal_cstr(partition->remote));
+	geonn_command(move->commands, to, "SET client_min_messages = warning; DROP TABLE IF EXISTS %s",
+				  remote);
+	geonn_command(move->commands, to, GEONN_CATALOG_PATH "CREATE TABLE %s (%s%s)", remote,
+				  table->definitions, table->checks);
 	geonn_command(move->commands, NULL, "BEGIN");
+	geonn_command(move->commands, NULL, "SET LOCAL search_path = pg_catalog, pg_temp");
+	geonn_command(move->commands, NULL,
+				  "CREATE FOREIGN TABLE %s (%s%s) SERVER %s OPTIONS (schema_name %s, table_name %s)",
+				  moving, table->foreign_definitions, table->checks, quote_identifier(to),
+				  quote_literal_cstr(table->schema), quote_literal_cstr(partition->remote));
 	geonn_command(move->commands, NULL, "LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE",
 				  move->sharded);
 	geonn_command(move->commands, NULL, "INSERT INTO %s (%s) SELECT %s FROM %s", moving,
-				  move->table->stored_columns, move->table->stored_columns, partition->quoted);
+				  table->stored_columns, table->stored_columns, partition->quoted);
 	geonn_command(move->commands, NULL, "ALTER TABLE %s DETACH PARTITION %s", move->sharded,
 				  partition->quoted);
 	geonn_command(move->commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
@@ -274,7 +276,7 @@ forget_server(const Move *move, List *servers, const char *server)
 	List	   *tables = geonn_foreign_tables(server);
 	ListCell   *cell;
 
-	geonn_command_overviews(move->commands, move->table->schema, servers);
+	geonn_command_overviews(move->commands, move->table, servers);
 	drop_subscriptions(move, server, tables);
 	foreach(cell, tables)
 	{
@@ -284,12 +286,13 @@ forget_server(const Move *move, List *servers, const char *server)
 			get_partition_parent(partition->oid, false) != move->sharded_oid)
 			geonn_command(move->commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
 	}
-	geonn_command(move->commands, NULL, "DROP SCHEMA %s", geonn_statistics_schema(server));
+	geonn_command(move->commands, NULL, "DROP SCHEMA %s",
+				  quote_identifier(geonn_statistics_schema(server)));
 }
 
 /* ---- the whole ---- */
 
-static const char *
+static char *
 schema_of_dblink(void)
 {
 	Oid			extension = get_extension_oid("dblink", true);
@@ -316,7 +319,7 @@ schema_of_dblink(void)
 	schema = ((Form_pg_extension) GETSTRUCT(row))->extnamespace;
 	systable_endscan(scan);
 	table_close(extensions, AccessShareLock);
-	return quote_identifier(get_namespace_name(schema));
+	return get_namespace_name(schema);
 }
 
 /*
@@ -348,6 +351,7 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 	List	   *partitions;
 	List	   *former = NIL;
 	List	   *filled = NIL;
+	char	   *dblink;
 	ShardPartition *partition;
 	ListCell   *cell;
 
@@ -359,7 +363,10 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s\" is not divided among servers", move.table->name),
 				 errhint("Run the commands that geonn_shard_ddl returns.")));
-	move.dblink = schema_of_dblink();
+	move.extension = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+	dblink = schema_of_dblink();
+	move.dblink = quote_identifier(dblink);
+	geonn_shard_check_here(list_make1(move.table), list_make2(move.extension, dblink));
 	check_set_up(&move, servers);
 	partitions = geonn_shard_partitions(move.sharded_oid);
 	move.commands = geonn_commands_begin(fcinfo);
@@ -367,11 +374,13 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 	{
 		char	   *to = extreme(servers, partitions, false);
 
-		if (!is_named(filled, to))
+		check_once(&move, partition->server);
+		check_once(&move, to);
+		if (!geonn_is_named(filled, to))
 			wait_for_copies(&move, to);
 		filled = lappend(filled, to);
 		move_partition(&move, partition, to);
-		if (!is_named(servers, partition->server) && !is_named(former, partition->server))
+		if (!geonn_is_named(servers, partition->server) && !geonn_is_named(former, partition->server))
 			former = lappend(former, partition->server);
 		partition->server = to;
 	}

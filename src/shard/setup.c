@@ -30,6 +30,7 @@
 #include "utils/builtins.h"
 
 #include "shard/commands.h"
+#include "shard/prepare.h"
 #include "shard/setup.h"
 
 PG_FUNCTION_INFO_V1(geonn_shard_ddl);
@@ -72,9 +73,6 @@ prepare_server(const ShardSetup *setup, const char *server)
 	if (list.len > 0)
 		geonn_command(setup->commands, NULL, "ALTER SERVER %s OPTIONS (%s)",
 					  quote_identifier(server), list.data);
-	geonn_command(setup->commands, server, "CREATE SCHEMA IF NOT EXISTS %s", setup->geonn);
-	geonn_command(setup->commands, server, "CREATE EXTENSION IF NOT EXISTS geonn SCHEMA %s",
-				  setup->geonn);
 }
 
 /* ---- watching and privileges ---- */
@@ -92,16 +90,17 @@ import_statistics(const ShardSetup *setup, List *servers)
 		appendStringInfo(&views, "%s%s", views.len > 0 ? ", " : "", *view);
 	foreach(cell, servers)
 	{
-		const char *schema = geonn_statistics_schema(lfirst(cell));
+		char	   *name = geonn_statistics_schema(lfirst(cell));
+		const char *schema = quote_identifier(name);
 
-		if (OidIsValid(get_namespace_oid(psprintf("geonn_%s", (char *) lfirst(cell)), true)))
+		if (OidIsValid(get_namespace_oid(name, true)))
 			continue;
 		geonn_command(setup->commands, NULL, "CREATE SCHEMA %s", schema);
 		geonn_command(setup->commands, NULL,
 					  "IMPORT FOREIGN SCHEMA %s LIMIT TO (%s) FROM SERVER %s INTO %s", setup->geonn,
 					  views.data, quote_identifier(lfirst(cell)), schema);
 	}
-	geonn_command_overviews(setup->commands, setup->sharded->schema, setup->servers);
+	geonn_command_overviews(setup->commands, setup->sharded, setup->servers);
 }
 
 /*
@@ -189,6 +188,9 @@ geonn_shard_ddl(PG_FUNCTION_ARGS)
 	List	   *new_to_rows = geonn_setup_servers_without(setup, rows_by_shard);
 	List	   *new_to_copies = geonn_setup_servers_without(setup, copies_by_shard);
 	List	   *new_to_view = geonn_setup_servers_without(setup, setup->view);
+	List	   *new_to_cache = setup->cache ?
+		geonn_setup_servers_without(setup, psprintf("%s_kept", setup->view)) : NIL;
+	List	   *tables = list_make2(setup->sharded, setup->replicated);
 	ListCell   *cell;
 
 	geonn_setup_check_sharded(setup);
@@ -203,6 +205,9 @@ geonn_shard_ddl(PG_FUNCTION_ARGS)
 
 		if (rows || copies)
 			prepare_server(setup, lfirst(cell));
+		if (rows || copies || list_member_ptr(new_to_view, lfirst(cell)) ||
+			list_member_ptr(new_to_cache, lfirst(cell)))
+			geonn_shard_prepare(setup->commands, lfirst(cell), tables, setup->extension);
 		if (rows)
 			geonn_setup_part(setup, lfirst(cell));
 		if (copies)

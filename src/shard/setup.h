@@ -17,7 +17,8 @@ typedef struct ShardSetup
 {
 	ReturnSetInfo *commands;
 	List	   *servers;		/* of char * */
-	const char *geonn;			/* schema of the extension, quoted */
+	const char *extension;		/* its schema, bare */
+	const char *geonn;			/* the same, quoted */
 	ShardTable *obs;
 	ShardTable *ref;
 	ShardTable *sharded;		/* one of these */
@@ -39,6 +40,12 @@ typedef struct ShardSetup
 extern ShardSetup *geonn_setup_read(FunctionCallInfo fcinfo);
 
 /* ---- tables ---- */
+
+/*
+ * Raise an error if a table has what shards cannot have, as row-level security, and of the table that is
+ * divided also what looks at rows as they are written, as triggers.
+ */
+extern void geonn_setup_check_table(const ShardSetup *setup, const ShardTable *table);
 
 /*
  * Raise an error if a server has rows and is not named, since a question that leaves one out would

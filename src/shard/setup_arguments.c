@@ -12,6 +12,7 @@
 #include "shard/array_argument.h"
 #include "shard/commands.h"
 #include "shard/setup.h"
+#include "shard/trust.h"
 
 /* where the arguments stand that are not the join's */
 enum
@@ -152,7 +153,12 @@ geonn_setup_read(FunctionCallInfo fcinfo)
 	setup->arguments = read_question(fcinfo);
 	setup->row = answer_columns(setup->arguments);
 	read_tables(setup, shards_references(sharded));
-	setup->geonn = quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)));
+	setup->extension = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+	setup->geonn = quote_identifier(setup->extension);
+	geonn_shard_check_here(list_make2(setup->sharded, setup->replicated),
+						   list_make1(unconstify(char *, setup->extension)));
+	geonn_setup_check_table(setup, setup->sharded);
+	geonn_setup_check_table(setup, setup->replicated);
 	if (!PG_ARGISNULL(ARGUMENT_PARTITIONS) && PG_GETARG_INT32(ARGUMENT_PARTITIONS) < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

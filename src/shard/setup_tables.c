@@ -5,6 +5,8 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_publication.h"
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -13,14 +15,7 @@
 
 #include "shard/commands.h"
 #include "shard/setup.h"
-
-static void
-create_schema(const ShardSetup *setup, const char *server, const ShardTable *table)
-{
-	if (strcmp(table->schema, "public") != 0)
-		geonn_command(setup->commands, server, "CREATE SCHEMA IF NOT EXISTS %s",
-					  quote_identifier(table->schema));
-}
+#include "shard/trust.h"
 
 static void
 create_indexes(const ShardSetup *setup, const char *server, List *indexes)
@@ -28,7 +23,7 @@ create_indexes(const ShardSetup *setup, const char *server, List *indexes)
 	ListCell   *cell;
 
 	foreach(cell, indexes)
-		geonn_command(setup->commands, server, "%s", (char *) lfirst(cell));
+		geonn_command(setup->commands, server, GEONN_CATALOG_PATH "%s", (char *) lfirst(cell));
 }
 
 /* ---- the table that is divided ---- */
@@ -38,9 +33,8 @@ geonn_setup_part(const ShardSetup *setup, const char *server)
 {
 	const ShardTable *table = setup->sharded;
 
-	create_schema(setup, server, table);
-	geonn_command(setup->commands, server, "CREATE TABLE %s (%s) PARTITION BY %s", table->quoted,
-				  table->definitions, setup->placement->key);
+	geonn_command(setup->commands, server, GEONN_CATALOG_PATH "CREATE TABLE %s (%s%s) PARTITION BY %s",
+				  table->quoted, table->definitions, table->checks, setup->placement->key);
 	create_indexes(setup, server, table->indexes);
 }
 
@@ -62,7 +56,7 @@ geonn_setup_sharded(const ShardSetup *setup)
 		geonn_command(setup->commands, NULL, "ALTER DATABASE %s SET %s = on",
 					  quote_identifier(get_database_name(MyDatabaseId)), planner_settings[i]);
 	geonn_command(setup->commands, NULL,
-				  "CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY %s",
+				  "CREATE TABLE %s (LIKE %s INCLUDING CONSTRAINTS INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY %s",
 				  name, table->quoted, setup->placement->key);
 	foreach(cell, setup->placement->bounds)
 	{
@@ -96,12 +90,8 @@ geonn_setup_check_sharded(const ShardSetup *setup)
 	foreach(cell, geonn_shard_partitions(sharded))
 	{
 		const char *server = ((ShardPartition *) lfirst(cell))->server;
-		ListCell   *named_server;
-		bool		found = false;
 
-		foreach(named_server, setup->servers)
-			found |= strcmp(lfirst(named_server), server) == 0;
-		if (!found)
+		if (!geonn_is_named(setup->servers, server))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("server \"%s\" has rows of \"%s\", and is not in servers", server,
@@ -125,9 +115,17 @@ geonn_setup_publish(const ShardSetup *setup)
 	char	   *version = geonn_shard_relation(table, "_version");
 	char	   *publication = geonn_shard_name(table, "_shards");
 
+	HeapTuple	present = SearchSysCache1(PUBLICATIONNAME, CStringGetDatum(publication));
+
+	if (HeapTupleIsValid(present))
+	{
+		geonn_shard_check_owner(psprintf("publication %s", quote_identifier(publication)),
+								((Form_pg_publication) GETSTRUCT(present))->pubowner);
+		ReleaseSysCache(present);
+	}
 	if (OidIsValid(geonn_shard_find(table, geonn_shard_name(table, "_version"))))
 		return;
-	if (SearchSysCacheExists1(PUBLICATIONNAME, CStringGetDatum(publication)))
+	if (HeapTupleIsValid(present))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("publication \"%s\" exists, and table %s does not", publication, version),
@@ -145,9 +143,8 @@ geonn_setup_subscribe(const ShardSetup *setup, const char *server)
 {
 	const ShardTable *table = setup->replicated;
 
-	create_schema(setup, server, table);
-	geonn_command(setup->commands, server, "CREATE TABLE %s (%s)", table->quoted,
-				  table->definitions);
+	geonn_command(setup->commands, server, GEONN_CATALOG_PATH "CREATE TABLE %s (%s)",
+				  table->quoted, table->definitions);
 	create_indexes(setup, server, table->unique_indexes);
 	create_indexes(setup, server, table->indexes);
 	geonn_command(setup->commands, server, "CREATE TABLE %s (%s)",

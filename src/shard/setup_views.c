@@ -37,7 +37,7 @@ divide_by_shard(const ShardSetup *setup, const char *name, const char *columns, 
 
 	if (!OidIsValid(table))
 		geonn_command(setup->commands, NULL,
-					  "CREATE TABLE %s (shard text NOT NULL, %s) PARTITION BY LIST (shard)",
+					  "CREATE TABLE %s (shard pg_catalog.text NOT NULL, %s) PARTITION BY LIST (shard)",
 					  geonn_setup_relation(setup, name, ""), columns);
 	foreach(cell, setup->servers)
 	{

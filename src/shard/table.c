@@ -2,9 +2,12 @@
  * table.c
  *		A table of the coordinator, as commands for other servers have to write it.
  *
- * A shard has the columns, the primary key and the indexes of the coordinator's table.  Checks,
- * foreign keys, triggers, privileges and statistics stay with the coordinator's: rows reach a shard
- * after the coordinator has checked them, or by replication.
+ * A shard has the columns, the primary key and the indexes of the coordinator's table, and of the one that
+ * is divided the checks.  Privileges and statistics stay with the coordinator's; setup_hindrance.c says
+ * what else a table may have.
+ *
+ * Expressions are written with names of pg_catalog bare, so commands that have one begin with
+ * GEONN_CATALOG_PATH.
  */
 #include "postgres.h"
 
@@ -14,6 +17,7 @@
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -24,6 +28,7 @@
 #include "utils/syscache.h"
 
 #include "shard/table.h"
+#include "shard/trust.h"
 
 char *
 geonn_shard_type(Oid type, int32 typmod, Oid collation)
@@ -114,51 +119,50 @@ describe_columns(ShardTable *table, Relation relation)
 }
 
 static void
-describe_key(ShardTable *table, Relation relation, Oid index)
+describe_key(ShardTable *table, Relation relation, Form_pg_index form)
 {
-	HeapTuple	row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-	Form_pg_index form;
-
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for index %u", index);
-	form = (Form_pg_index) GETSTRUCT(row);
 	for (int i = 0; i < form->indnkeyatts; i++)
 		table->key = lappend(table->key,
 							 pstrdup(NameStr(TupleDescAttr(RelationGetDescr(relation),
 														   form->indkey.values[i] - 1)->attname)));
-	ReleaseSysCache(row);
 }
 
 static void
 describe_indexes(ShardTable *table, Relation relation)
 {
-	Oid			primary;
-	List	   *indexes = RelationGetIndexList(relation);
 	ListCell   *cell;
 
-	primary = relation->rd_pkindex;
-	if (OidIsValid(primary))
-		describe_key(table, relation, primary);
-	foreach(cell, indexes)
+	foreach(cell, RelationGetIndexList(relation))
 	{
-		Oid			index = lfirst_oid(cell);
-		HeapTuple	row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-		bool		unique;
+		Datum		index = ObjectIdGetDatum(lfirst_oid(cell));
+		HeapTuple	row = SearchSysCache1(INDEXRELID, index);
+		Form_pg_index form;
 		char	   *command;
 
 		if (!HeapTupleIsValid(row))
-			elog(ERROR, "cache lookup failed for index %u", index);
-		unique = ((Form_pg_index) GETSTRUCT(row))->indisunique;
-		ReleaseSysCache(row);
-		if (index == primary)
-			continue;
-		command = TextDatumGetCString(DirectFunctionCall1(pg_get_indexdef,
-														  ObjectIdGetDatum(index)));
-		if (unique)
+			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
+		form = (Form_pg_index) GETSTRUCT(row);
+		command = TextDatumGetCString(DirectFunctionCall1(pg_get_indexdef, index));
+		if (form->indisprimary && form->indimmediate && !form->indisexclusion)
+			describe_key(table, relation, form);
+		else if (form->indisvalid && form->indisunique)
 			table->unique_indexes = lappend(table->unique_indexes, command);
-		else
+		else if (form->indisvalid)
 			table->indexes = lappend(table->indexes, command);
+		ReleaseSysCache(row);
 	}
+}
+
+static void
+describe_checks(ShardTable *table)
+{
+	static const char query[] =
+		"SELECT COALESCE(string_agg(format(', CONSTRAINT %I %s', conname, pg_get_constraintdef(oid)), ''"
+		" ORDER BY conname), '') FROM pg_constraint WHERE conrelid = $1 AND contype = 'c'";
+	const Oid	types[] = {OIDOID};
+	const Datum values[] = {ObjectIdGetDatum(table->oid)};
+
+	(void) geonn_shard_ask(query, lengthof(types), types, values, 1, &table->checks);
 }
 
 static void
@@ -197,9 +201,10 @@ geonn_shard_table(Oid relation, const char *argument)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no primary key", table->name),
-				 errdetail("Replication finds rows by it, and shards keep it."),
+				 errdetail("Replication finds rows by it, and shards keep it: one that is neither deferrable nor WITHOUT OVERLAPS."),
 				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (…).", table->quoted)));
 	add_key(table);
+	describe_checks(table);
 	table_close(opened, NoLock);
 	return table;
 }
@@ -228,5 +233,11 @@ geonn_shard_relation(const ShardTable *table, const char *rest)
 Oid
 geonn_shard_find(const ShardTable *table, const char *name)
 {
-	return get_relname_relid(name, get_namespace_oid(table->schema, false));
+	Oid			found = get_relname_relid(name, get_namespace_oid(table->schema, false));
+
+	if (OidIsValid(found))
+		geonn_shard_check_owner(psprintf("relation %s",
+										 quote_qualified_identifier(table->schema, name)),
+								geonn_shard_owner(found));
+	return found;
 }

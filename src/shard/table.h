@@ -15,6 +15,7 @@ typedef struct ShardTable
 	char	   *name;
 	char	   *quoted;			/* with its schema */
 	char	   *definitions;	/* of its columns, and of its primary key */
+	char	   *checks;			/* its check constraints, each after a comma */
 	char	   *foreign_definitions;	/* of its columns alone, as foreign tables have them */
 	char	   *columns;		/* their names */
 	char	   *stored_columns; /* those that an INSERT gives, without generated ones */
@@ -37,7 +38,10 @@ extern char *geonn_shard_name(const ShardTable *table, const char *rest);
 /* The same, quoted, with the table's schema. */
 extern char *geonn_shard_relation(const ShardTable *table, const char *rest);
 
-/* The relation of this name in the table's schema, or InvalidOid. */
+/*
+ * The relation of this name in the table's schema, or InvalidOid.  Raises an error if another role owns it,
+ * as trust.h says.
+ */
 extern Oid	geonn_shard_find(const ShardTable *table, const char *name);
 
 /* A type as SQL, with its modifier, its schema, and its collation unless that is the default. */

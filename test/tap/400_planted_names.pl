@@ -101,10 +101,11 @@ $node->safe_psql('template1', q{
 
 		-- relations and types
 		CALL public.plant('FUNCTION', format('%I.springs', place), 'what text', 'boolean');
-		FOR f IN SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v')
-			AND relname = ANY (words)
+		FOR f IN SELECT relname, string_agg(attname, ', ' ORDER BY attnum) AS columns FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+			WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v') AND relname = ANY (words)
+			AND attnum > 0 AND atttypid <> 'anyarray'::regtype GROUP BY relname
 		LOOP
-			EXECUTE format('CREATE VIEW %I.%I AS SELECT * FROM pg_catalog.%2$I WHERE %1$I.springs(%2$L)', place, f.relname);
+			EXECUTE format('CREATE VIEW %I.%I AS SELECT %s FROM pg_catalog.%2$I WHERE %1$I.springs(%2$L)', place, f.relname, f.columns);
 		END LOOP;
 		FOR f IN SELECT typname FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype = 'b'
 			AND typname = ANY (words) AND typname NOT LIKE '\_%'
