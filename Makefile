@@ -198,7 +198,7 @@ DATA = $(sort $(wildcard sql/geonn--*.sql))
 DOCS = $(sort $(wildcard doc/*.md))
 PGFILEDESC = "geonn - exact nearest-neighbour joins"
 
-COMMON_SOURCES = src/common/channel.c
+COMMON_SOURCES = src/common/channel.c src/common/given_time.c
 # the rooms of the module; test/tools/include-rules has their doors
 MODULE_ROOMS = points client supervisor join plan watch cache shard
 MODULE_SOURCES := $(sort $(wildcard src/*.c $(MODULE_ROOMS:%=src/%/*.c))) $(COMMON_SOURCES)

@@ -33,6 +33,9 @@ endif
 build/test/host_test: TEST_SOURCES = src/engine/base/host.c test/lib/verdict.c
 build/test/host_test: src/engine/base/host.c src/engine/base/host.h test/lib/verdict.c test/lib/verdict.h
 
+build/test/given_time_test: TEST_SOURCES = src/common/given_time.c test/lib/verdict.c
+build/test/given_time_test: src/common/given_time.c src/common/given_time.h test/lib/verdict.c test/lib/verdict.h
+
 build/test/siphash_test: TEST_SOURCES = test/lib/verdict.c
 build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
 

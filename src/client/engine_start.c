@@ -6,7 +6,10 @@
  * runs either, this backend has one launched.  A running supervisor starts the
  * engine itself; if it pauses after a failure, this backend wakes it.  Then
  * this backend tries the socket again every few milliseconds, until it
- * connects or until an attempt fails that began after this backend did.
+ * connects or until an attempt fails that began after this backend did.  It
+ * gives up after geonn.engine_timeout, in which a try counts as two intervals
+ * at most: where this backend was not given the time to try, neither was the
+ * engine to start.
  *
  * When many backends come at the same time only one launches a supervisor,
  * lest the supervisors take all background workers.  That is the backend that
@@ -224,7 +227,8 @@ wait_for_next_try(void)
 int
 geonn_engine_connect(pid_t *engine_pid)
 {
-	TimestampTz start = GetCurrentTimestamp();
+	TimestampTz tried_at = GetCurrentTimestamp();
+	long		waited = 0;
 	Waiting		waiting = {.launch_file = -1,.ended = *engine_pid};
 	bool		first_try = true;
 
@@ -232,6 +236,7 @@ geonn_engine_connect(pid_t *engine_pid)
 	{
 		int			socket = geonn_channel_connect(GEONN_SOCKET_FILE, engine_pid);
 		pid_t		supervisor;
+		TimestampTz now;
 
 		if (socket >= 0)
 		{
@@ -264,8 +269,10 @@ geonn_engine_connect(pid_t *engine_pid)
 			consult_supervisor(&waiting);
 		}
 
-		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
-									   geonn_engine_timeout * 1000))
+		now = GetCurrentTimestamp();
+		waited += Min(TimestampDifferenceMilliseconds(tried_at, now), 2 * TRY_INTERVAL);
+		tried_at = now;
+		if (waited > geonn_engine_timeout * 1000L)
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
 					 errmsg("the geonn engine did not start within %d s",

@@ -16,6 +16,14 @@
  * further one with a short life it pauses, twice as long each time, up to a
  * minute.  Backends read the state from the state file.
  *
+ * An engine whose answer is overdue is killed, and with it the statements of all
+ * sessions.  Therefore its silence is not measured by the clock, which goes on
+ * while the host stands still or has no CPU to spare, but by the time that the
+ * engine was given (common/given_time.h).  The supervisor looks once a second;
+ * what it could not see itself does not count.  The other times are the clock's,
+ * as they end no statement: pauses between two starts, and the patience with an
+ * engine that is ending.
+ *
  * Log and channel are non-blocking, so that of these functions only
  * engine_life_shut_down waits.
  */
@@ -43,6 +51,9 @@
 #define ENDING_PATIENCE 3000	/* from the channel's end or SIGTERM to SIGKILL */
 #define KILL_PATIENCE	1000	/* from SIGKILL to giving up, on shutdown */
 #define UNSENT_POLL		250		/* while the channel has no room */
+#define SILENCE_POLL	1000	/* while a ping is unanswered */
+#define SILENCE_LEAST	100		/* between two looks */
+#define SILENCE_MOST	2000	/* that counts between two looks */
 
 static volatile sig_atomic_t retry_requested = false;
 
@@ -148,6 +159,14 @@ send_ping(EngineLife *life)
 	life->ping_unsent = !send_to_engine(life, GEONN_PING, &ping);
 }
 
+/* The engine owes an answer from now on. */
+static void
+begin_silence(EngineLife *life)
+{
+	life->ping_unanswered = true;
+	geonn_given_time_begin(&life->silence, life->engine.pid);
+}
+
 /* ---- start and end ---- */
 
 /*
@@ -217,7 +236,7 @@ start_engine(EngineLife *life)
 
 	/* the first pong, number 0, comes when the engine listens */
 	life->ping = 0;
-	life->unanswered_since = life->started_at;
+	begin_silence(life);
 	life->ping_unsent = false;
 	life->devices_unasked = false;
 	known_devices_begin();
@@ -306,7 +325,7 @@ receive_pong(EngineLife *life, const struct geonn_ping *pong)
 {
 	if (pong->number != life->ping)
 		return;
-	life->unanswered_since = 0;
+	life->ping_unanswered = false;
 	life->next_ping_at = now_milliseconds() +
 		Max(250, Min(5000, engine_timeout() / 4));
 
@@ -381,7 +400,7 @@ read_channel(EngineLife *life)
 static void
 check_pulse(EngineLife *life, int64 now)
 {
-	if (life->unanswered_since == 0)
+	if (!life->ping_unanswered)
 	{
 		if (now >= life->next_ping_at)
 		{
@@ -394,18 +413,22 @@ check_pulse(EngineLife *life, int64 now)
 				return;
 			}
 			life->ping++;
-			life->unanswered_since = now;
+			begin_silence(life);
 			send_ping(life);
 		}
 	}
-	else if (now - life->unanswered_since >= engine_timeout())
+	else
 	{
-		ereport(LOG,
-				(errmsg("geonn engine (PID %d) has not answered for %d s and is killed",
-						(int) life->engine.pid, geonn_engine_timeout)));
-		life->was_silent = true;
-		kill_engine(life);
-		return;
+		geonn_given_time_look(&life->silence, life->engine.pid, SILENCE_MOST);
+		if (life->silence.ms >= engine_timeout())
+		{
+			ereport(LOG,
+					(errmsg("geonn engine (PID %d) has not answered for %d s and is killed",
+							(int) life->engine.pid, geonn_engine_timeout)));
+			life->was_silent = true;
+			kill_engine(life);
+			return;
+		}
 	}
 
 	if (life->settings_unsent)
@@ -471,9 +494,10 @@ engine_life_time_to_wait(const EngineLife *life)
 		case PHASE_RUNNING:
 			if (life->settings_unsent || life->devices_unasked || life->ping_unsent)
 				return UNSENT_POLL;
-			next = life->unanswered_since == 0 ?
-				life->next_ping_at :
-				life->unanswered_since + engine_timeout();
+			if (life->ping_unanswered)
+				return (long) Max(SILENCE_LEAST,
+								  Min(SILENCE_POLL, engine_timeout() - life->silence.ms));
+			next = life->next_ping_at;
 			break;
 		case PHASE_ENDING:
 			if (life->kill_at == 0)

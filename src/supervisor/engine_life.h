@@ -5,6 +5,7 @@
 #ifndef GEONN_ENGINE_LIFE_H
 #define GEONN_ENGINE_LIFE_H
 
+#include "common/given_time.h"
 #include "supervisor/engine_process.h"
 #include "supervisor/state.h"
 
@@ -35,7 +36,8 @@ typedef struct EngineLife
 	/* one ping at a time: the next is sent after the last is answered */
 	uint64		ping;			/* number of the last ping */
 	int64		next_ping_at;
-	int64		unanswered_since;	/* 0: it is answered */
+	bool		ping_unanswered;
+	struct geonn_given_time silence;	/* since it is unanswered */
 
 	/* messages still to send, since the channel had no room for them */
 	bool		ping_unsent;

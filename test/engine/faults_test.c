@@ -10,6 +10,8 @@
  * Searches are of eight kinds; on the CPU three of them are tried unless
  * GEONN_LONG is set in the environment.
  *
+ * On the CPU also a build that hangs, or seems to.
+ *
  * Whatever fails, a search ends with an error or with the very bytes that it has
  * without the fault, soon; and the next one is right.  On the CPU the engine
  * stays; a GPU may be lost, and then the engine ends in order, and another one
@@ -21,6 +23,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +33,9 @@
 #include "nearest.h"
 
 #define MOST_CALLS 20000
+
+/* references of an index that takes longer to build than a turn lasts */
+#define MANY 70000
 
 /* a search of these sizes takes some milliseconds; with a fault it may wait for
  * what is tried again, on a machine that has other things to do */
@@ -433,6 +439,91 @@ learn_answers(void)
 }
 
 /*
+ * Begin a search whose answers are known, in a process of its own, which ends with its outcome.
+ */
+static pid_t
+begin_search(size_t number)
+{
+	pid_t		child;
+
+	fflush(stdout);
+	child = fork();
+	if (child < 0)
+		exit(EXIT_FAILURE);
+	if (child == 0)
+		_exit((int) outcome_of(number));
+	return child;
+}
+
+static bool
+ends_right(pid_t child)
+{
+	int			status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+		WEXITSTATUS(status) == OUTCOME_RIGHT;
+}
+
+/* wait until the fault has happened */
+static bool
+await_fault(void)
+{
+	char		what[64];
+
+	for (int i = 0; i < 6000; i++)
+	{
+		if (has_fired(what, sizeof(what)))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/*
+ * The only thread of the CPU builds a large index, and does not come back for an hour.
+ */
+static void
+test_hanging_build(void)
+{
+	const struct geonn_configure one_thread = {.cpu_threads = 1};
+	struct points few = references;
+	struct client_answers of_few = expected[0];
+	struct geonn_ping ping = {.number = 7};
+	struct pollfd answer;
+	union geonn_message message;
+	struct client client;
+	char		fired[128];
+	bool		right;
+	pid_t		child;
+
+	engine_start(&engine, request.engine_program, &one_thread);
+	references = uniform_points(MANY);
+	client_connect(&client, &engine);
+	right = ask(&client, &scenarios[0], &expected[0]);
+	client_close(&client);
+
+	order("session", "hang", "build", 1);
+	child = begin_search(0);
+	right = right && await_fault();
+	points_free(&references);
+	references = few;
+	client_free_answers(&expected[0]);
+	expected[0] = of_few;
+	report("while the only thread builds a large index, another session's search is answered",
+		   right && outcome_of(0) == OUTCOME_RIGHT);
+
+	answer = (struct pollfd) {.fd = engine.supervisor,.events = POLLIN};
+	right = right && geonn_channel_send(engine.supervisor, GEONN_PING, &ping, -1) == GEONN_CHANNEL_OK;
+	report("while the build is overdue, a ping is not answered", right && poll(&answer, 1, 1000) == 0);
+	path_of(fired, sizeof(fired), "fired");
+	unlink(fired);
+	report("when the build ends, that ping is answered",
+		   engine_answer(&engine, &message) == GEONN_PONG && message.pong.number == ping.number);
+	report("and the search that waited for the build has the right answers", ends_right(child));
+	engine_stop(&engine);
+}
+
+/*
  * Points whose tags fall, so that they are sorted.
  */
 static void
@@ -483,6 +574,8 @@ main(int argument_count, char **words)
 	engine_start(&engine, request.engine_program, settings);
 	test_calls(0, "fail", on_cpu ? "call" : "cuda");
 	engine_stop(&engine);
+	if (on_cpu)
+		test_hanging_build();
 
 	for (size_t i = 0; i < SCENARIOS; i++)
 		client_free_answers(&expected[i]);

@@ -23,7 +23,8 @@
  * Workers are created when they are first invited; then they stay, and sleep
  * between jobs.  If the setting is lowered, the surplus workers stay asleep.
  * The CPU device's threads are not workers, so there may be twice as many
- * threads as the setting says, and half of them sleep.
+ * threads as the setting says, or three times as many while it builds, and all
+ * without a seat sleep.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -130,6 +130,7 @@ struct search
 	int64_t		expected_us;	/* time that its turn was expected to take */
 	bool		builds;			/* its thread builds something of the dataset, and
 								 * others of the device must not */
+	bool		builds_long;	/* and that takes longer than a turn */
 	struct search_queue *queue;
 	struct search *next;
 };

@@ -15,15 +15,28 @@
  *
  * While one device builds a dataset, devices that would wait for it serve
  * other sessions first.  While one of the CPU's threads builds, the others
- * leave that dataset's searches alone.  A thread sleeps only while it has
- * nothing to do.  Finished searches go to a list that the server's thread
+ * leave that dataset's searches alone.  A build of many references takes much
+ * longer than a turn, and the sessions that wait have had no part in it.  So
+ * the CPU's threads that are at such builds come on top of its number of
+ * threads, though no more than as many again: others take turns meanwhile, in
+ * seats that builds leave after each of their pieces (thread_pool.c).  A thread
+ * sleeps only while it has nothing to do.  Finished searches go to a list that the server's thread
  * empties.
  *
  * A driver that hangs takes its device's thread with it.  So every operation
- * of a thread has a time by which it should be over.  When one is overdue, the
- * server stops answering the supervisor's pings, and the supervisor starts
- * another engine.  If a probe hangs, the engine waits for a while and then
- * serves with the other devices.
+ * of a thread has a time by which it should be over.  While one is overdue, the
+ * server does not answer the supervisor's ping, and after geonn.engine_timeout
+ * the supervisor starts another engine.  An operation that ends after all has
+ * the ping answered, and costs no session anything.  If a probe hangs, the
+ * engine waits for a while and then serves with the other devices.
+ *
+ * Operations are judged by the time that the engine is given
+ * (common/given_time.h), not by the clock: beside busy backends, or on a host
+ * that pauses, an operation may take any time and is not stuck.  The server's
+ * thread reads that time at each ping.  No other clock of the engine ends
+ * anything that works: turns and the line measure the clock to share devices,
+ * builds to tell what pays, the end of a probe's time lets clients in without
+ * that device, and geonn.idle_session_timeout ends sessions without a call.
  *
  * One lock guards the line, the list, the threads and the requests to discard
  * datasets.  Nothing slow happens under it, but that a thread is created, once
@@ -35,7 +48,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/given_time.h"
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
@@ -47,10 +62,16 @@
 /* how long to wait for probes before serving without those devices */
 #define PROBE_PATIENCE_MS 30000
 
-/* how long an operation of a device may take.  A build may take one microsecond
- * more for each reference, and may spend half of this time waiting for another
- * device's build. */
+/* how long an operation of a device may take, of the time that the engine is given.  A build
+ * may take one microsecond more for each reference, and may spend half of this time waiting for
+ * another device's build. */
 #define OPERATION_PATIENCE_MS 60000
+
+/* references whose index takes longer to build than a turn lasts */
+#define LONG_BUILD_REFERENCES 65536
+
+/* what the time between two pings counts as at most: the supervisor sends one every 5 s at least */
+#define LOOK_MOST_MS 10000
 
 struct device_thread
 {
@@ -60,7 +81,8 @@ struct device_thread
 
 	bool		busy;			/* guarded by the scheduler's lock */
 
-	/* when the present operation should be over; 0: none is under way */
+	/* when the present operation should be over, on the clock of scheduler.given_ms; 0: none is
+	 * under way */
 	atomic_llong due_ms;
 };
 
@@ -72,7 +94,9 @@ struct served_device
 	/* guarded by the scheduler's lock */
 	struct device_thread first; /* and further ones by `next` */
 	unsigned	threads;
-	unsigned	busy;			/* threads that have something to do, of a device that works by turns */
+	unsigned	busy;			/* threads that have something to do other than a long build, of a
+								 * device that works by turns */
+	unsigned	long_builds;	/* threads that are at one */
 	unsigned	asleep;			/* threads that sleep and have not been woken */
 	unsigned	woken;			/* threads that have been woken, and sleep still */
 	struct discards discards;
@@ -84,6 +108,9 @@ static struct
 	int			device_count;
 	void		(*changed) (void);
 	int64_t		opened_ms;
+
+	struct geonn_given_time given;	/* of the server's thread */
+	atomic_llong given_ms;		/* the same, as last read */
 
 	pthread_mutex_t lock;
 
@@ -143,7 +170,7 @@ add_thread(struct served_device *served)
 
 /*
  * Let a thread of a device look for work: one that sleeps, or a new one, unless
- * one is about to look anyway, or as many are busy as may be: the setting may
+ * one is about to look anyway, or as many are busy as may be.  The setting may
  * have been lowered since the others were created.  A thread that leaves work
  * for others calls this again.  While the scheduler closes, all threads are
  * awake, and none is added, as they are being joined.  The lock is held.
@@ -153,7 +180,8 @@ wake(struct served_device *served)
 {
 	const struct device_operations *operations = served->device->operations;
 
-	if (scheduler.closing || served->busy + served->asleep < served->threads ||
+	if (scheduler.closing ||
+		served->busy + served->long_builds + served->asleep < served->threads ||
 		(operations->turn != NULL && served->busy >= operations->threads()))
 		return;
 	if (served->asleep > 0)
@@ -163,7 +191,7 @@ wake(struct served_device *served)
 		pthread_cond_signal(&served->work);
 	}
 	else if (operations->turn != NULL && atomic_load(&served->device->usable) &&
-			 served->threads < operations->threads())
+			 served->threads < operations->threads() + served->long_builds)
 		add_thread(served);
 }
 
@@ -236,6 +264,8 @@ scheduler_stuck_device(void)
 {
 	struct device *stuck = NULL;
 
+	geonn_given_time_look(&scheduler.given, getpid(), LOOK_MOST_MS);
+	atomic_store(&scheduler.given_ms, scheduler.given.ms);
 	pthread_mutex_lock(&scheduler.lock);
 	for (int i = 0; i < scheduler.device_count; i++)
 		for (struct device_thread *thread = &scheduler.served[i].first; thread != NULL;
@@ -243,7 +273,7 @@ scheduler_stuck_device(void)
 		{
 			int64_t		due_ms = atomic_load(&thread->due_ms);
 
-			if (due_ms != 0 && now_ms() > due_ms && stuck == NULL)
+			if (due_ms != 0 && scheduler.given.ms > due_ms && stuck == NULL)
 				stuck = scheduler.served[i].device;
 		}
 	pthread_mutex_unlock(&scheduler.lock);
@@ -265,7 +295,7 @@ scheduler_why_unusable(const struct device *device)
 static void
 begin_operation(struct device_thread *thread, int64_t patience_ms)
 {
-	atomic_store(&thread->due_ms, now_ms() + patience_ms);
+	atomic_store(&thread->due_ms, atomic_load(&scheduler.given_ms) + patience_ms);
 }
 
 static void
@@ -330,26 +360,43 @@ is_built_elsewhere(const struct device *device, const struct dataset *dataset)
 }
 
 /*
+ * Whether a device that works by turns would have to build for long before it begins a search.
+ * A table of squares is made bit by bit, and no dataset with windows has one.
+ */
+static bool
+needs_long_build(const struct device *device, const struct search *search)
+{
+	const struct dataset *dataset = search->dataset;
+
+	return dataset->count >= LONG_BUILD_REFERENCES &&
+		(dataset->built[device->number] == NULL ||
+		 (dataset->edges != NULL && !device->operations->is_built(device, search, search->algorithm)));
+}
+
+/*
  * Whether a thread of this device may begin a search now.  may_wait: the
  * device may wait for another device's build.
  */
 static bool
-may_begin(const struct device *device, const struct search *search, bool may_wait)
+may_begin(const struct served_device *served, const struct search *search, bool may_wait)
 {
+	const struct device *device = served->device;
+
 	if (!backends_serves(device, search->choice))
 		return false;
 	if (device->operations->turn != NULL)
-		return !search->dataset->building[device->number];
+		return !search->dataset->building[device->number] &&
+			(served->long_builds < device->operations->threads() || !needs_long_build(device, search));
 	return may_wait || !is_built_elsewhere(device, search->dataset);
 }
 
 /* The first queue of the line whose next search a thread of this device may begin, or NULL. */
 static struct search_queue *
-find_queue(const struct device *device, bool may_wait)
+find_queue(const struct served_device *served, bool may_wait)
 {
 	struct search_queue *queue = line_first();
 
-	while (queue != NULL && !may_begin(device, queue->first, may_wait))
+	while (queue != NULL && !may_begin(served, queue->first, may_wait))
 		queue = queue->next;
 	return queue;
 }
@@ -359,9 +406,10 @@ find_queue(const struct device *device, bool may_wait)
  * device counts among the builders of the search's dataset.  The lock is held.
  */
 static struct search *
-take_search(struct device *device, bool may_wait)
+take_search(struct served_device *served, bool may_wait)
 {
-	struct search_queue *queue = find_queue(device, may_wait);
+	struct device *device = served->device;
+	struct search_queue *queue = find_queue(served, may_wait);
 	struct search *search;
 
 	if (queue == NULL)
@@ -371,8 +419,11 @@ take_search(struct device *device, bool may_wait)
 	atomic_fetch_add(&search->dataset->builders, 1);
 	search->builds = device->operations->turn != NULL &&
 		!device->operations->is_built(device, search, search->algorithm);
+	search->builds_long = search->builds && needs_long_build(device, search);
 	if (search->builds)
 		search->dataset->building[device->number] = true;
+	if (search->builds_long)
+		served->long_builds++;
 	return search;
 }
 
@@ -408,11 +459,11 @@ await_work(struct device_thread *thread, int under_way, struct discard **discard
 			under_way < device->lanes;
 
 		if (!scheduler.closing && free)
-			taken = take_search(device, false);
+			taken = take_search(served, false);
 		/* a device with nothing else to do may wait for another one */
 		if (!scheduler.closing && !by_turns && taken == NULL && under_way == 0)
-			taken = take_search(device, true);
-		set_busy(thread, by_turns && taken != NULL);
+			taken = take_search(served, true);
+		set_busy(thread, by_turns && taken != NULL && !taken->builds_long);
 		*discards = discards_take(&served->discards, taken != NULL && taken->wants_memory,
 								  &scheduler.lock);
 		if (taken != NULL || *discards != NULL || under_way > 0 || scheduler.closing)
@@ -424,9 +475,9 @@ await_work(struct device_thread *thread, int under_way, struct discard **discard
 			pthread_cond_wait(&served->work, &scheduler.lock);
 		served->woken -= served->woken > 0;
 	}
-	set_busy(thread, by_turns);
+	set_busy(thread, by_turns && !(taken != NULL && taken->builds_long));
 	if (by_turns && !scheduler.closing &&
-		(served->discards.first != NULL || find_queue(device, false) != NULL))
+		(served->discards.first != NULL || find_queue(served, false) != NULL))
 		wake(served);
 	pthread_mutex_unlock(&scheduler.lock);
 	return taken;
@@ -453,10 +504,17 @@ fulfil_discards(struct device_thread *thread, struct discard *discards)
  * device's other threads may take searches of that dataset again.
  */
 static void
-end_build(struct served_device *served, const struct search *search)
+end_build(struct device_thread *thread, struct search *search)
 {
+	struct served_device *served = thread->served;
+
 	pthread_mutex_lock(&scheduler.lock);
 	search->dataset->building[served->device->number] = false;
+	if (search->builds_long)
+	{
+		served->long_builds--;
+		set_busy(thread, true);
+	}
 	wake(served);
 	pthread_mutex_unlock(&scheduler.lock);
 }
@@ -479,15 +537,15 @@ begin_search(struct device_thread *thread, struct search *search)
 	{
 		int64_t		begun = now_us();
 
-		call_move(search->call, &search->phase, GEONN_PHASE_BUILDING);
 		begin_operation(thread, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
+		call_move(search->call, &search->phase, GEONN_PHASE_BUILDING);
 		search->failed = !operations->build(device, search, &search->failure);
 		end_operation(thread);
 		search->build_microseconds += (uint32_t) (now_us() - begun);
 	}
 	atomic_fetch_sub(&search->dataset->builders, 1);
 	if (search->builds)
-		end_build(thread->served, search);
+		end_build(thread, search);
 	if (search->failed || atomic_load(search->cancelled))
 		return DEVICE_FINISHED;
 	call_use_device(search->call, device->number);
@@ -647,6 +705,7 @@ scheduler_open(struct device *devices, int device_count, void (*changed) (void),
 	scheduler.changed = changed;
 	scheduler.device_count = device_count;
 	scheduler.opened_ms = now_ms();
+	geonn_given_time_begin(&scheduler.given, getpid());
 	for (int i = 0; i < device_count; i++)
 	{
 		struct served_device *served = &scheduler.served[i];

@@ -24,7 +24,10 @@ extern bool scheduler_ready(void);
 /* Milliseconds after which scheduler_ready returns true at the latest. */
 extern int	scheduler_ready_within_ms(void);
 
-/* A device of which an operation is overdue, or NULL. */
+/*
+ * A device of which an operation is overdue, by the time that the engine has been given, or
+ * NULL.  For the server's thread, at each ping and while one waits for its answer.
+ */
 extern struct device *scheduler_stuck_device(void);
 
 /* Why a device is not usable. */

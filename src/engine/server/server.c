@@ -6,8 +6,9 @@
  * In event_loop.c it waits for clients, for the supervisor, for signals, and
  * for the event descriptor by which device threads and sealing threads report
  * finished work.  None of its steps takes longer than copying one batch of
- * references, so the engine answers a ping at any time, whatever the devices
- * do.
+ * references, so the engine can answer a ping at any time.  It does so unless
+ * an operation of a device is overdue (scheduler.c), and then as soon as that
+ * is over.
  *
  * The engine ends when the supervisor closes its end, on SIGTERM or SIGINT,
  * and when a device is lost: then the state of the driver in this process
@@ -52,6 +53,9 @@
 /* how long new connections wait when descriptors have run out */
 #define ACCEPT_PAUSE_MS 100
 
+/* how long until a ping that waits for a stuck device is looked at again */
+#define PING_PAUSE_MS 250
+
 /* events to handle before looking for what else has to be done */
 #define EVENTS_AT_A_TIME 32
 
@@ -72,7 +76,9 @@ static struct
 	int			signals;
 	int64_t		accept_at_ms;	/* 0, or when to watch the listener again */
 	bool		out_of_descriptors; /* that has been logged; false again when a client is accepted */
-	bool		stuck;			/* a device's thread is stuck; pings are not answered */
+	bool		pinged;			/* the supervisor waits for the answer to `ping` */
+	struct geonn_ping ping;
+	bool		stuck;			/* a device's thread is stuck, and the ping waits for it */
 	bool		welcomed;		/* devices are probed: clients are welcomed at once */
 	bool		asked;			/* the supervisor waits for the status */
 	bool		stopping;
@@ -215,10 +221,24 @@ devices_move(void)
 	struct device *stuck = scheduler_stuck_device();
 
 	if (stuck != NULL && !server.stuck)
-		log_line(LOG_ERROR, "device %d (%s): a call into its driver does not return",
+		log_line(LOG_ERROR, "device %d (%s): an operation does not end",
 				 stuck->number, stuck->name);
+	if (stuck == NULL && server.stuck)
+		log_line(LOG_NOTE, "the operation that did not end is over");
 	server.stuck = stuck != NULL;
 	return !server.stuck;
+}
+
+/*
+ * Answer the supervisor's ping, unless a device is stuck: then the ping waits until the device
+ * moves again.
+ */
+static void
+answer_ping(void)
+{
+	if (server.pinged && devices_move())
+		server.pinged = geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &server.ping,
+										   -1) == GEONN_CHANNEL_AGAIN;
 }
 
 static void
@@ -243,9 +263,8 @@ handle_supervisor(void)
 		switch (message.header.type)
 		{
 			case GEONN_PING:
-				if (!devices_move())
-					break;
-				geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &message, -1);
+				server.ping = message.ping;
+				server.pinged = true;
 				break;
 			case GEONN_CONFIGURE:
 				if (!engine_settings_use(&message.configure))
@@ -357,6 +376,7 @@ time_to_wait(void)
 {
 	int			waits[] = {
 		server.accept_at_ms != 0 ? ACCEPT_PAUSE_MS : -1,
+		server.pinged ? PING_PAUSE_MS : -1,
 		engine_status_measured_within_ms(),
 		server.welcomed ? -1 : scheduler_ready_within_ms(),
 		idle_overdue_within_ms()
@@ -382,6 +402,7 @@ serve(void)
 
 		/* not earlier: an event of this round may belong to an ended session */
 		session_free_ended();
+		answer_ping();
 		welcome_clients();
 		answer_supervisor();
 		admit_sessions();

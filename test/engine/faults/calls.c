@@ -23,6 +23,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
+#include "common/given_time.h"
 #include "engine/calls/calls.h"
 #include "engine/dataset/dataset.h"
 #include "engine/search/scheduler.h"
@@ -114,6 +115,9 @@ extern void __wrap_call_move(struct call *call, enum geonn_phase *part, enum geo
 extern void __real_call_add_answers(struct call *call, uint64_t observations, uint64_t bytes);
 extern void __wrap_call_add_answers(struct call *call, uint64_t observations, uint64_t bytes);
 
+extern void __real_geonn_given_time_look(struct geonn_given_time *given, pid_t process, int64_t most);
+extern void __wrap_geonn_given_time_look(struct geonn_given_time *given, pid_t process, int64_t most);
+
 /* before main, so that nothing of the start is missed */
 __attribute__((constructor))
 static void
@@ -168,4 +172,12 @@ __wrap_call_add_answers(struct call *call, uint64_t observations, uint64_t bytes
 {
 	fault_reach(FAULT_DRAIN);
 	__real_call_add_answers(call, observations, bytes);
+}
+
+void
+__wrap_geonn_given_time_look(struct geonn_given_time *given, pid_t process, int64_t most)
+{
+	__real_geonn_given_time_look(given, process, most);
+	if (fault_hangs())
+		given->ms += 3600 * 1000;
 }

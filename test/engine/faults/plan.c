@@ -28,13 +28,14 @@ enum action
 {
 	ACTION_NONE,
 	ACTION_WAIT,
+	ACTION_HANG,
 	ACTION_KILL,
 	ACTION_EXHAUST,
 	ACTION_FAIL,
 	ACTION_LOSE
 };
 
-static const char *const action_names[] = {"none", "wait", "kill", "exhaust", "fail", "lose"};
+static const char *const action_names[] = {"none", "wait", "hang", "kill", "exhaust", "fail", "lose"};
 static const char *const place_names[] = {"start", "references", "sort", "build", "search", "drain"};
 static const char *const family_names[] = {"call", "cuda"};
 
@@ -46,6 +47,7 @@ static struct
 	atomic_int	target;			/* enum fault_place or fault_family */
 	atomic_long left;			/* times until it happens */
 	atomic_bool exhausted;
+	atomic_bool hangs;
 	atomic_int	place;			/* the last one that a thread got to */
 }			plan;
 
@@ -143,16 +145,25 @@ fault_reach(enum fault_place place)
 	int			action = atomic_load(&plan.action);
 
 	atomic_store(&plan.place, (int) place);
-	if ((action != ACTION_WAIT && action != ACTION_KILL && action != ACTION_EXHAUST) ||
+	if ((action != ACTION_WAIT && action != ACTION_HANG && action != ACTION_KILL &&
+		 action != ACTION_EXHAUST) ||
 		atomic_load(&plan.target) != (int) place || atomic_fetch_sub(&plan.left, 1) != 1)
 		return;
 	if (action == ACTION_EXHAUST)
 		atomic_store(&plan.exhausted, true);
+	atomic_store(&plan.hangs, action == ACTION_HANG);
 	report(action_names[action]);
 	if (action == ACTION_KILL)
 		kill(getpid(), SIGKILL);
-	if (action == ACTION_WAIT)
+	if (action == ACTION_WAIT || action == ACTION_HANG)
 		wait_for_test();
+	atomic_store(&plan.hangs, false);
+}
+
+bool
+fault_hangs(void)
+{
+	return atomic_load(&plan.hangs);
 }
 
 bool

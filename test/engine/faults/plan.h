@@ -15,6 +15,8 @@
  *	none - 0		nothing fails any more
  *	wait PLACE N	the thread that is the Nth to get to this place waits there,
  *					until the file "fired" is removed
+ *	hang PLACE N	the same, and whenever the engine looks how much time it was given,
+ *					it is an hour
  *	kill PLACE N	the process kills itself there
  *	exhaust PLACE N	from there on no memory is left
  *	fail call N		the Nth call into the system from now on fails
@@ -58,6 +60,9 @@ extern void fault_read_plan(const char *name);
 
 /* This thread gets to this place; any thread. */
 extern void fault_reach(enum fault_place place);
+
+/* Whether a thread hangs now. */
+extern bool fault_hangs(void);
 
 /*
  * Whether this call, one that is counted, is to fail.  A call that takes memory fails

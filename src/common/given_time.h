@@ -1,0 +1,42 @@
+/*
+ * given_time.h
+ *		How much time a process was given to work, for those who judge whether it
+ *		hangs.
+ *
+ * The clock does not tell that.  On a crowded host a process that is well waits
+ * for a CPU, for minutes if it has a low priority; and a paused container or
+ * virtual machine stands still while the clock goes on.  So a process is given
+ *
+ *	- no more than the observer can see: what passes between two looks counts as
+ *	  a limited time, since an observer that looks that late was not given any
+ *	  time either;
+ *	- where a thread of the process is ready to run, the CPU time that the process
+ *	  had, if that is less than the time that passed;
+ *	- else the time that passed: the process waits for something other than a
+ *	  CPU, or is stopped.
+ */
+#ifndef GEONN_GIVEN_TIME_H
+#define GEONN_GIVEN_TIME_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct geonn_given_time
+{
+	int64_t		ms;				/* milliseconds given from the beginning to the last look */
+	int64_t		looked_ms;		/* monotonic milliseconds of that look */
+	int64_t		cpu_ms;			/* CPU time of the process then */
+};
+
+/* Begin with 0 milliseconds. */
+extern void geonn_given_time_begin(struct geonn_given_time *given, pid_t process);
+
+/*
+ * Add what a process was given since the last look, which counts as `most`
+ * milliseconds at most.  The calling thread does not count as ready to run.
+ * Two looks within a tenth of a second are one.  Where the system does not
+ * tell of the process, the clock alone decides.
+ */
+extern void geonn_given_time_look(struct geonn_given_time *given, pid_t process, int64_t most);
+
+#endif							/* GEONN_GIVEN_TIME_H */
