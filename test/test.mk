@@ -18,7 +18,7 @@
 
 UNIT_TESTS := $(patsubst test/engine/%.c,build/test/%,$(sort $(wildcard test/engine/*_test.c)))
 OTHER_RELEASES = $(foreach release,older newer,build/test/geonn-$(release).so build/test/geonn-engine-$(release))
-TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/other_heap.so build/test/neighbour.so build/test/geonn-engine-faults
+TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/in_flight build/test/other_heap.so build/test/neighbour.so build/test/geonn-engine-faults
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
@@ -106,6 +106,11 @@ build/test/lying_engine: test/helpers/lying_engine.c $(addprefix test/fuzz/proto
 		$(wildcard test/fuzz/protocol/*.h src/common/*.h) build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $(filter %.c,$^) -lm
+
+# has descriptors on their way
+build/test/in_flight: test/helpers/in_flight.c build/flags
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -o $@ $<
 
 # modules: a table access method, to see that the module knows it from the heap; an extension that looks at plans
 build/test/other_heap.so build/test/neighbour.so: build/test/%.so: test/helpers/%.c build/flags

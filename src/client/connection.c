@@ -220,10 +220,31 @@ geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait)
 	return recv(connection->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+/*
+ * Wait before another try to send a descriptor, of which too many are on their way, or raise the
+ * error that this was tried for long enough.
+ */
+static void
+wait_for_descriptors(int tries)
+{
+	if (tries >= GEONN_CROWDED_TRIES)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("could not send to the geonn engine: %m"),
+				 errdetail("It was tried %d times.", tries),
+				 errhint("%s", GEONN_CROWDED_HINT)));
+	if (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+				  GEONN_CROWDED_PAUSE_MS, geonn_wait_event(GEONN_WAIT_ENGINE)) & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
 void
 geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 						   int descriptor)
 {
+	int			tries = 0;
+
 	for (;;)
 	{
 		switch (geonn_channel_send(connection->socket, type, message, descriptor))
@@ -237,6 +258,11 @@ geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 				raise_lost(connection);
 				break;
 			default:
+				if (errno == ETOOMANYREFS)
+				{
+					wait_for_descriptors(++tries);
+					break;
+				}
 				ereport(ERROR,
 						(errcode(ERRCODE_CONNECTION_FAILURE),
 						 errmsg("could not send to the geonn engine: %m"),

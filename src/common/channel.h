@@ -27,6 +27,17 @@ enum geonn_channel_status
 };
 
 /*
+ * The kernel counts the descriptors that are on their way between processes by user: those of
+ * other servers of the user are among them, and leave at any time.  It holds their number against
+ * the limit on open files of the process that sends one more, which then fails with ETOOMANYREFS.
+ * The sender tries again so often, with such pauses, and then gives up with this hint.
+ */
+#define GEONN_CROWDED_TRIES 500
+#define GEONN_CROWDED_PAUSE_MS 20
+#define GEONN_CROWDED_HINT \
+	"Descriptors on their way count for all processes of the server's user together: raise their limit on open files (LimitNOFILE of the systemd unit, or \"ulimit -n\" before the server starts), or run other servers as other users."
+
+/*
  * Connect to the engine's socket at path.  Returns a non-blocking descriptor
  * that exec closes, or -1 with errno; EACCES if the process at the other end
  * runs as another user.  *peer is that process's id.

@@ -439,6 +439,31 @@ learn_answers(void)
 }
 
 /*
+ * Batches that the kernel does not take along, for a while or for good.
+ */
+static void
+test_crowd(void)
+{
+	struct client_answers answers;
+	struct client client;
+	bool		refused;
+
+	order("session", "crowd", "call", 3);
+	report("a batch that the kernel does not take along at first comes later",
+		   outcome_of(0) == OUTCOME_RIGHT);
+	order("session", "crowd", "call", INT_MAX);
+	client_connect(&client, &engine);
+	refused = !ask(&client, &scenarios[0], &answers) &&
+		client.message.header.type == GEONN_ERROR &&
+		client.message.error.code == GEONN_ERROR_LIMIT &&
+		strcmp(client.message.error.hint, GEONN_CROWDED_HINT) == 0;
+	client_close(&client);
+	report("one that it never takes along is an error whose hint names the limit", refused);
+	order("session", "none", "-", 0);
+	report("and the next search has the right answers", outcome_of(0) == OUTCOME_RIGHT);
+}
+
+/*
  * Begin a search whose answers are known, in a process of its own, which ends with its outcome.
  */
 static pid_t
@@ -565,7 +590,9 @@ main(int argument_count, char **words)
 			test_calls(i, "lose", "cuda");
 	}
 	test_start("fail", on_cpu ? "call" : "cuda");
-	if (!on_cpu)
+	if (on_cpu)
+		test_crowd();
+	else
 		test_start("lose", "cuda");
 	engine_stop(&engine);
 

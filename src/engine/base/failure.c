@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/channel.h"
+
 bool
 fail(struct failure *failure, enum geonn_error_code code, const char *format,...)
 {
@@ -51,4 +53,8 @@ fail_reason(struct failure *failure, int reason)
 		fail_hint(failure, "Run fewer searches at a time, or raise the limit on open files of the server's processes: LimitNOFILE of its systemd unit, or \"ulimit -n\" before it starts.");
 	else if (reason == ENFILE)
 		fail_hint(failure, "Run fewer searches at a time, or raise the limit on open files of the whole system, fs.file-max.");
+	else if (reason == ETOOMANYREFS)
+		fail_hint(failure, GEONN_CROWDED_HINT);
+	else if (reason == EAGAIN)
+		fail_hint(failure, "Raise the limits on processes, which count threads, too: \"ulimit -u\" of the server's user, TasksMax of its systemd unit, or the pids limit of its container.");
 }

@@ -44,6 +44,7 @@
 #include "engine/server/engine_status.h"
 #include "engine/server/event_loop.h"
 #include "engine/server/session.h"
+#include "engine/server/unsent.h"
 
 #define EXIT_DEVICE_LOST 3
 
@@ -379,7 +380,8 @@ time_to_wait(void)
 		server.pinged ? PING_PAUSE_MS : -1,
 		engine_status_measured_within_ms(),
 		server.welcomed ? -1 : scheduler_ready_within_ms(),
-		idle_overdue_within_ms()
+		idle_overdue_within_ms(),
+		unsent_within_ms()
 	};
 	int			least = -1;
 
@@ -402,6 +404,7 @@ serve(void)
 
 		/* not earlier: an event of this round may belong to an ended session */
 		session_free_ended();
+		session_send_unsent();
 		answer_ping();
 		welcome_clients();
 		answer_supervisor();

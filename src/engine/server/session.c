@@ -17,6 +17,13 @@
  *	session_idle.c		how it stays for its client's next call
  *	session_receive.c	its messages, each to what handles it
  *
+ * A message with a descriptor can be refused for a reason for which neither
+ * side is to blame: too many descriptors are on their way between processes of
+ * the user.  Then the message waits, with all that follow it (unsent.c), until
+ * the kernel takes it, the client leaves, or that was tried for long enough.
+ * Meanwhile the session takes no message from its client, which has not got what
+ * it asked for, and must not give it back.
+ *
  * When the client closes its end of the socket, since it is done, its
  * statement was cancelled or its process died, the session ends.  It drops the
  * searches that wait, and sets cancelled for the searches that devices are
@@ -38,6 +45,7 @@
 #include "engine/base/log.h"
 #include "engine/server/datasets.h"
 #include "engine/server/event_loop.h"
+#include "engine/server/unsent.h"
 
 static struct session *sessions;	/* all sessions, linked by next */
 
@@ -81,21 +89,68 @@ session_is_open(const struct session *session)
  * If a client does not read the messages that it asked for, its session ends:
  * the server does not wait.
  */
+static void
+end_unable_to_send(struct session *session, enum geonn_channel_status status)
+{
+	if (status == GEONN_CHANNEL_CLOSED)
+		session_take_last_words(session);
+	else
+		log_line(LOG_WARNING, "could not send to a client, its session ends: %s",
+				 status == GEONN_CHANNEL_AGAIN ? "it does not read its messages" : strerror(errno));
+	session_end(session);
+}
+
 void
 session_send(struct session *session, int type, void *message, int descriptor)
 {
 	enum geonn_channel_status status;
+	bool		waits = session->unsent != NULL;
 
 	if (session->state == SESSION_ENDED)
 		return;
-	status = geonn_channel_send(session->socket, type, message, descriptor);
-	if (status == GEONN_CHANNEL_CLOSED)
-		session_take_last_words(session);
-	else if (status != GEONN_CHANNEL_OK)
-		log_line(LOG_WARNING, "could not send to a client, its session ends: %s",
-				 status == GEONN_CHANNEL_AGAIN ? "it does not read its messages" : strerror(errno));
+	status = waits ? GEONN_CHANNEL_OK :
+		geonn_channel_send(session->socket, type, message, descriptor);
+	if (waits || unsent_is_crowded(status))
+	{
+		status = unsent_add(&session->unsent, type, message, descriptor) ? GEONN_CHANNEL_OK :
+			GEONN_CHANNEL_FAILED;
+		if (!waits)
+			event_loop_unwatch(session->socket);
+	}
 	if (status != GEONN_CHANNEL_OK)
-		session_end(session);
+		end_unable_to_send(session, status);
+}
+
+/*
+ * Try again to send what waits, and then go on with the client's messages.
+ */
+static void
+try_unsent(struct session *session)
+{
+	bool		give_up;
+	enum geonn_channel_status status = unsent_send(&session->unsent, session->socket, &give_up);
+	struct failure failure;
+
+	if (give_up)
+	{
+		fail(&failure, GEONN_ERROR_LIMIT, "the engine could not send to its client");
+		fail_reason(&failure, errno);
+		session_fail(session, &failure);
+	}
+	else if (status == GEONN_CHANNEL_OK ? !event_loop_watch(session->socket, session) :
+			 !unsent_is_crowded(status))
+		end_unable_to_send(session, status);
+}
+
+void
+session_send_unsent(void)
+{
+	if (unsent_within_ms() != 0)
+		return;
+	for (struct session *session = sessions; session != NULL; session = session->next)
+		if (session->unsent != NULL)
+			try_unsent(session);
+	unsent_note_tried();
 }
 
 void
@@ -109,6 +164,7 @@ session_fail(struct session *session, const struct failure *failure)
 	if (failure->code == GEONN_ERROR_MEMORY && failure->hint[0] == '\0')
 		snprintf(error.hint, sizeof(error.hint), "Run fewer searches at a time, or give the engine more memory: it takes what the host and the limits on the server's processes leave it.");
 	call_fail(session->call, failure->message);
+	unsent_drop(&session->unsent);
 	session_send(session, GEONN_ERROR, &error, -1);
 	session_end(session);
 }
@@ -153,6 +209,7 @@ session_end(struct session *session)
 		idle_end(&session->idle);
 	}
 	session->state = SESSION_ENDED;
+	unsent_drop(&session->unsent);
 	event_loop_unwatch(session->socket);
 	close(session->socket);
 	session->socket = -1;

@@ -52,6 +52,8 @@ struct session
 	struct geonn_open open;		/* its message open */
 	bool		has_finished;
 	struct geonn_finished finished; /* its message finished */
+	struct unsent *unsent;		/* messages that wait to be sent; until then the client's
+								 * are not received */
 	int			received;		/* descriptor that came with the present message,
 								 * or -1 */
 	struct slot slots[GEONN_RING_SLOTS];
@@ -126,9 +128,15 @@ extern void session_leave_call(struct session *session);
 /* When the client has closed its end, look for a message finished that it sent before. */
 extern void session_take_last_words(struct session *session);
 
-/* Send a message (and a copy of the descriptor, or -1), or end the session. */
+/*
+ * Send a message (and a copy of the descriptor, or -1), at once or as soon as the kernel takes the
+ * descriptor, or end the session.
+ */
 extern void session_send(struct session *session, int type, void *message,
 						 int descriptor);
+
+/* Try again to send the messages of all sessions that wait, if it is time. */
+extern void session_send_unsent(void);
 
 /* End the session with an error, as its client broke the protocol; `what` describes the message. */
 extern void session_fail_protocol(struct session *session, const char *what);

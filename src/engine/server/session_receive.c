@@ -361,7 +361,8 @@ void
 session_receive(struct session *session)
 {
 	/* a bounded number of messages at a time: other clients wait, too */
-	for (int i = 0; i < MESSAGES_AT_A_TIME && session->state != SESSION_ENDED; i++)
+	for (int i = 0; i < MESSAGES_AT_A_TIME && session->state != SESSION_ENDED &&
+		 session->unsent == NULL; i++)
 	{
 		union geonn_message message;
 		enum geonn_channel_status status = geonn_channel_receive(session->socket, &message,

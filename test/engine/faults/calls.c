@@ -68,13 +68,25 @@ WRAP(int, epoll_ctl, (int epoll, int operation, int file, struct epoll_event *ev
 	 (epoll, operation, file, event), false, -1, ENOMEM)
 WRAP(int, eventfd, (unsigned count, int flags), (count, flags), false, -1, EMFILE)
 WRAP(int, signalfd, (int file, const sigset_t *signals, int flags), (file, signals, flags), false, -1, EMFILE)
-WRAP(ssize_t, sendmsg, (int socket, const struct msghdr *message, int flags),
-	 (socket, message, flags), false, -1, ENOBUFS)
 WRAP(ssize_t, recvmsg, (int socket, struct msghdr *message, int flags),
 	 (socket, message, flags), false, -1, ENOMEM)
 WRAP(ssize_t, pread, (int file, void *bytes, size_t count, off_t offset),
 	 (file, bytes, count, offset), false, -1, EIO)
 WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), false, NULL, EMFILE)
+
+extern ssize_t __real_sendmsg(int socket, const struct msghdr *message, int flags);
+extern ssize_t __wrap_sendmsg(int socket, const struct msghdr *message, int flags);
+
+ssize_t
+__wrap_sendmsg(int socket, const struct msghdr *message, int flags)
+{
+	bool		fails = fault_fails(FAULT_CALL, "sendmsg", false);
+
+	if (!fails && !(message->msg_controllen > 0 && fault_crowds()))
+		return __real_sendmsg(socket, message, flags);
+	errno = fails ? ENOBUFS : ETOOMANYREFS;
+	return -1;
+}
 
 extern int	__real_fcntl(int file, int command, ...);
 extern int	__wrap_fcntl(int file, int command, ...);

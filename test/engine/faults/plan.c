@@ -32,10 +32,11 @@ enum action
 	ACTION_KILL,
 	ACTION_EXHAUST,
 	ACTION_FAIL,
-	ACTION_LOSE
+	ACTION_LOSE,
+	ACTION_CROWD
 };
 
-static const char *const action_names[] = {"none", "wait", "hang", "kill", "exhaust", "fail", "lose"};
+static const char *const action_names[] = {"none", "wait", "hang", "kill", "exhaust", "fail", "lose", "crowd"};
 static const char *const place_names[] = {"start", "references", "sort", "build", "search", "drain"};
 static const char *const family_names[] = {"call", "cuda"};
 
@@ -104,7 +105,7 @@ static void
 follow(const char *action_name, const char *target_name, long number)
 {
 	int			action = find_name(action_names, COUNT_OF(action_names), action_name);
-	bool		counts_calls = action == ACTION_FAIL || action == ACTION_LOSE;
+	bool		counts_calls = action == ACTION_FAIL || action == ACTION_LOSE || action == ACTION_CROWD;
 	int			target = counts_calls ?
 		find_name(family_names, COUNT_OF(family_names), target_name) :
 		find_name(place_names, COUNT_OF(place_names), target_name);
@@ -158,6 +159,12 @@ fault_reach(enum fault_place place)
 	if (action == ACTION_WAIT || action == ACTION_HANG)
 		wait_for_test();
 	atomic_store(&plan.hangs, false);
+}
+
+bool
+fault_crowds(void)
+{
+	return atomic_load(&plan.action) == ACTION_CROWD && atomic_fetch_sub(&plan.left, 1) > 0;
 }
 
 bool

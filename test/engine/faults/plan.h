@@ -20,6 +20,8 @@
  *	kill PLACE N	the process kills itself there
  *	exhaust PLACE N	from there on no memory is left
  *	fail call N		the Nth call into the system from now on fails
+ *	crowd call N	the next N messages that would take a descriptor along fail, as when
+ *					too many are on their way
  *	fail cuda N		the Nth call into CUDA from now on fails
  *	lose cuda N		and all that follow it
  *
@@ -60,6 +62,9 @@ extern void fault_read_plan(const char *name);
 
 /* This thread gets to this place; any thread. */
 extern void fault_reach(enum fault_place place);
+
+/* Whether a message with a descriptor is to fail. */
+extern bool fault_crowds(void);
 
 /* Whether a thread hangs now. */
 extern bool fault_hangs(void);
