@@ -47,7 +47,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/given_time.h"
@@ -725,7 +724,7 @@ scheduler_open(struct device *devices, int device_count, void (*changed) (void),
 		if (reason != 0)
 		{
 			fail(failure, GEONN_ERROR_MEMORY, "could not create a thread for device %d", i);
-			fail_detail(failure, "%s", strerror(reason));
+			fail_reason(failure, reason);
 			return false;
 		}
 	}

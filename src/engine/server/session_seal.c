@@ -21,6 +21,7 @@
  */
 #include "engine/server/session.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ sealing_main(void *argument)
 }
 
 /*
- * Begin a step.  False if no thread can be created.
+ * Begin a step.  False with errno if no thread can be created.
  */
 static bool
 begin_step(struct session *session, const struct sealing *wanted)
@@ -113,6 +114,7 @@ begin_step(struct session *session, const struct sealing *wanted)
 	struct sealing step = *wanted;
 	struct sealing *sealing;
 	pthread_t	thread;
+	int			reason;
 
 	step.session = session;
 	if (!step.sorts && dataset_bytes(session->dataset) <= DATASET_SMALL_BYTES)
@@ -125,9 +127,11 @@ begin_step(struct session *session, const struct sealing *wanted)
 	if (sealing == NULL)
 		return false;
 	*sealing = step;
-	if (pthread_create(&thread, NULL, sealing_main, sealing) != 0)
+	reason = pthread_create(&thread, NULL, sealing_main, sealing);
+	if (reason != 0)
 	{
 		free(sealing);
+		errno = reason;
 		return false;
 	}
 	pthread_detach(thread);
@@ -158,7 +162,8 @@ prepare_dataset(struct session *session, bool sorts)
 		finish_seal(session, false);
 		return;
 	}
-	fail(&failure, GEONN_ERROR_MEMORY, "not enough memory to sort the references");
+	fail(&failure, GEONN_ERROR_MEMORY, "could not create a thread to sort the references");
+	fail_reason(&failure, errno);
 	session_fail(session, &failure);
 }
 
