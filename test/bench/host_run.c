@@ -543,7 +543,8 @@ start_engine(struct host_run *run, const struct problem *problem, uint64_t batch
 	char		chosen[1024] = "";
 	const struct geonn_configure settings = {
 		.cpu_threads = (uint64_t) problem->threads,
-		.transfer_memory_limit = 2 * batch_bytes + (UINT64_C(1) << 30)
+		.transfer_memory_limit = 2 * batch_bytes + (UINT64_C(1) << 30),
+		.kept_memory_limit = UINT64_C(1) << 30	/* as by default: tables of squares count */
 	};
 
 	/* the first of those that this process sees */

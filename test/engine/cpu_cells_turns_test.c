@@ -37,7 +37,6 @@ test_beginning(void)
 	struct asked few = ask_nearest(&pair, EVERYWHERE, BUILDER_ROWS_MIN - 1);
 	struct asked enough = ask_nearest(&pair, EVERYWHERE, BUILDER_ROWS_MIN);
 	bool		right = is_right(&asked, &pair);
-	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
 	uint64_t	rows;
 
 	report("turns by the index add up their time", right && atomic_load(&built_of(&pair)->without_cells_us) > 0);
@@ -56,7 +55,7 @@ test_beginning(void)
 		   right && rows == BUILDER_ROWS_MIN);
 	report("bytes of the dataset count what the table uses",
 		   table_of(&pair) != NULL &&
-		   atomic_load(&pair.asked->built_bytes) == bytes + table_of(&pair)->used);
+		   atomic_load(&pair.asked->squares_bytes) == table_of(&pair)->used);
 	right = is_right(&few, &pair) && is_right(&asked, &pair);
 	report("searches of any number of observations are answered by it, and none is left",
 		   right && rows_by_table(&pair) == ROWS + 2 * BUILDER_ROWS_MIN - 1 &&
@@ -78,7 +77,6 @@ test_bits(void)
 	struct cpu_built *built;
 	bool		right = is_right(&asked, &pair);
 	uint64_t	taken = 0;
-	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
 	uint64_t	most = cpu_cells_bytes((uint32_t) references);
 	bool		counted = true;
 	int			bits = 0;
@@ -94,7 +92,7 @@ test_bits(void)
 		cpu_built_add_cells(built, &asked.search);
 		taken = atomic_load(&built->cells_from_us);
 		counted = counted && (built->cells_building == NULL ||
-							  atomic_load(&pair.asked->built_bytes) == bytes + most);
+							  atomic_load(&pair.asked->squares_bytes) == most);
 		bits++;
 	}
 	report("a table is made bit by bit, each while those before took no longer than turns without it",
@@ -107,26 +105,41 @@ test_bits(void)
 }
 
 /*
- * A kept dataset has no table that the kept ones have no room for.
+ * Tables of all datasets together take no more than they may.
  */
 static void
-test_spare(void)
+test_room(void)
 {
 	struct pair pair = make_pair(false, GEONN_METRIC_SPHERE, 0);
+	struct pair other = make_pair(false, GEONN_METRIC_SPHERE, 0);
 	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
+	struct asked of_other = ask_nearest(&other, EVERYWHERE, ROWS);
+	uint64_t	least = atomic_load(&dataset_squares_bytes) + cpu_cells_bytes((uint32_t) references);
 	int			before = atomic_load(&tables_asked);
-	bool		right = ask_enough(&pair, &asked);
+	bool		right = ask_enough(&pair, &asked) && ask_enough(&other, &of_other);
 
-	pair.asked->kept = true;
-	atomic_store(&dataset_spare_bytes, cpu_cells_bytes((uint32_t) references) - 1);
+	atomic_store(&dataset_squares_limit, least - 1);
 	right = is_right(&asked, &pair) && right && built_of(&pair)->cells_building == NULL;
-	report("a kept dataset has no table that is larger than what kept ones may take besides",
+	report("a dataset has no table that is larger than what tables may take",
 		   right && atomic_load(&tables_asked) == before);
-	atomic_store(&dataset_spare_bytes, cpu_cells_bytes((uint32_t) references));
+	atomic_store(&dataset_squares_limit, least);
 	set_time(&pair, 4 * MANY_US);
 	report("and gets it once they may", ask_for_table(&pair, &asked));
+	set_time(&other, 4 * MANY_US);
+	right = is_right(&of_other, &other) && built_of(&other)->cells_building == NULL;
+	report("another dataset has none beside it",
+		   right && table_of(&other) == NULL && atomic_load(&tables_asked) == before + 1);
+	dataset_give_squares(pair.asked, atomic_load(&pair.asked->squares_bytes));
+	set_time(&other, 16 * MANY_US);
+	report("and gets one when the first is gone", ask_for_table(&other, &of_other));
+	dataset_give_squares(other.asked, atomic_load(&other.asked->squares_bytes));
+	report("when both are gone nothing is taken",
+		   atomic_load(&dataset_squares_bytes) == least - cpu_cells_bytes((uint32_t) references));
+	atomic_store(&dataset_squares_limit, UINT64_MAX);
 	forget(&asked);
+	forget(&of_other);
 	forget_pair(&pair);
+	forget_pair(&other);
 }
 
 /*
@@ -283,7 +296,6 @@ test_memory(const char *what, int kind)
 	struct asked asked = ask_nearest(&pair, EVERYWHERE, ROWS);
 	int			before = atomic_load(&tables_asked);
 	bool		right = ask_enough(&pair, &asked);
-	uint64_t	bytes = atomic_load(&pair.asked->built_bytes);
 	char		line[200];
 
 	memory_kind = kind;
@@ -291,7 +303,7 @@ test_memory(const char *what, int kind)
 		right = is_right(&asked, &pair) && right;
 	snprintf(line, sizeof(line), "%s: searches go on, and do not try again at once", what);
 	report(line, right && table_of(&pair) == NULL && atomic_load(&tables_asked) == before + 1 &&
-		   atomic_load(&pair.asked->built_bytes) == bytes);
+		   atomic_load(&pair.asked->squares_bytes) == 0);
 
 	/* after twice the time it tries once more; and then again when there is memory */
 	set_time(&pair, 2 * MANY_US + (MANY_US >> 8));
@@ -454,7 +466,7 @@ main(int count, char **words)
 	references = 5 * usual;
 	test_bits();
 	references = usual;
-	test_spare();
+	test_room();
 	test_other_questions();
 	test_never("two nearest never make a table", GEONN_METRIC_SPHERE, 0,
 			   (struct question) {.k = 2,.max_distance = INFINITY}, GEONN_ALGORITHM_INDEX);

@@ -93,6 +93,21 @@ take_batches(struct client *client)
 }
 
 /*
+ * Set another limit on transfer memory, and wait until the engine has it.
+ */
+static bool
+lower_limit(const struct engine *engine, uint64_t bytes)
+{
+	struct geonn_configure lower = {.transfer_memory_limit = bytes};
+	struct geonn_engine_status status = {0};
+	bool		right = geonn_channel_send(engine->supervisor, GEONN_CONFIGURE, &lower, -1) == GEONN_CHANNEL_OK;
+
+	while (right && status.transfer_memory_limit != bytes)
+		right = engine_status(engine, &status, NULL, 0);
+	return right;
+}
+
+/*
  * Another session, with the smallest batch in each slot; NULL where it has none.
  */
 static struct client *
@@ -143,6 +158,30 @@ test_process(void)
 	report("and 57 more have batches", right && memory_in_use(&engine) <= LIMIT);
 	rows = take_batches(add_session(crowd, &engine, 99, 11));
 	report("beside a role with all of these another role finds large batches", rows > 32 * SMALL_ROWS);
+	crowd_free(crowd);
+	engine_stop(&engine);
+}
+
+/*
+ * The limit is lowered below what open cursors hold.
+ */
+static void
+test_lowered(void)
+{
+	struct crowd *crowd = crowd_create();
+	struct engine engine;
+	uint64_t	taken;
+	bool		right = true;
+
+	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.transfer_memory_limit = LIMIT});
+	for (int32_t pid = 1; pid <= 4; pid++)
+		right = right && take_batches(add_session(crowd, &engine, pid, 10 + (uint32_t) pid)) > 0;
+	taken = memory_in_use(&engine);
+	right = right && lower_limit(&engine, LIMIT / 4) && taken > LIMIT / 4;
+	for (int32_t pid = 5; pid < 60; pid++)
+		right = right && take_batches(add_session(crowd, &engine, pid, 10 + (uint32_t) pid % 7)) > 0;
+	report("while sessions hold more than a lowered limit, others have batches of the reserve", right);
+	report("and no more than the reserve", memory_in_use(&engine) <= taken + LIMIT / 16);
 	crowd_free(crowd);
 	engine_stop(&engine);
 }
@@ -357,6 +396,7 @@ main(int argument_count, char **words)
 {
 	tests_begin(argument_count, words);
 	test_process();
+	test_lowered();
 	test_any_order();
 	test_return();
 	test_shapes();

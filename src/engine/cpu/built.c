@@ -199,18 +199,19 @@ cpu_built_wants_cells(struct cpu_built *built, const struct search *search)
 
 /*
  * Begin a table of squares, if there is room for it.  Until it is complete it counts as
- * the most that it can take.
+ * the most that it can take.  The room is that of kept references, also where the dataset is not
+ * kept: what a session may have of the engine is the references' own.
  */
 static void
 begin_cells(struct cpu_built *built, struct dataset *dataset)
 {
 	size_t		bytes = cpu_cells_bytes(built->index->shape.positions);
 
-	if (dataset->kept && bytes > atomic_load(&dataset_spare_bytes))
+	if (!dataset_take_squares(dataset, bytes))
 		return;
 	built->cells_building = cpu_cells_begin(dataset, built->index);
-	if (built->cells_building != NULL)
-		atomic_fetch_add(&dataset->built_bytes, bytes);
+	if (built->cells_building == NULL)
+		dataset_give_squares(dataset, bytes);
 }
 
 /*
@@ -223,7 +224,7 @@ finish_cells(struct cpu_built *built, struct dataset *dataset)
 	bool		helps = cpu_cells_help(cells);
 
 	built->cells_building = NULL;
-	atomic_fetch_sub(&dataset->built_bytes, cells->bytes - (helps ? cells->used : 0));
+	dataset_give_squares(dataset, cells->bytes - (helps ? cells->used : 0));
 	if (helps)
 		atomic_store(&built->cells, cells);
 	else

@@ -187,7 +187,28 @@ dataset_bytes(const struct dataset *dataset)
 	return bytes;
 }
 
-atomic_uint_fast64_t dataset_spare_bytes;
+atomic_uint_fast64_t dataset_squares_bytes;
+atomic_uint_fast64_t dataset_squares_limit = UINT64_MAX;
+
+bool
+dataset_take_squares(struct dataset *dataset, size_t bytes)
+{
+	uint64_t	taken = atomic_load(&dataset_squares_bytes);
+
+	do
+		if (taken + bytes > atomic_load(&dataset_squares_limit))
+			return false;
+	while (!atomic_compare_exchange_weak(&dataset_squares_bytes, &taken, taken + bytes));
+	atomic_fetch_add(&dataset->squares_bytes, bytes);
+	return true;
+}
+
+void
+dataset_give_squares(struct dataset *dataset, size_t bytes)
+{
+	atomic_fetch_sub(&dataset->squares_bytes, bytes);
+	atomic_fetch_sub(&dataset_squares_bytes, bytes);
+}
 
 size_t
 dataset_memory(const struct dataset *dataset)

@@ -62,7 +62,7 @@ struct dataset
 
 	/* of datasets.c, to find it when it is kept */
 	bool		labelled;		/* it has a label; if not, only its contents can find it */
-	atomic_bool kept;			/* devices' threads read it */
+	bool		kept;
 	size_t		kept_bytes;		/* what it counts as while kept */
 	struct geonn_label label;
 	uint8_t		note[GEONN_NOTE_BYTES];
@@ -70,7 +70,9 @@ struct dataset
 	struct dataset *newer;		/* in the order of use, while it is kept */
 	struct dataset *older;
 
-	atomic_uint_fast64_t built_bytes;	/* bytes of host memory that devices took for it */
+	/* bytes of host memory that devices took for it; and beside these, for a table of squares */
+	atomic_uint_fast64_t built_bytes;
+	atomic_uint_fast64_t squares_bytes;
 
 	/*
 	 * What each device has built of the dataset.  Only a thread of the device
@@ -175,11 +177,22 @@ extern size_t dataset_bytes(const struct dataset *dataset);
 /* Give back the room that the columns have beyond the references. */
 extern void dataset_fit(struct dataset *dataset);
 
-/* Bytes of host memory that a dataset takes, with all that devices have built of it there. */
+/*
+ * Bytes of host memory that a dataset takes, with all that devices have built of it there but a
+ * table of squares.
+ */
 extern size_t dataset_memory(const struct dataset *dataset);
 
-/* bytes that devices may build of kept datasets beside what all of these count as: datasets.c's */
-extern atomic_uint_fast64_t dataset_spare_bytes;
+/*
+ * Take so many bytes of host memory for a dataset's table of squares, or give them back.  False if
+ * all tables together would take more than dataset_squares_limit.  Any thread.
+ */
+extern bool dataset_take_squares(struct dataset *dataset, size_t bytes);
+extern void dataset_give_squares(struct dataset *dataset, size_t bytes);
+
+/* bytes of all tables, and how many they may be: the latter is for datasets.c to set */
+extern atomic_uint_fast64_t dataset_squares_bytes;
+extern atomic_uint_fast64_t dataset_squares_limit;
 
 /* How many descriptors a dataset's files take. */
 extern uint32_t dataset_descriptors(const struct dataset *dataset);

@@ -19,6 +19,10 @@
  *	  it, and those of one process or of one role a part of that half, so that a
  *	  statement with several joins goes on.
  *
+ * The limit can be lowered below what sessions hold.  Then shares have no room
+ * until enough batches have come back, but the reserve is there all the same:
+ * all batches take that much more than what is held, at most.
+ *
  * If a batch does not fit, batch_memory.c makes it smaller, so sessions become
  * slower before one fails.  A session counts for the backend of its call,
  * which includes the backend's parallel workers, and for the role that the
@@ -144,12 +148,6 @@ static uint64_t
 reserve(void)
 {
 	return state.limit / 4 < RESERVE_MOST ? state.limit / 4 : RESERVE_MOST;
-}
-
-static uint64_t
-least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* what is left of so many bytes; 0 if more than that are in use */
@@ -300,9 +298,7 @@ batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch
 						   "further sessions of processes", failure))
 			return false;
 	}
-	return check_reserve(bytes, state.reserved + state.further,
-						 least(reserve(), left_of(state.limit, state.bytes - state.reserved - state.further)),
-						 "first batches", failure);
+	return check_reserve(bytes, state.reserved + state.further, reserve(), "first batches", failure);
 }
 
 /*

@@ -32,7 +32,10 @@
  * client that states a label has the right to read the table.
  *
  * Kept datasets have three limits: host memory, their number, and the
- * descriptors of their files.  When another dataset needs a place, the least
+ * descriptors of their files.  The first is for all tables of squares, too,
+ * which devices make of kept datasets and others as long as the limit has room
+ * for them (dataset_take_squares): so kept datasets and tables together take no
+ * more.  A table goes when its dataset does.  When another dataset needs a place, the least
  * recently used one leaves: first the datasets that no session holds, then the
  * others, whose memory becomes free when the last of their sessions ends.
  * Devices' memory has no limit of its own: if a search finds memory short, on
@@ -192,19 +195,20 @@ discard_if_unused(struct dataset *dataset)
 {
 	if (dataset->users > 0 || dataset->kept)
 		return;
+	dataset_give_squares(dataset, atomic_load(&dataset->squares_bytes));
 	table_remove(DATASET_BY_ID, dataset);
 	state.count--;
 	disposal_add(dataset);
 }
 
 /*
- * Set how many bytes kept datasets count as.
+ * Set how many bytes kept datasets count as, without tables of squares, which may have the rest.
  */
 static void
 set_kept_memory(uint64_t bytes)
 {
 	state.kept_memory = bytes;
-	atomic_store(&dataset_spare_bytes, bytes < state.kept_limit ? state.kept_limit - bytes : 0);
+	atomic_store(&dataset_squares_limit, bytes < state.kept_limit ? state.kept_limit - bytes : 0);
 }
 
 static void
@@ -332,21 +336,32 @@ descriptors_to_keep(void)
 
 /*
  * Let kept datasets leave until these datasets fit within the limits beside
- * the others.
+ * the others.  Returns whether they do: tables of squares of datasets that
+ * sessions hold stay.
  */
-static void
+static bool
 make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
 {
-	while (state.kept > 0 &&
-		   (state.kept_memory + bytes > state.kept_limit ||
-			state.kept + datasets > KEPT_MOST ||
-			state.kept_descriptors + descriptors > descriptors_to_keep()))
-		stop_keeping(state.unheld.oldest != NULL ? state.unheld.oldest : state.held.oldest);
+	for (;;)
+	{
+		uint64_t	squares = atomic_load(&dataset_squares_bytes);
+
+		if (state.kept_memory + squares + bytes <= state.kept_limit &&
+			state.kept + datasets <= KEPT_MOST &&
+			state.kept_descriptors + descriptors <= descriptors_to_keep())
+			return true;
+		if (state.unheld.oldest != NULL)
+			stop_keeping(state.unheld.oldest);
+		else if (state.held.oldest != NULL && squares + bytes <= state.kept_limit)
+			stop_keeping(state.held.oldest);
+		else
+			return false;
+	}
 }
 
 /*
- * Bytes that a dataset counts as while kept, with an index that devices may
- * still have to build.  The CPU's index is counted for every dataset, even if
+ * Bytes that a dataset counts as while kept, without a table of squares, but with an index that
+ * devices may still have to build.  The CPU's index is counted for every dataset, even if
  * only GPUs search it.
  */
 static size_t
@@ -398,7 +413,8 @@ datasets_keep(struct dataset *dataset)
 	if (dataset->kept || !datasets_can_keep(dataset))
 		return;
 	dataset->kept_bytes = bytes_to_keep(dataset);
-	make_place(1, dataset->kept_bytes, dataset_descriptors(dataset));
+	if (!make_place(1, dataset->kept_bytes, dataset_descriptors(dataset)))
+		return;
 	dataset->kept = true;
 	state.kept++;
 	set_kept_memory(state.kept_memory + dataset->kept_bytes);
@@ -420,7 +436,7 @@ datasets_account(struct dataset *dataset)
 	bytes = bytes_to_keep(dataset);
 	set_kept_memory(state.kept_memory - dataset->kept_bytes + bytes);
 	dataset->kept_bytes = bytes;
-	make_place(0, 0, 0);
+	(void) make_place(0, 0, 0);
 }
 
 void
@@ -428,7 +444,7 @@ datasets_set_kept_limit(uint64_t bytes)
 {
 	state.kept_limit = bytes;
 	set_kept_memory(state.kept_memory);
-	make_place(0, 0, 0);
+	(void) make_place(0, 0, 0);
 }
 
 /* ---- making room ---- */
@@ -507,5 +523,5 @@ datasets_kept(void)
 uint64_t
 datasets_kept_memory(void)
 {
-	return state.kept_memory;
+	return state.kept_memory + atomic_load(&dataset_squares_bytes);
 }
