@@ -406,6 +406,7 @@ uninstall-beside:
 	rm -rf '$(DESTDIR)$(PICTURES_DIRECTORY)'
 	-rmdir '$(DESTDIR)$(docdir)/$(docmoduledir)'
 	rm -rf '$(DESTDIR)$(CONTRIB_DIRECTORY)'
+	@echo "uninstalled; a server whose shared_preload_libraries names geonn does not start any more: see Removal in doc/operations.md"
 
 .PHONY: compile_commands.json
 compile_commands.json:
