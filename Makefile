@@ -2,7 +2,8 @@
 # build/geonn-engine.
 #
 #   make             builds all; says whether the engine has the CUDA device
-#   make install     puts them into the PostgreSQL that PG_CONFIG names
+#   make install     puts them into the PostgreSQL that PG_CONFIG names; make uninstall
+#                    takes them away
 #   make check       installs, runs the tests, ends with "N passed, N failed"
 #   make check-long  the same in their long forms, which take hours
 #   make check-quick some of them, in less than a minute: rules, unit tests, a
@@ -46,8 +47,8 @@
 #   FUZZ_SECONDS=60  how long make fuzz fuzzes each side; an hour unless said
 #   WERROR=          let a compiler newer than this code have its warnings
 #   V=1              show whole commands while building
-#   FORCE=1          let check, demo and bench-... replace a geonn that a package or
-#                    another checkout has installed
+#   FORCE=1          let install, check, demo and bench-... replace a geonn that a package
+#                    or another checkout has installed, and a demo another one's tables
 
 ifneq ($(shell uname -s),Linux)
 $(error geonn runs on Linux only: it needs memfd, epoll and Unix sockets that carry credentials)
@@ -63,12 +64,16 @@ PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
 	image image-cuda image-extension demo demo-moving demo-history pictures bench-sql bench-caches typedefs.list dist \
 	deb repo
+# what a packager puts below DESTDIR replaces nothing
+ANYWHERE += $(if $(DESTDIR),,$(if $(PGXS),install uninstall))
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
 
 # ---- what begins where PostgreSQL may not be installed ----
 # (and without PGXS, which has a check target of its own that only refuses)
 
 .PHONY: $(MAKECMDGOALS)
+# all at once, as they share what they build
+OTHERS = $(filter-out $(ANYWHERE),$(MAKECMDGOALS))
 # on all cores, unless make is told how many
 BUILD = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -140,6 +145,7 @@ repo:
 	@test/tools/make-repository '$(KEY)'
 
 demo:
+	@test/demo/stop ask
 	@test/tools/install-dependencies
 	@echo "building"
 	@$(BUILD) all
@@ -147,6 +153,7 @@ demo:
 	@test/demo/run
 
 demo-moving:
+	@test/demo/stop ask
 	@test/tools/install-dependencies moving
 	@echo "building"
 	@$(BUILD) all
@@ -154,6 +161,7 @@ demo-moving:
 	@test/demo/moving/run
 
 pictures:
+	@test/demo/stop ask
 	@test/tools/install-dependencies moving postgis
 	@echo "building"
 	@$(BUILD) all
@@ -161,6 +169,7 @@ pictures:
 	@test/demo/pictures
 
 demo-history:
+	@test/demo/stop ask
 	@test/tools/install-dependencies drawing
 	@echo "building"
 	@$(BUILD) all
@@ -181,8 +190,16 @@ bench-caches:
 	+@test/tools/install
 	@test/bench/caches
 
-$(filter-out $(ANYWHERE),$(MAKECMDGOALS)):
-	@$(MAKE) --no-print-directory $@
+install: $(OTHERS)
+	@$(BUILD) all
+	+@test/tools/install anew
+
+uninstall: $(OTHERS)
+	+@test/tools/install uninstall
+
+$(firstword $(OTHERS)):
+	@$(MAKE) --no-print-directory $(OTHERS)
+$(filter-out $(firstword $(OTHERS)),$(OTHERS)): $(firstword $(OTHERS)) ;
 
 else ifeq ($(PGXS),)
 
@@ -390,8 +407,12 @@ CONTRIB_DIRECTORY = $(datadir)/contrib/geonn
 PICTURES = $(if $(DOCS),$(sort $(wildcard doc/pictures/*)))
 PICTURES_DIRECTORY = $(docdir)/$(docmoduledir)/pictures
 
+# what test/tools/install calls
+install-files: install
+uninstall-files: uninstall
+
 install: install-beside
-.PHONY: install-beside uninstall-beside
+.PHONY: install-files uninstall-files install-beside uninstall-beside
 install-beside: build/geonn-engine $(SPHEROID_LIBRARY) installdirs
 	$(INSTALL) -m 755 build/geonn-engine '$(DESTDIR)$(pkglibdir)/geonn-engine'
 	$(INSTALL_SHLIB) $(SPHEROID_LIBRARY) '$(DESTDIR)$(pkglibdir)/'
@@ -406,7 +427,6 @@ uninstall-beside:
 	rm -rf '$(DESTDIR)$(PICTURES_DIRECTORY)'
 	-rmdir '$(DESTDIR)$(docdir)/$(docmoduledir)'
 	rm -rf '$(DESTDIR)$(CONTRIB_DIRECTORY)'
-	@echo "uninstalled; a server whose shared_preload_libraries names geonn does not start any more: see Removal in doc/operations.md"
 
 .PHONY: compile_commands.json
 compile_commands.json:
