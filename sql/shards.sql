@@ -167,6 +167,11 @@ SELECT * FROM geonn_shard_move_ddl('{one}', 'ping');
 SELECT server, command FROM geonn_shard_move_ddl('{one,"Two''s"}', 'ping') WHERE command !~ 'DECLARE named' \g (format=unaligned tuples_only=on)
 SELECT count(*) FROM geonn_shard_move_ddl('{"Two''s"}', 'ping');
 SELECT server, command FROM geonn_shard_move_ddl('{"Two''s"}', 'ping') WHERE command ~ 'SUBSCRIPTION|DROP SCHEMA|OVER|REPLACE|by_shard' \g (format=unaligned tuples_only=on)
+-- a server that has rows of another table is not forgotten
+CREATE TABLE trip_sharded (id integer) PARTITION BY HASH (id);
+CREATE FOREIGN TABLE trip_sharded_0 PARTITION OF trip_sharded FOR VALUES WITH (MODULUS 1, REMAINDER 0) SERVER one;
+SELECT server, command FROM geonn_shard_move_ddl('{"Two''s"}', 'ping') WHERE command ~ 'SUBSCRIPTION|DROP SCHEMA|OVER|REPLACE|DROP FOREIGN TABLE.*(trip|by_shard)' \g (format=unaligned tuples_only=on)
+DROP TABLE trip_sharded;
 SELECT * FROM geonn_shard_ddl('{"Two''s"}', 'ping', 'station', 'host=c');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range');
 

@@ -268,6 +268,32 @@ drop_subscriptions(const Move *move, const char *server, List *tables)
 }
 
 /*
+ * Has the server rows of another table that is divided?  Tables that views of shards fill have the column
+ * shard as their key.
+ */
+static bool
+has_other_rows(const Move *move, List *tables)
+{
+	ListCell   *cell;
+
+	foreach(cell, tables)
+	{
+		const ShardPartition *partition = lfirst(cell);
+		Oid			parent = InvalidOid;
+		Datum		key;
+
+		if (partition->bound != NULL)
+			parent = get_partition_parent(partition->oid, false);
+		if (!OidIsValid(parent) || parent == move->sharded_oid)
+			continue;
+		key = DirectFunctionCall1(pg_get_partkeydef, ObjectIdGetDatum(parent));
+		if (strcmp(TextDatumGetCString(key), "LIST (shard)") != 0)
+			return true;
+	}
+	return false;
+}
+
+/*
  * The coordinator forgets a server that has no rows any more.
  */
 static void
@@ -276,6 +302,8 @@ forget_server(const Move *move, List *servers, const char *server)
 	List	   *tables = geonn_foreign_tables(server);
 	ListCell   *cell;
 
+	if (has_other_rows(move, tables))
+		return;
 	geonn_command_overviews(move->commands, move->table, servers);
 	drop_subscriptions(move, server, tables);
 	foreach(cell, tables)
