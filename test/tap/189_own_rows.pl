@@ -213,6 +213,16 @@ foreach my $table (qw(far started))
 	unlike(plan_of($query), qr/geonn lateral join/, "$table: no index holds the rows of all partitions apart");
 	is($node->safe_psql('postgres', "SET client_min_messages = error; SELECT count(*) > 100, count(*) = (SELECT count(*) FROM geonn_nearest('$table', 'ref')) FROM ($query) a"), 't|t', 'and the rows are there');
 }
+
+# a key of id and time lets two partitions have one id: each of its rows meets the neighbours of both, whatever the time
+$node->safe_psql('postgres', q{
+	CREATE TABLE timed (id integer, t date, kind integer, lat float8, lon float8, PRIMARY KEY (id, t)) PARTITION BY RANGE (t);
+	CREATE TABLE timed_1 PARTITION OF timed FOR VALUES FROM ('2026-01-01') TO ('2026-01-02');
+	CREATE TABLE timed_2 PARTITION OF timed FOR VALUES FROM ('2026-01-02') TO ('2026-01-03');
+	INSERT INTO timed VALUES (1, '2026-01-01', 1, 10, 10), (1, '2026-01-02', 1, -10, -10), (2, '2026-01-02', 1, 20, 20)});
+unlike(plan_of($usual =~ s/ints/timed/gr . q{ WHERE o.t = '2026-01-02'}), qr/geonn lateral join/, 'a key of id and time makes no rows the own ones');
+is($node->safe_psql('postgres', q{SELECT o.id, count(*) FROM timed o JOIN geonn_nearest('timed', 'ref') n ON n.obs_id = o.id WHERE o.t = '2026-01-02' GROUP BY 1 ORDER BY 1}),
+	"1|2\n2|1", 'and a row meets the neighbours of both with its id');
 foreach my $kind ('STORED', $node->safe_psql('postgres', 'SHOW server_version_num') < 180000 ? () : 'VIRTUAL')
 {
 	$node->safe_psql('postgres', "CREATE TABLE computed (id integer PRIMARY KEY, kind integer, y float8, lat float8 GENERATED ALWAYS AS (y / 2) $kind, lon float8);
