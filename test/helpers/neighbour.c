@@ -12,9 +12,9 @@
 #include "fmgr.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
 PG_MODULE_MAGIC;
@@ -91,11 +91,14 @@ plan_query(Query *query, const char *text, int options, ParamListInfo parameters
 static void
 look_at_relation(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry)
 {
+	Bitmapset  *columns = NULL;
+
 	if (previous_pathlist != NULL)
 		previous_pathlist(root, rel, relid, entry);
-	if (entry->rtekind == RTE_RELATION && rel->attr_needed != NULL &&
+	pull_varattnos((Node *) rel->reltarget->exprs, relid, &columns);
+	if (entry->rtekind == RTE_RELATION &&
 		strncmp(get_rel_name(entry->relid), "compressed", strlen("compressed")) == 0 &&
-		!bms_is_empty(rel->attr_needed[SelfItemPointerAttributeNumber - rel->min_attr]))
+		bms_is_member(SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber, columns))
 		elog(ERROR, "transparent decompression only supports tableoid system column");
 }
 
