@@ -396,6 +396,7 @@ engine-device: build/geonn-engine
 # All is built anew when a compiler or a flag changes.
 build/flags: FORCE
 	@mkdir -p $(@D)
+	@[ -w $(@D) ] || { echo "user $$(id -un) may not write to $(@D), which another user has made: \"sudo make clean\" removes it" >&2; exit 1; }
 	@printf '%s\n' '$(subst ','\'',$(COMPILE.c) $(COMPILE.c.bc) $(CC) $(ENGINE_CFLAGS) $(CPU_PATH_avx512) $(NVCC) $(NVCC_FLAGS))' >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 .PHONY: FORCE
