@@ -48,6 +48,7 @@ SELECT plan_of(query), query FROM unnest(ARRAY[
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n JOIN ref r ON r.id = n.ref_id$$,
     $$INSERT INTO few (id) SELECT ref_id FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', row_type => NULL::every_column) n$$,
+    $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', row_type => NULL::record) n (ord bigint)$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', options => (SELECT '{}'::jsonb)) n$$]) query;
 -- and where the function is called for each row: it has other arguments there, several points, or more to tell
 SELECT plan_of(query), query FROM unnest(ARRAY[
@@ -62,7 +63,7 @@ SELECT plan_of(query), query FROM unnest(ARRAY[
     $$SELECT n FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') WITH ORDINALITY n$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', row_type => NULL::without_ord) n$$,
-    $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', row_type => NULL::record) n (ord bigint)$$,
+    $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', row_type => NULL::record) n (ref_id bigint)$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_sql(format('SELECT 1 AS id, %s AS lat, %s AS lon', o.lat, o.lon), 'TABLE ref') n$$,
     $$SELECT * FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n FOR UPDATE OF o$$,
     $$UPDATE obs SET kind = ref_id FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') n WHERE o.id = obs.id$$]) query;

@@ -45,6 +45,10 @@ SELECT plan_of(query), query FROM unnest(ARRAY[
     $$SELECT * FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WITH ORDINALITY$$,
     $$SELECT * FROM ROWS FROM (geonn_nearest('obs', 'ref', row_type => NULL::pair), generate_series(1, 3))$$,
     $$SELECT * FROM geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer)$$,
+    $$SELECT * FROM ROWS FROM (geonn_nearest('obs', 'ref', row_type => NULL::record) AS (obs_id integer)) n$$,
+    $$SELECT n FROM geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer)$$,
+    $$SELECT * FROM ROWS FROM (geonn_nearest('obs', 'ref', row_type => NULL::record) AS (obs_id integer)) WITH ORDINALITY$$,
+    $$SELECT * FROM ROWS FROM (geonn_nearest('obs', 'ref', row_type => NULL::record) AS (obs_id integer), generate_series(1, 3))$$,
     $$SELECT * FROM (VALUES ('obs'::regclass), ('ref')) t (obs), LATERAL geonn_nearest(t.obs, 'obs', row_type => NULL::pair) n$$,
     $$SELECT obs_id FROM geonn_nearest((SELECT 'obs'::regclass OFFSET 0), 'ref', row_type => NULL::pair) n$$,
     $$SELECT geonn_nearest('obs', 'ref', row_type => NULL::pair)$$]) query;

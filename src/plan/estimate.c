@@ -26,7 +26,6 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
@@ -45,6 +44,7 @@
 #include "plan/known.h"
 #include "plan/neighbours.h"
 #include "plan/observation_filter.h"
+#include "plan/row_type.h"
 #include "plan/sample.h"
 #include "points/query.h"
 
@@ -599,17 +599,17 @@ expected_value(void *state, Node *parameter)
 }
 
 bool
-geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression, List *clauses,
-						JoinEstimate *estimate)
+geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *call,
+						List *clauses, JoinEstimate *estimate)
 {
+	const FuncExpr *expression = castNode(FuncExpr, call->funcexpr);
 	PointSource source = {0};
 	List	   *conditions;
 
 	if (!id_source(root, expression, &source))
 		return false;
-	conditions = geonn_observation_conditions(clauses, &source,
-											  get_expr_result_tupdesc((Node *) expression, true),
-											  relid, NULL, expected_value, root);
+	conditions = geonn_observation_conditions(clauses, &source, geonn_row_type(call), relid,
+											  NULL, expected_value, root);
 	if (conditions == NIL)
 		return false;
 	return estimate_join_of(root, expression,

@@ -45,8 +45,8 @@ extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *express
  * Estimate the join, which is this relation, of those observations that meet these clauses
  * (observation_filter.h).  False: not known.
  */
-extern bool geonn_estimate_filtered(PlannerInfo *root, Index relid, FuncExpr *expression,
-									List *clauses, JoinEstimate *estimate);
+extern bool geonn_estimate_filtered(PlannerInfo *root, Index relid,
+									const RangeTblFunction *call, List *clauses, JoinEstimate *estimate);
 
 /* The columns of one side, "obs" or "ref", that the options name, as far as the planner knows them. */
 extern GeonnColumnNames geonn_named_columns(PlannerInfo *root, const FuncExpr *expression,

@@ -51,7 +51,7 @@ other_selectivity(PlannerInfo *root, List *clauses, List *filter)
  * its rows are estimated from the reading.
  */
 static CustomPath *
-filtered_path(PlannerInfo *root, FuncExpr *expression, const CustomPath *whole, List *clauses,
+filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole, List *clauses,
 			  List *filter, bool *known)
 {
 	CustomPath *path = makeNode(CustomPath);
@@ -59,7 +59,7 @@ filtered_path(PlannerInfo *root, FuncExpr *expression, const CustomPath *whole, 
 
 	*path = *whole;
 	path->custom_private = filter;
-	*known = geonn_estimate_filtered(root, path->path.parent->relid, expression, filter, &estimate);
+	*known = geonn_estimate_filtered(root, path->path.parent->relid, call, filter, &estimate);
 	if (*known)
 	{
 		path->path.rows = clamp_row_est(estimate.rows * other_selectivity(root, clauses, filter));
@@ -87,9 +87,9 @@ is_column_of(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel,
  * The clauses (RestrictInfo) by which other relations' rows can limit the observations.
  */
 static List *
-join_clauses(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression)
+join_clauses(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call)
 {
-	Bitmapset  *columns = geonn_observation_columns(expression);
+	Bitmapset  *columns = geonn_observation_columns(call);
 	List	   *found = NIL;
 	List	   *usable = NIL;
 	ListCell   *cell;
@@ -103,7 +103,7 @@ join_clauses(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression)
 	}
 	foreach(cell, found)
 	{
-		if (geonn_observation_clauses(rel, expression, list_make1(lfirst(cell))) != NIL)
+		if (geonn_observation_clauses(rel, call, list_make1(lfirst(cell))) != NIL)
 			usable = lappend(usable, lfirst(cell));
 	}
 	return usable;
@@ -113,16 +113,16 @@ join_clauses(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression)
  * Offer the node as the inner side of a nested loop over these relations.
  */
 static void
-offer_inner_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, const CustomPath *whole,
+offer_inner_scan(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, const CustomPath *whole,
 				 Relids outer)
 {
 	ParamPathInfo *parameters = get_baserel_parampathinfo(root, rel, outer);
 	List	   *clauses = list_concat_copy(rel->baserestrictinfo, parameters->ppi_clauses);
-	List	   *filter = geonn_observation_clauses(rel, expression, clauses);
+	List	   *filter = geonn_observation_clauses(rel, call, clauses);
 	CustomPath *path;
 	bool		known;
 
-	path = filtered_path(root, expression, whole, clauses, filter, &known);
+	path = filtered_path(root, call, whole, clauses, filter, &known);
 	if (!known)
 		return;
 	path->path.param_info = parameters;
@@ -145,13 +145,13 @@ is_among(Relids relations, List *sets)
 }
 
 static void
-offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression,
+offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call,
 				  const CustomPath *whole)
 {
 	List	   *offered = NIL;
 	ListCell   *cell;
 
-	foreach(cell, join_clauses(root, rel, expression))
+	foreach(cell, join_clauses(root, rel, call))
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 		Relids		outer = bms_del_member(bms_copy(clause->clause_relids), rel->relid);
@@ -159,21 +159,21 @@ offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression,
 		if (bms_is_empty(outer) || is_among(outer, offered))
 			continue;
 		offered = lappend(offered, outer);
-		offer_inner_scan(root, rel, expression, whole, outer);
+		offer_inner_scan(root, rel, call, whole, outer);
 	}
 }
 
 void
-geonn_offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression,
+geonn_offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call,
 						   const CustomPath *whole)
 {
-	List	   *filter = geonn_observation_clauses(rel, expression, rel->baserestrictinfo);
+	List	   *filter = geonn_observation_clauses(rel, call, rel->baserestrictinfo);
 
-	filter = list_concat_unique(filter, geonn_implied_observation_clauses(root, rel, expression));
+	filter = list_concat_unique(filter, geonn_implied_observation_clauses(root, rel, call));
 	if (filter != NIL)
 	{
 		bool		known;
-		CustomPath *path = filtered_path(root, expression, whole, rel->baserestrictinfo, filter,
+		CustomPath *path = filtered_path(root, call, whole, rel->baserestrictinfo, filter,
 										 &known);
 
 		if (known)
@@ -181,5 +181,5 @@ geonn_offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, FuncExpr *express
 		add_path(rel, (Path *) path);
 	}
 	if (rel->reloptkind == RELOPT_BASEREL)
-		offer_inner_scans(root, rel, expression, whole);
+		offer_inner_scans(root, rel, call, whole);
 }

@@ -11,7 +11,7 @@
  * Offer to read only the observations that the query's clauses on them leave.  whole is the path of
  * the same node for all of them, with its cost.  Sets the relation's rows where it knows better.
  */
-extern void geonn_offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression,
+extern void geonn_offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call,
 									   const CustomPath *whole);
 
 #endif							/* GEONN_FILTERED_SCAN_H */

@@ -13,6 +13,7 @@
 #include "join/arguments.h"
 #include "join/report.h"
 #include "plan/lateral_state.h"
+#include "plan/row_type.h"
 #include "plan/scan.h"
 
 List *
@@ -67,8 +68,9 @@ geonn_lateral_join(LateralState *state, TupleDesc *row_type)
 	NullableDatum *values = geonn_evaluate_arguments(state->expression, state->arguments,
 													 state->custom.ss.ps.ps_ExprContext,
 													 observations, references);
-	GeonnJoin  *join = geonn_called_join(state->expression, &state->function, values, row_type);
+	GeonnJoin  *join = geonn_called_join(state->expression, &state->function, values);
 
+	*row_type = geonn_row_type(state->call);
 	if (join->observations != NULL)
 	{
 		check_table(state, join);

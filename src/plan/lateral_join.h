@@ -23,7 +23,7 @@ typedef enum LateralPrivate
 
 /*
  * For the planner: creates the node's state from a plan.  The plan's only child gives the outer rows.
- * Its custom expressions are the function's FuncExpr, with empty arrays in place of the points, if it
+ * Its custom expressions are the call (RangeTblFunction), with empty arrays in place of the points, if it
  * has them, a point's latitude and longitude, the value of the function's column ord or obs_id in a
  * row's neighbours, a point's window, and the clauses that make a pair of rows neighbours.  Its scan target list has
  * columns of the child, and behind them columns of the function's row type, as Vars.  The private list is that of

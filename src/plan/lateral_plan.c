@@ -45,12 +45,13 @@
 #include "plan/estimate.h"
 #include "plan/lateral_join.h"
 #include "plan/own_rows.h"
+#include "plan/row_type.h"
 #include "plan/scan.h"
 
 /* the call of a join that the node can make: what it searches for, row by row */
 typedef struct RowCall
 {
-	FuncExpr   *call;			/* without points in its arguments */
+	RangeTblFunction *call;		/* without points in its arguments */
 	Node	   *latitude;
 	Node	   *longitude;
 	Node	   *window;			/* a NULL where points have none */
@@ -202,22 +203,25 @@ is_same_for_all(const FuncExpr *call)
  * Take the points out of the call.  False: it is no call that the node can make.
  */
 static bool
-split_call(FuncExpr *expression, RowCall *call)
+split_call(RangeTblFunction *whole, RowCall *call)
 {
+	const FuncExpr *expression = castNode(FuncExpr, whole->funcexpr);
 	Node	   *latitudes = geonn_expression_argument(expression, "lat");
 	Node	   *longitudes = geonn_expression_argument(expression, "lon");
 	Node	   *windows = geonn_expression_argument(expression, "windows");
-	FuncExpr   *rest = copyObject(expression);
+	FuncExpr   *rest;
 	ListCell   *cell;
 	int			number = 0;
 
 	call->latitude = only_coordinate(latitudes);
 	call->longitude = only_coordinate(longitudes);
 	call->window = only_window(windows);
-	call->number = geonn_row_column(expression, "ord");
+	call->number = geonn_row_column(whole, "ord");
 	if (call->latitude == NULL || call->longitude == NULL || call->window == NULL ||
 		call->number == 0)
 		return false;
+	call->call = copyObject(whole);
+	rest = castNode(FuncExpr, call->call->funcexpr);
 	foreach(cell, expression->args)
 	{
 		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes ||
@@ -225,7 +229,6 @@ split_call(FuncExpr *expression, RowCall *call)
 			lfirst(list_nth_cell(rest->args, number)) = empty_array(lfirst(cell));
 		number++;
 	}
-	call->call = rest;
 	call->table = InvalidOid;
 
 	/* each row asks for one point, which is its first */
@@ -243,18 +246,18 @@ split_call(FuncExpr *expression, RowCall *call)
 static bool
 find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clauses, RowCall *call)
 {
-	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(function->relid, root));
+	RangeTblFunction *whole = geonn_join_call(planner_rt_fetch(function->relid, root));
 	OwnRows		own;
 
-	if (expression == NULL)
+	if (whole == NULL)
 		return false;
 	if (!bms_is_empty(function->lateral_relids))
 		return bms_is_subset(function->lateral_relids, outer->relids) &&
-			split_call(expression, call);
-	if (!is_same_for_all(expression) ||
-		!geonn_find_own_rows(root, function, expression, outer, clauses, &own))
+			split_call(whole, call);
+	if (!is_same_for_all(castNode(FuncExpr, whole->funcexpr)) ||
+		!geonn_find_own_rows(root, function, whole, outer, clauses, &own))
 		return false;
-	call->call = expression;
+	call->call = whole;
 	call->latitude = own.latitude;
 	call->longitude = own.longitude;
 	call->window = only_window(NULL);
@@ -360,6 +363,12 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 		path->path.total_cost += cpu_operator_cost * path->path.rows;
 }
 
+static FuncExpr *
+expression_of(const RowCall *call)
+{
+	return castNode(FuncExpr, call->call->funcexpr);
+}
+
 static CustomPath *
 make_path(const LateralPath *template, Path *outer, List *pathkeys)
 {
@@ -379,7 +388,7 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 {
 	CustomPath *path = make_path(template, outer, pathkeys);
 
-	set_cost(root, path, template->call.call, function);
+	set_cost(root, path, expression_of(&template->call), function);
 	add_path(path->path.parent, (Path *) path);
 }
 
@@ -421,9 +430,9 @@ suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 		is_parallel_safe(root, (Node *) template->path.path.pathtarget->exprs) &&
 		is_parallel_safe(root, (Node *) template->neighbours) &&
 		is_parallel_safe(root, (Node *) template->rows) &&
-		is_parallel_safe(root, (Node *) call->call->args) &&
+		is_parallel_safe(root, (Node *) expression_of(call)->args) &&
 		is_parallel_safe(root, (Node *) list_make4(call->latitude, call->longitude, call->value, call->window)) &&
-		geonn_references_are_plain(call->call);
+		geonn_references_are_plain(expression_of(call));
 }
 
 /*
@@ -449,7 +458,7 @@ offer_partial_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *
 		path->path.parallel_aware = true;
 		path->path.parallel_safe = true;
 		path->path.parallel_workers = part->parallel_workers;
-		set_cost(root, path, template->call.call, function);
+		set_cost(root, path, expression_of(&template->call), function);
 		add_partial_path(rel, (Path *) path);
 	}
 }
@@ -515,7 +524,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 	/* workers share references that are plain tables; other roles may have policies on them */
 	if (path->path.parallel_aware)
 	{
-		geonn_depend_on_relations(root, call->call);
+		geonn_depend_on_relations(root, expression_of(call));
 		root->glob->dependsOnRole = true;
 	}
 	scan->scan.plan.targetlist = targets;

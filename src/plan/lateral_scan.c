@@ -127,7 +127,8 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 	node->custom_ps = list_make1(state->outer);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(state->outer),
 											   &TTSOpsMinimalTuple);
-	state->expression = linitial_node(FuncExpr, scan->custom_exprs);
+	state->call = linitial_node(RangeTblFunction, scan->custom_exprs);
+	state->expression = castNode(FuncExpr, state->call->funcexpr);
 	geonn_check_execute(state->expression->funcid);
 	fmgr_info(state->expression->funcid, &state->function);
 	fmgr_info_set_expr((Node *) state->expression, &state->function);

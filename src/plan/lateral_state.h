@@ -54,7 +54,8 @@ typedef struct LateralState
 	TupleTableSlot *outer_slot; /* of a kept row */
 	TupleTableSlot *put_slot;	/* of rows to be sorted, and of sorted ones */
 	TupleTableSlot *sorted_slot;
-	FuncExpr   *expression;
+	RangeTblFunction *call;
+	FuncExpr   *expression;		/* the call's */
 	FmgrInfo	function;
 	List	   *arguments;		/* of ExprState */
 	ExprState  *latitude;

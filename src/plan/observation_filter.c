@@ -25,7 +25,6 @@
 #include "access/stratnum.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -37,6 +36,7 @@
 #include "compat.h"
 #include "join/arguments.h"
 #include "plan/observation_filter.h"
+#include "plan/row_type.h"
 #include "value.h"
 
 /* ---- which clauses are ---- */
@@ -86,17 +86,20 @@ is_observation_clause(RelOptInfo *rel, TupleDesc row_type, Node *clause)
 	return own > 0;
 }
 
+/*
+ * The call's row type; NULL: it has none, or no observations of its own.
+ */
 static TupleDesc
-expression_row_type(FuncExpr *expression)
+read_row_type(const RangeTblFunction *call)
 {
-	return geonn_expression_observations(expression) == NULL ? NULL :
-		get_expr_result_tupdesc((Node *) expression, true);
+	return geonn_expression_observations(castNode(FuncExpr, call->funcexpr)) == NULL ? NULL :
+		geonn_row_type(call);
 }
 
 List *
-geonn_observation_clauses(RelOptInfo *rel, FuncExpr *expression, List *clauses)
+geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call, List *clauses)
 {
-	TupleDesc	row_type = expression_row_type(expression);
+	TupleDesc	row_type = read_row_type(call);
 	List	   *found = NIL;
 	ListCell   *cell;
 
@@ -112,9 +115,9 @@ geonn_observation_clauses(RelOptInfo *rel, FuncExpr *expression, List *clauses)
 }
 
 Bitmapset *
-geonn_observation_columns(FuncExpr *expression)
+geonn_observation_columns(const RangeTblFunction *call)
 {
-	TupleDesc	row_type = expression_row_type(expression);
+	TupleDesc	row_type = read_row_type(call);
 	Bitmapset  *columns = NULL;
 	ColumnRole	role;
 
@@ -292,9 +295,10 @@ implied_by_outer_join(PlannerInfo *root, RelOptInfo *rel, TupleDesc row_type,
 }
 
 List *
-geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression)
+geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *rel,
+								  const RangeTblFunction *call)
 {
-	TupleDesc	row_type = expression_row_type(expression);
+	TupleDesc	row_type = read_row_type(call);
 	List	   *found = NIL;
 	ListCell   *cell;
 

@@ -13,17 +13,18 @@
  * Those of these clauses (RestrictInfo) of the relation, a join in FROM, that are true of all of an
  * observation's rows or of none; as expressions.
  */
-extern List *geonn_observation_clauses(RelOptInfo *rel, FuncExpr *expression, List *clauses);
+extern List *geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call,
+									   List *clauses);
 
 /* The attribute numbers of the row type's columns that are an observation's id or coordinates. */
-extern Bitmapset *geonn_observation_columns(FuncExpr *expression);
+extern Bitmapset *geonn_observation_columns(const RangeTblFunction *call);
 
 /*
  * Clauses on the relation's obs_id that no RestrictInfo of it says, but which follow from clauses of
  * relations that are joined to it by obs_id.
  */
 extern List *geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *rel,
-											   FuncExpr *expression);
+											   const RangeTblFunction *call);
 
 /* gives the expression that replaces a parameter */
 typedef Node *(*ParameterValue) (void *state, Node *parameter);

@@ -39,7 +39,6 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -57,7 +56,7 @@
 #include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/own_rows.h"
-#include "plan/scan.h"
+#include "plan/row_type.h"
 #include "value.h"
 
 /* a table in FROM that is the call's observations */
@@ -69,31 +68,15 @@ typedef struct OwnTable
 	Oid			collation;		/* likewise */
 } OwnTable;
 
-AttrNumber
-geonn_row_column(FuncExpr *expression, const char *name)
-{
-	TupleDesc	row_type = get_expr_result_tupdesc((Node *) expression, true);
-
-	for (int i = 0; row_type != NULL && i < row_type->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(row_type, i);
-
-		if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), name) == 0)
-			return (AttrNumber) (i + 1);
-	}
-	return 0;
-}
-
 /*
  * The row type's column obs_id; NULL: it has none.
  */
 static Form_pg_attribute
-number_attribute(FuncExpr *expression)
+number_attribute(const RangeTblFunction *call)
 {
-	AttrNumber	number = geonn_row_column(expression, "obs_id");
+	AttrNumber	number = geonn_row_column(call, "obs_id");
 
-	return number == 0 ? NULL :
-		TupleDescAttr(get_expr_result_tupdesc((Node *) expression, true), number - 1);
+	return number == 0 ? NULL : TupleDescAttr(geonn_row_type(call), number - 1);
 }
 
 /* ---- the table ---- */
@@ -102,7 +85,7 @@ number_attribute(FuncExpr *expression)
  * Does the plan say that this argument has its default?
  */
 static bool
-has_default(FuncExpr *expression, const char *name)
+has_default(const FuncExpr *expression, const char *name)
 {
 	Const	   *value = (Const *) geonn_expression_argument(expression, name);
 
@@ -124,7 +107,7 @@ has_default(FuncExpr *expression, const char *name)
  * The call's table of observations; InvalidOid: the node cannot take its rows from elsewhere.
  */
 static Oid
-observations_of(FuncExpr *expression)
+observations_of(const FuncExpr *expression)
 {
 	Node	   *options = geonn_expression_argument(expression, "options");
 
@@ -308,12 +291,12 @@ becomes_double(Oid type)
  * Can ids be values of the row type's column, as they are or as wider integers?
  */
 static bool
-suits_id(FuncExpr *expression, const PointColumn *id)
+suits_id(const RangeTblFunction *call, const PointColumn *id)
 {
-	Form_pg_attribute attribute = number_attribute(expression);
+	Form_pg_attribute attribute = number_attribute(call);
 	int			width = geonn_integer_width(id->type);
 
-	if (attribute == NULL || geonn_row_column(expression, "ord") != 0)
+	if (attribute == NULL || geonn_row_column(call, "ord") != 0)
 		return false;
 	return (width > 0 && geonn_integer_width(attribute->atttypid) >= width) ||
 		(attribute->atttypid == id->type &&
@@ -325,14 +308,15 @@ suits_id(FuncExpr *expression, const PointColumn *id)
  * them.
  */
 static bool
-find_table(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Oid oid, OwnTable *table)
+find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid oid,
+		   OwnTable *table)
 {
 	GeonnColumnNames named;
 	PointSource *source;
 
 	if (!is_table_alone(root, rel, oid))
 		return false;
-	named = geonn_named_columns(root, expression, "obs");
+	named = geonn_named_columns(root, castNode(FuncExpr, call->funcexpr), "obs");
 	if (named.radius != NULL || !geonn_columns_are_clear(oid, &named))
 		return false;
 	source = geonn_relation_source(oid, &named, NIL, NIL);
@@ -343,7 +327,7 @@ find_table(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Oid oid, Ow
 		becomes_double(source->columns[COLUMN_LONGITUDE].type) &&
 		is_stored(oid, table->attributes[COLUMN_LATITUDE]) &&
 		is_stored(oid, table->attributes[COLUMN_LONGITUDE]) &&
-		suits_id(expression, &source->columns[COLUMN_ID]) &&
+		suits_id(call, &source->columns[COLUMN_ID]) &&
 		is_never_null(oid, table->attributes[COLUMN_ID]) &&
 		is_unique_column(oid, table->attributes[COLUMN_ID], table);
 }
@@ -463,20 +447,20 @@ outer_column(RelOptInfo *outer, const OwnTable *table, ColumnRole role, Oid type
 }
 
 bool
-geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, FuncExpr *expression, RelOptInfo *outer,
-					List *clauses, OwnRows *own)
+geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, const RangeTblFunction *call,
+					RelOptInfo *outer, List *clauses, OwnRows *own)
 {
-	Oid			oid = observations_of(expression);
+	Oid			oid = observations_of(castNode(FuncExpr, call->funcexpr));
 	int			relid = -1;
 	OwnTable	table;
 
-	own->number = geonn_row_column(expression, "obs_id");
+	own->number = geonn_row_column(call, "obs_id");
 	while (OidIsValid(oid) && (relid = bms_next_member(outer->relids, relid)) >= 0)
 	{
-		if (!find_table(root, root->simple_rel_array[relid], expression, oid, &table) ||
+		if (!find_table(root, root->simple_rel_array[relid], call, oid, &table) ||
 			!is_joined_by(clauses, function, own->number, &table))
 			continue;
-		own->id = outer_column(outer, &table, COLUMN_ID, number_attribute(expression)->atttypid);
+		own->id = outer_column(outer, &table, COLUMN_ID, number_attribute(call)->atttypid);
 		own->latitude = outer_column(outer, &table, COLUMN_LATITUDE, FLOAT8OID);
 		own->longitude = outer_column(outer, &table, COLUMN_LONGITUDE, FLOAT8OID);
 		own->table = oid;
@@ -487,17 +471,19 @@ geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, FuncExpr *expressio
 }
 
 /*
- * The function in FROM that has this expression; NULL: none.
+ * The function in FROM that has this expression, with its call; NULL: none.
  */
 static RelOptInfo *
-function_of(PlannerInfo *root, FuncExpr *expression)
+function_of(PlannerInfo *root, const FuncExpr *expression, RangeTblFunction **call)
 {
 	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
 		RelOptInfo *rel = root->simple_rel_array[i];
 
-		if (rel != NULL && rel->reloptkind == RELOPT_BASEREL && bms_is_empty(rel->lateral_relids) &&
-			geonn_join_expression(planner_rt_fetch(i, root)) == expression)
+		if (rel == NULL || rel->reloptkind != RELOPT_BASEREL || !bms_is_empty(rel->lateral_relids))
+			continue;
+		*call = geonn_join_call(planner_rt_fetch(i, root));
+		if (*call != NULL && (*call)->funcexpr == (const Node *) expression)
 			return rel;
 	}
 	return NULL;
@@ -552,20 +538,21 @@ want_points(PlannerInfo *root, const RelOptInfo *function, const OwnTable *table
 }
 
 void
-geonn_want_own_points(PlannerInfo *root, FuncExpr *expression)
+geonn_want_own_points(PlannerInfo *root, const FuncExpr *expression)
 {
 	Oid			oid = observations_of(expression);
+	RangeTblFunction *call;
 	RelOptInfo *function;
 	OwnTable	table;
 
 	if (!OidIsValid(oid) || root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
-	function = function_of(root, expression);
+	function = function_of(root, expression, &call);
 	for (int i = 1; function != NULL && i < root->simple_rel_array_size; i++)
 	{
-		if (find_table(root, root->simple_rel_array[i], expression, oid, &table) &&
-			will_be_joined(root, function, geonn_row_column(expression, "obs_id"), &table))
+		if (find_table(root, root->simple_rel_array[i], call, oid, &table) &&
+			will_be_joined(root, function, geonn_row_column(call, "obs_id"), &table))
 			want_points(root, function, &table);
 	}
 }

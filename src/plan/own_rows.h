@@ -22,16 +22,14 @@ typedef struct OwnRows
  * the call's rows are the neighbours of the outer rows themselves?  clauses are those of the join
  * (RestrictInfo).
  */
-extern bool geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, FuncExpr *expression,
-								RelOptInfo *outer, List *clauses, OwnRows *own);
+extern bool geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function,
+								const RangeTblFunction *call, RelOptInfo *outer, List *clauses,
+								OwnRows *own);
 
 /*
  * Have the table's rows come with their coordinates, if the call, which is in FROM, is joined with them
  * in this way; before paths are made.
  */
-extern void geonn_want_own_points(PlannerInfo *root, FuncExpr *expression);
-
-/* The number of the column of this name in the expression's row type; 0: it has none. */
-extern AttrNumber geonn_row_column(FuncExpr *expression, const char *name);
+extern void geonn_want_own_points(PlannerInfo *root, const FuncExpr *expression);
 
 #endif							/* GEONN_OWN_ROWS_H */

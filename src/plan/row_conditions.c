@@ -19,18 +19,18 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/row_conditions.h"
+#include "plan/row_type.h"
 
 /* a column of the rows, and a value with which it is compared */
 typedef struct Comparison
 {
-	char	   *column;
+	const char *column;
 	int			strategy;		/* of btree; 0: none */
 	Const	   *value;			/* NULL: not known */
 } Comparison;
@@ -43,10 +43,19 @@ is_of_column(Node *side, Index relid)
 }
 
 /*
+ * The name of a column as the row type has it: an alias behind the call may give it another one.
+ */
+static const char *
+column_name(TupleDesc row_type, Node *column)
+{
+	return NameStr(TupleDescAttr(row_type, ((Var *) column)->varattno - 1)->attname);
+}
+
+/*
  * False: the clause is no comparison of a column of the relation.
  */
 static bool
-read_comparison(PlannerInfo *root, Node *clause, Index relid, RangeTblEntry *entry,
+read_comparison(PlannerInfo *root, Node *clause, Index relid, TupleDesc row_type,
 				Comparison *comparison)
 {
 	OpExpr	   *operation = (OpExpr *) clause;
@@ -71,7 +80,7 @@ read_comparison(PlannerInfo *root, Node *clause, Index relid, RangeTblEntry *ent
 	family = lookup_type_cache(exprType(left), TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	if (!OidIsValid(family))
 		return false;
-	comparison->column = get_rte_attribute_name(entry, ((Var *) left)->varattno);
+	comparison->column = column_name(row_type, left);
 	comparison->strategy = get_op_opfamily_strategy(operator, family);
 	comparison->value = geonn_known_value(root, right);
 	return true;
@@ -173,7 +182,7 @@ share_of(PlannerInfo *root, const FuncExpr *expression, const JoinEstimate *all,
  * The share of the rows for which a test of a column for NULL is true; -1: not known, or it is no such test.
  */
 static double
-share_of_null_test(Node *clause, Index relid, RangeTblEntry *entry, const JoinEstimate *all)
+share_of_null_test(Node *clause, Index relid, TupleDesc row_type, const JoinEstimate *all)
 {
 	static const char *const of_reference[] = {"ref_id", "distance", "rank", "ref_lat", "ref_lon"};
 	NullTest   *test = (NullTest *) clause;
@@ -182,7 +191,7 @@ share_of_null_test(Node *clause, Index relid, RangeTblEntry *entry, const JoinEs
 
 	if (!IsA(clause, NullTest) || test->argisrow || !is_of_column((Node *) test->arg, relid))
 		return -1;
-	column = get_rte_attribute_name(entry, ((Var *) test->arg)->varattno);
+	column = column_name(row_type, (Node *) test->arg);
 	for (int i = 0; i < (int) lengthof(of_reference); i++)
 		if (strcmp(column, of_reference[i]) == 0)
 			return test->nulltesttype == IS_NULL ? 1 - matched : matched;
@@ -190,14 +199,15 @@ share_of_null_test(Node *clause, Index relid, RangeTblEntry *entry, const JoinEs
 }
 
 void
-geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry,
-							  const FuncExpr *expression)
+geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call)
 {
+	const FuncExpr *expression = castNode(FuncExpr, call->funcexpr);
+	TupleDesc	row_type = geonn_row_type(call);
 	JoinEstimate all;
 	bool		changed = false;
 	ListCell   *cell;
 
-	if (rel->baserestrictinfo == NIL || !geonn_estimate_join(root, expression, NULL, &all))
+	if (row_type == NULL || rel->baserestrictinfo == NIL || !geonn_estimate_join(root, expression, NULL, &all))
 		return;
 	foreach(cell, rel->baserestrictinfo)
 	{
@@ -205,10 +215,10 @@ geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry 
 		Comparison	comparison;
 		double		share;
 
-		if (read_comparison(root, (Node *) condition->clause, rel->relid, entry, &comparison))
+		if (read_comparison(root, (Node *) condition->clause, rel->relid, row_type, &comparison))
 			share = share_of(root, expression, &all, &comparison);
 		else
-			share = share_of_null_test((Node *) condition->clause, rel->relid, entry, &all);
+			share = share_of_null_test((Node *) condition->clause, rel->relid, row_type, &all);
 		if (share < 0)
 			continue;
 		condition->norm_selec = condition->outer_selec = share;

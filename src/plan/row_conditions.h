@@ -11,7 +11,7 @@
  * Set the number of rows of the relation, which is this join in FROM, and of its paths, by the
  * conditions on obs_id, ref_id, distance and rank.
  */
-extern void geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry,
-										  const FuncExpr *expression);
+extern void geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel,
+										  const RangeTblFunction *call);
 
 #endif							/* GEONN_ROW_CONDITIONS_H */

@@ -29,7 +29,6 @@
 #include "catalog/pg_type.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -47,6 +46,7 @@
 #include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/observation_filter.h"
+#include "plan/row_type.h"
 #include "plan/scan.h"
 #include "value.h"
 
@@ -63,7 +63,8 @@ typedef struct SharedScan
 typedef struct JoinScanState
 {
 	CustomScanState custom;		/* first */
-	FuncExpr   *expression;
+	RangeTblFunction *call;
+	FuncExpr   *expression;		/* the call's */
 	FmgrInfo	function;
 	List	   *arguments;		/* of ExprState */
 	AttrNumber *attributes;		/* attributes of the row type that the scan returns */
@@ -153,7 +154,8 @@ begin_scan(CustomScanState *node, EState *estate pg_attribute_unused(),
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
 
 	state->begun_in = GetCurrentSubTransactionId();
-	state->expression = linitial_node(FuncExpr, scan->custom_exprs);
+	state->call = linitial_node(RangeTblFunction, scan->custom_exprs);
+	state->expression = castNode(FuncExpr, state->call->funcexpr);
 	geonn_check_execute(state->expression->funcid);
 	fmgr_info(state->expression->funcid, &state->function);
 	fmgr_info_set_expr((Node *) state->expression, &state->function);
@@ -216,16 +218,13 @@ observation_filter(const JoinScanState *state)
 }
 
 GeonnJoin *
-geonn_called_join(const FuncExpr *expression, FmgrInfo *function, const NullableDatum *values,
-				  TupleDesc *row_type)
+geonn_called_join(const FuncExpr *expression, FmgrInfo *function, const NullableDatum *values)
 {
 	int			count = list_length(expression->args);
 	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(count));
 
 	InitFunctionCallInfoData(*fcinfo, function, count, expression->inputcollid, NULL, NULL);
 	memcpy(fcinfo->args, values, count * sizeof(NullableDatum));
-	if (get_call_result_type(fcinfo, NULL, row_type) != TYPEFUNC_COMPOSITE)
-		*row_type = NULL;
 	return geonn_read_join(fcinfo);
 }
 
@@ -265,13 +264,13 @@ create_search(JoinScanState *state)
 	ScanState  *node = &state->custom.ss;
 	const SharedScan *shared = state->shared;
 	List	   *filter = observation_filter(state);
+	TupleDesc	row_type = geonn_row_type(state->call);
 	GeonnSearch *search;
-	TupleDesc	row_type;
 	NullableDatum *values = geonn_evaluate_arguments(state->expression, state->arguments,
 													 node->ps.ps_ExprContext,
 													 shared != NULL ? shared->observations : InvalidOid,
 													 shared != NULL ? shared->references : InvalidOid);
-	GeonnJoin  *join = geonn_called_join(state->expression, &state->function, values, &row_type);
+	GeonnJoin  *join = geonn_called_join(state->expression, &state->function, values);
 
 	if (row_type != NULL)
 		geonn_check_row_type(row_type, node->ss_ScanTupleSlot->tts_tupleDescriptor,

@@ -15,7 +15,7 @@
 
 /*
  * For the planner: creates the node's state from a plan.  The plan's first
- * custom expression is the join's FuncExpr; the others are clauses that observations
+ * custom expression is the join's call (RangeTblFunction); the others are clauses that observations
  * have to meet, on columns of the scan's target list.  That list has columns of the join's
  * row type, as Vars.
  */
@@ -30,12 +30,9 @@ extern AttrNumber *geonn_attributes(const List *targets, int first);
 /* Raise an error unless the user may execute the function. */
 extern void geonn_check_execute(Oid function);
 
-/*
- * The join that a call with these arguments asks for, in the current memory context, and the type of
- * its rows; NULL: not composite.
- */
+/* The join that a call with these arguments asks for, in the current memory context. */
 extern GeonnJoin *geonn_called_join(const FuncExpr *expression, FmgrInfo *function,
-									const NullableDatum *values, TupleDesc *row_type);
+									const NullableDatum *values);
 
 /*
  * The arguments' values, [list_length(arguments)], in the current memory context.  Relations that the
@@ -51,9 +48,6 @@ extern NullableDatum *geonn_evaluate_arguments(const FuncExpr *expression, List 
  */
 extern void geonn_check_row_type(TupleDesc row_type, TupleDesc planned,
 								 const AttrNumber *attributes);
-
-/* The expression of a function in FROM that is a join; NULL for any other. */
-extern FuncExpr *geonn_join_expression(RangeTblEntry *entry);
 
 /* Show a relation or query, if the plan has it. */
 extern void geonn_explain_side(ExplainState *explain, const char *label, Node *argument);

@@ -21,15 +21,13 @@
  * joins together, since PostgreSQL has decided by then that no process shares these rows.
  *
  * No node is offered in statements that ask for rows anew after another session's
- * update (UPDATE, DELETE, MERGE, FOR UPDATE), where a whole row is wanted, and for
- * type record, whose columns the call itself lists.
+ * update (UPDATE, DELETE, MERGE, FOR UPDATE), and where a whole row is wanted.
  */
 #include "postgres.h"
 
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
-#include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -46,11 +44,11 @@
 
 #include "compat.h"
 #include "join/arguments.h"
-#include "join/nearest.h"
 #include "plan/estimate.h"
 #include "plan/filtered_scan.h"
 #include "plan/known.h"
 #include "plan/row_conditions.h"
+#include "plan/row_type.h"
 #include "plan/scan.h"
 #include "points/query.h"
 
@@ -87,30 +85,6 @@ needed_columns(CustomPath *path, List *clauses)
 		columns = list_append_unique(columns, column);
 	}
 	return columns;
-}
-
-FuncExpr *
-geonn_join_expression(RangeTblEntry *entry)
-{
-	RangeTblFunction *function;
-	FuncExpr   *expression;
-	char	   *name;
-	FmgrInfo	info;
-
-	if (entry->rtekind != RTE_FUNCTION || entry->funcordinality ||
-		list_length(entry->functions) != 1)
-		return NULL;
-	function = linitial_node(RangeTblFunction, entry->functions);
-	if (function->funccoltypes != NIL || !IsA(function->funcexpr, FuncExpr))
-		return NULL;
-	expression = (FuncExpr *) function->funcexpr;
-
-	/* do not look up other functions: that may load their libraries */
-	name = get_func_name(expression->funcid);
-	if (name == NULL || strncmp(name, "geonn_", strlen("geonn_")) != 0)
-		return NULL;
-	fmgr_info(expression->funcid, &info);
-	return geonn_is_join(info.fn_addr) ? expression : NULL;
 }
 
 /*
@@ -337,6 +311,7 @@ static void
 offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused(),
 		   RangeTblEntry *entry)
 {
+	RangeTblFunction *call;
 	FuncExpr   *expression;
 	Path	   *function;
 	CustomPath *path;
@@ -348,10 +323,12 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		rel->lateral_relids != NULL || root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
-	expression = geonn_join_expression(entry);
-	if (expression != NULL)
-		geonn_estimate_row_conditions(root, rel, entry, expression);
-	function = expression != NULL ? function_path(rel) : NULL;
+	call = geonn_join_call(entry);
+	if (call == NULL)
+		return;
+	expression = castNode(FuncExpr, call->funcexpr);
+	geonn_estimate_row_conditions(root, rel, call);
+	function = function_path(rel);
 	if (function == NULL || contain_subplans((Node *) expression))
 		return;
 	path = make_path(rel);
@@ -363,7 +340,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 	set_cost(root, path, expression, function);
 
 	/* add_path frees the worse path: the function's, or this one */
-	geonn_offer_filtered_scans(root, rel, expression, path);
+	geonn_offer_filtered_scans(root, rel, call, path);
 	path->path.rows = rel->rows;
 	offer_parallel_scan(root, rel, expression, path);
 	add_path(rel, (Path *) path);
@@ -393,11 +370,11 @@ static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 		  List *children pg_attribute_unused())
 {
-	FuncExpr   *expression = geonn_join_expression(planner_rt_fetch(rel->relid, root));
+	RangeTblFunction *call = geonn_join_call(planner_rt_fetch(rel->relid, root));
 	CustomScan *scan = makeNode(CustomScan);
 	ListCell   *cell;
 
-	geonn_depend_on_relations(root, expression);
+	geonn_depend_on_relations(root, castNode(FuncExpr, call->funcexpr));
 
 	/* other roles may have policies of row-level security */
 	if (path->path.parallel_aware)
@@ -407,7 +384,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
-	scan->custom_exprs = lcons(expression, path->custom_private);
+	scan->custom_exprs = lcons(call, path->custom_private);
 	scan->custom_exprs = copyObject(scan->custom_exprs);
 	scan->custom_relids = bms_make_singleton(rel->relid);
 	scan->methods = &geonn_scan_methods;

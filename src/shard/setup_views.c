@@ -139,9 +139,8 @@ tables_of_join(const ShardSetup *setup)
 }
 
 /*
- * The row type has a name, since the planner does more for the join than with NULL::record: no row is
- * stored, and conditions reach the reading of the observations.  For that the view has no volatile
- * function either, as the view of versions has.
+ * The rows have a type of their own, which the view's name begins.  Conditions on the view reach the
+ * reading of the observations: so it has no volatile function, as the view of versions has.
  */
 void
 geonn_setup_question(const ShardSetup *setup)
