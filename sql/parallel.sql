@@ -45,6 +45,7 @@ SET jit = off;
 -- what can stand above
 EXPLAIN (COSTS OFF) SELECT count(*), sum(distance) FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) WHERE rank = 1;
 EXPLAIN (COSTS OFF) SELECT obs_id, ref_id FROM geonn_nearest('obs', 'ref', row_type => NULL::pair) ORDER BY obs_id;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(distance) FROM geonn_nearest('obs', 'ref', row_type => NULL::record) AS n (obs_id integer, ref_id text, distance float8);
 EXPLAIN (COSTS OFF) CREATE TABLE copied AS SELECT * FROM geonn_nearest('obs', 'ref', row_type => NULL::pair);
 SET enable_nestloop = off;
 SET enable_mergejoin = off;

@@ -68,6 +68,16 @@ SELECT rows_of($$SELECT * FROM obs, geonn_nearest_points(ARRAY[obs.lat], ARRAY[o
 SELECT rows_of($$SELECT geonn_nearest('obs', 'ref')$$);
 SELECT rows_of($$SELECT * FROM geonn_nearest('obs', 'ref') LIMIT 7$$);
 
+-- a column definition list says what a row type says
+CREATE TYPE plans_row AS (obs_id integer, rank integer);
+SELECT condition, rows_of(format('SELECT * FROM geonn_nearest(''obs'', ''ref'', k => 5, row_type => NULL::plans_row) n WHERE %s', condition)),
+       rows_of(format('SELECT * FROM geonn_nearest(''obs'', ''ref'', k => 5, row_type => NULL::record) n (obs_id integer, rank integer) WHERE %s', condition))
+FROM unnest('{true, obs_id = 7, rank < 3, rank = 2 AND obs_id < 100}'::text[]) condition;
+EXPLAIN (COSTS OFF)
+SELECT * FROM geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer, ref_id integer) WHERE obs_id = 7;
+EXPLAIN (COSTS OFF)
+SELECT o.kind, n.ref_id FROM obs o JOIN geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer, ref_id integer) ON n.obs_id = o.id;
+
 -- views of joins count what they read
 CREATE VIEW matched AS
 SELECT obs_id AS id, 0::float8 AS lat, 0::float8 AS lon FROM geonn_nearest('few', 'ref');

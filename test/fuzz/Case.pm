@@ -391,6 +391,11 @@ sub make_case
 		my ($create, $expression, $types, @columns) = row_type($case{obs_id}, @case{qw(obs ref)});
 		push @{ $case{setup} }, $create;
 		$named{row_type} = $expression;
+		if (chance(0.4))
+		{
+			$named{row_type} = 'NULL::record';
+			$case{list} = join(', ', map { "$_ $types->{$_}" } @columns);
+		}
 		$case{types} = $types;
 		$case{columns} = \@columns;
 	}

@@ -34,7 +34,8 @@ my @plans = (
 
 # ---- the call ----
 
-# The call of a case, each argument of which is written by a sub of (type, SQL).
+# The call of a case, each argument of which is written by a sub of (type, SQL).  With a column definition
+# list, ROWS FROM lets it stand wherever others do.
 sub call_of
 {
 	my ($case, $write) = @_;
@@ -46,7 +47,8 @@ sub call_of
 
 		push @written, ($name ? "$name => " : '') . ($type ? $write->($type, $sql) : $sql);
 	}
-	return "$case->{function}(" . join(', ', @written) . ')';
+	my $call = "$case->{function}(" . join(', ', @written) . ')';
+	return $case->{list} ? "ROWS FROM ($call AS ($case->{list}))" : $call;
 }
 
 # A writer of values for a form, of which this share are parameters, [type, SQL].

@@ -47,12 +47,13 @@ my $setup = q{
 		'a' || i % 30 AS text, md5(i::text)::uuid AS uuid, i % 5 AS kind FROM generate_series(0, 70) i;
 	CREATE INDEX ON other (integer);
 	};
+my %rows;
 foreach my $name (keys %observations)
 {
 	my ($query, $type) = @{ $observations{$name} };
 
-	$setup .= "CREATE TABLE $name AS $query FROM base; CREATE INDEX ON $name (id);
-		CREATE TYPE of_$name AS (rank integer, obs_lat float8, obs_id $type, ref_id bigint, obs_lon float8);\n";
+	$rows{$name} = "rank integer, obs_lat float8, obs_id $type, ref_id bigint, obs_lon float8";
+	$setup .= "CREATE TABLE $name AS $query FROM base; CREATE INDEX ON $name (id);\n";
 }
 $setup .= q{
 	CREATE VIEW seen AS SELECT i % 60 AS id, lat, lon FROM base WHERE i % 4 <> 1;
@@ -72,8 +73,9 @@ $setup .= q{
 foreach my $name (qw(seen first_ones barred parted grown))
 {
 	$observations{$name} = [ undef, 'bigint', 'integer' ];
-	$setup .= "CREATE TYPE of_$name AS (obs_id bigint, ref_id bigint, obs_lon float8, obs_lat float8, rank integer);\n";
+	$rows{$name} = 'obs_id bigint, ref_id bigint, obs_lon float8, obs_lat float8, rank integer';
 }
+$setup .= "CREATE TYPE of_$_ AS ($rows{$_});\n" foreach keys %rows;
 
 # the rows of a query of %s, the join, and of the same above OFFSET 0; NULL: the first is an error
 $setup .= q{
@@ -160,6 +162,8 @@ for (1 .. $queries)
 	my $arguments = join(', ', pick('k => 2', 'max_distance => 1500000', q{ties => 'all'}), "keep_unmatched => " . pick('true', 'false'), "row_type => NULL::of_$name");
 	my $call = pick("geonn_nearest('$name', 'ref', $arguments)", "geonn_nearest_sql('SELECT id, lat, lon FROM $name', 'TABLE ref', $arguments)");
 	my $query = query($kind);
+
+	$call = with_list($call, $rows{$name}) if rand() < 0.5;
 	my $above = $query =~ s/%s/(SELECT * FROM $call OFFSET 0)/gr;
 
 	$query =~ s/%s/$call/g;

@@ -113,6 +113,9 @@ my $generic = "SET plan_cache_mode = force_generic_plan;\n$prepared";
 
 is_joined_well('a generic plan', plans_of(sub {
 	is($node->safe_psql('postgres', "$generic EXECUTE j ('obs', 'ref')"), $expected, 'a generic plan: the same rows') }));
+is_joined_well('a generic plan of a call with a column definition list', plans_of(sub {
+	is($node->safe_psql('postgres', ($generic =~ s/(geonn_nearest\([^)]*)\)/with_list("$1, row_type => NULL::geonn_pair)", 'obs_id integer, ref_id bigint')/er) . "EXECUTE j ('obs', 'ref')"),
+		$expected, 'a column definition list: the same rows') }));
 is($node->safe_psql('postgres', "$generic EXECUTE j ('seen', 'ref')"), $expected, 'a generic plan: a view');
 is($node->safe_psql('postgres', "CREATE TEMP TABLE own AS TABLE obs; $generic EXECUTE j ('own', 'ref')"),
 	$expected, 'a generic plan: a temporary table');

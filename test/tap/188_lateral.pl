@@ -28,6 +28,8 @@ my $latitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.03 THEN 9
 my $longitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.02 THEN 'NaN'
 	WHEN random() < 0.4 THEN round(random() * 36 - 18) * 10 ELSE random() * 360 - 180 END};
 
+my $row_of_all = 'rank integer, bearing float8, ord bigint, ref_lat float8, ref_id bigint, obs_lon float8, distance float8';
+
 $node->safe_psql('postgres', qq{
 	SELECT setseed($seed / 1e6);
 	CREATE TABLE obs AS SELECT i AS id, i % 7 AS kind, $latitude AS lat, $longitude AS lon
@@ -36,8 +38,7 @@ $node->safe_psql('postgres', qq{
 	FROM generate_series(1, 300) i;
 	CREATE TABLE kinds AS SELECT i AS kind, 100000.0 * i AS far FROM generate_series(0, 9) i;
 	ALTER TABLE obs ADD PRIMARY KEY (id);
-	CREATE TYPE row_of_all AS (rank integer, bearing float8, ord bigint, ref_lat float8, ref_id bigint,
-		obs_lon float8, distance float8);
+	CREATE TYPE row_of_all AS ($row_of_all);
 	ANALYZE obs, ref, kinds;
 });
 
@@ -54,7 +55,7 @@ sub call_of
 	push @arguments, "ties => 'all'" if rand() < 0.2;
 	push @arguments, "metric => 'spheroid'" if rand() < 0.1;
 	push @arguments, sprintf(q{options => '{"batch_rows": %d}'}, pick(1, 3, 50)) if rand() < 0.3;
-	push @arguments, 'row_type => NULL::row_of_all' if rand() < 0.3;
+	push @arguments, 'row_type => NULL::row_of_all' if rand() < 0.4;
 	return 'geonn_nearest_points(' . join(', ', @arguments) . ')';
 }
 
@@ -92,7 +93,8 @@ my $differ = 0;
 for (1 .. $statements)
 {
 	my ($query, $call) = (query(), call_of());
-	my $by_node = $query =~ s/THE_CALL/$call/r;
+	my $in_from = $call =~ /row_of_all/ && rand() < 0.5 ? with_list($call, $row_of_all) : $call;
+	my $by_node = $query =~ s/THE_CALL/$in_from/r;
 	my $by_function = $query =~ s/THE_CALL/(SELECT (f).* FROM (SELECT $call AS f OFFSET 0) s)/r;
 	my $work_mem = pick('64kB', '4MB');
 	my $sort = pick('on', 'off');

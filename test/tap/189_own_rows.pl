@@ -26,6 +26,10 @@ my $latitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.03 THEN 9
 my $longitude = q{CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.02 THEN 'NaN'
 	WHEN random() < 0.4 THEN round(random() * 36 - 18) * 10 ELSE random() * 360 - 180 END};
 
+my %rows = (
+	row_of_integers => 'rank integer, obs_lon float8, obs_id bigint, bearing float8, ref_lat float8, ref_id bigint, obs_lat float8, distance float8',
+	row_of_texts => 'distance float8, ref_id bigint, obs_lat float8, obs_id text, rank integer');
+
 $node->safe_psql('postgres', qq{
 	SELECT setseed($seed / 1e6);
 	CREATE TABLE ints AS SELECT i AS id, i % 7 AS kind, $latitude AS lat, $longitude AS lon FROM generate_series(1, 400) i;
@@ -47,8 +51,8 @@ $node->safe_psql('postgres', qq{
 	ALTER TABLE ints ADD PRIMARY KEY (id);
 	ALTER TABLE texts ADD PRIMARY KEY (id);
 	ALTER TABLE named ALTER code SET NOT NULL, ADD UNIQUE (code);
-	CREATE TYPE row_of_integers AS (rank integer, obs_lon float8, obs_id bigint, bearing float8, ref_lat float8, ref_id bigint, obs_lat float8, distance float8);
-	CREATE TYPE row_of_texts AS (distance float8, ref_id bigint, obs_lat float8, obs_id text, rank integer);
+	CREATE TYPE row_of_integers AS ($rows{row_of_integers});
+	CREATE TYPE row_of_texts AS ($rows{row_of_texts});
 	CREATE ROLE reader;
 	GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
 	CREATE POLICY but_four ON ints TO reader USING (kind <> 4);
@@ -68,6 +72,7 @@ sub call_of
 {
 	my ($table, $type, $options) = @_;
 	my $within = rand() < 0.2;
+	my $call;
 	my @arguments = ("'$table'" . pick('', '', '::text') . ", 'ref'");
 
 	push @arguments, $within ? pick(0, 400000, 2000000) : 'k => ' . pick(1, 1, 2, 20);
@@ -75,7 +80,8 @@ sub call_of
 	push @arguments, "keep_unmatched => true" if rand() < 0.3;
 	push @arguments, "ties => 'all'" if !$within && rand() < 0.2;
 	push @arguments, "options => '$options'", "row_type => NULL::$type";
-	return ($within ? 'geonn_within' : 'geonn_nearest') . '(' . join(', ', @arguments) . ')';
+	$call = ($within ? 'geonn_within' : 'geonn_nearest') . '(' . join(', ', @arguments) . ')';
+	return rand() < 0.5 ? with_list($call, $rows{$type}) : $call;
 }
 
 sub condition

@@ -34,13 +34,12 @@ foreach my $name (sort keys %ids)
 }
 $node->safe_psql('postgres', "$setup VACUUM ANALYZE");
 
-# The query with column definition lists in place of the row types.  ROWS FROM takes such a list wherever
-# a call stands.
+# The query with column definition lists in place of all row types.
 sub with_record
 {
 	my ($query) = @_;
 
-	return $query =~ s/(geonn_\w+\((?:[^()]|\([^()]*\))*)NULL::(\w+)\)/ROWS FROM ($1NULL::record) AS ($columns{$2}))/gr;
+	return $query =~ s/(geonn_\w+\((?:[^()]|\([^()]*\))*NULL::(\w+)\))/with_list($1, $columns{$2})/ger;
 }
 
 # The errors of SQL, as one text.

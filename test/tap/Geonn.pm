@@ -23,7 +23,7 @@ our @EXPORT = qw(
   new_server own_installation replace_file create_small_tables create_large_tables
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
-  status engines_of is_gone work_of wait_until seconds_of median cache_differences);
+  status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list);
 
 # Seconds that a test waits for what comes soon: only what hangs takes so long, however busy the host is.
 # What has to be fast is measured as work (work_of), or by what comes first.
@@ -73,6 +73,14 @@ sub cache_differences
 		SELECT count(*) FROM near t FULL JOIN geonn_nearest('obs', 'ref', row_type => NULL::near) n
 			ON (t.obs_id, t.rank, t.ref_id, t.distance) = (n.obs_id, n.rank, n.ref_id, n.distance)
 		WHERE t.rank IS NULL OR n.rank IS NULL});
+}
+
+# A call in FROM whose last argument is its row type, with a column definition list in place of that.
+sub with_list
+{
+	my ($call, $columns) = @_;
+
+	return 'ROWS FROM (' . ($call =~ s/NULL::\w+\)$/NULL::record)/r) . " AS ($columns))";
 }
 
 # Put a program or library there as an installation does: a new file, so that processes
