@@ -37,6 +37,22 @@ CREATE TYPE geonn_pair AS (
 COMMENT ON TYPE geonn_pair IS
 'an observation, its neighbour, and the metres between them';
 
+CREATE TYPE geonn_pair_text AS (
+	obs_id pg_catalog.text,
+	ref_id pg_catalog.text,
+	distance double precision
+);
+COMMENT ON TYPE geonn_pair_text IS
+'a geonn_pair of ids of type text or varchar';
+
+CREATE TYPE geonn_pair_uuid AS (
+	obs_id pg_catalog.uuid,
+	ref_id pg_catalog.uuid,
+	distance double precision
+);
+COMMENT ON TYPE geonn_pair_uuid IS
+'a geonn_pair of ids of type uuid';
+
 CREATE TYPE geonn_point_pair AS (
 	ord bigint,
 	ref_id bigint,
@@ -44,6 +60,22 @@ CREATE TYPE geonn_point_pair AS (
 );
 COMMENT ON TYPE geonn_point_pair IS
 'the number of a point, its neighbour, and the metres between them';
+
+CREATE TYPE geonn_point_pair_text AS (
+	ord bigint,
+	ref_id pg_catalog.text,
+	distance double precision
+);
+COMMENT ON TYPE geonn_point_pair_text IS
+'a geonn_point_pair of ids of type text or varchar';
+
+CREATE TYPE geonn_point_pair_uuid AS (
+	ord bigint,
+	ref_id pg_catalog.uuid,
+	distance double precision
+);
+COMMENT ON TYPE geonn_point_pair_uuid IS
+'a geonn_point_pair of ids of type uuid';
 
 -- What the planner asks about the joins below.
 CREATE FUNCTION geonn_join_support(pg_catalog.internal) RETURNS pg_catalog.internal
@@ -85,7 +117,8 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 --					settings geonn.device and geonn.algorithm; batch_rows: the
 --					observations of a batch
 -- row_type			NULL of the composite type of the result, with any of the
---					columns that doc/geonn.md has under row_type
+--					columns that doc/geonn.md has under row_type; of type record, with a
+--					column definition list behind the call
 --
 -- A row with a NULL id or coordinate is not a candidate, nor one with a NULL in a column of
 -- by or overlaps.  If ref has no candidate, obs

@@ -342,6 +342,27 @@ SELECT $$SELECT * FROM geonn_nearest('by_precision', 'by_smallint', row_type => 
 SELECT $$SELECT * FROM geonn_nearest('by_uuid', 'by_length', row_type => NULL::record) $$
     || substring(hint($$SELECT geonn_nearest('by_uuid', 'by_length', row_type => 'one'::text)$$), 'write (.*) behind') \gexec
 
+-- for text and uuid it names the type that the extension has, if both ids are of it
+CREATE TYPE own_pair AS (obs_id bigint, ref_id bigint);
+CREATE TABLE by_email (id varchar(20), lat float8, lon float8);
+INSERT INTO by_email VALUES ('a@example.org', 1, 2), ('b@example.org', 80, 3);
+SELECT hint($$SELECT * FROM geonn_nearest('by_text', 'by_text')$$), hint($$SELECT * FROM geonn_within('by_email', 'by_text', 1)$$),
+    hint($$SELECT * FROM geonn_nearest('by_uuid', 'by_uuid')$$), hint($$SELECT * FROM geonn_nearest_points('{1}', '{2}', 'by_email')$$),
+    hint($$SELECT * FROM geonn_nearest_points('{1}', '{2}', 'by_uuid')$$) \gx
+SELECT hint($$SELECT * FROM geonn_nearest('by_uuid', 'by_text')$$) LIKE 'In FROM, %' AS mixed,
+    hint($$SELECT * FROM geonn_nearest('by_smallint', 'by_text')$$) LIKE 'In FROM, %' AS integers,
+    hint($$SELECT * FROM geonn_nearest('by_text', 'by_text', row_type => NULL::own_pair)$$) LIKE 'In FROM, %' AS own_type;
+SELECT hint($$SELECT * FROM geonn_nearest('by_text', 'by_text', row_type => NULL::geonn_pair_uuid)$$),
+    hint($$SELECT * FROM geonn_nearest('by_smallint', 'by_integer', row_type => NULL::geonn_pair_uuid)$$) \gx
+SET search_path = ids;
+SELECT hint($$SELECT * FROM public.geonn_nearest('by_text', 'by_text')$$);
+SET search_path = ids, public;
+SELECT * FROM geonn_nearest('by_email', 'by_email', exclude_self => true, row_type => NULL::geonn_pair_text) ORDER BY 1;
+SELECT count(*), count(DISTINCT obs_id), min(distance) FROM geonn_nearest('by_uuid', 'by_uuid', row_type => NULL::geonn_pair_uuid);
+SELECT * FROM geonn_nearest_points('{1, 79}', '{2, 3}', 'by_email', row_type => NULL::geonn_point_pair_text) ORDER BY 1;
+SELECT count(*) FROM geonn_nearest_points('{1, 79}', '{2, 3}', 'by_uuid', k => 2, row_type => NULL::geonn_point_pair_uuid) ORDER BY 1;
+SELECT * FROM geonn_nearest('by_text', 'by_uuid', row_type => NULL::geonn_pair_text);
+
 -- all columns of a row_type; coordinates as they are stored, ranks as asked for
 CREATE TYPE everything AS (obs_id integer, ref_id text, distance float8, rank integer,
     obs_lat float8, obs_lon float8, ref_lat float8, ref_lon float8, bearing float8);

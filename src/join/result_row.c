@@ -15,6 +15,7 @@
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "join/bearing.h"
 #include "join/result_row.h"
@@ -259,22 +260,54 @@ suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 }
 
 /*
- * The two ways to have rows of these columns.
+ * The end of the name of the extension's row types for ids of this column; NULL: it has none.
+ */
+static const char *
+ready_ids(const PointColumn *id)
+{
+	return geonn_integer_width(id->base_type) > 0 ? "" : id->base_type == UUIDOID ? "_uuid" :
+		id->base_type == TEXTOID || id->base_type == VARCHAROID ? "_text" : NULL;
+}
+
+/*
+ * The extension's row type that is as this one of its own, but for the ids; NULL: it has none, or this
+ * is another type.
+ */
+static const char *
+ready_type(Oid row_type, bool numbered, const PointColumn *const ids[ID_TYPES])
+{
+	const char *usual = numbered ? "geonn_point_pair" : "geonn_pair";
+	const char *kind = ready_ids(ids[TYPE_REFERENCE_ID]);
+	const char *other = numbered ? kind : ready_ids(ids[TYPE_OBSERVATION_ID]);
+	Oid			relation = get_typ_typrelid(row_type);
+	Oid			ready;
+
+	if (kind == NULL || other == NULL || strcmp(kind, other) != 0 ||
+		strncmp(get_rel_name(relation), usual, strlen(usual)) != 0)
+		return NULL;
+	ready = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+							CStringGetDatum(psprintf("%s%s", usual, kind)),
+							ObjectIdGetDatum(get_rel_namespace(relation)));
+	return OidIsValid(ready) ? format_type_be(ready) : NULL;
+}
+
+/*
+ * The ways to have rows of these columns; ready: a row type of the extension that has them, or NULL.
  */
 static int
-row_type_hint(const char *columns)
+row_type_hint(const char *ready, const char *columns)
 {
+	if (ready != NULL)
+		return errhint("Pass row_type => NULL::%s.", ready);
 	return errhint("In FROM, pass row_type => NULL::record and write AS t(%s) behind the call; or CREATE TYPE my_pair AS (%s); and pass row_type => NULL::my_pair.",
 				   columns, columns);
 }
 
 /*
- * Can ids of this column be values of the result's attribute as they are, or
- * as wider integers?  A length means something else to each type: char(5) pads
- * what varchar(5) does not.
+ * A length means something else to each type: char(5) pads what varchar(5) does not.
  */
-static bool
-takes_id(Form_pg_attribute attribute, const PointColumn *id)
+bool
+geonn_attribute_takes_id(Form_pg_attribute attribute, const PointColumn *id)
 {
 	int			width = geonn_integer_width(id->base_type);
 
@@ -307,7 +340,7 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 	{
 		id = ids[column->type];
 		expected = format_type_with_typemod(id->type, geonn_declared_typmod(id));
-		fits = takes_id(attribute, id);
+		fits = geonn_attribute_takes_id(attribute, id);
 	}
 	else if (column->type == TYPE_COUNT)
 	{
@@ -326,7 +359,8 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 			 errdetail("The values are the numbers of the points.") :
 			 errdetail("The values are those of the id column \"%s\".", id->name),
 			 descriptor->tdtypeid == RECORDOID ?
-			 errhint("Write AS t(%s) behind the call.", suitable) : row_type_hint(suitable)));
+			 errhint("Write AS t(%s) behind the call.", suitable) :
+			 row_type_hint(ready_type(descriptor->tdtypeid, numbered, ids), suitable)));
 }
 
 /* ---- rows ---- */
@@ -352,7 +386,7 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 				 errmsg("row_type is not of a composite type"),
 				 errdetail("The columns of a row_type say what the result has: any of %s.",
 						   known_columns(numbered)),
-				 row_type_hint(suitable_columns(usual, USUAL_COLUMNS, numbered, ids))));
+				 row_type_hint(NULL, suitable_columns(usual, USUAL_COLUMNS, numbered, ids))));
 	}
 
 	row->metric = metric;

@@ -43,6 +43,11 @@ extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bo
 								   const PointColumn *reference_id, int metric);
 
 /*
+ * Can ids of this column be values of the row type's attribute as they are, or as wider integers?
+ */
+extern bool geonn_attribute_takes_id(Form_pg_attribute attribute, const PointColumn *id);
+
+/*
  * Rows have only these attributes of the row type, [descriptor->natts] of them,
  * numbered from 1 on.
  */

@@ -53,6 +53,7 @@
 
 #include "compat.h"
 #include "join/arguments.h"
+#include "join/result_row.h"
 #include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/own_rows.h"
@@ -288,19 +289,15 @@ becomes_double(Oid type)
 }
 
 /*
- * Can ids be values of the row type's column, as they are or as wider integers?
+ * Can ids be values of the row type's column?
  */
 static bool
 suits_id(const RangeTblFunction *call, const PointColumn *id)
 {
 	Form_pg_attribute attribute = number_attribute(call);
-	int			width = geonn_integer_width(id->type);
 
-	if (attribute == NULL || geonn_row_column(call, "ord") != 0)
-		return false;
-	return (width > 0 && geonn_integer_width(attribute->atttypid) >= width) ||
-		(attribute->atttypid == id->type &&
-		 (attribute->atttypmod == -1 || attribute->atttypmod == geonn_declared_typmod(id)));
+	return attribute != NULL && geonn_row_column(call, "ord") == 0 &&
+		geonn_attribute_takes_id(attribute, id);
 }
 
 /*

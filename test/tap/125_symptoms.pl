@@ -43,6 +43,8 @@ my @cases = (
 		sub { $_[0] =~ /write (AS t\(.*?\)) behind/ ? "SELECT * FROM geonn_nearest('text_id', 'few_ref', row_type => NULL::record) $1" : undef } ],
 	[ q{SELECT * FROM geonn_nearest('text_id', 'few_ref')},
 		sub { $_[0] =~ /(CREATE TYPE .*?;)/ ? "$1 SELECT * FROM geonn_nearest('text_id', 'few_ref', row_type => NULL::my_pair)" : undef } ],
+	[ q{SELECT * FROM geonn_nearest('text_id', 'text_id')},
+		sub { $_[0] =~ /(row_type => \S+)\./ ? "SELECT * FROM geonn_nearest('text_id', 'text_id', $1)" : undef } ],
 	[ q{SELECT geonn_cache_create('kept', 'few_obs', 'few_ref'); DROP EXTENSION geonn},
 		q{SELECT geonn_cache_drop(name) FROM geonn_caches; DROP EXTENSION geonn; CREATE EXTENSION geonn; SELECT 1, 2, 3} ],
 );

@@ -129,6 +129,26 @@ foreach my $from ('of_records', 'of_records()')
 	is($node->safe_psql('postgres', "SELECT count(*) FROM $from WHERE observation = 'a7'"), 1, 'with its row');
 }
 
+# ---- the extension's own row types ----
+
+my $email = q{SELECT o.kind, n.* FROM emails o JOIN geonn_nearest('emails', 'emails', k => 3, row_type => NULL::geonn_pair_text) n ON n.obs_id = o.id};
+$node->safe_psql('postgres', 'CREATE TABLE emails (id varchar(30) PRIMARY KEY, kind integer, lat float8, lon float8); INSERT INTO emails TABLE text_obs; ANALYZE emails');
+like($node->safe_psql('postgres', "EXPLAIN $email"), qr/Custom Scan \(geonn lateral join\)/, 'ids of type varchar are text in rows, and joined as such');
+is($node->safe_psql('postgres', "SELECT count(*) FROM (SELECT q::text FROM ($email) q EXCEPT ALL SELECT q::text FROM (" . $email =~ s/(geonn_nearest\(.*?\)) n/(SELECT * FROM $1 OFFSET 0) n/r . ') q) d'), 0, 'with the rows of the call alone');
+foreach my $form (
+	q{SELECT * FROM geonn_nearest('TYPE_obs', 'TYPE_ref', row_type => NULL::geonn_pair_TYPE) n WHERE obs_id = (SELECT min(id::text) FROM TYPE_obs)::TYPE},
+	q{SELECT o.id, n.ord, n.ref_id, n.distance FROM TYPE_obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'TYPE_ref', row_type => NULL::geonn_point_pair_TYPE) n})
+{
+	foreach my $type (qw(text uuid))
+	{
+		my $ready = $form =~ s/TYPE/$type/gr;
+		my $own = $ready =~ s/geonn_pair_(\w+)/$1_row/r =~ s/geonn_point_pair_(\w+)/$1_point/r =~ s/SELECT \*/SELECT obs_id, ref_id, distance/r;
+
+		is($node->safe_psql('postgres', "SELECT count(*) > 0, md5(string_agg(q::text, ',' ORDER BY q::text)) FROM ($ready) q"),
+			$node->safe_psql('postgres', "SELECT true, md5(string_agg(q::text, ',' ORDER BY q::text)) FROM ($own) q"), "the rows of $ready");
+	}
+}
+
 # ---- columns ----
 
 # an alias has other names than the list, by which the columns are known
