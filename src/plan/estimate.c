@@ -65,6 +65,10 @@
  * PostgreSQL takes a plan for all executions unless those for one each cost less.  So these are the
  * numbers from which on the plan for many rows is as good as the plan for the very table.  With
  * much greater ones, such a plan would always be compiled (jit_above_cost).
+ *
+ * A larger table whose own column obs_id is joined with is most likely the one that will come.  Only the
+ * plan for that table can take its rows for observations (own_rows.c), which is faster at any size: so
+ * the other one counts no fewer rows.
  */
 #define MANY_ROWS 1e6
 #define MANY_NEIGHBOURS 100
@@ -288,14 +292,76 @@ estimate_array(PlannerInfo *root, Node *latitudes)
 	return estimate;
 }
 
+static bool
+is_column(Node *expression, Index relid, AttrNumber number)
+{
+	Var		   *column = (Var *) strip_implicit_coercions(expression);
+
+	return IsA(column, Var) && column->varno == (int) relid && column->varattno == number;
+}
+
+/*
+ * The rows of the table that the expression is a column of; 0: it is none.
+ */
+static double
+rows_of_column(PlannerInfo *root, Node *expression)
+{
+	Var		   *column = (Var *) strip_implicit_coercions(expression);
+	RelOptInfo *rel = IsA(column, Var) ? root->simple_rel_array[column->varno] : NULL;
+
+	return rel != NULL && rel->rtekind == RTE_RELATION ? rel->tuples : 0;
+}
+
+/*
+ * The rows of the largest table that is joined with the call by obs_id; 0: none is.
+ */
+static double
+rows_joined_by_id(PlannerInfo *root, const FuncExpr *expression)
+{
+	RangeTblFunction *call;
+	RelOptInfo *function = geonn_relation_of_call(root, expression, &call);
+	AttrNumber	number = function != NULL ? geonn_row_column(call, "obs_id") : 0;
+	double		rows = 0;
+	ListCell   *cell;
+
+	foreach(cell, number != 0 ? root->eq_classes : NIL)
+	{
+		EquivalenceClass *class = lfirst(cell);
+		double		largest = 0;
+		bool		has_id = false;
+		ListCell   *member;
+
+		foreach(member, class->ec_members)
+		{
+			Node	   *value = (Node *) ((EquivalenceMember *) lfirst(member))->em_expr;
+
+			has_id = has_id || is_column(value, function->relid, number);
+			largest = Max(largest, rows_of_column(root, value));
+		}
+		if (has_id)
+			rows = Max(rows, largest);
+	}
+	return rows;
+}
+
 static SideEstimate
 estimate_observations(PlannerInfo *root, const FuncExpr *expression, bool all_rows)
 {
 	Node	   *side = geonn_expression_observations(expression);
 	GeonnColumnNames named = geonn_named_columns(root, expression, "obs");
+	SideEstimate estimate;
+	double		joined;
 
-	return side != NULL ? estimate_side(root, side, "query obs_sql", all_rows ? NULL : &named) :
-		estimate_array(root, geonn_expression_argument(expression, "lat"));
+	if (side == NULL)
+		return estimate_array(root, geonn_expression_argument(expression, "lat"));
+	estimate = estimate_side(root, side, "query obs_sql", all_rows ? NULL : &named);
+	joined = geonn_comes_later(root, side) ? rows_joined_by_id(root, expression) : 0;
+	if (joined > estimate.rows)
+	{
+		estimate.cost *= joined / estimate.rows;
+		estimate.rows = joined;
+	}
+	return estimate;
 }
 
 static SideEstimate

@@ -468,25 +468,6 @@ geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, const RangeTblFunct
 }
 
 /*
- * The function in FROM that has this expression, with its call; NULL: none.
- */
-static RelOptInfo *
-function_of(PlannerInfo *root, const FuncExpr *expression, RangeTblFunction **call)
-{
-	for (int i = 1; i < root->simple_rel_array_size; i++)
-	{
-		RelOptInfo *rel = root->simple_rel_array[i];
-
-		if (rel == NULL || rel->reloptkind != RELOPT_BASEREL || !bms_is_empty(rel->lateral_relids))
-			continue;
-		*call = geonn_join_call(planner_rt_fetch(i, root));
-		if (*call != NULL && (*call)->funcexpr == (const Node *) expression)
-			return rel;
-	}
-	return NULL;
-}
-
-/*
  * Have the partitions of a relation, in all levels, give this column of it.
  */
 static void
@@ -545,7 +526,7 @@ geonn_want_own_points(PlannerInfo *root, const FuncExpr *expression)
 	if (!OidIsValid(oid) || root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
-	function = function_of(root, expression, &call);
+	function = geonn_relation_of_call(root, expression, &call);
 	for (int i = 1; function != NULL && i < root->simple_rel_array_size; i++)
 	{
 		if (find_table(root, root->simple_rel_array[i], call, oid, &table) &&

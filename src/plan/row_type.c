@@ -11,6 +11,7 @@
 
 #include "fmgr.h"
 #include "funcapi.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
 #include "join/nearest.h"
@@ -50,6 +51,22 @@ geonn_row_type(const RangeTblFunction *call)
 								  call->funccolcollations);
 	return get_expr_result_type(call->funcexpr, NULL, &row_type) == TYPEFUNC_COMPOSITE ? row_type :
 		NULL;
+}
+
+RelOptInfo *
+geonn_relation_of_call(PlannerInfo *root, const FuncExpr *expression, RangeTblFunction **call)
+{
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (rel == NULL || rel->reloptkind != RELOPT_BASEREL || !bms_is_empty(rel->lateral_relids))
+			continue;
+		*call = geonn_join_call(planner_rt_fetch(i, root));
+		if (*call != NULL && (*call)->funcexpr == (const Node *) expression)
+			return rel;
+	}
+	return NULL;
 }
 
 AttrNumber

@@ -6,8 +6,7 @@
 #define GEONN_ROW_TYPE_H
 
 #include "access/tupdesc.h"
-#include "nodes/parsenodes.h"
-#include "nodes/primnodes.h"
+#include "nodes/pathnodes.h"
 
 /*
  * The call of a function in FROM that is a join: its expression, which is a FuncExpr, and the column
@@ -20,6 +19,13 @@ extern RangeTblFunction *geonn_join_call(RangeTblEntry *entry);
  * argument row_type, or of type record, what the column definition list says.  NULL: neither.
  */
 extern TupleDesc geonn_row_type(const RangeTblFunction *call);
+
+/*
+ * The function in FROM that has this expression, with its call; NULL: none, or its arguments are of
+ * other relations.
+ */
+extern RelOptInfo *geonn_relation_of_call(PlannerInfo *root, const FuncExpr *expression,
+										  RangeTblFunction **call);
 
 /* The number of the column of this name in the call's row type; 0: it has none. */
 extern AttrNumber geonn_row_column(const RangeTblFunction *call, const char *name);

@@ -300,6 +300,18 @@ foreach my $name ("'ints'::text::regclass", "'public.ints'::varchar::regclass")
 	like(plan_of($usual =~ s/'ints'/$name/r), qr/geonn lateral join/, "$name has the node");
 }
 like(plan_of("EXECUTE a ('ints')", 'PREPARE a (text) AS ' . $usual =~ s/'ints'/\$1/r), qr/geonn lateral join/, 'so has a parameter of type text');
+# a plan for all executions does not know that the table is the joined one: those for each cost less, whatever its size
+foreach my $times (1, 25000)
+{
+	my $prepared = $usual =~ s/o\.kind/count(*)/r =~ s/n\.distance/sum(n.distance::numeric)/r =~ s/ints o/large o/r =~ s/'ints'/\$1/r;
+	my $out = $node->safe_psql('postgres', "SET client_min_messages = error; DROP TABLE IF EXISTS large; CREATE TABLE large AS TABLE ints;
+		ALTER TABLE large ADD PRIMARY KEY (id); ANALYZE large; UPDATE pg_class SET reltuples = $times * reltuples WHERE relname = 'large';
+		PREPARE a (regclass) AS $prepared;" . ("EXECUTE a ('large'); " x 8) . "SELECT generic_plans, custom_plans FROM pg_prepared_statements; EXPLAIN (COSTS OFF) EXECUTE a ('large')");
+
+	like($out, qr/^0\|8\n.*geonn lateral join/ms, "$times times the rows: each execution of a prepared statement has its own plan, with the node");
+	is($node->safe_psql('postgres', "SET client_min_messages = error; SET plan_cache_mode = force_generic_plan; PREPARE a (regclass) AS $prepared; EXECUTE a ('large')"),
+		(split /\n/, $out)[0], 'the plan for all has the same rows');
+}
 my $named = $usual =~ s/'ints'/'ints'::text/r =~ s/ints o/public.ints o/r;
 my @answers = map { my $calls = $_; my $error; my $out;
 	(undef, $out, $error) = $node->psql('postgres', qq{
