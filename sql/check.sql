@@ -38,7 +38,7 @@ CREATE TABLE long_id AS SELECT repeat('x', 5000) || i % 7 AS id, i AS lat, i AS 
 SELECT duplicate_ids, duplicate_coordinates FROM geonn_check('long_id');
 -- where their type has no order nobody can tell
 CREATE TABLE json_id (id json, lat float8, lon float8);
-INSERT INTO json_id VALUES ('1', 1, 1), ('1', 1, 1);
+INSERT INTO json_id VALUES ('1', 52, 13), ('1', 52, 13);
 SELECT rows, duplicate_ids, duplicate_coordinates FROM geonn_check('json_id');
 
 -- more than fits into work_mem
@@ -75,6 +75,15 @@ INSERT INTO europe VALUES (0, 100, 10), (-1, -100, 10);
 SELECT latitude_out_of_range FROM geonn_check('europe');
 INSERT INTO asia VALUES (5, '(139.7, 139.7)');
 SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('asia');
+-- units other than degrees: all points are out of range, or all within a circle of radians
+CREATE VIEW microdegrees AS SELECT id, lat * 1000000 AS lat, lon * 1000000 AS lon FROM europe WHERE id > 0;
+CREATE VIEW zeros AS SELECT i AS id, 0 AS lat, 0 AS lon FROM generate_series(1, 3) i;
+CREATE VIEW radians AS SELECT id, radians(lat) AS lat, radians(lon) AS lon FROM world;
+SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('microdegrees');
+SELECT round(latitude_min::numeric, 4) AS south, round(longitude_max::numeric, 4) AS east FROM geonn_check('radians');
+SELECT rows, zero_zero FROM geonn_check('zeros');
+SELECT count(*) FROM geonn_nearest('microdegrees', 'europe');
+SELECT count(*) FROM geonn_nearest('world_swapped', 'europe', options => '{"obs_id": "key"}');
 -- options that name them the wrong way round
 CREATE TABLE named (id integer, "X" float8, "Y" float8, start_lon float8, start_latitude float8, "a ""b"" lon" float8, "a ""b"" lat" float8);
 INSERT INTO named SELECT id, lon, lat, lon, lat, lon, lat FROM europe WHERE id > 0;
@@ -94,11 +103,11 @@ CREATE TYPE floatrange AS RANGE (subtype = double precision);
 CREATE TABLE van (id integer, lat float8, lon float8, reach numeric, walks float4, t timestamptz, stay stay, price floatrange,
     paid float8, day date, shift int4range, week daterange, clock time, period tsrange);
 INSERT INTO van VALUES
-    (1, 1, 1, 5, 5, '2026-01-01', '[2026-01-01, 2026-01-02)', '[1, 2]', 1, '2026-01-01', '[1, 2]', '[2026-01-01, 2026-01-02]', '12:00', '[2026-01-01, 2026-01-02]'),
-    (2, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-    (3, 1, 500, 'NaN', 'NaN', 'infinity', 'empty', 'empty', 'NaN', '-infinity', 'empty', 'empty', '24:00', 'empty'),
-    (4, 1, 1, -1, -2, '-infinity', '[2026-01-01,)', '[1, Infinity)', '-Infinity', 'infinity', '(,)', '[-infinity, 2026-01-01)', '00:00', '[2026-01-01, infinity]'),
-    (NULL, 1, 1, 0, '-Infinity', 'infinity', '(,2026-01-01)', '[NaN,NaN]', 'Infinity', 'infinity', '(,1)', '[2026-01-01, infinity]', NULL, '(,)');
+    (1, 52, 13, 5, 5, '2026-01-01', '[2026-01-01, 2026-01-02)', '[1, 2]', 1, '2026-01-01', '[1, 2]', '[2026-01-01, 2026-01-02]', '12:00', '[2026-01-01, 2026-01-02]'),
+    (2, NULL, 13, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (3, 52, 500, 'NaN', 'NaN', 'infinity', 'empty', 'empty', 'NaN', '-infinity', 'empty', 'empty', '24:00', 'empty'),
+    (4, 52, 13, -1, -2, '-infinity', '[2026-01-01,)', '[1, Infinity)', '-Infinity', 'infinity', '(,)', '[-infinity, 2026-01-01)', '00:00', '[2026-01-01, infinity]'),
+    (NULL, 52, 13, 0, '-Infinity', 'infinity', '(,2026-01-01)', '[NaN,NaN]', 'Infinity', 'infinity', '(,1)', '[2026-01-01, infinity]', NULL, '(,)');
 SELECT null_radiuses, nan_radiuses, negative_radiuses, window_types, null_windows FROM geonn_check('van', '{"radius": "reach"}');
 SELECT null_radiuses, nan_radiuses, negative_radiuses FROM geonn_check('van', '{"radius": "walks"}');
 SELECT null_radiuses, window_types, windows_compared_as, null_windows, empty_windows, infinite_windows FROM geonn_check('van', overlaps => '{t, stay, price}');
@@ -112,7 +121,7 @@ SELECT count(*) FILTER (WHERE stay IS NULL) AS null, count(*) FILTER (WHERE isem
 CREATE VIEW van_view AS SELECT * FROM van WHERE id IS NOT NULL;
 CREATE TYPE textrange AS RANGE (subtype = text);
 CREATE TABLE long_window (id integer, lat float8, lon float8, t tstzrange, name textrange);
-INSERT INTO long_window VALUES (1, 1, 1, '(,)', textrange(repeat('a', 100000), NULL));
+INSERT INTO long_window VALUES (1, 52, 13, '(,)', textrange(repeat('a', 100000), NULL));
 SELECT rows, null_windows, empty_windows, infinite_windows FROM geonn_check('van_view', '{}', '{stay}');
 SELECT infinite_windows FROM geonn_check('long_window', overlaps => '{t}');
 SELECT infinite_windows FROM geonn_check('long_window', overlaps => '{t, name}');

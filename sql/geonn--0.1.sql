@@ -98,9 +98,10 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 -- max_distance		metres, inclusive; NULL: no limit
 -- metric			'sphere' or 'spheroid'
 -- by				columns of both relations, with the same types: a reference is
---					a candidate only if it equals the observation in all of them
+--					a candidate only if it equals the observation in all of them.  'a=b'
+--					is a of obs and b of ref.
 -- overlaps			up to three columns of both relations, each of a range type or of
---					single values of the same type: a reference is a candidate only
+--					single values of the same type, or pairs 'a=b': a reference is a candidate only
 --					if it has the value of each in common with the observation, as by
 --					the operator &&.  A single value v counts as the range [v,v].
 -- exclude_self		leave out references whose id equals the observation's
@@ -282,10 +283,11 @@ COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass, pg_catalog.jsonb, pg_cat
 -- duplicate_coordinates and duplicate_ids count the rows beyond the first of each place
 -- and id; duplicate_ids is NULL if the ids' type has no order.  The extents are those of
 -- the rows with valid coordinates, NULL if no row has any.  Coordinates that are swapped
--- but in range, as all of Europe's are, show in the extents only.  A warning says that
+-- but in range, as all of Europe's are, show in the extents only.  Warnings say that
 -- latitude and longitude may be swapped: if all rows would be valid when swapped and, in
 -- addition, latitudes are out of range, or each column has the name of the other
--- coordinate.
+-- coordinate; and that units may be others than degrees: if no row is in range, or all
+-- rows are where radians would be.
 CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
 							overlaps pg_catalog.name[] DEFAULT NULL,
 							OUT rows bigint,

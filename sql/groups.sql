@@ -202,8 +202,42 @@ CREATE TABLE few AS SELECT * FROM many WHERE id <= 30;
 SELECT * FROM compare('few', 'many', '{week}', 100);
 SELECT * FROM compare('many', 'few', '{week}', 2);
 
+-- columns of two names: a pair is the observations' name and the references', in tables, queries, caches, and windows
+CREATE TABLE station_other AS SELECT id, lat, lon, i AS u, j AS v, i % 3 AS x, CASE WHEN i IS NOT NULL THEN int4range(i, i + 1) END AS w FROM station;
+ANALYZE station_other;
+SELECT count(*) FROM (
+    SELECT * FROM geonn_nearest('place', 'station', by => '{i,j}', keep_unmatched => true) EXCEPT
+    SELECT * FROM geonn_nearest('place', 'station_other', by => '{i=u,j=v}', keep_unmatched => true)) n;
+SELECT count(*) FROM (
+    SELECT * FROM geonn_nearest('station', 'place', by => '{i,j}', keep_unmatched => true) EXCEPT
+    SELECT * FROM geonn_nearest('station_other', 'place', by => ARRAY['u=i', 'v=j'], keep_unmatched => true)) n;
+SELECT count(*) FROM (
+    SELECT * FROM geonn_nearest('place', 'station', by => '{i}') EXCEPT
+    SELECT * FROM geonn_nearest_sql('TABLE place', 'TABLE station_other', by => '{i=u}')) n;
+-- one column may be in two pairs, as in i = u AND i = v
+SELECT count(*) > 0 AS some, count(*) = (SELECT count(*) FROM place p JOIN station_other s ON p.i = s.u AND p.i = s.x) AS both
+FROM geonn_within('place', 'station_other', 'Infinity', by => '{i=u,i=x}');
+EXPLAIN (COSTS OFF) SELECT * FROM geonn_nearest('place', 'station_other', by => '{i=u,j=v}');
+SELECT count(*) FROM (
+    SELECT * FROM geonn_nearest('place', 'station', by => '{i}') EXCEPT
+    SELECT * FROM geonn_nearest('place', 'station_other', overlaps => '{i=w}')) n;
+SELECT geonn_cache_create('pair', 'place', 'station_other', by => '{i=u}');
+UPDATE station_other SET u = u + 1 WHERE id % 5 = 0;
+CALL geonn_refresh('pair');
+SELECT count(*) FROM (SELECT obs_id, ref_id, distance FROM pair EXCEPT
+    SELECT * FROM geonn_nearest('place', 'station_other', by => '{i=u}')) n;
+SELECT geonn_cache_drop('pair');
+
 -- what cannot be
 SELECT * FROM geonn_nearest('place', 'station', by => '{nothing}');
+SELECT * FROM geonn_nearest('place', 'station_other', by => '{i}');
+SELECT * FROM geonn_nearest('station_other', 'place', by => '{i}');
+SELECT * FROM geonn_nearest('place', 'station_other', by => '{i=w}');
+SELECT * FROM geonn_nearest('place', 'station_other', by => '{i=,=u}');
+SELECT * FROM geonn_nearest('place', 'station_other', by => ARRAY['i=u', 'i=u']);
+SELECT * FROM geonn_nearest('place', 'station_other', by => ARRAY[repeat('x', 40) || '=' || repeat('y', 40)]::name[]);
+SELECT * FROM geonn_nearest('place', 'station_other', overlaps => '{lat=w}');
+SELECT * FROM geonn_nearest_points('{1}', '{1}', 'station_other', overlaps => '{u=w}', windows => '{1}'::integer[]);
 SELECT * FROM geonn_nearest('place', 'station', by => '{I}');
 ALTER TABLE place ADD mine integer;
 ALTER TABLE station ADD theirs integer;

@@ -45,7 +45,7 @@ typedef struct GeonnArguments
 	char	   *ref_sql;
 	ArrayType  *latitudes;		/* of float8, with any dimensions and NULLs */
 	ArrayType  *longitudes;
-	List	   *by;				/* of char *: column names, each once */
+	List	   *by;				/* of char *: column names or pairs of them, each once */
 	List	   *overlaps;		/* likewise; at most GEONN_WINDOWS_MAX */
 	ArrayType  *windows;		/* of any type, with any dimensions and NULLs */
 	GeonnOptions options;

@@ -20,7 +20,7 @@ geonn_given_row(const GivenPoints *given, uint64 number)
 void
 geonn_warn_of_given(const uint64 *counts, bool kept)
 {
-	geonn_warn_of_rows("the arrays lat and lon", counts, kept,
+	geonn_warn_of_rows(NULL, "the arrays lat and lon", counts, kept,
 					   "With invalid => 'error' the first of them is named.");
 }
 

@@ -173,8 +173,7 @@ ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_u
 static void
 tell_of_references(const GeonnJoin *join, const uint64 *counts)
 {
-	if (join->invalid == GEONN_INVALID_IS_ERROR &&
-		counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] + counts[POINT_LONGITUDE_OUT] > 0)
+	if (join->invalid == GEONN_INVALID_IS_ERROR && geonn_count_invalid(counts) > 0)
 		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
 	geonn_tell_of_rows(join->references, join->invalid, counts);
 }

@@ -19,6 +19,7 @@
 #include "join/call.h"
 #include "join/given_points.h"
 #include "join/nearest.h"
+#include "points/column_pairs.h"
 
 PG_FUNCTION_INFO_V1(geonn_nearest);
 PG_FUNCTION_INFO_V1(geonn_nearest_sql);
@@ -219,20 +220,23 @@ geonn_make_join(const GeonnArguments *arguments)
 	GeonnJoin  *join = arguments->join;
 	const GeonnColumnNames *observation = &arguments->options.observation;
 	const GeonnColumnNames *reference = &arguments->options.reference;
+	List	   *by = geonn_names_of_side(arguments->by, true);
+	List	   *overlaps = arguments->latitudes != NULL ? arguments->overlaps :
+		geonn_names_of_side(arguments->overlaps, true);
 
 	if (arguments->latitudes != NULL)
 		join->given = read_points(arguments, &join->given_window);
 	else if (arguments->obs_sql != NULL)
 		join->observations = geonn_query_source("obs_sql", arguments->obs_sql, observation,
-												arguments->by, arguments->overlaps);
+												geonn_names_of_side(arguments->by, false),
+												geonn_names_of_side(arguments->overlaps, false));
 	else
-		join->observations = geonn_relation_source(arguments->obs, observation, arguments->by,
-												   arguments->overlaps);
+		join->observations = geonn_relation_source(arguments->obs, observation,
+												   geonn_names_of_side(arguments->by, false),
+												   geonn_names_of_side(arguments->overlaps, false));
 	join->references = arguments->ref_sql != NULL ?
-		geonn_query_source("ref_sql", arguments->ref_sql, reference, arguments->by,
-						   arguments->overlaps) :
-		geonn_relation_source(arguments->ref, reference, arguments->by,
-							  arguments->overlaps);
+		geonn_query_source("ref_sql", arguments->ref_sql, reference, by, overlaps) :
+		geonn_relation_source(arguments->ref, reference, by, overlaps);
 	check_windows(join);
 	geonn_call_describe(&join->label,
 						join->observations == NULL ? InvalidOid : join->observations->relation,

@@ -445,7 +445,7 @@ sample_side(PlannerInfo *root, const FuncExpr *expression, const char *side)
 
 	if (!OidIsValid(relation))
 		return NULL;
-	return geonn_sample(relation, &named, by, overlaps);
+	return geonn_sample(relation, &named, strcmp(side, "ref") == 0, by, overlaps);
 }
 
 /*

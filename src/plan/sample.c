@@ -42,6 +42,7 @@
 #include "common/geodesy.h"
 #include "compat.h"
 #include "plan/sample.h"
+#include "points/column_pairs.h"
 #include "points/geometry.h"
 #include "points/table_reader.h"
 #include "points/window_column.h"
@@ -201,10 +202,10 @@ can_hash(Oid type)
 }
 
 /*
- * Add columns by their names.  False: not found, or more than so many.
+ * Add columns by their names, or by this side's of pairs.  False: not found, or more than so many.
  */
 static bool
-find_named(SampleColumns *columns, Relation table, ArrayType *array, int most)
+find_named(SampleColumns *columns, Relation table, ArrayType *array, bool is_reference, int most)
 {
 	Datum	   *names;
 	bool	   *is_null;
@@ -218,7 +219,8 @@ find_named(SampleColumns *columns, Relation table, ArrayType *array, int most)
 	for (int i = 0; i < count; i++)
 	{
 		AttrNumber	attribute = is_null[i] ? 0 :
-			get_attnum(RelationGetRelid(table), NameStr(*DatumGetName(names[i])));
+			get_attnum(RelationGetRelid(table),
+					   geonn_name_of_side(NameStr(*DatumGetName(names[i])), is_reference));
 
 		if (attribute <= 0)
 			return false;
@@ -231,9 +233,9 @@ find_named(SampleColumns *columns, Relation table, ArrayType *array, int most)
  * The columns to join by.  False: not found, or of types that cannot be hashed here.
  */
 static bool
-find_by(SampleColumns *columns, Relation table, ArrayType *by)
+find_by(SampleColumns *columns, Relation table, ArrayType *by, bool is_reference)
 {
-	if (!find_named(columns, table, by, BY_MAX))
+	if (!find_named(columns, table, by, is_reference, BY_MAX))
 		return false;
 	for (int i = columns->coordinates; i < columns->count; i++)
 	{
@@ -248,7 +250,8 @@ find_by(SampleColumns *columns, Relation table, ArrayType *by)
  * The columns with limits.  False: not found, or of other types than limits can have.
  */
 static bool
-find_limits(SampleColumns *columns, Relation table, const char *radius, ArrayType *overlaps)
+find_limits(SampleColumns *columns, Relation table, const char *radius, ArrayType *overlaps,
+			bool is_reference)
 {
 	int			first;
 
@@ -264,7 +267,7 @@ find_limits(SampleColumns *columns, Relation table, const char *radius, ArrayTyp
 			return false;
 	}
 	first = columns->count;
-	if (!find_named(columns, table, overlaps, GEONN_WINDOWS_MAX))
+	if (!find_named(columns, table, overlaps, is_reference, GEONN_WINDOWS_MAX))
 		return false;
 	for (int i = first; i < columns->count; i++)
 	{
@@ -507,7 +510,8 @@ sample_table(Relation table, SampleColumns *columns)
 }
 
 const PointSample *
-geonn_sample(Oid relation, const GeonnColumnNames *named, ArrayType *by, ArrayType *overlaps)
+geonn_sample(Oid relation, const GeonnColumnNames *named, bool is_reference, ArrayType *by,
+			 ArrayType *overlaps)
 {
 	Relation	table;
 	SampleColumns columns;
@@ -523,7 +527,8 @@ geonn_sample(Oid relation, const GeonnColumnNames *named, ArrayType *by, ArrayTy
 		!table->rd_rel->relhassubclass && RelationIsPopulated(table) &&
 		table->rd_tableam == GetHeapamTableAmRoutine() &&
 		!RELATION_IS_OTHER_TEMP(table) && find_coordinates(&columns, table, named) &&
-		find_by(&columns, table, by) && find_limits(&columns, table, named->radius, overlaps) &&
+		find_by(&columns, table, by, is_reference) &&
+		find_limits(&columns, table, named->radius, overlaps, is_reference) &&
 		may_read(table, &columns))
 		sample = sample_table(table, &columns);
 	relation_close(table, NoLock);

@@ -36,13 +36,14 @@ typedef struct PointSample
 
 /*
  * A sample of the table's points, by its columns: those that are named, else those of the usual names
- * and types.  by, overlaps: names of columns to join by, and with windows; NULL: none.  NULL: the relation is not a plain
+ * and types.  by, overlaps: names of columns to join by, and with windows, of which
+ * pairs have one of this side; NULL: none.  NULL: the relation is not a plain
  * table with such columns, the user may not read them, policies apply, or no row has a point.  Raises no
  * error of its own.  The sample lives until the next call but seven, and samples are up to a minute
  * old.
  */
 extern const PointSample *geonn_sample(Oid relation, const GeonnColumnNames *named,
-									   ArrayType *by, ArrayType *overlaps);
+									   bool is_reference, ArrayType *by, ArrayType *overlaps);
 
 /*
  * May the role read these columns of the relation (attribute numbers less FirstLowInvalidHeapAttributeNumber;

@@ -4,14 +4,8 @@
  *
  * All rows are read as a join reads them.  Duplicates are found by sorting, so
  * that memory does not grow with the relation.
- *
- * In much of the world latitude and longitude are valid when swapped, too: a
- * point of Europe or Africa becomes another point of Africa or Europe.  So a table
- * whose points would be valid either way is no reason for a warning; the result
- * shows the extents of both.  The warning comes if all points would be valid when
- * swapped, and if more than a few latitudes are out of range now, or the column
- * that options name as the latitude has the name of a longitude, and the other
- * way round.
+ * Warnings name the mistakes that the coordinates show (mistake.c); a swap of points
+ * that are valid either way shows in the extents alone.
  */
 #include "postgres.h"
 
@@ -25,7 +19,6 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/float.h"
-#include "utils/json.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -35,6 +28,7 @@
 #include "common/geodesy.h"
 #include "compat.h"
 #include "points/describe.h"
+#include "points/mistake.h"
 #include "points/reader.h"
 #include "result.h"
 
@@ -69,9 +63,6 @@ enum
 	CHECK_COLUMNS
 };
 
-/* more than one latitude out of range in so many rows is a sign of a swap */
-#define SWAPPED_ROWS	100
-
 /* the range of a coordinate; no value yet: lowest > highest */
 typedef struct Extent
 {
@@ -83,9 +74,10 @@ typedef struct Check
 {
 	const PointSource *source;
 	int64		counts[CHECK_COUNTS];
+	uint64		statuses[POINT_STATUSES];	/* of the rows with coordinates */
 	Extent		latitude;		/* of valid points */
 	Extent		longitude;
-	bool		fits_swapped;	/* all points would be valid with the two swapped */
+	bool		fits_swapped;	/* all valid points would be valid with the two swapped */
 	Tuplesortstate *places;		/* (latitude, longitude) of valid points */
 	TupleTableSlot *place;
 	Tuplesortstate *ids;		/* NULL: their type has no order */
@@ -206,16 +198,11 @@ consume_row(void *state, const PointRow *row)
 	}
 
 	status = geonn_point_status(row->latitude, row->longitude);
-	if (status == POINT_NOT_FINITE)
-		check->counts[CHECK_NOT_FINITE]++;
-	else if (status == POINT_LATITUDE_OUT)
-		check->counts[CHECK_LATITUDE_OUT_OF_RANGE]++;
-	else if (status == POINT_LONGITUDE_OUT)
-		check->counts[CHECK_LONGITUDE_OUT_OF_RANGE]++;
-	if (status != POINT_NOT_FINITE && !geonn_coordinates_valid(row->longitude, row->latitude))
-		check->fits_swapped = false;
+	check->statuses[status]++;
 	if (status != POINT_VALID)
 		return;
+	if (!geonn_coordinates_valid(row->longitude, row->latitude))
+		check->fits_swapped = false;
 	extend(&check->latitude, row->latitude);
 	extend(&check->longitude, row->longitude);
 	if (row->latitude == 0 && row->longitude == 0)
@@ -288,81 +275,24 @@ count_equal_ids(Check *check, const PointColumn *id)
 	return equal;
 }
 
-/* ---- swapped coordinates ---- */
+/* ---- radians ---- */
 
 /*
- * Does the column have the name of this coordinate, and not that of the other?
- */
-static bool
-is_called(const PointColumn *column, const char *axis, const char *part, const char *other)
-{
-	return pg_strcasecmp(column->name, axis) == 0 ||
-		(strcasestr(column->name, part) != NULL && strcasestr(column->name, other) == NULL);
-}
-
-static bool
-has_swapped_names(const PointSource *source)
-{
-	return source->point_kind == GEONN_POINT_NONE &&
-		is_called(&source->columns[COLUMN_LATITUDE], "x", "lon", "lat") &&
-		is_called(&source->columns[COLUMN_LONGITUDE], "y", "lat", "lon");
-}
-
-/*
- * Append an option that names a column.
+ * Warn if all points are so near to the latitude and longitude 0 as radians are: in degrees no
+ * land lies there.  Points at 0, 0 itself are missing coordinates more often.
  */
 static void
-add_option(StringInfo options, const char *option, const char *name)
+warn_of_radians(const Check *check)
 {
-	appendStringInfo(options, "%s\"%s\": ", options->len > 1 ? ", " : "", option);
-	escape_json(options, name);
-}
-
-/*
- * The value of the argument options that swaps latitude and longitude.
- */
-static char *
-swapping_options(const PointSource *source)
-{
-	const PointColumn *id = &source->columns[COLUMN_ID];
-	StringInfoData options;
-
-	initStringInfo(&options);
-	appendStringInfoChar(&options, '{');
-	if (strcmp(id->reason, "options") == 0)
-		add_option(&options, "id", id->name);
-	add_option(&options, "lat", source->columns[COLUMN_LONGITUDE].name);
-	add_option(&options, "lon", source->columns[COLUMN_LATITUDE].name);
-	if (geonn_has_radius(source))
-		add_option(&options, "radius", source->radius.name);
-	appendStringInfoChar(&options, '}');
-	return quote_literal_cstr(options.data);
-}
-
-static void
-warn_of_swap(const PointSource *source, const Check *check)
-{
-	int64		out_of_range = check->counts[CHECK_LATITUDE_OUT_OF_RANGE];
-	int64		points = check->counts[CHECK_ROWS] - check->counts[CHECK_NULL_COORDINATES] -
-		check->counts[CHECK_NOT_FINITE];
-	bool		by_names = has_swapped_names(source);
-
-	if (points == 0 || !check->fits_swapped ||
-		!(by_names || out_of_range > points / SWAPPED_ROWS))
+	if (check->statuses[POINT_VALID] == (uint64) check->counts[CHECK_ZERO_ZERO] ||
+		check->latitude.lowest < -M_PI_2 || check->latitude.highest > M_PI_2 ||
+		check->longitude.lowest < -M_PI || check->longitude.highest > M_PI)
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("latitude and longitude of %s may be swapped", source->title),
-			 by_names ?
-			 errdetail("Column \"%s\" is read as the latitude, and column \"%s\" as the longitude.",
-					   source->columns[COLUMN_LATITUDE].name,
-					   source->columns[COLUMN_LONGITUDE].name) :
-			 errdetail("Of %lld rows with coordinates, %lld have a latitude out of range; with latitude and longitude swapped, all rows would be in range.",
-					   (long long) points, (long long) out_of_range),
-			 source->point_kind != GEONN_POINT_NONE ?
-			 errhint("If they are, use a view that swaps them, as ST_FlipCoordinates does.") :
-			 errhint("If they are, name the columns the other way round, here by options => %s, in joins by obs_lat and obs_lon, or ref_lat and ref_lon.",
-					 swapping_options(source))));
+			 errmsg("coordinates of %s may be radians", check->source->title),
+			 errdetail("All latitudes are from -pi/2 to pi/2, and all longitudes from -pi to pi: in degrees that is sea."),
+			 errhint("If they are, convert them in a view, as in degrees(lat) AS lat, degrees(lon) AS lon.")));
 }
 
 /* ---- the result ---- */
@@ -466,6 +396,10 @@ geonn_check(PG_FUNCTION_ARGS)
 	begin(&check, source);
 	geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, &check);
 
+	check.counts[CHECK_NOT_FINITE] = (int64) check.statuses[POINT_NOT_FINITE];
+	check.counts[CHECK_LATITUDE_OUT_OF_RANGE] =
+		(int64) (check.statuses[POINT_SWAPPED] + check.statuses[POINT_LATITUDE_OUT]);
+	check.counts[CHECK_LONGITUDE_OUT_OF_RANGE] = (int64) check.statuses[POINT_LONGITUDE_OUT];
 	check.counts[CHECK_DUPLICATE_COORDINATES] = count_equal_places(&check);
 	nulls[CHECK_DUPLICATE_IDS] = check.ids == NULL;
 	if (check.ids != NULL)
@@ -474,6 +408,7 @@ geonn_check(PG_FUNCTION_ARGS)
 		values[i] = Int64GetDatum(check.counts[i]);
 	set_extent(&check, values, nulls);
 	set_limits(&check, values, nulls);
-	warn_of_swap(source, &check);
+	geonn_warn_of_mistake(source, check.statuses, check.fits_swapped);
+	warn_of_radians(&check);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
 }

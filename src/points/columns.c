@@ -34,6 +34,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "points/column_pairs.h"
 #include "points/columns.h"
 #include "points/query.h"
 #include "result.h"
@@ -279,6 +280,12 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 				 errhint("Cast it to such a type in the query.")));
 }
 
+static bool
+is_reference(const PointSource *source)
+{
+	return strcmp(source->option_prefix, "ref_") == 0;
+}
+
 /*
  * The attribute of exactly this name; a query may have several.
  */
@@ -308,6 +315,9 @@ require_attribute(const PointSource *source, TupleDesc descriptor, const char *n
 				 errmsg("%s has no column \"%s\"", source->title, name),
 				 errdetail("The column is named by %s. The columns here are %s.", namer,
 						   list_columns(descriptor, NULL)),
+				 source->paired && strcmp(namer, "options") != 0 ?
+				 errhint("Spell columns as the catalog does, without quotes. If the two sides call it by different names, give both, that of the observations first, as in '{%s=%s}'.",
+						 is_reference(source) ? name : "my_column", is_reference(source) ? "my_column" : name) :
 				 errhint("Spell columns as the catalog does, without quotes.")));
 	return found;
 }
@@ -445,6 +455,7 @@ geonn_column_names(const char *argument, Datum array)
 					 errmsg("the argument %s has a NULL in it", argument),
 					 errhint("Give an array of column names, as in ARRAY['country'].")));
 		name = NameStr(*DatumGetName(names[i]));
+		geonn_check_pair(argument, name);
 		foreach(cell, list)
 		{
 			if (strcmp(lfirst(cell), name) == 0)
@@ -531,11 +542,10 @@ static void
 find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named,
 			 List *by, List *overlaps)
 {
-	static const GeonnColumnNames nothing_named = {0};
 	ListCell   *cell;
 
-	if (named == NULL)
-		named = &nothing_named;
+	source->option_prefix = named->prefix;
+	source->paired = named->paired;
 	find_id(source, descriptor, named->id);
 	find_coordinates(source, descriptor, named);
 	source->by = palloc0(list_length(by) * sizeof(PointColumn));

@@ -51,6 +51,8 @@ typedef struct PointSource
 	char	   *title;			/* for messages: relation "city", query obs_sql */
 	char	   *query;			/* the SQL that returns the rows */
 	int			query_columns;	/* of the query's rows */
+	const char *option_prefix;	/* of the options that name columns: obs_, ref_ or nothing */
+	bool		paired;			/* arguments may name pairs of columns, with the other side's */
 	PointColumn columns[COLUMN_ROLES];	/* by ColumnRole */
 	GeonnPointKind point_kind;	/* of the point column, if the source has one */
 	int			by_count;
@@ -77,7 +79,8 @@ extern const char *geonn_role_name(ColumnRole role);
 
 /*
  * The names (char *) in an argument that is an array of column names, as by; and in the argument
- * overlaps.  Raises an error for a NULL, for a name that comes twice, and for too many windows.
+ * overlaps.  Raises an error for a NULL, for a name that comes twice, for a pair of names that has
+ * no room in the type name (column_pairs.h), and for too many windows.
  */
 extern List *geonn_column_names(const char *argument, Datum array);
 extern List *geonn_overlaps_names(Datum array);

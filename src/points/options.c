@@ -218,12 +218,12 @@ parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
 }
 
 /*
- * Check that a point has one column, or a latitude and a longitude.  prefix
- * begins the options' names.
+ * Check that a point has one column, or a latitude and a longitude.
  */
 static void
-check_names(const GeonnColumnNames *names, const char *prefix)
+check_names(const GeonnColumnNames *names)
 {
+	const char *prefix = names->prefix;
 	const char *given = names->latitude != NULL ? "lat" : "lon";
 	const char *missing = names->latitude != NULL ? "lon" : "lat";
 
@@ -281,7 +281,9 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 		}
 	}
 
-	check_names(&options->observation, "obs_");
-	check_names(&options->reference,
-				scope == GEONN_OPTIONS_RELATION ? "" : "ref_");
+	options->observation.prefix = "obs_";
+	options->reference.prefix = scope == GEONN_OPTIONS_RELATION ? "" : "ref_";
+	options->observation.paired = options->reference.paired = scope == GEONN_OPTIONS_JOIN;
+	check_names(&options->observation);
+	check_names(&options->reference);
 }

@@ -10,6 +10,8 @@
 /* column names as the catalog spells them; NULL: to be found by name or type */
 typedef struct GeonnColumnNames
 {
+	const char *prefix;			/* of the options that name them: obs_, ref_ or nothing */
+	bool		paired;			/* arguments may name pairs of columns, with the other side's */
 	char	   *id;
 	char	   *latitude;		/* NULL where longitude is */
 	char	   *longitude;

@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 
 #include "common/geodesy.h"
+#include "points/mistake.h"
 #include "points/point_row.h"
 
 PointStatus
@@ -26,7 +27,16 @@ geonn_point_status(double latitude, double longitude)
 		return POINT_VALID;
 	if (!isfinite(latitude) || !isfinite(longitude))
 		return POINT_NOT_FINITE;
-	return latitude < -90 || latitude > 90 ? POINT_LATITUDE_OUT : POINT_LONGITUDE_OUT;
+	if (latitude >= -90 && latitude <= 90)
+		return POINT_LONGITUDE_OUT;
+	return geonn_coordinates_valid(longitude, latitude) ? POINT_SWAPPED : POINT_LATITUDE_OUT;
+}
+
+uint64
+geonn_count_invalid(const uint64 *counts)
+{
+	return counts[POINT_NOT_FINITE] + counts[POINT_SWAPPED] + counts[POINT_LATITUDE_OUT] +
+		counts[POINT_LONGITUDE_OUT];
 }
 
 char *
@@ -45,13 +55,15 @@ void
 geonn_raise_invalid(PointStatus status, double latitude, double longitude,
 					const char *whose)
 {
-	bool		is_latitude = status == POINT_LATITUDE_OUT ||
+	bool		is_latitude = status == POINT_SWAPPED || status == POINT_LATITUDE_OUT ||
 		(status == POINT_NOT_FINITE && !isfinite(latitude));
 
 	ereport(ERROR,
 			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 			 errmsg("%s of %s is out of range: %s", is_latitude ? "latitude" : "longitude",
 					whose, float8out_internal(is_latitude ? latitude : longitude)),
+			 status == POINT_SWAPPED ?
+			 errdetail("A latitude is from -90 to 90 degrees; with latitude and longitude swapped, the point would be in range.") :
 			 is_latitude ? errdetail("A latitude is from -90 to 90 degrees.") :
 			 errdetail("A longitude is from -180 to 360 degrees."),
 			 errhint("Correct it, or use invalid => 'skip' to leave such rows out.")));
@@ -89,18 +101,19 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 }
 
 void
-geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept, const char *hint)
+geonn_warn_of_rows(const PointSource *source, const char *title, const uint64 *counts, bool kept,
+				   const char *hint)
 {
 	StringInfoData detail;
-	uint64		skipped = counts[POINT_NOT_FINITE] + counts[POINT_LATITUDE_OUT] +
-		counts[POINT_LONGITUDE_OUT];
+	uint64		skipped = geonn_count_invalid(counts);
+	char	   *mistake = geonn_mistake_hint(source, counts);
 
 	if (skipped == 0)
 		return;
 	initStringInfo(&detail);
 	appendStringInfo(&detail, "NaN or infinite: %llu; latitude not from -90 to 90: %llu; longitude not from -180 to 360: %llu.",
 					 (unsigned long long) counts[POINT_NOT_FINITE],
-					 (unsigned long long) counts[POINT_LATITUDE_OUT],
+					 (unsigned long long) (counts[POINT_SWAPPED] + counts[POINT_LATITUDE_OUT]),
 					 (unsigned long long) counts[POINT_LONGITUDE_OUT]);
 	if (counts[POINT_NULL] > 0)
 		appendStringInfo(&detail, " Besides, rows with a NULL id or coordinate: %llu.",
@@ -117,7 +130,7 @@ geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept, const cha
 						   (unsigned long) skipped,
 						   (unsigned long long) skipped, title),
 			 errdetail_internal("%s", detail.data),
-			 errhint("%s", hint)));
+			 errhint("%s", mistake != NULL ? psprintf("%s %s", mistake, hint) : hint)));
 }
 
 /*
@@ -150,6 +163,6 @@ geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint6
 								 (unsigned long long) counts[POINT_NULL],
 								 (unsigned long long) rows, source->title)));
 	if (invalid == GEONN_INVALID_SKIPPED || invalid == GEONN_INVALID_KEPT)
-		geonn_warn_of_rows(source->title, counts, invalid == GEONN_INVALID_KEPT,
+		geonn_warn_of_rows(source, source->title, counts, invalid == GEONN_INVALID_KEPT,
 						   invalid_rows_hint(source));
 }

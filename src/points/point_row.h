@@ -14,11 +14,12 @@ typedef enum PointStatus
 	POINT_VALID,
 	POINT_NULL,					/* NULL id or coordinates, or an empty point */
 	POINT_NOT_FINITE,
+	POINT_SWAPPED,				/* the latitude is out of range, but not with the two swapped */
 	POINT_LATITUDE_OUT,
 	POINT_LONGITUDE_OUT
 } PointStatus;
 
-#define POINT_STATUSES 5
+#define POINT_STATUSES 6
 
 /* a row; what it points to is valid during the consumer's call */
 typedef struct PointRow
@@ -58,6 +59,9 @@ typedef enum InvalidPolicy
 /* The status of these coordinates. */
 extern PointStatus geonn_point_status(double latitude, double longitude);
 
+/* How many rows have invalid coordinates; counts is by PointStatus. */
+extern uint64 geonn_count_invalid(const uint64 *counts);
+
 /* Raise the error of such coordinates; whose is as in: id 7 of relation "city". */
 __attribute__((noreturn))
 extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
@@ -65,10 +69,11 @@ extern void geonn_raise_invalid(PointStatus status, double latitude, double long
 
 /*
  * Raise the warning about rows that were skipped, or are kept without a
- * neighbour.  counts is by PointStatus.
+ * neighbour.  source is NULL for points of arrays, counts is by PointStatus, and hint
+ * shows the rows.
  */
-extern void geonn_warn_of_rows(const char *title, const uint64 *counts, bool kept,
-							   const char *hint);
+extern void geonn_warn_of_rows(const PointSource *source, const char *title,
+							   const uint64 *counts, bool kept, const char *hint);
 
 /* Raise the error that a value of a point column is no point, whatever the arguments. */
 __attribute__((noreturn))

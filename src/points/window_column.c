@@ -32,6 +32,7 @@
 #include "utils/rangetypes.h"
 #include "utils/timestamp.h"
 
+#include "points/column_pairs.h"
 #include "points/window_column.h"
 #include "value.h"
 
@@ -195,7 +196,8 @@ geonn_window_check_pair(const NamedWindow *observation, const NamedWindow *refer
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("column \"%s\" of the argument overlaps has two types", reference->name),
+			 errmsg("column \"%s\" of the argument overlaps has two types",
+					geonn_pair_of_names(observation->name, reference->name)),
 			 errdetail("The column has type %s in %s, and type %s in %s.",
 					   format_type_be(observation->declared), observation->title,
 					   format_type_be(reference->declared), reference->title),

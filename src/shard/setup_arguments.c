@@ -8,6 +8,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "points/column_pairs.h"
 #include "points/columns.h"
 #include "shard/array_argument.h"
 #include "shard/commands.h"
@@ -111,9 +112,11 @@ static char *
 answer_columns(const GeonnArguments *arguments)
 {
 	const PointSource *obs = geonn_relation_source(arguments->obs, &arguments->options.observation,
-												   arguments->by, arguments->overlaps);
+												   geonn_names_of_side(arguments->by, false),
+												   geonn_names_of_side(arguments->overlaps, false));
 	const PointSource *ref = geonn_relation_source(arguments->ref, &arguments->options.reference,
-												   arguments->by, arguments->overlaps);
+												   geonn_names_of_side(arguments->by, true),
+												   geonn_names_of_side(arguments->overlaps, true));
 	const PointColumn *obs_id = &obs->columns[COLUMN_ID];
 	const PointColumn *ref_id = &ref->columns[COLUMN_ID];
 

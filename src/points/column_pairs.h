@@ -1,0 +1,24 @@
+/*
+ * column_pairs.h
+ *		Columns that the two sides of a join call by different names: a pair, as in
+ *		by => '{countrycode=country}', is the observations' name and the references'.
+ */
+#ifndef GEONN_COLUMN_PAIRS_H
+#define GEONN_COLUMN_PAIRS_H
+
+#include "nodes/pg_list.h"
+
+/*
+ * Raise an error for an element of this argument that may be a pair of which the type name has
+ * cut the end off.
+ */
+extern void geonn_check_pair(const char *argument, const char *element);
+
+/* What one side calls the column, and the columns (char *), that elements of an argument name. */
+extern char *geonn_name_of_side(const char *element, bool is_reference);
+extern List *geonn_names_of_side(List *elements, bool is_reference);
+
+/* The element that names two columns. */
+extern const char *geonn_pair_of_names(const char *observation, const char *reference);
+
+#endif							/* GEONN_COLUMN_PAIRS_H */
