@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
+#include "parser/parse_coerce.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -275,6 +276,9 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 				 errdetail_internal("%s", problem),
 				 role == COLUMN_POINT && source->point_kind != GEONN_POINT_NONE ?
 				 errhint("Use points of SRID 4326, as ST_Transform and ST_PointOnSurface make them, in a view or query.") :
+				 role != COLUMN_POINT && TypeCategory(column->base_type) == TYPCATEGORY_STRING ?
+				 errhint("Cast it in a view or query, as in %s::float8 AS %s, and use that.",
+						 quote_identifier(column->name), rule->option) :
 				 OidIsValid(source->relation) ?
 				 errhint("Create a view of it with columns id, lat and lon of such types, and use that.") :
 				 errhint("Cast it to such a type in the query.")));
@@ -375,7 +379,8 @@ find_id(PointSource *source, TupleDesc descriptor, const char *named)
 	chosen = find_candidate(source, descriptor, COLUMN_ID);
 	if (chosen == NULL)
 		raise_missing(source, descriptor, "id column",
-					  OidIsValid(source->relation) ? rules[COLUMN_ID].expected_names : "a column id",
+					  OidIsValid(source->relation) ? rules[COLUMN_ID].expected_names :
+					  "a column id, since a query has no primary key",
 					  key_columns, id_hint(source));
 	choose_column(source, COLUMN_ID, chosen, "column name");
 }

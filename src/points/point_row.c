@@ -74,7 +74,6 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 						const PointRow *row)
 {
 	const char *whose = psprintf("the point of %s", geonn_whose_row(source, row));
-	const char *hint = "Use a column of type geography(Point) or geometry(Point,4326), or a view that leaves such rows out.";
 
 	switch (state)
 	{
@@ -91,12 +90,12 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("%s is a %s", whose, geonn_point_type_name(detail)),
 					 errdetail("geonn reads points alone."),
-					 errhint("%s", hint)));
+					 errhint("Use a view that has a point of each such row, as ST_PointOnSurface makes it, or that leaves such rows out.")));
 		default:
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("%s has a malformed value", whose),
-					 errhint("%s", hint)));
+					 errhint("Use a column of type geography(Point) or geometry(Point,4326), or a view that leaves such rows out.")));
 	}
 }
 

@@ -60,6 +60,8 @@ explain_query(void *argument)
 	if (geterrcode() == ERRCODE_SYNTAX_ERROR &&
 		strspn(query, " \t\n\r\f") == (size_t) position - 1)
 		hint_at_statements(query);
+	if (geterrcode() == ERRCODE_UNDEFINED_PARAMETER)
+		errhint("The query has no parameters: put values into its text, as in format('SELECT id, lat, lon FROM city WHERE country = %%L', $1), or use a view.");
 	errposition(0);
 	internalerrposition(position);
 	internalerrquery(query);
