@@ -21,6 +21,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE text_id AS SELECT id::text, lat, lon FROM few_obs;
 	CREATE TABLE kind_obs AS SELECT *, 'a' AS kind FROM few_obs;
 	CREATE TABLE kind_ref AS SELECT *, 'a' AS kind FROM few_ref;
+	CREATE TABLE sort_ref AS SELECT *, 'a' AS sort FROM few_ref;
 });
 
 # what is wrong, what mends it: from tables, or from what the statement's error has as
@@ -37,6 +38,17 @@ my @cases = (
 	[ q{SELECT * FROM geonn_within('few_obs', 'few_ref')}, q{SELECT * FROM geonn_within('few_obs', 'few_ref', radius => 1e6)} ],
 	[ q{SELECT * FROM geonn_nearest('kind_obs', 'kind_ref', by => 'kind')},
 		q{SELECT * FROM geonn_nearest('kind_obs', 'kind_ref', by => '{kind}')} ],
+	[ q{SELECT * FROM geonn_nearest('kind_obs', 'sort_ref', by => '{kind}')},
+		sub { $_[0] =~ /as in ('\{kind=)my_column(\}')/ ? "SELECT * FROM geonn_nearest('kind_obs', 'sort_ref', by => $1sort$2)" : undef } ],
+	[ q{SET search_path = pg_catalog; SELECT * FROM geonn_nearest('public.few_obs', 'public.few_ref')},
+		q{SET search_path = pg_catalog; SELECT * FROM public.geonn_nearest('public.few_obs', 'public.few_ref')} ],
+	[ q{SELECT * FROM geonn_nearest_points(52.5, 13.4, 'few_ref')}, q{SELECT * FROM geonn_nearest_points(ARRAY[52.5], ARRAY[13.4], 'few_ref')} ],
+	[ q{WITH some AS (SELECT * FROM few_obs) SELECT * FROM geonn_nearest('some', 'few_ref')},
+		q{SELECT * FROM geonn_nearest_sql('SELECT * FROM few_obs', 'TABLE few_ref')} ],
+	[ q{PREPARE of_one(int) AS SELECT * FROM geonn_nearest_sql('SELECT * FROM few_obs WHERE id = $1', 'TABLE few_ref'); EXECUTE of_one(1)},
+		q{PREPARE of_one(int) AS SELECT * FROM geonn_nearest_sql(format('SELECT * FROM few_obs WHERE id = %L', $1), 'TABLE few_ref'); EXECUTE of_one(1)} ],
+	[ q{SELECT obs_id, ref_id, rank FROM geonn_nearest('few_obs', 'few_ref')},
+		q{SELECT obs_id, ref_id, rank FROM geonn_nearest('few_obs', 'few_ref', row_type => NULL::record) AS n(obs_id bigint, ref_id bigint, rank integer)} ],
 	[ q{SELECT * FROM geonn_nearest('no_id', 'few_ref')},
 		sub { $_[0] =~ /add one: (.*;)/ ? "$1 SELECT * FROM geonn_nearest('no_id', 'few_ref')" : undef } ],
 	[ q{SELECT * FROM geonn_nearest('text_id', 'few_ref')},
