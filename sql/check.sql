@@ -82,8 +82,22 @@ CREATE VIEW radians AS SELECT id, radians(lat) AS lat, radians(lon) AS lon FROM 
 SELECT latitude_out_of_range, longitude_out_of_range FROM geonn_check('microdegrees');
 SELECT round(latitude_min::numeric, 4) AS south, round(longitude_max::numeric, 4) AS east FROM geonn_check('radians');
 SELECT rows, zero_zero FROM geonn_check('zeros');
-SELECT count(*) FROM geonn_nearest('microdegrees', 'europe');
-SELECT count(*) FROM geonn_nearest('world_swapped', 'europe', options => '{"obs_id": "key"}');
+SELECT count(*) FROM geonn_nearest('microdegrees', 'world');
+-- a join says the same of either side, of points, of queries, and of the points of a lateral join
+SELECT count(*) FROM geonn_nearest('world_swapped', 'world', options => '{"obs_id": "key"}');
+SELECT count(*) FROM geonn_nearest('world', 'world_swapped', options => '{"ref_id": "key"}');
+SELECT count(*) FROM geonn_nearest_sql('SELECT * FROM asia WHERE id < 5', 'TABLE world');
+SELECT count(*) FROM geonn_nearest_sql('SELECT key AS id, lat, lon FROM world_swapped', 'TABLE world');
+SELECT count(*) FROM world_swapped w, LATERAL geonn_nearest_points(ARRAY[w.lat::float8], ARRAY[w.lon::float8], 'world') n;
+SELECT count(*) FROM geonn_nearest('world_swapped', 'world', options => '{"obs_id": "key"}', invalid => 'error');
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+CREATE TABLE world_wrong AS SELECT * FROM world_swapped;
+ANALYZE world_wrong;
+SELECT count(*) FROM geonn_nearest('world_wrong', 'world', options => '{"obs_id": "key"}');
+RESET ALL;
+SET search_path = "check", public;
 -- options that name them the wrong way round
 CREATE TABLE named (id integer, "X" float8, "Y" float8, start_lon float8, start_latitude float8, "a ""b"" lon" float8, "a ""b"" lat" float8);
 INSERT INTO named SELECT id, lon, lat, lon, lat, lon, lat FROM europe WHERE id > 0;
