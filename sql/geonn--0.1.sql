@@ -445,7 +445,7 @@ CREATE UNLOGGED TABLE geonn_cache_last_run (
 CREATE UNLOGGED TABLE geonn_cache_block (
 	cache integer,
 	side smallint,						-- 0: obs, 1: ref
-	number integer,
+	number bigint,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
 ) WITH (toast_tuple_target = 8160, fillfactor = 75);
@@ -453,7 +453,7 @@ ALTER TABLE geonn_cache_block ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_directory (
 	cache integer,
 	side smallint,
-	number integer,
+	number bigint,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
 ) WITH (toast_tuple_target = 8160, fillfactor = 50);
@@ -461,7 +461,7 @@ ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_page (
 	cache integer,
 	side smallint,
-	number integer,						-- of some pages of the side's table; -1: what goes for all
+	number bigint,						-- OID of a table and, in the last 32 bits, number of some of its pages
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
 ) WITH (toast_tuple_target = 8160, fillfactor = 75);

@@ -74,7 +74,7 @@ typedef struct BaselineBlock
 	uint32		rows;
 } BaselineBlock;
 
-/* pages of a table that may have changed; see cache/changed_pages.h */
+/* pages of tables that may have changed; see cache/changed_pages.h */
 typedef struct ChangedPages ChangedPages;
 
 typedef struct GeonnBaseline
@@ -88,7 +88,7 @@ typedef struct GeonnBaseline
 	BaselineBlock *blocks;		/* [count], by first_key */
 	uint32		next_number;
 	uint64		rows;
-	ChangedPages *pages;		/* of the table from which it is made or compared; NULL: not known */
+	ChangedPages *pages;		/* of the tables from which it is made or compared; NULL: not known */
 	MemoryContext context;		/* of all that belongs to it */
 	bytea	  **kept;			/* [count]: contents that were read, or NULL */
 	Size		keep_room;		/* bytes left for more contents */

@@ -74,7 +74,7 @@ geonn_baseline_delete(const GeonnCache *cache, CacheSide side)
 	{
 		BlockTable *table = open_to_write(cache, side, tables[i]);
 
-		geonn_block_table_delete(table);
+		geonn_block_table_delete_all(table);
 		geonn_block_table_close(table);
 	}
 }

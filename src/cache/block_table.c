@@ -159,7 +159,7 @@ geonn_block_table_close(BlockTable *table)
  * Go to the row of this number, or to the first row with this number or a greater one.
  */
 static void
-look_up(BlockTable *table, int32 number, StrategyNumber strategy)
+look_up(BlockTable *table, int64 number, StrategyNumber strategy)
 {
 	MemoryContext former = MemoryContextSwitchTo(table->context);
 	ScanKeyData keys[KEY_COLUMNS];
@@ -169,7 +169,7 @@ look_up(BlockTable *table, int32 number, StrategyNumber strategy)
 	ScanKeyInit(&keys[BLOCK_SIDE], BLOCK_SIDE + 1, BTEqualStrategyNumber, F_INT2EQ,
 				table->side[BLOCK_SIDE]);
 	ScanKeyInit(&keys[BLOCK_NUMBER], BLOCK_NUMBER + 1, strategy,
-				strategy == BTEqualStrategyNumber ? F_INT4EQ : F_INT4GE, Int32GetDatum(number));
+				strategy == BTEqualStrategyNumber ? F_INT8EQ : F_INT8GE, Int64GetDatum(number));
 	index_rescan(table->scan, keys, KEY_COLUMNS, NULL, 0);
 	MemoryContextSwitchTo(former);
 }
@@ -200,16 +200,16 @@ contents_of_row(BlockTable *table)
 }
 
 const bytea *
-geonn_block_table_find(BlockTable *table, uint32 number)
+geonn_block_table_find(BlockTable *table, int64 number)
 {
-	look_up(table, (int32) number, BTEqualStrategyNumber);
+	look_up(table, number, BTEqualStrategyNumber);
 	return next_row(table) ? contents_of_row(table) : NULL;
 }
 
 void
 geonn_block_table_rewind(BlockTable *table)
 {
-	look_up(table, PG_INT32_MIN, BTGreaterEqualStrategyNumber);
+	look_up(table, PG_INT64_MIN, BTGreaterEqualStrategyNumber);
 }
 
 const bytea *
@@ -225,7 +225,7 @@ geonn_block_table_next(BlockTable *table)
  * are copied.
  */
 static MemoryContext
-begin_row(BlockTable *table, uint32 number, const char *contents, Size length)
+begin_row(BlockTable *table, int64 number, const char *contents, Size length)
 {
 	TupleTableSlot *slot = table->write_slot;
 	MemoryContext former = MemoryContextSwitchTo(GetPerTupleMemoryContext(table->state));
@@ -236,7 +236,7 @@ begin_row(BlockTable *table, uint32 number, const char *contents, Size length)
 	memset(slot->tts_isnull, 0, BLOCK_COLUMNS * sizeof(bool));
 	slot->tts_values[BLOCK_CACHE] = table->side[BLOCK_CACHE];
 	slot->tts_values[BLOCK_SIDE] = table->side[BLOCK_SIDE];
-	slot->tts_values[BLOCK_NUMBER] = Int32GetDatum((int32) number);
+	slot->tts_values[BLOCK_NUMBER] = Int64GetDatum(number);
 	slot->tts_values[BLOCK_CONTENTS] = PointerGetDatum(value);
 	ExecStoreVirtualTuple(slot);
 	return former;
@@ -251,7 +251,7 @@ end_row(BlockTable *table, MemoryContext former)
 }
 
 void
-geonn_block_table_insert(BlockTable *table, uint32 number, const char *contents, Size length)
+geonn_block_table_insert(BlockTable *table, int64 number, const char *contents, Size length)
 {
 	MemoryContext former = begin_row(table, number, contents, length);
 
@@ -274,16 +274,17 @@ check_written(TM_Result result)
 }
 
 void
-geonn_block_table_update(BlockTable *table, uint32 number, const char *contents, Size length)
+geonn_block_table_update(BlockTable *table, int64 number, const char *contents, Size length)
 {
 	MemoryContext former;
 	TM_FailureData failure;
 	LockTupleMode mode;
 	TU_UpdateIndexes indexes;
 
-	look_up(table, (int32) number, BTEqualStrategyNumber);
+	look_up(table, number, BTEqualStrategyNumber);
 	if (!next_row(table))
-		elog(ERROR, "row %u of table %s is missing", number, RelationGetRelationName(table->relation));
+		elog(ERROR, "row " INT64_FORMAT " of table %s is missing", number,
+			 RelationGetRelationName(table->relation));
 	former = begin_row(table, number, contents, length);
 	check_written(geonn_table_tuple_update(table->relation, &table->read_slot->tts_tid,
 										   table->write_slot, GetCurrentCommandId(true),
@@ -293,14 +294,28 @@ geonn_block_table_update(BlockTable *table, uint32 number, const char *contents,
 	end_row(table, former);
 }
 
+static int64
+number_of_row(BlockTable *table)
+{
+	bool		is_null;
+
+	return DatumGetInt64(slot_getattr(table->read_slot, BLOCK_NUMBER + 1, &is_null));
+}
+
 void
-geonn_block_table_delete(BlockTable *table)
+geonn_block_table_delete(BlockTable *table, int64 first, int64 last)
 {
 	TM_FailureData failure;
 
-	geonn_block_table_rewind(table);
-	while (next_row(table))
+	look_up(table, first, BTGreaterEqualStrategyNumber);
+	while (next_row(table) && number_of_row(table) <= last)
 		check_written(geonn_table_tuple_delete(table->relation, &table->read_slot->tts_tid,
 											   GetCurrentCommandId(true), table->snapshot,
 											   &failure));
+}
+
+void
+geonn_block_table_delete_all(BlockTable *table)
+{
+	geonn_block_table_delete(table, PG_INT64_MIN, PG_INT64_MAX);
 }

@@ -24,7 +24,7 @@ extern BlockTable *geonn_block_table_open(const GeonnCache *cache, int16 side, c
 										  LOCKMODE lock, Snapshot snapshot);
 
 /* The contents of the row of this number, or NULL; valid until the next call. */
-extern const bytea *geonn_block_table_find(BlockTable *table, uint32 number);
+extern const bytea *geonn_block_table_find(BlockTable *table, int64 number);
 
 /*
  * The contents of the next row, by number; NULL after the last one.  Valid until the next call.  The
@@ -34,18 +34,19 @@ extern void geonn_block_table_rewind(BlockTable *table);
 extern const bytea *geonn_block_table_next(BlockTable *table);
 
 /* Insert a row of a number that the side does not have. */
-extern void geonn_block_table_insert(BlockTable *table, uint32 number, const char *contents,
+extern void geonn_block_table_insert(BlockTable *table, int64 number, const char *contents,
 									 Size length);
 
 /*
  * Replace the contents of the row of this number, once.  Raises an error if the row is missing, or if
  * a transaction that the snapshot does not see has changed it.
  */
-extern void geonn_block_table_update(BlockTable *table, uint32 number, const char *contents,
+extern void geonn_block_table_update(BlockTable *table, int64 number, const char *contents,
 									 Size length);
 
-/* Delete all rows of the side.  Errors as above. */
-extern void geonn_block_table_delete(BlockTable *table);
+/* Delete the rows from the first number to the last one, or all of the side.  Errors as above. */
+extern void geonn_block_table_delete(BlockTable *table, int64 first, int64 last);
+extern void geonn_block_table_delete_all(BlockTable *table);
 
 /* What was written becomes visible to the transaction's next command. */
 extern void geonn_block_table_close(BlockTable *table);

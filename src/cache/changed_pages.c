@@ -1,85 +1,42 @@
 /*
  * changed_pages.c
- *		Which pages of a table may have changed since a baseline was made or brought up to date.
+ *		Which pages of a side's tables may have changed since its baseline was made or brought up to
+ *		date.
  *
- * A side of a cache is often a large table of which few pages change between two refreshes.  So for
- * each page the last run keeps a list of the points that it had there (cache/page_lists.c), and
- * for the table
+ * A side of a cache is often a large table of which few pages change between two refreshes.  Its rows
+ * are those of one or more leaves: the table itself, or its partitions, those of partitions, or
+ * its children and its own rows; or the tables of a view with UNION ALL.  For each page of a leaf the
+ * last run keeps a list of the points that it had there (cache/page_lists.c), and for each leaf a
+ * state, by which the next one finds the pages that may have changed (cache/leaf.c).
  *
- *	 - the position, which is the end of the WAL as it was before the last run looked at any page;
- *	 - how many pages the table had then;
- *	 - which of them were unsettled.  On a settled page, each transaction that has inserted a tuple or
- *	   deleted one had ended before the last run took its snapshot, or the page was all-visible.
+ * A refresh reads only these pages, and compares their points with those on their lists: a point that
+ * is only on a list was removed, one that is on none was added, and a row that an UPDATE has put on
+ * another page with the same bytes is neither, also if that page is another leaf's.
  *
- * A refresh reads only the pages that may have changed, and compares their points with those on their
- * lists: a point that is only on a list was removed, one that is on none was added, and a row that an
- * UPDATE has put on another page with the same bytes is neither.  The pages that may have changed are
+ * The lists are of the leaves that the last run found.  Of a leaf that has come since (CREATE TABLE,
+ * ATTACH PARTITION, INHERIT) all pages may have changed, and it has no lists.  Of one that is none any
+ * more (DROP TABLE, DETACH PARTITION, NO INHERIT) all pages that it had may have changed, and it has no
+ * pages.  A leaf with another file (TRUNCATE, VACUUM FULL, CLUSTER) is both.  Leaves are known by
+ * their OIDs; that an OID is of another table now shows in its state's subject.
  *
- *	 - those with an LSN past the position;
- *	 - those that were unsettled;
- *	 - those past the former end of the table, and those without an LSN, as new ones: a page that
- *	   VACUUM cut off may have come back;
- *	 - those that the table no longer has: their points were removed.
+ * All of this holds for the baseline with the same seed: new baselines have new lists.  And while a
+ * refresh works, the source has the same leaves (cache/refresh.c).
  *
- * Why all others have the same rows for the present snapshot as they had for the last run:
+ * Lists pay where few pages change.  If more have, the tables are read whole, and only the lists of
+ * these pages are written.  If most pages of the same files have, all lists are deleted, and made anew
+ * by the next run that reads the tables whole.
  *
- * (1) Nothing was inserted there, updated, deleted or pruned since the position was taken.  All of
- *	   these are recorded in the WAL, and set the page's LSN to the record's end, under the same
- *	   exclusive lock of the page.  A page is looked at under its lock: a change that had begun before
- *	   is complete, and one that begins after has a record past the position that this refresh stores.
- *	   For the next one, it does not matter whether the change came before or after the refresh read
- *	   the rows.
- *
- *	   As for labels (join/kept_dataset.c), this needs a permanent table of the heap, no standby and no
- *	   old_snapshot_threshold.  A transaction that fills a file that it has made, when wal_level is
- *	   minimal, leaves pages without an LSN, which are taken for changed.  Hint bits and the marks of
- *	   all-visible pages change no rows.
- *
- * (2) The tuples that a snapshot sees on a page depend on its bytes and on which transactions have
- *	   ended and how.  On a settled page, none that matters was still to end when the last run took
- *	   its snapshot: its number is less than that snapshot's xmin.  The present snapshot sees the
- *	   last run's own row as committed, or belongs to the same transaction, so it is not older, and all
- *	   that had ended for the last run has ended for it, in the same way.  The own transaction's
- *	   number is never less than its snapshot's xmin.  On a page that was all-visible, both see all
- *	   tuples.
- *
- * (3) The same file, columns and row of pg_class: as with labels.  Their subject is kept and compared
- *	   (geonn_describe_pages); TRUNCATE, VACUUM FULL and ALTER TABLE make another.  So is the
- *	   baseline's seed: new baselines have new lists.
- *
- * Pages need not be looked at one by one where the visibility map tells the same.  If a page's bit is
- * set there now, and the LSN of the bit's page of the map is not past the position, the page has not
- * changed: whatever sets a bit sets that LSN, so this one was set before the position was taken, and
- * never since; whatever changes a page clears its bit first, before its transaction can commit.
- * Bits and LSN are read together, or a bit that was set between would be taken for an older one
- * (join/visibility.c).  And a page whose bit is set is settled: a change under way is recorded past
- * the new position, which was taken before the bits were read.
- *
- * When a refresh reads a page, it may also prune it, as any reader may.  The next refresh then reads
- * this page again.
- *
- * Lists pay where few pages change.  If more have, the table is read whole, and only the lists of
- * these pages are written.  If most have, all lists are deleted, and made anew by the next run that
- * reads the table whole.
+ * A source that has other rows than those of plain tables has no lists: one with a foreign table among its
+ * partitions, with a policy, or with a condition in a view.
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "access/transam.h"
 #include "access/xlog.h"
-#include "common/protocol.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
-#include "storage/predicate.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "cache/changed_pages.h"
-#include "compat.h"
-#include "join/kept_dataset.h"
-#include "join/visibility.h"
+#include "cache/leaf.h"
 #include "points/reader.h"
 
 /* pages are few if they are no more than this share of all, or so few in any case */
@@ -89,316 +46,214 @@
 /* bytes that comparing a point of few pages takes, at most; all fit into maintenance_work_mem */
 #define BYTES_A_POINT	128
 
-/* lists are deleted if a larger share of the pages may have changed */
+/* the tables are read whole, and the lists of a larger share of the pages are not replaced one by one */
 #define UPDATED_SHARE	0.5
 
-/* pages of which the rows are counted, to see how many a page has */
-#define PAGES_COUNTED	16
-
-/* a table larger than this share of shared buffers does not fill them (as heapam.c) */
-#define BUFFERS_SHARE	4
-
-/* what goes for all lists, as stored; the unsettled pages follow */
-typedef struct PagesState
+/* what goes for a side, as stored; the OIDs of its leaves follow, in ascending order */
+typedef struct SideState
 {
 	uint64		seed[2];		/* of the baseline */
-	uint8		subject[GEONN_SUBJECT_BYTES];
-	uint64		position;		/* XLogRecPtr */
-	uint32		pages;
-	uint32		pages_a_row;
-	uint32		unsettled;
-	uint32		unused;
-} PagesState;
-
-/* numbers of pages, ascending */
-typedef struct PageSet
-{
-	BlockNumber *pages;
-	uint32		count;
-	uint32		room;
-} PageSet;
+} SideState;
 
 struct ChangedPages
 {
 	const GeonnBaseline *baseline;
 	MemoryContext context;
 	Snapshot	snapshot;
-	PagesState	now;
-	PageSet		unsettled;
-
-	bool		known;			/* what follows, of the last run */
-	PagesState	former;
-	BlockNumber *former_unsettled;	/* [former.unsettled] */
-	PageSet		changed;		/* pages that may have changed since */
-	bool		few;			/* and only they are read */
+	Leaf	   *leaves;			/* by OID: those of now and of the last run */
+	int			count;
+	bool		known;			/* lists of the last run are there */
+	bool		few;			/* and only the pages that may have changed are read */
 
 	/* the new lists */
 	bool		updates;		/* of the pages that may have changed; else of all */
 	bool		given_up;
 	PageLists  *lists;			/* NULL: not open yet */
-	bool		begun;			/* a row was read; the present page is of the last one */
-	BlockNumber page;
+	Leaf	   *leaf;			/* of the last row; NULL: no row yet */
+	BlockNumber page;			/* of the last row */
 	bool		is_changed;		/* it may have changed */
 	PagePoint  *points;			/* of pages that may have changed */
 	uint64		point_count;
 	uint64		point_room;
 };
 
-static void
-add_page(PageSet *set, BlockNumber page)
-{
-	if (set->count == set->room)
-	{
-		set->room = Max(set->room * 2, 64);
-		set->pages = set->pages == NULL ? palloc(set->room * sizeof(BlockNumber)) :
-			repalloc_huge(set->pages, set->room * sizeof(BlockNumber));
-	}
-	set->pages[set->count++] = page;
-}
-
 static bool
-is_few(uint32 count, BlockNumber pages)
+is_few(uint64 count, uint64 pages)
 {
 	return count <= FEW_ALWAYS || count <= FEW_SHARE * pages;
 }
 
-/* ---- the last run ---- */
+/* ---- leaves ---- */
+
+static int
+by_table(const void *first, const void *second)
+{
+	Oid			a = ((const Leaf *) first)->table;
+	Oid			b = ((const Leaf *) second)->table;
+
+	return a < b ? -1 : a > b;
+}
+
+static Leaf *
+find_leaf(const ChangedPages *pages, Oid table)
+{
+	Leaf		key = {.table = table};
+
+	return bsearch(&key, pages->leaves, pages->count, sizeof(Leaf), by_table);
+}
 
 /*
- * Read what the last run has stored, if it is of this baseline and of the table as it is described
- * now.
+ * Take the source's tables for leaves.  Returns false if the source is none of tables, or reads one of
+ * them twice.
+ */
+static bool
+take_tables(ChangedPages *pages, const List *tables)
+{
+	ListCell   *cell;
+
+	pages->leaves = MemoryContextAllocExtended(CurrentMemoryContext,
+											   Max(list_length(tables), 1) * sizeof(Leaf),
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	foreach(cell, tables)
+	{
+		const SourceTable *table = lfirst(cell);
+		Leaf	   *leaf = &pages->leaves[pages->count++];
+
+		leaf->table = table->table;
+		leaf->attributes = table->attributes;
+	}
+	qsort(pages->leaves, pages->count, sizeof(Leaf), by_table);
+	for (int i = 1; i < pages->count; i++)
+	{
+		if (pages->leaves[i].table == pages->leaves[i - 1].table)
+			return false;
+	}
+	return pages->count > 0;
+}
+
+/*
+ * Add those of the last run's leaves that the source does not have any more.
+ */
+static void
+add_former_leaves(ChangedPages *pages, const Oid *tables, int count)
+{
+	int			present = pages->count;
+
+	pages->leaves = repalloc_huge(pages->leaves, (present + count) * sizeof(Leaf));
+	for (int i = 0; i < count; i++)
+	{
+		Leaf		key = {.table = tables[i]};
+
+		if (bsearch(&key, pages->leaves, present, sizeof(Leaf), by_table) == NULL)
+			pages->leaves[pages->count++] = key;
+	}
+	qsort(pages->leaves, pages->count, sizeof(Leaf), by_table);
+}
+
+/*
+ * Read the states of the last run's leaves.
+ */
+static void
+load_states(ChangedPages *pages, PageLists *lists, const Oid *tables, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		const bytea *stored;
+
+		geonn_page_lists_choose(lists, tables[i], 1);
+		stored = geonn_page_lists_state(lists);
+		if (stored == NULL || !geonn_leaf_set_former(find_leaf(pages, tables[i]), VARDATA_ANY(stored),
+													 VARSIZE_ANY_EXHDR(stored)))
+			pages->known = false;
+	}
+}
+
+/*
+ * Read what the last run has stored, if it is of this baseline.
  */
 static void
 load_former(ChangedPages *pages)
 {
 	const GeonnBaseline *baseline = pages->baseline;
-	PageLists  *lists = geonn_page_lists_open(baseline->cache, baseline->side, 1, AccessShareLock,
+	PageLists  *lists = geonn_page_lists_open(baseline->cache, baseline->side, AccessShareLock,
 											  pages->snapshot);
-	const bytea *stored = geonn_page_lists_state(lists);
-	PagesState *former = &pages->former;
-	Size		length = stored == NULL ? 0 : VARSIZE_ANY_EXHDR(stored);
+	const bytea *stored;
+	Size		length;
 
-	if (length >= sizeof(*former))
+	geonn_page_lists_choose(lists, InvalidOid, 1);
+	stored = geonn_page_lists_state(lists);
+	length = stored == NULL ? 0 : VARSIZE_ANY_EXHDR(stored);
+	if (length >= sizeof(SideState) &&
+		memcmp(VARDATA_ANY(stored), baseline->seed, sizeof(baseline->seed)) == 0)
 	{
-		memcpy(former, VARDATA_ANY(stored), sizeof(*former));
-		pages->known = memcmp(former->seed, pages->now.seed, sizeof(former->seed)) == 0 &&
-			memcmp(former->subject, pages->now.subject, sizeof(former->subject)) == 0 &&
-			length == sizeof(*former) + former->unsettled * sizeof(BlockNumber);
-		pages->former_unsettled = palloc(length - sizeof(*former) + 1);
-		memcpy(pages->former_unsettled, VARDATA_ANY(stored) + sizeof(*former), length - sizeof(*former));
+		int			count = (int) ((length - sizeof(SideState)) / sizeof(Oid));
+		Oid		   *tables = palloc(Max(count, 1) * sizeof(Oid));
+
+		memcpy(tables, VARDATA_ANY(stored) + sizeof(SideState), count * sizeof(Oid));
+		pages->known = true;
+		add_former_leaves(pages, tables, count);
+		load_states(pages, lists, tables, count);
 	}
 	geonn_page_lists_close(lists);
 }
 
-/* ---- a page ---- */
-
-/*
- * Has the transaction, if any, ended before the snapshot was taken?
- */
-static bool
-has_ended(TransactionId transaction, Snapshot snapshot)
-{
-	return !TransactionIdIsNormal(transaction) || TransactionIdPrecedes(transaction, snapshot->xmin);
-}
-
-static bool
-is_settled_tuple(HeapTupleHeader tuple, Snapshot snapshot)
-{
-	uint16		mask = tuple->t_infomask;
-
-	if (mask & HEAP_MOVED)
-		return false;
-	if (!HeapTupleHeaderXminFrozen(tuple) && !has_ended(HeapTupleHeaderGetRawXmin(tuple), snapshot))
-		return false;
-	return (mask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(mask) ||
-		has_ended(HeapTupleHeaderGetUpdateXid(tuple), snapshot);
-}
-
-static bool
-is_settled(Page page, Snapshot snapshot)
-{
-	OffsetNumber last;
-
-	if (PageIsNew(page) || PageIsAllVisible(page))
-		return true;
-	last = PageGetMaxOffsetNumber(page);
-	for (OffsetNumber number = FirstOffsetNumber; number <= last; number = OffsetNumberNext(number))
-	{
-		ItemId		item = PageGetItemId(page, number);
-
-		if (ItemIdIsNormal(item) &&
-			!is_settled_tuple((HeapTupleHeader) PageGetItem(page, item), snapshot))
-			return false;
-	}
-	return true;
-}
-
-/* ---- all pages ---- */
-
-typedef struct Look
-{
-	ChangedPages *pages;
-	Relation	relation;
-	BufferAccessStrategy strategy;
-	Buffer		last;			/* of the page before */
-	MapPage		map;			/* its page that describes the present pages */
-	uint32		next_unsettled; /* in former_unsettled */
-} Look;
-
-/*
- * Was this page unsettled in the last run?  Callers ask for pages in their order.
- */
-static bool
-was_unsettled(Look *look, BlockNumber page)
-{
-	const ChangedPages *pages = look->pages;
-
-	while (look->next_unsettled < pages->former.unsettled &&
-		   pages->former_unsettled[look->next_unsettled] < page)
-		look->next_unsettled++;
-	return look->next_unsettled < pages->former.unsettled &&
-		pages->former_unsettled[look->next_unsettled] == page;
-}
-
-/*
- * Read a page and lock it.  Most pages are in the buffer after the last page's, and a lookup takes
- * longer than to try it.
- */
-static Buffer
-read_page(Look *look, BlockNumber page)
-{
-	CHECK_FOR_INTERRUPTS();
-	if (look->last == NBuffers ||
-		!ReadRecentBuffer(look->relation->rd_locator, MAIN_FORKNUM, page, ++look->last))
-		look->last = ReadBufferExtended(look->relation, MAIN_FORKNUM, page, RBM_NORMAL, look->strategy);
-	LockBuffer(look->last, BUFFER_LOCK_SHARE);
-	return look->last;
-}
-
-/*
- * Look at a page of which the visibility map does not tell enough.
- */
-static void
-look_at_page(Look *look, BlockNumber page, bool marked)
-{
-	ChangedPages *pages = look->pages;
-	Buffer		buffer = read_page(look, page);
-	XLogRecPtr	lsn = BufferGetLSNAtomic(buffer);
-	bool		changed = !pages->known || XLogRecPtrIsInvalid(lsn) ||
-		lsn > pages->former.position || page >= pages->former.pages || was_unsettled(look, page);
-
-	if (changed && pages->known)
-		add_page(&pages->changed, page);
-	if (changed && !marked && !is_settled(BufferGetPage(buffer), pages->snapshot))
-		add_page(&pages->unsettled, page);
-	UnlockReleaseBuffer(buffer);
-}
-
-/*
- * Read the page of the map that describes the pages from this one on.  Returns whether bits that are
- * set there were set before the last run.
- */
-static bool
-read_map(Look *look, BlockNumber first)
-{
-	const ChangedPages *pages = look->pages;
-
-	geonn_read_map(look->relation, first, &look->map);
-	return pages->known && !XLogRecPtrIsInvalid(look->map.lsn) &&
-		look->map.lsn <= pages->former.position;
-}
-
-static void
-look_at_pages(Look *look)
-{
-	ChangedPages *pages = look->pages;
-	BlockNumber count;
-	bool		trusted;
-
-	pages->now.position = GetXLogInsertRecPtr();
-	count = pages->now.pages = RelationGetNumberOfBlocks(look->relation);
-	if (count > (BlockNumber) (NBuffers / BUFFERS_SHARE))
-		look->strategy = GetAccessStrategy(BAS_BULKREAD);
-	for (BlockNumber first = 0; first < count; first += Min(BLOCKS_A_MAP, count - first))
-	{
-		BlockNumber described = Min(BLOCKS_A_MAP, count - first);
-
-		CHECK_FOR_INTERRUPTS();
-		trusted = read_map(look, first);
-		for (BlockNumber i = 0; i < described; i++)
-		{
-			bool		marked = geonn_map_is_visible(&look->map, i);
-
-			if (!marked || (pages->known && !trusted))
-				look_at_page(look, first + i, marked);
-		}
-	}
-	for (BlockNumber page = count; pages->known && page < pages->former.pages; page++)
-		add_page(&pages->changed, page);
-}
-
-/*
- * How many rows has a page, on average?
- */
-static uint32
-rows_a_page(Look *look)
-{
-	BlockNumber pages = look->pages->now.pages;
-	BlockNumber step = Max(pages / PAGES_COUNTED, 1);
-	uint32		rows = 0;
-	uint32		count = 0;
-
-	for (uint64 page = 0; page < pages; page += step, count++)
-	{
-		Buffer		buffer = read_page(look, (BlockNumber) page);
-
-		if (!PageIsNew(BufferGetPage(buffer)))
-			rows += PageGetMaxOffsetNumber(BufferGetPage(buffer));
-		UnlockReleaseBuffer(buffer);
-	}
-	return rows / Max(count, 1);
-}
+/* ---- the look ---- */
 
 /*
  * Decide what is read, and which lists are written.  Returns false if none would pay.
  */
 static bool
-decide(Look *look, bool reads_all)
+decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 {
-	ChangedPages *pages = look->pages;
-	BlockNumber count = Max(pages->now.pages, pages->former.pages);
-	double		share = (double) pages->changed.count / Max(count, 1);
-	double		points = share * (double) pages->baseline->rows;
+	uint64		now = 0;
+	uint64		all = 0;
+	uint64		unsettled = 0;
+	uint64		changed = 0;
+	uint64		changed_same = 0;	/* in files that are the same */
+	double		points;
 	double		memory = maintenance_work_mem * 1024.0;
 
-	if (!is_few(pages->unsettled.count, pages->now.pages))
-		return false;
-	if (!pages->known)
+	for (int i = 0; i < pages->count; i++)
 	{
-		pages->now.pages_a_row = geonn_page_lists_width(rows_a_page(look));
-		return true;
+		const Leaf *leaf = &pages->leaves[i];
+		uint32		count = geonn_leaf_changed_count(leaf);
+
+		now += leaf->now.pages;
+		all += Max(leaf->now.pages, leaf->former.pages);
+		unsettled += leaf->unsettled.count;
+		changed += count;
+		changed_same += leaf->is_same ? count : 0;
 	}
-	pages->now.pages_a_row = pages->former.pages_a_row;
-	pages->few = !reads_all && is_few(pages->changed.count, count) &&
-		points * BYTES_A_POINT <= memory;
-	pages->updates = pages->few || (share <= UPDATED_SHARE && points * sizeof(PagePoint) <= memory);
-	return pages->updates;
+	if (!is_few(unsettled, now))
+		return false;
+	points = (double) changed / Max(all, 1) * (double) pages->baseline->rows;
+	pages->few = pages->known && !reads_all && is_few(changed, all) && points * BYTES_A_POINT <= memory;
+	pages->updates = pages->few ||
+		(pages->known && changed <= UPDATED_SHARE * all && points * sizeof(PagePoint) <= memory);
+	if (pages->few)
+		ereport(DEBUG1,
+				(errmsg_internal("%s is read where it may have changed: on " UINT64_FORMAT " of "
+								 UINT64_FORMAT " pages", source->title, changed, now)));
+	return pages->updates || is_few(changed_same, all);
 }
 
 /*
- * Look at all pages of the table.  Returns whether lists are to be written.
+ * Look at all leaves.  Returns whether lists are to be written.
  */
 static bool
-look_at_table(ChangedPages *pages, Relation relation, bool reads_all)
+look_at_leaves(ChangedPages *pages, const PointSource *source, const GeonnQuestion *question,
+			   bool reads_all)
 {
-	Look		look = {.pages = pages,.relation = relation};
-	bool		writes;
+	uint64		position = GetXLogInsertRecPtr();
 
-	look_at_pages(&look);
-	writes = decide(&look, reads_all);
-	if (look.strategy != NULL)
-		FreeAccessStrategy(look.strategy);
-	return writes;
+	for (int i = 0; i < pages->count; i++)
+	{
+		Leaf	   *leaf = &pages->leaves[i];
+
+		if (leaf->attributes != NULL && !geonn_leaf_look(leaf, source, question, position))
+			return false;
+	}
+	return decide(pages, source, reads_all);
 }
 
 ChangedPages *
@@ -406,30 +261,16 @@ geonn_pages_look(const GeonnBaseline *baseline, const PointSource *source,
 				 const GeonnQuestion *question, bool reads_all)
 {
 	ChangedPages *pages = palloc0(sizeof(ChangedPages));
-	AttrNumber *attributes;
-	Oid			table = geonn_check_table(source, &attributes);
 	bool		writes = false;
 
 	pages->baseline = baseline;
 	pages->context = CurrentMemoryContext;
 	pages->snapshot = GetActiveSnapshot();
-	memcpy(pages->now.seed, baseline->seed, sizeof(pages->now.seed));
-	if (OidIsValid(table))
+	if (take_tables(pages, geonn_check_tables(source)))
 	{
-		Relation	relation = table_open(table, NoLock);
-
-		if (geonn_describe_pages(source, relation, attributes, question, pages->now.subject))
-		{
-			load_former(pages);
-			PredicateLockRelation(relation, pages->snapshot);
-			writes = look_at_table(pages, relation, reads_all);
-		}
-		table_close(relation, NoLock);
+		load_former(pages);
+		writes = look_at_leaves(pages, source, question, reads_all);
 	}
-	if (pages->few)
-		ereport(DEBUG1,
-				(errmsg_internal("%s is read where it may have changed: on %u of %u pages",
-								 source->title, pages->changed.count, pages->now.pages)));
 	if (!pages->updates)
 		geonn_page_lists_delete(baseline->cache, baseline->side);
 	return writes ? pages : NULL;
@@ -443,45 +284,83 @@ geonn_pages_are_few(const ChangedPages *pages)
 	return pages != NULL && pages->few;
 }
 
-const PageRange *
-geonn_pages_to_read(const ChangedPages *pages, int *count)
+/*
+ * The ranges of those pages of a leaf that may have changed and that it has.
+ */
+static TablePages
+pages_of_leaf(const Leaf *leaf)
 {
-	const PageSet *changed = &pages->changed;
-	PageRange  *ranges = palloc(Max(changed->count, 1) * sizeof(PageRange));
+	uint32		changed = geonn_leaf_changed_count(leaf);
+	PageRange  *ranges = palloc_extended(Max(leaf->is_same ? changed : 1, 1) * sizeof(PageRange),
+										 MCXT_ALLOC_HUGE);
+	int			count = 0;
 
-	*count = 0;
-	for (uint32 i = 0; i < changed->count && changed->pages[i] < pages->now.pages; i++)
+	for (uint32 i = 0; i < changed; i++)
 	{
-		if (*count > 0 && ranges[*count - 1].last + 1 == changed->pages[i])
-			ranges[*count - 1].last++;
+		BlockNumber page = geonn_leaf_changed_page(leaf, i);
+
+		if (page >= leaf->now.pages)
+			break;
+		if (count > 0 && ranges[count - 1].last + 1 == page)
+			ranges[count - 1].last = page;
 		else
-			ranges[(*count)++] = (PageRange)
+			ranges[count++] = (PageRange)
 		{
-			changed->pages[i], changed->pages[i]
+			page, page
 		};
 	}
-	return ranges;
+	return (TablePages)
+	{
+		leaf->table, ranges, count
+	};
+}
+
+const TablePages *
+geonn_pages_to_read(const ChangedPages *pages, int *count)
+{
+	TablePages *tables = palloc(pages->count * sizeof(TablePages));
+
+	*count = 0;
+	for (int i = 0; i < pages->count; i++)
+	{
+		if (pages->leaves[i].attributes != NULL)
+			tables[(*count)++] = pages_of_leaf(&pages->leaves[i]);
+	}
+	return tables;
+}
+
+static void
+give_former_points(const Leaf *leaf, PageLists *lists, PageEntryConsumer consume, void *state)
+{
+	uint32		changed = geonn_leaf_changed_count(leaf);
+
+	geonn_page_lists_choose(lists, leaf->table, leaf->former.pages_a_row);
+	for (uint32 i = 0; i < changed; i++)
+	{
+		uint32		count;
+		const PageEntry *list = geonn_page_lists_find(lists, geonn_leaf_changed_page(leaf, i), &count);
+
+		for (uint32 entry = 0; entry < count; entry++)
+			consume(state, &list[entry]);
+	}
 }
 
 void
 geonn_pages_former(ChangedPages *pages, PageEntryConsumer consume, void *state)
 {
 	const GeonnBaseline *baseline = pages->baseline;
-	PageLists  *lists = geonn_page_lists_open(baseline->cache, baseline->side, pages->former.pages_a_row,
-											  AccessShareLock, pages->snapshot);
+	PageLists  *lists = geonn_page_lists_open(baseline->cache, baseline->side, AccessShareLock,
+											  pages->snapshot);
 
-	for (uint32 i = 0; i < pages->changed.count; i++)
+	for (int i = 0; i < pages->count; i++)
 	{
-		uint32		count;
-		const PageEntry *list = geonn_page_lists_find(lists, pages->changed.pages[i], &count);
-
-		for (uint32 entry = 0; entry < count; entry++)
-			consume(state, &list[entry]);
+		if (pages->leaves[i].was_leaf)
+			give_former_points(&pages->leaves[i], lists, consume, state);
 	}
 	geonn_page_lists_close(lists);
 }
 
-/* ---- the new lists ---- */
+/* ---- the rows that are read ---- */
 
 void
 geonn_pages_give_up(ChangedPages *pages)
@@ -490,26 +369,27 @@ geonn_pages_give_up(ChangedPages *pages)
 		pages->given_up = true;
 }
 
-static PageLists *
-open_to_write(const ChangedPages *pages)
+static void
+open_to_write(ChangedPages *pages)
 {
-	return geonn_page_lists_open(pages->baseline->cache, pages->baseline->side, pages->now.pages_a_row,
-								 RowExclusiveLock, GetTransactionSnapshot());
+	if (pages->lists == NULL)
+		pages->lists = geonn_page_lists_open(pages->baseline->cache, pages->baseline->side,
+											 RowExclusiveLock, GetTransactionSnapshot());
 }
 
-static int
-by_number(const void *first, const void *second)
+/*
+ * Go on to another leaf.  Where all lists are made anew, its lists follow those of the last one.
+ */
+static void
+begin_leaf(ChangedPages *pages, Leaf *leaf)
 {
-	BlockNumber a = *(const BlockNumber *) first;
-	BlockNumber b = *(const BlockNumber *) second;
-
-	return a < b ? -1 : a > b;
-}
-
-static int
-by_page(const void *first, const void *second)
-{
-	return by_number(&((const PagePoint *) first)->page, &((const PagePoint *) second)->page);
+	pages->leaf = leaf;
+	pages->page = InvalidBlockNumber;
+	if (pages->updates)
+		return;
+	open_to_write(pages);
+	geonn_page_lists_end(pages->lists);
+	geonn_page_lists_choose(pages->lists, leaf->table, leaf->now.pages_a_row);
 }
 
 /*
@@ -518,12 +398,10 @@ by_page(const void *first, const void *second)
 static void
 keep_point(ChangedPages *pages, const PagePoint *point)
 {
-	if (!pages->begun || point->page != pages->page)
+	if (point->page.number != pages->page)
 	{
-		pages->begun = true;
-		pages->page = point->page;
-		pages->is_changed = bsearch(&point->page, pages->changed.pages, pages->changed.count,
-									sizeof(BlockNumber), by_number) != NULL;
+		pages->page = point->page.number;
+		pages->is_changed = geonn_leaf_has_changed(pages->leaf, pages->page);
 	}
 	if (!pages->is_changed)
 		return;
@@ -540,37 +418,51 @@ void
 geonn_pages_add(ChangedPages *pages, const PointRow *row, const Fingerprint *fingerprint)
 {
 	PagePoint	point = {row->page, {fingerprint->key, fingerprint->hash[1]}};
+	Leaf	   *leaf;
 	MemoryContext former;
 
 	if (pages == NULL || pages->given_up)
 		return;
-	if (!row->has_page)
+	leaf = pages->leaf != NULL && pages->leaf->table == row->page.table ? pages->leaf :
+		find_leaf(pages, row->page.table);
+	if (leaf == NULL || leaf->attributes == NULL)
 	{
 		pages->given_up = true;
 		return;
 	}
 	former = MemoryContextSwitchTo(pages->context);
+	if (leaf != pages->leaf)
+		begin_leaf(pages, leaf);
 	if (pages->updates)
 		keep_point(pages, &point);
 	else
-	{
-		if (pages->lists == NULL)
-			pages->lists = open_to_write(pages);
 		geonn_page_lists_add(pages->lists, &point);
-	}
 	MemoryContextSwitchTo(former);
+}
+
+/* ---- the new lists ---- */
+
+static int
+by_page(const void *first, const void *second)
+{
+	const PointPage *a = &((const PagePoint *) first)->page;
+	const PointPage *b = &((const PagePoint *) second)->page;
+
+	if (a->table != b->table)
+		return a->table < b->table ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
 }
 
 /*
  * Put the points into the order of their pages.  They are in it already, unless a scan began in the
- * middle of the table.
+ * middle of a table, or leaves were read in another order than that of their OIDs.
  */
 static void
 sort_points(ChangedPages *pages)
 {
 	for (uint64 i = 1; i < pages->point_count; i++)
 	{
-		if (pages->points[i].page < pages->points[i - 1].page)
+		if (by_page(&pages->points[i], &pages->points[i - 1]) < 0)
 		{
 			qsort(pages->points, pages->point_count, sizeof(PagePoint), by_page);
 			return;
@@ -578,18 +470,102 @@ sort_points(ChangedPages *pages)
 	}
 }
 
+/*
+ * Store the state of a leaf, or that it is none any more.
+ */
 static void
-store_state(ChangedPages *pages)
+store_state(ChangedPages *pages, Leaf *leaf, bool replaces)
 {
-	PagesState *now = &pages->now;
 	StringInfoData state;
 
-	now->unsettled = pages->unsettled.count;
 	initStringInfo(&state);
-	appendBinaryStringInfo(&state, (char *) now, sizeof(*now));
-	appendBinaryStringInfo(&state, (char *) pages->unsettled.pages,
-						   (int) (now->unsettled * sizeof(BlockNumber)));
-	geonn_page_lists_set_state(pages->lists, state.data, state.len);
+	geonn_leaf_state(leaf, &state);
+	geonn_page_lists_set_state(pages->lists, state.data, state.len, replaces);
+	pfree(state.data);
+}
+
+/*
+ * Bring a leaf's lists up to date with these points, all of its pages that may have changed.
+ */
+static void
+update_leaf(ChangedPages *pages, Leaf *leaf, const PagePoint *points, uint64 count)
+{
+	geonn_page_lists_choose(pages->lists, leaf->table, Max(leaf->now.pages_a_row, 1));
+	if (leaf->is_same)
+	{
+		geonn_page_lists_replace(pages->lists, leaf->changed.pages, leaf->changed.count, points, count);
+		if (leaf->looked)
+			store_state(pages, leaf, true);
+		return;
+	}
+	if (leaf->was_leaf)
+		geonn_page_lists_remove(pages->lists);
+	if (leaf->attributes == NULL)
+		return;
+	for (uint64 i = 0; i < count; i++)
+		geonn_page_lists_add(pages->lists, &points[i]);
+	geonn_page_lists_end(pages->lists);
+	store_state(pages, leaf, false);
+}
+
+static void
+update_leaves(ChangedPages *pages)
+{
+	uint64		next = 0;
+
+	sort_points(pages);
+	for (int i = 0; i < pages->count; i++)
+	{
+		uint64		first = next;
+
+		CHECK_FOR_INTERRUPTS();
+		while (next < pages->point_count && pages->points[next].page.table == pages->leaves[i].table)
+			next++;
+		update_leaf(pages, &pages->leaves[i], pages->points + first, next - first);
+	}
+}
+
+/*
+ * End the lists that were made anew, and store the states of all leaves.
+ */
+static void
+end_leaves(ChangedPages *pages)
+{
+	geonn_page_lists_end(pages->lists);
+	for (int i = 0; i < pages->count; i++)
+	{
+		if (pages->leaves[i].attributes == NULL)
+			continue;
+		geonn_page_lists_choose(pages->lists, pages->leaves[i].table, pages->leaves[i].now.pages_a_row);
+		store_state(pages, &pages->leaves[i], false);
+	}
+}
+
+/*
+ * Store the state of the side, if it has other leaves than before.
+ */
+static void
+store_side(ChangedPages *pages)
+{
+	SideState	side;
+	StringInfoData state;
+	bool		is_other = !pages->updates;
+
+	memcpy(side.seed, pages->baseline->seed, sizeof(side.seed));
+	initStringInfo(&state);
+	appendBinaryStringInfo(&state, (char *) &side, sizeof(side));
+	for (int i = 0; i < pages->count; i++)
+	{
+		const Leaf *leaf = &pages->leaves[i];
+
+		is_other |= (leaf->attributes != NULL) != leaf->was_leaf;
+		if (leaf->attributes != NULL)
+			appendBinaryStringInfo(&state, (char *) &leaf->table, sizeof(Oid));
+	}
+	if (!is_other)
+		return;
+	geonn_page_lists_choose(pages->lists, InvalidOid, 1);
+	geonn_page_lists_set_state(pages->lists, state.data, state.len, pages->updates);
 }
 
 void
@@ -599,17 +575,12 @@ geonn_pages_store(ChangedPages *pages)
 		return;
 	if (!pages->given_up)
 	{
-		if (pages->lists == NULL)
-			pages->lists = open_to_write(pages);
+		open_to_write(pages);
 		if (pages->updates)
-		{
-			sort_points(pages);
-			geonn_page_lists_replace(pages->lists, pages->changed.pages, pages->changed.count,
-									 pages->points, pages->point_count);
-		}
+			update_leaves(pages);
 		else
-			geonn_page_lists_end(pages->lists);
-		store_state(pages);
+			end_leaves(pages);
+		store_side(pages);
 	}
 	if (pages->lists != NULL)
 		geonn_page_lists_close(pages->lists);

@@ -1,6 +1,7 @@
 /*
  * changed_pages.h
- *		Which pages of a table may have changed since a baseline was made or brought up to date.
+ *		Which pages of a side's tables may have changed since its baseline was made or brought up to
+ *		date.
  */
 #ifndef GEONN_CACHE_CHANGED_PAGES_H
 #define GEONN_CACHE_CHANGED_PAGES_H
@@ -11,21 +12,21 @@
 #include "cache/page_lists.h"
 
 /*
- * Look at the source's table, before its rows are read with the active snapshot for this baseline,
+ * Look at the source's tables, before its rows are read with the active snapshot for this baseline,
  * whose lists of pages will be those of now.  NULL, and the baseline has no lists any more, if the
- * source is no table whose pages show its changes, or lists would not pay.  A caller that reads all
- * rows, whatever has changed, says so.
+ * source has other rows than those of tables whose pages show their changes, or lists would not pay.
+ * A caller that reads all rows, whatever has changed, says so.
  */
 extern ChangedPages *geonn_pages_look(const GeonnBaseline *baseline, const PointSource *source,
 									  const GeonnQuestion *question, bool reads_all);
 
 /*
  * Are lists of the last run there, and few pages that may have changed?  Then reading these is
- * enough, and the functions below tell which they are, and call back for each point that they had.
- * Otherwise, and with NULL, all rows are to be read.
+ * enough, and the functions below tell which they are, for each of the source's tables, by OID, and
+ * call back for each point that they had.  Otherwise, and with NULL, all rows are to be read.
  */
 extern bool geonn_pages_are_few(const ChangedPages *pages);
-extern const PageRange *geonn_pages_to_read(const ChangedPages *pages, int *count);
+extern const TablePages *geonn_pages_to_read(const ChangedPages *pages, int *count);
 typedef void (*PageEntryConsumer) (void *state, const PageEntry *entry);
 extern void geonn_pages_former(ChangedPages *pages, PageEntryConsumer consume, void *state);
 

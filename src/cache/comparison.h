@@ -83,7 +83,7 @@ extern void geonn_comparison_sort(BaselineComparison *comparison);
 /*
  * Find the changes by reading only the pages that may have changed, which are few
  * (geonn_pages_are_few); blocks has room for the numbers of all.  Returns false, and has done nothing,
- * if the source is no longer planned as one plain table.
+ * if the source is no longer planned as the same plain tables.
  */
 extern bool geonn_compare_pages(BaselineComparison *comparison, const PointSource *source,
 								InvalidPolicy invalid, uint32 *blocks);

@@ -16,6 +16,11 @@
  *	   begins inserts one first, in a transaction of its own, in which it also waits for the
  *	   transactions that have changed the table and not committed: their triggers did not see the
  *	   row.  Within a transaction whose snapshot is older than that, it inserts none.
+ *	 - While a run reads the sides, more than once, nothing keeps other sessions from attaching a partition,
+ *	   which has rows that the run's snapshot sees.  So a run fails if a side has other tables at its end
+ *	   than at its beginning.  In between it cannot have had any others: a table that is read stays
+ *	   locked, which keeps it from going, and one that DETACH PARTITION CONCURRENTLY has marked stays
+ *	   for older snapshots.
  *	 - Its signature has the cache's question, the types and the functions that compare them,
  *	   what changes when the table is rewritten or gets other columns, which fires no triggers,
  *	   and the versions of its triggers.
@@ -26,6 +31,8 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "common/cryptohash.h"
+#include "common/sha2.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -62,21 +69,31 @@ enum
 
 /* ---- labels ---- */
 
+/*
+ * The hash of the labels of all tables whose rows are the source's, in the order in which they are
+ * read: empty if one of them has none now.
+ */
 static bytea *
 label_of(const PointSource *source, const GeonnQuestion *question)
 {
-	AttrNumber *attributes;
-	Oid			table = geonn_check_table(source, &attributes);
-	struct geonn_label label;
-	Size		length = 0;
-	bytea	   *value;
+	const List *tables = geonn_check_tables(source);
+	pg_cryptohash_ctx *hash = pg_cryptohash_create(PG_SHA256);
+	bytea	   *value = palloc(PG_SHA256_DIGEST_LENGTH + VARHDRSZ);
+	bool		has_labels = tables != NIL && pg_cryptohash_init(hash) >= 0;
+	ListCell   *cell;
 
-	if (OidIsValid(table) &&
-		geonn_label_dataset(source, table, attributes, question, REFERENCE_COORDINATES, &label) > 0)
-		length = sizeof(label);
-	value = palloc(length + VARHDRSZ);
-	SET_VARSIZE(value, length + VARHDRSZ);
-	memcpy(VARDATA(value), &label, length);
+	foreach(cell, tables)
+	{
+		struct geonn_label label;
+
+		has_labels = has_labels &&
+			geonn_label_dataset(source, lfirst(cell), question, REFERENCE_COORDINATES, &label) > 0 &&
+			pg_cryptohash_update(hash, (uint8 *) &label, sizeof(label)) >= 0;
+	}
+	has_labels = has_labels &&
+		pg_cryptohash_final(hash, (uint8 *) VARDATA(value), PG_SHA256_DIGEST_LENGTH) >= 0;
+	pg_cryptohash_free(hash);
+	SET_VARSIZE(value, (has_labels ? PG_SHA256_DIGEST_LENGTH : 0) + VARHDRSZ);
 	return value;
 }
 
@@ -88,8 +105,29 @@ geonn_labels_now(const GeonnJoin *join)
 		{
 			label_of(join->observations, &join->question),
 				label_of(join->references, &join->question)
+		},
+		{
+			geonn_relations_read(join->observations),
+				geonn_relations_read(join->references)
 		}
 	};
+}
+
+static void
+check_relations(const GeonnCache *cache, const GeonnJoin *join, const GeonnLabels *former)
+{
+	const PointSource *const sides[] = {join->observations, join->references};
+
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		if (!equal(geonn_relations_read(sides[side]), former->relations[side]))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("%s got or lost a table while cache \"%s\" was made from it",
+							sides[side]->title, cache->name),
+					 errdetail("A partition or child was created, attached or detached, or the view was replaced."),
+					 errhint("Run the same command again.")));
+	}
 }
 
 static bool
@@ -306,6 +344,7 @@ geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels
 	Datum		seeds[CACHE_SIDES * 2];
 	bool		noticed;
 
+	check_relations(cache, join, &now);
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
 		labels[side] = PointerGetDatum(now.label[side]);

@@ -7,10 +7,11 @@
 
 #include "cache/baseline.h"
 
-/* labels of the present contents of both sides, or empty values */
+/* what the sides are now, before they are read */
 typedef struct GeonnLabels
 {
-	bytea	   *label[CACHE_SIDES];
+	bytea	   *label[CACHE_SIDES]; /* of the contents, or empty values */
+	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
 } GeonnLabels;
 
 typedef struct GeonnLastRun
@@ -45,7 +46,8 @@ extern void geonn_last_run_begin(const GeonnCache *cache);
 
 /*
  * Store the result of a run: the table has so many rows, and they are what the join returns for
- * these labels.  has_baselines says whether baselines of what the run read are stored.
+ * these labels.  has_baselines says whether baselines of what the run read are stored.  Raises an error
+ * if a side has got or lost a table, as a partition, since the labels were made.
  */
 extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 								 int64 rows, const GeonnLastRun *last_run, TimestampTz since);

@@ -1,6 +1,6 @@
 /*
  * page_compare.c
- *		What has changed of a table since its baseline was made, if only few pages may have changed.
+ *		What has changed of tables since their baseline was made, if only few pages may have changed.
  *
  * Only the rows of these pages are read (cache/changed_pages.c), and the lists of the points that the
  * last run found there are put into the hash table.  A point counts as the one of a list if it has the
@@ -8,7 +8,7 @@
  * cache/baseline.c).  The points that are left in the table were removed: their bytes are in the blocks
  * to which their keys belong.  Points without coordinates have one key, and 64 bits of the hash decide.
  *
- * If points of the lists are not in the baseline, one of both is damaged, and the whole table is read.
+ * If points of the lists are not in the baseline, one of both is damaged, and the tables are read whole.
  */
 #include "postgres.h"
 
@@ -97,20 +97,34 @@ find_blocks_left(BaselineComparison *comparison, uint32 *blocks, uint64 *points)
 	return count;
 }
 
+/*
+ * Are pages of any of the tables to be read?
+ */
+static bool
+has_pages(const TablePages *tables, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (tables[i].count > 0)
+			return true;
+	}
+	return false;
+}
+
 bool
 geonn_compare_pages(BaselineComparison *comparison, const PointSource *source, InvalidPolicy invalid,
 					uint32 *blocks)
 {
 	GeonnBaseline *baseline = comparison->baseline;
-	int			range_count;
-	const PageRange *ranges = geonn_pages_to_read(baseline->pages, &range_count);
+	int			table_count;
+	const TablePages *tables = geonn_pages_to_read(baseline->pages, &table_count);
 	uint32		count;
 	uint64		points;
 
 	comparison->known = known_create(CurrentMemoryContext, 1024, NULL);
 	geonn_pages_former(baseline->pages, learn_entry, comparison);
-	if (range_count > 0 &&
-		!geonn_read_pages(source, invalid, ranges, range_count, look_for_entry, comparison))
+	if (has_pages(tables, table_count) &&
+		!geonn_read_pages(source, invalid, tables, table_count, look_for_entry, comparison))
 	{
 		geonn_pages_give_up(baseline->pages);
 		return false;

@@ -1,10 +1,12 @@
 /*
  * page_lists.c
- *		The rows of geonn_cache_page: which points each page of a table had in the last run.
+ *		The rows of geonn_cache_page: which points each page of a side's leaves had in the last run.
  *
- * A row has the lists of some pages that follow each other: their lengths, and then the entries of
- * all of them.  Pages with few points share a row, so that the lists of wide rows' pages do not
- * take a row each.  A row that is missing has empty lists.  The row with number -1 has the state.
+ * A row has the lists of some pages of a leaf that follow each other: their lengths, and then the
+ * entries of all of them.  Pages with few points share a row, so that the lists of wide rows' pages do
+ * not take a row each.  A row that is missing has empty lists.  Rows have the leaf's OID in the first
+ * half of their numbers.  The last number with that OID has the leaf's state, and the last one without
+ * an OID that of the side.
  *
  * A scan that joins another one begins in the middle of a table (synchronize_seqscans): the row with
  * which it begins may be its last one as well, and is written at the end.
@@ -31,13 +33,14 @@
 typedef struct ListRow
 {
 	uint32		number;			/* or NO_ROW */
-	StringInfoData *lists;		/* [pages_a_row] */
+	StringInfoData *lists;		/* [PAGES_A_ROW], of which pages_a_row are used */
 } ListRow;
 
 struct PageLists
 {
 	MemoryContext context;
 	BlockTable *table;
+	Oid			leaf;			/* that was chosen */
 	uint32		pages_a_row;
 	ListRow		row;			/* that is read or written */
 	ListRow		first;			/* with which a scan began */
@@ -54,12 +57,30 @@ geonn_page_lists_width(uint32 rows_a_page)
 	return Min(Max(width, 1), PAGES_A_ROW);
 }
 
+/*
+ * The number of the leaf's row in the table.
+ */
+static int64
+row_number(const PageLists *lists, uint32 number)
+{
+	return (int64) ((uint64) lists->leaf << 32 | number);
+}
+
 static void
-init_row(ListRow *row, uint32 pages)
+raise_damaged(const PageLists *lists, uint32 number)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("row " INT64_FORMAT " of table geonn_cache_page is damaged", row_number(lists, number)),
+			 errhint("A superuser can run TRUNCATE geonn_cache_page: the next refreshes fill it again.")));
+}
+
+static void
+init_row(ListRow *row)
 {
 	row->number = NO_ROW;
-	row->lists = palloc(pages * sizeof(StringInfoData));
-	for (uint32 i = 0; i < pages; i++)
+	row->lists = palloc(PAGES_A_ROW * sizeof(StringInfoData));
+	for (uint32 i = 0; i < PAGES_A_ROW; i++)
 		initStringInfo(&row->lists[i]);
 }
 
@@ -72,16 +93,14 @@ empty_row(PageLists *lists, ListRow *row, uint32 number)
 }
 
 PageLists *
-geonn_page_lists_open(const GeonnCache *cache, CacheSide side, uint32 pages_a_row, LOCKMODE lock,
-					  Snapshot snapshot)
+geonn_page_lists_open(const GeonnCache *cache, CacheSide side, LOCKMODE lock, Snapshot snapshot)
 {
 	PageLists  *lists = palloc0(sizeof(PageLists));
 
 	lists->context = CurrentMemoryContext;
 	lists->table = geonn_block_table_open(cache, (int16) side, "geonn_cache_page", lock, snapshot);
-	lists->pages_a_row = pages_a_row;
-	init_row(&lists->row, pages_a_row);
-	init_row(&lists->first, pages_a_row);
+	init_row(&lists->row);
+	init_row(&lists->first);
 	initStringInfo(&lists->former);
 	initStringInfo(&lists->bytes);
 	return lists;
@@ -93,17 +112,17 @@ geonn_page_lists_close(PageLists *lists)
 	geonn_block_table_close(lists->table);
 }
 
-/* ---- a row ---- */
-
-static void
-raise_damaged(const PageLists *lists, uint32 number)
+void
+geonn_page_lists_choose(PageLists *lists, Oid table, uint32 pages_a_row)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("row %u of table geonn_cache_page, of %u pages, is damaged", number,
-					lists->pages_a_row),
-			 errhint("A superuser can run TRUNCATE geonn_cache_page: the next refreshes fill it again.")));
+	if (pages_a_row < 1 || pages_a_row > PAGES_A_ROW)
+		raise_damaged(lists, STATE_NUMBER);
+	lists->leaf = table;
+	lists->pages_a_row = pages_a_row;
+	lists->row.number = lists->first.number = NO_ROW;
 }
+
+/* ---- a row ---- */
 
 /*
  * Read the lists of the row from its contents.
@@ -159,7 +178,7 @@ read_row(PageLists *lists, uint32 number)
 		return;
 	empty_row(lists, &lists->row, number);
 	resetStringInfo(&lists->former);
-	contents = geonn_block_table_find(lists->table, number);
+	contents = geonn_block_table_find(lists->table, row_number(lists, number));
 	lists->is_there = contents != NULL;
 	if (contents == NULL)
 		return;
@@ -192,17 +211,18 @@ insert_row(PageLists *lists, const ListRow *row)
 	if (row->number == NO_ROW)
 		return;
 	encode(lists, row);
-	geonn_block_table_insert(lists->table, row->number, lists->bytes.data, lists->bytes.len);
+	geonn_block_table_insert(lists->table, row_number(lists, row->number), lists->bytes.data,
+							 lists->bytes.len);
 }
 
 void
 geonn_page_lists_add(PageLists *lists, const PagePoint *point)
 {
-	uint32		number = point->page / lists->pages_a_row;
+	uint32		number = point->page.number / lists->pages_a_row;
 	ListRow    *row = &lists->row;
 
 	if (lists->first.number == NO_ROW)
-		lists->first.number = number;
+		empty_row(lists, &lists->first, number);
 	if (lists->first.number == number)
 		row = &lists->first;
 	else if (row->number != number)
@@ -210,7 +230,7 @@ geonn_page_lists_add(PageLists *lists, const PagePoint *point)
 		insert_row(lists, row);
 		empty_row(lists, row, number);
 	}
-	appendBinaryStringInfo(list_of(lists, row, point->page), (const char *) &point->entry,
+	appendBinaryStringInfo(list_of(lists, row, point->page.number), (const char *) &point->entry,
 						   sizeof(PageEntry));
 }
 
@@ -219,6 +239,7 @@ geonn_page_lists_end(PageLists *lists)
 {
 	insert_row(lists, &lists->row);
 	insert_row(lists, &lists->first);
+	lists->row.number = lists->first.number = NO_ROW;
 }
 
 /* ---- some lists ---- */
@@ -229,7 +250,7 @@ geonn_page_lists_end(PageLists *lists)
 static void
 write_row(PageLists *lists)
 {
-	uint32		number = lists->row.number;
+	int64		number = row_number(lists, lists->row.number);
 
 	encode(lists, &lists->row);
 	if (lists->bytes.len == lists->former.len &&
@@ -254,13 +275,14 @@ geonn_page_lists_replace(PageLists *lists, const BlockNumber *pages, uint32 page
 		read_row(lists, number);
 		list = list_of(lists, &lists->row, pages[i]);
 		resetStringInfo(list);
-		for (; point_count > 0 && points->page == pages[i]; points++, point_count--)
+		for (; point_count > 0 && points->page.number == pages[i]; points++, point_count--)
 			appendBinaryStringInfo(list, (const char *) &points->entry, sizeof(PageEntry));
 		if (i + 1 == page_count || pages[i + 1] / lists->pages_a_row != number)
 			write_row(lists);
 	}
 	if (point_count > 0)
-		elog(ERROR, "a point is on page %u, which was not to be read", points->page);
+		elog(ERROR, "a point is on page %u of table %u, which was not to be read", points->page.number,
+			 points->page.table);
 }
 
 /* ---- the state ---- */
@@ -268,16 +290,22 @@ geonn_page_lists_replace(PageLists *lists, const BlockNumber *pages, uint32 page
 const bytea *
 geonn_page_lists_state(PageLists *lists)
 {
-	return geonn_block_table_find(lists->table, STATE_NUMBER);
+	return geonn_block_table_find(lists->table, row_number(lists, STATE_NUMBER));
 }
 
 void
-geonn_page_lists_set_state(PageLists *lists, const void *state, Size length)
+geonn_page_lists_set_state(PageLists *lists, const void *state, Size length, bool replaces)
 {
-	if (geonn_page_lists_state(lists) != NULL)
-		geonn_block_table_update(lists->table, STATE_NUMBER, state, length);
+	if (replaces)
+		geonn_block_table_update(lists->table, row_number(lists, STATE_NUMBER), state, length);
 	else
-		geonn_block_table_insert(lists->table, STATE_NUMBER, state, length);
+		geonn_block_table_insert(lists->table, row_number(lists, STATE_NUMBER), state, length);
+}
+
+void
+geonn_page_lists_remove(PageLists *lists)
+{
+	geonn_block_table_delete(lists->table, row_number(lists, 0), row_number(lists, STATE_NUMBER));
 }
 
 void
@@ -286,6 +314,6 @@ geonn_page_lists_delete(const GeonnCache *cache, CacheSide side)
 	BlockTable *table = geonn_block_table_open(cache, (int16) side, "geonn_cache_page",
 											   RowExclusiveLock, GetTransactionSnapshot());
 
-	geonn_block_table_delete(table);
+	geonn_block_table_delete_all(table);
 	geonn_block_table_close(table);
 }

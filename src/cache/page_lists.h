@@ -1,11 +1,9 @@
 /*
  * page_lists.h
- *		The rows of geonn_cache_page: which points each page of a table had in the last run.
+ *		The rows of geonn_cache_page: which points each page of a side's leaves had in the last run.
  */
 #ifndef GEONN_CACHE_PAGE_LISTS_H
 #define GEONN_CACHE_PAGE_LISTS_H
-
-#include "storage/block.h"
 
 #include "cache/baseline.h"
 
@@ -19,31 +17,37 @@ typedef struct PageEntry
 /* the entry of a point, and its page */
 typedef struct PagePoint
 {
-	BlockNumber page;
+	PointPage	page;
 	PageEntry	entry;
 } PagePoint;
 
 /* the lists of one side of a cache */
 typedef struct PageLists PageLists;
 
-/* how many pages of a table with so many rows a page share a row, 1 or more */
+/* how many pages of a leaf with so many rows a page share a row, 1 or more */
 extern uint32 geonn_page_lists_width(uint32 rows_a_page);
 
 /*
  * Open the lists, in the current memory context, to read them as the snapshot sees them; or to write
- * them.  Each row has those of so many pages.
+ * them.
  */
-extern PageLists *geonn_page_lists_open(const GeonnCache *cache, CacheSide side, uint32 pages_a_row,
-										LOCKMODE lock, Snapshot snapshot);
+extern PageLists *geonn_page_lists_open(const GeonnCache *cache, CacheSide side, LOCKMODE lock,
+										Snapshot snapshot);
 extern void geonn_page_lists_close(PageLists *lists);
+
+/*
+ * Choose the leaf of the next calls, each of whose rows has the lists of so many pages; or, with
+ * InvalidOid, the state of the whole side.
+ */
+extern void geonn_page_lists_choose(PageLists *lists, Oid table, uint32 pages_a_row);
 
 /* The list of a page; valid until the next call.  Fast for pages in their order. */
 extern const PageEntry *geonn_page_lists_find(PageLists *lists, BlockNumber page, uint32 *count);
 
 /*
- * Where no lists are: append a point to the list of its page.  The points of a page come one after
- * the other, and pages in ascending order from any page on to the last, and then from the first.
- * geonn_page_lists_end writes what is left to write.
+ * Where the leaf has no lists: append a point to the list of its page.  The points of a page come one
+ * after the other, and pages in ascending order from any page on to the last, and then from the
+ * first.  geonn_page_lists_end writes what is left to write.
  */
 extern void geonn_page_lists_add(PageLists *lists, const PagePoint *point);
 extern void geonn_page_lists_end(PageLists *lists);
@@ -54,11 +58,17 @@ extern void geonn_page_lists_end(PageLists *lists);
 extern void geonn_page_lists_replace(PageLists *lists, const BlockNumber *pages, uint32 page_count,
 									 const PagePoint *points, uint64 point_count);
 
-/* The state that goes with the lists: any bytes; NULL: none.  Valid until the next call. */
+/*
+ * The state that goes with the lists: any bytes; NULL: none.  Valid until the next call.  A state is
+ * set once; replaces says whether the table has one.
+ */
 extern const bytea *geonn_page_lists_state(PageLists *lists);
-extern void geonn_page_lists_set_state(PageLists *lists, const void *state, Size length);
+extern void geonn_page_lists_set_state(PageLists *lists, const void *state, Size length, bool replaces);
 
-/* Delete the lists of a side, and their state. */
+/* Delete the leaf's lists and state. */
+extern void geonn_page_lists_remove(PageLists *lists);
+
+/* Delete all lists and states of a side. */
 extern void geonn_page_lists_delete(const GeonnCache *cache, CacheSide side);
 
 #endif							/* GEONN_CACHE_PAGE_LISTS_H */

@@ -308,29 +308,28 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	ReferenceDetail detail = needed_detail(join, row);
 	PreparedJoin prepared = {.named = detail != REFERENCE_DISTANCE};
 	ReferenceMemory *memory;
-	AttrNumber *attributes;
-	Oid			table;
+	List	   *tables;
+	bool		one_table;
 	struct geonn_label labels[GEONN_LABELS_MAX];
 	int			count = 0;
 	struct geonn_call message;
 
-	table = join->given_references != NULL ? InvalidOid :
-		geonn_check_table(join->references, &attributes);
+	tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
+	one_table = list_length(tables) == 1;
 	if (join->given != NULL && join->observations == NULL &&
 		join->invalid == GEONN_INVALID_IS_ERROR)
 		geonn_check_given(join->given);
 
 	prepared.question = make_question(join, row);
-	if (geonn_kept_memory_limit > 0 && OidIsValid(table))
-		count = geonn_label_dataset(join->references, table, attributes, &prepared.question,
-									detail, labels);
+	if (geonn_kept_memory_limit > 0 && one_table)
+		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
 	message = geonn_call_message(call, &join->label, expected_observations(join));
 	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
 	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
 	if (geonn_client_is_sealed(prepared.client))
 		use_kept_references(join, detail, &prepared, memory);
 	else
-		send_references(join, detail, &prepared, memory, OidIsValid(table), count > 0);
+		send_references(join, detail, &prepared, memory, one_table, count > 0);
 	return prepared;
 }
 

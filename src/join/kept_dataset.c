@@ -336,18 +336,17 @@ describe_all(const PointSource *source, Relation table, const AttrNumber *attrib
 }
 
 int
-geonn_label_dataset(const PointSource *source, Oid table, const AttrNumber *attributes,
-					const GeonnQuestion *question, ReferenceDetail detail,
-					struct geonn_label *labels)
+geonn_label_dataset(const PointSource *source, const SourceTable *table, const GeonnQuestion *question,
+					ReferenceDetail detail, struct geonn_label *labels)
 {
 	Snapshot	snapshot = GetActiveSnapshot();
 	Relation	relation;
 	Version		version;
 	int			count = 0;
 
-	relation = table_open(table, NoLock);
+	relation = table_open(table->table, NoLock);
 	if (shows_changes(relation, snapshot))
-		count = describe_all(source, relation, attributes, question, detail, labels);
+		count = describe_all(source, relation, table->attributes, question, detail, labels);
 	if (count > 0)
 	{
 		PredicateLockRelation(relation, snapshot);

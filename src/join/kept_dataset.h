@@ -11,14 +11,13 @@
 /*
  * Write labels of the datasets that contain these references for this question, as the
  * active snapshot sees them; the first label is of a dataset with exactly this detail.  The
- * references are the rows of this table, which is locked, with these of its columns
- * [source->query_columns], as they are.  Returns the number of labels, at most
+ * references are the rows of this table, which is locked.  Returns the number of labels, at most
  * GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0: it cannot be told whether
  * the table has changed; then no dataset must be found by its table.
  */
-extern int	geonn_label_dataset(const PointSource *source, Oid table,
-								const AttrNumber *attributes, const GeonnQuestion *question,
-								ReferenceDetail detail, struct geonn_label *labels);
+extern int	geonn_label_dataset(const PointSource *source, const SourceTable *table,
+								const GeonnQuestion *question, ReferenceDetail detail,
+								struct geonn_label *labels);
 
 /*
  * Write what the meaning of the table's pages depends on, as in a label: GEONN_SUBJECT_BYTES, to be

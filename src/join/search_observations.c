@@ -126,10 +126,10 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 			.status = POINT_VALID,
 			.id = ids[i],
 			.latitude = latitudes[i],
-			.longitude = longitudes[i]
+			.longitude = longitudes[i],
+			.page = geonn_reading_page(search->reading)
 		};
 
-		row.has_page = geonn_reading_page(search->reading, &row.page);
 		if (search->watch(search->watch_state, &row, true))
 			continue;
 		add_observations(search, i - first, ids + first, latitudes + first, longitudes + first);

@@ -424,6 +424,7 @@ take(PointSample *sample, Relation table, BlockNumber blocks, SampleColumns *col
 	PlainTable	plain = {.relation = table, .attributes = columns->attributes};
 	PageRange	ranges[SAMPLE_PAGES];
 	int			pages = (int) Min(blocks, SAMPLE_PAGES);
+	TablePages	sampled = {RelationGetRelid(table), ranges, pages};
 	int			rows_a_page = pages > 0 ? SAMPLE_POINTS / pages : 0;
 	const char *name = RelationGetRelationName(table);
 	pg_prng_state chance;
@@ -444,7 +445,7 @@ take(PointSample *sample, Relation table, BlockNumber blocks, SampleColumns *col
 	for (int i = 0; i < pages; i++)
 		ranges[i].first = ranges[i].last = (BlockNumber) number_in_part(&chance, i, pages, blocks);
 	reader = geonn_table_reader_begin(list_make1(&plain), columns->count, GetActiveSnapshot());
-	geonn_table_reader_limit(reader, ranges, pages);
+	geonn_table_reader_limit(reader, &sampled);
 	while ((rows = geonn_table_reader_next(reader, &values, &nulls)) > 0)
 	{
 		int			wanted = Min(Min(rows, rows_a_page), SAMPLE_POINTS - sample->count);

@@ -21,6 +21,13 @@ typedef enum PointStatus
 
 #define POINT_STATUSES 6
 
+/* a page of a plain table */
+typedef struct PointPage
+{
+	Oid			table;
+	BlockNumber number;
+} PointPage;
+
 /* a row; what it points to is valid during the consumer's call */
 typedef struct PointRow
 {
@@ -36,8 +43,7 @@ typedef struct PointRow
 	const GeonnLimits *limits;	/* NULL: the source has neither a radius nor windows */
 	const Datum *values;		/* of the columns of the source's query */
 	const bool *nulls;
-	bool		has_page;		/* it was read from one plain table, by this process alone */
-	BlockNumber page;			/* where */
+	PointPage	page;			/* from which this process alone has read it; no table: not known */
 } PointRow;
 
 /* Has a valid row a radius or a window that leaves it without candidates? */

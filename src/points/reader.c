@@ -54,8 +54,7 @@ typedef struct PointReceiver
 	void	   *state;
 	MemoryContext conversion;
 
-	bool		has_page;		/* rows are of this page of the one table that is read */
-	BlockNumber page;
+	PointPage	page;			/* of the present row */
 	int			attributes;		/* the first attributes, up to the last that is needed */
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
@@ -171,7 +170,6 @@ take_row(PointReceiver *self, const Datum *values, const bool *nulls)
 		.by_is_null = self->by_is_null,
 		.values = values,
 		.nulls = nulls,
-		.has_page = self->has_page,
 		.page = self->page
 	};
 
@@ -305,6 +303,18 @@ plan_source(const PointSource *source, int options)
 	return plan;
 }
 
+List *
+geonn_relations_read(const PointSource *source)
+{
+	ErrorContextCallback context;
+	List	   *relations;
+
+	begin_context(&context, source);
+	relations = plan_source(source, 0)->relationOids;
+	error_context_stack = context.previous;
+	return relations;
+}
+
 static void
 prepare_receiver(PointReceiver *receiver)
 {
@@ -328,40 +338,39 @@ prepare_receiver(PointReceiver *receiver)
  * Like EXPLAIN, start the executor, which checks privileges, but not so far
  * that a foreign table would do anything.
  */
-Oid
-geonn_check_table(const PointSource *source, AttrNumber **attributes)
+List *
+geonn_check_tables(const PointSource *source)
 {
 	PointReceiver receiver = {.source = source};
 	ErrorContextCallback context;
 	QueryDesc  *description;
-	List	   *tables;
-	Oid			relation = InvalidOid;
+	List	   *result = NIL;
+	ListCell   *cell;
 
 	begin_context(&context, source);
 	description = CreateQueryDesc(plan_source(source, 0), source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
 	receive_startup(&receiver.receiver, CMD_SELECT, description->tupDesc);
-	tables = geonn_plain_tables(description);
-	if (list_length(tables) == 1)
+	foreach(cell, geonn_plain_tables(description))
 	{
-		const PlainTable *table = linitial(tables);
+		const PlainTable *plain = lfirst(cell);
+		SourceTable *table = palloc(sizeof(SourceTable));
 
-		relation = RelationGetRelid(table->relation);
-		*attributes = table->attributes;
+		table->table = RelationGetRelid(plain->relation);
+		table->attributes = plain->attributes;
+		result = lappend(result, table);
 	}
 	ExecutorEnd(description);
 	FreeQueryDesc(description);
 	error_context_stack = context.previous;
-	return relation;
+	return result;
 }
 
 void
 geonn_check_readable(const PointSource *source)
 {
-	AttrNumber *attributes;
-
-	(void) geonn_check_table(source, &attributes);
+	(void) geonn_check_tables(source);
 }
 
 /* ---- a part at a time ---- */
@@ -448,7 +457,6 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 		receive_startup(&reading->receiver.receiver, CMD_SELECT,
 						reading->description->tupDesc);
 		reading->plain = tables;
-		reading->receiver.has_page = list_length(tables) == 1;
 		reading->tables = geonn_table_reader_begin(tables, source->query_columns,
 												   reading->description->snapshot);
 	}
@@ -484,12 +492,10 @@ geonn_reading_counts(const PointReading *reading)
 	return reading->receiver.counts;
 }
 
-bool
-geonn_reading_page(const PointReading *reading, BlockNumber *page)
+PointPage
+geonn_reading_page(const PointReading *reading)
 {
-	if (reading->receiver.has_page)
-		*page = reading->receiver.page;
-	return reading->receiver.has_page;
+	return reading->receiver.page;
 }
 
 void
@@ -542,15 +548,19 @@ take_block(PointReading *reading, int rows)
 }
 
 /*
- * Get the next rows of the table reader, and their page.  Returns how many they are.
+ * Get the next rows of the table reader, and their page, unless other processes read pages, too.
+ * Returns how many rows they are.
  */
 static int
 next_rows(PointReading *reading)
 {
 	int			rows = geonn_table_reader_next(reading->tables, &reading->values, &reading->nulls);
 
-	if (reading->receiver.has_page && rows > 0)
-		reading->receiver.page = (BlockNumber) geonn_table_reader_place(reading->tables);
+	if (reading->description != NULL && rows > 0)
+		reading->receiver.page = (PointPage)
+	{
+		geonn_table_reader_table(reading->tables), (BlockNumber) geonn_table_reader_place(reading->tables)
+	};
 	return rows;
 }
 
@@ -662,19 +672,54 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 												   state), 0);
 }
 
+static int
+by_table(const void *first, const void *second)
+{
+	Oid			a = ((const TablePages *) first)->table;
+	Oid			b = ((const TablePages *) second)->table;
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * Put the pages of these tables, given by OID, into the order in which the reading has the tables;
+ * NULL if it has others.
+ */
+static const TablePages *
+in_order_of_reading(const PointReading *reading, const TablePages *pages, int count)
+{
+	TablePages *ordered = palloc(Max(count, 1) * sizeof(TablePages));
+	ListCell   *cell;
+	int			found = 0;
+
+	if (list_length(reading->plain) != count)
+		return NULL;
+	foreach(cell, reading->plain)
+	{
+		const PlainTable *plain = lfirst(cell);
+		TablePages	key = {.table = RelationGetRelid(plain->relation)};
+		const TablePages *table = bsearch(&key, pages, count, sizeof(TablePages), by_table);
+
+		if (table == NULL)
+			return NULL;
+		ordered[found++] = *table;
+	}
+	return ordered;
+}
+
 bool
-geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const PageRange *ranges, int count,
+geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const TablePages *pages, int count,
 				 PointConsumer consume, void *state)
 {
 	PointReading *reading = geonn_reading_begin(source, invalid, GEONN_READ_IN_PARTS, consume, state);
-	bool		plain = list_length(reading->plain) == 1;
+	const TablePages *ordered = in_order_of_reading(reading, pages, count);
 
-	if (plain)
+	if (ordered != NULL)
 	{
-		geonn_table_reader_limit(reading->tables, ranges, count);
+		geonn_table_reader_limit(reading->tables, ordered);
 		(void) geonn_reading_next(reading, 0);
 	}
 	else
 		geonn_reading_end(reading);
-	return plain;
+	return ordered != NULL;
 }

@@ -31,22 +31,35 @@ extern double geonn_number(Oid type, Datum value);
  */
 extern void geonn_check_readable(const PointSource *source);
 
+/* a table of which a source has all rows, as they are */
+typedef struct SourceTable
+{
+	Oid			table;
+	AttrNumber *attributes;		/* its columns in a row, [source->query_columns] */
+} SourceTable;
+
 /*
- * Check the same.  Returns the table if the source's rows are that table's rows as
- * they are (see geonn_plain_tables), else InvalidOid; *attributes
- * [source->query_columns] are the table's columns in a row.
+ * Check the same.  Returns the tables (SourceTable) whose rows, one table's after the other's, are
+ * those of the source (see geonn_plain_tables): a table itself, or the leaves of one with partitions
+ * or children.  NIL: the source has other rows.
  */
-extern Oid	geonn_check_table(const PointSource *source, AttrNumber **attributes);
+extern List *geonn_check_tables(const PointSource *source);
+
+/*
+ * The OIDs of all relations that the source's query names or stands for, as views, partitions and
+ * children: the same list as long as they are the same.
+ */
+extern List *geonn_relations_read(const PointSource *source);
 
 /* Read all rows with the statement's snapshot. */
 extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
 /*
- * Read the rows of some pages, in ascending ranges, of the one plain table that is the source
- * (geonn_check_table).  False, and nothing is read, if the source is now planned as anything else.
+ * Read the rows of some pages of the tables that are the source (geonn_check_tables), of which pages
+ * has each one, by OID.  False, and nothing is read, if the source is now planned as anything else.
  */
-extern bool geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const PageRange *ranges,
+extern bool geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const TablePages *pages,
 							 int count, PointConsumer consume, void *state);
 
 /*
@@ -71,11 +84,8 @@ extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolic
 /* Give valid rows as blocks where possible: only if ids are passed by value. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
 
-/*
- * The page of the table that the rows of the present block are on.  Returns false, and leaves it, if they
- * are not of the one table that this process reads alone.
- */
-extern bool geonn_reading_page(const PointReading *reading, BlockNumber *page);
+/* The page of the rows of the present block, as in a PointRow. */
+extern PointPage geonn_reading_page(const PointReading *reading);
 
 /*
  * The tables (PlainTable) that the reading reads from end to end, so that others

@@ -75,9 +75,8 @@ struct TableReader
 	Snapshot	snapshot;
 	SharedTables *shared;
 	int			number;			/* the next table's */
-	const PageRange *ranges;	/* of the one table; NULL: all of its pages */
-	int			range_count;
-	int			next_range;
+	const TablePages *pages;	/* [of each table]; NULL: all pages of all tables */
+	int			next_range;		/* of the present table's */
 
 	/* the present table; scan is NULL: none */
 	TableScanDesc scan;
@@ -250,17 +249,28 @@ set_range(const PageRange *range, ItemPointer first, ItemPointer last)
 }
 
 /*
+ * The pages of the present table that are to be read; NULL: all.
+ */
+static const TablePages *
+present_pages(const TableReader *reader)
+{
+	return reader->pages == NULL ? NULL : &reader->pages[reader->number - 1];
+}
+
+/*
  * Begin to scan a table, or the first range of its pages.
  */
 static TableScanDesc
 begin_scan(TableReader *reader, Relation relation)
 {
+	const TablePages *pages = present_pages(reader);
 	ItemPointerData first;
 	ItemPointerData last;
 
-	if (reader->ranges == NULL)
+	if (pages == NULL)
 		return geonn_table_beginscan(relation, reader->snapshot);
-	set_range(&reader->ranges[reader->next_range++], &first, &last);
+	set_range(&pages->ranges[0], &first, &last);
+	reader->next_range = 1;
 	return geonn_table_beginscan_tidrange(relation, reader->snapshot, &first, &last);
 }
 
@@ -270,20 +280,35 @@ begin_scan(TableReader *reader, Relation relation)
 static bool
 next_slot(TableReader *reader)
 {
+	const TablePages *pages = present_pages(reader);
 	ItemPointerData first;
 	ItemPointerData last;
 
-	if (reader->ranges == NULL)
+	if (pages == NULL)
 		return table_scan_getnextslot(reader->scan, ForwardScanDirection, reader->slot);
 	while (!table_scan_getnextslot_tidrange(reader->scan, ForwardScanDirection, reader->slot))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (reader->next_range == reader->range_count)
+		if (reader->next_range == pages->count)
 			return false;
-		set_range(&reader->ranges[reader->next_range++], &first, &last);
+		set_range(&pages->ranges[reader->next_range++], &first, &last);
 		table_rescan_tidrange(reader->scan, &first, &last);
 	}
 	return true;
+}
+
+/*
+ * Number the next table of which pages are to be read.
+ */
+static int
+next_number(TableReader *reader)
+{
+	int			number = reader->number++;
+
+	while (reader->pages != NULL && number < list_length(reader->tables) &&
+		   reader->pages[number].count == 0)
+		number = reader->number++;
+	return number;
 }
 
 /*
@@ -292,9 +317,10 @@ next_slot(TableReader *reader)
 static bool
 next_table(TableReader *reader)
 {
-	int			number = reader->number++;
+	int			number;
 
 	end_table(reader);
+	number = next_number(reader);
 	if (reader->shared != NULL && number < reader->shared->count)
 	{
 		const SharedTable *table = &reader->shared->tables[number];
@@ -472,11 +498,10 @@ geonn_table_reader_begin(List *tables, int columns, Snapshot snapshot)
 }
 
 void
-geonn_table_reader_limit(TableReader *reader, const PageRange *ranges, int count)
+geonn_table_reader_limit(TableReader *reader, const TablePages *pages)
 {
-	Assert(list_length(reader->tables) == 1 && count > 0);
-	reader->ranges = ranges;
-	reader->range_count = count;
+	Assert(reader->shared == NULL && reader->number == 0);
+	reader->pages = pages;
 }
 
 TableReader *
@@ -510,6 +535,12 @@ geonn_table_reader_place(const TableReader *reader)
 {
 	return (uint64) reader->number << 32 |
 		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
+}
+
+Oid
+geonn_table_reader_table(const TableReader *reader)
+{
+	return RelationGetRelid(reader->scan->rs_rd);
 }
 
 ItemPointerData

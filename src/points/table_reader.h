@@ -24,6 +24,14 @@ typedef struct PageRange
 	BlockNumber last;
 } PageRange;
 
+/* pages of a table that are to be read */
+typedef struct TablePages
+{
+	Oid			table;
+	const PageRange *ranges;	/* ascending; [count] */
+	int			count;			/* 0: none of its pages */
+} TablePages;
+
 /* where several processes share the reading of tables; in shared memory */
 typedef struct SharedTables SharedTables;
 
@@ -38,10 +46,10 @@ extern List *geonn_plain_tables(const QueryDesc *description);
 extern TableReader *geonn_table_reader_begin(List *tables, int columns, Snapshot snapshot);
 
 /*
- * Let a reader that has not begun read these pages alone, in ascending ranges, of the one table
- * that it has.
+ * Let a reader that has not begun read these pages alone.  pages has an element for each of its
+ * tables, in their order.
  */
-extern void geonn_table_reader_limit(TableReader *reader, const PageRange *ranges, int count);
+extern void geonn_table_reader_limit(TableReader *reader, const TablePages *pages);
 
 /* The bytes of shared memory to share tables; and begin, or begin again, to share them. */
 extern Size geonn_shared_tables_size(List *tables, int columns, Snapshot snapshot);
@@ -64,6 +72,9 @@ extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **n
  * middle of a table.
  */
 extern uint64 geonn_table_reader_place(const TableReader *reader);
+
+/* The table of the last rows. */
+extern Oid	geonn_table_reader_table(const TableReader *reader);
 
 /* The ctid of one of the last rows, counted from 0. */
 extern ItemPointerData geonn_table_reader_tid(const TableReader *reader, int row);
