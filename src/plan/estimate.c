@@ -355,7 +355,9 @@ estimate_observations(PlannerInfo *root, const FuncExpr *expression, bool all_ro
 	if (side == NULL)
 		return estimate_array(root, geonn_expression_argument(expression, "lat"));
 	estimate = estimate_side(root, side, "query obs_sql", all_rows ? NULL : &named);
-	joined = geonn_comes_later(root, side) ? rows_joined_by_id(root, expression) : 0;
+	if (!geonn_comes_later(root, side))
+		return estimate;
+	joined = rows_joined_by_id(root, expression);
 	if (joined > estimate.rows)
 	{
 		estimate.cost *= joined / estimate.rows;
