@@ -83,8 +83,7 @@ plan_query(Query *query, const char *text, int options, ParamListInfo parameters
 	look_at_plan(plan->planTree);
 	foreach(cell, plan->subplans)
 		look_at_plan(lfirst(cell));
-	if (strcmp(nodeToString(plan), nodeToString(copy)) != 0)
-		elog(ERROR, "the copy of a plan is another plan");
+	(void) nodeToString(plan);
 	return copy;
 }
 
