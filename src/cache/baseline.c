@@ -9,9 +9,9 @@
  * A baseline has its points in blocks of some dozens that are near each other.  The points are in
  * the order of a key, which follows a space-filling curve (Morton's) through a grid of latitudes
  * and longitudes; the key's last bits are of a hash of the point, so that many points at the same
- * coordinates have different keys, and points without coordinates, which come last, have too.  A block has all points whose keys are between its own first key
- * and the next block's.  The contents of blocks are rows of geonn_cache_block.  The directory,
- * which a refresh reads whole, has for each block
+ * coordinates have different keys.  Points without coordinates come last, in the order of their hashes.
+ * A block has all points whose keys are between its own first key and the next block's.  The contents
+ * of blocks are rows of geonn_cache_block.  The directory, which a refresh reads whole, has for each block
  *
  *	 - the first key;
  *	 - a sum of the hashes of its points.  A point's hash is of all its bytes: coordinates, limits
