@@ -48,7 +48,6 @@ ALTER TABLE ref RENAME kind TO sort;
 CALL geonn_refresh('obs');
 ALTER TABLE ref RENAME sort TO kind;
 CALL geonn_refresh('obs');
-UPDATE obs SET lon = lon + 1;
 ALTER TABLE obs RENAME at TO changed;
 CALL geonn_refresh('obs');
 SELECT geonn_cache_alter('obs', '{"changed_since": "changed"}');

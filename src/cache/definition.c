@@ -43,6 +43,14 @@ check_relation(const GeonnCache *cache, Oid relation, const char *argument)
 				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 }
 
+GeonnJoin *
+geonn_cache_join(const GeonnCache *cache)
+{
+	check_relation(cache, cache->obs, "obs");
+	check_relation(cache, cache->ref, "ref");
+	return geonn_make_join(geonn_kept_arguments(cache));
+}
+
 /*
  * What the arguments of a call could name, geonn_cache_alter names for a cache.
  */
@@ -57,7 +65,7 @@ hint_at_alter(void *name)
 }
 
 GeonnJoin *
-geonn_cache_join(const GeonnCache *cache)
+geonn_cache_join_again(const GeonnCache *cache)
 {
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
@@ -66,12 +74,9 @@ geonn_cache_join(const GeonnCache *cache)
 	};
 	GeonnJoin  *join;
 
-	check_relation(cache, cache->obs, "obs");
-	check_relation(cache, cache->ref, "ref");
-	/* a cache that is being made has the hints of a join */
-	if (cache->id != 0)
-		error_context_stack = &context;
-	join = geonn_make_join(geonn_kept_arguments(cache));
+	error_context_stack = &context;
+	join = geonn_cache_join(cache);
+	geonn_cache_check_changed_since(cache);
 	error_context_stack = context.previous;
 	return join;
 }
@@ -215,9 +220,6 @@ void
 geonn_cache_check_changed_since(const GeonnCache *cache)
 {
 	AttrNumber	number;
-	const char *alter = cache->id == 0 ? "" :
-		psprintf("; to name another one, run SELECT geonn_cache_alter(%s, '{\"changed_since\": \"...\"}')",
-				 quote_literal_cstr(cache->name));
 
 	if (cache->changed_since == NULL)
 		return;
@@ -228,7 +230,7 @@ geonn_cache_check_changed_since(const GeonnCache *cache)
 				 errmsg("relation \"%s\" has no column \"%s\" of type %s",
 						get_rel_name(cache->obs), cache->changed_since,
 						format_type_be(TIMESTAMPTZOID)),
-				 errhint("changed_since names a column that every INSERT and UPDATE sets to now() or later%s.", alter)));
+				 errhint("changed_since names a column that every INSERT and UPDATE sets to now() or later.")));
 }
 
 PointSource *
@@ -236,7 +238,6 @@ geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source, T
 {
 	PointSource *changed = palloc(sizeof(PointSource));
 
-	geonn_cache_check_changed_since(cache);
 	*changed = *source;
 	changed->query = psprintf("%s WHERE %s OPERATOR(pg_catalog.>=)"
 							  " ('2000-01-01 00:00:00+00'::pg_catalog.timestamptz OPERATOR(pg_catalog.+)"

@@ -24,6 +24,12 @@ typedef enum TargetColumn
 /* The cache's join.  Looks its sources up and locks them as a SELECT does. */
 extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);
 
+/*
+ * The same for a refresh, which also checks changed_since: an error that a column is missing has the hint
+ * to name another one by geonn_cache_alter.
+ */
+extern GeonnJoin *geonn_cache_join_again(const GeonnCache *cache);
+
 /* The target's columns: a row type for the join, or their definitions for SQL. */
 extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
 extern char *geonn_cache_definitions(const GeonnJoin *join);

@@ -374,7 +374,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	lock_relations(cache);
 	refresh.since = geonn_cache_since(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	refresh.join = geonn_cache_join(cache);
+	refresh.join = geonn_cache_join_again(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
 	geonn_target_check(cache, refresh.row_type);
 	refresh.now = geonn_labels_now(refresh.join);
