@@ -213,16 +213,6 @@ SELECT array_agg((ref_lat, ref_lon)::text) FROM geonn_nearest('origin', 'zeros',
 CREATE TABLE soorez AS SELECT * FROM zeros ORDER BY ctid DESC;
 SELECT array_agg((ref_lat, ref_lon)::text) FROM geonn_nearest('origin', 'soorez', k => 4, row_type => NULL::with_places);
 
--- with changed_since, an id that gets other bytes is the same id
-CREATE TABLE stamped (id numeric, lat float8, lon float8, at timestamptz DEFAULT now());
-INSERT INTO stamped SELECT i, i, i FROM generate_series(1, 20) i;
-SELECT geonn_cache_create('stamps', 'stamped', 'stamped', changed_since => 'at') IS NOT NULL AS created;
-CALL geonn_refresh('stamps', 'full');
-UPDATE stamped SET id = id + 0.00, at = now() WHERE id = 7;
-CALL geonn_refresh('stamps', 'incremental');
-SELECT obs_id, ref_id FROM stamps WHERE obs_id = 7;
-SELECT geonn_cache_drop('stamps');
-
 -- functions and operators planted beside the extension's and the type's are not called
 CREATE DOMAIN planted_id AS citext;
 CREATE TABLE planted_obs (id planted_id, lat float8, lon float8);

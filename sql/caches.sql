@@ -219,7 +219,7 @@ SET extra_float_digits = 0;
 SELECT geonn_cache_alter('six', '{"max_distance": 1000000.1234567891}');
 RESET extra_float_digits;
 SELECT (arguments ->> 'max_distance')::float8 = 1000000.1234567891 AS exact FROM geonn_cache WHERE name = 'six';
-SELECT geonn_cache_alter('six', '{"radius": "Infinity", "changed_since": null}');
+SELECT geonn_cache_alter('six', '{"radius": "Infinity", "overlaps": null}');
 SELECT arguments FROM geonn_cache WHERE name = 'six';
 SELECT geonn_cache_alter('six', '{"k": "7", "by": ["kind"]}');
 SELECT geonn_cache_alter('six', '{"by": "kind"}');

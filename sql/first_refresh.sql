@@ -17,7 +17,7 @@ CREATE UNLOGGED TABLE unlogged_ref AS SELECT * FROM ref;
 CREATE VIEW obs_view AS SELECT 'observation ' || id AS id, lat, lon, zone, at FROM obs;
 CREATE VIEW ref_view AS SELECT md5(id::text)::uuid AS id, lat, lon, zone FROM ref;
 
-CREATE TABLE kinds (number serial, obs regclass, ref regclass, arguments text, has_changed_since boolean DEFAULT false);
+CREATE TABLE kinds (number serial, obs regclass, ref regclass, arguments text);
 INSERT INTO kinds (obs, ref, arguments)
 	SELECT obs, ref, arguments
 	FROM (VALUES ('obs'::regclass, 'ref'::regclass), ('unlogged_obs', 'unlogged_ref'), ('obs_view', 'ref_view')) s(obs, ref),
@@ -25,7 +25,6 @@ INSERT INTO kinds (obs, ref, arguments)
 			(4, 'k => 2, max_distance => 5e5, keep_unmatched => true'), (5, 'radius => 6e5'),
 			(6, 'radius => 1e5, keep_unmatched => true'), (7, 'k => 2, metric => ''spheroid''')) a(n, arguments)
 	ORDER BY n, obs;
-INSERT INTO kinds (obs, ref, arguments, has_changed_since) SELECT obs, ref, arguments, true FROM kinds WHERE arguments IN ('k => 1', 'radius => 6e5');
 
 -- Makes a cache, refreshes it with nothing changed and with one observation or reference moved;
 -- tells how the last run went, and how many rows are not what a search returns.
@@ -34,8 +33,8 @@ CREATE FUNCTION run(kind kinds, change text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	call text := CASE WHEN kind.arguments LIKE 'radius%' THEN 'geonn_within' ELSE 'geonn_nearest' END;
 BEGIN
-	EXECUTE format('SELECT geonn_cache_create(%L, %L, %L, %s, target => ''first_refresh.target'', changed_since => %L)', 'first refresh',
-		kind.obs, kind.ref, kind.arguments, CASE WHEN kind.has_changed_since THEN 'at' END);
+	EXECUTE format('SELECT geonn_cache_create(%L, %L, %L, %s, target => ''first_refresh.target'')', 'first refresh',
+		kind.obs, kind.ref, kind.arguments);
 	EXECUTE change;
 	CALL geonn_refresh('first refresh');
 	EXECUTE format('INSERT INTO runs SELECT $1, $2, mode, reason, searched > 0, (
@@ -73,7 +72,7 @@ SELECT geonn_cache_drop('first refresh');
 
 -- a reader with an older snapshot makes a cache of what it sees
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT geonn_cache_create('first refresh', 'obs', 'ref', target => 'first_refresh.target', changed_since => 'at');
+SELECT geonn_cache_create('first refresh', 'obs', 'ref', target => 'first_refresh.target');
 CALL geonn_refresh('first refresh');
 COMMIT;
 UPDATE obs SET lat = 1, at = now() WHERE id = 3;

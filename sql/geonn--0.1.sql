@@ -428,7 +428,7 @@ CREATE TABLE geonn_cache_total (
 	failures bigint NOT NULL
 );
 
--- What the last run of each cache read: cache/last_run.c, cache/since.c and cache/baseline.c have the essays.
+-- What the last run of each cache read: cache/last_run.c and cache/baseline.c have the essays.
 -- A refresh can create these rows again, so they are neither in the WAL nor in dumps.
 CREATE UNLOGGED TABLE geonn_cache_last_run (
 	cache integer PRIMARY KEY,
@@ -437,7 +437,6 @@ CREATE UNLOGGED TABLE geonn_cache_last_run (
 	rows bigint NOT NULL,				-- of the table
 	labels pg_catalog.bytea[] NOT NULL,	-- of obs and ref; empty if unknown
 	seeds bigint[] NOT NULL,			-- of the baselines' hashes
-	since pg_catalog.timestamptz,	-- for changed_since: rows from then on may be new
 	baselines boolean NOT NULL,			-- both have been written
 	wasted integer NOT NULL,			-- baselines in a row that no run could use
 	pause integer NOT NULL				-- runs until new baselines are written
@@ -476,10 +475,6 @@ ALTER TABLE geonn_cache_page ALTER contents SET STORAGE EXTERNAL;
 -- target			name of the table to create, with or without schema; NULL: the
 --					cache's name
 -- radius			metres: all references within it, in place of k
--- changed_since	a column of obs of type timestamptz, which every INSERT and UPDATE
---					sets to now() or later: a refresh reads only the rows that may be
---					new by this column.  Only full refreshes then notice deleted
---					rows
 -- replace			when a refresh makes new files for the table, as REFRESH MATERIALIZED
 --					VIEW does, and updates no rows.  'auto': when most rows differ, and
 --					nothing depends on the updates; 'never'; 'always': in each full
@@ -500,7 +495,6 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
 								   target pg_catalog.text DEFAULT NULL,
 								   radius double precision DEFAULT NULL,
-								   changed_since pg_catalog.name DEFAULT NULL,
 								   replace pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	RETURNS pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
@@ -508,12 +502,12 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
 	integer, double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean,
 	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, double precision,
-	pg_catalog.name, pg_catalog.text) IS
+	pg_catalog.text) IS
 'creates a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes the arguments of a cache, or its name: changes has any of name, k,
 -- max_distance, radius, metric, by, overlaps, exclude_self, keep_unmatched, ties, invalid,
--- options, changed_since and replace.  The table's rows change with the next refresh.
+-- options and replace.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;

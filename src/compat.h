@@ -111,14 +111,10 @@
 /* close the files of a relation that other entries of the relation cache may refer to */
 #define geonn_close_files(relation) RelationCloseSmgrByOid(relation)
 
-/* the local id of a process's transaction */
-#define geonn_local_transaction(process) ((process)->lxid)
-
 #else
 
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(NULL, events)
 #define geonn_close_files(relation) ((void) (relation))
-#define geonn_local_transaction(process) ((process)->vxid.lxid)
 
 /* 17 removed the setting old_snapshot_threshold */
 #define OldSnapshotThresholdActive() false

@@ -295,24 +295,6 @@ geonn_baseline_limits(const BaselineSchema *schema, const char *bytes, GeonnLimi
 	return limits;
 }
 
-const char *
-geonn_baseline_id(const BaselineSchema *schema, const char *bytes, Size *length)
-{
-	uint32		stored;
-
-	bytes += sizeof(bool) + 2 * sizeof(double) + schema->limits_bytes;
-	if (schema->id.by_value)
-		*length = sizeof(Datum);
-	else if (schema->id.length > 0)
-		*length = schema->id.length;
-	else
-	{
-		memcpy(&stored, bytes, sizeof(stored));
-		*length = sizeof(stored) + stored;
-	}
-	return bytes;
-}
-
 bool
 geonn_baseline_next(const BaselineSchema *schema, const char **contents, const char *end, BaselineRow *row,
 					float *reach, const char **bytes, Size *length)

@@ -135,9 +135,6 @@ extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, ui
 extern const GeonnLimits *geonn_baseline_limits(const BaselineSchema *schema, const char *bytes,
 												GeonnLimits *limits);
 
-/* Where the id is in a row's bytes, and its length. */
-extern const char *geonn_baseline_id(const BaselineSchema *schema, const char *bytes, Size *length);
-
 /*
  * Read the next row of a block's contents up to end: its reach, and where its bytes are.  Returns
  * false at the end.
@@ -228,13 +225,6 @@ typedef struct BaselineChanges
  */
 extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source,
 								   InvalidPolicy invalid, Size memory, BaselineChanges *changes);
-
-/*
- * Compare a source that has only some of the rows, among them all that were inserted or updated.  A
- * point of the baseline counts as removed only if the source has its id.
- */
-extern bool geonn_baseline_compare_some(GeonnBaseline *baseline, const PointSource *source,
-										InvalidPolicy invalid, Size memory, BaselineChanges *changes);
 
 /* ---- cache/baseline_build.c ---- */
 

@@ -9,9 +9,6 @@
  * the table at the end was removed.
  *
  * If only few pages of a table may have changed, only their rows are read (cache/page_compare.c).
- *
- * If the source has only the rows that may have changed, these rows are kept by their ids, and the
- * whole baseline is read and compared with them.
  */
 #include "postgres.h"
 
@@ -22,7 +19,6 @@
 #include "cache/block_sums.h"
 #include "cache/changed_pages.h"
 #include "cache/comparison.h"
-#include "cache/siphash.h"
 
 /* points that are added to sums together */
 #define FINGERPRINTS_AT_ONCE	64
@@ -278,110 +274,11 @@ find_by_sums(BaselineComparison *comparison, const PointSource *source, InvalidP
 	return count == 0 || find_changes(&by_sums, source, blocks, count);
 }
 
-/* ---- some rows ---- */
+/* ---- either way ---- */
 
-static RowHash
-hash_of_id(const BaselineComparison *comparison, const char *bytes)
-{
-	const GeonnBaseline *baseline = comparison->baseline;
-	Size		length;
-	const char *id = geonn_baseline_id(&baseline->schema, bytes, &length);
-	RowHash		hash;
-
-	geonn_siphash(baseline->seed, id, length, hash.hash);
-	return hash;
-}
-
-/* no row was added for an id */
-#define NOT_ADDED PG_UINT64_MAX
-
-/*
- * Take a row that may have changed for an added one, until the baseline shows that it is the same.
- */
-static void
-take_some(void *state, const PointRow *row)
-{
-	BaselineComparison *comparison = state;
-	const GeonnBaseline *baseline = comparison->baseline;
-	bool		has = geonn_baseline_has(&baseline->schema, row);
-	PointRow	written = *row;
-	Fingerprint fingerprint;
-	KnownRow   *known;
-	bool		found;
-
-	if (row->id_is_null && !has)
-		return;
-	if (!has)
-		written.status = POINT_VALID;	/* only its id is used */
-	geonn_comparison_begin_row(comparison, &written, &fingerprint);
-	known = known_insert(comparison->known, hash_of_id(comparison, comparison->bytes.data), &found);
-	known->count = 1;
-	known->added = NOT_ADDED;
-	if (has)
-	{
-		known->added = comparison->changes->added_count;
-		geonn_comparison_add(comparison, geonn_baseline_find_block(baseline, fingerprint.key),
-							 &fingerprint, comparison->bytes.data, comparison->bytes.len);
-	}
-	geonn_comparison_end_row(comparison);
-}
-
-/*
- * A row of the baseline was removed if the source has its id and other values.
- */
-static void
-look_for_id(BaselineComparison *comparison, const BaselineChange *row)
-{
-	BaselineChanges *changes = comparison->changes;
-	KnownRow   *known = known_lookup(comparison->known, hash_of_id(comparison, row->bytes));
-	BaselineChange *added;
-
-	if (known == NULL)
-		return;
-	added = known->added == NOT_ADDED ? NULL : &changes->added[known->added];
-	if (added != NULL && added->fingerprint.hash[0] == row->fingerprint.hash[0] &&
-		added->fingerprint.hash[1] == row->fingerprint.hash[1])
-		added->bytes = NULL;
-	else
-		geonn_comparison_remove(comparison, row);
-}
-
-static void
-find_ids(void *state, uint32 block, const char *contents, Size length)
-{
-	geonn_comparison_visit(state, block, contents, length, look_for_id);
-}
-
-static bool
-find_some(BaselineComparison *comparison, const PointSource *source, InvalidPolicy invalid, uint32 *blocks)
-{
-	BaselineChanges *changes = comparison->changes;
-	uint64		count = 0;
-
-	comparison->known = known_create(CurrentMemoryContext, 1024, NULL);
-	geonn_read_points(source, invalid, take_some, comparison);
-	if (comparison->too_many)
-		return false;
-	for (uint32 i = 0; i < comparison->baseline->count; i++)
-		blocks[i] = i;
-	if (comparison->known->members > 0)
-		geonn_baseline_read_blocks(comparison->baseline, blocks, comparison->baseline->count,
-								   GetActiveSnapshot(), find_ids, comparison);
-	for (uint64 i = 0; i < changes->added_count; i++)
-	{
-		if (changes->added[i].bytes != NULL)
-			changes->added[count++] = changes->added[i];
-	}
-	changes->added_count = count;
-	geonn_comparison_sort(comparison);
-	return !comparison->too_many;
-}
-
-/* ---- all of them ---- */
-
-static bool
-find(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid, bool some,
-	 Size memory, BaselineChanges *changes)
+bool
+geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid,
+					   Size memory, BaselineChanges *changes)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -401,28 +298,12 @@ find(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid, 
 	comparison.row = geonn_baseline_row(&baseline->schema);
 	comparison.changed = MemoryContextAllocExtended(context, baseline->count * sizeof(bool),
 													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	if (some)
-		found = find_some(&comparison, source, invalid, blocks);
-	else if (geonn_pages_are_few(baseline->pages) &&
-			 geonn_compare_pages(&comparison, source, invalid, blocks))
+	if (geonn_pages_are_few(baseline->pages) &&
+		geonn_compare_pages(&comparison, source, invalid, blocks))
 		found = !comparison.too_many;
 	else
 		found = find_by_sums(&comparison, source, invalid, blocks);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return found;
-}
-
-bool
-geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid,
-					   Size memory, BaselineChanges *changes)
-{
-	return find(baseline, source, invalid, false, memory, changes);
-}
-
-bool
-geonn_baseline_compare_some(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid,
-							Size memory, BaselineChanges *changes)
-{
-	return find(baseline, source, invalid, true, memory, changes);
 }

@@ -42,25 +42,17 @@ enum
 	CACHE_TARGET,
 	CACHE_OBS,
 	CACHE_REF,
-	CACHE_ARGUMENTS,
-	CACHE_CHANGED_SINCE
+	CACHE_ARGUMENTS
 };
 
 static const char cache_columns[] =
-"id, name, target::pg_catalog.oid, obs::pg_catalog.oid, ref::pg_catalog.oid, arguments,"
-" arguments OPERATOR(pg_catalog.->>) 'changed_since'::pg_catalog.text";
-
-static Datum
-column(HeapTuple row, int number, bool *is_null)
-{
-	return SPI_getbinval(row, SPI_tuptable->tupdesc, number, is_null);
-}
+"id, name, target::pg_catalog.oid, obs::pg_catalog.oid, ref::pg_catalog.oid, arguments";
 
 static Datum
 required(HeapTuple row, int number)
 {
 	bool		is_null;
-	Datum		value = column(row, number, &is_null);
+	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, number, &is_null);
 
 	if (is_null)
 		elog(ERROR, "column %d of geonn_cache is NULL", number);
@@ -72,8 +64,6 @@ read_cache(Oid schema, HeapTuple row, MemoryContext context)
 {
 	MemoryContext former = MemoryContextSwitchTo(context);
 	GeonnCache *cache = palloc0(sizeof(GeonnCache));
-	bool		is_null;
-	Datum		value;
 
 	cache->schema = schema;
 	cache->id = DatumGetInt32(required(row, CACHE_ID));
@@ -83,8 +73,6 @@ read_cache(Oid schema, HeapTuple row, MemoryContext context)
 	cache->obs = DatumGetObjectId(required(row, CACHE_OBS));
 	cache->ref = DatumGetObjectId(required(row, CACHE_REF));
 	cache->arguments = DatumGetJsonbPCopy(required(row, CACHE_ARGUMENTS));
-	value = column(row, CACHE_CHANGED_SINCE, &is_null);
-	cache->changed_since = is_null ? NULL : TextDatumGetCString(value);
 	MemoryContextSwitchTo(former);
 	return cache;
 }

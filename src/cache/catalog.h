@@ -22,7 +22,6 @@ typedef struct GeonnCache
 	Oid			obs;
 	Oid			ref;
 	Jsonb	   *arguments;		/* of the question (kept_arguments.c) */
-	char	   *changed_since;	/* one of these: a column, or NULL */
 } GeonnCache;
 
 /* Raises an error on a standby, where no cache can be changed or refreshed. */

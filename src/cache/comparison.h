@@ -20,7 +20,6 @@ typedef struct KnownRow
 {
 	RowHash		hash;
 	uint32		count;			/* rows not found again so far */
-	uint64		added;			/* of an id: index among the added rows */
 	char		status;
 } KnownRow;
 
@@ -43,7 +42,7 @@ typedef struct BaselineComparison
 	MemoryContext row_context;
 	StringInfoData bytes;		/* of the row just written */
 	bool	   *changed;		/* [baseline->count]: blocks in which rows have changed */
-	known_hash *known;			/* rows that may have been removed; or ids of rows that were read */
+	known_hash *known;			/* rows that may have been removed */
 	BaselineRow row;			/* for values that are not used */
 	BaselineChanges *changes;
 	uint64		added_room;

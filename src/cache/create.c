@@ -34,7 +34,6 @@
 #include "cache/kept_arguments.h"
 #include "cache/last_run.h"
 #include "cache/schedule.h"
-#include "cache/since.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
 #include "compat.h"
@@ -64,7 +63,6 @@ make_cache(Oid schema, const GeonnArguments *arguments, Jsonb *kept)
 	cache->obs = arguments->obs;
 	cache->ref = arguments->ref;
 	cache->arguments = kept;
-	cache->changed_since = arguments->changed_since;
 	check_name(cache->name);
 	return cache;
 }
@@ -290,7 +288,6 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	GeonnLastRun last_run = {0};
 	BaselineBuild *build;
 	GeonnLabels now;
-	TimestampTz since;
 	int64		run;
 
 	geonn_cache_check_primary();
@@ -300,7 +297,6 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	SPI_connect();
 	check_free(cache->schema, cache->name);
 	table = new_table(arguments, &schema);
-	geonn_cache_check_changed_since(cache);
 	geonn_cache_check_ids(join);
 	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
 							   geonn_cache_definitions(join)));
@@ -308,7 +304,6 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	cache->owner = geonn_relation_owner(cache->target);
 	enter(cache);
 	run = geonn_cache_log_start(cache);
-	since = geonn_cache_since(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	now = geonn_labels_now(join);
 	build = geonn_last_run_begin_baselines(cache, join, &last_run);
@@ -317,7 +312,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	geonn_last_run_create(cache);
 	add_key(cache, geonn_cache_row_type(join));
 	make_triggers(cache);
-	geonn_last_run_store(cache, join, now, result.rows, &last_run, since);
+	geonn_last_run_store(cache, join, now, result.rows, &last_run);
 	PopActiveSnapshot();
 	geonn_cache_log_finish(cache, run, &result);
 	SPI_finish();
@@ -369,7 +364,6 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	/* check the new definition as a refresh will read it */
 	former = geonn_become_owner(cache);
 	(void) geonn_cache_join(cache);
-	geonn_cache_check_changed_since(cache);
 	geonn_become_former(former);
 	SPI_finish();
 	PG_RETURN_VOID();

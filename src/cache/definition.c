@@ -16,7 +16,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "cache/definition.h"
@@ -212,36 +211,4 @@ geonn_cache_raise_null(const GeonnCache *cache)
 			 errdetail("Cache \"%s\" has keep_unmatched, so it keeps all rows of the relation, each by its id.",
 					   cache->name),
 			 errhint("Give such rows an id, leave them out in a view, name another column as obs_id in options, or do without keep_unmatched.")));
-}
-
-/* ---- rows that may be new ---- */
-
-void
-geonn_cache_check_changed_since(const GeonnCache *cache)
-{
-	AttrNumber	number;
-
-	if (cache->changed_since == NULL)
-		return;
-	number = get_attnum(cache->obs, cache->changed_since);
-	if (number == InvalidAttrNumber || get_atttype(cache->obs, number) != TIMESTAMPTZOID)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("relation \"%s\" has no column \"%s\" of type %s",
-						get_rel_name(cache->obs), cache->changed_since,
-						format_type_be(TIMESTAMPTZOID)),
-				 errhint("changed_since names a column that every INSERT and UPDATE sets to now() or later.")));
-}
-
-PointSource *
-geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source, TimestampTz since)
-{
-	PointSource *changed = palloc(sizeof(PointSource));
-
-	*changed = *source;
-	changed->query = psprintf("%s WHERE %s OPERATOR(pg_catalog.>=)"
-							  " ('2000-01-01 00:00:00+00'::pg_catalog.timestamptz OPERATOR(pg_catalog.+)"
-							  " '" INT64_FORMAT " microseconds'::pg_catalog.interval)",
-							  source->query, quote_identifier(cache->changed_since), since);
-	return changed;
 }

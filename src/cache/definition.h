@@ -5,8 +5,6 @@
 #ifndef GEONN_CACHE_DEFINITION_H
 #define GEONN_CACHE_DEFINITION_H
 
-#include "datatype/timestamp.h"
-
 #include "cache/catalog.h"
 #include "join/join.h"
 
@@ -39,13 +37,6 @@ extern void geonn_target_attributes(Oid target, AttrNumber *attributes);
 
 /* Raise an error unless a primary key can be made of the observations' ids. */
 extern void geonn_cache_check_ids(const GeonnJoin *join);
-
-/* Raise an error if the cache has changed_since and obs has no such column of type timestamptz. */
-extern void geonn_cache_check_changed_since(const GeonnCache *cache);
-
-/* The observations whose changed_since is this time or later. */
-extern PointSource *geonn_cache_changed_source(const GeonnCache *cache, const PointSource *source,
-											   TimestampTz since);
 
 /* Raise the error for an observation's duplicate id, or for a NULL id. */
 __attribute__((noreturn))

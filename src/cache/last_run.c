@@ -42,7 +42,6 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "cache/changed.h"
@@ -61,7 +60,6 @@ enum
 	LAST_RUN_ROWS,
 	LAST_RUN_LABELS,
 	LAST_RUN_SEEDS,
-	LAST_RUN_SINCE,
 	LAST_RUN_BASELINES,
 	LAST_RUN_WASTED,
 	LAST_RUN_PAUSE
@@ -235,7 +233,7 @@ geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels 
 		"triggers of the table are missing or not enabled ALWAYS";
 	SPI_connect();
 	if (noticed && geonn_catalog_run(cache->schema,
-									 "SELECT signature, rows, labels, seeds, since, baselines, wasted, pause"
+									 "SELECT signature, rows, labels, seeds, baselines, wasted, pause"
 									 " FROM $S.geonn_cache_last_run WHERE cache OPERATOR(pg_catalog.=) $1"
 									 " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
 									 snapshot, lengthof(types), types, values, NULL) > 0)
@@ -246,7 +244,6 @@ geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels 
 		Datum	   *seeds = elements(LAST_RUN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
 									 TYPALIGN_DOUBLE, CACHE_SIDES * 2);
 		bool		is_null;
-		Datum		since;
 
 		last_run->exists = true;
 		last_run->rows = DatumGetInt64(SPI_getbinval(row, type, LAST_RUN_ROWS, &is_null));
@@ -256,8 +253,6 @@ geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels 
 			last_run->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
 			last_run->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
 		}
-		since = SPI_getbinval(row, type, LAST_RUN_SINCE, &is_null);
-		last_run->since = is_null ? 0 : DatumGetTimestampTz(since);
 		last_run->has_baselines = DatumGetBool(SPI_getbinval(row, type, LAST_RUN_BASELINES, &is_null));
 		last_run->wasted = DatumGetInt32(SPI_getbinval(row, type, LAST_RUN_WASTED, &is_null));
 		last_run->pause = DatumGetInt32(SPI_getbinval(row, type, LAST_RUN_PAUSE, &is_null));
@@ -276,7 +271,7 @@ geonn_last_run_create(const GeonnCache *cache)
 	(void) geonn_catalog_run(cache->schema,
 							 "INSERT INTO $S.geonn_cache_last_run"
 							 " VALUES ($1, false, ''::pg_catalog.text, 0,"
-							 " '{}'::pg_catalog.bytea[], '{}'::bigint[], NULL, false, 0, 0)"
+							 " '{}'::pg_catalog.bytea[], '{}'::bigint[], false, 0, 0)"
 							 " ON CONFLICT (cache) DO NOTHING",
 							 NULL, 1, &type, &id, NULL);
 	SPI_finish();
@@ -335,11 +330,10 @@ geonn_last_run_begin(const GeonnCache *cache)
 
 void
 geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
-					 const GeonnLastRun *last_run, TimestampTz since)
+					 const GeonnLastRun *last_run)
 {
-	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID, TIMESTAMPTZOID};
+	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID};
 	Datum		values[lengthof(types)];
-	char		nulls[] = "         ";
 	Datum		labels[CACHE_SIDES];
 	Datum		seeds[CACHE_SIDES * 2];
 	bool		noticed;
@@ -362,14 +356,11 @@ geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels
 	values[5] = BoolGetDatum(last_run->has_baselines);
 	values[6] = Int32GetDatum(last_run->wasted);
 	values[7] = Int32GetDatum(last_run->pause);
-	values[8] = TimestampTzGetDatum(since);
-	if (since == 0)
-		nulls[8] = 'n';
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_last_run SET valid = true, signature = $2, rows = $3,"
-							 " labels = $4, seeds = $5, baselines = $6, wasted = $7, pause = $8, since = $9"
+							 " labels = $4, seeds = $5, baselines = $6, wasted = $7, pause = $8"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1",
-							 NULL, lengthof(types), types, values, nulls);
+							 NULL, lengthof(types), types, values, NULL);
 	SPI_finish();
 }
 

@@ -21,7 +21,6 @@ typedef struct GeonnLastRun
 	bool		same[CACHE_SIDES];	/* the side has not changed since */
 	int64		rows;
 	uint64		seed[CACHE_SIDES][2];
-	TimestampTz since;			/* no row that the run did not see is stamped earlier; 0: not known */
 	bool		has_baselines;
 	int			wasted;
 	int			pause;
@@ -50,7 +49,7 @@ extern void geonn_last_run_begin(const GeonnCache *cache);
  * if a side has got or lost a table, as a partition, since the labels were made.
  */
 extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
-								 int64 rows, const GeonnLastRun *last_run, TimestampTz since);
+								 int64 rows, const GeonnLastRun *last_run);
 
 /* The baseline of a side, with the seed from last_run; its blocks are not read yet. */
 extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join,

@@ -37,9 +37,7 @@
 #include "cache/full_compare.h"
 #include "cache/last_run.h"
 #include "cache/replace.h"
-#include "cache/since.h"
 #include "points/query.h"
-#include "value.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
 PG_FUNCTION_INFO_V1(geonn_refresh_all);
@@ -95,7 +93,6 @@ typedef struct Refresh
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLabels now;
-	TimestampTz since;			/* for the next refresh; see cache/since.c */
 	GeonnLastRun *last_run;
 	bool		same;			/* neither side has changed since the last run, by their labels */
 	GeonnRunResult *result;
@@ -121,45 +118,12 @@ policy_of(const Refresh *refresh, CacheSide side)
 /* ---- by what has changed ---- */
 
 /*
- * Do equal ids have equal bytes?  Only then can rows that may be new be found in the baseline by
- * the bytes of their ids.
- */
-static bool
-ids_tell(const PointSource *source)
-{
-	const PointColumn *id = &source->columns[COLUMN_ID];
-
-	return geonn_equal_is_same(id->base_type, id->collation);
-}
-
-/*
- * Compare all points of a side with its baseline, or only those that may be new.
- */
-static bool
-compare(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Size memory,
-		BaselineChanges *changes)
-{
-	const PointSource *source = source_of(refresh, side);
-	InvalidPolicy policy = policy_of(refresh, side);
-
-	if (side == SIDE_OBSERVATIONS && refresh->cache->changed_since != NULL &&
-		refresh->last_run->since != 0 && ids_tell(source))
-	{
-		geonn_page_lists_delete(refresh->cache, side);
-		return geonn_baseline_compare_some(baseline, geonn_cache_changed_source(refresh->cache, source,
-																				refresh->last_run->since),
-										   policy, memory, changes);
-	}
-	baseline->pages = geonn_pages_look(baseline, source, &refresh->join->question, false);
-	return geonn_baseline_compare(baseline, source, policy, memory, changes);
-}
-
-/*
  * Find the changes of one side.  Returns false if they are too many.
  */
 static bool
 find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, BaselineChanges *changes)
 {
+	const PointSource *source = source_of(refresh, side);
 	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
 		(Size) maintenance_work_mem * 1024;
 	bool		compared;
@@ -168,7 +132,8 @@ find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Ba
 	*changes = (BaselineChanges) {0};
 	if (refresh->last_run->same[side])
 		return true;
-	compared = compare(refresh, side, baseline, memory, changes);
+	baseline->pages = geonn_pages_look(baseline, source, &refresh->join->question, false);
+	compared = geonn_baseline_compare(baseline, source, policy_of(refresh, side), memory, changes);
 	if (!compared)
 		geonn_pages_give_up(baseline->pages);
 	geonn_pages_store(baseline->pages);
@@ -232,16 +197,14 @@ has_same_labels(const GeonnLastRun *last_run)
 }
 
 /*
- * Are the stored baselines those of what the run reads?  Then they stay as they are.  With
- * changed_since, a baseline may have points that were deleted before the last run.
+ * Are the stored baselines those of what the run reads?  Then they stay as they are.
  */
 static bool
 has_same_baselines(const Refresh *refresh)
 {
 	const GeonnLastRun *last_run = refresh->last_run;
 
-	return last_run->exists && last_run->has_baselines && refresh->cache->changed_since == NULL &&
-		has_same_labels(last_run);
+	return last_run->exists && last_run->has_baselines && has_same_labels(last_run);
 }
 
 /*
@@ -372,7 +335,6 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	geonn_cache_hold(cache, AccessShareLock);
 	caller = geonn_become_owner(cache);
 	lock_relations(cache);
-	refresh.since = geonn_cache_since(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	refresh.join = geonn_cache_join_again(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
@@ -380,9 +342,9 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	refresh.now = geonn_labels_now(refresh.join);
 	refresh.last_run = geonn_last_run_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	/* what is stored of the last run is still true, and only its time may be of use */
-	if (!refresh.same || cache->changed_since != NULL)
-		geonn_last_run_store(cache, refresh.join, refresh.now, result->rows, refresh.last_run, refresh.since);
+	/* else what is stored of the last run is still true */
+	if (!refresh.same)
+		geonn_last_run_store(cache, refresh.join, refresh.now, result->rows, refresh.last_run);
 	PopActiveSnapshot();
 	geonn_become_former(caller);
 	result->status = "succeeded";

@@ -231,13 +231,6 @@ read_target(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 }
 
 static void
-read_changed_since(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-				   GeonnArguments *arguments)
-{
-	arguments->changed_since = pstrdup(NameStr(*DatumGetName(value)));
-}
-
-static void
 read_replace(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
 	static const char *const words[] = {
@@ -316,7 +309,6 @@ const GeonnArgument geonn_arguments[] = {
 	{"invalid", ALL, TEXTOID, "skip", "Give 'skip' or 'error'.", read_invalid, quoted},
 	{"options", ALL, JSONBOID, "{}", "Give an object, as in '{}'.", read_options, quoted},
 	{"target", CREATE, TEXTOID, NULL, NULL, read_target, NULL},
-	{"changed_since", KEPT, NAMEOID, NULL, NULL, read_changed_since, NULL},
 	{"replace", KEPT, TEXTOID, "auto", "Give 'auto', 'never' or 'always'.", read_replace, NULL}
 };
 

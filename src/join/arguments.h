@@ -50,7 +50,6 @@ typedef struct GeonnArguments
 	ArrayType  *windows;		/* of any type, with any dimensions and NULLs */
 	GeonnOptions options;
 	text	   *target;
-	char	   *changed_since;
 	GeonnReplace replace;
 	char	   *text;			/* "k => 3, ...": those with other values than their defaults,
 								 * without sources */
