@@ -43,14 +43,10 @@ CALL geonn_refresh('obs');
 ALTER TABLE ref ADD latitude float8;
 CALL geonn_refresh('obs');
 ALTER TABLE ref DROP latitude;
-SELECT geonn_cache_alter('obs', '{"by": ["kind"], "changed_since": "at"}');
+SELECT geonn_cache_alter('obs', '{"by": ["kind"]}');
 ALTER TABLE ref RENAME kind TO sort;
 CALL geonn_refresh('obs');
 ALTER TABLE ref RENAME sort TO kind;
-CALL geonn_refresh('obs');
-ALTER TABLE obs RENAME at TO changed;
-CALL geonn_refresh('obs');
-SELECT geonn_cache_alter('obs', '{"changed_since": "changed"}');
 CALL geonn_refresh('obs');
 -- which calls of joins do not hear
 SELECT * FROM geonn_nearest('obs', 'ref');

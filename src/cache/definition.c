@@ -59,7 +59,7 @@ hint_at_alter(void *name)
 	int			code = geterrcode();
 
 	if (code == ERRCODE_UNDEFINED_COLUMN || code == ERRCODE_AMBIGUOUS_COLUMN)
-		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by, overlaps and changed_since, as in SELECT geonn_cache_alter(%s, '{\"options\": {\"obs_lat\": \"y\", \"obs_lon\": \"x\"}}').",
+		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by and overlaps, as in SELECT geonn_cache_alter(%s, '{\"options\": {\"obs_lat\": \"y\", \"obs_lon\": \"x\"}}').",
 				quote_literal_cstr(name));
 }
 
@@ -75,7 +75,6 @@ geonn_cache_join_again(const GeonnCache *cache)
 
 	error_context_stack = &context;
 	join = geonn_cache_join(cache);
-	geonn_cache_check_changed_since(cache);
 	error_context_stack = context.previous;
 	return join;
 }

@@ -23,8 +23,8 @@ typedef enum TargetColumn
 extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);
 
 /*
- * The same for a refresh, which also checks changed_since: an error that a column is missing has the hint
- * to name another one by geonn_cache_alter.
+ * The same for a refresh: an error that a column is missing has the hint to name another one by
+ * geonn_cache_alter.
  */
 extern GeonnJoin *geonn_cache_join_again(const GeonnCache *cache);
 
