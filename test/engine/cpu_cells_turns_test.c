@@ -116,8 +116,9 @@ test_room(void)
 	struct asked of_other = ask_nearest(&other, EVERYWHERE, ROWS);
 	uint64_t	least = atomic_load(&dataset_squares_bytes) + cpu_cells_bytes((uint32_t) references);
 	int			before = atomic_load(&tables_asked);
-	bool		right = ask_enough(&pair, &asked) && ask_enough(&other, &of_other);
+	bool		right = ask_enough(&pair, &asked);
 
+	right = ask_enough(&other, &of_other) && right;
 	atomic_store(&dataset_squares_limit, least - 1);
 	right = is_right(&asked, &pair) && right && built_of(&pair)->cells_building == NULL;
 	report("a dataset has no table that is larger than what tables may take",

@@ -278,6 +278,19 @@ check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
 	return false;
 }
 
+/*
+ * The reserve, or what batches from it that are idle by now leave of it.  A lowered limit takes
+ * nothing from it.
+ */
+static uint64_t
+reserve_left(void)
+{
+	uint64_t	shared = state.bytes - state.reserved - state.further;
+	uint64_t	left = left_of(state.limit, shared);
+
+	return left < reserve() && shared - state.idle <= state.limit - reserve() ? left : reserve();
+}
+
 bool
 batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch_kind *kind,
 					 struct failure *failure)
@@ -298,7 +311,7 @@ batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch
 						   "further sessions of processes", failure))
 			return false;
 	}
-	return check_reserve(bytes, state.reserved + state.further, reserve(), "first batches", failure);
+	return check_reserve(bytes, state.reserved + state.further, reserve_left(), "first batches", failure);
 }
 
 /*
