@@ -327,7 +327,7 @@ sub random_change
 	my $id = 2 * int(rand($rows / 2)) + $session;
 	my $place = sprintf('%.1f', rand(180) - 90);
 	my $move = $side eq 'parts' ? "UPDATE parts SET part = " . int(rand($leaves + 2)) . " WHERE id = $id"
-		: "WITH gone AS (DELETE FROM heirs WHERE id = $id RETURNING *) INSERT INTO heirs_" . (1 + int(rand(3)))
+		: "WITH gone AS (DELETE FROM heirs WHERE id = $id RETURNING id, part, lat, lon, note) INSERT INTO heirs_" . (1 + int(rand(3)))
 			. ' (id, part, lat, lon, note) SELECT * FROM gone';
 
 	return (
