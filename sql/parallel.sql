@@ -329,11 +329,11 @@ BEGIN
     FROM jsonb_each(plan) p WHERE key ~ '^(Algorithm|Devices|Processes)$|Read|Skipped|Unmatched|Dataset|Engine|^Batches$';
 END $$;
 SET client_min_messages = error;
-SELECT * FROM analysis($$SELECT obs_id FROM geonn_nearest('obs', 'ref', max_distance => 100000, row_type => NULL::pair) ORDER BY obs_id OFFSET 100000$$);
+SELECT * FROM analysis($$SELECT obs_id FROM geonn_nearest('obs', 'ref', max_distance => 100000, options => '{"algorithm": "index"}', row_type => NULL::pair) ORDER BY obs_id OFFSET 100000$$);
 -- where no worker can be started the leader does all, be it that it was not to take part
 SET max_parallel_workers = 0;
 SET parallel_leader_participation = off;
-SELECT * FROM analysis($$SELECT obs_id FROM geonn_nearest('obs', 'ref', max_distance => 100000, row_type => NULL::pair)$$);
+SELECT * FROM analysis($$SELECT obs_id FROM geonn_nearest('obs', 'ref', max_distance => 100000, options => '{"algorithm": "index"}', row_type => NULL::pair)$$);
 RESET parallel_leader_participation;
 RESET max_parallel_workers;
 SET max_parallel_workers_per_gather = 0;

@@ -136,13 +136,13 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 {
 	const PointColumn *observation = &observations->by[number];
 	const PointColumn *reference = &references->by[number];
-	const char *name = geonn_pair_of_names(observation->name, reference->name);
 	TypeCacheEntry *type;
 
 	if (observation->base_type != reference->base_type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of the argument by has two types", name),
+				 errmsg("column \"%s\" of the argument by has two types",
+						geonn_pair_of_names(observation->name, reference->name)),
 				 errdetail("The column has type %s in %s, and type %s in %s.",
 						   format_type_be(observation->type), observations->title,
 						   format_type_be(reference->type), references->title),
@@ -154,7 +154,8 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("column \"%s\" of the argument by has type %s, which has no equality",
-						name, format_type_be(reference->type)),
+						geonn_pair_of_names(observation->name, reference->name),
+						format_type_be(reference->type)),
 				 errhint("Cast it to a type that has one, such as text, in a view.")));
 	column->hash = OidIsValid(type->hash_proc_finfo.fn_oid) ? &type->hash_proc_finfo : NULL;
 	column->same_bytes = geonn_equal_is_same(reference->base_type, reference->collation);

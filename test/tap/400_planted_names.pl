@@ -183,7 +183,7 @@ sub create_database
 		GRANT CREATE ON DATABASE $name TO planter;
 		GRANT CREATE ON SCHEMA public TO PUBLIC;
 		CREATE SCHEMA data AUTHORIZATION keeper;
-		CREATE TABLE data.obs AS SELECT i AS id, (i * 7 % 90)::float8 AS lat, (i * 11 % 180)::float8 AS lon, 'k' || i % 3 AS kind, i % 9 AS seen, now() AS changed
+		CREATE TABLE data.obs AS SELECT i AS id, (i * 7 % 90)::float8 AS lat, (i * 11 % 180)::float8 AS lon, 'k' || i % 3 AS kind, i % 9 AS seen
 			FROM generate_series(1, 300) i;
 		CREATE TABLE data.ref AS SELECT 'r' || i AS id, (i * 13 % 90)::float8 AS lat, (i * 17 % 180)::float8 AS lon, 'k' || i % 3 AS kind, int4range(i % 5, 9) AS seen
 			FROM generate_series(1, 90) i;
@@ -285,17 +285,17 @@ my $calls = q{
 		'{}'::pg_catalog.jsonb, NULL::data.points);
 	SELECT $S.geonn_cache_create('near'::pg_catalog.text, 'data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, 2, NULL::double precision,
 		'sphere'::pg_catalog.text, '{kind}'::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
-		'{}'::pg_catalog.jsonb, 'data.near'::pg_catalog.text, NULL::double precision, NULL::pg_catalog.name);
+		'{}'::pg_catalog.jsonb, 'data.near'::pg_catalog.text, NULL::double precision);
 	SELECT $S.geonn_cache_create('within'::pg_catalog.text, 'data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, 1, NULL::double precision,
 		'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[], false, true, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
-		'{}'::pg_catalog.jsonb, 'data.within'::pg_catalog.text, 1e6::double precision, 'changed'::pg_catalog.name);
+		'{}'::pg_catalog.jsonb, 'data.within'::pg_catalog.text, 1e6::double precision);
 	CALL $S.geonn_refresh('near'::pg_catalog.text, 'full'::pg_catalog.text);
 	CALL $S.geonn_refresh('near'::pg_catalog.text, 'auto'::pg_catalog.text);
 	CALL $S.geonn_refresh('within'::pg_catalog.text, 'full'::pg_catalog.text);
-	UPDATE data.obs SET lat = 1, changed = pg_catalog.now() WHERE id OPERATOR(pg_catalog.=) 7;
+	UPDATE data.obs SET lat = 1 WHERE id OPERATOR(pg_catalog.=) 7;
 	UPDATE data.ref SET lat = 2 WHERE id OPERATOR(pg_catalog.=) 'r8'::pg_catalog.text;
 	CALL $S.geonn_refresh('near'::pg_catalog.text, 'incremental'::pg_catalog.text);
-	UPDATE data.obs SET lat = 3, changed = pg_catalog.now() WHERE id OPERATOR(pg_catalog.=) 9;
+	UPDATE data.obs SET lat = 3 WHERE id OPERATOR(pg_catalog.=) 9;
 	CALL $S.geonn_refresh('within'::pg_catalog.text, 'auto'::pg_catalog.text);
 	CALL $S.geonn_refresh_all('auto'::pg_catalog.text);
 	UPDATE data.near SET distance = 1 WHERE obs_id OPERATOR(pg_catalog.=) 9;

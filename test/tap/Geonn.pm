@@ -244,10 +244,19 @@ sub engines_of
 	return @engines;
 }
 
-# whether a process has ended, be it that nobody has waited for it yet
+# Processes whose parent ends become this one's children, which is_gone collects: process 1 of a container may
+# collect none, and PostgreSQL does not start while the former postmaster is a zombie.
+my $prctl = { x86_64 => 157, aarch64 => 167 }->{ (POSIX::uname())[4] };
+my $pr_set_child_subreaper = 36;
+
+syscall($prctl, $pr_set_child_subreaper, 1, 0, 0, 0) if $prctl;
+
+# whether a process has ended; its parent need not have collected it
 sub is_gone
 {
 	my ($pid) = @_;
+
+	waitpid($pid, POSIX::WNOHANG());
 	my $stat = slurp("/proc/$pid/stat");
 
 	return $stat eq '' || $stat =~ /\) [ZX] /s;
