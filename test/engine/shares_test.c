@@ -295,8 +295,10 @@ test_descriptors(void)
 {
 	const struct rlimit limit = {1024, 1024};	/* of some 200 sessions with 5 each */
 	struct crowd *crowd = crowd_create();
+	struct geonn_engine_status status;
 	struct client *refused;
 	struct engine engine;
+	double		begun;
 	int			sessions = 0;
 	bool		right = setrlimit(RLIMIT_NOFILE, &limit) == 0;
 
@@ -312,6 +314,8 @@ test_descriptors(void)
 		   strstr(refused->message.error.message, " of which a process may have 10") != NULL &&
 		   strstr(refused->message.error.hint, "LimitNOFILE") != NULL);
 	client_close(refused);
+	begun = now_ms();
+	while (engine_status(&engine, &status, NULL, 0) && status.sessions != (uint32_t) sessions && wait_more(begun));
 	client_connect(refused, &engine);
 	report("another process of the role has one session and no more",
 		   add_small_session(crowd, &engine, 2, 10) != NULL &&
@@ -327,6 +331,10 @@ test_descriptors(void)
 }
 
 /* ---- places ---- */
+
+/* what a client waits for an answer that comes, however busy the host is, and for one that does not */
+#define ANSWERED_MS 120000
+#define SILENT_MS 300
 
 /*
  * A session of this process that asks for a dataset; returns the type of what it is told.
@@ -345,17 +353,17 @@ ask_for_place(struct crowd *crowd, const struct engine *engine, int32_t pid)
 	if (!client_hello(client))
 		return 0;
 	client_send(client, GEONN_OPEN, &open);
-	return client_receive(client, 10000);
+	return client_receive(client, ANSWERED_MS);
 }
 
-/* say urge, and return the type of the answer, or -1: it has none */
+/* say urge, and return the type of the answer, or -1: it has none in so many ms */
 static int
-urge(struct client *client)
+urge(struct client *client, int ms)
 {
 	struct geonn_urge message = {0};
 
 	client_send(client, GEONN_URGE, &message);
-	return client_receive(client, 300);
+	return client_receive(client, ms);
 }
 
 static void
@@ -373,20 +381,20 @@ test_places(void)
 	for (int32_t pid = 3; pid < 7; pid++)
 		right = right && ask_for_place(crowd, &engine, pid) == GEONN_QUEUED;
 	report("so many processes have places, and others are queued", right);
-	report("an urgent one has a place lent", urge(&clients[4]) == GEONN_OPENED);
-	report("a second one has none", urge(&clients[5]) == -1);
+	report("an urgent one has a place lent", urge(&clients[4], ANSWERED_MS) == GEONN_OPENED);
+	report("a second one has none", urge(&clients[5], SILENT_MS) == -1);
 	report("and is ended when it is urgent again and nothing has changed",
-		   urge(&clients[5]) == GEONN_ERROR && clients[5].message.error.code == GEONN_ERROR_DEADLOCK &&
+		   urge(&clients[5], ANSWERED_MS) == GEONN_ERROR && clients[5].message.error.code == GEONN_ERROR_DEADLOCK &&
 		   clients[5].message.error.hint[0] != '\0');
 	report("where one of them is ended no other is at once",
-		   urge(&clients[6]) == -1);
+		   urge(&clients[6], SILENT_MS) == -1);
 	client_close(&clients[4]);
 	client_connect(&clients[4], &engine);
-	report("a lent place ends with the session that had it", client_receive(&clients[3], 300) == -1);
+	report("a lent place ends with the session that had it", client_receive(&clients[3], SILENT_MS) == -1);
 	client_close(&clients[0]);
 	client_connect(&clients[0], &engine);
-	report("another one goes to the first of the queue", client_receive(&clients[3], 10000) == GEONN_OPENED);
-	report("and a place is lent again", urge(&clients[6]) == GEONN_OPENED);
+	report("another one goes to the first of the queue", client_receive(&clients[3], ANSWERED_MS) == GEONN_OPENED);
+	report("and a place is lent again", urge(&clients[6], ANSWERED_MS) == GEONN_OPENED);
 	crowd_free(crowd);
 	engine_stop(&engine);
 }
