@@ -180,7 +180,7 @@ my $parallel = q{
 	SET parallel_setup_cost = 0;
 	SET parallel_tuple_cost = 0;
 	SET min_parallel_table_scan_size = 0;};
-my $sum = q{SELECT count(*), sum(ref_id * obs_id), sum(distance)::numeric(20, 3) FROM geonn_nearest('obs', 'ref')};
+my $sum = q{SELECT count(*), sum(ref_id * obs_id), sum(distance::numeric) FROM geonn_nearest('obs', 'ref')};
 my $explained = $node->safe_psql('postgres', "$parallel EXPLAIN (ANALYZE) $sum");
 
 like($explained, qr/Workers Launched: [12]/, 'a parallel plan');

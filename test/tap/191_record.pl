@@ -57,7 +57,7 @@ my $alone = 'SET max_parallel_workers_per_gather = 0;';
 # NAME_obs and so on are tables and types; the node that stands there
 my @forms = (
 	[ join => q{SELECT * FROM geonn_nearest('NAME_obs', 'NAME_ref', row_type => NULL::NAME_row) n} ],
-	[ join => q{SELECT count(*), sum(distance) FROM geonn_nearest('NAME_obs', 'NAME_ref', k => 3, row_type => NULL::NAME_row) n} ],
+	[ join => q{SELECT count(*), sum(distance::numeric) FROM geonn_nearest('NAME_obs', 'NAME_ref', k => 3, row_type => NULL::NAME_row) n} ],
 	[ join => q{SELECT n.ref_id FROM geonn_within('NAME_obs', 'NAME_ref', 300000, row_type => NULL::NAME_row) n WHERE n.distance > 1000} ],
 	[ join => q{SELECT * FROM geonn_nearest_sql('SELECT * FROM NAME_obs WHERE kind < 3', 'TABLE NAME_ref', row_type => NULL::NAME_row) n} ],
 	[ join => q{SELECT * FROM geonn_within_sql('TABLE NAME_obs', 'SELECT * FROM NAME_ref', 200000, row_type => NULL::NAME_row) n ORDER BY distance, obs_id} ],
