@@ -196,6 +196,9 @@
 #define geonn_pg_plan_query(query, string, options) pg_plan_query(query, string, options, NULL)
 #define geonn_jumble_state JumbleState
 
+/* what the executor measures of a whole query */
+#define geonn_query_measurements(query) ((query)->totaltime)
+
 #else
 
 #define geonn_table_beginscan(relation, snapshot) \
@@ -227,6 +230,7 @@
 #define geonn_pg_plan_query(query, string, options) \
 	pg_plan_query(query, string, options, NULL, NULL)
 #define geonn_jumble_state const JumbleState
+#define geonn_query_measurements(query) ((query)->query_instr)
 
 #endif
 

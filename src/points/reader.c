@@ -626,7 +626,7 @@ end_reading(PointReading *reading, bool was_run)
 	if (description == NULL)
 		return;
 	if (!was_run)
-		description->totaltime = NULL;
+		geonn_query_measurements(description) = NULL;
 	ExecutorFinish(description);
 	ExecutorEnd(description);
 	FreeQueryDesc(description);

@@ -22,6 +22,15 @@ PG_MODULE_MAGIC;
 PG_FUNCTION_INFO_V1(neighbour_seen);
 extern void _PG_init(void);
 
+/* PostgreSQL 19 plans with the state of an EXPLAIN */
+#if PG_VERSION_NUM >= 190000
+#define EXPLAIN_PARAMETER , ExplainState *explain
+#define EXPLAIN_ARGUMENT , explain
+#else
+#define EXPLAIN_PARAMETER
+#define EXPLAIN_ARGUMENT
+#endif
+
 static planner_hook_type previous_planner;
 static set_rel_pathlist_hook_type previous_pathlist;
 static int64 seen;
@@ -73,10 +82,11 @@ look_at_plan(const Plan *plan)
 }
 
 static PlannedStmt *
-plan_query(Query *query, const char *text, int options, ParamListInfo parameters)
+plan_query(Query *query, const char *text, int options, ParamListInfo parameters EXPLAIN_PARAMETER)
 {
-	PlannedStmt *plan = previous_planner != NULL ? previous_planner(query, text, options, parameters) :
-		standard_planner(query, text, options, parameters);
+	PlannedStmt *plan = previous_planner != NULL ?
+		previous_planner(query, text, options, parameters EXPLAIN_ARGUMENT) :
+		standard_planner(query, text, options, parameters EXPLAIN_ARGUMENT);
 	PlannedStmt *copy = copyObject(plan);
 	ListCell   *cell;
 
