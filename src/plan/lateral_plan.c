@@ -481,6 +481,10 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
 		return;
+
+	/* from PostgreSQL 19 on, rows may be aggregated before they are joined: those have no columns to give */
+	if (contain_agg_clause((Node *) rel->reltarget->exprs))
+		return;
 	if (!find_call(root, outer, inner, extra->restrictlist, call) ||
 		!divide_clauses(rel, inner, type, extra, &template.neighbours, &template.rows) ||
 		!add_columns(columns, rel->reltarget->exprs, outer, inner) ||
