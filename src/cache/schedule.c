@@ -553,7 +553,7 @@ call_in(const char *schema)
 }
 
 /*
- * The ids of all jobs in this database that call a procedure of geonn, whoever made them.
+ * The ids of all jobs in this database that call a procedure of geonn, those of other roles, too.
  */
 static List *
 find_calls(const char *schema)

@@ -1,7 +1,6 @@
 /*
  * given_time.c
- *		How much time a process was given to work, for those who judge whether it
- *		hangs.
+ *		How much time a process was given to work, which tells whether it hangs.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

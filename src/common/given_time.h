@@ -1,7 +1,6 @@
 /*
  * given_time.h
- *		How much time a process was given to work, for those who judge whether it
- *		hangs.
+ *		How much time a process was given to work, which tells whether it hangs.
  *
  * The clock does not tell that.  On a crowded host a process that is well waits
  * for a CPU, for minutes if it has a low priority; and a paused container or
