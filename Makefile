@@ -217,8 +217,8 @@ PGFILEDESC = "geonn - exact nearest-neighbour joins"
 
 COMMON_SOURCES = src/common/channel.c src/common/given_time.c
 # the rooms of the module; test/tools/include-rules has their doors
-MODULE_ROOMS = points client supervisor join plan watch cache shard
-MODULE_SOURCES := $(sort $(wildcard src/*.c $(MODULE_ROOMS:%=src/%/*.c))) $(COMMON_SOURCES)
+MODULE_ROOMS = base points client supervisor join plan watch cache shard
+MODULE_SOURCES := $(sort $(wildcard src/module.c $(MODULE_ROOMS:%=src/%/*.c))) $(COMMON_SOURCES)
 OBJS = $(MODULE_SOURCES:src/%.c=build/module/%.o)
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/geonn--%,$(wildcard sql/*.sql))))
@@ -402,8 +402,8 @@ build/flags: FORCE
 .PHONY: FORCE
 
 # for Prometheus and Grafana
-CONTRIB = $(sort $(wildcard contrib/*))
-CONTRIB_DIRECTORY = $(datadir)/contrib/geonn
+MONITORING = $(sort $(wildcard monitoring/*))
+MONITORING_DIRECTORY = $(datadir)/contrib/geonn
 # beside the pages
 PICTURES = $(if $(DOCS),$(sort $(wildcard doc/pictures/*)))
 PICTURES_DIRECTORY = $(docdir)/$(docmoduledir)/pictures
@@ -417,8 +417,8 @@ install: install-beside
 install-beside: build/geonn-engine $(SPHEROID_LIBRARY) installdirs
 	$(INSTALL) -m 755 build/geonn-engine '$(DESTDIR)$(pkglibdir)/geonn-engine'
 	$(INSTALL_SHLIB) $(SPHEROID_LIBRARY) '$(DESTDIR)$(pkglibdir)/'
-	$(MKDIR_P) $(CONTRIB:contrib/%='$(DESTDIR)$(CONTRIB_DIRECTORY)/%')
-	$(foreach folder,$(CONTRIB),$(INSTALL_DATA) $(wildcard $(folder)/*) '$(DESTDIR)$(CONTRIB_DIRECTORY)/$(notdir $(folder))/' &&) true
+	$(MKDIR_P) $(MONITORING:monitoring/%='$(DESTDIR)$(MONITORING_DIRECTORY)/%')
+	$(foreach folder,$(MONITORING),$(INSTALL_DATA) $(wildcard $(folder)/*) '$(DESTDIR)$(MONITORING_DIRECTORY)/$(notdir $(folder))/' &&) true
 	$(if $(PICTURES),$(MKDIR_P) '$(DESTDIR)$(PICTURES_DIRECTORY)')
 	$(if $(PICTURES),$(INSTALL_DATA) $(PICTURES) '$(DESTDIR)$(PICTURES_DIRECTORY)/')
 uninstall: uninstall-beside
@@ -427,7 +427,7 @@ uninstall-beside:
 	rm -f $(foreach page,$(notdir $(DOCS)),'$(DESTDIR)$(docdir)/$(docmoduledir)/$(page)')
 	rm -rf '$(DESTDIR)$(PICTURES_DIRECTORY)'
 	-rmdir '$(DESTDIR)$(docdir)/$(docmoduledir)'
-	rm -rf '$(DESTDIR)$(CONTRIB_DIRECTORY)'
+	rm -rf '$(DESTDIR)$(MONITORING_DIRECTORY)'
 
 .PHONY: compile_commands.json
 compile_commands.json:

@@ -11,10 +11,10 @@
 #include "cache/changed.h"
 #include "cache/own_names.h"
 #include "common/protocol.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "plan/lateral_join.h"
 #include "plan/scan.h"
-#include "settings.h"
+#include "base/settings.h"
 #include "supervisor/supervisor.h"
 
 PG_MODULE_MAGIC_EXT(.name = "geonn",.version = GEONN_VERSION);

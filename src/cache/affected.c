@@ -60,7 +60,7 @@
 #include "cache/affected.h"
 #include "cache/point_tree.h"
 #include "common/metric.h"
-#include "compat.h"
+#include "base/compat.h"
 
 /* metres by which rounding may make computed distances break the triangle inequality, at most */
 #define MARGIN			1e-5

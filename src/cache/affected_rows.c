@@ -17,7 +17,7 @@
 #include "cache/affected.h"
 #include "cache/sorted_rows.h"
 #include "cache/target_rows.h"
-#include "compat.h"
+#include "base/compat.h"
 
 /*
  * Observations, and rows, of a batch: many, as each batch may read the whole table.

@@ -34,7 +34,7 @@
 
 #include "cache/block_table.h"
 #include "cache/sql.h"
-#include "compat.h"
+#include "base/compat.h"
 
 /* columns of these tables; the first three are their primary key */
 enum

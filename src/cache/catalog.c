@@ -19,7 +19,7 @@
 #include "utils/snapmgr.h"
 
 #include "cache/catalog.h"
-#include "settings.h"
+#include "base/settings.h"
 
 void
 geonn_cache_check_primary(void)

@@ -36,7 +36,7 @@
 #include "cache/schedule.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
-#include "compat.h"
+#include "base/compat.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);

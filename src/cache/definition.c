@@ -20,7 +20,7 @@
 
 #include "cache/definition.h"
 #include "cache/kept_arguments.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "join/nearest.h"
 
 static const char *const target_names[TARGET_COLUMNS] = {

@@ -11,7 +11,7 @@
 #include "utils/lsyscache.h"
 
 #include "cache/id_hash.h"
-#include "value.h"
+#include "base/value.h"
 
 IdHash
 geonn_id_hash_of(Form_pg_attribute id)

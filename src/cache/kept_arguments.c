@@ -23,7 +23,7 @@
 #include "utils/jsonb.h"
 
 #include "cache/kept_arguments.h"
-#include "compat.h"
+#include "base/compat.h"
 
 static bool
 is_kept(int number)

@@ -74,7 +74,7 @@
 
 #include "cache/leaf.h"
 #include "cache/page_lists.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "join/kept_dataset.h"
 #include "join/visibility.h"
 

@@ -38,7 +38,7 @@
 #include "utils/lsyscache.h"
 
 #include "cache/own_names.h"
-#include "compat.h"
+#include "base/compat.h"
 
 /* what this backend looks at, or NULL */
 static const GeonnOwnNames *looked_at = NULL;

@@ -65,8 +65,8 @@
 #include "cache/kept_arguments.h"
 #include "cache/replace.h"
 #include "cache/target.h"
-#include "compat.h"
-#include "wait_event.h"
+#include "base/compat.h"
+#include "base/wait_event.h"
 
 /* milliseconds for which a refresh asks for the locks, and between two times */
 #define PATIENCE	100

@@ -29,7 +29,7 @@
 
 #include "cache/changed.h"
 #include "cache/replace.h"
-#include "compat.h"
+#include "base/compat.h"
 
 /* the table that a refresh may replace */
 typedef struct ReplacedTable

@@ -46,7 +46,7 @@
 #include "utils/syscache.h"
 
 #include "cache/schedule.h"
-#include "compat.h"
+#include "base/compat.h"
 
 PG_FUNCTION_INFO_V1(geonn_schedule);
 PG_FUNCTION_INFO_V1(geonn_unschedule);

@@ -21,7 +21,7 @@
 #include "utils/typcache.h"
 
 #include "cache/sorted_rows.h"
-#include "compat.h"
+#include "base/compat.h"
 
 /* columns of the sort: those of the target, and the TID */
 #define SORTED_TID	TARGET_COLUMNS

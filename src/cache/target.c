@@ -43,7 +43,7 @@
 #include "cache/own_names.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "points/query.h"
 
 /* rows that are written into a new table at a time */

@@ -36,9 +36,9 @@
 #include "cache/id_hash.h"
 #include "cache/sorted_rows.h"
 #include "cache/target_rows.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "points/table_reader.h"
-#include "value.h"
+#include "base/value.h"
 
 /* bits of the filter for each observation */
 #define BITS_AN_ID		16

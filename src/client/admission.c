@@ -32,7 +32,7 @@
 
 #include "client/admission.h"
 #include "client/engine_list.h"
-#include "settings.h"
+#include "base/settings.h"
 
 /*
  * Add the processes that hold or await a lock which this process, or a

@@ -46,7 +46,7 @@
 #include "client/client.h"
 #include "client/client_slots.h"
 #include "client/idle_session.h"
-#include "value.h"
+#include "base/value.h"
 
 /* a batch is sent when its observations' ids take this many bytes */
 #define ID_BYTES	(32 * 1024 * 1024)

@@ -32,7 +32,7 @@
 #include "client/memory_file.h"
 #include "client/question.h"
 #include "common/protocol.h"
-#include "point_limits.h"
+#include "base/point_limits.h"
 
 /*
  * Open a client of a new dataset, or, if the engine keeps a dataset under one of these

@@ -15,7 +15,7 @@
 #include "utils/palloc.h"
 
 #include "common/channel.h"
-#include "wait_event.h"
+#include "base/wait_event.h"
 
 typedef struct GeonnConnection
 {

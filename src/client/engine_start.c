@@ -30,11 +30,11 @@
 
 #include "client/engine_start.h"
 #include "common/channel.h"
-#include "settings.h"
+#include "base/settings.h"
 #include "supervisor/files.h"
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
-#include "wait_event.h"
+#include "base/wait_event.h"
 
 /* milliseconds between two tries */
 #define TRY_INTERVAL	20

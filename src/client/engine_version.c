@@ -27,7 +27,7 @@
 
 #include "client/engine_version.h"
 #include "common/protocol.h"
-#include "installed.h"
+#include "base/installed.h"
 #include "supervisor/files.h"
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"

@@ -36,7 +36,7 @@
 #include "utils/memutils.h"
 
 #include "client/idle_session.h"
-#include "settings.h"
+#include "base/settings.h"
 
 /* a batch with more bytes is given back: a large search does not notice what it costs */
 #define BATCH_BYTES_MOST	(1024 * 1024)

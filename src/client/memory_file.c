@@ -20,7 +20,7 @@
 
 #include "client/memory_file.h"
 #include "common/channel.h"
-#include "compat.h"
+#include "base/compat.h"
 
 /* bytes that are collected for one write() */
 #define BUFFER_BYTES	(64 * 1024)

@@ -20,7 +20,7 @@
 #include "utils/rel.h"
 
 #include "join/call.h"
-#include "settings.h"
+#include "base/settings.h"
 
 void
 geonn_call_begin(GeonnCall *call)

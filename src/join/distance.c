@@ -13,7 +13,7 @@
 #include "utils/float.h"
 
 #include "common/metric.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "join/metric_names.h"
 
 PG_FUNCTION_INFO_V1(geonn_distance);

@@ -35,7 +35,7 @@
 #include "common/protocol.h"
 #include "join/groups.h"
 #include "points/column_pairs.h"
-#include "value.h"
+#include "base/value.h"
 
 #define FILE_PURPOSE "keys of groups"
 

@@ -18,8 +18,8 @@
 #include "join/join_prepare.h"
 #include "join/kept_dataset.h"
 #include "points/parallel_reader.h"
-#include "settings.h"
-#include "value.h"
+#include "base/settings.h"
+#include "base/value.h"
 
 /* rows between two resets of their memory */
 #define ROWS_A_RESET	256

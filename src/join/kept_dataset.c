@@ -124,7 +124,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/kept_dataset.h"
 #include "join/visibility.h"
 

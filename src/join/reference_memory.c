@@ -22,8 +22,8 @@
 
 #include "common/protocol.h"
 #include "join/reference_memory.h"
-#include "point_limits.h"
-#include "settings.h"
+#include "base/point_limits.h"
+#include "base/settings.h"
 
 struct ReferenceMemory
 {

@@ -59,9 +59,9 @@
 #include "client/connection.h"
 #include "client/memory_file.h"
 #include "common/protocol.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "join/references.h"
-#include "value.h"
+#include "base/value.h"
 
 /* columns of the sort */
 enum

@@ -13,7 +13,7 @@
 #include "nodes/pg_list.h"
 
 #include "common/protocol.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "join/report.h"
 
 void

@@ -19,7 +19,7 @@
 
 #include "join/bearing.h"
 #include "join/result_row.h"
-#include "value.h"
+#include "base/value.h"
 
 /* the types that a column may have; ids come first */
 typedef enum ColumnType

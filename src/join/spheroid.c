@@ -8,7 +8,7 @@
 #include "fmgr.h"
 
 #include "common/spheroid_distance.h"
-#include "installed.h"
+#include "base/installed.h"
 
 #define LIBRARY "geonn_spheroid" DLSUFFIX
 

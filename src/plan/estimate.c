@@ -38,7 +38,7 @@
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
 #include "plan/known.h"

@@ -28,7 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "plan/known.h"
 
 /*

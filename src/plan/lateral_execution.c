@@ -9,7 +9,7 @@
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "join/report.h"
 #include "plan/lateral_state.h"

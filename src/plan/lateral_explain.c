@@ -9,7 +9,7 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "join/report.h"
 #include "plan/lateral_state.h"

@@ -14,7 +14,7 @@
 
 #include "utils/memutils.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "plan/lateral_state.h"
 
 static Size

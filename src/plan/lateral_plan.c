@@ -40,7 +40,7 @@
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
 #include "plan/lateral_join.h"

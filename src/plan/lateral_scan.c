@@ -26,7 +26,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "join/report.h"
 #include "plan/lateral_join.h"

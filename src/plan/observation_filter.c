@@ -33,11 +33,11 @@
 #include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "plan/observation_filter.h"
 #include "plan/row_type.h"
-#include "value.h"
+#include "base/value.h"
 
 /* ---- which clauses are ---- */
 

@@ -51,14 +51,14 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "join/result_row.h"
 #include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/own_rows.h"
 #include "plan/row_type.h"
-#include "value.h"
+#include "base/value.h"
 
 /* a table in FROM that is the call's observations */
 typedef struct OwnTable

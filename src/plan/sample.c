@@ -40,7 +40,7 @@
 #include "utils/typcache.h"
 
 #include "common/geodesy.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "plan/sample.h"
 #include "points/column_pairs.h"
 #include "points/geometry.h"

@@ -8,7 +8,7 @@
 #include "nodes/bitmapset.h"
 #include "utils/array.h"
 
-#include "point_limits.h"
+#include "base/point_limits.h"
 #include "points/options.h"
 
 /* points at most */

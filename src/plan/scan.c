@@ -39,7 +39,7 @@
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "join/report.h"
@@ -48,7 +48,7 @@
 #include "plan/observation_filter.h"
 #include "plan/row_type.h"
 #include "plan/scan.h"
-#include "value.h"
+#include "base/value.h"
 
 /* what the processes of a parallel scan share; the search lies behind it */
 typedef struct SharedScan

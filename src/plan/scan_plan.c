@@ -42,7 +42,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
 #include "plan/filtered_scan.h"

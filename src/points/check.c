@@ -26,11 +26,11 @@
 #include "utils/typcache.h"
 
 #include "common/geodesy.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "points/describe.h"
 #include "points/mistake.h"
 #include "points/reader.h"
-#include "result.h"
+#include "base/result.h"
 
 PG_FUNCTION_INFO_V1(geonn_check);
 

@@ -34,11 +34,11 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "points/column_pairs.h"
 #include "points/columns.h"
 #include "points/query.h"
-#include "result.h"
+#include "base/result.h"
 
 /* column names that an error message lists */
 #define COLUMNS_LISTED	20

@@ -10,9 +10,9 @@
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
-#include "creators.h"
+#include "base/creators.h"
 #include "points/describe.h"
-#include "result.h"
+#include "base/result.h"
 
 /* columns of the result */
 #define DESCRIBE_COLUMNS 5

@@ -16,7 +16,7 @@
 
 #include "common/protocol.h"
 #include "points/options.h"
-#include "settings.h"
+#include "base/settings.h"
 
 typedef enum OptionKind
 {

@@ -19,7 +19,7 @@
 #include "utils/rel.h"
 #include "utils/varlena.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "points/query.h"
 
 /*

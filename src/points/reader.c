@@ -37,7 +37,7 @@
 #include "utils/snapmgr.h"
 
 #include "common/geodesy.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "points/query.h"
 #include "points/reader.h"
 #include "points/table_reader.h"

@@ -38,7 +38,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "points/table_reader.h"
 
 /* how many rows ahead a tuple is fetched into the processor's cache */

@@ -34,7 +34,7 @@
 
 #include "points/column_pairs.h"
 #include "points/window_column.h"
-#include "value.h"
+#include "base/value.h"
 
 /* ---- types ---- */
 

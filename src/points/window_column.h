@@ -7,7 +7,7 @@
 
 #include "utils/typcache.h"
 
-#include "point_limits.h"
+#include "base/point_limits.h"
 
 /* what the values of a column of windows are */
 typedef struct WindowType

@@ -28,7 +28,7 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
-#include "result.h"
+#include "base/result.h"
 #include "shard/array_argument.h"
 #include "shard/commands.h"
 #include "shard/trust.h"

@@ -15,6 +15,6 @@
 #include "fmgr.h"
 
 #include "common/version.h"
-#include "compat.h"
+#include "base/compat.h"
 
 PG_MODULE_MAGIC_EXT(.name = "geonn_spheroid",.version = GEONN_VERSION);

@@ -37,13 +37,13 @@
 #include "storage/latch.h"
 
 #include "common/channel.h"
-#include "compat.h"
-#include "installed.h"
-#include "settings.h"
+#include "base/compat.h"
+#include "base/installed.h"
+#include "base/settings.h"
 #include "supervisor/engine_life.h"
 #include "supervisor/files.h"
 #include "supervisor/known_devices.h"
-#include "wait_event.h"
+#include "base/wait_event.h"
 
 /* in milliseconds */
 #define SHORT_LIFE		10000	/* an engine that ends earlier counts as a failure */

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "common/protocol.h"
-#include "settings.h"
+#include "base/settings.h"
 #include "supervisor/engine_process.h"
 #include "supervisor/files.h"
 

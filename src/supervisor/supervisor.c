@@ -33,11 +33,11 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-#include "compat.h"
-#include "installed.h"
+#include "base/compat.h"
+#include "base/installed.h"
 #include "supervisor/engine_life.h"
 #include "supervisor/supervisor.h"
-#include "wait_event.h"
+#include "base/wait_event.h"
 
 #define SUPERVISOR_NAME "geonn supervisor"
 

@@ -31,7 +31,7 @@
 #include "client/engine_list.h"
 #include "common/protocol.h"
 #include "join/report.h"
-#include "result.h"
+#include "base/result.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);
 PG_FUNCTION_INFO_V1(geonn_statistics);

@@ -23,7 +23,7 @@
 
 #include "client/connection.h"
 #include "common/protocol.h"
-#include "result.h"
+#include "base/result.h"
 #include "supervisor/known_devices.h"
 #include "supervisor/state.h"
 

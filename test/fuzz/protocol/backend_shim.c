@@ -38,9 +38,9 @@
 #include "client/engine_list.h"
 #include "client/engine_start.h"
 #include "client/engine_version.h"
-#include "compat.h"
-#include "value.h"
-#include "wait_event.h"
+#include "base/compat.h"
+#include "base/value.h"
+#include "base/wait_event.h"
 
 #undef fprintf
 #undef vsnprintf

@@ -25,11 +25,11 @@
 
 #include "backend_shim.h"
 #include "client/client.h"
-#include "compat.h"
+#include "base/compat.h"
 #include "join/groups.h"
 #include "hostile_engine.h"
 #include "join/references.h"
-#include "settings.h"
+#include "base/settings.h"
 
 extern int	LLVMFuzzerInitialize(int *argument_count, char ***words);
 extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

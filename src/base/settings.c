@@ -7,7 +7,7 @@
 #include <limits.h>
 
 #include "common/protocol.h"
-#include "settings.h"
+#include "base/settings.h"
 
 int			geonn_admission_timeout = 0;
 int			geonn_device = GEONN_DEVICE_AUTO;

@@ -8,7 +8,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "value.h"
+#include "base/value.h"
 
 /*
  * A btree index asks the same of the type's operator class before it merges equal values.

@@ -5,7 +5,7 @@
  */
 #include "postgres.h"
 
-#include "result.h"
+#include "base/result.h"
 
 void
 geonn_require_columns(TupleDesc descriptor, int columns)

@@ -6,8 +6,8 @@
 
 #include "utils/wait_event.h"
 
-#include "compat.h"
-#include "wait_event.h"
+#include "base/compat.h"
+#include "base/wait_event.h"
 
 uint32
 geonn_wait_event(GeonnWait wait)

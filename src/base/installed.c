@@ -23,7 +23,7 @@
 
 #include "miscadmin.h"
 
-#include "installed.h"
+#include "base/installed.h"
 
 const char *
 geonn_module_file(void)

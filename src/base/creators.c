@@ -35,7 +35,7 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
-#include "creators.h"
+#include "base/creators.h"
 
 PG_FUNCTION_INFO_V1(geonn_warn_of_creators);
 
