@@ -1,6 +1,10 @@
 /*
  * cost.cu
- *		What a search costs on a GPU.
+ *		Which algorithm costs less on a GPU.
+ *
+ * The engine sees one batch at a time, and does not know how many will follow.
+ * So building counts for the first search of a dataset alone, unless later calls
+ * find that: then it counts for none.
  *
  * Copies of observations and results are left out: they take as long either
  * way.
@@ -44,28 +48,26 @@
 #define BRUTE_OBSERVATION 0.1
 #define BRUTE_PAIR 6.1e-5
 
-/* Other questions by brute force go through all leaves of the index, after the
- * same sort.  Not measured; it is slower than the index, and that is what
- * matters. */
-#define LEAVES_PAIR 1e-3
+/* brute force is chosen where it is so many times as fast, as these are estimates */
+#define CLEARLY 1.25
 
-struct cost
-cuda_cost(const struct search *search, enum geonn_algorithm algorithm, double observations)
+enum geonn_algorithm
+cuda_choose(const struct search *search, bool is_first)
 {
 	double		references = (double) search->dataset->count;
-	struct cost cost;
+	uint32_t	rows = search->rows - search->first;
+	double		observations = rows < search->columns.room ? rows : search->columns.room;
+	double		index = INDEX_SEARCH + INDEX_OBSERVATION * observations;
+	double		brute = BRUTE_SEARCH + observations * (BRUTE_OBSERVATION + BRUTE_PAIR * references);
 
-	if (algorithm == GEONN_ALGORITHM_BRUTE && search_is_plain_nearest(search))
+	/* other questions by brute force go through all leaves of the index, after the same sort */
+	if (!search_is_plain_nearest(search))
+		return GEONN_ALGORITHM_INDEX;
+	if (is_first)
 	{
-		cost.build = BRUTE_BUILD + BRUTE_BUILD_REFERENCE * references;
-		cost.search = BRUTE_SEARCH +
-			observations * (BRUTE_OBSERVATION + BRUTE_PAIR * references);
-		return cost;
+		index += (references > INDEX_SMALL ? INDEX_BUILD : INDEX_BUILD_SMALL) +
+			INDEX_BUILD_REFERENCE * references;
+		brute += BRUTE_BUILD + BRUTE_BUILD_REFERENCE * references;
 	}
-	cost.build = (references > INDEX_SMALL ? INDEX_BUILD : INDEX_BUILD_SMALL) +
-		INDEX_BUILD_REFERENCE * references;
-	cost.search = INDEX_SEARCH + INDEX_OBSERVATION * observations;
-	if (algorithm == GEONN_ALGORITHM_BRUTE)
-		cost.search += LEAVES_PAIR * observations * references;
-	return cost;
+	return brute * CLEARLY <= index ? GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 }

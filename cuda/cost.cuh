@@ -1,6 +1,6 @@
 /*
  * cost.cuh
- *		What a search costs on a GPU.
+ *		Which algorithm costs less on a GPU.
  *
  * This file and cost.cu are plain C as well, so that algorithm_test tries them
  * without a GPU, too.
@@ -15,9 +15,8 @@ extern "C"
 
 #include "engine/search/device.h"
 
-/* device.h's cost */
-extern struct cost cuda_cost(const struct search *search, enum geonn_algorithm algorithm,
-							 double observations);
+/* device.h's choose */
+extern enum geonn_algorithm cuda_choose(const struct search *search, bool is_first);
 
 #ifdef __cplusplus
 }

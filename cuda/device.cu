@@ -13,7 +13,7 @@
  * full speed and without the host.  Copies of memory that is not registered
  * give the same.
  *
- * dataset.cu has datasets, cost.cu what searches cost, memory.cu memory, and gpu.cu errors.
+ * dataset.cu has datasets, cost.cu which algorithm costs less, memory.cu memory, and gpu.cu errors.
  */
 #include <time.h>
 
@@ -101,7 +101,7 @@ extern "C" const struct device_operations cuda_device_operations = {
 	.threads = NULL,
 	.probe = cuda_device_probe,
 	.memory_free = cuda_memory_free,
-	.cost = cuda_cost,
+	.choose = cuda_choose,
 	.is_built = cuda_is_built,
 	.build = cuda_build,
 	.discard = cuda_discard,

@@ -26,7 +26,6 @@
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
  *	cpu/collector.c		one observation's candidates
- *	cpu/cost.c			what a search costs by index, and by brute force
  *	cpu/path.c			the hot loops' versions for kinds of processors:
  *						cpu/brute.c, cpu/nearest.c, cpu/cells_nearest.c,
  *						cpu/cells_fill.c, cpu/neighbours.c, cpu/vectors.c
@@ -45,12 +44,14 @@
 #include "engine/base/host.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/cost.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
 
 /* references of one piece of preparation; a whole number of tiles */
 #define PREPARE_PIECE ((size_t) 1 << 14)
+
+/* so few observations are answered by brute force before an index could be built for them */
+#define BRUTE_ROWS_MAX 16
 
 /* a room of more bytes is large */
 #define LARGE_ROOM ((size_t) 1 << 21)
@@ -188,6 +189,20 @@ suffices(const struct cpu_built *built, enum geonn_algorithm algorithm)
 		return false;
 	return algorithm == GEONN_ALGORITHM_BRUTE ?
 		built->references.x != NULL : built->index != NULL;
+}
+
+/*
+ * Both algorithms give the same bytes.  With both built, brute force is never much
+ * faster; it pays where it saves the building of an index, which takes 60 ns a
+ * reference.  A pair by brute force takes 0.2 to 5 ns, more for a larger k.  The
+ * engine does not know how many searches of the dataset will follow: only the
+ * first one goes by brute force, so that no more than that is wasted.
+ */
+static enum geonn_algorithm
+cpu_device_choose(const struct search *search, bool is_first)
+{
+	return is_first && search->rows - search->first <= BRUTE_ROWS_MAX ?
+		GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 }
 
 static bool
@@ -350,7 +365,7 @@ const struct device_operations cpu_device_operations = {
 	.threads = thread_pool_threads,
 	.probe = cpu_device_probe,
 	.memory_free = cpu_device_memory_free,
-	.cost = cpu_cost,
+	.choose = cpu_device_choose,
 	.is_built = cpu_device_is_built,
 	.build = cpu_device_build,
 	.discard = cpu_device_discard,

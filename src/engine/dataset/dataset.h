@@ -81,11 +81,6 @@ struct dataset
 	 */
 	void	   *built[GEONN_DEVICES_MAX];
 
-	/* nanoseconds that searches by brute force took longer on each device than
-	 * they would have taken by an index (search/algorithm.c); guarded by the
-	 * scheduler's lock */
-	double		overspent[GEONN_DEVICES_MAX];
-
 	/* whether one of the threads of a device that works by turns is building;
 	 * guarded by the scheduler's lock */
 	bool		building[GEONN_DEVICES_MAX];

@@ -81,8 +81,8 @@ struct search
 	bool		stays;			/* later calls find the dataset by its label */
 	enum geonn_device_choice choice;
 	struct question question;
-	enum geonn_algorithm algorithm; /* that answers it; auto until the first device
-									 * that takes it chooses (algorithm.c) */
+	enum geonn_algorithm algorithm; /* that answers it; auto until the first device that
+									 * takes it chooses */
 	struct geonn_batch_columns columns;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch */
@@ -165,15 +165,6 @@ enum device_progress
 								 * to its session's queue, not yet answered */
 };
 
-/* Nanoseconds that a search by an algorithm is expected to take. */
-struct cost
-{
-	double		build;			/* to build what it needs of the dataset, of which nothing has
-								 * been built */
-	double		search;			/* to answer its observations then, beyond what both
-								 * algorithms take */
-};
-
 struct device_operations
 {
 	enum geonn_device_kind kind;
@@ -202,11 +193,11 @@ struct device_operations
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
-	 * What so many observations of a search would cost by an algorithm, which
-	 * is not auto, with the device to themselves.  Any thread.
+	 * Choose the algorithm for a search that leaves this to the device.
+	 * is_first: the device has built nothing of its dataset, and no later call
+	 * will find that.  Called under the scheduler's lock.
 	 */
-	struct cost (*cost) (const struct search *search, enum geonn_algorithm algorithm,
-						 double observations);
+	enum geonn_algorithm (*choose) (const struct search *search, bool is_first);
 
 	/*
 	 * Whether what a search by this algorithm, which is not auto, needs of its

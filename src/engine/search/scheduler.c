@@ -54,7 +54,6 @@
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
 #include "engine/calls/calls.h"
-#include "engine/search/algorithm.h"
 #include "engine/search/backends.h"
 #include "engine/search/discards.h"
 
@@ -414,7 +413,9 @@ take_search(struct served_device *served, bool may_wait)
 	if (queue == NULL)
 		return NULL;
 	search = line_take(queue);
-	algorithm_choose(device, search);
+	if (search->algorithm == GEONN_ALGORITHM_AUTO)
+		search->algorithm = device->operations->choose(search, !search->stays &&
+													   search->dataset->built[device->number] == NULL);
 	atomic_fetch_add(&search->dataset->builders, 1);
 	search->builds = device->operations->turn != NULL &&
 		!device->operations->is_built(device, search, search->algorithm);
