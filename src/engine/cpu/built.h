@@ -17,12 +17,11 @@ struct cpu_built
 	struct cpu_references references;	/* x is NULL: not built */
 	size_t		references_bytes;
 
-	/* observations that cpu_turn_pairs() answered in its last turn, and
-	 * observations that cpu_turn_nearest() should take by index and by brute
-	 * force; 0: not known.  Turns side by side change them. */
+	/* observations that cpu_turn_pairs() answered in its last turn, and that
+	 * cpu_turn_nearest() should take in its next one; 0: not known.  Turns side by
+	 * side change them. */
 	atomic_uint paired;
-	atomic_uint index_pace;
-	atomic_uint brute_pace;
+	atomic_uint pace;
 
 	/* a table of squares beside the index, or NULL, and while it is being made what there is of it */
 	struct cpu_cells *_Atomic cells;

@@ -47,7 +47,7 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
 
-/* references of one piece of preparation; a whole number of tiles */
+/* references of one piece of preparation; a whole number of groups */
 #define PREPARE_PIECE ((size_t) 1 << 14)
 
 /* so few observations are answered by brute force before an index could be built for them */
@@ -155,12 +155,11 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 {
 	struct cpu_references *references = &built->references;
 	struct preparation preparation = {references, dataset, cancelled};
-	size_t		padded = geonn_align(dataset->count, CPU_BRUTE_TILE);
+	size_t		padded = geonn_align(dataset->count, CPU_BRUTE_GROUP);
 
 	built->references_bytes = 3 * padded * sizeof(double);
 	references->count = dataset->count;
 	references->padded = padded;
-	references->metric = dataset->metric;
 	references->x = memory_block_allocate(built->references_bytes, failure, "%zu references",
 										  dataset->count);
 	if (references->x == NULL)

@@ -43,6 +43,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/columns.h"
 #include "engine/cpu/curve_cells.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/vectors.h"
@@ -493,89 +494,71 @@ make_boxes(void *context, size_t number)
 }
 
 /*
- * The address of the next column, of this many bytes, of a block that begins
- * at address base.
+ * Lay out the columns of positions and references; they have these columns of the
+ * dataset.
  */
-static void *
-take_column(uintptr_t base, size_t *offset, size_t bytes)
+static size_t
+place_positions(struct cpu_index *index, uint32_t columns, void *memory)
 {
-	uintptr_t	column = base + *offset;
-
-	*offset += geonn_align(bytes, 64);
-	return (void *) column;
-}
-
-static bool
-place_positions(struct cpu_index *index, uint32_t columns, struct failure *failure)
-{
+	struct column_block block = {memory, 0};
 	size_t		padded = geonn_align(index->references, INDEX_WIDTH);
 
-	for (;;)
-	{
-		uintptr_t	base = (uintptr_t) index->memory;
-		size_t		offset = 0;
-
-		index->x = take_column(base, &offset, padded * sizeof(double));
-		index->y = take_column(base, &offset, padded * sizeof(double));
-		index->z = take_column(base, &offset, padded * sizeof(double));
-		index->start = take_column(base, &offset, (padded + 1) * sizeof(uint32_t));
-		index->place = take_column(base, &offset, padded * sizeof(uint32_t));
-		if (columns & GEONN_COLUMN_RADIUS)
-			index->wide = take_column(base, &offset, padded * sizeof(double));
-		for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
-			if (columns & GEONN_COLUMN_WINDOW << i)
-			{
-				index->window_low[i] = take_column(base, &offset, padded * sizeof(int64_t));
-				index->window_high[i] = take_column(base, &offset, padded * sizeof(int64_t));
-			}
-		if (columns & GEONN_COLUMNS_WINDOWS)
-			index->edges = take_column(base, &offset, padded * sizeof(uint16_t));
-		if (index->memory != NULL)
-			return true;
-		index->bytes = offset;
-		index->memory = memory_block_allocate(offset, failure, "the index of %zu references",
-											  index->references);
-		if (index->memory == NULL)
-			return false;
-	}
+	COLUMN_PLACE(&block, index->x, padded);
+	COLUMN_PLACE(&block, index->y, padded);
+	COLUMN_PLACE(&block, index->z, padded);
+	COLUMN_PLACE(&block, index->start, padded + 1);
+	COLUMN_PLACE(&block, index->place, padded);
+	if (columns & GEONN_COLUMN_RADIUS)
+		COLUMN_PLACE(&block, index->wide, padded);
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (columns & GEONN_COLUMN_WINDOW << i)
+		{
+			COLUMN_PLACE(&block, index->window_low[i], padded);
+			COLUMN_PLACE(&block, index->window_high[i], padded);
+		}
+	if (columns & GEONN_COLUMNS_WINDOWS)
+		COLUMN_PLACE(&block, index->edges, padded);
+	return block.bytes;
 }
 
-static bool
-place_boxes(struct cpu_index *index, bool groups, struct failure *failure)
+/*
+ * Lay out the columns of nodes and parts.
+ */
+static size_t
+place_boxes(struct cpu_index *index, bool groups, void *memory)
 {
+	struct column_block block = {memory, 0};
+
 	/* a search reads INDEX_WIDTH nodes at a time, from any node on */
 	size_t		padded = (size_t) index->shape.all_nodes + INDEX_WIDTH;
 
-	for (;;)
+	for (int axis = 0; axis < 3; axis++)
 	{
-		uintptr_t	base = (uintptr_t) index->box_memory;
-		size_t		offset = 0;
-
-		for (int axis = 0; axis < 3; axis++)
-		{
-			index->low[axis] = take_column(base, &offset, padded * sizeof(double));
-			index->high[axis] = take_column(base, &offset, padded * sizeof(double));
-		}
-		if (index->wide != NULL)
-			index->widest = take_column(base, &offset, padded * sizeof(double));
-		for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
-			if (index->window_low[i] != NULL)
-			{
-				index->smallest_low[i] = take_column(base, &offset, padded * sizeof(int64_t));
-				index->largest_high[i] = take_column(base, &offset, padded * sizeof(int64_t));
-			}
-		if (groups)
-			index->part_group = take_column(base, &offset, index->parts * sizeof(int32_t));
-		index->part_start = take_column(base, &offset, ((size_t) index->parts + 1) * sizeof(uint32_t));
-		index->leaf_code = take_column(base, &offset, index->shape.nodes[0] * sizeof(uint64_t));
-		if (index->box_memory != NULL)
-			return true;
-		index->box_bytes = offset;
-		index->box_memory = memory_block_allocate(offset, failure, "the index of %zu references",
-												  index->references);
-		if (index->box_memory == NULL)
-			return false;
+		COLUMN_PLACE(&block, index->low[axis], padded);
+		COLUMN_PLACE(&block, index->high[axis], padded);
 	}
+	if (index->wide != NULL)
+		COLUMN_PLACE(&block, index->widest, padded);
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (index->window_low[i] != NULL)
+		{
+			COLUMN_PLACE(&block, index->smallest_low[i], padded);
+			COLUMN_PLACE(&block, index->largest_high[i], padded);
+		}
+	if (groups)
+		COLUMN_PLACE(&block, index->part_group, index->parts);
+	COLUMN_PLACE(&block, index->part_start, (size_t) index->parts + 1);
+	COLUMN_PLACE(&block, index->leaf_code, index->shape.nodes[0]);
+	return block.bytes;
+}
+
+/*
+ * Memory for one of the two blocks of columns.
+ */
+static void *
+allocate_block(const struct cpu_index *index, size_t bytes, struct failure *failure)
+{
+	return memory_block_allocate(bytes, failure, "the index of %zu references", index->references);
 }
 
 /*
@@ -603,7 +586,6 @@ make_parts(struct building *building, struct failure *failure)
 	bool		groups = building->dataset->group != NULL && index->slabs == NULL;
 	size_t		pieces = pieces_of(index->shape.positions);
 	size_t		parts = 0;
-	bool		placed;
 
 	building->begun = NULL;
 	if (groups)
@@ -622,9 +604,11 @@ make_parts(struct building *building, struct failure *failure)
 		}
 	}
 	index->parts = groups ? (uint32_t) parts : index->slabs != NULL ? index->slabs->parts : 1;
-	placed = place_boxes(index, groups, failure);
-	if (placed)
+	index->box_bytes = place_boxes(index, groups, NULL);
+	index->box_memory = allocate_block(index, index->box_bytes, failure);
+	if (index->box_memory != NULL)
 	{
+		place_boxes(index, groups, index->box_memory);
 		index->part_start[0] = 0;
 		index->part_start[index->parts] = index->shape.positions;
 		if (groups)
@@ -633,7 +617,7 @@ make_parts(struct building *building, struct failure *failure)
 			thread_pool_run(place_parts, building, pieces_of(index->parts));
 	}
 	free(building->begun);
-	return placed;
+	return index->box_memory != NULL;
 }
 
 struct cpu_index *
@@ -648,11 +632,14 @@ cpu_index_build(const struct search *search, struct failure *failure)
 	if (index != NULL)
 	{
 		index->references = dataset->count;
-		if (!place_positions(index, dataset->columns, failure))
+		index->bytes = place_positions(index, dataset->columns, NULL);
+		index->memory = allocate_block(index, index->bytes, failure);
+		if (index->memory == NULL)
 		{
 			free(index);
 			return NULL;
 		}
+		place_positions(index, dataset->columns, index->memory);
 		positions = make_positions(&building, search, failure);
 	}
 	stopped = is_cancelled(&building);

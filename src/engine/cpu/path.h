@@ -31,7 +31,6 @@
 #define CPU_PATH_EXPAND(name, path) CPU_PATH_JOIN(name, path)
 #define CPU_PATH_NAME(name) CPU_PATH_EXPAND(name, CPU_PATH)
 
-struct cpu_brute_nearest;
 struct cpu_nearest_piece;
 struct cpu_references;
 struct cpu_index;
@@ -52,10 +51,6 @@ struct cpu_path
 	bool		(*valid) (const double *latitude, const double *longitude, size_t count);
 
 	/* cpu/brute.h */
-	void		(*brute_nearest) (const struct cpu_references *references,
-								  const struct geonn_vector *from, size_t observations,
-								  uint32_t *place, double *distance,
-								  const atomic_bool *cancelled);
 	void		(*brute_collect) (const struct cpu_references *references,
 								  struct cpu_collector *collector);
 

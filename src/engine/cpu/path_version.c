@@ -18,7 +18,6 @@ const struct cpu_path CPU_PATH_NAME(cpu_path) = {
 	.vectors = CPU_PATH_NAME(cpu_vectors),
 	.curve_codes = CPU_PATH_NAME(cpu_curve_codes),
 	.valid = CPU_PATH_NAME(cpu_valid),
-	.brute_nearest = CPU_PATH_NAME(cpu_brute_nearest),
 	.brute_collect = CPU_PATH_NAME(cpu_brute_collect),
 	.index_nearest = CPU_PATH_NAME(cpu_index_nearest),
 	.cells_fill = CPU_PATH_NAME(cpu_cells_fill),

@@ -60,6 +60,7 @@
 
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/columns.h"
 #include "engine/cpu/window_lengths.h"
 
 /* fewest references of a slab, but for the last one of a run */
@@ -336,45 +337,25 @@ cut(const struct cutting *cutting, struct cpu_slabs *slabs)
 	}
 }
 
-static void *
-take_column(uintptr_t base, size_t *offset, size_t bytes)
-{
-	uintptr_t	column = base + *offset;
-
-	*offset += geonn_align(bytes, 64);
-	return (void *) column;
-}
-
 /*
- * Lay out the columns, whose lengths are known, and allocate them.
+ * Lay out the columns, whose lengths are known.
  */
-static bool
-place_columns(struct cpu_slabs *slabs, const struct dataset *dataset, struct failure *failure)
+static size_t
+place_columns(struct cpu_slabs *slabs, bool has_groups, void *memory)
 {
-	for (;;)
-	{
-		uintptr_t	base = (uintptr_t) slabs->memory;
-		size_t		offset = 0;
-		size_t		parts = slabs->parts;
+	struct column_block block = {memory, 0};
 
-		if (dataset->group != NULL)
-			slabs->group = take_column(base, &offset, slabs->groups * sizeof(int32_t));
-		slabs->group_run = take_column(base, &offset, ((size_t) slabs->groups + 1) * sizeof(uint32_t));
-		slabs->run_part = take_column(base, &offset, ((size_t) slabs->runs + 1) * sizeof(uint32_t));
-		slabs->low = take_column(base, &offset, parts * sizeof(int64_t));
-		slabs->high = take_column(base, &offset, parts * sizeof(int64_t));
-		slabs->edges = take_column(base, &offset, parts * sizeof(uint16_t));
-		slabs->reach = take_column(base, &offset, parts * sizeof(int64_t));
-		slabs->is_uniform = take_column(base, &offset, parts);
-		slabs->first = take_column(base, &offset, (parts + 1) * sizeof(uint32_t));
-		if (slabs->memory != NULL)
-			return true;
-		slabs->bytes = offset;
-		slabs->memory = memory_block_allocate(offset, failure, "the index of %zu references",
-											  dataset->count);
-		if (slabs->memory == NULL)
-			return false;
-	}
+	if (has_groups)
+		COLUMN_PLACE(&block, slabs->group, slabs->groups);
+	COLUMN_PLACE(&block, slabs->group_run, (size_t) slabs->groups + 1);
+	COLUMN_PLACE(&block, slabs->run_part, (size_t) slabs->runs + 1);
+	COLUMN_PLACE(&block, slabs->low, slabs->parts);
+	COLUMN_PLACE(&block, slabs->high, slabs->parts);
+	COLUMN_PLACE(&block, slabs->edges, slabs->parts);
+	COLUMN_PLACE(&block, slabs->reach, slabs->parts);
+	COLUMN_PLACE(&block, slabs->is_uniform, slabs->parts);
+	COLUMN_PLACE(&block, slabs->first, (size_t) slabs->parts + 1);
+	return block.bytes;
 }
 
 /*
@@ -547,11 +528,15 @@ cpu_slabs_create(const struct search *search, struct radix_sort *sort, uint32_t 
 		return NULL;
 	}
 	cut(&cutting, slabs);
-	if (!place_columns(slabs, dataset, failure))
+	slabs->bytes = place_columns(slabs, dataset->group != NULL, NULL);
+	slabs->memory = memory_block_allocate(slabs->bytes, failure, "the index of %zu references",
+										  dataset->count);
+	if (slabs->memory == NULL)
 	{
 		free(slabs);
 		return NULL;
 	}
+	place_columns(slabs, dataset->group != NULL, slabs->memory);
 	cut(&cutting, slabs);
 	slabs->most = window_lengths_span(dataset, window);
 	slabs->least = least_length(&cutting);

@@ -14,14 +14,14 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 {
 	const struct dataset *dataset = search->dataset;
 
-	if (!search_is_nearest(search) || search->cutoff.present)
+	if (search->algorithm != GEONN_ALGORITHM_INDEX || !search_is_nearest(search) ||
+		search->cutoff.present)
 		return false;
-	if (dataset->columns == 0)
-		return true;
 
 	/* parts and groups have numbers, each at most as many as references (cpu_nearest_key) */
-	return search->algorithm == GEONN_ALGORITHM_INDEX && dataset->identity == NULL &&
-		!built->index->limited && dataset->count < CPU_NEAREST_PARTS_MAX / 2;
+	return dataset->columns == 0 ||
+		(dataset->identity == NULL && !built->index->limited &&
+		 dataset->count < CPU_NEAREST_PARTS_MAX / 2);
 }
 
 bool

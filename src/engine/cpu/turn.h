@@ -26,8 +26,8 @@ struct cpu_turn_room
 
 /*
  * Whether cpu_turn_nearest() can answer a search, whose dataset has been built:
- * it asks for one nearest reference by a metric whose chord decides, every
- * reference is a candidate, or by index those of the observation's group whose
+ * it goes by the index, asks for one nearest reference by a metric whose chord
+ * decides, candidates are all references, or those of the observation's group whose
  * windows overlap its own, and it does not begin with a cutoff.  Observations
  * may have radiuses, references have none.  cpu_turn_pairs() answers all other
  * searches.

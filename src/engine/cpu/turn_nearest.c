@@ -2,12 +2,10 @@
  * turn_nearest.c
  *		A turn that finds the nearest reference of each observation.
  *
- * By index, the observations of a turn are sorted by the part of the index that
- * has their group, and then along the curve, so that neighbours go through the
- * index together, in whatever order they came; the more observations a turn
- * takes, the closer neighbours are.  The answers go
- * to the observations' rows.  By brute force, observations are taken in the
- * order of rows.
+ * The observations of a turn are sorted by the part of the index that has their
+ * group, and then along the curve, so that neighbours go through the index
+ * together, in whatever order they came; the more observations a turn takes, the
+ * closer neighbours are.  The answers go to the observations' rows.
  *
  * Answers are written into the batch's columns of pairs, as if every
  * observation had one.  With max_distance, groups or windows some observations
@@ -35,6 +33,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/columns.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/nearest.h"
 #include "engine/cpu/vectors.h"
@@ -44,7 +43,7 @@
 #define ROWS_MAX (UINT32_C(1) << 20)
 
 /* with fewer observations, neighbours may be too far apart to go through the
- * index together; a dataset's first turn by index takes so many */
+ * index together; a dataset's first turn takes so many */
 #define ROWS_SPARSE (UINT32_C(1) << 18)
 
 /* observations of a piece */
@@ -52,20 +51,16 @@
 #define SEARCH_ROWS_MAX 2048
 
 /* pieces that each thread should have, unless they became so small that they
- * end before another thread is awake: by index, smaller than this part of what
- * a turn of 50 ms takes */
+ * end before another thread is awake: smaller than this part of what a turn of
+ * 50 ms takes */
 #define PIECES_PER_THREAD 4
 #define SEARCH_PART_MIN 512
-#define BRUTE_PAIRS_MIN ((size_t) 1 << 15)
 
 /* most tasks of an observation */
 #define TASKS_MAX 8
 
 /* most positions that a bundle of observations should be spread over */
 #define BUNDLE_POSITIONS 1024
-
-/* pairs that one thread goes through in a first turn by brute force; a core does 2 to 5 G/s */
-#define BRUTE_PAIRS_PER_THREAD ((size_t) 1 << 27)
 
 struct turn
 {
@@ -221,24 +216,6 @@ prepare_piece(void *context, size_t number)
 	}
 }
 
-/*
- * Whether a piece comes too late.  The first piece never does, so every turn
- * makes progress.
- */
-static bool
-is_late(const struct turn *turn, size_t number)
-{
-	return number > 0 && now_ms() >= turn->end_ms;
-}
-
-static void
-mark_unanswered(struct turn *turn, double *distance, const uint32_t *task, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		distance[task[i]] = CPU_TURN_UNANSWERED;
-	atomic_fetch_add(&turn->unanswered, count);
-}
-
 static struct cpu_nearest_piece
 piece_of(const struct turn *turn)
 {
@@ -263,7 +240,7 @@ piece_of(const struct turn *turn)
 }
 
 static void
-index_piece(void *context, size_t number)
+search_piece(void *context, size_t number)
 {
 	struct turn *turn = context;
 	size_t		begin = number * turn->piece_tasks;
@@ -272,11 +249,13 @@ index_piece(void *context, size_t number)
 	piece.count = turn->tasks - begin < turn->piece_tasks ? turn->tasks - begin : turn->piece_tasks;
 	piece.key = turn->sort.key + begin;
 	piece.task = turn->sort.value + begin;
-	if (!is_late(turn, number))
+
+	/* the first piece never comes too late, so every turn makes progress */
+	if (number == 0 || now_ms() < turn->end_ms)
 		cpu_path->index_nearest(&piece);
-	if (piece.answered < piece.count)
-		mark_unanswered(turn, piece.distance, piece.task + piece.answered,
-						piece.count - piece.answered);
+	for (size_t i = piece.answered; i < piece.count; i++)
+		piece.distance[piece.task[i]] = CPU_TURN_UNANSWERED;
+	atomic_fetch_add(&turn->unanswered, piece.count - piece.answered);
 }
 
 /* the end of the tasks of the row that has this one */
@@ -364,72 +343,43 @@ finish_row(struct turn *turn)
 		atomic_fetch_sub(&turn->unanswered, 1);
 }
 
-static void
-brute_piece(void *context, size_t number)
+/*
+ * Lay out the room for a turn in a block of memory, or in none.  Returns its bytes.
+ * Few observations have as many tasks as there is room for; memory that is never
+ * touched costs nothing.
+ */
+static size_t
+place_room(struct turn *turn, void *memory)
 {
-	struct turn *turn = context;
-	const struct search *search = turn->search;
-	uint32_t	begin = (uint32_t) number * turn->piece_tasks;
-	uint32_t	count = turn->rows - begin < turn->piece_tasks ? turn->rows - begin : turn->piece_tasks;
-	struct geonn_vector from[CPU_BRUTE_OBSERVATIONS];
-	uint32_t	row[CPU_VECTORS_BLOCK];
-	double		x[CPU_VECTORS_BLOCK];
-	double		y[CPU_VECTORS_BLOCK];
-	double		z[CPU_VECTORS_BLOCK];
-	uint32_t	place[CPU_BRUTE_OBSERVATIONS];
-	double		distance[CPU_BRUTE_OBSERVATIONS];
+	struct column_block block = {memory, 0};
+	bool		has_tasks = turn->built->index->slabs != NULL;
+	size_t		tasks = has_tasks ? (size_t) TASKS_MAX * turn->begun : turn->begun;
 
-	if (!read_vectors(turn, begin, count, row, x, y, z))
+	COLUMN_PLACE(&block, turn->from, turn->begun);
+	COLUMN_PLACE(&block, turn->sort.key, tasks);
+	COLUMN_PLACE(&block, turn->sort.room_key, tasks);
+	COLUMN_PLACE(&block, turn->sort.value, tasks);
+	COLUMN_PLACE(&block, turn->sort.room_value, tasks);
+	turn->listed = turn->sort.value;
+	if (has_tasks)
 	{
-		atomic_store(&turn->out_of_range, true);
-		return;
-	}
-	if (is_late(turn, number))
-	{
-		mark_unanswered(turn, turn->distance, row, count);
-		return;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		from[i] = (struct geonn_vector) {x[i], y[i], z[i]};
-	cpu_path->brute_nearest(&turn->built->references, from, count, place, distance,
-							search->cancelled);
-	if (atomic_load(search->cancelled))
-		return;
-	for (uint32_t i = 0; i < count; i++)
-	{
-		bool		matched = distance[i] <= search->question.max_distance;
+		COLUMN_PLACE(&block, turn->task_place, tasks);
+		COLUMN_PLACE(&block, turn->task_distance, tasks);
+		COLUMN_PLACE(&block, turn->task_row, tasks);
 
-		turn->tag[row[i]] = search->dataset->tag[place[i]];
-		turn->distance[row[i]] = matched ? distance[i] : INFINITY;
+		/* values are the tasks' numbers before the rows have been read */
+		turn->listed = turn->sort.room_value;
 	}
-}
-
-/* the next column of a block of memory */
-static void *
-take_column(char **at, size_t bytes)
-{
-	void	   *column = *at;
-
-	*at += bytes;
-	return column;
+	return block.bytes;
 }
 
 /*
- * Lay out the room for a turn, and enlarge it if necessary.  Few observations
- * have as many tasks as there is room for; memory that is never touched costs
- * nothing.
+ * Make the room for a turn, and enlarge it if necessary.
  */
 static bool
 make_room(struct turn *turn, struct cpu_turn_room *room)
 {
-	bool		has_tasks = turn->search->algorithm == GEONN_ALGORITHM_INDEX &&
-		turn->built->index->slabs != NULL;
-	size_t		rows = geonn_align(turn->begun, 64);
-	size_t		tasks = has_tasks ? TASKS_MAX * rows : rows;
-	size_t		task_bytes = 2 * (sizeof(uint64_t) + sizeof(uint32_t)) +
-		(has_tasks ? sizeof(uint32_t) + sizeof(int64_t) + sizeof(double) : 0);
-	size_t		bytes = rows * sizeof(struct geonn_vector) + tasks * task_bytes;
-	char	   *at;
+	size_t		bytes = place_room(turn, NULL);
 
 	if (room->bytes < bytes)
 	{
@@ -441,38 +391,8 @@ make_room(struct turn *turn, struct cpu_turn_room *room)
 			return false;
 		room->bytes = bytes;
 	}
-	at = room->memory;
-	turn->from = take_column(&at, rows * sizeof(struct geonn_vector));
-	turn->sort.key = take_column(&at, tasks * sizeof(uint64_t));
-	turn->sort.room_key = take_column(&at, tasks * sizeof(uint64_t));
-	turn->sort.value = take_column(&at, tasks * sizeof(uint32_t));
-	turn->sort.room_value = take_column(&at, tasks * sizeof(uint32_t));
-	turn->listed = turn->sort.value;
-	if (has_tasks)
-	{
-		turn->task_place = take_column(&at, tasks * sizeof(int64_t));
-		turn->task_distance = take_column(&at, tasks * sizeof(double));
-		turn->task_row = take_column(&at, tasks * sizeof(uint32_t));
-
-		/* values are the tasks' numbers before the rows have been read */
-		turn->listed = turn->sort.room_value;
-	}
+	place_room(turn, room->memory);
 	return true;
-}
-
-/*
- * How many observations a dataset's first turn takes.
- */
-static uint32_t
-first_pace(const struct search *search)
-{
-	unsigned	threads = thread_pool_threads();
-	size_t		rows;
-
-	if (search->algorithm == GEONN_ALGORITHM_INDEX)
-		return ROWS_SPARSE;
-	rows = BRUTE_PAIRS_PER_THREAD * threads / search->dataset->count;
-	return (uint32_t) (rows < threads ? threads : rows < ROWS_MAX ? rows : ROWS_MAX);
 }
 
 /*
@@ -523,24 +443,6 @@ list_rows(struct turn *turn, uint32_t pace)
 	return left - turn->rows;
 }
 
-static void
-run_pieces(struct turn *turn, thread_pool_piece piece, uint32_t pace)
-{
-	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
-	bool		by_index = turn->search->algorithm == GEONN_ALGORITHM_INDEX;
-	size_t		least = by_index ? pace / SEARCH_PART_MIN : BRUTE_PAIRS_MIN / turn->search->dataset->count;
-	uint32_t	most = by_index ? SEARCH_ROWS_MAX : CPU_BRUTE_OBSERVATIONS;
-
-	turn->piece_tasks = (uint32_t) ((turn->tasks + pieces - 1) / pieces);
-	if (turn->piece_tasks < least)
-		turn->piece_tasks = (uint32_t) least;
-	if (turn->piece_tasks > most)
-		turn->piece_tasks = most;
-	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
-	if (turn->tasks > 0)
-		thread_pool_run(piece, turn, (turn->tasks + turn->piece_tasks - 1) / turn->piece_tasks);
-}
-
 /*
  * Bits of the keys: parts take those of the largest number.
  */
@@ -558,27 +460,41 @@ key_bits(const struct cpu_index *index)
 }
 
 /*
- * Search by the index.  False if memory is short.
+ * Cut the tasks into pieces, and search for them.
+ */
+static void
+run_pieces(struct turn *turn, uint32_t pace)
+{
+	uint32_t	pieces = PIECES_PER_THREAD * thread_pool_threads();
+	uint64_t	bundle = (uint64_t) BUNDLE_POSITIONS * turn->tasks / turn->built->index->shape.positions;
+
+	turn->bundle = bundle < 1 ? 1 : bundle > INDEX_WIDTH ? INDEX_WIDTH : (uint32_t) bundle;
+	turn->piece_tasks = turn->tasks / pieces + 1;
+	if (turn->piece_tasks < pace / SEARCH_PART_MIN)
+		turn->piece_tasks = pace / SEARCH_PART_MIN;
+	if (turn->piece_tasks > SEARCH_ROWS_MAX)
+		turn->piece_tasks = SEARCH_ROWS_MAX;
+	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
+	thread_pool_run(search_piece, turn, (turn->tasks + turn->piece_tasks - 1) / turn->piece_tasks);
+}
+
+/*
+ * Search for the rows that the turn takes.  False if memory is short.
  */
 static bool
-search_index(struct turn *turn, uint32_t pace)
+search_rows(struct turn *turn, uint32_t pace)
 {
-	uint64_t	bundle;
-
 	thread_pool_run(prepare_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
 	if (atomic_load(&turn->out_of_range))
 		return true;
-	if (turn->task_row != NULL)
-		turn->tasks = atomic_load(&turn->claimed);
-	bundle = (uint64_t) BUNDLE_POSITIONS * turn->tasks / turn->built->index->shape.positions;
-	turn->bundle = bundle < 1 ? 1 : bundle > INDEX_WIDTH ? INDEX_WIDTH : (uint32_t) bundle;
+	turn->tasks = turn->task_row != NULL ? atomic_load(&turn->claimed) : turn->rows;
 	turn->sort.count = turn->tasks;
 	if (turn->tasks == 0)
 		return true;
 	if (!radix_sort(&turn->sort, key_bits(turn->built->index)))
 		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 					"not enough memory to sort %u observations", turn->rows);
-	run_pieces(turn, index_piece, pace);
+	run_pieces(turn, pace);
 	if (turn->task_row != NULL && !atomic_load(turn->search->cancelled))
 	{
 		atomic_store(&turn->unanswered, 0);
@@ -613,15 +529,14 @@ pack(const struct turn *turn, uint32_t *counts)
 
 /*
  * The pace after a turn, so that turns take about as long as they should.  A sparse
- * turn by index may take longer, since one with twice as many rows might take
- * hardly more time.
+ * turn may take longer, since one with twice as many rows might take hardly more
+ * time.
  */
 static uint32_t
 adjusted_pace(uint32_t pace, const struct turn *turn, int64_t took_ms)
 {
-	bool		by_index = turn->search->algorithm == GEONN_ALGORITHM_INDEX;
-	int64_t		short_ms = by_index && pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
-	int64_t		long_ms = by_index && pace <= ROWS_SPARSE ? CPU_TURN_LIMIT_MS : 2 * CPU_TURN_MS;
+	int64_t		short_ms = pace < ROWS_SPARSE ? 2 * CPU_TURN_MS : CPU_TURN_MS / 2;
+	int64_t		long_ms = pace <= ROWS_SPARSE ? CPU_TURN_LIMIT_MS : 2 * CPU_TURN_MS;
 	uint32_t	answered = turn->rows - (uint32_t) atomic_load(&turn->unanswered);
 
 	if (answered < turn->rows || took_ms > long_ms)
@@ -640,39 +555,25 @@ bool
 cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn_room *room)
 {
 	struct turn turn = {.search = search,.built = built};
-	bool		by_index = search->algorithm == GEONN_ALGORITHM_INDEX;
-	atomic_uint *known_pace = by_index ? &built->index_pace : &built->brute_pace;
-	uint32_t	pace = atomic_load(known_pace);
+	uint32_t	pace = atomic_load(&built->pace);
 	int64_t		began_ms = now_ms();
 	uint32_t	unlisted;
 	uint32_t	pairs;
 
 	if (pace == 0)
-		pace = first_pace(search);
+		pace = ROWS_SPARSE;
 	begin_turn(&turn, pace);
-	if (!make_room(&turn, room))
-	{
-		search->failed = true;
+	search->failed = !make_room(&turn, room);
+	if (search->failed)
 		return false;
-	}
 	unlisted = list_rows(&turn, pace);
-	turn.tasks = turn.rows;
-	if (!by_index)
-		run_pieces(&turn, brute_piece, pace);
-	else if (!search_index(&turn, pace))
-	{
-		search->failed = true;
-		return false;
-	}
+	search->failed = !search_rows(&turn, pace);
 	if (atomic_load(&turn.out_of_range))
-	{
 		cpu_turn_out_of_range(search);
-		return false;
-	}
-	if (atomic_load(search->cancelled))
+	if (search->failed || atomic_load(search->cancelled))
 		return false;
 	if (turn.rows > 0)
-		atomic_store(known_pace, adjusted_pace(pace, &turn, now_ms() - began_ms));
+		atomic_store(&built->pace, adjusted_pace(pace, &turn, now_ms() - began_ms));
 	if (unlisted > 0 || atomic_load(&turn.unanswered) > 0)
 	{
 		search->device_state = turn.begun;
