@@ -17,9 +17,6 @@ extern "C"
 /* references that the choice is made by */
 #define SAMPLE_MAX 16384
 
-/* observations that tell how long their windows are */
-#define OBSERVATIONS_MAX 64
-
 /* of all that overlaps in time, in slabs */
 #define SLABS_OVERLAPPED (1.0 / 3.0)
 
@@ -70,30 +67,6 @@ place_of(const struct dataset *dataset, uint32_t i, uint32_t count)
 }
 
 /*
- * The median length of observations' windows.  The batch is shared with the
- * client, so each value is read once.
- */
-static double
-observed_length(const struct search *search, uint32_t window)
-{
-	const volatile int64_t *low = search->columns.low[window];
-	const volatile int64_t *high = search->columns.high[window];
-	uint32_t	rows = search->rows - search->first;
-	uint32_t	count = rows < OBSERVATIONS_MAX ? rows : OBSERVATIONS_MAX;
-	int64_t		length[OBSERVATIONS_MAX];
-
-	for (uint32_t i = 0; i < count; i++)
-	{
-		uint32_t	row = search->first + (uint32_t) ((uint64_t) i * rows / count);
-		double		difference = (double) high[row] - (double) low[row];
-
-		length[i] = (int64_t) fmax(0.0, fmin(difference, 0x1p62));
-	}
-	qsort(length, count, sizeof(int64_t), compare_values);
-	return count > 0 ? (double) length[count / 2] : 0.0;
-}
-
-/*
  * Take the sample of a window.
  */
 static void
@@ -110,7 +83,7 @@ take_sample(const struct search *search, uint32_t window, struct sample *sample)
 		sample->high[i] = dataset->high[window][place];
 		sample->bits[i] = (uint8_t) window_length_bits(sample->low[i], sample->high[i]);
 	}
-	sample->observed = observed_length(search, window);
+	sample->observed = (double) window_lengths_observed(search, (int) window);
 }
 
 /* how far apart the values are that all but 1 % at either end are between */
@@ -118,25 +91,6 @@ static double
 extent_of(const int64_t *sorted, uint32_t count)
 {
 	return (double) sorted[count - 1 - count / 100] - (double) sorted[count / 100];
-}
-
-/*
- * How much of all time, at most 1, a window and an observation's have in common
- * in the mean.
- */
-static double
-mean_part(const struct sample *sample, int64_t *scratch)
-{
-	double		extent;
-	double		sum = 0.0;
-
-	memcpy(scratch, sample->low, sample->count * sizeof(int64_t));
-	qsort(scratch, sample->count, sizeof(int64_t), compare_values);
-	extent = extent_of(scratch, sample->count);
-	for (uint32_t i = 0; i < sample->count; i++)
-		sum += fmin(1.0, ((double) sample->high[i] - (double) sample->low[i] + sample->observed + 1.0) /
-					(extent + 1.0));
-	return sum / sample->count;
 }
 
 /*
@@ -208,33 +162,6 @@ list_lows(const struct sample *sample, int shortest, int longest, int64_t *low)
 }
 
 /*
- * Divide the windows into classes: each has the number of the bits of its
- * longest ones.  The last class has what is longer than all of the sample.
- */
-static void
-divide(const struct sample *sample, struct window_order *order)
-{
-	uint32_t	count[WINDOW_CLASSES] = {};
-	uint32_t	left = sample->count;
-	uint32_t	joined = 0;
-	int			shortest = 0;
-
-	for (uint32_t i = 0; i < sample->count; i++)
-		count[sample->bits[i]]++;
-	for (int bits = 0; bits < WINDOW_CLASSES; bits++)
-	{
-		joined += count[bits];
-		left -= count[bits];
-		if (bits < WINDOW_CLASSES - 1 &&
-			(joined == 0 || (left > 0 && joined < CLASS_PARTS_MIN * sample->count)))
-			continue;
-		for (; shortest <= bits; shortest++)
-			order->class_of[shortest] = (uint8_t) bits;
-		joined = 0;
-	}
-}
-
-/*
  * As many of these slabs as there is room for behind those that are used, at
  * least 1: each class takes half of what is left at most, and leaves one for
  * each class.
@@ -293,31 +220,21 @@ window_order_choose(const struct search *search, struct window_order *order)
 	const struct dataset *dataset = search->dataset;
 	struct sample *sample = (struct sample *) malloc(sizeof(*sample));
 	int64_t    *scratch = (int64_t *) malloc(SAMPLE_MAX * sizeof(*scratch));
-	double		least = INFINITY;
 
 	memset(order, 0, sizeof(*order));
 	order->slabs[0] = 1;		/* one slab of one class, if memory is short */
-	for (uint32_t i = 0; i < GEONN_WINDOWS_MAX && sample != NULL && scratch != NULL; i++)
+	order->window = (uint32_t) window_lengths_choose(search);
+	if (sample != NULL && scratch != NULL)
 	{
-		double		part;
+		uint32_t	count[WINDOW_CLASSES] = {};
 
-		if (dataset->low[i] == NULL)
-			continue;
-		if (!isfinite(least))
-			order->window = i;
-		take_sample(search, i, sample);
-		part = mean_part(sample, scratch);
-		if (part >= least)
-			continue;
-		least = part;
-		order->window = i;
-	}
-	if (isfinite(least))
-	{
 		take_sample(search, order->window, sample);
 		sample->references = (double) dataset->count / sample->count /
 			count_groups(dataset, scratch);
-		divide(sample, order);
+		for (uint32_t i = 0; i < sample->count; i++)
+			count[sample->bits[i]]++;
+		window_lengths_divide(count, (uint32_t) ceil(CLASS_PARTS_MIN * sample->count), 1,
+							  order->class_of);
 		begin_classes(sample, scratch, order);
 	}
 	free(sample);

@@ -42,8 +42,10 @@
 
 #include <stdint.h>
 
-#include "common/protocol.h"
-#include "common/window.h"
+extern "C"
+{
+#include "engine/search/window_lengths.h"
+}
 
 struct search;
 
@@ -51,12 +53,12 @@ struct search;
 #define WINDOW_SLAB_BITS 12
 #define WINDOW_SLABS_MAX (1 << WINDOW_SLAB_BITS)
 
-/* classes before small ones are merged: one more than the bits of a length */
-#define WINDOW_CLASSES 65
+/* classes before small ones are merged */
+#define WINDOW_CLASSES WINDOW_LENGTHS
 
 struct window_order
 {
-	uint32_t	window;			/* number of the window that the order goes by */
+	uint32_t	window;			/* number of the window that the order goes by (window_lengths.h) */
 	uint32_t	main_class;		/* the class that most references are in */
 	uint8_t		class_of[WINDOW_CLASSES];	/* of windows whose length has so many bits */
 	uint32_t	first[WINDOW_CLASSES];	/* first slab of a class */
@@ -67,22 +69,6 @@ struct window_order
 
 /* Choose the order for the dataset of a search, which has windows and references. */
 extern void window_order_choose(const struct search *search, struct window_order *order);
-
-/* bits of the length of a window, 0 ... 64 */
-static __host__ __device__ __forceinline__ int
-window_length_bits(int64_t low, int64_t high)
-{
-	uint64_t	length = (uint64_t) high - (uint64_t) low;
-	int			bits = 0;
-
-	for (int step = 32; step > 0; step /= 2)
-		if (length >> step != 0)
-		{
-			length >>= step;
-			bits += step;
-		}
-	return bits + (length != 0);
-}
 
 /* the slab of a class in which a value is */
 static __host__ __device__ __forceinline__ uint32_t

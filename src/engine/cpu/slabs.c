@@ -61,14 +61,17 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/columns.h"
-#include "engine/cpu/window_lengths.h"
+#include "engine/search/window_lengths.h"
 
 /* fewest references of a slab, but for the last one of a run */
 #define SLAB_MIN 256
 
-/* classes of lengths: 0; below 4, 16, ... */
-#define CLASSES 33
-#define CLASS_BITS 6
+/* a class of lengths has windows of two numbers of bits: 0; below 4, 16, ... */
+#define CLASS_LENGTHS 2
+#define CLASS_BITS 7
+
+/* references whose windows classes are chosen by */
+#define SAMPLE ((size_t) 1 << 14)
 
 /* a class with less than one reference in so many is joined with the next longer one */
 #define CLASS_PART 64
@@ -88,18 +91,14 @@ struct cutting
 	const int64_t *low;			/* columns of the window that decides */
 	const int64_t *high;
 
-	/* of each class: references, longest window, and the class that it is joined with */
-	atomic_uint_fast64_t count[CLASSES];
-	atomic_uint_fast64_t longest[CLASSES];
-	uint8_t		joined[CLASSES];
-	uint64_t	width[CLASSES]; /* of its slabs */
+	uint8_t		class_of[WINDOW_LENGTHS];	/* of windows whose length has so many bits */
+	uint64_t	width[WINDOW_LENGTHS];	/* of a class's slabs */
+	uint64_t	common;			/* length of the longest windows of the most common length */
 
 	/* in the order (group, class, low), where the sort has its keys and values */
 	const uint64_t *key;		/* group, and class in the lowest bits */
 	const uint32_t *place;
 	int64_t    *sorted_low;
-	int64_t    *sorted_high;	/* over the keys, once the parts are known */
-	uint32_t   *sorted_edges;
 };
 
 static size_t
@@ -122,67 +121,42 @@ is_cancelled(const struct cutting *cutting)
 	return atomic_load_explicit(cutting->search->cancelled, memory_order_relaxed);
 }
 
-static unsigned
-class_of(uint64_t length)
-{
-	return length == 0 ? 0 : 1 + (63 - (unsigned) __builtin_clzll(length)) / 2;
-}
-
 /* ---- how long slabs should be ---- */
 
-static void
-count_classes(void *context, size_t number)
-{
-	struct cutting *cutting = context;
-	size_t		end = piece_end(cutting, number);
-	uint32_t	count[CLASSES] = {0};
-	uint64_t	longest[CLASSES] = {0};
-
-	for (size_t i = number * PIECE_ROWS; i < end; i++)
-	{
-		uint64_t	length = window_length(cutting->low[i], cutting->high[i]);
-		unsigned	class = class_of(length);
-
-		count[class]++;
-		longest[class] = length > longest[class] ? length : longest[class];
-	}
-	for (int class = 0; class < CLASSES; class++)
-	{
-		uint_fast64_t known = atomic_load(&cutting->longest[class]);
-
-		atomic_fetch_add(&cutting->count[class], count[class]);
-		while (longest[class] > known &&
-			   !atomic_compare_exchange_weak(&cutting->longest[class], &known, longest[class]))
-			;
-	}
-}
-
 /*
- * Join classes of few references with longer ones, and choose the width of each class's slabs.
+ * Choose classes of lengths, the width of each class's slabs, and the shortest length
+ * of windows that slabs may be for, from a sample.
  */
 static void
 choose_classes(struct cutting *cutting, uint64_t observed)
 {
-	size_t		least = cutting->dataset->count / CLASS_PART;
-	uint64_t	waiting = 0;	/* references of classes that wait to be joined */
-	uint64_t	longest = observed; /* of their windows and the observations' */
-	int			first = 0;		/* the first of these classes */
+	size_t		rows = cutting->dataset->count;
+	size_t		sample = rows < SAMPLE ? rows : SAMPLE;
+	size_t		least = rows / CLASS_PART > SLAB_MIN ? rows / CLASS_PART : SLAB_MIN;
+	uint32_t	count[WINDOW_LENGTHS] = {0};
+	uint64_t	longest[WINDOW_LENGTHS] = {0};
+	int			common = 0;
 
-	if (least < SLAB_MIN)
-		least = SLAB_MIN;
-	for (int class = 0; class < CLASSES; class++)
+	for (size_t i = 0; i < sample; i++)
 	{
-		uint64_t	length = atomic_load(&cutting->longest[class]);
+		size_t		place = i * rows / sample;
+		uint64_t	length = window_length(cutting->low[place], cutting->high[place]);
+		int			bits = window_length_bits(cutting->low[place], cutting->high[place]);
 
-		waiting += atomic_load(&cutting->count[class]);
-		longest = length > longest ? length : longest;
-		cutting->width[class] = longest - longest / 4;
-		if (waiting < least && class < CLASSES - 1)
-			continue;
-		for (; first <= class; first++)
-			cutting->joined[first] = (uint8_t) class;
-		waiting = 0;
-		longest = observed;
+		count[bits]++;
+		longest[bits] = length > longest[bits] ? length : longest[bits];
+	}
+	for (int bits = 1; bits < WINDOW_LENGTHS; bits++)
+		common = count[bits] > count[common] ? bits : common;
+	cutting->common = longest[common];
+	window_lengths_divide(count, (uint32_t) (least * sample / rows), CLASS_LENGTHS, cutting->class_of);
+	for (int bits = 0; bits < WINDOW_LENGTHS; bits++)
+	{
+		int			class = cutting->class_of[bits];
+		uint64_t	length = longest[bits] > observed ? longest[bits] : observed;
+
+		if (length - length / 4 > cutting->width[class])
+			cutting->width[class] = length - length / 4;
 	}
 }
 
@@ -215,7 +189,7 @@ make_class_keys(void *context, size_t number)
 		uint32_t	group = dataset->group != NULL ? (uint32_t) dataset->group[place] ^ UINT32_C(0x80000000) : 0;
 
 		sort->key[i] = (uint64_t) group << CLASS_BITS |
-			cutting->joined[class_of(window_length(cutting->low[place], cutting->high[place]))];
+			cutting->class_of[window_length_bits(cutting->low[place], cutting->high[place])];
 	}
 }
 
@@ -227,19 +201,6 @@ collect_lows(void *context, size_t number)
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 		cutting->sorted_low[i] = cutting->low[cutting->place[i]];
-}
-
-static void
-collect_highs(void *context, size_t number)
-{
-	struct cutting *cutting = context;
-	size_t		end = piece_end(cutting, number);
-
-	for (size_t i = number * PIECE_ROWS; i < end; i++)
-	{
-		cutting->sorted_high[i] = cutting->high[cutting->place[i]];
-		cutting->sorted_edges[i] = cutting->dataset->edges[cutting->place[i]];
-	}
 }
 
 static bool
@@ -260,8 +221,6 @@ sort_references(struct cutting *cutting, struct failure *failure)
 	cutting->key = sort->key;
 	cutting->place = sort->value;
 	cutting->sorted_low = (int64_t *) sort->room_key;
-	cutting->sorted_high = (int64_t *) sort->key;
-	cutting->sorted_edges = sort->room_value;
 	thread_pool_run(collect_lows, cutting, pieces_of(sort->count));
 	return !is_cancelled(cutting);
 }
@@ -378,10 +337,11 @@ bound_part(const struct cutting *cutting, uint32_t part)
 {
 	struct cpu_slabs *slabs = cutting->slabs;
 	int			window = slabs->window;
+	const uint32_t *place = cutting->place;
 	size_t		first = slabs->first[part];
 	int64_t		low = cutting->sorted_low[first];
-	int64_t		high = cutting->sorted_high[first];
-	uint16_t	first_edges = (uint16_t) cutting->sorted_edges[first];
+	int64_t		high = cutting->high[place[first]];
+	uint16_t	first_edges = cutting->dataset->edges[place[first]];
 	unsigned	low_edge = geonn_low_edge(first_edges, window);
 	unsigned	high_edge = geonn_high_edge(first_edges, window);
 	bool		is_uniform = (cutting->dataset->columns & GEONN_COLUMNS_WINDOWS) == GEONN_COLUMN_WINDOW << window;
@@ -389,8 +349,8 @@ bound_part(const struct cutting *cutting, uint32_t part)
 	for (size_t i = first + 1; i < slabs->first[part + 1]; i++)
 	{
 		int64_t		other_low = cutting->sorted_low[i];
-		int64_t		other_high = cutting->sorted_high[i];
-		uint16_t	edges = (uint16_t) cutting->sorted_edges[i];
+		int64_t		other_high = cutting->high[place[i]];
+		uint16_t	edges = cutting->dataset->edges[place[i]];
 
 		is_uniform = is_uniform && other_low == low && other_high == high && edges == first_edges;
 		if (other_low <= low)
@@ -468,22 +428,16 @@ compute_reaches(struct cpu_slabs *slabs)
 }
 
 /*
- * The length of windows below which slabs would be no shorter: that of the most common class of references'
- * windows, and of what SLAB_MIN references of a group begin in.
+ * The length of windows below which slabs would be no shorter: that of the most common
+ * ones of references, and of what SLAB_MIN references of a group begin in.
  */
 static uint64_t
 least_length(const struct cutting *cutting)
 {
 	double		slabs = (double) cutting->dataset->count / cutting->slabs->groups / SLAB_MIN;
 	double		slab = (double) cutting->slabs->most / (slabs > 1 ? slabs : 1);
-	int			common = 0;
-	uint64_t	longest;
 
-	for (int class = 1; class < CLASSES; class++)
-		if (atomic_load(&cutting->count[class]) > atomic_load(&cutting->count[common]))
-			common = class;
-	longest = atomic_load(&cutting->longest[common]);
-	return longest > slab ? longest : (uint64_t) slab;
+	return cutting->common > slab ? cutting->common : (uint64_t) slab;
 }
 
 uint64_t
@@ -512,7 +466,6 @@ cpu_slabs_create(const struct search *search, struct radix_sort *sort, uint32_t 
 		.low = dataset->low[window],
 		.high = dataset->high[window]
 	};
-	size_t		pieces = pieces_of(dataset->count);
 
 	if (slabs == NULL)
 	{
@@ -520,7 +473,6 @@ cpu_slabs_create(const struct search *search, struct radix_sort *sort, uint32_t 
 		return NULL;
 	}
 	slabs->window = window;
-	thread_pool_run(count_classes, &cutting, pieces);
 	choose_classes(&cutting, window_lengths_observed(search, window));
 	if (!sort_references(&cutting, failure))
 	{
@@ -541,8 +493,7 @@ cpu_slabs_create(const struct search *search, struct radix_sort *sort, uint32_t 
 	slabs->most = window_lengths_span(dataset, window);
 	slabs->least = least_length(&cutting);
 	slabs->length = cpu_slabs_length(slabs, search);
-	thread_pool_run(collect_highs, &cutting, pieces);
-	thread_pool_run(fill_parts, &cutting, pieces);
+	thread_pool_run(fill_parts, &cutting, pieces_of(dataset->count));
 	compute_reaches(slabs);
 	return slabs;
 }

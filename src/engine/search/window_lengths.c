@@ -1,12 +1,17 @@
 /*
  * window_lengths.c
  *		What samples of observations and references tell of their windows.
+ *
+ * The indexes of all devices cut references with windows into stretches of time,
+ * each in its own way.  What they have to know before is the same, and found here.
+ * Only speed depends on it.
  */
-#include "engine/cpu/window_lengths.h"
+#include "engine/search/window_lengths.h"
 
 #include <stdlib.h>
 
 #include "engine/dataset/point_windows.h"
+#include "engine/search/device.h"
 
 /* references, or observations, that are looked at */
 #define SAMPLE 64
@@ -102,4 +107,26 @@ window_lengths_span(const struct dataset *dataset, int window)
 		low[i] = dataset->low[window][sampled(i, dataset->count)];
 	qsort(low, count, sizeof(*low), compare_values);
 	return window_length(low[count / 8], low[count - 1 - count / 8]);
+}
+
+void
+window_lengths_divide(const uint32_t *count, uint32_t least, int bits_each, uint8_t *class_of)
+{
+	uint32_t	left = 0;
+	uint32_t	joined = 0;
+	int			shortest = 0;
+
+	for (int bits = 0; bits < WINDOW_LENGTHS; bits++)
+		left += count[bits];
+	for (int bits = 0; bits < WINDOW_LENGTHS; bits++)
+	{
+		joined += count[bits];
+		left -= count[bits];
+		if (bits < WINDOW_LENGTHS - 1 &&
+			(bits % bits_each != 0 || joined == 0 || (left > 0 && joined < least)))
+			continue;
+		for (; shortest <= bits; shortest++)
+			class_of[shortest] = (uint8_t) bits;
+		joined = 0;
+	}
 }

@@ -1,0 +1,60 @@
+/*
+ * window_lengths.h
+ *		What samples of observations and references tell of their windows: which
+ *		window an index goes by, and into which classes of length it divides them.
+ */
+#ifndef GEONN_WINDOW_LENGTHS_H
+#define GEONN_WINDOW_LENGTHS_H
+
+#include <stdint.h>
+
+#include "common/window.h"
+
+struct search;
+struct dataset;
+
+/* lengths are told apart by how many bits they have: 0 ... 64 */
+#define WINDOW_LENGTHS 65
+
+/* The length of a window.  A low above its high, which only a faulty client sends, is very long. */
+GEONN_WINDOW_FUNCTION uint64_t
+window_length(int64_t low, int64_t high)
+{
+	return (uint64_t) high - (uint64_t) low;
+}
+
+/* The bits of the length of a window. */
+GEONN_WINDOW_FUNCTION int
+window_length_bits(int64_t low, int64_t high)
+{
+	uint64_t	length = window_length(low, high);
+	int			bits = 0;
+
+	for (int step = 32; step > 0; step /= 2)
+		if (length >> step != 0)
+		{
+			length >>= step;
+			bits += step;
+		}
+	return bits + (length != 0);
+}
+
+/* The number of the window that the fewest pairs of a search's points have in common. */
+extern int	window_lengths_choose(const struct search *search);
+
+/* The median length of a window of the search's observations. */
+extern uint64_t window_lengths_observed(const struct search *search, int window);
+
+/* The length of the range in which three quarters of all references' windows begin, the middle ones. */
+extern uint64_t window_lengths_span(const struct dataset *dataset, int window);
+
+/*
+ * Divide windows into classes, from how many of a sample have lengths of so many bits.
+ * A class has the number of the bits of its longest ones; bits_each: it has windows of
+ * so many numbers of bits, or more where fewer than `least` have these.  The last class
+ * has what is longer than all of the sample.
+ */
+extern void window_lengths_divide(const uint32_t *count, uint32_t least, int bits_each,
+								  uint8_t *class_of);
+
+#endif							/* GEONN_WINDOW_LENGTHS_H */
