@@ -8,10 +8,9 @@
  * group whose minimum is above the collector's limit has no candidate.  Any other
  * group is gone through again, one reference after the other.
  */
-#include "engine/cpu/brute.h"
+#include "engine/cpu/collector.h"
 
 #include "common/metric.h"
-#include "engine/cpu/collector.h"
 
 /* independent minima, enough to keep vector units busy */
 #define LANES 16

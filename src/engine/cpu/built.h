@@ -5,8 +5,8 @@
 #ifndef GEONN_CPU_BUILT_H
 #define GEONN_CPU_BUILT_H
 
-#include "engine/cpu/brute.h"
 #include "engine/cpu/cells.h"
+#include "engine/cpu/collector.h"
 #include "engine/cpu/index.h"
 #include "engine/search/device.h"
 

@@ -11,6 +11,7 @@
 #define GEONN_CPU_COLLECTOR_H
 
 #include "common/geodesy.h"
+#include "engine/cpu/path.h"
 #include "engine/dataset/point_windows.h"
 #include "engine/search/candidates.h"
 #include "engine/search/device.h"
@@ -52,7 +53,8 @@ struct cpu_collector
 	 */
 	double		limit;
 	double		floor;
-	size_t		k;				/* of the question; for all within a radius, the room plus 1 */
+	size_t		k;				/* how many candidates to keep: the question's k, or room + 1 if
+								 * it asks for all within a radius */
 	size_t		next_trim;		/* number of candidates at which the limit shrinks next */
 
 	size_t		count;
@@ -93,5 +95,29 @@ cpu_collector_stopped(const struct cpu_collector *collector)
 extern size_t cpu_collector_end(struct cpu_collector *collector);
 
 extern void cpu_collector_free(struct cpu_collector *collector);
+
+/* Offer the references of an index to a collector, which has begun. */
+extern void CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,
+											  struct cpu_collector *collector);
+
+/* references that brute force looks at together */
+#define CPU_BRUTE_GROUP 64
+
+/*
+ * Vectors of references for brute force, as columns.  Copies of the last reference
+ * fill the last group.
+ */
+struct cpu_references
+{
+	size_t		count;
+	size_t		padded;			/* count, rounded up to whole groups */
+	double	   *x;
+	double	   *y;
+	double	   *z;
+};
+
+/* Offer all references to a collector, which has begun. */
+extern void CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
+											  struct cpu_collector *collector);
 
 #endif							/* GEONN_CPU_COLLECTOR_H */

@@ -1,6 +1,6 @@
 /*
  * columns.h
- *		Columns that lie in one block of memory.
+ *		Columns that lie in one block of memory, and are filled piece by piece.
  *
  * A function places all columns of a block.  It is called twice: without memory it
  * tells how many bytes the block has, and with memory it sets the columns.
@@ -31,5 +31,40 @@ column_block_next(struct column_block *block, size_t bytes)
 /* Set a pointer to the block's next column, of so many values of its type. */
 #define COLUMN_PLACE(block, pointer, count) \
 	((pointer) = column_block_next((block), (size_t) (count) * sizeof(*(pointer))))
+
+/* rows of one piece of the work that fills columns */
+#define PIECE_ROWS ((size_t) 1 << 14)
+
+static inline size_t
+pieces_of(size_t rows)
+{
+	return (rows + PIECE_ROWS - 1) / PIECE_ROWS;
+}
+
+static inline size_t
+piece_end(size_t number, size_t rows)
+{
+	size_t		end = (number + 1) * PIECE_ROWS;
+
+	return end < rows ? end : rows;
+}
+
+/* The last, of `count` rising numbers, that is at most `number`; if none is, the first. */
+static inline uint32_t
+last_up_to(const uint32_t *numbers, uint32_t count, size_t number)
+{
+	uint32_t	first = 0;
+
+	while (count - first > 1)
+	{
+		uint32_t	middle = first + (count - first) / 2;
+
+		if (numbers[middle] <= number)
+			first = middle;
+		else
+			count = middle;
+	}
+	return first;
+}
 
 #endif							/* GEONN_CPU_COLUMNS_H */

@@ -27,10 +27,8 @@
 
 #include "common/metric.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/columns.h"
 #include "engine/cpu/curve.h"
-
-/* references of one piece of the work */
-#define PIECE_ROWS ((size_t) 1 << 14)
 
 /* two references of one cell never differ by so much in x, y or z: a cell is
  * 2^-27 wide, seen from the origin */
@@ -39,10 +37,7 @@
 /* fewest references of a cell that is sorted: of two, either order will do */
 #define CELL_MIN 3
 
-/* insertion sorts so few references */
-#define FEW 12
-
-/* references to partition between two checks for cancellation */
+/* references to sort between two checks for cancellation */
 #define MANY 4096
 
 struct cells
@@ -182,14 +177,6 @@ is_in_cell(const struct cells *cells, size_t i)
 	return codes[0] == codes[1];
 }
 
-static size_t
-piece_end(const struct cells *cells, size_t number)
-{
-	size_t		end = (number + 1) * PIECE_ROWS;
-
-	return end < cells->index->references ? end : cells->index->references;
-}
-
 static bool
 is_cancelled(const struct cells *cells)
 {
@@ -200,7 +187,7 @@ static void
 mark_piece(void *context, size_t number)
 {
 	struct cells *cells = context;
-	size_t		end = piece_end(cells, number);
+	size_t		end = piece_end(number, cells->index->references);
 
 	if (is_cancelled(cells))
 		return;
@@ -216,108 +203,63 @@ separate_parts(void *context, size_t number)
 {
 	const struct cells *cells = context;
 	const struct cpu_slabs *slabs = cells->index->slabs;
-	size_t		end = (number + 1) * PIECE_ROWS < slabs->parts ? (number + 1) * PIECE_ROWS : slabs->parts;
+	size_t		end = piece_end(number, slabs->parts);
 
 	for (size_t part = number * PIECE_ROWS; part < end; part++)
 		cells->index->start[slabs->first[part]] = 0;
 }
 
+/*
+ * Let a reference sink, from place `at` of the heap that a cell's first `count` ones are,
+ * below all that come later.
+ */
 static void
-insertion_sort(const struct cells *cells, size_t begin, size_t end)
+sink(const struct cells *cells, size_t begin, size_t count, size_t at, struct item sinking)
 {
 	struct cpu_index *index = cells->index;
 
-	for (size_t i = begin + 1; i < end; i++)
+	for (size_t child = 2 * at + 1; child < count; at = child, child = 2 * at + 1)
 	{
-		struct item item = load(index, i);
-		size_t		at = i;
+		struct item later = load(index, begin + child);
 
-		for (; at > begin; at--)
+		if (child + 1 < count)
 		{
-			struct item other = load(index, at - 1);
+			struct item other = load(index, begin + child + 1);
 
-			if (!before(cells->dataset, &item, &other))
-				break;
-			store(index, at, &other);
+			if (before(cells->dataset, &later, &other))
+			{
+				later = other;
+				child++;
+			}
 		}
-		store(index, at, &item);
+		if (!before(cells->dataset, &sinking, &later))
+			break;
+		store(index, begin + at, &later);
 	}
+	store(index, begin + at, &sinking);
 }
 
 /*
- * Choose the median of three references of a range.  Their places look random,
- * so that no order of the references makes the sort slow.
- */
-static struct item
-choose_pivot(const struct cells *cells, size_t begin, size_t end)
-{
-	const struct dataset *dataset = cells->dataset;
-	uint64_t	random = begin + (uint64_t) end * UINT64_C(0x9e3779b97f4a7c15);
-	struct item items[3];
-	int			median;
-
-	for (int i = 0; i < 3; i++)
-	{
-		random = (random ^ random >> 29) * UINT64_C(0xbf58476d1ce4e5b9) + 1;
-		items[i] = load(cells->index, begin + (size_t) ((random >> 32) % (end - begin)));
-	}
-	if (before(dataset, &items[0], &items[1]))
-		median = before(dataset, &items[1], &items[2]) ? 1 : before(dataset, &items[0], &items[2]) ? 2 : 0;
-	else
-		median = before(dataset, &items[0], &items[2]) ? 0 : before(dataset, &items[1], &items[2]) ? 2 : 1;
-	return items[median];
-}
-
-/*
- * Sort a cell by quicksort; the smaller part first, so that the stack stays
- * small.
+ * Sort a cell by heapsort, which needs no memory and is slow on no input.
  */
 static void
 sort_cell(const struct cells *cells, size_t begin, size_t end)
 {
 	struct cpu_index *index = cells->index;
+	size_t		count = end - begin;
 
-	while (end - begin > FEW)
+	for (size_t i = count / 2; i-- > 0;)
+		sink(cells, begin, count, i, load(index, begin + i));
+	for (size_t left = count; left-- > 1;)
 	{
-		struct item pivot = choose_pivot(cells, begin, end);
-		size_t		left = begin;
-		size_t		right = end - 1;
+		struct item last = load(index, begin + left);
+		struct item first = load(index, begin);
 
-		if (end - begin > MANY && is_cancelled(cells))
+		if (left % MANY == 0 && is_cancelled(cells))
 			return;
-		for (;;)
-		{
-			struct item low = load(index, left);
-			struct item high;
-
-			while (before(cells->dataset, &low, &pivot))
-				low = load(index, ++left);
-			high = load(index, right);
-			while (before(cells->dataset, &pivot, &high))
-				high = load(index, --right);
-			if (left >= right)
-				break;
-			store(index, left++, &high);
-			store(index, right--, &low);
-		}
-
-		/* if left and right meet, they meet at the pivot; otherwise they have passed each other */
-		if (left < right + 1)
-			left++;
-		else
-			right++;
-		if (right - begin < end - left)
-		{
-			sort_cell(cells, begin, right);
-			begin = left;
-		}
-		else
-		{
-			sort_cell(cells, left, end);
-			end = right;
-		}
+		store(index, begin + left, &first);
+		sink(cells, begin, left, 0, last);
 	}
-	insertion_sort(cells, begin, end);
 }
 
 /*
@@ -328,7 +270,7 @@ order_piece(void *context, size_t number)
 {
 	struct cells *cells = context;
 	const struct cpu_index *index = cells->index;
-	size_t		end = piece_end(cells, number);
+	size_t		end = piece_end(number, cells->index->references);
 	size_t		next;
 
 	for (size_t begin = number * PIECE_ROWS; begin < end; begin = next)
@@ -352,11 +294,11 @@ cpu_curve_cells_order(const struct dataset *dataset, struct cpu_index *index,
 				const atomic_bool *cancelled)
 {
 	struct cells cells = {dataset, index, cancelled};
-	size_t		pieces = (index->references + PIECE_ROWS - 1) / PIECE_ROWS;
+	size_t		pieces = pieces_of(index->references);
 
 	thread_pool_run(mark_piece, &cells, pieces);
 	if (index->slabs != NULL)
-		thread_pool_run(separate_parts, &cells, (index->slabs->parts + PIECE_ROWS - 1) / PIECE_ROWS);
+		thread_pool_run(separate_parts, &cells, pieces_of(index->slabs->parts));
 	if (!is_cancelled(&cells))
 		thread_pool_run(order_piece, &cells, pieces);
 }

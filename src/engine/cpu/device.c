@@ -44,11 +44,9 @@
 #include "engine/base/host.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/columns.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
-
-/* references of one piece of preparation; a whole number of groups */
-#define PREPARE_PIECE ((size_t) 1 << 14)
 
 /* so few observations are answered by brute force before an index could be built for them */
 #define BRUTE_ROWS_MAX 16
@@ -125,13 +123,11 @@ prepare_piece(void *context, size_t number)
 	struct preparation *preparation = context;
 	const struct cpu_references *references = preparation->references;
 	const struct dataset *dataset = preparation->dataset;
-	size_t		first = number * PREPARE_PIECE;
-	size_t		end = first + PREPARE_PIECE;
+	size_t		first = number * PIECE_ROWS;
+	size_t		end = piece_end(number, references->padded);
 
 	if (atomic_load_explicit(preparation->cancelled, memory_order_relaxed))
 		return;
-	if (end > references->padded)
-		end = references->padded;
 	cpu_path->vectors(dataset->metric, dataset->latitude + first, dataset->longitude + first,
 					  (end < references->count ? end : references->count) - first,
 					  references->x + first, references->y + first, references->z + first);
@@ -166,8 +162,7 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 		return false;
 	references->y = references->x + padded;
 	references->z = references->y + padded;
-	thread_pool_run(prepare_piece, &preparation,
-					(padded + PREPARE_PIECE - 1) / PREPARE_PIECE);
+	thread_pool_run(prepare_piece, &preparation, pieces_of(padded));
 	if (!atomic_load(cancelled))
 	{
 		atomic_fetch_add(&dataset->built_bytes, built->references_bytes);

@@ -48,9 +48,6 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/vectors.h"
 
-/* references, or positions, of one piece of the work */
-#define PIECE_ROWS ((size_t) 1 << 14)
-
 struct building
 {
 	const struct dataset *dataset;
@@ -68,20 +65,6 @@ static bool
 is_cancelled(const struct building *building)
 {
 	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
-}
-
-static size_t
-pieces_of(size_t rows)
-{
-	return (rows + PIECE_ROWS - 1) / PIECE_ROWS;
-}
-
-static size_t
-piece_end(size_t number, size_t rows)
-{
-	size_t		end = (number + 1) * PIECE_ROWS;
-
-	return end < rows ? end : rows;
 }
 
 static void
@@ -398,22 +381,8 @@ place_parts(void *context, size_t number)
 	size_t		end = piece_end(number, index->parts);
 
 	for (size_t part = number * PIECE_ROWS; part < end; part++)
-	{
-		uint32_t	reference = index->slabs->first[part];
-		uint32_t	first = 0;
-		uint32_t	after = index->shape.positions;
-
-		while (after - first > 1)
-		{
-			uint32_t	middle = first + (after - first) / 2;
-
-			if (index->start[middle] <= reference)
-				first = middle;
-			else
-				after = middle;
-		}
-		index->part_start[part] = first;
-	}
+		index->part_start[part] = last_up_to(index->start, index->shape.positions,
+											 index->slabs->first[part]);
 }
 
 /*

@@ -80,32 +80,11 @@ struct cpu_part
 /*
  * The part that has a group's references, or index->parts if none has, in an
  * index without slabs.
- * Datasets have few groups, or mostly groups with numbers that follow each
- * other.
  */
 static inline uint32_t
 cpu_index_part_of(const struct cpu_index *index, int32_t group)
 {
-	const int32_t *numbers = index->part_group;
-	uint32_t	first = 0;
-	uint32_t	end = index->parts;
-
-	if (numbers == NULL)
-		return 0;
-	if (group < numbers[0] || group > numbers[end - 1])
-		return end;
-	if ((uint32_t) numbers[end - 1] - (uint32_t) numbers[0] == end - 1)
-		return (uint32_t) group - (uint32_t) numbers[0];
-	while (end - first > 1)
-	{
-		uint32_t	middle = first + (end - first) / 2;
-
-		if (numbers[middle] <= group)
-			first = middle;
-		else
-			end = middle;
-	}
-	return numbers[first] == group ? first : index->parts;
+	return cpu_group_number(index->part_group, index->part_group != NULL ? index->parts : 1, group);
 }
 
 /* The positions of a part that the index has. */

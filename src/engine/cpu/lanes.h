@@ -13,84 +13,85 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #define LANES_INLINE static inline __attribute__((always_inline))
 
 #if defined(__AVX512F__) && defined(__AVX512VL__)
-
 #include <immintrin.h>
-
 #define LANES 8
-typedef __m512d lanes;
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#define LANES 4
+#else
+#define LANES 2
+#endif
 
-LANES_INLINE lanes lanes_load(const double *from) { return _mm512_loadu_pd(from); }
-LANES_INLINE void lanes_store(double *to, lanes a) { _mm512_storeu_pd(to, a); }
-LANES_INLINE lanes lanes_all(double value) { return _mm512_set1_pd(value); }
-LANES_INLINE lanes lanes_minus(lanes a, lanes b) { return _mm512_sub_pd(a, b); }
-LANES_INLINE lanes lanes_times(lanes a, lanes b) { return _mm512_mul_pd(a, b); }
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef int64_t lanes_of_integers __attribute__((vector_size(LANES * sizeof(int64_t))));
+
+LANES_INLINE lanes
+lanes_load(const double *from)
+{
+	lanes		a;
+
+	memcpy(&a, from, sizeof(a));
+	return a;
+}
+
+LANES_INLINE lanes_of_integers
+lanes_load_integers(const int64_t *from)
+{
+	lanes_of_integers a;
+
+	memcpy(&a, from, sizeof(a));
+	return a;
+}
+
+LANES_INLINE void lanes_store(double *to, lanes a) { memcpy(to, &a, sizeof(a)); }
+LANES_INLINE lanes lanes_all(double value) { return value - (lanes) {0}; }
+LANES_INLINE lanes_of_integers lanes_all_integers(int64_t value) { return value - (lanes_of_integers) {0}; }
+LANES_INLINE lanes lanes_minus(lanes a, lanes b) { return a - b; }
+LANES_INLINE lanes lanes_times(lanes a, lanes b) { return a * b; }
+
+/*
+ * For each kind of processor:
+ *
+ *	lanes_fused				a * b + c; where processors may have no fused operation, a
+ *							product and a sum
+ *	lanes_within			bit i: lane i of a is at most lane i of b
+ *	lanes_smallest			the smallest of all lanes
+ *	lanes_keep				lane i of a where bit i is set, otherwise infinity
+ *	lanes_above, _equal		bit i: lane i of a is above lane i of b, or equal to it
+ */
+#if LANES == 8
+
 LANES_INLINE lanes lanes_fused(lanes a, lanes b, lanes c) { return _mm512_fmadd_pd(a, b, c); }
 LANES_INLINE lanes lanes_smaller(lanes a, lanes b) { return _mm512_min_pd(a, b); }
 LANES_INLINE lanes lanes_larger(lanes a, lanes b) { return _mm512_max_pd(a, b); }
+LANES_INLINE uint32_t lanes_within(lanes a, lanes b) { return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ); }
+LANES_INLINE double lanes_smallest(lanes a) { return _mm512_reduce_min_pd(a); }
 
-/* bit i: lane i of a is at most lane i of b */
-LANES_INLINE uint32_t
-lanes_within(lanes a, lanes b)
-{
-	return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ);
-}
-
-LANES_INLINE double
-lanes_smallest(lanes a)
-{
-	return _mm512_reduce_min_pd(a);
-}
-
-/* lane i of a where bit i is set, otherwise infinity */
 LANES_INLINE lanes
 lanes_keep(lanes a, uint32_t bits)
 {
 	return _mm512_mask_mov_pd(_mm512_set1_pd(INFINITY), (__mmask8) bits, a);
 }
 
-typedef __m512i lanes_of_integers;
-
-LANES_INLINE lanes_of_integers
-lanes_load_integers(const int64_t *from)
-{
-	return _mm512_loadu_si512(from);
-}
-
-LANES_INLINE lanes_of_integers
-lanes_all_integers(int64_t value)
-{
-	return _mm512_set1_epi64(value);
-}
-
-/* bit i: lane i of a is above lane i of b; or equal to it */
 LANES_INLINE uint32_t
 lanes_above(lanes_of_integers a, lanes_of_integers b)
 {
-	return _mm512_cmpgt_epi64_mask(a, b);
+	return _mm512_cmpgt_epi64_mask((__m512i) a, (__m512i) b);
 }
 
 LANES_INLINE uint32_t
 lanes_equal(lanes_of_integers a, lanes_of_integers b)
 {
-	return _mm512_cmpeq_epi64_mask(a, b);
+	return _mm512_cmpeq_epi64_mask((__m512i) a, (__m512i) b);
 }
 
-#elif defined(__AVX2__) && defined(__FMA__)
+#elif LANES == 4
 
-#include <immintrin.h>
-
-#define LANES 4
-typedef __m256d lanes;
-
-LANES_INLINE lanes lanes_load(const double *from) { return _mm256_loadu_pd(from); }
-LANES_INLINE void lanes_store(double *to, lanes a) { _mm256_storeu_pd(to, a); }
-LANES_INLINE lanes lanes_all(double value) { return _mm256_set1_pd(value); }
-LANES_INLINE lanes lanes_minus(lanes a, lanes b) { return _mm256_sub_pd(a, b); }
-LANES_INLINE lanes lanes_times(lanes a, lanes b) { return _mm256_mul_pd(a, b); }
 LANES_INLINE lanes lanes_fused(lanes a, lanes b, lanes c) { return _mm256_fmadd_pd(a, b, c); }
 LANES_INLINE lanes lanes_smaller(lanes a, lanes b) { return _mm256_min_pd(a, b); }
 LANES_INLINE lanes lanes_larger(lanes a, lanes b) { return _mm256_max_pd(a, b); }
@@ -112,128 +113,58 @@ lanes_smallest(lanes a)
 LANES_INLINE lanes
 lanes_keep(lanes a, uint32_t bits)
 {
-	const __m256i places = _mm256_set_epi64x(8, 4, 2, 1);
-	__m256i		kept = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(bits), places), places);
+	const lanes_of_integers places = {1, 2, 4, 8};
+	lanes_of_integers kept = (lanes_all_integers(bits) & places) == places;
 
-	return _mm256_blendv_pd(_mm256_set1_pd(INFINITY), a, _mm256_castsi256_pd(kept));
-}
-
-typedef __m256i lanes_of_integers;
-
-LANES_INLINE lanes_of_integers
-lanes_load_integers(const int64_t *from)
-{
-	return _mm256_loadu_si256((const __m256i *) from);
-}
-
-LANES_INLINE lanes_of_integers
-lanes_all_integers(int64_t value)
-{
-	return _mm256_set1_epi64x(value);
+	return _mm256_blendv_pd(_mm256_set1_pd(INFINITY), a, (__m256d) kept);
 }
 
 LANES_INLINE uint32_t
 lanes_above(lanes_of_integers a, lanes_of_integers b)
 {
-	return (uint32_t) _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(a, b)));
+	return (uint32_t) _mm256_movemask_pd((__m256d) (a > b));
 }
 
 LANES_INLINE uint32_t
 lanes_equal(lanes_of_integers a, lanes_of_integers b)
 {
-	return (uint32_t) _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(a, b)));
+	return (uint32_t) _mm256_movemask_pd((__m256d) (a == b));
 }
 
 #else
 
-#define LANES 2
-typedef struct
-{
-	double		at[2];
-}			lanes;
-
-LANES_INLINE lanes lanes_load(const double *from) { return (lanes) {{from[0], from[1]}}; }
-LANES_INLINE void lanes_store(double *to, lanes a) { to[0] = a.at[0]; to[1] = a.at[1]; }
-LANES_INLINE lanes lanes_all(double value) { return (lanes) {{value, value}}; }
-
-LANES_INLINE lanes
-lanes_minus(lanes a, lanes b)
-{
-	return (lanes) {{a.at[0] - b.at[0], a.at[1] - b.at[1]}};
-}
-
-LANES_INLINE lanes
-lanes_times(lanes a, lanes b)
-{
-	return (lanes) {{a.at[0] * b.at[0], a.at[1] * b.at[1]}};
-}
-
-/* a product and a sum: this path's processors may have no fused operation */
-LANES_INLINE lanes
-lanes_fused(lanes a, lanes b, lanes c)
-{
-	return (lanes) {{a.at[0] * b.at[0] + c.at[0], a.at[1] * b.at[1] + c.at[1]}};
-}
+LANES_INLINE lanes lanes_fused(lanes a, lanes b, lanes c) { return a * b + c; }
+LANES_INLINE uint32_t lanes_within(lanes a, lanes b) { return (a[0] <= b[0]) | (uint32_t) (a[1] <= b[1]) << 1; }
+LANES_INLINE double lanes_smallest(lanes a) { return a[0] < a[1] ? a[0] : a[1]; }
 
 LANES_INLINE lanes
 lanes_smaller(lanes a, lanes b)
 {
-	return (lanes) {{a.at[0] < b.at[0] ? a.at[0] : b.at[0],
-			a.at[1] < b.at[1] ? a.at[1] : b.at[1]}};
+	return (lanes) {a[0] < b[0] ? a[0] : b[0], a[1] < b[1] ? a[1] : b[1]};
 }
 
 LANES_INLINE lanes
 lanes_larger(lanes a, lanes b)
 {
-	return (lanes) {{a.at[0] > b.at[0] ? a.at[0] : b.at[0],
-			a.at[1] > b.at[1] ? a.at[1] : b.at[1]}};
-}
-
-LANES_INLINE uint32_t
-lanes_within(lanes a, lanes b)
-{
-	return (a.at[0] <= b.at[0]) | (uint32_t) (a.at[1] <= b.at[1]) << 1;
-}
-
-LANES_INLINE double
-lanes_smallest(lanes a)
-{
-	return a.at[0] < a.at[1] ? a.at[0] : a.at[1];
+	return (lanes) {a[0] > b[0] ? a[0] : b[0], a[1] > b[1] ? a[1] : b[1]};
 }
 
 LANES_INLINE lanes
 lanes_keep(lanes a, uint32_t bits)
 {
-	return (lanes) {{bits & 1 ? a.at[0] : INFINITY, bits & 2 ? a.at[1] : INFINITY}};
-}
-
-typedef struct
-{
-	int64_t		at[2];
-}			lanes_of_integers;
-
-LANES_INLINE lanes_of_integers
-lanes_load_integers(const int64_t *from)
-{
-	return (lanes_of_integers) {{from[0], from[1]}};
-}
-
-LANES_INLINE lanes_of_integers
-lanes_all_integers(int64_t value)
-{
-	return (lanes_of_integers) {{value, value}};
+	return (lanes) {bits & 1 ? a[0] : INFINITY, bits & 2 ? a[1] : INFINITY};
 }
 
 LANES_INLINE uint32_t
 lanes_above(lanes_of_integers a, lanes_of_integers b)
 {
-	return (a.at[0] > b.at[0]) | (uint32_t) (a.at[1] > b.at[1]) << 1;
+	return (a[0] > b[0]) | (uint32_t) (a[1] > b[1]) << 1;
 }
 
 LANES_INLINE uint32_t
 lanes_equal(lanes_of_integers a, lanes_of_integers b)
 {
-	return (a.at[0] == b.at[0]) | (uint32_t) (a.at[1] == b.at[1]) << 1;
+	return (a[0] == b[0]) | (uint32_t) (a[1] == b[1]) << 1;
 }
 
 #endif

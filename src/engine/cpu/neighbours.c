@@ -9,8 +9,7 @@
  * can have in common with the observation.  The limit shrinks on the way, so
  * the first leaf saves most of the work.
  */
-#include "engine/cpu/neighbours.h"
-
+#include "engine/cpu/collector.h"
 #include "engine/cpu/walk.h"
 
 /* most parts that an observation walks through one by one */

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "engine/cpu/path_version.h"
-
 const struct cpu_path *cpu_path = &cpu_path_portable;
 
 #ifdef CPU_PATH_VECTORS

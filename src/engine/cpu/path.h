@@ -50,10 +50,6 @@ struct cpu_path
 								size_t count, int levels, uint64_t *code);
 	bool		(*valid) (const double *latitude, const double *longitude, size_t count);
 
-	/* cpu/brute.h */
-	void		(*brute_collect) (const struct cpu_references *references,
-								  struct cpu_collector *collector);
-
 	/* cpu/nearest.h */
 	void		(*index_nearest) (struct cpu_nearest_piece *piece);
 
@@ -61,8 +57,10 @@ struct cpu_path
 	void		(*cells_fill) (struct cpu_cells_building *building, uint32_t number);
 	uint32_t	(*cells_nearest) (const struct cpu_cells_search *search);
 
-	/* cpu/neighbours.h */
+	/* cpu/collector.h */
 	void		(*index_collect) (const struct cpu_index *index,
+								  struct cpu_collector *collector);
+	void		(*brute_collect) (const struct cpu_references *references,
 								  struct cpu_collector *collector);
 };
 
@@ -73,8 +71,11 @@ struct cpu_path
  */
 extern bool cpu_path_choose(const char *name, struct failure *failure);
 
-/* the chosen path */
+/* the chosen path, and all that a build may have */
 extern const struct cpu_path *cpu_path;
+extern const struct cpu_path cpu_path_portable;
+extern const struct cpu_path cpu_path_avx2;
+extern const struct cpu_path cpu_path_avx512;
 
 /*
  * |u - v|^2 from the differences, for filters, in the quickest way that the

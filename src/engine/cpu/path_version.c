@@ -2,12 +2,9 @@
  * path_version.c
  *		The table of functions of one version of the CPU's hot loops.
  */
-#include "engine/cpu/path_version.h"
-
-#include "engine/cpu/brute.h"
 #include "engine/cpu/cells.h"
+#include "engine/cpu/collector.h"
 #include "engine/cpu/nearest.h"
-#include "engine/cpu/neighbours.h"
 #include "engine/cpu/vectors.h"
 
 #define QUOTE_EXPANDED(name) #name

@@ -76,9 +76,6 @@
 /* a class with less than one reference in so many is joined with the next longer one */
 #define CLASS_PART 64
 
-/* references of one piece of the work */
-#define PIECE_ROWS ((size_t) 1 << 14)
-
 #define SIGN ((uint64_t) 1 << 63)
 
 struct cutting
@@ -100,20 +97,6 @@ struct cutting
 	const uint32_t *place;
 	int64_t    *sorted_low;
 };
-
-static size_t
-pieces_of(size_t rows)
-{
-	return (rows + PIECE_ROWS - 1) / PIECE_ROWS;
-}
-
-static size_t
-piece_end(const struct cutting *cutting, size_t number)
-{
-	size_t		end = (number + 1) * PIECE_ROWS;
-
-	return end < cutting->dataset->count ? end : cutting->dataset->count;
-}
 
 static bool
 is_cancelled(const struct cutting *cutting)
@@ -166,7 +149,7 @@ static void
 make_low_keys(void *context, size_t number)
 {
 	struct cutting *cutting = context;
-	size_t		end = piece_end(cutting, number);
+	size_t		end = piece_end(number, cutting->dataset->count);
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 	{
@@ -181,7 +164,7 @@ make_class_keys(void *context, size_t number)
 	struct cutting *cutting = context;
 	const struct dataset *dataset = cutting->dataset;
 	const struct radix_sort *sort = cutting->sort;
-	size_t		end = piece_end(cutting, number);
+	size_t		end = piece_end(number, cutting->dataset->count);
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 	{
@@ -197,7 +180,7 @@ static void
 collect_lows(void *context, size_t number)
 {
 	struct cutting *cutting = context;
-	size_t		end = piece_end(cutting, number);
+	size_t		end = piece_end(number, cutting->dataset->count);
 
 	for (size_t i = number * PIECE_ROWS; i < end; i++)
 		cutting->sorted_low[i] = cutting->low[cutting->place[i]];
@@ -368,25 +351,6 @@ bound_part(const struct cutting *cutting, uint32_t part)
 	slabs->is_uniform[part] = is_uniform;
 }
 
-/* the last part, before `parts`, that begins at or before a reference of the order */
-static uint32_t
-part_at(const struct cpu_slabs *slabs, size_t reference)
-{
-	uint32_t	first = 0;
-	uint32_t	end = slabs->parts;
-
-	while (end - first > 1)
-	{
-		uint32_t	middle = first + (end - first) / 2;
-
-		if (slabs->first[middle] <= reference)
-			first = middle;
-		else
-			end = middle;
-	}
-	return first;
-}
-
 /*
  * Note the part of each reference of a piece, and compute the ranges of the
  * parts that begin in it.
@@ -397,8 +361,8 @@ fill_parts(void *context, size_t number)
 	struct cutting *cutting = context;
 	const struct cpu_slabs *slabs = cutting->slabs;
 	size_t		begin = number * PIECE_ROWS;
-	size_t		end = piece_end(cutting, number);
-	uint32_t	part = part_at(slabs, begin);
+	size_t		end = piece_end(number, cutting->dataset->count);
+	uint32_t	part = last_up_to(slabs->first, slabs->parts, begin);
 
 	if (is_cancelled(cutting))
 		return;
@@ -505,26 +469,6 @@ cpu_slabs_free(struct cpu_slabs *slabs)
 		return;
 	memory_block_release(slabs->memory, slabs->bytes);
 	free(slabs);
-}
-
-uint32_t
-cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group)
-{
-	uint32_t	first = 0;
-	uint32_t	end = slabs->groups;
-
-	if (slabs->group == NULL)
-		return 0;
-	while (end - first > 1)
-	{
-		uint32_t	middle = first + (end - first) / 2;
-
-		if (slabs->group[middle] <= group)
-			first = middle;
-		else
-			end = middle;
-	}
-	return slabs->group[first] == group ? first : slabs->groups;
 }
 
 /*

@@ -56,8 +56,41 @@ extern uint64_t cpu_slabs_length(const struct cpu_slabs *slabs, const struct sea
 
 extern void cpu_slabs_free(struct cpu_slabs *slabs);
 
+/*
+ * The number of a group among `count` rising ones, or count: it is none of them.
+ * Without a list, all is one group.  Datasets have few groups, or mostly groups
+ * with numbers that follow each other.
+ */
+static inline uint32_t
+cpu_group_number(const int32_t *groups, uint32_t count, int32_t group)
+{
+	uint32_t	first = 0;
+	uint32_t	end = count;
+
+	if (groups == NULL)
+		return 0;
+	if (group < groups[0] || group > groups[count - 1])
+		return count;
+	if ((uint32_t) groups[count - 1] - (uint32_t) groups[0] == count - 1)
+		return (uint32_t) group - (uint32_t) groups[0];
+	while (end - first > 1)
+	{
+		uint32_t	middle = first + (end - first) / 2;
+
+		if (groups[middle] <= group)
+			first = middle;
+		else
+			end = middle;
+	}
+	return groups[first] == group ? first : count;
+}
+
 /* The number of a group among slabs->group, or slabs->groups: no reference has it. */
-extern uint32_t cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group);
+static inline uint32_t
+cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group)
+{
+	return cpu_group_number(slabs->group, slabs->groups, group);
+}
 
 /*
  * List the parts of a group whose references' windows may overlap these, in

@@ -88,8 +88,10 @@ struct dataset
 	/* threads of devices that have taken a search and may be building what it needs */
 	atomic_int	builders;
 
-	/* devices that still have to discard theirs */
+	/* devices that still have to discard theirs, and the next dataset whose part each device
+	 * discards (search/discards.c) */
 	atomic_int	discards;
+	struct dataset *next_discard[GEONN_DEVICES_MAX];
 };
 
 /*

@@ -7,33 +7,19 @@
  */
 #include "engine/search/discards.h"
 
-#include <stdlib.h>
-
-struct discard
-{
-	struct dataset *dataset;
-	struct discard *next;
-};
-
 void
-discards_begin(struct discards *discards)
+discards_begin(struct discards *discards, struct device *device)
 {
-	discards->first = NULL;
-	discards->under_way = 0;
+	discards->device = device;
 	pthread_cond_init(&discards->done, NULL);
 }
 
 void
 discards_add(struct discards *discards, struct dataset *dataset)
 {
-	struct discard *discard = malloc(sizeof(*discard));
-
-	if (discard == NULL)
-		return;
 	atomic_fetch_add(&dataset->discards, 1);
-	discard->dataset = dataset;
-	discard->next = discards->first;
-	discards->first = discard;
+	dataset->next_discard[discards->device->number] = discards->first;
+	discards->first = dataset;
 }
 
 bool
@@ -42,35 +28,36 @@ discards_left(const struct discards *discards)
 	return discards->first != NULL || discards->under_way > 0;
 }
 
-struct discard *
+struct dataset *
 discards_take(struct discards *discards, bool all, pthread_mutex_t *lock)
 {
-	struct discard *taken;
+	struct dataset *taken;
+	struct dataset **rest;
 
 	while (all && discards->under_way > 0)
 		pthread_cond_wait(&discards->done, lock);
 	taken = discards->first;
 	if (taken == NULL)
 		return NULL;
-	discards->first = all ? NULL : taken->next;
+	rest = &taken->next_discard[discards->device->number];
+	discards->first = all ? NULL : *rest;
 	if (!all)
-		taken->next = NULL;
+		*rest = NULL;
 	discards->under_way++;
 	return taken;
 }
 
-struct discard *
-discards_fulfil(struct discard *discard, struct device *device)
+struct dataset *
+discards_fulfil(struct discards *discards, struct dataset *taken)
 {
-	struct discard *next = discard->next;
-	struct dataset *dataset = discard->dataset;
+	struct device *device = discards->device;
+	struct dataset *next = taken->next_discard[device->number];
 
-	if (dataset->built[device->number] != NULL)
-		device->operations->discard(device, dataset->built[device->number]);
-	dataset->built[device->number] = NULL;
-	if (atomic_fetch_sub(&dataset->discards, 1) == 1)
-		dataset_free(dataset);
-	free(discard);
+	if (taken->built[device->number] != NULL)
+		device->operations->discard(device, taken->built[device->number]);
+	taken->built[device->number] = NULL;
+	if (atomic_fetch_sub(&taken->discards, 1) == 1)
+		dataset_free(taken);
 	return next;
 }
 

@@ -444,7 +444,7 @@ set_busy(struct device_thread *thread, bool busy)
  * Until then the thread sleeps.
  */
 static struct search *
-await_work(struct device_thread *thread, int under_way, struct discard **discards)
+await_work(struct device_thread *thread, int under_way, struct dataset **discards)
 {
 	struct served_device *served = thread->served;
 	struct device *device = served->device;
@@ -484,14 +484,14 @@ await_work(struct device_thread *thread, int under_way, struct discard **discard
 }
 
 static void
-fulfil_discards(struct device_thread *thread, struct discard *discards)
+fulfil_discards(struct device_thread *thread, struct dataset *discards)
 {
 	if (discards == NULL)
 		return;
 	while (discards != NULL)
 	{
 		begin_operation(thread, OPERATION_PATIENCE_MS);
-		discards = discards_fulfil(discards, thread->served->device);
+		discards = discards_fulfil(&thread->served->discards, discards);
 		end_operation(thread);
 	}
 	pthread_mutex_lock(&scheduler.lock);
@@ -605,7 +605,7 @@ serve(struct device_thread *thread)
 
 	while (atomic_load(&device->usable))
 	{
-		struct discard *discards;
+		struct dataset *discards;
 		struct search *search = await_work(thread, under_way, &discards);
 		enum device_progress progress;
 
@@ -714,7 +714,7 @@ scheduler_open(struct device *devices, int device_count, void (*changed) (void),
 		served->first.served = served;
 		served->threads = 1;
 		pthread_cond_init(&served->work, NULL);
-		discards_begin(&served->discards);
+		discards_begin(&served->discards, &devices[i]);
 		fail(&devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
 	}
 	for (int i = 0; i < device_count; i++)
