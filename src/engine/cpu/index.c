@@ -13,7 +13,7 @@
  *		(cpu/curve_cells.c).
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
- *	4.	List the parts and their positions, if the dataset has groups or windows.
+ *	4.	Find the positions of the parts, if the dataset has groups or windows.
  *	5.	Collect the positions' radiuses and windows, if the dataset has them.
  *	6.	Make the boxes, leaves first, then level by level.
  *
@@ -54,8 +54,10 @@ struct building
 	const atomic_bool *cancelled;
 	struct cpu_index *index;
 	struct radix_sort sort;
-	size_t	   *merged;			/* [pieces] references that are the same point as the one before */
-	size_t	   *begun;			/* [pieces] groups that begin in the piece, then in those before */
+	atomic_size_t merged;		/* references that are the same point as the one before */
+	const uint32_t *first;		/* [parts] first references, in the order of the index; NULL: all
+								 * are one part */
+	uint32_t   *group_first;	/* the same, if parts are groups, or NULL */
 	atomic_uint exclusive;		/* windows that have exclusive edges */
 	atomic_bool limited;		/* some radius is not infinite */
 	int			level;			/* the level whose boxes are being made */
@@ -126,6 +128,29 @@ copy_places(void *context, size_t number)
 }
 
 /*
+ * List the first references of the groups, which are the keys of the sort.
+ */
+static bool
+list_groups(struct building *building)
+{
+	const uint64_t *key = building->sort.key;
+	size_t		count = building->sort.count;
+	uint32_t	groups = 1;
+
+	for (size_t i = 1; i < count; i++)
+		groups += key[i] != key[i - 1];
+	building->group_first = malloc(groups * sizeof(uint32_t));
+	if (building->group_first == NULL)
+		return false;
+	building->index->parts = 0;
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || key[i] != key[i - 1])
+			building->group_first[building->index->parts++] = (uint32_t) i;
+	building->first = building->group_first;
+	return true;
+}
+
+/*
  * Phase 1.  Keys and values lie in the columns of vectors.  False if memory is
  * short.
  */
@@ -148,6 +173,8 @@ sort_references(struct building *building, const struct search *search, struct f
 		index->slabs = cpu_slabs_create(search, &building->sort, index->start, failure);
 		if (index->slabs == NULL)
 			return false;
+		index->parts = index->slabs->parts;
+		building->first = index->slabs->first;
 	}
 	thread_pool_run(make_keys, building, pieces_of(count));
 	if (!radix_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS)))
@@ -156,7 +183,7 @@ sort_references(struct building *building, const struct search *search, struct f
 	{
 		thread_pool_run(index->slabs != NULL ? make_part_keys : make_group_keys, building,
 						pieces_of(count));
-		if (!radix_sort(&building->sort, 32))
+		if (!radix_sort(&building->sort, 32) || (index->slabs == NULL && !list_groups(building)))
 			return false;
 	}
 	if (building->sort.value != index->place)
@@ -202,31 +229,22 @@ count_merged(void *context, size_t number)
 		building->index->start[i] = (uint32_t) i;
 		merged += cpu_curve_cells_is_one(building->dataset, building->index, i);
 	}
-	building->merged[number] = merged;
+	atomic_fetch_add(&building->merged, merged);
 }
 
 /*
- * Phase 3.  Returns the number of positions, or 0 if memory is short.  One
- * thread does this, since the vectors move towards the front, over vectors
- * that are not needed any more.
+ * Phase 3.  Returns the number of positions.  One thread does this, since the vectors
+ * move towards the front, over vectors that are not needed any more.
  */
 static uint32_t
 merge_references(struct building *building)
 {
 	struct cpu_index *index = building->index;
 	size_t		count = building->dataset->count;
-	size_t		pieces = pieces_of(count);
-	size_t		merged = 0;
 	uint32_t	positions = 0;
 
-	building->merged = calloc(pieces, sizeof(*building->merged));
-	if (building->merged == NULL)
-		return 0;
-	thread_pool_run(count_merged, building, pieces);
-	for (size_t i = 0; i < pieces; i++)
-		merged += building->merged[i];
-	free(building->merged);
-	if (merged == 0)
+	thread_pool_run(count_merged, building, pieces_of(count));
+	if (atomic_load(&building->merged) == 0)
 		positions = (uint32_t) count;
 	else
 	{
@@ -298,43 +316,6 @@ collect_conditions(void *context, size_t number)
 		atomic_store(&building->limited, true);
 }
 
-static int32_t
-group_at(const struct building *building, size_t position)
-{
-	const struct cpu_index *index = building->index;
-
-	return building->dataset->group[index->place[index->start[position]]];
-}
-
-static void
-count_groups(void *context, size_t number)
-{
-	struct building *building = context;
-	size_t		end = piece_end(number, building->index->shape.positions);
-	size_t		begun = 0;
-
-	for (size_t i = number * PIECE_ROWS; i < end; i++)
-		begun += i == 0 || group_at(building, i) != group_at(building, i - 1);
-	building->begun[number] = begun;
-}
-
-static void
-list_groups(void *context, size_t number)
-{
-	struct building *building = context;
-	struct cpu_index *index = building->index;
-	size_t		end = piece_end(number, index->shape.positions);
-	size_t		part = building->begun[number];
-
-	for (size_t i = number * PIECE_ROWS; i < end; i++)
-		if (i == 0 || group_at(building, i) != group_at(building, i - 1))
-		{
-			index->part_group[part] = group_at(building, i);
-			index->part_start[part] = (uint32_t) i;
-			part++;
-		}
-}
-
 /*
  * Make the box of a node, as far as it is of radiuses and windows, from those
  * of some positions or nodes: first ... end - 1 of columns that begin with
@@ -370,8 +351,8 @@ bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, siz
 }
 
 /*
- * Find the first positions of the parts that slabs say: their first references
- * are never merged with those of another part.
+ * Find the first positions of the parts, and their groups where parts are groups: their
+ * first references are never merged with those of another part.
  */
 static void
 place_parts(void *context, size_t number)
@@ -381,8 +362,13 @@ place_parts(void *context, size_t number)
 	size_t		end = piece_end(number, index->parts);
 
 	for (size_t part = number * PIECE_ROWS; part < end; part++)
-		index->part_start[part] = last_up_to(index->start, index->shape.positions,
-											 index->slabs->first[part]);
+	{
+		uint32_t	first = building->first[part];
+
+		index->part_start[part] = last_up_to(index->start, index->shape.positions, first);
+		if (index->part_group != NULL)
+			index->part_group[part] = building->dataset->group[index->place[first]];
+	}
 }
 
 /*
@@ -530,6 +516,13 @@ allocate_block(const struct cpu_index *index, size_t bytes, struct failure *fail
 	return memory_block_allocate(bytes, failure, "the index of %zu references", index->references);
 }
 
+static bool
+fail_memory(const struct dataset *dataset, struct failure *failure)
+{
+	return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
+				dataset->count);
+}
+
 /*
  * Phases 1 to 3.  Returns the number of positions, or 0 if memory is short or
  * the search was cancelled.
@@ -552,91 +545,66 @@ static bool
 make_parts(struct building *building, struct failure *failure)
 {
 	struct cpu_index *index = building->index;
-	bool		groups = building->dataset->group != NULL && index->slabs == NULL;
-	size_t		pieces = pieces_of(index->shape.positions);
-	size_t		parts = 0;
+	bool		are_groups = building->group_first != NULL;
 
-	building->begun = NULL;
-	if (groups)
-	{
-		building->begun = calloc(pieces, sizeof(*building->begun));
-		if (building->begun == NULL)
-			return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
-						index->references);
-		thread_pool_run(count_groups, building, pieces);
-		for (size_t i = 0; i < pieces; i++)
-		{
-			size_t		begun = building->begun[i];
-
-			building->begun[i] = parts;
-			parts += begun;
-		}
-	}
-	index->parts = groups ? (uint32_t) parts : index->slabs != NULL ? index->slabs->parts : 1;
-	index->box_bytes = place_boxes(index, groups, NULL);
+	index->box_bytes = place_boxes(index, are_groups, NULL);
 	index->box_memory = allocate_block(index, index->box_bytes, failure);
-	if (index->box_memory != NULL)
-	{
-		place_boxes(index, groups, index->box_memory);
-		index->part_start[0] = 0;
-		index->part_start[index->parts] = index->shape.positions;
-		if (groups)
-			thread_pool_run(list_groups, building, pieces);
-		else if (index->slabs != NULL)
-			thread_pool_run(place_parts, building, pieces_of(index->parts));
-	}
-	free(building->begun);
-	return index->box_memory != NULL;
+	if (index->box_memory == NULL)
+		return false;
+	place_boxes(index, are_groups, index->box_memory);
+	index->part_start[0] = 0;
+	index->part_start[index->parts] = index->shape.positions;
+	if (building->first != NULL)
+		thread_pool_run(place_parts, building, pieces_of(index->parts));
+	return true;
+}
+
+static bool
+build(struct building *building, const struct search *search, struct failure *failure)
+{
+	const struct dataset *dataset = building->dataset;
+	struct cpu_index *index = building->index;
+	uint32_t	positions;
+
+	index->references = dataset->count;
+	index->parts = 1;
+	index->bytes = place_positions(index, dataset->columns, NULL);
+	index->memory = allocate_block(index, index->bytes, failure);
+	if (index->memory == NULL)
+		return false;
+	place_positions(index, dataset->columns, index->memory);
+	positions = make_positions(building, search, failure);
+	if (is_cancelled(building))
+		return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+	if (positions == 0)
+		return fail_memory(dataset, failure);
+	index->shape = index_shape_of(positions);
+	if (!make_parts(building, failure))
+		return false;
+	if (index->wide != NULL || index->edges != NULL)
+		thread_pool_run(collect_conditions, building, pieces_of(geonn_align(positions, INDEX_WIDTH)));
+	index->exclusive = atomic_load(&building->exclusive);
+	index->limited = atomic_load(&building->limited);
+	for (; building->level < index->shape.levels; building->level++)
+		thread_pool_run(make_boxes, building, pieces_of(index->shape.nodes[building->level]));
+	return true;
 }
 
 struct cpu_index *
 cpu_index_build(const struct search *search, struct failure *failure)
 {
-	const struct dataset *dataset = search->dataset;
 	struct cpu_index *index = calloc(1, sizeof(*index));
-	struct building building = {.dataset = dataset,.cancelled = search->cancelled,.index = index};
-	uint32_t	positions = 0;
-	bool		stopped;
+	struct building building = {
+		.dataset = search->dataset,.cancelled = search->cancelled,.index = index
+	};
+	bool		built = index != NULL ? build(&building, search, failure) :
+		fail_memory(search->dataset, failure);
 
-	if (index != NULL)
-	{
-		index->references = dataset->count;
-		index->bytes = place_positions(index, dataset->columns, NULL);
-		index->memory = allocate_block(index, index->bytes, failure);
-		if (index->memory == NULL)
-		{
-			free(index);
-			return NULL;
-		}
-		place_positions(index, dataset->columns, index->memory);
-		positions = make_positions(&building, search, failure);
-	}
-	stopped = is_cancelled(&building);
-	if (stopped || positions == 0)
-	{
-		if (stopped)
-			fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
-		else
-			fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
-				 dataset->count);
-		cpu_index_free(index);
-		return NULL;
-	}
-	index->shape = index_shape_of(positions);
-	if (!make_parts(&building, failure))
-	{
-		cpu_index_free(index);
-		return NULL;
-	}
-	if (index->wide != NULL || index->edges != NULL)
-		thread_pool_run(collect_conditions, &building,
-						pieces_of(geonn_align(index->shape.positions, INDEX_WIDTH)));
-	index->exclusive = atomic_load(&building.exclusive);
-	index->limited = atomic_load(&building.limited);
-	for (; building.level < index->shape.levels; building.level++)
-		thread_pool_run(make_boxes, &building,
-						pieces_of(index->shape.nodes[building.level]));
-	return index;
+	free(building.group_first);
+	if (built)
+		return index;
+	cpu_index_free(index);
+	return NULL;
 }
 
 void
