@@ -27,8 +27,8 @@
 #define LANES 2
 #endif
 
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
-typedef int64_t lanes_of_integers __attribute__((vector_size(LANES * sizeof(int64_t))));
+typedef __attribute__((vector_size(LANES * sizeof(double)))) double lanes;
+typedef __attribute__((vector_size(LANES * sizeof(int64_t)))) int64_t lanes_of_integers;
 
 LANES_INLINE lanes
 lanes_load(const double *from)

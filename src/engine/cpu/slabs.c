@@ -122,7 +122,8 @@ choose_classes(struct cutting *cutting, uint64_t observed)
 
 	for (size_t i = 0; i < sample; i++)
 	{
-		size_t		place = i * rows / sample;
+		/* one of each so many, so that no pattern of the references spoils the sample */
+		size_t		place = (i * rows + (uint32_t) i * UINT32_C(2654435761) % rows) / sample;
 		uint64_t	length = window_length(cutting->low[place], cutting->high[place]);
 		int			bits = window_length_bits(cutting->low[place], cutting->high[place]);
 
