@@ -289,27 +289,27 @@ static const char flag_hint[] = "Give true or false.";
 
 /* in the order in which they are read and shown */
 const GeonnArgument geonn_arguments[] = {
-	{"name", CREATE, TEXTOID, NULL, "Give the name of the cache.", read_name, NULL},
-	{"obs", RELATIONS | CREATE | SHARDS, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
-	{"obs_sql", QUERIES, TEXTOID, NULL, query_hint, read_obs_sql, NULL},
-	{"lat", POINTS, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lat, NULL},
-	{"lon", POINTS, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lon, NULL},
-	{"ref", RELATIONS | POINTS | CREATE | SHARDS, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
-	{"ref_sql", QUERIES, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
-	{"k", NEAREST | CACHES, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", read_k, number},
-	{"max_distance", NEAREST | CACHES, FLOAT8OID, "Infinity", NULL, read_max_distance, number},
-	{"radius", WITHIN | CACHES, FLOAT8OID, NULL, radius_hint, read_radius, number},
-	{"metric", ALL, TEXTOID, "sphere", metric_hint, read_metric, quoted},
-	{"by", JOINS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
-	{"overlaps", ALL, NAMEARRAYOID, NULL, NULL, read_overlaps, quoted},
-	{"windows", POINTS, ANYCOMPATIBLEARRAYOID, NULL, NULL, read_windows, NULL},
-	{"exclude_self", JOINS, BOOLOID, "f", flag_hint, read_exclude_self, truth},
-	{"keep_unmatched", ALL, BOOLOID, "f", flag_hint, read_keep_unmatched, truth},
-	{"ties", NEAREST | CACHES, TEXTOID, "first", "Give 'first' or 'all'.", read_ties, quoted},
-	{"invalid", ALL, TEXTOID, "skip", "Give 'skip' or 'error'.", read_invalid, quoted},
-	{"options", ALL, JSONBOID, "{}", "Give an object, as in '{}'.", read_options, quoted},
-	{"target", CREATE, TEXTOID, NULL, NULL, read_target, NULL},
-	{"replace", KEPT, TEXTOID, "auto", "Give 'auto', 'never' or 'always'.", read_replace, NULL}
+	{"name", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, "Give the name of the cache.", read_name, NULL},
+	{"obs", RELATIONS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
+	{"obs_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, read_obs_sql, NULL},
+	{"lat", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lat, NULL},
+	{"lon", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lon, NULL},
+	{"ref", RELATIONS | POINTS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
+	{"ref_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
+	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", read_k, number},
+	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, read_max_distance, number},
+	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, read_radius, number},
+	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", metric_hint, read_metric, quoted},
+	{"by", JOINS, GEONN_OWN_DEFAULT | GEONN_OF_COLUMNS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
+	{"overlaps", ALL, GEONN_OWN_DEFAULT | GEONN_OF_COLUMNS, NAMEARRAYOID, NULL, NULL, read_overlaps, quoted},
+	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, read_windows, NULL},
+	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, read_exclude_self, truth},
+	{"keep_unmatched", ALL, GEONN_OWN_ANY, BOOLOID, "f", flag_hint, read_keep_unmatched, truth},
+	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", "Give 'first' or 'all'.", read_ties, quoted},
+	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", "Give 'skip' or 'error'.", read_invalid, quoted},
+	{"options", ALL, GEONN_OWN_ANY, JSONBOID, "{}", "Give an object, as in '{}'.", read_options, quoted},
+	{"target", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, NULL, read_target, NULL},
+	{"replace", KEPT, GEONN_OWN_ANY, TEXTOID, "auto", "Give 'auto', 'never' or 'always'.", read_replace, NULL}
 };
 
 #define ARGUMENTS ((int) lengthof(geonn_arguments))
@@ -325,13 +325,13 @@ geonn_argument_has(const GeonnArgument *argument, GeonnFunction function)
 bool
 geonn_argument_of_k(const GeonnArgument *argument)
 {
-	return (argument->functions & NEAREST) != 0 && (argument->functions & WITHIN) == 0;
+	return (argument->traits & GEONN_OF_K) != 0;
 }
 
 bool
 geonn_argument_of_radius(const GeonnArgument *argument)
 {
-	return (argument->functions & WITHIN) != 0 && (argument->functions & NEAREST) == 0;
+	return (argument->traits & GEONN_OF_RADIUS) != 0;
 }
 
 /* functions, and how their observations are given */

@@ -55,6 +55,18 @@ typedef struct GeonnArguments
 								 * without sources */
 } GeonnArguments;
 
+/* what each row of the table says of its argument, in bits: one of the first two, and any of the others */
+typedef enum GeonnArgumentTrait
+{
+	/* a plan node that takes the observations from elsewhere honours any value (plan/own_rows.c) */
+	GEONN_OWN_ANY = 1 << 0,
+	GEONN_OWN_DEFAULT = 1 << 1,	/* it honours the default alone */
+
+	GEONN_OF_COLUMNS = 1 << 2,	/* it names columns that decide which references are candidates */
+	GEONN_OF_K = 1 << 3,	/* of a cache or of shards with the k nearest references */
+	GEONN_OF_RADIUS = 1 << 4	/* of those with all references within a radius */
+} GeonnArgumentTrait;
+
 /* a row of the table */
 typedef struct GeonnArgument GeonnArgument;
 
@@ -62,6 +74,7 @@ struct GeonnArgument
 {
 	const char *name;
 	int			functions;		/* a bit for each GeonnFunction that has it */
+	int			traits;			/* of GeonnArgumentTrait */
 	Oid			type;
 
 	/* the default, as the type's output function writes it; NULL: NULL, or it has none */

@@ -86,22 +86,16 @@ number_attribute(const RangeTblFunction *call)
  * Does the plan say that this argument has its default?
  */
 static bool
-has_default(const FuncExpr *expression, const char *name)
+has_default(const FuncExpr *expression, const GeonnArgument *argument)
 {
-	Const	   *value = (Const *) geonn_expression_argument(expression, name);
+	Const	   *value = (Const *) geonn_expression_argument(expression, argument->name);
+	NullableDatum datum;
 
-	if (value == NULL)
-		return true;
-	for (int i = 0; IsA(value, Const) && i < geonn_argument_count; i++)
-	{
-		if (strcmp(geonn_arguments[i].name, name) == 0)
-			return geonn_argument_is_default(&geonn_arguments[i], (NullableDatum)
-											 {
-												 .value = value->constvalue,
-												 .isnull = value->constisnull
-											 });
-	}
-	return false;
+	if (value == NULL || !IsA(value, Const))
+		return value == NULL;
+	datum.value = value->constvalue;
+	datum.isnull = value->constisnull;
+	return geonn_argument_is_default(argument, datum);
 }
 
 /*
@@ -112,9 +106,14 @@ observations_of(const FuncExpr *expression)
 {
 	Node	   *options = geonn_expression_argument(expression, "options");
 
-	if ((options != NULL && !IsA(options, Const)) || !has_default(expression, "by") ||
-		!has_default(expression, "overlaps") || !has_default(expression, "exclude_self") || !has_default(expression, "invalid"))
+	if (options != NULL && !IsA(options, Const))
 		return InvalidOid;
+	for (int i = 0; i < geonn_argument_count; i++)
+	{
+		if ((geonn_arguments[i].traits & GEONN_OWN_ANY) == 0 &&
+			!has_default(expression, &geonn_arguments[i]))
+			return InvalidOid;
+	}
 	return geonn_known_relation(NULL, geonn_expression_argument(expression, "obs"));
 }
 
