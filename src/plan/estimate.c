@@ -3,16 +3,19 @@
  *		What the planner is told about the joins: their rows, and their cost.
  *
  * The number of rows is the number of observations times the rows of each.  The
- * first comes from the planner's own estimate for SELECT FROM obs, whatever obs
+ * first comes from the planner's own estimate for the query by which the join will read obs, whatever that
  * is: a table, partitions, a view, a foreign table, a query.  That is a plan of
  * its own, made and thrown away.  Rows whose coordinates are NULL are left out as
  * far as statistics know them.  Each observation has min(k, references) rows.  With a distance or
  * columns that decide which references are candidates, samples of both tables tell how many
- * candidates are near (sample.c, neighbours.c).  Conditions on the rows' columns narrow that
+ * candidates are near (selectivity.c).  Conditions on the rows' columns narrow that
  * (row_conditions.c).
  *
  * The cost is that of reading both sides and something for each row, all of it
  * before the first row.
+ *
+ * PostgreSQL asks several times while it makes a plan.  So what is known of a call is kept for as long
+ * as the plan is being made, and for one plan at a time.
  *
  * Relations raise no errors here; a wrong query in an argument does, as it would
  * a moment later.
@@ -22,18 +25,15 @@
 #include <math.h>
 
 #include "access/sysattr.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
@@ -42,10 +42,9 @@
 #include "join/arguments.h"
 #include "plan/estimate.h"
 #include "plan/known.h"
-#include "plan/neighbours.h"
 #include "plan/observation_filter.h"
 #include "plan/row_type.h"
-#include "plan/sample.h"
+#include "plan/selectivity.h"
 #include "points/query.h"
 
 /*
@@ -53,9 +52,6 @@
  * limit also ends the estimate of a view that contains itself.
  */
 #define DEPTH_MAX 4
-
-/* sides of a plan whose estimates are kept; others are estimated again */
-#define SIDES_KNOWN 8
 
 /* references where their number is not known */
 #define UNKNOWN_ROWS 1000
@@ -79,68 +75,51 @@ typedef struct SideEstimate
 	double		cost;			/* of reading it */
 } SideEstimate;
 
-typedef struct KnownSide
+/* what is known of a call */
+typedef struct KnownJoin
 {
-	const Node *side;			/* the argument in the plan's tree */
-	bool		all_rows;
-	SideEstimate estimate;
-} KnownSide;
+	const FuncExpr *expression; /* in the plan's tree */
+	PointSource *source;		/* of the observations; NULL: not a relation that is known */
+	SideEstimate observations;
+	SideEstimate references;
+	bool		sampled;		/* once a proportion was asked for; NULL: a side cannot be sampled */
+	const PointSample *observed;
+	const PointSample *referred;
+	NeighboursExpected expected;	/* of an observation, by the call's arguments */
+} KnownJoin;
 
-/* estimates for the plan that is being made */
+/* of the plan that is being made */
 static struct
 {
 	const PlannerInfo *root;	/* NULL: none */
-	int			count;
-	KnownSide	sides[SIDES_KNOWN];
-}			known_sides;
+	List	   *joins;			/* of KnownJoin *, in the plan's memory */
+}			known;
+
+/* ---- sides ---- */
 
 /*
- * Add "column IS NOT NULL" for the named column, or without one for the first of these that exists.
+ * May the role read these columns of the relation (attribute numbers less FirstLowInvalidHeapAttributeNumber;
+ * none: any one)?
  */
-static void
-add_not_null(StringInfo query, Oid relation, const char *named, const char *const *usual)
+static bool
+may_read_columns(Oid relation, Oid role, const Bitmapset *columns)
 {
-	const char *const only[] = {named, NULL};
-	const char *const *names = named != NULL ? only : usual;
+	int			column = -1;
 
-	for (; *names != NULL; names++)
+	if (pg_class_aclcheck(relation, role, ACL_SELECT) == ACLCHECK_OK)
+		return true;
+	if (bms_is_empty(columns))
+		return pg_attribute_aclcheck_all(relation, role, ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
+	while ((column = bms_next_member(columns, column)) >= 0)
 	{
-		if (get_attnum(relation, *names) == InvalidAttrNumber)
-			continue;
-		appendStringInfo(query, " %s %s IS NOT NULL",
-						 strstr(query->data, " WHERE ") == NULL ? "WHERE" : "AND",
-						 quote_identifier(*names));
-		return;
-	}
-}
+		AttrNumber	number = (AttrNumber) (column + FirstLowInvalidHeapAttributeNumber);
 
-/*
- * The query that reads a relation's rows that have coordinates, by the columns that options name; NULL:
- * all rows.  It asks for no other columns than the join does.  NULL if the relation cannot be read.
- */
-static char *
-relation_query(Oid oid, const GeonnColumnNames *named)
-{
-	static const char *const latitudes[] = {"lat", "latitude", NULL};
-	static const char *const longitudes[] = {"lon", "lng", "long", "longitude", NULL};
-	char	   *name = geonn_relation_name(oid);
-	char		kind = get_rel_relkind(oid);
-	StringInfoData query;
-
-	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
-						 kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
-						 kind != RELKIND_FOREIGN_TABLE))
-		return NULL;
-	initStringInfo(&query);
-	appendStringInfo(&query, "SELECT FROM %s", name);
-	if (named != NULL && named->point != NULL)
-		add_not_null(&query, oid, named->point, NULL);
-	else if (named != NULL)
-	{
-		add_not_null(&query, oid, named->latitude, latitudes);
-		add_not_null(&query, oid, named->longitude, longitudes);
+		/* 0: a whole row */
+		if ((number == 0 ? pg_attribute_aclcheck_all(relation, role, ACL_SELECT, ACLMASK_ALL) :
+			 pg_attribute_aclcheck(relation, number, role, ACL_SELECT)) != ACLCHECK_OK)
+			return false;
 	}
-	return query.data;
+	return true;
 }
 
 /*
@@ -158,22 +137,12 @@ may_read(PlannedStmt *plan)
 		const RTEPermissionInfo *table = lfirst(cell);
 
 		if (table->requiredPerms != 0 &&
-			!geonn_may_read(table->relid, OidIsValid(table->checkAsUser) ? table->checkAsUser : GetUserId(),
-							table->selectedCols))
+			!may_read_columns(table->relid,
+							  OidIsValid(table->checkAsUser) ? table->checkAsUser : GetUserId(),
+							  table->selectedCols))
 			return false;
 	}
 	return true;
-}
-
-/*
- * What is expected of a table or query that comes with the parameters of an execution.
- */
-static SideEstimate
-many_rows(void)
-{
-	SideEstimate many = {MANY_ROWS, 2 * cpu_tuple_cost * MANY_ROWS};
-
-	return many;
 }
 
 /*
@@ -214,62 +183,45 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 }
 
 /*
- * What the planner expects of one side, given as a relation or a query; the title is for
- * errors of a query, and named as for relation_query.
+ * The source's query for its rows that have coordinates.
  */
-static SideEstimate
-estimate_unknown_side(PlannerInfo *root, Node *side, const char *title, const GeonnColumnNames *named)
+static char *
+query_of_points(const PointSource *source)
 {
-	Const	   *argument = geonn_known_value(root, side);
-	Oid			relation = geonn_known_relation(root, side);
-	char	   *query = NULL;
+	StringInfoData query;
 
-	if (geonn_comes_later(root, side))
-		return many_rows();
-	if (OidIsValid(relation))
-		query = relation_query(relation, named);
-	else if (argument != NULL && argument->consttype == TEXTOID)
-		query = TextDatumGetCString(argument->constvalue);
-	return estimate_query(query, title, relation, NIL);
-}
+	initStringInfo(&query);
+	appendStringInfoString(&query, source->query);
+	for (int role = COLUMN_LATITUDE; role < COLUMN_ROLES; role++)
+	{
+		const char *name = source->columns[role].name;
 
-/* planner_cxt is reset, or deleted: the pointer may soon mean another plan */
-static void
-forget_sides(void *root)
-{
-	if (known_sides.root == root)
-		known_sides.root = NULL;
+		if (name != NULL)
+			appendStringInfo(&query, " %s %s IS NOT NULL",
+							 role == COLUMN_LONGITUDE ? "AND" : "WHERE", quote_identifier(name));
+	}
+	return query.data;
 }
 
 /*
- * The same, for a side that has been estimated for this plan already, or now is: PostgreSQL asks for
- * rows and for costs, and each estimate plans a query.
+ * What the planner expects of one side, given as a relation, of which the source is known, or a query; the
+ * title is for errors of a query.
  */
 static SideEstimate
-estimate_side(PlannerInfo *root, Node *side, const char *title, const GeonnColumnNames *named)
+estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSource *source, bool all_rows)
 {
-	bool		all_rows = named == NULL;
-	SideEstimate estimate;
-	MemoryContextCallback *callback;
+	Const	   *argument = geonn_known_value(root, side);
+	char	   *query = NULL;
 
-	for (int i = 0; i < known_sides.count && known_sides.root == root; i++)
-	{
-		if (known_sides.sides[i].side == side && known_sides.sides[i].all_rows == all_rows)
-			return known_sides.sides[i].estimate;
-	}
-	estimate = estimate_unknown_side(root, side, title, named);
-	if (known_sides.root != root)
-	{
-		callback = MemoryContextAlloc(root->planner_cxt, sizeof(MemoryContextCallback));
-		callback->func = forget_sides;
-		callback->arg = root;
-		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
-		known_sides.root = root;
-		known_sides.count = 0;
-	}
-	if (known_sides.count < SIDES_KNOWN)
-		known_sides.sides[known_sides.count++] = (KnownSide) {side, all_rows, estimate};
-	return estimate;
+	/* what is expected of a table or query that comes with the parameters of an execution */
+	if (geonn_comes_later(root, side))
+		return (SideEstimate) {MANY_ROWS, 2 * cpu_tuple_cost * MANY_ROWS};
+	if (source != NULL)
+		return estimate_query(all_rows ? source->query : query_of_points(source), title,
+							  source->relation, NIL);
+	if (argument != NULL && argument->consttype == TEXTOID)
+		query = TextDatumGetCString(argument->constvalue);
+	return estimate_query(query, title, InvalidOid, NIL);
 }
 
 /*
@@ -344,17 +296,25 @@ rows_joined_by_id(PlannerInfo *root, const FuncExpr *expression)
 	return rows;
 }
 
+static bool
+known_truth(PlannerInfo *root, const FuncExpr *expression, const char *name)
+{
+	Const	   *argument = geonn_known_value(root, geonn_expression_argument(expression, name));
+
+	return argument != NULL && DatumGetBool(argument->constvalue);
+}
+
 static SideEstimate
-estimate_observations(PlannerInfo *root, const FuncExpr *expression, bool all_rows)
+estimate_observations(PlannerInfo *root, const FuncExpr *expression, const PointSource *source)
 {
 	Node	   *side = geonn_expression_observations(expression);
-	GeonnColumnNames named = geonn_named_columns(root, expression, "obs");
 	SideEstimate estimate;
 	double		joined;
 
 	if (side == NULL)
 		return estimate_array(root, geonn_expression_argument(expression, "lat"));
-	estimate = estimate_side(root, side, "query obs_sql", all_rows ? NULL : &named);
+	estimate = estimate_side(root, side, "query obs_sql", source,
+							 known_truth(root, expression, "keep_unmatched"));
 	if (!geonn_comes_later(root, side))
 		return estimate;
 	joined = rows_joined_by_id(root, expression);
@@ -366,23 +326,7 @@ estimate_observations(PlannerInfo *root, const FuncExpr *expression, bool all_ro
 	return estimate;
 }
 
-static SideEstimate
-estimate_references(PlannerInfo *root, const FuncExpr *expression)
-{
-	GeonnColumnNames named = geonn_named_columns(root, expression, "ref");
-
-	return estimate_side(root, geonn_expression_references(expression), "query ref_sql", &named);
-}
-
 /* ---- neighbours ---- */
-
-static bool
-known_truth(PlannerInfo *root, const FuncExpr *expression, const char *name)
-{
-	Const	   *argument = geonn_known_value(root, geonn_expression_argument(expression, name));
-
-	return argument != NULL && DatumGetBool(argument->constvalue);
-}
 
 /*
  * The argument as a number; as it is without one.  later: the number, where it comes with the parameters
@@ -399,55 +343,6 @@ known_number(PlannerInfo *root, const FuncExpr *expression, const char *name, do
 		return geonn_comes_later(root, argument) ? later : without;
 	return value->consttype == INT4OID ? DatumGetInt32(value->constvalue) :
 		DatumGetFloat8(value->constvalue);
-}
-
-/*
- * The column that the option names, if it does.
- */
-static char *
-named_column(Const *options, const char *side, const char *what)
-{
-	char	   *key = psprintf("%s_%s", side, what);
-	Jsonb	   *object = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
-	JsonbValue	space;
-	JsonbValue *value;
-
-	if (object == NULL || !JB_ROOT_IS_OBJECT(object))
-		return NULL;
-	value = getKeyJsonValueFromContainer(&object->root, key, strlen(key), &space);
-	return value != NULL && value->type == jbvString ?
-		pnstrdup(value->val.string.val, value->val.string.len) : NULL;
-}
-
-GeonnColumnNames
-geonn_named_columns(PlannerInfo *root, const FuncExpr *expression, const char *side)
-{
-	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
-	GeonnColumnNames named = {
-		.id = named_column(options, side, "id"),
-		.latitude = named_column(options, side, "lat"),
-		.longitude = named_column(options, side, "lon"),
-		.point = named_column(options, side, "geog"),
-		.radius = named_column(options, side, "radius")
-	};
-
-	return named;
-}
-
-/*
- * A sample of one side, "obs" or "ref", if that is a table.
- */
-static const PointSample *
-sample_side(PlannerInfo *root, const FuncExpr *expression, const char *side)
-{
-	Oid			relation = geonn_known_relation(root, geonn_expression_argument(expression, side));
-	ArrayType  *by = geonn_known_names(root, geonn_expression_argument(expression, "by"));
-	ArrayType  *overlaps = geonn_known_names(root, geonn_expression_argument(expression, "overlaps"));
-	GeonnColumnNames named = geonn_named_columns(root, expression, side);
-
-	if (!OidIsValid(relation))
-		return NULL;
-	return geonn_sample(relation, &named, strcmp(side, "ref") == 0, by, overlaps);
 }
 
 /*
@@ -468,9 +363,13 @@ has_itself(PlannerInfo *root, const FuncExpr *expression)
 static bool
 has_columns(PlannerInfo *root, const FuncExpr *expression)
 {
-	return geonn_known_names(root, geonn_expression_argument(expression, "by")) != NULL ||
-		geonn_known_names(root, geonn_expression_argument(expression, "overlaps")) != NULL ||
-		geonn_named_columns(root, expression, "obs").radius != NULL ||
+	for (int i = 0; i < geonn_argument_count; i++)
+	{
+		if ((geonn_arguments[i].traits & GEONN_OF_COLUMNS) != 0 &&
+			geonn_known_value(root, geonn_expression_argument(expression, geonn_arguments[i].name)) != NULL)
+			return true;
+	}
+	return geonn_named_columns(root, expression, "obs").radius != NULL ||
 		geonn_named_columns(root, expression, "ref").radius != NULL;
 }
 
@@ -483,52 +382,6 @@ has_no_radius(const FuncExpr *expression)
 	const Const *radius = (const Const *) geonn_expression_argument(expression, "radius");
 
 	return radius != NULL && IsA(radius, Const) && radius->constisnull;
-}
-
-/*
- * What an observation is expected to have.  Where a side cannot be sampled, observations are taken to
- * be where references are, and these spread evenly over the Earth; with one in the
- * radius at least, since a query with a radius most likely finds neighbours in it, and with not
- * very many where points have radiuses.
- */
-static NeighboursExpected
-expect_neighbours(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *bounds,
-				  double count)
-{
-	bool		itself = has_itself(root, expression);
-	bool		excluded = itself && known_truth(root, expression, "exclude_self");
-	NeighboursAsked asked = {
-		.radius = bounds->radius,
-		.k = bounds->k,
-		.references = excluded ? Max(count - 1, 0) : count,
-		.itself = itself && !excluded
-	};
-	NeighboursExpected expected = {0, 0};
-	const PointSample *references;
-	const PointSample *observations;
-
-	if (count > 0 && (!isinf(bounds->radius) || has_columns(root, expression)))
-	{
-		references = sample_side(root, expression, "ref");
-		observations = references != NULL ? sample_side(root, expression, "obs") : NULL;
-		if (references != NULL)
-			return geonn_expect_neighbours(observations != NULL ? observations : references,
-										   references, &asked);
-	}
-	expected.each = asked.references;
-
-	if (has_no_radius(expression))
-		expected.each = Min(expected.each, MANY_NEIGHBOURS);
-	if (!isinf(bounds->radius))
-	{
-		/* a cap's share of the sphere is a quarter of its squared chord */
-		double		share = bounds->radius > 0 ? geonn_radius_limit(bounds->radius) / 4 : 0;
-
-		expected.each = Max(1, Min(1, share) * asked.references);
-	}
-	expected.each = Max(0, Min(bounds->k, expected.each));
-	expected.unmatched = expected.each > 0 ? 0 : 1;
-	return expected;
 }
 
 /*
@@ -550,37 +403,143 @@ read_bounds(PlannerInfo *root, const FuncExpr *expression)
 	return bounds;
 }
 
-/* ---- joins ---- */
+/*
+ * Sample both sides, as far as they are tables that the user may read.  Observations that cannot be
+ * sampled are taken to be where references are.
+ */
+static void
+take_samples(PlannerInfo *root, KnownJoin *join)
+{
+	MemoryContext former = MemoryContextSwitchTo(root->planner_cxt);
+	PointSource *references = geonn_known_source(root, join->expression, "ref");
+
+	if (references != NULL && join->references.rows >= 0)
+		join->referred = geonn_sample(references);
+	if (join->referred != NULL && join->source != NULL && join->observations.rows >= 0 &&
+		strcmp(join->source->query, references->query) != 0)
+		join->observed = geonn_sample(join->source);
+	if (join->observed == NULL)
+		join->observed = join->referred;
+	join->sampled = true;
+	MemoryContextSwitchTo(former);
+}
 
 /*
- * Estimate the join of such observations; the rest is as for geonn_estimate_join.
+ * What an observation is expected to have.  Where the references cannot be sampled, both sides are taken
+ * to be spread evenly over the Earth; with one in the radius at least, since a query with a radius most
+ * likely finds neighbours in it, and with not very many where points have radiuses.
+ */
+static NeighboursExpected
+expect_neighbours(PlannerInfo *root, KnownJoin *join, const JoinBounds *narrower)
+{
+	const FuncExpr *expression = join->expression;
+	JoinBounds	bounds = read_bounds(root, expression);
+	double		count = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
+	bool		itself = has_itself(root, expression);
+	bool		excluded = itself && known_truth(root, expression, "exclude_self");
+	double		radius = narrower != NULL ? Min(bounds.radius, narrower->radius) : bounds.radius;
+	double		k = narrower != NULL ? Min(bounds.k, narrower->k) : bounds.k;
+	NeighboursAsked asked = {
+		.radius = radius,
+		.k = k,
+		.references = excluded ? Max(count - 1, 0) : count,
+		.itself = itself && !excluded
+	};
+	double		each = asked.references;
+
+	if (count > 0 && (!isinf(radius) || has_columns(root, expression)))
+	{
+		if (!join->sampled)
+			take_samples(root, join);
+		if (join->referred != NULL)
+			return geonn_expect_neighbours(join->observed, join->referred, &asked);
+	}
+	if (has_no_radius(expression))
+		each = Min(each, MANY_NEIGHBOURS);
+
+	/* a cap's share of the sphere is a quarter of its squared chord */
+	if (!isinf(radius))
+		each = Max(1, Min(1, radius > 0 ? geonn_radius_limit(radius) / 4 : 0) * asked.references);
+	each = Max(0, Min(k, each));
+	return (NeighboursExpected) {each, each > 0 ? 0 : 1};
+}
+
+/* ---- joins ---- */
+
+/* planner_cxt is reset, or deleted: the pointer may soon mean another plan */
+static void
+forget(void *root)
+{
+	if (known.root == root)
+		known.root = NULL;
+}
+
+/*
+ * Keep what is known of a call for the plan that is being made, instead of all that is known of another.
+ */
+static void
+keep(PlannerInfo *root, KnownJoin *join)
+{
+	if (known.root != root)
+	{
+		MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
+
+		callback->func = forget;
+		callback->arg = root;
+		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
+		known.root = root;
+		known.joins = NIL;
+	}
+	known.joins = lappend(known.joins, join);
+}
+
+/*
+ * What is known of the call, which has been found for this plan already, or is now.
+ */
+static KnownJoin *
+known_join(PlannerInfo *root, const FuncExpr *expression)
+{
+	MemoryContext former;
+	KnownJoin  *join;
+	ListCell   *cell;
+
+	foreach(cell, known.root == root ? known.joins : NIL)
+	{
+		join = lfirst(cell);
+		if (join->expression == expression)
+			return join;
+	}
+	former = MemoryContextSwitchTo(root->planner_cxt);
+	join = palloc0(sizeof(KnownJoin));
+	join->expression = expression;
+	join->source = geonn_known_source(root, expression, "obs");
+	join->observations = estimate_observations(root, expression, join->source);
+	join->references = estimate_side(root, geonn_expression_references(expression), "query ref_sql",
+									 geonn_known_source(root, expression, "ref"), false);
+	if (join->observations.rows >= 0)
+		join->expected = expect_neighbours(root, join, NULL);
+	keep(root, join);
+	MemoryContextSwitchTo(former);
+	return join;
+}
+
+/*
+ * The estimate of the join of such observations, each with so many neighbours.
  */
 static bool
-estimate_join_of(PlannerInfo *root, const FuncExpr *expression, SideEstimate observations,
-				 const JoinBounds *narrower, JoinEstimate *estimate)
+estimate_join_of(PlannerInfo *root, const KnownJoin *join, SideEstimate observations,
+				 NeighboursExpected expected, JoinEstimate *estimate)
 {
-	JoinBounds	bounds;
-	SideEstimate references;
-	NeighboursExpected expected;
-
 	if (observations.rows < 0)
 		return false;
-	references = estimate_references(root, expression);
-	bounds = read_bounds(root, expression);
-	if (narrower != NULL)
-	{
-		bounds.radius = Min(bounds.radius, narrower->radius);
-		bounds.k = Min(bounds.k, narrower->k);
-	}
 	estimate->observations = observations.rows;
-	estimate->references = references.rows < 0 ? UNKNOWN_ROWS : references.rows;
-	expected = expect_neighbours(root, expression, &bounds, estimate->references);
+	estimate->references = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	estimate->matches = observations.rows * expected.each;
-	estimate->rows = observations.rows * expected.each;
-	if (known_truth(root, expression, "keep_unmatched"))
+	estimate->rows = estimate->matches;
+	if (known_truth(root, join->expression, "keep_unmatched"))
 		estimate->rows += observations.rows * expected.unmatched;
 	estimate->rows = clamp_row_est(estimate->rows);
-	estimate->cost = observations.cost + references.cost +
+	estimate->cost = observations.cost + join->references.cost +
 		GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * observations.rows + cpu_tuple_cost * estimate->rows;
 	return true;
 }
@@ -589,61 +548,23 @@ bool
 geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *narrower,
 					JoinEstimate *estimate)
 {
-	bool		keeps = known_truth(root, expression, "keep_unmatched");
+	KnownJoin  *join = known_join(root, expression);
 
-	return estimate_join_of(root, expression, estimate_observations(root, expression, keeps),
-							narrower, estimate);
+	return estimate_join_of(root, join, join->observations,
+							narrower == NULL || join->observations.rows < 0 ? join->expected :
+							expect_neighbours(root, join, narrower), estimate);
+}
+
+bool
+geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost)
+{
+	const KnownJoin *join = known_join(root, expression);
+
+	*cost = join->references.cost;
+	return join->references.rows >= 0;
 }
 
 /* ---- of some observations ---- */
-
-/*
- * The name of the relation's id column, or NULL if that is not clear: by options, the primary key,
- * or "id".
- */
-static char *
-id_column(PlannerInfo *root, const FuncExpr *expression, Oid relation)
-{
-	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
-	Jsonb	   *json = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
-	JsonbValue	name;
-	Oid			constraint;
-	Bitmapset  *key;
-
-	if (json != NULL && JB_ROOT_IS_OBJECT(json) &&
-		getKeyJsonValueFromContainer(&json->root, "obs_id", strlen("obs_id"), &name) != NULL)
-		return name.type == jbvString ? pnstrdup(name.val.string.val, name.val.string.len) : NULL;
-	key = get_primary_key_attnos(relation, true, &constraint);
-	if (bms_num_members(key) == 1)
-		return get_attname(relation, bms_singleton_member(key) + FirstLowInvalidHeapAttributeNumber,
-						   true);
-	return pstrdup("id");
-}
-
-/*
- * A source with nothing but the observations' id, from what is known of them; false: not enough.
- */
-static bool
-id_source(PlannerInfo *root, const FuncExpr *expression, PointSource *source)
-{
-	PointColumn *id = &source->columns[COLUMN_ID];
-	char	   *name;
-	AttrNumber	attribute;
-
-	source->relation = geonn_known_relation(root, geonn_expression_observations(expression));
-	if (!OidIsValid(source->relation) || relation_query(source->relation, NULL) == NULL)
-		return false;
-	id->name = id_column(root, expression, source->relation);
-	attribute = id->name == NULL ? InvalidAttrNumber : get_attnum(source->relation, id->name);
-	name = geonn_relation_name(source->relation);
-	if (attribute <= 0 || name == NULL)
-		return false;
-	get_atttypetypmodcoll(source->relation, attribute, &id->type, &id->typmod, &id->collation);
-	id->base_type = getBaseTypeAndTypmod(id->type, &id->typmod);
-	id->attribute = 1;
-	source->query = psprintf("SELECT %s FROM %s", quote_identifier(id->name), name);
-	return true;
-}
 
 /*
  * A parameter's value as far as the planner knows it, or the parameter as one of a plan of its own.
@@ -670,26 +591,16 @@ bool
 geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *call,
 						List *clauses, JoinEstimate *estimate)
 {
-	const FuncExpr *expression = castNode(FuncExpr, call->funcexpr);
-	PointSource source = {0};
+	const KnownJoin *join = known_join(root, castNode(FuncExpr, call->funcexpr));
 	List	   *conditions;
 
-	if (!id_source(root, expression, &source))
+	if (join->source == NULL)
 		return false;
-	conditions = geonn_observation_conditions(clauses, &source, geonn_row_type(call), relid,
+	conditions = geonn_observation_conditions(clauses, join->source, geonn_row_type(call), relid,
 											  NULL, expected_value, root);
 	if (conditions == NIL)
 		return false;
-	return estimate_join_of(root, expression,
-							estimate_query(source.query, "", source.relation, conditions),
-							NULL, estimate);
-}
-
-bool
-geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost)
-{
-	SideEstimate references = estimate_references(root, expression);
-
-	*cost = references.cost;
-	return references.rows >= 0;
+	return estimate_join_of(root, join,
+							estimate_query(join->source->query, "", join->source->relation, conditions),
+							join->expected, estimate);
 }

@@ -7,8 +7,6 @@
 
 #include "nodes/pathnodes.h"
 
-#include "points/options.h"
-
 /* the cost of finding one observation's references, in operators */
 #define GEONN_OPERATORS_A_SEARCH 10
 
@@ -47,9 +45,5 @@ extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *express
  */
 extern bool geonn_estimate_filtered(PlannerInfo *root, Index relid,
 									const RangeTblFunction *call, List *clauses, JoinEstimate *estimate);
-
-/* The columns of one side, "obs" or "ref", that the options name, as far as the planner knows them. */
-extern GeonnColumnNames geonn_named_columns(PlannerInfo *root, const FuncExpr *expression,
-											const char *side);
 
 #endif							/* GEONN_ESTIMATE_H */

@@ -23,13 +23,18 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
 #include "base/compat.h"
+#include "join/arguments.h"
 #include "plan/known.h"
+#include "points/column_pairs.h"
+#include "points/query.h"
 
 /*
  * Parameters and changes of a type's name are computed, and nothing else: functions could raise
@@ -49,13 +54,25 @@ geonn_known_value(PlannerInfo *root, Node *argument)
 	return (Const *) argument;
 }
 
-ArrayType *
+List *
 geonn_known_names(PlannerInfo *root, Node *argument)
 {
 	Const	   *value = geonn_known_value(root, argument);
+	List	   *list = NIL;
+	Datum	   *names;
+	bool	   *nulls;
+	int			count;
 
-	return value != NULL && value->consttype == NAMEARRAYOID ?
-		DatumGetArrayTypeP(value->constvalue) : NULL;
+	if (value == NULL || value->consttype != NAMEARRAYOID)
+		return NIL;
+	deconstruct_array(DatumGetArrayTypeP(value->constvalue), NAMEOID, NAMEDATALEN, false,
+					  TYPALIGN_CHAR, &names, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!nulls[i])
+			list = lappend(list, NameStr(*DatumGetName(names[i])));
+	}
+	return list;
 }
 
 /*
@@ -151,4 +168,56 @@ geonn_comes_later(PlannerInfo *root, Node *argument)
 
 	return !depends_on_other(argument, &has_parameter) && has_parameter &&
 		geonn_known_value(root, name != NULL ? name : argument) == NULL;
+}
+
+/* ---- columns ---- */
+
+/*
+ * The column that the option names, if it does.
+ */
+static char *
+named_column(const Const *options, const char *side, const char *what)
+{
+	char	   *key = psprintf("%s_%s", side, what);
+	Jsonb	   *object = options != NULL ? DatumGetJsonbP(options->constvalue) : NULL;
+	JsonbValue	space;
+	JsonbValue *value;
+
+	if (object == NULL || !JB_ROOT_IS_OBJECT(object))
+		return NULL;
+	value = getKeyJsonValueFromContainer(&object->root, key, strlen(key), &space);
+	return value != NULL && value->type == jbvString ?
+		pnstrdup(value->val.string.val, value->val.string.len) : NULL;
+}
+
+GeonnColumnNames
+geonn_named_columns(PlannerInfo *root, const FuncExpr *expression, const char *side)
+{
+	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
+
+	return (GeonnColumnNames)
+	{
+		.id = named_column(options, side, "id"),
+		.latitude = named_column(options, side, "lat"),
+		.longitude = named_column(options, side, "lon"),
+		.point = named_column(options, side, "geog"),
+		.radius = named_column(options, side, "radius")
+	};
+}
+
+PointSource *
+geonn_known_source(PlannerInfo *root, const FuncExpr *expression, const char *side)
+{
+	Oid			relation = geonn_known_relation(root, geonn_expression_argument(expression, side));
+	GeonnColumnNames named = geonn_named_columns(root, expression, side);
+	bool		is_reference = strcmp(side, "ref") == 0;
+	List	   *by = geonn_known_names(root, geonn_expression_argument(expression, "by"));
+	List	   *overlaps = geonn_known_names(root, geonn_expression_argument(expression, "overlaps"));
+
+	if (!OidIsValid(relation) || geonn_relation_name(relation) == NULL ||
+		(named.latitude == NULL) != (named.longitude == NULL))
+		return NULL;
+
+	return geonn_clear_source(relation, &named, geonn_names_of_side(by, is_reference),
+							  geonn_names_of_side(overlaps, is_reference));
 }

@@ -6,7 +6,8 @@
 #define GEONN_KNOWN_H
 
 #include "nodes/pathnodes.h"
-#include "utils/array.h"
+
+#include "points/columns.h"
 
 /*
  * The value of an argument, as far as it is known while planning; NULL: it is not, or it is NULL.
@@ -28,7 +29,18 @@ extern Oid	geonn_known_relation(PlannerInfo *root, Node *argument);
  */
 extern bool geonn_comes_later(PlannerInfo *root, Node *argument);
 
-/* The argument's array of column names (name[]), as far as the planner knows it; NULL: not. */
-extern ArrayType *geonn_known_names(PlannerInfo *root, Node *argument);
+/* The column names (char *) in an argument that is an array of them, as far as the planner knows it. */
+extern List *geonn_known_names(PlannerInfo *root, Node *argument);
+
+/* The columns of one side, "obs" or "ref", that the options name, as far as the planner knows them. */
+extern GeonnColumnNames geonn_named_columns(PlannerInfo *root, const FuncExpr *expression,
+											const char *side);
+
+/*
+ * The relation of one side, with the columns that the join will choose; NULL: the side is no relation
+ * that is known, the user may not look it up, or the join will raise an error about its columns.
+ */
+extern PointSource *geonn_known_source(PlannerInfo *root, const FuncExpr *expression,
+									   const char *side);
 
 #endif							/* GEONN_KNOWN_H */

@@ -54,7 +54,6 @@
 #include "base/compat.h"
 #include "join/arguments.h"
 #include "join/result_row.h"
-#include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/own_rows.h"
 #include "plan/row_type.h"
@@ -307,15 +306,13 @@ static bool
 find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid oid,
 		   OwnTable *table)
 {
-	GeonnColumnNames named;
-	PointSource *source;
+	const PointSource *source;
 
 	if (!is_table_alone(root, rel, oid))
 		return false;
-	named = geonn_named_columns(root, castNode(FuncExpr, call->funcexpr), "obs");
-	if (named.radius != NULL || !geonn_columns_are_clear(oid, &named))
+	source = geonn_known_source(NULL, castNode(FuncExpr, call->funcexpr), "obs");
+	if (source == NULL || source->point_kind != GEONN_POINT_NONE || geonn_has_radius(source))
 		return false;
-	source = geonn_relation_source(oid, &named, NIL, NIL);
 	table->rel = rel;
 	for (int role = 0; role <= COLUMN_LONGITUDE; role++)
 		table->attributes[role] = get_attnum(oid, source->columns[role].name);

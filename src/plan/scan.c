@@ -33,7 +33,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -43,7 +42,6 @@
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "join/report.h"
-#include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/observation_filter.h"
 #include "plan/row_type.h"
@@ -549,22 +547,13 @@ geonn_explain_side(ExplainState *explain, const char *label, Node *argument)
 static void
 explain_names(ExplainState *explain, const char *label, Node *argument)
 {
-	ArrayType  *array = geonn_known_names(NULL, argument);
-	List	   *list = NIL;
-	Datum	   *names;
-	bool	   *nulls;
-	int			count;
+	List	   *names = geonn_known_names(NULL, argument);
+	ListCell   *cell;
 
-	if (array == NULL)
-		return;
-	deconstruct_array(array, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &names, &nulls, &count);
-	for (int i = 0; i < count; i++)
-	{
-		if (!nulls[i])
-			list = lappend(list, pstrdup(quote_identifier(NameStr(*DatumGetName(names[i])))));
-	}
-	if (list != NIL)
-		ExplainPropertyList(label, list, explain);
+	foreach(cell, names)
+		lfirst(cell) = unconstify(char *, quote_identifier(lfirst(cell)));
+	if (names != NIL)
+		ExplainPropertyList(label, names, explain);
 }
 
 void

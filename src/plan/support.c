@@ -24,7 +24,7 @@ answer_request(Node *request)
 	{
 		SupportRequestRows *asked = (SupportRequestRows *) request;
 
-		if (!IsA(asked->node, FuncExpr) ||
+		if (asked->root == NULL || !IsA(asked->node, FuncExpr) ||
 			!geonn_estimate_join(asked->root, (FuncExpr *) asked->node, NULL, &estimate))
 			return NULL;
 		geonn_want_own_points(asked->root, (FuncExpr *) asked->node);

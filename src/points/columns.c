@@ -208,12 +208,24 @@ id_hint(const PointSource *source)
 	return hint;
 }
 
+/*
+ * Note that a source's columns are not clear.  Returns whether that is all, and no error is to be raised.
+ */
+static bool
+note_unclear(PointSource *source)
+{
+	source->unclear = true;
+	return source->quiet;
+}
+
 static void
-raise_missing(const PointSource *source, TupleDesc descriptor, const char *what,
+raise_missing(PointSource *source, TupleDesc descriptor, const char *what,
 			  const char *expected, int key_columns, const char *hint)
 {
 	StringInfoData detail;
 
+	if (note_unclear(source))
+		return;
 	initStringInfo(&detail);
 	appendStringInfo(&detail, "geonn looks for %s.", expected);
 	if (key_columns > 1)
@@ -229,9 +241,14 @@ raise_missing(const PointSource *source, TupleDesc descriptor, const char *what,
 			 errhint("%s", hint)));
 }
 
+/*
+ * Without an attribute, the source is unclear.
+ */
 static void
 fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason)
 {
+	if (attribute == NULL)
+		return;
 	column->name = pstrdup(NameStr(attribute->attname));
 	column->type = attribute->atttypid;
 	column->typmod = attribute->atttypmod;
@@ -267,7 +284,7 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 	else if (!is_coordinate_type(column->base_type))
 		problem = psprintf("The type of %s %s column is double precision, real, numeric, bigint, integer or smallint.",
 						   rule->article, rule->name);
-	if (problem != NULL)
+	if (problem != NULL && !note_unclear(source))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("%s column \"%s\" of %s has type %s",
@@ -291,10 +308,10 @@ is_reference(const PointSource *source)
 }
 
 /*
- * The attribute of exactly this name; a query may have several.
+ * The attribute of exactly this name; a query may have several.  NULL: the source is unclear.
  */
 static Form_pg_attribute
-require_attribute(const PointSource *source, TupleDesc descriptor, const char *name,
+require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
 				  const char *namer)
 {
 	Form_pg_attribute found = NULL;
@@ -305,7 +322,7 @@ require_attribute(const PointSource *source, TupleDesc descriptor, const char *n
 
 		if (attribute->attisdropped || strcmp(NameStr(attribute->attname), name) != 0)
 			continue;
-		if (found != NULL)
+		if (found != NULL && !note_unclear(source))
 			ereport(ERROR,
 					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 					 errmsg("%s has more than one column \"%s\"", source->title, name),
@@ -313,7 +330,7 @@ require_attribute(const PointSource *source, TupleDesc descriptor, const char *n
 					 errhint("Give each column of the query a name of its own.")));
 		found = attribute;
 	}
-	if (found == NULL)
+	if (found == NULL && !note_unclear(source))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("%s has no column \"%s\"", source->title, name),
@@ -330,7 +347,7 @@ require_attribute(const PointSource *source, TupleDesc descriptor, const char *n
  * The only candidate for this role, or NULL if none exists.
  */
 static Form_pg_attribute
-find_candidate(const PointSource *source, TupleDesc descriptor, ColumnRole role)
+find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
 {
 	const RoleRules *rule = &rules[role];
 	Form_pg_attribute found = NULL;
@@ -344,7 +361,7 @@ find_candidate(const PointSource *source, TupleDesc descriptor, ColumnRole role)
 		if (!is_candidate(rule, attribute))
 			continue;
 		suits = role != COLUMN_POINT || may_hold_points(attribute);
-		if (suits && ++suitable > 1)
+		if (suits && ++suitable > 1 && !note_unclear(source))
 			ereport(ERROR,
 					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 					 errmsg("%s has more than one %s column", source->title, rule->name),
@@ -509,7 +526,7 @@ find_radius(PointSource *source, TupleDesc descriptor, const char *name)
 	PointColumn *column = &source->radius;
 
 	fill_column(column, require_attribute(source, descriptor, name, "options"), "options");
-	if (!is_coordinate_type(column->base_type))
+	if (!is_coordinate_type(column->base_type) && !note_unclear(source))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("radius column \"%s\" of %s has type %s", column->name, source->title,
@@ -538,7 +555,10 @@ find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List 
 					require_attribute(source, descriptor, lfirst(cell), "the argument overlaps"),
 					"overlaps");
 		window = geonn_named_window(source, number);
-		geonn_window_describe(&window);
+		if (!source->quiet)
+			geonn_window_describe(&window);
+		else if (!OidIsValid(window.declared) || !geonn_window_find_type(window.declared, &window.type))
+			source->unclear = true;
 		source->window_types[number] = window.type;
 	}
 }
@@ -592,11 +612,35 @@ make_query(PointSource *source)
 	source->query = query.data;
 }
 
+static bool
+has_points(char kind)
+{
+	return kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE || kind == RELKIND_VIEW ||
+		kind == RELKIND_MATVIEW || kind == RELKIND_FOREIGN_TABLE;
+}
+
+static PointSource *
+choose_columns(Relation relation, bool quiet, const GeonnColumnNames *named, List *by,
+			   List *overlaps)
+{
+	PointSource *source = palloc0(sizeof(PointSource));
+
+	source->relation = RelationGetRelid(relation);
+	source->quiet = quiet;
+	source->name = pstrdup(RelationGetRelationName(relation));
+	source->schema = get_namespace_name(RelationGetNamespace(relation));
+	source->quoted_name = quote_qualified_identifier(source->schema, source->name);
+	source->title = psprintf("relation \"%s\"", source->name);
+	find_columns(source, RelationGetDescr(relation), named, by, overlaps);
+	make_query(source);
+	return source;
+}
+
 PointSource *
 geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by, List *overlaps)
 {
-	PointSource *source = palloc0(sizeof(PointSource));
 	Relation	relation = try_relation_open(oid, AccessShareLock);
+	PointSource *source;
 	char		kind;
 
 	if (relation == NULL)
@@ -606,71 +650,30 @@ geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by, List *ov
 				 errhint("The relation may have been dropped since the statement was written or prepared.")));
 
 	kind = relation->rd_rel->relkind;
-	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
-		kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
-		kind != RELKIND_FOREIGN_TABLE)
+	if (!has_points(kind))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot read points from relation \"%s\"",
 						RelationGetRelationName(relation)),
 				 errdetail_relkind_not_supported(kind),
 				 errhint("Use a table, view, materialized view or foreign table.")));
-
-	source->relation = oid;
-	source->name = pstrdup(RelationGetRelationName(relation));
-	source->schema = get_namespace_name(RelationGetNamespace(relation));
-	source->quoted_name = quote_qualified_identifier(source->schema, source->name);
-	source->title = psprintf("relation \"%s\"", source->name);
-	find_columns(source, RelationGetDescr(relation), named, by, overlaps);
-	make_query(source);
-
+	source = choose_columns(relation, false, named, by, overlaps);
 	relation_close(relation, NoLock);
 	return source;
 }
 
-/*
- * The one attribute of this name, or where none is given the one candidate for this role; NULL: none,
- * or several.
- */
-static Form_pg_attribute
-only_attribute(TupleDesc descriptor, ColumnRole role, const char *name)
+PointSource *
+geonn_clear_source(Oid oid, const GeonnColumnNames *named, List *by, List *overlaps)
 {
-	Form_pg_attribute found = NULL;
+	Relation	relation = try_relation_open(oid, AccessShareLock);
+	PointSource *source = NULL;
 
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-
-		if (name == NULL ? !is_candidate(&rules[role], attribute) :
-			attribute->attisdropped || strcmp(NameStr(attribute->attname), name) != 0)
-			continue;
-		if (found != NULL)
-			return NULL;
-		found = attribute;
-	}
-	return found;
-}
-
-bool
-geonn_columns_are_clear(Oid oid, const GeonnColumnNames *named)
-{
-	Relation	relation = relation_open(oid, AccessShareLock);
-	const char *names[] = {named->id, named->latitude, named->longitude};
-	int			key_columns;
-	bool		clear = named->point == NULL;
-
-	for (int role = COLUMN_ID; role <= COLUMN_LONGITUDE && clear; role++)
-	{
-		Form_pg_attribute chosen;
-
-		if (role == COLUMN_ID && named->id == NULL && primary_key_attribute(oid, &key_columns) > 0)
-			continue;
-		chosen = only_attribute(RelationGetDescr(relation), role, names[role]);
-		clear = chosen != NULL &&
-			(role == COLUMN_ID || is_coordinate_type(getBaseType(chosen->atttypid)));
-	}
+	if (relation == NULL)
+		return NULL;
+	if (has_points(relation->rd_rel->relkind) && list_length(overlaps) <= GEONN_WINDOWS_MAX)
+		source = choose_columns(relation, true, named, by, overlaps);
 	relation_close(relation, NoLock);
-	return clear;
+	return source == NULL || source->unclear ? NULL : source;
 }
 
 PointSource *

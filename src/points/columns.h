@@ -53,6 +53,8 @@ typedef struct PointSource
 	int			query_columns;	/* of the query's rows */
 	const char *option_prefix;	/* of the options that name columns: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name pairs of columns, with the other side's */
+	bool		quiet;			/* raise no error about columns, but note the first in unclear */
+	bool		unclear;
 	PointColumn columns[COLUMN_ROLES];	/* by ColumnRole */
 	GeonnPointKind point_kind;	/* of the point column, if the source has one */
 	int			by_count;
@@ -96,11 +98,9 @@ extern List *geonn_overlaps_names(Datum array);
 extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *named,
 										  List *by, List *overlaps);
 
-/*
- * Does a relation have an id, a latitude and a longitude that geonn_relation_source chooses without
- * an error?  For the planner, which raises none.
- */
-extern bool geonn_columns_are_clear(Oid relation, const GeonnColumnNames *named);
+/* The same for the planner, which raises no error: NULL where that raises one. */
+extern PointSource *geonn_clear_source(Oid relation, const GeonnColumnNames *named, List *by,
+									   List *overlaps);
 
 /*
  * The points of a query, given as this argument.  Raises an error unless it is

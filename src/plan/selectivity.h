@@ -1,0 +1,39 @@
+/*
+ * selectivity.h
+ *		How many references observations have near them, by samples of both tables.
+ */
+#ifndef GEONN_SELECTIVITY_H
+#define GEONN_SELECTIVITY_H
+
+#include "points/columns.h"
+
+typedef struct PointSample PointSample;
+
+/*
+ * A sample of the points of a table, which lives as long as the current memory context.  The caller has
+ * checked that the user may read the source.  NULL: the source is not a plain heap table, policies apply,
+ * its columns to join by cannot be hashed here, or no row has a point.
+ */
+extern const PointSample *geonn_sample(const PointSource *source);
+
+/* what is asked of each observation */
+typedef struct NeighboursAsked
+{
+	double		radius;			/* metres; infinity: any distance */
+	double		k;				/* references at most; infinity: all */
+	double		references;		/* rows of the table of references */
+	bool		itself;			/* each observation is among the references */
+} NeighboursAsked;
+
+typedef struct NeighboursExpected
+{
+	double		each;			/* references of an observation, on average */
+	double		unmatched;		/* share of the observations that have none */
+} NeighboursExpected;
+
+/* Expect neighbours by samples of the observations and of the references, which may be the same one. */
+extern NeighboursExpected geonn_expect_neighbours(const PointSample *observations,
+												  const PointSample *references,
+												  const NeighboursAsked *asked);
+
+#endif							/* GEONN_SELECTIVITY_H */
