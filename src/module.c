@@ -12,7 +12,7 @@
 #include "cache/own_names.h"
 #include "common/protocol.h"
 #include "base/compat.h"
-#include "plan/lateral_join.h"
+#include "plan/lateral.h"
 #include "plan/scan.h"
 #include "base/settings.h"
 #include "supervisor/supervisor.h"

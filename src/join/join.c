@@ -55,12 +55,6 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 	return search;
 }
 
-const GeonnJoin *
-geonn_search_join(const GeonnSearch *search)
-{
-	return search->join;
-}
-
 void
 geonn_search_project(GeonnSearch *search, TupleDesc descriptor, const AttrNumber *attributes)
 {

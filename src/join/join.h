@@ -5,6 +5,7 @@
 #ifndef GEONN_JOIN_H
 #define GEONN_JOIN_H
 
+#include "port/atomics.h"
 #include "utils/tuplestore.h"
 
 #include "client/client.h"
@@ -49,9 +50,6 @@ extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
 typedef struct GeonnSearch GeonnSearch;
 
 extern GeonnSearch *geonn_search_begin(const GeonnJoin *join, TupleDesc row_type);
-
-/* The join that the search was begun for. */
-extern const GeonnJoin *geonn_search_join(const GeonnSearch *search);
 
 /* Rows are to have only these attributes of the row type, numbered from 1 on. */
 extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
@@ -110,28 +108,48 @@ extern void geonn_search_complete(GeonnSearch *search);
 extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 
 /*
- * Several processes can make a search together: one prepares it, and all of them, it
- * included, take part with searches of their own for the same join.  Observations come
- * from tables that they divide between them.
+ * Several processes can make searches together: one prepares a search, whose references all of them have.
+ * They take part with searches of their own for the same join.  Observations come from tables that they
+ * divide between them, or are given to each of them.
+ *
+ * What they share; the tables lie behind it.
  */
-typedef struct SharedSearch SharedSearch;
+typedef struct SharedSearch
+{
+	Size		bytes;			/* of all of it */
+	SharedReferences references;	/* dataset 0: nothing is to be done about the observations */
+	Oid			observation_table;	/* relations of the prepared join, InvalidOid: not one; a name in */
+	Oid			reference_table;	/* an argument can come to mean another one */
+	pg_atomic_uint32 begun;		/* processes that have begun to take part */
+	pg_atomic_uint32 ended;		/* processes that have read their share */
+	pg_atomic_uint64 counts[POINT_STATUSES];	/* of the observations of those */
+	int			processes;		/* at most */
+	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the preparing process's, then the others' */
+} SharedSearch;
 
-/* Begin to prepare the search; returns the bytes of shared memory that it needs. */
-extern Size geonn_search_shared_size(GeonnSearch *search);
+/* Begin to prepare the search; returns the bytes of shared memory that so many processes need. */
+extern Size geonn_search_prepare_shared(GeonnSearch *search, int processes);
 
 /*
- * Read the references, and let others take part.  The shared memory is of so many bytes,
- * and may have been used by a search before.  Returns the number of workers that are worth
+ * Read the references, and let others take part.  The shared memory is 0 but for its bytes and processes,
+ * or has been used by a search before.  Returns the number of workers that are worth
  * while; 0, and has done nothing, where the observations are too few, or cannot be divided:
  * then one process has to search alone.
  */
-extern int	geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes);
+extern int	geonn_search_share(GeonnSearch *search, SharedSearch *shared);
 
 /* Take part, instead of searching alone: before the first row is taken. */
 extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);
 
-/* For the process that prepared the search: warn of rows that were no points, if all have been read. */
+/* This process begins to read its observations; and has read all of them, so many by PointStatus. */
+extern void geonn_shared_search_begin(SharedSearch *shared);
+extern void geonn_shared_search_end(SharedSearch *shared, const uint64 *counts);
+
+/* For the process that prepared the search: tell of rows that were no points, if all have been read. */
 extern void geonn_search_tell(GeonnSearch *search, SharedSearch *shared);
+
+/* Tell of observations, so many by PointStatus, that were no points. */
+extern void geonn_tell_of_observations(const GeonnJoin *join, const uint64 *counts);
 
 /* What the search has done so far. */
 extern GeonnReport geonn_search_report(const GeonnSearch *search);

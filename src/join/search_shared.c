@@ -2,8 +2,9 @@
  * search_shared.c
  *		A search that several processes make together.
  *
- * One process prepares it: it reads the references and lays out, in shared memory, how the tables of
- * the observations are divided.  All of them, it included, then take part with searches of their own.
+ * One process prepares it: it reads the references and, where the observations are not given, lays out in
+ * shared memory how their tables are divided.  All of them, it included, then take part with searches of
+ * their own.
  */
 #include "postgres.h"
 
@@ -12,51 +13,65 @@
 
 #include "join/search_state.h"
 
+static Size
+tables_offset(int processes)
+{
+	return MAXALIGN(offsetof(SharedSearch, reports) + processes * sizeof(GeonnReport));
+}
+
 static SharedTables *
 shared_tables(SharedSearch *shared)
 {
-	return (SharedTables *) ((char *) shared + MAXALIGN(sizeof(SharedSearch)));
+	return (SharedTables *) ((char *) shared + tables_offset(shared->processes));
+}
+
+static Size
+bytes_needed(const GeonnSearch *search, int processes)
+{
+	Size		size = tables_offset(processes);
+
+	return search->join->given != NULL ? size :
+		add_size(size, geonn_shared_tables_size(geonn_reading_tables(search->reading),
+												search->join->observations->query_columns,
+												GetActiveSnapshot()));
 }
 
 Size
-geonn_search_shared_size(GeonnSearch *search)
+geonn_search_prepare_shared(GeonnSearch *search, int processes)
 {
-	const GeonnJoin *join = search->join;
 	MemoryContext former = MemoryContextSwitchTo(search->context);
-	Size		size = MAXALIGN(sizeof(SharedSearch));
+	Size		size;
 
 	geonn_search_begin_reading(search, GEONN_READ_SHARED);
-	size = add_size(size, geonn_shared_tables_size(geonn_reading_tables(search->reading),
-												   join->observations->query_columns,
-												   GetActiveSnapshot()));
+	size = bytes_needed(search, processes);
 	MemoryContextSwitchTo(former);
 	return size;
 }
 
 int
-geonn_search_share(GeonnSearch *search, SharedSearch *shared, Size bytes)
+geonn_search_share(GeonnSearch *search, SharedSearch *shared)
 {
 	const GeonnJoin *join = search->join;
-	List	   *tables = geonn_reading_tables(search->reading);
-	int			workers = geonn_count_readers(tables, 1);
+	List	   *tables = join->given != NULL ? NIL : geonn_reading_tables(search->reading);
+	int			workers = join->given != NULL ? INT_MAX : geonn_count_readers(tables, 1);
 	MemoryContext former;
 
-	if (workers == 0 || MAXALIGN(sizeof(SharedSearch)) +
-		geonn_shared_tables_size(tables, join->observations->query_columns,
-								 GetActiveSnapshot()) > bytes)
+	if (workers == 0 || bytes_needed(search, shared->processes) > shared->bytes)
 		return 0;
 	former = MemoryContextSwitchTo(search->context);
+	shared->observation_table = join->observations != NULL ? join->observations->relation : InvalidOid;
+	shared->reference_table = join->references->relation;
 	pg_atomic_init_u32(&shared->begun, 0);
 	pg_atomic_init_u32(&shared->ended, 0);
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_init_u64(&shared->counts[i], 0);
-	shared->dataset = 0;
-	if (geonn_search_prepare(search))
+	shared->references.dataset = 0;
+	if (geonn_search_prepare(search) || join->given != NULL)
 	{
-		geonn_shared_tables_begin(shared_tables(shared), tables,
-								  join->observations->query_columns, GetActiveSnapshot());
-		shared->call = search->call;
-		shared->dataset = geonn_client_dataset(search->prepared.client);
+		if (join->given == NULL)
+			geonn_shared_tables_begin(shared_tables(shared), tables,
+									  join->observations->query_columns, GetActiveSnapshot());
+		shared->references = geonn_search_references(search);
 	}
 	MemoryContextSwitchTo(former);
 	return workers;
@@ -69,17 +84,39 @@ geonn_search_take_part(GeonnSearch *search, SharedSearch *shared)
 }
 
 void
+geonn_shared_search_begin(SharedSearch *shared)
+{
+	pg_atomic_fetch_add_u32(&shared->begun, 1);
+}
+
+void
+geonn_shared_search_end(SharedSearch *shared, const uint64 *counts)
+{
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_fetch_add_u64(&shared->counts[i], (int64) counts[i]);
+	pg_atomic_fetch_add_u32(&shared->ended, 1);
+}
+
+void
+geonn_tell_of_observations(const GeonnJoin *join, const uint64 *counts)
+{
+	if (join->observations != NULL)
+		geonn_tell_of_rows(join->observations, geonn_observations_policy(join), counts);
+	else
+		geonn_warn_of_given(counts, join->keep_unmatched);
+}
+
+void
 geonn_search_tell(GeonnSearch *search, SharedSearch *shared)
 {
-	const GeonnJoin *join = search->join;
 	uint64		counts[POINT_STATUSES];
 
-	if (shared->dataset == 0 ||
+	if (shared->references.dataset == 0 ||
 		pg_atomic_read_u32(&shared->begun) != pg_atomic_read_u32(&shared->ended))
 		return;
 	for (int i = 0; i < POINT_STATUSES; i++)
 		counts[i] = pg_atomic_read_u64(&shared->counts[i]);
-	geonn_tell_of_rows(join->observations, geonn_observations_policy(join), counts);
+	geonn_tell_of_observations(search->join, counts);
 }
 
 void
@@ -87,25 +124,21 @@ geonn_search_attach(GeonnSearch *search)
 {
 	SharedSearch *shared = search->shared;
 
-	if (shared->dataset == 0)
+	if (shared->references.dataset == 0)
 	{
 		search->all_read = true;
 		return;
 	}
-	pg_atomic_fetch_add_u32(&shared->begun, 1);
+	geonn_shared_search_begin(shared);
 	geonn_search_make_room(search);
-	search->call = shared->call;
-	search->prepared = geonn_join_attach(search->join, &search->row, &search->call, shared->dataset);
+	search->call = shared->references.call;
+	search->prepared = geonn_join_attach(search->join, &search->row, &search->call,
+										 shared->references.dataset);
 	geonn_search_attach_reading(search, shared_tables(shared));
 }
 
 void
 geonn_search_detach(GeonnSearch *search)
 {
-	SharedSearch *shared = search->shared;
-
-	for (int i = 0; i < POINT_STATUSES; i++)
-		pg_atomic_fetch_add_u64(&shared->counts[i],
-								(int64) geonn_reading_counts(search->reading)[i]);
-	pg_atomic_fetch_add_u32(&shared->ended, 1);
+	geonn_shared_search_end(search->shared, geonn_reading_counts(search->reading));
 }

@@ -6,22 +6,10 @@
 #ifndef GEONN_SEARCH_STATE_H
 #define GEONN_SEARCH_STATE_H
 
-#include "port/atomics.h"
-
 #include "join/join.h"
 #include "join/join_prepare.h"
 #include "join/row_store.h"
 #include "points/parallel_reader.h"
-
-/* what processes that search together share */
-struct SharedSearch
-{
-	GeonnCall	call;
-	uint64		dataset;		/* 0: nothing is to be done about the observations */
-	pg_atomic_uint32 begun;		/* how many have begun to take part */
-	pg_atomic_uint32 ended;		/* how many have read their share */
-	pg_atomic_uint64 counts[POINT_STATUSES];
-};
 
 struct GeonnSearch
 {

@@ -10,7 +10,7 @@
  *
  * A plan that is executed later may meet another table of that name: search_path is the same, or
  * PostgreSQL plans anew, but a table can have been created in a schema that comes first in it.  So
- * the node takes the table from the argument itself, and checks what it needs (scan.c).
+ * the node takes the table from the argument itself, and checks what it needs (join_node.c).
  */
 #include "postgres.h"
 

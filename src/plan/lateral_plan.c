@@ -3,7 +3,7 @@
  *		Where the planner takes the plan node of lateral joins by points of rows.
  *
  * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each
- * row of o.  The node of lateral_scan.c gives the same rows, but searches for many rows of o at once.
+ * row of o.  The node of lateral.c gives the same rows, but searches for many rows of o at once.
  * It is offered for inner, left and anti joins, where the arrays have one element and the other
  * arguments are the same for all rows and not volatile.  The row type needs the column ord, by which
  * the node knows which row a neighbour belongs to.
@@ -16,7 +16,7 @@
  * that are found first then can make another query of each row's, so a plan for all rows would rest on
  * a guess.  The documentation has geonn_nearest_points in its place.
  *
- * Below a Gather, each process takes a part of the outer rows (lateral_parallel.c), where the references
+ * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references
  * are plain tables or come with the parameters, as in scan_plan.c.  Such a node is offered over each
  * partial path of the outer rows, though the functions themselves are restricted to the leader.
  *
@@ -43,7 +43,7 @@
 #include "base/compat.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
-#include "plan/lateral_join.h"
+#include "plan/lateral.h"
 #include "plan/own_rows.h"
 #include "plan/row_type.h"
 #include "plan/scan.h"
@@ -504,43 +504,19 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	offer_paths(root, &template, outer, linitial(inner->pathlist));
 }
 
-static void
-add_scan_column(CustomScan *scan, const Var *column)
-{
-	int			number = list_length(scan->custom_scan_tlist) + 1;
-
-	scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-									  makeTargetEntry(copyObject((Expr *) column), number, NULL, false));
-}
-
 static Plan *
-plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *path, List *targets,
 		  List *clauses pg_attribute_unused(), List *children)
 {
 	const LateralPath *lateral = (const LateralPath *) path;
 	const RowCall *call = &lateral->call;
 	Plan	   *outer = linitial(children);
-	CustomScan *scan = makeNode(CustomScan);
+	List	   *expressions = list_make5(call->call, call->latitude, call->longitude, call->value, call->window);
 	List	   *numbers = NIL;
-	List	   *function = NIL;
+	List	   *columns = NIL;
+	List	   *of_function = NIL;
+	CustomScan *scan;
 	ListCell   *cell;
-
-	/* workers share references that are plain tables; other roles may have policies on them */
-	if (path->path.parallel_aware)
-	{
-		geonn_depend_on_relations(root, expression_of(call));
-		root->glob->dependsOnRole = true;
-	}
-	scan->scan.plan.targetlist = targets;
-	scan->scan.plan.qual = copyObject(lateral->rows);
-	scan->scan.scanrelid = 0;
-	scan->flags = path->flags;
-	scan->custom_plans = list_make1(outer);
-	scan->custom_exprs = copyObject(list_concat(list_make5(call->call, call->latitude, call->longitude,
-														   call->value, call->window),
-												lateral->neighbours));
-	scan->custom_relids = bms_copy(rel->relids);
-	scan->methods = &geonn_lateral_methods;
 
 	/* columns of the outer rows first, then those of the function */
 	foreach(cell, lateral->columns)
@@ -550,7 +526,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 
 		if (column->varno == (int) lateral->function)
 		{
-			function = lappend(function, column);
+			of_function = lappend(of_function, column);
 			continue;
 		}
 		entry = tlist_member((Expr *) column, outer->targetlist);
@@ -558,10 +534,13 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 			elog(ERROR, "column %d of relation %d is not among the outer plan's", column->varattno,
 				 column->varno);
 		numbers = lappend_int(numbers, entry->resno);
-		add_scan_column(scan, column);
+		columns = lappend(columns, column);
 	}
-	foreach(cell, function)
-		add_scan_column(scan, lfirst(cell));
+	scan = geonn_make_scan(root, path, targets, copyObject(lateral->rows),
+						   list_concat(expressions, lateral->neighbours),
+						   list_concat(columns, of_function));
+	scan->methods = &geonn_lateral_methods;
+	scan->custom_plans = children;
 
 	/* as LateralPrivate has them */
 	scan->custom_private = list_make5(makeInteger(lateral->type), makeBoolean(path->path.pathkeys != NIL),

@@ -162,45 +162,48 @@ sibling_operator(Oid operator, List *families, Oid left)
 static Expr *
 transfer_clause(Node *clause, Var *from, Var *to, List *families, Oid collation)
 {
-	Oid			operator;
+	List	   *arguments;
+	Oid		   *operator;
+	Oid		   *function;
+	Oid			own_collation;
+	Oid			sibling;
 	Node	   *right;
 
 	if (IsA(clause, OpExpr) && list_length(((OpExpr *) clause)->args) == 2)
 	{
-		OpExpr	   *comparison = (OpExpr *) clause;
+		OpExpr	   *comparison = copyObject((OpExpr *) clause);
 
 		if (equal(lsecond(comparison->args), from) && OidIsValid(get_commutator(comparison->opno)))
-		{
-			comparison = copyObject(comparison);
 			CommuteOpExpr(comparison);
-		}
-		right = lsecond(comparison->args);
-		operator = sibling_operator(comparison->opno, families, to->vartype);
-		if (!equal(linitial(comparison->args), from) || comparison->inputcollid != collation ||
-			!OidIsValid(operator) || contain_var_clause(right) || contain_subplans(right) ||
-			contain_volatile_functions(right))
-			return NULL;
-		return make_opclause(operator, BOOLOID, false, (Expr *) copyObject(to),
-							 (Expr *) copyObject(right), InvalidOid, collation);
+		clause = (Node *) comparison;
+		arguments = comparison->args;
+		operator = &comparison->opno;
+		function = &comparison->opfuncid;
+		own_collation = comparison->inputcollid;
 	}
-	if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
+	else if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
 	{
 		ScalarArrayOpExpr *comparison = copyObject((ScalarArrayOpExpr *) clause);
 
-		right = lsecond(comparison->args);
-		operator = sibling_operator(comparison->opno, families, to->vartype);
-		if (!equal(linitial(comparison->args), from) || comparison->inputcollid != collation ||
-			!OidIsValid(operator) || contain_var_clause(right) || contain_subplans(right) ||
-			contain_volatile_functions(right))
-			return NULL;
-		comparison->opno = operator;
-		comparison->opfuncid = get_opcode(operator);
 		comparison->hashfuncid = InvalidOid;
 		comparison->negfuncid = InvalidOid;
-		linitial(comparison->args) = copyObject(to);
-		return (Expr *) comparison;
+		clause = (Node *) comparison;
+		arguments = comparison->args;
+		operator = &comparison->opno;
+		function = &comparison->opfuncid;
+		own_collation = comparison->inputcollid;
 	}
-	return NULL;
+	else
+		return NULL;
+	right = lsecond(arguments);
+	sibling = sibling_operator(*operator, families, to->vartype);
+	if (!equal(linitial(arguments), from) || own_collation != collation || !OidIsValid(sibling) ||
+		contain_var_clause(right) || contain_subplans(right) || contain_volatile_functions(right))
+		return NULL;
+	linitial(arguments) = copyObject(to);
+	*operator = sibling;
+	*function = get_opcode(sibling);
+	return (Expr *) clause;
 }
 
 /*

@@ -4,7 +4,7 @@
  *
  * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for columns of the
  * observations besides their neighbours.  Where id is a unique key, the rows of n that meet a row
- * of o are the neighbours of that row.  So the node of lateral_scan.c can search for the points of the
+ * of o are the neighbours of that row.  So the node of lateral.c can search for the points of the
  * rows of o, and the call need not read the table: o is read once, by any plan and with all
  * conditions that PostgreSQL finds for it.
  *
@@ -153,39 +153,15 @@ is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
 }
 
 /*
- * What the catalog says of a column; false: nothing.
- */
-static bool
-read_attribute(Oid table, AttrNumber number, FormData_pg_attribute *attribute)
-{
-	HeapTuple	row = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table), Int16GetDatum(number));
-
-	if (!HeapTupleIsValid(row))
-		return false;
-	memcpy(attribute, GETSTRUCT(row), ATTRIBUTE_FIXED_PART_SIZE);
-	ReleaseSysCache(row);
-	return true;
-}
-
-static bool
-is_never_null(Oid table, AttrNumber number)
-{
-	FormData_pg_attribute attribute;
-
-	return read_attribute(table, number, &attribute) && attribute.attnotnull;
-}
-
-/*
  * Do rows have the column?  From 18 on it can be generated as it is read: PostgreSQL has put the expression
  * in place of such columns by the time at which the coordinates are asked for.
  */
 static bool
-is_stored(Oid table, AttrNumber number)
+is_stored(Relation table, AttrNumber number)
 {
-	FormData_pg_attribute attribute;
+	char		generated = TupleDescAttr(RelationGetDescr(table), number - 1)->attgenerated;
 
-	return read_attribute(table, number, &attribute) &&
-		(attribute.attgenerated == '\0' || attribute.attgenerated == ATTRIBUTE_GENERATED_STORED);
+	return generated == '\0' || generated == ATTRIBUTE_GENERATED_STORED;
 }
 
 /*
@@ -264,9 +240,8 @@ is_unique_by(Oid index, AttrNumber column, OwnTable *table)
  * the relation's own list is read.
  */
 static bool
-is_unique_column(Oid oid, AttrNumber column, OwnTable *table)
+is_unique_column(Relation relation, AttrNumber column, OwnTable *table)
 {
-	Relation	relation = table_open(oid, NoLock);
 	List	   *indexes = RelationGetIndexList(relation);
 	bool		is_unique = false;
 	ListCell   *cell;
@@ -274,10 +249,8 @@ is_unique_column(Oid oid, AttrNumber column, OwnTable *table)
 	foreach(cell, indexes)
 		is_unique = is_unique || is_unique_by(lfirst_oid(cell), column, table);
 	list_free(indexes);
-	if (is_unique && relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		is_unique = has_seen_partitions(oid);
-	table_close(relation, NoLock);
-	return is_unique;
+	return is_unique && (relation->rd_rel->relkind != RELKIND_PARTITIONED_TABLE ||
+						 has_seen_partitions(RelationGetRelid(relation)));
 }
 
 static bool
@@ -307,6 +280,8 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 		   OwnTable *table)
 {
 	const PointSource *source;
+	Relation	relation;
+	bool		suits;
 
 	if (!is_table_alone(root, rel, oid))
 		return false;
@@ -316,13 +291,17 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 	table->rel = rel;
 	for (int role = 0; role <= COLUMN_LONGITUDE; role++)
 		table->attributes[role] = get_attnum(oid, source->columns[role].name);
-	return becomes_double(source->columns[COLUMN_LATITUDE].type) &&
-		becomes_double(source->columns[COLUMN_LONGITUDE].type) &&
-		is_stored(oid, table->attributes[COLUMN_LATITUDE]) &&
-		is_stored(oid, table->attributes[COLUMN_LONGITUDE]) &&
-		suits_id(call, &source->columns[COLUMN_ID]) &&
-		is_never_null(oid, table->attributes[COLUMN_ID]) &&
-		is_unique_column(oid, table->attributes[COLUMN_ID], table);
+	if (!becomes_double(source->columns[COLUMN_LATITUDE].type) ||
+		!becomes_double(source->columns[COLUMN_LONGITUDE].type) ||
+		!suits_id(call, &source->columns[COLUMN_ID]))
+		return false;
+	relation = table_open(oid, NoLock);
+	suits = is_stored(relation, table->attributes[COLUMN_LATITUDE]) &&
+		is_stored(relation, table->attributes[COLUMN_LONGITUDE]) &&
+		TupleDescAttr(RelationGetDescr(relation), table->attributes[COLUMN_ID] - 1)->attnotnull &&
+		is_unique_column(relation, table->attributes[COLUMN_ID], table);
+	table_close(relation, NoLock);
+	return suits;
 }
 
 /* ---- the clause ---- */

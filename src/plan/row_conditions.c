@@ -22,10 +22,12 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "base/value.h"
 #include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/row_conditions.h"
 #include "plan/row_type.h"
+#include "points/reader.h"
 
 /* a column of the rows, and a value with which it is compared */
 typedef struct Comparison
@@ -71,7 +73,7 @@ read_comparison(PlannerInfo *root, Node *clause, Index relid, TupleDesc row_type
 	operator = operation->opno;
 	if (!is_of_column(left, relid))
 	{
-		left = strip_implicit_coercions(lsecond(operation->args));
+		left = strip_implicit_coercions(right);
 		right = linitial(operation->args);
 		operator = get_commutator(operator);
 	}
@@ -92,25 +94,11 @@ read_comparison(PlannerInfo *root, Node *clause, Index relid, TupleDesc row_type
 static bool
 read_number(const Const *value, double *number)
 {
-	if (value == NULL)
+	if (value == NULL ||
+		(value->consttype != FLOAT8OID && geonn_integer_width(value->consttype) == 0))
 		return false;
-	switch (value->consttype)
-	{
-		case FLOAT8OID:
-			*number = DatumGetFloat8(value->constvalue);
-			return !isnan(*number);
-		case INT2OID:
-			*number = DatumGetInt16(value->constvalue);
-			return true;
-		case INT4OID:
-			*number = DatumGetInt32(value->constvalue);
-			return true;
-		case INT8OID:
-			*number = (double) DatumGetInt64(value->constvalue);
-			return true;
-		default:
-			return false;
-	}
+	*number = geonn_number(value->consttype, value->constvalue);
+	return !isnan(*number);
 }
 
 /*

@@ -12,7 +12,7 @@
  * Where both sides are plain tables, without a rule, policy or other extension that has
  * them read in another way, a second one is offered for parallel plans; so it is where a
  * table comes with the parameters of an execution.  The node checks the tables that it
- * meets, and searches alone if they are none of these (scan.c).  The functions themselves
+ * meets, and searches alone if they are none of these (join_node.c).  The functions themselves
  * stay restricted to the leader.  Such a node's workers divide the observations between
  * them.  Every process computes the arguments for itself, so they must not be volatile.
  *
@@ -25,9 +25,9 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -138,29 +138,19 @@ make_path(RelOptInfo *rel)
 
 /* ---- parallel plans ---- */
 
+/*
+ * The pages of a table, and how many workers its storage parameter parallel_workers sets; -1: not set.
+ */
 static double
-table_pages(Oid oid)
+table_pages(Oid oid, int *workers)
 {
 	Relation	table = table_open(oid, AccessShareLock);
-	double		pages = RelationGetNumberOfBlocks(table);
+	bool		has_pages = table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE;
+	double		pages = has_pages ? RelationGetNumberOfBlocks(table) : 0;
 
+	*workers = has_pages ? RelationGetParallelWorkers(table, -1) : -1;
 	table_close(table, NoLock);
 	return pages;
-}
-
-/*
- * The number of workers that the table's storage parameter parallel_workers sets; -1: not
- * set.
- */
-static int
-table_parallel_workers(Oid oid)
-{
-	Relation	table = table_open(oid, AccessShareLock);
-	int			workers = table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ? -1 :
-		RelationGetParallelWorkers(table, -1);
-
-	table_close(table, NoLock);
-	return workers;
 }
 
 /*
@@ -179,6 +169,7 @@ plain_pages(Oid relation, bool divided)
 	List	   *scans;
 	ListCell   *cell;
 	double		pages = 0;
+	int			workers;
 	int			level;
 
 	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
@@ -203,31 +194,9 @@ plain_pages(Oid relation, bool divided)
 		table = rt_fetch(scan->scanrelid, plan->rtable)->relid;
 		if (divided && get_rel_persistence(table) == RELPERSISTENCE_TEMP)
 			return -1;
-		pages += table_pages(table);
+		pages += table_pages(table, &workers);
 	}
 	return pages;
-}
-
-/*
- * Is the relation one table too small for any worker?  Then no query need be
- * planned.
- */
-static bool
-is_small(Oid oid)
-{
-	char		kind = get_rel_relkind(oid);
-	Relation	table;
-	bool		small;
-
-	if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
-		return false;
-	table = try_relation_open(oid, AccessShareLock);
-	if (table == NULL)
-		return false;
-	small = !table->rd_rel->relhassubclass && RelationGetParallelWorkers(table, -1) < 0 &&
-		RelationGetNumberOfBlocks(table) < (BlockNumber) min_parallel_table_scan_size;
-	relation_close(table, NoLock);
-	return small;
 }
 
 double
@@ -264,14 +233,18 @@ geonn_references_are_plain(const FuncExpr *expression)
 static int
 workers_for(RelOptInfo *rel, Oid observations)
 {
+	char		kind = get_rel_relkind(observations);
 	double		pages;
 
-	if (is_small(observations))
+	/* of one table that is too small for any worker, no query need be planned */
+	if ((kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && !has_subclass(observations) &&
+		table_pages(observations, &rel->rel_parallel_workers) < min_parallel_table_scan_size &&
+		rel->rel_parallel_workers < 0)
 		return 0;
 	pages = plain_pages(observations, true);
 	if (pages < 0)
 		return 0;
-	rel->rel_parallel_workers = table_parallel_workers(observations);
+	(void) table_pages(observations, &rel->rel_parallel_workers);
 	return compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
 }
 
@@ -359,11 +332,34 @@ depend_on(PlannerInfo *root, Node *argument)
 		root->glob->relationOids = lappend_oid(root->glob->relationOids, relation);
 }
 
-void
-geonn_depend_on_relations(PlannerInfo *root, const FuncExpr *expression)
+CustomScan *
+geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets, List *clauses,
+				List *expressions, List *columns)
 {
-	depend_on(root, geonn_expression_argument(expression, "obs"));
-	depend_on(root, geonn_expression_argument(expression, "ref"));
+	RangeTblFunction *call = linitial_node(RangeTblFunction, expressions);
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *cell;
+
+	depend_on(root, geonn_expression_argument(castNode(FuncExpr, call->funcexpr), "obs"));
+	depend_on(root, geonn_expression_argument(castNode(FuncExpr, call->funcexpr), "ref"));
+
+	/* workers share tables; other roles may have policies of row-level security on them */
+	if (path->path.parallel_aware)
+		root->glob->dependsOnRole = true;
+	scan->scan.plan.targetlist = targets;
+	scan->scan.plan.qual = clauses;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_exprs = copyObject(expressions);
+	scan->custom_relids = bms_copy(path->path.parent->relids);
+	foreach(cell, columns)
+	{
+		int			number = list_length(scan->custom_scan_tlist) + 1;
+
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry(copyObject(lfirst(cell)), number, NULL, false));
+	}
+	return scan;
 }
 
 static Plan *
@@ -371,31 +367,11 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 		  List *children pg_attribute_unused())
 {
 	RangeTblFunction *call = geonn_join_call(planner_rt_fetch(rel->relid, root));
-	CustomScan *scan = makeNode(CustomScan);
-	ListCell   *cell;
+	CustomScan *scan = geonn_make_scan(root, path, targets, extract_actual_clauses(clauses, false),
+									   lcons(call, list_copy(path->custom_private)),
+									   needed_columns(path, clauses));
 
-	geonn_depend_on_relations(root, castNode(FuncExpr, call->funcexpr));
-
-	/* other roles may have policies of row-level security */
-	if (path->path.parallel_aware)
-		root->glob->dependsOnRole = true;
-
-	scan->scan.plan.targetlist = targets;
-	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
-	scan->scan.scanrelid = 0;
-	scan->flags = path->flags;
-	scan->custom_exprs = lcons(call, path->custom_private);
-	scan->custom_exprs = copyObject(scan->custom_exprs);
-	scan->custom_relids = bms_make_singleton(rel->relid);
 	scan->methods = &geonn_scan_methods;
-
-	foreach(cell, needed_columns(path, clauses))
-	{
-		int			number = list_length(scan->custom_scan_tlist) + 1;
-
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(lfirst(cell), number, NULL, false));
-	}
 	return (Plan *) scan;
 }
 

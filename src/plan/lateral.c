@@ -1,5 +1,5 @@
 /*
- * lateral_scan.c
+ * lateral.c
  *		The plan node of a join whose rows each ask for the neighbours of their own point.
  *
  * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
@@ -13,70 +13,118 @@
  * rows are exchanged for their ids, and what is said of invalid points names the table.
  *
  * The first round's search reads the references, and stays until the end: the later ones use the
- * same.  Below a Gather the leader has read them before (lateral_parallel.c).  Privileges and EXECUTE are
- * checked as when the function is called.
+ * same.  Below a Gather the outer plan divides its rows between the processes; the leader has read the
+ * references before, with a search that has no points, so that they are those of one snapshot and read
+ * once (join_node.c).  Privileges are checked as when the function is called.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
-#include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/tuplesort.h"
 
 #include "base/compat.h"
 #include "join/arguments.h"
-#include "join/report.h"
-#include "plan/lateral_join.h"
-#include "plan/lateral_state.h"
-#include "plan/scan.h"
+#include "plan/join_node.h"
+#include "plan/lateral.h"
 
 /* the rows of the first round, and of the largest */
 #define ROWS_FIRST 64
 #define ROWS_MAX 65536
 
-static Node *create_state(CustomScan *scan);
-static void begin_join(CustomScanState *node, EState *estate, int flags);
-static TupleTableSlot *execute_join(CustomScanState *node);
-static void end_join(CustomScanState *node);
-static void rescan(CustomScanState *node);
-
-const CustomScanMethods geonn_lateral_methods = {
-	.CustomName = "geonn lateral join",
-	.CreateCustomScanState = create_state
-};
-
-static const CustomExecMethods execution_methods = {
-	.CustomName = "geonn lateral join",
-	.BeginCustomScan = begin_join,
-	.ExecCustomScan = execute_join,
-	.EndCustomScan = end_join,
-	.ReScanCustomScan = rescan,
-	.EstimateDSMCustomScan = geonn_lateral_estimate_shared,
-	.InitializeDSMCustomScan = geonn_lateral_initialize_shared,
-	.ReInitializeDSMCustomScan = geonn_lateral_reinitialize_shared,
-	.InitializeWorkerCustomScan = geonn_lateral_initialize_worker,
-	.ShutdownCustomScan = geonn_lateral_shut_down,
-	.ExplainCustomScan = geonn_lateral_explain
-};
-
-static Node *
-create_state(CustomScan *scan pg_attribute_unused())
+typedef struct OuterRow
 {
-	LateralState *state = palloc0(sizeof(LateralState));
+	MinimalTuple tuple;
+	double		latitude;
+	double		longitude;
+	bool		latitude_is_null;
+	bool		longitude_is_null;
+	bool		is_matched;
+} OuterRow;
 
-	NodeSetTag(state, T_CustomScanState);
-	state->custom.methods = &execution_methods;
-	return (Node *) state;
+/* outer rows whose neighbours are searched for at once */
+typedef struct Round
+{
+	MemoryContext memory;		/* of its rows and its search; NULL: nothing has begun */
+	OuterRow   *rows;			/* [given.count] */
+	GeonnLimits *limits;		/* [given.count]; NULL: points have no windows */
+	GivenPoints given;			/* their points */
+	GeonnJoin	join;			/* with these points */
+	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
+} Round;
+
+typedef struct LateralNode
+{
+	JoinNode	node;			/* first; its attributes have ord behind those that are returned */
+	TupleTableSlot *slot;		/* the scan's */
+	ExprContext *expressions;	/* likewise */
+	TupleTableSlot *outer_slot; /* of a kept row */
+	TupleTableSlot *put_slot;	/* of rows to be sorted, and of sorted ones */
+	TupleTableSlot *sorted_slot;
+	ExprState  *latitude;
+	ExprState  *longitude;
+	ExprState  *window;
+	ExprState  *number;			/* a row's value of the column ord, or obs_id */
+	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
+	JoinType	type;
+	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
+	bool		keeps_order;	/* of the outer rows */
+	int			outer_columns;	/* of the scan's row; those of the function are behind them */
+	AttrNumber *numbers;		/* [outer_columns] columns of the child */
+	int			columns;		/* of the function, with ord behind those that are returned */
+	bool	   *are_ord;		/* [columns] */
+	TupleDesc	descriptor;		/* of the searches' rows: [columns] */
+	Datum	   *values;			/* [columns] */
+	bool	   *nulls;
+
+	/* of one execution; NULL: nothing has begun */
+	MemoryContext context;
+	GeonnJoin  *join;			/* NULL: no outer row has come */
+	TypeCacheEntry *range;		/* of the points' windows, if they are ranges */
+	TupleDesc	row_type;
+	GeonnSearch *first;			/* has the references; NULL: not this execution's */
+	bool		has_references;
+	SharedReferences references;	/* of all searches, but for the first */
+	bool		outer_ended;
+	bool		has_ended;		/* all rows were returned */
+	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
+	uint64		counts[POINT_STATUSES]; /* of the points */
+
+	/* rounds: the present one, and the one whose rows are taken while the engine searches */
+	Round		rounds[2];
+	Round	   *round;
+	Round	   *next;
+	int			wanted;			/* rows of the next round */
+
+	/* the present round */
+	Tuplesortstate *sorted;		/* its rows in the order of the outer rows; NULL: as found */
+	bool		holds_neighbour;	/* the values are of a row that has not been returned */
+	uint64		current;		/* the row that outer_slot has */
+	uint64		unmatched;		/* the next row that may have no neighbour */
+} LateralNode;
+
+/* ---- the plan ---- */
+
+/*
+ * The clauses that make a pair of rows neighbours.
+ */
+static List *
+filter_of(const JoinNode *node)
+{
+	return list_copy_tail(((const CustomScan *) node->custom.ss.ps.plan)->custom_exprs, LATERAL_WINDOW + 1);
 }
 
 /*
  * What the planner has put into the plan's private list (LateralPrivate), and the columns of the function.
  */
 static void
-read_plan(LateralState *state, const CustomScan *scan)
+read_plan(LateralNode *state, const CustomScan *scan)
 {
 	const List *outer = list_nth(scan->custom_private, LATERAL_OUTER_COLUMNS);
 
@@ -88,17 +136,17 @@ read_plan(LateralState *state, const CustomScan *scan)
 	for (int i = 0; i < state->outer_columns; i++)
 		state->numbers[i] = (AttrNumber) list_nth_int(outer, i);
 	state->columns = list_length(scan->custom_scan_tlist) - state->outer_columns + 1;
-	state->attributes = geonn_attributes(scan->custom_scan_tlist, state->outer_columns);
-	state->attributes[state->columns - 1] = (AttrNumber) intVal(list_nth(scan->custom_private, LATERAL_NUMBER));
+	state->node.attributes = geonn_attributes(scan->custom_scan_tlist, state->outer_columns);
+	state->node.attributes[state->columns - 1] = (AttrNumber) intVal(list_nth(scan->custom_private, LATERAL_NUMBER));
 }
 
 /*
  * Describe the searches' rows: the scan's columns of the function, and ord.
  */
 static void
-describe_rows(LateralState *state)
+describe_rows(LateralNode *state)
 {
-	TupleDesc	scan = state->custom.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+	TupleDesc	scan = state->slot->tts_tupleDescriptor;
 
 	state->descriptor = CreateTemplateTupleDesc(state->columns);
 	for (int i = 0; i < state->columns - 1; i++)
@@ -109,7 +157,7 @@ describe_rows(LateralState *state)
 	state->are_ord = palloc(state->columns * sizeof(bool));
 	for (int i = 0; i < state->columns; i++)
 	{
-		state->are_ord[i] = state->attributes[i] == state->attributes[state->columns - 1];
+		state->are_ord[i] = state->node.attributes[i] == state->node.attributes[state->columns - 1];
 		if (state->are_ord[i])
 			TupleDescInitEntry(state->descriptor, (AttrNumber) (i + 1), "ord", INT8OID, -1, 0);
 	}
@@ -117,29 +165,25 @@ describe_rows(LateralState *state)
 }
 
 static void
-begin_join(CustomScanState *node, EState *estate, int flags)
+begin_join(JoinNode *node, EState *estate, int flags)
 {
-	LateralState *state = (LateralState *) node;
-	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	LateralNode *state = (LateralNode *) node;
+	PlanState  *plan = &node->custom.ss.ps;
+	const CustomScan *scan = (const CustomScan *) plan->plan;
+	PlanState  *outer;
 
 	flags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
-	state->outer = ExecInitNode(linitial(scan->custom_plans), estate, flags);
-	node->custom_ps = list_make1(state->outer);
-	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(state->outer),
-											   &TTSOpsMinimalTuple);
-	state->call = linitial_node(RangeTblFunction, scan->custom_exprs);
-	state->expression = castNode(FuncExpr, state->call->funcexpr);
-	geonn_check_execute(state->expression->funcid);
-	fmgr_info(state->expression->funcid, &state->function);
-	fmgr_info_set_expr((Node *) state->expression, &state->function);
-	state->arguments = ExecInitExprList(state->expression->args, &node->ss.ps);
-	state->latitude = ExecInitExpr(lsecond(scan->custom_exprs), &node->ss.ps);
-	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), &node->ss.ps);
-	state->number = ExecInitExpr(lfourth(scan->custom_exprs), &node->ss.ps);
-	state->window = ExecInitExpr(list_nth(scan->custom_exprs, 4), &node->ss.ps);
-	state->filter = ExecInitQual(geonn_lateral_filter(state), &node->ss.ps);
+	outer = ExecInitNode(linitial(scan->custom_plans), estate, flags);
+	node->custom.custom_ps = list_make1(outer);
+	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
+	state->latitude = ExecInitExpr(lsecond(scan->custom_exprs), plan);
+	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), plan);
+	state->number = ExecInitExpr(lfourth(scan->custom_exprs), plan);
+	state->window = ExecInitExpr(list_nth(scan->custom_exprs, LATERAL_WINDOW), plan);
+	state->filter = ExecInitQual(filter_of(node), plan);
+	state->slot = node->custom.ss.ss_ScanTupleSlot;
+	state->expressions = plan->ps_ExprContext;
 	read_plan(state, scan);
-	state->begun_in = GetCurrentSubTransactionId();
 	describe_rows(state);
 	if (state->keeps_order)
 	{
@@ -147,6 +191,79 @@ begin_join(CustomScanState *node, EState *estate, int flags)
 		state->sorted_slot = ExecInitExtraTupleSlot(estate, state->descriptor,
 													&TTSOpsMinimalTuple);
 	}
+}
+
+/* ---- the call ---- */
+
+/*
+ * The row type of the searches for a call that would read its observations itself: the numbers of
+ * rows, as ord, are in the place of their ids.  These come from the outer rows, in the type that the
+ * statement was planned with.
+ */
+static TupleDesc
+number_rows(const LateralNode *state, TupleDesc row_type)
+{
+	AttrNumber	number = state->node.attributes[state->columns - 1];
+	TupleDesc	numbered = CreateTupleDescCopy(row_type);
+
+	TupleDescInitEntry(numbered, number, "ord", INT8OID, -1, 0);
+	TupleDescFinalize(numbered);
+	return numbered;
+}
+
+/*
+ * The outer rows are of the table that the statement was planned for.  A name in text is looked up
+ * when it is executed, and can have come to mean another table: the next execution has a new plan.
+ */
+static void
+check_table(const LateralNode *state, const GeonnJoin *join)
+{
+	if (join->observations->relation == state->table)
+		return;
+	ResetPlanCache();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the observations are of another table than when the statement was planned"),
+			 errdetail("Now their name means \"%s\", which was created, or found first, after that.",
+					   get_rel_name(join->observations->relation)),
+			 errhint("Execute the statement again.")));
+}
+
+/*
+ * The call's join, in the current memory context, and the type of its rows; NULL: not composite.
+ */
+static GeonnJoin *
+lateral_join(LateralNode *state, TupleDesc *row_type)
+{
+	GeonnJoin  *join = geonn_node_join(&state->node, row_type);
+
+	if (join->observations != NULL)
+	{
+		check_table(state, join);
+		geonn_check_readable(join->observations);
+		if (*row_type != NULL)
+			*row_type = number_rows(state, *row_type);
+	}
+	if (*row_type != NULL)
+		geonn_check_row_type(&state->node, *row_type, state->descriptor);
+	return join;
+}
+
+/*
+ * A search that has no points, with the references of all processes.
+ */
+static GeonnSearch *
+prepare_references(JoinNode *node)
+{
+	LateralNode *state = (LateralNode *) node;
+	TupleDesc	row_type;
+	GeonnJoin  *join = lateral_join(state, &row_type);
+	GeonnSearch *search;
+
+	join->given = palloc0(sizeof(GivenPoints));
+	search = geonn_search_begin(join, row_type);
+	geonn_search_project(search, state->descriptor, node->attributes);
+	return search;
 }
 
 /* ---- a round's rows ---- */
@@ -168,9 +285,9 @@ outer_point(void *argument, uint64 number, PointRow *row)
  * Have the scan's slot begin with the columns of this outer row.
  */
 static void
-set_outer_columns(LateralState *state, TupleTableSlot *outer)
+set_outer_columns(LateralNode *state, TupleTableSlot *outer)
 {
-	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+	TupleTableSlot *slot = state->slot;
 
 	for (int i = 0; i < state->outer_columns; i++)
 		slot->tts_values[i] = slot_getattr(outer, state->numbers[i], &slot->tts_isnull[i]);
@@ -180,15 +297,12 @@ set_outer_columns(LateralState *state, TupleTableSlot *outer)
  * Have the scan's slot end with NULLs.
  */
 static void
-set_no_neighbour(LateralState *state)
+set_no_neighbour(LateralNode *state)
 {
-	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+	int			columns = state->slot->tts_tupleDescriptor->natts - state->outer_columns;
 
-	for (int i = state->outer_columns; i < slot->tts_tupleDescriptor->natts; i++)
-	{
-		slot->tts_values[i] = (Datum) 0;
-		slot->tts_isnull[i] = true;
-	}
+	memset(state->slot->tts_values + state->outer_columns, 0, columns * sizeof(Datum));
+	memset(state->slot->tts_isnull + state->outer_columns, true, columns * sizeof(bool));
 }
 
 static double
@@ -203,11 +317,11 @@ evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
  * The first outer row has come.
  */
 static void
-read_join(LateralState *state)
+read_join(LateralNode *state)
 {
 	MemoryContext former = MemoryContextSwitchTo(state->context);
 
-	state->join = geonn_lateral_join(state, &state->row_type);
+	state->join = lateral_join(state, &state->row_type);
 	if (state->join->given_window != NULL)
 		state->range = geonn_window_range(&state->join->given_window->type);
 	MemoryContextSwitchTo(former);
@@ -217,7 +331,7 @@ read_join(LateralState *state)
  * Evaluate the window of the point that will be the round's next.
  */
 static void
-take_window(LateralState *state, Round *round, ExprContext *expressions)
+take_window(LateralNode *state, Round *round, ExprContext *expressions)
 {
 	GeonnLimits *limits;
 	MemoryContext former;
@@ -239,12 +353,12 @@ take_window(LateralState *state, Round *round, ExprContext *expressions)
  * a row is none of the table's, whose ids are never NULL.
  */
 static bool
-is_extended_row(LateralState *state)
+is_extended_row(LateralNode *state)
 {
 	bool		is_null = false;
 
 	if (OidIsValid(state->table))
-		ExecEvalExprSwitchContext(state->number, state->custom.ss.ps.ps_ExprContext, &is_null);
+		ExecEvalExprSwitchContext(state->number, state->expressions, &is_null);
 	return is_null;
 }
 
@@ -253,10 +367,10 @@ is_extended_row(LateralState *state)
  * the rows of those in front of it have been returned.
  */
 static bool
-keep_outer_row(LateralState *state, Round *round, TupleTableSlot *outer)
+keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
 {
-	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
-	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+	ExprContext *expressions = state->expressions;
+	TupleTableSlot *slot = state->slot;
 	OuterRow   *row = &round->rows[round->given.count];
 	PointStatus status;
 	MemoryContext former;
@@ -288,7 +402,7 @@ keep_outer_row(LateralState *state, Round *round, TupleTableSlot *outer)
  * The next outer row; NULL: all were taken.
  */
 static TupleTableSlot *
-next_outer_row(LateralState *state)
+next_outer_row(LateralNode *state)
 {
 	TupleTableSlot *outer = state->held;
 
@@ -296,7 +410,7 @@ next_outer_row(LateralState *state)
 	if (outer != NULL)
 		return outer;
 	if (!state->outer_ended)
-		outer = ExecProcNode(state->outer);
+		outer = ExecProcNode(linitial(state->node.custom.custom_ps));
 	state->outer_ended = TupIsNull(outer);
 	return state->outer_ended ? NULL : outer;
 }
@@ -305,7 +419,7 @@ next_outer_row(LateralState *state)
  * Take the rows of a round, as many as half of work_mem takes: two rounds have rows at a time.
  */
 static void
-take_outer_rows(LateralState *state, Round *round)
+take_outer_rows(LateralNode *state, Round *round)
 {
 	Size		limit = (Size) work_mem * 1024 / 2;
 	Size		row_bytes = sizeof(OuterRow);
@@ -341,9 +455,9 @@ create_context(MemoryContext parent)
 }
 
 static void
-begin_execution(LateralState *state)
+begin_execution(LateralNode *state)
 {
-	state->context = create_context(state->custom.ss.ps.state->es_query_cxt);
+	state->context = create_context(state->node.custom.ss.ps.state->es_query_cxt);
 	for (int i = 0; i < (int) lengthof(state->rounds); i++)
 	{
 		Round	   *round = &state->rounds[i];
@@ -360,18 +474,56 @@ begin_execution(LateralState *state)
 	state->outer_ended = false;
 	memset(state->counts, 0, sizeof(state->counts));
 	state->has_ended = false;
-	state->has_references = state->shared != NULL;
-	if (state->shared == NULL)
+	state->has_references = state->node.shared != NULL;
+	if (state->node.shared == NULL)
 		return;
-	state->references = state->shared->references;
-	pg_atomic_fetch_add_u32(&state->shared->begun, 1);
+	state->references = state->node.shared->references;
+	geonn_shared_search_begin(state->node.shared);
+}
+
+/*
+ * End the round's search; but the first one, which has the references, stays.
+ */
+static void
+end_search(LateralNode *state)
+{
+	GeonnSearch *search = state->round->search;
+
+	if (state->sorted != NULL)
+	{
+		ExecClearTuple(state->sorted_slot);
+		tuplesort_end(state->sorted);
+	}
+	state->sorted = NULL;
+	state->holds_neighbour = false;
+	state->round->search = NULL;
+	if (search != NULL && search != state->first)
+		geonn_node_end_search(&state->node, search);
+}
+
+static void
+end_execution(JoinNode *node)
+{
+	LateralNode *state = (LateralNode *) node;
+
+	if (state->context != NULL)
+		end_search(state);
+	if (state->first != NULL)
+		geonn_node_end_call(node, state->first);
+	state->first = NULL;
+	state->join = NULL;
+	state->held = NULL;
+	ExecClearTuple(state->outer_slot);
+	if (state->context != NULL)
+		MemoryContextDelete(state->context);
+	state->context = NULL;
 }
 
 /*
  * Sort the rows of the round's search by the outer rows.
  */
 static void
-sort_neighbours(LateralState *state)
+sort_neighbours(LateralNode *state)
 {
 	AttrNumber	number = (AttrNumber) state->columns;
 	Oid			less = Int8LessOperator;
@@ -396,7 +548,7 @@ sort_neighbours(LateralState *state)
  * Search for the present round's points.
  */
 static void
-begin_search(LateralState *state)
+begin_search(LateralNode *state)
 {
 	Round	   *round = state->round;
 	MemoryContext former = MemoryContextSwitchTo(state->has_references ? round->memory :
@@ -406,14 +558,14 @@ begin_search(LateralState *state)
 	round->join = *state->join;
 	round->join.given = &round->given;
 	round->search = geonn_search_begin(&round->join, state->row_type);
-	geonn_search_project(round->search, state->descriptor, state->attributes);
+	geonn_search_project(round->search, state->descriptor, state->node.attributes);
 	if (state->has_references)
 		geonn_search_follow(round->search, &state->references);
 	else
 		state->first = round->search;
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
-	if (!state->keeps_order && GetCurrentSubTransactionId() != state->begun_in)
+	if (!state->keeps_order && GetCurrentSubTransactionId() != state->node.begun_in)
 		geonn_search_complete(round->search);
 	else
 		geonn_search_send(round->search);
@@ -428,7 +580,7 @@ begin_search(LateralState *state)
  * round behind it are taken while the engine works.
  */
 static bool
-begin_round(LateralState *state)
+begin_round(LateralNode *state)
 {
 	Round	   *round = state->next;
 	bool		is_first = state->join == NULL;
@@ -455,25 +607,22 @@ begin_round(LateralState *state)
  * All outer rows have been taken, and all of their rows returned.
  */
 static void
-end_outer_rows(LateralState *state)
+end_outer_rows(LateralNode *state)
 {
-	SharedLateral *shared = state->shared;
-
-	if (shared == NULL && state->join != NULL)
-		geonn_lateral_tell(state->join, state->counts);
-	for (int i = 0; shared != NULL && i < POINT_STATUSES; i++)
-		pg_atomic_fetch_add_u64(&shared->counts[i], (int64) state->counts[i]);
-	if (shared != NULL && !state->has_ended)
-		pg_atomic_fetch_add_u32(&shared->ended, 1);
+	if (state->has_ended)
+		return;
 	state->has_ended = true;
-	memset(state->counts, 0, sizeof(state->counts));
+	if (state->node.shared != NULL)
+		geonn_shared_search_end(state->node.shared, state->counts);
+	else if (state->join != NULL)
+		geonn_tell_of_observations(state->join, state->counts);
 }
 
 /*
  * Have the scan's slot begin with the columns of this row of the round.
  */
 static void
-show_outer_row(LateralState *state, uint64 number)
+show_outer_row(LateralNode *state, uint64 number)
 {
 	if (state->current != number)
 	{
@@ -489,20 +638,18 @@ show_outer_row(LateralState *state, uint64 number)
  * false: all were returned.
  */
 static bool
-next_unmatched(LateralState *state, uint64 end)
+next_unmatched(LateralNode *state, uint64 end)
 {
-	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
-
 	if (state->type == JOIN_INNER)
 		return false;
 	while (state->unmatched < end && state->round->rows[state->unmatched].is_matched)
 		state->unmatched++;
 	if (state->unmatched >= end)
 		return false;
-	ExecClearTuple(slot);
+	ExecClearTuple(state->slot);
 	show_outer_row(state, state->unmatched++);
 	set_no_neighbour(state);
-	ExecStoreVirtualTuple(slot);
+	ExecStoreVirtualTuple(state->slot);
 	return true;
 }
 
@@ -510,7 +657,7 @@ next_unmatched(LateralState *state, uint64 end)
  * Take the next row of the round's search; false: all were taken.
  */
 static bool
-take_neighbour(LateralState *state)
+take_neighbour(LateralNode *state)
 {
 	TupleTableSlot *slot = state->sorted_slot;
 
@@ -528,55 +675,35 @@ take_neighbour(LateralState *state)
  * Is the pair of rows in the scan's slot one of neighbours?
  */
 static bool
-passes_filter(LateralState *state)
+passes_filter(LateralNode *state)
 {
-	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
-
 	if (state->filter == NULL)
 		return true;
-	ResetExprContext(expressions);
-	expressions->ecxt_scantuple = state->custom.ss.ss_ScanTupleSlot;
-	return ExecQual(state->filter, expressions);
+	ResetExprContext(state->expressions);
+	state->expressions->ecxt_scantuple = state->slot;
+	return ExecQual(state->filter, state->expressions);
 }
 
 /*
- * Have the scan's slot name the outer row that it has as the function would.
+ * Set the scan's slot to the row of the round that has this number, and the neighbour that was taken; it
+ * names the outer row as the function would.
  */
 static void
-show_number(LateralState *state)
+show_pair(LateralNode *state, uint64 number)
 {
-	ExprContext *expressions = state->custom.ss.ps.ps_ExprContext;
-	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+	Datum	   *values = state->slot->tts_values + state->outer_columns;
+	bool	   *nulls = state->slot->tts_isnull + state->outer_columns;
 
-	expressions->ecxt_scantuple = slot;
-	for (int i = 0; i < state->columns - 1; i++)
-	{
-		int			place = state->outer_columns + i;
-
-		if (state->are_ord[i])
-			slot->tts_values[place] = ExecEvalExpr(state->number, expressions,
-												   &slot->tts_isnull[place]);
-	}
-}
-
-/*
- * Set the scan's slot to the row of the round that has this number, and the neighbour that was taken.
- */
-static void
-show_pair(LateralState *state, uint64 number)
-{
-	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
-
-	ExecClearTuple(slot);
+	ExecClearTuple(state->slot);
 	show_outer_row(state, number);
-
+	memcpy(values, state->values, (state->columns - 1) * sizeof(Datum));
+	memcpy(nulls, state->nulls, (state->columns - 1) * sizeof(bool));
+	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	for (int i = 0; i < state->columns - 1; i++)
 	{
-		slot->tts_values[state->outer_columns + i] = state->values[i];
-		slot->tts_isnull[state->outer_columns + i] = state->nulls[i];
+		if (state->are_ord[i])
+			values[i] = ExecEvalExpr(state->number, state->expressions, &nulls[i]);
 	}
-	ExecStoreVirtualTuple(slot);
-	show_number(state);
 }
 
 /*
@@ -584,7 +711,7 @@ show_pair(LateralState *state, uint64 number)
  * in front of it; false: all pairs were returned.
  */
 static bool
-next_neighbour(LateralState *state)
+next_neighbour(LateralNode *state)
 {
 	while (state->round->search != NULL && (state->holds_neighbour || take_neighbour(state)))
 	{
@@ -600,13 +727,15 @@ next_neighbour(LateralState *state)
 		if (state->type != JOIN_ANTI)
 			return true;
 	}
-	geonn_lateral_end_search(state);
+	end_search(state);
 	return false;
 }
 
 static TupleTableSlot *
-next_row(LateralState *state)
+next_row(JoinNode *node)
 {
+	LateralNode *state = (LateralNode *) node;
+
 	if (state->context == NULL)
 		begin_execution(state);
 	while (!next_neighbour(state) && !next_unmatched(state, state->round->given.count))
@@ -614,51 +743,64 @@ next_row(LateralState *state)
 		if (begin_round(state))
 			continue;
 		end_outer_rows(state);
-		return ExecClearTuple(state->custom.ss.ss_ScanTupleSlot);
+		return ExecClearTuple(state->slot);
 	}
-	return state->custom.ss.ss_ScanTupleSlot;
-}
-
-static TupleTableSlot *
-execute_join(CustomScanState *node)
-{
-	ScanState  *scan = &node->ss;
-	ExprContext *expressions = scan->ps.ps_ExprContext;
-
-	for (;;)
-	{
-		TupleTableSlot *slot = next_row((LateralState *) node);
-
-		if (TupIsNull(slot))
-			return scan->ps.ps_ProjInfo == NULL ? slot :
-				ExecClearTuple(scan->ps.ps_ProjInfo->pi_state.resultslot);
-		ResetExprContext(expressions);
-		expressions->ecxt_scantuple = slot;
-		if (ExecQual(scan->ps.qual, expressions))
-			return scan->ps.ps_ProjInfo == NULL ? slot : ExecProject(scan->ps.ps_ProjInfo);
-		InstrCountFiltered1(scan, 1);
-	}
+	return state->slot;
 }
 
 static void
-end_join(CustomScanState *node)
+add_reports(const JoinNode *node, GeonnReport *sum)
 {
-	LateralState *state = (LateralState *) node;
+	const LateralNode *state = (const LateralNode *) node;
 
-	geonn_lateral_end_execution(state);
-	geonn_lateral_end_preparation(state);
-	ExecEndNode(state->outer);
+	geonn_add_search(sum, state->first);
+	if (state->round != NULL && state->round->search != state->first)
+		geonn_add_search(sum, state->round->search);
 }
 
 static void
-rescan(CustomScanState *node)
+explain_join(JoinNode *node, List *ancestors, ExplainState *explain)
 {
-	LateralState *state = (LateralState *) node;
+	const LateralNode *state = (const LateralNode *) node;
+	const List *expressions = ((const CustomScan *) node->custom.ss.ps.plan)->custom_exprs;
+	Node	   *window = list_nth(expressions, LATERAL_WINDOW);
+	List	   *filter = filter_of(node);
 
-	geonn_lateral_end_execution(state);
-	if (node->ss.ps.chgParam != NULL)
-		UpdateChangedParamSet(state->outer, node->ss.ps.chgParam);
-	if (state->outer->chgParam == NULL)
-		ExecReScan(state->outer);
-	ExecScanReScan(&node->ss);
+	ExplainPropertyText("Join Type", state->type == JOIN_INNER ? "Inner" :
+						state->type == JOIN_LEFT ? "Left" : "Anti", explain);
+	ExplainPropertyText("Function", get_func_name(node->expression->funcid), explain);
+	geonn_explain_side(explain, "Observations", geonn_expression_observations(node->expression));
+	geonn_explain_expression(node, ancestors, explain, "Latitude", lsecond(expressions));
+	geonn_explain_expression(node, ancestors, explain, "Longitude", lthird(expressions));
+	if (!IsA(window, Const))
+		geonn_explain_expression(node, ancestors, explain, "Window", window);
+	geonn_explain_side(explain, "References", geonn_expression_references(node->expression));
+	geonn_explain_columns(explain, node->expression);
+	if (state->keeps_order)
+		ExplainPropertyBool("Keeps Order", true, explain);
+	if (filter != NIL)
+		geonn_explain_expression(node, ancestors, explain, "Join Filter",
+								 (Node *) make_ands_explicit(filter));
 }
+
+static const JoinNodeMethods methods = {
+	.name = "geonn lateral join",
+	.size = sizeof(LateralNode),
+	.begin = begin_join,
+	.next_row = next_row,
+	.prepare = prepare_references,
+	.end_execution = end_execution,
+	.add_reports = add_reports,
+	.explain = explain_join
+};
+
+static Node *
+create_node(CustomScan *scan pg_attribute_unused())
+{
+	return geonn_node_create(&methods);
+}
+
+const CustomScanMethods geonn_lateral_methods = {
+	.CustomName = "geonn lateral join",
+	.CreateCustomScanState = create_node
+};

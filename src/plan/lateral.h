@@ -1,9 +1,9 @@
 /*
- * lateral_join.h
+ * lateral.h
  *		The plan node of a join whose rows each ask for the neighbours of their own point.
  */
-#ifndef GEONN_LATERAL_JOIN_H
-#define GEONN_LATERAL_JOIN_H
+#ifndef GEONN_LATERAL_H
+#define GEONN_LATERAL_H
 
 #include "nodes/extensible.h"
 
@@ -21,6 +21,9 @@ typedef enum LateralPrivate
 	LATERAL_OUTER_COLUMNS		/* IntList: the numbers of the child's columns, as its target list has them */
 } LateralPrivate;
 
+/* the place of a point's window in the custom expressions; the clauses follow */
+#define LATERAL_WINDOW 4
+
 /*
  * For the planner: creates the node's state from a plan.  The plan's only child gives the outer rows.
  * Its custom expressions are the call (RangeTblFunction), with empty arrays in place of the points, if it
@@ -34,4 +37,4 @@ extern const CustomScanMethods geonn_lateral_methods;
 /* Have the planner consider this node for joins. */
 extern void geonn_plan_lateral_joins(void);
 
-#endif							/* GEONN_LATERAL_JOIN_H */
+#endif							/* GEONN_LATERAL_H */
