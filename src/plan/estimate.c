@@ -15,7 +15,7 @@
  * before the first row.
  *
  * PostgreSQL asks several times while it makes a plan.  So what is known of a call is kept for as long
- * as the plan is being made, and for one plan at a time.
+ * as the plan is being made, and for one plan at a time.  Samples are kept longer (selectivity.c).
  *
  * Relations raise no errors here; a wrong query in an argument does, as it would
  * a moment later.
@@ -26,9 +26,11 @@
 
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
+#include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
@@ -43,7 +45,7 @@
 #include "plan/estimate.h"
 #include "plan/known.h"
 #include "plan/observation_filter.h"
-#include "plan/row_type.h"
+#include "plan/own_rows.h"
 #include "plan/selectivity.h"
 #include "points/query.h"
 
@@ -80,11 +82,9 @@ typedef struct KnownJoin
 {
 	const FuncExpr *expression; /* in the plan's tree */
 	PointSource *source;		/* of the observations; NULL: not a relation that is known */
+	PointSource *reference_source;	/* likewise */
 	SideEstimate observations;
 	SideEstimate references;
-	bool		sampled;		/* once a proportion was asked for; NULL: a side cannot be sampled */
-	const PointSample *observed;
-	const PointSample *referred;
 	NeighboursExpected expected;	/* of an observation, by the call's arguments */
 } KnownJoin;
 
@@ -404,33 +404,13 @@ read_bounds(PlannerInfo *root, const FuncExpr *expression)
 }
 
 /*
- * Sample both sides, as far as they are tables that the user may read.  Observations that cannot be
- * sampled are taken to be where references are.
- */
-static void
-take_samples(PlannerInfo *root, KnownJoin *join)
-{
-	MemoryContext former = MemoryContextSwitchTo(root->planner_cxt);
-	PointSource *references = geonn_known_source(root, join->expression, "ref");
-
-	if (references != NULL && join->references.rows >= 0)
-		join->referred = geonn_sample(references);
-	if (join->referred != NULL && join->source != NULL && join->observations.rows >= 0 &&
-		strcmp(join->source->query, references->query) != 0)
-		join->observed = geonn_sample(join->source);
-	if (join->observed == NULL)
-		join->observed = join->referred;
-	join->sampled = true;
-	MemoryContextSwitchTo(former);
-}
-
-/*
- * What an observation is expected to have.  Where the references cannot be sampled, both sides are taken
- * to be spread evenly over the Earth; with one in the radius at least, since a query with a radius most
+ * What an observation is expected to have.  Sides are sampled as far as they are tables that the user may
+ * read; observations that cannot be are taken to be where references are.  Without those, both are taken to
+ * be spread evenly over the Earth; with one in the radius at least, since a query with a radius most
  * likely finds neighbours in it, and with not very many where points have radiuses.
  */
 static NeighboursExpected
-expect_neighbours(PlannerInfo *root, KnownJoin *join, const JoinBounds *narrower)
+expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *narrower)
 {
 	const FuncExpr *expression = join->expression;
 	JoinBounds	bounds = read_bounds(root, expression);
@@ -449,10 +429,16 @@ expect_neighbours(PlannerInfo *root, KnownJoin *join, const JoinBounds *narrower
 
 	if (count > 0 && (!isinf(radius) || has_columns(root, expression)))
 	{
-		if (!join->sampled)
-			take_samples(root, join);
-		if (join->referred != NULL)
-			return geonn_expect_neighbours(join->observed, join->referred, &asked);
+		const PointSample *references = NULL;
+		const PointSample *observations = NULL;
+
+		if (join->reference_source != NULL && join->references.rows >= 0)
+			references = geonn_sample(join->reference_source);
+		if (references != NULL && join->source != NULL && join->observations.rows >= 0)
+			observations = geonn_sample(join->source);
+		if (references != NULL)
+			return geonn_expect_neighbours(observations != NULL ? observations : references,
+										   references, &asked);
 	}
 	if (has_no_radius(expression))
 		each = Min(each, MANY_NEIGHBOURS);
@@ -513,9 +499,10 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join = palloc0(sizeof(KnownJoin));
 	join->expression = expression;
 	join->source = geonn_known_source(root, expression, "obs");
+	join->reference_source = geonn_known_source(root, expression, "ref");
 	join->observations = estimate_observations(root, expression, join->source);
 	join->references = estimate_side(root, geonn_expression_references(expression), "query ref_sql",
-									 geonn_known_source(root, expression, "ref"), false);
+									 join->reference_source, false);
 	if (join->observations.rows >= 0)
 		join->expected = expect_neighbours(root, join, NULL);
 	keep(root, join);
@@ -603,4 +590,41 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *
 	return estimate_join_of(root, join,
 							estimate_query(join->source->query, "", join->source->relation, conditions),
 							join->expected, estimate);
+}
+
+/* ---- what PostgreSQL asks while it plans a statement ---- */
+
+PG_FUNCTION_INFO_V1(geonn_join_support);
+
+/*
+ * PostgreSQL asks for the rows of a function in FROM once its clauses are known, and before paths are
+ * made: so that request is also the time to ask for columns of other relations (own_rows.c).
+ */
+static Node *
+answer_request(Node *request)
+{
+	SupportRequestRows *rows = IsA(request, SupportRequestRows) ? (SupportRequestRows *) request : NULL;
+	SupportRequestCost *cost = IsA(request, SupportRequestCost) ? (SupportRequestCost *) request : NULL;
+	PlannerInfo *root = rows != NULL ? rows->root : cost != NULL ? cost->root : NULL;
+	Node	   *call = rows != NULL ? rows->node : cost != NULL ? cost->node : NULL;
+	JoinEstimate estimate;
+
+	if (root == NULL || call == NULL || !IsA(call, FuncExpr) ||
+		!geonn_estimate_join(root, (FuncExpr *) call, NULL, &estimate))
+		return NULL;
+	if (cost != NULL)
+	{
+		cost->startup = estimate.cost;
+		cost->per_tuple = 0;
+		return request;
+	}
+	geonn_want_own_points(root, (FuncExpr *) call);
+	rows->rows = estimate.rows;
+	return request;
+}
+
+Datum
+geonn_join_support(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0)));
 }

@@ -46,4 +46,11 @@ extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *express
 extern bool geonn_estimate_filtered(PlannerInfo *root, Index relid,
 									const RangeTblFunction *call, List *clauses, JoinEstimate *estimate);
 
+/*
+ * Set the number of rows of the relation, which is this join in FROM, and of its paths, by the
+ * conditions on obs_id, ref_id, distance and rank (row_conditions.c).
+ */
+extern void geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel,
+										  const RangeTblFunction *call);
+
 #endif							/* GEONN_ESTIMATE_H */

@@ -36,7 +36,6 @@
 #include "join/report.h"
 #include "plan/join_node.h"
 #include "plan/known.h"
-#include "plan/row_type.h"
 
 /* ---- the call ---- */
 

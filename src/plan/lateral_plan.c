@@ -45,7 +45,7 @@
 #include "plan/estimate.h"
 #include "plan/lateral.h"
 #include "plan/own_rows.h"
-#include "plan/row_type.h"
+#include "plan/known.h"
 #include "plan/scan.h"
 
 /* the call of a join that the node can make: what it searches for, row by row */

@@ -36,7 +36,7 @@
 #include "base/compat.h"
 #include "join/arguments.h"
 #include "plan/observation_filter.h"
-#include "plan/row_type.h"
+#include "plan/known.h"
 #include "base/value.h"
 
 /* ---- which clauses are ---- */

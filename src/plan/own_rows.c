@@ -56,7 +56,6 @@
 #include "join/result_row.h"
 #include "plan/known.h"
 #include "plan/own_rows.h"
-#include "plan/row_type.h"
 #include "base/value.h"
 
 /* a table in FROM that is the call's observations */

@@ -25,8 +25,6 @@
 #include "base/value.h"
 #include "plan/estimate.h"
 #include "plan/known.h"
-#include "plan/row_conditions.h"
-#include "plan/row_type.h"
 #include "points/reader.h"
 
 /* a column of the rows, and a value with which it is compared */

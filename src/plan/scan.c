@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "base/value.h"
 #include "join/arguments.h"
 #include "plan/join_node.h"

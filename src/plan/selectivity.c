@@ -11,7 +11,8 @@
  * Two tables are often filled in the same order, that of time or of a key for example.  Rows at the same
  * share of both would then be of the same moments and groups, and candidates would seem to be far more
  * common than they are.  So chance decides which page of each of SAMPLE_PAGES parts is read, and which rows of
- * it.  The seed is the table's name, lest estimates change from one server to the next.
+ * it.  The seed is the table's name, lest estimates change from one server to the next.  The process keeps
+ * its latest samples, for a minute at most, and as long as the table has the same file and about as many pages.
  *
  * Each sampled reference stands for so many of the table.  So an observation that has some within the
  * radius is expected to have that many times as many.  Where it has very few, the nearest sampled candidates
@@ -42,6 +43,7 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "common/geodesy.h"
@@ -52,7 +54,14 @@
 #define SAMPLE_PAGES 48
 #define SAMPLE_POINTS 512
 
-/* observations whose surroundings are looked at, at most; and those without a candidate */
+/* samples that are kept, and for how many milliseconds */
+#define SAMPLES_KEPT 8
+#define SAMPLE_MILLISECONDS 60000
+
+/*
+ * Observations whose surroundings are looked at, at most, where groups and windows do not matter: else, as
+ * few may have a candidate, all are.  And those without a candidate.
+ */
 #define OBSERVATIONS_TAKEN 256
 #define WITHOUT_TAKEN 32
 
@@ -67,9 +76,20 @@
 
 struct PointSample
 {
-	const PointSource *source;
+	MemoryContext memory;		/* of all of it */
+
+	/* what it is of, and when it was taken */
+	Oid			relation;
+	Oid			file;
+	BlockNumber pages;
+	char	   *query;			/* the source's, which names the columns */
+	TimestampTz taken;
+
 	int			count;
 	bool		complete;		/* these are all points of the table */
+	bool		has_groups;		/* what the source has */
+	bool		has_radius;
+	int			windows;
 
 	/* unit vectors */
 	double		x[SAMPLE_POINTS];
@@ -78,6 +98,9 @@ struct PointSample
 	uint32		groups[SAMPLE_POINTS];	/* hashes of the columns to join by */
 	GeonnLimits *limits;		/* [SAMPLE_POINTS]; NULL: points have none */
 };
+
+static PointSample *kept[SAMPLES_KEPT];	/* NULL: none */
+static int	next_kept;
 
 /* ---- samples ---- */
 
@@ -160,22 +183,22 @@ read_limits(const PointSource *source, const Datum *values, const bool *nulls, G
 }
 
 static void
-take_row(PointSample *sample, const Datum *values, const bool *nulls)
+take_row(PointSample *sample, const PointSource *source, const Datum *values, const bool *nulls)
 {
 	double		latitude;
 	double		longitude;
 	struct geonn_vector vector;
 
-	if (!read_coordinates(sample->source, values, nulls, &latitude, &longitude) ||
+	if (!read_coordinates(source, values, nulls, &latitude, &longitude) ||
 		!geonn_coordinates_valid(latitude, longitude))
 		return;
 	vector = geonn_unit_vector(latitude, longitude);
 	sample->x[sample->count] = vector.x;
 	sample->y[sample->count] = vector.y;
 	sample->z[sample->count] = vector.z;
-	sample->groups[sample->count] = read_group(sample->source, values, nulls);
+	sample->groups[sample->count] = read_group(source, values, nulls);
 	if (sample->limits != NULL)
-		read_limits(sample->source, values, nulls, &sample->limits[sample->count]);
+		read_limits(source, values, nulls, &sample->limits[sample->count]);
 	sample->count++;
 }
 
@@ -218,25 +241,23 @@ number_in_part(pg_prng_state *chance, int part, int parts, uint64 count)
  * Read a few rows of some pages, as the active snapshot sees them.
  */
 static void
-take_rows(PointSample *sample, Relation table)
+take_rows(PointSample *sample, const PointSource *source, Relation table)
 {
-	const PointSource *source = sample->source;
 	PlainTable	plain = {.relation = table, .attributes = table_attributes(source)};
-	BlockNumber blocks = RelationGetNumberOfBlocks(table);
 	PageRange	ranges[SAMPLE_PAGES];
-	TablePages	pages = {source->relation, ranges, (int) Min(blocks, SAMPLE_PAGES)};
+	TablePages	pages = {source->relation, ranges, (int) Min(sample->pages, SAMPLE_PAGES)};
 	pg_prng_state chance;
 	TableReader *reader;
 	Datum	   *values;
 	bool	   *nulls;
 	int			rows;
 
-	sample->complete = blocks <= SAMPLE_PAGES;
+	sample->complete = sample->pages <= SAMPLE_PAGES;
 	if (pages.count == 0)
 		return;
 	pg_prng_seed(&chance, hash_bytes((const unsigned char *) source->name, (int) strlen(source->name)));
 	for (int i = 0; i < pages.count; i++)
-		ranges[i].first = ranges[i].last = (BlockNumber) number_in_part(&chance, i, pages.count, blocks);
+		ranges[i].first = ranges[i].last = (BlockNumber) number_in_part(&chance, i, pages.count, sample->pages);
 	reader = geonn_table_reader_begin(list_make1(&plain), source->query_columns, GetActiveSnapshot());
 	geonn_table_reader_limit(reader, &pages);
 	while ((rows = geonn_table_reader_next(reader, &values, &nulls)) > 0)
@@ -249,10 +270,57 @@ take_rows(PointSample *sample, Relation table)
 		{
 			int			first = (int) number_in_part(&chance, i, wanted, rows) * source->query_columns;
 
-			take_row(sample, values + first, nulls + first);
+			take_row(sample, source, values + first, nulls + first);
 		}
 	}
 	geonn_table_reader_end(reader);
+}
+
+/*
+ * Take a sample of the table, and keep it in the place of the oldest one.
+ */
+static PointSample *
+take_sample(const PointSource *source, Relation table)
+{
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "geonn sample",
+												 ALLOCSET_DEFAULT_SIZES);
+	PointSample *sample = MemoryContextAllocZero(memory, sizeof(PointSample));
+	MemoryContext reading = AllocSetContextCreate(CurrentMemoryContext, "geonn sampling",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(reading);
+
+	sample->memory = memory;
+	sample->relation = source->relation;
+	sample->file = table->rd_rel->relfilenode;
+	sample->pages = RelationGetNumberOfBlocks(table);
+	sample->query = MemoryContextStrdup(memory, source->query);
+	sample->taken = GetCurrentTimestamp();
+	sample->has_groups = source->by_count > 0;
+	sample->has_radius = geonn_has_radius(source);
+	sample->windows = source->window_count;
+	if (geonn_has_limits(source))
+		sample->limits = MemoryContextAlloc(memory, SAMPLE_POINTS * sizeof(GeonnLimits));
+	take_rows(sample, source, table);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(reading);
+
+	MemoryContextSetParent(memory, TopMemoryContext);
+	if (kept[next_kept] != NULL)
+		MemoryContextDelete(kept[next_kept]->memory);
+	kept[next_kept] = sample;
+	next_kept = (next_kept + 1) % SAMPLES_KEPT;
+	return sample;
+}
+
+static bool
+is_of(const PointSample *sample, const PointSource *source, Relation table)
+{
+	BlockNumber pages = RelationGetNumberOfBlocks(table);
+
+	return sample->relation == source->relation && sample->file == table->rd_rel->relfilenode &&
+		Max(sample->pages, pages) - Min(sample->pages, pages) <= sample->pages / 16 &&
+		strcmp(sample->query, source->query) == 0 &&
+		!TimestampDifferenceExceeds(sample->taken, GetCurrentTimestamp(), SAMPLE_MILLISECONDS);
 }
 
 const PointSample *
@@ -268,18 +336,13 @@ geonn_sample(const PointSource *source)
 		table->rd_tableam == GetHeapamTableAmRoutine() && !RELATION_IS_OTHER_TEMP(table) &&
 		check_enable_rls(source->relation, InvalidOid, true) == RLS_NONE && can_hash(source))
 	{
-		MemoryContext former;
-		MemoryContext reading = AllocSetContextCreate(CurrentMemoryContext, "geonn sample",
-													  ALLOCSET_DEFAULT_SIZES);
-
-		sample = palloc0(sizeof(PointSample));
-		sample->source = source;
-		if (geonn_has_limits(source))
-			sample->limits = palloc(SAMPLE_POINTS * sizeof(GeonnLimits));
-		former = MemoryContextSwitchTo(reading);
-		take_rows(sample, table);
-		MemoryContextSwitchTo(former);
-		MemoryContextDelete(reading);
+		for (int i = 0; i < SAMPLES_KEPT && sample == NULL; i++)
+		{
+			if (kept[i] != NULL && is_of(kept[i], source, table))
+				sample = kept[i];
+		}
+		if (sample == NULL)
+			sample = take_sample(source, table);
 	}
 	relation_close(table, NoLock);
 	return sample != NULL && sample->count > 0 ? sample : NULL;
@@ -335,7 +398,7 @@ share_of_radius(const PointSample *sample, int number, double limit, double chor
 {
 	double		own = CHORD_MAX;
 
-	if (geonn_has_radius(sample->source))
+	if (sample->has_radius)
 		own = Min(geonn_radius_limit(sample->limits[number].radius), CHORD_MAX);
 	return own >= limit ? chord : own > 0 ? chord * (limit / own) : INFINITY;
 }
@@ -350,7 +413,7 @@ is_candidate(const Comparison *comparison, int observation, int reference)
 	const PointSample *references = comparison->references;
 	const GeonnLimits *a = observations->limits;
 	const GeonnLimits *b = references->limits;
-	int			windows = Min(observations->source->window_count, references->source->window_count);
+	int			windows = Min(observations->windows, references->windows);
 
 	if (references->groups[reference] != observations->groups[observation] ||
 		(b != NULL && b[reference].none))
@@ -384,8 +447,8 @@ look_around(const Comparison *comparison, int number, bool by_columns)
 {
 	const PointSample *observations = comparison->observations;
 	const PointSample *references = comparison->references;
-	bool		have_radius = geonn_has_radius(observations->source) || geonn_has_radius(references->source);
-	bool		selects = by_columns && (references->source->by_count > 0 || references->limits != NULL);
+	bool		have_radius = observations->has_radius || references->has_radius;
+	bool		selects = by_columns && (references->has_groups || references->limits != NULL);
 	Surroundings found = {.nearest = {INFINITY, INFINITY, INFINITY}};
 	double		chords[SAMPLE_POINTS];
 
@@ -435,6 +498,16 @@ add(NeighboursExpected *sum, double k, double mean, double observations)
 }
 
 /*
+ * The share of candidates that is within the radius, less its standard deviation: one of many may be there
+ * by chance.
+ */
+static double
+share_within(double within, double candidates)
+{
+	return candidates == 0 ? 0 : (within - sqrt(within * (1 - within / candidates))) / candidates;
+}
+
+/*
  * Add observations, by their numbers, that have no candidate in the sample; each is expected to have so
  * many in the table, of which the share is within the radius, or more if all references are near.
  */
@@ -478,7 +551,7 @@ NeighboursExpected
 geonn_expect_neighbours(const PointSample *observations, const PointSample *references,
 						const NeighboursAsked *asked)
 {
-	bool		have_radius = geonn_has_radius(observations->source) || geonn_has_radius(references->source);
+	bool		have_radius = observations->has_radius || references->has_radius;
 	double		sampled = references->count - (observations == references ? 1 : 0);
 	Comparison	comparison = {
 		.observations = observations,
@@ -488,7 +561,8 @@ geonn_expect_neighbours(const PointSample *observations, const PointSample *refe
 	};
 	double		others = asked->itself ? asked->k - 1 : asked->k;
 	List	   *able = find_able(observations);
-	int			step = list_length(able) / OBSERVATIONS_TAKEN + 1;
+	bool		selects = references->has_groups || references->windows > 0;
+	int			step = selects ? 1 : list_length(able) / (OBSERVATIONS_TAKEN + 1) + 1;
 	List	   *without = NIL;
 	double		candidates = 0;
 	double		within = 0;
@@ -511,7 +585,7 @@ geonn_expect_neighbours(const PointSample *observations, const PointSample *refe
 	}
 	add_without(&sum, &comparison, others, without,
 				Min(1, Max(candidates, 0.5) / Max(1, taken)) * comparison.weight,
-				candidates > 0 ? within / candidates : 0);
+				share_within(within, candidates));
 	scale = list_length(able) / (Max(1, taken) * observations->count);
 	if (asked->itself)
 		return (NeighboursExpected) {1 + sum.each * scale, 0};
