@@ -85,7 +85,7 @@ CLIENT_SOURCES = test/lib/engine_client.c test/lib/verdict.c src/common/channel.
 NEAREST_SOURCES = test/engine/nearest.c $(CLIENT_SOURCES)
 build/test/stranger_test: TEST_SOURCES = $(CLIENT_SOURCES)
 build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/lib/*.h src/common/*.h)
-NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/recognition_test build/test/keeping_test build/test/idle_test build/test/watch_test build/test/shares_test build/test/faults_test
+NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/keeping_test build/test/idle_test build/test/watch_test build/test/shares_test build/test/faults_test
 $(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
 $(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
 SEARCH_SOURCES = test/engine/compare.c test/engine/conditions.c test/engine/busy.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
@@ -220,7 +220,7 @@ fuzz: fuzzers
 # tree of links of its own.
 SANITIZE_asan = address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan = thread
-SANITIZED_TESTS = engine protocol lifetime recognition keeping idle watch shares sharing threads search cpu_cells cpu_cells_turns
+SANITIZED_TESTS = engine protocol lifetime keeping idle watch shares sharing threads search cpu_cells cpu_cells_turns
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
 $(addprefix sanitized-,asan tsan): sanitized-%:
 	@mkdir -p build/$*

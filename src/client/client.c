@@ -39,7 +39,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
@@ -108,7 +107,6 @@ static GeonnClient *
 make_client(const GeonnQuestion *question)
 {
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
-
 
 	/*
 	 * A context of its own, which is deleted before the one that it is in closes the
@@ -184,9 +182,7 @@ geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label
 		.device = question->device,
 		.metric = question->metric,
 		.columns = question->columns,
-		.labels = count,
-		/* database and user: no other user learns that the engine has the same references */
-		.scope = (uint64) MyDatabaseId << 32 | GetUserId()
+		.labels = count
 	};
 
 	Assert(count <= GEONN_LABELS_MAX);
@@ -230,12 +226,6 @@ const void *
 geonn_client_note(const GeonnClient *client)
 {
 	return client->note;
-}
-
-bool
-geonn_client_is_recognised(const GeonnClient *client)
-{
-	return client->recognised;
 }
 
 uint64
@@ -404,7 +394,7 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 	}
 }
 
-uint64
+void
 geonn_client_seal(GeonnClient *client, bool in_order)
 {
 	struct geonn_seal seal = {.keep = client->keep};
@@ -419,7 +409,6 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 		geonn_connection_violation("a different number of references from that which it was sent");
 	client->sealed = true;
 	geonn_client_reset_growth(client);
-	return client->references;
 }
 
 /* ---- observations ---- */

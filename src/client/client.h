@@ -62,9 +62,6 @@ extern const void *geonn_client_note(const GeonnClient *client);
 extern GeonnClient *geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
 										const struct geonn_call *call);
 
-/* When the dataset was sealed, did the engine already have the same references? */
-extern bool geonn_client_is_recognised(const GeonnClient *client);
-
 /* The number of the sealed dataset, for other processes to attach to; the engine never uses a number twice. */
 extern uint64 geonn_client_dataset(const GeonnClient *client);
 
@@ -98,10 +95,9 @@ extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const 
 
 /*
  * Seal the dataset.  in_order: the references are in their order as they came;
- * otherwise the engine orders them by (tag, latitude, longitude).  Returns the
- * number of references.
+ * otherwise the engine orders them by (tag, latitude, longitude).
  */
-extern uint64 geonn_client_seal(GeonnClient *client, bool in_order);
+extern void geonn_client_seal(GeonnClient *client, bool in_order);
 
 /* The number of observations that can be added before pairs must be taken. */
 extern uint32 geonn_client_places(GeonnClient *client);

@@ -174,16 +174,6 @@ take_opened(GeonnClient *client, const struct geonn_opened *opened)
 }
 
 static void
-take_sealed(GeonnClient *client, const struct geonn_sealed *sealed)
-{
-	client->recognised = sealed->recognised != 0;
-	if (!client->recognised && sealed->dataset != client->dataset)
-		geonn_connection_violation("a different dataset from the one that it was sent");
-	client->dataset = sealed->dataset;
-	client->sealed_references = sealed->references;
-}
-
-static void
 take_file(GeonnClient *client, const struct geonn_file *file, int descriptor)
 {
 	bool		awaited = file->kind < GEONN_FILE_KINDS &&
@@ -247,7 +237,7 @@ geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 				geonn_connection_violation("an answer out of turn");
 			client->awaited = 0;
 			if (message.header.type == GEONN_SEALED)
-				take_sealed(client, &message.sealed);
+				client->sealed_references = message.sealed.references;
 			else
 				take_opened(client, &message.opened);
 			break;

@@ -83,7 +83,6 @@ struct GeonnClient
 	uint16		awaited;		/* message type, 0 once it has come */
 	bool		queued;			/* the engine has queued this session */
 	uint64		sealed_references;
-	bool		recognised;		/* the engine already had the same references */
 
 	/* the dataset, and its files */
 	uint64		dataset;

@@ -15,10 +15,9 @@
  * closed early or a LIMIT is reached, and any that ends with an error or a cancellation, since
  * then no client ends as it should.  A parallel worker keeps none, as it has no next call.
  *
- * The next client says to the engine all that a first one says: for which role it works, in
- * which scope references may be recognised, and what it asks.  So the current role may be
- * another one than before.  But the engine divides memory and sessions among the roles that
- * have logged in, and keeps a session for one of these.
+ * The next client says to the engine all that a first one says: for which role it works and what
+ * it asks.  So the current role may be another one than before.  But the engine divides memory
+ * and sessions among the roles that have logged in, and keeps a session for one of these.
  *
  * The engine ends idle sessions when their time is over, and when it needs what they have; or
  * it has ended itself.  Nothing tells this process until it asks again.  So a client that goes

@@ -50,25 +50,21 @@
  * observation on brings the next part.
  *
  * A dataset can stay in the engine after its last session, until its memory is
- * needed: geonn_configure has the limit.  If another session of the same scope
- * sends the same references again, with the same files, it gets the kept
- * dataset when it seals its own; a dataset of few references is sent sooner
- * than found, and does not stay.  A dataset can also be found by a label.  The
- * session that opens the dataset gives the label, and asks for that when it
- * seals the dataset; then any session, of any scope, that opens a dataset with
- * the same label gets the kept one, sealed, with the note that the first
- * session left.  A label has two parts: the subject says what the references
- * are of, and the version says which state of it they are.  The engine keeps
- * one version of a subject.  A client that can use any of several datasets
- * gives the labels of all of them; if none is kept, the new dataset gets the
- * first label.  The engine does not interpret labels; clients must not give
- * the same label to different references.
+ * needed: geonn_configure has the limit.  A later session finds it by a label.
+ * The session that opens the dataset gives the label, and asks for that when it
+ * seals the dataset; then any session that opens a dataset with the same label
+ * gets the kept one, sealed, with the note that the first session left.  A
+ * label has two parts: the subject says what the references are of, and the
+ * version says which state of it they are.  The engine keeps one version of a
+ * subject.  A client that can use any of several datasets gives the labels of
+ * all of them; if none is kept, the new dataset gets the first label.  The
+ * engine does not interpret labels; clients must not give the same label to
+ * different references.
  *
  * Files are for clients: they hold what clients must know of the references
  * beside their tags, so that a session that attaches to a dataset knows it,
- * too.  The engine reads them only to compare datasets.  A dataset has at most
- * one file of each kind, and each file is sealed: no process can change it any
- * more.
+ * too.  The engine does not read them.  A dataset has at most one file of each
+ * kind, and each file is sealed: no process can change it any more.
  *
  * "allocate", "references" and "search" name a slot of the session's ring;
  * each slot has one request under way at most, and different slots are
@@ -137,7 +133,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	10
+#define GEONN_PROTOCOL_VERSION	11
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -342,7 +338,7 @@ enum geonn_phase
 								 * reads observations, or works on pairs */
 	GEONN_PHASE_QUEUED,			/* it waits for others to end */
 	GEONN_PHASE_REFERENCES,		/* references arrive */
-	GEONN_PHASE_SORTING,		/* references are put in order, or compared with kept ones */
+	GEONN_PHASE_SORTING,		/* references are put in order */
 	GEONN_PHASE_WAITING,		/* its batches wait for a device */
 	GEONN_PHASE_BUILDING,		/* a device builds what it needs of the references,
 								 * or waits for another one that does */
@@ -538,7 +534,6 @@ struct geonn_open
 	uint32_t	metric;			/* enum geonn_metric */
 	uint32_t	columns;		/* GEONN_COLUMN_... */
 	uint32_t	labels;			/* number of labels */
-	uint64_t	scope;			/* a dataset is only recognised within its scope */
 	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
 };
 
@@ -643,9 +638,6 @@ struct geonn_sealed
 {
 	struct geonn_header header;
 	uint64_t	references;
-	uint64_t	dataset;		/* the dataset that was opened, unless recognised */
-	uint32_t	recognised;		/* 1: another dataset, which was kept and is the same */
-	uint32_t	unused;
 };
 
 struct geonn_search

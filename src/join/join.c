@@ -254,10 +254,7 @@ geonn_search_report(const GeonnSearch *search)
 	}
 	report.references = search->prepared.counts[POINT_VALID];
 	if (search->prepared.client != NULL)
-	{
-		report.references_recognised = geonn_client_is_recognised(search->prepared.client);
 		report.work = geonn_client_work(search->prepared.client);
-	}
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* what has come out of the engine and the store, but for what waits to be taken */

@@ -256,9 +256,8 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 		geonn_groups_seal(prepared->groups, prepared->client);
 	if (labelled)
 		geonn_client_keep(prepared->client, prepared->counts, sizeof(prepared->counts));
-	(void) geonn_references_seal(prepared->references, prepared->client, labelled);
-	if (!geonn_client_is_recognised(prepared->client))
-		geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
+	geonn_references_seal(prepared->references, prepared->client);
+	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
 }
 
 /*

@@ -94,9 +94,7 @@
  * tables are; and any table on a standby, where bits are set ahead of snapshots, or with
  * old_snapshot_threshold, which lets them be set regardless of old snapshots.
  *
- * References without a label are read.  The engine keeps these, too, unless they are few, and
- * finds them again by their contents, for the same user of the same database, so that their
- * index need not be built anew (engine/dataset/dataset_contents.c).
+ * References without a label are read and sent by each search anew.
  *
  * A label is the same for all users, since a session that asks for it has been checked for
  * the privilege to read the table's rows, all of them and all of these columns.  From a dataset

@@ -487,16 +487,19 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 	MemoryContextDelete(row_context);
 }
 
-uint64
-geonn_references_seal(GeonnReferences *references, GeonnClient *client, bool labelled)
+void
+geonn_references_seal(GeonnReferences *references, GeonnClient *client)
 {
 	if (references->record_bytes == 0)
-		return geonn_client_seal(client, references->detail == REFERENCE_DISTANCE && labelled);
+	{
+		geonn_client_seal(client, references->detail == REFERENCE_DISTANCE);
+		return;
+	}
 	send_sorted(references, client);
 	geonn_client_leave_file(client, GEONN_FILE_RECORDS, references->records);
 	if (references->values != NULL)
 		geonn_client_leave_file(client, GEONN_FILE_VALUES, references->values);
-	return geonn_client_seal(client, true);
+	geonn_client_seal(client, true);
 }
 
 /*

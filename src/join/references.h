@@ -68,11 +68,9 @@ extern void geonn_references_add_block(GeonnReferences *references, GeonnClient 
 
 /*
  * End taking in references: send all of them to the dataset, in their order, and
- * seal it.  Returns their number.  labelled: the dataset has a label, so that it
- * need not be found by its contents.
+ * seal it.
  */
-extern uint64 geonn_references_seal(GeonnReferences *references, GeonnClient *client,
-									bool labelled);
+extern void geonn_references_seal(GeonnReferences *references, GeonnClient *client);
 
 /* The id of a reference, by its tag; what it points to lives as long as the references. */
 extern Datum geonn_reference_id(const GeonnReferences *references, int64 tag);

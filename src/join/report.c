@@ -22,7 +22,6 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->references = Max(sum->references, report->references);
 	sum->references_skipped = Max(sum->references_skipped, report->references_skipped);
 	sum->references_kept |= report->references_kept;
-	sum->references_recognised |= report->references_recognised;
 	sum->references_named |= report->references_named;
 	sum->reference_workers = Max(sum->reference_workers, report->reference_workers);
 	sum->observations += report->observations;
@@ -83,7 +82,6 @@ geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 	if (explain->timing)
 	{
 		ExplainPropertyBool("References Kept", sum->references_kept, explain);
-		ExplainPropertyBool("References Recognised", sum->references_recognised, explain);
 		ExplainPropertyBool("References Named", sum->references_named, explain);
 		ExplainPropertyFloat("References Reading Time", "ms", sum->preparing, 3, explain);
 		ExplainPropertyFloat("Dataset Build Time", "ms", sum->work.building, 3, explain);

@@ -21,9 +21,7 @@
 
 #include "nearest.h"
 
-/* from so many references on a dataset without a label is kept, and so many at most
- * (datasets.c) */
-#define KEEP_CONTENTS	1000
+/* so many datasets are kept at most (datasets.c) */
 #define KEPT_MOST		4096
 
 #define SEALED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -44,31 +42,12 @@ send_points(struct client *client, const struct points *points)
 }
 
 /*
- * Send references without a label; returns whether the engine has recognised them.
- */
-static bool
-is_recognised(const struct engine *engine, const struct points *points, uint64_t scope,
-			  bool *right)
-{
-	struct client client;
-	bool		recognised;
-
-	client_connect(&client, engine);
-	client.scope = scope;
-	*right = *right && client_create(&client, request.device, GEONN_METRIC_SPHERE, 0) &&
-		send_points(&client, points);
-	recognised = *right && client.recognised;
-	client_close(&client);
-	return recognised;
-}
-
-/*
  * Have a dataset under this subject, with as many files of its own; returns whether the
  * engine had it.
  */
 static bool
-is_kept(const struct engine *engine, const struct points *points, int subject, uint64_t scope,
-		int files, bool *right)
+is_kept(const struct engine *engine, const struct points *points, int subject, int files,
+		bool *right)
 {
 	struct client client;
 	char		name[16];
@@ -76,7 +55,6 @@ is_kept(const struct engine *engine, const struct points *points, int subject, u
 
 	snprintf(name, sizeof(name), "%d", subject);
 	client_connect(&client, engine);
-	client.scope = scope;
 	client.keep = true;
 	*right = *right && client_open_labelled(&client, request.device, name, "1");
 	kept = *right && client.sealed;
@@ -93,48 +71,28 @@ is_kept(const struct engine *engine, const struct points *points, int subject, u
 }
 
 static void
-test_few(const struct engine *engine)
+test_label(const struct engine *engine)
 {
-	struct points few = uniform_points(KEEP_CONTENTS - 1);
-	struct points enough = uniform_points(KEEP_CONTENTS);
+	struct points many = uniform_points(3000);
+	struct points one = uniform_points(1);
 	struct points none = points_create(0);
 	struct geonn_engine_status status;
-	bool		right = true;
+	struct client client;
+	bool		right;
 
-	right = !is_recognised(engine, &few, 0, &right) && !is_recognised(engine, &few, 0, &right) &&
-		engine_status(engine, &status, NULL, 0) && status.kept == 0 && right;
-	report("few references without a label are not kept", right);
+	client_connect(&client, engine);
+	right = client_create(&client, request.device, GEONN_METRIC_SPHERE, 0) && send_points(&client, &many);
+	client_close(&client);
+	report("without a label no references are kept",
+		   right && engine_status(engine, &status, NULL, 0) && status.kept == 0);
 	right = true;
-	right = !is_recognised(engine, &enough, 0, &right) &&
-		is_recognised(engine, &enough, 0, &right);
-	report("more are", right);
-	right = true;
-	right = !is_kept(engine, &few, 1, 0, 0, &right) && is_kept(engine, &few, 1, 0, 0, &right) &&
-		!is_kept(engine, &none, 2, 0, 0, &right) && is_kept(engine, &none, 2, 0, 0, &right) &&
-		!is_recognised(engine, &few, 0, &right) && right;
-	report("with a label any are, and few are found by nothing else", right);
-	points_free(&few);
-	points_free(&enough);
+	right = !is_kept(engine, &many, 1, 0, &right) && is_kept(engine, &many, 1, 0, &right) &&
+		!is_kept(engine, &one, 2, 0, &right) && is_kept(engine, &one, 2, 0, &right) &&
+		!is_kept(engine, &none, 3, 0, &right) && is_kept(engine, &none, 3, 0, &right);
+	report("with a label any are", right);
+	points_free(&many);
+	points_free(&one);
 	points_free(&none);
-}
-
-static void
-test_scope(const struct engine *engine)
-{
-	struct points points = uniform_points(3000);
-	bool		right = true;
-
-	right = !is_recognised(engine, &points, 1, &right) &&
-		!is_recognised(engine, &points, 2, &right) &&
-		is_recognised(engine, &points, 1, &right) && is_recognised(engine, &points, 2, &right) &&
-		!is_recognised(engine, &points, UINT64_MAX, &right);
-	report("references are recognised within one scope", right);
-	right = true;
-	right = !is_kept(engine, &points, 3, 3, 0, &right) && is_kept(engine, &points, 3, 4, 0, &right);
-	report("by its label a dataset is found from any", right);
-	right = !is_recognised(engine, &points, 4, &right) && is_recognised(engine, &points, 3, &right);
-	report("which does not make its contents known there", right);
-	points_free(&points);
 }
 
 /* bytes that a process takes of the host's memory */
@@ -271,14 +229,14 @@ test_order_of_use(void)
 	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	for (int i = 0; i < KEPT_MOST + 10; i++)
 	{
-		right = right && !is_kept(&engine, &points, i, 0, 0, &right);
+		right = right && !is_kept(&engine, &points, i, 0, &right);
 		if (i % 1000 == 999)
-			right = right && is_kept(&engine, &points, 0, 0, 0, &right);
+			right = right && is_kept(&engine, &points, 0, 0, &right);
 	}
-	right = right && is_kept(&engine, &points, 0, 0, 0, &right) &&
-		is_kept(&engine, &points, KEPT_MOST + 9, 0, 0, &right) &&
-		is_kept(&engine, &points, 11, 0, 0, &right) &&
-		!is_kept(&engine, &points, 1, 0, 0, &right);
+	right = right && is_kept(&engine, &points, 0, 0, &right) &&
+		is_kept(&engine, &points, KEPT_MOST + 9, 0, &right) &&
+		is_kept(&engine, &points, 11, 0, &right) &&
+		!is_kept(&engine, &points, 1, 0, &right);
 	report("the one that was used least recently makes place", right);
 	engine_stop(&engine);
 	points_free(&points);
@@ -314,7 +272,7 @@ test_descriptors(void)
 
 	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	for (int i = 0; right && i < 300; i++)
-		right = !is_kept(&engine, &points, i, 0, 1 + i % GEONN_FILE_KINDS, &right) && right;
+		right = !is_kept(&engine, &points, i, 1 + i % GEONN_FILE_KINDS, &right) && right;
 
 	/* once those that have left are closed */
 	begun = now_ms();
@@ -323,7 +281,7 @@ test_descriptors(void)
 	while (files > DESCRIPTORS / 4 && wait_more(begun));
 	printf("# %d of %d descriptors have files of kept datasets\n", files, DESCRIPTORS);
 	right = right && files > DESCRIPTORS / 8 && files <= DESCRIPTORS / 4 &&
-		is_kept(&engine, &points, 299, 0, 1 + 299 % GEONN_FILE_KINDS, &right);
+		is_kept(&engine, &points, 299, 1 + 299 % GEONN_FILE_KINDS, &right);
 	report("kept datasets have a part of the descriptors", right);
 
 	/*
@@ -353,8 +311,8 @@ test_descriptors(void)
 	for (int i = 0; i < SESSIONS; i++)
 		client_close(&clients[i]);
 	report("after which all is as before",
-		   right && !is_kept(&engine, &points, 1000, 0, 3, &right) &&
-		   is_kept(&engine, &points, 1000, 0, 3, &right) &&
+		   right && !is_kept(&engine, &points, 1000, 3, &right) &&
+		   is_kept(&engine, &points, 1000, 3, &right) &&
 		   engine_status(&engine, &status, NULL, 0) && status.kept > 0);
 	engine_stop(&engine);
 	points_free(&points);
@@ -367,8 +325,7 @@ main(int argument_count, char **words)
 
 	tests_begin(argument_count, words);
 	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
-	test_few(&engine);
-	test_scope(&engine);
+	test_label(&engine);
 	engine_stop(&engine);
 	test_number();
 	test_order_of_use();

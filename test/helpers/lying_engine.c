@@ -91,7 +91,6 @@ static const struct script scripts[] = {
 	{"files", {{GEONN_OPEN, {SPOILED(geonn_opened, files, 0, 1)}}}},
 	{"file", {{GEONN_REFERENCES, {.action = LIE_UNASKED, .numbers = {GEONN_FILE - GEONN_WELCOME, 0}, .how = HOW_DESCRIPTOR}}}},
 	{"sealed", {{GEONN_SEAL, {SPOILED(geonn_sealed, references, STEP_MORE, 1)}}}},
-	{"dataset", {{GEONN_SEAL, {SPOILED(geonn_sealed, dataset, STEP_MORE, 1)}}}},
 	/* batches with room for three pairs, so that observations have another one than references; and then a fourth pair */
 	{"pairs", {{GEONN_ALLOCATE, {.how = HOW_ODD, .numbers = {98, 2}}}, {GEONN_ALLOCATE, {.how = HOW_ODD, .numbers = {98, 2}}},
 	{GEONN_SEARCH, {SPOILED(geonn_results, pairs, STEP_MORE, 1)}}}},

@@ -339,7 +339,7 @@ bool
 client_create(struct client *client, enum geonn_device_choice device,
 			  enum geonn_metric metric, uint32_t columns)
 {
-	struct geonn_open open = {.device = device,.metric = metric,.columns = columns,.scope = client->scope};
+	struct geonn_open open = {.device = device,.metric = metric,.columns = columns};
 
 	if (!client_hello(client))
 		return false;
@@ -351,7 +351,7 @@ bool
 client_open_labelled(struct client *client, enum geonn_device_choice device,
 					 const char *subject, const char *version)
 {
-	struct geonn_open open = {.device = device,.labels = 1,.scope = client->scope};
+	struct geonn_open open = {.device = device,.labels = 1};
 
 	memcpy(open.label[0].subject, subject, strlen(subject));
 	memcpy(open.label[0].version, version, strlen(version));
@@ -488,11 +488,7 @@ client_send_dataset(struct client *client, const struct client_points *reference
 		client->slots[client->message.released.slot].sent = false;
 	}
 	client_send(client, GEONN_SEAL, &seal);
-	if (!client_expect(client, GEONN_SEALED))
-		return false;
-	client->dataset = client->message.sealed.dataset;
-	client->recognised = client->message.sealed.recognised != 0;
-	return true;
+	return client_expect(client, GEONN_SEALED);
 }
 
 bool

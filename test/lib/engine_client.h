@@ -101,13 +101,11 @@ struct client
 {
 	int			socket;
 	uint64_t	dataset;		/* as opened, sealed or attached to; 0: none yet */
-	bool		recognised;		/* its references were in the engine when it was sealed */
 	uint32_t	columns;		/* GEONN_COLUMN_..., of its dataset */
 	uint64_t	references;		/* of a sealed dataset */
 	bool		sealed;			/* it had them when it was opened */
 	uint8_t		note[GEONN_NOTE_BYTES]; /* of a kept one */
 	const struct geonn_call *call;	/* that it works for, said after its hello, or NULL */
-	uint64_t	scope;			/* that the dataset is opened with */
 	bool		keep;			/* the dataset that is sent next, with this note */
 	int			files[GEONN_FILE_KINDS];	/* that were left with it, or -1 */
 	struct client_slot slots[GEONN_RING_SLOTS];

@@ -13,22 +13,17 @@
 #include "engine/base/atomics.h"
 #include "engine/base/failure.h"
 
-/* a dataset of so few bytes is read faster than a thread starts */
-#define DATASET_SMALL_BYTES ((size_t) 256 * 1024)
-
 /* the hash tables that find datasets */
 enum dataset_table
 {
 	DATASET_BY_ID,
-	DATASET_BY_SUBJECT,			/* by the label's subject; kept datasets */
-	DATASET_BY_CONTENTS,		/* by the hash of the contents; kept datasets that have one */
+	DATASET_BY_SUBJECT,			/* kept datasets, by the label's subject */
 	DATASET_TABLES
 };
 
 struct dataset
 {
 	uint64_t	id;				/* never used twice by one engine */
-	uint64_t	scope;			/* only sessions of this scope can find it by its contents */
 	enum geonn_metric metric;
 	uint32_t	columns;		/* GEONN_COLUMN_...: the columns that it has */
 
@@ -56,12 +51,8 @@ struct dataset
 	int			files[GEONN_FILE_KINDS];	/* of its clients; -1: none */
 	uint64_t	file_bytes[GEONN_FILE_KINDS];
 
-	/* of dataset_contents.c */
-	bool		hashed;
-	uint64_t	hash;			/* of all bytes of its columns and files, if hashed */
-
 	/* of datasets.c, to find it when it is kept */
-	bool		labelled;		/* it has a label; if not, only its contents can find it */
+	bool		labelled;		/* it has a label: later sessions can find it while it is kept */
 	bool		kept;
 	size_t		kept_bytes;		/* what it counts as while kept */
 	struct geonn_label label;
@@ -140,31 +131,6 @@ extern bool dataset_append(struct dataset *dataset,
 extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 						 struct failure *failure);
 
-/*
- * Compute the hash of a dataset, which must not change any more before it is
- * sealed.  The work runs on the thread pool, or for a small dataset on the
- * calling thread alone; any thread may call this.  False, and the dataset has
- * no hash, if a file cannot be read, and soon after *cancelled is set.
- */
-extern bool dataset_hash(struct dataset *dataset, const atomic_bool *cancelled);
-
-/* The hash function that dataset_hash uses, of `length` bytes. */
-extern uint64_t dataset_hash_bytes(const void *bytes, size_t length, uint64_t seed);
-
-/*
- * Whether two datasets can be the same: all that is cheap to compare is equal,
- * and so are the hashes of their contents.
- */
-extern bool dataset_is_alike(const struct dataset *dataset, const struct dataset *other);
-
-/*
- * Whether two alike datasets are the same, byte for byte.  Runs as
- * dataset_hash does; false also if a file cannot be read, and soon after
- * *cancelled is set.
- */
-extern bool dataset_is_same(const struct dataset *dataset, const struct dataset *other,
-							const atomic_bool *cancelled);
-
 /* Bytes of one reference in the dataset's columns, its tag included. */
 extern size_t dataset_row_bytes(const struct dataset *dataset);
 
@@ -187,7 +153,7 @@ extern size_t dataset_memory(const struct dataset *dataset);
 extern bool dataset_take_squares(struct dataset *dataset, size_t bytes);
 extern void dataset_give_squares(struct dataset *dataset, size_t bytes);
 
-/* bytes of all tables, and how many they may be: the latter is for datasets.c to set */
+/* bytes of all tables of squares; and how many they may be, which datasets.c sets */
 extern atomic_uint_fast64_t dataset_squares_bytes;
 extern atomic_uint_fast64_t dataset_squares_limit;
 

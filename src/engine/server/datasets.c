@@ -4,32 +4,11 @@
  *		stay.
  *
  * A dataset stays as long as sessions hold it: the session that sent its
- * references, and the sessions that attached to it.  A kept dataset stays
- * longer, with all that devices have built of it, for the next session that
- * asks for it by its label, or that sends the same references again
- * (dataset_contents.c).
- *
- * A measurement decided which datasets are kept (two cores, no GPU, the median
- * of 100 searches of 10 observations, in ms):
- *
- *	references				  10	 100	 300   1,000   2,000   4,000  10,000  100,000
- *	found by label			0.66	0.59	0.61	0.60	0.61	0.56	0.64	 0.64
- *	found by contents		0.84	0.75	0.73	0.81	0.80	0.85	1.94	 7.72
- *	read and built			0.74	0.86	0.92	1.02	1.09	1.17	2.20	13.24
- *
- * With a label the client need not even read the table, so it is faster to
- * find the dataset at any size, and every dataset with a label is kept.
- * Without a label the client reads and sends the references in any case.
- * Below KEEP_CONTENTS references, finding the dataset then saves some 0.2 ms
- * at most, which is not worth the memory: so a smaller dataset without a label
- * leaves with its last session, and a smaller one with a label is not looked
- * for by its contents.
- *
- * By its contents, a dataset is looked for only among datasets of the same
- * scope, which the client states: one user in one database.  So no user learns
- * from the time that a search takes, or from the number of datasets, which
- * references another user has.  A label is looked up in all scopes, since a
- * client that states a label has the right to read the table.
+ * references, and the sessions that attached to it.  A dataset with a label is
+ * kept: it stays longer, with all that devices have built of it, for the next
+ * session that asks for it by its label, which need not read the table.  A label
+ * is looked up for all users, since a client that states one has the right to
+ * read the table.
  *
  * Kept datasets have three limits: host memory, their number, and the
  * descriptors of their files.  The first is for all tables of squares, too,
@@ -43,7 +22,7 @@
  * that no session holds leave until the request succeeds (datasets_make_room).
  *
  * Every step on the server's thread takes the same short time, however many
- * datasets the engine has: three hash tables find datasets, two lists keep
+ * datasets the engine has: two hash tables find datasets, two lists keep
  * them in the order of use, and another thread frees the datasets that leave
  * (disposal.c).
  */
@@ -53,9 +32,6 @@
 #include <string.h>
 
 #include "engine/server/disposal.h"
-
-/* fewest references of a dataset that is kept without a label */
-#define KEEP_CONTENTS	1000
 
 /*
  * what the CPU's index takes beside GEONN_INDEX_BYTES for each reference: it
@@ -104,7 +80,16 @@ static struct
 static uint64_t
 hash_subject(const struct geonn_label *label)
 {
-	return dataset_hash_bytes(label->subject, sizeof(label->subject), 0);
+	uint64_t	hash = 0;
+	uint64_t	word;
+
+	for (size_t i = 0; i < sizeof(label->subject); i += sizeof(word))
+	{
+		memcpy(&word, label->subject + i, sizeof(word));
+		hash = (hash ^ word) * 0x9E3779B185EBCA87ULL;
+		hash ^= hash >> 32;
+	}
+	return hash;
 }
 
 static struct dataset **
@@ -116,15 +101,7 @@ chain_of(enum dataset_table table, uint64_t key)
 static uint64_t
 key_of(const struct dataset *dataset, enum dataset_table table)
 {
-	switch (table)
-	{
-		case DATASET_BY_SUBJECT:
-			return hash_subject(&dataset->label);
-		case DATASET_BY_CONTENTS:
-			return dataset->hash;
-		default:
-			return dataset->id;
-	}
+	return table == DATASET_BY_ID ? dataset->id : hash_subject(&dataset->label);
 }
 
 static void
@@ -215,10 +192,7 @@ static void
 stop_keeping(struct dataset *dataset)
 {
 	order_remove(dataset);
-	if (dataset->labelled)
-		table_remove(DATASET_BY_SUBJECT, dataset);
-	if (dataset->hashed)
-		table_remove(DATASET_BY_CONTENTS, dataset);
+	table_remove(DATASET_BY_SUBJECT, dataset);
 	dataset->kept = false;
 	state.kept--;
 	set_kept_memory(state.kept_memory - dataset->kept_bytes);
@@ -237,7 +211,6 @@ datasets_open(const struct geonn_open *open)
 	state.next_id++;
 	state.count++;
 	dataset->users = 1;
-	dataset->scope = open->scope;
 	if (open->labels > 0)
 	{
 		dataset->labelled = true;
@@ -260,63 +233,29 @@ datasets_attach(uint64_t id)
 	return dataset;
 }
 
-struct dataset *
-datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_label *label)
+/*
+ * The kept dataset of this subject, or NULL.
+ */
+static struct dataset *
+find_subject(const struct geonn_label *label)
 {
 	struct dataset *dataset = *chain_of(DATASET_BY_SUBJECT, hash_subject(label));
 
-	while (dataset != NULL &&
-		   !(dataset->metric == metric && dataset->columns == columns &&
-			 memcmp(&dataset->label, label, sizeof(*label)) == 0))
+	while (dataset != NULL && memcmp(dataset->label.subject, label->subject, sizeof(label->subject)) != 0)
 		dataset = dataset->next[DATASET_BY_SUBJECT];
-	if (dataset != NULL)
-		change_users(dataset, 1);
 	return dataset;
 }
 
-/*
- * Whether two datasets have labels of the same subject.
- */
-static bool
-is_same_subject(const struct dataset *dataset, const struct dataset *other)
-{
-	return dataset->labelled && other->labelled &&
-		memcmp(dataset->label.subject, other->label.subject,
-			   sizeof(dataset->label.subject)) == 0;
-}
-
 struct dataset *
-datasets_find_alike(const struct dataset *dataset)
+datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_label *label)
 {
-	struct dataset *found;
+	struct dataset *dataset = find_subject(label);
 
-	if (!dataset->hashed)
+	if (dataset == NULL || dataset->metric != metric || dataset->columns != columns ||
+		memcmp(&dataset->label, label, sizeof(*label)) != 0)
 		return NULL;
-	found = *chain_of(DATASET_BY_CONTENTS, dataset->hash);
-
-	/* a dataset with a label of another subject is left to that subject */
-	while (found != NULL &&
-		   !(found != dataset && found->scope == dataset->scope &&
-			 dataset_is_alike(dataset, found) &&
-			 (!dataset->labelled || !found->labelled || is_same_subject(dataset, found))))
-		found = found->next[DATASET_BY_CONTENTS];
-	if (found != NULL)
-		change_users(found, 1);
-	return found;
-}
-
-void
-datasets_take_label(struct dataset *dataset, const struct dataset *other)
-{
-	if (!other->labelled)
-		return;
-	if (dataset->kept && dataset->labelled)
-		table_remove(DATASET_BY_SUBJECT, dataset);
-	dataset->labelled = true;
-	dataset->label = other->label;
-	memcpy(dataset->note, other->note, sizeof(dataset->note));
-	if (dataset->kept)
-		table_add(DATASET_BY_SUBJECT, dataset);
+	change_users(dataset, 1);
+	return dataset;
 }
 
 void
@@ -373,57 +312,25 @@ bytes_to_keep(const struct dataset *dataset)
 	return dataset_memory(dataset) + (built < index ? index - built : 0);
 }
 
-bool
-datasets_can_keep(const struct dataset *dataset)
-{
-	return (dataset->labelled || datasets_can_recognise(dataset)) &&
-		bytes_to_keep(dataset) <= state.kept_limit &&
-		dataset_descriptors(dataset) <= descriptors_to_keep();
-}
-
-bool
-datasets_can_recognise(const struct dataset *dataset)
-{
-	return dataset->count >= KEEP_CONTENTS;
-}
-
-/*
- * Another kept dataset of the same subject, or NULL.
- */
-static struct dataset *
-find_former(const struct dataset *dataset)
-{
-	struct dataset *former;
-
-	if (!dataset->labelled)
-		return NULL;
-	former = *chain_of(DATASET_BY_SUBJECT, hash_subject(&dataset->label));
-	while (former != NULL && !(former != dataset && is_same_subject(dataset, former)))
-		former = former->next[DATASET_BY_SUBJECT];
-	return former;
-}
-
 void
 datasets_keep(struct dataset *dataset)
 {
-	struct dataset *former = find_former(dataset);
+	size_t		bytes = bytes_to_keep(dataset);
+	uint32_t	descriptors = dataset_descriptors(dataset);
+	struct dataset *former = find_subject(&dataset->label);
 
 	if (former != NULL)
 		stop_keeping(former);
-	if (dataset->kept || !datasets_can_keep(dataset))
-		return;
-	dataset->kept_bytes = bytes_to_keep(dataset);
-	if (!make_place(1, dataset->kept_bytes, dataset_descriptors(dataset)))
+	if (bytes > state.kept_limit || descriptors > descriptors_to_keep() ||
+		!make_place(1, bytes, descriptors))
 		return;
 	dataset->kept = true;
+	dataset->kept_bytes = bytes;
 	state.kept++;
-	set_kept_memory(state.kept_memory + dataset->kept_bytes);
-	state.kept_descriptors += dataset_descriptors(dataset);
+	set_kept_memory(state.kept_memory + bytes);
+	state.kept_descriptors += descriptors;
 	order_add(dataset);
-	if (dataset->labelled)
-		table_add(DATASET_BY_SUBJECT, dataset);
-	if (dataset->hashed)
-		table_add(DATASET_BY_CONTENTS, dataset);
+	table_add(DATASET_BY_SUBJECT, dataset);
 }
 
 void

@@ -23,23 +23,7 @@ extern struct dataset *datasets_attach(uint64_t id);
 extern struct dataset *datasets_find(enum geonn_metric metric, uint32_t columns,
 									 const struct geonn_label *label);
 
-/*
- * Find a kept dataset of the same scope that seems to be the same as this one,
- * and that can take this one's label, if any; the caller holds it, too.  NULL:
- * not found.
- */
-extern struct dataset *datasets_find_alike(const struct dataset *dataset);
-
-/* Give a dataset the label and the note of another one, if that has a label. */
-extern void datasets_take_label(struct dataset *dataset, const struct dataset *other);
-
-/* Whether a dataset will be kept once it is sealed. */
-extern bool datasets_can_keep(const struct dataset *dataset);
-
-/* Whether a dataset has enough references to be worth finding by its contents. */
-extern bool datasets_can_recognise(const struct dataset *dataset);
-
-/* Keep a sealed dataset, if that is possible, instead of others of its label's subject. */
+/* Keep a sealed dataset that has a label, if the limits allow it, in place of the one of its subject. */
 extern void datasets_keep(struct dataset *dataset);
 
 /* Count a dataset's bytes anew, as devices may have built more of it. */

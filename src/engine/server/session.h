@@ -36,7 +36,10 @@ struct slot
 	struct cutoff cutoff;		/* the cutoff that its search began with */
 };
 
-/* the server's thread owns all of it, except cancelled and the searches that devices have */
+/*
+ * Only the server's thread uses a session, but any thread may read `cancelled`,
+ * and a device owns the searches that it has taken.
+ */
 struct session
 {
 	int			socket;			/* -1 once ended */
@@ -101,7 +104,7 @@ extern void session_attach(struct session *session, const union geonn_message *m
 /* Handle the end of the references. */
 extern void session_seal(struct session *session, const union geonn_message *message);
 
-/* Go on with the sessions whose sealing threads have finished a step. */
+/* Go on with the sessions whose sealing threads have finished. */
 extern void session_collect_sealed(void);
 
 /* Handle the messages call (the call that the session works for), finished, and list. */

@@ -7,8 +7,8 @@
  * gives up its call, its place (admission.c) and its dataset, and all batches but one, which
  * the client leaves mapped.  The client's next message names the next call, and from then on
  * the session is as one that has been welcomed: the client says again which role it works
- * for, which datasets it may recognise, and what it asks.  Only a session of the same process
- * and role goes on: those of its last call, as a process's share keeps the role of its first one.
+ * for and what it asks.  Only a session of the same process and role goes on: those of its last
+ * call, as a process's share keeps the role of its first one.
  *
  * An idle session is none of the sessions at work, and must not take from these.  It ends,
  * without an error, when its time is over (idle.c), and before that, the oldest first, where

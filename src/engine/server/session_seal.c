@@ -1,23 +1,10 @@
 /*
  * session_seal.c
- *		Seals a session's dataset: sorts its references, and looks for the same
- *		dataset among the kept ones.
+ *		Seals a session's dataset, and sorts its references before.
  *
- * Sealing takes two steps, each on a sealing thread of its own, which hands
- * the work to the thread pool turn by turn; for few references the server's
- * thread does the work itself, faster than it could start a thread.  In the
- * first step the thread sorts the dataset, if the session asked for that, and
- * computes its hash, if the dataset could be kept.  If memory is short for the
- * sort, and a kept dataset can make room, the step begins again.  Then the
- * server's thread looks for a kept dataset that is alike.  In the second step
- * a thread compares the two.  If they are the same, the session uses the kept
- * one from then on, under the new one's label, if that has one, and the new
- * one is freed.
- *
- * The session holds the dataset that it compares with, so that this stays even
- * if it is not kept any more.  When several sessions send the same references
- * at the same time, each looks for a kept dataset once it has its own hash,
- * and finds the dataset of the session that was first.
+ * A sealing thread sorts the dataset, if the session asked for that, and hands
+ * the work to the thread pool turn by turn.  If memory is short for the sort,
+ * and a kept dataset can make room, the sort begins again.
  */
 #include "engine/server/session.h"
 
@@ -30,73 +17,40 @@
 #include "engine/server/datasets.h"
 #include "engine/server/event_loop.h"
 
-/* a session's dataset in one step of sealing */
+/* a session's dataset while it is sorted */
 struct sealing
 {
 	struct session *session;
-	bool		sorts;
-	bool		hashes;
-	struct dataset *alike;		/* held; the dataset to compare with, or NULL in the first step */
-	bool		done;			/* the step succeeded; in the second step, both are the same */
-	struct failure failure;		/* if not done */
+	bool		sorted;
+	struct failure failure;		/* if not sorted */
 	struct sealing *next;
 };
 
 static pthread_mutex_t sealed_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sealing *sealed;	/* guarded by sealed_lock */
 
-static void end_step(struct session *session, const struct sealing *sealing);
-
 static void
-finish_seal(struct session *session, bool recognised)
+finish_seal(struct session *session)
 {
-	struct geonn_sealed message = {
-		.references = session->dataset->count,
-		.dataset = session->dataset->id,
-		.recognised = recognised
-	};
+	struct dataset *dataset = session->dataset;
+	struct geonn_sealed message = {.references = dataset->count};
 
-	session->dataset->sealed = true;
-	datasets_keep(session->dataset);
+	dataset->sealed = true;
+	if (dataset->labelled)
+		datasets_keep(dataset);
 	session->state = SESSION_SEARCHING;
 	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
 	session_send(session, GEONN_SEALED, &message, -1);
-}
-
-/*
- * Give the session the kept dataset that is the same, in place of its own.
- */
-static void
-replace_dataset(struct session *session, struct dataset *same)
-{
-	struct dataset *dataset = session->dataset;
-
-	datasets_take_label(same, dataset);
-	session->dataset = same;
-	datasets_release(dataset);
-}
-
-static void
-do_step(struct sealing *sealing)
-{
-	struct session *session = sealing->session;
-
-	if (sealing->alike != NULL)
-		sealing->done = dataset_is_same(session->dataset, sealing->alike, &session->cancelled);
-	else
-		sealing->done = !sealing->sorts ||
-			dataset_sort(session->dataset, &session->cancelled, &sealing->failure);
-	if (sealing->done && sealing->hashes)
-		(void) dataset_hash(session->dataset, &session->cancelled);
 }
 
 static void *
 sealing_main(void *argument)
 {
 	struct sealing *sealing = argument;
+	struct session *session = sealing->session;
 
 	thread_pool_lower_priority();
-	do_step(sealing);
+	sealing->sorted = dataset_sort(session->dataset, &session->cancelled, &sealing->failure);
 	pthread_mutex_lock(&sealed_lock);
 	sealing->next = sealed;
 	sealed = sealing;
@@ -106,80 +60,33 @@ sealing_main(void *argument)
 }
 
 /*
- * Begin a step.  False with errno if no thread can be created.
+ * Begin to sort the session's references, on a thread of their own.
  */
-static bool
-begin_step(struct session *session, const struct sealing *wanted)
+static void
+begin_sort(struct session *session)
 {
-	struct sealing step = *wanted;
-	struct sealing *sealing;
+	struct sealing *sealing = calloc(1, sizeof(*sealing));
+	struct failure failure;
 	pthread_t	thread;
-	int			reason;
+	int			reason = ENOMEM;
 
-	step.session = session;
-	if (!step.sorts && dataset_bytes(session->dataset) <= DATASET_SMALL_BYTES)
+	if (sealing != NULL)
 	{
-		do_step(&step);
-		end_step(session, &step);
-		return true;
+		sealing->session = session;
+		reason = pthread_create(&thread, NULL, sealing_main, sealing);
 	}
-	sealing = malloc(sizeof(*sealing));
-	if (sealing == NULL)
-		return false;
-	*sealing = step;
-	reason = pthread_create(&thread, NULL, sealing_main, sealing);
 	if (reason != 0)
 	{
 		free(sealing);
-		errno = reason;
-		return false;
+		fail(&failure, GEONN_ERROR_MEMORY, "could not create a thread to sort the references");
+		fail_reason(&failure, reason);
+		session_fail(session, &failure);
+		return;
 	}
 	pthread_detach(thread);
 	session->state = SESSION_SEALING;
 	session->under_way++;
 	call_move(session->call, &session->phase, GEONN_PHASE_SORTING);
-	return true;
-}
-
-/*
- * Begin the first step.  Without a thread the hash is left out, and only a
- * sort makes the session fail.
- */
-static void
-prepare_dataset(struct session *session, bool sorts)
-{
-	const struct sealing first = {
-		.sorts = sorts,
-		.hashes = datasets_can_keep(session->dataset) &&
-		datasets_can_recognise(session->dataset)
-	};
-	struct failure failure;
-
-	if ((first.sorts || first.hashes) && begin_step(session, &first))
-		return;
-	if (!first.sorts)
-	{
-		finish_seal(session, false);
-		return;
-	}
-	fail(&failure, GEONN_ERROR_MEMORY, "could not create a thread to sort the references");
-	fail_reason(&failure, errno);
-	session_fail(session, &failure);
-}
-
-/*
- * Begin the second step, if a kept dataset is alike.
- */
-static void
-compare_dataset(struct session *session)
-{
-	const struct sealing second = {.alike = datasets_find_alike(session->dataset)};
-
-	if (second.alike != NULL && begin_step(session, &second))
-		return;
-	if (second.alike != NULL)
-		datasets_release(second.alike);
-	finish_seal(session, false);
 }
 
 void
@@ -196,31 +103,25 @@ session_seal(struct session *session, const union geonn_message *message)
 	dataset->labelled = seal->keep;
 	memcpy(dataset->note, seal->note, sizeof(dataset->note));
 	dataset_fit(dataset);
-	prepare_dataset(session, seal->order_by_tag);
+	if (seal->order_by_tag)
+		begin_sort(session);
+	else
+		finish_seal(session);
 }
 
-/*
- * Go on after a step has ended.
- */
 static void
-end_step(struct session *session, const struct sealing *sealing)
+end_sort(struct session *session, const struct sealing *sealing)
 {
-	if (sealing->alike == NULL)
-	{
-		if (sealing->done)
-			compare_dataset(session);
-		else if (sealing->failure.code == GEONN_ERROR_MEMORY &&
-				 datasets_make_room(&sealing->failure))
-			prepare_dataset(session, true);
-		else
-			session_fail(session, &sealing->failure);
-		return;
-	}
-	if (sealing->done)
-		replace_dataset(session, sealing->alike);
+	session->under_way--;
+	if (session->state != SESSION_SEALING)
+		return;					/* its client has left */
+	if (sealing->sorted)
+		finish_seal(session);
+	else if (sealing->failure.code == GEONN_ERROR_MEMORY &&
+			 datasets_make_room(&sealing->failure))
+		begin_sort(session);
 	else
-		datasets_release(sealing->alike);
-	finish_seal(session, sealing->done);
+		session_fail(session, &sealing->failure);
 }
 
 void
@@ -236,14 +137,9 @@ session_collect_sealed(void)
 	while (list != NULL)
 	{
 		struct sealing *sealing = list;
-		struct session *session = sealing->session;
 
 		list = sealing->next;
-		session->under_way--;
-		if (session->state == SESSION_SEALING)
-			end_step(session, sealing);
-		else if (sealing->alike != NULL)
-			datasets_release(sealing->alike);
+		end_sort(sealing->session, sealing);
 		free(sealing);
 	}
 }

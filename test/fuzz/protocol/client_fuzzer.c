@@ -304,7 +304,7 @@ have_references(HostileJoin *join)
 		geonn_client_keep(join->client, note, sizeof(note));
 	for (uint64 i = 0; i < wish->references; i++)
 		geonn_client_add_reference(join->client, (int64) i, 1, 1, &columns);
-	(void) geonn_client_seal(join->client, true);
+	geonn_client_seal(join->client, true);
 }
 
 static void

@@ -470,7 +470,7 @@ answer(const struct step *step, int number)
 	struct pending pending = engine.pending[number];
 	struct geonn_welcome welcome = {.release = GEONN_VERSION};
 	struct geonn_released released = {.slot = pending.slot};
-	struct geonn_sealed sealed = {.references = engine.references,.dataset = 7};
+	struct geonn_sealed sealed = {.references = engine.references};
 
 	memmove(&engine.pending[number], &engine.pending[number + 1],
 			(size_t) (--engine.pending_count - number) * sizeof(pending));
