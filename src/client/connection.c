@@ -116,9 +116,6 @@ raise_engine_error(const GeonnConnection *connection,
 		case GEONN_ERROR_DEVICE:
 			sqlstate = ERRCODE_SYSTEM_ERROR;
 			break;
-		case GEONN_ERROR_DEADLOCK:
-			sqlstate = ERRCODE_T_R_DEADLOCK_DETECTED;
-			break;
 	}
 	ereport(ERROR,
 			(errcode(sqlstate),

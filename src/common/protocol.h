@@ -100,9 +100,7 @@
  *
  * geonn_configure may limit the backends that have sessions at a time.  A
  * client that opens a dataset beyond the limit gets queued, and opened follows
- * in its turn.  If all backends that have sessions wait for queued clients, a
- * queued client that they wait for sends urge, and again while that lasts:
- * then it is let in, stays queued, or gets an error.
+ * in its turn.
  *
  * A session that only reads figures sends hello, and then status, or list: of
  * calls under way, or of statistics.  A list comes as a sealed memfd, which
@@ -193,8 +191,7 @@
 	MESSAGE(GEONN_SEAL, 10, geonn_seal, seal) \
 	MESSAGE(GEONN_SEARCH, 11, geonn_search, search) \
 	MESSAGE(GEONN_FINISHED, 12, geonn_finished, finished) \
-	MESSAGE(GEONN_URGE, 13, geonn_urge, urge) \
-	MESSAGE(GEONN_RETURN, 14, geonn_return, give_back) \
+	MESSAGE(GEONN_RETURN, 13, geonn_return, give_back) \
 	/* from the engine */ \
 	MESSAGE(GEONN_WELCOME, 33, geonn_welcome, welcome) \
 	MESSAGE(GEONN_ENGINE_STATUS, 34, geonn_engine_status, engine_status) \
@@ -310,8 +307,7 @@ enum geonn_error_code
 	GEONN_ERROR_MEMORY,			/* host or device memory is short */
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings */
 	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
-	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
-	GEONN_ERROR_DEADLOCK		/* all processes with places wait for queued processes */
+	GEONN_ERROR_DEVICE			/* a device failed while it worked */
 };
 
 enum geonn_device_state
@@ -542,11 +538,6 @@ struct geonn_queued
 	struct geonn_header header;
 	uint32_t	limit;			/* of processes that have sessions */
 	uint32_t	ahead;			/* sessions that were queued before */
-};
-
-struct geonn_urge
-{
-	struct geonn_header header;
 };
 
 struct geonn_attach

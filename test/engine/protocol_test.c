@@ -41,7 +41,6 @@ test_abuse(const struct engine *engine)
 {
 	struct geonn_hello hello = {.release = "0.0-other"};
 	struct geonn_seal seal = {0};
-	struct geonn_urge urge = {0};
 	struct geonn_status status = {.gauges = 2};
 	struct geonn_open open = {.device = 77};
 	struct geonn_allocate allocate = {.slot = 9,.rows = 10,.room = 10};
@@ -82,11 +81,6 @@ test_abuse(const struct engine *engine)
 	client_connect(&client, engine);
 	right = right && client_open(&client, request.device, 0);
 	client_send(&client, GEONN_SEARCH, &search);
-	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
-
-	client_connect(&client, engine);
-	right = right && client_hello(&client);
-	client_send(&client, GEONN_URGE, &urge);
 	right = right && refused(&client, GEONN_ERROR_PROTOCOL);
 
 	client_connect(&client, engine);

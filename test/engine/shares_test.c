@@ -355,16 +355,6 @@ ask_for_place(struct crowd *crowd, const struct engine *engine, int32_t pid)
 	return client_receive(client, ANSWERED_MS);
 }
 
-/* say urge, and return the type of the answer, or -1: it has none in so many ms */
-static int
-urge(struct client *client, int ms)
-{
-	struct geonn_urge message = {0};
-
-	client_send(client, GEONN_URGE, &message);
-	return client_receive(client, ms);
-}
-
 static void
 test_places(void)
 {
@@ -380,20 +370,19 @@ test_places(void)
 	for (int32_t pid = 3; pid < 7; pid++)
 		right = right && ask_for_place(crowd, &engine, pid) == GEONN_QUEUED;
 	report("so many processes have places, and others are queued", right);
-	report("an urgent one has a place lent", urge(&clients[4], ANSWERED_MS) == GEONN_OPENED);
-	report("a second one has none", urge(&clients[5], SILENT_MS) == -1);
-	report("and is ended when it is urgent again and nothing has changed",
-		   urge(&clients[5], ANSWERED_MS) == GEONN_ERROR && clients[5].message.error.code == GEONN_ERROR_DEADLOCK &&
-		   clients[5].message.error.hint[0] != '\0');
-	report("where one of them is ended no other is at once",
-		   urge(&clients[6], SILENT_MS) == -1);
-	client_close(&clients[4]);
-	client_connect(&clients[4], &engine);
-	report("a lent place ends with the session that had it", client_receive(&clients[3], SILENT_MS) == -1);
+	client_close(&clients[2]);
+	client_connect(&clients[2], &engine);
+	report("a process keeps its place as long as it has a session",
+		   client_receive(&clients[3], SILENT_MS) == -1);
 	client_close(&clients[0]);
 	client_connect(&clients[0], &engine);
-	report("another one goes to the first of the queue", client_receive(&clients[3], ANSWERED_MS) == GEONN_OPENED);
-	report("and a place is lent again", urge(&clients[6], ANSWERED_MS) == GEONN_OPENED);
+	report("a free place goes to the first of the queue", client_receive(&clients[3], ANSWERED_MS) == GEONN_OPENED);
+	client_close(&clients[4]);
+	client_connect(&clients[4], &engine);
+	client_close(&clients[1]);
+	client_connect(&clients[1], &engine);
+	report("one that left the queue is passed over", client_receive(&clients[5], ANSWERED_MS) == GEONN_OPENED);
+	report("and the last one stays queued", client_receive(&clients[6], SILENT_MS) == -1);
 	crowd_free(crowd);
 	engine_stop(&engine);
 }

@@ -20,25 +20,11 @@
  *	  no place.
  *	- Parallel workers attach to a dataset of their leader's, which has a place
  *	  and waits for them.  A session that attaches is always admitted.
- *	- A queued process may hold PostgreSQL's locks, for which processes with
- *	  places wait, directly or through others.  Only PostgreSQL knows of its
- *	  locks, so the module looks for such waits (its admission.c).  If one
- *	  process with a place waits so, that gives no place to the process that it
- *	  waits for, since any role can have one session wait for another.  But if
- *	  all processes with places wait for queued processes, no place becomes
- *	  free: then the process that they wait for says that it is urgent.
  *
- * The engine lets an urgent session in beyond the limit, and lends it a place:
- * the processes with places do no work, and the session's statement should not
- * fail for a wait that it did not cause.  One place is lent at a time.  If the
- * process that has it waits for a queued process again, another session
- * becomes urgent and is refused; if it says so a second time, and no session
- * was admitted or has ended meanwhile, the engine ends it as a deadlock.  So
- * the limit is exceeded by one process at most, and no cycle lasts.
- *
- * The engine cannot know of waits outside the server: a function that asks
- * over another connection, or an application that reads one cursor while it
- * waits for another.  Therefore geonn.admission_timeout can limit the wait.
+ * The engine cannot know of other waits: for locks of PostgreSQL that a queued
+ * process holds, for a function that asks over another connection, or in an
+ * application that reads one cursor while it waits for another.  Therefore
+ * geonn.admission_timeout can limit the wait.
  *
  * Only the server's thread uses these functions.
  */
@@ -50,14 +36,9 @@ static struct
 {
 	uint32_t	limit;			/* 0: no limit */
 	uint32_t	taken;			/* places that are taken: admitted sessions that count */
-	uint32_t	queued;
-	uint64_t	changes;		/* admissions, and ends of admitted or urgent sessions */
 	struct admission *admitted; /* admitted sessions, in no order */
-	struct admission *first;	/* queued */
-	struct admission *last;
-}			state = {
-	.changes = 1
-};
+	struct admission *queue;	/* queued sessions, the first one first */
+}			state;
 
 void
 admission_set_limit(uint64_t limit)
@@ -96,83 +77,46 @@ give(struct admission *admission)
 	admission->state = ADMISSION_GIVEN;
 	admission->next = state.admitted;
 	state.admitted = admission;
-	state.changes++;
 }
 
 static void
-remove_from_queue(struct admission *admission)
+take_out(struct admission **list, const struct admission *admission)
 {
-	struct admission *before = NULL;
-
-	for (struct admission *at = state.first; at != admission; at = at->next)
-		before = at;
-	if (before != NULL)
-		before->next = admission->next;
-	else
-		state.first = admission->next;
-	if (state.last == admission)
-		state.last = before;
-	state.queued--;
+	while (*list != admission)
+		list = &(*list)->next;
+	*list = admission->next;
 }
 
 bool
 admission_enter(struct admission *admission, struct session *session, int32_t pid)
 {
+	struct admission **last = &state.queue;
+
 	admission->session = session;
 	admission->pid = pid;
-	admission->refused_at = 0;
 
 	/* a place that has just become free is for queued sessions */
-	if ((state.first == NULL && has_room()) || admitted_of(pid) != NULL)
+	if ((state.queue == NULL && has_room()) || admitted_of(pid) != NULL)
 	{
 		give(admission);
 		return true;
 	}
-	admission->state = ADMISSION_QUEUED;
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = admission;
 	admission->next = NULL;
-	if (state.last != NULL)
-		state.last->next = admission;
-	else
-		state.first = admission;
-	state.last = admission;
-	state.queued++;
+	admission->state = ADMISSION_QUEUED;
 	return false;
-}
-
-enum admission_urgency
-admission_urge(struct admission *admission)
-{
-	/* one place may be lent, beyond the limit */
-	if (has_room() || state.taken == state.limit)
-	{
-		remove_from_queue(admission);
-		give(admission);
-		return ADMISSION_LET_IN;
-	}
-	if (admission->refused_at == state.changes)
-		return ADMISSION_DEADLOCK;
-	admission->refused_at = state.changes;
-	return ADMISSION_REFUSED;
 }
 
 void
 admission_leave(struct admission *admission)
 {
-	struct admission **link = &state.admitted;
-
-	/*
-	 * sessions that were only queued, and left, break no cycle, so they do not
-	 * count as changes
-	 */
-	if (admission->state == ADMISSION_GIVEN || admission->refused_at != 0)
-		state.changes++;
 	if (admission->state == ADMISSION_QUEUED)
-		remove_from_queue(admission);
+		take_out(&state.queue, admission);
 	if (admission->state == ADMISSION_GIVEN)
 	{
-		while (*link != admission)
-			link = &(*link)->next;
-		*link = admission->next;
+		take_out(&state.admitted, admission);
 		if (admission->counts)
 		{
 			struct admission *other = admitted_of(admission->pid);
@@ -184,33 +128,26 @@ admission_leave(struct admission *admission)
 		}
 	}
 	admission->state = ADMISSION_NONE;
-	admission->refused_at = 0;
 }
 
 struct session *
 admission_next(void)
 {
-	struct admission *admission = state.first;
+	struct admission *admission = state.queue;
 
 	if (admission == NULL || !has_room())
 		return NULL;
-	remove_from_queue(admission);
+	state.queue = admission->next;
 	give(admission);
 	return admission->session;
 }
 
 uint32_t
-admission_ahead(const struct admission *admission)
+admission_queued(const struct admission *end)
 {
-	uint32_t	ahead = 0;
+	uint32_t	queued = 0;
 
-	for (const struct admission *at = state.first; at != admission; at = at->next)
-		ahead++;
-	return ahead;
-}
-
-uint32_t
-admission_queued(void)
-{
-	return state.queued;
+	for (const struct admission *at = state.queue; at != end; at = at->next)
+		queued++;
+	return queued;
 }

@@ -25,7 +25,6 @@ struct admission
 	int32_t		pid;			/* of the calling backend */
 	enum admission_state state;
 	bool		counts;			/* this one of its process's sessions has the place */
-	uint64_t	refused_at;		/* state.changes when it was urgent in vain; 0: never */
 	struct admission *next;		/* in the queue, or among the admitted sessions */
 };
 
@@ -35,23 +34,10 @@ extern uint32_t admission_limit(void);
 
 /*
  * Admit a session that works for this process, or queue it.  Returns whether
- * it may begin; if not, it stays queued until admission_next returns it,
- * admission_urge lets it in, or it leaves.
+ * it may begin; if not, it stays queued until admission_next returns it, or it
+ * leaves.
  */
 extern bool admission_enter(struct admission *admission, struct session *session, int32_t pid);
-
-enum admission_urgency
-{
-	ADMISSION_LET_IN,			/* the session may begin */
-	ADMISSION_REFUSED,			/* the session stays queued */
-	ADMISSION_DEADLOCK			/* the session was refused before, and nothing has changed: end it */
-};
-
-/*
- * Handle an urgent session: it is queued, all processes that have places wait
- * for queued processes, and one of them waits for this session's process.
- */
-extern enum admission_urgency admission_urge(struct admission *admission);
 
 /* Take out a session that has ended, whether it was queued, was admitted or never came. */
 extern void admission_leave(struct admission *admission);
@@ -59,8 +45,7 @@ extern void admission_leave(struct admission *admission);
 /* The first queued session, where a place is free: it has the place now, and may begin.  Else NULL. */
 extern struct session *admission_next(void);
 
-/* How many sessions are queued before this one; and how many in all. */
-extern uint32_t admission_ahead(const struct admission *admission);
-extern uint32_t admission_queued(void);
+/* How many sessions are queued before this one; NULL: in all. */
+extern uint32_t admission_queued(const struct admission *end);
 
 #endif							/* GEONN_ADMISSION_H */

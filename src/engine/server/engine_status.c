@@ -130,7 +130,7 @@ engine_status_send(int socket)
 		.devices = (uint32_t) engine.device_count,
 		.datasets = datasets_count(),
 		.kept = datasets_kept(),
-		.queued = admission_queued(),
+		.queued = admission_queued(NULL),
 		.idle = idle_count(),
 		.kept_memory = datasets_kept_memory(),
 		.base_memory = engine.base_memory,

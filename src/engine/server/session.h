@@ -93,12 +93,11 @@ extern void session_search(struct session *session, const union geonn_message *m
 extern void session_search_finished(struct search *search);
 
 /*
- * Open a dataset, or queue the session; go on when it is admitted, or says that
- * it is urgent; attach to a dataset.
+ * Open a dataset, or queue the session; go on when it is admitted; attach to a
+ * dataset.
  */
 extern void session_open(struct session *session, const union geonn_message *message);
 extern void session_admitted(struct session *session);
-extern void session_urge(struct session *session, const union geonn_message *message);
 extern void session_attach(struct session *session, const union geonn_message *message);
 
 /* Handle the end of the references. */

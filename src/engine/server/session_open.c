@@ -149,7 +149,7 @@ session_open(struct session *session, const union geonn_message *message)
 	}
 	session->state = SESSION_QUEUED;
 	call_move(session->call, &session->phase, GEONN_PHASE_QUEUED);
-	queued.ahead = admission_ahead(&session->admission);
+	queued.ahead = admission_queued(&session->admission);
 	session_send(session, GEONN_QUEUED, &queued, -1);
 }
 
@@ -158,32 +158,6 @@ session_admitted(struct session *session)
 {
 	call_move(session->call, &session->phase, GEONN_PHASE_REFERENCES);
 	open_dataset(session);
-}
-
-void
-session_urge(struct session *session, const union geonn_message *message)
-{
-	struct failure failure;
-
-	(void) message;
-	if (session->state != SESSION_QUEUED)
-		return;					/* the session was let in meanwhile */
-	switch (admission_urge(&session->admission))
-	{
-		case ADMISSION_LET_IN:
-			session_admitted(session);
-			break;
-		case ADMISSION_REFUSED:
-			break;
-		case ADMISSION_DEADLOCK:
-			fail(&failure, GEONN_ERROR_DEADLOCK,
-				 "deadlock detected between sessions with the geonn engine and locks");
-			fail_detail(&failure, "Every process that has one of the %u sessions of geonn.max_sessions waits for locks of processes that wait for a session, and one more session has been lent already.",
-						admission_limit());
-			fail_hint(&failure, "Run the transaction again, take locks after the search, or raise geonn.max_sessions.");
-			session_fail(session, &failure);
-			break;
-	}
 }
 
 void

@@ -27,15 +27,12 @@
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
-#include "utils/array.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "backend_shim.h"
-#include "client/engine_list.h"
 #include "client/engine_start.h"
 #include "client/engine_version.h"
 #include "base/compat.h"
@@ -72,7 +69,6 @@ volatile sig_atomic_t InterruptPending;
 struct Latch *MyLatch;
 int			max_files_per_process = 1000;
 int			MyProcPid = 1;
-Oid			MyDatabaseId = 1;
 int			DeadlockTimeout = 1000;
 bool		log_lock_waits;
 int			geonn_admission_timeout;
@@ -83,18 +79,11 @@ static sigjmp_buf *error_exit;
 static char error_text[4096];
 static int	external_files;
 static TimestampTz clock_now;
-static bool lock_wanted;
-
-Oid
-GetUserId(void)
-{
-	return 10;
-}
 
 Oid
 GetSessionUserId(void)
 {
-	return GetUserId();
+	return 10;
 }
 
 /* integers and texts, which are the types here */
@@ -386,82 +375,6 @@ TimestampDifferenceMilliseconds(TimestampTz from, TimestampTz to)
 	return from < to ? (long) ((to - from) / 1000) : 0;
 }
 
-/* ---- locks ---- */
-
-/*
- * Another process has a session, and waits for this one, which is queued, every other time.
- */
-void *
-geonn_engine_list(enum geonn_listing listing, Size entry_bytes, struct geonn_listed *listed)
-{
-	struct geonn_call_status *calls = palloc0(2 * sizeof(*calls));
-
-	if (listing != GEONN_LIST_CALLS || entry_bytes != sizeof(*calls))
-		abort();
-	calls[0].pid = MyProcPid + 1;
-	calls[1].pid = MyProcPid;
-	calls[1].phase = GEONN_PHASE_QUEUED;
-	listed->entries = 2;
-	return calls;
-}
-
-Datum
-pg_blocking_pids(PG_FUNCTION_ARGS)
-{
-	ArrayType  *blockers = palloc0(ARR_OVERHEAD_NONULLS(1) + sizeof(int32));
-
-	SET_VARSIZE(blockers, ARR_OVERHEAD_NONULLS(1) + sizeof(int32));
-	blockers->ndim = 1;
-	ARR_DIMS(blockers)[0] = lock_wanted && PG_GETARG_INT32(0) != MyProcPid ? 1 : 0;
-	*(int32 *) ARR_DATA_PTR(blockers) = MyProcPid;
-	lock_wanted = !lock_wanted;
-	return PointerGetDatum(blockers);
-}
-
-/* ---- lists of numbers ---- */
-
-bool
-list_member_int(const List *list, int number)
-{
-	for (int i = 0; i < list_length(list); i++)
-	{
-		if (list->elements[i].int_value == number)
-			return true;
-	}
-	return false;
-}
-
-List *
-list_append_unique_int(List *list, int number)
-{
-	List	   *longer;
-
-	if (list_member_int(list, number))
-		return list;
-	longer = palloc0(sizeof(List));
-	longer->type = T_IntList;
-	longer->length = longer->max_length = list_length(list) + 1;
-	longer->elements = palloc0(longer->length * sizeof(ListCell));
-	for (int i = 0; i < list_length(list); i++)
-		longer->elements[i] = list->elements[i];
-	longer->elements[longer->length - 1].int_value = number;
-	return longer;
-}
-
-List *
-list_make1_impl(NodeTag tag, ListCell first)
-{
-	if (tag != T_IntList)
-		abort();
-	return list_append_unique_int(NIL, first.int_value);
-}
-
-int
-ArrayGetNItems(int dimensions, const int *lengths)
-{
-	return dimensions == 1 ? lengths[0] : 0;
-}
-
 /* ---- types ---- */
 
 /*
@@ -555,14 +468,6 @@ fmgr_info_copy(FmgrInfo *copy, FmgrInfo *information, MemoryContext context)
 }
 
 Datum
-DirectFunctionCall1Coll(PGFunction function, Oid collation, Datum first)
-{
-	FmgrInfo	info = {.fn_addr = function};
-
-	return FunctionCall1Coll(&info, collation, first);
-}
-
-Datum
 FunctionCall1Coll(FmgrInfo *function, Oid collation, Datum first)
 {
 	LOCAL_FCINFO(call, 1);
@@ -618,7 +523,6 @@ backend_run(void (*statement) (void *argument), void *argument)
 	error_text[0] = '\0';
 	InterruptPending = false;
 	clock_now = 0;
-	lock_wanted = false;
 	CurrentMemoryContext = context;
 	raised = sigsetjmp(here, 0) != 0;
 	if (!raised)

@@ -296,14 +296,6 @@ say_open(struct hostile *hostile, const struct step *step)
 }
 
 static void
-say_urge(struct hostile *hostile, const struct step *step)
-{
-	struct geonn_urge urge = {0};
-
-	ask(hostile, step, GEONN_URGE, &urge, 0);
-}
-
-static void
 say_attach(struct hostile *hostile, const struct step *step)
 {
 	struct geonn_attach attach = {.dataset = last_dataset - step->numbers[0] % 3};
@@ -533,7 +525,6 @@ hostile_act(struct hostile *hostile, const struct step *step)
 		[HOSTILE_RECEIVE] = receive_one,
 		[HOSTILE_HALF_CLOSE] = half_close,
 		[HOSTILE_CLOSE] = close_down,
-		[HOSTILE_URGE] = say_urge,
 		[HOSTILE_RETURN] = say_return,
 		[HOSTILE_CONFIGURE] = say_configure
 	};

@@ -30,7 +30,6 @@ enum hostile_action
 	HOSTILE_RECEIVE,
 	HOSTILE_HALF_CLOSE,
 	HOSTILE_CLOSE,
-	HOSTILE_URGE,
 	HOSTILE_RETURN,
 	HOSTILE_CONFIGURE,			/* as if it were the supervisor */
 	HOSTILE_ACTIONS
