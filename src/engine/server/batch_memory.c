@@ -261,10 +261,28 @@ make_smaller(uint32_t *rows, uint32_t *room)
 	return fewer_rows || less_room;
 }
 
+/*
+ * Whether the share allows a batch of so many bytes, after idle sessions that are in its way have
+ * ended.  None ends if the batch would be too much even without any.
+ */
+static bool
+make_allowed(const struct batch_share *share, size_t bytes, bool (*give_up_idle) (void))
+{
+	if (!batch_share_allows(share, bytes, false))
+		return false;
+	while (!batch_share_allows(share, bytes, true))
+		if (!give_up_idle())
+			return false;
+	return true;
+}
+
 struct batch_memory *
 batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
-					 struct batch_share *share, bool first_of_session, struct failure *failure)
+					 struct batch_share *share, bool first_of_session,
+					 bool (*give_up_idle) (void), struct failure *failure)
 {
+	bool		makes_room = true;
+
 	for (;;)
 	{
 		struct geonn_batch_columns columns;
@@ -274,7 +292,8 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 		uint32_t	next_rows = *rows;
 		uint32_t	next_room = *room;
 		bool		is_smallest = !make_smaller(&next_rows, &next_room);
-		bool		allowed = batch_share_allows(share, bytes);
+		bool		allowed = makes_room ? make_allowed(share, bytes, give_up_idle) :
+			batch_share_allows(share, bytes, true);
 
 		if (!allowed)
 			log_shortage(bytes);
@@ -291,22 +310,8 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 			return memory;
 		*rows = next_rows;
 		*room = next_room;
+		makes_room = first_of_session;
 	}
-}
-
-size_t
-batch_memory_possible(uint32_t rows, uint32_t room, uint32_t present,
-					  const struct batch_share *share)
-{
-	do
-	{
-		struct geonn_batch_columns columns;
-		size_t		bytes = geonn_batch_layout(NULL, rows, room, present, &columns);
-
-		if (batch_share_could_allow(share, bytes))
-			return bytes;
-	} while (make_smaller(&rows, &room));
-	return 0;
 }
 
 void

@@ -31,14 +31,18 @@ extern uint64_t batch_memory_in_use(void);
 /*
  * Get memory for a batch of *rows and *room.  If the process's share does not
  * allow that, both are halved until it does, down to the smallest batch worth
- * having.  A session's first batch of that size may come from the reserve.
- * NULL if no memory is left; if the batch would be the session's first, the
- * failure says why.  The memory is mapped in the engine, allocated and sealed.
+ * having.  Idle sessions that are in the way end, by give_up_idle (false: none
+ * is left); those in the way of a smaller batch than asked for only if it is the
+ * session's first.  A session's first batch of the smallest size may come from
+ * the reserve.  NULL if no memory is left; if the batch would be the session's
+ * first, the failure says why.  The memory is mapped in the engine, allocated
+ * and sealed.
  */
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
 												 uint32_t present,
 												 struct batch_share *share,
 												 bool first_of_session,
+												 bool (*give_up_idle) (void),
 												 struct failure *failure);
 
 /*
@@ -46,13 +50,6 @@ extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
  * may have it mapped any more.
  */
 extern void batch_memory_release(struct batch_memory *memory);
-
-/*
- * Bytes of the batch that batch_memory_acquire could give if there were no idle sessions; 0: none
- * within the share.
- */
-extern size_t batch_memory_possible(uint32_t rows, uint32_t room, uint32_t present,
-									const struct batch_share *share);
 
 /* Count memory as that of an idle session, or of one at work again; it is not from the reserve. */
 extern void batch_memory_set_idle(struct batch_memory *memory, bool idle);

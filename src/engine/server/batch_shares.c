@@ -36,8 +36,8 @@
  * that other roles leave.  The first session of a process is not limited.
  *
  * Idle sessions and their batches count like all others.  Where they are in the way of a
- * session at work, some of them end (session_idle.c); the functions with `could` say whether
- * that helps.
+ * session at work, some of them end (session_idle.c).  Counted without them (with_idle is
+ * false), a process may have what it could have if all of them ended.
  *
  * Only the server's thread uses these functions.
  */
@@ -54,10 +54,7 @@
 static struct
 {
 	uint64_t	limit;
-	uint64_t	bytes;			/* sums over all shares */
-	uint64_t	reserved;
-	uint64_t	further;
-	uint64_t	idle;
+	uint64_t	bytes[BATCH_KINDS]; /* sums over all shares */
 	uint64_t	sessions;
 	uint64_t	idle_sessions;
 	uint64_t	sessions_most;	/* that descriptors suffice for, if each takes all it may */
@@ -187,12 +184,8 @@ check_sessions(uint64_t sessions, uint64_t all, uint64_t part, const char *of_wh
 	return false;
 }
 
-/*
- * Whether the process's sessions are within its part and its role's, with the idle ones of all
- * processes or without them.
- */
-static bool
-admits(const struct batch_share *share, bool with_idle, struct failure *failure)
+bool
+batch_share_admits(const struct batch_share *share, bool with_idle, struct failure *failure)
 {
 	uint64_t	present = state.sessions - (with_idle ? 0 : state.idle_sessions);
 	uint64_t	own = share->sessions - (with_idle ? 0 : share->idle_sessions);
@@ -208,56 +201,30 @@ admits(const struct batch_share *share, bool with_idle, struct failure *failure)
 		check_sessions(role, all, left_of(all, present - role) / 4 * 3, "a role's processes", failure);
 }
 
-bool
-batch_share_admits(const struct batch_share *share, struct failure *failure)
-{
-	return admits(share, true, failure);
-}
-
-bool
-batch_share_could_admit(const struct batch_share *share)
-{
-	struct failure failure;
-
-	return admits(share, false, &failure);
-}
-
-/* Bytes of a share, without those from the reserve, and with those of idle sessions or without. */
+/* Bytes that are not from the reserve. */
 static uint64_t
-shared_bytes(const struct batch_share *share, bool with_idle)
+shared_bytes(const uint64_t bytes[BATCH_KINDS], bool with_idle)
 {
-	return share->bytes - share->reserved - share->further - (with_idle ? 0 : share->idle);
+	return bytes[BATCH_SHARED] + (with_idle ? bytes[BATCH_IDLE] : 0);
 }
 
-static bool
-allows(const struct batch_share *share, uint64_t bytes, bool with_idle)
+bool
+batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_idle)
 {
 	uint64_t	divided = state.limit - reserve();
-	uint64_t	used = state.bytes - state.reserved - state.further - (with_idle ? 0 : state.idle);
-	uint64_t	own = shared_bytes(share, with_idle);
+	uint64_t	used = shared_bytes(state.bytes, with_idle);
+	uint64_t	own = shared_bytes(share->bytes, with_idle);
 	uint64_t	role = 0;
 	uint64_t	for_process;
 	uint64_t	for_role;
 
 	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
 		if (other->role == share->role)
-			role += shared_bytes(other, with_idle);
+			role += shared_bytes(other->bytes, with_idle);
 	for_process = left_of(divided, used - own) / 2;
 	for_role = left_of(divided, used - role) / 4 * 3;
 	return bytes <= left_of(divided, used) && bytes <= left_of(for_process, own) &&
 		bytes <= left_of(for_role, role);
-}
-
-bool
-batch_share_allows(const struct batch_share *share, uint64_t bytes)
-{
-	return allows(share, bytes, true);
-}
-
-bool
-batch_share_could_allow(const struct batch_share *share, uint64_t bytes)
-{
-	return allows(share, bytes, false);
 }
 
 /*
@@ -285,10 +252,9 @@ check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
 static uint64_t
 reserve_left(void)
 {
-	uint64_t	shared = state.bytes - state.reserved - state.further;
-	uint64_t	left = left_of(state.limit, shared);
+	uint64_t	left = left_of(state.limit, shared_bytes(state.bytes, true));
 
-	return left < reserve() && shared - state.idle <= state.limit - reserve() ? left : reserve();
+	return left < reserve() && state.bytes[BATCH_SHARED] <= state.limit - reserve() ? left : reserve();
 }
 
 bool
@@ -296,68 +262,38 @@ batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch
 					 struct failure *failure)
 {
 	uint64_t	further = 0;
+	uint64_t	present = 0;
 
-	*kind = share->bytes == 0 ? BATCH_RESERVED : BATCH_FURTHER;
+	for (int i = 0; i < BATCH_KINDS; i++)
+		present += share->bytes[i];
+	*kind = present == 0 ? BATCH_RESERVED : BATCH_FURTHER;
 	if (*kind == BATCH_FURTHER)
 	{
 		for (const struct batch_share *other = state.first; other != NULL; other = other->next)
 			if (other->role == share->role)
-				further += other->further;
-		if (!check_reserve(bytes, share->further, reserve() / 16,
+				further += other->bytes[BATCH_FURTHER];
+		if (!check_reserve(bytes, share->bytes[BATCH_FURTHER], reserve() / 16,
 						   "further sessions of a process", failure) ||
 			!check_reserve(bytes, further, reserve() / 4,
 						   "further sessions of a role's processes", failure) ||
-			!check_reserve(bytes, state.further, reserve() / 2,
+			!check_reserve(bytes, state.bytes[BATCH_FURTHER], reserve() / 2,
 						   "further sessions of processes", failure))
 			return false;
 	}
-	return check_reserve(bytes, state.reserved + state.further, reserve_left(), "first batches", failure);
-}
-
-/*
- * Where the sums of a share, or of all, have batches of this kind; NULL: in their bytes alone.
- */
-static uint64_t *
-part_of(enum batch_kind kind, uint64_t *reserved, uint64_t *further, uint64_t *idle)
-{
-	switch (kind)
-	{
-		case BATCH_SHARED:
-			break;
-		case BATCH_RESERVED:
-			return reserved;
-		case BATCH_FURTHER:
-			return further;
-		case BATCH_IDLE:
-			return idle;
-	}
-	return NULL;
+	return check_reserve(bytes, state.bytes[BATCH_RESERVED] + state.bytes[BATCH_FURTHER],
+						 reserve_left(), "first batches", failure);
 }
 
 void
 batch_share_add(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
 {
-	uint64_t   *own = part_of(kind, &share->reserved, &share->further, &share->idle);
-	uint64_t   *all = part_of(kind, &state.reserved, &state.further, &state.idle);
-
-	share->bytes += bytes;
-	state.bytes += bytes;
-	if (own != NULL)
-		*own += bytes;
-	if (all != NULL)
-		*all += bytes;
+	share->bytes[kind] += bytes;
+	state.bytes[kind] += bytes;
 }
 
 void
 batch_share_subtract(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
 {
-	uint64_t   *own = part_of(kind, &share->reserved, &share->further, &share->idle);
-	uint64_t   *all = part_of(kind, &state.reserved, &state.further, &state.idle);
-
-	share->bytes -= bytes;
-	state.bytes -= bytes;
-	if (own != NULL)
-		*own -= bytes;
-	if (all != NULL)
-		*all -= bytes;
+	share->bytes[kind] -= bytes;
+	state.bytes[kind] -= bytes;
 }

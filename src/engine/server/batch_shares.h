@@ -11,27 +11,25 @@
 
 #include "engine/base/failure.h"
 
-/* the memory of the batches of one process's sessions */
-struct batch_share
-{
-	int32_t		pid;			/* 0: the share of a session that works for no process */
-	uint32_t	role;
-	uint64_t	sessions;		/* sessions that hold the share */
-	uint64_t	bytes;			/* bytes of all its batches */
-	uint64_t	reserved;		/* bytes of these from the reserve, for the process's first batch */
-	uint64_t	further;		/* bytes of these from the reserve, for further sessions */
-	uint64_t	idle;			/* bytes of these that idle sessions have */
-	uint64_t	idle_sessions;	/* the idle ones of its sessions */
-	struct batch_share *next;
-};
-
 /* what a batch counts as */
 enum batch_kind
 {
 	BATCH_SHARED,				/* within its process's and role's shares */
 	BATCH_RESERVED,				/* the first batch of a process, from the reserve */
 	BATCH_FURTHER,				/* the first batch of a further session, from the reserve */
-	BATCH_IDLE					/* within the shares, and given up where others need it */
+	BATCH_IDLE,					/* within the shares, and given up where others need it */
+	BATCH_KINDS
+};
+
+/* the memory of the batches of one process's sessions */
+struct batch_share
+{
+	int32_t		pid;			/* 0: the share of a session that works for no process */
+	uint32_t	role;
+	uint64_t	sessions;		/* sessions that hold the share */
+	uint64_t	idle_sessions;	/* the idle ones of these */
+	uint64_t	bytes[BATCH_KINDS]; /* bytes of its batches, by what they count as */
+	struct batch_share *next;
 };
 
 /* Set the memory that is divided, and the number of descriptors that the engine may open. */
@@ -54,15 +52,13 @@ extern void batch_share_rest(struct batch_share *share);
 extern void batch_share_wake(struct batch_share *share);
 
 /*
- * Whether the process may have as many sessions as hold the share; if not, the
- * failure gives the numbers.  The second function: whether it might, if there were no idle sessions.
+ * Whether the process may have as many sessions as hold the share, with the idle ones of all
+ * processes or without them; if not, the failure gives the numbers.
  */
-extern bool batch_share_admits(const struct batch_share *share, struct failure *failure);
-extern bool batch_share_could_admit(const struct batch_share *share);
+extern bool batch_share_admits(const struct batch_share *share, bool with_idle, struct failure *failure);
 
-/* Whether the process may have so many more bytes; or might, if there were no idle sessions. */
-extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes);
-extern bool batch_share_could_allow(const struct batch_share *share, uint64_t bytes);
+/* Whether the process may have so many more bytes, with those of idle sessions or without them. */
+extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_idle);
 
 /*
  * Whether a session that has no batch may have its first one from the reserve;

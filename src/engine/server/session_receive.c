@@ -118,6 +118,7 @@ static bool
 has_share(struct session *session)
 {
 	struct failure failure;
+	struct failure ignored;
 
 	if (session->share != NULL)
 		return true;
@@ -130,33 +131,13 @@ has_share(struct session *session)
 		session_fail(session, &failure);
 		return false;
 	}
-	while (!batch_share_admits(session->share, &failure))
-		if (!batch_share_could_admit(session->share) || !session_give_up_idle())
+	while (!batch_share_admits(session->share, true, &failure))
+		if (!batch_share_admits(session->share, false, &ignored) || !session_give_up_idle())
 		{
 			session_fail(session, &failure);
 			return false;
 		}
 	return true;
-}
-
-/*
- * End the idle sessions that are in the way of a batch of so many bytes.  If it would be too
- * much even without any, none ends for a session that has others; one without a batch gets the
- * largest that would not be too much.
- */
-static void
-make_room(const struct session *session, const struct geonn_allocate *allocate, size_t bytes,
-		  bool others)
-{
-	const struct batch_share *share = session->share;
-
-	if (!others)
-		bytes = batch_memory_possible(allocate->rows, allocate->room,
-									  session->dataset->columns, share);
-	else if (!batch_share_could_allow(share, bytes))
-		return;
-	while (!batch_share_allows(share, bytes) && session_give_up_idle())
-		continue;
 }
 
 static void
@@ -188,13 +169,13 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
 	others = has_batch(session);
-	make_room(session, allocate, bytes, others);
-	while (!others || batch_share_admits(session->share, &failure))
+	while (!others || batch_share_admits(session->share, true, &failure))
 	{
 		batch.rows = allocate->rows;
 		batch.room = allocate->room;
 		slot->memory = batch_memory_acquire(&batch.rows, &batch.room, session->dataset->columns,
-											session->share, !others, &failure);
+											session->share, !others, session_give_up_idle,
+											&failure);
 		if (slot->memory != NULL || failure.code != GEONN_ERROR_MEMORY ||
 			(others && failure.reason != EMFILE) ||
 			!(session_give_up_idle() || datasets_make_room(&failure)))
