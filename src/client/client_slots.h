@@ -112,8 +112,8 @@ extern void geonn_client_return_batch(GeonnClient *client, int number);
 extern void geonn_client_unmap_batch(GeonnClient *client, int number);
 
 /*
- * Let a slot have a batch of these rows and room that the engine already knows as the slot's;
- * false: it does not suit the question.
+ * Give the slot this mapped batch, which is the slot's in the engine already.  Returns false if
+ * it is too small for the question.
  */
 extern bool geonn_client_use_batch(GeonnClient *client, int number, void *start, size_t bytes,
 								   uint32 rows, uint32 room);

@@ -95,64 +95,48 @@ static void
 raise_engine_error(const GeonnConnection *connection,
 				   const struct geonn_error *error)
 {
-	int			sqlstate = ERRCODE_INTERNAL_ERROR;
+	static const int sqlstates[] = {
+		[GEONN_ERROR_MEMORY] = ERRCODE_OUT_OF_MEMORY,
+		[GEONN_ERROR_LIMIT] = ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+		[GEONN_ERROR_NO_DEVICE] = ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		[GEONN_ERROR_DEVICE] = ERRCODE_SYSTEM_ERROR
+	};
+	int			sqlstate = error->code < lengthof(sqlstates) ? sqlstates[error->code] : 0;
 
 	if (error->message[0] == '\0')
 		geonn_connection_violation("an error without a message");
-	switch (error->code)
-	{
-		case GEONN_ERROR_VERSION:
-			geonn_raise_other_version(error->detail, connection->engine_pid);
-			break;
-		case GEONN_ERROR_MEMORY:
-			sqlstate = ERRCODE_OUT_OF_MEMORY;
-			break;
-		case GEONN_ERROR_LIMIT:
-			sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
-			break;
-		case GEONN_ERROR_NO_DEVICE:
-			sqlstate = ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
-			break;
-		case GEONN_ERROR_DEVICE:
-			sqlstate = ERRCODE_SYSTEM_ERROR;
-			break;
-	}
+	if (error->code == GEONN_ERROR_VERSION)
+		geonn_raise_other_version(error->detail, connection->engine_pid);
 	ereport(ERROR,
-			(errcode(sqlstate),
+			(errcode(sqlstate != 0 ? sqlstate : ERRCODE_INTERNAL_ERROR),
 			 errmsg("%s", error->message),
 			 error->detail[0] != '\0' ? errdetail("%s", error->detail) : 0,
 			 error->hint[0] != '\0' ? errhint("%s", error->hint) : 0));
 }
 
 /*
- * The connection is broken.  The engine's last message may still be unread:
- * after a send that failed, or behind the one ECONNRESET that the kernel
- * reports before the data in its queue.
+ * The connection is broken: raise the error that the engine sent last, or else that it ended.
  */
 static void
 raise_lost(GeonnConnection *connection)
 {
-	int			ends = 0;
+	union geonn_message message;
 
-	while (ends < 2)
-	{
-		union geonn_message message;
-		enum geonn_channel_status status;
-		int			descriptor;
-
-		status = geonn_channel_receive(connection->socket, &message,
-									   &descriptor);
-		if (descriptor >= 0)
-			close(descriptor);
-		if (status != GEONN_CHANNEL_OK)
-			ends++;
-		else if (message.header.type == GEONN_ERROR)
-			raise_engine_error(connection, &message.error);
-	}
+	if (geonn_channel_find_last(connection->socket, GEONN_ERROR, &message))
+		raise_engine_error(connection, &message.error);
 	ereport(ERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("the geonn engine ended while it worked for this statement"),
 			 errhint("The server log says why. The next statement starts the engine again.")));
+}
+
+static void
+raise_transfer_failure(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("could not %s the geonn engine: %m", what),
+			 errhint("Run the statement again; if it fails again, the server log may say why.")));
 }
 
 /* ---- messages ---- */
@@ -260,10 +244,7 @@ geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 					wait_for_descriptors(++tries);
 					break;
 				}
-				ereport(ERROR,
-						(errcode(ERRCODE_CONNECTION_FAILURE),
-						 errmsg("could not send to the geonn engine: %m"),
-						 errhint("Run the statement again; if it fails again, the server log may say why.")));
+				raise_transfer_failure("send to");
 		}
 	}
 }
@@ -323,10 +304,7 @@ geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 			break;
 		case GEONN_CHANNEL_FAILED:
 			errno = reason;
-			ereport(ERROR,
-					(errcode(ERRCODE_CONNECTION_FAILURE),
-					 errmsg("could not receive from the geonn engine: %m"),
-					 errhint("Run the statement again; if it fails again, the server log may say why.")));
+			raise_transfer_failure("receive from");
 			break;
 	}
 	pg_unreachable();

@@ -36,16 +36,16 @@ geonn_align(size_t bytes, size_t alignment)
 }
 
 /*
- * The address of the next column, if it is present; otherwise NULL.
+ * The address of the next column; NULL if it is not present.
  */
 static inline void *
-geonn_batch_column(uintptr_t base, size_t *offset, uint32_t present, size_t bytes)
+geonn_batch_column(uintptr_t base, size_t *offset, bool present, size_t values, size_t width)
 {
 	uintptr_t	column = base + *offset;
 
 	if (!present)
 		return NULL;
-	*offset += geonn_align(bytes, 256);
+	*offset += geonn_align(values * width, 256);
 	return (void *) column;
 }
 
@@ -60,7 +60,6 @@ static inline size_t
 geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 				   struct geonn_batch_columns *columns)
 {
-	size_t		tags = rows > room ? rows : room;
 	size_t		offset = 0;
 	uintptr_t	base = (uintptr_t) start;
 
@@ -68,29 +67,25 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 		room < 1 || room > GEONN_BATCH_ROWS_MAX)
 		return 0;
 
+#define COLUMN(type, is_present, values) \
+	(type *) geonn_batch_column(base, &offset, is_present, values, sizeof(type))
 	columns->rows = rows;
 	columns->room = room;
-	columns->latitude = (double *) (base + offset);
-	offset += geonn_align(rows * sizeof(double), 256);
-	columns->longitude = (double *) (base + offset);
-	offset += geonn_align(rows * sizeof(double), 256);
-	columns->tag = (int64_t *) (base + offset);
-	offset += geonn_align(tags * sizeof(int64_t), 256);
-	columns->distance = (double *) (base + offset);
-	offset += geonn_align(room * sizeof(double), 256);
-	columns->count = (uint32_t *) (base + offset);
-	offset += geonn_align(rows * sizeof(uint32_t), 256);
-	columns->group = (int32_t *) geonn_batch_column(base, &offset, present & GEONN_COLUMN_GROUP, rows * sizeof(int32_t));
-	columns->identity = (int32_t *) geonn_batch_column(base, &offset, present & GEONN_COLUMN_IDENTITY, rows * sizeof(int32_t));
-	columns->radius = (double *) geonn_batch_column(base, &offset, present & GEONN_COLUMN_RADIUS, rows * sizeof(double));
+	columns->latitude = COLUMN(double, true, rows);
+	columns->longitude = COLUMN(double, true, rows);
+	columns->tag = COLUMN(int64_t, true, rows > room ? rows : room);
+	columns->distance = COLUMN(double, true, room);
+	columns->count = COLUMN(uint32_t, true, rows);
+	columns->group = COLUMN(int32_t, (present & GEONN_COLUMN_GROUP) != 0, rows);
+	columns->identity = COLUMN(int32_t, (present & GEONN_COLUMN_IDENTITY) != 0, rows);
+	columns->radius = COLUMN(double, (present & GEONN_COLUMN_RADIUS) != 0, rows);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{
-		uint32_t	window = present & GEONN_COLUMN_WINDOW << i;
-
-		columns->low[i] = (int64_t *) geonn_batch_column(base, &offset, window, rows * sizeof(int64_t));
-		columns->high[i] = (int64_t *) geonn_batch_column(base, &offset, window, rows * sizeof(int64_t));
+		columns->low[i] = COLUMN(int64_t, (present & GEONN_COLUMN_WINDOW << i) != 0, rows);
+		columns->high[i] = COLUMN(int64_t, (present & GEONN_COLUMN_WINDOW << i) != 0, rows);
 	}
-	columns->edges = (uint16_t *) geonn_batch_column(base, &offset, present & GEONN_COLUMNS_WINDOWS, rows * sizeof(uint16_t));
+	columns->edges = COLUMN(uint16_t, (present & GEONN_COLUMNS_WINDOWS) != 0, rows);
+#undef COLUMN
 	return geonn_align(offset, 4096);
 }
 

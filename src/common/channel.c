@@ -109,40 +109,16 @@ geonn_channel_send(int socket, int type, void *message, int descriptor)
 }
 
 /*
- * Let a text end within its field, whatever the other side sent.
+ * Let each text of a message end within its field, whatever the other side sent.
  */
-#define END_STRING(field) ((field)[sizeof(field) - 1] = '\0')
-
 static void
-end_strings(union geonn_message *message)
+end_texts(union geonn_message *message)
 {
-	switch (message->header.type)
-	{
-		case GEONN_HELLO:
-			END_STRING(message->hello.release);
-			break;
-		case GEONN_WELCOME:
-			END_STRING(message->welcome.release);
-			break;
-		case GEONN_ERROR:
-			END_STRING(message->error.message);
-			END_STRING(message->error.detail);
-			END_STRING(message->error.hint);
-			break;
-		case GEONN_ENGINE_STATUS:
-			END_STRING(message->engine_status.release);
-			END_STRING(message->engine_status.no_gpu_reason);
-			break;
-		case GEONN_DEVICE_STATUS:
-			END_STRING(message->device_status.name);
-			END_STRING(message->device_status.uuid);
-			END_STRING(message->device_status.reason);
-			break;
-		case GEONN_CALL:
-			END_STRING(message->call.label.function);
-			END_STRING(message->call.label.arguments);
-			break;
-	}
+#define END(text_type, text) \
+	if (message->header.type == (text_type)) \
+		message->text[sizeof(message->text) - 1] = '\0';
+	GEONN_TEXTS(END)
+#undef END
 }
 
 /*
@@ -190,12 +166,12 @@ check_message(union geonn_message *message, size_t length)
 		/* of another version only hello and error can be understood */
 		if ((header->type == GEONN_HELLO || header->type == GEONN_ERROR) &&
 			length == expected)
-			end_strings(message);
+			end_texts(message);
 		return GEONN_CHANNEL_OTHER_VERSION;
 	}
 	if (expected == 0 || length != expected)
 		return GEONN_CHANNEL_MALFORMED;
-	end_strings(message);
+	end_texts(message);
 	return GEONN_CHANNEL_OK;
 }
 
@@ -248,6 +224,26 @@ geonn_channel_receive(int socket, union geonn_message *message, int *descriptor)
 	if (envelope.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return GEONN_CHANNEL_MALFORMED;
 	return check_message(message, (size_t) length);
+}
+
+bool
+geonn_channel_find_last(int socket, int type, union geonn_message *message)
+{
+	int			ends = 0;
+
+	while (ends < 2)
+	{
+		int			descriptor;
+		enum geonn_channel_status status = geonn_channel_receive(socket, message, &descriptor);
+
+		if (descriptor >= 0)
+			close(descriptor);
+		if (status != GEONN_CHANNEL_OK)
+			ends++;
+		else if (message->header.type == type)
+			return true;
+	}
+	return false;
 }
 
 void *

@@ -68,6 +68,13 @@ extern enum geonn_channel_status geonn_channel_receive(int socket,
 													   int *descriptor);
 
 /*
+ * Find a message of this type among those that the other side sent before it
+ * closed the connection.  If it closed while messages to it were unread, the
+ * kernel reports one error before it hands out the messages in its queue.
+ */
+extern bool geonn_channel_find_last(int socket, int type, union geonn_message *message);
+
+/*
  * Map a batch's memfd, after checking that it holds at least these bytes and
  * is sealed against shrinking, so that no access can raise SIGBUS.  Returns
  * NULL with errno; EPERM if size or seals are wrong.

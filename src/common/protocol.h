@@ -36,14 +36,11 @@
  *
  * A search asks for each observation's k nearest candidates (if the client
  * asks, also all that tie with the k-th), or for all candidates, within
- * max_distance.  Every reference is a candidate; but if the dataset has
- * groups, only references of the observation's group are; if it has
- * identities, references of the observation's identity are not; if it has
- * radiuses, only references at most as far away as the smaller radius of the
- * two points are; and if it has windows, only references of which each window
- * overlaps that of the observation are (window.h).  The pairs of
- * an observation are adjacent, in the order (distance, order of the
- * references).
+ * max_distance.  The columns of a dataset (GEONN_COLUMN_...) say which
+ * references are candidates; without columns all are.  The pairs of an
+ * observation are adjacent, in the order (distance, order of the references).
+ * That order is the one in which references were sent, or, where seal says so,
+ * by (tag, latitude, longitude).
  *
  * If an observation has more pairs than the room, the engine answers it in
  * parts: the results say "partial", and a search with "resume" from that
@@ -61,16 +58,13 @@
  * engine does not interpret labels; clients must not give the same label to
  * different references.
  *
- * Files are for clients: they hold what clients must know of the references
- * beside their tags, so that a session that attaches to a dataset knows it,
- * too.  The engine does not read them.  A dataset has at most one file of each
- * kind, and each file is sealed: no process can change it any more.
+ * Files hold what clients must know of the references beside their tags, so
+ * that a session that attaches to a dataset knows it, too.  The engine does not
+ * read them.  A dataset has at most one file of each kind.
  *
  * "allocate", "references" and "search" name a slot of the session's ring;
  * each slot has one request under way at most, and different slots are
- * answered in any order.  An error ends the session.  The order among equal
- * distances is the order in which references were sent, or, where seal says
- * so, by (tag, latitude, longitude).
+ * answered in any order.  An error ends the session.
  *
  * A client unmaps its batches before it closes its end, so that the engine can
  * give them to the next client.  The batches of a session that ended with an
@@ -82,29 +76,25 @@
  *
  * A client that is done may stay, with the batch of one slot, after it has
  * unmapped all others.  Its session is idle then: it has no dataset and no
- * call, and only its share of the batches' memory.  It may return that batch,
- * and goes on with call, for the same process and role, and open or attach;
- * the batch is that of its slot if it has room for the columns of that
- * dataset, and must be returned before call if not.  The engine ends an idle
- * session without an error, after some time or when it needs the memory.
- * Therefore a client that goes on touches the batch only after the engine has
- * answered, and connects again where the connection has been closed instead.
+ * call, and only its share of the batches' memory.  It goes on with call, for
+ * the same process and role, and open or attach; if the batch has no room for
+ * the columns of that dataset, the client returns it before call.  The engine
+ * ends an idle session without an error, after some time or when it needs the
+ * memory.  Therefore a client that goes on touches the batch only after the
+ * engine has answered, and connects again if it finds the connection closed.
  *
  * Between welcome and open or attach, a session may name the call that it
  * works for, with a label for the views of calls.  Sessions that give the same
  * process and number belong to one call.  At its end each session sends
  * finished, with the figures that only it knows; a session that ends without
- * that was cancelled, or failed.  The engine keeps figures of the calls under
- * way and, by their labels, of the calls that have ended; it does not
- * interpret a label's numbers and texts.
+ * that was cancelled, or failed.
  *
  * geonn_configure may limit the backends that have sessions at a time.  A
  * client that opens a dataset beyond the limit gets queued, and opened follows
  * in its turn.
  *
  * A session that only reads figures sends hello, and then status, or list: of
- * calls under way, or of statistics.  A list comes as a sealed memfd, which
- * has the entries one after the other.
+ * calls under way, or of statistics.
  *
  * The supervisor is connected to the engine by a socketpair of the same type,
  * the engine's descriptor 3, in this order (supervisor ->, <- engine):
@@ -209,6 +199,21 @@
 	MESSAGE(GEONN_PING, 65, geonn_ping, ping) \
 	MESSAGE(GEONN_PONG, 66, geonn_ping, pong) \
 	MESSAGE(GEONN_CONFIGURE, 67, geonn_configure, configure)
+
+/* all texts in them: the message's type, the text in the union */
+#define GEONN_TEXTS(TEXT) \
+	TEXT(GEONN_HELLO, hello.release) \
+	TEXT(GEONN_CALL, call.label.function) \
+	TEXT(GEONN_CALL, call.label.arguments) \
+	TEXT(GEONN_WELCOME, welcome.release) \
+	TEXT(GEONN_ENGINE_STATUS, engine_status.release) \
+	TEXT(GEONN_ENGINE_STATUS, engine_status.no_gpu_reason) \
+	TEXT(GEONN_DEVICE_STATUS, device_status.name) \
+	TEXT(GEONN_DEVICE_STATUS, device_status.uuid) \
+	TEXT(GEONN_DEVICE_STATUS, device_status.reason) \
+	TEXT(GEONN_ERROR, error.message) \
+	TEXT(GEONN_ERROR, error.detail) \
+	TEXT(GEONN_ERROR, error.hint)
 
 enum geonn_message_type
 {
@@ -499,7 +504,7 @@ struct geonn_statistics
 {
 	struct geonn_call_label label;
 	uint64_t	calls;
-	uint64_t	failed;			/* calls of which a session ended without finished */
+	uint64_t	failed;			/* calls in which a session closed its connection before it sent finished */
 	uint64_t	rows;
 	uint64_t	observations;	/* answered */
 	uint64_t	observations_skipped;

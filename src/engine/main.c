@@ -9,17 +9,6 @@
  * searches on the CPU and on every GPU that CUDA shows, and knows nothing of
  * PostgreSQL.
  *
- *	main.c			options; ends with the supervisor
- *	engine_settings.c	what the supervisor sets
- *	server.c		clients, supervisor, signals; event_loop.c waits for them
- *	session.c		one client's dataset and batches; session_receive.c has its messages
- *	calls.c			what sessions work for, and statistics.c
- *	gauges.c		what GPUs say of themselves
- *	batch_memory.c	the shared memory of batches; batch_shares.c divides it
- *	dataset.c		references
- *	scheduler.c		searches and devices brought together
- *	device.h		what a device is; backends.c lists them: cpu/device.c, and cuda/
- *
  * The engine ends when its supervisor ends.  Three ways to notice that cover
  * for each other: the kernel's parent-death signal, a check of the parent
  * after asking for that signal, and the end of file on the supervisor's

@@ -86,41 +86,26 @@ engine_settings_use(const struct geonn_configure *configure)
 static bool
 receive_first(union geonn_message *message)
 {
-	for (;;)
+	struct geonn_ping version = {.number = 0};
+	enum geonn_channel_status status;
+
+	do
 	{
 		struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
-		struct geonn_ping version = {.number = 0};
 		int			descriptor;
 
-		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
-		{
-			log_line(LOG_ERROR, "could not wait for the supervisor: %s", strerror(errno));
-			return false;
-		}
-		switch (geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, message, &descriptor))
-		{
-			case GEONN_CHANNEL_OK:
-				if (descriptor >= 0)
-					close(descriptor);
-				return true;
-			case GEONN_CHANNEL_AGAIN:
-				break;
-			case GEONN_CHANNEL_CLOSED:
-				return false;
-			case GEONN_CHANNEL_OTHER_VERSION:
-				if (descriptor >= 0)
-					close(descriptor);
-				geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &version, -1);
-				break;
-			case GEONN_CHANNEL_MALFORMED:
-				log_line(LOG_ERROR, "the supervisor sent a malformed message");
-				return false;
-			case GEONN_CHANNEL_FAILED:
-				log_line(LOG_ERROR, "could not receive from the supervisor: %s",
-						 strerror(errno));
-				return false;
-		}
-	}
+		(void) poll(&wait, 1, -1);
+		status = geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, message, &descriptor);
+		if (descriptor >= 0)
+			close(descriptor);
+		if (status == GEONN_CHANNEL_OTHER_VERSION)
+			geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &version, -1);
+	} while (status == GEONN_CHANNEL_AGAIN || status == GEONN_CHANNEL_OTHER_VERSION);
+	if (status == GEONN_CHANNEL_MALFORMED)
+		log_line(LOG_ERROR, "the supervisor sent a malformed message");
+	else if (status == GEONN_CHANNEL_FAILED)
+		log_line(LOG_ERROR, "could not receive from the supervisor: %s", strerror(errno));
+	return status == GEONN_CHANNEL_OK;
 }
 
 bool

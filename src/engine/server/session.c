@@ -309,26 +309,12 @@ session_finished(struct session *session, const union geonn_message *message)
 	}
 }
 
-/*
- * If the client left messages unread, as a client does that wants no more
- * rows, the kernel first reports one error; the client's last messages come
- * after it.
- */
 void
 session_take_last_words(struct session *session)
 {
-	int			ends = 0;
+	union geonn_message message;
 
-	while (ends < 2 && session->call != NULL && !session->has_finished)
-	{
-		union geonn_message message;
-		int			descriptor;
-
-		if (geonn_channel_receive(session->socket, &message, &descriptor) != GEONN_CHANNEL_OK)
-			ends++;
-		else if (message.header.type == GEONN_FINISHED)
-			session_finished(session, &message);
-		if (descriptor >= 0)
-			close(descriptor);
-	}
+	if (session->call != NULL && !session->has_finished &&
+		geonn_channel_find_last(session->socket, GEONN_FINISHED, &message))
+		session_finished(session, &message);
 }
