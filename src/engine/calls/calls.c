@@ -36,7 +36,7 @@
 struct call
 {
 	struct call *next;			/* in the list of calls under way */
-	struct geonn_call_status status;	/* without phase and devices */
+	struct geonn_call_status status;	/* without phase, devices and observations */
 	struct geonn_statistics sum;	/* without the times */
 	uint64_t	number;
 	uint32_t	role;
@@ -222,7 +222,6 @@ call_add_answers(struct call *call, uint64_t observations, uint64_t bytes)
 {
 	if (call == NULL)
 		return;
-	call->status.observations += observations;
 	call->sum.observations += observations;
 	call->sum.bytes += bytes;
 }
@@ -250,6 +249,7 @@ calls_write(int file, uint64_t *entries)
 	{
 		struct geonn_call_status status = call->status;
 
+		status.observations = call->sum.observations;
 		pthread_mutex_lock(&call->lock);
 		status.phase = present_phase(call);
 		status.devices = call->devices;

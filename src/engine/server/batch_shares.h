@@ -55,7 +55,8 @@ extern void batch_share_wake(struct batch_share *share);
  * Whether the process may have as many sessions as hold the share, with the idle ones of all
  * processes or without them; if not, the failure gives the numbers.
  */
-extern bool batch_share_admits(const struct batch_share *share, bool with_idle, struct failure *failure);
+extern bool batch_share_admits(const struct batch_share *share, bool with_idle,
+							   struct failure *failure);
 
 /* Whether the process may have so many more bytes, with those of idle sessions or without them. */
 extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_idle);

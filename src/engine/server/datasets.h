@@ -23,7 +23,7 @@ extern struct dataset *datasets_attach(uint64_t id);
 extern struct dataset *datasets_find(enum geonn_metric metric, uint32_t columns,
 									 const struct geonn_label *label);
 
-/* Keep a sealed dataset that has a label, if the limits allow it, in place of the one of its subject. */
+/* Keep a sealed dataset, which has a label, in place of the one of its subject; if limits allow it. */
 extern void datasets_keep(struct dataset *dataset);
 
 /* Count a dataset's bytes anew, as devices may have built more of it. */

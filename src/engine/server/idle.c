@@ -55,12 +55,6 @@ idle_oldest(void)
 	return state.oldest != NULL ? state.oldest->session : NULL;
 }
 
-struct session *
-idle_overdue(void)
-{
-	return idle_overdue_within_ms() == 0 ? state.oldest->session : NULL;
-}
-
 int
 idle_overdue_within_ms(void)
 {

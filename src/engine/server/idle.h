@@ -25,11 +25,10 @@ extern void idle_set_timeout(uint64_t milliseconds);
 extern void idle_begin(struct idle *idle, struct session *session);
 extern void idle_end(struct idle *idle);
 
-/* The session that has been idle for longest; and the same, if its time is over; or NULL. */
+/* The session that has been idle for longest, or NULL. */
 extern struct session *idle_oldest(void);
-extern struct session *idle_overdue(void);
 
-/* Milliseconds until the time of one is over, or -1 where none is idle. */
+/* Milliseconds until that one's time is over, or -1 if none is idle. */
 extern int	idle_overdue_within_ms(void);
 
 /* The number of idle sessions. */

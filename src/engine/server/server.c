@@ -72,7 +72,6 @@ enum source
 
 static struct
 {
-	const struct server_options *options;
 	int			listener;
 	int			signals;
 	int64_t		accept_at_ms;	/* 0, or when to watch the listener again */
@@ -437,7 +436,6 @@ server_run(const struct server_options *options)
 	struct geonn_ping ready = {.number = 0};
 	struct failure failure;
 
-	server.options = options;
 	engine_status_open(options->devices, options->device_count, &options->no_gpu);
 	statistics_reset();
 	batch_memory_open(options->devices, options->device_count);

@@ -79,12 +79,6 @@ session_create(int socket)
 	return session;
 }
 
-bool
-session_is_open(const struct session *session)
-{
-	return session->state != SESSION_ENDED && session->dataset != NULL;
-}
-
 /*
  * If a client does not read the messages that it asked for, its session ends:
  * the server does not wait.

@@ -160,7 +160,4 @@ extern void session_free_ended(void);
 extern struct slot *session_idle_slot(struct session *session, uint32_t number);
 extern struct slot *session_filled_slot(struct session *session, uint32_t number, uint32_t rows);
 
-/* Whether the session has a dataset. */
-extern bool session_is_open(const struct session *session);
-
 #endif							/* GEONN_SESSION_H */

@@ -128,8 +128,6 @@ session_give_up_idle(void)
 void
 session_end_overdue(void)
 {
-	struct session *session = idle_overdue();
-
-	if (session != NULL)
-		end_idle(session);
+	if (idle_overdue_within_ms() == 0)
+		end_idle(idle_oldest());
 }
