@@ -14,31 +14,22 @@
 
 #include "common/metric.h"
 #include "base/compat.h"
-#include "join/metric_names.h"
+#include "base/words.h"
 
 PG_FUNCTION_INFO_V1(geonn_distance);
 
 static void
-check_latitude(const char *name, double value)
+check_coordinate(const char *name, bool is_latitude, double value)
 {
-	if (value >= -90 && value <= 90)
+	if (is_latitude ? value >= -90 && value <= 90 : value >= -180 && value <= 360)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("%s is out of range: %s", name, float8out_internal(value)),
-			 errdetail("A latitude is from -90 to 90 degrees."),
-			 errhint("Latitude comes before longitude: geonn_distance(lat1, lon1, lat2, lon2).")));
-}
-
-static void
-check_longitude(const char *name, double value)
-{
-	if (value >= -180 && value <= 360)
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("%s is out of range: %s", name, float8out_internal(value)),
+			 is_latitude ? errdetail("A latitude is from -90 to 90 degrees.") :
 			 errdetail("A longitude is from -180 to 360 degrees."),
+			 is_latitude ?
+			 errhint("Latitude comes before longitude: geonn_distance(lat1, lon1, lat2, lon2).") :
 			 errhint("Add or subtract multiples of 360 degrees until it is.")));
 }
 
@@ -62,17 +53,17 @@ geonn_distance(PG_FUNCTION_ARGS)
 	double		latitude2 = PG_GETARG_FLOAT8(2);
 	double		longitude2 = PG_GETARG_FLOAT8(3);
 	text	   *name = PG_GETARG_TEXT_PP(4);
-	enum geonn_metric metric;
+	int			metric;
 
-	check_latitude("lat1", latitude1);
-	check_longitude("lon1", longitude1);
-	check_latitude("lat2", latitude2);
-	check_longitude("lon2", longitude2);
+	check_coordinate("lat1", true, latitude1);
+	check_coordinate("lon1", false, longitude1);
+	check_coordinate("lat2", true, latitude2);
+	check_coordinate("lon2", false, longitude2);
 
-	if (!geonn_find_metric(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &metric))
+	if (!geonn_find_word(geonn_metric_words(), VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), false, &metric))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unknown metric: \"%s\"", text_to_cstring(name)),
-				 errhint("The metrics are %s.", geonn_list_metrics("\"", "and"))));
+				 errhint("The metrics are %s.", geonn_list_words(geonn_metric_words(), "\"", "and"))));
 	PG_RETURN_FLOAT8(metric_distance(metric, latitude1, longitude1, latitude2, longitude2));
 }

@@ -282,32 +282,14 @@ answer(FunctionCallInfo fcinfo)
 	return (Datum) 0;
 }
 
-Datum
-geonn_nearest(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
+#define JOIN(name) \
+	Datum name(PG_FUNCTION_ARGS) \
+	{ \
+		return answer(fcinfo); \
+	}
 
-Datum
-geonn_nearest_sql(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
-
-Datum
-geonn_within(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
-
-Datum
-geonn_within_sql(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
-
-Datum
-geonn_nearest_points(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
+JOIN(geonn_nearest)
+JOIN(geonn_nearest_sql)
+JOIN(geonn_within)
+JOIN(geonn_within_sql)
+JOIN(geonn_nearest_points)
