@@ -48,10 +48,6 @@
 #define RTEPermissionInfo RangeTblEntry
 #define geonn_permissions(plan) ((plan)->rtable)
 
-/* get a Datum as a copy that the caller owns */
-#define geonn_tuplesort_getdatum(sort, value, is_null) \
-	tuplesort_getdatum(sort, true, value, is_null, NULL)
-
 /* the place of a relation's file: three OIDs; and when it got that */
 #define rd_locator rd_node
 #define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
@@ -85,8 +81,6 @@
 #else
 
 #define geonn_permissions(plan) ((plan)->permInfos)
-#define geonn_tuplesort_getdatum(sort, value, is_null) \
-	tuplesort_getdatum(sort, true, true, value, is_null, NULL)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 #define geonn_above_outer_join(clauses, relid, join) \

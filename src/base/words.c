@@ -46,7 +46,7 @@ geonn_list_names(List *names, const char *quote, const char *conjunction)
 	initStringInfo(&list);
 	foreach(cell, names)
 	{
-		if (list.len > 0 && lnext(names, cell) != NULL)
+		if (list.len > 0 && (conjunction == NULL || lnext(names, cell) != NULL))
 			appendStringInfoString(&list, ", ");
 		else if (list.len > 0)
 			appendStringInfo(&list, " %s ", conjunction);

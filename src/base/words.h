@@ -19,8 +19,8 @@ extern bool geonn_find_word(const struct config_enum_entry *words, const char *w
 							bool any_case, int *value);
 
 /*
- * Names (char *) for a message, each between quotes, the last two with a word between them:
- * 'sphere' or 'spheroid'.  And all of these words likewise.  palloc()ed.
+ * Names (char *) for a message, each between quotes, the last two with a word between them
+ * unless it is NULL: 'sphere' or 'spheroid'.  And all of these words likewise.  palloc()ed.
  */
 extern char *geonn_list_names(List *names, const char *quote, const char *conjunction);
 extern char *geonn_list_words(const struct config_enum_entry *words, const char *quote,

@@ -10,7 +10,6 @@
 #include "client/client.h"
 #include "common/protocol.h"
 #include "join/call.h"
-#include "join/given_points.h"
 #include "join/report.h"
 #include "points/columns.h"
 #include "points/reader.h"

@@ -17,7 +17,6 @@
 
 #include "join/arguments.h"
 #include "join/call.h"
-#include "join/given_points.h"
 #include "join/nearest.h"
 #include "points/column_pairs.h"
 
