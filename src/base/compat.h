@@ -57,9 +57,6 @@
 /* statistics of a relation: the number of rows that scans have read */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
-/* a session's entry in pg_stat_activity */
-#define pgstat_get_local_beentry_by_index(index) pgstat_fetch_stat_local_beentry(index)
-
 /* which indexes an update needs new entries in: none, or all */
 #define TU_UpdateIndexes bool
 #define TU_None false

@@ -94,17 +94,14 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 	if (geonn_search_prepare(search))
 	{
 		instr_time	begun;
-		instr_time	spent;
 
 		INSTR_TIME_SET_CURRENT(begun);
 		if (join->given != NULL)
 			(void) geonn_search_read_given(search, join->given->count);
 		else
 			(void) geonn_reading_next(search->reading, 0);
-		INSTR_TIME_SET_CURRENT(spent);
-		INSTR_TIME_SUBTRACT(spent, begun);
 		/* pairs are stored meanwhile, but that is not waiting */
-		search->spent_reading = INSTR_TIME_GET_MILLISEC(spent) -
+		search->spent_reading = geonn_milliseconds_since(begun) -
 			geonn_client_work(search->prepared.client).waiting;
 		geonn_client_finish(search->prepared.client);
 		while (geonn_search_take_pair(search, true, search->values, search->nulls))
@@ -124,9 +121,6 @@ geonn_search_complete(GeonnSearch *search)
 	MemoryContextSwitchTo(former);
 }
 
-/*
- * Begin to take rows one by one.
- */
 static void
 begin_taking(GeonnSearch *search)
 {
@@ -143,35 +137,23 @@ begin_taking(GeonnSearch *search)
 }
 
 /*
- * This process has read all of its observations.
- */
-static void
-end_reading(GeonnSearch *search)
-{
-	geonn_client_finish(search->prepared.client);
-	if (search->shared != NULL)
-		geonn_search_detach(search);
-}
-
-/*
  * Read as many observations as can be sent without pairs being taken first.
  */
 static void
 read_some(GeonnSearch *search)
 {
 	uint64		rows = Min(geonn_client_places(search->prepared.client), ROWS_A_READING);
-
 	instr_time	begun;
-	instr_time	spent;
 
 	INSTR_TIME_SET_CURRENT(begun);
 	search->all_read = search->reading != NULL ? !geonn_reading_next(search->reading, rows) :
 		!geonn_search_read_given(search, rows);
-	INSTR_TIME_SET_CURRENT(spent);
-	INSTR_TIME_SUBTRACT(spent, begun);
-	search->spent_reading += INSTR_TIME_GET_MILLISEC(spent);
-	if (search->all_read)
-		end_reading(search);
+	search->spent_reading += geonn_milliseconds_since(begun);
+	if (!search->all_read)
+		return;
+	geonn_client_finish(search->prepared.client);
+	if (search->shared != NULL)
+		geonn_search_detach(search);
 }
 
 void
@@ -195,11 +177,31 @@ take_run_pair(GeonnSearch *search, Datum *values, bool *nulls)
 	geonn_result_row_run(&search->row, &search->run, search->prepared.references, values, nulls);
 }
 
+/*
+ * Take a row that is at hand: one that waits in the store, or a pair that has come.
+ */
+static bool
+take_row(GeonnSearch *search, Datum *values, bool *nulls)
+{
+	if (search->store.waiting > 0)
+	{
+		search->number = geonn_row_store_take(&search->store, values, nulls);
+		return true;
+	}
+	if (search->prepared.client != NULL &&
+		geonn_client_take_run(search->prepared.client, &search->run))
+	{
+		take_run_pair(search, values, nulls);
+		return true;
+	}
+	return geonn_search_take_pair(search, false, values, nulls);
+}
+
 bool
 geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 {
 	MemoryContext former;
-	bool		found = false;
+	bool		found;
 
 	CHECK_FOR_INTERRUPTS();
 	if (search->run.next < search->run.end)
@@ -210,26 +212,13 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 	former = MemoryContextSwitchTo(search->context);
 	if (!search->store.is_taken)
 		begin_taking(search);
-	while (!found)
+
+	/* read while the ring has places, and else wait for the engine */
+	while (!(found = take_row(search, values, nulls)))
 	{
-		if (search->store.waiting > 0)
-		{
-			search->number = geonn_row_store_take(&search->store, values, nulls);
-			found = true;
-		}
-		else if (search->prepared.client != NULL &&
-				 geonn_client_take_run(search->prepared.client, &search->run))
-		{
-			take_run_pair(search, values, nulls);
-			found = true;
-		}
-		else if (geonn_search_take_pair(search, false, values, nulls))
-			found = true;
-		else if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
+		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 			read_some(search);
-		else if (geonn_search_take_pair(search, true, values, nulls))
-			found = true;
-		else if (search->all_read)
+		else if ((found = geonn_search_take_pair(search, true, values, nulls)) || search->all_read)
 			break;
 	}
 	MemoryContextSwitchTo(former);
@@ -267,7 +256,7 @@ geonn_search_report(const GeonnSearch *search)
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* what has come out of the engine and the store, but for what waits to be taken */
-	report.rows = report.work.pairs + search->kept - (search->run.end - search->run.next);
+	report.rows = report.work.pairs + search->local_rows - (search->run.end - search->run.next);
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;
 	if (search->store.is_taken)

@@ -209,9 +209,6 @@ read_all(Sending *sending, bool is_plain)
 	memcpy(prepared->counts, geonn_reading_counts(reading), sizeof(prepared->counts));
 }
 
-/*
- * Take in references that are given, all of them points.
- */
 static void
 consume_given(Sending *sending)
 {
@@ -277,9 +274,6 @@ count_kept(const PreparedJoin *prepared, ReferenceMemory *memory)
 	geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
 }
 
-/*
- * The client has a kept dataset.
- */
 static void
 use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
 					ReferenceMemory *memory)

@@ -309,7 +309,6 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 		add_number(&subject, type->eq_opr);
 		add_number(&subject, type->hash_proc);
 	}
-	add_column(&subject, &source->radius, attributes);
 	for (int i = 0; i < source->window_count; i++)
 		add_column(&subject, &source->windows[i], attributes);
 	return subject.length <= GEONN_SUBJECT_BYTES;

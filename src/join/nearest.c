@@ -197,9 +197,6 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
-/*
- * Check that the windows of both sides can be compared.
- */
 static void
 check_windows(const GeonnJoin *join)
 {

@@ -432,9 +432,6 @@ geonn_result_row_pair(const GeonnResultRow *row, const GeonnPair *pair,
 								   values, nulls);
 }
 
-/*
- * Make one value of a run's pair.
- */
 static pg_noinline void
 fill_from_run(const GeonnResultRow *row, int attribute, const GeonnRun *run, uint32 number,
 			  const GeonnReferences *references, Datum *values, bool *nulls)

@@ -33,9 +33,6 @@ geonn_row_store_begin_taking(RowStore *store)
 	store->is_taken = true;
 }
 
-/*
- * Keep the number of the row that is about to be put.
- */
 static void
 put_number(RowStore *store, uint64 number)
 {

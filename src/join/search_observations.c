@@ -61,9 +61,6 @@ result_id(const GeonnSearch *search, const PointRow *row)
 	return search->join->given != NULL ? Int64GetDatum((int64) search->point) : row->id;
 }
 
-/*
- * Send an observation, which may have a neighbour.
- */
 static void
 add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 {
@@ -138,13 +135,10 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
 }
 
-/*
- * Store the row of an observation that is not sent.
- */
 static void
 store_unmatched(GeonnSearch *search, const PointRow *row)
 {
-	search->kept++;
+	search->local_rows++;
 	geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
 							   row->latitude_is_null ? NULL : &row->latitude,
 							   row->longitude_is_null ? NULL : &row->longitude,

@@ -47,7 +47,7 @@ struct GeonnSearch
 
 	/* for the report */
 	uint64		without_candidates; /* observations left out for their group or limits */
-	uint64		kept;			/* rows of observations that were left out */
+	uint64		local_rows;		/* rows of observations that were left out: they stayed here */
 	double		preparing;		/* ms */
 	double		spent_reading;	/* ms */
 

@@ -58,9 +58,6 @@ called_relation(FunctionCallInfo fcinfo)
 								 PG_ARGISNULL(2) ? NIL : geonn_overlaps_names(PG_GETARG_DATUM(2)));
 }
 
-/*
- * Add a row for a column, if the source has it; compared_as is the family of its windows.
- */
 static void
 put_column(ReturnSetInfo *result, const char *role, const PointColumn *column, Oid compared_as)
 {
@@ -94,7 +91,6 @@ geonn_describe(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	for (int role = 0; role < COLUMN_ROLES; role++)
 		put_column(result, geonn_role_name(role), &source->columns[role], InvalidOid);
-	put_column(result, "radius", &source->radius, InvalidOid);
 	for (int i = 0; i < source->window_count; i++)
 		put_column(result, "window", &source->windows[i], source->window_types[i].family);
 	return (Datum) 0;
@@ -280,7 +276,8 @@ extend(Extent *extent, double coordinate)
 static void
 count_radius(Check *check, const PointRow *row)
 {
-	int			number = check->source->radius.attribute - 1;
+	const PointColumn *column = &check->source->columns[COLUMN_RADIUS];
+	int			number = column->attribute - 1;
 	double		radius;
 
 	if (row->nulls[number])
@@ -288,7 +285,7 @@ count_radius(Check *check, const PointRow *row)
 		check->counts[CHECK_NULL_RADIUSES]++;
 		return;
 	}
-	radius = geonn_number(check->source->radius.base_type, row->values[number]);
+	radius = geonn_number(column->base_type, row->values[number]);
 	if (isnan(radius))
 		check->counts[CHECK_NAN_RADIUSES]++;
 	else if (radius < 0)
@@ -374,9 +371,6 @@ warn_of_radians(const Check *check)
 
 /* ---- the result ---- */
 
-/*
- * Begin to count what is wrong with the source's rows.
- */
 static void
 begin(Check *check, const PointSource *source)
 {

@@ -55,24 +55,31 @@
 /* keys of the table of contents */
 enum
 {
-	KEY_READING = 1,
+	KEY_READING,
 	KEY_BY,
 	KEY_TITLE,
 	KEY_QUERY,
 	KEY_TABLES,
-	KEY_QUEUES,
-	KEY_BUFFER_USAGE,
-	KEY_WAL_USAGE
+	KEY_QUEUES,					/* [workers] */
+	KEY_USAGE,					/* [workers] */
+	KEYS
 };
 
 /* what the processes share besides tables and queues */
 typedef struct SharedReading
 {
-	PointSource source;			/* without the parts that have keys of their own, and without names */
+	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own */
 	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
 	pg_atomic_uint32 ended;		/* workers that have read all their pages */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* of their rows */
 } SharedReading;
+
+/* what a worker's reading has cost */
+typedef struct Usage
+{
+	BufferUsage buffers;
+	WalUsage	wal;
+} Usage;
 
 /* one process's share of the rows */
 typedef struct Share
@@ -139,8 +146,9 @@ read_share(Share *share)
 /* ---- a worker ---- */
 
 static PointSource *
-find_source(shm_toc *contents, const SharedReading *shared)
+find_source(shm_toc *contents)
 {
+	SharedReading *shared = shm_toc_lookup(contents, KEY_READING, false);
 	PointSource *source = palloc(sizeof(PointSource));
 
 	*source = shared->source;
@@ -154,10 +162,9 @@ void
 geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 {
 	SharedReading *shared = shm_toc_lookup(contents, KEY_READING, false);
-	PointSource *source = find_source(contents, shared);
+	PointSource *source = find_source(contents);
 	char	   *queues = shm_toc_lookup(contents, KEY_QUEUES, false);
-	BufferUsage *buffers = shm_toc_lookup(contents, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal = shm_toc_lookup(contents, KEY_WAL_USAGE, false);
+	Usage	   *usage = (Usage *) shm_toc_lookup(contents, KEY_USAGE, false) + ParallelWorkerNumber;
 	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
 	shm_mq_handle *handle;
 	Share	   *share;
@@ -185,7 +192,7 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 		pg_atomic_fetch_add_u64(&shared->counts[i],
 								(int64) geonn_reading_counts(share->reading)[i]);
 	pg_atomic_fetch_add_u32(&shared->ended, 1);
-	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);
+	InstrEndParallelQuery(&usage->buffers, &usage->wal);
 	shm_mq_detach(handle);
 }
 
@@ -242,80 +249,15 @@ count_workers(const PointSource *source, List *tables)
 /* ---- sharing ---- */
 
 static void
-estimate(ParallelContext *context, Size bytes)
+chunk_sizes(const PointSource *source, List *tables, int workers, Size *sizes)
 {
-	shm_toc_estimate_chunk(&context->estimator, bytes);
-	shm_toc_estimate_keys(&context->estimator, 1);
-}
-
-static void
-estimate_all(ParallelContext *context, const PointSource *source, List *tables)
-{
-	estimate(context, sizeof(SharedReading));
-	estimate(context, mul_size(source->by_count, sizeof(PointColumn)));
-	estimate(context, strlen(source->title) + 1);
-	estimate(context, strlen(source->query) + 1);
-	estimate(context, geonn_shared_tables_size(tables, source->query_columns, GetActiveSnapshot()));
-	estimate(context, mul_size(context->nworkers, QUEUE_BYTES));
-	estimate(context, mul_size(context->nworkers, sizeof(BufferUsage)));
-	estimate(context, mul_size(context->nworkers, sizeof(WalUsage)));
-}
-
-static void *
-allocate(ParallelContext *context, uint64 key, Size bytes)
-{
-	void	   *memory = shm_toc_allocate(context->toc, bytes);
-
-	shm_toc_insert(context->toc, key, memory);
-	return memory;
-}
-
-/*
- * A column as other processes need it: without its names, which are in this
- * process's memory.
- */
-static PointColumn
-without_names(const PointColumn *column)
-{
-	PointColumn shared = *column;
-
-	shared.name = NULL;
-	shared.reason = NULL;
-	return shared;
-}
-
-static SharedReading *
-share_source(ParallelContext *context, const PointSource *source)
-{
-	SharedReading *shared = allocate(context, KEY_READING, sizeof(SharedReading));
-	PointColumn *by = allocate(context, KEY_BY, source->by_count * sizeof(PointColumn));
-	Size		title = strlen(source->title) + 1;
-	Size		query = strlen(source->query) + 1;
-
-	shared->source = (PointSource) {
-		.relation = source->relation,
-		.query_columns = source->query_columns,
-		.point_kind = source->point_kind,
-		.by_count = source->by_count
-	};
-	for (int role = 0; role < COLUMN_ROLES; role++)
-		shared->source.columns[role] = without_names(&source->columns[role]);
-	shared->source.radius = without_names(&source->radius);
-	shared->source.window_count = source->window_count;
-	for (int i = 0; i < source->window_count; i++)
-	{
-		shared->source.windows[i] = without_names(&source->windows[i]);
-		shared->source.window_types[i] = source->window_types[i];
-	}
-	for (int i = 0; i < source->by_count; i++)
-		by[i] = without_names(&source->by[i]);
-	memcpy(allocate(context, KEY_TITLE, title), source->title, title);
-	memcpy(allocate(context, KEY_QUERY, query), source->query, query);
-	pg_atomic_init_u64(&shared->begun, 0);
-	pg_atomic_init_u32(&shared->ended, 0);
-	for (int i = 0; i < POINT_STATUSES; i++)
-		pg_atomic_init_u64(&shared->counts[i], 0);
-	return shared;
+	sizes[KEY_READING] = sizeof(SharedReading);
+	sizes[KEY_BY] = mul_size(source->by_count, sizeof(PointColumn));
+	sizes[KEY_TITLE] = strlen(source->title) + 1;
+	sizes[KEY_QUERY] = strlen(source->query) + 1;
+	sizes[KEY_TABLES] = geonn_shared_tables_size(tables, source->query_columns, GetActiveSnapshot());
+	sizes[KEY_QUEUES] = mul_size(workers, QUEUE_BYTES);
+	sizes[KEY_USAGE] = mul_size(workers, sizeof(Usage));
 }
 
 static shm_mq *
@@ -327,19 +269,28 @@ queue_of(ParallelContext *context, int worker)
 }
 
 static SharedReading *
-share_all(ParallelContext *context, const PointSource *source, List *tables)
+share_all(ParallelContext *context, const PointSource *source, List *tables, const Size *sizes)
 {
-	SharedReading *shared = share_source(context, source);
-	Size		size = geonn_shared_tables_size(tables, source->query_columns,
-												GetActiveSnapshot());
+	void	   *chunks[KEYS];
+	SharedReading *shared;
 
-	geonn_shared_tables_begin(allocate(context, KEY_TABLES, size), tables,
-							  source->query_columns, GetActiveSnapshot());
-	(void) allocate(context, KEY_QUEUES, context->nworkers * QUEUE_BYTES);
+	for (int key = 0; key < KEYS; key++)
+	{
+		chunks[key] = shm_toc_allocate(context->toc, sizes[key]);
+		shm_toc_insert(context->toc, key, chunks[key]);
+	}
+	shared = chunks[KEY_READING];
+	shared->source = *source;
+	memcpy(chunks[KEY_BY], source->by, sizes[KEY_BY]);
+	memcpy(chunks[KEY_TITLE], source->title, sizes[KEY_TITLE]);
+	memcpy(chunks[KEY_QUERY], source->query, sizes[KEY_QUERY]);
+	pg_atomic_init_u64(&shared->begun, 0);
+	pg_atomic_init_u32(&shared->ended, 0);
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_init_u64(&shared->counts[i], 0);
+	geonn_shared_tables_begin(chunks[KEY_TABLES], tables, source->query_columns, GetActiveSnapshot());
 	for (int i = 0; i < context->nworkers; i++)
 		shm_mq_set_receiver(shm_mq_create(queue_of(context, i), QUEUE_BYTES), MyProc);
-	(void) allocate(context, KEY_BUFFER_USAGE, context->nworkers * sizeof(BufferUsage));
-	(void) allocate(context, KEY_WAL_USAGE, context->nworkers * sizeof(WalUsage));
 	return shared;
 }
 
@@ -463,8 +414,7 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
 static void
 finish(ParallelContext *context, SharedReading *shared, const Share *share, uint64 *counts)
 {
-	BufferUsage *buffers = shm_toc_lookup(context->toc, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal = shm_toc_lookup(context->toc, KEY_WAL_USAGE, false);
+	Usage	   *usage = shm_toc_lookup(context->toc, KEY_USAGE, false);
 
 	WaitForParallelWorkersToFinish(context);
 	if (pg_atomic_read_u32(&shared->ended) != (uint32) context->nworkers_launched)
@@ -473,7 +423,7 @@ finish(ParallelContext *context, SharedReading *shared, const Share *share, uint
 				 errmsg("a parallel worker ended before it had read its part of the references"),
 				 errhint("Run the statement again; the server log says why the worker ended.")));
 	for (int i = 0; i < context->nworkers_launched; i++)
-		InstrAccumParallelQuery(&buffers[i], &wal[i]);
+		InstrAccumParallelQuery(&usage[i].buffers, &usage[i].wal);
 	for (int i = 0; i < POINT_STATUSES; i++)
 		counts[i] = pg_atomic_read_u64(&shared->counts[i]) + geonn_reading_counts(share->reading)[i];
 }
@@ -483,20 +433,24 @@ geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer co
 					   PointBlockConsumer consume_block, void *state, uint64 *counts)
 {
 	int			workers = count_workers(source, tables);
+	Size		sizes[KEYS];
 	ParallelContext *context;
 
 	if (workers == 0)
 		return 0;
 	EnterParallelMode();
 	context = CreateParallelContext("geonn", "geonn_read_points_worker", workers);
-	estimate_all(context, source, tables);
+	chunk_sizes(source, tables, workers, sizes);
+	for (int key = 0; key < KEYS; key++)
+		shm_toc_estimate_chunk(&context->estimator, sizes[key]);
+	shm_toc_estimate_keys(&context->estimator, KEYS);
 	InitializeParallelDSM(context);
 	workers = 0;
 
 	/* without shared memory PostgreSQL launches no workers */
 	if (context->nworkers > 0)
 	{
-		SharedReading *shared = share_all(context, source, tables);
+		SharedReading *shared = share_all(context, source, tables, sizes);
 
 		LaunchParallelWorkers(context);
 		workers = context->nworkers_launched;

@@ -19,19 +19,27 @@ typedef struct ParcelRun
 	uint64		rows;
 } ParcelRun;
 
+/* the columns, those of the widest alignment first */
+typedef enum ParcelColumn
+{
+	PARCEL_ID,					/* a Datum */
+	PARCEL_LATITUDE,			/* a double */
+	PARCEL_LONGITUDE,
+	PARCEL_BY,					/* by_count Datums */
+	PARCEL_LIMITS,				/* the first bytes of GeonnLimits */
+	PARCEL_BY_IS_NULL			/* by_count bools */
+} ParcelColumn;
+
+#define PARCEL_COLUMNS (PARCEL_BY_IS_NULL + 1)
+
 typedef struct Parcel
 {
 	int			by_count;
 	uint32		rows;
 	uint32		runs;
 	ParcelRun  *run;			/* [runs] */
-	Datum	   *id;				/* [rows] */
-	double	   *latitude;
-	double	   *longitude;
-	Datum	   *by;				/* [rows][by_count] */
-	bool	   *by_is_null;
-	Size		limits_bytes;	/* of a row's limits; 0: rows have none */
-	char	   *limits;			/* [rows][limits_bytes] */
+	char	   *column[PARCEL_COLUMNS];	/* the values of all rows */
+	Size		width[PARCEL_COLUMNS];	/* bytes of a row; 0: rows have no such values */
 
 	uint64		last_place;		/* of the last row that was added */
 	uint32		next_run;		/* the first run still to be given to the consumer */

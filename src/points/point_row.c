@@ -271,9 +271,6 @@ geonn_warn_of_rows(const PointSource *source, const char *title, const uint64 *c
 			 errhint("%s", mistake != NULL ? psprintf("%s %s", mistake, hint) : hint)));
 }
 
-/*
- * The hint that shows the rows of the warning.
- */
 static char *
 invalid_rows_hint(const PointSource *source)
 {
@@ -285,9 +282,6 @@ invalid_rows_hint(const PointSource *source)
 	return pstrdup("With invalid => 'error' the first of them is named.");
 }
 
-/*
- * Report the skipped rows, after all have been read.
- */
 void
 geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint64 *counts)
 {

@@ -45,12 +45,13 @@
 /* rows between two resets of the memory that conversions use */
 #define ROWS_A_RESET	1024
 
-typedef struct PointReceiver
+struct PointReading
 {
-	DestReceiver receiver;		/* first */
+	DestReceiver receiver;		/* first: the executor gives its rows to the reading */
 	const PointSource *source;
 	InvalidPolicy invalid;
 	PointConsumer consume;
+	PointBlockConsumer consume_block;	/* NULL: rows are given one by one */
 	void	   *state;
 	MemoryContext conversion;
 
@@ -63,7 +64,17 @@ typedef struct PointReceiver
 
 	uint64		rows;
 	uint64		counts[POINT_STATUSES];
-} PointReceiver;
+
+	QueryDesc  *description;	/* NULL: other processes share their tables */
+	List	   *plain;			/* of PlainTable, where it reads these */
+	TableReader *tables;		/* NULL: rows come from the executor */
+
+	/* rows of the table reader still to take */
+	int			left;
+	Datum	   *values;
+	bool	   *nulls;
+	bool		ended;
+};
 
 /* ---- a row ---- */
 
@@ -91,9 +102,9 @@ geonn_number(Oid type, Datum value)
  * Check a point's coordinates: both are NULL or neither is.
  */
 static void
-read_point(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
+read_point(PointReading *reading, const Datum *values, const bool *nulls, PointRow *row)
 {
-	const PointSource *source = self->source;
+	const PointSource *source = reading->source;
 	int			number = source->columns[COLUMN_POINT].attribute - 1;
 	MemoryContext former;
 	GeonnPointState state;
@@ -102,7 +113,7 @@ read_point(PointReceiver *self, const Datum *values, const bool *nulls, PointRow
 	row->latitude_is_null = row->longitude_is_null = true;
 	if (nulls[number])
 		return;
-	former = MemoryContextSwitchTo(self->conversion);
+	former = MemoryContextSwitchTo(reading->conversion);
 	state = geonn_point_decode(source->point_kind, values[number], &row->latitude,
 							   &row->longitude, &detail);
 	MemoryContextSwitchTo(former);
@@ -113,12 +124,12 @@ read_point(PointReceiver *self, const Datum *values, const bool *nulls, PointRow
 }
 
 static void
-read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
+read_coordinates(PointReading *reading, const Datum *values, const bool *nulls, PointRow *row)
 {
-	const PointColumn *columns = self->source->columns;
+	const PointColumn *columns = reading->source->columns;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
-	MemoryContext former = MemoryContextSwitchTo(self->conversion);
+	MemoryContext former = MemoryContextSwitchTo(reading->conversion);
 
 	row->latitude_is_null = nulls[latitude];
 	row->longitude_is_null = nulls[longitude];
@@ -129,30 +140,28 @@ read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, Po
 	MemoryContextSwitchTo(former);
 }
 
-/*
- * Read the row's limits.
- */
 static void
-read_limits(PointReceiver *self, const Datum *values, const bool *nulls)
+read_limits(PointReading *reading, const Datum *values, const bool *nulls)
 {
-	const PointSource *source = self->source;
-	MemoryContext former = MemoryContextSwitchTo(self->conversion);
+	const PointSource *source = reading->source;
+	MemoryContext former = MemoryContextSwitchTo(reading->conversion);
 
-	geonn_limits_begin(&self->limits);
+	geonn_limits_begin(&reading->limits);
 	if (geonn_has_radius(source))
 	{
-		int			number = source->radius.attribute - 1;
+		const PointColumn *radius = &source->columns[COLUMN_RADIUS];
+		int			number = radius->attribute - 1;
 
-		geonn_limits_set_radius(&self->limits,
-								nulls[number] ? 0 : geonn_number(source->radius.base_type, values[number]),
+		geonn_limits_set_radius(&reading->limits,
+								nulls[number] ? 0 : geonn_number(radius->base_type, values[number]),
 								nulls[number]);
 	}
 	for (int i = 0; i < source->window_count; i++)
 	{
 		int			number = source->windows[i].attribute - 1;
 
-		geonn_window_read(&source->window_types[i], self->ranges[i], values[number], nulls[number],
-						  i, &self->limits);
+		geonn_window_read(&source->window_types[i], reading->ranges[i], values[number], nulls[number],
+						  i, &reading->limits);
 	}
 	MemoryContextSwitchTo(former);
 }
@@ -161,57 +170,57 @@ read_limits(PointReceiver *self, const Datum *values, const bool *nulls)
  * Read a row of the query: its values and whether they are NULL.
  */
 static void
-take_row(PointReceiver *self, const Datum *values, const bool *nulls)
+take_row(PointReading *reading, const Datum *values, const bool *nulls)
 {
-	const PointSource *source = self->source;
+	const PointSource *source = reading->source;
 	int			id_attribute = source->columns[COLUMN_ID].attribute - 1;
 	PointRow	row = {
-		.by = self->by,
-		.by_is_null = self->by_is_null,
+		.by = reading->by,
+		.by_is_null = reading->by_is_null,
 		.values = values,
 		.nulls = nulls,
-		.page = self->page
+		.page = reading->page
 	};
 
-	if (++self->rows % ROWS_A_RESET == 0)
-		MemoryContextReset(self->conversion);
+	if (++reading->rows % ROWS_A_RESET == 0)
+		MemoryContextReset(reading->conversion);
 
 	row.id = values[id_attribute];
 	row.id_is_null = nulls[id_attribute];
 	row.status = POINT_NULL;
 	if (source->point_kind == GEONN_POINT_NONE)
-		read_coordinates(self, values, nulls, &row);
+		read_coordinates(reading, values, nulls, &row);
 	else
-		read_point(self, values, nulls, &row);
+		read_point(reading, values, nulls, &row);
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);
-		if (unlikely(row.status != POINT_VALID) && self->invalid == GEONN_INVALID_IS_ERROR)
+		if (unlikely(row.status != POINT_VALID) && reading->invalid == GEONN_INVALID_IS_ERROR)
 			geonn_raise_invalid(row.status, row.latitude, row.longitude,
 								geonn_whose_row(source, &row));
 	}
-	self->counts[row.status]++;
+	reading->counts[row.status]++;
 
 	for (int i = 0; i < source->by_count; i++)
 	{
-		self->by[i] = values[source->by[i].attribute - 1];
-		self->by_is_null[i] = nulls[source->by[i].attribute - 1];
+		reading->by[i] = values[source->by[i].attribute - 1];
+		reading->by_is_null[i] = nulls[source->by[i].attribute - 1];
 	}
 	if (geonn_has_limits(source))
 	{
-		read_limits(self, values, nulls);
-		row.limits = &self->limits;
+		read_limits(reading, values, nulls);
+		row.limits = &reading->limits;
 	}
-	self->consume(self->state, &row);
+	reading->consume(reading->state, &row);
 }
 
 static bool
 receive_row(TupleTableSlot *slot, DestReceiver *receiver)
 {
-	PointReceiver *self = (PointReceiver *) receiver;
+	PointReading *reading = (PointReading *) receiver;
 
-	slot_getsomeattrs(slot, self->attributes);
-	take_row(self, slot->tts_values, slot->tts_isnull);
+	slot_getsomeattrs(slot, reading->attributes);
+	take_row(reading, slot->tts_values, slot->tts_isnull);
 	return true;
 }
 
@@ -228,14 +237,14 @@ raise_changed(const PointSource *source)
 }
 
 static void
-check_column(PointReceiver *self, TupleDesc descriptor, const PointColumn *column)
+check_column(PointReading *reading, TupleDesc descriptor, const PointColumn *column)
 {
 	if (column->name == NULL)
 		return;
 	if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) !=
 		column->base_type)
-		raise_changed(self->source);
-	self->attributes = Max(self->attributes, column->attribute);
+		raise_changed(reading->source);
+	reading->attributes = Max(reading->attributes, column->attribute);
 }
 
 /*
@@ -245,18 +254,17 @@ static void
 receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
 				TupleDesc descriptor)
 {
-	PointReceiver *self = (PointReceiver *) receiver;
-	const PointSource *source = self->source;
+	PointReading *reading = (PointReading *) receiver;
+	const PointSource *source = reading->source;
 
 	if (descriptor->natts != source->query_columns)
 		raise_changed(source);
 	for (int role = 0; role < COLUMN_ROLES; role++)
-		check_column(self, descriptor, &source->columns[role]);
+		check_column(reading, descriptor, &source->columns[role]);
 	for (int i = 0; i < source->by_count; i++)
-		check_column(self, descriptor, &source->by[i]);
-	check_column(self, descriptor, &source->radius);
+		check_column(reading, descriptor, &source->by[i]);
 	for (int i = 0; i < source->window_count; i++)
-		check_column(self, descriptor, &source->windows[i]);
+		check_column(reading, descriptor, &source->windows[i]);
 }
 
 static void
@@ -315,25 +323,6 @@ geonn_relations_read(const PointSource *source)
 	return relations;
 }
 
-static void
-prepare_receiver(PointReceiver *receiver)
-{
-	receiver->receiver.receiveSlot = receive_row;
-	receiver->receiver.rStartup = receive_startup;
-	receiver->receiver.rShutdown = receive_nothing;
-	receiver->receiver.rDestroy = receive_nothing;
-
-	/* PostgreSQL has no kind for receivers of extensions */
-	receiver->receiver.mydest = DestTuplestore;
-	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
-												 "geonn conversion",
-												 ALLOCSET_SMALL_SIZES);
-	receiver->by = palloc(receiver->source->by_count * sizeof(Datum));
-	receiver->by_is_null = palloc(receiver->source->by_count * sizeof(bool));
-	for (int i = 0; i < receiver->source->window_count; i++)
-		receiver->ranges[i] = geonn_window_range(&receiver->source->window_types[i]);
-}
-
 /*
  * Like EXPLAIN, start the executor, which checks privileges, but not so far
  * that a foreign table would do anything.
@@ -341,7 +330,7 @@ prepare_receiver(PointReceiver *receiver)
 List *
 geonn_check_tables(const PointSource *source)
 {
-	PointReceiver receiver = {.source = source};
+	PointReading reading = {.source = source};
 	ErrorContextCallback context;
 	QueryDesc  *description;
 	List	   *result = NIL;
@@ -351,7 +340,7 @@ geonn_check_tables(const PointSource *source)
 	description = CreateQueryDesc(plan_source(source, 0), source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
-	receive_startup(&receiver.receiver, CMD_SELECT, description->tupDesc);
+	receive_startup(&reading.receiver, CMD_SELECT, description->tupDesc);
 	foreach(cell, geonn_plain_tables(description))
 	{
 		const PlainTable *plain = lfirst(cell);
@@ -375,21 +364,6 @@ geonn_check_readable(const PointSource *source)
 
 /* ---- a part at a time ---- */
 
-struct PointReading
-{
-	PointReceiver receiver;
-	QueryDesc  *description;	/* NULL: other processes share their tables */
-	List	   *plain;			/* of PlainTable, where it reads these */
-	TableReader *tables;		/* NULL: rows come from the executor */
-	PointBlockConsumer consume_block;	/* NULL: rows are given one by one */
-
-	/* rows of the table reader still to take */
-	int			left;
-	Datum	   *values;
-	bool	   *nulls;
-	bool		ended;
-};
-
 /*
  * Name the query in an error's context, as SPI does.
  */
@@ -408,34 +382,39 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 {
 	PointReading *reading = palloc0(sizeof(PointReading));
 
-	reading->receiver.source = source;
-	reading->receiver.invalid = invalid;
-	reading->receiver.consume = consume;
-	reading->receiver.state = state;
-	prepare_receiver(&reading->receiver);
+	reading->receiver.receiveSlot = receive_row;
+	reading->receiver.rStartup = receive_startup;
+	reading->receiver.rShutdown = receive_nothing;
+	reading->receiver.rDestroy = receive_nothing;
+	/* PostgreSQL has no kind for receivers of extensions */
+	reading->receiver.mydest = DestTuplestore;
+
+	reading->source = source;
+	reading->invalid = invalid;
+	reading->consume = consume;
+	reading->state = state;
+	reading->conversion = AllocSetContextCreate(CurrentMemoryContext, "geonn conversion",
+												ALLOCSET_SMALL_SIZES);
+	reading->by = palloc(source->by_count * sizeof(Datum));
+	reading->by_is_null = palloc(source->by_count * sizeof(bool));
+	for (int i = 0; i < source->window_count; i++)
+		reading->ranges[i] = geonn_window_range(&source->window_types[i]);
 	return reading;
-}
-
-/*
- * Plan a source that others help to read: they can read a table, but not an
- * index alone.
- */
-static PlannedStmt *
-plan_for_sharing(const PointSource *source)
-{
-	int			level = geonn_plan_tables();
-	PlannedStmt *plan = plan_source(source, 0);
-
-	AtEOXact_GUC(true, level);
-	return plan;
 }
 
 static PlannedStmt *
 plan_reading(const PointSource *source, ReadingManner manner)
 {
-	if (manner == GEONN_READ_SHARED)
-		return plan_for_sharing(source);
-	return plan_source(source, manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
+	PlannedStmt *plan;
+	int			level;
+
+	if (manner != GEONN_READ_SHARED)
+		return plan_source(source, manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
+	/* other processes can help to read a table, but not an index alone */
+	level = geonn_plan_tables();
+	plan = plan_source(source, 0);
+	AtEOXact_GUC(true, level);
+	return plan;
 }
 
 PointReading *
@@ -449,13 +428,12 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 	begin_context(&context, source);
 	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
 										   GetActiveSnapshot(), InvalidSnapshot,
-										   &reading->receiver.receiver, NULL, NULL, 0);
+										   &reading->receiver, NULL, NULL, 0);
 	ExecutorStart(reading->description, 0);
 	tables = geonn_plain_tables(reading->description);
 	if (tables != NIL)
 	{
-		receive_startup(&reading->receiver.receiver, CMD_SELECT,
-						reading->description->tupDesc);
+		receive_startup(&reading->receiver, CMD_SELECT, reading->description->tupDesc);
 		reading->plain = tables;
 		reading->tables = geonn_table_reader_begin(tables, source->query_columns,
 												   reading->description->snapshot);
@@ -489,19 +467,19 @@ geonn_reading_place(const PointReading *reading)
 const uint64 *
 geonn_reading_counts(const PointReading *reading)
 {
-	return reading->receiver.counts;
+	return reading->counts;
 }
 
 PointPage
 geonn_reading_page(const PointReading *reading)
 {
-	return reading->receiver.page;
+	return reading->page;
 }
 
 void
 geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 {
-	const PointSource *source = reading->receiver.source;
+	const PointSource *source = reading->source;
 
 	if (reading->tables != NULL && source->by_count == 0 && !geonn_has_limits(source) &&
 		source->point_kind == GEONN_POINT_NONE &&
@@ -517,8 +495,7 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 static void
 take_block(PointReading *reading, int rows)
 {
-	PointReceiver *self = &reading->receiver;
-	const PointColumn *columns = self->source->columns;
+		const PointColumn *columns = reading->source->columns;
 	int			id = columns[COLUMN_ID].attribute - 1;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
@@ -529,8 +506,8 @@ take_block(PointReading *reading, int rows)
 
 	for (int i = 0; i < rows; i++)
 	{
-		const Datum *values = reading->values + i * self->source->query_columns;
-		const bool *nulls = reading->nulls + i * self->source->query_columns;
+		const Datum *values = reading->values + i * reading->source->query_columns;
+		const bool *nulls = reading->nulls + i * reading->source->query_columns;
 
 		ids[valid] = values[id];
 		latitudes[valid] = DatumGetFloat8(values[latitude]);
@@ -539,12 +516,12 @@ take_block(PointReading *reading, int rows)
 				   geonn_coordinates_valid(latitudes[valid], longitudes[valid])))
 			valid++;
 		else
-			take_row(self, values, nulls);
+			take_row(reading, values, nulls);
 	}
-	self->rows += valid;
-	self->counts[POINT_VALID] += valid;
+	reading->rows += valid;
+	reading->counts[POINT_VALID] += valid;
 	if (valid > 0)
-		reading->consume_block(self->state, valid, ids, latitudes, longitudes);
+		reading->consume_block(reading->state, valid, ids, latitudes, longitudes);
 }
 
 /*
@@ -557,9 +534,10 @@ next_rows(PointReading *reading)
 	int			rows = geonn_table_reader_next(reading->tables, &reading->values, &reading->nulls);
 
 	if (reading->description != NULL && rows > 0)
-		reading->receiver.page = (PointPage)
+		reading->page = (PointPage)
 	{
-		geonn_table_reader_table(reading->tables), (BlockNumber) geonn_table_reader_place(reading->tables)
+		.table = geonn_table_reader_table(reading->tables),
+			.number = (BlockNumber) geonn_table_reader_place(reading->tables)
 	};
 	return rows;
 }
@@ -570,7 +548,7 @@ next_rows(PointReading *reading)
 static bool
 read_tables(PointReading *reading, uint64 rows)
 {
-	int			columns = reading->receiver.source->query_columns;
+	int			columns = reading->source->query_columns;
 
 	while (rows > 0)
 	{
@@ -586,7 +564,7 @@ read_tables(PointReading *reading, uint64 rows)
 			take_block(reading, taken);
 		}
 		else
-			take_row(&reading->receiver, reading->values, reading->nulls);
+			take_row(reading, reading->values, reading->nulls);
 		reading->values += taken * columns;
 		reading->nulls += taken * columns;
 		reading->left -= taken;
@@ -602,10 +580,10 @@ read_tables(PointReading *reading, uint64 rows)
 static bool
 run_query(PointReading *reading, uint64 rows)
 {
-	uint64		before = reading->receiver.rows;
+	uint64		before = reading->rows;
 
 	geonn_executor_run(reading->description, rows);
-	return rows > 0 && reading->receiver.rows - before == rows;
+	return rows > 0 && reading->rows - before == rows;
 }
 
 /*
@@ -641,7 +619,7 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 
 	if (reading->ended)
 		return false;
-	begin_context(&context, reading->receiver.source);
+	begin_context(&context, reading->source);
 	context.callback = name_query;
 	if (reading->tables != NULL)
 		more = read_tables(reading, rows > 0 ? rows : PG_UINT64_MAX);
@@ -653,8 +631,8 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 	alone = reading->description != NULL;
 	end_reading(reading, reading->tables == NULL);
 	if (alone)
-		geonn_tell_of_rows(reading->receiver.source, reading->receiver.invalid,
-						   reading->receiver.counts);
+		geonn_tell_of_rows(reading->source, reading->invalid,
+						   reading->counts);
 	return false;
 }
 
