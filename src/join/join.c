@@ -86,7 +86,6 @@ geonn_search_number(const GeonnSearch *search)
 void
 geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 {
-	const GeonnJoin *join = search->join;
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	geonn_row_store_begin(&search->store, store, search->row.descriptor, search->watch != NULL);
@@ -96,10 +95,7 @@ geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 		instr_time	begun;
 
 		INSTR_TIME_SET_CURRENT(begun);
-		if (join->given != NULL)
-			(void) geonn_search_read_given(search, join->given->count);
-		else
-			(void) geonn_reading_next(search->reading, 0);
+		(void) geonn_reading_next(search->reading, 0);
 		/* pairs are stored meanwhile, but that is not waiting */
 		search->spent_reading = geonn_milliseconds_since(begun) -
 			geonn_client_work(search->prepared.client).waiting;
@@ -146,8 +142,7 @@ read_some(GeonnSearch *search)
 	instr_time	begun;
 
 	INSTR_TIME_SET_CURRENT(begun);
-	search->all_read = search->reading != NULL ? !geonn_reading_next(search->reading, rows) :
-		!geonn_search_read_given(search, rows);
+	search->all_read = !geonn_reading_next(search->reading, rows);
 	search->spent_reading += geonn_milliseconds_since(begun);
 	if (!search->all_read)
 		return;
@@ -228,8 +223,6 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 GeonnReport
 geonn_search_report(const GeonnSearch *search)
 {
-	const uint64 *counts = search->reading != NULL ? geonn_reading_counts(search->reading) :
-		search->counts;
 	GeonnReport report = {
 		.references_kept = search->prepared.kept,
 		.references_named = search->prepared.named,
@@ -240,10 +233,12 @@ geonn_search_report(const GeonnSearch *search)
 
 	for (int i = 0; i < POINT_STATUSES; i++)
 	{
-		report.observations += counts[i];
+		uint64		count = search->reading != NULL ? geonn_reading_counts(search->reading)[i] : 0;
+
+		report.observations += count;
 		if (i != POINT_VALID)
 		{
-			report.observations_skipped += counts[i];
+			report.observations_skipped += count;
 			report.references_skipped += search->prepared.counts[i];
 		}
 	}

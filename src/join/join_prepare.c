@@ -187,9 +187,11 @@ read_all(Sending *sending, bool is_plain)
 {
 	const GeonnJoin *join = sending->join;
 	PreparedJoin *prepared = sending->prepared;
-	PointReading *reading = geonn_reading_begin(join->references, join->invalid,
-												is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE,
-												consume_reference, sending);
+	PointReading *reading = join->given_references != NULL ?
+		geonn_reading_given(join->given_references, join->invalid, consume_reference, sending) :
+		geonn_reading_begin(join->references, join->invalid,
+							is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE, consume_reference,
+							sending);
 	PointBlockConsumer consume_block = NULL;
 
 	if (prepared->question.columns == 0 && geonn_references_take_blocks(prepared->references))
@@ -207,22 +209,6 @@ read_all(Sending *sending, bool is_plain)
 		geonn_reading_in_blocks(reading, consume_block);
 	(void) geonn_reading_next(reading, 0);
 	memcpy(prepared->counts, geonn_reading_counts(reading), sizeof(prepared->counts));
-}
-
-static void
-consume_given(Sending *sending)
-{
-	const GivenPoints *given = sending->join->given_references;
-
-	for (uint64 i = 0; i < given->count; i++)
-	{
-		PointRow	row = {.status = POINT_VALID};
-
-		CHECK_FOR_INTERRUPTS();
-		given->point(given->state, i, &row);
-		consume_reference(sending, &row);
-	}
-	sending->prepared->counts[POINT_VALID] = given->count;
 }
 
 /*
@@ -244,10 +230,7 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	prepared->references = geonn_references_create(join->references, detail,
 												   join->exclude_self ? join->observations : NULL,
 												   prepared->question.columns, memory);
-	if (join->given_references != NULL)
-		consume_given(&sending);
-	else
-		read_all(&sending, is_plain);
+	read_all(&sending, is_plain);
 	MemoryContextDelete(sending.row_memory.context);
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);

@@ -58,7 +58,8 @@ drain(GeonnSearch *search, bool wait)
 static Datum
 result_id(const GeonnSearch *search, const PointRow *row)
 {
-	return search->join->given != NULL ? Int64GetDatum((int64) search->point) : row->id;
+	return search->join->given == NULL ? row->id :
+		Int64GetDatum((int64) geonn_reading_rows(search->reading));
 }
 
 static void
@@ -169,26 +170,6 @@ consume_observation(void *state, const PointRow *row)
 	MemoryContextSwitchTo(former);
 }
 
-bool
-geonn_search_read_given(GeonnSearch *search, uint64 rows)
-{
-	const GeonnJoin *join = search->join;
-
-	for (uint64 i = 0; i < rows && search->point < join->given->count; i++)
-	{
-		PointRow	row = geonn_given_row(join->given, search->point++);
-
-		CHECK_FOR_INTERRUPTS();
-		search->counts[row.status]++;
-		consume_observation(search, &row);
-	}
-	if (search->point < join->given->count)
-		return true;
-	if (!join->given->each_alone)
-		geonn_warn_of_given(search->counts, join->keep_unmatched);
-	return false;
-}
-
 void
 geonn_search_read_in_blocks(GeonnSearch *search)
 {
@@ -202,10 +183,11 @@ void
 geonn_search_begin_reading(GeonnSearch *search, ReadingManner manner)
 {
 	const GeonnJoin *join = search->join;
+	InvalidPolicy invalid = geonn_observations_policy(join);
 
-	if (join->given == NULL)
-		search->reading = geonn_reading_begin(join->observations, geonn_observations_policy(join),
-											  manner, consume_observation, search);
+	search->reading = join->given != NULL ?
+		geonn_reading_given(join->given, invalid, consume_observation, search) :
+		geonn_reading_begin(join->observations, invalid, manner, consume_observation, search);
 }
 
 void

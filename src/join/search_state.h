@@ -53,9 +53,7 @@ struct GeonnSearch
 
 	/* where rows are taken one by one */
 	GeonnRun	run;
-	PointReading *reading;		/* NULL: of given points */
-	uint64		point;			/* next one of those given */
-	uint64		counts[POINT_STATUSES];	/* of the observations */
+	PointReading *reading;		/* of the observations */
 	bool		all_read;
 };
 
@@ -70,8 +68,7 @@ extern bool geonn_search_prepare(GeonnSearch *search);
 /* ---- observations (search_observations.c) ---- */
 
 /*
- * Begin to read the observations, unless they are given: this checks the caller's privileges
- * before any work is done.
+ * Begin to read the observations: this checks the caller's privileges before any work is done.
  */
 extern void geonn_search_begin_reading(GeonnSearch *search, ReadingManner manner);
 
@@ -80,9 +77,6 @@ extern void geonn_search_attach_reading(GeonnSearch *search, SharedTables *table
 
 /* Have observations come as blocks, where none needs work of its own. */
 extern void geonn_search_read_in_blocks(GeonnSearch *search);
-
-/* Read so many of the observations that were given; false: all are. */
-extern bool geonn_search_read_given(GeonnSearch *search, uint64 rows);
 
 /* Store the row that the values are. */
 extern void geonn_search_store_row(GeonnSearch *search);

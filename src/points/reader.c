@@ -27,6 +27,7 @@
 #include "executor/executor.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
@@ -65,7 +66,8 @@ struct PointReading
 	uint64		rows;
 	uint64		counts[POINT_STATUSES];
 
-	QueryDesc  *description;	/* NULL: other processes share their tables */
+	const GivenPoints *given;	/* in place of rows of the source, or NULL */
+	QueryDesc  *description;	/* NULL: points are given, or other processes share their tables */
 	List	   *plain;			/* of PlainTable, where it reads these */
 	TableReader *tables;		/* NULL: rows come from the executor */
 
@@ -395,6 +397,8 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 	reading->state = state;
 	reading->conversion = AllocSetContextCreate(CurrentMemoryContext, "geonn conversion",
 												ALLOCSET_SMALL_SIZES);
+	if (source == NULL)
+		return reading;
 	reading->by = palloc(source->by_count * sizeof(Datum));
 	reading->by_is_null = palloc(source->by_count * sizeof(bool));
 	for (int i = 0; i < source->window_count; i++)
@@ -442,6 +446,16 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 	return reading;
 }
 
+PointReading *
+geonn_reading_given(const GivenPoints *given, InvalidPolicy invalid, PointConsumer consume,
+					void *state)
+{
+	PointReading *reading = create_reading(NULL, invalid, consume, state);
+
+	reading->given = given;
+	return reading;
+}
+
 List *
 geonn_reading_tables(const PointReading *reading)
 {
@@ -468,6 +482,12 @@ const uint64 *
 geonn_reading_counts(const PointReading *reading)
 {
 	return reading->counts;
+}
+
+uint64
+geonn_reading_rows(const PointReading *reading)
+{
+	return reading->rows;
 }
 
 PointPage
@@ -610,6 +630,30 @@ end_reading(PointReading *reading, bool was_run)
 	FreeQueryDesc(description);
 }
 
+/*
+ * Take up to this many of the points that are given; false if these are the last.
+ */
+static bool
+read_given(PointReading *reading, uint64 rows)
+{
+	const GivenPoints *given = reading->given;
+
+	for (; rows > 0 && reading->rows < given->count; rows--)
+	{
+		PointRow	row = geonn_given_row(given, reading->rows++);
+
+		CHECK_FOR_INTERRUPTS();
+		reading->counts[row.status]++;
+		reading->consume(reading->state, &row);
+	}
+	if (reading->rows < given->count)
+		return true;
+	reading->ended = true;
+	if (!given->each_alone)
+		geonn_warn_of_given(reading->counts, reading->invalid == GEONN_INVALID_KEPT);
+	return false;
+}
+
 bool
 geonn_reading_next(PointReading *reading, uint64 rows)
 {
@@ -619,6 +663,8 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 
 	if (reading->ended)
 		return false;
+	if (reading->given != NULL)
+		return read_given(reading, rows > 0 ? rows : PG_UINT64_MAX);
 	begin_context(&context, reading->source);
 	context.callback = name_query;
 	if (reading->tables != NULL)
