@@ -47,7 +47,7 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 
 	search->join = join;
 	search->context = context;
-	search->row_memory = geonn_row_memory_create();
+	search->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
 						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
 						   join->question.metric);
@@ -83,12 +83,34 @@ geonn_search_number(const GeonnSearch *search)
 	return search->number;
 }
 
+static void
+begin_store(GeonnSearch *search, Tuplestorestate *rows)
+{
+	search->store = (RowStore)
+	{
+		.context = CurrentMemoryContext,
+		.rows = rows,
+		.descriptor = search->row.descriptor,
+		.is_numbered = search->watch != NULL
+	};
+}
+
+/*
+ * From now on rows are taken, and room of rows that were taken is used again.
+ */
+static void
+take_from_store(RowStore *store)
+{
+	store->slot = MakeSingleTupleTableSlot(store->descriptor, &TTSOpsMinimalTuple);
+	store->is_taken = true;
+}
+
 void
 geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 {
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
-	geonn_row_store_begin(&search->store, store, search->row.descriptor, search->watch != NULL);
+	begin_store(search, store);
 	geonn_search_begin_reading(search, GEONN_READ_AT_ONCE);
 	if (geonn_search_prepare(search))
 	{
@@ -112,7 +134,7 @@ geonn_search_complete(GeonnSearch *search)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	geonn_search_store(search, tuplestore_begin_heap(false, false, work_mem));
-	geonn_row_store_begin_taking(&search->store);
+	take_from_store(&search->store);
 	search->all_read = true;
 	MemoryContextSwitchTo(former);
 }
@@ -120,9 +142,8 @@ geonn_search_complete(GeonnSearch *search)
 static void
 begin_taking(GeonnSearch *search)
 {
-	geonn_row_store_begin(&search->store, tuplestore_begin_heap(false, false, work_mem), search->row.descriptor,
-						  search->watch != NULL);
-	geonn_row_store_begin_taking(&search->store);
+	begin_store(search, tuplestore_begin_heap(false, false, work_mem));
+	take_from_store(&search->store);
 	if (search->shared != NULL)
 	{
 		geonn_search_attach(search);
@@ -178,9 +199,17 @@ take_run_pair(GeonnSearch *search, Datum *values, bool *nulls)
 static bool
 take_row(GeonnSearch *search, Datum *values, bool *nulls)
 {
-	if (search->store.waiting > 0)
+	RowStore   *store = &search->store;
+
+	if (store->waiting > 0)
 	{
-		search->number = geonn_row_store_take(&search->store, values, nulls);
+		(void) tuplestore_gettupleslot(store->rows, true, false, store->slot);
+		slot_getallattrs(store->slot);
+		memcpy(values, store->slot->tts_values, store->descriptor->natts * sizeof(Datum));
+		memcpy(nulls, store->slot->tts_isnull, store->descriptor->natts * sizeof(bool));
+		search->number = store->is_numbered ? store->numbers[store->taken] : 0;
+		store->taken++;
+		store->waiting--;
 		return true;
 	}
 	if (search->prepared.client != NULL &&
@@ -292,6 +321,6 @@ geonn_search_end(GeonnSearch *search)
 	if (search->reading != NULL)
 		geonn_reading_end(search->reading);
 	if (search->store.is_taken)
-		geonn_row_store_end(&search->store);
+		tuplestore_end(search->store.rows);
 	MemoryContextDelete(search->context);
 }

@@ -21,34 +21,13 @@
 #include "base/settings.h"
 #include "base/value.h"
 
-/* rows between two resets of their memory */
-#define ROWS_A_RESET	256
-
 /* references on their way to the engine */
 typedef struct Sending
 {
 	const GeonnJoin *join;
 	PreparedJoin *prepared;
-	RowMemory	row_memory;
+	MemoryContext row_context;	/* for what comparing ids and keys of a row takes */
 } Sending;
-
-RowMemory
-geonn_row_memory_create(void)
-{
-	return (RowMemory)
-	{
-		.context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
-										 ALLOCSET_DEFAULT_SIZES)
-	};
-}
-
-MemoryContext
-geonn_row_memory_enter(RowMemory *memory)
-{
-	if (++memory->rows % ROWS_A_RESET == 0)
-		MemoryContextReset(memory->context);
-	return MemoryContextSwitchTo(memory->context);
-}
 
 const PointColumn *
 geonn_observation_id(const GeonnJoin *join)
@@ -73,7 +52,8 @@ consume_reference(void *state, const PointRow *row)
 
 	if (row->status != POINT_VALID || geonn_row_is_limited_to_none(row))
 		return;
-	former = geonn_row_memory_enter(&sending->row_memory);
+	MemoryContextReset(sending->row_context);
+	former = MemoryContextSwitchTo(sending->row_context);
 	if (prepared->groups != NULL)
 		group = geonn_groups_add(prepared->groups, row->by, row->by_is_null);
 	if (group != GEONN_NO_GROUP)
@@ -222,7 +202,7 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	Sending		sending = {
 		.join = join,
 		.prepared = prepared,
-		.row_memory = geonn_row_memory_create()
+		.row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES)
 	};
 
 	if (join->references->by_count > 0)
@@ -231,7 +211,7 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 												   join->exclude_self ? join->observations : NULL,
 												   prepared->question.columns, memory);
 	read_all(&sending, is_plain);
-	MemoryContextDelete(sending.row_memory.context);
+	MemoryContextDelete(sending.row_context);
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);
 	if (labelled)

@@ -112,6 +112,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/visibilitymap.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_class.h"
@@ -126,7 +127,6 @@
 
 #include "base/compat.h"
 #include "join/kept_dataset.h"
-#include "join/visibility.h"
 
 /* what distinguishes two states of a table */
 typedef struct Version
@@ -143,6 +143,21 @@ StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room fo
 #define ALL_VISIBLE		(VISIBILITYMAP_ALL_VISIBLE * 0x55)
 
 /* ---- the version ---- */
+
+void
+geonn_read_map(Relation table, BlockNumber first, MapPage *copy)
+{
+	Buffer		map = InvalidBuffer;
+
+	memset(copy, 0, sizeof(*copy));
+	(void) visibilitymap_get_status(table, first, &map);
+	if (!BufferIsValid(map))
+		return;
+	LockBuffer(map, BUFFER_LOCK_SHARE);
+	copy->lsn = BufferGetLSNAtomic(map);
+	memcpy(copy->bits, PageGetContents(BufferGetPage(map)), sizeof(copy->bits));
+	UnlockReleaseBuffer(map);
+}
 
 /*
  * Does the visibility map show this table's changes, for this snapshot?

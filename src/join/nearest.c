@@ -174,16 +174,12 @@ read_points(const GeonnArguments *arguments, const NamedWindow **window)
 
 /* ---- calls ---- */
 
-static const struct
-{
-	PGFunction	called;
-	GeonnFunction function;
-}			joins[] = {
-	{geonn_nearest, GEONN_NEAREST},
-	{geonn_nearest_sql, GEONN_NEAREST_SQL},
-	{geonn_within, GEONN_WITHIN},
-	{geonn_within_sql, GEONN_WITHIN_SQL},
-	{geonn_nearest_points, GEONN_NEAREST_POINTS}
+static const PGFunction joins[] = {
+	[GEONN_NEAREST] = geonn_nearest,
+	[GEONN_NEAREST_SQL] = geonn_nearest_sql,
+	[GEONN_WITHIN] = geonn_within,
+	[GEONN_WITHIN_SQL] = geonn_within_sql,
+	[GEONN_NEAREST_POINTS] = geonn_nearest_points
 };
 
 bool
@@ -191,7 +187,7 @@ geonn_is_join(PGFunction function)
 {
 	for (int i = 0; i < (int) lengthof(joins); i++)
 	{
-		if (joins[i].called == function)
+		if (joins[i] == function)
 			return true;
 	}
 	return false;
@@ -243,12 +239,10 @@ geonn_make_join(const GeonnArguments *arguments)
 GeonnJoin *
 geonn_read_join(FunctionCallInfo fcinfo)
 {
-	int			number = 0;
-	GeonnFunction function;
+	GeonnFunction function = GEONN_NEAREST;
 
-	while (joins[number].called != fcinfo->flinfo->fn_addr)
-		number++;
-	function = joins[number].function;
+	while (joins[function] != fcinfo->flinfo->fn_addr)
+		function++;
 	return geonn_make_join(geonn_arguments_read(function, geonn_arguments_called(fcinfo, function)));
 }
 

@@ -9,8 +9,12 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "join/search_state.h"
+
+/* of the array of numbers, at first */
+#define FIRST_ROOM	1024
 
 InvalidPolicy
 geonn_observations_policy(const GeonnJoin *join)
@@ -19,10 +23,36 @@ geonn_observations_policy(const GeonnJoin *join)
 		join->invalid;
 }
 
+static void
+put_number(RowStore *store, uint64 number)
+{
+	uint64		place = store->taken + store->waiting;
+
+	if (place >= store->room)
+	{
+		store->room = Max(store->room * 2, FIRST_ROOM);
+		store->numbers = store->numbers == NULL ?
+			MemoryContextAllocHuge(store->context, store->room * sizeof(uint64)) :
+			repalloc_huge(store->numbers, store->room * sizeof(uint64));
+	}
+	store->numbers[place] = number;
+}
+
 void
 geonn_search_store_row(GeonnSearch *search)
 {
-	geonn_row_store_put(&search->store, search->values, search->nulls, search->number);
+	RowStore   *store = &search->store;
+
+	/* all rows put before have been taken */
+	if (store->is_taken && store->waiting == 0)
+	{
+		tuplestore_clear(store->rows);
+		store->taken = 0;
+	}
+	if (store->is_numbered)
+		put_number(store, search->number);
+	tuplestore_putvalues(store->rows, store->descriptor, search->values, search->nulls);
+	store->waiting++;
 }
 
 bool
@@ -153,9 +183,10 @@ consume_observation(void *state, const PointRow *row)
 {
 	GeonnSearch *search = state;
 	GeonnGroups *groups = search->prepared.groups;
-	MemoryContext former = geonn_row_memory_enter(&search->row_memory);
+	MemoryContext former = MemoryContextSwitchTo(search->row_context);
 	int32		group = GEONN_NO_GROUP;
 
+	MemoryContextReset(search->row_context);
 	if (row->status == POINT_VALID && !geonn_row_is_limited_to_none(row))
 		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
 	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))

@@ -6,11 +6,12 @@
 #ifndef GEONN_SEARCH_STATE_H
 #define GEONN_SEARCH_STATE_H
 
+#include "executor/tuptable.h"
 #include "port/atomics.h"
+#include "utils/tuplestore.h"
 
 #include "join/join.h"
 #include "join/join_prepare.h"
-#include "join/row_store.h"
 #include "points/parallel_reader.h"
 
 /* what processes that search together share */
@@ -23,12 +24,30 @@ struct SharedSearch
 	pg_atomic_uint64 counts[POINT_STATUSES];
 };
 
+/*
+ * Rows that wait to be taken.  Where observations are watched, a caller asks of each row which
+ * observation it belongs to: a tuplestore has no room for that beside the row's own columns.
+ */
+typedef struct RowStore
+{
+	MemoryContext context;
+	Tuplestorestate *rows;
+	TupleDesc	descriptor;
+	bool		is_numbered;
+	bool		is_taken;		/* rows are taken from it one by one */
+	TupleTableSlot *slot;		/* through which they come */
+	uint64		waiting;		/* rows that were put and have not been taken */
+	uint64		taken;			/* rows that were taken since the store was last empty */
+	uint64	   *numbers;		/* of the taken and the waiting rows, in their order */
+	uint64		room;			/* of these */
+} RowStore;
+
 struct GeonnSearch
 {
 	const GeonnJoin *join;
 	GeonnCall	call;			/* the call that the search is part of */
 	MemoryContext context;		/* of all of it */
-	RowMemory	row_memory;
+	MemoryContext row_context;	/* for what comparing ids and keys of a row takes */
 	GeonnResultRow row;			/* what rows are */
 	PreparedJoin prepared;		/* all of it is 0 where the references have not been read */
 

@@ -81,18 +81,12 @@ typedef struct Usage
 	WalUsage	wal;
 } Usage;
 
-/* one process's share of the rows */
-typedef struct Share
-{
-	PointReading *reading;
-	Parcel		parcel;			/* rows that have just been read */
-} Share;
-
-/* a process from which rows come */
+/* a process from which rows come, as the leader sees it; to a worker, itself */
 typedef struct Member
 {
-	shm_mq_handle *queue;		/* NULL: this process */
-	Parcel	   *parcel;			/* rows still to be given to the consumer */
+	shm_mq_handle *queue;		/* of a worker */
+	PointReading *reading;		/* of this process's share of the pages */
+	Parcel		parcel;			/* rows that it has read, or sent */
 	bool		ended;			/* no more rows will come */
 } Member;
 
@@ -106,41 +100,38 @@ extern PGDLLEXPORT void geonn_read_points_worker(dsm_segment *segment, shm_toc *
 static void
 add_row(void *state, const PointRow *row)
 {
-	Share	   *share = state;
+	Member	   *self = state;
 
 	if (row->status == POINT_VALID)
-		geonn_parcel_add_row(&share->parcel, geonn_reading_place(share->reading), row);
+		geonn_parcel_add_row(&self->parcel, geonn_reading_place(self->reading), row);
 }
 
 static void
 add_block(void *state, uint32 rows, const Datum *ids, const double *latitudes,
 		  const double *longitudes)
 {
-	Share	   *share = state;
+	Member	   *self = state;
 
-	geonn_parcel_add_block(&share->parcel, geonn_reading_place(share->reading), rows, ids,
-						   latitudes, longitudes);
+	geonn_parcel_add_block(&self->parcel, geonn_reading_place(self->reading), rows, ids, latitudes,
+						   longitudes);
 }
 
-static Share *
-begin_share(const PointSource *source, SharedTables *tables)
+static void
+begin_share(Member *self, const PointSource *source, SharedTables *tables)
 {
-	Share	   *share = palloc(sizeof(Share));
-
-	geonn_parcel_create(&share->parcel, source);
-	share->reading = geonn_reading_attach(source, GEONN_INVALID_COUNTED, tables, add_row, share);
-	geonn_reading_in_blocks(share->reading, add_block);
-	return share;
+	geonn_parcel_create(&self->parcel, source);
+	self->reading = geonn_reading_attach(source, GEONN_INVALID_COUNTED, tables, add_row, self);
+	geonn_reading_in_blocks(self->reading, add_block);
 }
 
 /*
- * Read the next rows into the parcel; false if these are the last.
+ * Read the next rows into the parcel.
  */
-static bool
-read_share(Share *share)
+static void
+read_share(Member *self)
 {
-	geonn_parcel_clear(&share->parcel);
-	return geonn_reading_next(share->reading, PARCEL_ROWS);
+	geonn_parcel_clear(&self->parcel);
+	self->ended = !geonn_reading_next(self->reading, PARCEL_ROWS);
 }
 
 /* ---- a worker ---- */
@@ -166,34 +157,32 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	char	   *queues = shm_toc_lookup(contents, KEY_QUEUES, false);
 	Usage	   *usage = (Usage *) shm_toc_lookup(contents, KEY_USAGE, false) + ParallelWorkerNumber;
 	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
-	shm_mq_handle *handle;
-	Share	   *share;
-	bool		more;
+	Member		self = {0};
 
 	debug_query_string = source->query;
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
 	shm_mq_set_sender(queue, MyProc);
-	handle = shm_mq_attach(queue, segment, NULL);
+	self.queue = shm_mq_attach(queue, segment, NULL);
 	InstrStartParallelQuery();
 
-	share = begin_share(source, shm_toc_lookup(contents, KEY_TABLES, false));
+	begin_share(&self, source, shm_toc_lookup(contents, KEY_TABLES, false));
 	pg_atomic_fetch_or_u64(&shared->begun, UINT64CONST(1) << ParallelWorkerNumber);
-	do
+	while (!self.ended)
 	{
-		more = read_share(share);
+		read_share(&self);
 
 		/* if the leader no longer receives, the statement has failed, and this worker ends */
-		if (share->parcel.rows > 0 && !geonn_parcel_send(&share->parcel, handle))
-			more = false;
-	} while (more);
-	geonn_reading_end(share->reading);
+		if (self.parcel.rows > 0 && !geonn_parcel_send(&self.parcel, self.queue))
+			break;
+	}
+	geonn_reading_end(self.reading);
 
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_fetch_add_u64(&shared->counts[i],
-								(int64) geonn_reading_counts(share->reading)[i]);
+								(int64) geonn_reading_counts(self.reading)[i]);
 	pg_atomic_fetch_add_u32(&shared->ended, 1);
 	InstrEndParallelQuery(&usage->buffers, &usage->wal);
-	shm_mq_detach(handle);
+	shm_mq_detach(self.queue);
 }
 
 /* ---- whether workers are worth it ---- */
@@ -313,7 +302,7 @@ receive(Member *worker, const PointSource *source)
 			worker->ended = true;
 			return true;
 		default:
-			geonn_parcel_open(worker->parcel, source, message, length);
+			geonn_parcel_open(&worker->parcel, source, message, length);
 			return true;
 	}
 }
@@ -323,15 +312,14 @@ receive(Member *worker, const PointSource *source)
  * that it has not sent yet, and that come before all that is offered.
  */
 static bool
-all_offer(Member *members, int count, const PointSource *source, Share *share,
-		  SharedReading *shared)
+all_offer(Member *members, int count, const PointSource *source, SharedReading *shared)
 {
 	Member	   *self = &members[count - 1];
 	uint64		begun;
 	bool		complete = true;
 
-	while (!self->ended && geonn_parcel_is_empty(self->parcel))
-		self->ended = !read_share(share);
+	while (!self->ended && geonn_parcel_is_empty(&self->parcel))
+		read_share(self);
 
 	/* with a barrier: the pages of a worker that has not begun come after this process's */
 	begun = self->ended ? PG_UINT64_MAX : pg_atomic_fetch_or_u64(&shared->begun, 0);
@@ -339,7 +327,7 @@ all_offer(Member *members, int count, const PointSource *source, Share *share,
 	{
 		Member	   *worker = &members[i];
 
-		if (!worker->ended && geonn_parcel_is_empty(worker->parcel) &&
+		if (!worker->ended && geonn_parcel_is_empty(&worker->parcel) &&
 			!receive(worker, source) && (begun & (UINT64CONST(1) << i)) != 0)
 			complete = false;
 	}
@@ -359,39 +347,34 @@ first_of(Member *members, int count)
 	{
 		Member	   *member = &members[i];
 
-		if (!geonn_parcel_is_empty(member->parcel) &&
+		if (!geonn_parcel_is_empty(&member->parcel) &&
 			(first == NULL ||
-			 geonn_parcel_place(member->parcel) < geonn_parcel_place(first->parcel)))
+			 geonn_parcel_place(&member->parcel) < geonn_parcel_place(&first->parcel)))
 			first = member;
 	}
 	return first;
 }
 
 /*
- * Give the consumer all rows of the launched workers and of this process's
- * share.
+ * Give the consumer all rows of the launched workers and of this process's share.
  */
 static void
-give_all(ParallelContext *context, const PointSource *source, SharedReading *shared, Share *share,
-		 PointConsumer consume, PointBlockConsumer consume_block, void *state)
+give_all(ParallelContext *context, const PointSource *source, SharedReading *shared,
+		 Member *members, PointConsumer consume, PointBlockConsumer consume_block, void *state)
 {
 	int			count = context->nworkers_launched + 1;
-	Member	   *members = palloc0(count * sizeof(Member));
 	Member	   *first;
 
 	for (int i = 0; i < context->nworkers_launched; i++)
-	{
-		members[i].parcel = palloc0(sizeof(Parcel));
 		members[i].queue = shm_mq_attach(queue_of(context, i), context->seg,
 										 context->worker[i].bgwhandle);
-	}
-	members[count - 1].parcel = &share->parcel;
+	begin_share(&members[count - 1], source, shm_toc_lookup(context->toc, KEY_TABLES, false));
 	members[count - 1].ended = !parallel_leader_participation;
 
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!all_offer(members, count, source, share, shared))
+		if (!all_offer(members, count, source, shared))
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
 							 WAIT_EVENT_EXECUTE_GATHER);
@@ -401,7 +384,7 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
 		first = first_of(members, count);
 		if (first == NULL)
 			break;
-		geonn_parcel_give_run(first->parcel, consume, consume_block, state);
+		geonn_parcel_give_run(&first->parcel, consume, consume_block, state);
 	}
 	for (int i = 0; i < context->nworkers_launched; i++)
 		shm_mq_detach(members[i].queue);
@@ -412,7 +395,7 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
  * add their counts.
  */
 static void
-finish(ParallelContext *context, SharedReading *shared, const Share *share, uint64 *counts)
+finish(ParallelContext *context, SharedReading *shared, const Member *self, uint64 *counts)
 {
 	Usage	   *usage = shm_toc_lookup(context->toc, KEY_USAGE, false);
 
@@ -425,7 +408,7 @@ finish(ParallelContext *context, SharedReading *shared, const Share *share, uint
 	for (int i = 0; i < context->nworkers_launched; i++)
 		InstrAccumParallelQuery(&usage[i].buffers, &usage[i].wal);
 	for (int i = 0; i < POINT_STATUSES; i++)
-		counts[i] = pg_atomic_read_u64(&shared->counts[i]) + geonn_reading_counts(share->reading)[i];
+		counts[i] = pg_atomic_read_u64(&shared->counts[i]) + geonn_reading_counts(self->reading)[i];
 }
 
 int
@@ -456,12 +439,11 @@ geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer co
 		workers = context->nworkers_launched;
 		if (workers > 0)
 		{
-			Share	   *share = begin_share(source,
-											shm_toc_lookup(context->toc, KEY_TABLES, false));
+			Member	   *members = palloc0((workers + 1) * sizeof(Member));
 
-			give_all(context, source, shared, share, consume, consume_block, state);
-			finish(context, shared, share, counts);
-			geonn_reading_end(share->reading);
+			give_all(context, source, shared, members, consume, consume_block, state);
+			finish(context, shared, &members[workers], counts);
+			geonn_reading_end(members[workers].reading);
 		}
 	}
 	DestroyParallelContext(context);

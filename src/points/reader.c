@@ -101,24 +101,20 @@ geonn_number(Oid type, Datum value)
 }
 
 /*
- * Check a point's coordinates: both are NULL or neither is.
+ * Read a point's coordinates: both are NULL or neither is.
  */
 static void
-read_point(PointReading *reading, const Datum *values, const bool *nulls, PointRow *row)
+read_point(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
 {
-	const PointSource *source = reading->source;
 	int			number = source->columns[COLUMN_POINT].attribute - 1;
-	MemoryContext former;
 	GeonnPointState state;
 	int32		detail = 0;
 
 	row->latitude_is_null = row->longitude_is_null = true;
 	if (nulls[number])
 		return;
-	former = MemoryContextSwitchTo(reading->conversion);
 	state = geonn_point_decode(source->point_kind, values[number], &row->latitude,
 							   &row->longitude, &detail);
-	MemoryContextSwitchTo(former);
 	if (state == GEONN_POINT_OK)
 		row->latitude_is_null = row->longitude_is_null = false;
 	else if (state != GEONN_POINT_EMPTY)
@@ -126,12 +122,11 @@ read_point(PointReading *reading, const Datum *values, const bool *nulls, PointR
 }
 
 static void
-read_coordinates(PointReading *reading, const Datum *values, const bool *nulls, PointRow *row)
+read_coordinates(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
 {
-	const PointColumn *columns = reading->source->columns;
+	const PointColumn *columns = source->columns;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
-	MemoryContext former = MemoryContextSwitchTo(reading->conversion);
 
 	row->latitude_is_null = nulls[latitude];
 	row->longitude_is_null = nulls[longitude];
@@ -139,14 +134,12 @@ read_coordinates(PointReading *reading, const Datum *values, const bool *nulls, 
 		row->latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
 	if (!row->longitude_is_null)
 		row->longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
-	MemoryContextSwitchTo(former);
 }
 
 static void
 read_limits(PointReading *reading, const Datum *values, const bool *nulls)
 {
 	const PointSource *source = reading->source;
-	MemoryContext former = MemoryContextSwitchTo(reading->conversion);
 
 	geonn_limits_begin(&reading->limits);
 	if (geonn_has_radius(source))
@@ -162,10 +155,9 @@ read_limits(PointReading *reading, const Datum *values, const bool *nulls)
 	{
 		int			number = source->windows[i].attribute - 1;
 
-		geonn_window_read(&source->window_types[i], reading->ranges[i], values[number], nulls[number],
-						  i, &reading->limits);
+		geonn_window_read(&source->window_types[i], reading->ranges[i], values[number],
+						  nulls[number], i, &reading->limits);
 	}
-	MemoryContextSwitchTo(former);
 }
 
 /*
@@ -176,7 +168,11 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 {
 	const PointSource *source = reading->source;
 	int			id_attribute = source->columns[COLUMN_ID].attribute - 1;
+	MemoryContext former = MemoryContextSwitchTo(reading->conversion);
 	PointRow	row = {
+		.status = POINT_NULL,
+		.id = values[id_attribute],
+		.id_is_null = nulls[id_attribute],
 		.by = reading->by,
 		.by_is_null = reading->by_is_null,
 		.values = values,
@@ -186,14 +182,10 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 
 	if (++reading->rows % ROWS_A_RESET == 0)
 		MemoryContextReset(reading->conversion);
-
-	row.id = values[id_attribute];
-	row.id_is_null = nulls[id_attribute];
-	row.status = POINT_NULL;
 	if (source->point_kind == GEONN_POINT_NONE)
-		read_coordinates(reading, values, nulls, &row);
+		read_coordinates(source, values, nulls, &row);
 	else
-		read_point(reading, values, nulls, &row);
+		read_point(source, values, nulls, &row);
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);
@@ -213,6 +205,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 		read_limits(reading, values, nulls);
 		row.limits = &reading->limits;
 	}
+	MemoryContextSwitchTo(former);
 	reading->consume(reading->state, &row);
 }
 

@@ -228,8 +228,8 @@ begin_table(TableReader *reader, Relation relation, const AttrNumber *attributes
 		(scan->rs_flags & SO_ALLOW_PAGEMODE) != 0 && IsMVCCSnapshot(scan->rs_snapshot);
 }
 
-static void
-end_table(TableReader *reader)
+void
+geonn_table_reader_end(TableReader *reader)
 {
 	if (reader->scan == NULL)
 		return;
@@ -319,7 +319,7 @@ next_table(TableReader *reader)
 {
 	int			number;
 
-	end_table(reader);
+	geonn_table_reader_end(reader);
 	number = next_number(reader);
 	if (reader->shared != NULL && number < reader->shared->count)
 	{
@@ -561,12 +561,6 @@ geonn_table_reader_slot(TableReader *reader, int row)
 	if (reader->by_page)
 		store_tuple(reader, reader->first + row);
 	return reader->slot;
-}
-
-void
-geonn_table_reader_end(TableReader *reader)
-{
-	end_table(reader);
 }
 
 /* ---- shared reading ---- */
