@@ -384,17 +384,6 @@ geonn_expression_references(const FuncExpr *expression)
 
 /* ---- their values ---- */
 
-static const char *
-hint_of(GeonnFunction function, const GeonnArgument *argument)
-{
-	if (argument->hint == word_hint)
-		return list_words(argument);
-	if (argument->hint == relation_hint)
-		return psprintf("%s, as in %s(%s, 'airport').", relation_hint, functions[function].name,
-						functions[function].observations);
-	return argument->hint;
-}
-
 __attribute__((noreturn))
 static void
 raise_null(GeonnFunction function, const GeonnArgument *argument)
@@ -402,7 +391,11 @@ raise_null(GeonnFunction function, const GeonnArgument *argument)
 	ereport(ERROR,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			 errmsg("argument \"%s\" of %s is NULL", argument->name, functions[function].name),
-			 errhint("%s", hint_of(function, argument))));
+			 argument->hint == word_hint ? errhint("%s", list_words(argument)) :
+			 argument->hint == relation_hint ?
+			 errhint("%s, as in %s(%s, 'airport').", relation_hint, functions[function].name,
+					 functions[function].observations) :
+			 errhint("%s", argument->hint)));
 }
 
 NullableDatum *

@@ -296,28 +296,22 @@ geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 	geonn_call_log(&search->call, &join->label, join->observations, join->references, report);
 }
 
-/*
- * Let the engine know what it cannot count.
- */
-static void
-tell_engine(const GeonnSearch *search)
-{
-	GeonnReport report = geonn_search_report(search);
-	struct geonn_finished finished = {
-		.rows = report.rows,
-		.observations_skipped = report.observations_skipped,
-		.references_skipped = report.references_skipped,
-		.unmatched = report.unmatched
-	};
-
-	geonn_client_end(search->prepared.client, &finished);
-}
-
 void
 geonn_search_end(GeonnSearch *search)
 {
 	if (search->prepared.client != NULL)
-		tell_engine(search);
+	{
+		/* what the engine cannot count */
+		GeonnReport report = geonn_search_report(search);
+		struct geonn_finished finished = {
+			.rows = report.rows,
+			.observations_skipped = report.observations_skipped,
+			.references_skipped = report.references_skipped,
+			.unmatched = report.unmatched
+		};
+
+		geonn_client_end(search->prepared.client, &finished);
+	}
 	if (search->reading != NULL)
 		geonn_reading_end(search->reading);
 	if (search->store.is_taken)

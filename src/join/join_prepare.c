@@ -75,30 +75,16 @@ consume_references(void *state, uint32 rows, const Datum *ids, const double *lat
 }
 
 /*
- * The limits that points of the join have, as columns.  Where one side alone has a radius, the
- * points of the other have an infinite one.
- */
-static uint32
-limit_columns(const GeonnJoin *join)
-{
-	const PointSource *observations = join->observations;
-	const PointSource *references = join->references;
-	uint32		windows = (1u << references->window_count) - 1;
-
-	Assert(observations == NULL || observations->window_count == references->window_count);
-	return windows * GEONN_COLUMN_WINDOW |
-		(geonn_has_radius(references) || (observations != NULL && geonn_has_radius(observations)) ?
-		 GEONN_COLUMN_RADIUS : 0);
-}
-
-/*
  * What the engine is asked: the join's question, with what its columns decide.
  */
 static GeonnQuestion
 make_question(const GeonnJoin *join, const GeonnResultRow *row)
 {
 	GeonnQuestion question = join->question;
+	const PointSource *observations = join->observations;
+	const PointSource *references = join->references;
 
+	Assert(observations == NULL || observations->window_count == references->window_count);
 	get_typlenbyval(geonn_observation_id(join)->base_type, &question.id_length,
 					&question.id_by_value);
 	/* ids that no column has are not copied */
@@ -108,8 +94,12 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		question.id_length = sizeof(Datum);
 	}
 	question.unmatched = join->keep_unmatched;
-	question.columns = (join->references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
-		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0) | limit_columns(join);
+	question.columns = (references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
+		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0) |
+		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW;
+	/* where one side alone has a radius, the points of the other have an infinite one */
+	if (geonn_has_radius(references) || (observations != NULL && geonn_has_radius(observations)))
+		question.columns |= GEONN_COLUMN_RADIUS;
 	return question;
 }
 
@@ -248,17 +238,6 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 	tell_of_references(join, prepared->counts);
 }
 
-/*
- * How many observations the call will send; 0: unknown.
- */
-static uint64
-expected_observations(const GeonnJoin *join)
-{
-	if (join->given == NULL)
-		return geonn_call_expected(join->observations);
-	return join->given->each_alone ? 0 : join->given->count;
-}
-
 PreparedJoin
 geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call)
 {
@@ -280,7 +259,9 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	prepared.question = make_question(join, row);
 	if (geonn_kept_memory_limit > 0 && one_table)
 		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
-	message = geonn_call_message(call, &join->label, expected_observations(join));
+	message = geonn_call_message(call, &join->label,
+								 join->given == NULL ? geonn_call_expected(join->observations) :
+								 join->given->each_alone ? 0 : join->given->count);
 	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
 	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
 	if (geonn_client_is_sealed(prepared.client))

@@ -18,7 +18,8 @@
  *	 - the version is the number of the table's pages and of new ones, the greatest LSN of the map,
  *	   and a hash of all LSNs in the order of the map's pages.
  *
- * Bits and LSN of a page of the map are read together, under its lock; a page of the table that has
+ * Bits and LSN of a page of the map are read together, under its lock: whatever sets a bit sets the
+ * LSN under the same lock, so a copy with an old LSN has only old bits.  A page of the table that has
  * no bit is looked at after that.  The snapshot is older than all of this, and the table is locked,
  * so that it is not cut short meanwhile.
  *
@@ -93,10 +94,6 @@
  * label: what is not one table read from end to end, as views with conditions and partitioned
  * tables are; and any table on a standby, where bits are set ahead of snapshots, or with
  * old_snapshot_threshold, which lets them be set regardless of old snapshots.
- *
- * References without a label are read.  The engine keeps these, too, unless they are few, and
- * finds them again by their contents, for the same user of the same database, so that their
- * index need not be built anew (engine/dataset/dataset_contents.c).
  *
  * A label is the same for all users, since a session that asks for it has been checked for
  * the privilege to read the table's rows, all of them and all of these columns.  From a dataset

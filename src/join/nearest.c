@@ -193,19 +193,6 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
-static void
-check_windows(const GeonnJoin *join)
-{
-	for (int i = 0; i < join->references->window_count; i++)
-	{
-		NamedWindow reference = geonn_named_window(join->references, i);
-		NamedWindow observation = join->given_window != NULL ? *join->given_window :
-			geonn_named_window(join->observations, i);
-
-		geonn_window_check_pair(&observation, &reference);
-	}
-}
-
 GeonnJoin *
 geonn_make_join(const GeonnArguments *arguments)
 {
@@ -229,7 +216,14 @@ geonn_make_join(const GeonnArguments *arguments)
 	join->references = arguments->ref_sql != NULL ?
 		geonn_query_source("ref_sql", arguments->ref_sql, reference, by, overlaps) :
 		geonn_relation_source(arguments->ref, reference, by, overlaps);
-	check_windows(join);
+	for (int i = 0; i < join->references->window_count; i++)
+	{
+		NamedWindow reference_window = geonn_named_window(join->references, i);
+		NamedWindow observation_window = join->given_window != NULL ? *join->given_window :
+			geonn_named_window(join->observations, i);
+
+		geonn_window_check_pair(&observation_window, &reference_window);
+	}
 	geonn_call_describe(&join->label,
 						join->observations == NULL ? InvalidOid : join->observations->relation,
 						join->references->relation, arguments->function_name, arguments->text);

@@ -172,23 +172,15 @@ find_comparison(const PointSource *observations, const PointSource *source)
 	return compare;
 }
 
-/*
- * The operator *< of records, which compares their bytes.
- */
-static Oid
-image_order(void)
-{
-	return OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("*<")),
-							RECORDOID, RECORDOID);
-}
-
 static void
 begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 {
 	AttrNumber	keys[SORT_KEYS] = {SORT_ID, SORT_LATITUDE, SORT_LONGITUDE, SORT_SIGNS, SORT_IMAGE};
 	Oid			before = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR)->lt_opr;
-	Oid			operators[SORT_KEYS] = {type->lt_opr, before, before, Int4LessOperator,
-	image_order()};
+	/* the operator *< of records compares their bytes */
+	Oid			image_order = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("*<")),
+											   RECORDOID, RECORDOID);
+	Oid			operators[SORT_KEYS] = {type->lt_opr, before, before, Int4LessOperator, image_order};
 	Oid			collations[SORT_KEYS] = {references->collation};
 	bool		nulls_first[SORT_KEYS] = {false};
 	TupleDesc	descriptor = CreateTemplateTupleDesc(SORT_COLUMNS);
@@ -310,25 +302,6 @@ tag_of(const GeonnReferences *references, Datum id)
 	return references->detail == REFERENCE_DISTANCE ? 0 : geonn_integer(references->type, id);
 }
 
-static Datum
-image_of(const GeonnReferences *references, Datum id)
-{
-	bool		is_null = false;
-
-	return heap_copy_tuple_as_datum(heap_form_tuple(references->image_type, &id, &is_null),
-									references->image_type);
-}
-
-static Datum
-bytes_of_limits(const GeonnReferences *references, const GeonnLimits *limits)
-{
-	bytea	   *bytes = palloc(VARHDRSZ + references->limits_bytes);
-
-	SET_VARSIZE(bytes, VARHDRSZ + references->limits_bytes);
-	memcpy(VARDATA(bytes), limits, references->limits_bytes);
-	return PointerGetDatum(bytes);
-}
-
 void
 geonn_references_add(GeonnReferences *references, GeonnClient *client, const PointRow *row,
 					 int32 group)
@@ -354,10 +327,15 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	slot->tts_values[SORT_GROUP - 1] = Int32GetDatum(group);
 	slot->tts_isnull[SORT_IMAGE - 1] = references->image_type == NULL;
 	if (references->image_type != NULL)
-		slot->tts_values[SORT_IMAGE - 1] = image_of(references, row->id);
+		slot->tts_values[SORT_IMAGE - 1] =
+			heap_copy_tuple_as_datum(heap_form_tuple(references->image_type, &slot->tts_values[SORT_ID - 1],
+													 &slot->tts_isnull[SORT_ID - 1]),
+									 references->image_type);
 	slot->tts_isnull[SORT_LIMITS - 1] = row->limits == NULL;
 	if (row->limits != NULL)
-		slot->tts_values[SORT_LIMITS - 1] = bytes_of_limits(references, row->limits);
+		slot->tts_values[SORT_LIMITS - 1] =
+			PointerGetDatum(cstring_to_text_with_len((const char *) row->limits,
+													 (int) references->limits_bytes));
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(references->sort, slot);
 }

@@ -128,19 +128,7 @@ find_column(Form_pg_attribute attribute, bool numbered)
 /* ---- their types ---- */
 
 /*
- * The type that a column of the result should have for such ids: as bigint
- * does for all integers.
- */
-static char *
-suitable_type(const PointColumn *id)
-{
-	if (geonn_integer_width(id->base_type) > 0)
-		return pstrdup("bigint");
-	return format_type_with_typemod(id->type, geonn_declared_typmod(id));
-}
-
-/*
- * The list of these columns of a row type, with types that suit.
+ * The list of these columns of a row type, with types that suit, as bigint does for all integers.
  */
 static char *
 suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
@@ -152,13 +140,15 @@ suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 	for (int i = 0; i < count; i++)
 	{
 		const ResultColumn *column = attributes[i].column;
+		const PointColumn *id = column != NULL && column->type < ID_TYPES ? ids[column->type] : NULL;
 
 		if (column == NULL)
 			continue;
 		appendStringInfo(&list, "%s%s %s", list.len > 0 ? ", " : "",
 						 column_name(column, numbered),
-						 column->type < ID_TYPES ? suitable_type(ids[column->type]) :
-						 column->type == TYPE_COUNT ? "bigint" : "double precision");
+						 column->type == TYPE_DOUBLE ? "double precision" :
+						 id == NULL || geonn_integer_width(id->base_type) > 0 ? "bigint" :
+						 format_type_with_typemod(id->type, geonn_declared_typmod(id)));
 	}
 	return list.data;
 }

@@ -167,18 +167,6 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 }
 
 static void
-store_unmatched(GeonnSearch *search, const PointRow *row)
-{
-	search->local_rows++;
-	geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
-							   row->latitude_is_null ? NULL : &row->latitude,
-							   row->longitude_is_null ? NULL : &row->longitude,
-							   search->values, search->nulls);
-	search->number = GEONN_NOT_SENT;
-	geonn_search_store_row(search);
-}
-
-static void
 consume_observation(void *state, const PointRow *row)
 {
 	GeonnSearch *search = state;
@@ -196,7 +184,15 @@ consume_observation(void *state, const PointRow *row)
 		else if (row->status == POINT_VALID)
 			search->without_candidates++;
 		if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
-			store_unmatched(search, row);
+		{
+			search->local_rows++;
+			search->number = GEONN_NOT_SENT;
+			geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
+									   row->latitude_is_null ? NULL : &row->latitude,
+									   row->longitude_is_null ? NULL : &row->longitude,
+									   search->values, search->nulls);
+			geonn_search_store_row(search);
+		}
 	}
 	MemoryContextSwitchTo(former);
 }

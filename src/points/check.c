@@ -390,17 +390,6 @@ begin(Check *check, const PointSource *source)
 	check->ids = begin_sorting(id->base_type, id->collation, 1);
 }
 
-static void
-set_extent(const Check *check, Datum *values, bool *nulls)
-{
-	for (int i = CHECK_LATITUDE_MIN; i <= CHECK_LONGITUDE_MAX; i++)
-		nulls[i] = check->latitude.lowest > check->latitude.highest;
-	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check->latitude.lowest);
-	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check->latitude.highest);
-	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check->longitude.lowest);
-	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check->longitude.highest);
-}
-
 static Datum
 types_array(Datum *types, int count)
 {
@@ -474,7 +463,12 @@ geonn_check(PG_FUNCTION_ARGS)
 		check.counts[CHECK_DUPLICATE_IDS] = count_equal(&check, check.ids);
 	for (int i = 0; i < CHECK_COUNTS; i++)
 		values[i] = Int64GetDatum(check.counts[i]);
-	set_extent(&check, values, nulls);
+	for (int i = CHECK_LATITUDE_MIN; i <= CHECK_LONGITUDE_MAX; i++)
+		nulls[i] = check.latitude.lowest > check.latitude.highest;
+	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check.latitude.lowest);
+	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check.latitude.highest);
+	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check.longitude.lowest);
+	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check.longitude.highest);
 	set_limits(&check, values, nulls);
 	geonn_warn_of_mistake(source, check.statuses, check.fits_swapped);
 	warn_of_radians(&check);

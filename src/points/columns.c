@@ -166,14 +166,6 @@ names_hint(const PointSource *source)
 	return OidIsValid(source->relation) ? RELATION_HINT : QUERY_HINT;
 }
 
-static bool
-may_add_column(Oid relation, Form_pg_class form)
-{
-	return (form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE) &&
-		!form->relispartition && !OidIsValid(form->reloftype) &&
-		object_ownercheck(RelationRelationId, relation, GetUserId());
-}
-
 /*
  * The hint for a source without an id.  Before PostgreSQL 17 a partitioned table
  * cannot have an identity column, and a child table does not inherit one.
@@ -191,7 +183,9 @@ id_hint(const PointSource *source)
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for relation %u", source->relation);
 	form = (Form_pg_class) GETSTRUCT(tuple);
-	if (may_add_column(source->relation, form))
+	if ((form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE) &&
+		!form->relispartition && !OidIsValid(form->reloftype) &&
+		object_ownercheck(RelationRelationId, source->relation, GetUserId()))
 		hint = psprintf("Name the column that identifies its rows in the argument options; or add one: ALTER TABLE %s ADD id %s;",
 						source->quoted_name,
 						form->relkind == RELKIND_PARTITIONED_TABLE || form->relhassubclass ?

@@ -136,29 +136,20 @@ read_share(Member *self)
 
 /* ---- a worker ---- */
 
-static PointSource *
-find_source(shm_toc *contents)
-{
-	SharedReading *shared = shm_toc_lookup(contents, KEY_READING, false);
-	PointSource *source = palloc(sizeof(PointSource));
-
-	*source = shared->source;
-	source->by = shm_toc_lookup(contents, KEY_BY, false);
-	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
-	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
-	return source;
-}
-
 void
 geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 {
 	SharedReading *shared = shm_toc_lookup(contents, KEY_READING, false);
-	PointSource *source = find_source(contents);
+	PointSource *source = palloc(sizeof(PointSource));
 	char	   *queues = shm_toc_lookup(contents, KEY_QUEUES, false);
 	Usage	   *usage = (Usage *) shm_toc_lookup(contents, KEY_USAGE, false) + ParallelWorkerNumber;
 	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
 	Member		self = {0};
 
+	*source = shared->source;
+	source->by = shm_toc_lookup(contents, KEY_BY, false);
+	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
+	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
 	debug_query_string = source->query;
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
 	shm_mq_set_sender(queue, MyProc);
@@ -222,17 +213,6 @@ geonn_count_readers(List *tables, int pages_as_one)
 	}
 	return compute_parallel_worker(all, pages / pages_as_one, -1,
 								   Min(max_parallel_workers_per_gather, MOST_WORKERS));
-}
-
-/*
- * The number of workers to ask for; 0: this process reads alone.
- */
-static int
-count_workers(const PointSource *source, List *tables)
-{
-	if (IsParallelWorker() || max_parallel_workers == 0 || !is_by_value(source))
-		return 0;
-	return geonn_count_readers(tables, PAGES_PER_PAGE);
 }
 
 /* ---- sharing ---- */
@@ -415,7 +395,8 @@ int
 geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer consume,
 					   PointBlockConsumer consume_block, void *state, uint64 *counts)
 {
-	int			workers = count_workers(source, tables);
+	int			workers = IsParallelWorker() || max_parallel_workers == 0 || !is_by_value(source) ? 0 :
+		geonn_count_readers(tables, PAGES_PER_PAGE);
 	Size		sizes[KEYS];
 	ParallelContext *context;
 

@@ -587,19 +587,6 @@ read_tables(PointReading *reading, uint64 rows)
 }
 
 /*
- * Have the executor return this many rows, or all (0); false if it returned
- * fewer.
- */
-static bool
-run_query(PointReading *reading, uint64 rows)
-{
-	uint64		before = reading->rows;
-
-	geonn_executor_run(reading->description, rows);
-	return rows > 0 && reading->rows - before == rows;
-}
-
-/*
  * End the reading.  was_run: the executor has returned all of its rows.  If not, what it has measured says little.
  * Other extensions would list the query with that, and take it for a statement of the session's own where
  * it ends with the statement that it was for, rather than while that is run.
@@ -651,6 +638,7 @@ bool
 geonn_reading_next(PointReading *reading, uint64 rows)
 {
 	ErrorContextCallback context;
+	uint64		before = reading->rows;
 	bool		more;
 	bool		alone;
 
@@ -663,7 +651,10 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 	if (reading->tables != NULL)
 		more = read_tables(reading, rows > 0 ? rows : PG_UINT64_MAX);
 	else
-		more = run_query(reading, rows);
+	{
+		geonn_executor_run(reading->description, rows);
+		more = rows > 0 && reading->rows - before == rows;
+	}
 	error_context_stack = context.previous;
 	if (more)
 		return true;
