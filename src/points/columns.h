@@ -20,8 +20,8 @@ typedef enum ColumnRole
 	COLUMN_ID,
 	COLUMN_LATITUDE,
 	COLUMN_LONGITUDE,
-	COLUMN_POINT,				/* in place of latitude and longitude */
-	COLUMN_RADIUS				/* of the points, in metres */
+	COLUMN_POINT,				/* has both in place of latitude and longitude */
+	COLUMN_RADIUS				/* has the radius of each point, in metres */
 } ColumnRole;
 
 #define COLUMN_ROLES 5

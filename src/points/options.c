@@ -164,21 +164,21 @@ parse_rows(const OptionRule *rule, JsonbValue *value)
 static void
 parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
 {
-	void	   *place = (char *) options + rule->offset;
+	void	   *field = (char *) options + rule->offset;
 
 	switch (rule->kind)
 	{
 		case OPTION_COLUMN:
 			if (value->type != jbvString)
 				raise_wrong_value(rule, value, "a string, the name of a column");
-			*(char **) place = pnstrdup(value->val.string.val,
+			*(char **) field = pnstrdup(value->val.string.val,
 										value->val.string.len);
 			break;
 		case OPTION_CHOICE:
-			*(int *) place = parse_choice(rule, value);
+			*(int *) field = parse_choice(rule, value);
 			break;
 		case OPTION_ROWS:
-			*(int *) place = parse_rows(rule, value);
+			*(int *) field = parse_rows(rule, value);
 			break;
 	}
 }

@@ -103,7 +103,7 @@ add_row(void *state, const PointRow *row)
 	Member	   *self = state;
 
 	if (row->status == POINT_VALID)
-		geonn_parcel_add_row(&self->parcel, geonn_reading_place(self->reading), row);
+		geonn_parcel_add_row(&self->parcel, geonn_reading_position(self->reading), row);
 }
 
 static void
@@ -112,7 +112,7 @@ add_block(void *state, uint32 rows, const Datum *ids, const double *latitudes,
 {
 	Member	   *self = state;
 
-	geonn_parcel_add_block(&self->parcel, geonn_reading_place(self->reading), rows, ids, latitudes,
+	geonn_parcel_add_block(&self->parcel, geonn_reading_position(self->reading), rows, ids, latitudes,
 						   longitudes);
 }
 
@@ -329,7 +329,7 @@ first_of(Member *members, int count)
 
 		if (!geonn_parcel_is_empty(&member->parcel) &&
 			(first == NULL ||
-			 geonn_parcel_place(&member->parcel) < geonn_parcel_place(&first->parcel)))
+			 geonn_parcel_position(&member->parcel) < geonn_parcel_position(&first->parcel)))
 			first = member;
 	}
 	return first;

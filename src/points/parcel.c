@@ -69,20 +69,20 @@ geonn_parcel_clear(Parcel *parcel)
  * Rows of this page follow: begin a run, unless they extend the last one.
  */
 static void
-add_to_run(Parcel *parcel, uint64 place, uint32 rows)
+add_to_run(Parcel *parcel, uint64 position, uint32 rows)
 {
 	Assert(parcel->rows + rows <= PARCEL_ROWS);
 	if (parcel->runs == 0 ||
-		(place != parcel->last_place && place != parcel->last_place + 1))
-		parcel->run[parcel->runs++] = (ParcelRun) {.place = place};
+		(position != parcel->last_position && position != parcel->last_position + 1))
+		parcel->run[parcel->runs++] = (ParcelRun) {.position = position};
 	parcel->run[parcel->runs - 1].rows += rows;
-	parcel->last_place = place;
+	parcel->last_position = position;
 }
 
 void
-geonn_parcel_add_row(Parcel *parcel, uint64 place, const PointRow *row)
+geonn_parcel_add_row(Parcel *parcel, uint64 position, const PointRow *row)
 {
-	add_to_run(parcel, place, 1);
+	add_to_run(parcel, position, 1);
 	put_values(parcel, PARCEL_ID, 1, &row->id);
 	put_values(parcel, PARCEL_LATITUDE, 1, &row->latitude);
 	put_values(parcel, PARCEL_LONGITUDE, 1, &row->longitude);
@@ -93,11 +93,11 @@ geonn_parcel_add_row(Parcel *parcel, uint64 place, const PointRow *row)
 }
 
 void
-geonn_parcel_add_block(Parcel *parcel, uint64 place, uint32 rows, const Datum *ids,
+geonn_parcel_add_block(Parcel *parcel, uint64 position, uint32 rows, const Datum *ids,
 					   const double *latitudes, const double *longitudes)
 {
 	Assert(parcel->by_count == 0 && parcel->width[PARCEL_LIMITS] == 0);
-	add_to_run(parcel, place, rows);
+	add_to_run(parcel, position, rows);
 	put_values(parcel, PARCEL_ID, rows, ids);
 	put_values(parcel, PARCEL_LATITUDE, rows, latitudes);
 	put_values(parcel, PARCEL_LONGITUDE, rows, longitudes);
@@ -149,9 +149,9 @@ geonn_parcel_is_empty(const Parcel *parcel)
 }
 
 uint64
-geonn_parcel_place(const Parcel *parcel)
+geonn_parcel_position(const Parcel *parcel)
 {
-	return parcel->run[parcel->next_run].place;
+	return parcel->run[parcel->next_run].position;
 }
 
 void

@@ -466,9 +466,9 @@ geonn_reading_attach(const PointSource *source, InvalidPolicy invalid, SharedTab
 }
 
 uint64
-geonn_reading_place(const PointReading *reading)
+geonn_reading_position(const PointReading *reading)
 {
-	return geonn_table_reader_place(reading->tables);
+	return geonn_table_reader_position(reading->tables);
 }
 
 const uint64 *
@@ -550,7 +550,7 @@ next_rows(PointReading *reading)
 		reading->page = (PointPage)
 	{
 		.table = geonn_table_reader_table(reading->tables),
-			.number = (BlockNumber) geonn_table_reader_place(reading->tables)
+			.number = (BlockNumber) geonn_table_reader_position(reading->tables)
 	};
 	return rows;
 }

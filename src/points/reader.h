@@ -105,8 +105,8 @@ extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPoli
 										  SharedTables *tables, PointConsumer consume,
 										  void *state);
 
-/* The place of the present row or block (geonn_table_reader_place), if the reading is of tables. */
-extern uint64 geonn_reading_place(const PointReading *reading);
+/* The position of the present row or block (geonn_table_reader_position), if the reading is of tables. */
+extern uint64 geonn_reading_position(const PointReading *reading);
 
 /* The number of rows read so far, the present one included; and their numbers by PointStatus. */
 extern uint64 geonn_reading_rows(const PointReading *reading);

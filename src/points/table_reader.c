@@ -521,7 +521,7 @@ geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
 }
 
 uint64
-geonn_table_reader_place(const TableReader *reader)
+geonn_table_reader_position(const TableReader *reader)
 {
 	return (uint64) reader->number << 32 |
 		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
