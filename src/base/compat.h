@@ -48,10 +48,6 @@
 #define RTEPermissionInfo RangeTblEntry
 #define geonn_permissions(plan) ((plan)->rtable)
 
-/* get a Datum as a copy that the caller owns */
-#define geonn_tuplesort_getdatum(sort, value, is_null) \
-	tuplesort_getdatum(sort, true, value, is_null, NULL)
-
 /* the place of a relation's file: three OIDs; and when it got that */
 #define rd_locator rd_node
 #define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
@@ -60,9 +56,6 @@
 
 /* statistics of a relation: the number of rows that scans have read */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
-
-/* a session's entry in pg_stat_activity */
-#define pgstat_get_local_beentry_by_index(index) pgstat_fetch_stat_local_beentry(index)
 
 /* which indexes an update needs new entries in: none, or all */
 #define TU_UpdateIndexes bool
@@ -85,8 +78,6 @@
 #else
 
 #define geonn_permissions(plan) ((plan)->permInfos)
-#define geonn_tuplesort_getdatum(sort, value, is_null) \
-	tuplesort_getdatum(sort, true, true, value, is_null, NULL)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 #define geonn_above_outer_join(clauses, relid, join) \

@@ -36,9 +36,6 @@ geonn_module_file(void)
 	return module.dli_fname;
 }
 
-/*
- * The path of a file beside another one.
- */
 static char *
 beside(const char *file, const char *name)
 {

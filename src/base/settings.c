@@ -37,12 +37,25 @@ const struct config_enum_entry geonn_algorithm_options[] = {
 	{NULL, 0, false}
 };
 
+typedef struct Setting
+{
+	const char *name;
+	const char *purpose;
+	const char *detail;
+	int		   *variable;		/* what it is before is the default */
+	int			least;
+	int			greatest;
+	GucContext	context;
+	int			flags;
+	GucIntCheckHook check;		/* NULL: all values between these will do */
+	const struct config_enum_entry *words;	/* the values of a choice; NULL: it is an integer */
+} Setting;
+
 /*
  * The check of a limit: with a limit of 0 no join could ever run.
  */
 static bool
-check_limit(int *value, void **extra pg_attribute_unused(),
-				   GucSource source pg_attribute_unused())
+check_limit(int *value, void **extra pg_attribute_unused(), GucSource source pg_attribute_unused())
 {
 	if (*value != 0)
 		return true;
@@ -50,115 +63,77 @@ check_limit(int *value, void **extra pg_attribute_unused(),
 	return false;
 }
 
-/*
- * One DefineCustom...Variable for each setting; they are most of its lines, so it is long.
- */
+static const Setting settings[] = {
+	{"geonn.admission_timeout",
+		"Time that a statement waits for a session while geonn.max_sessions is reached.",
+		"0 means no limit.",
+		&geonn_admission_timeout, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL},
+	{"geonn.device",
+		"Device that this session's searches run on.",
+		"auto uses the GPUs of this host, or the CPU where it has none.",
+		&geonn_device, 0, 0, PGC_USERSET, 0, NULL, geonn_device_options},
+	{"geonn.algorithm",
+		"Algorithm that this session's searches use; the rows are the same.",
+		"auto takes the one that is expected to be faster; brute compares every pair.",
+		&geonn_algorithm, 0, 0, PGC_USERSET, 0, NULL, geonn_algorithm_options},
+	{"geonn.cpu_threads",
+		"Threads with which the engine searches on the CPU.",
+		"0 means one for each core.",
+		&geonn_cpu_threads, 0, GEONN_CPU_THREADS_MAX, PGC_SIGHUP, 0, NULL, NULL},
+	{"geonn.engine_timeout",
+		"Time without an answer after which the engine is killed and started again.",
+		"A statement waits as long for the engine to start.",
+		&geonn_engine_timeout, 1, 3600, PGC_SIGHUP, GUC_UNIT_S, NULL, NULL},
+	{"geonn.transfer_memory_limit",
+		"Memory through which all sessions together exchange rows with the engine.",
+		"A session that gets less than it needs works with smaller batches.",
+		&geonn_transfer_memory_limit, 16, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL},
+	{"geonn.gpu_memory_limit",
+		"Memory that the engine takes on each GPU.",
+		"0 means as much as is free.  A search that gets less than it needs works with smaller batches.",
+		&geonn_gpu_memory_limit, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL},
+	{"geonn.idle_session_timeout",
+		"Time for which a server process keeps its session with the engine after a call.",
+		"0 means that every call opens a session.",
+		&geonn_idle_session_timeout, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL},
+	{"geonn.kept_memory_limit",
+		"Memory in which the engine keeps references for later statements.",
+		"0 means that it keeps none.",
+		&geonn_kept_memory_limit, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL},
+	{"geonn.log_keep",
+		"Runs of each cache that geonn_cache_log keeps.",
+		NULL,
+		&geonn_log_keep, 1, INT_MAX, PGC_SUSET, 0, NULL, NULL},
+	{"geonn.log_min_duration",
+		"Duration from which on a join is logged, with its figures.",
+		"0 logs all joins, -1 none.",
+		&geonn_log_min_duration, -1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, NULL},
+	{"geonn.max_sessions",
+		"Server processes that may have sessions with the engine at a time; others wait.",
+		"-1 means no limit.  Parallel workers count with their leader.",
+		&geonn_max_sessions, -1, INT_MAX, PGC_SIGHUP, 0, check_limit, NULL},
+	{"geonn.session_memory_limit",
+		"Memory that the references of a session's joins may take, in the engine and for their ids.",
+		"-1 means no limit.  Joins of parallel workers and open cursors count together.",
+		&geonn_session_memory_limit, -1, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, check_limit, NULL}
+};
+
 void
 geonn_define_settings(void)
 {
-	DefineCustomIntVariable("geonn.admission_timeout",
-							"Time that a statement waits for a session while geonn.max_sessions is reached.",
-							"0 means no limit.",
-							&geonn_admission_timeout,
-							0, 0, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS,
-							NULL, NULL, NULL);
+	for (int i = 0; i < (int) lengthof(settings); i++)
+	{
+		const Setting *setting = &settings[i];
 
-	DefineCustomEnumVariable("geonn.device",
-							 "Device that this session's searches run on.",
-							 "auto uses the GPUs of this host, or the CPU where it has none.",
-							 &geonn_device,
-							 GEONN_DEVICE_AUTO, geonn_device_options,
-							 PGC_USERSET, 0,
-							 NULL, NULL, NULL);
-
-	DefineCustomEnumVariable("geonn.algorithm",
-							 "Algorithm that this session's searches use; the rows are the same.",
-							 "auto takes the one that is expected to be faster; brute compares every pair.",
-							 &geonn_algorithm,
-							 GEONN_ALGORITHM_AUTO, geonn_algorithm_options,
-							 PGC_USERSET, 0,
-							 NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.cpu_threads",
-							"Threads with which the engine searches on the CPU.",
-							"0 means one for each core.",
-							&geonn_cpu_threads,
-							0, 0, GEONN_CPU_THREADS_MAX,
-							PGC_SIGHUP, 0,
-							NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.engine_timeout",
-							"Time without an answer after which the engine is killed and started again.",
-							"A statement waits as long for the engine to start.",
-							&geonn_engine_timeout,
-							60, 1, 3600,
-							PGC_SIGHUP, GUC_UNIT_S,
-							NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.transfer_memory_limit",
-							"Memory through which all sessions together exchange rows with the engine.",
-							"A session that gets less than it needs works with smaller batches.",
-							&geonn_transfer_memory_limit,
-							1024, 16, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.gpu_memory_limit",
-							"Memory that the engine takes on each GPU.",
-							"0 means as much as is free.  A search that gets less than it needs works with smaller batches.",
-							&geonn_gpu_memory_limit,
-							0, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.idle_session_timeout",
-							"Time for which a server process keeps its session with the engine after a call.",
-							"0 means that every call opens a session.",
-							&geonn_idle_session_timeout,
-							60 * 1000, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MS,
-							NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.kept_memory_limit",
-							"Memory in which the engine keeps references for later statements.",
-							"0 means that it keeps none.",
-							&geonn_kept_memory_limit,
-							1024, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.log_keep",
-							"Runs of each cache that geonn_cache_log keeps.",
-							NULL,
-							&geonn_log_keep,
-							100, 1, INT_MAX,
-							PGC_SUSET, 0,
-							NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.log_min_duration",
-							"Duration from which on a join is logged, with its figures.",
-							"0 logs all joins, -1 none.",
-							&geonn_log_min_duration,
-							-1, -1, INT_MAX,
-							PGC_SUSET, GUC_UNIT_MS,
-							NULL, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.max_sessions",
-							"Server processes that may have sessions with the engine at a time; others wait.",
-							"-1 means no limit.  Parallel workers count with their leader.",
-							&geonn_max_sessions,
-							-1, -1, INT_MAX,
-							PGC_SIGHUP, 0,
-							check_limit, NULL, NULL);
-
-	DefineCustomIntVariable("geonn.session_memory_limit",
-							"Memory that the references of a session's joins may take, in the engine and for their ids.",
-							"-1 means no limit.  Joins of parallel workers and open cursors count together.",
-							&geonn_session_memory_limit,
-							4 * 1024 * 1024, -1, MAX_KILOBYTES,
-							PGC_SUSET, GUC_UNIT_KB,
-							check_limit, NULL, NULL);
-
+		if (setting->words != NULL)
+			DefineCustomEnumVariable(setting->name, setting->purpose, setting->detail, setting->variable,
+									 *setting->variable, setting->words, setting->context,
+									 setting->flags, NULL, NULL, NULL);
+		else
+			DefineCustomIntVariable(setting->name, setting->purpose, setting->detail, setting->variable,
+									*setting->variable, setting->least, setting->greatest,
+									setting->context, setting->flags,
+									setting->check, NULL, NULL);
+	}
 	MarkGUCPrefixReserved("geonn");
 }

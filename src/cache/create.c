@@ -133,7 +133,7 @@ new_table(const GeonnArguments *arguments, Oid *schema)
 		name = makeRangeVar(NULL, arguments->name, -1);
 	}
 	else
-		name = makeRangeVarFromNameList(textToQualifiedNameList(arguments->target));
+		name = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(arguments->target)));
 	*schema = RangeVarGetCreationNamespace(name);
 	if (isTempNamespace(*schema) || name->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,

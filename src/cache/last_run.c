@@ -190,7 +190,7 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 		for (int i = 0; i < sides[side]->by_count; i++)
 			sign_column(&text, &sides[side]->by[i]);
 		if (geonn_has_radius(sides[side]))
-			sign_column(&text, &sides[side]->radius);
+			sign_column(&text, &sides[side]->columns[COLUMN_RADIUS]);
 		for (int i = 0; i < sides[side]->window_count; i++)
 			sign_column(&text, &sides[side]->windows[i]);
 	}

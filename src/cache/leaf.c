@@ -50,7 +50,7 @@
  * changed: whatever sets a bit sets that LSN, so this one was set before the position was taken, and
  * never since; whatever changes a page clears its bit first, before its transaction can commit.
  * Bits and LSN are read together, or a bit that was set between would be taken for an older one
- * (join/visibility.c).  And a page whose bit is set is settled: a change under way is recorded past
+ * (join/kept_dataset.c).  And a page whose bit is set is settled: a change under way is recorded past
  * the new position, which was taken before the bits were read.
  *
  * If no page had to be looked at, nothing is stored: the state goes on to be that of the run which
@@ -76,7 +76,6 @@
 #include "cache/page_lists.h"
 #include "base/compat.h"
 #include "join/kept_dataset.h"
-#include "join/visibility.h"
 
 /* pages of which the rows are counted, to see how many a page has */
 #define PAGES_COUNTED	16

@@ -3,7 +3,7 @@
  *		Computes geodesics of WGS84 in metres: the distances of the metric
  *		spheroid.  For the host alone.
  *
- * The engine has spheroid_distance.c itself; the module has join/spheroid.c, which
+ * The engine has spheroid_distance.c itself; the module has join/geodesics.c, which
  * calls that same file in a library of its own (spheroid/library.c).
  */
 #ifndef GEONN_SPHEROID_DISTANCE_H

@@ -3,7 +3,7 @@
  *		The arguments of geonn_nearest() and its siblings, by name.
  *
  * One table has a row for each argument: which functions have it, its type and default, how it
- * is read, and how the texts of geonn_stat and of the log show it.  An argument's place in its function
+ * is read, and how the texts of geonn_stat and of the log show it.  An argument's position in its function
  * comes from the names that pg_proc has for the function, so SQL may list them in any order.  Where
  * a function lacks an argument that the table knows, as before ALTER EXTENSION UPDATE,
  * the argument has its default; so it does where a cache was made before the argument was new.
@@ -26,58 +26,19 @@
 #include "utils/syscache.h"
 
 #include "join/arguments.h"
-#include "join/metric_names.h"
+#include "base/words.h"
+
+/* for an argument that is one of several words: its hint lists them */
+static const char word_hint[] = "Give one of the words";
+
+/* the arguments and their join, so that a row of the table can say where either keeps a value */
+typedef struct ReadArguments
+{
+	GeonnArguments arguments;
+	GeonnJoin	join;
+} ReadArguments;
 
 /* ---- how arguments are read ---- */
-
-static void
-read_name(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-		  GeonnArguments *arguments)
-{
-	arguments->name = TextDatumGetCString(value);
-}
-
-static void
-read_obs(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-		 GeonnArguments *arguments)
-{
-	arguments->obs = DatumGetObjectId(value);
-}
-
-static void
-read_ref(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-		 GeonnArguments *arguments)
-{
-	arguments->ref = DatumGetObjectId(value);
-}
-
-static void
-read_obs_sql(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-			 GeonnArguments *arguments)
-{
-	arguments->obs_sql = TextDatumGetCString(value);
-}
-
-static void
-read_ref_sql(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-			 GeonnArguments *arguments)
-{
-	arguments->ref_sql = TextDatumGetCString(value);
-}
-
-static void
-read_lat(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-		 GeonnArguments *arguments)
-{
-	arguments->latitudes = DatumGetArrayTypeP(value);
-}
-
-static void
-read_lon(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-		 GeonnArguments *arguments)
-{
-	arguments->longitudes = DatumGetArrayTypeP(value);
-}
 
 static void
 read_k(const GeonnArgument *argument pg_attribute_unused(), Datum value,
@@ -119,49 +80,38 @@ read_radius(const GeonnArgument *argument, Datum value, GeonnArguments *argument
 }
 
 /*
- * Which of these words it is, counted from 0; NULL ends them.
+ * The words that may be the value of an argument with the hint word_hint.
  */
-static int
-read_word(const GeonnArgument *argument, Datum value, const char *const *words)
+static const struct config_enum_entry *
+words_of(const GeonnArgument *argument)
 {
-	char	   *word = TextDatumGetCString(value);
-
-	for (int i = 0; words[i] != NULL; i++)
-	{
-		if (strcmp(word, words[i]) == 0)
-			return i;
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown %s: \"%s\"", argument->name, word),
-			 errhint("%s", argument->hint)));
+	return argument->words != NULL ? argument->words : geonn_metric_words();
 }
 
 static char *
-list_metrics(void)
+list_words(const GeonnArgument *argument)
 {
-	return psprintf("Give %s.", geonn_list_metrics("'", "or"));
+	return psprintf("Give %s.", geonn_list_words(words_of(argument), "'", "or"));
 }
 
-static void
-read_metric(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-			GeonnArguments *arguments)
+static int
+read_word(const GeonnArgument *argument, Datum value)
 {
-	enum geonn_metric metric;
-	char	   *name = TextDatumGetCString(value);
+	char	   *word = TextDatumGetCString(value);
+	int			number;
 
-	if (!geonn_find_metric(name, strlen(name), &metric))
+	if (!geonn_find_word(words_of(argument), word, strlen(word), false, &number))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown metric: \"%s\"", name),
-				 errhint("%s", list_metrics())));
-	arguments->join->question.metric = metric;
+				 errmsg("unknown %s: \"%s\"", argument->name, word),
+				 errhint("%s", list_words(argument))));
+	return number;
 }
 
 static void
-read_by(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+read_ties(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
-	arguments->by = geonn_column_names(argument->name, value);
+	arguments->join->question.ties = read_word(argument, value) != 0;
 }
 
 static void
@@ -169,44 +119,6 @@ read_overlaps(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 			  GeonnArguments *arguments)
 {
 	arguments->overlaps = geonn_overlaps_names(value);
-}
-
-static void
-read_windows(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-			 GeonnArguments *arguments)
-{
-	arguments->windows = DatumGetArrayTypeP(value);
-}
-
-static void
-read_exclude_self(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-				  GeonnArguments *arguments)
-{
-	arguments->join->exclude_self = DatumGetBool(value);
-}
-
-static void
-read_keep_unmatched(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-					GeonnArguments *arguments)
-{
-	arguments->join->keep_unmatched = DatumGetBool(value);
-}
-
-static void
-read_ties(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
-{
-	static const char *const words[] = {"first", "all", NULL};
-
-	arguments->join->question.ties = read_word(argument, value, words) == 1;
-}
-
-static void
-read_invalid(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
-{
-	static const char *const words[] = {"skip", "error", NULL};
-
-	arguments->join->invalid = read_word(argument, value, words) == 0 ?
-		GEONN_INVALID_SKIPPED : GEONN_INVALID_IS_ERROR;
 }
 
 static void
@@ -223,46 +135,50 @@ read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 	question->batch_rows = arguments->options.batch_rows;
 }
 
+/*
+ * Keep a value in the field of its argument, whose type follows from the argument's.
+ */
 static void
-read_target(const GeonnArgument *argument pg_attribute_unused(), Datum value,
-			GeonnArguments *arguments)
+keep_value(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
-	arguments->target = DatumGetTextPP(value);
-}
+	void	   *field = (char *) arguments + argument->offset;
 
-static void
-read_replace(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
-{
-	static const char *const words[] = {
-		[GEONN_REPLACE_AUTO] = "auto",
-		[GEONN_REPLACE_NEVER] = "never",
-		[GEONN_REPLACE_ALWAYS] = "always",
-		NULL
-	};
-
-	arguments->replace = read_word(argument, value, words);
+	switch (argument->type)
+	{
+		case REGCLASSOID:
+			*(Oid *) field = DatumGetObjectId(value);
+			break;
+		case BOOLOID:
+			*(bool *) field = DatumGetBool(value);
+			break;
+		case NAMEARRAYOID:
+			*(List **) field = geonn_column_names(argument->name, value);
+			break;
+		case TEXTOID:
+			if (argument->hint == word_hint)
+				*(int *) field = read_word(argument, value);
+			else
+				*(char **) field = TextDatumGetCString(value);
+			break;
+		default:
+			*(ArrayType **) field = DatumGetArrayTypeP(value);
+			break;
+	}
 }
 
 /* ---- how texts show them ---- */
 
 /*
- * A number.  SQL has no literal for an infinite one without quotes.
+ * SQL of a value that the type's output function has written.  SQL has no literal for an infinite
+ * number without quotes.
  */
 static char *
-number(const char *output)
+describe_value(const GeonnArgument *argument, const char *output)
 {
-	return strcmp(output, "Infinity") == 0 ? quote_literal_cstr(output) : pstrdup(output);
-}
-
-static char *
-truth(const char *output)
-{
-	return pstrdup(output[0] == 't' ? "true" : "false");
-}
-
-static char *
-quoted(const char *output)
-{
+	if (argument->type == BOOLOID)
+		return pstrdup(output[0] == 't' ? "true" : "false");
+	if ((argument->type == INT4OID || argument->type == FLOAT8OID) && strcmp(output, "Infinity") != 0)
+		return pstrdup(output);
 	return quote_literal_cstr(output);
 }
 
@@ -283,33 +199,49 @@ quoted(const char *output)
 
 static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
-static const char metric_hint[] = "Give one of the metrics";
 static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
 static const char flag_hint[] = "Give true or false.";
 
+static const struct config_enum_entry ties_words[] = {{"first", 0, false}, {"all", 1, false}, {NULL, 0, false}};
+static const struct config_enum_entry invalid_words[] = {
+	{"skip", GEONN_INVALID_SKIPPED, false},
+	{"error", GEONN_INVALID_IS_ERROR, false},
+	{NULL, 0, false}
+};
+static const struct config_enum_entry replace_words[] = {
+	{"auto", GEONN_REPLACE_AUTO, false},
+	{"never", GEONN_REPLACE_NEVER, false},
+	{"always", GEONN_REPLACE_ALWAYS, false},
+	{NULL, 0, false}
+};
+
+#define KEEP(field)		offsetof(ReadArguments, field), NULL, NULL
+#define WORD(field, words) offsetof(ReadArguments, field), words, NULL
+#define READ(function, words) 0, words, function
+
 /* in the order in which they are read and shown */
 const GeonnArgument geonn_arguments[] = {
-	{"name", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, "Give the name of the cache.", read_name, NULL},
-	{"obs", RELATIONS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, read_obs, NULL},
-	{"obs_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, read_obs_sql, NULL},
-	{"lat", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lat, NULL},
-	{"lon", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", read_lon, NULL},
-	{"ref", RELATIONS | POINTS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, read_ref, NULL},
-	{"ref_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, read_ref_sql, NULL},
-	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", read_k, number},
-	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, read_max_distance, number},
-	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, read_radius, number},
-	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", metric_hint, read_metric, quoted},
-	{"by", JOINS, GEONN_OWN_DEFAULT | GEONN_OF_COLUMNS, NAMEARRAYOID, NULL, NULL, read_by, quoted},
-	{"overlaps", ALL, GEONN_OWN_DEFAULT | GEONN_OF_COLUMNS, NAMEARRAYOID, NULL, NULL, read_overlaps, quoted},
-	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, read_windows, NULL},
-	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, read_exclude_self, truth},
-	{"keep_unmatched", ALL, GEONN_OWN_ANY, BOOLOID, "f", flag_hint, read_keep_unmatched, truth},
-	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", "Give 'first' or 'all'.", read_ties, quoted},
-	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", "Give 'skip' or 'error'.", read_invalid, quoted},
-	{"options", ALL, GEONN_OWN_ANY, JSONBOID, "{}", "Give an object, as in '{}'.", read_options, quoted},
-	{"target", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, NULL, read_target, NULL},
-	{"replace", KEPT, GEONN_OWN_ANY, TEXTOID, "auto", "Give 'auto', 'never' or 'always'.", read_replace, NULL}
+	{"name", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, "Give the name of the cache.", false, KEEP(arguments.name)},
+	{"obs", RELATIONS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.obs)},
+	{"obs_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.obs_sql)},
+	{"lat", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", false, KEEP(arguments.latitudes)},
+	{"lon", POINTS, GEONN_OWN_ANY, FLOAT8ARRAYOID, NULL, "Give an array of degrees.", false, KEEP(arguments.longitudes)},
+	{"ref", RELATIONS | POINTS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.ref)},
+	{"ref_sql", QUERIES, GEONN_OWN_ANY, TEXTOID, NULL, query_hint, false, KEEP(arguments.ref_sql)},
+	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", true, READ(read_k, NULL)},
+	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
+	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
+	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", word_hint, true, WORD(join.question.metric, NULL)},
+	{"by", JOINS, GEONN_OWN_DEFAULT | GEONN_OF_COLUMNS, NAMEARRAYOID, NULL, NULL, true, KEEP(arguments.by)},
+	{"overlaps", ALL, GEONN_OWN_DEFAULT | GEONN_OF_COLUMNS, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
+	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
+	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
+	{"keep_unmatched", ALL, GEONN_OWN_ANY, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
+	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", word_hint, true, READ(read_ties, ties_words)},
+	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", word_hint, true, WORD(join.invalid, invalid_words)},
+	{"options", ALL, GEONN_OWN_ANY, JSONBOID, "{}", "Give an object, as in '{}'.", true, READ(read_options, NULL)},
+	{"target", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, NULL, false, KEEP(arguments.target)},
+	{"replace", KEPT, GEONN_OWN_ANY, TEXTOID, "auto", word_hint, false, WORD(arguments.replace, replace_words)}
 };
 
 #define ARGUMENTS ((int) lengthof(geonn_arguments))
@@ -352,19 +284,18 @@ static const struct
 
 /* ---- where they are ---- */
 
-/* the function that a plan asked for last */
+/* the function that was asked for last: a planner asks many times for one function */
 static struct
 {
 	Oid			function;		/* InvalidOid: none */
-	int			places[ARGUMENTS];
-}			planned;
+	int			positions[ARGUMENTS];
+}			last;
 
 /*
- * Where the function has each argument of the table, [ARGUMENTS]; -1: it has none of this name
- * and type.
+ * Find where the last function has each argument of the table; -1: it has none of this name and type.
  */
 static void
-find_places(Oid function, int *places)
+find_positions(Oid function)
 {
 	HeapTuple	row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	const oidvector *types;
@@ -384,71 +315,53 @@ find_places(Oid function, int *places)
 		count = get_func_input_arg_names(names_value, no_modes ? (Datum) 0 : modes_value, &names);
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
-		places[i] = -1;
-		for (int place = 0; place < Min(count, types->dim1); place++)
+		last.positions[i] = -1;
+		for (int position = 0; position < Min(count, types->dim1); position++)
 		{
-			if (names[place] != NULL && strcmp(names[place], geonn_arguments[i].name) == 0 &&
-				types->values[place] == geonn_arguments[i].type)
-				places[i] = place;
+			if (names[position] != NULL && strcmp(names[position], geonn_arguments[i].name) == 0 &&
+				types->values[position] == geonn_arguments[i].type)
+				last.positions[i] = position;
 		}
 	}
 	ReleaseSysCache(row);
 }
 
-/*
- * Where the called function has each argument, looked up once a FmgrInfo.
- */
-static const int *
-called_places(FunctionCallInfo fcinfo)
-{
-	FmgrInfo   *function = fcinfo->flinfo;
-
-	if (function->fn_extra == NULL)
-	{
-		int		   *places = MemoryContextAlloc(function->fn_mcxt, sizeof(int[ARGUMENTS]));
-
-		find_places(function->fn_oid, places);
-		function->fn_extra = places;
-	}
-	return function->fn_extra;
-}
-
 static void
-forget_planned(Datum argument pg_attribute_unused(), int cache pg_attribute_unused(),
-			   uint32 hash pg_attribute_unused())
+forget_last(Datum argument pg_attribute_unused(), int cache pg_attribute_unused(),
+			uint32 hash pg_attribute_unused())
 {
-	planned.function = InvalidOid;
+	last.function = InvalidOid;
 }
 
 /*
- * Where a function in a plan has each argument: the planner asks many times for one function.
+ * Where the function has each argument, [ARGUMENTS]; valid until this is asked for another one.
  */
 static const int *
-planned_places(Oid function)
+positions_in(Oid function)
 {
 	static bool told = false;
 
-	if (function == planned.function)
-		return planned.places;
+	if (function == last.function)
+		return last.positions;
 	if (!told)
-		CacheRegisterSyscacheCallback(PROCOID, forget_planned, (Datum) 0);
+		CacheRegisterSyscacheCallback(PROCOID, forget_last, (Datum) 0);
 	told = true;
-	planned.function = InvalidOid;
-	find_places(function, planned.places);
-	planned.function = function;
-	return planned.places;
+	last.function = InvalidOid;
+	find_positions(function);
+	last.function = function;
+	return last.positions;
 }
 
 Node *
 geonn_expression_argument(const FuncExpr *expression, const char *name)
 {
-	const int  *places = planned_places(expression->funcid);
+	const int  *positions = positions_in(expression->funcid);
 
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
-		if (strcmp(geonn_arguments[i].name, name) == 0 && places[i] >= 0 &&
-			places[i] < list_length(expression->args))
-			return list_nth(expression->args, places[i]);
+		if (strcmp(geonn_arguments[i].name, name) == 0 && positions[i] >= 0 &&
+			positions[i] < list_length(expression->args))
+			return list_nth(expression->args, positions[i]);
 	}
 	return NULL;
 }
@@ -471,17 +384,6 @@ geonn_expression_references(const FuncExpr *expression)
 
 /* ---- their values ---- */
 
-static const char *
-hint_of(GeonnFunction function, const GeonnArgument *argument)
-{
-	if (argument->hint == metric_hint)
-		return list_metrics();
-	if (argument->hint == relation_hint)
-		return psprintf("%s, as in %s(%s, 'airport').", relation_hint, functions[function].name,
-						functions[function].observations);
-	return argument->hint;
-}
-
 __attribute__((noreturn))
 static void
 raise_null(GeonnFunction function, const GeonnArgument *argument)
@@ -489,13 +391,17 @@ raise_null(GeonnFunction function, const GeonnArgument *argument)
 	ereport(ERROR,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			 errmsg("argument \"%s\" of %s is NULL", argument->name, functions[function].name),
-			 errhint("%s", hint_of(function, argument))));
+			 argument->hint == word_hint ? errhint("%s", list_words(argument)) :
+			 argument->hint == relation_hint ?
+			 errhint("%s, as in %s(%s, 'airport').", relation_hint, functions[function].name,
+					 functions[function].observations) :
+			 errhint("%s", argument->hint)));
 }
 
 NullableDatum *
 geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 {
-	const int  *places = called_places(fcinfo);
+	const int  *positions = positions_in(fcinfo->flinfo->fn_oid);
 	NullableDatum *values = palloc0(sizeof(NullableDatum[ARGUMENTS]));
 
 	for (int i = 0; i < ARGUMENTS; i++)
@@ -505,8 +411,8 @@ geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 		values[i].isnull = true;
 		if (!geonn_argument_has(argument, function))
 			continue;
-		if (places[i] >= 0 && places[i] < fcinfo->nargs)
-			values[i] = fcinfo->args[places[i]];
+		if (positions[i] >= 0 && positions[i] < fcinfo->nargs)
+			values[i] = fcinfo->args[positions[i]];
 		else if (argument->hint != NULL && argument->standard == NULL)
 			elog(ERROR, "function %u has no argument \"%s\"", fcinfo->flinfo->fn_oid,
 				 argument->name);
@@ -572,13 +478,14 @@ read_no_radius(GeonnFunction function, const GeonnArgument *argument, GeonnArgum
 GeonnArguments *
 geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 {
-	GeonnArguments *arguments = palloc0(sizeof(GeonnArguments));
+	ReadArguments *read = palloc0(sizeof(ReadArguments));
+	GeonnArguments *arguments = &read->arguments;
 	const GeonnArgument *missing_radius = NULL;
 	StringInfoData text;
 
 	arguments->function = function;
 	arguments->function_name = functions[function].name;
-	arguments->join = palloc0(sizeof(GeonnJoin));
+	arguments->join = &read->join;
 	initStringInfo(&text);
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
@@ -594,13 +501,16 @@ geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 			missing_radius = argument;
 		if (value.isnull)
 			continue;
-		argument->read(argument, value.value, arguments);
-		if (argument->describe == NULL || values[i].isnull)
+		if (argument->read != NULL)
+			argument->read(argument, value.value, arguments);
+		else
+			keep_value(argument, value.value, arguments);
+		if (!argument->is_shown || values[i].isnull)
 			continue;
 		output = output_of(argument, value.value);
 		if (!is_standard(argument, output))
 			appendStringInfo(&text, "%s%s => %s", text.len > 0 ? ", " : "", argument->name,
-							 argument->describe(output));
+							 describe_value(argument, output));
 	}
 	if (missing_radius != NULL)
 		read_no_radius(function, missing_radius, arguments);

@@ -49,7 +49,7 @@ typedef struct GeonnArguments
 	List	   *overlaps;		/* likewise; at most GEONN_WINDOWS_MAX */
 	ArrayType  *windows;		/* of any type, with any dimensions and NULLs */
 	GeonnOptions options;
-	text	   *target;
+	char	   *target;			/* the name of a cache's table */
 	GeonnReplace replace;
 	char	   *text;			/* "k => 3, ...": those with other values than their defaults,
 								 * without sources */
@@ -83,11 +83,12 @@ struct GeonnArgument
 	/* what it is, where NULL is an error; NULL: NULL is as good as the default */
 	const char *hint;
 
-	/* check a value, and keep it */
-	void		(*read) (const GeonnArgument *argument, Datum value, GeonnArguments *arguments);
+	bool		is_shown;		/* texts show the value, unless it is the default */
+	size_t		offset;			/* where the value is kept, from the beginning of the arguments */
+	const struct config_enum_entry *words;	/* the values that a text may have */
 
-	/* SQL of a value that the type's output function has written; NULL: texts do not show it */
-	char	   *(*describe) (const char *output);
+	/* check a value, and keep it; NULL: keep it as it is */
+	void		(*read) (const GeonnArgument *argument, Datum value, GeonnArguments *arguments);
 };
 
 extern const GeonnArgument geonn_arguments[];

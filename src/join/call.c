@@ -55,8 +55,8 @@ geonn_call_describe(struct geonn_call_label *label, Oid observations, Oid refere
 	}
 }
 
-static double
-milliseconds_since(instr_time begun)
+double
+geonn_milliseconds_since(instr_time begun)
 {
 	instr_time	now;
 
@@ -73,7 +73,7 @@ geonn_call_message(const GeonnCall *call, const struct geonn_call_label *label,
 		.pid = call->pid,
 		.role = GetSessionUserId(),
 		.number = call->number,
-		.microseconds = (uint64) (milliseconds_since(call->begun) * 1000),
+		.microseconds = (uint64) (geonn_milliseconds_since(call->begun) * 1000),
 		.expected = expected,
 		.label = *label
 	};
@@ -150,7 +150,7 @@ geonn_call_log(const GeonnCall *call, const struct geonn_call_label *label,
 
 	if (geonn_log_min_duration < 0 || call->pid != MyProcPid)
 		return;
-	duration = milliseconds_since(call->begun);
+	duration = geonn_milliseconds_since(call->begun);
 	if (duration < geonn_log_min_duration)
 		return;
 	ereport(LOG,

@@ -20,6 +20,9 @@ typedef struct GeonnCall
 	instr_time	begun;
 } GeonnCall;
 
+/* The time that has passed since then. */
+extern double geonn_milliseconds_since(instr_time begun);
+
 /* Begin a call of this process. */
 extern void geonn_call_begin(GeonnCall *call);
 

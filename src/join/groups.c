@@ -230,9 +230,6 @@ add_to_memory(GeonnGroups *groups, const Datum *key)
 	geonn_reference_memory_add_bytes(groups->memory, 2 * bytes + GROUP_BYTES, "keys of groups");
 }
 
-/*
- * Copy the key into the entry.
- */
 static void
 keep_key(GeonnGroups *groups, GroupEntry *entry, const Datum *key)
 {
@@ -367,9 +364,6 @@ geonn_groups_attach(const PointSource *observations, const PointSource *referenc
 	return groups;
 }
 
-/*
- * Read the key at this place of the file.
- */
 static const Datum *
 read_key(const GeonnGroups *groups, uint64 place)
 {

@@ -47,7 +47,7 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 
 	search->join = join;
 	search->context = context;
-	search->row_memory = geonn_row_memory_create();
+	search->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
 						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
 						   join->question.metric);
@@ -77,28 +77,43 @@ geonn_search_number(const GeonnSearch *search)
 	return search->number;
 }
 
+static void
+begin_store(GeonnSearch *search, Tuplestorestate *rows)
+{
+	search->store = (RowStore)
+	{
+		.context = CurrentMemoryContext,
+		.rows = rows,
+		.descriptor = search->row.descriptor,
+		.is_numbered = search->watch != NULL
+	};
+}
+
+/*
+ * From now on rows are taken, and room of rows that were taken is used again.
+ */
+static void
+take_from_store(RowStore *store)
+{
+	store->slot = MakeSingleTupleTableSlot(store->descriptor, &TTSOpsMinimalTuple);
+	store->is_taken = true;
+}
+
 void
 geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
 {
-	const GeonnJoin *join = search->join;
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
-	geonn_row_store_begin(&search->store, store, search->row.descriptor, search->watch != NULL);
+	begin_store(search, store);
 	geonn_search_begin_reading(search, GEONN_READ_AT_ONCE);
 	if (geonn_search_prepare(search))
 	{
 		instr_time	begun;
-		instr_time	spent;
 
 		INSTR_TIME_SET_CURRENT(begun);
-		if (join->given != NULL)
-			(void) geonn_search_read_given(search, join->given->count);
-		else
-			(void) geonn_reading_next(search->reading, 0);
-		INSTR_TIME_SET_CURRENT(spent);
-		INSTR_TIME_SUBTRACT(spent, begun);
+		(void) geonn_reading_next(search->reading, 0);
 		/* pairs are stored meanwhile, but that is not waiting */
-		search->spent_reading = INSTR_TIME_GET_MILLISEC(spent) -
+		search->spent_reading = geonn_milliseconds_since(begun) -
 			geonn_client_work(search->prepared.client).waiting;
 		geonn_client_finish(search->prepared.client);
 		while (geonn_search_take_pair(search, true, search->values, search->nulls))
@@ -113,20 +128,16 @@ geonn_search_complete(GeonnSearch *search)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	geonn_search_store(search, tuplestore_begin_heap(false, false, work_mem));
-	geonn_row_store_begin_taking(&search->store);
+	take_from_store(&search->store);
 	search->all_read = true;
 	MemoryContextSwitchTo(former);
 }
 
-/*
- * Begin to take rows one by one.
- */
 static void
 begin_taking(GeonnSearch *search)
 {
-	geonn_row_store_begin(&search->store, tuplestore_begin_heap(false, false, work_mem), search->row.descriptor,
-						  search->watch != NULL);
-	geonn_row_store_begin_taking(&search->store);
+	begin_store(search, tuplestore_begin_heap(false, false, work_mem));
+	take_from_store(&search->store);
 	if (search->shared != NULL)
 	{
 		geonn_search_attach(search);
@@ -137,35 +148,22 @@ begin_taking(GeonnSearch *search)
 }
 
 /*
- * This process has read all of its observations.
- */
-static void
-end_reading(GeonnSearch *search)
-{
-	geonn_client_finish(search->prepared.client);
-	if (search->shared != NULL)
-		geonn_search_detach(search);
-}
-
-/*
  * Read as many observations as can be sent without pairs being taken first.
  */
 static void
 read_some(GeonnSearch *search)
 {
 	uint64		rows = Min(geonn_client_places(search->prepared.client), ROWS_A_READING);
-
 	instr_time	begun;
-	instr_time	spent;
 
 	INSTR_TIME_SET_CURRENT(begun);
-	search->all_read = search->reading != NULL ? !geonn_reading_next(search->reading, rows) :
-		!geonn_search_read_given(search, rows);
-	INSTR_TIME_SET_CURRENT(spent);
-	INSTR_TIME_SUBTRACT(spent, begun);
-	search->spent_reading += INSTR_TIME_GET_MILLISEC(spent);
-	if (search->all_read)
-		end_reading(search);
+	search->all_read = !geonn_reading_next(search->reading, rows);
+	search->spent_reading += geonn_milliseconds_since(begun);
+	if (!search->all_read)
+		return;
+	geonn_client_finish(search->prepared.client);
+	if (search->shared != NULL)
+		geonn_search_detach(search);
 }
 
 void
@@ -189,11 +187,39 @@ take_run_pair(GeonnSearch *search, Datum *values, bool *nulls)
 	geonn_result_row_run(&search->row, &search->run, search->prepared.references, values, nulls);
 }
 
+/*
+ * Take a row that is at hand: one that waits in the store, or a pair that has come.
+ */
+static bool
+take_row(GeonnSearch *search, Datum *values, bool *nulls)
+{
+	RowStore   *store = &search->store;
+
+	if (store->waiting > 0)
+	{
+		(void) tuplestore_gettupleslot(store->rows, true, false, store->slot);
+		slot_getallattrs(store->slot);
+		memcpy(values, store->slot->tts_values, store->descriptor->natts * sizeof(Datum));
+		memcpy(nulls, store->slot->tts_isnull, store->descriptor->natts * sizeof(bool));
+		search->number = store->is_numbered ? store->numbers[store->taken] : 0;
+		store->taken++;
+		store->waiting--;
+		return true;
+	}
+	if (search->prepared.client != NULL &&
+		geonn_client_take_run(search->prepared.client, &search->run))
+	{
+		take_run_pair(search, values, nulls);
+		return true;
+	}
+	return geonn_search_take_pair(search, false, values, nulls);
+}
+
 bool
 geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 {
 	MemoryContext former;
-	bool		found = false;
+	bool		found;
 
 	CHECK_FOR_INTERRUPTS();
 	if (search->run.next < search->run.end)
@@ -204,26 +230,13 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 	former = MemoryContextSwitchTo(search->context);
 	if (!search->store.is_taken)
 		begin_taking(search);
-	while (!found)
+
+	/* read while the ring has places, and else wait for the engine */
+	while (!(found = take_row(search, values, nulls)))
 	{
-		if (search->store.waiting > 0)
-		{
-			search->number = geonn_row_store_take(&search->store, values, nulls);
-			found = true;
-		}
-		else if (search->prepared.client != NULL &&
-				 geonn_client_take_run(search->prepared.client, &search->run))
-		{
-			take_run_pair(search, values, nulls);
-			found = true;
-		}
-		else if (geonn_search_take_pair(search, false, values, nulls))
-			found = true;
-		else if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
+		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 			read_some(search);
-		else if (geonn_search_take_pair(search, true, values, nulls))
-			found = true;
-		else if (search->all_read)
+		else if ((found = geonn_search_take_pair(search, true, values, nulls)) || search->all_read)
 			break;
 	}
 	MemoryContextSwitchTo(former);
@@ -233,8 +246,6 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 GeonnReport
 geonn_search_report(const GeonnSearch *search)
 {
-	const uint64 *counts = search->reading != NULL ? geonn_reading_counts(search->reading) :
-		search->counts;
 	GeonnReport report = {
 		.references_kept = search->prepared.kept,
 		.references_named = search->prepared.named,
@@ -245,10 +256,12 @@ geonn_search_report(const GeonnSearch *search)
 
 	for (int i = 0; i < POINT_STATUSES; i++)
 	{
-		report.observations += counts[i];
+		uint64		count = search->reading != NULL ? geonn_reading_counts(search->reading)[i] : 0;
+
+		report.observations += count;
 		if (i != POINT_VALID)
 		{
-			report.observations_skipped += counts[i];
+			report.observations_skipped += count;
 			report.references_skipped += search->prepared.counts[i];
 		}
 	}
@@ -258,7 +271,7 @@ geonn_search_report(const GeonnSearch *search)
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* what has come out of the engine and the store, but for what waits to be taken */
-	report.rows = report.work.pairs + search->kept - (search->run.end - search->run.next);
+	report.rows = report.work.pairs + search->local_rows - (search->run.end - search->run.next);
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;
 	if (search->store.is_taken)
@@ -274,31 +287,25 @@ geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 	geonn_call_log(&search->call, &join->label, join->observations, join->references, report);
 }
 
-/*
- * Let the engine know what it cannot count.
- */
-static void
-tell_engine(const GeonnSearch *search)
-{
-	GeonnReport report = geonn_search_report(search);
-	struct geonn_finished finished = {
-		.rows = report.rows,
-		.observations_skipped = report.observations_skipped,
-		.references_skipped = report.references_skipped,
-		.unmatched = report.unmatched
-	};
-
-	geonn_client_end(search->prepared.client, &finished);
-}
-
 void
 geonn_search_end(GeonnSearch *search)
 {
 	if (search->prepared.client != NULL)
-		tell_engine(search);
+	{
+		/* what the engine cannot count */
+		GeonnReport report = geonn_search_report(search);
+		struct geonn_finished finished = {
+			.rows = report.rows,
+			.observations_skipped = report.observations_skipped,
+			.references_skipped = report.references_skipped,
+			.unmatched = report.unmatched
+		};
+
+		geonn_client_end(search->prepared.client, &finished);
+	}
 	if (search->reading != NULL)
 		geonn_reading_end(search->reading);
 	if (search->store.is_taken)
-		geonn_row_store_end(&search->store);
+		tuplestore_end(search->store.rows);
 	MemoryContextDelete(search->context);
 }

@@ -11,7 +11,6 @@
 #include "client/client.h"
 #include "common/protocol.h"
 #include "join/call.h"
-#include "join/given_points.h"
 #include "join/report.h"
 #include "points/columns.h"
 #include "points/reader.h"
@@ -20,11 +19,11 @@ typedef struct GeonnJoin
 {
 	PointSource *observations;	/* NULL: points are given, and have no ids */
 	PointSource *references;
-	GeonnQuestion question;		/* but for columns and ids, which the join knows */
+	GeonnQuestion question;		/* what is asked; its columns and ids follow from the sources */
 	bool		exclude_self;
 	bool		keep_unmatched;
 	InvalidPolicy invalid;
-	struct geonn_call_label label;	/* for the views of calls */
+	struct geonn_call_label label;	/* what the views of calls show */
 
 	/*
 	 * The observations, where they are given.  Rows then have their number in place of

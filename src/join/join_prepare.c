@@ -21,34 +21,13 @@
 #include "base/settings.h"
 #include "base/value.h"
 
-/* rows between two resets of their memory */
-#define ROWS_A_RESET	256
-
 /* references on their way to the engine */
 typedef struct Sending
 {
 	const GeonnJoin *join;
 	PreparedJoin *prepared;
-	RowMemory	row_memory;
+	MemoryContext row_context;	/* for what comparing ids and keys of a row takes */
 } Sending;
-
-RowMemory
-geonn_row_memory_create(void)
-{
-	return (RowMemory)
-	{
-		.context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
-										 ALLOCSET_DEFAULT_SIZES)
-	};
-}
-
-MemoryContext
-geonn_row_memory_enter(RowMemory *memory)
-{
-	if (++memory->rows % ROWS_A_RESET == 0)
-		MemoryContextReset(memory->context);
-	return MemoryContextSwitchTo(memory->context);
-}
 
 const PointColumn *
 geonn_observation_id(const GeonnJoin *join)
@@ -73,7 +52,8 @@ consume_reference(void *state, const PointRow *row)
 
 	if (row->status != POINT_VALID || geonn_row_is_limited_to_none(row))
 		return;
-	former = geonn_row_memory_enter(&sending->row_memory);
+	MemoryContextReset(sending->row_context);
+	former = MemoryContextSwitchTo(sending->row_context);
 	if (prepared->groups != NULL)
 		group = geonn_groups_add(prepared->groups, row->by, row->by_is_null);
 	if (group != GEONN_NO_GROUP)
@@ -95,30 +75,16 @@ consume_references(void *state, uint32 rows, const Datum *ids, const double *lat
 }
 
 /*
- * The limits that points of the join have, as columns.  Where one side alone has a radius, the
- * points of the other have an infinite one.
- */
-static uint32
-limit_columns(const GeonnJoin *join)
-{
-	const PointSource *observations = join->observations;
-	const PointSource *references = join->references;
-	uint32		windows = (1u << references->window_count) - 1;
-
-	Assert(observations == NULL || observations->window_count == references->window_count);
-	return windows * GEONN_COLUMN_WINDOW |
-		(geonn_has_radius(references) || (observations != NULL && geonn_has_radius(observations)) ?
-		 GEONN_COLUMN_RADIUS : 0);
-}
-
-/*
  * What the engine is asked: the join's question, with what its columns decide.
  */
 static GeonnQuestion
 make_question(const GeonnJoin *join, const GeonnResultRow *row)
 {
 	GeonnQuestion question = join->question;
+	const PointSource *observations = join->observations;
+	const PointSource *references = join->references;
 
+	Assert(observations == NULL || observations->window_count == references->window_count);
 	get_typlenbyval(geonn_observation_id(join)->base_type, &question.id_length,
 					&question.id_by_value);
 	/* ids that no column has are not copied */
@@ -128,8 +94,12 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		question.id_length = sizeof(Datum);
 	}
 	question.unmatched = join->keep_unmatched;
-	question.columns = (join->references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
-		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0) | limit_columns(join);
+	question.columns = (references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
+		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0) |
+		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW;
+	/* where one side alone has a radius, the points of the other have an infinite one */
+	if (geonn_has_radius(references) || (observations != NULL && geonn_has_radius(observations)))
+		question.columns |= GEONN_COLUMN_RADIUS;
 	return question;
 }
 
@@ -187,9 +157,11 @@ read_all(Sending *sending, bool is_plain)
 {
 	const GeonnJoin *join = sending->join;
 	PreparedJoin *prepared = sending->prepared;
-	PointReading *reading = geonn_reading_begin(join->references, join->invalid,
-												is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE,
-												consume_reference, sending);
+	PointReading *reading = join->given_references != NULL ?
+		geonn_reading_given(join->given_references, join->invalid, consume_reference, sending) :
+		geonn_reading_begin(join->references, join->invalid,
+							is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE, consume_reference,
+							sending);
 	PointBlockConsumer consume_block = NULL;
 
 	if (prepared->question.columns == 0 && geonn_references_take_blocks(prepared->references))
@@ -210,25 +182,6 @@ read_all(Sending *sending, bool is_plain)
 }
 
 /*
- * Take in references that are given, all of them points.
- */
-static void
-consume_given(Sending *sending)
-{
-	const GivenPoints *given = sending->join->given_references;
-
-	for (uint64 i = 0; i < given->count; i++)
-	{
-		PointRow	row = {.status = POINT_VALID};
-
-		CHECK_FOR_INTERRUPTS();
-		given->point(given->state, i, &row);
-		consume_reference(sending, &row);
-	}
-	sending->prepared->counts[POINT_VALID] = given->count;
-}
-
-/*
  * Read the references into a new dataset; is_plain: from one table alone; labelled: it is
  * to be kept.
  */
@@ -239,7 +192,7 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	Sending		sending = {
 		.join = join,
 		.prepared = prepared,
-		.row_memory = geonn_row_memory_create()
+		.row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES)
 	};
 
 	if (join->references->by_count > 0)
@@ -247,11 +200,8 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	prepared->references = geonn_references_create(join->references, detail,
 												   join->exclude_self ? join->observations : NULL,
 												   prepared->question.columns, memory);
-	if (join->given_references != NULL)
-		consume_given(&sending);
-	else
-		read_all(&sending, is_plain);
-	MemoryContextDelete(sending.row_memory.context);
+	read_all(&sending, is_plain);
+	MemoryContextDelete(sending.row_context);
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);
 	if (labelled)
@@ -276,9 +226,6 @@ count_kept(const PreparedJoin *prepared, ReferenceMemory *memory)
 	geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
 }
 
-/*
- * The client has a kept dataset.
- */
 static void
 use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
 					ReferenceMemory *memory)
@@ -288,17 +235,6 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 	attach_references(join, detail, prepared);
 	count_kept(prepared, memory);
 	tell_of_references(join, prepared->counts);
-}
-
-/*
- * How many observations the call will send; 0: unknown.
- */
-static uint64
-expected_observations(const GeonnJoin *join)
-{
-	if (join->given == NULL)
-		return geonn_call_expected(join->observations);
-	return join->given->each_alone ? 0 : join->given->count;
 }
 
 PreparedJoin
@@ -322,7 +258,9 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	prepared.question = make_question(join, row);
 	if (geonn_kept_memory_limit > 0 && one_table)
 		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
-	message = geonn_call_message(call, &join->label, expected_observations(join));
+	message = geonn_call_message(call, &join->label,
+								 join->given == NULL ? geonn_call_expected(join->observations) :
+								 join->given->each_alone ? 0 : join->given->count);
 	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
 	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
 	if (geonn_client_is_sealed(prepared.client))

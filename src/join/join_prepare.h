@@ -41,19 +41,4 @@ extern PreparedJoin geonn_join_attach(const GeonnJoin *join, const GeonnResultRo
 /* The observations' id: a column of theirs, or where they are given their numbers, ord. */
 extern const PointColumn *geonn_observation_id(const GeonnJoin *join);
 
-/*
- * Memory for what comparing ids and keys of a row takes: it is emptied once in a while.
- */
-typedef struct RowMemory
-{
-	MemoryContext context;
-	uint64		rows;
-} RowMemory;
-
-/* The new memory lies below the current memory context. */
-extern RowMemory geonn_row_memory_create(void);
-
-/* Another row begins; returns the memory context until now, to go back to. */
-extern MemoryContext geonn_row_memory_enter(RowMemory *memory);
-
 #endif							/* GEONN_JOIN_PREPARE_H */

@@ -18,7 +18,8 @@
  *	 - the version is the number of the table's pages and of new ones, the greatest LSN of the map,
  *	   and a hash of all LSNs in the order of the map's pages.
  *
- * Bits and LSN of a page of the map are read together, under its lock; a page of the table that has
+ * Bits and LSN of a page of the map are read together, under its lock: whatever sets a bit sets the
+ * LSN under the same lock, so a copy with an old LSN has only old bits.  A page of the table that has
  * no bit is looked at after that.  The snapshot is older than all of this, and the table is locked,
  * so that it is not cut short meanwhile.
  *
@@ -110,6 +111,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/visibilitymap.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_class.h"
@@ -124,7 +126,6 @@
 
 #include "base/compat.h"
 #include "join/kept_dataset.h"
-#include "join/visibility.h"
 
 /* what distinguishes two states of a table */
 typedef struct Version
@@ -141,6 +142,21 @@ StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room fo
 #define ALL_VISIBLE		(VISIBILITYMAP_ALL_VISIBLE * 0x55)
 
 /* ---- the version ---- */
+
+void
+geonn_read_map(Relation table, BlockNumber first, MapPage *copy)
+{
+	Buffer		map = InvalidBuffer;
+
+	memset(copy, 0, sizeof(*copy));
+	(void) visibilitymap_get_status(table, first, &map);
+	if (!BufferIsValid(map))
+		return;
+	LockBuffer(map, BUFFER_LOCK_SHARE);
+	copy->lsn = BufferGetLSNAtomic(map);
+	memcpy(copy->bits, PageGetContents(BufferGetPage(map)), sizeof(copy->bits));
+	UnlockReleaseBuffer(map);
+}
 
 /*
  * Does the visibility map show this table's changes, for this snapshot?
@@ -307,7 +323,6 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 		add_number(&subject, type->eq_opr);
 		add_number(&subject, type->hash_proc);
 	}
-	add_column(&subject, &source->radius, attributes);
 	for (int i = 0; i < source->window_count; i++)
 		add_column(&subject, &source->windows[i], attributes);
 	return subject.length <= GEONN_SUBJECT_BYTES;

@@ -17,7 +17,6 @@
 
 #include "join/arguments.h"
 #include "join/call.h"
-#include "join/given_points.h"
 #include "join/nearest.h"
 #include "points/column_pairs.h"
 
@@ -175,16 +174,12 @@ read_points(const GeonnArguments *arguments, const NamedWindow **window)
 
 /* ---- calls ---- */
 
-static const struct
-{
-	PGFunction	called;
-	GeonnFunction function;
-}			joins[] = {
-	{geonn_nearest, GEONN_NEAREST},
-	{geonn_nearest_sql, GEONN_NEAREST_SQL},
-	{geonn_within, GEONN_WITHIN},
-	{geonn_within_sql, GEONN_WITHIN_SQL},
-	{geonn_nearest_points, GEONN_NEAREST_POINTS}
+static const PGFunction joins[] = {
+	[GEONN_NEAREST] = geonn_nearest,
+	[GEONN_NEAREST_SQL] = geonn_nearest_sql,
+	[GEONN_WITHIN] = geonn_within,
+	[GEONN_WITHIN_SQL] = geonn_within_sql,
+	[GEONN_NEAREST_POINTS] = geonn_nearest_points
 };
 
 bool
@@ -192,26 +187,10 @@ geonn_is_join(PGFunction function)
 {
 	for (int i = 0; i < (int) lengthof(joins); i++)
 	{
-		if (joins[i].called == function)
+		if (joins[i] == function)
 			return true;
 	}
 	return false;
-}
-
-/*
- * Check that the windows of both sides can be compared.
- */
-static void
-check_windows(const GeonnJoin *join)
-{
-	for (int i = 0; i < join->references->window_count; i++)
-	{
-		NamedWindow reference = geonn_named_window(join->references, i);
-		NamedWindow observation = join->given_window != NULL ? *join->given_window :
-			geonn_named_window(join->observations, i);
-
-		geonn_window_check_pair(&observation, &reference);
-	}
 }
 
 GeonnJoin *
@@ -237,7 +216,14 @@ geonn_make_join(const GeonnArguments *arguments)
 	join->references = arguments->ref_sql != NULL ?
 		geonn_query_source("ref_sql", arguments->ref_sql, reference, by, overlaps) :
 		geonn_relation_source(arguments->ref, reference, by, overlaps);
-	check_windows(join);
+	for (int i = 0; i < join->references->window_count; i++)
+	{
+		NamedWindow reference_window = geonn_named_window(join->references, i);
+		NamedWindow observation_window = join->given_window != NULL ? *join->given_window :
+			geonn_named_window(join->observations, i);
+
+		geonn_window_check_pair(&observation_window, &reference_window);
+	}
 	geonn_call_describe(&join->label,
 						join->observations == NULL ? InvalidOid : join->observations->relation,
 						join->references->relation, arguments->function_name, arguments->text);
@@ -247,12 +233,10 @@ geonn_make_join(const GeonnArguments *arguments)
 GeonnJoin *
 geonn_read_join(FunctionCallInfo fcinfo)
 {
-	int			number = 0;
-	GeonnFunction function;
+	GeonnFunction function = GEONN_NEAREST;
 
-	while (joins[number].called != fcinfo->flinfo->fn_addr)
-		number++;
-	function = joins[number].function;
+	while (joins[function] != fcinfo->flinfo->fn_addr)
+		function++;
 	return geonn_make_join(geonn_arguments_read(function, geonn_arguments_called(fcinfo, function)));
 }
 
@@ -282,32 +266,14 @@ answer(FunctionCallInfo fcinfo)
 	return (Datum) 0;
 }
 
-Datum
-geonn_nearest(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
+#define JOIN(name) \
+	Datum name(PG_FUNCTION_ARGS) \
+	{ \
+		return answer(fcinfo); \
+	}
 
-Datum
-geonn_nearest_sql(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
-
-Datum
-geonn_within(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
-
-Datum
-geonn_within_sql(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
-
-Datum
-geonn_nearest_points(PG_FUNCTION_ARGS)
-{
-	return answer(fcinfo);
-}
+JOIN(geonn_nearest)
+JOIN(geonn_nearest_sql)
+JOIN(geonn_within)
+JOIN(geonn_within_sql)
+JOIN(geonn_nearest_points)

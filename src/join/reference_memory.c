@@ -38,9 +38,6 @@ struct ReferenceMemory
 static dlist_head memories = DLIST_STATIC_INIT(memories);
 static uint64 all_bytes;		/* the sum over the list */
 
-/*
- * Another entry of this process with the same dataset, or NULL.
- */
 static ReferenceMemory *
 find_same(const ReferenceMemory *memory)
 {

@@ -11,24 +11,27 @@
  *
  *	ORDER BY id, lat, lon, ROW(lat, lon, id) USING OPERATOR(pg_catalog.*<)
  *
- * with latitude and longitude as float8.  The engine knows references by 64-bit tags
- * and takes them in that order.
+ * with latitude and longitude as float8.
  *
- * An integer id is its own tag, and the engine sorts the references, unless they
- * come in order.  PostgreSQL sorts all others: those with ids of other types, those
- * whose coordinates the result has, and those of a join with exclude_self.  Their tag
- * is then the number, counted from 0 in that order, of a record in a memory file.  A
- * record has what is asked of the reference later: the id, or where in a second memory
- * file its bytes are, and the coordinates.  So no process has them in its own memory,
- * and a sort larger than work_mem goes to disk.  Both files stay with the dataset, for
- * each process that attaches to it.
+ * The engine knows references by 64-bit tags and takes them in that order.  What sorts them, and
+ * what their tags are, is decided here alone:
  *
- * Where only distances are asked for, the result is the same whichever of several
- * equally distant references is taken.  Ids of other types than integers are then
- * neither sorted nor stored: all tags are 0, and ids are only checked for NULL, as a
- * row without an id is no reference.  Where the dataset may have to be found again by
- * its contents, which come in any order from parallel workers, the engine sorts it by
- * the coordinates, much faster than a sort here would.
+ *	asked for				ids			sorted by								tag
+ *	distances				integers	the engine, unless they come in order	the id
+ *	distances				others		nothing									0
+ *	ids						integers	the engine, unless they come in order	the id
+ *	ids						others		PostgreSQL								number of a record
+ *	coordinates, or			any			PostgreSQL								number of a record
+ *	  exclude_self
+ *
+ * A record, in a memory file, has what is asked of the reference later: the id, or where in a
+ * second memory file its bytes are, and the coordinates.  Records are counted from 0 in the order
+ * above.  So no process has them in its own memory, and a sort larger than work_mem goes to disk.
+ * Both files stay with the dataset, for each process that attaches to it.
+ *
+ * Where only distances are asked for, the result is the same whichever of several equally distant
+ * references is taken.  Ids of other types than integers are then only checked for NULL, as a row
+ * without an id is no reference.
  *
  * The identity of a reference is the number of the first record with an id
  * equal to its own.  An observation's is looked up by binary search, with the
@@ -115,7 +118,7 @@ struct GeonnReferences
 	MemoryFile *records;
 	MemoryFile *values;			/* ids that are not passed by value */
 	FmgrInfo   *compare;		/* the order of ids */
-	FmgrInfo   *compare_with_observation;	/* (observation's, reference's) or NULL */
+	FmgrInfo   *compare_with_observation;	/* compares an observation's id with a reference's; or NULL */
 };
 
 static TypeCacheEntry *
@@ -166,26 +169,15 @@ find_comparison(const PointSource *observations, const PointSource *source)
 	return compare;
 }
 
-/*
- * The operator *< of records, which compares their bytes.
- */
-static Oid
-image_order(void)
-{
-	return OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("*<")),
-							RECORDOID, RECORDOID);
-}
-
-/*
- * Begin the sort.
- */
 static void
 begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 {
 	AttrNumber	keys[SORT_KEYS] = {SORT_ID, SORT_LATITUDE, SORT_LONGITUDE, SORT_SIGNS, SORT_IMAGE};
 	Oid			before = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR)->lt_opr;
-	Oid			operators[SORT_KEYS] = {type->lt_opr, before, before, Int4LessOperator,
-	image_order()};
+	/* the operator *< of records compares their bytes */
+	Oid			image_order = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("*<")),
+											   RECORDOID, RECORDOID);
+	Oid			operators[SORT_KEYS] = {type->lt_opr, before, before, Int4LessOperator, image_order};
 	Oid			collations[SORT_KEYS] = {references->collation};
 	bool		nulls_first[SORT_KEYS] = {false};
 	TupleDesc	descriptor = CreateTemplateTupleDesc(SORT_COLUMNS);
@@ -291,14 +283,11 @@ geonn_references_file_bytes(const GeonnReferences *references)
 static void
 add_to_memory(const GeonnReferences *references, Datum id)
 {
-	Size		length = references->length;
+	Size		length = references->by_value ? 0 :
+		references->length == -1 ? toast_raw_datum_size(id) : (Size) references->length;
 
-	geonn_reference_memory_add_bytes(references->memory, references->record_bytes, "ids");
-	if (references->by_value)
-		return;
-	if (references->length == -1)
-		length = toast_raw_datum_size(id);
-	geonn_reference_memory_add_bytes(references->memory, MAXALIGN64(length), "ids");
+	geonn_reference_memory_add_bytes(references->memory,
+									 references->record_bytes + MAXALIGN64(length), "ids");
 }
 
 /*
@@ -308,31 +297,6 @@ static inline int64
 tag_of(const GeonnReferences *references, Datum id)
 {
 	return references->detail == REFERENCE_DISTANCE ? 0 : geonn_integer(references->type, id);
-}
-
-/*
- * A record of an id, whose bytes can be compared.
- */
-static Datum
-image_of(const GeonnReferences *references, Datum id)
-{
-	bool		is_null = false;
-
-	return heap_copy_tuple_as_datum(heap_form_tuple(references->image_type, &id, &is_null),
-									references->image_type);
-}
-
-/*
- * The bytes of limits as a value of the sort.
- */
-static Datum
-bytes_of_limits(const GeonnReferences *references, const GeonnLimits *limits)
-{
-	bytea	   *bytes = palloc(VARHDRSZ + references->limits_bytes);
-
-	SET_VARSIZE(bytes, VARHDRSZ + references->limits_bytes);
-	memcpy(VARDATA(bytes), limits, references->limits_bytes);
-	return PointerGetDatum(bytes);
 }
 
 void
@@ -360,10 +324,15 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	slot->tts_values[SORT_GROUP - 1] = Int32GetDatum(group);
 	slot->tts_isnull[SORT_IMAGE - 1] = references->image_type == NULL;
 	if (references->image_type != NULL)
-		slot->tts_values[SORT_IMAGE - 1] = image_of(references, row->id);
+		slot->tts_values[SORT_IMAGE - 1] =
+			heap_copy_tuple_as_datum(heap_form_tuple(references->image_type, &slot->tts_values[SORT_ID - 1],
+													 &slot->tts_isnull[SORT_ID - 1]),
+									 references->image_type);
 	slot->tts_isnull[SORT_LIMITS - 1] = row->limits == NULL;
 	if (row->limits != NULL)
-		slot->tts_values[SORT_LIMITS - 1] = bytes_of_limits(references, row->limits);
+		slot->tts_values[SORT_LIMITS - 1] =
+			PointerGetDatum(cstring_to_text_with_len((const char *) row->limits,
+													 (int) references->limits_bytes));
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(references->sort, slot);
 }
@@ -432,9 +401,6 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 							   record->longitude, &columns);
 }
 
-/*
- * Send the references in their order after the sort.
- */
 static void
 send_sorted(GeonnReferences *references, GeonnClient *client)
 {
@@ -553,6 +519,18 @@ geonn_reference_coordinates(const GeonnReferences *references, int64 tag, double
 	*longitude = record->longitude;
 }
 
+/*
+ * Compare an observation's id with that of a record.
+ */
+static int
+compare_with(const GeonnReferences *references, Datum id, uint64 number)
+{
+	Datum		other = record_id(references, find_record(references, (int64) number));
+
+	return DatumGetInt32(FunctionCall2Coll(references->compare_with_observation,
+										   references->collation, id, other));
+}
+
 int32
 geonn_reference_identity(const GeonnReferences *references, Datum id)
 {
@@ -562,19 +540,12 @@ geonn_reference_identity(const GeonnReferences *references, Datum id)
 	while (low < high)
 	{
 		uint64		middle = low + (high - low) / 2;
-		Datum		other = record_id(references, find_record(references, (int64) middle));
 
-		if (DatumGetInt32(FunctionCall2Coll(references->compare_with_observation,
-											references->collation, id, other)) > 0)
+		if (compare_with(references, id, middle) > 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < references->count &&
-		DatumGetInt32(FunctionCall2Coll(references->compare_with_observation,
-										references->collation, id,
-										record_id(references,
-												  find_record(references, (int64) low)))) == 0)
-		return (int32) low;
-	return GEONN_NO_IDENTITY;
+	return low < references->count && compare_with(references, id, low) == 0 ? (int32) low :
+		GEONN_NO_IDENTITY;
 }

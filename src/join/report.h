@@ -13,12 +13,12 @@ struct ExplainState;
 typedef struct GeonnReport
 {
 	uint64		references;		/* in the dataset */
-	uint64		references_skipped; /* for their NULLs or coordinates */
+	uint64		references_skipped; /* left out for their NULLs or coordinates */
 	bool		references_kept;	/* the engine kept them, so they were not read */
 	bool		references_named;	/* the result needs their ids */
 	int			reference_workers;	/* the most parallel workers that helped to read */
 	uint64		observations;	/* read */
-	uint64		observations_skipped;
+	uint64		observations_skipped;	/* left out for the same */
 	uint64		unmatched;		/* other observations without a neighbour */
 	uint64		rows;			/* rows of the result that were taken */
 	GeonnWork	work;

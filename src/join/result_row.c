@@ -17,7 +17,8 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "join/bearing.h"
+#include "base/words.h"
+#include "join/geodesics.h"
 #include "join/result_row.h"
 #include "base/value.h"
 
@@ -32,15 +33,19 @@ typedef enum ColumnType
 
 #define ID_TYPES (TYPE_REFERENCE_ID + 1)
 
-/* a value under way */
-typedef struct Cell
+/* what the values of a column are */
+typedef enum ResultValue
 {
-	const GeonnResultRow *row;
-	const ResultAttribute *attribute;
-	const GeonnPair *pair;
-	const GeonnReferences *references;
-	bool		is_null;
-} Cell;
+	VALUE_OBSERVATION_ID,
+	VALUE_REFERENCE_ID,
+	VALUE_DISTANCE,
+	VALUE_RANK,
+	VALUE_OBSERVATION_LATITUDE,
+	VALUE_OBSERVATION_LONGITUDE,
+	VALUE_REFERENCE_LATITUDE,
+	VALUE_REFERENCE_LONGITUDE,
+	VALUE_BEARING
+} ResultValue;
 
 /* a row of the table */
 typedef struct ResultColumn
@@ -48,7 +53,7 @@ typedef struct ResultColumn
 	const char *name;
 	ColumnType	type;
 	int			needs;			/* GEONN_NEEDS_...; without one of them the value is NULL */
-	Datum		(*value) (Cell *cell);
+	ResultValue value;
 	const char *name_if_numbered;	/* where observations have numbers; NULL: the same */
 	size_t		in_run;			/* offset of its values in GeonnRun; 0: they are made one by one */
 } ResultColumn;
@@ -63,120 +68,21 @@ struct ResultAttribute
 
 /* ---- the columns ---- */
 
-/*
- * An id as its column of the result has it.
- */
-static inline Datum
-convert_id(const Cell *cell, Datum id)
-{
-	const ResultAttribute *attribute = cell->attribute;
-
-	if (!OidIsValid(attribute->narrow_type))
-		return id;
-	return geonn_integer_value(attribute->type, geonn_integer(attribute->narrow_type, id));
-}
-
-static Datum
-observation_id_value(Cell *cell)
-{
-	return convert_id(cell, cell->pair->observation_id);
-}
-
-static Datum
-reference_id_value(Cell *cell)
-{
-	return convert_id(cell, geonn_reference_id(cell->references, cell->pair->tag));
-}
-
-static Datum
-distance_value(Cell *cell)
-{
-	return Float8GetDatum(cell->pair->distance);
-}
-
-static Datum
-count_value(const Cell *cell, uint64 count)
-{
-	const char *name = cell->attribute->column->name;
-
-	if (cell->attribute->type == INT8OID)
-		return Int64GetDatum((int64) count);
-	if (count > PG_INT32_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("%s is out of range for type integer", name),
-				 errhint("Give the column %s of the row_type the type bigint.", name)));
-	return Int32GetDatum((int32) count);
-}
-
-static Datum
-rank_value(Cell *cell)
-{
-	return count_value(cell, cell->pair->rank);
-}
-
-static Datum
-observation_latitude_value(Cell *cell)
-{
-	return Float8GetDatum(cell->pair->observation_latitude);
-}
-
-static Datum
-observation_longitude_value(Cell *cell)
-{
-	return Float8GetDatum(cell->pair->observation_longitude);
-}
-
-static Datum
-reference_latitude_value(Cell *cell)
-{
-	double		latitude;
-	double		longitude;
-
-	geonn_reference_coordinates(cell->references, cell->pair->tag, &latitude, &longitude);
-	return Float8GetDatum(latitude);
-}
-
-static Datum
-reference_longitude_value(Cell *cell)
-{
-	double		latitude;
-	double		longitude;
-
-	geonn_reference_coordinates(cell->references, cell->pair->tag, &latitude, &longitude);
-	return Float8GetDatum(longitude);
-}
-
-static Datum
-bearing_value(Cell *cell)
-{
-	const GeonnPair *pair = cell->pair;
-	double		latitude;
-	double		longitude;
-
-	cell->is_null = pair->distance == 0;
-	if (cell->is_null)
-		return (Datum) 0;
-	geonn_reference_coordinates(cell->references, pair->tag, &latitude, &longitude);
-	return Float8GetDatum(geonn_bearing(cell->row->metric, pair->observation_latitude,
-										pair->observation_longitude, latitude, longitude));
-}
-
 /* the first USUAL_COLUMNS of them are those of geonn_pair */
 static const ResultColumn result_columns[] = {
-	{"obs_id", TYPE_OBSERVATION_ID, GEONN_NEEDS_OBSERVATION_ID, observation_id_value, "ord",
+	{"obs_id", TYPE_OBSERVATION_ID, GEONN_NEEDS_OBSERVATION_ID, VALUE_OBSERVATION_ID, "ord",
 		offsetof(GeonnRun, observation_id)},
-	{"ref_id", TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, reference_id_value, NULL, 0},
-	{"distance", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE, distance_value, NULL,
+	{"ref_id", TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_REFERENCE_ID, NULL, 0},
+	{"distance", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE, VALUE_DISTANCE, NULL,
 		offsetof(GeonnRun, distance)},
-	{"rank", TYPE_COUNT, 0, rank_value, NULL, 0},
-	{"obs_lat", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, observation_latitude_value, NULL,
+	{"rank", TYPE_COUNT, 0, VALUE_RANK, NULL, 0},
+	{"obs_lat", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, VALUE_OBSERVATION_LATITUDE, NULL,
 		offsetof(GeonnRun, observation_latitude)},
-	{"obs_lon", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, observation_longitude_value, NULL,
+	{"obs_lon", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, VALUE_OBSERVATION_LONGITUDE, NULL,
 		offsetof(GeonnRun, observation_longitude)},
-	{"ref_lat", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_latitude_value, NULL, 0},
-	{"ref_lon", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, reference_longitude_value, NULL, 0},
-	{"bearing", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, bearing_value, NULL, 0}
+	{"ref_lat", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LATITUDE, NULL, 0},
+	{"ref_lon", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LONGITUDE, NULL, 0},
+	{"bearing", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_BEARING, NULL, 0}
 };
 
 #define USUAL_COLUMNS 3
@@ -191,13 +97,11 @@ column_name(const ResultColumn *column, bool numbered)
 static char *
 known_columns(bool numbered)
 {
-	StringInfoData list;
+	List	   *names = NIL;
 
-	initStringInfo(&list);
 	for (int i = 0; i < (int) lengthof(result_columns); i++)
-		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
-						 column_name(&result_columns[i], numbered));
-	return list.data;
+		names = lappend(names, unconstify(char *, column_name(&result_columns[i], numbered)));
+	return geonn_list_names(names, "", NULL);
 }
 
 /*
@@ -224,19 +128,7 @@ find_column(Form_pg_attribute attribute, bool numbered)
 /* ---- their types ---- */
 
 /*
- * The type that a column of the result should have for such ids: as bigint
- * does for all integers.
- */
-static char *
-suitable_type(const PointColumn *id)
-{
-	if (geonn_integer_width(id->base_type) > 0)
-		return pstrdup("bigint");
-	return format_type_with_typemod(id->type, geonn_declared_typmod(id));
-}
-
-/*
- * The list of these columns of a row type, with types that suit.
+ * The list of these columns of a row type, with types that suit, as bigint does for all integers.
  */
 static char *
 suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
@@ -248,13 +140,15 @@ suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 	for (int i = 0; i < count; i++)
 	{
 		const ResultColumn *column = attributes[i].column;
+		const PointColumn *id = column != NULL && column->type < ID_TYPES ? ids[column->type] : NULL;
 
 		if (column == NULL)
 			continue;
 		appendStringInfo(&list, "%s%s %s", list.len > 0 ? ", " : "",
 						 column_name(column, numbered),
-						 column->type < ID_TYPES ? suitable_type(ids[column->type]) :
-						 column->type == TYPE_COUNT ? "bigint" : "double precision");
+						 column->type == TYPE_DOUBLE ? "double precision" :
+						 id == NULL || geonn_integer_width(id->base_type) > 0 ? "bigint" :
+						 format_type_with_typemod(id->type, geonn_declared_typmod(id)));
 	}
 	return list.data;
 }
@@ -433,23 +327,79 @@ geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor, const AttrNu
 }
 
 /*
+ * An id as its column of the result has it.
+ */
+static inline Datum
+convert_id(const ResultAttribute *attribute, Datum id)
+{
+	if (!OidIsValid(attribute->narrow_type))
+		return id;
+	return geonn_integer_value(attribute->type, geonn_integer(attribute->narrow_type, id));
+}
+
+static Datum
+convert_count(const ResultAttribute *attribute, uint64 count)
+{
+	const char *name = attribute->column->name;
+
+	if (attribute->type == INT8OID)
+		return Int64GetDatum((int64) count);
+	if (count > PG_INT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("%s is out of range for type integer", name),
+				 errhint("Give the column %s of the row_type the type bigint.", name)));
+	return Int32GetDatum((int32) count);
+}
+
+static inline Datum
+make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const GeonnPair *pair,
+		   const GeonnReferences *references, bool *is_null)
+{
+	double		latitude = 0;
+	double		longitude = 0;
+
+	if (attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES)
+		geonn_reference_coordinates(references, pair->tag, &latitude, &longitude);
+	switch (attribute->column->value)
+	{
+		case VALUE_OBSERVATION_ID:
+			return convert_id(attribute, pair->observation_id);
+		case VALUE_REFERENCE_ID:
+			return convert_id(attribute, geonn_reference_id(references, pair->tag));
+		case VALUE_DISTANCE:
+			return Float8GetDatum(pair->distance);
+		case VALUE_RANK:
+			return convert_count(attribute, pair->rank);
+		case VALUE_OBSERVATION_LATITUDE:
+			return Float8GetDatum(pair->observation_latitude);
+		case VALUE_OBSERVATION_LONGITUDE:
+			return Float8GetDatum(pair->observation_longitude);
+		case VALUE_REFERENCE_LATITUDE:
+			return Float8GetDatum(latitude);
+		case VALUE_REFERENCE_LONGITUDE:
+			return Float8GetDatum(longitude);
+		case VALUE_BEARING:
+			*is_null = pair->distance == 0;
+			return *is_null ? (Datum) 0 :
+				Float8GetDatum(geonn_bearing(row->metric, pair->observation_latitude,
+											 pair->observation_longitude, latitude, longitude));
+	}
+	pg_unreachable();
+}
+
+/*
  * Fill in one value; NULL if it needs more than is there (GEONN_NEEDS_...).
  */
 static inline void
 fill_value(const GeonnResultRow *row, int number, int there, const GeonnPair *pair,
 		   const GeonnReferences *references, Datum *values, bool *nulls)
 {
-	Cell		cell = {
-		.row = row,
-		.attribute = &row->attributes[number],
-		.pair = pair,
-		.references = references
-	};
-	const ResultColumn *column = cell.attribute->column;
+	const ResultAttribute *attribute = &row->attributes[number];
 
-	cell.is_null = column == NULL || (column->needs & ~there) != 0;
-	values[number] = cell.is_null ? (Datum) 0 : column->value(&cell);
-	nulls[number] = cell.is_null;
+	nulls[number] = attribute->column == NULL || (attribute->column->needs & ~there) != 0;
+	values[number] = nulls[number] ? (Datum) 0 :
+		make_value(row, attribute, pair, references, &nulls[number]);
 }
 
 static inline void
@@ -472,12 +422,9 @@ geonn_result_row_pair(const GeonnResultRow *row, const GeonnPair *pair,
 								   values, nulls);
 }
 
-/*
- * Make one value of a run's pair.
- */
 static pg_noinline void
-make_value(const GeonnResultRow *row, int attribute, const GeonnRun *run, uint32 number,
-		   const GeonnReferences *references, Datum *values, bool *nulls)
+fill_from_run(const GeonnResultRow *row, int attribute, const GeonnRun *run, uint32 number,
+			  const GeonnReferences *references, Datum *values, bool *nulls)
 {
 	const GeonnPair pair = {
 		.observation_id = run->observation_id[number],
@@ -504,7 +451,7 @@ geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run, const GeonnRefere
 
 		if (in_run == 0)
 		{
-			make_value(row, i, run, number, references, values, nulls);
+			fill_from_run(row, i, run, number, references, values, nulls);
 			continue;
 		}
 		/* the run's columns of these have the bytes of a Datum */

@@ -9,8 +9,12 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "join/search_state.h"
+
+/* of the array of numbers, at first */
+#define FIRST_ROOM	1024
 
 InvalidPolicy
 geonn_observations_policy(const GeonnJoin *join)
@@ -19,10 +23,36 @@ geonn_observations_policy(const GeonnJoin *join)
 		join->invalid;
 }
 
+static void
+put_number(RowStore *store, uint64 number)
+{
+	uint64		place = store->taken + store->waiting;
+
+	if (place >= store->room)
+	{
+		store->room = Max(store->room * 2, FIRST_ROOM);
+		store->numbers = store->numbers == NULL ?
+			MemoryContextAllocHuge(store->context, store->room * sizeof(uint64)) :
+			repalloc_huge(store->numbers, store->room * sizeof(uint64));
+	}
+	store->numbers[place] = number;
+}
+
 void
 geonn_search_store_row(GeonnSearch *search)
 {
-	geonn_row_store_put(&search->store, search->values, search->nulls, search->number);
+	RowStore   *store = &search->store;
+
+	/* all rows put before have been taken */
+	if (store->is_taken && store->waiting == 0)
+	{
+		tuplestore_clear(store->rows);
+		store->taken = 0;
+	}
+	if (store->is_numbered)
+		put_number(store, search->number);
+	tuplestore_putvalues(store->rows, store->descriptor, search->values, search->nulls);
+	store->waiting++;
 }
 
 bool
@@ -58,12 +88,10 @@ drain(GeonnSearch *search, bool wait)
 static Datum
 result_id(const GeonnSearch *search, const PointRow *row)
 {
-	return search->join->given != NULL ? Int64GetDatum((int64) search->point) : row->id;
+	return search->join->given == NULL ? row->id :
+		Int64GetDatum((int64) geonn_reading_rows(search->reading));
 }
 
-/*
- * Send an observation, which may have a neighbour.
- */
 static void
 add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 {
@@ -138,29 +166,15 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
 }
 
-/*
- * Store the row of an observation that is not sent.
- */
-static void
-store_unmatched(GeonnSearch *search, const PointRow *row)
-{
-	search->kept++;
-	geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
-							   row->latitude_is_null ? NULL : &row->latitude,
-							   row->longitude_is_null ? NULL : &row->longitude,
-							   search->values, search->nulls);
-	search->number = GEONN_NOT_SENT;
-	geonn_search_store_row(search);
-}
-
 static void
 consume_observation(void *state, const PointRow *row)
 {
 	GeonnSearch *search = state;
 	GeonnGroups *groups = search->prepared.groups;
-	MemoryContext former = geonn_row_memory_enter(&search->row_memory);
+	MemoryContext former = MemoryContextSwitchTo(search->row_context);
 	int32		group = GEONN_NO_GROUP;
 
+	MemoryContextReset(search->row_context);
 	if (row->status == POINT_VALID && !geonn_row_is_limited_to_none(row))
 		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
 	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))
@@ -170,29 +184,17 @@ consume_observation(void *state, const PointRow *row)
 		else if (row->status == POINT_VALID)
 			search->without_candidates++;
 		if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
-			store_unmatched(search, row);
+		{
+			search->local_rows++;
+			search->number = GEONN_NOT_SENT;
+			geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
+									   row->latitude_is_null ? NULL : &row->latitude,
+									   row->longitude_is_null ? NULL : &row->longitude,
+									   search->values, search->nulls);
+			geonn_search_store_row(search);
+		}
 	}
 	MemoryContextSwitchTo(former);
-}
-
-bool
-geonn_search_read_given(GeonnSearch *search, uint64 rows)
-{
-	const GeonnJoin *join = search->join;
-
-	for (uint64 i = 0; i < rows && search->point < join->given->count; i++)
-	{
-		PointRow	row = geonn_given_row(join->given, search->point++);
-
-		CHECK_FOR_INTERRUPTS();
-		search->counts[row.status]++;
-		consume_observation(search, &row);
-	}
-	if (search->point < join->given->count)
-		return true;
-	if (!join->given->each_alone)
-		geonn_warn_of_given(search->counts, join->keep_unmatched);
-	return false;
 }
 
 void
@@ -208,10 +210,11 @@ void
 geonn_search_begin_reading(GeonnSearch *search, ReadingManner manner)
 {
 	const GeonnJoin *join = search->join;
+	InvalidPolicy invalid = geonn_observations_policy(join);
 
-	if (join->given == NULL)
-		search->reading = geonn_reading_begin(join->observations, geonn_observations_policy(join),
-											  manner, consume_observation, search);
+	search->reading = join->given != NULL ?
+		geonn_reading_given(join->given, invalid, consume_observation, search) :
+		geonn_reading_begin(join->observations, invalid, manner, consume_observation, search);
 }
 
 void

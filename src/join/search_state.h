@@ -6,17 +6,37 @@
 #ifndef GEONN_SEARCH_STATE_H
 #define GEONN_SEARCH_STATE_H
 
+#include "executor/tuptable.h"
+#include "utils/tuplestore.h"
+
 #include "join/join.h"
 #include "join/join_prepare.h"
-#include "join/row_store.h"
 #include "points/parallel_reader.h"
+
+/*
+ * Rows that wait to be taken.  Where observations are watched, a caller asks of each row which
+ * observation it belongs to: a tuplestore has no room for that beside the row's own columns.
+ */
+typedef struct RowStore
+{
+	MemoryContext context;
+	Tuplestorestate *rows;
+	TupleDesc	descriptor;
+	bool		is_numbered;
+	bool		is_taken;		/* rows are taken from it one by one */
+	TupleTableSlot *slot;		/* through which they come */
+	uint64		waiting;		/* rows that were put and have not been taken */
+	uint64		taken;			/* rows that were taken since the store was last empty */
+	uint64	   *numbers;		/* of the taken and the waiting rows, in their order */
+	uint64		room;			/* of these */
+} RowStore;
 
 struct GeonnSearch
 {
 	const GeonnJoin *join;
 	GeonnCall	call;			/* the call that the search is part of */
 	MemoryContext context;		/* of all of it */
-	RowMemory	row_memory;
+	MemoryContext row_context;	/* for what comparing ids and keys of a row takes */
 	GeonnResultRow row;			/* what rows are */
 	PreparedJoin prepared;		/* all of it is 0 where the references have not been read */
 
@@ -35,15 +55,13 @@ struct GeonnSearch
 
 	/* for the report */
 	uint64		without_candidates; /* observations left out for their group or limits */
-	uint64		kept;			/* rows of observations that were left out */
+	uint64		local_rows;		/* rows of observations that were left out: they stayed here */
 	double		preparing;		/* ms */
 	double		spent_reading;	/* ms */
 
 	/* where rows are taken one by one */
 	GeonnRun	run;
-	PointReading *reading;		/* NULL: of given points */
-	uint64		point;			/* next one of those given */
-	uint64		counts[POINT_STATUSES];	/* of the observations */
+	PointReading *reading;		/* of the observations */
 	bool		all_read;
 };
 
@@ -58,8 +76,7 @@ extern bool geonn_search_prepare(GeonnSearch *search);
 /* ---- observations (search_observations.c) ---- */
 
 /*
- * Begin to read the observations, unless they are given: this checks the caller's privileges
- * before any work is done.
+ * Begin to read the observations: this checks the caller's privileges before any work is done.
  */
 extern void geonn_search_begin_reading(GeonnSearch *search, ReadingManner manner);
 
@@ -68,9 +85,6 @@ extern void geonn_search_attach_reading(GeonnSearch *search, SharedTables *table
 
 /* Have observations come as blocks, where none needs work of its own. */
 extern void geonn_search_read_in_blocks(GeonnSearch *search);
-
-/* Read so many of the observations that were given; false: all are. */
-extern bool geonn_search_read_given(GeonnSearch *search, uint64 rows);
 
 /* Store the row that the values are. */
 extern void geonn_search_store_row(GeonnSearch *search);

@@ -192,7 +192,7 @@ query_of_points(const PointSource *source)
 
 	initStringInfo(&query);
 	appendStringInfoString(&query, source->query);
-	for (int role = COLUMN_LATITUDE; role < COLUMN_ROLES; role++)
+	for (int role = COLUMN_LATITUDE; role <= COLUMN_POINT; role++)
 	{
 		const char *name = source->columns[role].name;
 

@@ -168,12 +168,13 @@ read_group(const PointSource *source, const Datum *values, const bool *nulls)
 static void
 read_limits(const PointSource *source, const Datum *values, const bool *nulls, GeonnLimits *limits)
 {
-	int			number = source->radius.attribute - 1;
+	const PointColumn *radius = &source->columns[COLUMN_RADIUS];
+	int			number = radius->attribute - 1;
 
 	geonn_limits_begin(limits);
 	if (geonn_has_radius(source))
-		geonn_limits_set_radius(limits, nulls[number] ? 0 :
-								geonn_number(source->radius.base_type, values[number]), nulls[number]);
+		geonn_limits_set_radius(limits, nulls[number] ? 0 : geonn_number(radius->base_type, values[number]),
+								nulls[number]);
 	for (int i = 0; i < source->window_count; i++)
 	{
 		number = source->windows[i].attribute - 1;
@@ -209,7 +210,7 @@ static AttrNumber *
 table_attributes(const PointSource *source)
 {
 	AttrNumber *attributes = palloc(source->query_columns * sizeof(AttrNumber));
-	List	   *columns = list_make1(unconstify(PointColumn *, &source->radius));
+	List	   *columns = NIL;
 	ListCell   *cell;
 
 	for (int i = 0; i < COLUMN_ROLES; i++)

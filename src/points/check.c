@@ -1,11 +1,14 @@
 /*
  * check.c
- *		geonn_check(): what to know of a relation's points before a join.
+ *		geonn_describe() and geonn_check(): what to know of a relation before a join.
  *
- * All rows are read as a join reads them.  Duplicates are found by sorting, so
- * that memory does not grow with the relation.
- * Warnings name the mistakes that the coordinates show (mistake.c); a swap of points
- * that are valid either way shows in the extents alone.
+ * geonn_describe() shows the columns that a join would use, and why.  It also warns of functions of
+ * other roles that a call by name could find.
+ *
+ * geonn_check() reads all rows as a join reads them.  It finds duplicates by sorting, so
+ * that memory does not grow with the relation.  Its warnings name the mistakes that the
+ * coordinates show (point_row.c); a swap of points that are valid either way shows in the
+ * extents alone.
  */
 #include "postgres.h"
 
@@ -17,22 +20,83 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/float.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
 #include "common/geodesy.h"
 #include "base/compat.h"
-#include "points/describe.h"
-#include "points/mistake.h"
+#include "base/creators.h"
+#include "points/options.h"
 #include "points/reader.h"
 #include "base/result.h"
 
+PG_FUNCTION_INFO_V1(geonn_describe);
 PG_FUNCTION_INFO_V1(geonn_check);
+
+/* ---- geonn_describe ---- */
+
+/* columns of the result */
+#define DESCRIBE_COLUMNS 5
+
+/*
+ * The source of a call with the arguments rel, options and overlaps.  Raises the errors that a join
+ * raises for such columns.  NULL: rel or options is NULL.
+ */
+static PointSource *
+called_relation(FunctionCallInfo fcinfo)
+{
+	GeonnOptions options;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		return NULL;
+	geonn_parse_options(PG_GETARG_JSONB_P(1), GEONN_OPTIONS_RELATION, &options);
+	return geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL,
+								 PG_ARGISNULL(2) ? NIL : geonn_overlaps_names(PG_GETARG_DATUM(2)));
+}
+
+static void
+put_column(ReturnSetInfo *result, const char *role, const PointColumn *column, Oid compared_as)
+{
+	NameData	name;
+	Datum		values[DESCRIBE_COLUMNS];
+	bool		nulls[DESCRIBE_COLUMNS] = {false};
+
+	if (column->name == NULL)
+		return;
+	namestrcpy(&name, column->name);
+	values[0] = CStringGetTextDatum(role);
+	values[1] = NameGetDatum(&name);
+	values[2] = ObjectIdGetDatum(column->type);
+	values[3] = CStringGetTextDatum(column->reason);
+	values[4] = ObjectIdGetDatum(compared_as);
+	nulls[4] = !OidIsValid(compared_as);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+Datum
+geonn_describe(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	PointSource *source;
+
+	InitMaterializedSRF(fcinfo, 0);
+	geonn_require_columns(result->setDesc, DESCRIBE_COLUMNS);
+	geonn_warn_of_search_path(get_func_namespace(fcinfo->flinfo->fn_oid));
+	source = called_relation(fcinfo);
+	if (source == NULL)
+		return (Datum) 0;
+	for (int role = 0; role < COLUMN_ROLES; role++)
+		put_column(result, geonn_role_name(role), &source->columns[role], InvalidOid);
+	for (int i = 0; i < source->window_count; i++)
+		put_column(result, "window", &source->windows[i], source->window_types[i].family);
+	return (Datum) 0;
+}
+
+/* ---- geonn_check ---- */
 
 /* the columns of the result */
 enum
@@ -70,44 +134,123 @@ typedef struct Extent
 	double		highest;
 } Extent;
 
+/* rows that are sorted, to find equal ones */
+typedef struct Sorting
+{
+	Tuplesortstate *state;
+	TupleTableSlot *row;		/* into the sort */
+	int			columns;
+	TypeCacheEntry *type;		/* of each column */
+	Oid			collation;
+} Sorting;
+
 typedef struct Check
 {
 	const PointSource *source;
-	int64		counts[CHECK_COUNTS];
+	int64		counts[CHECK_WINDOW_TYPES];	/* by column; those of extents are not used */
 	uint64		statuses[POINT_STATUSES];	/* of the rows with coordinates */
 	Extent		latitude;		/* of valid points */
 	Extent		longitude;
 	bool		fits_swapped;	/* all valid points would be valid with the two swapped */
-	Tuplesortstate *places;		/* (latitude, longitude) of valid points */
-	TupleTableSlot *place;
-	Tuplesortstate *ids;		/* NULL: their type has no order */
+	Sorting    *places;			/* latitudes and longitudes of valid points */
+	Sorting    *ids;			/* NULL: their type has no order */
+	MemoryContext row_context;
 
 	/* where points have a radius, or windows */
-	MemoryContext row_context;
-	int64		null_radiuses;
-	int64		nan_radiuses;
-	int64		negative_radiuses;
 	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* of windows that are ranges */
 	int64		windows[WINDOW_KINDS][GEONN_WINDOWS_MAX];
 } Check;
 
-static void
-begin_places(Check *check)
-{
-	AttrNumber	keys[2] = {1, 2};
-	Oid			before = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR)->lt_opr;
-	Oid			operators[2] = {before, before};
-	Oid			collations[2] = {InvalidOid, InvalidOid};
-	bool		nulls_first[2] = {false, false};
-	TupleDesc	descriptor = CreateTemplateTupleDesc(2);
+/* ---- duplicates ---- */
 
-	TupleDescInitEntry(descriptor, 1, "latitude", FLOAT8OID, -1, 0);
-	TupleDescInitEntry(descriptor, 2, "longitude", FLOAT8OID, -1, 0);
+/*
+ * Begin to sort rows of so many columns of this type; NULL: the type has no order.
+ */
+static Sorting *
+begin_sorting(Oid type, Oid collation, int columns)
+{
+	Sorting    *sorting = palloc(sizeof(Sorting));
+	TupleDesc	descriptor = CreateTemplateTupleDesc(columns);
+	AttrNumber	keys[] = {1, 2};
+	Oid			operators[lengthof(keys)];
+	Oid			collations[] = {collation, collation};
+	bool		nulls_first[lengthof(keys)] = {false};
+
+	sorting->columns = columns;
+	sorting->collation = collation;
+	sorting->type = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC_FINFO);
+	if (!OidIsValid(sorting->type->lt_opr) || !OidIsValid(sorting->type->cmp_proc_finfo.fn_oid))
+		return NULL;
+	for (int i = 0; i < columns; i++)
+	{
+		operators[i] = sorting->type->lt_opr;
+		TupleDescInitEntry(descriptor, keys[i], "value", type, -1, 0);
+	}
 	TupleDescFinalize(descriptor);
-	check->places = tuplesort_begin_heap(descriptor, 2, keys, operators, collations,
-										 nulls_first, work_mem, NULL, TUPLESORT_NONE);
-	check->place = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
+	sorting->state = tuplesort_begin_heap(descriptor, columns, keys, operators, collations,
+										  nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	sorting->row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
+	return sorting;
 }
+
+static void
+sort_row(Sorting *sorting, Datum first, Datum second)
+{
+	TupleTableSlot *row = sorting->row;
+	const Datum values[] = {first, second};
+
+	ExecClearTuple(row);
+	for (int i = 0; i < sorting->columns; i++)
+	{
+		row->tts_values[i] = values[i];
+		row->tts_isnull[i] = false;
+	}
+	ExecStoreVirtualTuple(row);
+	tuplesort_puttupleslot(sorting->state, row);
+}
+
+static bool
+rows_equal(const Sorting *sorting, TupleTableSlot *a, TupleTableSlot *b)
+{
+	for (int i = 0; i < sorting->columns; i++)
+	{
+		if (DatumGetInt32(FunctionCall2Coll(&sorting->type->cmp_proc_finfo, sorting->collation,
+											a->tts_values[i], b->tts_values[i])) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Count the rows that equal the one before them in the order, and end the sort.
+ */
+static int64
+count_equal(const Check *check, Sorting *sorting)
+{
+	TupleTableSlot *slots[2];	/* of the present row and the one before */
+	MemoryContext former = CurrentMemoryContext;
+	int64		equal = 0;
+
+	for (int i = 0; i < 2; i++)
+		slots[i] = MakeSingleTupleTableSlot(sorting->row->tts_tupleDescriptor, &TTSOpsMinimalTuple);
+	tuplesort_performsort(sorting->state);
+	for (int64 i = 0; tuplesort_gettupleslot(sorting->state, true, true, slots[i % 2], NULL); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slots[i % 2]);
+		MemoryContextSwitchTo(check->row_context);
+		if (i > 0 && rows_equal(sorting, slots[0], slots[1]))
+			equal++;
+		MemoryContextSwitchTo(former);
+		MemoryContextReset(check->row_context);
+	}
+	for (int i = 0; i < 2; i++)
+		ExecDropSingleTupleTableSlot(slots[i]);
+	tuplesort_end(sorting->state);
+	return equal;
+}
+
+/* ---- rows ---- */
 
 /*
  * Add a place under one name: at a pole longitude means nothing, and 181 is
@@ -116,18 +259,11 @@ begin_places(Check *check)
 static void
 put_place(Check *check, double latitude, double longitude)
 {
-	TupleTableSlot *slot = check->place;
-
 	if (latitude == 90 || latitude == -90)
 		longitude = 0;
 	else if (longitude >= 180)
 		longitude -= 360;
-	ExecClearTuple(slot);
-	slot->tts_values[0] = Float8GetDatum(latitude);
-	slot->tts_values[1] = Float8GetDatum(longitude);
-	slot->tts_isnull[0] = slot->tts_isnull[1] = false;
-	ExecStoreVirtualTuple(slot);
-	tuplesort_puttupleslot(check->places, slot);
+	sort_row(check->places, Float8GetDatum(latitude), Float8GetDatum(longitude));
 }
 
 static void
@@ -140,19 +276,20 @@ extend(Extent *extent, double coordinate)
 static void
 count_radius(Check *check, const PointRow *row)
 {
-	int			number = check->source->radius.attribute - 1;
+	const PointColumn *column = &check->source->columns[COLUMN_RADIUS];
+	int			number = column->attribute - 1;
 	double		radius;
 
 	if (row->nulls[number])
 	{
-		check->null_radiuses++;
+		check->counts[CHECK_NULL_RADIUSES]++;
 		return;
 	}
-	radius = geonn_number(check->source->radius.base_type, row->values[number]);
+	radius = geonn_number(column->base_type, row->values[number]);
 	if (isnan(radius))
-		check->nan_radiuses++;
+		check->counts[CHECK_NAN_RADIUSES]++;
 	else if (radius < 0)
-		check->negative_radiuses++;
+		check->counts[CHECK_NEGATIVE_RADIUSES]++;
 }
 
 /*
@@ -190,7 +327,7 @@ consume_row(void *state, const PointRow *row)
 	if (row->id_is_null)
 		check->counts[CHECK_NULL_IDS]++;
 	else if (check->ids != NULL)
-		tuplesort_putdatum(check->ids, row->id, false);
+		sort_row(check->ids, row->id, (Datum) 0);
 	if (row->latitude_is_null || row->longitude_is_null)
 	{
 		check->counts[CHECK_NULL_COORDINATES]++;
@@ -210,69 +347,6 @@ consume_row(void *state, const PointRow *row)
 	if (row->longitude > 180)
 		check->counts[CHECK_LONGITUDE_OVER_180]++;
 	put_place(check, row->latitude, row->longitude);
-}
-
-/*
- * Count the points at the same place as a point before them in the order.
- */
-static int64
-count_equal_places(Check *check)
-{
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(check->place->tts_tupleDescriptor,
-													&TTSOpsMinimalTuple);
-	double		latitude = 0;
-	double		longitude = 0;
-	int64		equal = 0;
-
-	tuplesort_performsort(check->places);
-	for (int64 i = 0; tuplesort_gettupleslot(check->places, true, false, slot, NULL); i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		slot_getallattrs(slot);
-		if (i > 0 && DatumGetFloat8(slot->tts_values[0]) == latitude &&
-			DatumGetFloat8(slot->tts_values[1]) == longitude)
-			equal++;
-		latitude = DatumGetFloat8(slot->tts_values[0]);
-		longitude = DatumGetFloat8(slot->tts_values[1]);
-	}
-	ExecDropSingleTupleTableSlot(slot);
-	tuplesort_end(check->places);
-	return equal;
-}
-
-/*
- * Count the ids that equal the one before them in the order.
- */
-static int64
-count_equal_ids(Check *check, const PointColumn *id)
-{
-	TypeCacheEntry *type = lookup_type_cache(id->base_type, TYPECACHE_CMP_PROC_FINFO);
-	MemoryContext contexts[2];	/* one for the present id, one for the previous */
-	MemoryContext former = CurrentMemoryContext;
-	Datum		previous = (Datum) 0;
-	int64		equal = 0;
-
-	for (int i = 0; i < 2; i++)
-		contexts[i] = AllocSetContextCreate(former, "geonn id", ALLOCSET_SMALL_SIZES);
-	tuplesort_performsort(check->ids);
-	for (int64 i = 0;; i++)
-	{
-		Datum		value;
-		bool		is_null;
-
-		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(contexts[i % 2]);
-		MemoryContextReset(CurrentMemoryContext);
-		if (!geonn_tuplesort_getdatum(check->ids, &value, &is_null))
-			break;
-		if (i > 0 && DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, id->collation,
-													 previous, value)) == 0)
-			equal++;
-		previous = value;
-	}
-	MemoryContextSwitchTo(former);
-	tuplesort_end(check->ids);
-	return equal;
 }
 
 /* ---- radians ---- */
@@ -297,14 +371,10 @@ warn_of_radians(const Check *check)
 
 /* ---- the result ---- */
 
-/*
- * Begin to count what is wrong with the source's rows.
- */
 static void
 begin(Check *check, const PointSource *source)
 {
 	const PointColumn *id = &source->columns[COLUMN_ID];
-	TypeCacheEntry *type = lookup_type_cache(id->base_type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC_FINFO);
 
 	*check = (Check)
 	{
@@ -316,21 +386,8 @@ begin(Check *check, const PointSource *source)
 	};
 	for (int i = 0; i < source->window_count; i++)
 		check->ranges[i] = geonn_window_range(&source->window_types[i]);
-	begin_places(check);
-	if (OidIsValid(type->lt_opr) && OidIsValid(type->cmp_proc_finfo.fn_oid))
-		check->ids = tuplesort_begin_datum(id->base_type, type->lt_opr, id->collation, false, work_mem,
-										   NULL, TUPLESORT_NONE);
-}
-
-static void
-set_extent(const Check *check, Datum *values, bool *nulls)
-{
-	for (int i = CHECK_LATITUDE_MIN; i <= CHECK_LONGITUDE_MAX; i++)
-		nulls[i] = check->latitude.lowest > check->latitude.highest;
-	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check->latitude.lowest);
-	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check->latitude.highest);
-	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check->longitude.lowest);
-	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check->longitude.highest);
+	check->places = begin_sorting(FLOAT8OID, InvalidOid, 2);
+	check->ids = begin_sorting(id->base_type, id->collation, 1);
 }
 
 static Datum
@@ -359,7 +416,10 @@ set_limits(const Check *check, Datum *values, bool *nulls)
 	Datum		families[GEONN_WINDOWS_MAX];
 
 	for (int i = CHECK_NULL_RADIUSES; i < CHECK_WINDOW_TYPES; i++)
+	{
+		values[i] = Int64GetDatum(check->counts[i]);
 		nulls[i] = !geonn_has_radius(source);
+	}
 	for (int i = CHECK_WINDOW_TYPES; i < CHECK_COLUMNS; i++)
 		nulls[i] = count == 0;
 	for (int i = 0; i < count; i++)
@@ -367,9 +427,6 @@ set_limits(const Check *check, Datum *values, bool *nulls)
 		types[i] = ObjectIdGetDatum(source->windows[i].type);
 		families[i] = ObjectIdGetDatum(source->window_types[i].family);
 	}
-	values[CHECK_NULL_RADIUSES] = Int64GetDatum(check->null_radiuses);
-	values[CHECK_NAN_RADIUSES] = Int64GetDatum(check->nan_radiuses);
-	values[CHECK_NEGATIVE_RADIUSES] = Int64GetDatum(check->negative_radiuses);
 	values[CHECK_WINDOW_TYPES] = types_array(types, count);
 	values[CHECK_COMPARED_AS] = types_array(families, count);
 	values[CHECK_NULL_WINDOWS] = counts_array(check->windows[WINDOW_NULL], count);
@@ -389,7 +446,7 @@ geonn_check(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	geonn_require_columns(descriptor, CHECK_COLUMNS);
-	source = geonn_called_relation(fcinfo);
+	source = called_relation(fcinfo);
 	if (source == NULL)
 		PG_RETURN_NULL();
 	geonn_check_readable(source);
@@ -400,13 +457,18 @@ geonn_check(PG_FUNCTION_ARGS)
 	check.counts[CHECK_LATITUDE_OUT_OF_RANGE] =
 		(int64) (check.statuses[POINT_SWAPPED] + check.statuses[POINT_LATITUDE_OUT]);
 	check.counts[CHECK_LONGITUDE_OUT_OF_RANGE] = (int64) check.statuses[POINT_LONGITUDE_OUT];
-	check.counts[CHECK_DUPLICATE_COORDINATES] = count_equal_places(&check);
+	check.counts[CHECK_DUPLICATE_COORDINATES] = count_equal(&check, check.places);
 	nulls[CHECK_DUPLICATE_IDS] = check.ids == NULL;
 	if (check.ids != NULL)
-		check.counts[CHECK_DUPLICATE_IDS] = count_equal_ids(&check, &source->columns[COLUMN_ID]);
+		check.counts[CHECK_DUPLICATE_IDS] = count_equal(&check, check.ids);
 	for (int i = 0; i < CHECK_COUNTS; i++)
 		values[i] = Int64GetDatum(check.counts[i]);
-	set_extent(&check, values, nulls);
+	for (int i = CHECK_LATITUDE_MIN; i <= CHECK_LONGITUDE_MAX; i++)
+		nulls[i] = check.latitude.lowest > check.latitude.highest;
+	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check.latitude.lowest);
+	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check.latitude.highest);
+	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check.longitude.lowest);
+	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check.longitude.highest);
 	set_limits(&check, values, nulls);
 	geonn_warn_of_mistake(source, check.statuses, check.fits_swapped);
 	warn_of_radians(&check);

@@ -68,7 +68,8 @@ static const RoleRules rules[COLUMN_ROLES] = {
 	[COLUMN_POINT] = {
 		"point", "a", {NULL},
 		"a column of type geography(Point), geometry(Point,4326) or point", "geog"
-	}
+	},
+	[COLUMN_RADIUS] = {"radius", "a", {NULL}, NULL, "radius"}
 };
 
 #define RELATION_HINT \
@@ -159,24 +160,10 @@ primary_key_attribute(Oid relation, int *key_columns)
 	return bms_singleton_member(attributes) + FirstLowInvalidHeapAttributeNumber;
 }
 
-/*
- * The hint for naming the columns.
- */
 static const char *
 names_hint(const PointSource *source)
 {
 	return OidIsValid(source->relation) ? RELATION_HINT : QUERY_HINT;
-}
-
-/*
- * May the current user add a column to this relation?
- */
-static bool
-may_add_column(Oid relation, Form_pg_class form)
-{
-	return (form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE) &&
-		!form->relispartition && !OidIsValid(form->reloftype) &&
-		object_ownercheck(RelationRelationId, relation, GetUserId());
 }
 
 /*
@@ -196,7 +183,9 @@ id_hint(const PointSource *source)
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for relation %u", source->relation);
 	form = (Form_pg_class) GETSTRUCT(tuple);
-	if (may_add_column(source->relation, form))
+	if ((form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE) &&
+		!form->relispartition && !OidIsValid(form->reloftype) &&
+		object_ownercheck(RelationRelationId, source->relation, GetUserId()))
 		hint = psprintf("Name the column that identifies its rows in the argument options; or add one: ALTER TABLE %s ADD id %s;",
 						source->quoted_name,
 						form->relkind == RELKIND_PARTITIONED_TABLE || form->relhassubclass ?
@@ -258,9 +247,6 @@ fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason
 	column->attribute = attribute->attnum;
 }
 
-/*
- * Use the attribute for this role, if its type suits.
- */
 static void
 choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 			  const char *reason)
@@ -293,6 +279,7 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 				 errdetail_internal("%s", problem),
 				 role == COLUMN_POINT && source->point_kind != GEONN_POINT_NONE ?
 				 errhint("Use points of SRID 4326, as ST_Transform and ST_PointOnSurface make them, in a view or query.") :
+				 role == COLUMN_RADIUS ? errhint("Cast it to such a type in a view or query.") :
 				 role != COLUMN_POINT && TypeCategory(column->base_type) == TYPCATEGORY_STRING ?
 				 errhint("Cast it in a view or query, as in %s::float8 AS %s, and use that.",
 						 quote_identifier(column->name), rule->option) :
@@ -308,28 +295,47 @@ is_reference(const PointSource *source)
 }
 
 /*
- * The attribute of exactly this name; a query may have several.  NULL: the source is unclear.
+ * Count the attributes of exactly this name, of which a query may have several, or where none is
+ * given the candidates that suit this role.  *found is the last that suits, or else a candidate;
+ * NULL: none.
+ */
+static int
+count_matches(TupleDesc descriptor, ColumnRole role, const char *name, Form_pg_attribute *found)
+{
+	int			count = 0;
+
+	*found = NULL;
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		bool		suits = name != NULL || role != COLUMN_POINT;
+
+		if (name == NULL ? !is_candidate(&rules[role], attribute) :
+			attribute->attisdropped || strcmp(NameStr(attribute->attname), name) != 0)
+			continue;
+		suits = suits || may_hold_points(attribute);
+		if (suits || *found == NULL)
+			*found = attribute;
+		count += suits;
+	}
+	return count;
+}
+
+/*
+ * The attribute of this name.  NULL: the source is unclear.
  */
 static Form_pg_attribute
 require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
 				  const char *namer)
 {
-	Form_pg_attribute found = NULL;
+	Form_pg_attribute found;
 
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-
-		if (attribute->attisdropped || strcmp(NameStr(attribute->attname), name) != 0)
-			continue;
-		if (found != NULL && !note_unclear(source))
-			ereport(ERROR,
-					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-					 errmsg("%s has more than one column \"%s\"", source->title, name),
-					 errdetail("The column is named by %s.", namer),
-					 errhint("Give each column of the query a name of its own.")));
-		found = attribute;
-	}
+	if (count_matches(descriptor, COLUMN_ROLES, name, &found) > 1 && !note_unclear(source))
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+				 errmsg("%s has more than one column \"%s\"", source->title, name),
+				 errdetail("The column is named by %s.", namer),
+				 errhint("Give each column of the query a name of its own.")));
 	if (found == NULL && !note_unclear(source))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
@@ -343,33 +349,26 @@ require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
 	return found;
 }
 
+static void
+choose_named(PointSource *source, TupleDesc descriptor, ColumnRole role, const char *name)
+{
+	choose_column(source, role, require_attribute(source, descriptor, name, "options"), "options");
+}
+
 /*
  * The only candidate for this role, or NULL if none exists.
  */
 static Form_pg_attribute
 find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
 {
-	const RoleRules *rule = &rules[role];
-	Form_pg_attribute found = NULL;
-	int			suitable = 0;
+	Form_pg_attribute found;
 
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-		bool		suits;
-
-		if (!is_candidate(rule, attribute))
-			continue;
-		suits = role != COLUMN_POINT || may_hold_points(attribute);
-		if (suits && ++suitable > 1 && !note_unclear(source))
-			ereport(ERROR,
-					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-					 errmsg("%s has more than one %s column", source->title, rule->name),
-					 errdetail("Candidates are %s.", list_columns(descriptor, rule)),
-					 errhint("%s", names_hint(source))));
-		if (suits || found == NULL)
-			found = attribute;
-	}
+	if (count_matches(descriptor, role, NULL, &found) > 1 && !note_unclear(source))
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+				 errmsg("%s has more than one %s column", source->title, rules[role].name),
+				 errdetail("Candidates are %s.", list_columns(descriptor, &rules[role])),
+				 errhint("%s", names_hint(source))));
 	return found;
 }
 
@@ -382,8 +381,7 @@ find_id(PointSource *source, TupleDesc descriptor, const char *named)
 
 	if (named != NULL)
 	{
-		choose_column(source, COLUMN_ID,
-					  require_attribute(source, descriptor, named, "options"), "options");
+		choose_named(source, descriptor, COLUMN_ID, named);
 		return;
 	}
 	if (OidIsValid(source->relation))
@@ -411,16 +409,13 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 
 	if (named->point != NULL)
 	{
-		choose_column(source, COLUMN_POINT,
-					  require_attribute(source, descriptor, named->point, "options"), "options");
+		choose_named(source, descriptor, COLUMN_POINT, named->point);
 		return;
 	}
 	if (named->latitude != NULL)
 	{
-		choose_column(source, COLUMN_LATITUDE,
-					  require_attribute(source, descriptor, named->latitude, "options"), "options");
-		choose_column(source, COLUMN_LONGITUDE,
-					  require_attribute(source, descriptor, named->longitude, "options"), "options");
+		choose_named(source, descriptor, COLUMN_LATITUDE, named->latitude);
+		choose_named(source, descriptor, COLUMN_LONGITUDE, named->longitude);
 		return;
 	}
 
@@ -440,12 +435,13 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 					  psprintf("%s with %s, or for %s", rules[COLUMN_LATITUDE].expected_names,
 							   rules[COLUMN_LONGITUDE].expected_names,
 							   rules[COLUMN_POINT].expected_names), 0, names_hint(source));
-	else if (latitude == NULL)
-		raise_missing(source, descriptor, "latitude column",
-					  rules[COLUMN_LATITUDE].expected_names, 0, names_hint(source));
 	else
-		raise_missing(source, descriptor, "longitude column",
-					  rules[COLUMN_LONGITUDE].expected_names, 0, names_hint(source));
+	{
+		const RoleRules *missing = &rules[latitude == NULL ? COLUMN_LATITUDE : COLUMN_LONGITUDE];
+
+		raise_missing(source, descriptor, psprintf("%s column", missing->name),
+					  missing->expected_names, 0, names_hint(source));
+	}
 }
 
 const char *
@@ -520,21 +516,6 @@ geonn_named_window(const PointSource *source, int number)
 	};
 }
 
-static void
-find_radius(PointSource *source, TupleDesc descriptor, const char *name)
-{
-	PointColumn *column = &source->radius;
-
-	fill_column(column, require_attribute(source, descriptor, name, "options"), "options");
-	if (!is_coordinate_type(column->base_type) && !note_unclear(source))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("radius column \"%s\" of %s has type %s", column->name, source->title,
-						format_type_with_typemod(column->type, column->typmod)),
-				 errdetail("The type of a radius column is double precision, real, numeric, bigint, integer or smallint."),
-				 errhint("Cast it to such a type in a view or query.")));
-}
-
 /*
  * Find the columns with the points' limits.  The caller of find_columns has checked how many windows
  * there are.
@@ -545,7 +526,7 @@ find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List 
 	ListCell   *cell;
 
 	if (radius != NULL)
-		find_radius(source, descriptor, radius);
+		choose_named(source, descriptor, COLUMN_RADIUS, radius);
 	foreach(cell, overlaps)
 	{
 		int			number = source->window_count++;
@@ -581,9 +562,6 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 	find_limits(source, descriptor, named->radius, overlaps);
 }
 
-/*
- * Add a column to the query that reads a relation.
- */
 static void
 select_column(PointSource *source, StringInfo query, PointColumn *column)
 {
@@ -605,7 +583,6 @@ make_query(PointSource *source)
 		select_column(source, &query, &source->columns[role]);
 	for (int i = 0; i < source->by_count; i++)
 		select_column(source, &query, &source->by[i]);
-	select_column(source, &query, &source->radius);
 	for (int i = 0; i < source->window_count; i++)
 		select_column(source, &query, &source->windows[i]);
 	appendStringInfo(&query, " FROM %s", source->quoted_name);

@@ -20,10 +20,11 @@ typedef enum ColumnRole
 	COLUMN_ID,
 	COLUMN_LATITUDE,
 	COLUMN_LONGITUDE,
-	COLUMN_POINT				/* in place of latitude and longitude */
+	COLUMN_POINT,				/* has both in place of latitude and longitude */
+	COLUMN_RADIUS				/* has the radius of each point, in metres */
 } ColumnRole;
 
-#define COLUMN_ROLES 4
+#define COLUMN_ROLES 5
 
 typedef struct PointColumn
 {
@@ -59,7 +60,6 @@ typedef struct PointSource
 	GeonnPointKind point_kind;	/* of the point column, if the source has one */
 	int			by_count;
 	PointColumn *by;			/* [by_count] */
-	PointColumn radius;			/* of the points, in metres */
 	int			window_count;
 	PointColumn windows[GEONN_WINDOWS_MAX];
 	WindowType	window_types[GEONN_WINDOWS_MAX];
@@ -114,7 +114,7 @@ extern PointSource *geonn_query_source(const char *argument, const char *query,
 static inline bool
 geonn_has_radius(const PointSource *source)
 {
-	return source->radius.attribute > 0;
+	return source->columns[COLUMN_RADIUS].attribute > 0;
 }
 
 static inline bool

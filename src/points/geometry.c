@@ -64,21 +64,13 @@ geonn_point_type_name(int32 number)
 	return type_names[number];
 }
 
-static bool
-belongs_to_postgis(Oid type)
-{
-	Oid			extension = getExtensionOfObject(TypeRelationId, type);
-	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
-
-	return name != NULL && strcmp(name, "postgis") == 0;
-}
-
 GeonnPointKind
 geonn_point_kind(Oid base_type)
 {
 	GeonnPointKind kind = GEONN_POINT_NONE;
 	HeapTuple	tuple;
 	const char *name;
+	Oid			extension;
 
 	if (base_type == POINTOID)
 		return GEONN_POINT_NATIVE;
@@ -93,9 +85,11 @@ geonn_point_kind(Oid base_type)
 		kind = GEONN_POINT_GEOMETRY;
 	ReleaseSysCache(tuple);
 
-	if (kind != GEONN_POINT_NONE && !belongs_to_postgis(base_type))
-		return GEONN_POINT_NONE;
-	return kind;
+	if (kind == GEONN_POINT_NONE)
+		return kind;
+	extension = getExtensionOfObject(TypeRelationId, base_type);
+	name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
+	return name != NULL && strcmp(name, "postgis") == 0 ? kind : GEONN_POINT_NONE;
 }
 
 /*
@@ -107,23 +101,20 @@ geonn_point_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
 {
 	int32		srid;
 	int32		number;
+	char	   *name;
 
 	type = getBaseTypeAndTypmod(type, &typmod);
+	name = format_type_with_typemod(type, typmod);
 	if (kind == GEONN_POINT_NONE)
-		return psprintf("Its type is %s.",
-						format_type_with_typemod(type, typmod));
+		return psprintf("Its type is %s.", name);
 	if (kind == GEONN_POINT_NATIVE || typmod < 0)
 		return NULL;
-
 	number = (typmod & 0xFC) >> 2;
 	if (number != 0 && number != TYPE_POINT)
-		return psprintf("Its type is %s, and geonn reads points.",
-						format_type_with_typemod(type, typmod));
+		return psprintf("Its type is %s, and geonn reads points.", name);
 	srid = ((typmod & 0x0FFFFF00) - (typmod & 0x10000000)) >> 8;
 	if (srid != SRID_UNKNOWN && srid != GEONN_POINT_SRID)
-		return psprintf("Its type is %s, and geonn reads SRID %d.",
-						format_type_with_typemod(type, typmod),
-						GEONN_POINT_SRID);
+		return psprintf("Its type is %s, and geonn reads SRID %d.", name, GEONN_POINT_SRID);
 	return NULL;
 }
 

@@ -9,14 +9,13 @@
 #include "postgres.h"
 
 #include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/numeric.h"
 
 #include "common/protocol.h"
 #include "points/options.h"
 #include "base/settings.h"
+#include "base/words.h"
 
 typedef enum OptionKind
 {
@@ -59,47 +58,17 @@ static const OptionRule rules[] = {
 	{"batch_rows", IN_JOIN | IN_POINTS, OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL}
 };
 
-/*
- * Append name number i of n, as in "a, b and c".
- */
-static void
-append_to_list(StringInfo list, int i, int n, const char *name)
-{
-	if (i > 0)
-		appendStringInfoString(list, i < n - 1 ? ", " : " and ");
-	appendStringInfoString(list, name);
-}
-
 static char *
 list_options(GeonnOptionsScope scope)
 {
-	StringInfoData list;
-	int			known = 0;
-	int			listed = 0;
+	List	   *names = NIL;
 
-	for (size_t i = 0; i < lengthof(rules); i++)
-		known += (rules[i].scopes >> scope) & 1;
-	initStringInfo(&list);
 	for (size_t i = 0; i < lengthof(rules); i++)
 	{
 		if (rules[i].scopes & (1 << scope))
-			append_to_list(&list, listed++, known, rules[i].name);
+			names = lappend(names, unconstify(char *, rules[i].name));
 	}
-	return list.data;
-}
-
-static char *
-list_choices(const struct config_enum_entry *choices)
-{
-	StringInfoData list;
-	int			known = 0;
-
-	while (choices[known].name != NULL)
-		known++;
-	initStringInfo(&list);
-	for (int i = 0; i < known; i++)
-		append_to_list(&list, i, known, psprintf("\"%s\"", choices[i].name));
-	return list.data;
+	return geonn_list_names(names, "", "and");
 }
 
 static const OptionRule *
@@ -162,17 +131,14 @@ raise_wrong_value(const OptionRule *rule, JsonbValue *value,
 static int
 parse_choice(const OptionRule *rule, JsonbValue *value)
 {
+	int			choice;
+
 	/* in upper or lower case, as for the setting */
-	for (const struct config_enum_entry *choice = rule->choices;
-		 value->type == jbvString && choice->name != NULL; choice++)
-	{
-		if (strlen(choice->name) == (size_t) value->val.string.len &&
-			pg_strncasecmp(choice->name, value->val.string.val,
-						   value->val.string.len) == 0)
-			return choice->val;
-	}
+	if (value->type == jbvString &&
+		geonn_find_word(rule->choices, value->val.string.val, value->val.string.len, true, &choice))
+		return choice;
 	raise_wrong_value(rule, value,
-					  psprintf("a string, one of %s", list_choices(rule->choices)));
+					  psprintf("a string, one of %s", geonn_list_words(rule->choices, "\"", "and")));
 	pg_unreachable();
 }
 
@@ -198,21 +164,21 @@ parse_rows(const OptionRule *rule, JsonbValue *value)
 static void
 parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
 {
-	void	   *place = (char *) options + rule->offset;
+	void	   *field = (char *) options + rule->offset;
 
 	switch (rule->kind)
 	{
 		case OPTION_COLUMN:
 			if (value->type != jbvString)
 				raise_wrong_value(rule, value, "a string, the name of a column");
-			*(char **) place = pnstrdup(value->val.string.val,
+			*(char **) field = pnstrdup(value->val.string.val,
 										value->val.string.len);
 			break;
 		case OPTION_CHOICE:
-			*(int *) place = parse_choice(rule, value);
+			*(int *) field = parse_choice(rule, value);
 			break;
 		case OPTION_ROWS:
-			*(int *) place = parse_rows(rule, value);
+			*(int *) field = parse_rows(rule, value);
 			break;
 	}
 }

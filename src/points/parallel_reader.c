@@ -55,37 +55,38 @@
 /* keys of the table of contents */
 enum
 {
-	KEY_READING = 1,
+	KEY_READING,
 	KEY_BY,
 	KEY_TITLE,
 	KEY_QUERY,
 	KEY_TABLES,
-	KEY_QUEUES,
-	KEY_BUFFER_USAGE,
-	KEY_WAL_USAGE
+	KEY_QUEUES,					/* [workers] */
+	KEY_USAGE,					/* [workers] */
+	KEYS
 };
 
 /* what the processes share besides tables and queues */
 typedef struct SharedReading
 {
-	PointSource source;			/* without the parts that have keys of their own, and without names */
+	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own */
 	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
 	pg_atomic_uint32 ended;		/* workers that have read all their pages */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* of their rows */
 } SharedReading;
 
-/* one process's share of the rows */
-typedef struct Share
+/* what a worker's reading has cost */
+typedef struct Usage
 {
-	PointReading *reading;
-	Parcel		parcel;			/* rows that have just been read */
-} Share;
+	BufferUsage buffers;
+	WalUsage	wal;
+} Usage;
 
-/* a process from which rows come */
+/* a process from which rows come, as the leader sees it; to a worker, itself */
 typedef struct Member
 {
-	shm_mq_handle *queue;		/* NULL: this process */
-	Parcel	   *parcel;			/* rows still to be given to the consumer */
+	shm_mq_handle *queue;		/* of a worker */
+	PointReading *reading;		/* of this process's share of the pages */
+	Parcel		parcel;			/* rows that it has read, or sent */
 	bool		ended;			/* no more rows will come */
 } Member;
 
@@ -99,94 +100,80 @@ extern PGDLLEXPORT void geonn_read_points_worker(dsm_segment *segment, shm_toc *
 static void
 add_row(void *state, const PointRow *row)
 {
-	Share	   *share = state;
+	Member	   *self = state;
 
 	if (row->status == POINT_VALID)
-		geonn_parcel_add_row(&share->parcel, geonn_reading_place(share->reading), row);
+		geonn_parcel_add_row(&self->parcel, geonn_reading_position(self->reading), row);
 }
 
 static void
 add_block(void *state, uint32 rows, const Datum *ids, const double *latitudes,
 		  const double *longitudes)
 {
-	Share	   *share = state;
+	Member	   *self = state;
 
-	geonn_parcel_add_block(&share->parcel, geonn_reading_place(share->reading), rows, ids,
-						   latitudes, longitudes);
+	geonn_parcel_add_block(&self->parcel, geonn_reading_position(self->reading), rows, ids, latitudes,
+						   longitudes);
 }
 
-static Share *
-begin_share(const PointSource *source, SharedTables *tables)
+static void
+begin_share(Member *self, const PointSource *source, SharedTables *tables)
 {
-	Share	   *share = palloc(sizeof(Share));
-
-	geonn_parcel_create(&share->parcel, source);
-	share->reading = geonn_reading_attach(source, GEONN_INVALID_COUNTED, tables, add_row, share);
-	geonn_reading_in_blocks(share->reading, add_block);
-	return share;
+	geonn_parcel_create(&self->parcel, source);
+	self->reading = geonn_reading_attach(source, GEONN_INVALID_COUNTED, tables, add_row, self);
+	geonn_reading_in_blocks(self->reading, add_block);
 }
 
 /*
- * Read the next rows into the parcel; false if these are the last.
+ * Read the next rows into the parcel.
  */
-static bool
-read_share(Share *share)
+static void
+read_share(Member *self)
 {
-	geonn_parcel_clear(&share->parcel);
-	return geonn_reading_next(share->reading, PARCEL_ROWS);
+	geonn_parcel_clear(&self->parcel);
+	self->ended = !geonn_reading_next(self->reading, PARCEL_ROWS);
 }
 
 /* ---- a worker ---- */
-
-static PointSource *
-find_source(shm_toc *contents, const SharedReading *shared)
-{
-	PointSource *source = palloc(sizeof(PointSource));
-
-	*source = shared->source;
-	source->by = shm_toc_lookup(contents, KEY_BY, false);
-	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
-	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
-	return source;
-}
 
 void
 geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 {
 	SharedReading *shared = shm_toc_lookup(contents, KEY_READING, false);
-	PointSource *source = find_source(contents, shared);
+	PointSource *source = palloc(sizeof(PointSource));
 	char	   *queues = shm_toc_lookup(contents, KEY_QUEUES, false);
-	BufferUsage *buffers = shm_toc_lookup(contents, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal = shm_toc_lookup(contents, KEY_WAL_USAGE, false);
+	Usage	   *usage = (Usage *) shm_toc_lookup(contents, KEY_USAGE, false) + ParallelWorkerNumber;
 	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
-	shm_mq_handle *handle;
-	Share	   *share;
-	bool		more;
+	Member		self = {0};
 
+	*source = shared->source;
+	source->by = shm_toc_lookup(contents, KEY_BY, false);
+	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
+	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
 	debug_query_string = source->query;
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
 	shm_mq_set_sender(queue, MyProc);
-	handle = shm_mq_attach(queue, segment, NULL);
+	self.queue = shm_mq_attach(queue, segment, NULL);
 	InstrStartParallelQuery();
 
-	share = begin_share(source, shm_toc_lookup(contents, KEY_TABLES, false));
+	begin_share(&self, source, shm_toc_lookup(contents, KEY_TABLES, false));
 	pg_atomic_fetch_or_u64(&shared->begun, UINT64CONST(1) << ParallelWorkerNumber);
-	do
+	while (!self.ended)
 	{
-		more = read_share(share);
+		read_share(&self);
 
 		/* if the leader no longer receives, the statement has failed, and this worker ends */
-		if (share->parcel.rows > 0 && !geonn_parcel_send(&share->parcel, handle))
-			more = false;
-	} while (more);
-	geonn_reading_end(share->reading);
+		if (self.parcel.rows > 0 && !geonn_parcel_send(&self.parcel, self.queue))
+			break;
+	}
+	geonn_reading_end(self.reading);
 
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_fetch_add_u64(&shared->counts[i],
-								(int64) geonn_reading_counts(share->reading)[i]);
+								(int64) geonn_reading_counts(self.reading)[i]);
 	pg_atomic_fetch_add_u32(&shared->ended, 1);
-	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);
-	shm_mq_detach(handle);
+	InstrEndParallelQuery(&usage->buffers, &usage->wal);
+	shm_mq_detach(self.queue);
 }
 
 /* ---- whether workers are worth it ---- */
@@ -228,94 +215,18 @@ geonn_count_readers(List *tables, int pages_as_one)
 								   Min(max_parallel_workers_per_gather, MOST_WORKERS));
 }
 
-/*
- * The number of workers to ask for; 0: this process reads alone.
- */
-static int
-count_workers(const PointSource *source, List *tables)
-{
-	if (IsParallelWorker() || max_parallel_workers == 0 || !is_by_value(source))
-		return 0;
-	return geonn_count_readers(tables, PAGES_PER_PAGE);
-}
-
 /* ---- sharing ---- */
 
 static void
-estimate(ParallelContext *context, Size bytes)
+chunk_sizes(const PointSource *source, List *tables, int workers, Size *sizes)
 {
-	shm_toc_estimate_chunk(&context->estimator, bytes);
-	shm_toc_estimate_keys(&context->estimator, 1);
-}
-
-static void
-estimate_all(ParallelContext *context, const PointSource *source, List *tables)
-{
-	estimate(context, sizeof(SharedReading));
-	estimate(context, mul_size(source->by_count, sizeof(PointColumn)));
-	estimate(context, strlen(source->title) + 1);
-	estimate(context, strlen(source->query) + 1);
-	estimate(context, geonn_shared_tables_size(tables, source->query_columns, GetActiveSnapshot()));
-	estimate(context, mul_size(context->nworkers, QUEUE_BYTES));
-	estimate(context, mul_size(context->nworkers, sizeof(BufferUsage)));
-	estimate(context, mul_size(context->nworkers, sizeof(WalUsage)));
-}
-
-static void *
-allocate(ParallelContext *context, uint64 key, Size bytes)
-{
-	void	   *memory = shm_toc_allocate(context->toc, bytes);
-
-	shm_toc_insert(context->toc, key, memory);
-	return memory;
-}
-
-/*
- * A column as other processes need it: without its names, which are in this
- * process's memory.
- */
-static PointColumn
-without_names(const PointColumn *column)
-{
-	PointColumn shared = *column;
-
-	shared.name = NULL;
-	shared.reason = NULL;
-	return shared;
-}
-
-static SharedReading *
-share_source(ParallelContext *context, const PointSource *source)
-{
-	SharedReading *shared = allocate(context, KEY_READING, sizeof(SharedReading));
-	PointColumn *by = allocate(context, KEY_BY, source->by_count * sizeof(PointColumn));
-	Size		title = strlen(source->title) + 1;
-	Size		query = strlen(source->query) + 1;
-
-	shared->source = (PointSource) {
-		.relation = source->relation,
-		.query_columns = source->query_columns,
-		.point_kind = source->point_kind,
-		.by_count = source->by_count
-	};
-	for (int role = 0; role < COLUMN_ROLES; role++)
-		shared->source.columns[role] = without_names(&source->columns[role]);
-	shared->source.radius = without_names(&source->radius);
-	shared->source.window_count = source->window_count;
-	for (int i = 0; i < source->window_count; i++)
-	{
-		shared->source.windows[i] = without_names(&source->windows[i]);
-		shared->source.window_types[i] = source->window_types[i];
-	}
-	for (int i = 0; i < source->by_count; i++)
-		by[i] = without_names(&source->by[i]);
-	memcpy(allocate(context, KEY_TITLE, title), source->title, title);
-	memcpy(allocate(context, KEY_QUERY, query), source->query, query);
-	pg_atomic_init_u64(&shared->begun, 0);
-	pg_atomic_init_u32(&shared->ended, 0);
-	for (int i = 0; i < POINT_STATUSES; i++)
-		pg_atomic_init_u64(&shared->counts[i], 0);
-	return shared;
+	sizes[KEY_READING] = sizeof(SharedReading);
+	sizes[KEY_BY] = mul_size(source->by_count, sizeof(PointColumn));
+	sizes[KEY_TITLE] = strlen(source->title) + 1;
+	sizes[KEY_QUERY] = strlen(source->query) + 1;
+	sizes[KEY_TABLES] = geonn_shared_tables_size(tables, source->query_columns, GetActiveSnapshot());
+	sizes[KEY_QUEUES] = mul_size(workers, QUEUE_BYTES);
+	sizes[KEY_USAGE] = mul_size(workers, sizeof(Usage));
 }
 
 static shm_mq *
@@ -327,19 +238,28 @@ queue_of(ParallelContext *context, int worker)
 }
 
 static SharedReading *
-share_all(ParallelContext *context, const PointSource *source, List *tables)
+share_all(ParallelContext *context, const PointSource *source, List *tables, const Size *sizes)
 {
-	SharedReading *shared = share_source(context, source);
-	Size		size = geonn_shared_tables_size(tables, source->query_columns,
-												GetActiveSnapshot());
+	void	   *chunks[KEYS];
+	SharedReading *shared;
 
-	geonn_shared_tables_begin(allocate(context, KEY_TABLES, size), tables,
-							  source->query_columns, GetActiveSnapshot());
-	(void) allocate(context, KEY_QUEUES, context->nworkers * QUEUE_BYTES);
+	for (int key = 0; key < KEYS; key++)
+	{
+		chunks[key] = shm_toc_allocate(context->toc, sizes[key]);
+		shm_toc_insert(context->toc, key, chunks[key]);
+	}
+	shared = chunks[KEY_READING];
+	shared->source = *source;
+	memcpy(chunks[KEY_BY], source->by, sizes[KEY_BY]);
+	memcpy(chunks[KEY_TITLE], source->title, sizes[KEY_TITLE]);
+	memcpy(chunks[KEY_QUERY], source->query, sizes[KEY_QUERY]);
+	pg_atomic_init_u64(&shared->begun, 0);
+	pg_atomic_init_u32(&shared->ended, 0);
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_init_u64(&shared->counts[i], 0);
+	geonn_shared_tables_begin(chunks[KEY_TABLES], tables, source->query_columns, GetActiveSnapshot());
 	for (int i = 0; i < context->nworkers; i++)
 		shm_mq_set_receiver(shm_mq_create(queue_of(context, i), QUEUE_BYTES), MyProc);
-	(void) allocate(context, KEY_BUFFER_USAGE, context->nworkers * sizeof(BufferUsage));
-	(void) allocate(context, KEY_WAL_USAGE, context->nworkers * sizeof(WalUsage));
 	return shared;
 }
 
@@ -362,7 +282,7 @@ receive(Member *worker, const PointSource *source)
 			worker->ended = true;
 			return true;
 		default:
-			geonn_parcel_open(worker->parcel, source, message, length);
+			geonn_parcel_open(&worker->parcel, source, message, length);
 			return true;
 	}
 }
@@ -372,15 +292,14 @@ receive(Member *worker, const PointSource *source)
  * that it has not sent yet, and that come before all that is offered.
  */
 static bool
-all_offer(Member *members, int count, const PointSource *source, Share *share,
-		  SharedReading *shared)
+all_offer(Member *members, int count, const PointSource *source, SharedReading *shared)
 {
 	Member	   *self = &members[count - 1];
 	uint64		begun;
 	bool		complete = true;
 
-	while (!self->ended && geonn_parcel_is_empty(self->parcel))
-		self->ended = !read_share(share);
+	while (!self->ended && geonn_parcel_is_empty(&self->parcel))
+		read_share(self);
 
 	/* with a barrier: the pages of a worker that has not begun come after this process's */
 	begun = self->ended ? PG_UINT64_MAX : pg_atomic_fetch_or_u64(&shared->begun, 0);
@@ -388,7 +307,7 @@ all_offer(Member *members, int count, const PointSource *source, Share *share,
 	{
 		Member	   *worker = &members[i];
 
-		if (!worker->ended && geonn_parcel_is_empty(worker->parcel) &&
+		if (!worker->ended && geonn_parcel_is_empty(&worker->parcel) &&
 			!receive(worker, source) && (begun & (UINT64CONST(1) << i)) != 0)
 			complete = false;
 	}
@@ -408,39 +327,34 @@ first_of(Member *members, int count)
 	{
 		Member	   *member = &members[i];
 
-		if (!geonn_parcel_is_empty(member->parcel) &&
+		if (!geonn_parcel_is_empty(&member->parcel) &&
 			(first == NULL ||
-			 geonn_parcel_place(member->parcel) < geonn_parcel_place(first->parcel)))
+			 geonn_parcel_position(&member->parcel) < geonn_parcel_position(&first->parcel)))
 			first = member;
 	}
 	return first;
 }
 
 /*
- * Give the consumer all rows of the launched workers and of this process's
- * share.
+ * Give the consumer all rows of the launched workers and of this process's share.
  */
 static void
-give_all(ParallelContext *context, const PointSource *source, SharedReading *shared, Share *share,
-		 PointConsumer consume, PointBlockConsumer consume_block, void *state)
+give_all(ParallelContext *context, const PointSource *source, SharedReading *shared,
+		 Member *members, PointConsumer consume, PointBlockConsumer consume_block, void *state)
 {
 	int			count = context->nworkers_launched + 1;
-	Member	   *members = palloc0(count * sizeof(Member));
 	Member	   *first;
 
 	for (int i = 0; i < context->nworkers_launched; i++)
-	{
-		members[i].parcel = palloc0(sizeof(Parcel));
 		members[i].queue = shm_mq_attach(queue_of(context, i), context->seg,
 										 context->worker[i].bgwhandle);
-	}
-	members[count - 1].parcel = &share->parcel;
+	begin_share(&members[count - 1], source, shm_toc_lookup(context->toc, KEY_TABLES, false));
 	members[count - 1].ended = !parallel_leader_participation;
 
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!all_offer(members, count, source, share, shared))
+		if (!all_offer(members, count, source, shared))
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
 							 WAIT_EVENT_EXECUTE_GATHER);
@@ -450,7 +364,7 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
 		first = first_of(members, count);
 		if (first == NULL)
 			break;
-		geonn_parcel_give_run(first->parcel, consume, consume_block, state);
+		geonn_parcel_give_run(&first->parcel, consume, consume_block, state);
 	}
 	for (int i = 0; i < context->nworkers_launched; i++)
 		shm_mq_detach(members[i].queue);
@@ -461,10 +375,9 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
  * add their counts.
  */
 static void
-finish(ParallelContext *context, SharedReading *shared, const Share *share, uint64 *counts)
+finish(ParallelContext *context, SharedReading *shared, const Member *self, uint64 *counts)
 {
-	BufferUsage *buffers = shm_toc_lookup(context->toc, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal = shm_toc_lookup(context->toc, KEY_WAL_USAGE, false);
+	Usage	   *usage = shm_toc_lookup(context->toc, KEY_USAGE, false);
 
 	WaitForParallelWorkersToFinish(context);
 	if (pg_atomic_read_u32(&shared->ended) != (uint32) context->nworkers_launched)
@@ -473,41 +386,45 @@ finish(ParallelContext *context, SharedReading *shared, const Share *share, uint
 				 errmsg("a parallel worker ended before it had read its part of the references"),
 				 errhint("Run the statement again; the server log says why the worker ended.")));
 	for (int i = 0; i < context->nworkers_launched; i++)
-		InstrAccumParallelQuery(&buffers[i], &wal[i]);
+		InstrAccumParallelQuery(&usage[i].buffers, &usage[i].wal);
 	for (int i = 0; i < POINT_STATUSES; i++)
-		counts[i] = pg_atomic_read_u64(&shared->counts[i]) + geonn_reading_counts(share->reading)[i];
+		counts[i] = pg_atomic_read_u64(&shared->counts[i]) + geonn_reading_counts(self->reading)[i];
 }
 
 int
 geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer consume,
 					   PointBlockConsumer consume_block, void *state, uint64 *counts)
 {
-	int			workers = count_workers(source, tables);
+	int			workers = IsParallelWorker() || max_parallel_workers == 0 || !is_by_value(source) ? 0 :
+		geonn_count_readers(tables, PAGES_PER_PAGE);
+	Size		sizes[KEYS];
 	ParallelContext *context;
 
 	if (workers == 0)
 		return 0;
 	EnterParallelMode();
 	context = CreateParallelContext("geonn", "geonn_read_points_worker", workers);
-	estimate_all(context, source, tables);
+	chunk_sizes(source, tables, workers, sizes);
+	for (int key = 0; key < KEYS; key++)
+		shm_toc_estimate_chunk(&context->estimator, sizes[key]);
+	shm_toc_estimate_keys(&context->estimator, KEYS);
 	InitializeParallelDSM(context);
 	workers = 0;
 
 	/* without shared memory PostgreSQL launches no workers */
 	if (context->nworkers > 0)
 	{
-		SharedReading *shared = share_all(context, source, tables);
+		SharedReading *shared = share_all(context, source, tables, sizes);
 
 		LaunchParallelWorkers(context);
 		workers = context->nworkers_launched;
 		if (workers > 0)
 		{
-			Share	   *share = begin_share(source,
-											shm_toc_lookup(context->toc, KEY_TABLES, false));
+			Member	   *members = palloc0((workers + 1) * sizeof(Member));
 
-			give_all(context, source, shared, share, consume, consume_block, state);
-			finish(context, shared, share, counts);
-			geonn_reading_end(share->reading);
+			give_all(context, source, shared, members, consume, consume_block, state);
+			finish(context, shared, &members[workers], counts);
+			geonn_reading_end(members[workers].reading);
 		}
 	}
 	DestroyParallelContext(context);

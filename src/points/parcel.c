@@ -16,51 +16,46 @@ typedef struct ParcelHeader
 	uint32		runs;
 } ParcelHeader;
 
-/* the columns, those of the widest alignment first */
-#define PARTS 7
-
-/*
- * Compute the bytes that each column takes.
- */
 static void
-part_lengths(const Parcel *parcel, Size *lengths)
+begin(Parcel *parcel, const PointSource *source)
 {
-	Size		by = (Size) parcel->rows * parcel->by_count;
-
-	lengths[0] = parcel->runs * sizeof(ParcelRun);
-	lengths[1] = parcel->rows * sizeof(Datum);
-	lengths[2] = parcel->rows * sizeof(double);
-	lengths[3] = parcel->rows * sizeof(double);
-	lengths[4] = by * sizeof(Datum);
-	lengths[5] = parcel->rows * parcel->limits_bytes;
-	lengths[6] = by * sizeof(bool);
+	*parcel = (Parcel)
+	{
+		.by_count = source->by_count,
+			.width = {
+			[PARCEL_ID] = sizeof(Datum),
+			[PARCEL_LATITUDE] = sizeof(double),
+			[PARCEL_LONGITUDE] = sizeof(double),
+			[PARCEL_BY] = source->by_count * sizeof(Datum),
+			[PARCEL_LIMITS] = geonn_has_limits(source) ? geonn_limits_bytes(source->window_count) : 0,
+			[PARCEL_BY_IS_NULL] = source->by_count * sizeof(bool)
+		}
+	};
 }
 
 /*
- * Begin with what the rows of this source have.
+ * The values of a column from this row on.
  */
-static void
-describe(Parcel *parcel, const PointSource *source)
+static inline void *
+values_of(const Parcel *parcel, ParcelColumn column, uint32 row)
 {
-	memset(parcel, 0, sizeof(*parcel));
-	parcel->by_count = source->by_count;
-	if (geonn_has_limits(source))
-		parcel->limits_bytes = geonn_limits_bytes(source->window_count);
+	return parcel->column[column] + row * parcel->width[column];
+}
+
+static inline void
+put_values(Parcel *parcel, ParcelColumn column, uint32 rows, const void *values)
+{
+	if (parcel->width[column] > 0)
+		memcpy(values_of(parcel, column, parcel->rows), values, rows * parcel->width[column]);
 }
 
 void
 geonn_parcel_create(Parcel *parcel, const PointSource *source)
 {
-	int			by_count = source->by_count;
-
-	describe(parcel, source);
+	begin(parcel, source);
 	parcel->run = palloc(PARCEL_ROWS * sizeof(ParcelRun));
-	parcel->id = palloc(PARCEL_ROWS * sizeof(Datum));
-	parcel->latitude = palloc(PARCEL_ROWS * sizeof(double));
-	parcel->longitude = palloc(PARCEL_ROWS * sizeof(double));
-	parcel->by = palloc(PARCEL_ROWS * by_count * sizeof(Datum));
-	parcel->by_is_null = palloc(PARCEL_ROWS * by_count * sizeof(bool));
-	parcel->limits = palloc(PARCEL_ROWS * parcel->limits_bytes);
+	for (int i = 0; i < PARCEL_COLUMNS; i++)
+		parcel->column[i] = palloc(PARCEL_ROWS * parcel->width[i]);
 }
 
 void
@@ -74,41 +69,38 @@ geonn_parcel_clear(Parcel *parcel)
  * Rows of this page follow: begin a run, unless they extend the last one.
  */
 static void
-add_to_run(Parcel *parcel, uint64 place, uint32 rows)
+add_to_run(Parcel *parcel, uint64 position, uint32 rows)
 {
 	Assert(parcel->rows + rows <= PARCEL_ROWS);
 	if (parcel->runs == 0 ||
-		(place != parcel->last_place && place != parcel->last_place + 1))
-		parcel->run[parcel->runs++] = (ParcelRun) {.place = place};
+		(position != parcel->last_position && position != parcel->last_position + 1))
+		parcel->run[parcel->runs++] = (ParcelRun) {.position = position};
 	parcel->run[parcel->runs - 1].rows += rows;
-	parcel->last_place = place;
+	parcel->last_position = position;
 }
 
 void
-geonn_parcel_add_row(Parcel *parcel, uint64 place, const PointRow *row)
+geonn_parcel_add_row(Parcel *parcel, uint64 position, const PointRow *row)
 {
-	Size		by = (Size) parcel->rows * parcel->by_count;
-
-	add_to_run(parcel, place, 1);
-	parcel->id[parcel->rows] = row->id;
-	parcel->latitude[parcel->rows] = row->latitude;
-	parcel->longitude[parcel->rows] = row->longitude;
-	memcpy(parcel->by + by, row->by, parcel->by_count * sizeof(Datum));
-	memcpy(parcel->by_is_null + by, row->by_is_null, parcel->by_count * sizeof(bool));
-	if (row->limits != NULL)
-		memcpy(parcel->limits + parcel->rows * parcel->limits_bytes, row->limits, parcel->limits_bytes);
+	add_to_run(parcel, position, 1);
+	put_values(parcel, PARCEL_ID, 1, &row->id);
+	put_values(parcel, PARCEL_LATITUDE, 1, &row->latitude);
+	put_values(parcel, PARCEL_LONGITUDE, 1, &row->longitude);
+	put_values(parcel, PARCEL_BY, 1, row->by);
+	put_values(parcel, PARCEL_LIMITS, 1, row->limits);
+	put_values(parcel, PARCEL_BY_IS_NULL, 1, row->by_is_null);
 	parcel->rows++;
 }
 
 void
-geonn_parcel_add_block(Parcel *parcel, uint64 place, uint32 rows, const Datum *ids,
+geonn_parcel_add_block(Parcel *parcel, uint64 position, uint32 rows, const Datum *ids,
 					   const double *latitudes, const double *longitudes)
 {
-	Assert(parcel->by_count == 0 && parcel->limits_bytes == 0);
-	add_to_run(parcel, place, rows);
-	memcpy(parcel->id + parcel->rows, ids, rows * sizeof(Datum));
-	memcpy(parcel->latitude + parcel->rows, latitudes, rows * sizeof(double));
-	memcpy(parcel->longitude + parcel->rows, longitudes, rows * sizeof(double));
+	Assert(parcel->by_count == 0 && parcel->width[PARCEL_LIMITS] == 0);
+	add_to_run(parcel, position, rows);
+	put_values(parcel, PARCEL_ID, rows, ids);
+	put_values(parcel, PARCEL_LATITUDE, rows, latitudes);
+	put_values(parcel, PARCEL_LONGITUDE, rows, longitudes);
 	parcel->rows += rows;
 }
 
@@ -118,36 +110,33 @@ bool
 geonn_parcel_send(const Parcel *parcel, shm_mq_handle *queue)
 {
 	ParcelHeader header = {.rows = parcel->rows,.runs = parcel->runs};
-	const void *parts[PARTS] = {parcel->run, parcel->id, parcel->latitude, parcel->longitude,
-	parcel->by, parcel->limits, parcel->by_is_null};
-	Size		lengths[PARTS];
-	shm_mq_iovec message[1 + PARTS] = {{.data = (const char *) &header,.len = sizeof(header)}};
+	shm_mq_iovec message[2 + PARCEL_COLUMNS] = {
+		{.data = (const char *) &header,.len = sizeof(header)},
+		{.data = (const char *) parcel->run,.len = parcel->runs * sizeof(ParcelRun)}
+	};
 
-	part_lengths(parcel, lengths);
-	for (int i = 0; i < PARTS; i++)
-		message[1 + i] = (shm_mq_iovec) {.data = parts[i],.len = lengths[i]};
-	return shm_mq_sendv(queue, message, 1 + PARTS, false, true) == SHM_MQ_SUCCESS;
+	for (int i = 0; i < PARCEL_COLUMNS; i++)
+		message[2 + i] = (shm_mq_iovec) {.data = parcel->column[i],.len = parcel->rows * parcel->width[i]};
+	return shm_mq_sendv(queue, message, lengthof(message), false, true) == SHM_MQ_SUCCESS;
 }
 
 void
 geonn_parcel_open(Parcel *parcel, const PointSource *source, char *message, Size length)
 {
 	const ParcelHeader *header = (const ParcelHeader *) message;
-	char	   *part = message + sizeof(ParcelHeader);
-	Size		lengths[PARTS];
+	char	   *next = message + sizeof(ParcelHeader);
 
-	describe(parcel, source);
+	begin(parcel, source);
 	parcel->rows = header->rows;
 	parcel->runs = header->runs;
-	part_lengths(parcel, lengths);
-	parcel->run = (ParcelRun *) part;
-	parcel->id = (Datum *) (part += lengths[0]);
-	parcel->latitude = (double *) (part += lengths[1]);
-	parcel->longitude = (double *) (part += lengths[2]);
-	parcel->by = (Datum *) (part += lengths[3]);
-	parcel->limits = part += lengths[4];
-	parcel->by_is_null = (bool *) (part += lengths[5]);
-	if (part + lengths[6] != message + length)
+	parcel->run = (ParcelRun *) next;
+	next += parcel->runs * sizeof(ParcelRun);
+	for (int i = 0; i < PARCEL_COLUMNS; i++)
+	{
+		parcel->column[i] = next;
+		next += parcel->rows * parcel->width[i];
+	}
+	if (next != message + length)
 		elog(ERROR, "a parcel of %zu bytes that says it has %u rows", length, header->rows);
 }
 
@@ -160,9 +149,9 @@ geonn_parcel_is_empty(const Parcel *parcel)
 }
 
 uint64
-geonn_parcel_place(const Parcel *parcel)
+geonn_parcel_position(const Parcel *parcel)
 {
-	return parcel->run[parcel->next_run].place;
+	return parcel->run[parcel->next_run].position;
 }
 
 void
@@ -177,25 +166,25 @@ geonn_parcel_give_run(Parcel *parcel, PointConsumer consume, PointBlockConsumer 
 	parcel->next_row += rows;
 	if (consume_block != NULL)
 	{
-		consume_block(state, rows, parcel->id + first, parcel->latitude + first,
-					  parcel->longitude + first);
+		consume_block(state, rows, values_of(parcel, PARCEL_ID, first),
+					  values_of(parcel, PARCEL_LATITUDE, first),
+					  values_of(parcel, PARCEL_LONGITUDE, first));
 		return;
 	}
 	for (uint32 i = first; i < first + rows; i++)
 	{
-		Size		by = (Size) i * parcel->by_count;
 		PointRow	row = {
 			.status = POINT_VALID,
-			.id = parcel->id[i],
-			.latitude = parcel->latitude[i],
-			.longitude = parcel->longitude[i],
-			.by = parcel->by + by,
-			.by_is_null = parcel->by_is_null + by
+			.id = *(Datum *) values_of(parcel, PARCEL_ID, i),
+			.latitude = *(double *) values_of(parcel, PARCEL_LATITUDE, i),
+			.longitude = *(double *) values_of(parcel, PARCEL_LONGITUDE, i),
+			.by = values_of(parcel, PARCEL_BY, i),
+			.by_is_null = values_of(parcel, PARCEL_BY_IS_NULL, i)
 		};
 
-		if (parcel->limits_bytes > 0)
+		if (parcel->width[PARCEL_LIMITS] > 0)
 		{
-			memcpy(&limits, parcel->limits + i * parcel->limits_bytes, parcel->limits_bytes);
+			memcpy(&limits, values_of(parcel, PARCEL_LIMITS, i), parcel->width[PARCEL_LIMITS]);
 			row.limits = &limits;
 		}
 		consume(state, &row);

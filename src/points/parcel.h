@@ -15,9 +15,22 @@
 /* rows of consecutive pages */
 typedef struct ParcelRun
 {
-	uint64		place;			/* of the first page (geonn_reading_place) */
+	uint64		position;		/* the position of the first page (geonn_reading_position) */
 	uint64		rows;
 } ParcelRun;
+
+/* the columns, those of the widest alignment first */
+typedef enum ParcelColumn
+{
+	PARCEL_ID,					/* a Datum */
+	PARCEL_LATITUDE,			/* a double */
+	PARCEL_LONGITUDE,
+	PARCEL_BY,					/* by_count Datums */
+	PARCEL_LIMITS,				/* the first bytes of GeonnLimits */
+	PARCEL_BY_IS_NULL			/* by_count bools */
+} ParcelColumn;
+
+#define PARCEL_COLUMNS (PARCEL_BY_IS_NULL + 1)
 
 typedef struct Parcel
 {
@@ -25,15 +38,10 @@ typedef struct Parcel
 	uint32		rows;
 	uint32		runs;
 	ParcelRun  *run;			/* [runs] */
-	Datum	   *id;				/* [rows] */
-	double	   *latitude;
-	double	   *longitude;
-	Datum	   *by;				/* [rows][by_count] */
-	bool	   *by_is_null;
-	Size		limits_bytes;	/* of a row's limits; 0: rows have none */
-	char	   *limits;			/* [rows][limits_bytes] */
+	char	   *column[PARCEL_COLUMNS];	/* the values of all rows */
+	Size		width[PARCEL_COLUMNS];	/* bytes of a row; 0: rows have no such values */
 
-	uint64		last_place;		/* of the last row that was added */
+	uint64		last_position;	/* the page of the row that was added last */
 	uint32		next_run;		/* the first run still to be given to the consumer */
 	uint32		next_row;
 } Parcel;
@@ -44,9 +52,9 @@ extern void geonn_parcel_create(Parcel *parcel, const PointSource *source);
 /* Remove all rows. */
 extern void geonn_parcel_clear(Parcel *parcel);
 
-/* Add a valid row from the page at this place; there must be room, and all values are passed by value. */
-extern void geonn_parcel_add_row(Parcel *parcel, uint64 place, const PointRow *row);
-extern void geonn_parcel_add_block(Parcel *parcel, uint64 place, uint32 rows, const Datum *ids,
+/* Add a valid row from the page at this position; there must be room, and all values are passed by value. */
+extern void geonn_parcel_add_row(Parcel *parcel, uint64 position, const PointRow *row);
+extern void geonn_parcel_add_block(Parcel *parcel, uint64 position, uint32 rows, const Datum *ids,
 								   const double *latitudes, const double *longitudes);
 
 /* Send the parcel; waits while the queue is full.  False: the receiver has detached. */
@@ -58,8 +66,8 @@ extern void geonn_parcel_open(Parcel *parcel, const PointSource *source, char *m
 /* Have all rows been given to the consumer? */
 extern bool geonn_parcel_is_empty(const Parcel *parcel);
 
-/* The place of the next run to give. */
-extern uint64 geonn_parcel_place(const Parcel *parcel);
+/* The position of the next run to give. */
+extern uint64 geonn_parcel_position(const Parcel *parcel);
 
 /* Give that run to the consumer: as a block, or row by row if consume_block is NULL. */
 extern void geonn_parcel_give_run(Parcel *parcel, PointConsumer consume,

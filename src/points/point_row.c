@@ -6,6 +6,15 @@
  * worth a warning.  A coordinate that is NaN, infinite or out of range most
  * likely is a mistake in the data: one warning counts such rows after all have
  * been read, or the first of them is an error.
+ *
+ * A warning also says which mistake explains coordinates that are out of range: latitude
+ * and longitude that are swapped, or units other than degrees.  In much of the world
+ * latitude and longitude are valid when swapped, too: a point of Europe or Africa becomes
+ * another point of Africa or Europe.  So points that would be valid either way are no sign
+ * of a swap.  Signs are more than a few latitudes out of range, and columns that have the
+ * names of each other's coordinate; and against a swap stands any point that it would put
+ * out of range.  geonn_check looks at all points for that, a join at those alone that it
+ * skips.
  */
 #include "postgres.h"
 
@@ -14,11 +23,21 @@
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/json.h"
 #include "utils/lsyscache.h"
 
 #include "common/geodesy.h"
-#include "points/mistake.h"
 #include "points/point_row.h"
+
+/* more than one latitude out of range in so many points is a sign of a swap */
+#define SWAPPED_POINTS	100
+
+typedef enum PointMistake
+{
+	MISTAKE_NONE,
+	MISTAKE_SWAPPED,			/* latitude and longitude */
+	MISTAKE_UNITS				/* others than degrees */
+} PointMistake;
 
 PointStatus
 geonn_point_status(double latitude, double longitude)
@@ -99,13 +118,133 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 	}
 }
 
+/* ---- mistakes ---- */
+
+/*
+ * Does the column have the name of this coordinate, and not that of the other?
+ */
+static bool
+is_called(const PointColumn *column, const char *axis, const char *part, const char *other)
+{
+	return pg_strcasecmp(column->name, axis) == 0 ||
+		(strcasestr(column->name, part) != NULL && strcasestr(column->name, other) == NULL);
+}
+
+static bool
+has_swapped_names(const PointSource *source)
+{
+	return source != NULL && source->point_kind == GEONN_POINT_NONE &&
+		is_called(&source->columns[COLUMN_LATITUDE], "x", "lon", "lat") &&
+		is_called(&source->columns[COLUMN_LONGITUDE], "y", "lat", "lon");
+}
+
+static uint64
+count_finite(const uint64 *counts)
+{
+	return counts[POINT_VALID] + counts[POINT_SWAPPED] + counts[POINT_LATITUDE_OUT] +
+		counts[POINT_LONGITUDE_OUT];
+}
+
+static PointMistake
+likely_mistake(const PointSource *source, const uint64 *counts, bool fits_swapped)
+{
+	uint64		points = count_finite(counts);
+	bool		explained = counts[POINT_LATITUDE_OUT] + counts[POINT_LONGITUDE_OUT] == 0;
+
+	if (points == 0)
+		return MISTAKE_NONE;
+	if (explained && fits_swapped &&
+		(has_swapped_names(source) || counts[POINT_SWAPPED] > points / SWAPPED_POINTS))
+		return MISTAKE_SWAPPED;
+	return counts[POINT_VALID] == 0 ? MISTAKE_UNITS : MISTAKE_NONE;
+}
+
+/*
+ * How columns are named the other way round in the argument options.
+ */
+static char *
+swapping_options(const PointSource *source)
+{
+	StringInfoData options;
+
+	initStringInfo(&options);
+	appendStringInfo(&options, "\"%slat\": ", source->option_prefix);
+	escape_json(&options, source->columns[COLUMN_LONGITUDE].name);
+	appendStringInfo(&options, ", \"%slon\": ", source->option_prefix);
+	escape_json(&options, source->columns[COLUMN_LATITUDE].name);
+	return options.data;
+}
+
+/*
+ * What to do about the mistake.
+ */
+static char *
+next_step(PointMistake mistake, const PointSource *source)
+{
+	if (mistake == MISTAKE_UNITS)
+		return pstrdup("Convert them to degrees: microdegrees as in lat / 1e6, coordinates of a projection by ST_Transform.");
+	if (source == NULL)
+		return pstrdup("If they are, give them the other way round: latitudes come first.");
+	if (source->point_kind != GEONN_POINT_NONE)
+		return pstrdup("If they are, use a view that swaps them, as ST_FlipCoordinates does.");
+	return psprintf("If they are, name the columns the other way round in options: %s.",
+					swapping_options(source));
+}
+
+/*
+ * What may be wrong with points of these counts, and how to mend it: sentences for a HINT.  NULL:
+ * no mistake explains all of those that are out of range.
+ */
+static char *
+mistake_hint(const PointSource *source, const uint64 *counts)
+{
+	PointMistake mistake = likely_mistake(source, counts, true);
+
+	if (mistake == MISTAKE_NONE)
+		return NULL;
+	return psprintf("%s %s",
+					mistake == MISTAKE_SWAPPED ? "Latitude and longitude may be swapped." :
+					"No point is in range, so these may be in units other than degrees.",
+					next_step(mistake, source));
+}
+
+void
+geonn_warn_of_mistake(const PointSource *source, const uint64 *counts, bool fits_swapped)
+{
+	PointMistake mistake = likely_mistake(source, counts, fits_swapped);
+
+	if (mistake == MISTAKE_NONE)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 mistake == MISTAKE_SWAPPED ?
+			 errmsg("latitude and longitude of %s may be swapped", source->title) :
+			 errmsg("coordinates of %s may be in units other than degrees", source->title),
+			 mistake == MISTAKE_UNITS ?
+			 errdetail("Of %llu rows with coordinates, none is in range.",
+					   (unsigned long long) count_finite(counts)) :
+			 has_swapped_names(source) ?
+			 errdetail("Column \"%s\" is read as the latitude, and column \"%s\" as the longitude.",
+					   source->columns[COLUMN_LATITUDE].name,
+					   source->columns[COLUMN_LONGITUDE].name) :
+			 errdetail("Of %llu rows with coordinates, %llu have a latitude out of range; with latitude and longitude swapped, all rows would be in range.",
+					   (unsigned long long) count_finite(counts),
+					   (unsigned long long) counts[POINT_SWAPPED]),
+			 mistake == MISTAKE_SWAPPED && source->point_kind == GEONN_POINT_NONE ?
+			 errhint("%s In joins these are obs_lat and obs_lon, or ref_lat and ref_lon.",
+					 next_step(mistake, source)) :
+			 errhint("%s", next_step(mistake, source))));
+}
+
+/* ---- warnings ---- */
+
 void
 geonn_warn_of_rows(const PointSource *source, const char *title, const uint64 *counts, bool kept,
 				   const char *hint)
 {
 	StringInfoData detail;
 	uint64		skipped = geonn_count_invalid(counts);
-	char	   *mistake = geonn_mistake_hint(source, counts);
+	char	   *mistake = mistake_hint(source, counts);
 
 	if (skipped == 0)
 		return;
@@ -132,9 +271,6 @@ geonn_warn_of_rows(const PointSource *source, const char *title, const uint64 *c
 			 errhint("%s", mistake != NULL ? psprintf("%s %s", mistake, hint) : hint)));
 }
 
-/*
- * The hint that shows the rows of the warning.
- */
 static char *
 invalid_rows_hint(const PointSource *source)
 {
@@ -146,9 +282,6 @@ invalid_rows_hint(const PointSource *source)
 	return pstrdup("With invalid => 'error' the first of them is named.");
 }
 
-/*
- * Report the skipped rows, after all have been read.
- */
 void
 geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint64 *counts)
 {
@@ -164,4 +297,38 @@ geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint6
 	if (invalid == GEONN_INVALID_SKIPPED || invalid == GEONN_INVALID_KEPT)
 		geonn_warn_of_rows(source, source->title, counts, invalid == GEONN_INVALID_KEPT,
 						   invalid_rows_hint(source));
+}
+
+/* ---- points that are given ---- */
+
+PointRow
+geonn_given_row(const GivenPoints *given, uint64 number)
+{
+	PointRow	row = {.status = POINT_NULL};
+
+	given->point(given->state, number, &row);
+	if (!row.latitude_is_null && !row.longitude_is_null)
+		row.status = geonn_point_status(row.latitude, row.longitude);
+	return row;
+}
+
+void
+geonn_warn_of_given(const uint64 *counts, bool kept)
+{
+	geonn_warn_of_rows(NULL, "the arrays lat and lon", counts, kept,
+					   "With invalid => 'error' the first of them is named.");
+}
+
+void
+geonn_check_given(const GivenPoints *given)
+{
+	for (uint64 i = 0; i < given->count; i++)
+	{
+		PointRow	row = geonn_given_row(given, i);
+
+		if (row.status != POINT_VALID && row.status != POINT_NULL)
+			geonn_raise_invalid(row.status, row.latitude, row.longitude,
+								psprintf("point " UINT64_FORMAT " of the arrays",
+										 given->each_alone ? 1 : i + 1));
+	}
 }

@@ -43,7 +43,7 @@ typedef struct PointRow
 	const GeonnLimits *limits;	/* NULL: the source has neither a radius nor windows */
 	const Datum *values;		/* of the columns of the source's query */
 	const bool *nulls;
-	PointPage	page;			/* from which this process alone has read it; no table: not known */
+	PointPage	page;			/* where the row was read; without a table where other processes read, too */
 } PointRow;
 
 /* Has a valid row a radius or a window that leaves it without candidates? */
@@ -56,10 +56,10 @@ geonn_row_is_limited_to_none(const PointRow *row)
 /* what to do about invalid coordinates */
 typedef enum InvalidPolicy
 {
-	GEONN_INVALID_SKIPPED,		/* skip the row; a warning counts these afterwards */
-	GEONN_INVALID_KEPT,			/* give the row to the consumer; likewise a warning */
-	GEONN_INVALID_COUNTED,		/* give the row to the consumer, which counts it; no warning */
-	GEONN_INVALID_IS_ERROR
+	GEONN_INVALID_SKIPPED,		/* leave the row out, and count it for one warning after all rows */
+	GEONN_INVALID_KEPT,			/* pass the row on, and count it for the same warning */
+	GEONN_INVALID_COUNTED,		/* pass the row on to a consumer that counts it, without a warning */
+	GEONN_INVALID_IS_ERROR		/* raise an error for the first such row */
 } InvalidPolicy;
 
 /* The status of these coordinates. */
@@ -92,5 +92,40 @@ extern char *geonn_whose_row(const PointSource *source, const PointRow *row);
 /* Report the skipped rows after all have been read; counts is by PointStatus. */
 extern void geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid,
 							   const uint64 *counts);
+
+/*
+ * Raise geonn_check's warning about the mistake that explains coordinates out of range, if one does.
+ * fits_swapped: the valid points, too, would be valid with latitude and longitude swapped.
+ */
+extern void geonn_warn_of_mistake(const PointSource *source, const uint64 *counts,
+								  bool fits_swapped);
+
+/* points that the caller passes, in place of a source's rows */
+typedef struct GivenPoints
+{
+	uint64		count;
+
+	/*
+	 * Get a point by its number, from 0 on; the numbers are asked for in this order.  What
+	 * the row points to lives until the next call.  This function does not set the status.
+	 */
+	void		(*point) (void *state, uint64 number, PointRow *row);
+	void	   *state;
+
+	/*
+	 * Each point is the only one of a call of its own, and these are some of many calls.  Then
+	 * the one that gives the points warns of those that are skipped.
+	 */
+	bool		each_alone;
+} GivenPoints;
+
+/* Get a point by its number, from 0 on, with its status. */
+extern PointRow geonn_given_row(const GivenPoints *given, uint64 number);
+
+/* Warn of points that are skipped, or are kept without a neighbour; counts is by PointStatus. */
+extern void geonn_warn_of_given(const uint64 *counts, bool kept);
+
+/* Raise the error about the first point with invalid coordinates, if any point has them. */
+extern void geonn_check_given(const GivenPoints *given);
 
 #endif							/* GEONN_POINT_ROW_H */

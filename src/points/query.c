@@ -171,12 +171,6 @@ geonn_plan_tables(void)
 	return level;
 }
 
-static bool
-may_use_schema(Oid schema)
-{
-	return object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
-}
-
 char *
 geonn_relation_name(Oid oid)
 {
@@ -190,5 +184,6 @@ geonn_relation_name(Oid oid)
 	name = quote_qualified_identifier(get_namespace_name(namespace),
 									  RelationGetRelationName(relation));
 	relation_close(relation, NoLock);
-	return may_use_schema(namespace) ? name : NULL;
+	return object_aclcheck(NamespaceRelationId, namespace, GetUserId(), ACL_USAGE) == ACLCHECK_OK ?
+		name : NULL;
 }

@@ -27,6 +27,7 @@
 #include "executor/executor.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
@@ -45,12 +46,13 @@
 /* rows between two resets of the memory that conversions use */
 #define ROWS_A_RESET	1024
 
-typedef struct PointReceiver
+struct PointReading
 {
-	DestReceiver receiver;		/* first */
+	DestReceiver receiver;		/* first: the executor gives its rows to the reading */
 	const PointSource *source;
 	InvalidPolicy invalid;
 	PointConsumer consume;
+	PointBlockConsumer consume_block;	/* NULL: rows are given one by one */
 	void	   *state;
 	MemoryContext conversion;
 
@@ -63,7 +65,18 @@ typedef struct PointReceiver
 
 	uint64		rows;
 	uint64		counts[POINT_STATUSES];
-} PointReceiver;
+
+	const GivenPoints *given;	/* in place of rows of the source, or NULL */
+	QueryDesc  *description;	/* NULL: points are given, or other processes share their tables */
+	List	   *plain;			/* of PlainTable, where it reads these */
+	TableReader *tables;		/* NULL: rows come from the executor */
+
+	/* rows of the table reader still to take */
+	int			left;
+	Datum	   *values;
+	bool	   *nulls;
+	bool		ended;
+};
 
 /* ---- a row ---- */
 
@@ -88,24 +101,20 @@ geonn_number(Oid type, Datum value)
 }
 
 /*
- * Check a point's coordinates: both are NULL or neither is.
+ * Read a point's coordinates: both are NULL or neither is.
  */
 static void
-read_point(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
+read_point(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
 {
-	const PointSource *source = self->source;
 	int			number = source->columns[COLUMN_POINT].attribute - 1;
-	MemoryContext former;
 	GeonnPointState state;
 	int32		detail = 0;
 
 	row->latitude_is_null = row->longitude_is_null = true;
 	if (nulls[number])
 		return;
-	former = MemoryContextSwitchTo(self->conversion);
 	state = geonn_point_decode(source->point_kind, values[number], &row->latitude,
 							   &row->longitude, &detail);
-	MemoryContextSwitchTo(former);
 	if (state == GEONN_POINT_OK)
 		row->latitude_is_null = row->longitude_is_null = false;
 	else if (state != GEONN_POINT_EMPTY)
@@ -113,12 +122,11 @@ read_point(PointReceiver *self, const Datum *values, const bool *nulls, PointRow
 }
 
 static void
-read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, PointRow *row)
+read_coordinates(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
 {
-	const PointColumn *columns = self->source->columns;
+	const PointColumn *columns = source->columns;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
-	MemoryContext former = MemoryContextSwitchTo(self->conversion);
 
 	row->latitude_is_null = nulls[latitude];
 	row->longitude_is_null = nulls[longitude];
@@ -126,92 +134,88 @@ read_coordinates(PointReceiver *self, const Datum *values, const bool *nulls, Po
 		row->latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
 	if (!row->longitude_is_null)
 		row->longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
-	MemoryContextSwitchTo(former);
 }
 
-/*
- * Read the row's limits.
- */
 static void
-read_limits(PointReceiver *self, const Datum *values, const bool *nulls)
+read_limits(PointReading *reading, const Datum *values, const bool *nulls)
 {
-	const PointSource *source = self->source;
-	MemoryContext former = MemoryContextSwitchTo(self->conversion);
+	const PointSource *source = reading->source;
 
-	geonn_limits_begin(&self->limits);
+	geonn_limits_begin(&reading->limits);
 	if (geonn_has_radius(source))
 	{
-		int			number = source->radius.attribute - 1;
+		const PointColumn *radius = &source->columns[COLUMN_RADIUS];
+		int			number = radius->attribute - 1;
 
-		geonn_limits_set_radius(&self->limits,
-								nulls[number] ? 0 : geonn_number(source->radius.base_type, values[number]),
+		geonn_limits_set_radius(&reading->limits,
+								nulls[number] ? 0 : geonn_number(radius->base_type, values[number]),
 								nulls[number]);
 	}
 	for (int i = 0; i < source->window_count; i++)
 	{
 		int			number = source->windows[i].attribute - 1;
 
-		geonn_window_read(&source->window_types[i], self->ranges[i], values[number], nulls[number],
-						  i, &self->limits);
+		geonn_window_read(&source->window_types[i], reading->ranges[i], values[number],
+						  nulls[number], i, &reading->limits);
 	}
-	MemoryContextSwitchTo(former);
 }
 
 /*
  * Read a row of the query: its values and whether they are NULL.
  */
 static void
-take_row(PointReceiver *self, const Datum *values, const bool *nulls)
+take_row(PointReading *reading, const Datum *values, const bool *nulls)
 {
-	const PointSource *source = self->source;
+	const PointSource *source = reading->source;
 	int			id_attribute = source->columns[COLUMN_ID].attribute - 1;
+	MemoryContext former = MemoryContextSwitchTo(reading->conversion);
 	PointRow	row = {
-		.by = self->by,
-		.by_is_null = self->by_is_null,
+		.status = POINT_NULL,
+		.id = values[id_attribute],
+		.id_is_null = nulls[id_attribute],
+		.by = reading->by,
+		.by_is_null = reading->by_is_null,
 		.values = values,
 		.nulls = nulls,
-		.page = self->page
+		.page = reading->page
 	};
 
-	if (++self->rows % ROWS_A_RESET == 0)
-		MemoryContextReset(self->conversion);
-
-	row.id = values[id_attribute];
-	row.id_is_null = nulls[id_attribute];
-	row.status = POINT_NULL;
+	if (++reading->rows % ROWS_A_RESET == 0)
+		MemoryContextReset(reading->conversion);
 	if (source->point_kind == GEONN_POINT_NONE)
-		read_coordinates(self, values, nulls, &row);
+		read_coordinates(source, values, nulls, &row);
 	else
-		read_point(self, values, nulls, &row);
+		read_point(source, values, nulls, &row);
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);
-		if (unlikely(row.status != POINT_VALID) && self->invalid == GEONN_INVALID_IS_ERROR)
+		if (unlikely(row.status != POINT_VALID) && reading->invalid == GEONN_INVALID_IS_ERROR)
 			geonn_raise_invalid(row.status, row.latitude, row.longitude,
 								geonn_whose_row(source, &row));
 	}
-	self->counts[row.status]++;
+	reading->counts[row.status]++;
 
 	for (int i = 0; i < source->by_count; i++)
 	{
-		self->by[i] = values[source->by[i].attribute - 1];
-		self->by_is_null[i] = nulls[source->by[i].attribute - 1];
+		reading->by[i] = values[source->by[i].attribute - 1];
+		reading->by_is_null[i] = nulls[source->by[i].attribute - 1];
 	}
 	if (geonn_has_limits(source))
 	{
-		read_limits(self, values, nulls);
-		row.limits = &self->limits;
+		read_limits(reading, values, nulls);
+		row.limits = &reading->limits;
 	}
-	self->consume(self->state, &row);
+	MemoryContextSwitchTo(former);
+	reading->consume(reading->state, &row);
 }
 
 static bool
 receive_row(TupleTableSlot *slot, DestReceiver *receiver)
 {
-	PointReceiver *self = (PointReceiver *) receiver;
+	PointReading *reading = (PointReading *) receiver;
 
-	slot_getsomeattrs(slot, self->attributes);
-	take_row(self, slot->tts_values, slot->tts_isnull);
+	slot_getsomeattrs(slot, reading->attributes);
+	take_row(reading, slot->tts_values, slot->tts_isnull);
 	return true;
 }
 
@@ -228,14 +232,14 @@ raise_changed(const PointSource *source)
 }
 
 static void
-check_column(PointReceiver *self, TupleDesc descriptor, const PointColumn *column)
+check_column(PointReading *reading, TupleDesc descriptor, const PointColumn *column)
 {
 	if (column->name == NULL)
 		return;
 	if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) !=
 		column->base_type)
-		raise_changed(self->source);
-	self->attributes = Max(self->attributes, column->attribute);
+		raise_changed(reading->source);
+	reading->attributes = Max(reading->attributes, column->attribute);
 }
 
 /*
@@ -245,18 +249,17 @@ static void
 receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
 				TupleDesc descriptor)
 {
-	PointReceiver *self = (PointReceiver *) receiver;
-	const PointSource *source = self->source;
+	PointReading *reading = (PointReading *) receiver;
+	const PointSource *source = reading->source;
 
 	if (descriptor->natts != source->query_columns)
 		raise_changed(source);
 	for (int role = 0; role < COLUMN_ROLES; role++)
-		check_column(self, descriptor, &source->columns[role]);
+		check_column(reading, descriptor, &source->columns[role]);
 	for (int i = 0; i < source->by_count; i++)
-		check_column(self, descriptor, &source->by[i]);
-	check_column(self, descriptor, &source->radius);
+		check_column(reading, descriptor, &source->by[i]);
 	for (int i = 0; i < source->window_count; i++)
-		check_column(self, descriptor, &source->windows[i]);
+		check_column(reading, descriptor, &source->windows[i]);
 }
 
 static void
@@ -315,25 +318,6 @@ geonn_relations_read(const PointSource *source)
 	return relations;
 }
 
-static void
-prepare_receiver(PointReceiver *receiver)
-{
-	receiver->receiver.receiveSlot = receive_row;
-	receiver->receiver.rStartup = receive_startup;
-	receiver->receiver.rShutdown = receive_nothing;
-	receiver->receiver.rDestroy = receive_nothing;
-
-	/* PostgreSQL has no kind for receivers of extensions */
-	receiver->receiver.mydest = DestTuplestore;
-	receiver->conversion = AllocSetContextCreate(CurrentMemoryContext,
-												 "geonn conversion",
-												 ALLOCSET_SMALL_SIZES);
-	receiver->by = palloc(receiver->source->by_count * sizeof(Datum));
-	receiver->by_is_null = palloc(receiver->source->by_count * sizeof(bool));
-	for (int i = 0; i < receiver->source->window_count; i++)
-		receiver->ranges[i] = geonn_window_range(&receiver->source->window_types[i]);
-}
-
 /*
  * Like EXPLAIN, start the executor, which checks privileges, but not so far
  * that a foreign table would do anything.
@@ -341,7 +325,7 @@ prepare_receiver(PointReceiver *receiver)
 List *
 geonn_check_tables(const PointSource *source)
 {
-	PointReceiver receiver = {.source = source};
+	PointReading reading = {.source = source};
 	ErrorContextCallback context;
 	QueryDesc  *description;
 	List	   *result = NIL;
@@ -351,7 +335,7 @@ geonn_check_tables(const PointSource *source)
 	description = CreateQueryDesc(plan_source(source, 0), source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
-	receive_startup(&receiver.receiver, CMD_SELECT, description->tupDesc);
+	receive_startup(&reading.receiver, CMD_SELECT, description->tupDesc);
 	foreach(cell, geonn_plain_tables(description))
 	{
 		const PlainTable *plain = lfirst(cell);
@@ -375,21 +359,6 @@ geonn_check_readable(const PointSource *source)
 
 /* ---- a part at a time ---- */
 
-struct PointReading
-{
-	PointReceiver receiver;
-	QueryDesc  *description;	/* NULL: other processes share their tables */
-	List	   *plain;			/* of PlainTable, where it reads these */
-	TableReader *tables;		/* NULL: rows come from the executor */
-	PointBlockConsumer consume_block;	/* NULL: rows are given one by one */
-
-	/* rows of the table reader still to take */
-	int			left;
-	Datum	   *values;
-	bool	   *nulls;
-	bool		ended;
-};
-
 /*
  * Name the query in an error's context, as SPI does.
  */
@@ -408,34 +377,41 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 {
 	PointReading *reading = palloc0(sizeof(PointReading));
 
-	reading->receiver.source = source;
-	reading->receiver.invalid = invalid;
-	reading->receiver.consume = consume;
-	reading->receiver.state = state;
-	prepare_receiver(&reading->receiver);
+	reading->receiver.receiveSlot = receive_row;
+	reading->receiver.rStartup = receive_startup;
+	reading->receiver.rShutdown = receive_nothing;
+	reading->receiver.rDestroy = receive_nothing;
+	/* PostgreSQL has no kind for receivers of extensions */
+	reading->receiver.mydest = DestTuplestore;
+
+	reading->source = source;
+	reading->invalid = invalid;
+	reading->consume = consume;
+	reading->state = state;
+	reading->conversion = AllocSetContextCreate(CurrentMemoryContext, "geonn conversion",
+												ALLOCSET_SMALL_SIZES);
+	if (source == NULL)
+		return reading;
+	reading->by = palloc(source->by_count * sizeof(Datum));
+	reading->by_is_null = palloc(source->by_count * sizeof(bool));
+	for (int i = 0; i < source->window_count; i++)
+		reading->ranges[i] = geonn_window_range(&source->window_types[i]);
 	return reading;
-}
-
-/*
- * Plan a source that others help to read: they can read a table, but not an
- * index alone.
- */
-static PlannedStmt *
-plan_for_sharing(const PointSource *source)
-{
-	int			level = geonn_plan_tables();
-	PlannedStmt *plan = plan_source(source, 0);
-
-	AtEOXact_GUC(true, level);
-	return plan;
 }
 
 static PlannedStmt *
 plan_reading(const PointSource *source, ReadingManner manner)
 {
-	if (manner == GEONN_READ_SHARED)
-		return plan_for_sharing(source);
-	return plan_source(source, manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
+	PlannedStmt *plan;
+	int			level;
+
+	if (manner != GEONN_READ_SHARED)
+		return plan_source(source, manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
+	/* other processes can help to read a table, but not an index alone */
+	level = geonn_plan_tables();
+	plan = plan_source(source, 0);
+	AtEOXact_GUC(true, level);
+	return plan;
 }
 
 PointReading *
@@ -449,18 +425,27 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 	begin_context(&context, source);
 	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
 										   GetActiveSnapshot(), InvalidSnapshot,
-										   &reading->receiver.receiver, NULL, NULL, 0);
+										   &reading->receiver, NULL, NULL, 0);
 	ExecutorStart(reading->description, 0);
 	tables = geonn_plain_tables(reading->description);
 	if (tables != NIL)
 	{
-		receive_startup(&reading->receiver.receiver, CMD_SELECT,
-						reading->description->tupDesc);
+		receive_startup(&reading->receiver, CMD_SELECT, reading->description->tupDesc);
 		reading->plain = tables;
 		reading->tables = geonn_table_reader_begin(tables, source->query_columns,
 												   reading->description->snapshot);
 	}
 	error_context_stack = context.previous;
+	return reading;
+}
+
+PointReading *
+geonn_reading_given(const GivenPoints *given, InvalidPolicy invalid, PointConsumer consume,
+					void *state)
+{
+	PointReading *reading = create_reading(NULL, invalid, consume, state);
+
+	reading->given = given;
 	return reading;
 }
 
@@ -481,27 +466,33 @@ geonn_reading_attach(const PointSource *source, InvalidPolicy invalid, SharedTab
 }
 
 uint64
-geonn_reading_place(const PointReading *reading)
+geonn_reading_position(const PointReading *reading)
 {
-	return geonn_table_reader_place(reading->tables);
+	return geonn_table_reader_position(reading->tables);
 }
 
 const uint64 *
 geonn_reading_counts(const PointReading *reading)
 {
-	return reading->receiver.counts;
+	return reading->counts;
+}
+
+uint64
+geonn_reading_rows(const PointReading *reading)
+{
+	return reading->rows;
 }
 
 PointPage
 geonn_reading_page(const PointReading *reading)
 {
-	return reading->receiver.page;
+	return reading->page;
 }
 
 void
 geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 {
-	const PointSource *source = reading->receiver.source;
+	const PointSource *source = reading->source;
 
 	if (reading->tables != NULL && source->by_count == 0 && !geonn_has_limits(source) &&
 		source->point_kind == GEONN_POINT_NONE &&
@@ -517,8 +508,7 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 static void
 take_block(PointReading *reading, int rows)
 {
-	PointReceiver *self = &reading->receiver;
-	const PointColumn *columns = self->source->columns;
+		const PointColumn *columns = reading->source->columns;
 	int			id = columns[COLUMN_ID].attribute - 1;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
@@ -529,8 +519,8 @@ take_block(PointReading *reading, int rows)
 
 	for (int i = 0; i < rows; i++)
 	{
-		const Datum *values = reading->values + i * self->source->query_columns;
-		const bool *nulls = reading->nulls + i * self->source->query_columns;
+		const Datum *values = reading->values + i * reading->source->query_columns;
+		const bool *nulls = reading->nulls + i * reading->source->query_columns;
 
 		ids[valid] = values[id];
 		latitudes[valid] = DatumGetFloat8(values[latitude]);
@@ -539,12 +529,12 @@ take_block(PointReading *reading, int rows)
 				   geonn_coordinates_valid(latitudes[valid], longitudes[valid])))
 			valid++;
 		else
-			take_row(self, values, nulls);
+			take_row(reading, values, nulls);
 	}
-	self->rows += valid;
-	self->counts[POINT_VALID] += valid;
+	reading->rows += valid;
+	reading->counts[POINT_VALID] += valid;
 	if (valid > 0)
-		reading->consume_block(self->state, valid, ids, latitudes, longitudes);
+		reading->consume_block(reading->state, valid, ids, latitudes, longitudes);
 }
 
 /*
@@ -557,9 +547,10 @@ next_rows(PointReading *reading)
 	int			rows = geonn_table_reader_next(reading->tables, &reading->values, &reading->nulls);
 
 	if (reading->description != NULL && rows > 0)
-		reading->receiver.page = (PointPage)
+		reading->page = (PointPage)
 	{
-		geonn_table_reader_table(reading->tables), (BlockNumber) geonn_table_reader_place(reading->tables)
+		.table = geonn_table_reader_table(reading->tables),
+			.number = (BlockNumber) geonn_table_reader_position(reading->tables)
 	};
 	return rows;
 }
@@ -570,7 +561,7 @@ next_rows(PointReading *reading)
 static bool
 read_tables(PointReading *reading, uint64 rows)
 {
-	int			columns = reading->receiver.source->query_columns;
+	int			columns = reading->source->query_columns;
 
 	while (rows > 0)
 	{
@@ -586,26 +577,13 @@ read_tables(PointReading *reading, uint64 rows)
 			take_block(reading, taken);
 		}
 		else
-			take_row(&reading->receiver, reading->values, reading->nulls);
+			take_row(reading, reading->values, reading->nulls);
 		reading->values += taken * columns;
 		reading->nulls += taken * columns;
 		reading->left -= taken;
 		rows -= taken;
 	}
 	return true;
-}
-
-/*
- * Have the executor return this many rows, or all (0); false if it returned
- * fewer.
- */
-static bool
-run_query(PointReading *reading, uint64 rows)
-{
-	uint64		before = reading->receiver.rows;
-
-	geonn_executor_run(reading->description, rows);
-	return rows > 0 && reading->receiver.rows - before == rows;
 }
 
 /*
@@ -632,29 +610,59 @@ end_reading(PointReading *reading, bool was_run)
 	FreeQueryDesc(description);
 }
 
+/*
+ * Take up to this many of the points that are given; false if these are the last.
+ */
+static bool
+read_given(PointReading *reading, uint64 rows)
+{
+	const GivenPoints *given = reading->given;
+
+	for (; rows > 0 && reading->rows < given->count; rows--)
+	{
+		PointRow	row = geonn_given_row(given, reading->rows++);
+
+		CHECK_FOR_INTERRUPTS();
+		reading->counts[row.status]++;
+		reading->consume(reading->state, &row);
+	}
+	if (reading->rows < given->count)
+		return true;
+	reading->ended = true;
+	if (!given->each_alone)
+		geonn_warn_of_given(reading->counts, reading->invalid == GEONN_INVALID_KEPT);
+	return false;
+}
+
 bool
 geonn_reading_next(PointReading *reading, uint64 rows)
 {
 	ErrorContextCallback context;
+	uint64		before = reading->rows;
 	bool		more;
 	bool		alone;
 
 	if (reading->ended)
 		return false;
-	begin_context(&context, reading->receiver.source);
+	if (reading->given != NULL)
+		return read_given(reading, rows > 0 ? rows : PG_UINT64_MAX);
+	begin_context(&context, reading->source);
 	context.callback = name_query;
 	if (reading->tables != NULL)
 		more = read_tables(reading, rows > 0 ? rows : PG_UINT64_MAX);
 	else
-		more = run_query(reading, rows);
+	{
+		geonn_executor_run(reading->description, rows);
+		more = rows > 0 && reading->rows - before == rows;
+	}
 	error_context_stack = context.previous;
 	if (more)
 		return true;
 	alone = reading->description != NULL;
 	end_reading(reading, reading->tables == NULL);
 	if (alone)
-		geonn_tell_of_rows(reading->receiver.source, reading->receiver.invalid,
-						   reading->receiver.counts);
+		geonn_tell_of_rows(reading->source, reading->invalid,
+						   reading->counts);
 	return false;
 }
 

@@ -81,6 +81,10 @@ extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolic
 										 ReadingManner manner, PointConsumer consume,
 										 void *state);
 
+/* Likewise the points that are given; the warning about them, unless each is alone, comes at the end. */
+extern PointReading *geonn_reading_given(const GivenPoints *given, InvalidPolicy invalid,
+										 PointConsumer consume, void *state);
+
 /* Give valid rows as blocks where possible: only if ids are passed by value. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
 
@@ -101,10 +105,11 @@ extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPoli
 										  SharedTables *tables, PointConsumer consume,
 										  void *state);
 
-/* The place of the present row or block (geonn_table_reader_place), if the reading is of tables. */
-extern uint64 geonn_reading_place(const PointReading *reading);
+/* The position of the present row or block (geonn_table_reader_position), if the reading is of tables. */
+extern uint64 geonn_reading_position(const PointReading *reading);
 
-/* The numbers of rows read so far, by PointStatus. */
+/* The number of rows read so far, the present one included; and their numbers by PointStatus. */
+extern uint64 geonn_reading_rows(const PointReading *reading);
 extern const uint64 *geonn_reading_counts(const PointReading *reading);
 
 /*

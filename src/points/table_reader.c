@@ -228,8 +228,8 @@ begin_table(TableReader *reader, Relation relation, const AttrNumber *attributes
 		(scan->rs_flags & SO_ALLOW_PAGEMODE) != 0 && IsMVCCSnapshot(scan->rs_snapshot);
 }
 
-static void
-end_table(TableReader *reader)
+void
+geonn_table_reader_end(TableReader *reader)
 {
 	if (reader->scan == NULL)
 		return;
@@ -319,7 +319,7 @@ next_table(TableReader *reader)
 {
 	int			number;
 
-	end_table(reader);
+	geonn_table_reader_end(reader);
 	number = next_number(reader);
 	if (reader->shared != NULL && number < reader->shared->count)
 	{
@@ -376,18 +376,6 @@ take_slot(const TableReader *reader, Datum *values, bool *nulls)
 		values[i] = slot->tts_values[reader->attributes[i] - 1];
 		nulls[i] = slot->tts_isnull[reader->attributes[i] - 1];
 	}
-}
-
-/*
- * Count the page's rows in the statistics: the scan counts only one row of
- * each page.
- */
-static void
-count_rows(Relation relation, int rows)
-{
-	if (!pgstat_should_count_relation(relation))
-		return;
-	geonn_rows_read(relation) += rows;
 }
 
 /*
@@ -472,7 +460,9 @@ take_page(TableReader *reader)
 	}
 	reader->first = first;
 	scan->rs_cindex = scan->rs_ntuples - 1;
-	count_rows(scan->rs_base.rs_rd, rows - 1);
+	/* the scan counts only one row of each page in the statistics */
+	if (pgstat_should_count_relation(scan->rs_base.rs_rd))
+		geonn_rows_read(scan->rs_base.rs_rd) += rows - 1;
 	return rows;
 }
 
@@ -531,7 +521,7 @@ geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
 }
 
 uint64
-geonn_table_reader_place(const TableReader *reader)
+geonn_table_reader_position(const TableReader *reader)
 {
 	return (uint64) reader->number << 32 |
 		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
@@ -563,53 +553,47 @@ geonn_table_reader_slot(TableReader *reader, int row)
 	return reader->slot;
 }
 
-void
-geonn_table_reader_end(TableReader *reader)
-{
-	end_table(reader);
-}
-
 /* ---- shared reading ---- */
+
+/*
+ * Lay the tables out in shared memory, and begin to share them unless it is NULL.  Returns its bytes.
+ */
+static Size
+lay_out(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
+{
+	Size		end = MAXALIGN(offsetof(SharedTables, tables) + list_length(tables) * sizeof(SharedTable));
+	ListCell   *cell;
+
+	foreach(cell, tables)
+	{
+		const PlainTable *plain = lfirst(cell);
+		SharedTable table = {
+			.relation = RelationGetRelid(plain->relation),
+			.attributes = end,
+			.scan = end + MAXALIGN(columns * sizeof(AttrNumber))
+		};
+
+		end = add_size(table.scan, MAXALIGN(table_parallelscan_estimate(plain->relation, snapshot)));
+		if (shared == NULL)
+			continue;
+		shared->tables[foreach_current_index(cell)] = table;
+		memcpy((char *) shared + table.attributes, plain->attributes, columns * sizeof(AttrNumber));
+		table_parallelscan_initialize(plain->relation,
+									  (ParallelTableScanDesc) ((char *) shared + table.scan), snapshot);
+	}
+	return end;
+}
 
 Size
 geonn_shared_tables_size(List *tables, int columns, Snapshot snapshot)
 {
-	Size		size = offsetof(SharedTables, tables);
-	ListCell   *cell;
-
-	size = add_size(size, mul_size(list_length(tables),
-								   sizeof(SharedTable) + MAXALIGN(columns * sizeof(AttrNumber))));
-	size = MAXALIGN(size);
-	foreach(cell, tables)
-	{
-		PlainTable *table = lfirst(cell);
-
-		size = add_size(size, MAXALIGN(table_parallelscan_estimate(table->relation, snapshot)));
-	}
-	return size;
+	return lay_out(NULL, tables, columns, snapshot);
 }
 
 void
 geonn_shared_tables_begin(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
 {
-	Size		end = MAXALIGN(offsetof(SharedTables, tables) +
-							   list_length(tables) * sizeof(SharedTable));
-	ListCell   *cell;
-
 	shared->columns = columns;
-	shared->count = 0;
-	foreach(cell, tables)
-	{
-		PlainTable *plain = lfirst(cell);
-		SharedTable *table = &shared->tables[shared->count++];
-
-		table->relation = RelationGetRelid(plain->relation);
-		table->attributes = end;
-		memcpy((char *) shared + end, plain->attributes, columns * sizeof(AttrNumber));
-		end += MAXALIGN(columns * sizeof(AttrNumber));
-		table->scan = end;
-		table_parallelscan_initialize(plain->relation,
-									  (ParallelTableScanDesc) ((char *) shared + end), snapshot);
-		end += MAXALIGN(table_parallelscan_estimate(plain->relation, snapshot));
-	}
+	shared->count = list_length(tables);
+	(void) lay_out(shared, tables, columns, snapshot);
 }

@@ -67,11 +67,11 @@ extern TableReader *geonn_table_reader_attach(SharedTables *shared);
 extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls);
 
 /*
- * The place of the last rows: a number for each page, by table and block.  One
+ * The position of the last rows: a number for each page, by table and block.  One
  * process reads pages in the order of these numbers, unless a scan began in the
  * middle of a table.
  */
-extern uint64 geonn_table_reader_place(const TableReader *reader);
+extern uint64 geonn_table_reader_position(const TableReader *reader);
 
 /* The table of the last rows. */
 extern Oid	geonn_table_reader_table(const TableReader *reader);

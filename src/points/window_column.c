@@ -66,16 +66,6 @@ family_of(Oid element)
 }
 
 /*
- * Does the range type have the default order of its bounds' type?
- */
-static bool
-has_default_order(TypeCacheEntry *range, Oid element)
-{
-	return range->rng_cmp_proc_finfo.fn_oid ==
-		lookup_type_cache(element, TYPECACHE_CMP_PROC)->cmp_proc;
-}
-
-/*
  * The first type of windows that the type has a cast to, as other extensions' spans have one to a
  * range; InvalidOid: none.
  */
@@ -147,8 +137,10 @@ geonn_window_find_type(Oid declared, WindowType *type)
 	if (type->is_range)
 		type->element = getBaseType(geonn_window_range(type)->rngelemtype->type_id);
 	type->family = family_of(type->element);
+	/* a range type may have an order other than the default one of its bounds' type */
 	return OidIsValid(type->family) &&
-		(!type->is_range || has_default_order(geonn_window_range(type), type->element));
+		(!type->is_range || geonn_window_range(type)->rng_cmp_proc_finfo.fn_oid ==
+		 lookup_type_cache(type->element, TYPECACHE_CMP_PROC)->cmp_proc);
 }
 
 void

@@ -5,7 +5,7 @@
  * It is src/common/spheroid_distance.c, which the engine has, too, and so gives
  * the same bytes; and it needs PROJ, with the forty libraries that PROJ needs.
  * To map all these takes longer than to load the module.  So the module is not
- * linked with it: a process loads it at its first geodesic (join/spheroid.c),
+ * linked with it: a process loads it at its first geodesic (join/geodesics.c),
  * which few ever compute, as the engine computes those of joins.
  *
  * PostgreSQL loads only what says for which of its versions it was built.

@@ -1,9 +1,9 @@
 /*
- * bearing.h
- *		The initial course from one point to another.
+ * geodesics.h
+ *		Distances and directions that the module computes itself.
  */
-#ifndef GEONN_BEARING_H
-#define GEONN_BEARING_H
+#ifndef GEONN_GEODESICS_H
+#define GEONN_GEODESICS_H
 
 /*
  * Compute the direction in which the shortest path by this metric (enum
@@ -16,4 +16,4 @@
 extern double geonn_bearing(int metric, double latitude1, double longitude1,
 							double latitude2, double longitude2);
 
-#endif							/* GEONN_BEARING_H */
+#endif							/* GEONN_GEODESICS_H */
