@@ -27,6 +27,8 @@
  */
 #include "cuda/cost.cuh"
 
+#include <math.h>
+
 /* to build: launches, fewer where one sorts all, and a reference's copy and its share of the sort */
 #define INDEX_BUILD 100000.0
 #define INDEX_BUILD_SMALL 40000.0
@@ -44,28 +46,22 @@
 #define BRUTE_OBSERVATION 0.1
 #define BRUTE_PAIR 6.1e-5
 
-/* Other questions by brute force go through all leaves of the index, after the
- * same sort.  Not measured; it is slower than the index, and that is what
- * matters. */
-#define LEAVES_PAIR 1e-3
-
 struct cost
 cuda_cost(const struct search *search, enum geonn_algorithm algorithm, double observations)
 {
 	double		references = (double) search->dataset->count;
 	struct cost cost;
 
-	if (algorithm == GEONN_ALGORITHM_BRUTE && search_is_plain_nearest(search))
+	if (algorithm == GEONN_ALGORITHM_BRUTE)
 	{
+		/* no other question is answered so */
 		cost.build = BRUTE_BUILD + BRUTE_BUILD_REFERENCE * references;
-		cost.search = BRUTE_SEARCH +
+		cost.search = !search_is_plain_nearest(search) ? INFINITY : BRUTE_SEARCH +
 			observations * (BRUTE_OBSERVATION + BRUTE_PAIR * references);
 		return cost;
 	}
 	cost.build = (references > INDEX_SMALL ? INDEX_BUILD : INDEX_BUILD_SMALL) +
 		INDEX_BUILD_REFERENCE * references;
 	cost.search = INDEX_SEARCH + INDEX_OBSERVATION * observations;
-	if (algorithm == GEONN_ALGORITHM_BRUTE)
-		cost.search += LEAVES_PAIR * observations * references;
 	return cost;
 }

@@ -3,8 +3,9 @@
  *		The pieces of searches for the nearest reference alone.
  *
  * Most searches ask for the nearest reference alone, so this question has the
- * fast ways: brute_search.cu's, the index's for this question, and the table's.  Each finds
- * one reference for each observation, at its row.  If each observation has
+ * fast ways: brute_search.cu's, and that of the table, or of the index where no
+ * table has been made (cells_search.cu).  Each finds one reference for each
+ * observation, at its row.  If each observation has
  * one, 16 bytes an observation go in and 16 come out, and no counts.
  * Otherwise, with a max_distance, the observations without a neighbour are
  * counted out, and the pairs of the others are packed in place of the degrees.
@@ -29,7 +30,7 @@ enum nearest_phase
 {
 	NEAREST_COPY_IN,
 	NEAREST_SEARCH,
-	NEAREST_DECIDE,				/* by index or table: decide what the search left open */
+	NEAREST_GO_ON,				/* by table or index: decide what the search left open */
 	NEAREST_COUNT,				/* count the observations that have a neighbour within max_distance */
 	NEAREST_COPY_OUT
 };
@@ -47,16 +48,14 @@ struct nearest_piece
 	/* by one of these */
 	struct brute_search brute;
 	struct brute_room brute_room;
-	struct index_nearest index;
-	struct cells_search cells;
+	struct cells_search search;
 };
 
 /* what kernels report to the host, in pinned memory */
 struct nearest_status
 {
 	struct brute_status brute;
-	struct index_status index;
-	struct cells_status cells;
+	struct cells_status search;
 	struct results_status results;
 };
 
@@ -142,51 +141,30 @@ brute_place(struct lane *lane, uint32_t rows, void *memory)
 	return bytes;
 }
 
-/*
- * Lay out a search by the index, or by the table beside it: what both kinds have in
- * common, which has the same names in both.
- */
-template <typename Search>
 static size_t
-place_search(struct lane *lane, uint32_t rows, size_t room, void *memory, Search *search)
+search_place(struct lane *lane, uint32_t rows, void *memory)
 {
 	struct nearest_piece *piece = piece_of(lane);
+	struct cells_search *search = &piece->search;
+	struct cuda_built *built = built_of(lane);
+	bool		has_table = cuda_has_table(lane_device(lane), lane_search(lane));
 	size_t		offset = 0;
 
 	*piece = {};
-	piece->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	piece->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	search->tag = (int64_t *) next_column(memory, &offset, rows * sizeof(int64_t));
-	search->distance = (double *) next_column(memory, &offset, rows * sizeof(double));
-	search->status = (decltype(search->status))
-		next_column(memory, &offset, sizeof(*search->status));
-	search->room = next_column(memory, &offset, room);
-	search->index = &built_of(lane)->index;
+	search->cells = has_table ? &built->cells : NULL;
+	search->index = &built->index;
 	search->rows = rows;
-	search->latitude = piece->latitude;
-	search->longitude = piece->longitude;
 	search->max_distance = lane_search(lane)->question.max_distance;
 	search->stream = lane_stream(lane);
-
+	place_columns(memory, &offset, rows, &piece->latitude, &piece->longitude, &search->tag,
+				  &search->distance);
+	place_columns(memory, &offset, 1, &search->status);
+	search->room = next_column(memory, &offset, cells_search_room(rows, has_table));
+	search->latitude = piece->latitude;
+	search->longitude = piece->longitude;
 	piece->results.distance = search->distance;
 	piece->results.tag = search->tag;
 	return place_results(lane, rows, memory, offset);
-}
-
-static size_t
-index_piece_place(struct lane *lane, uint32_t rows, void *memory)
-{
-	return place_search(lane, rows, index_nearest_room(rows), memory, &piece_of(lane)->index);
-}
-
-static size_t
-cells_piece_place(struct lane *lane, uint32_t rows, void *memory)
-{
-	struct cells_search *search = &piece_of(lane)->cells;
-	size_t		bytes = place_search(lane, rows, cells_search_room(rows), memory, search);
-
-	search->cells = &built_of(lane)->cells;
-	return bytes;
 }
 
 static cudaError_t
@@ -267,7 +245,7 @@ brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			return error;
 		case NEAREST_COUNT:
 			return after_search(lane, status_of(lane)->brute.out_of_range != 0, progress);
-		case NEAREST_DECIDE:
+		case NEAREST_GO_ON:
 			break;
 		case NEAREST_COPY_OUT:
 			return copy_packed(lane, progress);
@@ -276,74 +254,18 @@ brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 }
 
 static cudaError_t
-ask_index(struct lane *lane, enum piece_progress *progress)
+ask_search(struct lane *lane, enum piece_progress *progress)
 {
 	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&status_of(lane)->index, piece_of(lane)->index.status,
-						   sizeof(struct index_status), cudaMemcpyDeviceToHost, lane_stream(lane));
-}
-
-static bool
-is_decided(const struct lane *lane)
-{
-	const struct index_status *status = &status_of(lane)->index;
-
-	return status->out_of_range != 0 || status->decided >= status->ambiguous;
-}
-
-static cudaError_t
-index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
-{
-	struct nearest_piece *piece = piece_of(lane);
-	cudaError_t error;
-
-	switch (piece->phase)
-	{
-		case NEAREST_COPY_IN:
-			*progress = PIECE_AHEAD;
-			return copy_in(lane);
-		case NEAREST_SEARCH:
-			phase_begin("search");
-			piece->phase = NEAREST_DECIDE;
-			if ((error = index_nearest_enqueue(&piece->index)) == cudaSuccess)
-				error = ask_index(lane, progress);
-			phase_end();
-			if (error != cudaSuccess || !piece->all_matched)
-				return error;
-
-			/* what is copied too early is copied again, or not looked at */
-			*progress = PIECE_LAST;
-			return copy_results(lane, piece->rows, piece->rows, NULL, piece->index.tag,
-								piece->index.distance);
-		case NEAREST_DECIDE:
-			if (is_decided(lane))
-				return after_search(lane, status_of(lane)->index.out_of_range != 0, progress);
-			phase_begin("decide");
-			if ((error = index_nearest_decide(&piece->index)) == cudaSuccess)
-				error = ask_index(lane, progress);
-			phase_end();
-			return error;
-		case NEAREST_COUNT:
-			break;
-		case NEAREST_COPY_OUT:
-			return copy_packed(lane, progress);
-	}
-	return cudaErrorUnknown;
-}
-
-static cudaError_t
-ask_cells(struct lane *lane, enum piece_progress *progress)
-{
-	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&status_of(lane)->cells, piece_of(lane)->cells.status,
+	return cudaMemcpyAsync(&status_of(lane)->search, piece_of(lane)->search.status,
 						   sizeof(struct cells_status), cudaMemcpyDeviceToHost, lane_stream(lane));
 }
 
 static cudaError_t
-cells_piece_enqueue(struct lane *lane, enum piece_progress *progress)
+search_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	const struct cells_status *status = &status_of(lane)->cells;
+	const struct cells_status *status = &status_of(lane)->search;
 	cudaError_t error;
 
 	switch (piece->phase)
@@ -353,23 +275,24 @@ cells_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			return copy_in(lane);
 		case NEAREST_SEARCH:
 			phase_begin("search");
-			piece->phase = NEAREST_DECIDE;
-			if ((error = cells_search_enqueue(&piece->cells)) == cudaSuccess)
-				error = ask_cells(lane, progress);
+			piece->phase = NEAREST_GO_ON;
+			if ((error = cells_search_enqueue(&piece->search)) == cudaSuccess)
+				error = ask_search(lane, progress);
 			phase_end();
 			if (error != cudaSuccess || !piece->all_matched)
 				return error;
 
 			/* what is copied too early is copied again, or not looked at */
 			*progress = PIECE_LAST;
-			return copy_results(lane, piece->rows, piece->rows, NULL, piece->cells.tag,
-								piece->cells.distance);
-		case NEAREST_DECIDE:
-			if (cells_search_done(&piece->cells, status))
-				return after_search(lane, status->out_of_range != 0, progress);
+			return copy_results(lane, piece->rows, piece->rows, NULL, piece->search.tag,
+								piece->search.distance);
+		case NEAREST_GO_ON:
+			if (cells_search_done(&piece->search, status))
+				return after_search(lane, cells_search_out_of_range(&piece->search, status),
+									progress);
 			phase_begin("decide");
-			if ((error = cells_search_go_on(&piece->cells, status)) == cudaSuccess)
-				error = ask_cells(lane, progress);
+			if ((error = cells_search_go_on(&piece->search, status)) == cudaSuccess)
+				error = ask_search(lane, progress);
 			phase_end();
 			return error;
 		case NEAREST_COUNT:
@@ -396,36 +319,23 @@ nearest_finish(struct lane *lane)
  * The end of a piece whose results may have been copied before they were all there.
  */
 static enum piece_outcome
-finish_early(struct lane *lane, bool decided, bool out_of_range)
+search_piece_finish(struct lane *lane)
 {
+	const struct cells_search *search = &piece_of(lane)->search;
+	const struct cells_status *status = &status_of(lane)->search;
 	enum piece_progress progress;
 
-	if (!decided)
+	if (!cells_search_done(search, status))
 		return PIECE_MORE;
-	if (!out_of_range)
-		return nearest_finish(lane);
-	fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range", &progress);
-	return PIECE_FULL;
-}
-
-static enum piece_outcome
-index_piece_finish(struct lane *lane)
-{
-	enum piece_outcome outcome = finish_early(lane, is_decided(lane),
-											  status_of(lane)->index.out_of_range != 0);
-
-	if (outcome == PIECE_ANSWERED)
+	if (cells_search_out_of_range(search, status))
+	{
+		fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
+				   &progress);
+		return PIECE_FULL;
+	}
+	if (search->cells == NULL)
 		built_of(lane)->by_index += piece_of(lane)->rows;
-	return outcome;
-}
-
-static enum piece_outcome
-cells_piece_finish(struct lane *lane)
-{
-	const struct cells_status *status = &status_of(lane)->cells;
-
-	return finish_early(lane, cells_search_done(&piece_of(lane)->cells, status),
-						status->out_of_range != 0);
+	return nearest_finish(lane);
 }
 
 const struct piece_operations nearest_brute_operations = {
@@ -433,24 +343,13 @@ const struct piece_operations nearest_brute_operations = {
 	.place = brute_place,
 	.enqueue = brute_piece_enqueue,
 	.finish = nearest_finish,
-	.close = NULL,
-	.alone = NULL
+	.close = NULL
 };
 
-const struct piece_operations nearest_index_operations = {
+const struct piece_operations nearest_search_operations = {
 	.rows = nearest_rows,
-	.place = index_piece_place,
-	.enqueue = index_piece_enqueue,
-	.finish = index_piece_finish,
-	.close = NULL,
-	.alone = NULL
-};
-
-const struct piece_operations nearest_cells_operations = {
-	.rows = nearest_rows,
-	.place = cells_piece_place,
-	.enqueue = cells_piece_enqueue,
-	.finish = cells_piece_finish,
-	.close = NULL,
-	.alone = NULL
+	.place = search_place,
+	.enqueue = search_piece_enqueue,
+	.finish = search_piece_finish,
+	.close = NULL
 };

@@ -234,17 +234,13 @@ brute_place_references(void *memory, uint32_t count, enum geonn_metric metric,
 	references->count = count;
 	references->tiles = tiles;
 	references->metric = metric;
-	references->x = (double *) next_column(memory, &offset, count * sizeof(double));
-	references->y = (double *) next_column(memory, &offset, count * sizeof(double));
-	references->z = (double *) next_column(memory, &offset, count * sizeof(double));
-	references->tag = (int64_t *) next_column(memory, &offset, count * sizeof(int64_t));
-	references->x_single = (float *) next_column(memory, &offset, padded * sizeof(float));
-	references->y_single = (float *) next_column(memory, &offset, padded * sizeof(float));
-	references->z_single = (float *) next_column(memory, &offset, padded * sizeof(float));
-	references->pieces = (uint32_t *) next_column(memory, &offset, padded * 4 * sizeof(uint32_t));
-	references->box = (int *) next_column(memory, &offset, 6 * sizeof(int));
-	references->frame = (struct brute_frame *) next_column(memory, &offset,
-														   sizeof(struct brute_frame));
+	place_columns(memory, &offset, count, &references->x, &references->y, &references->z,
+				  &references->tag);
+	place_columns(memory, &offset, padded, &references->x_single, &references->y_single,
+				  &references->z_single);
+	place_columns(memory, &offset, padded * 4, &references->pieces);
+	place_columns(memory, &offset, 6, &references->box);
+	place_columns(memory, &offset, 1, &references->frame);
 	return offset;
 }
 
@@ -268,16 +264,10 @@ brute_place_room(void *memory, uint32_t capacity, const struct brute_machine *ma
 	room->capacity = capacity;
 	room->scan_states = scan_states;
 	room->redo_states = redo_states;
-	room->latitude = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->longitude = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->count = (uint32_t *) next_column(memory, &offset, capacity * sizeof(uint32_t));
-	room->x = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->y = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->z = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->ambiguous = (uint32_t *) next_column(memory, &offset, capacity * sizeof(uint32_t));
-	room->floor = (float *) next_column(memory, &offset, capacity * sizeof(float));
+	place_columns(memory, &offset, capacity, &room->latitude, &room->longitude, &room->count,
+				  &room->x, &room->y, &room->z, &room->ambiguous, &room->floor);
 	room->states = next_column(memory, &offset, scan_bytes > redo_bytes ? scan_bytes : redo_bytes);
-	room->status = (struct brute_status *) next_column(memory, &offset, sizeof(struct brute_status));
+	place_columns(memory, &offset, 1, &room->status);
 	return offset;
 }
 

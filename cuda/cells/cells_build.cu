@@ -114,12 +114,10 @@ cells_place(void *memory, uint32_t positions, struct cells *cells)
 		(fine > FINE_SQUARES_MIN ? fine : FINE_SQUARES_MIN) / CELLS_BLOCK;
 	entries = (size_t) cells->blocks_max * CELLS_BLOCK;
 	cells->fours_max = (uint32_t) (entries / SQUARES_OF_FOUR);
-	cells->record = (struct cells_record *)
-		next_column(memory, &bytes, positions * sizeof(struct cells_record));
-	cells->entry = (uint2 *) next_column(memory, &bytes, entries * sizeof(uint2));
-	cells->four = (uint4 *) next_column(memory, &bytes, cells->fours_max * sizeof(uint4));
-	cells->counts = (struct cells_counts *)
-		next_column(memory, &bytes, sizeof(struct cells_counts));
+	place_columns(memory, &bytes, positions, &cells->record);
+	place_columns(memory, &bytes, entries, &cells->entry);
+	place_columns(memory, &bytes, cells->fours_max, &cells->four);
+	place_columns(memory, &bytes, 1, &cells->counts);
 	return bytes;
 }
 
@@ -130,10 +128,8 @@ place_room(void *memory, const struct cells *cells, struct build_room *room)
 
 	room->ranges_max = cells->blocks_max * RANGES_OF_BLOCK;
 	for (int i = 0; i < 2; i++)
-		room->range[i] = (struct range *)
-			next_column(memory, &bytes, room->ranges_max * sizeof(struct range));
-	room->count = (uint32_t *) next_column(memory, &bytes, (ROUNDS + 1) * sizeof(uint32_t));
-	room->taken = (uint32_t *) next_column(memory, &bytes, (ROUNDS + 1) * sizeof(uint32_t));
+		place_columns(memory, &bytes, room->ranges_max, &room->range[i]);
+	place_columns(memory, &bytes, ROUNDS + 1, &room->count, &room->taken);
 	return bytes;
 }
 

@@ -267,22 +267,24 @@ search_kernel(const __grid_constant__ struct cells cells,
  * Lay out the room: the list, and the index's.
  */
 static size_t
-place_room(void *memory, uint32_t rows, uint32_t **list, void **index_room)
+place_room(void *memory, uint32_t rows, bool has_table, uint32_t **list, void **index_room)
 {
 	size_t		bytes = 0;
 
-	*list = (uint32_t *) next_column(memory, &bytes, rows * sizeof(uint32_t));
+	*list = NULL;
+	if (has_table)
+		place_columns(memory, &bytes, rows, list);
 	*index_room = next_column(memory, &bytes, index_nearest_room(rows));
 	return bytes;
 }
 
 size_t
-cells_search_room(uint32_t rows)
+cells_search_room(uint32_t rows, bool has_table)
 {
 	uint32_t   *list;
 	void	   *index_room;
 
-	return place_room(NULL, rows, &list, &index_room);
+	return place_room(NULL, rows, has_table, &list, &index_room);
 }
 
 static cudaError_t
@@ -304,6 +306,29 @@ enqueue_alone(const struct cells_search *search, const uint32_t *list)
 	return index_alone_enqueue(&alone);
 }
 
+/* Let the index answer those on the list, or if that is NULL all. */
+static cudaError_t
+enqueue_by_index(struct cells_search *search, uint32_t rows, const uint32_t *list, void *room)
+{
+	struct index_nearest nearest = {};
+
+	nearest.index = search->index;
+	nearest.rows = rows;
+	nearest.latitude = search->latitude;
+	nearest.longitude = search->longitude;
+	nearest.max_distance = search->max_distance;
+	nearest.list = list;
+	nearest.tag = search->tag;
+	nearest.distance = search->distance;
+	nearest.status = &search->status->index;
+	nearest.room = room;
+	nearest.stream = search->stream;
+	if (search->by_index)
+		return index_nearest_decide(&nearest);
+	search->by_index = true;
+	return index_nearest_enqueue(&nearest);
+}
+
 cudaError_t
 cells_search_enqueue(struct cells_search *search)
 {
@@ -312,6 +337,9 @@ cells_search_enqueue(struct cells_search *search)
 	cudaError_t error;
 
 	search->by_index = false;
+	place_room(search->room, search->rows, search->cells != NULL, &task.list, &index_room);
+	if (search->cells == NULL)
+		return enqueue_by_index(search, search->rows, NULL, index_room);
 	task.rows = search->rows;
 	task.latitude = search->latitude;
 	task.longitude = search->longitude;
@@ -319,7 +347,6 @@ cells_search_enqueue(struct cells_search *search)
 	task.tag = search->tag;
 	task.distance = search->distance;
 	task.status = search->status;
-	place_room(search->room, search->rows, &task.list, &index_room);
 	if ((error = cudaMemsetAsync(search->status, 0, sizeof(struct cells_status),
 								 search->stream)) != cudaSuccess)
 		return error;
@@ -331,36 +358,31 @@ cells_search_enqueue(struct cells_search *search)
 }
 
 bool
+cells_search_out_of_range(const struct cells_search *search, const struct cells_status *status)
+{
+	return (search->cells != NULL ? status->out_of_range : status->index.out_of_range) != 0;
+}
+
+bool
 cells_search_done(const struct cells_search *search, const struct cells_status *status)
 {
-	if (status->out_of_range != 0)
+	if (cells_search_out_of_range(search, status))
 		return true;
-	if (status->listed > ALONE_MAX)
-		return search->by_index && status->index.decided >= status->index.ambiguous;
-	return status->decided >= status->listed;
+	if (search->by_index)
+		return status->index.decided >= status->index.ambiguous;
+	return status->listed <= ALONE_MAX && status->decided >= status->listed;
 }
 
 cudaError_t
 cells_search_go_on(struct cells_search *search, const struct cells_status *status)
 {
-	struct index_nearest nearest = {};
 	uint32_t   *list;
+	void	   *index_room;
 
-	place_room(search->room, search->rows, &list, &nearest.room);
+	place_room(search->room, search->rows, search->cells != NULL, &list, &index_room);
+	if (search->cells == NULL)
+		return enqueue_by_index(search, search->rows, NULL, index_room);
 	if (status->listed <= ALONE_MAX)
 		return enqueue_alone(search, list);
-	nearest.index = search->index;
-	nearest.rows = status->listed;
-	nearest.latitude = search->latitude;
-	nearest.longitude = search->longitude;
-	nearest.max_distance = search->max_distance;
-	nearest.list = list;
-	nearest.tag = search->tag;
-	nearest.distance = search->distance;
-	nearest.status = &search->status->index;
-	nearest.stream = search->stream;
-	if (search->by_index)
-		return index_nearest_decide(&nearest);
-	search->by_index = true;
-	return index_nearest_enqueue(&nearest);
+	return enqueue_by_index(search, status->listed, list, index_room);
 }

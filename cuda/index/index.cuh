@@ -123,7 +123,7 @@ struct index_source
 };
 
 /* Bytes of room that index_build needs beside the index and its source. */
-extern size_t index_build_room(uint32_t references, uint32_t columns);
+extern size_t index_build_room(uint32_t references);
 
 /*
  * Build an index that index_place has laid out; the caller has copied the order

@@ -97,44 +97,28 @@ index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_
 	index->metric = metric;
 	index->columns = columns;
 	index->shape = shape;
-	index->x = (double *) next_column(memory, &bytes, positions * sizeof(double));
-	index->y = (double *) next_column(memory, &bytes, positions * sizeof(double));
-	index->z = (double *) next_column(memory, &bytes, positions * sizeof(double));
-	index->start = (uint32_t *) next_column(memory, &bytes, (positions + 1) * sizeof(uint32_t));
-	index->place = (uint32_t *) next_column(memory, &bytes, references * sizeof(uint32_t));
-	index->tag = (int64_t *) next_column(memory, &bytes, references * sizeof(int64_t));
-	index->low_x = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->low_y = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->low_z = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->high_x = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->high_y = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->high_z = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	place_columns(memory, &bytes, positions, &index->x, &index->y, &index->z);
+	place_columns(memory, &bytes, positions + 1, &index->start);
+	place_columns(memory, &bytes, references, &index->place, &index->tag);
+	place_columns(memory, &bytes, nodes, &index->low_x, &index->low_y, &index->low_z,
+				  &index->high_x, &index->high_y, &index->high_z);
 	if (columns & GEONN_COLUMN_GROUP)
 	{
-		index->group = (int32_t *) next_column(memory, &bytes, positions * sizeof(int32_t));
-		index->low_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
-		index->high_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
+		place_columns(memory, &bytes, positions, &index->group);
+		place_columns(memory, &bytes, nodes, &index->low_group, &index->high_group);
 	}
 	else if ((columns & GEONN_COLUMNS_WINDOWS) == 0)
-		index->leaf_code = (uint64_t *) next_column(memory, &bytes,
-											 shape.nodes[0] * sizeof(uint64_t));
+		place_columns(memory, &bytes, shape.nodes[0], &index->leaf_code);
 	if (columns & GEONN_COLUMN_IDENTITY)
-		index->identity = (int32_t *) next_column(memory, &bytes, references * sizeof(int32_t));
+		place_columns(memory, &bytes, references, &index->identity);
 	index_place_conditions(memory, &bytes, (uint32_t) positions, columns, &index->conditions);
 	if (columns & GEONN_COLUMN_RADIUS)
-		index->node_limit = (float *) next_column(memory, &bytes, nodes * sizeof(float));
+		place_columns(memory, &bytes, nodes, &index->node_limit);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 		if (columns & GEONN_COLUMN_WINDOW << i)
-		{
-			index->node_low[i] = (int64_t *) next_column(memory, &bytes, nodes * sizeof(int64_t));
-			index->node_high[i] = (int64_t *) next_column(memory, &bytes, nodes * sizeof(int64_t));
-		}
+			place_columns(memory, &bytes, nodes, &index->node_low[i], &index->node_high[i]);
 	if (columns & GEONN_COLUMNS_WINDOWS)
-	{
-		index->exclusive = (uint32_t *) next_column(memory, &bytes, sizeof(uint32_t));
-		index->order = (struct window_order *) next_column(memory, &bytes,
-														   sizeof(struct window_order));
-	}
+		place_columns(memory, &bytes, 1, &index->exclusive, &index->order);
 	return bytes;
 }
 
@@ -158,14 +142,9 @@ place_room(void *memory, uint32_t references, struct build_room *room, size_t *b
 											(uint32_t *) NULL, references)) != cudaSuccess)
 		return error;
 	*bytes = 0;
-	room->record = (struct index_record *) next_column(memory, bytes,
-													  count * sizeof(struct index_record));
-	room->key = (uint64_t *) next_column(memory, bytes, count * sizeof(uint64_t));
-	room->sorted_key = (uint64_t *) next_column(memory, bytes, count * sizeof(uint64_t));
-	room->place = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	room->sorted_place = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	room->is_first = (uint8_t *) next_column(memory, bytes, count);
-	room->status = (struct build_status *) next_column(memory, bytes, sizeof(struct build_status));
+	place_columns(memory, bytes, count, &room->record, &room->key, &room->sorted_key,
+				  &room->place, &room->sorted_place, &room->is_first);
+	place_columns(memory, bytes, 1, &room->status);
 	room->scratch_bytes = sort_bytes > select_bytes ? sort_bytes : select_bytes;
 	room->scratch = next_column(memory, bytes, room->scratch_bytes);
 	room->code_shift = 0;
@@ -173,12 +152,11 @@ place_room(void *memory, uint32_t references, struct build_room *room, size_t *b
 }
 
 size_t
-index_build_room(uint32_t references, uint32_t columns)
+index_build_room(uint32_t references)
 {
 	struct build_room room;
 	size_t		bytes;
 
-	(void) columns;
 	return place_room(NULL, references, &room, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
 }
 

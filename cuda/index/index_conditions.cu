@@ -18,15 +18,12 @@ index_place_conditions(void *memory, size_t *offset, uint32_t rows, uint32_t col
 {
 	*conditions = {};
 	if (columns & GEONN_COLUMN_RADIUS)
-		conditions->radius = (double *) next_column(memory, offset, rows * sizeof(double));
+		place_columns(memory, offset, rows, &conditions->radius);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 		if (columns & GEONN_COLUMN_WINDOW << i)
-		{
-			conditions->low[i] = (int64_t *) next_column(memory, offset, rows * sizeof(int64_t));
-			conditions->high[i] = (int64_t *) next_column(memory, offset, rows * sizeof(int64_t));
-		}
+			place_columns(memory, offset, rows, &conditions->low[i], &conditions->high[i]);
 	if (columns & GEONN_COLUMNS_WINDOWS)
-		conditions->edges = (uint16_t *) next_column(memory, offset, rows * sizeof(uint16_t));
+		place_columns(memory, offset, rows, &conditions->edges);
 }
 
 /* the least of the lanes' values, in every lane */

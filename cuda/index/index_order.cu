@@ -74,14 +74,10 @@ index_order_place(void *memory, uint32_t rows, struct index_order *order, size_t
 		return error;
 	*bytes = 0;
 	order->rows = rows;
-	order->tables = (struct index_order_tables *)
-		next_column(memory, bytes, sizeof(struct index_order_tables));
+	place_columns(memory, bytes, 1, &order->tables);
 	order->ranks = &order->tables->ranks;
-	order->point = (double2 *) next_column(memory, bytes, count * sizeof(double2));
-	order->key = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	order->sorted_key = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	order->row = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	order->sorted_row = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
+	place_columns(memory, bytes, count, &order->point, &order->key, &order->sorted_key,
+				  &order->row, &order->sorted_row);
 	order->scratch = next_column(memory, bytes, order->scratch_bytes);
 	return cudaSuccess;
 }

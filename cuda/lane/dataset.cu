@@ -66,10 +66,9 @@ static struct
 };
 
 enum cuda_part
-cuda_part_of(const struct search *search, enum geonn_algorithm algorithm)
+cuda_part_of(enum geonn_algorithm algorithm)
 {
-	return algorithm == GEONN_ALGORITHM_BRUTE && search_is_plain_nearest(search) ? CUDA_BRUTE :
-		CUDA_INDEX;
+	return algorithm == GEONN_ALGORITHM_BRUTE ? CUDA_BRUTE : CUDA_INDEX;
 }
 
 /* ---- building ---- */
@@ -131,43 +130,31 @@ make_references(struct cuda_built *built, const struct dataset *dataset)
 	return cudaStreamSynchronize(cuda->building);
 }
 
-/*
- * Reserve the place of a column of the source, and add the column to the
- * upload.
- */
-static const void *
-place_column(struct upload *upload, char *memory, size_t *offset, const void *column,
-			 size_t bytes)
-{
-	void	   *target;
-
-	if (column == NULL)
-		return NULL;
-	target = next_column(memory, offset, bytes);
-	upload_add(upload, target, column, bytes);
-	return target;
-}
-
-/*
- * The same for the columns of conditions.
- */
-static void
-place_conditions(struct upload *upload, char *memory, size_t *offset,
-			  const struct dataset *dataset, struct index_conditions *conditions)
+/* Lay out what an index is built from; returns the bytes taken. */
+static size_t
+place_source(void *memory, const struct dataset *dataset, struct index_source *source)
 {
 	size_t		count = dataset->count;
+	size_t		bytes = 0;
 
-	index_place_conditions(memory, offset, (uint32_t) count, dataset->columns, conditions);
-	if (conditions->radius != NULL)
-		upload_add(upload, conditions->radius, dataset->radius, count * sizeof(double));
-	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
-		if (conditions->low[i] != NULL)
-		{
-			upload_add(upload, conditions->low[i], dataset->low[i], count * sizeof(int64_t));
-			upload_add(upload, conditions->high[i], dataset->high[i], count * sizeof(int64_t));
-		}
-	if (conditions->edges != NULL)
-		upload_add(upload, conditions->edges, dataset->edges, count * sizeof(uint16_t));
+	*source = {};
+	place_columns(memory, &bytes, count, &source->latitude, &source->longitude, &source->tag);
+	if (dataset->group != NULL)
+		place_columns(memory, &bytes, count, &source->group);
+	if (dataset->identity != NULL)
+		place_columns(memory, &bytes, count, &source->identity);
+	index_place_conditions(memory, &bytes, (uint32_t) count, dataset->columns,
+						   &source->conditions);
+	return bytes;
+}
+
+/* let a column of the dataset be uploaded, unless it has no place */
+template <typename Type>
+static void
+add_column(struct upload *upload, Type *place, const Type *column, size_t count)
+{
+	if (place != NULL)
+		upload_add(upload, (void *) place, column, count * sizeof(Type));
 }
 
 static cudaError_t
@@ -179,20 +166,21 @@ make_index(struct cuda_built *built, const struct search *search, char *room)
 	struct window_order order;
 	struct index_source source;
 	struct upload upload = {};
-	size_t		offset = 0;
+	size_t		offset = place_source(room, dataset, &source);
 	cudaError_t error;
 
-	source.latitude = (const double *)
-		place_column(&upload, room, &offset, dataset->latitude, count * sizeof(double));
-	source.longitude = (const double *)
-		place_column(&upload, room, &offset, dataset->longitude, count * sizeof(double));
-	source.tag = (const int64_t *)
-		place_column(&upload, room, &offset, dataset->tag, count * sizeof(int64_t));
-	source.group = (const int32_t *)
-		place_column(&upload, room, &offset, dataset->group, count * sizeof(int32_t));
-	source.identity = (const int32_t *)
-		place_column(&upload, room, &offset, dataset->identity, count * sizeof(int32_t));
-	place_conditions(&upload, room, &offset, dataset, &source.conditions);
+	add_column<const double>(&upload, source.latitude, dataset->latitude, count);
+	add_column<const double>(&upload, source.longitude, dataset->longitude, count);
+	add_column<const int64_t>(&upload, source.tag, dataset->tag, count);
+	add_column<const int32_t>(&upload, source.group, dataset->group, count);
+	add_column<const int32_t>(&upload, source.identity, dataset->identity, count);
+	add_column(&upload, source.conditions.radius, dataset->radius, count);
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+	{
+		add_column(&upload, source.conditions.low[i], dataset->low[i], count);
+		add_column(&upload, source.conditions.high[i], dataset->high[i], count);
+	}
+	add_column(&upload, source.conditions.edges, dataset->edges, count);
 	if (built->index.order != NULL)
 	{
 		window_order_choose(search, &order);
@@ -235,7 +223,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 {
 	const struct dataset *dataset = search->dataset;
 	struct device *device = built->device;
-	struct index_conditions conditions;
+	struct index_source source;
 	char		purpose[64];
 	size_t		bytes;
 	char	   *room;
@@ -249,10 +237,8 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 	{
 		snprintf(purpose, sizeof(purpose), "building the index of %zu references",
 				 dataset->count);
-		bytes = 3 * column_room(dataset->count * sizeof(double)) +
-			2 * column_room(dataset->count * sizeof(int32_t)) +
-			index_build_room((uint32_t) dataset->count, dataset->columns);
-		index_place_conditions(NULL, &bytes, (uint32_t) dataset->count, dataset->columns, &conditions);
+		bytes = place_source(NULL, dataset, &source) +
+			index_build_room((uint32_t) dataset->count);
 		room = (char *) cuda_allocate(device, bytes, purpose, failure);
 		if (room == NULL)
 			return false;
@@ -452,7 +438,7 @@ cuda_is_built(const struct device *device, const struct search *search,
 	const struct cuda_built *built =
 		(const struct cuda_built *) search->dataset->built[device->number];
 
-	return built != NULL && built->blocks[cuda_part_of(search, algorithm)].state == PART_BUILT;
+	return built != NULL && built->blocks[cuda_part_of(algorithm)].state == PART_BUILT;
 }
 
 bool
@@ -511,14 +497,14 @@ build_table(struct cuda_built *built, const struct search *search, struct failur
 bool
 cuda_build(struct device *device, const struct search *search, struct failure *failure)
 {
-	enum cuda_part part = cuda_part_of(search, search->algorithm);
+	enum cuda_part part = cuda_part_of(search->algorithm);
 	struct cuda_built *built = find_built(device, search->dataset);
 
 	if (built == NULL)
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
 	if (!build_part(built, part, search, failure))
 		return false;
-	return part != CUDA_INDEX || !search_is_plain_nearest(search) || search->cutoff.present ||
+	return part != CUDA_INDEX || !search_is_plain_nearest(search) ||
 		build_table(built, search, failure);
 }
 

@@ -301,6 +301,7 @@ end_piece(struct lane *lane, enum device_progress *progress)
 {
 	struct search *search = lane->search;
 	enum piece_outcome outcome = PIECE_FULL;
+	bool		goes_on;
 
 	if (!search->failed && lane->progress == PIECE_LAST)
 		outcome = lane->piece->finish(lane);
@@ -313,15 +314,15 @@ end_piece(struct lane *lane, enum device_progress *progress)
 	if (lane->piece->close != NULL)
 		lane->piece->close(lane);
 
-	if (outcome == PIECE_ALONE)
-	{
-		begin_piece(lane, lane->piece->alone);
-		return false;
-	}
 	lane->state = LANE_IDLE;
 	lane->search = NULL;
-	*progress = outcome == PIECE_ANSWERED && rows_left(search) > 0 && room_left(search) > 0 ?
-		DEVICE_YIELDED : DEVICE_FINISHED;
+	goes_on = outcome == PIECE_ANSWERED && rows_left(search) > 0 && room_left(search) > 0;
+	if (outcome == PIECE_REFUSED)
+	{
+		search->choice = GEONN_DEVICE_CPU;
+		goes_on = true;
+	}
+	*progress = goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 	return true;
 }
 

@@ -29,7 +29,7 @@ enum piece_outcome
 {
 	PIECE_ANSWERED,				/* another piece, if the room holds a pair */
 	PIECE_FULL,					/* nothing: the next observation's pairs do not fit */
-	PIECE_ALONE,				/* a piece for the next observation alone: its pairs do not fit */
+	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do not fit */
 	PIECE_MORE					/* the same piece, which has more to enqueue */
 };
 
@@ -63,9 +63,6 @@ struct piece_operations
 
 	/* (optional) free what the piece took, however it ended */
 	void		(*close) (struct lane *lane);
-
-	/* the operations after PIECE_ALONE; NULL if finish never returns that */
-	const struct piece_operations *alone;
 };
 
 /* ---- for the device ---- */

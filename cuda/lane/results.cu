@@ -34,11 +34,9 @@ results_place(void *memory, uint32_t rows, struct results *results)
 	results->scan_bytes = 0;
 	cub::DeviceScan::ExclusiveScan(NULL, results->scan_bytes, (const uint32_t *) NULL,
 								   (uint64_t *) NULL, cuda::std::plus<>{}, (uint64_t) 0, counts);
-	results->count = (uint32_t *) next_column(memory, &offset, counts * sizeof(uint32_t));
-	results->offset = (uint64_t *) next_column(memory, &offset, counts * sizeof(uint64_t));
+	place_columns(memory, &offset, counts, &results->count, &results->offset);
 	results->scan_room = next_column(memory, &offset, results->scan_bytes);
-	results->status = (struct results_status *)
-		next_column(memory, &offset, sizeof(struct results_status));
+	place_columns(memory, &offset, 1, &results->status);
 	return offset;
 }
 

@@ -7,7 +7,7 @@
  * neighbour, ties, all within max_distance, groups, identities, radiuses, windows,
  * any metric.  A
  * warp searches for one observation at a time, in float64 from the start, with
- * the nearest leaves of the index first; or, by brute force, in all leaves.
+ * the nearest leaves of the index first.
  *
  *
  * Phases
@@ -32,8 +32,8 @@
  * A launch ends after some 25 ms, even if observations are left; launches are
  * repeated until none is left.
  *
- * If even the first observation's candidates do not fit into the room,
- * neighbours_part.cu answers that observation.
+ * If even the first observation's candidates do not fit into the room, the CPU
+ * goes on with the search.
  *
  *
  * Why the answer is exact
@@ -62,9 +62,6 @@
 /* most slots for selected neighbours of a piece */
 #define PIECE_SLOTS ((uint32_t) 1 << 23)
 
-/* leaves that a launch of brute force goes through */
-#define LAUNCH_LEAVES ((uint32_t) 1 << 12)
-
 enum neighbours_phase
 {
 	NEIGHBOURS_COPY_IN,
@@ -84,7 +81,6 @@ struct neighbours_piece
 	bool		collects;		/* the pairs are not just the first k */
 	bool		fills;			/* the slots of the first k are the result */
 	bool		launched;		/* this phase's kernel, at least once */
-	uint32_t	first_leaf;		/* of the next launch */
 	struct neighbours_decision decision;
 };
 
@@ -181,27 +177,23 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, void *
 	uint32_t	rows = work->rows;
 	size_t		slots = (size_t) rows * work->k;
 
-	work->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	work->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
+	place_columns(memory, &offset, rows, &work->latitude, &work->longitude);
 	if (columns & GEONN_COLUMN_GROUP)
-		work->group = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
+		place_columns(memory, &offset, rows, &work->group);
 	if (columns & GEONN_COLUMN_IDENTITY)
-		work->identity = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
+		place_columns(memory, &offset, rows, &work->identity);
 	index_place_conditions(memory, &offset, rows, columns, &work->conditions);
-	work->record = (struct index_record *)
-		next_column(memory, &offset, rows * sizeof(struct index_record));
-	work->order = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
+	place_columns(memory, &offset, rows, &work->record, &work->order);
 	work->code = next_column(memory, &offset, neighbours_code_bytes(rows, columns));
-	work->row = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
+	place_columns(memory, &offset, rows, &work->row);
 	work->sort_bytes = neighbours_sort_bytes(rows, columns);
 	work->sort_room = next_column(memory, &offset, work->sort_bytes);
-	work->value = (double *) next_column(memory, &offset, slots * sizeof(double));
+	place_columns(memory, &offset, slots, &work->value);
 	if (fills)
-		work->tag = (int64_t *) next_column(memory, &offset, slots * sizeof(int64_t));
+		place_columns(memory, &offset, slots, &work->tag);
 	else
-		work->reference = (uint32_t *) next_column(memory, &offset, slots * sizeof(uint32_t));
-	work->status = (struct neighbours_status *) next_column(memory, &offset,
-															sizeof(struct neighbours_status));
+		place_columns(memory, &offset, slots, &work->reference);
+	place_columns(memory, &offset, 1, &work->status);
 	return offset + results_place((char *) memory + offset, rows, &work->results);
 }
 
@@ -214,12 +206,11 @@ place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory
 	struct results *results = &work->results;
 
 	work->entry_room = room;
-	work->selected = (uint32_t *) next_column(memory, &offset, work->rows * sizeof(uint32_t));
-	work->entry_reference = (uint32_t *) next_column(memory, &offset, room * sizeof(uint32_t));
+	place_columns(memory, &offset, work->rows, &work->selected);
+	place_columns(memory, &offset, room, &work->entry_reference);
 	if (decides)
 	{
-		work->entry = (struct neighbours_entry *)
-			next_column(memory, &offset, room * sizeof(struct neighbours_entry));
+		place_columns(memory, &offset, room, &work->entry);
 		work->entry_sort_room = next_column(memory, &offset,
 											neighbours_entry_sort_bytes(room));
 	}
@@ -263,7 +254,6 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	work->rows = rows;
 	work->k = question->k;
 	work->ties = question->ties;
-	work->every_leaf = search->algorithm == GEONN_ALGORITHM_BRUTE;
 	work->max_distance = question->max_distance;
 	work->stream = lane_stream(lane);
 	piece->fills = !piece->collects && slots <= room && neighbours_fill(work);
@@ -286,8 +276,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	}
 	if (decides && !piece->fills)
 	{
-		results->packed_tag = (int64_t *) next_column(memory, &offset, room * sizeof(int64_t));
-		results->packed_distance = (double *) next_column(memory, &offset, room * sizeof(double));
+		place_columns(memory, &offset, room, &results->packed_tag, &results->packed_distance);
 	}
 	return offset;
 }
@@ -362,42 +351,6 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	return cudaSuccess;
 }
 
-/*
- * The end of the leaves of the launch that begins with piece->first_leaf.
- */
-static uint32_t
-end_leaf_of(const struct neighbours_piece *piece)
-{
-	uint32_t	leaves = piece->work.index.shape.nodes[0];
-
-	if (piece->work.every_leaf && leaves - piece->first_leaf > LAUNCH_LEAVES)
-		return piece->first_leaf + LAUNCH_LEAVES;
-	return leaves;
-}
-
-/*
- * Whether all observations have been taken for all leaves.  If only leaves are
- * left, this goes on with the next ones, and *error says whether that worked.
- */
-static bool
-all_leaves_taken(struct lane *lane, cudaError_t *error)
-{
-	struct neighbours_piece *piece = piece_of(lane);
-	uint32_t	end_leaf = end_leaf_of(piece);
-
-	*error = cudaSuccess;
-	if (!all_taken(lane))
-		return false;
-	if (end_leaf == piece->work.index.shape.nodes[0])
-	{
-		piece->first_leaf = 0;
-		return true;
-	}
-	piece->first_leaf = end_leaf;
-	*error = begin_launches(lane, piece->phase);
-	return false;
-}
-
 static cudaError_t
 copy_out(struct lane *lane, enum piece_progress *progress)
 {
@@ -415,7 +368,7 @@ enqueue_select(struct lane *lane, enum piece_progress *progress)
 	struct neighbours_piece *piece = piece_of(lane);
 	cudaError_t error;
 
-	if (all_leaves_taken(lane, &error))
+	if (all_taken(lane))
 	{
 		if (piece->fills)
 		{
@@ -426,11 +379,9 @@ enqueue_select(struct lane *lane, enum piece_progress *progress)
 		*progress = PIECE_AHEAD;
 		return begin_launches(lane, piece->collects ? NEIGHBOURS_COUNT : NEIGHBOURS_PACK);
 	}
-	if (error != cudaSuccess)
-		return error;
 	phase_begin("search");
 	error = neighbours_one_fits(&piece->work) ? neighbours_one(&piece->work) :
-		neighbours_select(&piece->work, piece->first_leaf, end_leaf_of(piece));
+		neighbours_select(&piece->work);
 	phase_end();
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }
@@ -441,17 +392,15 @@ enqueue_count(struct lane *lane, enum piece_progress *progress)
 	struct neighbours_piece *piece = piece_of(lane);
 	cudaError_t error;
 
-	if (all_leaves_taken(lane, &error))
+	if (all_taken(lane))
 	{
 		piece->phase = NEIGHBOURS_FIT;
 		if ((error = results_scan(&piece->work.results, lane_stream(lane))) != cudaSuccess)
 			return error;
 		return ask_results(lane, progress);
 	}
-	if (error != cudaSuccess)
-		return error;
 	phase_begin("count");
-	error = neighbours_count(&piece->work, piece->first_leaf, end_leaf_of(piece));
+	error = neighbours_count(&piece->work);
 	phase_end();
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }
@@ -463,18 +412,15 @@ enqueue_collect(struct lane *lane, enum piece_progress *progress)
 	const struct results_status *fitting = &status_of(lane)->results;
 	cudaError_t error;
 
-	if (all_leaves_taken(lane, &error))
+	if (all_taken(lane))
 	{
 		*progress = PIECE_AHEAD;
 		piece->phase = chord_decides(lane) ? NEIGHBOURS_PACK : NEIGHBOURS_DECIDE;
 		piece->launched = false;
 		return cudaSuccess;
 	}
-	if (error != cudaSuccess)
-		return error;
 	phase_begin("collect");
-	error = neighbours_collect(&piece->work, fitting->observations, piece->first_leaf,
-							   end_leaf_of(piece));
+	error = neighbours_collect(&piece->work, fitting->observations);
 	phase_end();
 	return error == cudaSuccess ? ask(lane, progress) : error;
 }
@@ -588,8 +534,9 @@ neighbours_finish(struct lane *lane)
 	else
 		all_room = piece->phase == NEIGHBOURS_DECIDE && fitting->observations == 0;
 
+	/* the observation has more pairs than an empty batch, or the GPU, has room for */
 	if (fitting->observations == 0 && (search->answered == 0 || !all_room))
-		return PIECE_ALONE;
+		return PIECE_REFUSED;
 	search_account(search, fitting->observations, fitting->pairs, false);
 	return fitting->observations < piece->work.rows && all_room ? PIECE_FULL : PIECE_ANSWERED;
 }
@@ -605,6 +552,5 @@ const struct piece_operations neighbours_operations = {
 	.place = neighbours_place,
 	.enqueue = neighbours_enqueue,
 	.finish = neighbours_finish,
-	.close = neighbours_close,
-	.alone = &neighbours_part_operations
+	.close = neighbours_close
 };

@@ -488,7 +488,7 @@ bool
 neighbours_few_fits(const struct neighbours *search)
 {
 	return geonn_metric_chord_decides(search->index.metric) && search->index.columns == 0 &&
-		!search->every_leaf && search->k > 0 && search->k < FEW_MAX;
+		search->k > 0 && search->k < FEW_MAX;
 }
 
 /* registers keep a selection of no more than a warp's lanes, and write its tags */

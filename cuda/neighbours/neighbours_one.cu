@@ -214,8 +214,7 @@ neighbours_one_fits(const struct neighbours *search)
 	uint32_t	columns = search->index.columns;
 
 	return geonn_metric_chord_decides(search->index.metric) && search->k == 1 &&
-		!search->every_leaf && columns != 0 &&
-		(columns & (GEONN_COLUMN_IDENTITY | GEONN_COLUMN_RADIUS)) == 0;
+		columns != 0 && (columns & (GEONN_COLUMN_IDENTITY | GEONN_COLUMN_RADIUS)) == 0;
 }
 
 template <enum index_conditioned CONDITIONED>

@@ -188,9 +188,7 @@ place_entry_room(void *memory, uint32_t entries, struct entry_room *room, size_t
 									entries, UINT32_MAX, 0)) != cudaSuccess)
 		return error;
 	*bytes = 0;
-	room->entry = (struct neighbours_entry *)
-		next_column(memory, bytes, entries * sizeof(struct neighbours_entry));
-	room->reference = (uint32_t *) next_column(memory, bytes, entries * sizeof(uint32_t));
+	place_columns(memory, bytes, entries, &room->entry, &room->reference);
 	room->scratch = next_column(memory, bytes, room->scratch_bytes);
 	return cudaSuccess;
 }

@@ -105,7 +105,7 @@ search_batch(struct gpu_share *share, uint64_t first)
 		return false;
 	do
 	{
-		if (!gpu_fine(share, neighbours_select(search, 0, search->index.shape.nodes[0]), "search") ||
+		if (!gpu_fine(share, neighbours_select(search), "search") ||
 			!gpu_fine(share, cudaMemcpyAsync(state->status, search->status,
 											 sizeof(struct neighbours_status),
 											 cudaMemcpyDeviceToHost, 0), "search") ||

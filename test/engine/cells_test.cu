@@ -171,7 +171,7 @@ build(const struct places *references)
 	tables.index_memory = room_on_gpu(index_place(NULL, tables.count, GEONN_METRIC_SPHERE, 0,
 												  &tables.index));
 	index_place(tables.index_memory, tables.count, GEONN_METRIC_SPHERE, 0, &tables.index);
-	room = room_on_gpu(index_build_room(tables.count, 0));
+	room = room_on_gpu(index_build_room(tables.count));
 	fine(index_build(&tables.index, &source, room, 0), "building the index");
 	fine(cudaDeviceSynchronize(), "building the index");
 	cudaFree(room);
@@ -212,7 +212,7 @@ open_search(const struct tables *tables, const double *latitude, const double *l
 	search.tag = (int64_t *) room_on_gpu(rows * sizeof(int64_t));
 	search.distance = (double *) room_on_gpu(rows * sizeof(double));
 	search.status = (struct cells_status *) room_on_gpu(sizeof(struct cells_status));
-	search.room = room_on_gpu(cells_search_room(rows));
+	search.room = room_on_gpu(cells_search_room(rows, true));
 	return search;
 }
 
