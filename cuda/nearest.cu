@@ -14,6 +14,7 @@
 
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/brute/brute.cuh"
 #include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
@@ -65,20 +66,20 @@ static_assert(LANE_HOLDS(struct nearest_piece, struct nearest_status),
 static struct nearest_piece *
 piece_of(const struct lane *lane)
 {
-	return (struct nearest_piece *) lane_state(lane);
+	return (struct nearest_piece *) lane->piece_state;
 }
 
 static struct nearest_status *
 status_of(const struct lane *lane)
 {
-	return (struct nearest_status *) lane_status(lane);
+	return (struct nearest_status *) lane->piece_status;
 }
 
 static uint32_t
 nearest_rows(const struct lane *lane)
 {
-	uint32_t	rows = rows_left(lane_search(lane));
-	uint32_t	room = room_left(lane_search(lane));
+	uint32_t	rows = rows_left(lane->search);
+	uint32_t	room = room_left(lane->search);
 
 	/* one pair each */
 	if (rows > room)
@@ -89,7 +90,7 @@ nearest_rows(const struct lane *lane)
 static struct cuda_built *
 built_of(const struct lane *lane)
 {
-	return (struct cuda_built *) lane_search(lane)->dataset->built[lane_device(lane)->number];
+	return (struct cuda_built *) lane->search->dataset->built[lane->device->number];
 }
 
 /*
@@ -102,7 +103,7 @@ place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
 	struct results *results = &piece->results;
 
 	piece->rows = rows;
-	piece->all_matched = isinf(lane_search(lane)->question.max_distance);
+	piece->all_matched = isinf(lane->search->question.max_distance);
 	results->rows = rows;
 	results->room = rows;
 	results->stride = 1;
@@ -115,7 +116,7 @@ place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
 static size_t
 brute_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	const struct cuda_device *cuda = cuda_device_of(lane_device(lane));
+	const struct cuda_device *cuda = cuda_device_of(lane->device);
 	struct nearest_piece *piece = piece_of(lane);
 	struct brute_room *room = &piece->brute_room;
 	size_t		bytes;
@@ -137,7 +138,7 @@ brute_place(struct lane *lane, uint32_t rows, void *memory)
 	piece->brute.room = room;
 	piece->brute.status = &status_of(lane)->brute;
 	piece->brute.rows = rows;
-	piece->brute.stream = lane_stream(lane);
+	piece->brute.stream = lane->stream;
 	return bytes;
 }
 
@@ -147,15 +148,15 @@ search_place(struct lane *lane, uint32_t rows, void *memory)
 	struct nearest_piece *piece = piece_of(lane);
 	struct cells_search *search = &piece->search;
 	struct cuda_built *built = built_of(lane);
-	bool		has_table = cuda_has_table(lane_device(lane), lane_search(lane));
+	bool		has_table = cuda_has_table(lane->device, lane->search);
 	size_t		offset = 0;
 
 	*piece = {};
 	search->cells = has_table ? &built->cells : NULL;
 	search->index = &built->index;
 	search->rows = rows;
-	search->max_distance = lane_search(lane)->question.max_distance;
-	search->stream = lane_stream(lane);
+	search->max_distance = lane->search->question.max_distance;
+	search->stream = lane->stream;
 	place_columns(memory, &offset, rows, &piece->latitude, &piece->longitude, &search->tag,
 				  &search->distance);
 	place_columns(memory, &offset, 1, &search->status);
@@ -185,7 +186,6 @@ after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress
 {
 	struct nearest_piece *piece = piece_of(lane);
 	struct results *results = &piece->results;
-	cudaError_t error;
 
 	if (out_of_range)
 		return fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
@@ -197,18 +197,17 @@ after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress
 							results->distance);
 	}
 
-	phase_begin("count");
+	struct phase phase("count");
+
 	piece->phase = NEAREST_COPY_OUT;
 	*progress = PIECE_WAIT;
-	if ((error = results_count_one(results, lane_search(lane)->question.max_distance,
-								   lane_stream(lane))) == cudaSuccess &&
-		(error = results_scan(results, lane_stream(lane))) == cudaSuccess &&
-		(error = results_pack(results, lane_stream(lane))) == cudaSuccess)
-		error = cudaMemcpyAsync(&status_of(lane)->results, results->status,
-								sizeof(struct results_status), cudaMemcpyDeviceToHost,
-								lane_stream(lane));
-	phase_end();
-	return error;
+	CUDA_TRY(results_count_one(results, lane->search->question.max_distance,
+							   lane->stream));
+	CUDA_TRY(results_scan(results, lane->stream));
+	CUDA_TRY(results_pack(results, lane->stream));
+	return cudaMemcpyAsync(&status_of(lane)->results, results->status,
+						   sizeof(struct results_status), cudaMemcpyDeviceToHost,
+						   lane->stream);
 }
 
 static cudaError_t
@@ -222,27 +221,31 @@ copy_packed(struct lane *lane, enum piece_progress *progress)
 }
 
 static cudaError_t
+search_by_brute(struct nearest_piece *piece, enum piece_progress *progress)
+{
+	struct phase phase("search");
+
+	CUDA_TRY(brute_enqueue(&piece->brute));
+	if (piece->brute.phase == BRUTE_WAIT)
+		*progress = PIECE_WAIT;
+	if (piece->brute.phase == BRUTE_DONE)
+		piece->phase = NEAREST_COUNT;
+	return cudaSuccess;
+}
+
+static cudaError_t
 brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	cudaError_t error;
 
 	*progress = PIECE_AHEAD;
 	switch (piece->phase)
 	{
 		case NEAREST_COPY_IN:
-			if ((error = copy_in(lane)) != cudaSuccess)
-				return error;
+			CUDA_TRY(copy_in(lane));
 			return brute_prepare_observations(&piece->brute);
 		case NEAREST_SEARCH:
-			phase_begin("search");
-			error = brute_enqueue(&piece->brute);
-			phase_end();
-			if (piece->brute.phase == BRUTE_WAIT)
-				*progress = PIECE_WAIT;
-			if (piece->brute.phase == BRUTE_DONE)
-				piece->phase = NEAREST_COUNT;
-			return error;
+			return search_by_brute(piece, progress);
 		case NEAREST_COUNT:
 			return after_search(lane, status_of(lane)->brute.out_of_range != 0, progress);
 		case NEAREST_GO_ON:
@@ -253,12 +256,24 @@ brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 	return cudaErrorUnknown;
 }
 
+/*
+ * Enqueue a search by table or index, or more of it, and let the host learn what
+ * became of it.
+ */
 static cudaError_t
-ask_search(struct lane *lane, enum piece_progress *progress)
+search_or_go_on(struct lane *lane, enum piece_progress *progress)
 {
+	struct nearest_piece *piece = piece_of(lane);
+	struct nearest_status *status = status_of(lane);
+	bool		is_first = piece->phase == NEAREST_SEARCH;
+	struct phase phase(is_first ? "search" : "decide");
+
+	piece->phase = NEAREST_GO_ON;
 	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&status_of(lane)->search, piece_of(lane)->search.status,
-						   sizeof(struct cells_status), cudaMemcpyDeviceToHost, lane_stream(lane));
+	CUDA_TRY(is_first ? cells_search_enqueue(&piece->search) :
+			 cells_search_go_on(&piece->search, &status->search));
+	return cudaMemcpyAsync(&status->search, piece->search.status, sizeof(struct cells_status),
+						   cudaMemcpyDeviceToHost, lane->stream);
 }
 
 static cudaError_t
@@ -266,7 +281,6 @@ search_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
 	const struct cells_status *status = &status_of(lane)->search;
-	cudaError_t error;
 
 	switch (piece->phase)
 	{
@@ -274,13 +288,9 @@ search_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			*progress = PIECE_AHEAD;
 			return copy_in(lane);
 		case NEAREST_SEARCH:
-			phase_begin("search");
-			piece->phase = NEAREST_GO_ON;
-			if ((error = cells_search_enqueue(&piece->search)) == cudaSuccess)
-				error = ask_search(lane, progress);
-			phase_end();
-			if (error != cudaSuccess || !piece->all_matched)
-				return error;
+			CUDA_TRY(search_or_go_on(lane, progress));
+			if (!piece->all_matched)
+				return cudaSuccess;
 
 			/* what is copied too early is copied again, or not looked at */
 			*progress = PIECE_LAST;
@@ -290,11 +300,7 @@ search_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			if (cells_search_done(&piece->search, status))
 				return after_search(lane, cells_search_out_of_range(&piece->search, status),
 									progress);
-			phase_begin("decide");
-			if ((error = cells_search_go_on(&piece->search, status)) == cudaSuccess)
-				error = ask_search(lane, progress);
-			phase_end();
-			return error;
+			return search_or_go_on(lane, progress);
 		case NEAREST_COUNT:
 			break;
 		case NEAREST_COPY_OUT:
@@ -309,9 +315,9 @@ nearest_finish(struct lane *lane)
 	const struct nearest_piece *piece = piece_of(lane);
 
 	if (piece->all_matched)
-		search_account(lane_search(lane), piece->rows, piece->rows, true);
+		search_account(lane->search, piece->rows, piece->rows, true);
 	else
-		search_account(lane_search(lane), piece->rows, status_of(lane)->results.pairs, false);
+		search_account(lane->search, piece->rows, status_of(lane)->results.pairs, false);
 	return PIECE_ANSWERED;
 }
 

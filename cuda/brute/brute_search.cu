@@ -52,7 +52,7 @@
  * brute_redo.cu have the kernels; this file has the host's side.
  */
 #include "cuda/base/columns.cuh"
-#include "cuda/base/multiprocessors.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/brute/brute_filter.cuh"
 
 /* waves of blocks that the room has states for when observations are few */
@@ -201,16 +201,13 @@ brute_measure(struct brute_machine *machine)
 	int			double_ratio;
 	int			scan_blocks;
 	int			redo_blocks;
-	cudaError_t error;
 
-	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
-		(error = count_multiprocessors(&multiprocessors)) != cudaSuccess ||
-		(error = cudaDeviceGetAttribute(&double_ratio,
-										cudaDevAttrSingleToDoublePrecisionPerfRatio,
-										device)) != cudaSuccess ||
-		(error = scan_resident_blocks(&scan_blocks)) != cudaSuccess ||
-		(error = redo_resident_blocks(&redo_blocks)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaGetDevice(&device));
+	CUDA_TRY(count_multiprocessors(&multiprocessors));
+	CUDA_TRY(cudaDeviceGetAttribute(&double_ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio,
+									device));
+	CUDA_TRY(scan_resident_blocks(&scan_blocks));
+	CUDA_TRY(redo_resident_blocks(&redo_blocks));
 	if (scan_blocks == 0 || redo_blocks == 0)
 		return cudaErrorLaunchOutOfResources;
 
@@ -277,26 +274,22 @@ brute_prepare_references(const struct brute_references *references, cudaStream_t
 	uint32_t	blocks = blocks_for(references->count, BLOCK_THREADS);
 	uint32_t	all_blocks = references->tiles * (BRUTE_TILE / BLOCK_THREADS);
 	size_t		table_bytes = (size_t) references->tiles * BRUTE_TILE * 4 * sizeof(uint32_t);
-	cudaError_t error;
 
-	if ((error = cudaMemsetAsync(references->box, 0, 6 * sizeof(int), stream)) != cudaSuccess ||
-		(error = cudaMemsetAsync(references->pieces, 0xFF, table_bytes, stream)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaMemsetAsync(references->box, 0, 6 * sizeof(int), stream));
+	CUDA_TRY(cudaMemsetAsync(references->pieces, 0xFF, table_bytes, stream));
 	prepare_references_kernel<<<blocks, BLOCK_THREADS, 0, stream>>> (*references);
 	silence_references_kernel<<<all_blocks, BLOCK_THREADS, 0, stream>>> (*references);
-	error = cudaGetLastError();
-	return error == cudaSuccess ? arrange_launch(references, stream) : error;
+	CUDA_TRY(cudaGetLastError());
+	return arrange_launch(references, stream);
 }
 
 cudaError_t
 brute_prepare_observations(const struct brute_search *search)
 {
 	uint32_t	blocks = blocks_for(search->rows, BLOCK_THREADS);
-	cudaError_t error = cudaMemsetAsync(search->room->status, 0, sizeof(struct brute_status),
-										search->stream);
 
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaMemsetAsync(search->room->status, 0, sizeof(struct brute_status),
+							 search->stream));
 	prepare_observations_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>>
 		(*search->room, search->rows);
 	return cudaGetLastError();
@@ -370,11 +363,8 @@ enqueue_scan(struct brute_search *search)
 static cudaError_t
 enqueue_decide(struct brute_search *search)
 {
-	cudaError_t error = decide_launch(search);
-
 	search->phase = BRUTE_WAIT;
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(decide_launch(search));
 	return cudaMemcpyAsync(search->status, search->room->status, sizeof(struct brute_status),
 						   cudaMemcpyDeviceToHost, search->stream);
 }

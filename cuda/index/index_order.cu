@@ -29,8 +29,9 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 
+#include "cuda/base/blocks.cuh"
 #include "cuda/base/columns.cuh"
-#include "cuda/base/multiprocessors.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/index/index_order.cuh"
 
 #define KEY_THREADS 512
@@ -64,14 +65,11 @@ cudaError_t
 index_order_place(void *memory, uint32_t rows, struct index_order *order, size_t *bytes)
 {
 	size_t		count = rows;
-	cudaError_t error;
 
 	order->scratch_bytes = 0;
-	error = cub::DeviceRadixSort::SortPairs(NULL, order->scratch_bytes, (uint32_t *) NULL,
-											(uint32_t *) NULL, (uint32_t *) NULL,
-											(uint32_t *) NULL, rows);
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, order->scratch_bytes, (uint32_t *) NULL,
+											 (uint32_t *) NULL, (uint32_t *) NULL,
+											 (uint32_t *) NULL, rows));
 	*bytes = 0;
 	order->rows = rows;
 	place_columns(memory, bytes, 1, &order->tables);
@@ -305,20 +303,17 @@ index_order_enqueue(const struct index_order *order, const struct index *index,
 					cudaStream_t stream)
 {
 	size_t		bytes = order->scratch_bytes;
-	uint32_t	blocks = (uint32_t) (((uint64_t) order->rows + KEY_THREADS - 1) / KEY_THREADS);
+	uint32_t	blocks = blocks_for(order->rows, KEY_THREADS);
 	uint32_t	multiprocessors;
-	cudaError_t error;
 
-	if ((error = count_multiprocessors(&multiprocessors)) != cudaSuccess)
-		return error;
+	CUDA_TRY(count_multiprocessors(&multiprocessors));
 	if (blocks > multiprocessors * KEY_BLOCKS)
 		blocks = multiprocessors * KEY_BLOCKS;
 
 	table_kernel<<<TABLE_BLOCKS, KEY_THREADS, 0, stream>>> (*index, order->tables, ranks_of(index),
 															order->fraction_bits);
 	key_kernel<<<blocks, KEY_THREADS, 0, stream>>> (*order);
-	if ((error = cudaGetLastError()) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaGetLastError());
 	return cub::DeviceRadixSort::SortPairs(order->scratch, bytes, order->key, order->sorted_key,
 										   order->row, order->sorted_row, order->rows,
 										   KEY_BITS - choose_sort_bits(order->rows, index),

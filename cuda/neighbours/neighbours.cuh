@@ -57,14 +57,14 @@ struct neighbours
 
 	/* for the sorting of the observations */
 	void	   *code;			/* [2 * rows] uint32_t, or uint64_t with groups or windows */
-	uint32_t   *row;			/* [rows]; later what neighbours_few() lists */
+	uint32_t   *row;			/* [rows]; later what small_k_enqueue() lists */
 	void	   *sort_room;
 	size_t		sort_bytes;
 
 	/* the first k of each, from row * k, in order */
 	double	   *value;			/* distances, or squared chords where these do not decide */
 	uint32_t   *reference;		/* in the index's order */
-	int64_t    *tag;			/* in place of reference, where neighbours_fill() says
+	int64_t    *tag;			/* in place of reference, where small_k_fills() says
 								 * so: then these slots are the result; or NULL */
 	uint32_t   *selected;		/* [rows] number of selected neighbours */
 
@@ -102,27 +102,27 @@ extern size_t neighbours_entry_sort_bytes(uint32_t entries);
 extern cudaError_t neighbours_sort_entries(struct neighbours *search, uint32_t entries);
 
 /*
- * neighbours_few.cu: whether every observation has k pairs, so that the slots
+ * small_k.cu: whether every observation has k pairs, so that the slots
  * can be the result, without packing.  Needs the index and the question.
  */
-extern bool neighbours_fill(const struct neighbours *search);
+extern bool small_k_fills(const struct neighbours *search);
 
 /*
- * neighbours_few.cu: enqueue the search for few neighbours of many
+ * small_k.cu: enqueue the search for few neighbours of many
  * observations.  The observations that it leaves to neighbours_select() are
  * listed in row[], from status->next to the end.  Does nothing if
- * neighbours_few_fits() returns false.
+ * small_k_fits() returns false.
  */
-extern bool neighbours_few_fits(const struct neighbours *search);
-extern cudaError_t neighbours_few(const struct neighbours *search);
+extern bool small_k_fits(const struct neighbours *search);
+extern cudaError_t small_k_enqueue(const struct neighbours *search);
 
 /*
- * neighbours_one.cu: the same as neighbours_select() for the nearest neighbour
+ * nearest_columns.cu: the same as neighbours_select() for the nearest neighbour
  * alone in an index with groups or windows, which this can do if
- * neighbours_one_fits() returns true.
+ * nearest_columns_fits() returns true.
  */
-extern bool neighbours_one_fits(const struct neighbours *search);
-extern cudaError_t neighbours_one(const struct neighbours *search);
+extern bool nearest_columns_fits(const struct neighbours *search);
+extern cudaError_t nearest_columns_enqueue(const struct neighbours *search);
 
 /*
  * neighbours_select.cu: enqueue a launch that finds the first k neighbours of
@@ -146,9 +146,10 @@ extern const struct piece_operations neighbours_operations;
 
 struct candidate;
 
-/* Candidates that the host measures and trims to pairs; malloc()ed. */
+/* Candidates that the host measures and trims to pairs. */
 struct neighbours_decision
 {
+	void	   *memory;			/* of all columns; malloc()ed */
 	uint32_t	rows;			/* observations */
 	uint32_t	count;			/* candidates */
 	double	   *latitude;		/* [rows] degrees, as the GPU has them */
@@ -166,12 +167,14 @@ struct neighbours_decision
 #define NEIGHBOURS_DECISION_ROOM ((uint32_t) 1 << 20)
 
 /*
- * neighbours_decide.cu: allocate a decision, and enqueue the copies of its
- * candidates from the GPU.  False: memory is short.
+ * neighbours_decide.cu: allocate a decision, which began zeroed; false: memory
+ * is short.  Then enqueue the copies of its candidates from the GPU.
  */
 extern bool neighbours_decision_begin(struct neighbours_decision *decision,
 									  const struct neighbours *search, uint32_t rows,
-									  uint32_t count, cudaError_t *error);
+									  uint32_t count);
+extern cudaError_t neighbours_decision_copy(const struct neighbours_decision *decision,
+											const struct neighbours *search);
 
 /*
  * Do some 30 ms of the remaining work.  Returns whether all work is done: then

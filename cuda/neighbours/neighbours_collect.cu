@@ -151,41 +151,28 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 	}
 }
 
-template <bool CHORD_DECIDES, bool WRITE, enum index_conditioned CONDITIONED>
+template <bool WRITE>
 static cudaError_t
 launch_collect(const struct neighbours *search, uint32_t rows)
 {
-	uint32_t	blocks;
-	cudaError_t error = resident_blocks(collect_kernel<CHORD_DECIDES, WRITE, CONDITIONED>, &blocks);
-
-	if (error != cudaSuccess)
-		return error;
-	collect_kernel<CHORD_DECIDES, WRITE, CONDITIONED>
-		<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search, rows);
-	return cudaGetLastError();
-}
-
-template <bool WRITE>
-static cudaError_t
-launch_collection(const struct neighbours *search, uint32_t rows)
-{
 	bool		conditioned = warp_conditioned(search);
+	auto kernel = geonn_metric_chord_decides(search->index.metric) ?
+		(conditioned ? collect_kernel<true, WRITE, INDEX_CONDITIONED> :
+		 collect_kernel<true, WRITE, INDEX_UNCONDITIONED>) :
+		(conditioned ? collect_kernel<false, WRITE, INDEX_CONDITIONED> :
+		 collect_kernel<false, WRITE, INDEX_UNCONDITIONED>);
 
-	if (geonn_metric_chord_decides(search->index.metric))
-		return conditioned ? launch_collect<true, WRITE, INDEX_CONDITIONED>(search, rows) :
-			launch_collect<true, WRITE, INDEX_UNCONDITIONED>(search, rows);
-	return conditioned ? launch_collect<false, WRITE, INDEX_CONDITIONED>(search, rows) :
-		launch_collect<false, WRITE, INDEX_UNCONDITIONED>(search, rows);
+	return launch_resident(kernel, UINT32_MAX, search->stream, *search, rows);
 }
 
 cudaError_t
 neighbours_count(const struct neighbours *search)
 {
-	return launch_collection<false>(search, search->rows);
+	return launch_collect<false>(search, search->rows);
 }
 
 cudaError_t
 neighbours_collect(const struct neighbours *search, uint32_t rows)
 {
-	return launch_collection<true>(search, rows);
+	return launch_collect<true>(search, rows);
 }

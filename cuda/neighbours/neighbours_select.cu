@@ -44,12 +44,6 @@ struct selection
 	uint32_t   *references;
 };
 
-static __device__ __forceinline__ bool
-comes_before(double value, uint32_t place, double other_value, uint32_t other_place)
-{
-	return value < other_value || (value == other_value && place < other_place);
-}
-
 /*
  * Insert a candidate, which comes before the last one, or for which a place is
  * free.
@@ -62,7 +56,7 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 
 	if (IN_REGISTERS)
 	{
-		bool		after = comes_before(value, place, selection->value, selection->place);
+		bool		after = index_comes_before(value, place, selection->value, selection->place);
 		uint32_t	first_after = __ffs(__ballot_sync(INDEX_ALL_LANES, after)) - 1;
 		double		value_before = __shfl_up_sync(INDEX_ALL_LANES, selection->value, 1);
 		uint32_t	place_before = __shfl_up_sync(INDEX_ALL_LANES, selection->place, 1);
@@ -95,8 +89,8 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 			{
 				other = selection->values[number];
 				other_reference = selection->references[number];
-				after = value < other ||
-					(value == other && place < selection->index->place[other_reference]);
+				after = index_comes_before(value, place, other,
+										   selection->index->place[other_reference]);
 			}
 			__syncwarp();
 			if (after && number < end)
@@ -154,7 +148,7 @@ take_position(struct selection *selection, const struct warp_observation *observ
 			uint32_t	lane = __ffs(left) - 1;
 			uint32_t	its_place = __shfl_sync(INDEX_ALL_LANES, place, lane);
 
-			if (!comes_before(value, its_place, selection->last_value, selection->last_place))
+			if (!index_comes_before(value, its_place, selection->last_value, selection->last_place))
 				return;
 			insert<IN_REGISTERS>(selection, value, its_place, first + lane);
 			left &= left - 1;
@@ -273,45 +267,31 @@ select_kernel(const __grid_constant__ struct neighbours search)
 	}
 }
 
-template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
+template <bool CHORD_DECIDES, bool IN_REGISTERS>
 static cudaError_t
 launch_select(const struct neighbours *search)
 {
-	uint32_t	blocks;
-	cudaError_t error = resident_blocks(select_kernel<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>, &blocks);
+	auto kernel = warp_conditioned(search) ?
+		select_kernel<CHORD_DECIDES, IN_REGISTERS, INDEX_CONDITIONED> :
+		select_kernel<CHORD_DECIDES, IN_REGISTERS, INDEX_UNCONDITIONED>;
 
-	if (error != cudaSuccess)
-		return error;
-	select_kernel<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>
-		<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search);
-	return cudaGetLastError();
-}
-
-template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED>
-static cudaError_t
-launch_selection(const struct neighbours *search)
-{
-	/* registers keep no more than a warp's lanes */
-	if (search->k <= INDEX_WIDTH)
-		return launch_select<CHORD_DECIDES, true, CONDITIONED>(search);
-	return launch_select<CHORD_DECIDES, false, CONDITIONED>(search);
+	return launch_resident(kernel, UINT32_MAX, search->stream, *search);
 }
 
 cudaError_t
 neighbours_select(const struct neighbours *search)
 {
-	bool		conditioned = warp_conditioned(search);
+	/* registers keep no more than a warp's lanes */
+	bool		in_registers = search->k <= INDEX_WIDTH;
 	struct neighbours listed;
 
-	if (neighbours_few_fits(search))
+	if (small_k_fits(search))
 	{
 		listed = *search;
 		listed.order = search->row;
 		search = &listed;
 	}
 	if (geonn_metric_chord_decides(search->index.metric))
-		return conditioned ? launch_selection<true, INDEX_CONDITIONED>(search) :
-			launch_selection<true, INDEX_UNCONDITIONED>(search);
-	return conditioned ? launch_selection<false, INDEX_CONDITIONED>(search) :
-		launch_selection<false, INDEX_UNCONDITIONED>(search);
+		return in_registers ? launch_select<true, true>(search) : launch_select<true, false>(search);
+	return in_registers ? launch_select<false, true>(search) : launch_select<false, false>(search);
 }
