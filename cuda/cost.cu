@@ -31,6 +31,8 @@
  */
 #include "cuda/cost.cuh"
 
+#include <math.h>
+
 /* to build: launches, fewer where one sorts all, and a reference's copy and its share of the sort */
 #define INDEX_BUILD 100000.0
 #define INDEX_BUILD_SMALL 40000.0
@@ -60,7 +62,7 @@ cuda_choose(const struct search *search, bool is_first)
 	double		index = INDEX_SEARCH + INDEX_OBSERVATION * observations;
 	double		brute = BRUTE_SEARCH + observations * (BRUTE_OBSERVATION + BRUTE_PAIR * references);
 
-	/* other questions by brute force go through all leaves of the index, after the same sort */
+	/* no other question is answered by brute force */
 	if (!search_is_plain_nearest(search))
 		return GEONN_ALGORITHM_INDEX;
 	if (is_first)

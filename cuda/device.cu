@@ -30,21 +30,18 @@
 #define NAP_NANOSECONDS 20000
 
 static const struct piece_operations *
-choose_piece(const struct device *device, const struct search *search)
+choose_piece(const struct search *search)
 {
-	if (search->cutoff.present)
-		return &neighbours_part_operations;
 	if (!search_is_plain_nearest(search))
 		return &neighbours_operations;
-	if (cuda_part_of(search, search->algorithm) == CUDA_BRUTE)
-		return &nearest_brute_operations;
-	return cuda_has_table(device, search) ? &nearest_cells_operations : &nearest_index_operations;
+	return search->algorithm == GEONN_ALGORITHM_BRUTE ? &nearest_brute_operations :
+		&nearest_search_operations;
 }
 
 static void
 cuda_start(struct device *device, struct search *search)
 {
-	cuda_lanes_start(device, search, choose_piece(device, search));
+	cuda_lanes_start(device, search, choose_piece(search));
 }
 
 static enum device_progress

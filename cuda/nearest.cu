@@ -3,8 +3,9 @@
  *		The pieces of searches for the nearest reference alone.
  *
  * Most searches ask for the nearest reference alone, so this question has the
- * fast ways: brute_search.cu's, the index's for this question, and the table's.  Each finds
- * one reference for each observation, at its row.  If each observation has
+ * fast ways: brute_search.cu's, and that of the table, or of the index where no
+ * table has been made (cells_search.cu).  Each finds one reference for each
+ * observation, at its row.  If each observation has
  * one, 16 bytes an observation go in and 16 come out, and no counts.
  * Otherwise, with a max_distance, the observations without a neighbour are
  * counted out, and the pairs of the others are packed in place of the degrees.
@@ -13,6 +14,7 @@
 
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/brute/brute.cuh"
 #include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
@@ -29,7 +31,7 @@ enum nearest_phase
 {
 	NEAREST_COPY_IN,
 	NEAREST_SEARCH,
-	NEAREST_DECIDE,				/* by index or table: decide what the search left open */
+	NEAREST_GO_ON,				/* by table or index: decide what the search left open */
 	NEAREST_COUNT,				/* count the observations that have a neighbour within max_distance */
 	NEAREST_COPY_OUT
 };
@@ -47,16 +49,14 @@ struct nearest_piece
 	/* by one of these */
 	struct brute_search brute;
 	struct brute_room brute_room;
-	struct index_nearest index;
-	struct cells_search cells;
+	struct cells_search search;
 };
 
 /* what kernels report to the host, in pinned memory */
 struct nearest_status
 {
 	struct brute_status brute;
-	struct index_status index;
-	struct cells_status cells;
+	struct cells_status search;
 	struct results_status results;
 };
 
@@ -66,20 +66,20 @@ static_assert(LANE_HOLDS(struct nearest_piece, struct nearest_status),
 static struct nearest_piece *
 piece_of(const struct lane *lane)
 {
-	return (struct nearest_piece *) lane_state(lane);
+	return (struct nearest_piece *) lane->piece_state;
 }
 
 static struct nearest_status *
 status_of(const struct lane *lane)
 {
-	return (struct nearest_status *) lane_status(lane);
+	return (struct nearest_status *) lane->piece_status;
 }
 
 static uint32_t
 nearest_rows(const struct lane *lane)
 {
-	uint32_t	rows = rows_left(lane_search(lane));
-	uint32_t	room = room_left(lane_search(lane));
+	uint32_t	rows = rows_left(lane->search);
+	uint32_t	room = room_left(lane->search);
 
 	/* one pair each */
 	if (rows > room)
@@ -90,7 +90,7 @@ nearest_rows(const struct lane *lane)
 static struct cuda_built *
 built_of(const struct lane *lane)
 {
-	return (struct cuda_built *) lane_search(lane)->dataset->built[lane_device(lane)->number];
+	return (struct cuda_built *) lane->search->dataset->built[lane->device->number];
 }
 
 /*
@@ -103,7 +103,7 @@ place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
 	struct results *results = &piece->results;
 
 	piece->rows = rows;
-	piece->all_matched = isinf(lane_search(lane)->question.max_distance);
+	piece->all_matched = isinf(lane->search->question.max_distance);
 	results->rows = rows;
 	results->room = rows;
 	results->stride = 1;
@@ -116,7 +116,7 @@ place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
 static size_t
 brute_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	const struct cuda_device *cuda = cuda_device_of(lane_device(lane));
+	const struct cuda_device *cuda = cuda_device_of(lane->device);
 	struct nearest_piece *piece = piece_of(lane);
 	struct brute_room *room = &piece->brute_room;
 	size_t		bytes;
@@ -138,55 +138,34 @@ brute_place(struct lane *lane, uint32_t rows, void *memory)
 	piece->brute.room = room;
 	piece->brute.status = &status_of(lane)->brute;
 	piece->brute.rows = rows;
-	piece->brute.stream = lane_stream(lane);
+	piece->brute.stream = lane->stream;
 	return bytes;
 }
 
-/*
- * Lay out a search by the index, or by the table beside it: what both kinds have in
- * common, which has the same names in both.
- */
-template <typename Search>
 static size_t
-place_search(struct lane *lane, uint32_t rows, size_t room, void *memory, Search *search)
+search_place(struct lane *lane, uint32_t rows, void *memory)
 {
 	struct nearest_piece *piece = piece_of(lane);
+	struct cells_search *search = &piece->search;
+	struct cuda_built *built = built_of(lane);
+	bool		has_table = cuda_has_table(lane->device, lane->search);
 	size_t		offset = 0;
 
 	*piece = {};
-	piece->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	piece->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	search->tag = (int64_t *) next_column(memory, &offset, rows * sizeof(int64_t));
-	search->distance = (double *) next_column(memory, &offset, rows * sizeof(double));
-	search->status = (decltype(search->status))
-		next_column(memory, &offset, sizeof(*search->status));
-	search->room = next_column(memory, &offset, room);
-	search->index = &built_of(lane)->index;
+	search->cells = has_table ? &built->cells : NULL;
+	search->index = &built->index;
 	search->rows = rows;
+	search->max_distance = lane->search->question.max_distance;
+	search->stream = lane->stream;
+	place_columns(memory, &offset, rows, &piece->latitude, &piece->longitude, &search->tag,
+				  &search->distance);
+	place_columns(memory, &offset, 1, &search->status);
+	search->room = next_column(memory, &offset, cells_search_room(rows, has_table));
 	search->latitude = piece->latitude;
 	search->longitude = piece->longitude;
-	search->max_distance = lane_search(lane)->question.max_distance;
-	search->stream = lane_stream(lane);
-
 	piece->results.distance = search->distance;
 	piece->results.tag = search->tag;
 	return place_results(lane, rows, memory, offset);
-}
-
-static size_t
-index_piece_place(struct lane *lane, uint32_t rows, void *memory)
-{
-	return place_search(lane, rows, index_nearest_room(rows), memory, &piece_of(lane)->index);
-}
-
-static size_t
-cells_piece_place(struct lane *lane, uint32_t rows, void *memory)
-{
-	struct cells_search *search = &piece_of(lane)->cells;
-	size_t		bytes = place_search(lane, rows, cells_search_room(rows), memory, search);
-
-	search->cells = &built_of(lane)->cells;
-	return bytes;
 }
 
 static cudaError_t
@@ -207,7 +186,6 @@ after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress
 {
 	struct nearest_piece *piece = piece_of(lane);
 	struct results *results = &piece->results;
-	cudaError_t error;
 
 	if (out_of_range)
 		return fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
@@ -219,18 +197,17 @@ after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress
 							results->distance);
 	}
 
-	phase_begin("count");
+	struct phase phase("count");
+
 	piece->phase = NEAREST_COPY_OUT;
 	*progress = PIECE_WAIT;
-	if ((error = results_count_one(results, lane_search(lane)->question.max_distance,
-								   lane_stream(lane))) == cudaSuccess &&
-		(error = results_scan(results, lane_stream(lane))) == cudaSuccess &&
-		(error = results_pack(results, lane_stream(lane))) == cudaSuccess)
-		error = cudaMemcpyAsync(&status_of(lane)->results, results->status,
-								sizeof(struct results_status), cudaMemcpyDeviceToHost,
-								lane_stream(lane));
-	phase_end();
-	return error;
+	CUDA_TRY(results_count_one(results, lane->search->question.max_distance,
+							   lane->stream));
+	CUDA_TRY(results_scan(results, lane->stream));
+	CUDA_TRY(results_pack(results, lane->stream));
+	return cudaMemcpyAsync(&status_of(lane)->results, results->status,
+						   sizeof(struct results_status), cudaMemcpyDeviceToHost,
+						   lane->stream);
 }
 
 static cudaError_t
@@ -244,30 +221,34 @@ copy_packed(struct lane *lane, enum piece_progress *progress)
 }
 
 static cudaError_t
+search_by_brute(struct nearest_piece *piece, enum piece_progress *progress)
+{
+	struct phase phase("search");
+
+	CUDA_TRY(brute_enqueue(&piece->brute));
+	if (piece->brute.phase == BRUTE_WAIT)
+		*progress = PIECE_WAIT;
+	if (piece->brute.phase == BRUTE_DONE)
+		piece->phase = NEAREST_COUNT;
+	return cudaSuccess;
+}
+
+static cudaError_t
 brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	cudaError_t error;
 
 	*progress = PIECE_AHEAD;
 	switch (piece->phase)
 	{
 		case NEAREST_COPY_IN:
-			if ((error = copy_in(lane)) != cudaSuccess)
-				return error;
+			CUDA_TRY(copy_in(lane));
 			return brute_prepare_observations(&piece->brute);
 		case NEAREST_SEARCH:
-			phase_begin("search");
-			error = brute_enqueue(&piece->brute);
-			phase_end();
-			if (piece->brute.phase == BRUTE_WAIT)
-				*progress = PIECE_WAIT;
-			if (piece->brute.phase == BRUTE_DONE)
-				piece->phase = NEAREST_COUNT;
-			return error;
+			return search_by_brute(piece, progress);
 		case NEAREST_COUNT:
 			return after_search(lane, status_of(lane)->brute.out_of_range != 0, progress);
-		case NEAREST_DECIDE:
+		case NEAREST_GO_ON:
 			break;
 		case NEAREST_COPY_OUT:
 			return copy_packed(lane, progress);
@@ -275,27 +256,31 @@ brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 	return cudaErrorUnknown;
 }
 
+/*
+ * Enqueue a search by table or index, or more of it, and let the host learn what
+ * became of it.
+ */
 static cudaError_t
-ask_index(struct lane *lane, enum piece_progress *progress)
-{
-	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&status_of(lane)->index, piece_of(lane)->index.status,
-						   sizeof(struct index_status), cudaMemcpyDeviceToHost, lane_stream(lane));
-}
-
-static bool
-is_decided(const struct lane *lane)
-{
-	const struct index_status *status = &status_of(lane)->index;
-
-	return status->out_of_range != 0 || status->decided >= status->ambiguous;
-}
-
-static cudaError_t
-index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
+search_or_go_on(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	cudaError_t error;
+	struct nearest_status *status = status_of(lane);
+	bool		is_first = piece->phase == NEAREST_SEARCH;
+	struct phase phase(is_first ? "search" : "decide");
+
+	piece->phase = NEAREST_GO_ON;
+	*progress = PIECE_WAIT;
+	CUDA_TRY(is_first ? cells_search_enqueue(&piece->search) :
+			 cells_search_go_on(&piece->search, &status->search));
+	return cudaMemcpyAsync(&status->search, piece->search.status, sizeof(struct cells_status),
+						   cudaMemcpyDeviceToHost, lane->stream);
+}
+
+static cudaError_t
+search_piece_enqueue(struct lane *lane, enum piece_progress *progress)
+{
+	struct nearest_piece *piece = piece_of(lane);
+	const struct cells_status *status = &status_of(lane)->search;
 
 	switch (piece->phase)
 	{
@@ -303,75 +288,19 @@ index_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			*progress = PIECE_AHEAD;
 			return copy_in(lane);
 		case NEAREST_SEARCH:
-			phase_begin("search");
-			piece->phase = NEAREST_DECIDE;
-			if ((error = index_nearest_enqueue(&piece->index)) == cudaSuccess)
-				error = ask_index(lane, progress);
-			phase_end();
-			if (error != cudaSuccess || !piece->all_matched)
-				return error;
+			CUDA_TRY(search_or_go_on(lane, progress));
+			if (!piece->all_matched)
+				return cudaSuccess;
 
 			/* what is copied too early is copied again, or not looked at */
 			*progress = PIECE_LAST;
-			return copy_results(lane, piece->rows, piece->rows, NULL, piece->index.tag,
-								piece->index.distance);
-		case NEAREST_DECIDE:
-			if (is_decided(lane))
-				return after_search(lane, status_of(lane)->index.out_of_range != 0, progress);
-			phase_begin("decide");
-			if ((error = index_nearest_decide(&piece->index)) == cudaSuccess)
-				error = ask_index(lane, progress);
-			phase_end();
-			return error;
-		case NEAREST_COUNT:
-			break;
-		case NEAREST_COPY_OUT:
-			return copy_packed(lane, progress);
-	}
-	return cudaErrorUnknown;
-}
-
-static cudaError_t
-ask_cells(struct lane *lane, enum piece_progress *progress)
-{
-	*progress = PIECE_WAIT;
-	return cudaMemcpyAsync(&status_of(lane)->cells, piece_of(lane)->cells.status,
-						   sizeof(struct cells_status), cudaMemcpyDeviceToHost, lane_stream(lane));
-}
-
-static cudaError_t
-cells_piece_enqueue(struct lane *lane, enum piece_progress *progress)
-{
-	struct nearest_piece *piece = piece_of(lane);
-	const struct cells_status *status = &status_of(lane)->cells;
-	cudaError_t error;
-
-	switch (piece->phase)
-	{
-		case NEAREST_COPY_IN:
-			*progress = PIECE_AHEAD;
-			return copy_in(lane);
-		case NEAREST_SEARCH:
-			phase_begin("search");
-			piece->phase = NEAREST_DECIDE;
-			if ((error = cells_search_enqueue(&piece->cells)) == cudaSuccess)
-				error = ask_cells(lane, progress);
-			phase_end();
-			if (error != cudaSuccess || !piece->all_matched)
-				return error;
-
-			/* what is copied too early is copied again, or not looked at */
-			*progress = PIECE_LAST;
-			return copy_results(lane, piece->rows, piece->rows, NULL, piece->cells.tag,
-								piece->cells.distance);
-		case NEAREST_DECIDE:
-			if (cells_search_done(&piece->cells, status))
-				return after_search(lane, status->out_of_range != 0, progress);
-			phase_begin("decide");
-			if ((error = cells_search_go_on(&piece->cells, status)) == cudaSuccess)
-				error = ask_cells(lane, progress);
-			phase_end();
-			return error;
+			return copy_results(lane, piece->rows, piece->rows, NULL, piece->search.tag,
+								piece->search.distance);
+		case NEAREST_GO_ON:
+			if (cells_search_done(&piece->search, status))
+				return after_search(lane, cells_search_out_of_range(&piece->search, status),
+									progress);
+			return search_or_go_on(lane, progress);
 		case NEAREST_COUNT:
 			break;
 		case NEAREST_COPY_OUT:
@@ -386,9 +315,9 @@ nearest_finish(struct lane *lane)
 	const struct nearest_piece *piece = piece_of(lane);
 
 	if (piece->all_matched)
-		search_account(lane_search(lane), piece->rows, piece->rows, true);
+		search_account(lane->search, piece->rows, piece->rows, true);
 	else
-		search_account(lane_search(lane), piece->rows, status_of(lane)->results.pairs, false);
+		search_account(lane->search, piece->rows, status_of(lane)->results.pairs, false);
 	return PIECE_ANSWERED;
 }
 
@@ -396,36 +325,23 @@ nearest_finish(struct lane *lane)
  * The end of a piece whose results may have been copied before they were all there.
  */
 static enum piece_outcome
-finish_early(struct lane *lane, bool decided, bool out_of_range)
+search_piece_finish(struct lane *lane)
 {
+	const struct cells_search *search = &piece_of(lane)->search;
+	const struct cells_status *status = &status_of(lane)->search;
 	enum piece_progress progress;
 
-	if (!decided)
+	if (!cells_search_done(search, status))
 		return PIECE_MORE;
-	if (!out_of_range)
-		return nearest_finish(lane);
-	fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range", &progress);
-	return PIECE_FULL;
-}
-
-static enum piece_outcome
-index_piece_finish(struct lane *lane)
-{
-	enum piece_outcome outcome = finish_early(lane, is_decided(lane),
-											  status_of(lane)->index.out_of_range != 0);
-
-	if (outcome == PIECE_ANSWERED)
+	if (cells_search_out_of_range(search, status))
+	{
+		fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
+				   &progress);
+		return PIECE_FULL;
+	}
+	if (search->cells == NULL)
 		built_of(lane)->by_index += piece_of(lane)->rows;
-	return outcome;
-}
-
-static enum piece_outcome
-cells_piece_finish(struct lane *lane)
-{
-	const struct cells_status *status = &status_of(lane)->cells;
-
-	return finish_early(lane, cells_search_done(&piece_of(lane)->cells, status),
-						status->out_of_range != 0);
+	return nearest_finish(lane);
 }
 
 const struct piece_operations nearest_brute_operations = {
@@ -433,24 +349,13 @@ const struct piece_operations nearest_brute_operations = {
 	.place = brute_place,
 	.enqueue = brute_piece_enqueue,
 	.finish = nearest_finish,
-	.close = NULL,
-	.alone = NULL
+	.close = NULL
 };
 
-const struct piece_operations nearest_index_operations = {
+const struct piece_operations nearest_search_operations = {
 	.rows = nearest_rows,
-	.place = index_piece_place,
-	.enqueue = index_piece_enqueue,
-	.finish = index_piece_finish,
-	.close = NULL,
-	.alone = NULL
-};
-
-const struct piece_operations nearest_cells_operations = {
-	.rows = nearest_rows,
-	.place = cells_piece_place,
-	.enqueue = cells_piece_enqueue,
-	.finish = cells_piece_finish,
-	.close = NULL,
-	.alone = NULL
+	.place = search_place,
+	.enqueue = search_piece_enqueue,
+	.finish = search_piece_finish,
+	.close = NULL
 };

@@ -7,9 +7,8 @@
 
 #include "cuda/lane/lane.cuh"
 
-/* operations by brute force, by index, and by the table beside it */
+/* operations by brute force, and by the table or the index */
 extern const struct piece_operations nearest_brute_operations;
-extern const struct piece_operations nearest_index_operations;
-extern const struct piece_operations nearest_cells_operations;
+extern const struct piece_operations nearest_search_operations;
 
 #endif							/* GEONN_NEAREST_CUH */

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 
 #include "common/geodesy.h"
+#include "cuda/base/try.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/lane.cuh"
@@ -131,19 +132,16 @@ describe(struct device *device, struct failure *failure)
 static cudaError_t
 open_device(struct device *device, struct cuda_device *cuda)
 {
-	cudaError_t error;
-
 	/* the host thread's naps are short, and the kernel would add 50 us to each */
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 
 	/* a host thread that waits for a build must not spin */
-	if ((error = cudaInitDevice(device->ordinal, cudaDeviceScheduleBlockingSync,
-								cudaInitDeviceFlagsAreValid)) != cudaSuccess ||
-		(error = cudaSetDevice(device->ordinal)) != cudaSuccess ||
-		(error = brute_measure(&cuda->machine)) != cudaSuccess ||
-		(error = cudaStreamCreateWithFlags(&cuda->building, cudaStreamNonBlocking)) != cudaSuccess ||
-		(error = cuda_memory_open(device)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaInitDevice(device->ordinal, cudaDeviceScheduleBlockingSync,
+							cudaInitDeviceFlagsAreValid));
+	CUDA_TRY(cudaSetDevice(device->ordinal));
+	CUDA_TRY(brute_measure(&cuda->machine));
+	CUDA_TRY(cudaStreamCreateWithFlags(&cuda->building, cudaStreamNonBlocking));
+	CUDA_TRY(cuda_memory_open(device));
 	return cuda_lanes_open(device);
 }
 

@@ -31,4 +31,15 @@ next_column(void *memory, size_t *offset, size_t bytes)
 	return column;
 }
 
+/*
+ * The same for columns that follow each other, of so many rows each: each pointer
+ * becomes the address of its column.
+ */
+template <typename... Types>
+static inline void
+place_columns(void *memory, size_t *offset, size_t rows, Types **... columns)
+{
+	((*columns = (Types *) next_column(memory, offset, rows * sizeof(Types))), ...);
+}
+
 #endif							/* GEONN_CUDA_COLUMNS_CUH */

@@ -10,33 +10,23 @@
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
-
-/* Begin and end a phase; the phases of a thread nest. */
-static inline void
-phase_begin(const char *name)
-{
-	nvtxRangePushA(name);
-}
-
-static inline void
-phase_end(void)
-{
-	nvtxRangePop();
-}
-
 #else
-
-static inline void
-phase_begin(const char *name)
-{
-	(void) name;
-}
-
-static inline void
-phase_end(void)
-{
-}
-
+#define nvtxRangePushA(name) ((void) (name))
+#define nvtxRangePop() ((void) 0)
 #endif
+
+/* A phase lasts until the end of its block; the phases of a thread nest. */
+struct phase
+{
+	explicit phase(const char *name)
+	{
+		nvtxRangePushA(name);
+	}
+
+	~phase()
+	{
+		nvtxRangePop();
+	}
+};
 
 #endif							/* GEONN_PHASE_CUH */

@@ -121,6 +121,7 @@
 #include <cuda_runtime.h>
 
 #include "common/metric.h"
+#include "cuda/base/blocks.cuh"
 #include "cuda/brute/brute.cuh"
 
 #define BLOCK_THREADS 256
@@ -211,13 +212,6 @@ extern cudaError_t merge_launch(const struct brute_search *search);
 /* blocks that one multiprocessor runs at the same time */
 extern cudaError_t scan_resident_blocks(int *blocks);
 extern cudaError_t redo_resident_blocks(int *blocks);
-
-/* blocks that have room for this many, each for so many */
-static inline uint32_t
-blocks_for(uint32_t items, uint32_t items_per_block)
-{
-	return (uint32_t) (((uint64_t) items + items_per_block - 1) / items_per_block);
-}
 
 static __device__ __forceinline__ float
 dot_product(float ax, float ay, float az, float bx, float by, float bz)

@@ -52,7 +52,7 @@
  * brute_redo.cu have the kernels; this file has the host's side.
  */
 #include "cuda/base/columns.cuh"
-#include "cuda/base/multiprocessors.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/brute/brute_filter.cuh"
 
 /* waves of blocks that the room has states for when observations are few */
@@ -201,16 +201,13 @@ brute_measure(struct brute_machine *machine)
 	int			double_ratio;
 	int			scan_blocks;
 	int			redo_blocks;
-	cudaError_t error;
 
-	if ((error = cudaGetDevice(&device)) != cudaSuccess ||
-		(error = count_multiprocessors(&multiprocessors)) != cudaSuccess ||
-		(error = cudaDeviceGetAttribute(&double_ratio,
-										cudaDevAttrSingleToDoublePrecisionPerfRatio,
-										device)) != cudaSuccess ||
-		(error = scan_resident_blocks(&scan_blocks)) != cudaSuccess ||
-		(error = redo_resident_blocks(&redo_blocks)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaGetDevice(&device));
+	CUDA_TRY(count_multiprocessors(&multiprocessors));
+	CUDA_TRY(cudaDeviceGetAttribute(&double_ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio,
+									device));
+	CUDA_TRY(scan_resident_blocks(&scan_blocks));
+	CUDA_TRY(redo_resident_blocks(&redo_blocks));
 	if (scan_blocks == 0 || redo_blocks == 0)
 		return cudaErrorLaunchOutOfResources;
 
@@ -234,17 +231,13 @@ brute_place_references(void *memory, uint32_t count, enum geonn_metric metric,
 	references->count = count;
 	references->tiles = tiles;
 	references->metric = metric;
-	references->x = (double *) next_column(memory, &offset, count * sizeof(double));
-	references->y = (double *) next_column(memory, &offset, count * sizeof(double));
-	references->z = (double *) next_column(memory, &offset, count * sizeof(double));
-	references->tag = (int64_t *) next_column(memory, &offset, count * sizeof(int64_t));
-	references->x_single = (float *) next_column(memory, &offset, padded * sizeof(float));
-	references->y_single = (float *) next_column(memory, &offset, padded * sizeof(float));
-	references->z_single = (float *) next_column(memory, &offset, padded * sizeof(float));
-	references->pieces = (uint32_t *) next_column(memory, &offset, padded * 4 * sizeof(uint32_t));
-	references->box = (int *) next_column(memory, &offset, 6 * sizeof(int));
-	references->frame = (struct brute_frame *) next_column(memory, &offset,
-														   sizeof(struct brute_frame));
+	place_columns(memory, &offset, count, &references->x, &references->y, &references->z,
+				  &references->tag);
+	place_columns(memory, &offset, padded, &references->x_single, &references->y_single,
+				  &references->z_single);
+	place_columns(memory, &offset, padded * 4, &references->pieces);
+	place_columns(memory, &offset, 6, &references->box);
+	place_columns(memory, &offset, 1, &references->frame);
 	return offset;
 }
 
@@ -268,16 +261,10 @@ brute_place_room(void *memory, uint32_t capacity, const struct brute_machine *ma
 	room->capacity = capacity;
 	room->scan_states = scan_states;
 	room->redo_states = redo_states;
-	room->latitude = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->longitude = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->count = (uint32_t *) next_column(memory, &offset, capacity * sizeof(uint32_t));
-	room->x = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->y = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->z = (double *) next_column(memory, &offset, capacity * sizeof(double));
-	room->ambiguous = (uint32_t *) next_column(memory, &offset, capacity * sizeof(uint32_t));
-	room->floor = (float *) next_column(memory, &offset, capacity * sizeof(float));
+	place_columns(memory, &offset, capacity, &room->latitude, &room->longitude, &room->count,
+				  &room->x, &room->y, &room->z, &room->ambiguous, &room->floor);
 	room->states = next_column(memory, &offset, scan_bytes > redo_bytes ? scan_bytes : redo_bytes);
-	room->status = (struct brute_status *) next_column(memory, &offset, sizeof(struct brute_status));
+	place_columns(memory, &offset, 1, &room->status);
 	return offset;
 }
 
@@ -287,26 +274,22 @@ brute_prepare_references(const struct brute_references *references, cudaStream_t
 	uint32_t	blocks = blocks_for(references->count, BLOCK_THREADS);
 	uint32_t	all_blocks = references->tiles * (BRUTE_TILE / BLOCK_THREADS);
 	size_t		table_bytes = (size_t) references->tiles * BRUTE_TILE * 4 * sizeof(uint32_t);
-	cudaError_t error;
 
-	if ((error = cudaMemsetAsync(references->box, 0, 6 * sizeof(int), stream)) != cudaSuccess ||
-		(error = cudaMemsetAsync(references->pieces, 0xFF, table_bytes, stream)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaMemsetAsync(references->box, 0, 6 * sizeof(int), stream));
+	CUDA_TRY(cudaMemsetAsync(references->pieces, 0xFF, table_bytes, stream));
 	prepare_references_kernel<<<blocks, BLOCK_THREADS, 0, stream>>> (*references);
 	silence_references_kernel<<<all_blocks, BLOCK_THREADS, 0, stream>>> (*references);
-	error = cudaGetLastError();
-	return error == cudaSuccess ? arrange_launch(references, stream) : error;
+	CUDA_TRY(cudaGetLastError());
+	return arrange_launch(references, stream);
 }
 
 cudaError_t
 brute_prepare_observations(const struct brute_search *search)
 {
 	uint32_t	blocks = blocks_for(search->rows, BLOCK_THREADS);
-	cudaError_t error = cudaMemsetAsync(search->room->status, 0, sizeof(struct brute_status),
-										search->stream);
 
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaMemsetAsync(search->room->status, 0, sizeof(struct brute_status),
+							 search->stream));
 	prepare_observations_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>>
 		(*search->room, search->rows);
 	return cudaGetLastError();
@@ -380,11 +363,8 @@ enqueue_scan(struct brute_search *search)
 static cudaError_t
 enqueue_decide(struct brute_search *search)
 {
-	cudaError_t error = decide_launch(search);
-
 	search->phase = BRUTE_WAIT;
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(decide_launch(search));
 	return cudaMemcpyAsync(search->status, search->room->status, sizeof(struct brute_status),
 						   cudaMemcpyDeviceToHost, search->stream);
 }

@@ -125,7 +125,7 @@ struct cells_status
  */
 struct cells_search
 {
-	const struct cells *cells;
+	const struct cells *cells;	/* or NULL: the index answers all */
 	const struct index *index;
 	uint32_t	rows;			/* observations, at least 1 */
 	const double *latitude;		/* [rows] degrees, on the GPU */
@@ -140,11 +140,11 @@ struct cells_search
 	void	   *room;			/* of cells_search_room() bytes */
 	cudaStream_t stream;
 
-	bool		by_index;		/* cells_search.cu's: the index answers what was listed */
+	bool		by_index;		/* cells_search.cu's: the index answers all, or what was listed */
 };
 
 /* Bytes of room for searching this many observations at a time. */
-extern size_t cells_search_room(uint32_t rows);
+extern size_t cells_search_room(uint32_t rows, bool has_table);
 
 /*
  * Enqueue the search.  The caller copies the status, when the stream has executed what
@@ -152,6 +152,8 @@ extern size_t cells_search_room(uint32_t rows);
  * which enqueues more, with it.
  */
 extern cudaError_t cells_search_enqueue(struct cells_search *search);
+extern bool cells_search_out_of_range(const struct cells_search *search,
+									  const struct cells_status *status);
 extern bool cells_search_done(const struct cells_search *search, const struct cells_status *status);
 extern cudaError_t cells_search_go_on(struct cells_search *search, const struct cells_status *status);
 

@@ -98,28 +98,23 @@ struct build_room
 size_t
 cells_place(void *memory, uint32_t positions, struct cells *cells)
 {
-	uint32_t	squares = positions * FACE_SQUARES;
 	uint32_t	fine = positions * FINE_SQUARES;
 	size_t		entries;
 	size_t		bytes = 0;
 
 	*cells = {};
 	cells->positions = positions;
-	cells->side = (uint32_t) sqrt(squares / (6.0 * CELLS_BLOCK));
-	if (cells->side == 0)
-		cells->side = 1;
-	cells->scale = (double) cells->side * (double) ((uint32_t) 1 << (CELLS_UNIT_BITS - 1));
+	cells->side = cells_side_of(positions * FACE_SQUARES);
+	cells->scale = cells_scale_of(cells->side);
 	cells->face_blocks = 6 * cells->side * cells->side;
 	cells->blocks_max = cells->face_blocks +
 		(fine > FINE_SQUARES_MIN ? fine : FINE_SQUARES_MIN) / CELLS_BLOCK;
 	entries = (size_t) cells->blocks_max * CELLS_BLOCK;
 	cells->fours_max = (uint32_t) (entries / SQUARES_OF_FOUR);
-	cells->record = (struct cells_record *)
-		next_column(memory, &bytes, positions * sizeof(struct cells_record));
-	cells->entry = (uint2 *) next_column(memory, &bytes, entries * sizeof(uint2));
-	cells->four = (uint4 *) next_column(memory, &bytes, cells->fours_max * sizeof(uint4));
-	cells->counts = (struct cells_counts *)
-		next_column(memory, &bytes, sizeof(struct cells_counts));
+	place_columns(memory, &bytes, positions, &cells->record);
+	place_columns(memory, &bytes, entries, &cells->entry);
+	place_columns(memory, &bytes, cells->fours_max, &cells->four);
+	place_columns(memory, &bytes, 1, &cells->counts);
 	return bytes;
 }
 
@@ -130,10 +125,8 @@ place_room(void *memory, const struct cells *cells, struct build_room *room)
 
 	room->ranges_max = cells->blocks_max * RANGES_OF_BLOCK;
 	for (int i = 0; i < 2; i++)
-		room->range[i] = (struct range *)
-			next_column(memory, &bytes, room->ranges_max * sizeof(struct range));
-	room->count = (uint32_t *) next_column(memory, &bytes, (ROUNDS + 1) * sizeof(uint32_t));
-	room->taken = (uint32_t *) next_column(memory, &bytes, (ROUNDS + 1) * sizeof(uint32_t));
+		place_columns(memory, &bytes, room->ranges_max, &room->range[i]);
+	place_columns(memory, &bytes, ROUNDS + 1, &room->count, &room->taken);
 	return bytes;
 }
 
@@ -165,29 +158,11 @@ face_range(const struct cells *cells, uint32_t block)
 	return range;
 }
 
-/*
- * Numbers for the lanes that want one, from a counter of those taken; CELLS_NONE for the
- * others.
- */
-static __device__ __forceinline__ uint32_t
-take_number(uint32_t *taken, bool wants)
-{
-	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, wants);
-	uint32_t	first = 0;
-
-	if (lanes == 0)
-		return CELLS_NONE;
-	if (index_lane() == 0)
-		first = atomicAdd(taken, __popc(lanes));
-	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
-	return wants ? first + __popc(lanes & ((1u << index_lane()) - 1)) : CELLS_NONE;
-}
-
 /* leave ranges for the next round, one for each lane that has one */
 static __device__ __forceinline__ void
 leave(const struct build_room *room, int round, bool has, struct range range)
 {
-	uint32_t	place = take_number(&room->count[round + 1], has && round + 1 < ROUNDS);
+	uint32_t	place = warp_take(&room->count[round + 1], has && round + 1 < ROUNDS);
 
 	if (place < room->ranges_max)
 		*(uint4 *) &room->range[(round + 1) % 2][place] = *(const uint4 *) &range;
@@ -221,7 +196,7 @@ candidates_of(const struct kept *kept, const struct seen *seen, const struct cel
 	*is_near = fabs(fma(-square->u, best.x, best.y)) <= near &&
 		fabs(fma(-square->v, best.x, best.z)) <= near;
 	for (uint32_t i = 0; i < seen->count; i++)
-		if (!cells_comes_before(best, kept_vector(kept, i), square, seen->margin))
+		if (!cells_comes_before(best, kept_vector(kept, i), square, seen->range.margin))
 			candidates |= (uint64_t) 1 << i;
 
 	/* two remain two: the best is nearer to the middle; and many are to be divided anyway */
@@ -235,7 +210,7 @@ candidates_of(const struct kept *kept, const struct seen *seen, const struct cel
 
 		for (uint64_t others = candidates; others != 0; others &= others - 1)
 			if (cells_comes_before(kept_vector(kept, __ffsll(others) - 1), vector, square,
-								   seen->margin))
+								   seen->range.margin))
 			{
 				candidates &= ~((uint64_t) 1 << i);
 				break;
@@ -268,7 +243,7 @@ take_block(const struct cells *cells, bool wants, enum division division)
 		division == DIVISION_NEAR ? fine - part - NEAR_PARTS * part : 0;
 	uint32_t	end = division == DIVISION_FAR ? fine :
 		division == DIVISION_NEAR ? fine - part : fine - part - NEAR_PARTS * part;
-	uint32_t	number = take_number(&cells->counts->blocks[division], wants);
+	uint32_t	number = warp_take(&cells->counts->blocks[division], wants);
 
 	return number < end - begin ? cells->face_blocks + begin + number : CELLS_NONE;
 }
@@ -373,7 +348,7 @@ make_entries(const struct cells *cells, const struct build_room *room, int round
 	{
 		uint32_t	number = range->first + begin + index_lane();
 		bool		present = begin + index_lane() < squares;
-		bool		is_near = seen->best_square <= NEAR * NEAR * (seen->rho * seen->rho);
+		bool		is_near = seen->range.best_square <= NEAR * NEAR * (seen->range.rho * seen->range.rho);
 		uint64_t	candidates = 0;
 		uint32_t	count = KEPT_MAX + 1;
 		uint2		entry = make_uint2(CELLS_CROWDED_ENTRY, CELLS_CROWDED_ENTRY);
@@ -489,22 +464,16 @@ cells_build(const struct cells *cells, const struct index *index, void *memory,
 {
 	struct build_room room;
 	uint32_t	blocks;
-	cudaError_t error;
 
 	place_room(memory, cells, &room);
-	if ((error = resident_blocks(round_kernel, &blocks)) != cudaSuccess ||
-		(error = cudaMemsetAsync(cells->entry, CELLS_CROWDED_ENTRY & 0xFF,
-								 (size_t) cells->blocks_max * CELLS_BLOCK * sizeof(uint2),
-								 stream)) != cudaSuccess ||
-		(error = cudaMemsetAsync(cells->counts, 0, sizeof(struct cells_counts),
-								 stream)) != cudaSuccess ||
-		(error = cudaMemsetAsync(room.count, 0, (ROUNDS + 1) * sizeof(uint32_t),
-								 stream)) != cudaSuccess ||
-		(error = cudaMemsetAsync(room.taken, 0, (ROUNDS + 1) * sizeof(uint32_t),
-								 stream)) != cudaSuccess)
-		return error;
-	record_kernel<<<(cells->positions + BLOCK_THREADS - 1) / BLOCK_THREADS, BLOCK_THREADS, 0,
-		stream>>> (*index, cells->record);
+	CUDA_TRY(resident_blocks(round_kernel, &blocks));
+	CUDA_TRY(cudaMemsetAsync(cells->entry, CELLS_CROWDED_ENTRY & 0xFF,
+							 (size_t) cells->blocks_max * CELLS_BLOCK * sizeof(uint2), stream));
+	CUDA_TRY(cudaMemsetAsync(cells->counts, 0, sizeof(struct cells_counts), stream));
+	CUDA_TRY(cudaMemsetAsync(room.count, 0, (ROUNDS + 1) * sizeof(uint32_t), stream));
+	CUDA_TRY(cudaMemsetAsync(room.taken, 0, (ROUNDS + 1) * sizeof(uint32_t), stream));
+	record_kernel<<<blocks_for(cells->positions, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+		(*index, cells->record);
 	for (int round = 0; round < ROUNDS; round++)
 		round_kernel<<<blocks, BLOCK_THREADS, 0, stream>>> (*index, *cells, room, round);
 	return cudaGetLastError();

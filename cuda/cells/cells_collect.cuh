@@ -9,43 +9,20 @@
  *
  * What is left out
  *
- * Notation is that of cells_square.h.  Let m be the middle of a range, rho the
- * greatest distance between m and a point of the range, and b the nearest position to m
- * that has been seen.
+ * cells_range.h says what, and why.  Points nearer to m than so much are a cap of the
+ * sphere, of less than half of it, and a plane picture from the centre shows a cap as a
+ * convex figure; so rho is the distance of the farthest corner.  It is computed from unit
+ * vectors, but for 13 e with the length of p.
  *
- * A position c with |m - c| > |m - b| + 2 rho = reach is left out: for each p of
- * the range |p - c| >= |m - c| - rho > |m - b| + rho >= |p - b|.  Reach is taken 2^-40
- * of itself longer, which makes the squares differ by more than the factor of
- * geonn_chord_limit(), 2^-46, and by more than what roundings of |m - c| and |m - b|
- * amount to, some e of themselves.  m need not be a unit vector for that.  Points
- * nearer to m than so much are a cap of the sphere, of less than half of it, and a plane
- * picture from the centre shows a cap as a convex figure; so rho is the distance of the
- * farthest corner.  It is computed from unit vectors, but for 13 e with the length of p,
- * where 2^-48 = 32 e is added.
- *
- * Of boxes of the index, index_walk.cuh shows that those left out have no position
- * within the limit, the square of reach.  Where references are far from the range, in
- * terms of its own size, that is not enough: whole regions are within reach of a
- * range that sees only their edge.  So a box is left out as well if b comes before all
- * that can be in it at each corner of the range.  For a corner q and p = q / |q| this is
- * so if the least |p - c|^2 of the box exceeds |p - b|^2 by 1.7322 d + 24.6 e, or, which is
- * better near the antipode, the greatest |p + c|^2 is less than |p + b|^2 by as much: either
- * is 2 p.(b - c) but for 9 e, and |q| >= 1.  Twice the margin is more than that, for roundings
- * of p, 6 e times a chord, too, and 2^-46 = 128 e of the squares is for those of squares.
- *
- * A position in reach is left out if b comes before it in the whole range.  When 64
- * have been kept, each of these is compared with each other one.  Within a
+ * When 64 have been kept, each of these is compared with each other one.  Within a
  * square, the same is done with the nearest to its middle, and then with each other one.
- *
- * All of this holds whatever b is, so which positions are found first makes no
- * difference to answers.
  */
 #ifndef GEONN_CELLS_COLLECT_CUH
 #define GEONN_CELLS_COLLECT_CUH
 
 #include "cuda/cells/cells.cuh"
 #include "cuda/index/index_walk.cuh"
-#include "engine/search/cells_square.h"
+#include "engine/search/cells_range.h"
 
 /* candidates of a range: bits of a number */
 #define KEPT_MAX 64
@@ -89,13 +66,7 @@ struct corners
 /* what a warp knows while it walks for a range; the same in all lanes */
 struct seen
 {
-	struct cells_square square; /* the whole range */
-	struct geonn_vector middle; /* turned */
-	double		rho;
-	struct geonn_vector best;	/* turned: the nearest position to the middle */
-	double		best_square;	/* its squared chord */
-	double		limit;			/* on squared chords to the middle */
-	double		margin;			/* of cells_comes_before() */
+	struct cells_range range;
 	uint32_t	count;			/* kept */
 	uint32_t	inside;			/* positions within rho of the middle */
 	bool		overflow;		/* more than could be kept */
@@ -133,14 +104,6 @@ kept_vector(const struct kept *kept, uint32_t number)
 	vector.y = kept->y[number];
 	vector.z = kept->z[number];
 	return vector;
-}
-
-/* a range's corner, of the lane's number */
-static __device__ __forceinline__ struct geonn_vector
-lane_corner(const struct cells_square *square)
-{
-	return cells_vector_at(square->u + (index_lane() & 1 ? square->half : -square->half),
-						   square->v + (index_lane() & 2 ? square->half : -square->half));
 }
 
 /* the distance of the farthest corner from the middle, as the essay has it */
@@ -190,7 +153,7 @@ box_is_behind(const struct index *index, size_t place, const struct seen *seen,
 		double		y = corners->y[i];
 		double		z = corners->z[i];
 
-		if (seen->best_square <= 2.0)
+		if (cells_range_is_near(&seen->range))
 		{
 			x = outside(x, low.x, high.x);
 			y = outside(y, low.y, high.y);
@@ -215,15 +178,13 @@ limit_corners(struct corners *corners, const struct seen *seen, uint32_t face)
 	__syncwarp();
 	if (index_lane() < 4)
 	{
-		struct geonn_vector best = cells_turned_back(face, seen->best);
+		struct geonn_vector best = cells_turned_back(face, seen->range.best);
 		struct geonn_vector corner;
 
 		corner.x = corners->x[index_lane()];
 		corner.y = corners->y[index_lane()];
 		corner.z = corners->z[index_lane()];
-		corners->limit[index_lane()] = seen->best_square <= 2.0 ?
-			geonn_chord_squared(corner, best) * (1.0 + 0x1p-46) + 2.0 * seen->margin :
-			(geonn_antichord_squared(corner, best) - 2.0 * seen->margin) * (1.0 - 0x1p-46);
+		corners->limit[index_lane()] = cells_range_corner_limit(&seen->range, corner, best);
 	}
 	__syncwarp();
 }
@@ -237,7 +198,7 @@ static __device__ __forceinline__ bool
 next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corners,
 		  uint32_t *leaf)
 {
-	uint32_t	limit_key = __float_as_uint(__double2float_ru(seen->limit));
+	uint32_t	limit_key = __float_as_uint(__double2float_ru(seen->range.limit));
 
 	while (walk->level < walk->levels)
 	{
@@ -245,7 +206,7 @@ next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corn
 		uint32_t	child;
 		uint32_t	node;
 
-		if (!seen->compared && seen->best_square < INFINITY && walk->key != INDEX_NONE &&
+		if (!seen->compared && seen->range.best_square < INFINITY && walk->key != INDEX_NONE &&
 			box_is_behind(walk->index, (size_t) walk->index->shape.first[walk->level] +
 						  walk->parent * INDEX_WIDTH + index_lane(), seen, corners))
 			walk->key = INDEX_NONE;
@@ -281,20 +242,17 @@ look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 {
 	double		least = square;
 	int			lane;
-	double		reach;
+	struct geonn_vector best;
 
-	if (!__any_sync(INDEX_ALL_LANES, square < seen->best_square))
+	if (!__any_sync(INDEX_ALL_LANES, square < seen->range.best_square))
 		return false;
 	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
 		least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
 	lane = __ffs(__ballot_sync(INDEX_ALL_LANES, square == least)) - 1;
-	seen->best.x = __shfl_sync(INDEX_ALL_LANES, vector.x, lane);
-	seen->best.y = __shfl_sync(INDEX_ALL_LANES, vector.y, lane);
-	seen->best.z = __shfl_sync(INDEX_ALL_LANES, vector.z, lane);
-	seen->best_square = least;
-	reach = (sqrt(least) + 2.0 * seen->rho) * (1.0 + 0x1p-40);
-	seen->limit = fmin(seen->limit, reach * reach * (1.0 + 0x1p-50));
-	seen->margin = cells_margin(reach, reach + seen->rho);
+	best.x = __shfl_sync(INDEX_ALL_LANES, vector.x, lane);
+	best.y = __shfl_sync(INDEX_ALL_LANES, vector.y, lane);
+	best.z = __shfl_sync(INDEX_ALL_LANES, vector.z, lane);
+	cells_range_see(&seen->range, best, least);
 	seen->compared = false;
 	return true;
 }
@@ -303,8 +261,8 @@ look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 static __device__ __forceinline__ bool
 is_candidate(const struct seen *seen, struct geonn_vector vector)
 {
-	return geonn_chord_squared(seen->middle, vector) <= seen->limit &&
-		!cells_comes_before(seen->best, vector, &seen->square, seen->margin);
+	return geonn_chord_squared(seen->range.middle, vector) <= seen->range.limit &&
+		!cells_comes_before(seen->range.best, vector, &seen->range.square, seen->range.margin);
 }
 
 /*
@@ -371,7 +329,7 @@ compare_with_all(struct kept *kept, struct seen *seen)
 		stays[j] = number < seen->count;
 		for (uint32_t i = 0; i < seen->count; i++)
 			stays[j] = stays[j] && !cells_comes_before(kept_vector(kept, i), vector,
-													   &seen->square, seen->margin);
+													   &seen->range.square, seen->range.margin);
 	}
 	keep_only(kept, seen, stays);
 }
@@ -413,17 +371,14 @@ collect(const struct index *index, const struct cells *cells, const struct range
 {
 	struct index_walk walk;
 	struct geonn_vector corner;
+	double		inner;
 	uint32_t	leaf;
 	uint32_t	leaves = 0;
 
-	seen->square = squares_of(cells, range, range->first, range->side_bits);
-	seen->middle = cells_vector_at(seen->square.u, seen->square.v);
-	corner = lane_corner(&seen->square);
-	seen->rho = farthest_corner(seen->middle, corner);
-	seen->best = {};
-	seen->best_square = INFINITY;
-	seen->limit = INFINITY;
-	seen->margin = INFINITY;
+	cells_range_begin(&seen->range, squares_of(cells, range, range->first, range->side_bits));
+	corner = cells_range_corner(&seen->range, index_lane());
+	seen->range.rho = farthest_corner(seen->range.middle, corner);
+	inner = seen->range.rho * seen->range.rho;
 	seen->count = 0;
 	seen->inside = 0;
 	seen->overflow = false;
@@ -436,17 +391,18 @@ collect(const struct index *index, const struct cells *cells, const struct range
 		corners->y[index_lane()] = corner.y;
 		corners->z[index_lane()] = corner.z;
 	}
-	index_walk_begin(&walk, index, cells_turned_back(range->face, seen->middle), 0, INDEX_NONE);
+	index_walk_begin(&walk, index, cells_turned_back(range->face, seen->range.middle), 0,
+					 INDEX_NONE);
 	while (next_leaf(&walk, seen, corners, &leaf))
 	{
 		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
 		bool		present = position < index->shape.positions;
 		struct geonn_vector vector = cells_turned(range->face, index_vector(index, position));
-		double		square = present ? geonn_chord_squared(seen->middle, vector) : INFINITY;
+		double		square = present ? geonn_chord_squared(seen->range.middle, vector) : INFINITY;
 
 		if (look_for_best(seen, vector, square))
 			limit_corners(corners, seen, range->face);
-		seen->inside += __popc(__ballot_sync(INDEX_ALL_LANES, square <= seen->rho * seen->rho));
+		seen->inside += __popc(__ballot_sync(INDEX_ALL_LANES, square <= inner));
 		if (!seen->overflow)
 			keep(kept, seen, present && is_candidate(seen, vector), vector, position);
 		if (++leaves == LEAVES_MAX)
@@ -455,7 +411,7 @@ collect(const struct index *index, const struct cells *cells, const struct range
 		{
 			if (seen->inside >= dense || leaves == LEAVES_MAX)
 				return;
-			seen->limit = fmin(seen->limit, seen->rho * seen->rho);
+			seen->range.limit = fmin(seen->range.limit, inner);
 		}
 	}
 	if (!seen->overflow)

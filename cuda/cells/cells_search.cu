@@ -24,26 +24,13 @@
  */
 #include "cuda/base/columns.cuh"
 #include "cuda/cells/cells.cuh"
-#include "cuda/index/index_walk.cuh"
+#include "cuda/index/warp_share.cuh"
 #include "engine/search/cells_square.h"
 
 #define BLOCK_THREADS 256
 
 /* an observation alone takes a warp some microseconds: more are sorted */
 #define ALONE_MAX ((uint32_t) 1 << 17)
-
-/* the kernel's parameters */
-struct cells_task
-{
-	uint32_t	rows;
-	const double *latitude;
-	const double *longitude;
-	double		max_distance;
-	int64_t    *tag;
-	double	   *distance;
-	uint32_t   *list;			/* [rows] those in crowded squares */
-	struct cells_status *status;
-};
 
 /* what has been found for an observation */
 struct found
@@ -186,7 +173,7 @@ decide(const struct cells *cells, const struct index *index, struct geonn_vector
 				continue;
 			distance = geonn_metric_distance_of(index->metric, from, record_vector(&record));
 			place = index->place[index->start[positions[j]]];
-			if (distance < first.distance || (distance == first.distance && place < first_place))
+			if (index_comes_before(distance, place, first.distance, first_place))
 			{
 				first.distance = distance;
 				first.tag = record.tag;
@@ -197,50 +184,37 @@ decide(const struct cells *cells, const struct index *index, struct geonn_vector
 	return first;
 }
 
-/*
- * Put the lanes' observations in crowded squares on the list.
- */
-static __device__ __forceinline__ void
-list_rows(const struct cells_task *task, uint32_t row, bool is_crowded)
-{
-	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, is_crowded);
-	uint32_t	first = 0;
-
-	if (lanes == 0)
-		return;
-	if (index_lane() == 0)
-		first = atomicAdd(&task->status->listed, __popc(lanes));
-	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
-	if (is_crowded)
-		task->list[first + __popc(lanes & ((1u << index_lane()) - 1))] = row;
-}
-
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 search_kernel(const __grid_constant__ struct cells cells,
 			  const __grid_constant__ struct index index,
-			  const __grid_constant__ struct cells_task task)
+			  const __grid_constant__ struct cells_search search, uint32_t *list)
 {
 	uint32_t	row = blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	bool		present = row < task.rows;
-	double		latitude = present ? __ldcs(&task.latitude[row]) : 0.0;
-	double		longitude = present ? __ldcs(&task.longitude[row]) : 0.0;
+	bool		present = row < search.rows;
+	double		latitude = present ? __ldcs(&search.latitude[row]) : 0.0;
+	double		longitude = present ? __ldcs(&search.longitude[row]) : 0.0;
 	struct geonn_vector from;
 	struct found found = {{}, 0, INFINITY, INFINITY};
 	uint2		entry;
 	double		limit;
 	struct answer answer;
+	bool		is_crowded;
+	uint32_t	number;
 	bool		matched;
 
 	if (!geonn_coordinates_valid(latitude, longitude))
 	{
-		task.status->out_of_range = 1;
+		search.status->out_of_range = 1;
 		latitude = 0.0;
 		longitude = 0.0;
 	}
 	from = geonn_unit_vector(latitude, longitude);
 	entry = entry_of(&cells, from);
-	list_rows(&task, row, present && entry.x == CELLS_CROWDED_ENTRY);
-	if (!present || entry.x == CELLS_CROWDED_ENTRY)
+	is_crowded = present && entry.x == CELLS_CROWDED_ENTRY;
+	number = warp_take(&search.status->listed, is_crowded);
+	if (is_crowded)
+		list[number] = row;
+	if (!present || is_crowded)
 		return;
 
 	for (uint32_t i = 0; i < fours_of(entry); i++)
@@ -256,9 +230,9 @@ search_kernel(const __grid_constant__ struct cells cells,
 		answer = decide(&cells, &index, from, entry, limit);
 	else
 		answer = {geonn_metric_distance_of(index.metric, from, found.vector), found.tag};
-	matched = answer.distance <= task.max_distance;
-	__stcs(&task.distance[row], matched ? answer.distance : INFINITY);
-	__stcs((long long *) &task.tag[row], matched ? answer.tag : 0);
+	matched = answer.distance <= search.max_distance;
+	__stcs(&search.distance[row], matched ? answer.distance : INFINITY);
+	__stcs((long long *) &search.tag[row], matched ? answer.tag : 0);
 }
 
 /* ---- for the host ---- */
@@ -267,90 +241,34 @@ search_kernel(const __grid_constant__ struct cells cells,
  * Lay out the room: the list, and the index's.
  */
 static size_t
-place_room(void *memory, uint32_t rows, uint32_t **list, void **index_room)
+place_room(void *memory, uint32_t rows, bool has_table, uint32_t **list, void **index_room)
 {
 	size_t		bytes = 0;
 
-	*list = (uint32_t *) next_column(memory, &bytes, rows * sizeof(uint32_t));
+	*list = NULL;
+	if (has_table)
+		place_columns(memory, &bytes, rows, list);
 	*index_room = next_column(memory, &bytes, index_nearest_room(rows));
 	return bytes;
 }
 
 size_t
-cells_search_room(uint32_t rows)
+cells_search_room(uint32_t rows, bool has_table)
 {
 	uint32_t   *list;
 	void	   *index_room;
 
-	return place_room(NULL, rows, &list, &index_room);
+	return place_room(NULL, rows, has_table, &list, &index_room);
 }
 
-static cudaError_t
-enqueue_alone(const struct cells_search *search, const uint32_t *list)
-{
-	struct index_alone alone;
-
-	alone.index = search->index;
-	alone.latitude = search->latitude;
-	alone.longitude = search->longitude;
-	alone.max_distance = search->max_distance;
-	alone.list = list;
-	alone.count = &search->status->listed;
-	alone.count_max = ALONE_MAX;
-	alone.decided = &search->status->decided;
-	alone.tag = search->tag;
-	alone.distance = search->distance;
-	alone.stream = search->stream;
-	return index_alone_enqueue(&alone);
-}
-
-cudaError_t
-cells_search_enqueue(struct cells_search *search)
-{
-	struct cells_task task;
-	void	   *index_room;
-	cudaError_t error;
-
-	search->by_index = false;
-	task.rows = search->rows;
-	task.latitude = search->latitude;
-	task.longitude = search->longitude;
-	task.max_distance = search->max_distance;
-	task.tag = search->tag;
-	task.distance = search->distance;
-	task.status = search->status;
-	place_room(search->room, search->rows, &task.list, &index_room);
-	if ((error = cudaMemsetAsync(search->status, 0, sizeof(struct cells_status),
-								 search->stream)) != cudaSuccess)
-		return error;
-	search_kernel<<<(uint32_t) (((uint64_t) search->rows + BLOCK_THREADS - 1) / BLOCK_THREADS),
-		BLOCK_THREADS, 0, search->stream>>> (*search->cells, *search->index, task);
-	if ((error = cudaGetLastError()) != cudaSuccess)
-		return error;
-	return enqueue_alone(search, task.list);
-}
-
-bool
-cells_search_done(const struct cells_search *search, const struct cells_status *status)
-{
-	if (status->out_of_range != 0)
-		return true;
-	if (status->listed > ALONE_MAX)
-		return search->by_index && status->index.decided >= status->index.ambiguous;
-	return status->decided >= status->listed;
-}
-
-cudaError_t
-cells_search_go_on(struct cells_search *search, const struct cells_status *status)
+/* the search by the index of those on the list, or if that is NULL of all */
+static struct index_nearest
+by_index(const struct cells_search *search, uint32_t rows, const uint32_t *list, void *room)
 {
 	struct index_nearest nearest = {};
-	uint32_t   *list;
 
-	place_room(search->room, search->rows, &list, &nearest.room);
-	if (status->listed <= ALONE_MAX)
-		return enqueue_alone(search, list);
 	nearest.index = search->index;
-	nearest.rows = status->listed;
+	nearest.rows = rows;
 	nearest.latitude = search->latitude;
 	nearest.longitude = search->longitude;
 	nearest.max_distance = search->max_distance;
@@ -358,9 +276,74 @@ cells_search_go_on(struct cells_search *search, const struct cells_status *statu
 	nearest.tag = search->tag;
 	nearest.distance = search->distance;
 	nearest.status = &search->status->index;
+	nearest.room = room;
 	nearest.stream = search->stream;
+	return nearest;
+}
+
+static cudaError_t
+enqueue_alone(const struct cells_search *search, const uint32_t *list)
+{
+	struct index_nearest nearest = by_index(search, ALONE_MAX, list, NULL);
+
+	return index_alone_enqueue(&nearest, &search->status->listed, &search->status->decided);
+}
+
+/* let the index begin, or go on */
+static cudaError_t
+enqueue_by_index(struct cells_search *search, uint32_t rows, const uint32_t *list, void *room)
+{
+	struct index_nearest nearest = by_index(search, rows, list, room);
+
 	if (search->by_index)
 		return index_nearest_decide(&nearest);
 	search->by_index = true;
 	return index_nearest_enqueue(&nearest);
+}
+
+cudaError_t
+cells_search_enqueue(struct cells_search *search)
+{
+	uint32_t   *list;
+	void	   *index_room;
+
+	search->by_index = false;
+	place_room(search->room, search->rows, search->cells != NULL, &list, &index_room);
+	if (search->cells == NULL)
+		return enqueue_by_index(search, search->rows, NULL, index_room);
+	CUDA_TRY(cudaMemsetAsync(search->status, 0, sizeof(struct cells_status), search->stream));
+	search_kernel<<<blocks_for(search->rows, BLOCK_THREADS), BLOCK_THREADS, 0, search->stream>>>
+		(*search->cells, *search->index, *search, list);
+	CUDA_TRY(cudaGetLastError());
+	return enqueue_alone(search, list);
+}
+
+bool
+cells_search_out_of_range(const struct cells_search *search, const struct cells_status *status)
+{
+	return (search->cells != NULL ? status->out_of_range : status->index.out_of_range) != 0;
+}
+
+bool
+cells_search_done(const struct cells_search *search, const struct cells_status *status)
+{
+	if (cells_search_out_of_range(search, status))
+		return true;
+	if (search->by_index)
+		return status->index.decided >= status->index.ambiguous;
+	return status->listed <= ALONE_MAX && status->decided >= status->listed;
+}
+
+cudaError_t
+cells_search_go_on(struct cells_search *search, const struct cells_status *status)
+{
+	uint32_t   *list;
+	void	   *index_room;
+
+	place_room(search->room, search->rows, search->cells != NULL, &list, &index_room);
+	if (search->cells == NULL)
+		return enqueue_by_index(search, search->rows, NULL, index_room);
+	if (status->listed <= ALONE_MAX)
+		return enqueue_alone(search, list);
+	return enqueue_by_index(search, status->listed, list, index_room);
 }

@@ -123,7 +123,7 @@ struct index_source
 };
 
 /* Bytes of room that index_build needs beside the index and its source. */
-extern size_t index_build_room(uint32_t references, uint32_t columns);
+extern size_t index_build_room(uint32_t references);
 
 /*
  * Build an index that index_place has laid out; the caller has copied the order
@@ -133,15 +133,6 @@ extern size_t index_build_room(uint32_t references, uint32_t columns);
  */
 extern cudaError_t index_build(struct index *index, const struct index_source *source,
 							   void *room, cudaStream_t stream);
-
-/*
- * index_conditions.cu, for index_build: enqueue the filling in of radiuses and
- * windows from the dataset's, once all else is in its place; places are the
- * dataset's, in the sorted order.
- */
-extern cudaError_t index_fill_conditions(const struct index *index,
-										 const struct index_conditions *source,
-										 const uint32_t *places, cudaStream_t stream);
 
 /*
  * Find the nearest reference of each observation: the first in the order
@@ -200,28 +191,13 @@ extern cudaError_t index_nearest_enqueue(const struct index_nearest *search);
 extern cudaError_t index_nearest_decide(const struct index_nearest *search);
 
 /*
- * The same for a few observations of many, each by a warp alone: those on a list
- * that a kernel makes.
+ * The same for the observations on search->list, of which *count, on the GPU, says how
+ * many there are: none is answered if these are more than search->rows.  Each is
+ * answered by a warp alone; row, status, room and sorted do not count.  A launch takes
+ * some 25 ms at most; the caller enqueues more until all are decided: *decided, on the
+ * GPU and 0 at first, is how many are answered, or more than all.
  */
-struct index_alone
-{
-	const struct index *index;
-	const double *latitude;		/* degrees, on the GPU */
-	const double *longitude;
-	double		max_distance;	/* metres, inclusive; may be infinite */
-	const uint32_t *list;		/* rows of these columns, on the GPU */
-	const uint32_t *count;		/* how many, on the GPU; if more than count_max, none is answered */
-	uint32_t	count_max;
-	uint32_t   *decided;		/* on the GPU, 0 at first: how many are answered, or more than all */
-	int64_t    *tag;			/* results, as index_nearest has them, at their rows */
-	double	   *distance;
-	cudaStream_t stream;
-};
-
-/*
- * Enqueue a launch, of some 25 ms at most; the caller enqueues more until all are
- * decided.
- */
-extern cudaError_t index_alone_enqueue(const struct index_alone *search);
+extern cudaError_t index_alone_enqueue(const struct index_nearest *search, const uint32_t *count,
+									   uint32_t *decided);
 
 #endif							/* GEONN_INDEX_CUH */

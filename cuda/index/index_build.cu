@@ -33,8 +33,10 @@
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
+#include "cuda/base/blocks.cuh"
 #include "cuda/base/columns.cuh"
-#include "cuda/index/index_walk.cuh"
+#include "cuda/base/try.cuh"
+#include "cuda/index/index_conditions.cuh"
 
 #define BLOCK_THREADS 256
 #define BLOCK_WARPS (BLOCK_THREADS / INDEX_WIDTH)
@@ -83,6 +85,20 @@ struct build_room
 	int			code_shift;		/* from sorted keys to leaf_code */
 };
 
+void
+index_place_conditions(void *memory, size_t *offset, uint32_t rows, uint32_t columns,
+					   struct index_conditions *conditions)
+{
+	*conditions = {};
+	if (columns & GEONN_COLUMN_RADIUS)
+		place_columns(memory, offset, rows, &conditions->radius);
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+		if (columns & GEONN_COLUMN_WINDOW << i)
+			place_columns(memory, offset, rows, &conditions->low[i], &conditions->high[i]);
+	if (columns & GEONN_COLUMNS_WINDOWS)
+		place_columns(memory, offset, rows, &conditions->edges);
+}
+
 size_t
 index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_t columns,
 			struct index *index)
@@ -97,44 +113,28 @@ index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_
 	index->metric = metric;
 	index->columns = columns;
 	index->shape = shape;
-	index->x = (double *) next_column(memory, &bytes, positions * sizeof(double));
-	index->y = (double *) next_column(memory, &bytes, positions * sizeof(double));
-	index->z = (double *) next_column(memory, &bytes, positions * sizeof(double));
-	index->start = (uint32_t *) next_column(memory, &bytes, (positions + 1) * sizeof(uint32_t));
-	index->place = (uint32_t *) next_column(memory, &bytes, references * sizeof(uint32_t));
-	index->tag = (int64_t *) next_column(memory, &bytes, references * sizeof(int64_t));
-	index->low_x = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->low_y = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->low_z = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->high_x = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->high_y = (double *) next_column(memory, &bytes, nodes * sizeof(double));
-	index->high_z = (double *) next_column(memory, &bytes, nodes * sizeof(double));
+	place_columns(memory, &bytes, positions, &index->x, &index->y, &index->z);
+	place_columns(memory, &bytes, positions + 1, &index->start);
+	place_columns(memory, &bytes, references, &index->place, &index->tag);
+	place_columns(memory, &bytes, nodes, &index->low_x, &index->low_y, &index->low_z,
+				  &index->high_x, &index->high_y, &index->high_z);
 	if (columns & GEONN_COLUMN_GROUP)
 	{
-		index->group = (int32_t *) next_column(memory, &bytes, positions * sizeof(int32_t));
-		index->low_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
-		index->high_group = (int32_t *) next_column(memory, &bytes, nodes * sizeof(int32_t));
+		place_columns(memory, &bytes, positions, &index->group);
+		place_columns(memory, &bytes, nodes, &index->low_group, &index->high_group);
 	}
 	else if ((columns & GEONN_COLUMNS_WINDOWS) == 0)
-		index->leaf_code = (uint64_t *) next_column(memory, &bytes,
-											 shape.nodes[0] * sizeof(uint64_t));
+		place_columns(memory, &bytes, shape.nodes[0], &index->leaf_code);
 	if (columns & GEONN_COLUMN_IDENTITY)
-		index->identity = (int32_t *) next_column(memory, &bytes, references * sizeof(int32_t));
+		place_columns(memory, &bytes, references, &index->identity);
 	index_place_conditions(memory, &bytes, (uint32_t) positions, columns, &index->conditions);
 	if (columns & GEONN_COLUMN_RADIUS)
-		index->node_limit = (float *) next_column(memory, &bytes, nodes * sizeof(float));
+		place_columns(memory, &bytes, nodes, &index->node_limit);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 		if (columns & GEONN_COLUMN_WINDOW << i)
-		{
-			index->node_low[i] = (int64_t *) next_column(memory, &bytes, nodes * sizeof(int64_t));
-			index->node_high[i] = (int64_t *) next_column(memory, &bytes, nodes * sizeof(int64_t));
-		}
+			place_columns(memory, &bytes, nodes, &index->node_low[i], &index->node_high[i]);
 	if (columns & GEONN_COLUMNS_WINDOWS)
-	{
-		index->exclusive = (uint32_t *) next_column(memory, &bytes, sizeof(uint32_t));
-		index->order = (struct window_order *) next_column(memory, &bytes,
-														   sizeof(struct window_order));
-	}
+		place_columns(memory, &bytes, 1, &index->exclusive, &index->order);
 	return bytes;
 }
 
@@ -147,25 +147,18 @@ place_room(void *memory, uint32_t references, struct build_room *room, size_t *b
 	size_t		count = references;
 	size_t		sort_bytes = 0;
 	size_t		select_bytes = 0;
-	cudaError_t error;
 
-	if ((error = cub::DeviceRadixSort::SortPairs(NULL, sort_bytes, (uint64_t *) NULL,
-												 (uint64_t *) NULL, (uint32_t *) NULL,
-												 (uint32_t *) NULL, references)) != cudaSuccess ||
-		(error = cub::DeviceSelect::Flagged(NULL, select_bytes,
-											thrust::counting_iterator<uint32_t>(0),
-											(uint8_t *) NULL, (uint32_t *) NULL,
-											(uint32_t *) NULL, references)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, sort_bytes, (uint64_t *) NULL,
+											 (uint64_t *) NULL, (uint32_t *) NULL,
+											 (uint32_t *) NULL, references));
+	CUDA_TRY(cub::DeviceSelect::Flagged(NULL, select_bytes,
+										thrust::counting_iterator<uint32_t>(0),
+										(uint8_t *) NULL, (uint32_t *) NULL, (uint32_t *) NULL,
+										references));
 	*bytes = 0;
-	room->record = (struct index_record *) next_column(memory, bytes,
-													  count * sizeof(struct index_record));
-	room->key = (uint64_t *) next_column(memory, bytes, count * sizeof(uint64_t));
-	room->sorted_key = (uint64_t *) next_column(memory, bytes, count * sizeof(uint64_t));
-	room->place = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	room->sorted_place = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	room->is_first = (uint8_t *) next_column(memory, bytes, count);
-	room->status = (struct build_status *) next_column(memory, bytes, sizeof(struct build_status));
+	place_columns(memory, bytes, count, &room->record, &room->key, &room->sorted_key,
+				  &room->place, &room->sorted_place, &room->is_first);
+	place_columns(memory, bytes, 1, &room->status);
 	room->scratch_bytes = sort_bytes > select_bytes ? sort_bytes : select_bytes;
 	room->scratch = next_column(memory, bytes, room->scratch_bytes);
 	room->code_shift = 0;
@@ -173,20 +166,12 @@ place_room(void *memory, uint32_t references, struct build_room *room, size_t *b
 }
 
 size_t
-index_build_room(uint32_t references, uint32_t columns)
+index_build_room(uint32_t references)
 {
 	struct build_room room;
 	size_t		bytes;
 
-	(void) columns;
 	return place_room(NULL, references, &room, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
-}
-
-/* blocks that have room for this many, each for so many */
-static uint32_t
-blocks_for(uint32_t items, uint32_t items_per_block)
-{
-	return (uint32_t) (((uint64_t) items + items_per_block - 1) / items_per_block);
 }
 
 static __global__ void __launch_bounds__(BLOCK_THREADS)
@@ -479,6 +464,7 @@ fill_kernel(const __grid_constant__ struct index index,
 /*
  * Each warp makes a node of a level above the leaves.
  */
+template <bool CONDITIONED>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 level_kernel(const __grid_constant__ struct index index, int level)
 {
@@ -509,6 +495,21 @@ level_kernel(const __grid_constant__ struct index index, int level)
 		if (index_lane() == INDEX_WIDTH - 1)
 			index.high_group[to] = index.high_group[from];
 	}
+	if (CONDITIONED)
+		conditions_of_node(&index, from, to);
+}
+
+/* The conditions of a leaf's positions, which are known, and of the leaf, by a warp. */
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+conditions_kernel(const __grid_constant__ struct index index,
+				  const __grid_constant__ struct index_conditions source, const uint32_t *places)
+{
+	uint32_t	leaf = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
+	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+
+	if (leaf < index.shape.nodes[0])
+		conditions_of_leaf(&index, &source, leaf, position,
+						   places[index.start[min(position, index.shape.positions - 1)]]);
 }
 
 /* bits of each kind of key */
@@ -561,16 +562,15 @@ sort_by(struct build_room *room, uint32_t references, enum sort_key kind, cudaSt
 {
 	size_t		scratch_bytes = room->scratch_bytes;
 	uint32_t   *place = room->place;
-	cudaError_t error;
 
-	error = cub::DeviceRadixSort::SortPairs(room->scratch, scratch_bytes, room->key,
-											room->sorted_key, room->place, room->sorted_place,
-											references, 0, key_bits(kind), stream);
+	CUDA_TRY(cub::DeviceRadixSort::SortPairs(room->scratch, scratch_bytes, room->key,
+											 room->sorted_key, room->place, room->sorted_place,
+											 references, 0, key_bits(kind), stream));
 	room->place = room->sorted_place;
 	room->sorted_place = place;
 	if (kind == KEY_CODE || kind == KEY_FINE_CODE)
 		room->code_shift = kind == KEY_CODE ? 0 : FINE_CODE_BITS - CODE_BITS;
-	return error;
+	return cudaSuccess;
 }
 
 /*
@@ -584,7 +584,6 @@ sort_references(struct build_room *room, const struct index *index,
 	bool		has_windows = index->order != NULL;
 	enum sort_key kinds[5];
 	int			count = 0;
-	cudaError_t error = cudaSuccess;
 
 	if (index->columns & INDEX_COLUMNS_CONDITIONS)
 		kinds[count++] = KEY_CONDITION;
@@ -600,14 +599,13 @@ sort_references(struct build_room *room, const struct index *index,
 	if (index->group != NULL)
 		kinds[count++] = KEY_GROUP;
 
-	for (int i = 0; i < count && error == cudaSuccess; i++)
+	for (int i = 0; i < count; i++)
 	{
 		if (i > 0 || kinds[i] != KEY_CODE)
-			error = make_keys(room, index, source, kinds[i], i == 0, stream);
-		if (error == cudaSuccess)
-			error = sort_by(room, index->references, kinds[i], stream);
+			CUDA_TRY(make_keys(room, index, source, kinds[i], i == 0, stream));
+		CUDA_TRY(sort_by(room, index->references, kinds[i], stream));
 	}
-	return error;
+	return cudaSuccess;
 }
 
 template <bool positions_known>
@@ -630,15 +628,10 @@ static cudaError_t
 fill(const struct index *index, const struct build_room *room, const struct index_source *source,
 	 struct build_status *status, cudaStream_t stream)
 {
-	cudaError_t error;
-
-	if ((error = cudaMemsetAsync(room->status, 0, sizeof(*status), stream)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaMemsetAsync(room->status, 0, sizeof(*status), stream));
 	launch_fill<false>(index, room, source, stream);
-	if ((error = cudaGetLastError()) != cudaSuccess ||
-		(error = cudaMemcpyAsync(status, room->status, sizeof(*status), cudaMemcpyDeviceToHost,
-								 stream)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaGetLastError());
+	CUDA_TRY(cudaMemcpyAsync(status, room->status, sizeof(*status), cudaMemcpyDeviceToHost, stream));
 	return cudaStreamSynchronize(stream);
 }
 
@@ -648,15 +641,36 @@ fill_positions(const struct index *index, struct build_room *room,
 			   const struct index_source *source, cudaStream_t stream)
 {
 	size_t		scratch_bytes = room->scratch_bytes;
-	cudaError_t error;
 
-	error = cub::DeviceSelect::Flagged(room->scratch, scratch_bytes,
-									   thrust::counting_iterator<uint32_t>(0), room->is_first,
-									   index->start, &room->status->positions,
-									   index->references, stream);
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(cub::DeviceSelect::Flagged(room->scratch, scratch_bytes,
+										thrust::counting_iterator<uint32_t>(0), room->is_first,
+										index->start, &room->status->positions,
+										index->references, stream));
 	launch_fill<true>(index, room, source, stream);
+	return cudaGetLastError();
+}
+
+/* the conditions of the leaves, and the levels above the leaves */
+static cudaError_t
+make_levels(const struct index *index, const struct build_room *room,
+			const struct index_source *source, cudaStream_t stream)
+{
+	bool		conditioned = (index->columns & INDEX_COLUMNS_CONDITIONS) != 0;
+
+	if (index->exclusive != NULL)
+		CUDA_TRY(cudaMemsetAsync(index->exclusive, 0, sizeof(uint32_t), stream));
+	if (conditioned)
+		conditions_kernel<<<blocks_for(index->shape.nodes[0], BLOCK_WARPS), BLOCK_THREADS, 0,
+			stream>>> (*index, source->conditions, room->place);
+	for (int level = 1; level < index->shape.levels; level++)
+	{
+		uint32_t	blocks = blocks_for(index->shape.nodes[level], BLOCK_WARPS);
+
+		if (conditioned)
+			level_kernel<true> <<<blocks, BLOCK_THREADS, 0, stream>>> (*index, level);
+		else
+			level_kernel<false> <<<blocks, BLOCK_THREADS, 0, stream>>> (*index, level);
+	}
 	return cudaGetLastError();
 }
 
@@ -668,37 +682,23 @@ index_build(struct index *index, const struct index_source *source, void *memory
 	struct build_status status;
 	struct build_room room;
 	size_t		bytes;
-	cudaError_t error;
 
-	if ((error = place_room(memory, references, &room, &bytes)) != cudaSuccess)
-		return error;
+	CUDA_TRY(place_room(memory, references, &room, &bytes));
 	index->shape = index_shape_of(references);
 	prepare_kernel<<<blocks_for(references, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
 		(room, *source, references, index->metric);
-	if ((error = cudaGetLastError()) != cudaSuccess ||
-		(error = sort_references(&room, index, source, false, stream)) != cudaSuccess ||
-		(error = fill(index, &room, source, &status, stream)) != cudaSuccess)
-		return error;
-
-	if (status.crowded > CROWDED_LEAVES_MAX &&
-		((error = sort_references(&room, index, source, true, stream)) != cudaSuccess ||
-		 (error = fill(index, &room, source, &status, stream)) != cudaSuccess))
-		return error;
-
+	CUDA_TRY(cudaGetLastError());
+	CUDA_TRY(sort_references(&room, index, source, false, stream));
+	CUDA_TRY(fill(index, &room, source, &status, stream));
+	if (status.crowded > CROWDED_LEAVES_MAX)
+	{
+		CUDA_TRY(sort_references(&room, index, source, true, stream));
+		CUDA_TRY(fill(index, &room, source, &status, stream));
+	}
 	if (status.repeats > 0)
 	{
 		index->shape = index_shape_of(references - status.repeats);
-		if ((error = fill_positions(index, &room, source, stream)) != cudaSuccess)
-			return error;
+		CUDA_TRY(fill_positions(index, &room, source, stream));
 	}
-	for (int level = 1; level < index->shape.levels; level++)
-	{
-		level_kernel<<<blocks_for(index->shape.nodes[level], BLOCK_WARPS), BLOCK_THREADS, 0,
-			stream>>> (*index, level);
-		if ((error = cudaGetLastError()) != cudaSuccess)
-			return error;
-	}
-	if (index->columns & INDEX_COLUMNS_CONDITIONS)
-		return index_fill_conditions(index, &source->conditions, room.place, stream);
-	return cudaSuccess;
+	return make_levels(index, &room, source, stream);
 }

@@ -119,12 +119,6 @@ struct seeker
 	uint32_t	position;		/* that of best */
 };
 
-static __device__ __forceinline__ bool
-is_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
-{
-	return distance < other_distance || (distance == other_distance && place < other_place);
-}
-
 /* Write the answer of a slot: a reference, by its sorted number, or none. */
 static __device__ __forceinline__ void
 write_answer(const struct index *index, const struct nearest_task *task, uint32_t slot,
@@ -214,14 +208,10 @@ reach_of_members(const struct seeker *seekers, const bool *member, float square_
 static __device__ __forceinline__ void
 list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 {
-	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, ambiguous);
-	uint32_t	first = 0;
+	uint32_t	number = warp_take(&task->status->ambiguous, ambiguous);
 
-	if (index_lane() == 0)
-		first = atomicAdd(&task->status->ambiguous, __popc(lanes));
-	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
 	if (ambiguous)
-		task->order.key[first + __popc(lanes & ((1u << index_lane()) - 1))] = slot;
+		task->order.key[number] = slot;
 }
 
 /* a warp's group of neighbouring observations, in shared memory, by slot of the group */
@@ -441,8 +431,7 @@ answer_members(struct group *group, const struct seeker *seekers, bool *member,
 		ambiguous = member[j] ?
 			found && !(seekers[j].second > seekers[j].best + margin_of(&seekers[j])) :
 			is_left && is_last;
-		if (__any_sync(INDEX_ALL_LANES, ambiguous))
-			list_slot(task, slot, ambiguous);
+		list_slot(task, slot, ambiguous);
 		if (member[j] && !ambiguous)
 		{
 			uint32_t	position = seekers[j].position;
@@ -536,7 +525,7 @@ decide_alone(const struct index *index, struct geonn_vector from, double limit, 
 			uint32_t	reference = index->start[position];
 			uint32_t	place = index->place[reference];
 
-			if (is_before(distance, place, first.distance, first.place))
+			if (index_comes_before(distance, place, first.distance, first.place))
 				first = {distance, place, reference};
 		}
 	}
@@ -547,7 +536,7 @@ decide_alone(const struct index *index, struct geonn_vector from, double limit, 
 		uint32_t	place = __shfl_xor_sync(INDEX_ALL_LANES, first.place, lanes);
 		uint32_t	number = __shfl_xor_sync(INDEX_ALL_LANES, first.number, lanes);
 
-		if (is_before(distance, place, first.distance, first.place))
+		if (index_comes_before(distance, place, first.distance, first.place))
 			first = {distance, place, number};
 	}
 	return first;
@@ -584,13 +573,14 @@ decide_kernel(const __grid_constant__ struct index index,
  */
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 alone_kernel(const __grid_constant__ struct index index,
-			 const __grid_constant__ struct index_alone search, double chord_limit)
+			 const __grid_constant__ struct index_nearest search, const uint32_t *listed_count,
+			 uint32_t *decided, double chord_limit)
 {
 	struct warp_share share;
-	uint32_t	count = *search.count <= search.count_max ? *search.count : 0;
+	uint32_t	count = *listed_count <= search.rows ? *listed_count : 0;
 	uint32_t	listed;
 
-	warp_share_begin(&share, search.decided, count, true);
+	warp_share_begin(&share, decided, count, true);
 	while (warp_share_next(&share, &listed))
 	{
 		uint32_t	row = search.list[listed];
@@ -648,26 +638,11 @@ index_nearest_room(uint32_t rows)
 	return index_order_place(NULL, rows, &order, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
 }
 
-/* blocks that have room for this many rows, each for so many */
-static uint32_t
-blocks_for(uint32_t rows, uint32_t rows_of_one)
-{
-	return (uint32_t) (((uint64_t) rows + rows_of_one - 1) / rows_of_one);
-}
-
 static cudaError_t
 launch_decide(const struct index_nearest *search, const struct nearest_task *task)
 {
-	uint32_t	useful = blocks_for(search->rows, BLOCK_WARPS);
-	uint32_t	blocks;
-	cudaError_t error = resident_blocks(decide_kernel, &blocks);
-
-	if (error != cudaSuccess)
-		return error;
-	if (blocks > useful)
-		blocks = useful;
-	decide_kernel<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search->index, *task);
-	return cudaGetLastError();
+	return launch_resident(decide_kernel, blocks_for(search->rows, BLOCK_WARPS), search->stream,
+						   *search->index, *task);
 }
 
 cudaError_t
@@ -675,18 +650,14 @@ index_nearest_enqueue(const struct index_nearest *search)
 {
 	struct nearest_task task = {};
 	uint32_t	blocks = blocks_for(search->rows, GROUP_ROWS * BLOCK_WARPS);
-	cudaError_t error;
 
-	if ((error = make_task(search, &task)) != cudaSuccess ||
-		(error = cudaMemsetAsync(search->status, 0, sizeof(struct index_status),
-								 search->stream)) != cudaSuccess ||
-		(error = index_order_enqueue(&task.order, search->index, search->stream)) != cudaSuccess ||
-		(search->sorted != NULL &&
-		 (error = cudaEventRecord(search->sorted, search->stream)) != cudaSuccess))
-		return error;
+	CUDA_TRY(make_task(search, &task));
+	CUDA_TRY(cudaMemsetAsync(search->status, 0, sizeof(struct index_status), search->stream));
+	CUDA_TRY(index_order_enqueue(&task.order, search->index, search->stream));
+	if (search->sorted != NULL)
+		CUDA_TRY(cudaEventRecord(search->sorted, search->stream));
 	search_kernel<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search->index, task);
-	if ((error = cudaGetLastError()) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaGetLastError());
 	return launch_decide(search, &task);
 }
 
@@ -694,23 +665,16 @@ cudaError_t
 index_nearest_decide(const struct index_nearest *search)
 {
 	struct nearest_task task = {};
-	cudaError_t error = make_task(search, &task);
 
-	return error == cudaSuccess ? launch_decide(search, &task) : error;
+	CUDA_TRY(make_task(search, &task));
+	return launch_decide(search, &task);
 }
 
 cudaError_t
-index_alone_enqueue(const struct index_alone *search)
+index_alone_enqueue(const struct index_nearest *search, const uint32_t *count, uint32_t *decided)
 {
-	uint32_t	blocks;
-	cudaError_t error = resident_blocks(alone_kernel, &blocks);
-
-	if (error != cudaSuccess)
-		return error;
-	if (blocks > blocks_for(search->count_max, BLOCK_WARPS))
-		blocks = blocks_for(search->count_max, BLOCK_WARPS);
-	alone_kernel<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>>
-		(*search->index, *search, geonn_metric_radius_limit(search->index->metric,
-															search->max_distance));
-	return cudaGetLastError();
+	return launch_resident(alone_kernel, blocks_for(search->rows, BLOCK_WARPS), search->stream,
+						   *search->index, *search, count, decided,
+						   geonn_metric_radius_limit(search->index->metric,
+													 search->max_distance));
 }

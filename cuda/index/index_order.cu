@@ -29,8 +29,9 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 
+#include "cuda/base/blocks.cuh"
 #include "cuda/base/columns.cuh"
-#include "cuda/base/multiprocessors.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/index/index_order.cuh"
 
 #define KEY_THREADS 512
@@ -64,24 +65,17 @@ cudaError_t
 index_order_place(void *memory, uint32_t rows, struct index_order *order, size_t *bytes)
 {
 	size_t		count = rows;
-	cudaError_t error;
 
 	order->scratch_bytes = 0;
-	error = cub::DeviceRadixSort::SortPairs(NULL, order->scratch_bytes, (uint32_t *) NULL,
-											(uint32_t *) NULL, (uint32_t *) NULL,
-											(uint32_t *) NULL, rows);
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, order->scratch_bytes, (uint32_t *) NULL,
+											 (uint32_t *) NULL, (uint32_t *) NULL,
+											 (uint32_t *) NULL, rows));
 	*bytes = 0;
 	order->rows = rows;
-	order->tables = (struct index_order_tables *)
-		next_column(memory, bytes, sizeof(struct index_order_tables));
+	place_columns(memory, bytes, 1, &order->tables);
 	order->ranks = &order->tables->ranks;
-	order->point = (double2 *) next_column(memory, bytes, count * sizeof(double2));
-	order->key = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	order->sorted_key = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	order->row = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
-	order->sorted_row = (uint32_t *) next_column(memory, bytes, count * sizeof(uint32_t));
+	place_columns(memory, bytes, count, &order->point, &order->key, &order->sorted_key,
+				  &order->row, &order->sorted_row);
 	order->scratch = next_column(memory, bytes, order->scratch_bytes);
 	return cudaSuccess;
 }
@@ -309,20 +303,17 @@ index_order_enqueue(const struct index_order *order, const struct index *index,
 					cudaStream_t stream)
 {
 	size_t		bytes = order->scratch_bytes;
-	uint32_t	blocks = (uint32_t) (((uint64_t) order->rows + KEY_THREADS - 1) / KEY_THREADS);
+	uint32_t	blocks = blocks_for(order->rows, KEY_THREADS);
 	uint32_t	multiprocessors;
-	cudaError_t error;
 
-	if ((error = count_multiprocessors(&multiprocessors)) != cudaSuccess)
-		return error;
+	CUDA_TRY(count_multiprocessors(&multiprocessors));
 	if (blocks > multiprocessors * KEY_BLOCKS)
 		blocks = multiprocessors * KEY_BLOCKS;
 
 	table_kernel<<<TABLE_BLOCKS, KEY_THREADS, 0, stream>>> (*index, order->tables, ranks_of(index),
 															order->fraction_bits);
 	key_kernel<<<blocks, KEY_THREADS, 0, stream>>> (*order);
-	if ((error = cudaGetLastError()) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaGetLastError());
 	return cub::DeviceRadixSort::SortPairs(order->scratch, bytes, order->key, order->sorted_key,
 										   order->row, order->sorted_row, order->rows,
 										   KEY_BITS - choose_sort_bits(order->rows, index),

@@ -105,6 +105,16 @@ index_lane(void)
 	return threadIdx.x % INDEX_WIDTH;
 }
 
+/* what all lanes' values are together, two at a time, in every lane */
+template <typename Value, typename Join>
+static __device__ __forceinline__ Value
+index_warp_fold(Value value, Join join)
+{
+	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
+		value = join(value, __shfl_xor_sync(INDEX_ALL_LANES, value, lanes));
+	return value;
+}
+
 /* the smallest of the lanes' values, in every lane */
 static __device__ __forceinline__ uint32_t
 index_warp_smallest(uint32_t value)
@@ -116,6 +126,13 @@ index_warp_smallest(uint32_t value)
 		value = min(value, __shfl_xor_sync(INDEX_ALL_LANES, value, lanes));
 	return value;
 #endif
+}
+
+/* whether a reference comes before another one, by (distance, place) */
+static __device__ __forceinline__ bool
+index_comes_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
+{
+	return distance < other_distance || (distance == other_distance && place < other_place);
 }
 
 static __device__ __forceinline__ struct geonn_vector

@@ -10,7 +10,8 @@
 #ifndef GEONN_WARP_SHARE_CUH
 #define GEONN_WARP_SHARE_CUH
 
-#include "cuda/base/multiprocessors.cuh"
+#include "cuda/base/blocks.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/index/index_walk.cuh"
 
 #define WARP_BLOCK_THREADS 128
@@ -77,6 +78,24 @@ warp_share_next(struct warp_share *share, uint32_t *item)
 }
 
 /*
+ * A number for each lane that wants one, from a counter of those taken; INDEX_NONE for the
+ * others.  All lanes take part.
+ */
+static __device__ __forceinline__ uint32_t
+warp_take(uint32_t *taken, bool wants)
+{
+	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, wants);
+	uint32_t	first = 0;
+
+	if (lanes == 0)
+		return INDEX_NONE;
+	if (index_lane() == 0)
+		first = atomicAdd(taken, __popc(lanes));
+	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
+	return wants ? first + __popc(lanes & ((1u << index_lane()) - 1)) : INDEX_NONE;
+}
+
+/*
  * Blocks that fill the current GPU with a kernel.
  */
 template <typename Kernel>
@@ -85,15 +104,27 @@ resident_blocks(Kernel kernel, uint32_t *blocks)
 {
 	uint32_t	multiprocessors;
 	int			of_one;
-	cudaError_t error;
 
-	if ((error = count_multiprocessors(&multiprocessors)) != cudaSuccess ||
-		(error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel,
-															   WARP_BLOCK_THREADS,
-															   0)) != cudaSuccess)
-		return error;
+	CUDA_TRY(count_multiprocessors(&multiprocessors));
+	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, WARP_BLOCK_THREADS, 0));
 	*blocks = multiprocessors * (uint32_t) of_one;
 	return *blocks > 0 ? cudaSuccess : cudaErrorLaunchOutOfResources;
+}
+
+/*
+ * Enqueue a launch of so many blocks, at most `useful` ones.
+ */
+template <typename Kernel, typename... Arguments>
+static cudaError_t
+launch_resident(Kernel kernel, uint32_t useful, cudaStream_t stream, const Arguments &... arguments)
+{
+	uint32_t	blocks;
+
+	CUDA_TRY(resident_blocks(kernel, &blocks));
+	if (blocks > useful)
+		blocks = useful;
+	kernel<<<blocks, WARP_BLOCK_THREADS, 0, stream>>> (arguments...);
+	return cudaGetLastError();
 }
 
 #endif							/* GEONN_WARP_SHARE_CUH */

@@ -31,6 +31,7 @@
 
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/cells/cells_cost.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
@@ -66,10 +67,9 @@ static struct
 };
 
 enum cuda_part
-cuda_part_of(const struct search *search, enum geonn_algorithm algorithm)
+cuda_part_of(enum geonn_algorithm algorithm)
 {
-	return algorithm == GEONN_ALGORITHM_BRUTE && search_is_plain_nearest(search) ? CUDA_BRUTE :
-		CUDA_INDEX;
+	return algorithm == GEONN_ALGORITHM_BRUTE ? CUDA_BRUTE : CUDA_INDEX;
 }
 
 /* ---- building ---- */
@@ -90,6 +90,21 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 
+/* what memory is asked for: these references' part, or the building of it */
+static void *
+allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
+			 bool building, size_t bytes, struct failure *failure)
+{
+	static const char *const names[] = {"brute force over", "the index of", "the table of"};
+	enum cuda_purpose kind = part == CUDA_CELLS ? CUDA_FOR_SPEED :
+		building ? CUDA_FOR_SEARCH : CUDA_FOR_DATASET;
+	char		purpose[64];
+
+	snprintf(purpose, sizeof(purpose), "%s%s %zu references", building ? "building " : "",
+			 names[part], dataset->count);
+	return cuda_allocate(built->device, bytes, kind, purpose, failure);
+}
+
 /*
  * Allocate a part's block and lay it out there.
  */
@@ -98,15 +113,9 @@ allocate_part(struct cuda_built *built, enum cuda_part part, const struct datase
 			  struct failure *failure)
 {
 	struct cuda_block *block = &built->blocks[part];
-	char		purpose[64];
 
-	snprintf(purpose, sizeof(purpose), part == CUDA_BRUTE ? "brute force over %zu references" :
-			 part == CUDA_CELLS ? "the table of %zu references" : "the index of %zu references",
-			 dataset->count);
 	block->bytes = place_part(built, part, dataset, NULL);
-	block->memory = part == CUDA_CELLS ?
-		cuda_allocate_spare(built->device, block->bytes, purpose, failure) :
-		cuda_allocate_for_dataset(built->device, block->bytes, purpose, failure);
+	block->memory = allocate_for(built, part, dataset, false, block->bytes, failure);
 	if (block->memory == NULL)
 		return false;
 	place_part(built, part, dataset, block->memory);
@@ -119,55 +128,40 @@ make_references(struct cuda_built *built, const struct dataset *dataset)
 	struct cuda_device *cuda = cuda_device_of(built->device);
 	const struct brute_references *references = &built->references;
 	struct upload upload = {};
-	cudaError_t error;
 
 	/* the degrees lie where the vectors will be */
 	upload_add(&upload, references->x, dataset->latitude, dataset->count * sizeof(double));
 	upload_add(&upload, references->y, dataset->longitude, dataset->count * sizeof(double));
 	upload_add(&upload, references->tag, dataset->tag, dataset->count * sizeof(int64_t));
-	if ((error = upload_run(built->device, &upload)) != cudaSuccess ||
-		(error = brute_prepare_references(references, cuda->building)) != cudaSuccess)
-		return error;
-	return cudaStreamSynchronize(cuda->building);
+	CUDA_TRY(upload_run(built->device, &upload));
+	return brute_prepare_references(references, cuda->building);
 }
 
-/*
- * Reserve the place of a column of the source, and add the column to the
- * upload.
- */
-static const void *
-place_column(struct upload *upload, char *memory, size_t *offset, const void *column,
-			 size_t bytes)
-{
-	void	   *target;
-
-	if (column == NULL)
-		return NULL;
-	target = next_column(memory, offset, bytes);
-	upload_add(upload, target, column, bytes);
-	return target;
-}
-
-/*
- * The same for the columns of conditions.
- */
-static void
-place_conditions(struct upload *upload, char *memory, size_t *offset,
-			  const struct dataset *dataset, struct index_conditions *conditions)
+/* Lay out what an index is built from; returns the bytes taken. */
+static size_t
+place_source(void *memory, const struct dataset *dataset, struct index_source *source)
 {
 	size_t		count = dataset->count;
+	size_t		bytes = 0;
 
-	index_place_conditions(memory, offset, (uint32_t) count, dataset->columns, conditions);
-	if (conditions->radius != NULL)
-		upload_add(upload, conditions->radius, dataset->radius, count * sizeof(double));
-	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
-		if (conditions->low[i] != NULL)
-		{
-			upload_add(upload, conditions->low[i], dataset->low[i], count * sizeof(int64_t));
-			upload_add(upload, conditions->high[i], dataset->high[i], count * sizeof(int64_t));
-		}
-	if (conditions->edges != NULL)
-		upload_add(upload, conditions->edges, dataset->edges, count * sizeof(uint16_t));
+	*source = {};
+	place_columns(memory, &bytes, count, &source->latitude, &source->longitude, &source->tag);
+	if (dataset->group != NULL)
+		place_columns(memory, &bytes, count, &source->group);
+	if (dataset->identity != NULL)
+		place_columns(memory, &bytes, count, &source->identity);
+	index_place_conditions(memory, &bytes, (uint32_t) count, dataset->columns,
+						   &source->conditions);
+	return bytes;
+}
+
+/* let a column of the dataset be uploaded, unless it has no place */
+template <typename Type>
+static void
+add_column(struct upload *upload, Type *place, const Type *column, size_t count)
+{
+	if (place != NULL)
+		upload_add(upload, (void *) place, column, count * sizeof(Type));
 }
 
 static cudaError_t
@@ -179,87 +173,59 @@ make_index(struct cuda_built *built, const struct search *search, char *room)
 	struct window_order order;
 	struct index_source source;
 	struct upload upload = {};
-	size_t		offset = 0;
-	cudaError_t error;
+	size_t		offset = place_source(room, dataset, &source);
 
-	source.latitude = (const double *)
-		place_column(&upload, room, &offset, dataset->latitude, count * sizeof(double));
-	source.longitude = (const double *)
-		place_column(&upload, room, &offset, dataset->longitude, count * sizeof(double));
-	source.tag = (const int64_t *)
-		place_column(&upload, room, &offset, dataset->tag, count * sizeof(int64_t));
-	source.group = (const int32_t *)
-		place_column(&upload, room, &offset, dataset->group, count * sizeof(int32_t));
-	source.identity = (const int32_t *)
-		place_column(&upload, room, &offset, dataset->identity, count * sizeof(int32_t));
-	place_conditions(&upload, room, &offset, dataset, &source.conditions);
+	add_column<const double>(&upload, source.latitude, dataset->latitude, count);
+	add_column<const double>(&upload, source.longitude, dataset->longitude, count);
+	add_column<const int64_t>(&upload, source.tag, dataset->tag, count);
+	add_column<const int32_t>(&upload, source.group, dataset->group, count);
+	add_column<const int32_t>(&upload, source.identity, dataset->identity, count);
+	add_column(&upload, source.conditions.radius, dataset->radius, count);
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+	{
+		add_column(&upload, source.conditions.low[i], dataset->low[i], count);
+		add_column(&upload, source.conditions.high[i], dataset->high[i], count);
+	}
+	add_column(&upload, source.conditions.edges, dataset->edges, count);
 	if (built->index.order != NULL)
 	{
 		window_order_choose(search, &order);
 		upload_add(&upload, built->index.order, &order, sizeof(order));
 	}
-	if ((error = upload_run(built->device, &upload)) != cudaSuccess ||
-		(error = index_build(&built->index, &source, room + offset,
-							 cuda->building)) != cudaSuccess)
-		return error;
-	return cudaStreamSynchronize(cuda->building);
-}
-
-/* build the table from the index, which is built */
-static bool
-make_cells(struct cuda_built *built, const struct dataset *dataset, struct failure *failure)
-{
-	struct cuda_device *cuda = cuda_device_of(built->device);
-	size_t		bytes = cells_build_room(&built->cells);
-	char		purpose[64];
-	void	   *room;
-	cudaError_t error;
-
-	snprintf(purpose, sizeof(purpose), "building the table of %zu references", dataset->count);
-	room = cuda_allocate_spare(built->device, bytes, purpose, failure);
-	if (room == NULL)
-		return false;
-	if ((error = cells_build(&built->cells, &built->index, room, cuda->building)) == cudaSuccess)
-		error = cudaStreamSynchronize(cuda->building);
-	cuda_release(built->device, room, bytes);
-	return error == cudaSuccess || cuda_fail(built->device, failure, error);
+	CUDA_TRY(upload_run(built->device, &upload));
+	return index_build(&built->index, &source, room + offset, cuda->building);
 }
 
 /*
  * Build a part, whose block is allocated, from the host's columns, or a table from the
- * index.
+ * index, which is built.
  */
 static bool
 make_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
 		  struct failure *failure)
 {
 	const struct dataset *dataset = search->dataset;
-	struct device *device = built->device;
-	struct index_conditions conditions;
-	char		purpose[64];
-	size_t		bytes;
-	char	   *room;
+	struct cuda_device *cuda = cuda_device_of(built->device);
+	struct phase phase(part == CUDA_CELLS ? "build table" : "build dataset");
+	struct index_source source;
+	size_t		bytes = 0;
+	char	   *room = NULL;
 	cudaError_t error;
 
 	if (part == CUDA_CELLS)
-		return make_cells(built, dataset, failure);
-	if (part == CUDA_BRUTE)
-		error = make_references(built, dataset);
-	else
-	{
-		snprintf(purpose, sizeof(purpose), "building the index of %zu references",
-				 dataset->count);
-		bytes = 3 * column_room(dataset->count * sizeof(double)) +
-			2 * column_room(dataset->count * sizeof(int32_t)) +
-			index_build_room((uint32_t) dataset->count, dataset->columns);
-		index_place_conditions(NULL, &bytes, (uint32_t) dataset->count, dataset->columns, &conditions);
-		room = (char *) cuda_allocate(device, bytes, purpose, failure);
-		if (room == NULL)
-			return false;
-		error = make_index(built, search, room);
-		cuda_release(device, room, bytes);
-	}
-	return error == cudaSuccess || cuda_fail(device, failure, error);
+		bytes = cells_build_room(&built->cells);
+	else if (part == CUDA_INDEX)
+		bytes = place_source(NULL, dataset, &source) + index_build_room((uint32_t) dataset->count);
+	if (bytes > 0 &&
+		(room = (char *) allocate_for(built, part, dataset, true, bytes, failure)) == NULL)
+		return false;
+	error = part == CUDA_BRUTE ? make_references(built, dataset) :
+		part == CUDA_INDEX ? make_index(built, search, room) :
+		cells_build(&built->cells, &built->index, room, cuda->building);
+	if (error == cudaSuccess)
+		error = cudaStreamSynchronize(cuda->building);
+	cuda_release(built->device, room, bytes);
+	return error == cudaSuccess || cuda_fail(built->device, failure, error);
 }
 
 /*
@@ -269,15 +235,13 @@ static cudaError_t
 copy_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source)
 {
 	struct cuda_device *cuda = cuda_device_of(built->device);
-	cudaError_t error = cudaMemcpyPeerAsync(built->blocks[part].memory, built->device->ordinal,
-											source->blocks[part].memory,
-											source->device->ordinal,
-											source->blocks[part].bytes, cuda->building);
+	struct phase phase("copy dataset from another GPU");
 
 	if (part == CUDA_INDEX)
 		built->index.shape = source->index.shape;
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaMemcpyPeerAsync(built->blocks[part].memory, built->device->ordinal,
+								 source->blocks[part].memory, source->device->ordinal,
+								 source->blocks[part].bytes, cuda->building));
 	return cudaStreamSynchronize(cuda->building);
 }
 
@@ -420,11 +384,8 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 		return false;
 	if (source != NULL)
 	{
-		cudaError_t error;
+		cudaError_t error = copy_part(built, part, source);
 
-		phase_begin("copy dataset from another GPU");
-		error = copy_part(built, part, source);
-		phase_end();
 		done = error == cudaSuccess;
 		if (!done)
 		{
@@ -434,11 +395,7 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 		}
 	}
 	if (!done)
-	{
-		phase_begin(part == CUDA_CELLS ? "build table" : "build dataset");
 		done = make_part(built, part, search, failure);
-		phase_end();
-	}
 	if (!done)
 		cuda_release(built->device, built->blocks[part].memory, built->blocks[part].bytes);
 	return done;
@@ -452,7 +409,7 @@ cuda_is_built(const struct device *device, const struct search *search,
 	const struct cuda_built *built =
 		(const struct cuda_built *) search->dataset->built[device->number];
 
-	return built != NULL && built->blocks[cuda_part_of(search, algorithm)].state == PART_BUILT;
+	return built != NULL && built->blocks[cuda_part_of(algorithm)].state == PART_BUILT;
 }
 
 bool
@@ -511,14 +468,14 @@ build_table(struct cuda_built *built, const struct search *search, struct failur
 bool
 cuda_build(struct device *device, const struct search *search, struct failure *failure)
 {
-	enum cuda_part part = cuda_part_of(search, search->algorithm);
+	enum cuda_part part = cuda_part_of(search->algorithm);
 	struct cuda_built *built = find_built(device, search->dataset);
 
 	if (built == NULL)
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
 	if (!build_part(built, part, search, failure))
 		return false;
-	return part != CUDA_INDEX || !search_is_plain_nearest(search) || search->cutoff.present ||
+	return part != CUDA_INDEX || !search_is_plain_nearest(search) ||
 		build_table(built, search, failure);
 }
 

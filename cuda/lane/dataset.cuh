@@ -59,13 +59,8 @@ struct cuda_built
 	double		table_from;		/* no table is tried before so many, with those of the search */
 };
 
-/*
- * The part that a search works on by an algorithm: the references, if it looks by brute force
- * for the single nearest reference in a plain dataset; otherwise the index.
- * (Brute force with more neighbours, further columns, or a metric whose chord
- * does not decide, goes through all of the index's positions.)
- */
-extern enum cuda_part cuda_part_of(const struct search *search, enum geonn_algorithm algorithm);
+/* The part that searches by an algorithm work on. */
+extern enum cuda_part cuda_part_of(enum geonn_algorithm algorithm);
 
 /* Whether this device has the table of a search's dataset.  Called by the device's thread. */
 extern bool cuda_has_table(const struct device *device, const struct search *search);

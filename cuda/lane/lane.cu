@@ -28,73 +28,13 @@
 #include <stdlib.h>
 
 #include "cuda/base/phase.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/index/index.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/lane.cuh"
 #include "cuda/lane/memory.cuh"
 
-/* launches that a lane keeps enqueued, so that the GPU never idles */
-#define LAUNCHES_AHEAD 2
-
-enum lane_state
-{
-	LANE_IDLE,
-	LANE_SEARCHING,				/* launches are left to enqueue */
-	LANE_ENDING					/* all is enqueued, but not yet executed */
-};
-
-struct lane
-{
-	enum lane_state state;
-	struct search *search;		/* NULL while idle */
-	const struct piece_operations *piece;
-	enum piece_progress progress;
-	uint32_t	launches;		/* enqueued of this piece */
-	uint32_t	launches_ended;
-
-	/* immutable once opened */
-	struct device *device;
-	cudaStream_t stream;
-	cudaEvent_t ends[LAUNCHES_AHEAD];	/* of launches, in turn */
-	void	   *piece_state;	/* LANE_STATE_BYTES */
-	void	   *piece_status;	/* LANE_STATUS_BYTES, pinned */
-
-	/* grows with the pieces */
-	void	   *memory;			/* on the GPU */
-	size_t		bytes;
-};
-
 /* ---- what pieces have in common ---- */
-
-struct device *
-lane_device(const struct lane *lane)
-{
-	return lane->device;
-}
-
-struct search *
-lane_search(const struct lane *lane)
-{
-	return lane->search;
-}
-
-cudaStream_t
-lane_stream(const struct lane *lane)
-{
-	return lane->stream;
-}
-
-void *
-lane_state(const struct lane *lane)
-{
-	return lane->piece_state;
-}
-
-void *
-lane_status(const struct lane *lane)
-{
-	return lane->piece_status;
-}
 
 uint32_t
 rows_left(const struct search *search)
@@ -118,30 +58,6 @@ fail_piece(struct lane *lane, enum geonn_error_code code, const char *message,
 	return cudaSuccess;
 }
 
-cudaError_t
-copy_observations(const struct lane *lane, uint32_t rows, double *latitude, double *longitude,
-				  int32_t *group, int32_t *identity)
-{
-	const struct search *search = lane->search;
-	const struct geonn_batch_columns *columns = &search->columns;
-	uint32_t	first = search->first + search->answered;
-	cudaError_t error;
-
-	phase_begin("copy in");
-	if ((error = cudaMemcpyAsync(latitude, columns->latitude + first, rows * sizeof(double),
-								 cudaMemcpyHostToDevice, lane->stream)) == cudaSuccess &&
-		(error = cudaMemcpyAsync(longitude, columns->longitude + first, rows * sizeof(double),
-								 cudaMemcpyHostToDevice, lane->stream)) == cudaSuccess &&
-		group != NULL)
-		error = cudaMemcpyAsync(group, columns->group + first, rows * sizeof(int32_t),
-								cudaMemcpyHostToDevice, lane->stream);
-	if (error == cudaSuccess && identity != NULL)
-		error = cudaMemcpyAsync(identity, columns->identity + first, rows * sizeof(int32_t),
-								cudaMemcpyHostToDevice, lane->stream);
-	phase_end();
-	return error;
-}
-
 /* enqueue the copy of a column's next rows, unless it has no target */
 static cudaError_t
 copy_column(const struct lane *lane, void *target, const void *column, uint32_t rows,
@@ -156,19 +72,30 @@ copy_column(const struct lane *lane, void *target, const void *column, uint32_t 
 }
 
 cudaError_t
+copy_observations(const struct lane *lane, uint32_t rows, double *latitude, double *longitude,
+				  int32_t *group, int32_t *identity)
+{
+	const struct geonn_batch_columns *columns = &lane->search->columns;
+	struct phase phase("copy in");
+
+	CUDA_TRY(copy_column(lane, latitude, columns->latitude, rows, sizeof(double)));
+	CUDA_TRY(copy_column(lane, longitude, columns->longitude, rows, sizeof(double)));
+	CUDA_TRY(copy_column(lane, group, columns->group, rows, sizeof(int32_t)));
+	return copy_column(lane, identity, columns->identity, rows, sizeof(int32_t));
+}
+
+cudaError_t
 copy_conditions(const struct lane *lane, uint32_t rows, const struct index_conditions *conditions)
 {
 	const struct geonn_batch_columns *columns = &lane->search->columns;
-	cudaError_t error;
 
-	error = copy_column(lane, conditions->radius, columns->radius, rows, sizeof(double));
-	for (int i = 0; i < GEONN_WINDOWS_MAX && error == cudaSuccess; i++)
-		if ((error = copy_column(lane, conditions->low[i], columns->low[i], rows,
-								 sizeof(int64_t))) == cudaSuccess)
-			error = copy_column(lane, conditions->high[i], columns->high[i], rows, sizeof(int64_t));
-	if (error == cudaSuccess)
-		error = copy_column(lane, conditions->edges, columns->edges, rows, sizeof(uint16_t));
-	return error;
+	CUDA_TRY(copy_column(lane, conditions->radius, columns->radius, rows, sizeof(double)));
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+	{
+		CUDA_TRY(copy_column(lane, conditions->low[i], columns->low[i], rows, sizeof(int64_t)));
+		CUDA_TRY(copy_column(lane, conditions->high[i], columns->high[i], rows, sizeof(int64_t)));
+	}
+	return copy_column(lane, conditions->edges, columns->edges, rows, sizeof(uint16_t));
 }
 
 cudaError_t
@@ -177,20 +104,18 @@ copy_results(const struct lane *lane, uint32_t observations, uint32_t pairs,
 {
 	const struct search *search = lane->search;
 	const struct geonn_batch_columns *columns = &search->columns;
-	cudaError_t error = cudaSuccess;
+	struct phase phase("copy out");
 
-	phase_begin("copy out");
 	if (count != NULL)
-		error = cudaMemcpyAsync(columns->count + search->first + search->answered, count,
-								observations * sizeof(uint32_t), cudaMemcpyDeviceToHost,
-								lane->stream);
-	if (error == cudaSuccess && pairs > 0 &&
-		(error = cudaMemcpyAsync(columns->tag + search->pairs, tag, pairs * sizeof(int64_t),
-								 cudaMemcpyDeviceToHost, lane->stream)) == cudaSuccess)
-		error = cudaMemcpyAsync(columns->distance + search->pairs, distance,
-								pairs * sizeof(double), cudaMemcpyDeviceToHost, lane->stream);
-	phase_end();
-	return error;
+		CUDA_TRY(cudaMemcpyAsync(columns->count + search->first + search->answered, count,
+								 observations * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+								 lane->stream));
+	if (pairs == 0)
+		return cudaSuccess;
+	CUDA_TRY(cudaMemcpyAsync(columns->tag + search->pairs, tag, pairs * sizeof(int64_t),
+							 cudaMemcpyDeviceToHost, lane->stream));
+	return cudaMemcpyAsync(columns->distance + search->pairs, distance, pairs * sizeof(double),
+						   cudaMemcpyDeviceToHost, lane->stream);
 }
 
 /* ---- searches ---- */
@@ -228,7 +153,8 @@ begin_piece(struct lane *lane, const struct piece_operations *piece)
 			cuda_release(device, lane->memory, lane->bytes);
 			lane->bytes = 0;
 			snprintf(purpose, sizeof(purpose), "searching for %u observations", rows);
-			lane->memory = cuda_allocate(device, bytes, purpose, &lane->search->failure);
+			lane->memory = cuda_allocate(device, bytes, CUDA_FOR_SEARCH, purpose,
+										 &lane->search->failure);
 			if (lane->memory != NULL)
 				lane->bytes = bytes;
 		}
@@ -261,8 +187,7 @@ poll_launches(struct lane *lane)
 
 		if (error == cudaErrorNotReady)
 			return cudaSuccess;
-		if (error != cudaSuccess)
-			return error;
+		CUDA_TRY(error);
 		lane->launches_ended++;
 	}
 	return cudaSuccess;
@@ -274,17 +199,13 @@ poll_launches(struct lane *lane)
 static cudaError_t
 enqueue_launches(struct lane *lane)
 {
-	cudaError_t error;
-
 	while (lane->progress != PIECE_LAST &&
 		   lane->launches - lane->launches_ended < LAUNCHES_AHEAD)
 	{
 		if (lane->progress == PIECE_WAIT && lane->launches_ended < lane->launches)
 			return cudaSuccess;
-		if ((error = lane->piece->enqueue(lane, &lane->progress)) != cudaSuccess ||
-			(error = cudaEventRecord(lane->ends[lane->launches % LAUNCHES_AHEAD],
-									 lane->stream)) != cudaSuccess)
-			return error;
+		CUDA_TRY(lane->piece->enqueue(lane, &lane->progress));
+		CUDA_TRY(cudaEventRecord(lane->ends[lane->launches % LAUNCHES_AHEAD], lane->stream));
 		lane->launches++;
 	}
 	if (lane->progress == PIECE_LAST)
@@ -301,6 +222,7 @@ end_piece(struct lane *lane, enum device_progress *progress)
 {
 	struct search *search = lane->search;
 	enum piece_outcome outcome = PIECE_FULL;
+	bool		goes_on;
 
 	if (!search->failed && lane->progress == PIECE_LAST)
 		outcome = lane->piece->finish(lane);
@@ -313,15 +235,15 @@ end_piece(struct lane *lane, enum device_progress *progress)
 	if (lane->piece->close != NULL)
 		lane->piece->close(lane);
 
-	if (outcome == PIECE_ALONE)
-	{
-		begin_piece(lane, lane->piece->alone);
-		return false;
-	}
 	lane->state = LANE_IDLE;
 	lane->search = NULL;
-	*progress = outcome == PIECE_ANSWERED && rows_left(search) > 0 && room_left(search) > 0 ?
-		DEVICE_YIELDED : DEVICE_FINISHED;
+	goes_on = outcome == PIECE_ANSWERED && rows_left(search) > 0 && room_left(search) > 0;
+	if (outcome == PIECE_REFUSED)
+	{
+		search->choice = GEONN_DEVICE_CPU;
+		goes_on = true;
+	}
+	*progress = goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
 	return true;
 }
 
@@ -414,18 +336,13 @@ empty_idle_lanes(struct device *device)
 static cudaError_t
 open_lane(struct lane *lane)
 {
-	cudaError_t error;
-
 	lane->piece_state = malloc(LANE_STATE_BYTES);
 	if (lane->piece_state == NULL)
 		return cudaErrorMemoryAllocation;
-	if ((error = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking)) != cudaSuccess ||
-		(error = cudaMallocHost(&lane->piece_status, LANE_STATUS_BYTES)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking));
+	CUDA_TRY(cudaMallocHost(&lane->piece_status, LANE_STATUS_BYTES));
 	for (int i = 0; i < LAUNCHES_AHEAD; i++)
-		if ((error = cudaEventCreateWithFlags(&lane->ends[i],
-											  cudaEventDisableTiming)) != cudaSuccess)
-			return error;
+		CUDA_TRY(cudaEventCreateWithFlags(&lane->ends[i], cudaEventDisableTiming));
 	return cudaSuccess;
 }
 
@@ -433,7 +350,6 @@ cudaError_t
 cuda_lanes_open(struct device *device)
 {
 	struct cuda_device *cuda = cuda_device_of(device);
-	cudaError_t error;
 
 	for (int i = 0; i < CUDA_LANES; i++)
 	{
@@ -441,8 +357,7 @@ cuda_lanes_open(struct device *device)
 		if (cuda->lanes[i] == NULL)
 			return cudaErrorMemoryAllocation;
 		cuda->lanes[i]->device = device;
-		if ((error = open_lane(cuda->lanes[i])) != cudaSuccess)
-			return error;
+		CUDA_TRY(open_lane(cuda->lanes[i]));
 	}
 	cuda->make_room = empty_idle_lanes;
 	return cudaSuccess;

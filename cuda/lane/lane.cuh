@@ -29,7 +29,7 @@ enum piece_outcome
 {
 	PIECE_ANSWERED,				/* another piece, if the room holds a pair */
 	PIECE_FULL,					/* nothing: the next observation's pairs do not fit */
-	PIECE_ALONE,				/* a piece for the next observation alone: its pairs do not fit */
+	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do not fit */
 	PIECE_MORE					/* the same piece, which has more to enqueue */
 };
 
@@ -63,9 +63,40 @@ struct piece_operations
 
 	/* (optional) free what the piece took, however it ended */
 	void		(*close) (struct lane *lane);
+};
 
-	/* the operations after PIECE_ALONE; NULL if finish never returns that */
-	const struct piece_operations *alone;
+enum lane_state
+{
+	LANE_IDLE,
+	LANE_SEARCHING,				/* launches are left to enqueue */
+	LANE_ENDING					/* all is enqueued, but not yet executed */
+};
+
+/* launches that a lane keeps enqueued, so that the GPU never idles */
+#define LAUNCHES_AHEAD 2
+
+struct lane
+{
+	/* for pieces */
+	struct device *device;
+	struct search *search;		/* NULL while idle */
+	cudaStream_t stream;
+
+	/* LANE_STATE_BYTES that belong to the piece from place to close, aligned for any
+	 * type, which at first hold what the last piece left there; and
+	 * LANE_STATUS_BYTES in pinned memory, for what kernels report to the host */
+	void	   *piece_state;
+	void	   *piece_status;
+
+	/* lane.cu's */
+	enum lane_state state;
+	const struct piece_operations *piece;
+	enum piece_progress progress;
+	uint32_t	launches;		/* enqueued of this piece */
+	uint32_t	launches_ended;
+	cudaEvent_t ends[LAUNCHES_AHEAD];	/* of launches, in turn */
+	void	   *memory;			/* on the GPU: grows with the pieces */
+	size_t		bytes;
 };
 
 /* ---- for the device ---- */
@@ -94,19 +125,6 @@ extern enum device_progress cuda_lanes_advance(struct device *device, struct sea
 #define LANE_HOLDS(state, status) \
 	(sizeof(state) <= LANE_STATE_BYTES && alignof(state) <= alignof(max_align_t) && \
 	 sizeof(status) <= LANE_STATUS_BYTES && alignof(status) <= alignof(max_align_t))
-
-extern struct device *lane_device(const struct lane *lane);
-extern struct search *lane_search(const struct lane *lane);
-extern cudaStream_t lane_stream(const struct lane *lane);
-
-/*
- * LANE_STATE_BYTES that belong to the piece from place to close, aligned for
- * any type.  At first they hold what the last piece left there.
- */
-extern void *lane_state(const struct lane *lane);
-
-/* LANE_STATUS_BYTES in pinned memory, likewise, for what kernels report to the host. */
-extern void *lane_status(const struct lane *lane);
 
 /* make the search fail for a reason that its client caused; returns cudaSuccess */
 extern cudaError_t fail_piece(struct lane *lane, enum geonn_error_code code,

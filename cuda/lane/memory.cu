@@ -176,37 +176,19 @@ allocate(struct device *device, size_t bytes, unsigned kept_divisor, const char 
 	return NULL;
 }
 
-static void *
-allocate_or_make_room(struct device *device, size_t bytes, unsigned kept_divisor,
-					  const char *purpose, struct failure *failure)
+void *
+cuda_allocate(struct device *device, size_t bytes, enum cuda_purpose kind, const char *purpose,
+			  struct failure *failure)
 {
+	unsigned	divisor = kind == CUDA_FOR_SEARCH ? 0 :
+		kind == CUDA_FOR_DATASET ? SEARCHES_DIVISOR : SPARE_DIVISOR;
 	struct cuda_device *cuda = cuda_device_of(device);
-	void	   *memory = allocate(device, bytes, kept_divisor, purpose, failure);
+	void	   *memory = allocate(device, bytes, divisor, purpose, failure);
 
-	if (memory == NULL && atomic_load(&device->usable) && cuda->make_room != NULL &&
-		cuda->make_room(device))
-		memory = allocate(device, bytes, kept_divisor, purpose, failure);
+	if (memory == NULL && kind != CUDA_FOR_SPEED && atomic_load(&device->usable) &&
+		cuda->make_room != NULL && cuda->make_room(device))
+		memory = allocate(device, bytes, divisor, purpose, failure);
 	return memory;
-}
-
-void *
-cuda_allocate(struct device *device, size_t bytes, const char *purpose, struct failure *failure)
-{
-	return allocate_or_make_room(device, bytes, 0, purpose, failure);
-}
-
-void *
-cuda_allocate_for_dataset(struct device *device, size_t bytes, const char *purpose,
-						  struct failure *failure)
-{
-	return allocate_or_make_room(device, bytes, SEARCHES_DIVISOR, purpose, failure);
-}
-
-void *
-cuda_allocate_spare(struct device *device, size_t bytes, const char *purpose,
-					struct failure *failure)
-{
-	return allocate(device, bytes, SPARE_DIVISOR, purpose, failure);
 }
 
 void

@@ -12,6 +12,15 @@ extern "C"
 #include "engine/search/device.h"
 }
 
+/* what memory is for */
+enum cuda_purpose
+{
+	CUDA_FOR_SEARCH,
+	CUDA_FOR_DATASET,			/* leaves some memory for searches */
+	CUDA_FOR_SPEED				/* only makes searches faster: leaves an eighth of the memory free, and
+								 * takes none back from idle lanes */
+};
+
 /*
  * Allocate on the current device, for `purpose` ("the index of 65536
  * references").  Before it asks the driver, it checks that the bytes are free,
@@ -20,22 +29,11 @@ extern "C"
  * The memory may be used at once, on any stream; the call does not wait for
  * the GPU.
  */
-extern void *cuda_allocate(struct device *device, size_t bytes, const char *purpose,
-						   struct failure *failure);
-
-/* Allocate for a dataset in the same way, but leave some memory for searches. */
-extern void *cuda_allocate_for_dataset(struct device *device, size_t bytes, const char *purpose,
-									   struct failure *failure);
+extern void *cuda_allocate(struct device *device, size_t bytes, enum cuda_purpose kind,
+						   const char *purpose, struct failure *failure);
 
 /*
- * Allocate for what only makes searches faster, in the same way, but leave an eighth of the
- * memory free, and take none back from idle lanes.
- */
-extern void *cuda_allocate_spare(struct device *device, size_t bytes, const char *purpose,
-								 struct failure *failure);
-
-/*
- * Free memory of the functions above.  No work that the GPU still has to
+ * Free such memory.  No work that the GPU still has to
  * execute may use it, except work on cuda_device's building stream.  NULL is
  * allowed.
  */

@@ -13,16 +13,12 @@
 
 #include <cub/device/device_scan.cuh>
 
+#include "cuda/base/blocks.cuh"
 #include "cuda/base/columns.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/lane/results.cuh"
 
 #define BLOCK_THREADS 256
-
-static uint32_t
-blocks_for(uint64_t threads)
-{
-	return (uint32_t) ((threads + BLOCK_THREADS - 1) / BLOCK_THREADS);
-}
 
 size_t
 results_place(void *memory, uint32_t rows, struct results *results)
@@ -34,11 +30,9 @@ results_place(void *memory, uint32_t rows, struct results *results)
 	results->scan_bytes = 0;
 	cub::DeviceScan::ExclusiveScan(NULL, results->scan_bytes, (const uint32_t *) NULL,
 								   (uint64_t *) NULL, cuda::std::plus<>{}, (uint64_t) 0, counts);
-	results->count = (uint32_t *) next_column(memory, &offset, counts * sizeof(uint32_t));
-	results->offset = (uint64_t *) next_column(memory, &offset, counts * sizeof(uint64_t));
+	place_columns(memory, &offset, counts, &results->count, &results->offset);
 	results->scan_room = next_column(memory, &offset, results->scan_bytes);
-	results->status = (struct results_status *)
-		next_column(memory, &offset, sizeof(struct results_status));
+	place_columns(memory, &offset, 1, &results->status);
 	return offset;
 }
 
@@ -68,15 +62,11 @@ cudaError_t
 results_scan(const struct results *results, cudaStream_t stream)
 {
 	size_t		bytes = results->scan_bytes;
-	cudaError_t error;
 
-	if ((error = cudaMemsetAsync(results->count + results->rows, 0, sizeof(uint32_t),
-								 stream)) != cudaSuccess ||
-		(error = cub::DeviceScan::ExclusiveScan(results->scan_room, bytes, results->count,
-												results->offset, cuda::std::plus<>{}, (uint64_t) 0,
-												(size_t) results->rows + 1,
-												stream)) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaMemsetAsync(results->count + results->rows, 0, sizeof(uint32_t), stream));
+	CUDA_TRY(cub::DeviceScan::ExclusiveScan(results->scan_room, bytes, results->count,
+											results->offset, cuda::std::plus<>{}, (uint64_t) 0,
+											(size_t) results->rows + 1, stream));
 	fit_kernel<<<1, 1, 0, stream>>> (*results);
 	return cudaGetLastError();
 }
@@ -114,10 +104,11 @@ cudaError_t
 results_pack(const struct results *results, cudaStream_t stream)
 {
 	if (results->stride > 0)
-		pack_strided_kernel<<<blocks_for((uint64_t) results->rows * results->stride),
+		pack_strided_kernel<<<blocks_for((uint64_t) results->rows * results->stride, BLOCK_THREADS),
 			BLOCK_THREADS, 0, stream>>> (*results);
 	else
-		pack_adjacent_kernel<<<blocks_for(results->room), BLOCK_THREADS, 0, stream>>> (*results);
+		pack_adjacent_kernel<<<blocks_for(results->room, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+			(*results);
 	return cudaGetLastError();
 }
 
@@ -134,7 +125,7 @@ count_one_kernel(struct results results, double max_distance)
 cudaError_t
 results_count_one(const struct results *results, double max_distance, cudaStream_t stream)
 {
-	count_one_kernel<<<blocks_for(results->rows), BLOCK_THREADS, 0, stream>>>
+	count_one_kernel<<<blocks_for(results->rows, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
 		(*results, max_distance);
 	return cudaGetLastError();
 }

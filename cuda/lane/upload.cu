@@ -14,6 +14,7 @@
 #include <sys/sysinfo.h>
 
 #include "cuda/base/phase.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/upload.cuh"
 
@@ -165,24 +166,12 @@ upload_with_threads(struct device *device, const struct upload *upload, char *st
 	return error;
 }
 
-static cudaError_t
-upload_enqueued(struct cuda_device *cuda, const struct upload *upload)
-{
-	cudaError_t error = cudaSuccess;
-
-	for (int i = 0; i < upload->count && error == cudaSuccess; i++)
-		error = cudaMemcpyAsync(upload->columns[i].target, upload->columns[i].source,
-								upload->columns[i].bytes, cudaMemcpyHostToDevice,
-								cuda->building);
-	return error;
-}
-
 cudaError_t
 upload_run(struct device *device, const struct upload *upload)
 {
 	struct cuda_device *cuda = cuda_device_of(device);
 	size_t		bytes = 0;
-	cudaError_t error;
+	struct phase phase("upload references");
 
 	for (int i = 0; i < upload->count; i++)
 		bytes += upload->columns[i].bytes;
@@ -192,11 +181,11 @@ upload_run(struct device *device, const struct upload *upload)
 		cudaGetLastError();
 		cuda->staging = NULL;
 	}
-	phase_begin("upload references");
 	if (bytes >= LARGE_UPLOAD && cuda->staging != NULL)
-		error = upload_with_threads(device, upload, (char *) cuda->staging);
-	else
-		error = upload_enqueued(cuda, upload);
-	phase_end();
-	return error;
+		return upload_with_threads(device, upload, (char *) cuda->staging);
+	for (int i = 0; i < upload->count; i++)
+		CUDA_TRY(cudaMemcpyAsync(upload->columns[i].target, upload->columns[i].source,
+								 upload->columns[i].bytes, cudaMemcpyHostToDevice,
+								 cuda->building));
+	return cudaSuccess;
 }

@@ -5,18 +5,17 @@
  *
  * This file answers the questions that nearest.cu does not: more than one
  * neighbour, ties, all within max_distance, groups, identities, radiuses, windows,
- * any metric.  A
- * warp searches for one observation at a time, in float64 from the start, with
- * the nearest leaves of the index first; or, by brute force, in all leaves.
+ * any metric.  A warp searches for one observation at a time, in float64 from the
+ * start, with the nearest leaves of the index first.
  *
  *
  * Phases
  *
  * copy in	the observations; their vectors, and the order of search.  In this
- *			order neighbours_few.cu looks at 32 of them at a time, if the
+ *			order small_k.cu looks at 32 of them at a time, if the
  *			question is simple, and leaves few of them to
  * select	the first k candidates of each observation, into slots of its own;
- *			neighbours_one.cu does so for one neighbour by groups or windows.
+ *			nearest_columns.cu does so for one neighbour by groups or windows.
  *			Where the chord decides and without ties these are the answer, and
  *			where besides each observation has k neighbours the slots are copied
  *			out as they are.
@@ -32,8 +31,8 @@
  * A launch ends after some 25 ms, even if observations are left; launches are
  * repeated until none is left.
  *
- * If even the first observation's candidates do not fit into the room,
- * neighbours_part.cu answers that observation.
+ * If even the first observation's candidates do not fit into the room, the CPU
+ * goes on with the search.
  *
  *
  * Why the answer is exact
@@ -55,15 +54,13 @@
 #include "common/metric.h"
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/lane.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
 /* most slots for selected neighbours of a piece */
 #define PIECE_SLOTS ((uint32_t) 1 << 23)
-
-/* leaves that a launch of brute force goes through */
-#define LAUNCH_LEAVES ((uint32_t) 1 << 12)
 
 enum neighbours_phase
 {
@@ -84,7 +81,6 @@ struct neighbours_piece
 	bool		collects;		/* the pairs are not just the first k */
 	bool		fills;			/* the slots of the first k are the result */
 	bool		launched;		/* this phase's kernel, at least once */
-	uint32_t	first_leaf;		/* of the next launch */
 	struct neighbours_decision decision;
 };
 
@@ -101,19 +97,19 @@ static_assert(LANE_HOLDS(struct neighbours_piece, struct neighbours_piece_status
 static struct neighbours_piece *
 piece_of(const struct lane *lane)
 {
-	return (struct neighbours_piece *) lane_state(lane);
+	return (struct neighbours_piece *) lane->piece_state;
 }
 
 static struct neighbours_piece_status *
 status_of(const struct lane *lane)
 {
-	return (struct neighbours_piece_status *) lane_status(lane);
+	return (struct neighbours_piece_status *) lane->piece_status;
 }
 
 static bool
 chord_decides(const struct lane *lane)
 {
-	return geonn_metric_chord_decides(lane_search(lane)->dataset->metric);
+	return geonn_metric_chord_decides(lane->search->dataset->metric);
 }
 
 /*
@@ -144,7 +140,7 @@ expected_within(const struct search *search)
 static uint32_t
 neighbours_rows(const struct lane *lane)
 {
-	const struct search *search = lane_search(lane);
+	const struct search *search = lane->search;
 	uint32_t	k = search->question.k;
 	uint32_t	rows = rows_left(search);
 	double		room = room_left(search);
@@ -181,27 +177,23 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, void *
 	uint32_t	rows = work->rows;
 	size_t		slots = (size_t) rows * work->k;
 
-	work->latitude = (double *) next_column(memory, &offset, rows * sizeof(double));
-	work->longitude = (double *) next_column(memory, &offset, rows * sizeof(double));
+	place_columns(memory, &offset, rows, &work->latitude, &work->longitude);
 	if (columns & GEONN_COLUMN_GROUP)
-		work->group = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
+		place_columns(memory, &offset, rows, &work->group);
 	if (columns & GEONN_COLUMN_IDENTITY)
-		work->identity = (int32_t *) next_column(memory, &offset, rows * sizeof(int32_t));
+		place_columns(memory, &offset, rows, &work->identity);
 	index_place_conditions(memory, &offset, rows, columns, &work->conditions);
-	work->record = (struct index_record *)
-		next_column(memory, &offset, rows * sizeof(struct index_record));
-	work->order = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
+	place_columns(memory, &offset, rows, &work->record, &work->order);
 	work->code = next_column(memory, &offset, neighbours_code_bytes(rows, columns));
-	work->row = (uint32_t *) next_column(memory, &offset, rows * sizeof(uint32_t));
+	place_columns(memory, &offset, rows, &work->row);
 	work->sort_bytes = neighbours_sort_bytes(rows, columns);
 	work->sort_room = next_column(memory, &offset, work->sort_bytes);
-	work->value = (double *) next_column(memory, &offset, slots * sizeof(double));
+	place_columns(memory, &offset, slots, &work->value);
 	if (fills)
-		work->tag = (int64_t *) next_column(memory, &offset, slots * sizeof(int64_t));
+		place_columns(memory, &offset, slots, &work->tag);
 	else
-		work->reference = (uint32_t *) next_column(memory, &offset, slots * sizeof(uint32_t));
-	work->status = (struct neighbours_status *) next_column(memory, &offset,
-															sizeof(struct neighbours_status));
+		place_columns(memory, &offset, slots, &work->reference);
+	place_columns(memory, &offset, 1, &work->status);
 	return offset + results_place((char *) memory + offset, rows, &work->results);
 }
 
@@ -214,12 +206,11 @@ place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory
 	struct results *results = &work->results;
 
 	work->entry_room = room;
-	work->selected = (uint32_t *) next_column(memory, &offset, work->rows * sizeof(uint32_t));
-	work->entry_reference = (uint32_t *) next_column(memory, &offset, room * sizeof(uint32_t));
+	place_columns(memory, &offset, work->rows, &work->selected);
+	place_columns(memory, &offset, room, &work->entry_reference);
 	if (decides)
 	{
-		work->entry = (struct neighbours_entry *)
-			next_column(memory, &offset, room * sizeof(struct neighbours_entry));
+		place_columns(memory, &offset, room, &work->entry);
 		work->entry_sort_room = next_column(memory, &offset,
 											neighbours_entry_sort_bytes(room));
 	}
@@ -236,7 +227,7 @@ place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory
 static size_t
 neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	const struct search *search = lane_search(lane);
+	const struct search *search = lane->search;
 	const struct question *question = &search->question;
 	const struct dataset *dataset = search->dataset;
 	struct neighbours_piece *piece = piece_of(lane);
@@ -259,14 +250,13 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 		room = NEIGHBOURS_DECISION_ROOM;
 	else if (!piece->collects && slots < room)
 		room = (uint32_t) slots;
-	work->index = ((struct cuda_built *) dataset->built[lane_device(lane)->number])->index;
+	work->index = ((struct cuda_built *) dataset->built[lane->device->number])->index;
 	work->rows = rows;
 	work->k = question->k;
 	work->ties = question->ties;
-	work->every_leaf = search->algorithm == GEONN_ALGORITHM_BRUTE;
 	work->max_distance = question->max_distance;
-	work->stream = lane_stream(lane);
-	piece->fills = !piece->collects && slots <= room && neighbours_fill(work);
+	work->stream = lane->stream;
+	piece->fills = !piece->collects && slots <= room && small_k_fills(work);
 
 	offset = place_observations(work, dataset->columns, piece->fills, memory, 0);
 	results->rows = rows;
@@ -285,10 +275,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 		results->distance_step = 1;
 	}
 	if (decides && !piece->fills)
-	{
-		results->packed_tag = (int64_t *) next_column(memory, &offset, room * sizeof(int64_t));
-		results->packed_distance = (double *) next_column(memory, &offset, room * sizeof(double));
-	}
+		place_columns(memory, &offset, room, &results->packed_tag, &results->packed_distance);
 	return offset;
 }
 
@@ -300,7 +287,7 @@ begin_launches(struct lane *lane, enum neighbours_phase phase)
 
 	piece->phase = phase;
 	piece->launched = false;
-	return cudaMemsetAsync(&piece->work.status->next, 0, sizeof(uint32_t), lane_stream(lane));
+	return cudaMemsetAsync(&piece->work.status->next, 0, sizeof(uint32_t), lane->stream);
 }
 
 /*
@@ -324,7 +311,7 @@ ask(struct lane *lane, enum piece_progress *progress)
 	*progress = PIECE_WAIT;
 	return cudaMemcpyAsync(&status_of(lane)->neighbours, piece_of(lane)->work.status,
 						   sizeof(struct neighbours_status), cudaMemcpyDeviceToHost,
-						   lane_stream(lane));
+						   lane->stream);
 }
 
 static cudaError_t
@@ -332,7 +319,7 @@ ask_results(struct lane *lane, enum piece_progress *progress)
 {
 	*progress = PIECE_WAIT;
 	return cudaMemcpyAsync(&status_of(lane)->results, piece_of(lane)->work.results.status,
-						   sizeof(struct results_status), cudaMemcpyDeviceToHost, lane_stream(lane));
+						   sizeof(struct results_status), cudaMemcpyDeviceToHost, lane->stream);
 }
 
 static cudaError_t
@@ -340,62 +327,22 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
 	const struct neighbours *work = &piece->work;
-	cudaError_t error;
 
 	*progress = PIECE_AHEAD;
-	if ((error = copy_observations(lane, work->rows, work->latitude, work->longitude, work->group,
-								   work->identity)) != cudaSuccess ||
-		(error = copy_conditions(lane, work->rows, &work->conditions)) != cudaSuccess)
-		return error;
-	phase_begin("sort");
-	error = neighbours_sort(work);
-	phase_end();
-	if (error != cudaSuccess)
-		return error;
-	phase_begin("search");
-	error = neighbours_few(work);
-	phase_end();
-	if (error != cudaSuccess)
-		return error;
+	CUDA_TRY(copy_observations(lane, work->rows, work->latitude, work->longitude, work->group,
+							   work->identity));
+	CUDA_TRY(copy_conditions(lane, work->rows, &work->conditions));
+	{
+		struct phase phase("sort");
+
+		CUDA_TRY(neighbours_sort(work));
+	}
+	struct phase phase("search");
+
+	CUDA_TRY(small_k_enqueue(work));
 	/* status->next is where these launches begin already */
 	piece->phase = work->k > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
 	return cudaSuccess;
-}
-
-/*
- * The end of the leaves of the launch that begins with piece->first_leaf.
- */
-static uint32_t
-end_leaf_of(const struct neighbours_piece *piece)
-{
-	uint32_t	leaves = piece->work.index.shape.nodes[0];
-
-	if (piece->work.every_leaf && leaves - piece->first_leaf > LAUNCH_LEAVES)
-		return piece->first_leaf + LAUNCH_LEAVES;
-	return leaves;
-}
-
-/*
- * Whether all observations have been taken for all leaves.  If only leaves are
- * left, this goes on with the next ones, and *error says whether that worked.
- */
-static bool
-all_leaves_taken(struct lane *lane, cudaError_t *error)
-{
-	struct neighbours_piece *piece = piece_of(lane);
-	uint32_t	end_leaf = end_leaf_of(piece);
-
-	*error = cudaSuccess;
-	if (!all_taken(lane))
-		return false;
-	if (end_leaf == piece->work.index.shape.nodes[0])
-	{
-		piece->first_leaf = 0;
-		return true;
-	}
-	piece->first_leaf = end_leaf;
-	*error = begin_launches(lane, piece->phase);
-	return false;
 }
 
 static cudaError_t
@@ -413,9 +360,9 @@ static cudaError_t
 enqueue_select(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
-	cudaError_t error;
+	struct phase phase("search");
 
-	if (all_leaves_taken(lane, &error))
+	if (all_taken(lane))
 	{
 		if (piece->fills)
 		{
@@ -426,57 +373,42 @@ enqueue_select(struct lane *lane, enum piece_progress *progress)
 		*progress = PIECE_AHEAD;
 		return begin_launches(lane, piece->collects ? NEIGHBOURS_COUNT : NEIGHBOURS_PACK);
 	}
-	if (error != cudaSuccess)
-		return error;
-	phase_begin("search");
-	error = neighbours_one_fits(&piece->work) ? neighbours_one(&piece->work) :
-		neighbours_select(&piece->work, piece->first_leaf, end_leaf_of(piece));
-	phase_end();
-	return error == cudaSuccess ? ask(lane, progress) : error;
+	CUDA_TRY(nearest_columns_fits(&piece->work) ? nearest_columns_enqueue(&piece->work) :
+			 neighbours_select(&piece->work));
+	return ask(lane, progress);
 }
 
 static cudaError_t
 enqueue_count(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
-	cudaError_t error;
+	struct phase phase("count");
 
-	if (all_leaves_taken(lane, &error))
+	if (all_taken(lane))
 	{
 		piece->phase = NEIGHBOURS_FIT;
-		if ((error = results_scan(&piece->work.results, lane_stream(lane))) != cudaSuccess)
-			return error;
+		CUDA_TRY(results_scan(&piece->work.results, lane->stream));
 		return ask_results(lane, progress);
 	}
-	if (error != cudaSuccess)
-		return error;
-	phase_begin("count");
-	error = neighbours_count(&piece->work, piece->first_leaf, end_leaf_of(piece));
-	phase_end();
-	return error == cudaSuccess ? ask(lane, progress) : error;
+	CUDA_TRY(neighbours_count(&piece->work));
+	return ask(lane, progress);
 }
 
 static cudaError_t
 enqueue_collect(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
-	const struct results_status *fitting = &status_of(lane)->results;
-	cudaError_t error;
+	struct phase phase("collect");
 
-	if (all_leaves_taken(lane, &error))
+	if (all_taken(lane))
 	{
 		*progress = PIECE_AHEAD;
 		piece->phase = chord_decides(lane) ? NEIGHBOURS_PACK : NEIGHBOURS_DECIDE;
 		piece->launched = false;
 		return cudaSuccess;
 	}
-	if (error != cudaSuccess)
-		return error;
-	phase_begin("collect");
-	error = neighbours_collect(&piece->work, fitting->observations, piece->first_leaf,
-							   end_leaf_of(piece));
-	phase_end();
-	return error == cudaSuccess ? ask(lane, progress) : error;
+	CUDA_TRY(neighbours_collect(&piece->work, status_of(lane)->results.observations));
+	return ask(lane, progress);
 }
 
 static cudaError_t
@@ -484,25 +416,20 @@ enqueue_pack(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
 	const struct results *results = &piece->work.results;
-	cudaError_t error;
+	struct phase phase("pack");
 
-	phase_begin("pack");
 	piece->phase = NEIGHBOURS_COPY_OUT;
 	if (piece->collects)
 	{
 		*progress = PIECE_AHEAD;
-		error = neighbours_sort_entries(&piece->work, status_of(lane)->results.pairs);
+		CUDA_TRY(neighbours_sort_entries(&piece->work, status_of(lane)->results.pairs));
 	}
 	else
 	{
-		error = results_scan(results, lane_stream(lane));
-		if (error == cudaSuccess)
-			error = ask_results(lane, progress);
+		CUDA_TRY(results_scan(results, lane->stream));
+		CUDA_TRY(ask_results(lane, progress));
 	}
-	if (error == cudaSuccess)
-		error = results_pack(results, lane_stream(lane));
-	phase_end();
-	return error;
+	return results_pack(results, lane->stream);
 }
 
 /*
@@ -513,26 +440,22 @@ enqueue_decide(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
 	struct results_status *status = &status_of(lane)->results;
-	cudaError_t error = cudaSuccess;
+	struct phase phase("decide");
 
 	*progress = PIECE_WAIT;
 	if (!piece->launched)
 	{
 		piece->launched = true;
-		phase_begin("copy out");
 		if (!neighbours_decision_begin(&piece->decision, &piece->work, status->observations,
-									   status->pairs, &error))
-			error = fail_piece(lane, GEONN_ERROR_MEMORY,
-							   "not enough memory to decide among candidates on the host",
-							   progress);
-		phase_end();
-		return error;
+									   status->pairs))
+			return fail_piece(lane, GEONN_ERROR_MEMORY,
+							  "not enough memory to decide among candidates on the host",
+							  progress);
+		return neighbours_decision_copy(&piece->decision, &piece->work);
 	}
-	phase_begin("decide");
-	if (neighbours_decide(&piece->decision, lane_search(lane), &status->observations,
+	if (neighbours_decide(&piece->decision, lane->search, &status->observations,
 						  &status->pairs))
 		*progress = PIECE_LAST;
-	phase_end();
 	return cudaSuccess;
 }
 
@@ -540,8 +463,6 @@ static cudaError_t
 neighbours_enqueue(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
-	const struct results_status *fitting = &status_of(lane)->results;
-	cudaError_t error;
 
 	if (piece->launched && status_of(lane)->neighbours.out_of_range != 0)
 		return fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
@@ -555,13 +476,12 @@ neighbours_enqueue(struct lane *lane, enum piece_progress *progress)
 		case NEIGHBOURS_COUNT:
 			return enqueue_count(lane, progress);
 		case NEIGHBOURS_FIT:
-			if (fitting->observations == 0)
+			if (status_of(lane)->results.observations == 0)
 			{
 				*progress = PIECE_LAST;
 				return cudaSuccess;
 			}
-			if ((error = begin_launches(lane, NEIGHBOURS_COLLECT)) != cudaSuccess)
-				return error;
+			CUDA_TRY(begin_launches(lane, NEIGHBOURS_COLLECT));
 			return enqueue_collect(lane, progress);
 		case NEIGHBOURS_COLLECT:
 			return enqueue_collect(lane, progress);
@@ -580,7 +500,7 @@ neighbours_finish(struct lane *lane)
 {
 	const struct neighbours_piece *piece = piece_of(lane);
 	const struct results_status *fitting = &status_of(lane)->results;
-	struct search *search = lane_search(lane);
+	struct search *search = lane->search;
 	bool		all_room;		/* the batch's room ended the search */
 
 	if (chord_decides(lane))
@@ -588,8 +508,9 @@ neighbours_finish(struct lane *lane)
 	else
 		all_room = piece->phase == NEIGHBOURS_DECIDE && fitting->observations == 0;
 
+	/* the observation has more pairs than an empty batch, or the GPU, has room for */
 	if (fitting->observations == 0 && (search->answered == 0 || !all_room))
-		return PIECE_ALONE;
+		return PIECE_REFUSED;
 	search_account(search, fitting->observations, fitting->pairs, false);
 	return fitting->observations < piece->work.rows && all_room ? PIECE_FULL : PIECE_ANSWERED;
 }
@@ -605,6 +526,5 @@ const struct piece_operations neighbours_operations = {
 	.place = neighbours_place,
 	.enqueue = neighbours_enqueue,
 	.finish = neighbours_finish,
-	.close = neighbours_close,
-	.alone = &neighbours_part_operations
+	.close = neighbours_close
 };

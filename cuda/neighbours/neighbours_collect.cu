@@ -11,10 +11,6 @@
  *
  * Counting stops when an observation has more candidates than the room holds,
  * as these would not be written anyway.
- *
- * By brute force a launch goes through some of the leaves.  How far an
- * observation came is kept in its count, or in row[], which has no other use
- * then.
  */
 #include "cuda/neighbours/neighbours_warp.cuh"
 
@@ -124,91 +120,59 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 
 template <bool CHORD_DECIDES, bool WRITE, enum index_conditioned CONDITIONED>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
-collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows,
-			   uint32_t first_leaf, uint32_t end_leaf)
+collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 {
 	struct warp_share share;
 	uint32_t	number;
 
-	warp_share_begin(&share, &search.status->next, search.rows,
-					 !search.every_leaf && search.k > 0);
+	warp_share_begin(&share, &search.status->next, search.rows, search.k > 0);
 	while (warp_share_next(&share, &number))
 	{
 		uint32_t	row = search.order[number];
 		struct warp_observation observation;
 		struct bound bound;
-		uint64_t	written = 0;
+		struct index_walk walk;
+		uint32_t	leaf;
+		uint64_t	written;
 
 		if (WRITE && row >= rows)
 			continue;
-		if (WRITE)
-			written = first_leaf > 0 ? search.row[row] : search.results.offset[row];
-		else if (first_leaf > 0)
-			written = search.results.count[row];
+		written = WRITE ? search.results.offset[row] : 0;
 		observation = warp_observation<CONDITIONED>(&search, row);
 		bound = bound_of<CHORD_DECIDES, CONDITIONED>(&search, row);
-		if (search.every_leaf)
-		{
-			for (uint32_t leaf = first_leaf; leaf < end_leaf &&
-				 (WRITE || written <= search.entry_room); leaf++)
-				take_leaf<CHORD_DECIDES, WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf,
-														  &written);
-		}
-		else
-		{
-			struct index_walk walk;
-			uint32_t	leaf;
-
-			index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
-									   INDEX_NONE, &observation.windows);
-			while (index_walk_next<CONDITIONED>(&walk, bound.limit, &leaf) &&
-				   (WRITE || written <= search.entry_room))
-				take_leaf<CHORD_DECIDES, WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf,
-														  &written);
-		}
-		if (index_lane() == 0)
-			(WRITE ? search.row : search.results.count)[row] = (uint32_t) written;
+		index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
+									  INDEX_NONE, &observation.windows);
+		while (index_walk_next<CONDITIONED>(&walk, bound.limit, &leaf) &&
+			   (WRITE || written <= search.entry_room))
+			take_leaf<CHORD_DECIDES, WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf,
+														 &written);
+		if (!WRITE && index_lane() == 0)
+			search.results.count[row] = (uint32_t) written;
 	}
-}
-
-template <bool CHORD_DECIDES, bool WRITE, enum index_conditioned CONDITIONED>
-static cudaError_t
-launch_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
-			   uint32_t end_leaf)
-{
-	uint32_t	blocks;
-	cudaError_t error = resident_blocks(collect_kernel<CHORD_DECIDES, WRITE, CONDITIONED>, &blocks);
-
-	if (error != cudaSuccess)
-		return error;
-	collect_kernel<CHORD_DECIDES, WRITE, CONDITIONED>
-		<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search, rows, first_leaf, end_leaf);
-	return cudaGetLastError();
 }
 
 template <bool WRITE>
 static cudaError_t
-launch_collection(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
-				  uint32_t end_leaf)
+launch_collect(const struct neighbours *search, uint32_t rows)
 {
 	bool		conditioned = warp_conditioned(search);
+	auto kernel = geonn_metric_chord_decides(search->index.metric) ?
+		(conditioned ? collect_kernel<true, WRITE, INDEX_CONDITIONED> :
+		 collect_kernel<true, WRITE, INDEX_UNCONDITIONED>) :
+		(conditioned ? collect_kernel<false, WRITE, INDEX_CONDITIONED> :
+		 collect_kernel<false, WRITE, INDEX_UNCONDITIONED>);
 
-	if (geonn_metric_chord_decides(search->index.metric))
-		return conditioned ? launch_collect<true, WRITE, INDEX_CONDITIONED>(search, rows, first_leaf, end_leaf) :
-			launch_collect<true, WRITE, INDEX_UNCONDITIONED>(search, rows, first_leaf, end_leaf);
-	return conditioned ? launch_collect<false, WRITE, INDEX_CONDITIONED>(search, rows, first_leaf, end_leaf) :
-		launch_collect<false, WRITE, INDEX_UNCONDITIONED>(search, rows, first_leaf, end_leaf);
+	return launch_resident(kernel, UINT32_MAX, search->stream, *search, rows);
 }
 
 cudaError_t
-neighbours_count(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
+neighbours_count(const struct neighbours *search)
 {
-	return launch_collection<false>(search, search->rows, first_leaf, end_leaf);
+	return launch_collect<false>(search, search->rows);
 }
 
 cudaError_t
-neighbours_collect(const struct neighbours *search, uint32_t rows, uint32_t first_leaf,
-				   uint32_t end_leaf)
+neighbours_collect(const struct neighbours *search, uint32_t rows)
 {
-	return launch_collection<true>(search, rows, first_leaf, end_leaf);
+	return launch_collect<true>(search, rows);
 }

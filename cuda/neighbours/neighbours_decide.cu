@@ -15,6 +15,8 @@
 #include <stdlib.h>
 
 #include "common/metric.h"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/lane/lane.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
@@ -30,40 +32,58 @@ extern "C"
 /* candidates of one piece of a turn */
 #define PIECE_CANDIDATES ((uint32_t) 1 << 11)
 
+/* Lay out a decision's columns in a block of the host's memory. */
+static size_t
+place_decision(void *memory, struct neighbours_decision *decision, bool has_radius)
+{
+	uint32_t	rows = decision->rows;
+	uint32_t	count = decision->count;
+	size_t		bytes = 0;
+
+	place_columns(memory, &bytes, rows, &decision->latitude, &decision->longitude);
+	if (has_radius)
+		place_columns(memory, &bytes, rows, &decision->radius);
+	place_columns(memory, &bytes, rows + (size_t) 1, &decision->offset);
+	place_columns(memory, &bytes, count, &decision->place);
+	place_columns(memory, &bytes, count, &decision->candidate);
+	place_columns(memory, &bytes, rows, &decision->chosen);
+	return bytes;
+}
+
 bool
 neighbours_decision_begin(struct neighbours_decision *decision, const struct neighbours *search,
-						  uint32_t rows, uint32_t count, cudaError_t *error)
+						  uint32_t rows, uint32_t count)
 {
-	size_t		bytes = rows * sizeof(double);
+	bool		has_radius = search->conditions.radius != NULL;
 
 	decision->rows = rows;
 	decision->count = count;
-	decision->latitude = (double *) malloc(bytes);
-	decision->longitude = (double *) malloc(bytes);
-	if (search->conditions.radius != NULL && (decision->radius = (double *) malloc(bytes)) == NULL)
+	decision->memory = malloc(place_decision(NULL, decision, has_radius));
+	if (decision->memory == NULL)
 		return false;
-	decision->offset = (uint64_t *) malloc((rows + (size_t) 1) * sizeof(uint64_t));
-	decision->place = (uint32_t *) malloc((count + (size_t) 1) * sizeof(uint32_t));
-	decision->candidate = (struct candidate *) malloc((count + (size_t) 1) * sizeof(struct candidate));
-	decision->chosen = (uint32_t *) malloc(rows * sizeof(uint32_t));
-	if (decision->latitude == NULL || decision->longitude == NULL || decision->offset == NULL ||
-		decision->place == NULL || decision->candidate == NULL || decision->chosen == NULL)
-		return false;
-
-	if ((*error = cudaMemcpyAsync(decision->latitude, search->latitude, bytes,
-								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess &&
-		(*error = cudaMemcpyAsync(decision->longitude, search->longitude, bytes,
-								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess &&
-		(decision->radius == NULL ||
-		 (*error = cudaMemcpyAsync(decision->radius, search->conditions.radius, bytes,
-								   cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess) &&
-		(*error = cudaMemcpyAsync(decision->offset, search->results.offset,
-								  (rows + (size_t) 1) * sizeof(uint64_t),
-								  cudaMemcpyDeviceToHost, search->stream)) == cudaSuccess)
-		*error = cudaMemcpyAsync(decision->place, search->entry_reference,
-								 count * sizeof(uint32_t), cudaMemcpyDeviceToHost,
-								 search->stream);
+	place_decision(decision->memory, decision, has_radius);
 	return true;
+}
+
+cudaError_t
+neighbours_decision_copy(const struct neighbours_decision *decision,
+						 const struct neighbours *search)
+{
+	size_t		bytes = decision->rows * sizeof(double);
+
+	CUDA_TRY(cudaMemcpyAsync(decision->latitude, search->latitude, bytes,
+							 cudaMemcpyDeviceToHost, search->stream));
+	CUDA_TRY(cudaMemcpyAsync(decision->longitude, search->longitude, bytes,
+							 cudaMemcpyDeviceToHost, search->stream));
+	if (decision->radius != NULL)
+		CUDA_TRY(cudaMemcpyAsync(decision->radius, search->conditions.radius, bytes,
+								 cudaMemcpyDeviceToHost, search->stream));
+	CUDA_TRY(cudaMemcpyAsync(decision->offset, search->results.offset,
+							 (decision->rows + (size_t) 1) * sizeof(uint64_t),
+							 cudaMemcpyDeviceToHost, search->stream));
+	return cudaMemcpyAsync(decision->place, search->entry_reference,
+						   decision->count * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+						   search->stream);
 }
 
 struct turn
@@ -216,12 +236,6 @@ neighbours_decide(struct neighbours_decision *decision, const struct search *sea
 void
 neighbours_decision_end(struct neighbours_decision *decision)
 {
-	free(decision->latitude);
-	free(decision->longitude);
-	free(decision->radius);
-	free(decision->offset);
-	free(decision->place);
-	free(decision->candidate);
-	free(decision->chosen);
+	free(decision->memory);
 	*decision = {};
 }

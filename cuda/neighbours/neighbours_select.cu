@@ -44,12 +44,6 @@ struct selection
 	uint32_t   *references;
 };
 
-static __device__ __forceinline__ bool
-comes_before(double value, uint32_t place, double other_value, uint32_t other_place)
-{
-	return value < other_value || (value == other_value && place < other_place);
-}
-
 /*
  * Insert a candidate, which comes before the last one, or for which a place is
  * free.
@@ -62,7 +56,7 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 
 	if (IN_REGISTERS)
 	{
-		bool		after = comes_before(value, place, selection->value, selection->place);
+		bool		after = index_comes_before(value, place, selection->value, selection->place);
 		uint32_t	first_after = __ffs(__ballot_sync(INDEX_ALL_LANES, after)) - 1;
 		double		value_before = __shfl_up_sync(INDEX_ALL_LANES, selection->value, 1);
 		uint32_t	place_before = __shfl_up_sync(INDEX_ALL_LANES, selection->place, 1);
@@ -95,8 +89,8 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 			{
 				other = selection->values[number];
 				other_reference = selection->references[number];
-				after = value < other ||
-					(value == other && place < selection->index->place[other_reference]);
+				after = index_comes_before(value, place, other,
+										   selection->index->place[other_reference]);
 			}
 			__syncwarp();
 			if (after && number < end)
@@ -154,22 +148,12 @@ take_position(struct selection *selection, const struct warp_observation *observ
 			uint32_t	lane = __ffs(left) - 1;
 			uint32_t	its_place = __shfl_sync(INDEX_ALL_LANES, place, lane);
 
-			if (!comes_before(value, its_place, selection->last_value, selection->last_place))
+			if (!index_comes_before(value, its_place, selection->last_value, selection->last_place))
 				return;
 			insert<IN_REGISTERS>(selection, value, its_place, first + lane);
 			left &= left - 1;
 		}
 	}
-}
-
-/* the limit on squared chords of candidates that come before the last of the selection */
-template <bool CHORD_DECIDES>
-static __device__ __forceinline__ double
-limit_of(const struct selection *selection)
-{
-	return CHORD_DECIDES ?
-		geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(selection->index), selection->last_value) :
-		selection->last_value;
 }
 
 /*
@@ -214,24 +198,24 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 									__shfl_sync(INDEX_ALL_LANES, end, lane));
 		left &= left - 1;
 	} while (left != 0);
+	/* candidates that come before the last of the selection are within it */
 	if (selection->count == selection->k)
-		*limit = limit_of<CHORD_DECIDES>(selection);
+		*limit = CHORD_DECIDES ?
+			geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(index), selection->last_value) :
+			selection->last_value;
 }
 
-/*
- * Begin with the selection that an earlier launch left in the slots, if any.
- */
-template <bool CHORD_DECIDES, bool IN_REGISTERS>
+template <bool CHORD_DECIDES>
 static __device__ __forceinline__ void
 begin_selection(struct selection *selection, const struct neighbours *search, uint32_t row,
-				double max_distance, bool resumes, double *limit)
+				double max_distance, double *limit)
 {
 	uint64_t	slot = (uint64_t) row * search->k;
 
 	*limit = geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(&search->index), max_distance);
 	selection->index = &search->index;
 	selection->k = search->k;
-	selection->count = resumes ? search->selected[row] : 0;
+	selection->count = 0;
 	selection->last_value = CHORD_DECIDES ? max_distance : *limit;
 	selection->last_place = UINT32_MAX;
 	selection->value = INFINITY;
@@ -239,63 +223,35 @@ begin_selection(struct selection *selection, const struct neighbours *search, ui
 	selection->reference = 0;
 	selection->values = search->value + slot;
 	selection->references = search->reference + slot;
-	if (selection->count == 0)
-		return;
-
-	if (IN_REGISTERS && index_lane() < selection->count)
-	{
-		selection->value = selection->values[index_lane()];
-		selection->reference = selection->references[index_lane()];
-		selection->place = search->index.place[selection->reference];
-	}
-	if (selection->count == selection->k)
-	{
-		selection->last_value = selection->values[selection->k - 1];
-		selection->last_place = search->index.place[selection->references[selection->k - 1]];
-		*limit = limit_of<CHORD_DECIDES>(selection);
-	}
 }
 
 template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
-select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_leaf,
-			  uint32_t end_leaf)
+select_kernel(const __grid_constant__ struct neighbours search)
 {
 	struct warp_share share;
 	uint32_t	number;
 
-	warp_share_begin(&share, &search.status->next, search.rows, !search.every_leaf);
+	warp_share_begin(&share, &search.status->next, search.rows, true);
 	while (warp_share_next(&share, &number))
 	{
 		uint32_t	row = search.order[number];
 		struct warp_observation observation = warp_observation<CONDITIONED>(&search, row);
 		struct selection selection;
+		struct index_walk walk;
+		uint32_t	home = INDEX_NONE;
+		uint32_t	leaf;
 		double		limit;
 
-		begin_selection<CHORD_DECIDES, IN_REGISTERS>(&selection, &search, row,
-													 observation.max_distance, first_leaf > 0,
-													 &limit);
-		if (search.every_leaf)
-		{
-			for (uint32_t leaf = first_leaf; leaf < end_leaf; leaf++)
-				take_leaf<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>(&selection, &observation, leaf,
-																 &limit);
-		}
-		else
-		{
-			struct index_walk walk;
-			uint32_t	home = INDEX_NONE;
-			uint32_t	leaf;
-
-			if (search.index.leaf_code != NULL)
-				home = index_home_leaf(&search.index, index_code(observation.from), 0,
-									   search.index.shape.nodes[0]);
-			index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
-									   home, &observation.windows);
-			while (index_walk_next<CONDITIONED>(&walk, limit, &leaf))
-				take_leaf<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>(&selection, &observation, leaf,
-																 &limit);
-		}
+		begin_selection<CHORD_DECIDES>(&selection, &search, row, observation.max_distance, &limit);
+		if (search.index.leaf_code != NULL)
+			home = index_home_leaf(&search.index, index_code(observation.from), 0,
+								   search.index.shape.nodes[0]);
+		index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
+									  home, &observation.windows);
+		while (index_walk_next<CONDITIONED>(&walk, limit, &leaf))
+			take_leaf<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>(&selection, &observation, leaf,
+																&limit);
 
 		if (IN_REGISTERS && index_lane() < selection.count)
 		{
@@ -311,45 +267,31 @@ select_kernel(const __grid_constant__ struct neighbours search, uint32_t first_l
 	}
 }
 
-template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
+template <bool CHORD_DECIDES, bool IN_REGISTERS>
 static cudaError_t
-launch_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
+launch_select(const struct neighbours *search)
 {
-	uint32_t	blocks;
-	cudaError_t error = resident_blocks(select_kernel<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>, &blocks);
+	auto kernel = warp_conditioned(search) ?
+		select_kernel<CHORD_DECIDES, IN_REGISTERS, INDEX_CONDITIONED> :
+		select_kernel<CHORD_DECIDES, IN_REGISTERS, INDEX_UNCONDITIONED>;
 
-	if (error != cudaSuccess)
-		return error;
-	select_kernel<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>
-		<<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search, first_leaf, end_leaf);
-	return cudaGetLastError();
-}
-
-template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED>
-static cudaError_t
-launch_selection(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
-{
-	/* registers keep no more than a warp's lanes */
-	if (search->k <= INDEX_WIDTH)
-		return launch_select<CHORD_DECIDES, true, CONDITIONED>(search, first_leaf, end_leaf);
-	return launch_select<CHORD_DECIDES, false, CONDITIONED>(search, first_leaf, end_leaf);
+	return launch_resident(kernel, UINT32_MAX, search->stream, *search);
 }
 
 cudaError_t
-neighbours_select(const struct neighbours *search, uint32_t first_leaf, uint32_t end_leaf)
+neighbours_select(const struct neighbours *search)
 {
-	bool		conditioned = warp_conditioned(search);
+	/* registers keep no more than a warp's lanes */
+	bool		in_registers = search->k <= INDEX_WIDTH;
 	struct neighbours listed;
 
-	if (neighbours_few_fits(search))
+	if (small_k_fits(search))
 	{
 		listed = *search;
 		listed.order = search->row;
 		search = &listed;
 	}
 	if (geonn_metric_chord_decides(search->index.metric))
-		return conditioned ? launch_selection<true, INDEX_CONDITIONED>(search, first_leaf, end_leaf) :
-			launch_selection<true, INDEX_UNCONDITIONED>(search, first_leaf, end_leaf);
-	return conditioned ? launch_selection<false, INDEX_CONDITIONED>(search, first_leaf, end_leaf) :
-		launch_selection<false, INDEX_UNCONDITIONED>(search, first_leaf, end_leaf);
+		return in_registers ? launch_select<true, true>(search) : launch_select<true, false>(search);
+	return in_registers ? launch_select<false, true>(search) : launch_select<false, false>(search);
 }

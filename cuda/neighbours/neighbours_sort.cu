@@ -11,6 +11,7 @@
 #include <cuda/std/tuple>
 
 #include "cuda/base/columns.cuh"
+#include "cuda/base/try.cuh"
 #include "cuda/neighbours/neighbours_warp.cuh"
 
 #define BLOCK_THREADS 256
@@ -120,15 +121,10 @@ sort_codes(const struct neighbours *search, int bits)
 cudaError_t
 neighbours_sort(const struct neighbours *search)
 {
-	uint32_t	blocks = (search->rows + BLOCK_THREADS - 1) / BLOCK_THREADS;
-	cudaError_t error;
-
-	if ((error = cudaMemsetAsync(search->status, 0, sizeof(*search->status),
-								 search->stream)) != cudaSuccess)
-		return error;
-	prepare_kernel<<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search);
-	if ((error = cudaGetLastError()) != cudaSuccess)
-		return error;
+	CUDA_TRY(cudaMemsetAsync(search->status, 0, sizeof(*search->status), search->stream));
+	prepare_kernel<<<blocks_for(search->rows, BLOCK_THREADS), BLOCK_THREADS, 0, search->stream>>>
+		(*search);
+	CUDA_TRY(cudaGetLastError());
 	if (!has_long_codes(search->index.columns))
 		return sort_codes<uint32_t>(search, CODE_BITS);
 	if (search->index.order == NULL)
@@ -181,16 +177,12 @@ place_entry_room(void *memory, uint32_t entries, struct entry_room *room, size_t
 {
 	cub::DoubleBuffer<struct neighbours_entry> no_entries;
 	cub::DoubleBuffer<uint32_t> no_references;
-	cudaError_t error;
 
 	room->scratch_bytes = 0;
-	if ((error = enqueue_entry_sort(NULL, &room->scratch_bytes, &no_entries, &no_references,
-									entries, UINT32_MAX, 0)) != cudaSuccess)
-		return error;
+	CUDA_TRY(enqueue_entry_sort(NULL, &room->scratch_bytes, &no_entries, &no_references, entries,
+								UINT32_MAX, 0));
 	*bytes = 0;
-	room->entry = (struct neighbours_entry *)
-		next_column(memory, bytes, entries * sizeof(struct neighbours_entry));
-	room->reference = (uint32_t *) next_column(memory, bytes, entries * sizeof(uint32_t));
+	place_columns(memory, bytes, entries, &room->entry, &room->reference);
 	room->scratch = next_column(memory, bytes, room->scratch_bytes);
 	return cudaSuccess;
 }
@@ -216,22 +208,19 @@ neighbours_sort_entries(struct neighbours *search, uint32_t entries)
 {
 	struct entry_room room;
 	size_t		bytes;
-	cudaError_t error;
 
 	if (entries == 0)
 		return cudaSuccess;
-	if ((error = place_entry_room(search->entry_sort_room, search->entry_room, &room,
-								  &bytes)) != cudaSuccess)
-		return error;
+	CUDA_TRY(place_entry_room(search->entry_sort_room, search->entry_room, &room, &bytes));
 
 	cub::DoubleBuffer<struct neighbours_entry> sorted(search->entry, room.entry);
 	cub::DoubleBuffer<uint32_t> references(search->entry_reference, room.reference);
 
-	error = enqueue_entry_sort(room.scratch, &room.scratch_bytes, &sorted, &references, entries,
-							   search->rows, search->stream);
+	CUDA_TRY(enqueue_entry_sort(room.scratch, &room.scratch_bytes, &sorted, &references, entries,
+								search->rows, search->stream));
 	search->entry = sorted.Current();
 	search->entry_reference = references.Current();
 	search->results.distance = (const double *) search->entry;
 	search->results.reference = search->entry_reference;
-	return error;
+	return cudaSuccess;
 }

@@ -34,7 +34,7 @@ gpu_index_prepare(struct gpu_share *share, struct gpu_built_index *built)
 	size_t		bytes = index_place(NULL, count, GEONN_METRIC_SPHERE, 0, &built->index);
 	void	   *memory = gpu_allocate(share, bytes, "the index");
 
-	built->room = gpu_allocate(share, index_build_room(count, 0), "building the index");
+	built->room = gpu_allocate(share, index_build_room(count), "building the index");
 	if (share->failure[0] != '\0')
 		return false;
 	index_place(memory, count, GEONN_METRIC_SPHERE, 0, &built->index);
@@ -57,7 +57,7 @@ gpu_index_build(struct gpu_share *share, struct gpu_built_index *built)
 static size_t
 search_room(const struct gpu_share *share)
 {
-	return share->tables ? cells_search_room((uint32_t) share->batch_rows) :
+	return share->tables ? cells_search_room((uint32_t) share->batch_rows, true) :
 		index_nearest_room((uint32_t) share->batch_rows);
 }
 

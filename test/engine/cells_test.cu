@@ -171,7 +171,7 @@ build(const struct places *references)
 	tables.index_memory = room_on_gpu(index_place(NULL, tables.count, GEONN_METRIC_SPHERE, 0,
 												  &tables.index));
 	index_place(tables.index_memory, tables.count, GEONN_METRIC_SPHERE, 0, &tables.index);
-	room = room_on_gpu(index_build_room(tables.count, 0));
+	room = room_on_gpu(index_build_room(tables.count));
 	fine(index_build(&tables.index, &source, room, 0), "building the index");
 	fine(cudaDeviceSynchronize(), "building the index");
 	cudaFree(room);
@@ -212,7 +212,7 @@ open_search(const struct tables *tables, const double *latitude, const double *l
 	search.tag = (int64_t *) room_on_gpu(rows * sizeof(int64_t));
 	search.distance = (double *) room_on_gpu(rows * sizeof(double));
 	search.status = (struct cells_status *) room_on_gpu(sizeof(struct cells_status));
-	search.room = room_on_gpu(cells_search_room(rows));
+	search.room = room_on_gpu(cells_search_room(rows, true));
 	return search;
 }
 
@@ -245,16 +245,8 @@ search_all(struct cells_search *search)
 	}
 }
 
-/* what came of searches with some points */
-struct verdict
-{
-	unsigned long long different;
-	unsigned long long listed;
-	unsigned long long rows;
-};
-
 static void
-try_sets(const struct sets *sets, double max_distance, struct verdict *verdict)
+try_sets(const struct sets *sets, double max_distance, struct outcome *outcome)
 {
 	struct tables tables = build(&sets->references);
 	uint32_t	rows = sets->observations.count;
@@ -277,11 +269,11 @@ try_sets(const struct sets *sets, double max_distance, struct verdict *verdict)
 												   tables.count, vectors, max_distance, search.tag,
 												   search.distance, counter);
 	fine(cudaMemcpy(&different, counter, sizeof(different), cudaMemcpyDeviceToHost), "oracle");
-	verdict->different += different;
-	verdict->listed += status.listed;
-	verdict->rows += rows;
+	outcome->different += different;
+	outcome->left += status.listed;
+	outcome->rows += rows;
 	if (status.out_of_range != 0)
-		verdict->different += rows;
+		outcome->different += rows;
 
 	close_search(&search);
 	cudaFree(vectors);
@@ -289,73 +281,10 @@ try_sets(const struct sets *sets, double max_distance, struct verdict *verdict)
 	forget(&tables);
 }
 
-static const struct property
-{
-	const char *name;
-	make_sets	make;
-	double		max_distance;	/* metres */
-	double		listed_least;	/* shares of the observations that the table may leave to the index */
-	double		listed_most;
-}			properties[] = {
-	{"uniform", make_uniform, INFINITY, 0, 0.0001},
-	{"uniform, within 100 km", make_uniform, 100000, 0, 0.0001},
-	{"uniform, none within 1 m", make_uniform, 1, 0, 0.0001},
-	{"cities", make_cities, INFINITY, 0, 0.001},
-	{"cities, within 5 km", make_cities, 5000, 0, 0.001},
-	{"one reference", make_one, INFINITY, 0, 0},
-	{"two references", make_two, INFINITY, 0, 0},
-	{"two references that are antipodes", make_antipodes, INFINITY, 0, 0},
-	{"few references", make_few, INFINITY, 0, 0.001},
-	{"few references, within 1,000 km", make_few, 1000000, 0, 0.001},
-	{"coincident references", make_coincident, INFINITY, 0, 0.001},
-	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, 0, 0.2},
-	{"as far from several references", make_grid, INFINITY, 0, 0.05},
-	{"borders of squares", make_borders, INFINITY, 0, 0.001},
-	{"corners of squares", make_corners, INFINITY, 0, 0.001},
-	{"box of 100 km", make_box_100, INFINITY, 0, 0.01},
-	{"box of 500 km", make_box_500, INFINITY, 0, 0.01},
-	{"box of 500 km, within 300 km", make_box_500, 300000, 0, 0.01},
-	{"box of 5,000 km", make_box_5000, INFINITY, 0, 0.01},
-	{"40 clusters", make_clusters, INFINITY, 0, 0.001},
-	{"CROWD: thousands within a metre", make_crowd, INFINITY, 0, 0.01},
-	{"observations in a crowd, which the index answers", make_crowded, INFINITY, 0.9, 1},
-	{"twins", make_twins, INFINITY, 0, 1},
-	{"as far from two neighbours", make_bisectors, INFINITY, 0, 0.001},
-	{"references along the cube's edges", make_edges, INFINITY, 0, 1},
-	{"two small rings", make_rings, INFINITY, 0, 1},
-	{"a crowd far away", make_far_crowd, INFINITY, 0, 1},
-	{"a ring", make_ring, INFINITY, 0, 1}
-};
-
 static void
-test_property(const struct property *property)
+tell(const char *line, bool holds)
 {
-	struct verdict verdict = {};
-	char		what[200];
-	double		share;
-
-	for (int i = 0; i < SEEDS; i++)
-	{
-		struct sets sets = {room_for(2 * many_references + 10000),
-			room_for(4 * many_observations + 1000)};
-		uint64_t	seed = random_state;
-		unsigned long long before = verdict.different;
-
-		property->make(&sets);
-		try_sets(&sets, property->max_distance, &verdict);
-		if (verdict.different > before)
-			printf("# %s: %llu differences from state %llu on\n", property->name,
-				   verdict.different - before, (unsigned long long) seed);
-		free(sets.references.latitude);
-		free(sets.references.longitude);
-		free(sets.observations.latitude);
-		free(sets.observations.longitude);
-	}
-	share = (double) verdict.listed / (double) verdict.rows;
-	snprintf(what, sizeof(what), "%s (differences %llu of %llu, left to the index %.4f %%)",
-			 property->name, verdict.different, verdict.rows, 100.0 * share);
-	check(verdict.different == 0 && share >= property->listed_least &&
-		  share <= property->listed_most, what);
+	check(holds, line);
 }
 
 /*
@@ -704,8 +633,7 @@ main(int argument_count, char **words)
 		many_references = 1024;
 		many_observations = 2048;
 	}
-	for (const struct property &property : properties)
-		test_property(&property);
+	test_properties(TABLE_ON_GPU, SEEDS, 1);
 	test_range();
 	if (!sanitized)
 		test_device();

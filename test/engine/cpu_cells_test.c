@@ -38,6 +38,7 @@
 
 /* of each property: sets of several sizes, as the table of a few references is of other squares */
 #define SETS 2
+#define SETS_PART 8
 
 static atomic_bool cancelled;
 static bool sanitized;
@@ -251,14 +252,6 @@ forget_truth(struct truth *truth)
 
 /* ---- comparing ---- */
 
-struct outcome
-{
-	uint64_t	rows;
-	uint64_t	left;
-	uint64_t	different;
-	uint64_t	stray;			/* what else was written, or is wrong with those that are left */
-};
-
 /* an answer with room on both sides that must stay as it is */
 struct answer
 {
@@ -356,7 +349,7 @@ choose_path(const char *name)
  * Build and search on each path that there is.
  */
 static void
-try_paths(const struct sets *sets, double max_distance, struct outcome *outcome)
+try_sets(const struct sets *sets, double max_distance, struct outcome *outcome)
 {
 	struct truth truth = truth_of(sets);
 
@@ -376,94 +369,10 @@ try_paths(const struct sets *sets, double max_distance, struct outcome *outcome)
 	forget_truth(&truth);
 }
 
-static struct sets
-room_for_sets(void)
-{
-	return (struct sets) {
-		room_for(2 * many_references + 20000), room_for(4 * many_observations + 1000)
-	};
-}
-
 static void
-forget_sets(struct sets *sets)
+tell(const char *line, bool holds)
 {
-	free(sets->references.latitude);
-	free(sets->references.longitude);
-	free(sets->observations.latitude);
-	free(sets->observations.longitude);
-}
-
-/* ---- the same bytes ---- */
-
-static const struct property
-{
-	const char *name;
-	make_sets	make;
-	double		max_distance;	/* metres; 0: that of an observation, to the last bit */
-	double		left_least;		/* shares of the observations that the table may leave to the index */
-	double		left_most;
-}			properties[] = {
-	{"uniform", make_uniform, INFINITY, 0, 0},
-	{"uniform, within 100 km", make_uniform, 100000, 0, 0},
-	{"uniform, none within 1 m", make_uniform, 1, 0, 0},
-	{"uniform, max_distance to the last bit", make_uniform, 0, 0, 0},
-	{"cities", make_cities, INFINITY, 0, 0.001},
-	{"cities, within 5 km", make_cities, 5000, 0, 0.001},
-	{"one reference", make_one, INFINITY, 0, 0},
-	{"one reference, max_distance to the last bit", make_one, 0, 0, 0},
-	{"two references", make_two, INFINITY, 0, 0},
-	{"two references that are antipodes", make_antipodes, INFINITY, 0, 0},
-	{"few references", make_few, INFINITY, 0, 0},
-	{"few references, within 1,000 km", make_few, 1000000, 0, 0},
-	{"coincident references", make_coincident, INFINITY, 0, 0},
-	{"twins", make_twins, INFINITY, 0, 0.01},
-	{"as far from two neighbours", make_bisectors, INFINITY, 0, 0},
-	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, 0, 0.2},
-	{"references along the cube's edges", make_edges, INFINITY, 0, 0.5},
-	{"as far from several references", make_grid, INFINITY, 0, 0.05},
-	{"borders of squares", make_borders, INFINITY, 0, 0},
-	{"corners of squares", make_corners, INFINITY, 0, 0},
-	{"box of 100 km", make_box_100, INFINITY, 0, 0},
-	{"box of 500 km", make_box_500, INFINITY, 0, 0},
-	{"box of 500 km, within 300 km", make_box_500, 300000, 0, 0},
-	{"box of 5,000 km", make_box_5000, INFINITY, 0, 0},
-	{"40 clusters", make_clusters, INFINITY, 0, 0},
-	{"thousands within a metre", make_crowd, INFINITY, 0, 0.01},
-	{"thousands within a metre, and one elsewhere", make_far_crowd, INFINITY, 0, 0.5},
-	{"observations in a crowd, which the index answers", make_crowded, INFINITY, 0.5, 1},
-	{"two small rings", make_rings, INFINITY, 0, 0.5},
-	{"a ring", make_ring, INFINITY, 0, 1}
-};
-
-static void
-test_property(const struct property *property)
-{
-	struct outcome outcome = {0};
-	char		line[200];
-	double		share;
-
-	for (int i = 0; i < SETS; i++)
-	{
-		uint32_t	references = many_references;
-		struct sets sets = room_for_sets();
-		uint64_t	state = random_state;
-		uint64_t	before = outcome.different;
-
-		many_references = i == 0 ? references : references / 8;
-		property->make(&sets);
-		try_paths(&sets, property->max_distance, &outcome);
-		many_references = references;
-		if (outcome.different > before)
-			printf("# %s: %llu differences from state %llu on, set %d\n", property->name,
-				   (unsigned long long) (outcome.different - before), (unsigned long long) state, i);
-		forget_sets(&sets);
-	}
-	share = (double) outcome.left / (double) outcome.rows;
-	snprintf(line, sizeof(line), "%s (differences %llu of %llu, left to the index %.4f %%)",
-			 property->name, (unsigned long long) outcome.different, (unsigned long long) outcome.rows,
-			 100.0 * share);
-	report(line, outcome.different == 0 && outcome.stray == 0 && share >= property->left_least &&
-		   share <= property->left_most);
+	report(line, holds);
 }
 
 /* ---- tables without room, without time, and without a search ---- */
@@ -644,8 +553,7 @@ main(int count, char **words)
 	many_observations = sanitized ? 1500 : 6000;
 	printf("# seed %llu\n", (unsigned long long) random_state);
 	cpu_curve_initialize();
-	for (size_t i = 0; i < sizeof(properties) / sizeof(properties[0]); i++)
-		test_property(&properties[i]);
+	test_properties(TABLE_ON_CPU, SETS, SETS_PART);
 	test_exhaustion("a table without free blocks", many_references, true);
 	test_exhaustion("a table without room for lists", 1000, false);
 	test_used();

@@ -15,7 +15,6 @@
  */
 #include "engine/cpu/cells.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,10 +61,8 @@ lay_out(struct cpu_cells *cells, uint32_t positions)
 	uint32_t	fine = positions * FINE_SQUARES;
 	size_t		listed;
 
-	cells->side = (uint32_t) sqrt((double) positions * FACE_SQUARES / (6.0 * CELLS_BLOCK));
-	if (cells->side == 0)
-		cells->side = 1;
-	cells->scale = (double) cells->side * (double) ((uint32_t) 1 << (CELLS_UNIT_BITS - 1));
+	cells->side = cells_side_of((double) positions * FACE_SQUARES);
+	cells->scale = cells_scale_of(cells->side);
 	cells->face_blocks = 6 * cells->side * cells->side;
 	cells->blocks_max = cells->face_blocks +
 		(fine > FINE_SQUARES_MIN ? fine : FINE_SQUARES_MIN) / CELLS_BLOCK;

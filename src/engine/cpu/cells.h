@@ -22,7 +22,7 @@
 #define GEONN_CPU_CELLS_H
 
 #include "engine/cpu/index.h"
-#include "engine/search/cells_square.h"
+#include "engine/search/cells_range.h"
 
 /* what an entry says, in its first two bits; then follows a position, or a block, or for a list its
  * length, less 1, and its place */

@@ -12,37 +12,15 @@
  *
  * What is left out
  *
- * Notation is that of cells_square.h.  Let m be the middle of a range, rho the
- * greatest distance between m and a point of the range, and b the nearest position to m
- * that has been seen.
+ * cells_range.h says what, and why.  rho is half the square's diagonal on the face, half *
+ * sqrt(2), rounded up: for two points outside of the unit sphere, as those of a face are,
+ * their vectors of length 1 are not farther from each other than they are themselves, since
+ * to go to the nearest point of a ball is a contraction.  When a walk has ended, or KEPT_MAX are kept, each position is
+ * compared with each other one.
  *
- * A position c with |m - c| > |m - b| + 2 rho = reach is left out: for each p of
- * the range |p - c| >= |m - c| - rho > |m - b| + rho >= |p - b|.  Reach is taken 2^-40
- * of itself longer, which makes the squares differ by more than the factor of
- * geonn_chord_limit(), 2^-46, and by more than what roundings of |m - c| and |m - b|
- * amount to, some e of themselves.  m need not be a unit vector for that.  rho is
- * half the square's diagonal on the face, half * sqrt(2), rounded up: for two points
- * outside of the unit sphere, as those of a face are, their vectors of length 1 are not
- * farther from each other than they are themselves, since to go to the nearest point of a
- * ball is a contraction.  2^-48 = 32 e is added for roundings of vectors.
- *
- * Of boxes of the index, walk.h shows that those left out have no position
- * within the limit, the square of reach.  Where references are far from the range, in
- * terms of its own size, that is not enough: whole regions are within reach of a
- * range that sees only their edge.  So a box is left out as well if b comes before all
- * that can be in it at each corner of the range.  For a corner q and p = q / |q| this is
- * so if the least |p - c|^2 of the box exceeds |p - b|^2 by 1.7322 d + 24.6 e, or, which is
- * better near the antipode, the greatest |p + c|^2 is less than |p + b|^2 by as much: either
- * is 2 p.(b - c) but for 9 e, and |q| >= 1.  Twice the margin is more than that, for roundings
- * of p, 6 e times a chord, too, and 2^-46 = 128 e of the squares is for those of squares.
- *
- * A position in reach is left out if b comes before it in the whole range, and when a
- * walk has ended, or KEPT_MAX are kept, if any other one does.
- *
- * All of this holds whatever b is, so which positions are found first makes no
- * difference to answers.  On a path without fused operations, products are
- * rounded, too: (2) of cells_square.h then takes 3 differences and 7 operations, off by
- * 14 e |w| at most, 28 e reach, and cells_margin() has 32.
+ * On a path without fused operations, products are rounded, too: (2) of cells_square.h then
+ * takes 3 differences and 7 operations, off by 14 e |w| at most, 28 e reach, and
+ * cells_margin() has 32.
  */
 #include "engine/cpu/cells.h"
 
@@ -75,24 +53,12 @@ struct kept
 	double		z[KEPT_MAX + LANES];
 };
 
-/* a range of squares, and what is known of it */
-struct range
-{
-	struct cells_square square; /* the whole range */
-	struct geonn_vector middle; /* turned */
-	double		rho;
-	struct geonn_vector best;	/* turned: the nearest position to the middle */
-	double		best_square;	/* its squared chord */
-	double		limit;			/* on squared chords to the middle */
-	double		margin;			/* of cells_comes_before() */
-};
-
 /* a walk through the index for a range */
 struct collecting
 {
 	const struct cpu_index *index;
 	uint32_t	face;
-	struct range *range;
+	struct cells_range *range;
 	struct kept *kept;
 	struct cpu_box middle;		/* not turned */
 	double		corner[4][3];	/* not turned */
@@ -117,26 +83,10 @@ struct filling
 /* ---- ranges ---- */
 
 static void
-begin_range(struct range *range, struct cells_square square)
+begin_range(struct cells_range *range, struct cells_square square)
 {
-	range->square = square;
-	range->middle = cells_vector_at(square.u, square.v);
+	cells_range_begin(range, square);
 	range->rho = square.half * 0x1.6a09e7p0 + 0x1p-48;	/* the essay's */
-	range->best_square = INFINITY;
-	range->limit = INFINITY;
-	range->margin = INFINITY;
-}
-
-/* note the nearest position to the middle so far */
-static void
-set_best(struct range *range, struct geonn_vector best, double square)
-{
-	double		reach = (sqrt(square) + 2.0 * range->rho) * (1.0 + 0x1p-40);
-
-	range->best = best;
-	range->best_square = square;
-	range->limit = reach * reach * (1.0 + 0x1p-50);
-	range->margin = cells_margin(reach, reach + range->rho);
 }
 
 static struct geonn_vector
@@ -151,7 +101,7 @@ kept_vector(const struct kept *kept, uint32_t number)
  */
 static inline __attribute__((always_inline)) uint32_t
 come_after(const struct kept *kept, uint32_t at, struct geonn_vector first,
-		   const struct range *range)
+		   const struct cells_range *range)
 {
 	lanes		across = lanes_minus(lanes_all(first.x), lanes_load(kept->x + at));
 	lanes		u = lanes_minus(lanes_all(first.y), lanes_load(kept->y + at));
@@ -192,7 +142,7 @@ bits_of(const struct kept *kept)
 
 /* leave out which of the kept ones any other comes before */
 static void
-compare_with_all(struct kept *kept, const struct range *range)
+compare_with_all(struct kept *kept, const struct cells_range *range)
 {
 	uint64_t	after = 0;
 
@@ -207,7 +157,7 @@ compare_with_all(struct kept *kept, const struct range *range)
  * same.
  */
 static void
-choose(struct range *range, const struct kept *larger, struct kept *kept)
+choose(struct cells_range *range, const struct kept *larger, struct kept *kept)
 {
 	double		chords[KEPT_MAX + LANES];
 	uint32_t	best = 0;
@@ -222,7 +172,7 @@ choose(struct range *range, const struct kept *larger, struct kept *kept)
 	while ((at += LANES) < larger->count);
 	for (uint32_t i = 1; i < larger->count; i++)
 		best = chords[i] < chords[best] ? i : best;
-	set_best(range, kept_vector(larger, best), chords[best]);
+	cells_range_see(range, kept_vector(larger, best), chords[best]);
 	for (at = 0; at < larger->count; at += LANES)
 		bits |= (uint64_t) (lanes_within(lanes_load(chords + at), lanes_all(range->limit)) &
 							~come_after(larger, at, range->best, range)) << at;
@@ -231,7 +181,7 @@ choose(struct range *range, const struct kept *larger, struct kept *kept)
 
 /* leave out which of the kept ones are no candidates, by all that is known */
 static void
-reduce(struct range *range, struct kept *kept)
+reduce(struct cells_range *range, struct kept *kept)
 {
 	choose(range, kept, kept);
 	compare_with_all(kept, range);
@@ -243,7 +193,7 @@ reduce(struct range *range, struct kept *kept)
 static void
 limit_corners(struct collecting *collecting)
 {
-	const struct range *range = collecting->range;
+	const struct cells_range *range = collecting->range;
 	struct geonn_vector best = cells_turned_back(collecting->face, range->best);
 
 	for (int i = 0; i < 4; i++)
@@ -251,9 +201,7 @@ limit_corners(struct collecting *collecting)
 		const double *at = collecting->corner[i];
 		struct geonn_vector corner = {at[0], at[1], at[2]};
 
-		collecting->corner_limit[i] = range->best_square <= 2.0 ?
-			geonn_chord_squared(corner, best) * (1.0 + 0x1p-46) + 2.0 * range->margin :
-			(geonn_antichord_squared(corner, best) - 2.0 * range->margin) * (1.0 - 0x1p-46);
+		collecting->corner_limit[i] = cells_range_corner_limit(range, corner, best);
 	}
 }
 
@@ -265,7 +213,7 @@ static bool
 is_behind(const struct collecting *collecting, uint32_t node)
 {
 	const struct cpu_index *index = collecting->index;
-	bool		is_near = collecting->range->best_square <= 2.0;
+	bool		is_near = cells_range_is_near(collecting->range);
 
 	for (int i = 0; i < 4; i++)
 	{
@@ -309,7 +257,7 @@ static void
 look_through(struct collecting *collecting, uint32_t leaf)
 {
 	const struct cpu_index *index = collecting->index;
-	struct range *range = collecting->range;
+	struct cells_range *range = collecting->range;
 	struct geonn_vector middle = {
 		collecting->middle.low[0], collecting->middle.low[1], collecting->middle.low[2]
 	};
@@ -322,9 +270,9 @@ look_through(struct collecting *collecting, uint32_t leaf)
 	{
 		uint32_t	best = first + (uint32_t) __builtin_ctz(cpu_within(chords, smallest));
 
-		set_best(range, cells_turned(collecting->face, (struct geonn_vector) {
-									 index->x[best], index->y[best], index->z[best]
-									 }), smallest);
+		cells_range_see(range, cells_turned(collecting->face, (struct geonn_vector) {
+											index->x[best], index->y[best], index->z[best]
+											}), smallest);
 		limit_corners(collecting);
 	}
 	bits = cpu_within(chords, range->limit) & cpu_first_bits(index->shape.positions - first);
@@ -347,7 +295,7 @@ static void
 walk(struct collecting *collecting, int level, struct cpu_nodes nodes)
 {
 	const struct cpu_index *index = collecting->index;
-	struct range *range = collecting->range;
+	struct cells_range *range = collecting->range;
 	uint32_t	node = index->shape.first[level] + nodes.first;
 	struct cpu_part all = {0, index->shape.positions};
 	double		bounds[INDEX_WIDTH];
@@ -375,7 +323,7 @@ walk(struct collecting *collecting, int level, struct cpu_nodes nodes)
  * Walk for a range.  False if it has too many candidates.
  */
 static bool
-collect(const struct cpu_index *index, uint32_t face, struct range *range, struct kept *kept)
+collect(const struct cpu_index *index, uint32_t face, struct cells_range *range, struct kept *kept)
 {
 	struct collecting collecting = {.index = index,.face = face,.range = range,.kept = kept};
 	struct geonn_vector middle = cells_turned_back(face, range->middle);
@@ -384,10 +332,7 @@ collect(const struct cpu_index *index, uint32_t face, struct range *range, struc
 
 	for (int i = 0; i < 4; i++)
 	{
-		const struct cells_square *square = &range->square;
-		struct geonn_vector corner =
-			cells_turned_back(face, cells_vector_at(square->u + (i & 1 ? square->half : -square->half),
-													square->v + (i & 2 ? square->half : -square->half)));
+		struct geonn_vector corner = cells_turned_back(face, cells_range_corner(range, (uint32_t) i));
 
 		collecting.corner[i][0] = corner.x;
 		collecting.corner[i][1] = corner.y;
@@ -439,7 +384,7 @@ divide(struct filling *filling, uint32_t column, uint32_t row, double part)
  * many.  A list's entry has its place among those of the block.
  */
 static void
-set_entry(struct filling *filling, uint32_t column, uint32_t row, const struct range *range,
+set_entry(struct filling *filling, uint32_t column, uint32_t row, const struct cells_range *range,
 		  const struct kept *kept)
 {
 	uint32_t   *entry = &filling->entry[row * CELLS_SIDE + column];
@@ -474,7 +419,7 @@ fill_range(struct filling *filling, uint32_t column, uint32_t row, uint32_t side
 	const struct cpu_cells_block *block = &filling->block;
 	const struct cpu_cells_building *building = filling->building;
 	uint32_t	side = 1u << side_bits;
-	struct range range;
+	struct cells_range range;
 	struct kept kept;
 	bool		few = true;
 

@@ -18,6 +18,13 @@
  *
  * Devices know nothing of sessions or sockets.  All devices give the same
  * bytes for the same search: geodesy.h decides.
+ *
+ * Each host has the CPU as a device, and the CPU answers any question.  A GPU
+ * answers no search that begins with a cutoff or would end with one, and looks
+ * at every pair only for the nearest reference of a plain dataset.  Such
+ * searches are for the CPU from the start (search_choice), or a GPU hands the
+ * rest of one over between two turns: it sets choice to GEONN_DEVICE_CPU, and
+ * yields.
  */
 #ifndef GEONN_DEVICE_H
 #define GEONN_DEVICE_H
@@ -79,7 +86,7 @@ struct search
 	uint32_t	slot;			/* of the session's ring */
 	struct dataset *dataset;	/* sealed, not empty */
 	bool		stays;			/* later calls find the dataset by its label */
-	enum geonn_device_choice choice;
+	enum geonn_device_choice choice;	/* a GPU may change it, as above */
 	struct question question;
 	enum geonn_algorithm algorithm; /* that answers it; auto until the first device that
 									 * takes it chooses */
@@ -155,6 +162,10 @@ extern bool search_is_nearest(const struct search *search);
  * most searches ask.
  */
 extern bool search_is_plain_nearest(const struct search *search);
+
+/* Which devices may begin a search, of those that its session has chosen. */
+extern enum geonn_device_choice search_choice(const struct search *search,
+											  enum geonn_device_choice chosen);
 
 enum device_progress
 {

@@ -11,7 +11,8 @@
  * device advance.  The CPU has that thread, too, and as many more as there are
  * searches for, up to its number of threads.  Each does turns of one search at
  * a time, and cpu/device.c says when others help it.  A search wakes one
- * thread of each device that may serve it, and no more.
+ * thread of each device that may serve it, and no more.  If a GPU hands a
+ * search over, what is left of it goes back to its queue, for the CPU.
  *
  * While one device builds a dataset, devices that would wait for it serve
  * other sessions first.  While one of the CPU's threads builds, the others
@@ -193,15 +194,22 @@ wake(struct served_device *served)
 		add_thread(served);
 }
 
+/* Wake a thread of each device that may serve a search.  The lock is held. */
+static void
+wake_for(const struct search *search)
+{
+	for (int i = 0; i < scheduler.device_count; i++)
+		if (backends_serves(scheduler.served[i].device, search->choice))
+			wake(&scheduler.served[i]);
+}
+
 void
 scheduler_submit(struct search_queue *queue, struct search *search)
 {
 	call_move(search->call, &search->phase, GEONN_PHASE_WAITING);
 	pthread_mutex_lock(&scheduler.lock);
 	line_append(queue, search);
-	for (int i = 0; i < scheduler.device_count; i++)
-		if (backends_serves(scheduler.served[i].device, search->choice))
-			wake(&scheduler.served[i]);
+	wake_for(search);
 	pthread_mutex_unlock(&scheduler.lock);
 }
 
@@ -413,6 +421,9 @@ take_search(struct served_device *served, bool may_wait)
 	if (queue == NULL)
 		return NULL;
 	search = line_take(queue);
+	/* searches of one queue may be for different devices */
+	if (queue->first != NULL && !backends_serves(device, queue->first->choice))
+		wake_for(queue->first);
 	if (search->algorithm == GEONN_ALGORITHM_AUTO)
 		search->algorithm = device->operations->choose(search, !search->stays &&
 													   search->dataset->built[device->number] == NULL);
@@ -576,6 +587,8 @@ end_search(struct device_thread *thread, struct search *search, enum device_prog
 	line_end_turn(search, goes_on);
 	if (!goes_on)
 		append_finished(search);
+	else if (!backends_serves(thread->served->device, search->choice))
+		wake_for(search);
 	pthread_mutex_unlock(&scheduler.lock);
 	scheduler.changed();
 }

@@ -19,6 +19,15 @@ search_is_plain_nearest(const struct search *search)
 	return search_is_nearest(search) && search->dataset->columns == 0;
 }
 
+enum geonn_device_choice
+search_choice(const struct search *search, enum geonn_device_choice chosen)
+{
+	bool		every_pair = search->question.algorithm == GEONN_ALGORITHM_BRUTE;
+
+	return search->cutoff.present || (every_pair && !search_is_plain_nearest(search)) ?
+		GEONN_DEVICE_CPU : chosen;
+}
+
 void
 search_account(struct search *search, uint32_t rows, uint32_t pairs, bool one_each)
 {

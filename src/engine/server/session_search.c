@@ -106,12 +106,12 @@ session_search(struct session *session, const union geonn_message *message)
 	search->session = session;
 	search->slot = request->slot;
 	search->dataset = session->dataset;
-	search->choice = session->choice;
 	search->question = question;
 	search->columns = slot->columns;
 	search->first = request->first;
 	search->rows = request->rows;
 	search->cutoff = slot->cutoff = cutoff;
+	search->choice = search_choice(search, session->choice);
 	search->pairs_each = pairs_each;
 	search->cancelled = &session->cancelled;
 	search->call = session->call;
@@ -154,6 +154,7 @@ search_again(struct session *session, struct search *search)
 	search->device_state = 0;
 	search->algorithm = search->question.algorithm;
 	search->cutoff = session->slots[search->slot].cutoff;
+	search->choice = search_choice(search, session->choice);
 	search->failed = false;
 	call_fall_back(session->call);
 	scheduler_submit(&session->queue, search);

@@ -1,5 +1,5 @@
 /*
- * neighbours_few.cu
+ * small_k.cu
  *		Finds the first k neighbours, k small, of 32 observations at a time.
  *
  * Observations that follow each other in the order of search need the same
@@ -64,7 +64,7 @@
 #define ROUND_MEMBERS_MIN 8
 
 /* keys that a lane keeps, at most */
-#define FEW_MAX 36
+#define KEPT_MAX 36
 
 /* no key */
 #define KEY_NONE UINT32_MAX
@@ -127,7 +127,7 @@ compare_positions(const struct anchor_offset *member, const float4 *staged, uint
  * with a lane for each neighbour of one observation.
  */
 template <int KEPT>
-struct few_room
+struct small_k_room
 {
 	union
 	{
@@ -143,7 +143,7 @@ static_assert(GROUP_POSITIONS <= KEY_NUMBER + 1 && KEY_NUMBER <= UINT8_MAX, "num
 /* the position of the i-th neighbour of a lane's observation */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
-kept_position(const struct few_room<KEPT> *room, uint32_t i, uint32_t lane)
+kept_position(const struct small_k_room<KEPT> *room, uint32_t i, uint32_t lane)
 {
 	return room->compared[room->number[i][lane]];
 }
@@ -155,7 +155,7 @@ kept_position(const struct few_room<KEPT> *room, uint32_t i, uint32_t lane)
 template <int KEPT>
 static __device__ __forceinline__ bool
 search_group(const struct index *index, struct geonn_vector anchor, struct geonn_vector vector,
-			 float square_limit, struct few_room<KEPT> *room, struct anchor_offset *member,
+			 float square_limit, struct small_k_room<KEPT> *room, struct anchor_offset *member,
 			 bool *is_member, uint32_t *kept)
 {
 	struct index_walk walk;
@@ -226,7 +226,7 @@ first_reference(const struct index *index, uint32_t position)
  */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
-put_in_order(const struct index *index, struct few_room<KEPT> *room, struct geonn_vector vector,
+put_in_order(const struct index *index, struct small_k_room<KEPT> *room, struct geonn_vector vector,
 			 const uint32_t *kept)
 {
 	uint32_t	lane = index_lane();
@@ -306,7 +306,7 @@ write_neighbour(const struct neighbours *search, uint64_t slot, double distance,
  */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
-write_coincident(const struct neighbours *search, const struct few_room<KEPT> *room,
+write_coincident(const struct neighbours *search, const struct small_k_room<KEPT> *room,
 				 uint32_t row, uint32_t kept, bool *certain)
 {
 	const struct index *index = &search->index;
@@ -339,7 +339,7 @@ write_coincident(const struct neighbours *search, const struct few_room<KEPT> *r
  */
 template <int KEPT>
 static __device__ __forceinline__ void
-write_all(const struct neighbours *search, const struct few_room<KEPT> *room, uint32_t row,
+write_all(const struct neighbours *search, const struct small_k_room<KEPT> *room, uint32_t row,
 		  uint32_t count)
 {
 	uint32_t	lane = index_lane() / search->k;
@@ -371,7 +371,7 @@ write_all(const struct neighbours *search, const struct few_room<KEPT> *room, ui
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
-decide(const struct neighbours *search, struct few_room<KEPT> *room, uint32_t row,
+decide(const struct neighbours *search, struct small_k_room<KEPT> *room, uint32_t row,
 	   struct geonn_vector vector, const struct anchor_offset *member, bool is_member,
 	   const uint32_t *kept)
 {
@@ -437,10 +437,10 @@ middle_lane(uint32_t left)
 
 template <int KEPT>
 static __global__ void __launch_bounds__(BLOCK_THREADS, KEPT <= 12 ? 8 : 1)
-few_kernel(const __grid_constant__ struct neighbours search, float square_limit)
+small_k_kernel(const __grid_constant__ struct neighbours search, float square_limit)
 {
-	__shared__ struct few_room<KEPT> rooms[BLOCK_WARPS];
-	struct few_room<KEPT> *room = &rooms[threadIdx.x / INDEX_WIDTH];
+	__shared__ struct small_k_room<KEPT> rooms[BLOCK_WARPS];
+	struct small_k_room<KEPT> *room = &rooms[threadIdx.x / INDEX_WIDTH];
 	uint64_t	slot = (uint64_t) blockIdx.x * BLOCK_THREADS + threadIdx.x;
 	uint32_t	left = __ballot_sync(INDEX_ALL_LANES, slot < search.rows);
 	uint32_t	row = search.order[slot < search.rows ? slot : search.rows - 1];
@@ -485,47 +485,47 @@ begin_list_kernel(const __grid_constant__ struct neighbours search)
 }
 
 bool
-neighbours_few_fits(const struct neighbours *search)
+small_k_fits(const struct neighbours *search)
 {
 	return geonn_metric_chord_decides(search->index.metric) && search->index.columns == 0 &&
-		!search->every_leaf && search->k > 0 && search->k < FEW_MAX;
+		search->k > 0 && search->k < KEPT_MAX;
 }
 
 /* registers keep a selection of no more than a warp's lanes, and write its tags */
 bool
-neighbours_fill(const struct neighbours *search)
+small_k_fills(const struct neighbours *search)
 {
-	return neighbours_few_fits(search) && !search->ties && search->k <= INDEX_WIDTH &&
+	return small_k_fits(search) && !search->ties && search->k <= INDEX_WIDTH &&
 		search->k <= search->index.references && isinf(search->max_distance);
 }
 
 template <int KEPT>
 static cudaError_t
-launch_few(const struct neighbours *search)
+launch(const struct neighbours *search)
 {
-	uint32_t	blocks = (uint32_t) (((uint64_t) search->rows + BLOCK_THREADS - 1) / BLOCK_THREADS);
+	uint32_t	blocks = blocks_for(search->rows, BLOCK_THREADS);
 	double		limit = geonn_metric_radius_limit(search->index.metric, search->max_distance);
 	float		square_limit = (float) (limit * (1.0 + 0x1p-20)) + ANCHOR_FLOOR;
 
 	begin_list_kernel<<<1, 1, 0, search->stream>>> (*search);
-	few_kernel<KEPT> <<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, square_limit);
+	small_k_kernel<KEPT> <<<blocks, BLOCK_THREADS, 0, search->stream>>> (*search, square_limit);
 	return cudaGetLastError();
 }
 
 cudaError_t
-neighbours_few(const struct neighbours *search)
+small_k_enqueue(const struct neighbours *search)
 {
-	if (!neighbours_few_fits(search))
+	if (!small_k_fits(search))
 		return cudaSuccess;
 	if (search->k < 4)
-		return launch_few<4>(search);
+		return launch<4>(search);
 	if (search->k < 8)
-		return launch_few<8>(search);
+		return launch<8>(search);
 	if (search->k < 12)
-		return launch_few<12>(search);
+		return launch<12>(search);
 	if (search->k < 16)
-		return launch_few<16>(search);
+		return launch<16>(search);
 	if (search->k < 24)
-		return launch_few<24>(search);
-	return launch_few<FEW_MAX>(search);
+		return launch<24>(search);
+	return launch<KEPT_MAX>(search);
 }

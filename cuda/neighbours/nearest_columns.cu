@@ -1,5 +1,5 @@
 /*
- * neighbours_one.cu
+ * nearest_columns.cu
  *		Finds the nearest neighbour of an observation, with a warp, where an
  *		index has groups or windows.
  *
@@ -85,7 +85,7 @@ decide(const struct index *index, struct geonn_vector from, uint32_t position, u
 		double		other = __shfl_sync(INDEX_ALL_LANES, value, lane);
 		uint32_t	other_place = __shfl_sync(INDEX_ALL_LANES, place, lane);
 
-		if (other < best || (other == best && other_place < best_place))
+		if (index_comes_before(other, other_place, best, best_place))
 		{
 			best = other;
 			best_place = other_place;
@@ -168,7 +168,7 @@ begin(const struct index *index, const struct warp_observation *observation, uin
 
 template <enum index_conditioned CONDITIONED>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS, BLOCKS_MIN)
-one_kernel(const __grid_constant__ struct neighbours search)
+nearest_kernel(const __grid_constant__ struct neighbours search)
 {
 	const struct index *index = &search.index;
 	uint32_t	guess = INDEX_NONE;
@@ -209,34 +209,20 @@ one_kernel(const __grid_constant__ struct neighbours search)
 }
 
 bool
-neighbours_one_fits(const struct neighbours *search)
+nearest_columns_fits(const struct neighbours *search)
 {
 	uint32_t	columns = search->index.columns;
 
 	return geonn_metric_chord_decides(search->index.metric) && search->k == 1 &&
-		!search->every_leaf && columns != 0 &&
-		(columns & (GEONN_COLUMN_IDENTITY | GEONN_COLUMN_RADIUS)) == 0;
-}
-
-template <enum index_conditioned CONDITIONED>
-static cudaError_t
-launch_one(const struct neighbours *search)
-{
-	uint32_t	blocks;
-	cudaError_t error = resident_blocks(one_kernel<CONDITIONED>, &blocks);
-
-	if (error != cudaSuccess)
-		return error;
-	one_kernel<CONDITIONED> <<<blocks, WARP_BLOCK_THREADS, 0, search->stream>>> (*search);
-	return cudaGetLastError();
+		columns != 0 && (columns & (GEONN_COLUMN_IDENTITY | GEONN_COLUMN_RADIUS)) == 0;
 }
 
 cudaError_t
-neighbours_one(const struct neighbours *search)
+nearest_columns_enqueue(const struct neighbours *search)
 {
-	if (!warp_conditioned(search))
-		return launch_one<INDEX_UNCONDITIONED>(search);
-	if ((search->index.columns & GEONN_COLUMNS_WINDOWS) == GEONN_COLUMN_WINDOW)
-		return launch_one<INDEX_ONE_WINDOW>(search);
-	return launch_one<INDEX_CONDITIONED>(search);
+	auto kernel = !warp_conditioned(search) ? nearest_kernel<INDEX_UNCONDITIONED> :
+		(search->index.columns & GEONN_COLUMNS_WINDOWS) == GEONN_COLUMN_WINDOW ?
+		nearest_kernel<INDEX_ONE_WINDOW> : nearest_kernel<INDEX_CONDITIONED>;
+
+	return launch_resident(kernel, UINT32_MAX, search->stream, *search);
 }

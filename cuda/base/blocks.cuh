@@ -1,0 +1,32 @@
+/*
+ * blocks.cuh
+ *		How many blocks a launch has.
+ */
+#ifndef GEONN_BLOCKS_CUH
+#define GEONN_BLOCKS_CUH
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+/* Blocks that have room for so many items, each for some. */
+static inline uint32_t
+blocks_for(uint64_t items, uint32_t items_of_one)
+{
+	return (uint32_t) ((items + items_of_one - 1) / items_of_one);
+}
+
+/* The multiprocessors of the current GPU. */
+static inline cudaError_t
+count_multiprocessors(uint32_t *count)
+{
+	int			device;
+	int			value = 0;
+	cudaError_t error;
+
+	if ((error = cudaGetDevice(&device)) == cudaSuccess)
+		error = cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, device);
+	*count = (uint32_t) value;
+	return error;
+}
+
+#endif							/* GEONN_BLOCKS_CUH */

@@ -1,0 +1,101 @@
+/*
+ * index_conditions.cuh
+ *		The radiuses and windows of an index on a GPU, for index_build.cu.
+ *
+ * Once positions are known and in order, a warp makes a leaf: it gathers what
+ * its positions have, and finds what they are all within.  Then a warp makes each
+ * node of the levels above.
+ */
+#ifndef GEONN_INDEX_CONDITIONS_CUH
+#define GEONN_INDEX_CONDITIONS_CUH
+
+#include "cuda/index/index_walk.cuh"
+
+/* the least, and the greatest, of the lanes' values, in every lane */
+static __device__ __forceinline__ int64_t
+warp_least(int64_t value)
+{
+	return index_warp_fold(value, [](int64_t a, int64_t b) { return min(a, b); });
+}
+
+template <typename Value>
+static __device__ __forceinline__ Value
+warp_greatest(Value value)
+{
+	return index_warp_fold(value, [](Value a, Value b) { return max(a, b); });
+}
+
+/* of a position of a leaf, the reference at this place of the dataset, and of the leaf */
+static __device__ __forceinline__ void
+conditions_of_leaf(const struct index *index, const struct index_conditions *source,
+				   uint32_t leaf, uint32_t position, uint32_t place)
+{
+	if (index->conditions.radius != NULL)
+	{
+		double		radius = source->radius[place];
+		float		limit = __double2float_ru(geonn_metric_radius_limit(index->metric, radius));
+
+		index->conditions.radius[position] = radius;
+		limit = warp_greatest(limit);
+		if (index_lane() == 0)
+			index->node_limit[leaf] = limit;
+	}
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+	{
+		int64_t		low;
+		int64_t		high;
+		uint16_t	edges;
+
+		if (index->conditions.low[i] == NULL)
+			continue;
+		low = source->low[i][place];
+		high = source->high[i][place];
+		edges = source->edges[place];
+		index->conditions.low[i][position] = low;
+		index->conditions.high[i][position] = high;
+		if (geonn_low_edge(edges, i) == GEONN_EDGE_EXCLUSIVE ||
+			geonn_high_edge(edges, i) == GEONN_EDGE_EXCLUSIVE)
+			atomicOr(index->exclusive, 1u << i);
+		low += index_is_inside(low, geonn_low_edge(edges, i), INT64_MAX);
+		high -= index_is_inside(high, geonn_high_edge(edges, i), INT64_MIN);
+		low = warp_least(low);
+		high = warp_greatest(high);
+		if (index_lane() == 0)
+		{
+			index->node_low[i][leaf] = low;
+			index->node_high[i][leaf] = high;
+		}
+	}
+	if (index->conditions.edges != NULL)
+		index->conditions.edges[position] = source->edges[place];
+}
+
+/* of a node above the leaves, from this lane's child */
+static __device__ __forceinline__ void
+conditions_of_node(const struct index *index, size_t child, size_t node)
+{
+	if (index->node_limit != NULL)
+	{
+		float		limit = warp_greatest(index->node_limit[child]);
+
+		if (index_lane() == 0)
+			index->node_limit[node] = limit;
+	}
+	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
+	{
+		int64_t		low;
+		int64_t		high;
+
+		if (index->node_low[i] == NULL)
+			continue;
+		low = warp_least(index->node_low[i][child]);
+		high = warp_greatest(index->node_high[i][child]);
+		if (index_lane() == 0)
+		{
+			index->node_low[i][node] = low;
+			index->node_high[i][node] = high;
+		}
+	}
+}
+
+#endif							/* GEONN_INDEX_CONDITIONS_CUH */
