@@ -24,7 +24,6 @@
 #include "client/connection.h"
 #include "common/protocol.h"
 #include "base/result.h"
-#include "supervisor/known_devices.h"
 #include "supervisor/state.h"
 
 #define ANSWER_MILLISECONDS 1000
