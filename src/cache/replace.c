@@ -62,7 +62,7 @@
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
-#include "cache/kept_arguments.h"
+#include "cache/definition.h"
 #include "cache/replace.h"
 #include "cache/target.h"
 #include "base/compat.h"
