@@ -259,12 +259,6 @@ require_cron(const GeonnCache *cache, const char *schedule)
 }
 
 static bool
-may_use_schema(Oid role, Oid schema)
-{
-	return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
-}
-
-static bool
 may_login(Oid role)
 {
 	HeapTuple	row = SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
@@ -286,7 +280,8 @@ require_owner(const GeonnCache *cache)
 {
 	char	   *owner = GetUserNameFromId(cache->owner, false);
 
-	if (!may_use_schema(cache->owner, get_namespace_oid("cron", false)))
+	if (object_aclcheck(NamespaceRelationId, get_namespace_oid("cron", false), cache->owner,
+						ACL_USAGE) != ACLCHECK_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("role \"%s\", which owns cache \"%s\", may not use pg_cron", owner, cache->name),
