@@ -9,7 +9,7 @@
 #include "miscadmin.h"
 
 #include "cache/changed.h"
-#include "cache/own_names.h"
+#include "cache/sql.h"
 #include "common/protocol.h"
 #include "base/compat.h"
 #include "plan/lateral.h"

@@ -57,13 +57,6 @@
 /* statistics of a relation: the number of rows that scans have read */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
-/* which indexes an update needs new entries in: none, or all */
-#define TU_UpdateIndexes bool
-#define TU_None false
-#define TU_All true
-#define geonn_insert_index_tuples(result, slot, state, is_update, indexes) \
-	ExecInsertIndexTuples(result, slot, state, is_update, false, NULL, NIL)
-
 /* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
 #define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
@@ -144,9 +137,6 @@
 
 #if PG_VERSION_NUM < 190000
 
-/* a case that goes on with the next one */
-#define pg_fallthrough __attribute__((fallthrough))
-
 /* before 19, a descriptor whose columns are all set was ready for use */
 #define TupleDescFinalize(descriptor) ((void) (descriptor))
 
@@ -156,25 +146,13 @@
 	table_beginscan_tidrange(relation, snapshot, first, last)
 #define geonn_table_beginscan_parallel(relation, shared) table_beginscan_parallel(relation, shared)
 
-/* update or delete a row, after waiting for other transactions that do */
-#define geonn_table_tuple_update(relation, tid, slot, command, snapshot, failure, mode, indexes) \
-	table_tuple_update(relation, tid, slot, command, snapshot, InvalidSnapshot, true, \
-					   failure, mode, indexes)
-#define geonn_table_tuple_delete(relation, tid, command, snapshot, failure) \
-	table_tuple_delete(relation, tid, command, snapshot, InvalidSnapshot, true, failure, false)
-
 /* make an index of another table like this one, without entries; then fill it */
 #define geonn_index_create_copy(table, index, space, name) \
 	index_concurrently_create_copy(table, index, space, name)
 #define geonn_index_build(table, index) \
 	index_build(table, index, BuildIndexInfo(index), false, true)
 
-/* add a row's entries to indexes; begin to look up rows of a table in an index */
-#if PG_VERSION_NUM >= 160000
-#define geonn_insert_index_tuples(result, slot, state, is_update, indexes) \
-	ExecInsertIndexTuples(result, slot, state, is_update, false, NULL, NIL, \
-						  (indexes) == TU_Summarizing)
-#endif
+/* begin to look up rows of a table in an index */
 #if PG_VERSION_NUM >= 180000
 #define geonn_index_beginscan(table, index, snapshot, keys) \
 	index_beginscan(table, index, snapshot, NULL, keys, 0)
@@ -198,19 +176,10 @@
 	table_beginscan_tidrange(relation, snapshot, first, last, SO_NONE)
 #define geonn_table_beginscan_parallel(relation, shared) \
 	table_beginscan_parallel(relation, shared, SO_NONE)
-#define geonn_table_tuple_update(relation, tid, slot, command, snapshot, failure, mode, indexes) \
-	table_tuple_update(relation, tid, slot, command, 0, snapshot, InvalidSnapshot, true, \
-					   failure, mode, indexes)
-#define geonn_table_tuple_delete(relation, tid, command, snapshot, failure) \
-	table_tuple_delete(relation, tid, command, 0, snapshot, InvalidSnapshot, true, failure)
 #define geonn_index_create_copy(table, index, space, name) \
 	index_create_copy(table, INDEX_CREATE_SKIP_BUILD | INDEX_CREATE_CONCURRENT, index, space, name)
 #define geonn_index_build(table, index) \
 	index_build(table, index, BuildIndexInfo(index), false, true, true)
-#define geonn_insert_index_tuples(result, slot, state, is_update, indexes) \
-	ExecInsertIndexTuples(result, state, ((is_update) ? EIIT_IS_UPDATE : 0) | \
-						  ((indexes) == TU_Summarizing ? EIIT_ONLY_SUMMARIZING : 0), \
-						  slot, NIL, NULL)
 #define geonn_index_beginscan(table, index, snapshot, keys) \
 	index_beginscan(table, index, snapshot, NULL, keys, 0, SO_NONE)
 /* 19 has publications of all tables but some */

@@ -1,25 +1,35 @@
 /*
  * catalog.c
- *		The caches that the extension has, and the log of their runs.
+ *		The caches that the extension has, their locks, and the log of their runs.
  *
  * A cache belongs to the owner of its target, as an index belongs to its table's owner; members of
- * that role use it.  geonn_cache_find checks this for each cache that a session names.
+ * that role use it.  geonn_cache_find checks this for each cache that a session names.  Only the
+ * extension's own functions write the table of caches.
+ *
+ * A process that holds a lock ends some time, and a session waits for it as PostgreSQL's own commands
+ * do.  A prepared transaction has no process, and holds its locks until a client ends it: of such a
+ * one a session learns by name before it waits.
  */
 #include "postgres.h"
 
+#include "access/twophase.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
+#include "commands/trigger.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "cache/catalog.h"
 #include "base/settings.h"
+
+PG_FUNCTION_INFO_V1(geonn_cache_guard);
 
 void
 geonn_cache_check_primary(void)
@@ -34,46 +44,19 @@ geonn_cache_check_primary(void)
 
 /* ---- caches ---- */
 
-/* the columns of geonn_cache that a cache is read from */
-enum
-{
-	CACHE_ID = 1,
-	CACHE_NAME,
-	CACHE_TARGET,
-	CACHE_OBS,
-	CACHE_REF,
-	CACHE_ARGUMENTS
-};
-
-static const char cache_columns[] =
-"id, name, target::pg_catalog.oid, obs::pg_catalog.oid, ref::pg_catalog.oid, arguments";
-
-static Datum
-required(HeapTuple row, int number)
-{
-	bool		is_null;
-	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, number, &is_null);
-
-	if (is_null)
-		elog(ERROR, "column %d of geonn_cache is NULL", number);
-	return value;
-}
-
 static GeonnCache *
-read_cache(Oid schema, HeapTuple row, MemoryContext context)
+read_cache(Oid schema, const GeonnRows *rows)
 {
-	MemoryContext former = MemoryContextSwitchTo(context);
 	GeonnCache *cache = palloc0(sizeof(GeonnCache));
 
 	cache->schema = schema;
-	cache->id = DatumGetInt32(required(row, CACHE_ID));
-	cache->name = TextDatumGetCString(required(row, CACHE_NAME));
-	cache->target = DatumGetObjectId(required(row, CACHE_TARGET));
+	cache->id = DatumGetInt32(geonn_row_value(rows, 0, 1));
+	cache->name = TextDatumGetCString(geonn_row_value(rows, 0, 2));
+	cache->target = DatumGetObjectId(geonn_row_value(rows, 0, 3));
 	cache->owner = geonn_relation_owner(cache->target);
-	cache->obs = DatumGetObjectId(required(row, CACHE_OBS));
-	cache->ref = DatumGetObjectId(required(row, CACHE_REF));
-	cache->arguments = DatumGetJsonbPCopy(required(row, CACHE_ARGUMENTS));
-	MemoryContextSwitchTo(former);
+	cache->obs = DatumGetObjectId(geonn_row_value(rows, 0, 4));
+	cache->ref = DatumGetObjectId(geonn_row_value(rows, 0, 5));
+	cache->arguments = DatumGetJsonbP(geonn_row_value(rows, 0, 6));
 	return cache;
 }
 
@@ -98,21 +81,21 @@ check_role(const GeonnCache *cache)
 GeonnCache *
 geonn_cache_find(Oid schema, const char *name)
 {
-	MemoryContext context = CurrentMemoryContext;
-	Oid			type = TEXTOID;
-	Datum		value = CStringGetTextDatum(name);
+	GeonnRows  *rows;
 	GeonnCache *cache;
 
 	geonn_cache_check_primary();
-	SPI_connect();
-	if (geonn_catalog_run(schema, psprintf("SELECT %s FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
-										   cache_columns), NULL, 1, &type, &value, NULL) == 0)
+	rows = geonn_catalog_run(schema,
+							 "SELECT id, name, target::pg_catalog.oid, obs::pg_catalog.oid,"
+							 " ref::pg_catalog.oid, arguments"
+							 " FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
+							 NULL, GEONN_VALUES(GEONN_TEXT(name)));
+	if (rows->count == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("cache \"%s\" does not exist", name),
 				 errhint("The view geonn_caches lists caches; geonn_cache_create makes one.")));
-	cache = read_cache(schema, SPI_tuptable->vals[0], context);
-	SPI_finish();
+	cache = read_cache(schema, rows);
 	check_role(cache);
 	return cache;
 }
@@ -142,18 +125,13 @@ geonn_cache_find_again(const GeonnCache *cache)
 static int64
 runs_until(const GeonnCache *cache, Snapshot snapshot)
 {
-	Oid			type = INT4OID;
-	Datum		id = Int32GetDatum(cache->id);
-	int64		runs = 0;
+	GeonnRows  *rows = geonn_catalog_run(cache->schema,
+										 "SELECT runs OPERATOR(pg_catalog.+) failures"
+										 " FROM $S.geonn_cache_total"
+										 " WHERE cache OPERATOR(pg_catalog.=) $1",
+										 snapshot, GEONN_VALUES(GEONN_INT4(cache->id)));
 
-	SPI_connect();
-	if (geonn_catalog_run(cache->schema,
-						  "SELECT runs OPERATOR(pg_catalog.+) failures FROM $S.geonn_cache_total"
-						  " WHERE cache OPERATOR(pg_catalog.=) $1",
-						  snapshot, 1, &type, &id, NULL) > 0)
-		runs = DatumGetInt64(required(SPI_tuptable->vals[0], 1));
-	SPI_finish();
-	return runs;
+	return rows->count == 0 ? 0 : DatumGetInt64(geonn_row_value(rows, 0, 1));
 }
 
 void
@@ -179,26 +157,19 @@ geonn_cache_check_snapshot(const GeonnCache *cache)
 List *
 geonn_cache_names(Oid schema)
 {
-	MemoryContext context = CurrentMemoryContext;
+	GeonnRows  *rows = geonn_catalog_run(schema,
+										 "SELECT name, target::pg_catalog.oid"
+										 " FROM $S.geonn_cache ORDER BY name",
+										 NULL, GEONN_NO_VALUES);
 	List	   *names = NIL;
 
-	SPI_connect();
-	(void) geonn_catalog_run(schema, "SELECT name, target::pg_catalog.oid FROM $S.geonn_cache ORDER BY name",
-							 NULL, 0, NULL, NULL, NULL);
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < rows->count; i++)
 	{
-		HeapTuple	row = SPI_tuptable->vals[i];
-		Oid			owner = geonn_relation_owner(DatumGetObjectId(required(row, 2)));
+		Oid			owner = geonn_relation_owner(DatumGetObjectId(geonn_row_value(rows, i, 2)));
 
 		if (OidIsValid(owner) && has_privs_of_role(GetUserId(), owner))
-		{
-			MemoryContext former = MemoryContextSwitchTo(context);
-
-			names = lappend(names, TextDatumGetCString(required(row, 1)));
-			MemoryContextSwitchTo(former);
-		}
+			names = lappend(names, TextDatumGetCString(geonn_row_value(rows, i, 1)));
 	}
-	SPI_finish();
 	return names;
 }
 
@@ -262,38 +233,170 @@ geonn_become_former(GeonnIdentity former)
 	SetUserIdAndSecContext(former.user, former.context);
 }
 
+/* ---- locks ---- */
+
+/*
+ * The lock of an object of the database: the cache's row of geonn_cache.
+ */
+static LOCKTAG
+lock_of(const GeonnCache *cache)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, geonn_cache_table(cache->schema), (Oid) cache->id, 0);
+	return tag;
+}
+
+static LOCKTAG
+lock_of_table(const GeonnCache *cache)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, cache->target);
+	return tag;
+}
+
+static bool
+conflicts(const char *held, LOCKMODE mode)
+{
+	for (LOCKMODE i = AccessShareLock; i <= AccessExclusiveLock; i++)
+	{
+		if (strcmp(GetLockmodeName(DEFAULT_LOCKMETHOD, i), held) == 0)
+			return DoLockModesConflict(i, mode);
+	}
+	return false;
+}
+
+/*
+ * The transaction or process that holds this lock in a conflicting mode; of several a prepared
+ * transaction.
+ */
+static GeonnLocker
+find_locker(const GeonnCache *cache, LOCKTAG tag, LOCKMODE mode)
+{
+	const char *type = tag.locktag_type == LOCKTAG_RELATION ? "relation" : "object";
+	GeonnRows  *rows;
+	GeonnLocker locker = {0};
+
+	rows = geonn_catalog_run(cache->schema,
+							 "SELECT l.mode, COALESCE(l.pid, 0), p.gid FROM pg_catalog.pg_locks l"
+							 " LEFT JOIN (pg_catalog.pg_locks x JOIN pg_catalog.pg_prepared_xacts p"
+							 " ON p.transaction OPERATOR(pg_catalog.=) x.transactionid AND x.pid IS NULL)"
+							 " ON l.pid IS NULL AND x.virtualtransaction OPERATOR(pg_catalog.=) l.virtualtransaction"
+							 " WHERE l.granted AND l.database OPERATOR(pg_catalog.=) $1"
+							 " AND l.locktype OPERATOR(pg_catalog.=) $2"
+							 " AND COALESCE(l.relation, l.classid) OPERATOR(pg_catalog.=) $3"
+							 " AND COALESCE(l.objid, 0::pg_catalog.oid) OPERATOR(pg_catalog.=) $4",
+							 NULL, GEONN_VALUES(GEONN_OID(tag.locktag_field1), GEONN_TEXT(type),
+												GEONN_OID(tag.locktag_field2),
+												GEONN_OID(tag.locktag_field3)));
+	for (uint64 i = 0; i < rows->count && locker.prepared == NULL; i++)
+	{
+		int			pid = DatumGetInt32(geonn_row_value(rows, i, 2));
+
+		if (!conflicts(geonn_row_text(rows, i, 1), mode))
+			continue;
+		if (pid != 0)
+			locker.pid = pid;
+		locker.prepared = geonn_row_text(rows, i, 3);
+	}
+	return locker;
+}
+
+GeonnLocker
+geonn_cache_locker(const GeonnCache *cache)
+{
+	return find_locker(cache, lock_of(cache), ExclusiveLock);
+}
+
+int
+geonn_hint_at_prepared(const char *prepared)
+{
+	return errhint("The transaction ends when its role or a superuser runs COMMIT PREPARED %s or ROLLBACK PREPARED %s.",
+				   quote_literal_cstr(prepared), quote_literal_cstr(prepared));
+}
+
+/*
+ * Say which prepared transaction the session is about to wait for, if any.
+ */
+static void
+announce_prepared(const GeonnCache *cache, LOCKTAG tag, LOCKMODE mode)
+{
+	GeonnLocker locker;
+
+	if (max_prepared_xacts == 0)
+		return;
+	locker = find_locker(cache, tag, mode);
+	if (locker.prepared != NULL)
+		ereport(NOTICE,
+				(errmsg("cache \"%s\" waits for prepared transaction \"%s\", which has locked %s",
+						cache->name, locker.prepared,
+						tag.locktag_type == LOCKTAG_RELATION ? "its table" : "it"),
+				 geonn_hint_at_prepared(locker.prepared)));
+}
+
+bool
+geonn_cache_lock(const GeonnCache *cache, bool wait, bool session)
+{
+	LOCKTAG		tag = lock_of(cache);
+
+	if (LockAcquire(&tag, ExclusiveLock, session, true) != LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	if (!wait)
+		return false;
+	announce_prepared(cache, tag, ExclusiveLock);
+	(void) LockAcquire(&tag, ExclusiveLock, session, false);
+	return true;
+}
+
+void
+geonn_cache_unlock(const GeonnCache *cache)
+{
+	LOCKTAG		tag = lock_of(cache);
+
+	(void) LockRelease(&tag, ExclusiveLock, true);
+}
+
+void
+geonn_cache_lock_table(const GeonnCache *cache, LOCKMODE mode)
+{
+	if (ConditionalLockRelationOid(cache->target, mode))
+		return;
+	announce_prepared(cache, lock_of_table(cache), mode);
+	LockRelationOid(cache->target, mode);
+}
+
+/*
+ * A transaction that writes the table also deletes the row of the last run, which the refresh is going
+ * to change.
+ */
+void
+geonn_cache_announce_writer(const GeonnCache *cache)
+{
+	announce_prepared(cache, lock_of_table(cache), ShareLock);
+}
+
 /* ---- the log ---- */
 
 int64
 geonn_cache_log_start(const GeonnCache *cache)
 {
-	Oid			types[] = {INT4OID, INT4OID};
-	Datum		values[] = {Int32GetDatum(cache->id), Int32GetDatum(MyProcPid)};
-	int64		run;
+	GeonnRows  *rows = geonn_catalog_run(cache->schema,
+										 "INSERT INTO $S.geonn_cache_run (cache, started, status, pid)"
+										 " VALUES ($1, pg_catalog.clock_timestamp(),"
+										 " 'running'::pg_catalog.text, $2) RETURNING id",
+										 NULL, GEONN_VALUES(GEONN_INT4(cache->id),
+															GEONN_INT4(MyProcPid)));
 
-	SPI_connect();
-	(void) geonn_catalog_run(cache->schema,
-							 "INSERT INTO $S.geonn_cache_run (cache, started, status, pid)"
-							 " VALUES ($1, pg_catalog.clock_timestamp(), 'running'::pg_catalog.text, $2)"
-							 " RETURNING id",
-							 NULL, 2, types, values, NULL);
-	run = DatumGetInt64(required(SPI_tuptable->vals[0], 1));
-	SPI_finish();
-	return run;
+	return DatumGetInt64(geonn_row_value(rows, 0, 1));
 }
 
 void
 geonn_cache_log_trim(const GeonnCache *cache, bool skipped_only)
 {
-	Oid			types[] = {INT4OID, INT4OID, BOOLOID};
-	Datum		values[] = {
-		Int32GetDatum(cache->id), Int32GetDatum(geonn_log_keep), BoolGetDatum(skipped_only)
-	};
-
 	/* a row that another session has deleted since the transaction's snapshot would be an error */
 	if (skipped_only && IsolationUsesXactSnapshot())
 		return;
-	SPI_connect();
 	(void) geonn_catalog_run(cache->schema,
 							 "DELETE FROM $S.geonn_cache_run WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
 							 "SELECT ctid FROM $S.geonn_cache_run"
@@ -303,67 +406,86 @@ geonn_cache_log_trim(const GeonnCache *cache, bool skipped_only)
 							 " (SELECT id FROM $S.geonn_cache_run WHERE cache OPERATOR(pg_catalog.=) $1"
 							 " ORDER BY id DESC LIMIT 1 OFFSET $2)"
 							 " FOR UPDATE SKIP LOCKED))",
-							 NULL, lengthof(types), types, values, NULL);
-	SPI_finish();
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id), GEONN_INT4(geonn_log_keep),
+												GEONN_BOOL(skipped_only)));
+}
+
+static void
+count_run(const GeonnCache *cache, bool failed)
+{
+	(void) geonn_catalog_run(cache->schema,
+							 "INSERT INTO $S.geonn_cache_total AS t SELECT $1, $2, $3"
+							 " WHERE EXISTS (SELECT FROM $S.geonn_cache c"
+							 " WHERE c.id OPERATOR(pg_catalog.=) $1)"
+							 " ON CONFLICT (cache) DO UPDATE SET"
+							 " runs = t.runs OPERATOR(pg_catalog.+) excluded.runs,"
+							 " failures = t.failures OPERATOR(pg_catalog.+) excluded.failures",
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id), GEONN_INT4(!failed),
+												GEONN_INT4(failed)));
 }
 
 /*
- * Count the run.
+ * A figure of a result; NULL where it is not known.
  */
-static void
-count_run(const GeonnCache *cache, const GeonnRunResult *result)
+static GeonnValue
+figure(const GeonnRunResult *result, int64 figure)
 {
-	Oid			types[] = {INT4OID, INT4OID, INT4OID};
-	bool		failed = strcmp(result->status, "failed") == 0;
-	Datum		values[] = {Int32GetDatum(cache->id), Int32GetDatum(!failed), Int32GetDatum(failed)};
-
-	if (strcmp(result->status, "skipped") != 0)
-		(void) geonn_catalog_run(cache->schema,
-								 "INSERT INTO $S.geonn_cache_total AS t SELECT $1, $2, $3"
-								 " WHERE EXISTS (SELECT FROM $S.geonn_cache c"
-								 " WHERE c.id OPERATOR(pg_catalog.=) $1)"
-								 " ON CONFLICT (cache) DO UPDATE SET"
-								 " runs = t.runs OPERATOR(pg_catalog.+) excluded.runs,"
-								 " failures = t.failures OPERATOR(pg_catalog.+) excluded.failures",
-								 NULL, 3, types, values, NULL);
-}
-
-static Datum
-text_or_null(const char *string, char *is_null)
-{
-	*is_null = string == NULL ? 'n' : ' ';
-	return string == NULL ? (Datum) 0 : CStringGetTextDatum(string);
+	return (GeonnValue) {INT8OID, !result->counted || figure < 0, Int64GetDatum(figure)};
 }
 
 void
 geonn_cache_log_finish(const GeonnCache *cache, int64 run, const GeonnRunResult *result)
 {
-	Oid			types[] = {INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT4OID};
-	Datum		values[lengthof(types)];
-	char		nulls[lengthof(types)];
-
-	SPI_connect();
-	values[0] = Int64GetDatum(run);
-	nulls[0] = ' ';
-	values[1] = text_or_null(result->status, &nulls[1]);
-	values[2] = text_or_null(result->mode, &nulls[2]);
-	values[3] = text_or_null(result->reason, &nulls[3]);
-	values[4] = text_or_null(result->error, &nulls[4]);
-	values[5] = Int64GetDatum(result->rows);
-	values[6] = Int64GetDatum(result->inserted);
-	values[7] = Int64GetDatum(result->updated);
-	values[8] = Int64GetDatum(result->deleted);
-	memset(nulls + 5, result->counted ? ' ' : 'n', 4);
-	values[9] = Int64GetDatum(result->searched);
-	nulls[9] = result->counted && result->searched >= 0 ? ' ' : 'n';
-	values[10] = Int32GetDatum(cache->id);
-	nulls[10] = ' ';
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_run SET finished = pg_catalog.clock_timestamp(),"
 							 " status = $2, mode = $3, reason = $4, error = $5, rows = $6,"
 							 " inserted = $7, updated = $8, deleted = $9, searched = $10"
 							 " WHERE cache OPERATOR(pg_catalog.=) $11 AND id OPERATOR(pg_catalog.=) $1",
-							 NULL, lengthof(types), types, values, nulls);
-	count_run(cache, result);
-	SPI_finish();
+							 NULL, GEONN_VALUES(GEONN_INT8(run), GEONN_TEXT(result->status),
+												GEONN_TEXT_OR_NULL(result->mode),
+												GEONN_TEXT_OR_NULL(result->reason),
+												GEONN_TEXT_OR_NULL(result->error),
+												figure(result, result->rows),
+												figure(result, result->inserted),
+												figure(result, result->updated),
+												figure(result, result->deleted),
+												figure(result, result->searched),
+												GEONN_INT4(cache->id)));
+	if (strcmp(result->status, "skipped") != 0)
+		count_run(cache, strcmp(result->status, "failed") == 0);
+}
+
+/* ---- its guard ---- */
+
+/*
+ * A row of geonn_cache says what a refresh reads and which table it writes, as the owner of that
+ * table.  So a role that could write such rows would have the privileges of any role that has a
+ * cache.  No role is granted that; but members of pg_write_all_data write all tables without a
+ * grant.  Triggers of the table therefore refuse roles without the privileges of its owner.
+ * geonn_catalog_run runs as that owner, and a superuser's pg_restore has its privileges.  One of
+ * the triggers is for rows: a worker of logical replication, which writes with the privileges of a
+ * subscription's owner, fires no triggers of statements.
+ *
+ * Row-level security, which the other tables have, would keep members of pg_read_all_data from
+ * dumping the database.
+ */
+Datum
+geonn_cache_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		elog(ERROR, "geonn_cache_guard was not called as a trigger");
+	if (!has_privs_of_role(GetUserId(), trigger->tg_relation->rd_rel->relowner))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for table %s",
+						RelationGetRelationName(trigger->tg_relation)),
+				 errdetail("Only geonn's own functions write it, and members of the role that owns it."),
+				 errhint("Call geonn_cache_create, geonn_cache_alter or geonn_cache_drop.")));
+	/* for a row: let the statement write it */
+	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple :
+							   trigger->tg_trigtuple);
+	return PointerGetDatum(NULL);
 }

@@ -1,6 +1,6 @@
 /*
  * catalog.h
- *		The caches that the extension has, their locks (cache/locks.c) and the log of their runs.
+ *		The caches that the extension has, their locks, and the log of their runs.
  */
 #ifndef GEONN_CACHE_CATALOG_H
 #define GEONN_CACHE_CATALOG_H
@@ -21,7 +21,7 @@ typedef struct GeonnCache
 	Oid			target;
 	Oid			obs;
 	Oid			ref;
-	Jsonb	   *arguments;		/* of the question (kept_arguments.c) */
+	Jsonb	   *arguments;		/* of the question (definition.c) */
 } GeonnCache;
 
 /* Raises an error on a standby, where no cache can be changed or refreshed. */

@@ -32,7 +32,6 @@
 #include "access/xact.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
@@ -252,10 +251,8 @@ Datum
 geonn_cache_changed(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	Oid			type = OIDOID;
 	FullTransactionId transaction;
 	Oid			target;
-	Datum		value;
 	Snapshot	snapshot;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
@@ -264,15 +261,12 @@ geonn_cache_changed(PG_FUNCTION_ARGS)
 	transaction = GetCurrentFullTransactionId();
 	if (target == noticed.target && FullTransactionIdEquals(transaction, noticed.transaction))
 		return PointerGetDatum(NULL);
-	value = ObjectIdGetDatum(target);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	SPI_connect();
 	(void) geonn_catalog_run(geonn_cache_schema(fcinfo),
 							 "DELETE FROM $S.geonn_cache_last_run s USING $S.geonn_cache c"
 							 " WHERE s.cache OPERATOR(pg_catalog.=) c.id"
 							 " AND c.target::pg_catalog.oid OPERATOR(pg_catalog.=) $1",
-							 snapshot, 1, &type, &value, NULL);
-	SPI_finish();
+							 snapshot, GEONN_VALUES(GEONN_OID(target)));
 	UnregisterSnapshot(snapshot);
 	noticed.target = target;
 	noticed.transaction = transaction;

@@ -49,11 +49,8 @@
 /* the tables are read whole, and the lists of a larger share of the pages are not replaced one by one */
 #define UPDATED_SHARE	0.5
 
-/* what goes for a side, as stored; the OIDs of its leaves follow, in ascending order */
-typedef struct SideState
-{
-	uint64		seed[2];		/* of the baseline */
-} SideState;
+/* what goes for a side, as stored: the baseline's seed; the OIDs of its leaves follow, in ascending order */
+#define SEED_BYTES	sizeof(((GeonnBaseline *) NULL)->seed)
 
 struct ChangedPages
 {
@@ -183,13 +180,12 @@ load_former(ChangedPages *pages)
 	geonn_page_lists_choose(lists, InvalidOid, 1);
 	stored = geonn_page_lists_state(lists);
 	length = stored == NULL ? 0 : VARSIZE_ANY_EXHDR(stored);
-	if (length >= sizeof(SideState) &&
-		memcmp(VARDATA_ANY(stored), baseline->seed, sizeof(baseline->seed)) == 0)
+	if (length >= SEED_BYTES && memcmp(VARDATA_ANY(stored), baseline->seed, SEED_BYTES) == 0)
 	{
-		int			count = (int) ((length - sizeof(SideState)) / sizeof(Oid));
+		int			count = (int) ((length - SEED_BYTES) / sizeof(Oid));
 		Oid		   *tables = palloc(Max(count, 1) * sizeof(Oid));
 
-		memcpy(tables, VARDATA_ANY(stored) + sizeof(SideState), count * sizeof(Oid));
+		memcpy(tables, VARDATA_ANY(stored) + SEED_BYTES, count * sizeof(Oid));
 		pages->known = true;
 		add_former_leaves(pages, tables, count);
 		load_states(pages, lists, tables, count);
@@ -304,15 +300,9 @@ pages_of_leaf(const Leaf *leaf)
 		if (count > 0 && ranges[count - 1].last + 1 == page)
 			ranges[count - 1].last = page;
 		else
-			ranges[count++] = (PageRange)
-		{
-			page, page
-		};
+			ranges[count++] = (PageRange) {page, page};
 	}
-	return (TablePages)
-	{
-		leaf->table, ranges, count
-	};
+	return (TablePages) {leaf->table, ranges, count};
 }
 
 const TablePages *
@@ -329,33 +319,28 @@ geonn_pages_to_read(const ChangedPages *pages, int *count)
 	return tables;
 }
 
-static void
-give_former_points(const Leaf *leaf, PageLists *lists, PageEntryConsumer consume, void *state)
-{
-	uint32		changed = geonn_leaf_changed_count(leaf);
-
-	geonn_page_lists_choose(lists, leaf->table, leaf->former.pages_a_row);
-	for (uint32 i = 0; i < changed; i++)
-	{
-		uint32		count;
-		const PageEntry *list = geonn_page_lists_find(lists, geonn_leaf_changed_page(leaf, i), &count);
-
-		for (uint32 entry = 0; entry < count; entry++)
-			consume(state, &list[entry]);
-	}
-}
-
 void
 geonn_pages_former(ChangedPages *pages, PageEntryConsumer consume, void *state)
 {
-	const GeonnBaseline *baseline = pages->baseline;
-	PageLists  *lists = geonn_page_lists_open(baseline->cache, baseline->side, AccessShareLock,
-											  pages->snapshot);
+	PageLists  *lists = geonn_page_lists_open(pages->baseline->cache, pages->baseline->side,
+											  AccessShareLock, pages->snapshot);
 
 	for (int i = 0; i < pages->count; i++)
 	{
-		if (pages->leaves[i].was_leaf)
-			give_former_points(&pages->leaves[i], lists, consume, state);
+		const Leaf *leaf = &pages->leaves[i];
+		uint32		changed = leaf->was_leaf ? geonn_leaf_changed_count(leaf) : 0;
+
+		if (changed > 0)
+			geonn_page_lists_choose(lists, leaf->table, leaf->former.pages_a_row);
+		for (uint32 number = 0; number < changed; number++)
+		{
+			uint32		count;
+			const PageEntry *list = geonn_page_lists_find(lists, geonn_leaf_changed_page(leaf, number),
+														  &count);
+
+			for (uint32 entry = 0; entry < count; entry++)
+				consume(state, &list[entry]);
+		}
 	}
 	geonn_page_lists_close(lists);
 }
@@ -547,13 +532,11 @@ end_leaves(ChangedPages *pages)
 static void
 store_side(ChangedPages *pages)
 {
-	SideState	side;
 	StringInfoData state;
 	bool		is_other = !pages->updates;
 
-	memcpy(side.seed, pages->baseline->seed, sizeof(side.seed));
 	initStringInfo(&state);
-	appendBinaryStringInfo(&state, (char *) &side, sizeof(side));
+	appendBinaryStringInfo(&state, (const char *) pages->baseline->seed, SEED_BYTES);
 	for (int i = 0; i < pages->count; i++)
 	{
 		const Leaf *leaf = &pages->leaves[i];

@@ -1,12 +1,13 @@
 /*
  * definition.h
- *		What a cache asks, and the columns that its table has for it.
+ *		What a cache asks, as the arguments that it keeps and as a join; and the columns that its table
+ *		has for it.
  */
 #ifndef GEONN_CACHE_DEFINITION_H
 #define GEONN_CACHE_DEFINITION_H
 
 #include "cache/catalog.h"
-#include "join/join.h"
+#include "join/arguments.h"
 
 /* the columns of a target, in this order */
 typedef enum TargetColumn
@@ -18,6 +19,18 @@ typedef enum TargetColumn
 } TargetColumn;
 
 #define TARGET_COLUMNS 4
+
+/*
+ * The object of the values, [geonn_argument_count], with which a cache is made.  Raises an error
+ * if they have both a radius and arguments of k.
+ */
+extern Jsonb *geonn_keep_arguments(const NullableDatum *values);
+
+/* The arguments that the cache keeps.  Raises an error for any that are wrong. */
+extern GeonnArguments *geonn_kept_arguments(const GeonnCache *cache);
+
+/* The cache's object after these changes, which may also have a key "name", for the caller. */
+extern Jsonb *geonn_change_arguments(const GeonnCache *cache, Jsonb *changes);
 
 /* The cache's join.  Looks its sources up and locks them as a SELECT does. */
 extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);

@@ -33,7 +33,6 @@
 #include "catalog/pg_type.h"
 #include "common/cryptohash.h"
 #include "common/sha2.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -205,10 +204,9 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
  * The elements of an array column of the row that was read.
  */
 static Datum *
-elements(int column, Oid type, int16 length, bool by_value, char alignment, int count)
+elements(const GeonnRows *rows, int column, Oid type, int16 length, bool by_value, char alignment, int count)
 {
-	bool		is_null;
-	Datum		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, &is_null);
+	Datum		value = geonn_row_value(rows, 0, column);
 	Datum	   *result;
 	int			found;
 
@@ -223,74 +221,58 @@ GeonnLastRun *
 geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, Snapshot snapshot)
 {
 	GeonnLastRun *last_run = palloc0(sizeof(GeonnLastRun));
+	GeonnRows  *rows;
+	Datum	   *labels;
+	Datum	   *seeds;
 	bool		noticed;
-	Oid			types[] = {INT4OID, TEXTOID};
-	Datum		values[] = {
-		Int32GetDatum(cache->id), CStringGetTextDatum(signature_of(cache, join, &noticed))
-	};
+	char	   *signature = signature_of(cache, join, &noticed);
 
 	last_run->reason = noticed ? "what the table was made of is not known" :
 		"triggers of the table are missing or not enabled ALWAYS";
-	SPI_connect();
-	if (noticed && geonn_catalog_run(cache->schema,
-									 "SELECT signature, rows, labels, seeds, baselines, wasted, pause"
-									 " FROM $S.geonn_cache_last_run WHERE cache OPERATOR(pg_catalog.=) $1"
-									 " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
-									 snapshot, lengthof(types), types, values, NULL) > 0)
+	if (!noticed)
+		return last_run;
+	rows = geonn_catalog_run(cache->schema,
+							 "SELECT signature, rows, labels, seeds, baselines, wasted, pause"
+							 " FROM $S.geonn_cache_last_run WHERE cache OPERATOR(pg_catalog.=) $1"
+							 " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
+							 snapshot, GEONN_VALUES(GEONN_INT4(cache->id), GEONN_TEXT(signature)));
+	if (rows->count == 0)
+		return last_run;
+	labels = elements(rows, LAST_RUN_LABELS, BYTEAOID, -1, false, TYPALIGN_INT, CACHE_SIDES);
+	seeds = elements(rows, LAST_RUN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					 CACHE_SIDES * 2);
+	last_run->exists = true;
+	last_run->rows = DatumGetInt64(geonn_row_value(rows, 0, LAST_RUN_ROWS));
+	for (int side = 0; side < CACHE_SIDES; side++)
 	{
-		HeapTuple	row = SPI_tuptable->vals[0];
-		TupleDesc	type = SPI_tuptable->tupdesc;
-		Datum	   *labels = elements(LAST_RUN_LABELS, BYTEAOID, -1, false, TYPALIGN_INT, CACHE_SIDES);
-		Datum	   *seeds = elements(LAST_RUN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
-									 TYPALIGN_DOUBLE, CACHE_SIDES * 2);
-		bool		is_null;
-
-		last_run->exists = true;
-		last_run->rows = DatumGetInt64(SPI_getbinval(row, type, LAST_RUN_ROWS, &is_null));
-		for (int side = 0; side < CACHE_SIDES; side++)
-		{
-			last_run->same[side] = is_same(now.label[side], labels[side]);
-			last_run->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
-			last_run->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
-		}
-		last_run->has_baselines = DatumGetBool(SPI_getbinval(row, type, LAST_RUN_BASELINES, &is_null));
-		last_run->wasted = DatumGetInt32(SPI_getbinval(row, type, LAST_RUN_WASTED, &is_null));
-		last_run->pause = DatumGetInt32(SPI_getbinval(row, type, LAST_RUN_PAUSE, &is_null));
+		last_run->same[side] = is_same(now.label[side], labels[side]);
+		last_run->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
+		last_run->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
 	}
-	SPI_finish();
+	last_run->has_baselines = DatumGetBool(geonn_row_value(rows, 0, LAST_RUN_BASELINES));
+	last_run->wasted = DatumGetInt32(geonn_row_value(rows, 0, LAST_RUN_WASTED));
+	last_run->pause = DatumGetInt32(geonn_row_value(rows, 0, LAST_RUN_PAUSE));
 	return last_run;
 }
 
 void
 geonn_last_run_create(const GeonnCache *cache)
 {
-	Oid			type = INT4OID;
-	Datum		id = Int32GetDatum(cache->id);
-
-	SPI_connect();
 	(void) geonn_catalog_run(cache->schema,
 							 "INSERT INTO $S.geonn_cache_last_run"
 							 " VALUES ($1, false, ''::pg_catalog.text, 0,"
 							 " '{}'::pg_catalog.bytea[], '{}'::bigint[], false, 0, 0)"
 							 " ON CONFLICT (cache) DO NOTHING",
-							 NULL, 1, &type, &id, NULL);
-	SPI_finish();
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id)));
 	geonn_changes_forget();
 }
 
 static bool
 row_exists(const GeonnCache *cache)
 {
-	Oid			type = INT4OID;
-	Datum		id = Int32GetDatum(cache->id);
-	bool		exists;
-
-	SPI_connect();
-	exists = geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_last_run"
-							   " WHERE cache OPERATOR(pg_catalog.=) $1",
-							   NULL, 1, &type, &id, NULL) > 0;
-	SPI_finish();
-	return exists;
+	return geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_last_run"
+							 " WHERE cache OPERATOR(pg_catalog.=) $1",
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id)))->count > 0;
 }
 
 /*
@@ -300,14 +282,11 @@ row_exists(const GeonnCache *cache)
 static void
 delete_newer_row(const GeonnCache *cache)
 {
-	Oid			type = INT4OID;
-	Datum		id = Int32GetDatum(cache->id);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 
-	SPI_connect();
 	(void) geonn_catalog_run(cache->schema, "DELETE FROM $S.geonn_cache_last_run"
-							 " WHERE cache OPERATOR(pg_catalog.=) $1", snapshot, 1, &type, &id, NULL);
-	SPI_finish();
+							 " WHERE cache OPERATOR(pg_catalog.=) $1",
+							 snapshot, GEONN_VALUES(GEONN_INT4(cache->id)));
 	UnregisterSnapshot(snapshot);
 }
 
@@ -332,11 +311,12 @@ void
 geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
 					 const GeonnLastRun *last_run)
 {
-	Oid			types[] = {INT4OID, TEXTOID, INT8OID, BYTEAARRAYOID, INT8ARRAYOID, BOOLOID, INT4OID, INT4OID};
-	Datum		values[lengthof(types)];
 	Datum		labels[CACHE_SIDES];
 	Datum		seeds[CACHE_SIDES * 2];
+	ArrayType  *label_array;
+	ArrayType  *seed_array;
 	bool		noticed;
+	char	   *signature;
 
 	check_relations(cache, join, &now);
 	for (int side = 0; side < CACHE_SIDES; side++)
@@ -345,23 +325,21 @@ geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels
 		seeds[side * 2] = Int64GetDatum((int64) last_run->seed[side][0]);
 		seeds[side * 2 + 1] = Int64GetDatum((int64) last_run->seed[side][1]);
 	}
-	SPI_connect();
-	values[0] = Int32GetDatum(cache->id);
-	values[1] = CStringGetTextDatum(signature_of(cache, join, &noticed));
-	values[2] = Int64GetDatum(rows);
-	values[3] = PointerGetDatum(construct_array(labels, CACHE_SIDES, BYTEAOID, -1, false,
-												TYPALIGN_INT));
-	values[4] = PointerGetDatum(construct_array(seeds, CACHE_SIDES * 2, INT8OID, sizeof(int64),
-												FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-	values[5] = BoolGetDatum(last_run->has_baselines);
-	values[6] = Int32GetDatum(last_run->wasted);
-	values[7] = Int32GetDatum(last_run->pause);
+	signature = signature_of(cache, join, &noticed);
+	label_array = construct_array(labels, CACHE_SIDES, BYTEAOID, -1, false, TYPALIGN_INT);
+	seed_array = construct_array(seeds, CACHE_SIDES * 2, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+								 TYPALIGN_DOUBLE);
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_last_run SET valid = true, signature = $2, rows = $3,"
 							 " labels = $4, seeds = $5, baselines = $6, wasted = $7, pause = $8"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1",
-							 NULL, lengthof(types), types, values, NULL);
-	SPI_finish();
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id), GEONN_TEXT(signature),
+												GEONN_INT8(rows),
+												{BYTEAARRAYOID, false, PointerGetDatum(label_array)},
+												{INT8ARRAYOID, false, PointerGetDatum(seed_array)},
+												GEONN_BOOL(last_run->has_baselines),
+												GEONN_INT4(last_run->wasted),
+												GEONN_INT4(last_run->pause)));
 }
 
 /* ---- baselines ---- */

@@ -230,18 +230,6 @@ look_at_page(Look *look, BlockNumber page, bool marked)
 	UnlockReleaseBuffer(buffer);
 }
 
-/*
- * Read the page of the map that describes the pages from this one on.  Returns whether bits that are
- * set there were set before the last run.
- */
-static bool
-read_map(Look *look, BlockNumber first)
-{
-	geonn_read_map(look->relation, first, &look->map);
-	return look->leaf->is_same && !XLogRecPtrIsInvalid(look->map.lsn) &&
-		look->map.lsn <= look->leaf->former.position;
-}
-
 static void
 look_at_pages(Look *look)
 {
@@ -251,10 +239,12 @@ look_at_pages(Look *look)
 	for (BlockNumber first = 0; first < count; first += Min(BLOCKS_A_MAP, count - first))
 	{
 		BlockNumber described = Min(BLOCKS_A_MAP, count - first);
-		bool		trusted;
+		bool		trusted;		/* bits that are set there were set before the last run */
 
 		CHECK_FOR_INTERRUPTS();
-		trusted = read_map(look, first);
+		geonn_read_map(look->relation, first, &look->map);
+		trusted = leaf->is_same && !XLogRecPtrIsInvalid(look->map.lsn) &&
+			look->map.lsn <= leaf->former.position;
 		for (BlockNumber i = 0; i < described; i++)
 		{
 			bool		marked = geonn_map_is_visible(&look->map, i);

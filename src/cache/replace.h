@@ -5,23 +5,7 @@
 #ifndef GEONN_CACHE_REPLACE_H
 #define GEONN_CACHE_REPLACE_H
 
-#include "utils/rel.h"
-
 #include "cache/baseline.h"
-
-/* why a refresh does not replace the table */
-typedef struct GeonnHindrance
-{
-	const char *cause;			/* a clause like "it has a foreign key"; NULL: nothing hinders it */
-	const char *remedy;			/* a sentence without its end */
-} GeonnHindrance;
-
-/*
- * What hinders a refresh, which alone has opened the table.  For 'always', only what makes a replaced
- * table wrong hinders.
- */
-extern GeonnHindrance geonn_replace_hindrance(const GeonnCache *cache, const GeonnJoin *join,
-											  Relation target, bool always);
 
 /* a new table, with indexes like those of the cache's table */
 typedef struct GeonnReplacement GeonnReplacement;
@@ -30,9 +14,8 @@ typedef struct GeonnReplacement GeonnReplacement;
  * Fill a new table with the rows that the search returns, by the active snapshot, if the cache has
  * full refreshes replace its table.  The search adds what it reads to the baselines (NULL: none are
  * made).  most_differ: most rows are expected to differ.  alone: the refresh has a transaction of its
- * own.  Returns NULL, and has not searched, if the
- * table's rows have to be updated, and adds to the result's reason why, where it is not the cache's
- * own argument.  With 'always', a hindrance is an error.
+ * own.  Returns NULL, and has not searched, if the table's rows have to be updated, and adds to the
+ * result's reason why, where it is not the cache's own argument.  With 'always', a hindrance is an error.
  */
 extern GeonnReplacement *geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join,
 												 BaselineBuild *baselines, bool most_differ,

@@ -29,11 +29,9 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
 #include "commands/event_trigger.h"
 #include "commands/extension.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -102,9 +100,9 @@ cron_owner(void)
 static bool
 is_installed(void)
 {
-	return SPI_execute("SELECT FROM pg_catalog.pg_available_extensions"
-					   " WHERE name OPERATOR(pg_catalog.=) 'pg_cron'::pg_catalog.name", true, 1) == SPI_OK_SELECT &&
-		SPI_processed > 0;
+	return geonn_run_as(GetUserId(), "SELECT FROM pg_catalog.pg_available_extensions"
+						" WHERE name OPERATOR(pg_catalog.=) 'pg_cron'::pg_catalog.name",
+						NULL, GEONN_NO_VALUES)->count > 0;
 }
 
 /* ---- jobs ---- */
@@ -143,144 +141,85 @@ job_command(const GeonnCache *cache)
 					quote_literal_cstr(cache->name));
 }
 
-/*
- * The command of jobs that the first versions made.  With one argument it is ambiguous where
- * another procedure has that name.
- */
-static char *
-former_command(const GeonnCache *cache)
+static int64
+id_of(const GeonnRows *jobs, uint64 number)
 {
-	return psprintf("CALL %s.geonn_refresh(%s)",
-					quote_identifier(get_namespace_name(cache->schema)),
-					quote_literal_cstr(cache->name));
+	return DatumGetInt64(geonn_row_value(jobs, number, 1));
 }
 
 /*
- * The ids in the first column of the rows that were read, as pointers to int64.
+ * The ids of the cache's jobs: jobs of its owner with their name, and jobs of other roles with its
+ * command, which a former owner has left.
  */
-static List *
-ids_read(MemoryContext context)
-{
-	MemoryContext former = MemoryContextSwitchTo(context);
-	List	   *ids = NIL;
-
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		int64	   *id = palloc(sizeof(int64));
-		bool		is_null;
-
-		*id = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null));
-		ids = lappend(ids, id);
-	}
-	MemoryContextSwitchTo(former);
-	return ids;
-}
-
-/*
- * The ids of the cache's jobs, as pointers to int64: jobs of its owner with their name, and jobs of
- * other roles with its command, which a former owner has left.
- */
-static List *
+static GeonnRows *
 find_jobs(const GeonnCache *cache)
 {
-	MemoryContext context = CurrentMemoryContext;
-	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID};
 	char	   *owner = OidIsValid(cache->owner) ? GetUserNameFromId(cache->owner, true) : NULL;
-	char		nulls[] = {' ', owner == NULL ? 'n' : ' ', ' ', ' '};
-	Datum		values[] = {
-		CStringGetTextDatum(job_name(cache, NULL)),
-		owner == NULL ? (Datum) 0 : CStringGetTextDatum(owner),
-		CStringGetTextDatum(job_command(cache)),
-		CStringGetTextDatum(former_command(cache))
-	};
-	List	   *jobs = NIL;
 
 	if (!OidIsValid(cron_owner()))
-		return NIL;
-	SPI_connect();
-	(void) geonn_run_as(cron_owner(),
+		return palloc0(sizeof(GeonnRows));
+	return geonn_run_as(cron_owner(),
 						"SELECT jobid FROM cron.job WHERE jobname::pg_catalog.text OPERATOR(pg_catalog.=) $1"
-						" AND (username OPERATOR(pg_catalog.=) $2"
-						" OR command OPERATOR(pg_catalog.=) $3 OR command OPERATOR(pg_catalog.=) $4)"
-						" ORDER BY jobid", NULL, lengthof(types), types, values, nulls);
-	jobs = ids_read(context);
-	SPI_finish();
-	return jobs;
+						" AND (username OPERATOR(pg_catalog.=) $2 OR command OPERATOR(pg_catalog.=) $3)"
+						" ORDER BY jobid",
+						NULL, GEONN_VALUES(GEONN_TEXT(job_name(cache, NULL)), GEONN_TEXT_OR_NULL(owner),
+										   GEONN_TEXT(job_command(cache))));
 }
 
 /*
  * pg_cron must be loaded to change its jobs; while it is not, it starts none.
  */
 static bool
-may_change(const List *jobs)
+may_change(const GeonnRows *jobs)
 {
-	const ListCell *cell;
-
 	if (is_loaded())
 		return true;
-	foreach(cell, jobs)
-	{
-		int64		id = *(int64 *) lfirst(cell);
-
+	for (uint64 i = 0; i < jobs->count; i++)
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("job %lld of pg_cron stays as it is: pg_cron is not loaded",
-						(long long) id),
-				 errhint("When pg_cron is loaded, run SELECT cron.unschedule(%lld).", (long long) id)));
-	}
+						(long long) id_of(jobs, i)),
+				 errhint("When pg_cron is loaded, run SELECT cron.unschedule(%lld).",
+						 (long long) id_of(jobs, i))));
 	return false;
 }
 
 static void
-remove_jobs(const List *jobs)
+remove_jobs(const GeonnRows *jobs)
 {
-	const ListCell *cell;
-
-	foreach(cell, jobs)
-	{
-		Oid			type = INT8OID;
-		Datum		id = Int64GetDatum(*(int64 *) lfirst(cell));
-
-		(void) geonn_run_as(cron_owner(), "SELECT cron.unschedule($1)", NULL, 1, &type, &id, NULL);
-	}
+	for (uint64 i = 0; i < jobs->count; i++)
+		(void) geonn_run_as(cron_owner(), "SELECT cron.unschedule($1)", NULL,
+							GEONN_VALUES(GEONN_INT8(id_of(jobs, i))));
 }
 
-int
+bool
 geonn_cache_unschedule(const GeonnCache *cache)
 {
-	List	   *jobs = find_jobs(cache);
+	GeonnRows  *jobs = find_jobs(cache);
 
 	if (!may_change(jobs))
-		return 0;
+		return false;
 	remove_jobs(jobs);
-	return list_length(jobs);
+	return jobs->count > 0;
 }
 
 void
 geonn_cache_rename_jobs(const GeonnCache *cache, const char *name)
 {
-	List	   *jobs = find_jobs(cache);
+	GeonnRows  *jobs = find_jobs(cache);
 	GeonnCache	renamed = *cache;
-	ListCell   *cell;
 
-	if (jobs == NIL || !may_change(jobs))
+	if (jobs->count == 0 || !may_change(jobs))
 		return;
 	renamed.name = pstrdup(name);
 	(void) geonn_cache_unschedule(&renamed);
-	foreach(cell, jobs)
-	{
-		Oid			types[] = {INT8OID, TEXTOID, TEXTOID};
-		Datum		values[] = {
-			Int64GetDatum(*(int64 *) lfirst(cell)),
-			CStringGetTextDatum(job_name(&renamed, NULL)),
-			CStringGetTextDatum(job_command(&renamed))
-		};
-
+	for (uint64 i = 0; i < jobs->count; i++)
 		(void) geonn_run_as(cron_owner(),
 							"UPDATE cron.job SET jobname = $2, command = $3"
 							" WHERE jobid OPERATOR(pg_catalog.=) $1",
-							NULL, lengthof(types), types, values, NULL);
-	}
+							NULL, GEONN_VALUES(GEONN_INT8(id_of(jobs, i)),
+											   GEONN_TEXT(job_name(&renamed, NULL)),
+											   GEONN_TEXT(job_command(&renamed))));
 }
 
 /* ---- scheduling ---- */
@@ -320,12 +259,6 @@ require_cron(const GeonnCache *cache, const char *schedule)
 }
 
 static bool
-may_use_schema(Oid role, Oid schema)
-{
-	return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
-}
-
-static bool
 may_login(Oid role)
 {
 	HeapTuple	row = SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
@@ -347,7 +280,8 @@ require_owner(const GeonnCache *cache)
 {
 	char	   *owner = GetUserNameFromId(cache->owner, false);
 
-	if (!may_use_schema(cache->owner, get_namespace_oid("cron", false)))
+	if (object_aclcheck(NamespaceRelationId, get_namespace_oid("cron", false), cache->owner,
+						ACL_USAGE) != ACLCHECK_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("role \"%s\", which owns cache \"%s\", may not use pg_cron", owner, cache->name),
@@ -369,23 +303,20 @@ require_owner(const GeonnCache *cache)
 static bool
 store_schedule(const GeonnCache *cache, const char *schedule)
 {
-	Oid			types[] = {INT4OID, TEXTOID, TEXTOID};
-	Datum		values[] = {
-		Int32GetDatum(cache->id), CStringGetTextDatum(cache->name),
-		schedule == NULL ? (Datum) 0 : CStringGetTextDatum(schedule)
-	};
-	char		nulls[] = {' ', ' ', schedule == NULL ? 'n' : ' '};
+	GeonnRows  *rows = geonn_catalog_run(cache->schema,
+										 "UPDATE $S.geonn_cache c SET schedule = $3 FROM"
+										 " (SELECT id, schedule FROM $S.geonn_cache"
+										 " WHERE id OPERATOR(pg_catalog.=) $1 FOR UPDATE) f"
+										 " WHERE c.id OPERATOR(pg_catalog.=) f.id"
+										 " AND c.name OPERATOR(pg_catalog.=) $2 RETURNING f.schedule",
+										 NULL, GEONN_VALUES(GEONN_INT4(cache->id),
+															GEONN_TEXT(cache->name),
+															GEONN_TEXT_OR_NULL(schedule)));
 	char	   *former;
 
-	if (geonn_catalog_run(cache->schema,
-						  "UPDATE $S.geonn_cache c SET schedule = $3 FROM"
-						  " (SELECT id, schedule FROM $S.geonn_cache"
-						  " WHERE id OPERATOR(pg_catalog.=) $1 FOR UPDATE) f"
-						  " WHERE c.id OPERATOR(pg_catalog.=) f.id AND c.name OPERATOR(pg_catalog.=) $2"
-						  " RETURNING f.schedule",
-						  NULL, lengthof(types), types, values, nulls) == 0)
+	if (rows->count == 0)
 		geonn_cache_raise_missing(cache);
-	former = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	former = geonn_row_text(rows, 0, 1);
 	if (former == NULL || schedule == NULL)
 		return former != schedule;
 	return strcmp(former, schedule) != 0;
@@ -404,22 +335,18 @@ hint_at_fields(void *argument pg_attribute_unused())
 static int64
 make_job(const GeonnCache *cache, const char *schedule)
 {
-	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
-	Datum		values[] = {
-		CStringGetTextDatum(job_name(cache, NULL)), CStringGetTextDatum(schedule),
-		CStringGetTextDatum(job_command(cache))
-	};
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
 		.callback = hint_at_fields
 	};
-	bool		is_null;
+	GeonnRows  *rows;
 
 	error_context_stack = &context;
-	(void) geonn_run_as(cache->owner, "SELECT cron.schedule($1, $2, $3)", NULL,
-						lengthof(types), types, values, NULL);
+	rows = geonn_run_as(cache->owner, "SELECT cron.schedule($1, $2, $3)", NULL,
+						GEONN_VALUES(GEONN_TEXT(job_name(cache, NULL)), GEONN_TEXT(schedule),
+									 GEONN_TEXT(job_command(cache))));
 	error_context_stack = context.previous;
-	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+	return id_of(rows, 0);
 }
 
 Datum
@@ -428,18 +355,14 @@ geonn_schedule(PG_FUNCTION_ARGS)
 	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
 										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	char	   *words = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	int64		job;
 
 	geonn_cache_hold(cache, AccessShareLock);
 	(void) geonn_cache_target_name(cache);
-	SPI_connect();
 	require_cron(cache, words);
 	require_owner(cache);
 	(void) store_schedule(cache, words);
 	(void) geonn_cache_unschedule(cache);
-	job = make_job(cache, words);
-	SPI_finish();
-	PG_RETURN_INT64(job);
+	PG_RETURN_INT64(make_job(cache, words));
 }
 
 Datum
@@ -450,10 +373,8 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 	bool		changed;
 
 	geonn_cache_hold(cache, AccessShareLock);
-	SPI_connect();
 	changed = store_schedule(cache, NULL);
-	changed |= geonn_cache_unschedule(cache) > 0;
-	SPI_finish();
+	changed |= geonn_cache_unschedule(cache);
 	PG_RETURN_BOOL(changed);
 }
 
@@ -555,50 +476,34 @@ call_in(const char *schema)
 /*
  * The ids of all jobs in this database that call a procedure of geonn, those of other roles, too.
  */
-static List *
+static GeonnRows *
 find_calls(const char *schema)
 {
-	MemoryContext context = CurrentMemoryContext;
-	Oid			type = TEXTOID;
-	Datum		call = CStringGetTextDatum(call_in(schema));
-	List	   *jobs;
-
-	SPI_connect();
-	(void) geonn_run_as(cron_owner(),
+	return geonn_run_as(cron_owner(),
 						"SELECT jobid FROM cron.job"
 						" WHERE database OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text"
 						" AND pg_catalog.starts_with(command, $1) ORDER BY jobid",
-						NULL, 1, &type, &call, NULL);
-	jobs = ids_read(context);
-	SPI_finish();
-	return jobs;
+						NULL, GEONN_VALUES(GEONN_TEXT(call_in(schema))));
 }
 
 static void
-move_jobs(const List *jobs, const Fate *fate)
+move_jobs(const GeonnRows *jobs, const Fate *fate)
 {
-	const ListCell *cell;
-
-	foreach(cell, jobs)
-	{
-		Oid			types[] = {INT8OID, TEXTOID, TEXTOID};
-		Datum		values[] = {
-			Int64GetDatum(*(int64 *) lfirst(cell)),
-			CStringGetTextDatum(call_in(fate->now)), CStringGetTextDatum(call_in(fate->next))
-		};
-
+	for (uint64 i = 0; i < jobs->count; i++)
 		(void) geonn_run_as(cron_owner(),
 							"UPDATE cron.job SET command = $3 OPERATOR(pg_catalog.||)"
 							" pg_catalog.substr(command, pg_catalog.length($2) OPERATOR(pg_catalog.+) 1)"
 							" WHERE jobid OPERATOR(pg_catalog.=) $1",
-							NULL, lengthof(types), types, values, NULL);
-	}
+							NULL, GEONN_VALUES(GEONN_INT8(id_of(jobs, i)),
+											   GEONN_TEXT(call_in(fate->now)),
+											   GEONN_TEXT(call_in(fate->next))));
 }
 
 static bool
 has_caches(Oid schema)
 {
-	return geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache LIMIT 1", NULL, 0, NULL, NULL, NULL) > 0;
+	return geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache LIMIT 1", NULL,
+							 GEONN_NO_VALUES)->count > 0;
 }
 
 /*
@@ -626,7 +531,7 @@ warn_of_jobs_elsewhere(const Fate *fate)
 static void
 follow(const Fate *fate)
 {
-	List	   *jobs;
+	GeonnRows  *jobs;
 
 	if (is_loaded() && !is_database_of_cron())
 	{
@@ -639,7 +544,7 @@ follow(const Fate *fate)
 	/* wait for sessions that have made jobs and not committed; later ones wait for this one */
 	LockRelationOid(geonn_cache_table(fate->schema), ShareLock);
 	jobs = find_calls(fate->now);
-	if (jobs == NIL || !may_change(jobs))
+	if (jobs->count == 0 || !may_change(jobs))
 		return;
 	if (fate->next == NULL)
 		remove_jobs(jobs);
@@ -660,10 +565,6 @@ geonn_jobs_follow(PG_FUNCTION_ARGS)
 		elog(ERROR, "geonn_jobs_follow was not called as an event trigger");
 	fate.now = get_namespace_name(fate.schema);
 	if (decides(((EventTriggerData *) fcinfo->context)->parsetree, &fate))
-	{
-		SPI_connect();
 		follow(&fate);
-		SPI_finish();
-	}
 	PG_RETURN_NULL();
 }

@@ -7,8 +7,8 @@
 
 #include "cache/catalog.h"
 
-/* Remove the cache's jobs, where pg_cron is loaded.  Returns how many were removed. */
-extern int	geonn_cache_unschedule(const GeonnCache *cache);
+/* Remove the cache's jobs, where pg_cron is loaded.  Returns whether it had any. */
+extern bool geonn_cache_unschedule(const GeonnCache *cache);
 
 /* Make the jobs refresh the cache by its new name. */
 extern void geonn_cache_rename_jobs(const GeonnCache *cache, const char *name);

@@ -1,21 +1,51 @@
 /*
  * sql.c
- *		Statements of the caches' code: the role that each runs as, and what becomes of its errors.
+ *		Statements of the caches' code: the role that each runs as, what its names may be, and what
+ *		becomes of its errors.
  *
  * The extension's owner owns the extension's tables, and no other role reads or writes them: users
  * have the views.  So statements on these tables run with the owner's privileges, most often a
  * superuser's, and must find nothing by name that another role could have put there.  The
  * search_path is set for them; functions, operators (OPERATOR(pg_catalog.=), and no IN, CASE x WHEN
- * or IS DISTINCT FROM), types and relations are qualified all the same; and own_names.c checks the
- * objects that the names resolve to.
+ * or IS DISTINCT FROM), types and relations are qualified all the same.
+ *
+ * The statements name their schema, and a schema's owner can rename it at any
+ * time: no lock keeps a schema's name.  Between the moment when the module reads that name and
+ * the moment when the parser looks it up, another schema can get it, with
+ * tables, triggers and functions of its owner's; these would run with the privileges that the
+ * statement has.  It is not enough to look at a plan before it is executed: when the plan cache
+ * hears that a relation was analyzed, it parses the text again, and names can then be
+ * found elsewhere.
+ *
+ * So a hook looks at each analysis of such a statement, the first one and all later ones.  It
+ * comes before rewriting and planning, and thus before anything of what was found has
+ * run: rules, policies and constant expressions of another's relation do not count.  Later nothing is
+ * looked up by name any more, and the relations stay locked.
+ *
+ *	 - A statement that writes a cache's table must have found that table.
+ *	 - All others must have found relations and functions of pg_catalog, of this extension and of
+ *	   pg_cron.  Only superusers, and the role that created an extension, can add to it.
+ *
+ * Statements that triggers or functions execute meanwhile have another text.
+ *
+ * Where the module opens a table of its own by access methods, it checks in the same way that the name
+ * is that of this extension's table.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "commands/extension.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/analyze.h"
+#include "parser/parse_node.h"
+#include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -23,10 +53,22 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "cache/own_names.h"
 #include "cache/sql.h"
+#include "base/compat.h"
 
 /* ---- the extension's objects ---- */
+
+/*
+ * The name of the extension that the object belongs to; an empty string if it belongs to none.
+ */
+static const char *
+extension_of(Oid catalog, Oid object)
+{
+	Oid			extension = getExtensionOfObject(catalog, object);
+	const char *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
+
+	return name == NULL ? "" : name;
+}
 
 Oid
 geonn_cache_schema(FunctionCallInfo fcinfo)
@@ -58,7 +100,7 @@ geonn_own_table(Oid schema, const char *name)
 {
 	Oid			relation = get_relname_relid(name, schema);
 
-	if (!OidIsValid(relation) || !geonn_is_own_relation(relation))
+	if (!OidIsValid(relation) || strcmp(extension_of(RelationRelationId, relation), "geonn") != 0)
 		raise_missing(name);
 	return relation;
 }
@@ -75,6 +117,93 @@ geonn_relation_owner(Oid relation)
 		ReleaseSysCache(row);
 	}
 	return owner;
+}
+
+/* ---- names ---- */
+
+/* what this backend looks at, or NULL */
+static const GeonnOwnNames *looked_at = NULL;
+
+static post_parse_analyze_hook_type previous_hook;
+
+static bool
+is_trusted(Oid catalog, Oid object, Oid schema)
+{
+	const char *extension;
+
+	if (schema == PG_CATALOG_NAMESPACE)
+		return true;
+	extension = extension_of(catalog, object);
+	return strcmp(extension, "geonn") == 0 || strcmp(extension, "pg_cron") == 0;
+}
+
+static bool
+is_foreign_function(Oid function, void *state pg_attribute_unused())
+{
+	return !is_trusted(ProcedureRelationId, function, get_func_namespace(function));
+}
+
+/*
+ * Does the tree have a relation or a function that is none of those?
+ */
+static bool
+has_foreign(Node *node, void *state)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_foreign, state, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, RangeTblEntry))
+	{
+		/* what else it has comes next */
+		Oid			relation = ((RangeTblEntry *) node)->relid;
+
+		return ((RangeTblEntry *) node)->rtekind == RTE_RELATION &&
+			!is_trusted(RelationRelationId, relation, get_rel_namespace(relation));
+	}
+	return check_functions_in_node(node, is_foreign_function, state) ||
+		expression_tree_walker(node, has_foreign, state);
+}
+
+static bool
+is_meant(Query *query, Oid target)
+{
+	if (!OidIsValid(target))
+		return !has_foreign((Node *) query, NULL);
+	return query->resultRelation > 0 &&
+		rt_fetch(query->resultRelation, query->rtable)->relid == target;
+}
+
+static void
+look_at_query(ParseState *state, Query *query, geonn_jumble_state *jumble)
+{
+	if (previous_hook != NULL)
+		previous_hook(state, query, jumble);
+	if (looked_at == NULL || state->p_sourcetext == NULL ||
+		strcmp(state->p_sourcetext, looked_at->statement) != 0 ||
+		is_meant(query, looked_at->target))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("a name in a statement of geonn's is that of another object"),
+			 errdetail("The statement is: %s", looked_at->statement),
+			 errhint("If a schema was renamed meanwhile, run the same command again.")));
+}
+
+const GeonnOwnNames *
+geonn_look_at_names(const GeonnOwnNames *names)
+{
+	const GeonnOwnNames *former = looked_at;
+
+	looked_at = names;
+	return former;
+}
+
+void
+geonn_own_names(void)
+{
+	previous_hook = post_parse_analyze_hook;
+	post_parse_analyze_hook = look_at_query;
 }
 
 /* ---- statements ---- */
@@ -117,35 +246,73 @@ geonn_plan_by_index(void)
 void
 geonn_run_command(const char *command)
 {
-	int			result = SPI_execute(command, false, 0);
-
-	if (result < 0)
-		elog(ERROR, "could not run \"%s\": %s", command, SPI_result_code_string(result));
-}
-
-static void
-run_prepared(const char *statement, Snapshot snapshot, int count, const Oid *types,
-			 const Datum *values, const char *nulls)
-{
-	SPIPlanPtr	plan = SPI_prepare(statement, count, unconstify(Oid *, types));
 	int			result;
 
+	SPI_connect();
+	result = SPI_execute(command, false, 0);
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", command, SPI_result_code_string(result));
+	SPI_finish();
+}
+
+/*
+ * What SPI has read or changed, in this memory context.
+ */
+static GeonnRows *
+copy_rows(MemoryContext context)
+{
+	MemoryContext former = MemoryContextSwitchTo(context);
+	GeonnRows  *rows = palloc0(sizeof(GeonnRows));
+
+	rows->count = SPI_processed;
+	if (SPI_tuptable != NULL)
+	{
+		rows->type = CreateTupleDescCopy(SPI_tuptable->tupdesc);
+		rows->rows = palloc(rows->count * sizeof(HeapTuple));
+		for (uint64 i = 0; i < rows->count; i++)
+			rows->rows[i] = heap_copytuple(SPI_tuptable->vals[i]);
+	}
+	MemoryContextSwitchTo(former);
+	return rows;
+}
+
+static GeonnRows *
+run_prepared(const char *statement, Snapshot snapshot, int count, const GeonnValue *values)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Oid			types[GEONN_VALUES_MAX];
+	Datum		data[GEONN_VALUES_MAX];
+	char		nulls[GEONN_VALUES_MAX];
+	SPIPlanPtr	plan;
+	GeonnRows  *rows;
+	int			result;
+
+	Assert(count <= GEONN_VALUES_MAX);
+	for (int i = 0; i < count; i++)
+	{
+		types[i] = values[i].type;
+		data[i] = values[i].value;
+		nulls[i] = values[i].is_null ? 'n' : ' ';
+	}
+	SPI_connect();
+	plan = SPI_prepare(statement, count, types);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
-	result = SPI_execute_snapshot(plan, unconstify(Datum *, values), nulls,
-								  snapshot == NULL ? InvalidSnapshot : snapshot,
+	result = SPI_execute_snapshot(plan, data, nulls, snapshot == NULL ? InvalidSnapshot : snapshot,
 								  InvalidSnapshot, false, true, 0);
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", statement, SPI_result_code_string(result));
-	SPI_freeplan(plan);
+	rows = copy_rows(context);
+	SPI_finish();
+	return rows;
 }
 
-uint64
-geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
-			 const Oid *types, const Datum *values, const char *nulls)
+GeonnRows *
+geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count, const GeonnValue *values)
 {
 	GeonnOwnNames names = {.statement = statement};
 	const GeonnOwnNames *former;
+	GeonnRows  *volatile rows = NULL;
 	Oid			user;
 	int			context;
 	int			level = NewGUCNestLevel();
@@ -158,7 +325,7 @@ geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
 	former = geonn_look_at_names(&names);
 	PG_TRY();
 	{
-		run_prepared(statement, snapshot, count, types, values, nulls);
+		rows = run_prepared(statement, snapshot, count, values);
 	}
 	PG_FINALLY();
 	{
@@ -167,7 +334,7 @@ geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count,
 	PG_END_TRY();
 	SetUserIdAndSecContext(user, context);
 	AtEOXact_GUC(true, level);
-	return SPI_processed;
+	return rows;
 }
 
 /*
@@ -193,12 +360,29 @@ with_schema(const char *statement, Oid schema)
 	return text.data;
 }
 
-uint64
+GeonnRows *
 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot, int count,
-				  const Oid *types, const Datum *values, const char *nulls)
+				  const GeonnValue *values)
 {
 	return geonn_run_as(geonn_relation_owner(geonn_cache_table(schema)),
-						with_schema(statement, schema), snapshot, count, types, values, nulls);
+						with_schema(statement, schema), snapshot, count, values);
+}
+
+Datum
+geonn_row_value(const GeonnRows *rows, uint64 row, int column)
+{
+	bool		is_null;
+	Datum		value = heap_getattr(rows->rows[row], column, rows->type, &is_null);
+
+	if (is_null)
+		elog(ERROR, "column %d of a row of geonn's own tables is NULL", column);
+	return value;
+}
+
+char *
+geonn_row_text(const GeonnRows *rows, uint64 row, int column)
+{
+	return SPI_getvalue(rows->rows[row], rows->type, column);
 }
 
 /* ---- errors ---- */

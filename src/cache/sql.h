@@ -1,11 +1,15 @@
 /*
  * sql.h
- *		Statements of the caches' code, the roles that they run as, and their errors.
+ *		Statements of the caches' code: the roles that they run as, their names and their errors.
  */
 #ifndef GEONN_CACHE_SQL_H
 #define GEONN_CACHE_SQL_H
 
+#include "access/htup.h"
+#include "access/tupdesc.h"
+#include "catalog/pg_type_d.h"
 #include "fmgr.h"
+#include "utils/builtins.h"
 #include "utils/snapshot.h"
 
 /* The schema of the extension to which the called function belongs. */
@@ -26,24 +30,74 @@ extern void geonn_set_search_path(void);
 /* Make the planner look rows up one by one in indexes, until the settings' nest level ends. */
 extern void geonn_plan_by_index(void);
 
-/* Run a command through SPI, to which the caller has connected. */
+/* Run a command, or several, through SPI. */
 extern void geonn_run_command(const char *command);
 
+/* a value that a statement refers to as $1, $2, ... */
+typedef struct GeonnValue
+{
+	Oid			type;
+	bool		is_null;
+	Datum		value;
+} GeonnValue;
+
+#define GEONN_VALUES_MAX	12
+
+/* the last two arguments of geonn_run_as and geonn_catalog_run */
+#define GEONN_VALUES(...) \
+	(int) lengthof(((GeonnValue[]) {__VA_ARGS__})), (GeonnValue[]) {__VA_ARGS__}
+#define GEONN_NO_VALUES		0, NULL
+
+#define GEONN_INT4(number)	{INT4OID, false, Int32GetDatum(number)}
+#define GEONN_INT8(number)	{INT8OID, false, Int64GetDatum(number)}
+#define GEONN_BOOL(truth)	{BOOLOID, false, BoolGetDatum(truth)}
+#define GEONN_OID(oid)		{OIDOID, false, ObjectIdGetDatum(oid)}
+#define GEONN_JSONB(jsonb)	{JSONBOID, false, JsonbPGetDatum(jsonb)}
+#define GEONN_TEXT(string)	{TEXTOID, false, CStringGetTextDatum(string)}
+#define GEONN_TEXT_OR_NULL(string) \
+	{TEXTOID, (string) == NULL, (string) == NULL ? (Datum) 0 : CStringGetTextDatum(string)}
+
+/* what a statement has read or changed */
+typedef struct GeonnRows
+{
+	uint64		count;
+	TupleDesc	type;			/* NULL: nothing was read */
+	HeapTuple  *rows;			/* [count], if rows were read */
+} GeonnRows;
+
 /*
- * Run a statement with a role's privileges and a search_path of pg_catalog.  The types of values
- * are given; nulls may be NULL.  Reads with the given snapshot, or with NULL sees the latest data.
- * Returns how many rows were read or changed; those read are in SPI_tuptable.
+ * Run a statement with a role's privileges and a search_path of pg_catalog.  Reads with the given
+ * snapshot, or with NULL sees the latest data.  The rows are in the current memory context.
  */
-extern uint64 geonn_run_as(Oid role, const char *statement, Snapshot snapshot,
-						   int count, const Oid *types, const Datum *values, const char *nulls);
+extern GeonnRows *geonn_run_as(Oid role, const char *statement, Snapshot snapshot,
+							   int count, const GeonnValue *values);
 
 /*
  * Run a statement on the extension's own tables, with their owner's privileges; $S in it is the
  * extension's schema.  Otherwise as geonn_run_as.
  */
-extern uint64 geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot,
-								int count, const Oid *types, const Datum *values,
-								const char *nulls);
+extern GeonnRows *geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot,
+									int count, const GeonnValue *values);
+
+/* A column, from 1 on, of a row that was read: an error if it is NULL; or as a text, or NULL. */
+extern Datum geonn_row_value(const GeonnRows *rows, uint64 row, int column);
+extern char *geonn_row_text(const GeonnRows *rows, uint64 row, int column);
+
+/* a statement that is about to be prepared or executed */
+typedef struct GeonnOwnNames
+{
+	const char *statement;
+	Oid			target;			/* the table that it writes; or InvalidOid: see sql.c */
+} GeonnOwnNames;
+
+/*
+ * Look at the names of this statement, NULL for none, whenever it is analyzed, until another
+ * call.  Returns what was looked at before, which the caller puts back, after an error as well.
+ */
+extern const GeonnOwnNames *geonn_look_at_names(const GeonnOwnNames *names);
+
+/* Called once by _PG_init. */
+extern void geonn_own_names(void);
 
 /* Copy the present error into this memory context and flush the error state. */
 extern ErrorData *geonn_take_error(MemoryContext context);

@@ -40,7 +40,7 @@
 
 #include "cache/changed.h"
 #include "cache/full_search.h"
-#include "cache/own_names.h"
+#include "cache/sql.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
 #include "base/compat.h"

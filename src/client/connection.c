@@ -21,7 +21,7 @@
 #include "client/connection.h"
 #include "client/engine_start.h"
 #include "client/engine_version.h"
-#include "supervisor/files.h"
+#include "supervisor/state.h"
 
 static void
 release_connection(void *argument)

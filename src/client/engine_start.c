@@ -31,7 +31,6 @@
 #include "client/engine_start.h"
 #include "common/channel.h"
 #include "base/settings.h"
-#include "supervisor/files.h"
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
 #include "base/wait_event.h"

@@ -28,7 +28,6 @@
 #include "client/engine_version.h"
 #include "common/protocol.h"
 #include "base/installed.h"
-#include "supervisor/files.h"
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
 

@@ -10,7 +10,7 @@
  *
  * The table serves the functions themselves (join/nearest.c), the planner's estimates
  * (plan/estimate.c), the plan node (plan/scan_plan.c, plan/scan.c) and the caches, which keep
- * arguments as JSON (cache/kept_arguments.c).
+ * arguments as JSON (cache/definition.c).
  */
 #include "postgres.h"
 

@@ -41,8 +41,6 @@
 #include "base/installed.h"
 #include "base/settings.h"
 #include "supervisor/engine_life.h"
-#include "supervisor/files.h"
-#include "supervisor/known_devices.h"
 #include "base/wait_event.h"
 
 /* in milliseconds */
@@ -91,72 +89,71 @@ engine_timeout(void)
 }
 
 /*
- * Publish the engine's state.  If it is failed, the report's texts must be set
- * before.
+ * Set the error for statements: what a failed state says.
+ */
+static void
+set_error(EngineReport *report, const char *message, const char *detail, const char *hint)
+{
+	strlcpy(report->message, message, sizeof(report->message));
+	strlcpy(report->detail, detail, sizeof(report->detail));
+	strlcpy(report->hint, hint, sizeof(report->hint));
+}
+
+/*
+ * Publish the engine's state.  If it is failed, the error must be set before.
  */
 static void
 publish(EngineLife *life, EngineState state)
 {
-	EngineReport *report = &life->report;
-
-	report->state = state;
-	report->engine_pid = life->engine.pid;
+	life->report.state = state;
+	life->report.engine_pid = life->engine.pid;
 	if (state != ENGINE_STATE_FAILED)
-	{
-		report->message[0] = '\0';
-		report->detail[0] = '\0';
-		report->hint[0] = '\0';
-	}
-	geonn_state_write(report);
+		set_error(&life->report, "", "", "");
+	geonn_state_write(&life->report);
 }
 
 /* ---- messages to the engine ---- */
 
 /*
- * Send a message.  Returns false if the channel has no room.  An engine that
- * does not read its messages fills the channel; it then fails to answer a
- * ping.
+ * Send what is unsent, as far as the channel has room.  An engine that does not
+ * read its messages fills the channel; it then fails to answer a ping.
  */
-static bool
-send_to_engine(EngineLife *life, int type, void *message)
-{
-	return geonn_channel_send(life->engine.channel, type, message,
-							  -1) == GEONN_CHANNEL_OK;
-}
-
 static void
-send_settings(EngineLife *life)
+send_unsent(EngineLife *life)
 {
 	struct geonn_configure configure = {
 		.cpu_threads = (uint64) geonn_cpu_threads,
 		.idle_session_timeout = (uint64) geonn_idle_session_timeout,
 		.max_sessions = (uint64) Max(geonn_max_sessions, 0),
-		.transfer_memory_limit =
-		(uint64) geonn_transfer_memory_limit * 1024 * 1024,
+		.transfer_memory_limit = (uint64) geonn_transfer_memory_limit * 1024 * 1024,
 		.gpu_memory_limit = (uint64) geonn_gpu_memory_limit * 1024 * 1024,
 		.kept_memory_limit = (uint64) geonn_kept_memory_limit * 1024 * 1024
 	};
-
-	life->settings_unsent = !send_to_engine(life, GEONN_CONFIGURE, &configure);
-}
-
-/*
- * Ask for the status, whose devices backends are shown once the engine has ended.
- */
-static void
-ask_for_devices(EngineLife *life)
-{
 	struct geonn_status status = {0};
+	struct geonn_ping ping = {.number = life->ping};
+	const struct
+	{
+		int			type;
+		void	   *message;
+	}			messages[ENGINE_MESSAGES] = {
+		[MESSAGE_SETTINGS] = {GEONN_CONFIGURE, &configure},
+		[MESSAGE_STATUS] = {GEONN_STATUS, &status},
+		[MESSAGE_PING] = {GEONN_PING, &ping}
+	};
 
-	life->devices_unasked = !send_to_engine(life, GEONN_STATUS, &status);
+	for (int i = 0; i < ENGINE_MESSAGES; i++)
+	{
+		if (life->unsent[i])
+			life->unsent[i] = geonn_channel_send(life->engine.channel, messages[i].type,
+												 messages[i].message, -1) != GEONN_CHANNEL_OK;
+	}
 }
 
 static void
-send_ping(EngineLife *life)
+send_to_engine(EngineLife *life, EngineMessage message)
 {
-	struct geonn_ping ping = {.number = life->ping};
-
-	life->ping_unsent = !send_to_engine(life, GEONN_PING, &ping);
+	life->unsent[message] = true;
+	send_unsent(life);
 }
 
 /* The engine owes an answer from now on. */
@@ -201,25 +198,14 @@ start_engine(EngineLife *life)
 
 	if (!engine_process_start(&life->engine, program, &failed_step))
 	{
-		int			reason = errno;
-
-		snprintf(report->message, sizeof(report->message),
-				 "could not start the geonn engine");
-		errno = reason;
 		if (failed_step == NULL)
-		{
-			snprintf(report->detail, sizeof(report->detail),
-					 "Could not execute \"%s\": %m.", program);
-			snprintf(report->hint, sizeof(report->hint),
-					 "\"make install\" or the geonn package puts that program beside the module; install geonn again.");
-		}
+			set_error(report, "could not start the geonn engine",
+					  psprintf("Could not execute \"%s\": %m.", program),
+					  "\"make install\" or the geonn package puts that program beside the module; install geonn again.");
 		else
-		{
-			snprintf(report->detail, sizeof(report->detail),
-					 "Could not %s: %m.", failed_step);
-			snprintf(report->hint, sizeof(report->hint),
-					 "Check the operating system's limits on processes and open files.");
-		}
+			set_error(report, "could not start the geonn engine",
+					  psprintf("Could not %s: %m.", failed_step),
+					  "Check the operating system's limits on processes and open files.");
 		ereport(LOG,
 				(errmsg("%s", report->message),
 				 errdetail("%s", report->detail),
@@ -237,11 +223,10 @@ start_engine(EngineLife *life)
 	/* the first pong, number 0, comes when the engine listens */
 	life->ping = 0;
 	begin_silence(life);
-	life->ping_unsent = false;
-	life->devices_unasked = false;
+	memset(life->unsent, false, sizeof(life->unsent));
 	known_devices_begin();
 	life->descriptors_changed = true;
-	send_settings(life);	/* the engine waits for them before it listens */
+	send_to_engine(life, MESSAGE_SETTINGS); /* the engine waits for them before it listens */
 	publish(life, ENGINE_STATE_STARTING);
 }
 
@@ -251,17 +236,12 @@ start_engine(EngineLife *life)
 static void
 explain_other_version(EngineReport *report, bool preloaded)
 {
-	snprintf(report->message, sizeof(report->message),
-			 "the installed geonn engine is of another version than its supervisor");
-	snprintf(report->detail, sizeof(report->detail),
-			 "The supervisor is version %s and cannot talk to that engine.", GEONN_VERSION);
-	if (preloaded)
-		snprintf(report->hint, sizeof(report->hint),
-				 "Restart the server: as geonn is in shared_preload_libraries, the supervisor has the module of the server's start.");
-	else
-		snprintf(report->hint, sizeof(report->hint),
-				 "End the supervisor with \"kill %d\"; the next statement starts the installed one. If this error comes again, install geonn again.",
-				 MyProcPid);
+	set_error(report, "the installed geonn engine is of another version than its supervisor",
+			  "The supervisor is version " GEONN_VERSION " and cannot talk to that engine.",
+			  preloaded ?
+			  "Restart the server: as geonn is in shared_preload_libraries, the supervisor has the module of the server's start." :
+			  psprintf("End the supervisor with \"kill %d\"; the next statement starts the installed one. If this error comes again, install geonn again.",
+					   MyProcPid));
 }
 
 /*
@@ -270,17 +250,11 @@ explain_other_version(EngineReport *report, bool preloaded)
 static void
 explain_end(EngineReport *report, int64 lived, bool was_silent, const char *how)
 {
-	snprintf(report->message, sizeof(report->message),
-			 "the geonn engine %s", how);
-	if (was_silent)
-		snprintf(report->detail, sizeof(report->detail),
-				 "The engine had not answered for %d s.", geonn_engine_timeout);
-	else
-		snprintf(report->detail, sizeof(report->detail),
-				 "The engine had run for " INT64_FORMAT ".%03d s.",
-				 lived / 1000, (int) (lived % 1000));
-	snprintf(report->hint, sizeof(report->hint),
-			 "The server log has the engine's own messages. The next statement starts it again.");
+	set_error(report, psprintf("the geonn engine %s", how),
+			  was_silent ? psprintf("The engine had not answered for %d s.", geonn_engine_timeout) :
+			  psprintf("The engine had run for " INT64_FORMAT ".%03d s.",
+					   lived / 1000, (int) (lived % 1000)),
+			  "The server log has the engine's own messages. The next statement starts it again.");
 }
 
 /*
@@ -337,8 +311,15 @@ receive_pong(EngineLife *life, const struct geonn_ping *pong)
 				(errmsg("geonn engine (PID %d) is ready",
 						(int) life->engine.pid)));
 		publish(life, ENGINE_STATE_RUNNING);
-		ask_for_devices(life);
+		send_to_engine(life, MESSAGE_STATUS);
 	}
+}
+
+static void
+close_channel(EngineLife *life)
+{
+	engine_process_close_channel(&life->engine);
+	life->descriptors_changed = true;
 }
 
 static void
@@ -350,46 +331,30 @@ read_channel(EngineLife *life)
 		enum geonn_channel_status status;
 		int			descriptor;
 
-		status = geonn_channel_receive(life->engine.channel, &message,
-									   &descriptor);
+		status = geonn_channel_receive(life->engine.channel, &message, &descriptor);
 		if (descriptor >= 0)
 			close(descriptor);
-		switch (status)
+		if (status == GEONN_CHANNEL_AGAIN)
+			return;
+		if (status == GEONN_CHANNEL_OK && message.header.type == GEONN_PONG)
+			receive_pong(life, &message.pong);
+		else if (status == GEONN_CHANNEL_CLOSED)
 		{
-			case GEONN_CHANNEL_AGAIN:
-				return;
-
-			case GEONN_CHANNEL_OK:
-				if (message.header.type == GEONN_PONG)
-				{
-					receive_pong(life, &message.pong);
-					break;
-				}
-				if (known_devices_receive(&message))
-					break;
-				pg_fallthrough;
-
-			case GEONN_CHANNEL_MALFORMED:
-			case GEONN_CHANNEL_OTHER_VERSION:
-			case GEONN_CHANNEL_FAILED:
-				life->was_foreign = status == GEONN_CHANNEL_OTHER_VERSION;
-				ereport(LOG,
-						(errmsg("geonn engine (PID %d) sent its supervisor an unknown message",
-								(int) life->engine.pid)));
-				engine_process_close_channel(&life->engine);
-				life->descriptors_changed = true;
-				kill_engine(life);
-				return;
-
-			case GEONN_CHANNEL_CLOSED:
-				engine_process_close_channel(&life->engine);
-				life->descriptors_changed = true;
-				if (life->phase != PHASE_ENDING)
-				{
-					life->phase = PHASE_ENDING;
-					life->kill_at = now_milliseconds() + ENDING_PATIENCE;
-				}
-				return;
+			close_channel(life);
+			if (life->phase != PHASE_ENDING)
+			{
+				life->phase = PHASE_ENDING;
+				life->kill_at = now_milliseconds() + ENDING_PATIENCE;
+			}
+		}
+		else if (status != GEONN_CHANNEL_OK || !known_devices_receive(&message))
+		{
+			life->was_foreign = status == GEONN_CHANNEL_OTHER_VERSION;
+			ereport(LOG,
+					(errmsg("geonn engine (PID %d) sent its supervisor an unknown message",
+							(int) life->engine.pid)));
+			close_channel(life);
+			kill_engine(life);
 		}
 	}
 }
@@ -400,24 +365,7 @@ read_channel(EngineLife *life)
 static void
 check_pulse(EngineLife *life, int64 now)
 {
-	if (!life->ping_unanswered)
-	{
-		if (now >= life->next_ping_at)
-		{
-			if (access(GEONN_SOCKET_FILE, F_OK) != 0 && errno == ENOENT)
-			{
-				ereport(LOG,
-						(errmsg("geonn engine (PID %d) has lost its socket \"%s\" and is started again",
-								(int) life->engine.pid, GEONN_SOCKET_FILE)));
-				kill_engine(life);
-				return;
-			}
-			life->ping++;
-			begin_silence(life);
-			send_ping(life);
-		}
-	}
-	else
+	if (life->ping_unanswered)
 	{
 		geonn_given_time_look(&life->silence, life->engine.pid, SILENCE_MOST);
 		if (life->silence.ms >= engine_timeout())
@@ -430,13 +378,21 @@ check_pulse(EngineLife *life, int64 now)
 			return;
 		}
 	}
-
-	if (life->settings_unsent)
-		send_settings(life);
-	if (life->devices_unasked)
-		ask_for_devices(life);
-	if (life->ping_unsent)
-		send_ping(life);
+	else if (now >= life->next_ping_at)
+	{
+		if (access(GEONN_SOCKET_FILE, F_OK) != 0 && errno == ENOENT)
+		{
+			ereport(LOG,
+					(errmsg("geonn engine (PID %d) has lost its socket \"%s\" and is started again",
+							(int) life->engine.pid, GEONN_SOCKET_FILE)));
+			kill_engine(life);
+			return;
+		}
+		life->ping++;
+		begin_silence(life);
+		life->unsent[MESSAGE_PING] = true;
+	}
+	send_unsent(life);
 }
 
 /* ---- step by step ---- */
@@ -483,28 +439,20 @@ engine_life_advance(EngineLife *life)
 long
 engine_life_time_to_wait(const EngineLife *life)
 {
-	int64		next = 0;
+	int64		next = life->next_ping_at;
 
-	switch (life->phase)
+	if (life->phase == PHASE_ABSENT)
+		next = life->retry_at;
+	else if (life->phase == PHASE_ENDING)
 	{
-		case PHASE_ABSENT:
-			next = life->retry_at;
-			break;
-		case PHASE_STARTING:
-		case PHASE_RUNNING:
-			if (life->settings_unsent || life->devices_unasked || life->ping_unsent)
-				return UNSENT_POLL;
-			if (life->ping_unanswered)
-				return (long) Max(SILENCE_LEAST,
-								  Min(SILENCE_POLL, engine_timeout() - life->silence.ms));
-			next = life->next_ping_at;
-			break;
-		case PHASE_ENDING:
-			if (life->kill_at == 0)
-				return -1;
-			next = life->kill_at;
-			break;
+		if (life->kill_at == 0)
+			return -1;
+		next = life->kill_at;
 	}
+	else if (memchr(life->unsent, true, sizeof(life->unsent)) != NULL)
+		return UNSENT_POLL;
+	else if (life->ping_unanswered)
+		return (long) Max(SILENCE_LEAST, Min(SILENCE_POLL, engine_timeout() - life->silence.ms));
 	return (long) Max(0, next - now_milliseconds());
 }
 
@@ -512,9 +460,9 @@ void
 engine_life_configure(EngineLife *life)
 {
 	if (life->phase == PHASE_STARTING || life->phase == PHASE_RUNNING)
-		send_settings(life);
+		send_to_engine(life, MESSAGE_SETTINGS);
 	if (life->phase == PHASE_RUNNING)
-		ask_for_devices(life);	/* a setting may have changed what they have */
+		send_to_engine(life, MESSAGE_STATUS);	/* a setting may have changed what they have */
 }
 
 /* ---- the end with the server ---- */

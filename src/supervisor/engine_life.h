@@ -17,6 +17,16 @@ typedef enum EnginePhase
 	PHASE_ENDING
 } EnginePhase;
 
+/* messages to the engine, in the order in which they are sent */
+typedef enum EngineMessage
+{
+	MESSAGE_SETTINGS,
+	MESSAGE_STATUS,				/* asks for the devices, which backends are shown once it has ended */
+	MESSAGE_PING
+} EngineMessage;
+
+#define ENGINE_MESSAGES 3
+
 typedef struct EngineLife
 {
 	EnginePhase phase;
@@ -40,9 +50,7 @@ typedef struct EngineLife
 	struct geonn_given_time silence;	/* since it is unanswered */
 
 	/* messages still to send, since the channel had no room for them */
-	bool		ping_unsent;
-	bool		settings_unsent;
-	bool		devices_unasked;
+	bool		unsent[ENGINE_MESSAGES];
 
 	/* the engine's descriptors are others than when the supervisor last waited for them */
 	bool		descriptors_changed;

@@ -24,7 +24,7 @@
 #include "common/protocol.h"
 #include "base/settings.h"
 #include "supervisor/engine_process.h"
-#include "supervisor/files.h"
+#include "supervisor/state.h"
 
 /* the child's descriptors; it closes all above these */
 #define CHILD_LOG		1
@@ -46,10 +46,7 @@ typedef struct Launch
 void
 engine_process_init(EngineProcess *process)
 {
-	process->pid = 0;
-	process->channel = -1;
-	process->log = -1;
-	process->line_length = 0;
+	*process = (EngineProcess) {.channel = -1,.log = -1};
 }
 
 static void
@@ -250,6 +247,11 @@ engine_process_start(EngineProcess *process, const char *program,
 static void
 log_line(EngineProcess *process)
 {
+	static const struct
+	{
+		const char *text;
+		int			level;
+	}			prefixes[] = {{"LOG: ", LOG}, {"WARNING: ", WARNING}, {"ERROR: ", WARNING}};
 	char	   *text = process->line;
 	int			level = LOG;
 
@@ -261,17 +263,13 @@ log_line(EngineProcess *process)
 			*c = ' ';
 	}
 
-	if (strncmp(text, "LOG: ", 5) == 0)
-		text += 5;
-	else if (strncmp(text, "WARNING: ", 9) == 0)
+	for (int i = 0; i < (int) lengthof(prefixes); i++)
 	{
-		text += 9;
-		level = WARNING;
-	}
-	else if (strncmp(text, "ERROR: ", 7) == 0)
-	{
-		text += 7;
-		level = WARNING;
+		if (strncmp(text, prefixes[i].text, strlen(prefixes[i].text)) != 0)
+			continue;
+		text += strlen(prefixes[i].text);
+		level = prefixes[i].level;
+		break;
 	}
 	if (*text != '\0')
 		ereport(level, (errmsg("geonn engine: %s", text)));

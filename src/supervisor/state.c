@@ -1,7 +1,7 @@
 /*
  * state.c
- *		What the supervisor tells every backend: that it runs, and its engine's
- *		state.
+ *		What the supervisor tells every backend: that it runs, its engine's
+ *		state, and the devices of the engine that answered last.
  *
  * It does so by small files, so that geonn needs no shared memory and
  * works without being preloaded.
@@ -15,7 +15,17 @@
  *
  * The state file holds the supervisor's last report; each report replaces the
  * file by a rename.  A report is out of date if its author does not hold the
- * lock.  The third file has the engine's devices (known_devices.c).
+ * lock.
+ *
+ * Backends that look at the devices must not start the engine, as it takes the
+ * GPUs.  So the supervisor asks each engine for its devices once it listens,
+ * and again when settings change, and writes them to a third file, as the
+ * messages came.  That file stays when engine, supervisor or server end: it says
+ * which devices were found last.  It is in a folder that base backups leave out,
+ * since a backup may be restored on another host.
+ *
+ * Files that are not whole, and devices of another version of the protocol, are
+ * passed over.
  */
 #include "postgres.h"
 
@@ -25,16 +35,7 @@
 #include "common/file_perm.h"
 #include "storage/fd.h"
 
-#include "supervisor/files.h"
 #include "supervisor/state.h"
-
-#define STATE_LINES		7
-
-static const char *const state_names[] = {
-	[ENGINE_STATE_STARTING] = "starting",
-	[ENGINE_STATE_RUNNING] = "running",
-	[ENGINE_STATE_FAILED] = "failed"
-};
 
 int
 geonn_state_hint(void)
@@ -54,6 +55,16 @@ geonn_state_make_directory(void)
 				 geonn_state_hint()));
 }
 
+__attribute__((noreturn))
+static void
+raise_lock_file(const char *step)
+{
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not %s \"%s\": %m", step, GEONN_LOCK_FILE),
+			 geonn_state_hint()));
+}
+
 bool
 geonn_state_lock(void)
 {
@@ -66,20 +77,13 @@ geonn_state_lock(void)
 		lock_file = open(GEONN_LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC,
 						 pg_file_create_mode);
 		if (lock_file < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not open file \"%s\": %m",
-							GEONN_LOCK_FILE),
-					 geonn_state_hint()));
+			raise_lock_file("open file");
 	}
 
 	if (fcntl(lock_file, F_SETLK, &lock) == 0)
 		return true;
 	if (errno != EACCES && errno != EAGAIN)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not lock file \"%s\": %m", GEONN_LOCK_FILE),
-				 geonn_state_hint()));
+		raise_lock_file("lock file");
 	return false;
 }
 
@@ -95,24 +99,20 @@ geonn_state_supervisor(void)
 	{
 		if (errno == ENOENT)
 			return 0;
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", GEONN_LOCK_FILE),
-				 geonn_state_hint()));
+		raise_lock_file("open file");
 	}
 	result = fcntl(lock_file, F_GETLK, &lock);
 	close(lock_file);
 	if (result != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not test the lock on file \"%s\": %m",
-						GEONN_LOCK_FILE),
-				 geonn_state_hint()));
+		raise_lock_file("test the lock on file");
 	return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 }
 
-void
-geonn_state_replace_file(const char *name, const void *content, size_t length)
+/*
+ * Put this content in place of a file's, by a rename.  A failure leaves the former file, and is logged.
+ */
+static void
+replace_file(const char *name, const void *content, size_t length)
 {
 	char		name_new[MAXPGPATH];
 	int			file;
@@ -133,43 +133,11 @@ geonn_state_replace_file(const char *name, const void *content, size_t length)
 			 errmsg("could not write file \"%s\": %m", name)));
 }
 
-/*
- * Write a line: a key, a space and a value.  A line break in the value must
- * not end the line early.
- */
-static int
-append_line(char *place, size_t room, const char *key, const char *text)
-{
-	int			length = snprintf(place, room, "%s %s\n", key, text);
-
-	for (char *c = place; c < place + length - 1; c++)
-	{
-		if (*c == '\n' || *c == '\r')
-			*c = ' ';
-	}
-	return length;
-}
-
 void
 geonn_state_write(const EngineReport *report)
 {
-	char		content[2048];
-	int			length;
-
-	length = snprintf(content, sizeof(content),
-					  "state %s\nsupervisor %d\nengine %d\nattempt %llu\n",
-					  state_names[report->state], (int) report->supervisor_pid,
-					  (int) report->engine_pid,
-					  (unsigned long long) report->attempt);
-	length += append_line(content + length, sizeof(content) - length,
-						  "message", report->message);
-	length += append_line(content + length, sizeof(content) - length,
-						  "detail", report->detail);
-	length += append_line(content + length, sizeof(content) - length,
-						  "hint", report->hint);
-
 	/* if that fails, statements wait for an engine without an error that says why it fails */
-	geonn_state_replace_file(GEONN_STATE_FILE, content, length);
+	replace_file(GEONN_STATE_FILE, report, sizeof(*report));
 }
 
 void
@@ -179,63 +147,100 @@ geonn_state_remove(void)
 }
 
 /*
- * Cut the value of the line with this key out of the text.
+ * Read a file into this room.  Returns how many bytes it has, at most room; -1: it cannot be read.
  */
-static const char *
-take_value(char **text, const char *key)
+static ssize_t
+read_file(const char *name, void *content, size_t room)
 {
-	size_t		length = strlen(key);
-	char	   *end = strchr(*text, '\n');
-	const char *value;
+	int			file = open(name, O_RDONLY | O_CLOEXEC);
+	ssize_t		length;
 
-	if (end == NULL || strncmp(*text, key, length) != 0 ||
-		(*text)[length] != ' ')
-		return NULL;
-	value = *text + length + 1;
-	*end = '\0';
-	*text = end + 1;
-	return value;
+	if (file < 0)
+		return -1;
+	length = read(file, content, room);
+	close(file);
+	return length;
+}
+
+static bool
+has_end(const char *text, size_t room)
+{
+	return memchr(text, '\0', room) != NULL;
 }
 
 bool
 geonn_state_read(pid_t supervisor_pid, EngineReport *report)
 {
-	static const char *const keys[STATE_LINES] = {
-		"state", "supervisor", "engine", "attempt", "message", "detail", "hint"
-	};
-	const char *values[STATE_LINES];
-	char		content[2048];
-	char	   *rest = content;
-	ssize_t		length;
-	int			file;
+	return read_file(GEONN_STATE_FILE, report, sizeof(*report)) == sizeof(*report) &&
+		report->supervisor_pid == supervisor_pid && report->state <= ENGINE_STATE_FAILED &&
+		has_end(report->message, sizeof(report->message)) &&
+		has_end(report->detail, sizeof(report->detail)) && has_end(report->hint, sizeof(report->hint));
+}
 
-	file = open(GEONN_STATE_FILE, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return false;
-	length = read(file, content, sizeof(content) - 1);
-	close(file);
-	if (length < 0)
-		return false;
-	content[length] = '\0';
+/* ---- devices ---- */
 
-	for (int i = 0; i < STATE_LINES; i++)
+/* the supervisor's: the status that is being received */
+static struct
+{
+	uint32		expected;
+	uint32		received;
+	struct geonn_device_status devices[GEONN_DEVICES_MAX];
+}			arriving;
+
+void
+known_devices_begin(void)
+{
+	arriving.expected = 0;
+	arriving.received = 0;
+}
+
+bool
+known_devices_receive(const union geonn_message *message)
+{
+	if (message->header.type == GEONN_ENGINE_STATUS)
 	{
-		values[i] = take_value(&rest, keys[i]);
-		if (values[i] == NULL)
-			return false;
+		arriving.expected = message->engine_status.devices;
+		arriving.received = 0;
+		return arriving.expected <= GEONN_DEVICES_MAX;
 	}
-	for (report->state = ENGINE_STATE_STARTING;
-		 strcmp(values[0], state_names[report->state]) != 0;
-		 report->state++)
+	if (message->header.type != GEONN_DEVICE_STATUS ||
+		arriving.received >= arriving.expected ||
+		message->device_status.kind >= GEONN_DEVICE_KIND_COUNT)
+		return false;
+
+	arriving.devices[arriving.received++] = message->device_status;
+	if (arriving.received == arriving.expected)
+		replace_file(GEONN_DEVICES_FILE, arriving.devices,
+					 arriving.received * sizeof(arriving.devices[0]));
+	return true;
+}
+
+/*
+ * Is this a device as this module writes it?
+ */
+static bool
+is_sound(const struct geonn_device_status *device)
+{
+	return device->header.magic == GEONN_PROTOCOL_MAGIC &&
+		device->header.version == GEONN_PROTOCOL_VERSION &&
+		device->header.type == GEONN_DEVICE_STATUS &&
+		device->kind < GEONN_DEVICE_KIND_COUNT &&
+		has_end(device->name, sizeof(device->name)) && has_end(device->uuid, sizeof(device->uuid));
+}
+
+int
+known_devices_read(struct geonn_device_status *devices)
+{
+	ssize_t		length = read_file(GEONN_DEVICES_FILE, devices, GEONN_DEVICES_MAX * sizeof(*devices));
+	int			count;
+
+	if (length <= 0 || length % sizeof(*devices) != 0)
+		return 0;
+	count = (int) (length / sizeof(*devices));
+	for (int i = 0; i < count; i++)
 	{
-		if (report->state == ENGINE_STATE_FAILED)
-			return false;
+		if (!is_sound(&devices[i]))
+			return 0;
 	}
-	report->supervisor_pid = strtol(values[1], NULL, 10);
-	report->engine_pid = strtol(values[2], NULL, 10);
-	report->attempt = strtoull(values[3], NULL, 10);
-	strlcpy(report->message, values[4], sizeof(report->message));
-	strlcpy(report->detail, values[5], sizeof(report->detail));
-	strlcpy(report->hint, values[6], sizeof(report->hint));
-	return report->supervisor_pid == supervisor_pid;
+	return count;
 }

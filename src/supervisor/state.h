@@ -1,12 +1,29 @@
 /*
  * state.h
- *		What the supervisor tells every backend: that it runs, and its engine's
- *		state.
+ *		What the supervisor tells every backend: that it runs, its engine's
+ *		state, and the devices of the engine that answered last; and the names of
+ *		all files of a running geonn.
  */
 #ifndef GEONN_STATE_H
 #define GEONN_STATE_H
 
 #include <sys/types.h>
+
+#include "pgstat.h"
+
+#include "common/protocol.h"
+
+/*
+ * Files of a running geonn.  They are in the folder for short-lived
+ * statistics, which base backups leave out.  The names are relative to the
+ * data directory, which is every server process's working directory: an
+ * absolute path may be too long for a socket.
+ */
+#define GEONN_SOCKET_FILE	PG_STAT_TMP_DIR "/geonn.sock"
+#define GEONN_LOCK_FILE		PG_STAT_TMP_DIR "/geonn.lock"
+#define GEONN_STATE_FILE	PG_STAT_TMP_DIR "/geonn.state"
+#define GEONN_DEVICES_FILE	PG_STAT_TMP_DIR "/geonn.devices"
+#define GEONN_LAUNCH_FILE	PG_STAT_TMP_DIR "/geonn.launch"
 
 typedef enum EngineState
 {
@@ -42,16 +59,27 @@ extern bool geonn_state_lock(void);
 extern void geonn_state_write(const EngineReport *report);
 extern void geonn_state_remove(void);
 
-/*
- * For the supervisor: put this content in place of a file's, by a rename.  A failure leaves
- * the former file, and is logged.
- */
-extern void geonn_state_replace_file(const char *name, const void *content, size_t length);
-
 /* For backends: the supervisor's process id, or 0 if none runs. */
 extern pid_t geonn_state_supervisor(void);
 
 /* Read this supervisor's report; false if it has not written one yet. */
 extern bool geonn_state_read(pid_t supervisor_pid, EngineReport *report);
+
+/* For the supervisor: an engine is started, from which no message has come. */
+extern void known_devices_begin(void);
+
+/*
+ * For the supervisor: take a message of the engine's status.  With the last one of a status
+ * all its devices become known, in place of the former ones.  Returns false if this is no
+ * message that may come now.
+ */
+extern bool known_devices_receive(const union geonn_message *message);
+
+/*
+ * For backends: how many devices are known, 0 if none.  Writes them to devices, which has
+ * room for GEONN_DEVICES_MAX.  What changes from moment to moment is as it was when the
+ * engine told it.
+ */
+extern int	known_devices_read(struct geonn_device_status *devices);
 
 #endif							/* GEONN_STATE_H */

@@ -94,23 +94,16 @@ geonn_supervisor_launch(void)
 
 /* ---- signals ---- */
 
+/*
+ * A backend asks for the engine, or a child has ended.
+ */
 static void
-request_retry(SIGNAL_ARGS)
+wake_up(SIGNAL_ARGS)
 {
 	int			saved_errno = errno;
 
-	(void) postgres_signal_arg;
-	engine_life_request_retry();
-	SetLatch(MyLatch);
-	errno = saved_errno;
-}
-
-static void
-notice_child(SIGNAL_ARGS)
-{
-	int			saved_errno = errno;
-
-	(void) postgres_signal_arg;
+	if (postgres_signal_arg == SIGUSR1)
+		engine_life_request_retry();
 	SetLatch(MyLatch);
 	errno = saved_errno;
 }
@@ -153,14 +146,6 @@ wait_for_events(EngineLife *life, WaitEventSet **set, long timeout)
 	ResetLatch(MyLatch);
 }
 
-static void
-reload_configuration(EngineLife *life)
-{
-	ConfigReloadPending = false;
-	ProcessConfigFile(PGC_SIGHUP);
-	engine_life_configure(life);
-}
-
 /*
  * Become the supervisor.  Returns false if another process is and this one is
  * not to wait for its end, or if this one is asked to end.
@@ -193,8 +178,8 @@ geonn_supervisor_main(Datum main_arg)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
-	pqsignal(SIGUSR1, request_retry);
-	pqsignal(SIGCHLD, notice_child);
+	pqsignal(SIGUSR1, wake_up);
+	pqsignal(SIGCHLD, wake_up);
 	BackgroundWorkerUnblockSignals();
 
 	/*
@@ -214,8 +199,11 @@ geonn_supervisor_main(Datum main_arg)
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(context);
 		if (ConfigReloadPending)
-			reload_configuration(&life);
-
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+			engine_life_configure(&life);
+		}
 		engine_life_hear(&life);
 		engine_life_advance(&life);
 		wait_for_events(&life, &set, engine_life_time_to_wait(&life));

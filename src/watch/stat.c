@@ -24,87 +24,20 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
 #include "client/connection.h"
 #include "client/engine_list.h"
 #include "common/protocol.h"
 #include "join/report.h"
-#include "base/result.h"
+#include "watch/row.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);
 PG_FUNCTION_INFO_V1(geonn_statistics);
 PG_FUNCTION_INFO_V1(geonn_stat_reset);
 
-enum progress_column
-{
-	PROGRESS_PID,
-	PROGRESS_SESSIONS,
-	PROGRESS_LABEL,				/* columns of the label */
-	PROGRESS_PHASE = PROGRESS_LABEL + 8,
-	PROGRESS_OBSERVATIONS_DONE,
-	PROGRESS_OBSERVATIONS_EXPECTED,
-	PROGRESS_REFERENCES,
-	PROGRESS_DEVICE,
-	PROGRESS_STARTED_AT,
-	PROGRESS_COLUMNS
-};
-
-enum label_column
-{
-	LABEL_DATABASE,
-	LABEL_USER,
-	LABEL_FUNCTION,
-	LABEL_OBSERVATIONS,
-	LABEL_OBSERVATIONS_NAME,
-	LABEL_REFERENCES,
-	LABEL_REFERENCES_NAME,
-	LABEL_ARGUMENTS,
-	LABEL_COLUMNS
-};
-
-StaticAssertDecl((int) PROGRESS_PHASE == (int) PROGRESS_LABEL + (int) LABEL_COLUMNS,
-				 "a label has other columns");
-
-enum statistics_column
-{
-	STATISTICS_LABEL,
-	STATISTICS_CALLS = STATISTICS_LABEL + LABEL_COLUMNS,
-	STATISTICS_FAILED,
-	STATISTICS_ROWS,
-	STATISTICS_OBSERVATIONS,
-	STATISTICS_OBSERVATIONS_SKIPPED,
-	STATISTICS_UNMATCHED,
-	STATISTICS_REFERENCES,
-	STATISTICS_REFERENCES_SKIPPED,
-	STATISTICS_REFERENCES_KEPT,
-	STATISTICS_BATCHES,
-	STATISTICS_BYTES,
-	STATISTICS_FALLBACKS,
-	STATISTICS_TOTAL_TIME,
-	STATISTICS_QUEUED_TIME,
-	STATISTICS_REFERENCES_TIME,
-	STATISTICS_SORTING_TIME,
-	STATISTICS_BUILDING_TIME,
-	STATISTICS_SEARCHING_TIME,
-	STATISTICS_WAITING_TIME,
-	STATISTICS_OBSERVATIONS_TIME,
-	STATISTICS_LAST_ERROR,
-	STATISTICS_LAST_ERROR_AT,
-	STATISTICS_SINCE,
-	STATISTICS_COLUMNS
-};
-
-/* a result row: every column is NULL until it is set */
-typedef struct Row
-{
-	Datum		values[STATISTICS_COLUMNS];
-	bool		nulls[STATISTICS_COLUMNS];
-} Row;
-
-StaticAssertDecl((int) STATISTICS_COLUMNS >= (int) PROGRESS_COLUMNS,
-				 "a row is too short");
+/* columns of the views */
+#define PROGRESS_COLUMNS	16
+#define STATISTICS_COLUMNS	31
 
 static const char *const phase_names[GEONN_PHASES] = {
 	[GEONN_PHASE_OBSERVATIONS] = "reading observations",
@@ -116,63 +49,37 @@ static const char *const phase_names[GEONN_PHASES] = {
 	[GEONN_PHASE_SEARCHING] = "searching"
 };
 
-static void
-set_value(Row *row, int column, Datum value)
-{
-	row->values[column] = value;
-	row->nulls[column] = false;
-}
-
-static void
-set_count(Row *row, int column, uint64 count)
-{
-	set_value(row, column, Int64GetDatum((int64) count));
-}
-
-static void
-set_text(Row *row, int column, const char *text)
-{
-	set_value(row, column, CStringGetTextDatum(text));
-}
-
 /* ---- labels ---- */
 
 /*
- * The name of a relation of this database, if it still exists.
+ * A relation's OID and its name, if it is of this database and still exists.
  */
 static void
-set_relation(Row *row, int column, Oid relation)
+add_relation(Row *row, Oid relation, bool may_know, bool is_here)
 {
-	char	   *name = get_rel_name(relation);
+	char	   *name = may_know && is_here ? get_rel_name(relation) : NULL;
 	char	   *schema = name != NULL ? get_namespace_name(get_rel_namespace(relation)) : NULL;
 
-	if (schema != NULL)
-		set_text(row, column, quote_qualified_identifier(schema, name));
+	row_add(row, ObjectIdGetDatum(relation), !may_know || !OidIsValid(relation));
+	row_add_text(row, schema == NULL ? NULL : quote_qualified_identifier(schema, name));
 }
 
 /*
- * Set a row's columns from first on from the label, except what this user may not see.
+ * The columns of a label, except what this user may not see.
  */
 static void
-set_label(Row *row, int first, const struct geonn_call_label *label)
+add_label(Row *row, const struct geonn_call_label *label)
 {
 	bool		may_know = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||
 		has_privs_of_role(GetUserId(), label->user);
+	bool		is_here = label->database == MyDatabaseId;
 
-	set_value(row, first + LABEL_DATABASE, ObjectIdGetDatum(label->database));
-	set_value(row, first + LABEL_USER, ObjectIdGetDatum(label->user));
-	set_text(row, first + LABEL_FUNCTION, label->function);
-	if (!may_know)
-		return;
-	if (OidIsValid(label->observations))
-		set_value(row, first + LABEL_OBSERVATIONS, ObjectIdGetDatum(label->observations));
-	if (OidIsValid(label->references))
-		set_value(row, first + LABEL_REFERENCES, ObjectIdGetDatum(label->references));
-	if (label->database != MyDatabaseId)
-		return;
-	set_relation(row, first + LABEL_OBSERVATIONS_NAME, label->observations);
-	set_relation(row, first + LABEL_REFERENCES_NAME, label->references);
-	set_text(row, first + LABEL_ARGUMENTS, label->arguments);
+	row_add(row, ObjectIdGetDatum(label->database), false);
+	row_add(row, ObjectIdGetDatum(label->user), false);
+	row_add_text(row, label->function);
+	add_relation(row, label->observations, may_know, is_here);
+	add_relation(row, label->references, may_know, is_here);
+	row_add_text(row, may_know && is_here ? label->arguments : NULL);
 }
 
 /*
@@ -193,7 +100,7 @@ check_label(const struct geonn_call_label *label)
 /* ---- geonn_stat_progress ---- */
 
 static void
-set_devices(Row *row, uint64 devices)
+add_devices(Row *row, uint64 devices)
 {
 	StringInfoData text;
 
@@ -203,8 +110,7 @@ set_devices(Row *row, uint64 devices)
 		if (devices & (UINT64CONST(1) << i))
 			appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", geonn_device_name(i));
 	}
-	if (text.len > 0)
-		set_text(row, PROGRESS_DEVICE, text.data);
+	row_add_text(row, text.len > 0 ? text.data : NULL);
 }
 
 Datum
@@ -220,51 +126,45 @@ geonn_progress(PG_FUNCTION_ARGS)
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
 		const struct geonn_call_status *call = &calls[i];
-		Row			row;
+		Row			row = {0};
 
-		memset(row.nulls, true, sizeof(row.nulls));
 		check_label(&call->label);
 		if (call->phase >= GEONN_PHASES)
 			geonn_connection_violation("a call in an unknown phase");
-		set_value(&row, PROGRESS_PID, Int32GetDatum(call->pid));
-		set_value(&row, PROGRESS_SESSIONS, Int32GetDatum(call->sessions));
-		set_label(&row, PROGRESS_LABEL, &call->label);
-		set_text(&row, PROGRESS_PHASE, phase_names[call->phase]);
-		set_count(&row, PROGRESS_OBSERVATIONS_DONE, call->observations);
-		if (call->expected > 0)
-			set_count(&row, PROGRESS_OBSERVATIONS_EXPECTED, call->expected);
-		set_count(&row, PROGRESS_REFERENCES, call->references);
-		set_devices(&row, call->devices);
-		set_value(&row, PROGRESS_STARTED_AT,
-				  TimestampTzGetDatum(geonn_timestamp_from_unix(call->started_at)));
-		tuplestore_putvalues(result->setResult, result->setDesc, row.values, row.nulls);
+		row_add(&row, Int32GetDatum(call->pid), false);
+		row_add(&row, Int32GetDatum(call->sessions), false);
+		add_label(&row, &call->label);
+		row_add_text(&row, phase_names[call->phase]);
+		row_add_number(&row, call->observations);
+		row_add(&row, Int64GetDatum((int64) call->expected), call->expected == 0);
+		row_add_number(&row, call->references);
+		add_devices(&row, call->devices);
+		row_add_time(&row, call->started_at);
+		row_put(&row, result);
 	}
 	return (Datum) 0;
 }
 
 /* ---- geonn_stat ---- */
 
+/*
+ * The milliseconds of all phases, and of each.
+ */
 static void
-set_time(Row *row, int column, uint64 microseconds)
+add_times(Row *row, const uint64 *microseconds)
 {
-	set_value(row, column, Float8GetDatum(microseconds / 1000.0));
-}
-
-static void
-set_times(Row *row, const uint64 *microseconds)
-{
+	static const enum geonn_phase shown[] = {
+		GEONN_PHASE_QUEUED, GEONN_PHASE_REFERENCES, GEONN_PHASE_SORTING, GEONN_PHASE_BUILDING,
+		GEONN_PHASE_SEARCHING, GEONN_PHASE_WAITING, GEONN_PHASE_OBSERVATIONS
+	};
 	uint64		total = 0;
 
+	StaticAssertStmt(lengthof(shown) == GEONN_PHASES, "another number of phases");
 	for (int phase = 0; phase < GEONN_PHASES; phase++)
 		total += microseconds[phase];
-	set_time(row, STATISTICS_TOTAL_TIME, total);
-	set_time(row, STATISTICS_QUEUED_TIME, microseconds[GEONN_PHASE_QUEUED]);
-	set_time(row, STATISTICS_REFERENCES_TIME, microseconds[GEONN_PHASE_REFERENCES]);
-	set_time(row, STATISTICS_SORTING_TIME, microseconds[GEONN_PHASE_SORTING]);
-	set_time(row, STATISTICS_BUILDING_TIME, microseconds[GEONN_PHASE_BUILDING]);
-	set_time(row, STATISTICS_SEARCHING_TIME, microseconds[GEONN_PHASE_SEARCHING]);
-	set_time(row, STATISTICS_WAITING_TIME, microseconds[GEONN_PHASE_WAITING]);
-	set_time(row, STATISTICS_OBSERVATIONS_TIME, microseconds[GEONN_PHASE_OBSERVATIONS]);
+	row_add(row, Float8GetDatum(total / 1000.0), false);
+	for (int i = 0; i < (int) lengthof(shown); i++)
+		row_add(row, Float8GetDatum(microseconds[shown[i]] / 1000.0), false);
 }
 
 /*
@@ -272,16 +172,12 @@ set_times(Row *row, const uint64 *microseconds)
  * contains no user's data.
  */
 static void
-set_last_error(Row *row, const struct geonn_statistics *sum)
+add_last_error(Row *row, const struct geonn_statistics *sum)
 {
 	if (memchr(sum->last_error, '\0', sizeof(sum->last_error)) == NULL)
 		geonn_connection_violation("an error with a malformed text");
-	if (sum->last_error_at == 0)
-		return;
-	if (pg_is_ascii(sum->last_error))
-		set_text(row, STATISTICS_LAST_ERROR, sum->last_error);
-	set_value(row, STATISTICS_LAST_ERROR_AT,
-			  TimestampTzGetDatum(geonn_timestamp_from_unix(sum->last_error_at)));
+	row_add_text(row, sum->last_error_at != 0 && pg_is_ascii(sum->last_error) ? sum->last_error : NULL);
+	row_add_time(row, sum->last_error_at);
 }
 
 Datum
@@ -297,28 +193,26 @@ geonn_statistics(PG_FUNCTION_ARGS)
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
 		const struct geonn_statistics *sum = &sums[i];
-		Row			row;
+		Row			row = {0};
 
-		memset(row.nulls, true, sizeof(row.nulls));
 		check_label(&sum->label);
-		set_label(&row, STATISTICS_LABEL, &sum->label);
-		set_count(&row, STATISTICS_CALLS, sum->calls);
-		set_count(&row, STATISTICS_FAILED, sum->failed);
-		set_count(&row, STATISTICS_ROWS, sum->rows);
-		set_count(&row, STATISTICS_OBSERVATIONS, sum->observations);
-		set_count(&row, STATISTICS_OBSERVATIONS_SKIPPED, sum->observations_skipped);
-		set_count(&row, STATISTICS_UNMATCHED, sum->unmatched);
-		set_count(&row, STATISTICS_REFERENCES, sum->references);
-		set_count(&row, STATISTICS_REFERENCES_SKIPPED, sum->references_skipped);
-		set_count(&row, STATISTICS_REFERENCES_KEPT, sum->kept);
-		set_count(&row, STATISTICS_BATCHES, sum->batches);
-		set_count(&row, STATISTICS_BYTES, sum->bytes);
-		set_count(&row, STATISTICS_FALLBACKS, sum->fallbacks);
-		set_times(&row, sum->microseconds);
-		set_last_error(&row, sum);
-		set_value(&row, STATISTICS_SINCE,
-				  TimestampTzGetDatum(geonn_timestamp_from_unix(listed.since)));
-		tuplestore_putvalues(result->setResult, result->setDesc, row.values, row.nulls);
+		add_label(&row, &sum->label);
+		row_add_number(&row, sum->calls);
+		row_add_number(&row, sum->failed);
+		row_add_number(&row, sum->rows);
+		row_add_number(&row, sum->observations);
+		row_add_number(&row, sum->observations_skipped);
+		row_add_number(&row, sum->unmatched);
+		row_add_number(&row, sum->references);
+		row_add_number(&row, sum->references_skipped);
+		row_add_number(&row, sum->kept);
+		row_add_number(&row, sum->batches);
+		row_add_number(&row, sum->bytes);
+		row_add_number(&row, sum->fallbacks);
+		add_times(&row, sum->microseconds);
+		add_last_error(&row, sum);
+		row_add(&row, TimestampTzGetDatum(geonn_timestamp_from_unix(listed.since)), false);
+		row_put(&row, result);
 	}
 	return (Datum) 0;
 }

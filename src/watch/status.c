@@ -16,16 +16,12 @@
 #include "access/htup_details.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
 #include "client/connection.h"
 #include "common/protocol.h"
-#include "base/result.h"
-#include "supervisor/known_devices.h"
 #include "supervisor/state.h"
+#include "watch/row.h"
 
 #define ANSWER_MILLISECONDS 1000
 
@@ -33,77 +29,14 @@ PG_FUNCTION_INFO_V1(geonn_status);
 PG_FUNCTION_INFO_V1(geonn_device_status);
 PG_FUNCTION_INFO_V1(geonn_engine_start);
 
-enum status_column
-{
-	STATUS_STATE,
-	STATUS_SUPERVISOR_PID,
-	STATUS_ENGINE_PID,
-	STATUS_VERSION,
-	STATUS_DEVICES,
-	STATUS_SESSIONS,
-	STATUS_SESSIONS_WAITING,
-	STATUS_SESSIONS_IDLE,
-	STATUS_DATASETS,
-	STATUS_DATASETS_KEPT,
-	STATUS_SEARCHES,
-	STATUS_TRANSFER_MEMORY,
-	STATUS_TRANSFER_MEMORY_LIMIT,
-	STATUS_KEPT_MEMORY,
-	STATUS_BASE_MEMORY,
-	STATUS_STARTED_AT,
-	STATUS_REASON,
-	STATUS_COLUMNS
-};
+/* columns of the function and of the view */
+#define STATUS_COLUMNS	17
+#define DEVICE_COLUMNS	15
 
-enum device_column
+static const char *
+null_if_empty(const char *text)
 {
-	DEVICE_NUMBER,
-	DEVICE_KIND,
-	DEVICE_NAME,
-	DEVICE_UUID,
-	DEVICE_STATE,
-	DEVICE_USED,
-	DEVICE_THREADS,
-	DEVICE_COMPUTE_CAPABILITY,
-	DEVICE_MEMORY_TOTAL,
-	DEVICE_MEMORY_FREE,
-	DEVICE_UTILIZATION,
-	DEVICE_TEMPERATURE,
-	DEVICE_POWER,
-	DEVICE_BATCHES,
-	DEVICE_REASON,
-	DEVICE_COLUMNS
-};
-
-/* a result row: every column is NULL until it is set */
-typedef struct Row
-{
-	Datum		values[STATUS_COLUMNS];
-	bool		nulls[STATUS_COLUMNS];
-} Row;
-
-StaticAssertDecl((int) STATUS_COLUMNS >= (int) DEVICE_COLUMNS,
-				 "a row is too short");
-
-static void
-clear_row(Row *row)
-{
-	memset(row->nulls, true, sizeof(row->nulls));
-}
-
-static void
-set_value(Row *row, int column, Datum value)
-{
-	row->values[column] = value;
-	row->nulls[column] = false;
-}
-
-/* an empty text is shown as NULL */
-static void
-set_text(Row *row, int column, const char *value)
-{
-	if (value[0] != '\0')
-		set_value(row, column, CStringGetTextDatum(value));
+	return text[0] == '\0' ? NULL : text;
 }
 
 /* ---- geonn_status() ---- */
@@ -118,113 +51,127 @@ is_version_error(const union geonn_message *message,
 		 message->error.code == GEONN_ERROR_VERSION);
 }
 
+/* what geonn_status() tells; NULL or 0: not known */
+typedef struct Status
+{
+	const char *state;
+	const char *reason;
+	const char *version;		/* of the engine */
+	pid_t		supervisor;
+	pid_t		engine;
+	bool		answered;		/* the two below are known */
+	struct geonn_engine_status told;
+	int			devices;		/* that geonn.device = 'auto' uses */
+} Status;
+
 /*
  * Receive a message of this type before the deadline.  If another message
- * comes, or none, sets the row's state and reason, and returns false.
+ * comes, or none, sets state and reason, and returns false.
  */
 static bool
 expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
-	   union geonn_message *message, Row *row)
+	   union geonn_message *message, Status *status)
 {
-	enum geonn_channel_status status;
+	enum geonn_channel_status received;
 	int			descriptor;
 
-	status = geonn_connection_await(connection, GEONN_WAIT_ENGINE, deadline, message, &descriptor);
+	received = geonn_connection_await(connection, GEONN_WAIT_ENGINE, deadline, message, &descriptor);
 	if (descriptor >= 0)
 		close(descriptor);
-	if (status == GEONN_CHANNEL_OK && message->header.type == type)
+	if (received == GEONN_CHANNEL_OK && message->header.type == type)
 		return true;
 
-	if (status == GEONN_CHANNEL_AGAIN)
+	if (received == GEONN_CHANNEL_AGAIN)
 	{
-		set_text(row, STATUS_STATE, "not answering");
-		set_text(row, STATUS_REASON, "no answer within 1 s; the supervisor restarts the engine when it does not answer for geonn.engine_timeout");
+		status->state = "not answering";
+		status->reason = "no answer within 1 s; the supervisor restarts the engine when it does not answer for geonn.engine_timeout";
 	}
-	else if (is_version_error(message, status))
+	else if (is_version_error(message, received))
 	{
-		set_text(row, STATUS_STATE, "running");
-		set_text(row, STATUS_REASON, "the engine is of another version than this session's module, " GEONN_VERSION);
+		status->state = "running";
+		status->reason = "the engine is of another version than this session's module, " GEONN_VERSION;
 		if (message->header.type == GEONN_ERROR)
-			set_text(row, STATUS_VERSION, message->error.detail);
+			status->version = null_if_empty(pstrdup(message->error.detail));
 	}
 	else
 	{
-		set_text(row, STATUS_STATE, "starting");
-		set_text(row, STATUS_REASON, "the engine has just ended");
+		status->state = "starting";
+		status->reason = "the engine has just ended";
 	}
 	return false;
 }
 
 /*
- * Ask the engine for its status.  If it does not answer, returns false with
- * only the row's state and reason set.
+ * Ask the engine for its status.  If it does not answer, sets state and reason alone.
  */
-static bool
-ask_engine(GeonnConnection *connection, Row *row)
+static void
+ask_engine(GeonnConnection *connection, Status *status)
 {
-	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-													   ANSWER_MILLISECONDS);
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ANSWER_MILLISECONDS);
 	struct geonn_hello hello = {.release = GEONN_VERSION};
-	struct geonn_status status = {0};
-	struct geonn_engine_status engine;
+	struct geonn_status question = {0};
 	union geonn_message message;
-	int			used = 0;
 
 	/* both messages fit into the empty socket; if the engine has ended, receiving fails below */
 	(void) geonn_channel_send(connection->socket, GEONN_HELLO, &hello, -1);
-	if (!expect(connection, deadline, GEONN_WELCOME, &message, row))
-		return false;
-	(void) geonn_channel_send(connection->socket, GEONN_STATUS, &status, -1);
-	if (!expect(connection, deadline, GEONN_ENGINE_STATUS, &message, row))
-		return false;
-	engine = message.engine_status;
-	for (uint32 i = 0; i < engine.devices; i++)
+	if (!expect(connection, deadline, GEONN_WELCOME, &message, status))
+		return;
+	(void) geonn_channel_send(connection->socket, GEONN_STATUS, &question, -1);
+	if (!expect(connection, deadline, GEONN_ENGINE_STATUS, &message, status))
+		return;
+	status->told = message.engine_status;
+	for (uint32 i = 0; i < status->told.devices; i++)
 	{
-		if (!expect(connection, deadline, GEONN_DEVICE_STATUS, &message, row))
-			return false;
+		if (!expect(connection, deadline, GEONN_DEVICE_STATUS, &message, status))
+			return;
 		if (message.device_status.in_use_by_auto)
-			used++;
+			status->devices++;
 	}
-
-	set_text(row, STATUS_STATE, "running");
-	set_text(row, STATUS_VERSION, engine.release);
-	set_value(row, STATUS_DEVICES, Int32GetDatum(used));
-	set_value(row, STATUS_SESSIONS, Int32GetDatum(engine.sessions));
-	set_value(row, STATUS_SESSIONS_WAITING, Int32GetDatum(engine.queued));
-	set_value(row, STATUS_SESSIONS_IDLE, Int32GetDatum(engine.idle));
-	set_value(row, STATUS_DATASETS, Int32GetDatum(engine.datasets));
-	set_value(row, STATUS_DATASETS_KEPT, Int32GetDatum(engine.kept));
-	set_value(row, STATUS_SEARCHES, Int32GetDatum(engine.searches));
-	set_value(row, STATUS_TRANSFER_MEMORY,
-			  Int64GetDatum(engine.transfer_memory));
-	set_value(row, STATUS_TRANSFER_MEMORY_LIMIT,
-			  Int64GetDatum(engine.transfer_memory_limit));
-	set_value(row, STATUS_KEPT_MEMORY, Int64GetDatum(engine.kept_memory));
-	set_value(row, STATUS_BASE_MEMORY, Int64GetDatum(engine.base_memory));
-	set_value(row, STATUS_STARTED_AT,
-			  TimestampTzGetDatum(geonn_timestamp_from_unix(engine.started_at)));
-	set_text(row, STATUS_REASON, engine.no_gpu_reason);
-	return true;
+	status->answered = true;
+	status->state = "running";
+	status->version = null_if_empty(status->told.release);
+	status->reason = null_if_empty(status->told.no_gpu_reason);
 }
 
 /*
  * A supervisor runs, but no engine listens: report what the supervisor says.
  */
 static void
-report_absence(pid_t supervisor, Row *row)
+report_absence(Status *status)
 {
 	EngineReport report;
 
-	if (!geonn_state_read(supervisor, &report) ||
-		report.state != ENGINE_STATE_FAILED)
-	{
-		set_text(row, STATUS_STATE, "starting");
+	status->state = "starting";
+	if (!geonn_state_read(status->supervisor, &report) || report.state != ENGINE_STATE_FAILED)
 		return;
-	}
-	set_text(row, STATUS_STATE, "failed");
-	set_text(row, STATUS_REASON,
-			 report.detail[0] == '\0' ? report.message :
-			 psprintf("%s. %s", report.message, report.detail));
+	status->state = "failed";
+	status->reason = null_if_empty(report.detail[0] == '\0' ? pstrdup(report.message) :
+								   psprintf("%s. %s", report.message, report.detail));
+}
+
+static void
+add_status(Row *row, const Status *status)
+{
+	const struct geonn_engine_status *told = &status->told;
+	bool		unknown = !status->answered;
+
+	row_add_text(row, status->state);
+	row_add(row, Int32GetDatum(status->supervisor), status->supervisor == 0);
+	row_add(row, Int32GetDatum(status->engine), status->engine == 0);
+	row_add_text(row, status->version);
+	row_add(row, Int32GetDatum(status->devices), unknown);
+	row_add(row, Int32GetDatum(told->sessions), unknown);
+	row_add(row, Int32GetDatum(told->queued), unknown);
+	row_add(row, Int32GetDatum(told->idle), unknown);
+	row_add(row, Int32GetDatum(told->datasets), unknown);
+	row_add(row, Int32GetDatum(told->kept), unknown);
+	row_add(row, Int32GetDatum(told->searches), unknown);
+	row_add(row, Int64GetDatum(told->transfer_memory), unknown);
+	row_add(row, Int64GetDatum(told->transfer_memory_limit), unknown);
+	row_add(row, Int64GetDatum(told->kept_memory), unknown);
+	row_add(row, Int64GetDatum(told->base_memory), unknown);
+	row_add(row, TimestampTzGetDatum(geonn_timestamp_from_unix(told->started_at)), unknown);
+	row_add_text(row, status->reason);
 }
 
 Datum
@@ -232,44 +179,39 @@ geonn_status(PG_FUNCTION_ARGS)
 {
 	TupleDesc	descriptor;
 	MemoryContext context;
-	MemoryContext former = CurrentMemoryContext;
-	GeonnConnection *connection;
-	pid_t		supervisor = geonn_state_supervisor();
-	Row			row;
+	MemoryContext former;
+	Status		status = {.supervisor = geonn_state_supervisor()};
+	Row			row = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	geonn_require_columns(descriptor, STATUS_COLUMNS);
-	clear_row(&row);
 
 	/* the connection lives in it, and so closes at this function's end, not the statement's */
-	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_status",
-									ALLOCSET_SMALL_SIZES);
-	if (supervisor == 0)
+	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_status", ALLOCSET_SMALL_SIZES);
+	former = MemoryContextSwitchTo(context);
+	if (status.supervisor == 0)
 	{
-		set_text(&row, STATUS_STATE, "stopped");
-		set_text(&row, STATUS_REASON,
-				 "a join starts it, or geonn_engine_start()");
+		status.state = "stopped";
+		status.reason = "a join starts it, or geonn_engine_start()";
 	}
 	else
 	{
-		set_value(&row, STATUS_SUPERVISOR_PID, Int32GetDatum(supervisor));
-		MemoryContextSwitchTo(context);
-		connection = geonn_connection_try();
-		MemoryContextSwitchTo(former);
+		GeonnConnection *connection = geonn_connection_try();
+
 		if (connection == NULL)
-			report_absence(supervisor, &row);
+			report_absence(&status);
 		else
 		{
-			set_value(&row, STATUS_ENGINE_PID,
-					  Int32GetDatum(connection->engine_pid));
-			(void) ask_engine(connection, &row);
+			status.engine = connection->engine_pid;
+			ask_engine(connection, &status);
 		}
 	}
+	MemoryContextSwitchTo(former);
+	add_status(&row, &status);
 	MemoryContextDelete(context);
-
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor),
-													  row.values, row.nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), row.values,
+													  row.nulls)));
 }
 
 /* ---- geonn_devices ---- */
@@ -278,48 +220,32 @@ geonn_status(PG_FUNCTION_ARGS)
 static const char *const kind_words[] = {GEONN_DEVICE_KINDS(KIND_WORD)};
 
 /*
- * What stays the same while the engine runs or does not.
+ * Put the row of a device: of a running engine's, or of one that is known of the last engine.
  */
 static void
-set_device(const struct geonn_device_status *device, Row *row)
+put_device(const struct geonn_device_status *device, bool running, ReturnSetInfo *result)
 {
-	clear_row(row);
-	set_value(row, DEVICE_NUMBER, Int32GetDatum(device->number));
-	set_text(row, DEVICE_KIND, kind_words[device->kind]);
-	set_text(row, DEVICE_NAME, device->name);
-	set_text(row, DEVICE_UUID, device->uuid);
-	if (device->threads > 0)
-		set_value(row, DEVICE_THREADS, Int32GetDatum(device->threads));
-	if (device->capability_major > 0)
-		set_text(row, DEVICE_COMPUTE_CAPABILITY,
-				 psprintf("%u.%u", device->capability_major,
-						  device->capability_minor));
+	Row			row = {0};
+
+	row_add(&row, Int32GetDatum(device->number), false);
+	row_add_text(&row, kind_words[device->kind]);
+	row_add_text(&row, null_if_empty(device->name));
+	row_add_text(&row, null_if_empty(device->uuid));
+	row_add_text(&row, !running ? "stopped" : device->state == GEONN_DEVICE_READY ? "ready" : "failed");
+	row_add(&row, BoolGetDatum(running && device->in_use_by_auto), false);
+	row_add(&row, Int32GetDatum(device->threads), device->threads == 0);
+	row_add_text(&row, device->capability_major == 0 ? NULL :
+				 psprintf("%u.%u", device->capability_major, device->capability_minor));
 
 	/* a device that failed early may not know its memory */
-	if (device->memory_total > 0)
-		set_value(row, DEVICE_MEMORY_TOTAL, Int64GetDatum(device->memory_total));
-}
-
-/*
- * What a running engine says of its device.
- */
-static void
-set_running_device(const struct geonn_device_status *device, Row *row)
-{
-	set_device(device, row);
-	set_text(row, DEVICE_STATE,
-			 device->state == GEONN_DEVICE_READY ? "ready" : "failed");
-	set_value(row, DEVICE_USED, BoolGetDatum(device->in_use_by_auto != 0));
-	if (device->memory_total > 0)
-		set_value(row, DEVICE_MEMORY_FREE, Int64GetDatum(device->memory_free));
-	if (device->utilization != GEONN_UNKNOWN)
-		set_value(row, DEVICE_UTILIZATION, Int32GetDatum(device->utilization));
-	if (device->temperature != GEONN_UNKNOWN)
-		set_value(row, DEVICE_TEMPERATURE, Int32GetDatum(device->temperature));
-	if (device->power != GEONN_UNKNOWN)
-		set_value(row, DEVICE_POWER, Float8GetDatum(device->power / 1000.0));
-	set_value(row, DEVICE_BATCHES, Int64GetDatum(device->batches));
-	set_text(row, DEVICE_REASON, device->reason);
+	row_add(&row, Int64GetDatum(device->memory_total), device->memory_total == 0);
+	row_add(&row, Int64GetDatum(device->memory_free), !running || device->memory_total == 0);
+	row_add(&row, Int32GetDatum(device->utilization), !running || device->utilization == GEONN_UNKNOWN);
+	row_add(&row, Int32GetDatum(device->temperature), !running || device->temperature == GEONN_UNKNOWN);
+	row_add(&row, Float8GetDatum(device->power / 1000.0), !running || device->power == GEONN_UNKNOWN);
+	row_add(&row, Int64GetDatum(device->batches), !running);
+	row_add_text(&row, running ? null_if_empty(device->reason) : NULL);
+	row_put(&row, result);
 }
 
 static void
@@ -350,14 +276,10 @@ put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
 	devices = message.engine_status.devices;
 	for (uint32 i = 0; i < devices; i++)
 	{
-		Row			row;
-
 		receive_status(connection, GEONN_DEVICE_STATUS, &message);
 		if (message.device_status.kind >= lengthof(kind_words))
 			geonn_connection_violation("a device of an unknown kind");
-		set_running_device(&message.device_status, &row);
-		tuplestore_putvalues(result->setResult, result->setDesc, row.values,
-							 row.nulls);
+		put_device(&message.device_status, true, result);
 	}
 }
 
@@ -371,15 +293,7 @@ put_stopped_devices(ReturnSetInfo *result)
 	int			count = known_devices_read(devices);
 
 	for (int i = 0; i < count; i++)
-	{
-		Row			row;
-
-		set_device(&devices[i], &row);
-		set_text(&row, DEVICE_STATE, "stopped");
-		set_value(&row, DEVICE_USED, BoolGetDatum(false));
-		tuplestore_putvalues(result->setResult, result->setDesc, row.values,
-							 row.nulls);
-	}
+		put_device(&devices[i], false, result);
 }
 
 Datum

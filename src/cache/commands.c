@@ -1,6 +1,6 @@
 /*
- * create.c
- *		Caches are made and altered.
+ * commands.c
+ *		Caches are made, altered and dropped: by name, or with their tables.
  *
  * A cache's table is an ordinary table of the role that made the cache.  Triggers on it notice when
  * anything but a refresh changes its rows (cache/changed.c).  One transaction makes all of it: the
@@ -11,15 +11,27 @@
  * Privileges are checked when they are used: geonn_cache_alter reads the cache again after it has
  * locked it, checks the owner after it has locked the table, and checks the new definition as that
  * owner.
+ *
+ * Whichever command drops a cache's table also drops the cache when it ends: an event trigger of
+ * the extension looks for caches without a table.  The trigger is ENABLE ALWAYS, so that it also
+ * fires in restores and in replication, and the role that drops the table needs no privileges for
+ * it: the extension's owner deletes the entries.
+ *
+ * Where the trigger does not fire (in single-user mode, with event_triggers off), a cache outlives
+ * its table until the next command that drops anything.  Until then only members of the role that
+ * owns the extension may use it.  A cache whose obs or ref was dropped stays: its rows are there,
+ * and its refresh says what is missing.
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
+#include "commands/event_trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -28,10 +40,10 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/varlena.h"
 
 #include "cache/changed.h"
-#include "cache/kept_arguments.h"
 #include "cache/last_run.h"
 #include "cache/schedule.h"
 #include "cache/sorted_rows.h"
@@ -40,6 +52,8 @@
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
+PG_FUNCTION_INFO_V1(geonn_cache_drop);
+PG_FUNCTION_INFO_V1(geonn_cache_dropped);
 
 /* ---- create ---- */
 
@@ -51,20 +65,6 @@ check_name(const char *name)
 				(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("the name of a cache is empty"),
 				 errhint("Give a name, as of a table.")));
-}
-
-static GeonnCache *
-make_cache(Oid schema, const GeonnArguments *arguments, Jsonb *kept)
-{
-	GeonnCache *cache = palloc0(sizeof(GeonnCache));
-
-	cache->schema = schema;
-	cache->name = arguments->name;
-	cache->obs = arguments->obs;
-	cache->ref = arguments->ref;
-	cache->arguments = kept;
-	check_name(cache->name);
-	return cache;
 }
 
 __attribute__((noreturn))
@@ -83,11 +83,8 @@ raise_name_taken(const char *name)
 static void
 check_free(Oid schema, const char *name)
 {
-	Oid			type = TEXTOID;
-	Datum		value = CStringGetTextDatum(name);
-
 	if (geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
-						  NULL, 1, &type, &value, NULL) > 0)
+						  NULL, GEONN_VALUES(GEONN_TEXT(name)))->count > 0)
 		raise_name_taken(name);
 }
 
@@ -151,20 +148,19 @@ new_table(const GeonnArguments *arguments, Oid *schema)
 static void
 enter(GeonnCache *cache)
 {
-	Oid			types[] = {TEXTOID, OIDOID, OIDOID, OIDOID, JSONBOID};
-	Datum		values[] = {CStringGetTextDatum(cache->name), ObjectIdGetDatum(cache->target),
-		ObjectIdGetDatum(cache->obs), ObjectIdGetDatum(cache->ref),
-	JsonbPGetDatum(cache->arguments)};
-	bool		is_null;
+	GeonnRows  *rows = geonn_catalog_run(cache->schema,
+										 "INSERT INTO $S.geonn_cache (name, target, obs, ref, arguments)"
+										 " VALUES ($1, $2, $3, $4, $5)"
+										 " ON CONFLICT (name) DO NOTHING RETURNING id",
+										 NULL, GEONN_VALUES(GEONN_TEXT(cache->name),
+															GEONN_OID(cache->target),
+															GEONN_OID(cache->obs),
+															GEONN_OID(cache->ref),
+															GEONN_JSONB(cache->arguments)));
 
-	if (geonn_catalog_run(cache->schema,
-						  "INSERT INTO $S.geonn_cache (name, target, obs, ref, arguments)"
-						  " VALUES ($1, $2, $3, $4, $5)"
-						  " ON CONFLICT (name) DO NOTHING RETURNING id",
-						  NULL, lengthof(types), types, values, NULL) == 0)
+	if (rows->count == 0)
 		raise_name_taken(cache->name);
-	cache->id = DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-											&is_null));
+	cache->id = DatumGetInt32(geonn_row_value(rows, 0, 1));
 }
 
 /*
@@ -275,7 +271,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 {
 	NullableDatum *values = geonn_arguments_called(fcinfo, GEONN_CACHE_CREATE);
 	GeonnArguments *arguments;
-	GeonnCache *cache;
+	GeonnCache	cache = {.schema = geonn_cache_schema(fcinfo)};
 	GeonnJoin  *join;
 	Oid			schema;
 	char	   *table;
@@ -292,31 +288,33 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 
 	geonn_cache_check_primary();
 	arguments = geonn_arguments_read(GEONN_CACHE_CREATE, values);
-	cache = make_cache(geonn_cache_schema(fcinfo), arguments, geonn_keep_arguments(values));
-	join = geonn_cache_join(cache);
-	SPI_connect();
-	check_free(cache->schema, cache->name);
+	cache.name = arguments->name;
+	cache.obs = arguments->obs;
+	cache.ref = arguments->ref;
+	cache.arguments = geonn_keep_arguments(values);
+	check_name(cache.name);
+	join = geonn_cache_join(&cache);
+	check_free(cache.schema, cache.name);
 	table = new_table(arguments, &schema);
 	geonn_cache_check_ids(join);
 	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
 							   geonn_cache_definitions(join)));
-	cache->target = made_table(table, geonn_cache_row_type(join));
-	cache->owner = geonn_relation_owner(cache->target);
-	enter(cache);
-	run = geonn_cache_log_start(cache);
+	cache.target = made_table(table, geonn_cache_row_type(join));
+	cache.owner = geonn_relation_owner(cache.target);
+	enter(&cache);
+	run = geonn_cache_log_start(&cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	now = geonn_labels_now(join);
-	build = geonn_last_run_begin_baselines(cache, join, &last_run);
-	result.rows = result.inserted = (int64) geonn_target_fill(cache, join, build);
-	geonn_last_run_end_baselines(cache, join, &last_run, build);
-	geonn_last_run_create(cache);
-	add_key(cache, geonn_cache_row_type(join));
-	make_triggers(cache);
-	geonn_last_run_store(cache, join, now, result.rows, &last_run);
+	build = geonn_last_run_begin_baselines(&cache, join, &last_run);
+	result.rows = result.inserted = (int64) geonn_target_fill(&cache, join, build);
+	geonn_last_run_end_baselines(&cache, join, &last_run, build);
+	geonn_last_run_create(&cache);
+	add_key(&cache, geonn_cache_row_type(join));
+	make_triggers(&cache);
+	geonn_last_run_store(&cache, join, now, result.rows, &last_run);
 	PopActiveSnapshot();
-	geonn_cache_log_finish(cache, run, &result);
-	SPI_finish();
-	PG_RETURN_OID(cache->target);
+	geonn_cache_log_finish(&cache, run, &result);
+	PG_RETURN_OID(cache.target);
 }
 
 /* ---- alter ---- */
@@ -326,8 +324,9 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 {
 	Oid			schema = geonn_cache_schema(fcinfo);
 	GeonnCache *cache = geonn_cache_find(schema, text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	Oid			types[] = {INT4OID, JSONBOID, JSONBOID};
-	Datum		values[lengthof(types)];
+	Jsonb	   *changes = PG_GETARG_JSONB_P(1);
+	Jsonb	   *arguments;
+	GeonnRows  *rows;
 	char	   *name;
 	GeonnIdentity former;
 
@@ -335,29 +334,29 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	cache = geonn_cache_find_again(cache);
 	geonn_cache_check_snapshot(cache);
 	geonn_cache_hold(cache, AccessShareLock);
-	SPI_connect();
-	values[0] = Int32GetDatum(cache->id);
-	values[1] = PG_GETARG_DATUM(1);
-	values[2] = JsonbPGetDatum(geonn_change_arguments(cache, PG_GETARG_JSONB_P(1)));
-	if (geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=)"
-						  " ($2 OPERATOR(pg_catalog.->>) 'name'::pg_catalog.text)"
-						  " AND id OPERATOR(pg_catalog.<>) $1",
-						  NULL, 2, types, values, NULL) > 0)
+	arguments = geonn_change_arguments(cache, changes);
+	rows = geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=)"
+							 " ($2 OPERATOR(pg_catalog.->>) 'name'::pg_catalog.text)"
+							 " AND id OPERATOR(pg_catalog.<>) $1",
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id), GEONN_JSONB(changes)));
+	if (rows->count > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("a cache of the new name already exists"),
 				 errhint("Give another name, or rename or drop that cache first.")));
-	if (geonn_catalog_run(schema,
-						  "UPDATE $S.geonn_cache SET name = COALESCE($2 OPERATOR(pg_catalog.->>)"
-						  " 'name'::pg_catalog.text, name), arguments = $3"
-						  " WHERE id OPERATOR(pg_catalog.=) $1 RETURNING name",
-						  NULL, lengthof(types), types, values, NULL) != 1)
+	rows = geonn_catalog_run(schema,
+							 "UPDATE $S.geonn_cache SET name = COALESCE($2 OPERATOR(pg_catalog.->>)"
+							 " 'name'::pg_catalog.text, name), arguments = $3"
+							 " WHERE id OPERATOR(pg_catalog.=) $1 RETURNING name",
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id), GEONN_JSONB(changes),
+												GEONN_JSONB(arguments)));
+	if (rows->count != 1)
 		elog(ERROR, "cache %d is missing", cache->id);
-	name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	name = geonn_row_text(rows, 0, 1);
 	check_name(name);
 	(void) geonn_catalog_run(schema, "DELETE FROM $S.geonn_cache_last_run"
-							 " WHERE cache OPERATOR(pg_catalog.=) $1", NULL,
-							 1, types, values, NULL);
+							 " WHERE cache OPERATOR(pg_catalog.=) $1",
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id)));
 	if (strcmp(name, cache->name) != 0)
 		geonn_cache_rename_jobs(cache, name);
 	cache = geonn_cache_find(schema, name);
@@ -365,6 +364,177 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	former = geonn_become_owner(cache);
 	(void) geonn_cache_join(cache);
 	geonn_become_former(former);
-	SPI_finish();
 	PG_RETURN_VOID();
+}
+
+/* ---- drop ---- */
+
+#define OR_OF_NO_CACHE \
+	" OR NOT EXISTS (SELECT FROM $S.geonn_cache c WHERE c.id OPERATOR(pg_catalog.=) t.cache)"
+
+/*
+ * Delete all that the extension's tables have of a cache, with that snapshot or NULL.  A refresh
+ * that was waiting for the table logs its failure afterwards, so what such sessions have left of
+ * caches dropped earlier is deleted, too.
+ */
+static void
+forget(const GeonnCache *cache, Snapshot snapshot)
+{
+	static const char *const statements[] = {
+		"DELETE FROM $S.geonn_cache WHERE id OPERATOR(pg_catalog.=) $1",
+		"DELETE FROM $S.geonn_cache_total t WHERE t.cache OPERATOR(pg_catalog.=) $1" OR_OF_NO_CACHE,
+		"DELETE FROM $S.geonn_cache_run t WHERE t.cache OPERATOR(pg_catalog.=) $1" OR_OF_NO_CACHE,
+		"DELETE FROM $S.geonn_cache_last_run t WHERE t.cache OPERATOR(pg_catalog.=) $1" OR_OF_NO_CACHE,
+		"DELETE FROM $S.geonn_cache_block WHERE cache OPERATOR(pg_catalog.=) $1",
+		"DELETE FROM $S.geonn_cache_directory WHERE cache OPERATOR(pg_catalog.=) $1",
+		"DELETE FROM $S.geonn_cache_page WHERE cache OPERATOR(pg_catalog.=) $1"
+	};
+
+	for (int i = 0; i < (int) lengthof(statements); i++)
+		(void) geonn_catalog_run(cache->schema, statements[i], snapshot,
+								 GEONN_VALUES(GEONN_INT4(cache->id)));
+}
+
+static void
+hint_at_cascade(void *name)
+{
+	const char *quoted = quote_literal_cstr(name);
+
+	if (geterrcode() == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
+		errhint("Call geonn_cache_drop(%s, cascade => true) to drop these as well, or geonn_cache_drop(%s, keep_table => true) to keep the table.",
+				quoted, quoted);
+}
+
+/*
+ * Drop the table by a command, for which event triggers fire.
+ */
+static void
+drop_table(const GeonnCache *cache, bool cascade)
+{
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = hint_at_cascade,
+		.arg = cache->name
+	};
+
+	error_context_stack = &context;
+	geonn_run_command(psprintf("DROP TABLE %s%s", geonn_cache_target_name(cache),
+							   cascade ? " CASCADE" : ""));
+	error_context_stack = context.previous;
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(cache->target)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the table of cache \"%s\" was not dropped", cache->name),
+				 errhint("Its schema was renamed meanwhile: run the same command again.")));
+}
+
+static void
+drop_triggers(const GeonnCache *cache)
+{
+	const char *table = geonn_cache_target_name(cache);
+
+	geonn_run_command(psprintf("DROP TRIGGER IF EXISTS geonn_cache_changed ON %s;"
+							   " DROP TRIGGER IF EXISTS geonn_cache_truncated ON %s", table, table));
+}
+
+Datum
+geonn_cache_drop(PG_FUNCTION_ARGS)
+{
+	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
+										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	bool		keep_table = PG_GETARG_BOOL(1);
+	bool		cascade = PG_GETARG_BOOL(2);
+
+	if (keep_table && cascade)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("keep_table and cascade exclude each other"),
+				 errhint("With keep_table, what depends on the table stays as well.")));
+	(void) geonn_cache_lock(cache, true, false);
+	cache = geonn_cache_find_again(cache);
+	geonn_cache_check_snapshot(cache);
+	geonn_cache_hold(cache, AccessExclusiveLock);
+	forget(cache, NULL);
+	(void) geonn_cache_unschedule(cache);
+	if (OidIsValid(cache->owner) && keep_table)
+		drop_triggers(cache);
+	else if (OidIsValid(cache->owner))
+		drop_table(cache, cascade);
+	PG_RETURN_VOID();
+}
+
+/* ---- with the table ---- */
+
+/*
+ * Does a cache have no table?  This is asked after each command that drops anything, and hardly any
+ * of them drops a cache's table: so the answer needs no planned statement.
+ */
+static bool
+some_table_is_missing(Oid caches, Snapshot snapshot)
+{
+	Relation	relation = table_open(caches, AccessShareLock);
+	AttrNumber	target = get_attnum(caches, "target");
+	SysScanDesc scan = systable_beginscan(relation, InvalidOid, false, snapshot, 0, NULL);
+	bool		found = false;
+	HeapTuple	row;
+
+	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		bool		is_null;
+
+		found = !SearchSysCacheExists1(RELOID, heap_getattr(row, target, RelationGetDescr(relation),
+															&is_null));
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return found;
+}
+
+/*
+ * Drop the caches that have no table.
+ */
+static void
+drop_without_table(Oid schema, Snapshot snapshot)
+{
+	GeonnRows  *rows = geonn_catalog_run(schema,
+										 "SELECT c.id, c.name FROM $S.geonn_cache c WHERE NOT EXISTS"
+										 " (SELECT FROM pg_catalog.pg_class t"
+										 " WHERE t.oid OPERATOR(pg_catalog.=) c.target::pg_catalog.oid)",
+										 snapshot, GEONN_NO_VALUES);
+
+	for (uint64 i = 0; i < rows->count; i++)
+	{
+		GeonnCache	cache = {
+			.schema = schema,
+			.id = DatumGetInt32(geonn_row_value(rows, i, 1)),
+			.name = geonn_row_text(rows, i, 2)
+		};
+
+		forget(&cache, snapshot);
+		(void) geonn_cache_unschedule(&cache);
+	}
+}
+
+/*
+ * The snapshot is the latest in any isolation level, so that a DROP TABLE does not fail because of
+ * refreshes that its transaction does not see.
+ */
+Datum
+geonn_cache_dropped(PG_FUNCTION_ARGS)
+{
+	Oid			schema = geonn_cache_schema(fcinfo);
+	Oid			caches;
+	Snapshot	snapshot;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		elog(ERROR, "geonn_cache_dropped was not called as an event trigger");
+	caches = get_relname_relid("geonn_cache", schema);
+	/* the command has dropped the extension's own tables */
+	if (!OidIsValid(caches))
+		PG_RETURN_NULL();
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	if (some_table_is_missing(caches, snapshot))
+		drop_without_table(schema, snapshot);
+	UnregisterSnapshot(snapshot);
+	PG_RETURN_NULL();
 }
