@@ -29,7 +29,6 @@ typedef struct Affected
 	const char *bytes;
 	uint32		length;
 	float		reach;			/* former reach, then the new one */
-	bool		has_rows;		/* the search has returned rows of it */
 } Affected;
 
 /*

@@ -286,6 +286,15 @@ geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow
 	return bytes;
 }
 
+Datum
+geonn_baseline_id(const BaselineSchema *schema, const char *bytes)
+{
+	Datum		id;
+
+	(void) read_value(bytes + sizeof(bool) + 2 * sizeof(double) + schema->limits_bytes, schema->id, &id);
+	return id;
+}
+
 const GeonnLimits *
 geonn_baseline_limits(const BaselineSchema *schema, const char *bytes, GeonnLimits *limits)
 {

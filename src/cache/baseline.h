@@ -123,6 +123,9 @@ extern BaselineRow geonn_baseline_row(const BaselineSchema *schema);
  */
 extern const char *geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow *row);
 
+/* The id of the row with these bytes; allocated if it is no value by itself. */
+extern Datum geonn_baseline_id(const BaselineSchema *schema, const char *bytes);
+
 /*
  * Points for a search, read from bytes that the callback finds by their number; source is passed to
  * it.  They live as long as the current memory context.

@@ -67,8 +67,7 @@ typedef struct Comparison
 	MemoryContext row_context;
 	StringInfoData bytes;
 	uint64		rows;			/* between two resets */
-	SortedRows *found;
-	SortedRows *in_table;
+	RowMerge	merge;
 } Comparison;
 
 /*
@@ -168,14 +167,14 @@ sort_found(void *state, const Datum *values, const bool *nulls)
 {
 	Comparison *comparison = state;
 
-	geonn_sorted_rows_add(comparison->found, NULL, values, nulls);
+	geonn_sorted_rows_add(comparison->merge.found, NULL, values, nulls);
 }
 
 static void
 sort_row(Comparison *comparison, const Datum *values, const bool *nulls, ItemPointer tid)
 {
 	if (comparison->differs == NULL || may_differ(comparison, values[TARGET_OBSERVATION_ID]))
-		geonn_sorted_rows_add(comparison->in_table, tid, values, nulls);
+		geonn_sorted_rows_add(comparison->merge.in_table, tid, values, nulls);
 }
 
 /* ---- the table ---- */
@@ -213,55 +212,6 @@ read_table(Comparison *comparison, void (*visit) (Comparison *comparison, const 
 	table_close(relation, NoLock);
 }
 
-/* ---- the merge ---- */
-
-static bool
-next_found(const Comparison *comparison)
-{
-	SortedRows *found = comparison->found;
-
-	if (!geonn_sorted_rows_next(found))
-		return false;
-	if (found->repeated)
-		geonn_cache_raise_duplicate(comparison->cache,
-									TupleDescAttr(comparison->row_type,
-												  TARGET_OBSERVATION_ID)->atttypid,
-									found->values[TARGET_OBSERVATION_ID]);
-	return true;
-}
-
-static void
-merge(Comparison *comparison)
-{
-	SortedRows *found = comparison->found;
-	SortedRows *table = comparison->in_table;
-	GeonnDifference *difference = comparison->difference;
-	bool		has_found = next_found(comparison);
-	bool		has_table = geonn_sorted_rows_next(table);
-
-	while (has_found || has_table)
-	{
-		MemoryContext former = enter_row(comparison);
-		int			order = !has_found ? 1 : !has_table ? -1 :
-			geonn_sorted_rows_compare(found, table);
-
-		CHECK_FOR_INTERRUPTS();
-		if (order > 0)
-			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
-		else if (order < 0)
-			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
-		else if (!geonn_same_rows(comparison->row_type, table->values, table->nulls,
-								  found->values, found->nulls))
-			geonn_difference_add(difference, ROW_UPDATED, table->tid, found->values,
-								 found->nulls);
-		if (order <= 0)
-			has_found = next_found(comparison);
-		if (order >= 0)
-			has_table = geonn_sorted_rows_next(table);
-		MemoryContextSwitchTo(former);
-	}
-}
-
 /*
  * Add the differences of the rows that are to be sorted, and those of the table that go with them.
  * Returns how many rows the search returned.
@@ -271,16 +221,11 @@ sort_and_merge(Comparison *comparison, FullSearch *search)
 {
 	uint64		rows;
 
-	comparison->found = geonn_sorted_rows_create(comparison->row_type,
-												 maintenance_work_mem / DIFFERENCE_SHARES);
-	comparison->in_table = geonn_sorted_rows_create(comparison->row_type,
-													maintenance_work_mem / DIFFERENCE_SHARES);
+	comparison->merge = geonn_merge_begin(comparison->cache, comparison->row_type);
 	search->consume = sort_found;
 	rows = geonn_full_search(search);
 	read_table(comparison, sort_row);
-	merge(comparison);
-	geonn_sorted_rows_end(comparison->found);
-	geonn_sorted_rows_end(comparison->in_table);
+	geonn_merge_end(&comparison->merge, comparison->difference);
 	return rows;
 }
 

@@ -174,7 +174,6 @@ refresh_by_changes(Refresh *refresh)
 		geonn_difference_end(difference);
 		return false;
 	}
-	geonn_difference_check(difference);
 	geonn_difference_write(difference, result);
 	geonn_difference_end(difference);
 	result->mode = increment.reference_changes.added_count + increment.reference_changes.removed_count +

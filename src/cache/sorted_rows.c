@@ -1,6 +1,6 @@
 /*
  * sorted_rows.c
- *		Rows of a cache's table in the order of its primary key.
+ *		Rows of a cache's table in the order of its primary key, and how they differ from a search's.
  *
  * The key is (obs_id, rank).  Ids are compared by the function of their type's btree operator
  * class, with the column's collation, as the key's index compares them.  The function is found by
@@ -157,25 +157,27 @@ geonn_sorted_rows_next(SortedRows *rows)
 	return true;
 }
 
-int
-geonn_sorted_rows_compare(const SortedRows *rows, const SortedRows *others)
+/*
+ * Go to the next row, and raise an error if it has the same key as the row before.
+ */
+static bool
+next_unique(SortedRows *rows, const GeonnCache *cache)
 {
-	return compare_keys(rows, rows->values[TARGET_OBSERVATION_ID], rank_of(rows),
-						others->values[TARGET_OBSERVATION_ID], rank_of(others));
+	CHECK_FOR_INTERRUPTS();
+	if (!geonn_sorted_rows_next(rows))
+		return false;
+	if (rows->repeated)
+		geonn_cache_raise_duplicate(cache,
+									TupleDescAttr(rows->row_type, TARGET_OBSERVATION_ID)->atttypid,
+									rows->values[TARGET_OBSERVATION_ID]);
+	return true;
 }
 
 void
 geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache)
 {
-	while (geonn_sorted_rows_next(rows))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (rows->repeated)
-			geonn_cache_raise_duplicate(cache,
-										TupleDescAttr(rows->row_type,
-													  TARGET_OBSERVATION_ID)->atttypid,
-										rows->values[TARGET_OBSERVATION_ID]);
-	}
+	while (next_unique(rows, cache))
+		;
 }
 
 void
@@ -186,4 +188,53 @@ geonn_sorted_rows_end(SortedRows *rows)
 	ExecDropSingleTupleTableSlot(rows->read_slot);
 	MemoryContextDelete(rows->id_context);
 	pfree(rows);
+}
+
+/* ---- the merge ---- */
+
+RowMerge
+geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type)
+{
+	int			memory = maintenance_work_mem / DIFFERENCE_SHARES;
+
+	return (RowMerge)
+	{
+		cache, geonn_sorted_rows_create(row_type, memory), geonn_sorted_rows_create(row_type, memory)
+	};
+}
+
+void
+geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
+{
+	SortedRows *found = merge->found;
+	SortedRows *table = merge->in_table;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
+												  ALLOCSET_DEFAULT_SIZES);
+	bool		has_found = next_unique(found, merge->cache);
+	bool		has_table = geonn_sorted_rows_next(table);
+
+	while (has_found || has_table)
+	{
+		MemoryContext former = MemoryContextSwitchTo(context);
+		int			order = !has_found ? 1 : !has_table ? -1 :
+			compare_keys(found, found->values[TARGET_OBSERVATION_ID], rank_of(found),
+						 table->values[TARGET_OBSERVATION_ID], rank_of(table));
+
+		if (order > 0)
+			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
+		else if (order < 0)
+			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
+		else if (!geonn_same_rows(found->row_type, table->values, table->nulls, found->values,
+								  found->nulls))
+			geonn_difference_add(difference, ROW_UPDATED, table->tid, found->values, found->nulls);
+		if (order <= 0)
+			has_found = next_unique(found, merge->cache);
+		if (order >= 0)
+			has_table = geonn_sorted_rows_next(table);
+		MemoryContextSwitchTo(former);
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+	geonn_sorted_rows_end(found);
+	geonn_sorted_rows_end(table);
 }

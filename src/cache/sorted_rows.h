@@ -9,7 +9,7 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
-#include "cache/definition.h"
+#include "cache/target.h"
 
 typedef struct SortedRows
 {
@@ -51,12 +51,27 @@ extern void geonn_sorted_rows_add_table(SortedRows *rows, Oid target);
 /* Go to the next row.  Returns false at the end.  After the first call no rows can be added. */
 extern bool geonn_sorted_rows_next(SortedRows *rows);
 
-/* Compare the keys of the present rows of both: negative if the first one comes before. */
-extern int	geonn_sorted_rows_compare(const SortedRows *rows, const SortedRows *others);
-
 /* Raise an error if an id is a duplicate. */
 extern void geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache);
 
 extern void geonn_sorted_rows_end(SortedRows *rows);
+
+/* rows that a search has found, and those that the table has of the same observations */
+typedef struct RowMerge
+{
+	const GeonnCache *cache;
+	SortedRows *found;
+	SortedRows *in_table;
+} RowMerge;
+
+/* No rows yet, in the current memory context. */
+extern RowMerge geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type);
+
+/*
+ * Add the differences between both: a row that only the search has is inserted, a row that only the
+ * table has is deleted, and one that both have, with other values, is updated.  Raises an error if the
+ * search has found a key twice, for a duplicate id.  Ends the rows.
+ */
+extern void geonn_merge_end(RowMerge *merge, GeonnDifference *difference);
 
 #endif							/* GEONN_CACHE_SORTED_ROWS_H */

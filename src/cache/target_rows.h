@@ -5,21 +5,24 @@
 #ifndef GEONN_CACHE_TARGET_ROWS_H
 #define GEONN_CACHE_TARGET_ROWS_H
 
-#include "cache/definition.h"
+#include "cache/sorted_rows.h"
 
+/* the ids of these observations */
 typedef struct TargetRows TargetRows;
 
-/* Prepare to read them.  Lives as long as the current memory context. */
-extern TargetRows *geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type);
+/* No ids yet, in the current memory context; about so many follow. */
+extern TargetRows *geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type, uint64 expected);
 
 /*
- * Calls back for each row of these observations that the active snapshot sees, in any order: with
- * the number of its id among ids, from 0 on, and its columns, which live until the callback
- * returns.  A duplicate among ids gets its rows twice.
+ * Add an id, which lives as long as the ids.  is_searched: an observation has this id now, for which
+ * the search returns rows.  may_be_there: one had it before, so the table may have rows of it.
  */
-typedef void (*TargetRowConsumer) (void *state, uint32 number, ItemPointer tid,
-								   const Datum *values, const bool *nulls);
-extern void geonn_target_rows_of(TargetRows *rows, const Datum *ids, uint32 count,
-								 TargetRowConsumer consume, void *state);
+extern void geonn_target_rows_expect(TargetRows *rows, Datum id, bool is_searched, bool may_be_there);
+
+/*
+ * Add all rows of these observations that the active snapshot sees.  Raises an error about a duplicate
+ * id if one of them is of an id that two observations have now, or that none had before.
+ */
+extern void geonn_target_rows_read(TargetRows *rows, SortedRows *in_table);
 
 #endif							/* GEONN_CACHE_TARGET_ROWS_H */
