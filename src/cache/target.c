@@ -292,23 +292,6 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 	MemoryContextSwitchTo(former);
 }
 
-bool
-geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
-				const Datum *other_values, const bool *other_nulls)
-{
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(row_type, i);
-
-		if (nulls[i] != other_nulls[i])
-			return false;
-		if (!nulls[i] &&
-			!datum_image_eq(values[i], other_values[i], column->attbyval, column->attlen))
-			return false;
-	}
-	return true;
-}
-
 /* ---- writing ---- */
 
 /*

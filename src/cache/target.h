@@ -53,10 +53,6 @@ extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDe
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
 								 ItemPointer tid, const Datum *values, const bool *nulls);
 
-/* Do two rows, [TARGET_COLUMNS], have the same bytes? */
-extern bool geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
-							const Datum *other_values, const bool *other_nulls);
-
 /* Write the differences, and count them into the result. */
 extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);
 
