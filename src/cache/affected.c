@@ -45,8 +45,8 @@
  *	   and the limit of its reach.
  *	 - The engine searches for the others' nearest candidates in X.
  *
- * The rows found are compared with those that the table has for the same ids, and the table's rows
- * of removed ids are deleted.
+ * The rows that the search finds, and those that the table has of the same observations and of removed
+ * ones, are sorted and merged, as those of a full refresh are (cache/sorted_rows.c).
  */
 #include "postgres.h"
 
@@ -55,10 +55,10 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
 #include "cache/affected.h"
 #include "cache/point_tree.h"
+#include "cache/sorted_rows.h"
 #include "common/metric.h"
 #include "base/compat.h"
 
@@ -68,45 +68,23 @@
 /* points of X that are looked at one by one for each observation of a block */
 #define MOST_NEAR		16
 
-/* observations for which memory is allocated first */
-#define INITIAL_ROOM	1024
-
 /* blocks whose observations are searched for among X together */
 #define BLOCKS_A_SLICE	4096
 
-typedef struct Refresh
+/* a search for the affected observations */
+typedef struct AffectedSearch
 {
 	const GeonnIncrement *increment;
 	MemoryContext context;		/* of all that lives to the end */
-	MemoryContext row_context;
-	BaselineRow row;			/* for values that are not used */
 	const PointTree *changes;	/* X */
 	TreePoint	near[MOST_NEAR];	/* the points of X that are near the present block */
 	uint32		near_count;		/* greater: not all of them are known */
-
-	/* all affected observations */
-	Affected   *affected;
-	uint64		count;
-	uint64		room;
-
-	/* the observations of some blocks; some of them are affected */
-	MemoryContext slice_context;
-	Affected   *slice;
-	uint64		slice_count;
-	uint64		slice_room;
 	uint64		removed;		/* index of the next removed observation */
-} Refresh;
+	PointList	slice;			/* observations of some blocks, some of which are affected */
+	PointList	affected;
+} AffectedSearch;
 
 /* ---- searches among X ---- */
-
-static const char *
-bytes_of_change(const void *source, uint64 number)
-{
-	const BaselineChanges *changes = source;
-
-	return number < changes->added_count ? changes->added[number].bytes :
-		changes->removed[number - changes->added_count].bytes;
-}
 
 /*
  * Find the nearest candidate in X of each of these points.  Consumes the point's number and the
@@ -124,9 +102,8 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given,
 		.question = increment->join->question,
 		.invalid = GEONN_INVALID_COUNTED,
 		.given = given,
-		.given_references = geonn_baseline_points(&increment->references->schema,
-												  changes->added_count + changes->removed_count, changes,
-												  bytes_of_change)
+		.given_references = geonn_baseline_points(&increment->references->schema, &changes->added,
+												  &changes->removed)
 	};
 	TupleDesc	type = CreateTemplateTupleDesc(2);
 	GeonnSearch *search;
@@ -151,23 +128,22 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given,
  * Make the tree of X.
  */
 static const PointTree *
-tree_of_changes(Refresh *refresh)
+tree_of_changes(AffectedSearch *search)
 {
-	const GeonnIncrement *increment = refresh->increment;
-	const BaselineChanges *changes = &increment->reference_changes;
-	uint64		count = changes->added_count + changes->removed_count;
-	TreePoint  *points = MemoryContextAllocHuge(refresh->context, count * sizeof(TreePoint));
-	MemoryContext former = MemoryContextSwitchTo(refresh->row_context);
-	BaselineRow row = geonn_baseline_row(&increment->references->schema);
+	const GeonnIncrement *increment = search->increment;
+	const PointList *added = &increment->reference_changes.added;
+	const PointList *removed = &increment->reference_changes.removed;
+	uint64		count = added->count + removed->count;
+	TreePoint  *points = MemoryContextAllocHuge(search->context, count * sizeof(TreePoint));
 
 	for (uint64 i = 0; i < count; i++)
 	{
-		(void) geonn_baseline_read(&increment->references->schema, bytes_of_change(changes, i), &row);
-		points[i].at = geonn_metric_vector(increment->join->question.metric, row.latitude, row.longitude);
-		points[i].latitude = row.latitude;
+		PointHead	head = geonn_point_head(i < added->count ? added->points[i].bytes :
+											removed->points[i - added->count].bytes);
+
+		points[i].at = geonn_metric_vector(increment->join->question.metric, head.latitude, head.longitude);
+		points[i].latitude = head.latitude;
 	}
-	MemoryContextSwitchTo(former);
-	MemoryContextReset(refresh->row_context);
 	return geonn_point_tree_create(points, (uint32) count);
 }
 
@@ -175,9 +151,9 @@ tree_of_changes(Refresh *refresh)
  * The limit for X to affect some row of the block.
  */
 static double
-limit_of_block(const Refresh *refresh, const BaselineBlock *block)
+limit_of_block(const AffectedSearch *search, const BaselineBlock *block)
 {
-	return geonn_metric_wide_limit(refresh->increment->join->question.metric,
+	return geonn_metric_wide_limit(search->increment->join->question.metric,
 								   (double) block->radius + block->reach + MARGIN);
 }
 
@@ -185,9 +161,9 @@ limit_of_block(const Refresh *refresh, const BaselineBlock *block)
  * Find the blocks, in their order, with observations that X may affect.  Returns how many.
  */
 static uint32
-find_near_blocks(const Refresh *refresh, uint32 *blocks)
+find_near_blocks(const AffectedSearch *search, uint32 *blocks)
 {
-	const GeonnBaseline *baseline = refresh->increment->observations;
+	const GeonnBaseline *baseline = search->increment->observations;
 	uint32		count = 0;
 
 	for (uint32 i = 0; i < baseline->count; i++)
@@ -196,7 +172,7 @@ find_near_blocks(const Refresh *refresh, uint32 *blocks)
 
 		CHECK_FOR_INTERRUPTS();
 		if (block->radius >= 0 && block->reach >= 0 &&
-			geonn_point_tree_has_near(refresh->changes, block->centre, limit_of_block(refresh, block)))
+			geonn_point_tree_has_near(search->changes, block->centre, limit_of_block(search, block)))
 			blocks[count++] = i;
 	}
 	return count;
@@ -204,86 +180,50 @@ find_near_blocks(const Refresh *refresh, uint32 *blocks)
 
 /* ---- observations that X affects ---- */
 
-static void
-add_affected(Refresh *refresh, const Affected *affected)
+/*
+ * Is this point of a block a removed observation?  Callers ask for points in their order.
+ */
+static bool
+was_removed(AffectedSearch *search, const BaselinePoint *point)
 {
-	char	   *bytes = MemoryContextAlloc(refresh->context, affected->length);
+	const PointList *removed = &search->increment->observation_changes.removed;
+	const BaselinePoint *next;
 
-	if (refresh->count == refresh->room)
+	for (; search->removed < removed->count; search->removed++)
 	{
-		refresh->room = Max(refresh->room * 2, INITIAL_ROOM);
-		refresh->affected = refresh->count == 0 ?
-			MemoryContextAllocHuge(refresh->context, refresh->room * sizeof(Affected)) :
-			repalloc_huge(refresh->affected, refresh->room * sizeof(Affected));
+		next = &removed->points[search->removed];
+		if (next->block > point->block || (next->block == point->block && next->row >= point->row))
+			return next->block == point->block && next->row == point->row;
 	}
-	memcpy(bytes, affected->bytes, affected->length);
-	refresh->affected[refresh->count] = *affected;
-	refresh->affected[refresh->count++].bytes = bytes;
+	return false;
 }
 
 /*
- * Is this row of a block a removed observation?  Callers ask for rows in their order.
+ * May this observation of the present block be affected?
  */
 static bool
-was_removed(Refresh *refresh, uint32 block, uint32 row)
+may_be_affected(const AffectedSearch *search, const BaselinePoint *point)
 {
-	const BaselineChanges *changes = &refresh->increment->observation_changes;
-
-	while (refresh->removed < changes->removed_count &&
-		   (changes->removed[refresh->removed].block < block ||
-			(changes->removed[refresh->removed].block == block &&
-			 changes->removed[refresh->removed].row < row)))
-		refresh->removed++;
-	return refresh->removed < changes->removed_count &&
-		changes->removed[refresh->removed].block == block &&
-		changes->removed[refresh->removed].row == row;
-}
-
-/*
- * Read the next row of a block.  Returns false at the end.
- */
-static bool
-next_row(Refresh *refresh, const char **contents, const char *end, Affected *row)
-{
-	MemoryContext former = MemoryContextSwitchTo(refresh->row_context);
-	Size		length;
-	bool		found;
-
-	MemoryContextReset(refresh->row_context);
-	found = geonn_baseline_next(&refresh->increment->observations->schema, contents, end, &refresh->row,
-								&row->reach, &row->bytes, &length);
-	if (found)
-		row->length = (uint32) length;
-	MemoryContextSwitchTo(former);
-	return found;
-}
-
-/*
- * May the present row of a block, with this reach, be affected?
- */
-static bool
-may_be_affected(const Refresh *refresh, float reach)
-{
-	enum geonn_metric metric = refresh->increment->join->question.metric;
-	const BaselineRow *row = &refresh->row;
-	double		latitudes = geonn_metric_latitudes(metric, reach);
-	double		limit = geonn_metric_wide_limit(metric, reach);
+	enum geonn_metric metric = search->increment->join->question.metric;
+	PointHead	head = geonn_point_head(point->bytes);
+	double		latitudes = geonn_metric_latitudes(metric, head.reach);
+	double		limit = geonn_metric_wide_limit(metric, head.reach);
 	struct geonn_vector at;
 	bool		has_vector = false;
 
-	if (!row->placed || reach < 0)
+	if (isnan(head.latitude) || head.reach < 0)
 		return false;
-	if (refresh->near_count > MOST_NEAR)
-		return geonn_point_tree_has_near(refresh->changes,
-										 geonn_metric_vector(metric, row->latitude, row->longitude), limit);
-	for (uint32 i = 0; i < refresh->near_count; i++)
+	if (search->near_count > MOST_NEAR)
+		return geonn_point_tree_has_near(search->changes,
+										 geonn_metric_vector(metric, head.latitude, head.longitude), limit);
+	for (uint32 i = 0; i < search->near_count; i++)
 	{
-		if (fabs(refresh->near[i].latitude - row->latitude) > latitudes)
+		if (fabs(search->near[i].latitude - head.latitude) > latitudes)
 			continue;
 		if (!has_vector)
-			at = geonn_metric_vector(metric, row->latitude, row->longitude);
+			at = geonn_metric_vector(metric, head.latitude, head.longitude);
 		has_vector = true;
-		if (geonn_tree_point_is_near(&refresh->near[i], at, limit))
+		if (geonn_tree_point_is_near(&search->near[i], at, limit))
 			return true;
 	}
 	return false;
@@ -292,79 +232,55 @@ may_be_affected(const Refresh *refresh, float reach)
 static void
 take_block(void *state, uint32 block, const char *contents, Size length)
 {
-	Refresh    *refresh = state;
+	AffectedSearch *search = state;
 	const char *end = contents + length;
-	const BaselineBlock *entry = &refresh->increment->observations->blocks[block];
-	Affected	row = {.block = block};
+	const BaselineBlock *entry = &search->increment->observations->blocks[block];
+	BaselinePoint point = geonn_baseline_first(block);
 
-	refresh->near_count = geonn_point_tree_find(refresh->changes, entry->centre,
-												limit_of_block(refresh, entry), refresh->near, MOST_NEAR);
-	for (row.row = 0; next_row(refresh, &contents, end, &row); row.row++)
+	search->near_count = geonn_point_tree_find(search->changes, entry->centre,
+											   limit_of_block(search, entry), search->near, MOST_NEAR);
+	while (geonn_baseline_next(&contents, end, &point))
 	{
-		char	   *bytes;
-
-		if (!may_be_affected(refresh, row.reach) || was_removed(refresh, block, (uint32) row.row))
-			continue;
-		if (refresh->slice_count == refresh->slice_room)
-		{
-			refresh->slice_room *= 2;
-			refresh->slice = repalloc_huge(refresh->slice, refresh->slice_room * sizeof(Affected));
-		}
-		bytes = MemoryContextAlloc(refresh->slice_context, row.length);
-		memcpy(bytes, row.bytes, row.length);
-		refresh->slice[refresh->slice_count] = row;
-		refresh->slice[refresh->slice_count++].bytes = bytes;
+		if (may_be_affected(search, &point) && !was_removed(search, &point))
+			geonn_point_list_add(&search->slice, &point);
 	}
 }
 
 static void
 take_distance(void *state, uint64 number, double distance)
 {
-	Refresh    *refresh = state;
-	Affected   *row = &refresh->slice[number];
+	AffectedSearch *search = state;
+	const BaselinePoint *point = &search->slice.points[number];
 
-	if (distance <= row->reach)
-	{
-		row->fingerprint = geonn_baseline_fingerprint(refresh->increment->observations, row->bytes,
-													  row->length);
-		add_affected(refresh, row);
-	}
+	if (distance <= point->reach)
+		geonn_point_list_add(&search->affected, point);
 }
 
 /*
  * Find the observations of these blocks within whose reach X has a point.
  */
 static void
-search_blocks(Refresh *refresh, const uint32 *blocks, uint32 count)
+search_blocks(AffectedSearch *search, const uint32 *blocks, uint32 count)
 {
-	const GeonnIncrement *increment = refresh->increment;
-	MemoryContext former;
+	const GeonnIncrement *increment = search->increment;
+	MemoryContext context = AllocSetContextCreate(search->context, "geonn slice",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	uint32		some;
 
-	refresh->slice_context = AllocSetContextCreate(refresh->context, "geonn slice",
-												   ALLOCSET_DEFAULT_SIZES);
-	refresh->removed = 0;
-	former = MemoryContextSwitchTo(refresh->slice_context);
-	while (count > 0)
+	for (uint32 done = 0; done < count; done += some)
 	{
-		uint32		some = Min(count, BLOCKS_A_SLICE);
-
-		refresh->slice_count = 0;
-		refresh->slice_room = INITIAL_ROOM;
-		refresh->slice = MemoryContextAllocHuge(refresh->slice_context,
-												refresh->slice_room * sizeof(Affected));
-		geonn_baseline_read_blocks(increment->observations, blocks, some, GetActiveSnapshot(),
-								   take_block, refresh);
-		if (refresh->slice_count > 0)
+		some = Min(count - done, BLOCKS_A_SLICE);
+		search->slice = (PointList) {.context = context};
+		geonn_baseline_read_blocks(increment->observations, blocks + done, some, take_block, search);
+		if (search->slice.count > 0)
 			search_changes(increment,
-						   geonn_baseline_points(&increment->observations->schema, refresh->slice_count,
-												 refresh->slice, geonn_bytes_of_affected),
-						   take_distance, refresh);
-		MemoryContextReset(refresh->slice_context);
-		blocks += some;
-		count -= some;
+						   geonn_baseline_points(&increment->observations->schema, &search->slice, NULL),
+						   take_distance, search);
+		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(former);
-	MemoryContextDelete(refresh->slice_context);
+	MemoryContextDelete(context);
 }
 
 /* ---- all affected observations ---- */
@@ -372,8 +288,8 @@ search_blocks(Refresh *refresh, const uint32 *blocks, uint32 count)
 static int
 by_row(const void *first, const void *second)
 {
-	const Affected *a = first;
-	const Affected *b = second;
+	const BaselinePoint *a = first;
+	const BaselinePoint *b = second;
 
 	if (a->block != b->block)
 		return a->block < b->block ? -1 : 1;
@@ -381,45 +297,140 @@ by_row(const void *first, const void *second)
 }
 
 /*
- * Find all affected observations.  Returns false if they are more than this share.
+ * Find all affected observations: those within whose reach X has a point, by block and row, and then
+ * those that were added.  Returns false if they are more than this share.
  */
 static bool
-find_affected(Refresh *refresh, double most)
+find_affected(AffectedSearch *search, double most)
 {
-	const GeonnIncrement *increment = refresh->increment;
-	const BaselineChanges *changes = &increment->observation_changes;
+	const GeonnIncrement *increment = search->increment;
+	const PointList *added = &increment->observation_changes.added;
 	uint64		limit = (uint64) (most * (double) increment->observations->rows);
+	PointList  *affected = &search->affected;
 
-	if (increment->reference_changes.added_count + increment->reference_changes.removed_count > 0)
+	if (increment->reference_changes.added.count + increment->reference_changes.removed.count > 0)
 	{
-		uint32	   *blocks = MemoryContextAllocHuge(refresh->context,
+		uint32	   *blocks = MemoryContextAllocHuge(search->context,
 													increment->observations->count * sizeof(uint32));
-		uint32		count;
 
-		refresh->changes = tree_of_changes(refresh);
-		count = find_near_blocks(refresh, blocks);
-		search_blocks(refresh, blocks, count);
+		search->changes = tree_of_changes(search);
+		search_blocks(search, blocks, find_near_blocks(search, blocks));
 		pfree(blocks);
 	}
-	if (most < 1 && refresh->count + changes->added_count > limit)
+	if (most < 1 && affected->count + added->count > limit)
 		return false;
-	if (refresh->count > 0)
-		qsort(refresh->affected, refresh->count, sizeof(Affected), by_row);
-	for (uint64 i = 0; i < changes->added_count; i++)
-	{
-		const BaselineChange *added = &changes->added[i];
-		Affected	affected = {
-			.block = added->block,
-			.row = -1,
-			.fingerprint = added->fingerprint,
-			.bytes = added->bytes,
-			.length = (uint32) added->length,
-			.reach = -1
-		};
-
-		add_affected(refresh, &affected);
-	}
+	if (affected->count > 0)
+		qsort(affected->points, affected->count, sizeof(BaselinePoint), by_row);
+	for (uint64 i = 0; i < added->count; i++)
+		geonn_point_list_add(affected, &added->points[i]);
 	return true;
+}
+
+/* ---- their rows ---- */
+
+/*
+ * The target's columns, with the number of an observation instead of its id.
+ */
+static TupleDesc
+numbered_type(TupleDesc row_type)
+{
+	TupleDesc	type = CreateTemplateTupleDesc(TARGET_COLUMNS);
+
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
+	TupleDescInitEntry(type, TARGET_OBSERVATION_ID + 1, "ord", INT8OID, -1, 0);
+	TupleDescFinalize(type);
+	return type;
+}
+
+/*
+ * Set the reach of an affected observation that has so many rows, the last one at this distance.
+ */
+static void
+set_reach(const GeonnIncrement *increment, BaselinePoint *affected, int32 rows, double distance)
+{
+	affected->reach = geonn_baseline_reach(&increment->observations->schema, &increment->join->question,
+										   affected->bytes, rows, distance);
+}
+
+/*
+ * Search for the observations, which have these ids, and set the reaches of those that have rows.
+ */
+static void
+search_again(const GeonnIncrement *increment, PointList *affected, const Datum *ids, SortedRows *found)
+{
+	GeonnJoin	join = *increment->join;
+	GeonnSearch *search;
+	GeonnReport report;
+	Datum		values[TARGET_COLUMNS];
+	bool		nulls[TARGET_COLUMNS];
+
+	join.given = geonn_baseline_points(&increment->observations->schema, affected, NULL);
+	search = geonn_search_begin(&join, numbered_type(increment->row_type));
+	while (geonn_search_next(search, values, nulls))
+	{
+		uint64		number = (uint64) DatumGetInt64(values[TARGET_OBSERVATION_ID]) - 1;
+
+		values[TARGET_OBSERVATION_ID] = ids[number];
+		geonn_sorted_rows_add(found, NULL, values, nulls);
+		if (!nulls[TARGET_DISTANCE])
+			set_reach(increment, &affected->points[number], DatumGetInt32(values[TARGET_RANK]),
+					  DatumGetFloat8(values[TARGET_DISTANCE]));
+	}
+	report = geonn_search_report(search);
+	geonn_search_log(search, &report);
+	geonn_search_end(search);
+}
+
+/*
+ * Search for these observations among all references, and set their reaches.  Adds the differences of
+ * their rows, and of those of removed observations, from the table's.
+ */
+static void
+find_differences(const GeonnIncrement *increment, PointList *affected, GeonnDifference *difference)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	const BaselineSchema *schema = &increment->observations->schema;
+	const PointList *removed = &increment->observation_changes.removed;
+	RowMerge	merge = geonn_merge_begin(increment->cache, increment->row_type);
+	TargetRows *rows = geonn_target_rows_create(increment->cache, increment->row_type,
+												affected->count + removed->count);
+	Datum	   *ids = MemoryContextAllocHuge(context, Max(affected->count, 1) * sizeof(Datum));
+
+	for (uint64 i = 0; i < affected->count; i++)
+	{
+		ids[i] = geonn_baseline_id(schema, affected->points[i].bytes);
+		set_reach(increment, &affected->points[i], 0, 0);
+		geonn_target_rows_expect(rows, ids[i], true, affected->points[i].row >= 0);
+	}
+	for (uint64 i = 0; i < removed->count; i++)
+		geonn_target_rows_expect(rows, geonn_baseline_id(schema, removed->points[i].bytes), false, true);
+	if (affected->count > 0)
+		search_again(increment, affected, ids, merge.found);
+	geonn_target_rows_read(rows, merge.in_table);
+	geonn_merge_end(&merge, difference);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+}
+
+/* ---- all steps ---- */
+
+/*
+ * Bring the baselines up to date with the changes, and with the new reaches of these observations.
+ */
+static void
+update_baselines(const GeonnIncrement *increment, const PointList *affected)
+{
+	const PointList *added = &increment->observation_changes.added;
+	uint64		reaches = affected->count - added->count;
+
+	for (uint64 i = 0; i < added->count; i++)
+		added->points[i].reach = affected->points[reaches + i].reach;
+	geonn_baseline_update(increment->observations, &increment->observation_changes, affected->points,
+						  reaches);
+	geonn_baseline_update(increment->references, &increment->reference_changes, NULL, 0);
 }
 
 bool
@@ -429,17 +440,14 @@ geonn_increment(const GeonnIncrement *increment, double most, GeonnDifference *d
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn increment",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	Refresh		refresh = {.increment = increment,.context = context};
-	bool		found;
+	AffectedSearch search = {.increment = increment,.context = context,.affected = {.context = context}};
+	bool		found = find_affected(&search, most);
 
-	refresh.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
-	refresh.row = geonn_baseline_row(&increment->observations->schema);
-	found = find_affected(&refresh, most);
 	if (found)
 	{
-		geonn_increment_rows(increment, refresh.affected, refresh.count, difference);
-		geonn_increment_baselines(increment, refresh.affected, refresh.count);
-		*searched = (int64) refresh.count;
+		find_differences(increment, &search.affected, difference);
+		update_baselines(increment, &search.affected);
+		*searched = (int64) search.affected.count;
 	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);

@@ -14,14 +14,11 @@
  * of blocks are rows of geonn_cache_block.  The directory, which a refresh reads whole, has for each block
  *
  *	 - the first key;
- *	 - a sum of the hashes of its points.  A point's hash is of all its bytes: coordinates, limits
- *	   (point_limits.h), id, by columns.  When the table is read again, each row's hash is added to the sum of the
- *	   block to which its key belongs; a block whose sum is the same as before has not changed.
- *	   So one scan of a table, in no particular order, finds what has changed, with memory for
- *	   the directory alone.  Sums and hashes have 128 bits and depend on a secret seed of the
- *	   baseline, the hash's key.  Two states of a block have the same sum by an accident that is
- *	   less likely than any other fault of a machine, as with the sums that file systems and
- *	   version control trust;
+ *	 - a bag of its points (cache/bag.h).  A point's hash is of all its bytes: coordinates, limits
+ *	   (point_limits.h), id, by columns.  When the table is read again, each row's hash is added to the
+ *	   bag of the block to which its key belongs; a block whose bag is the same as before has not
+ *	   changed.  So one scan of a table, in no particular order, finds what has changed, with memory
+ *	   for the directory alone;
  *	 - a ball around all its points, and the greatest of their reaches, by which
  *	   cache/affected.c passes over blocks that changes of the references cannot affect.
  *
@@ -35,13 +32,10 @@
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "cache/baseline.h"
-#include "cache/block_table.h"
 #include "cache/siphash.h"
-
-/* first bits of a key, by which jumps are indexed */
-#define JUMP_BITS		16
 
 /* bits of a point's place in its key, which begins with a 0, and those of its hash, which follow */
 #define PLACE_BITS		48
@@ -61,17 +55,55 @@ type_of(const PointColumn *column)
 	return type;
 }
 
+/*
+ * Open the tables of the directory and of the blocks' contents, unless they are open.
+ */
+static void
+open_tables(GeonnBaseline *baseline)
+{
+	MemoryContext former = MemoryContextSwitchTo(baseline->context);
+
+	if (baseline->directory == NULL)
+	{
+		baseline->directory = geonn_block_table_open(baseline->cache, (int16) baseline->side,
+													 "geonn_cache_directory", RowExclusiveLock,
+													 GetActiveSnapshot());
+		baseline->contents = geonn_block_table_open(baseline->cache, (int16) baseline->side,
+													"geonn_cache_block", RowExclusiveLock,
+													GetActiveSnapshot());
+	}
+	MemoryContextSwitchTo(former);
+}
+
+void
+geonn_baseline_delete(GeonnBaseline *baseline)
+{
+	open_tables(baseline);
+	geonn_block_table_delete_all(baseline->directory);
+	geonn_block_table_delete_all(baseline->contents);
+}
+
+void
+geonn_baseline_close(GeonnBaseline *baseline)
+{
+	if (baseline->directory == NULL)
+		return;
+	geonn_block_table_close(baseline->directory);
+	geonn_block_table_close(baseline->contents);
+	baseline->directory = baseline->contents = NULL;
+}
+
 GeonnBaseline *
-geonn_baseline_create(const GeonnCache *cache, CacheSide side, const PointSource *source, int metric,
-					  bool keeps_unplaced, const uint64 *seed)
+geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join, CacheSide side, const uint64 *seed)
 {
 	GeonnBaseline *baseline = palloc0(sizeof(GeonnBaseline));
+	const PointSource *source = geonn_side_source(join, side);
 
 	baseline->cache = cache;
 	baseline->context = CurrentMemoryContext;
 	baseline->keep_room = (Size) maintenance_work_mem * 1024 / 2;
 	baseline->side = side;
-	baseline->metric = metric;
+	baseline->metric = join->question.metric;
 	baseline->seed[0] = seed[0];
 	baseline->seed[1] = seed[1];
 	baseline->schema.id = type_of(&source->columns[COLUMN_ID]);
@@ -81,7 +113,7 @@ geonn_baseline_create(const GeonnCache *cache, CacheSide side, const PointSource
 		baseline->schema.by[i] = type_of(&source->by[i]);
 	if (geonn_has_limits(source))
 		baseline->schema.limits_bytes = geonn_limits_bytes(source->window_count);
-	baseline->schema.keeps_unplaced = keeps_unplaced;
+	baseline->schema.keeps_unplaced = side == SIDE_OBSERVATIONS && join->keep_unmatched;
 	return baseline;
 }
 
@@ -206,43 +238,36 @@ key_of(double latitude, double longitude, uint64 hash)
 	return cells >> (64 - PLACE_BITS) << HASH_BITS | (hash & ((1 << HASH_BITS) - 1));
 }
 
-Fingerprint
-geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes, Size length)
+void
+geonn_baseline_fingerprint(const GeonnBaseline *baseline, BaselinePoint *point)
 {
-	Fingerprint fingerprint;
-	bool		placed;
-	double		coordinates[2];
+	PointHead	head = geonn_point_head(point->bytes);
+	Size		start = offsetof(PointHead, latitude);
+	uint64	   *hash = point->fingerprint.hash;
 
-	geonn_siphash(baseline->seed, bytes, length, fingerprint.hash);
-	memcpy(&placed, bytes, sizeof(placed));
-	memcpy(coordinates, bytes + sizeof(placed), sizeof(coordinates));
-	fingerprint.key = placed ? key_of(coordinates[0], coordinates[1], fingerprint.hash[0]) :
-		UNPLACED_BIT | fingerprint.hash[0];
-	return fingerprint;
+	geonn_siphash(baseline->seed, point->bytes + start, point->length - start, hash);
+	point->fingerprint.key = isnan(head.latitude) ? UNPLACED_BIT | hash[0] :
+		key_of(head.latitude, head.longitude, hash[0]);
 }
 
-/* ---- rows ---- */
+/* ---- points ---- */
 
 void
 geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes,
-					 Fingerprint *fingerprint)
+					 BaselinePoint *point)
 {
 	const BaselineSchema *schema = &baseline->schema;
-	bool		placed = row->status == POINT_VALID;
-	double		coordinates[2] = {0, 0};
 	int			start = bytes->len;
+	PointHead	head = {.reach = -1,.latitude = NAN,.longitude = NAN};
 
-	if (placed)
+	if (row->status == POINT_VALID)
 	{
-		coordinates[0] = row->latitude;
-		coordinates[1] = row->longitude;
+		head.latitude = row->latitude;
+		head.longitude = row->longitude;
 	}
 	else if (row->id_is_null)
 		geonn_cache_raise_null(baseline->cache);
-	enlargeStringInfo(bytes, sizeof(placed) + sizeof(coordinates));
-	memcpy(bytes->data + start, &placed, sizeof(placed));
-	memcpy(bytes->data + start + sizeof(placed), coordinates, sizeof(coordinates));
-	bytes->len += sizeof(placed) + sizeof(coordinates);
+	appendBinaryStringInfo(bytes, (char *) &head, sizeof(head));
 	if (schema->limits_bytes > 0)
 		appendBinaryStringInfo(bytes, (const char *) row->limits, (int) schema->limits_bytes);
 	geonn_baseline_write_value(bytes, schema->id, row->id);
@@ -252,110 +277,137 @@ geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringI
 		if (!row->by_is_null[i])
 			geonn_baseline_write_value(bytes, schema->by[i], row->by[i]);
 	}
-	*fingerprint = geonn_baseline_fingerprint(baseline, bytes->data + start, bytes->len - start);
-}
-
-BaselineRow
-geonn_baseline_row(const BaselineSchema *schema)
-{
-	return (BaselineRow)
+	head.length = (uint32) (bytes->len - start);
+	memcpy(bytes->data + start, &head, sizeof(head));
+	*point = (BaselinePoint)
 	{
-		.by = palloc(schema->by_count * sizeof(Datum)),
-			.by_is_null = palloc(schema->by_count * sizeof(bool))
+		.bytes = bytes->data + start,.length = head.length,.reach = -1,.row = -1
 	};
+	geonn_baseline_fingerprint(baseline, point);
 }
 
-const char *
-geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow *row)
+Datum
+geonn_baseline_id(const BaselineSchema *schema, const char *bytes)
 {
-	memcpy(&row->placed, bytes, sizeof(row->placed));
-	bytes += sizeof(row->placed);
-	memcpy(&row->latitude, bytes, sizeof(row->latitude));
-	bytes += sizeof(row->latitude);
-	memcpy(&row->longitude, bytes, sizeof(row->longitude));
-	bytes += sizeof(row->longitude);
-	memcpy(&row->limits, bytes, schema->limits_bytes);
-	bytes += schema->limits_bytes;
-	bytes = read_value(bytes, schema->id, &row->id);
-	for (int i = 0; i < schema->by_count; i++)
-	{
-		row->by_is_null[i] = *bytes++ == 0;
-		if (!row->by_is_null[i])
-			bytes = read_value(bytes, schema->by[i], &row->by[i]);
-	}
-	return bytes;
-}
+	Datum		id;
 
-const GeonnLimits *
-geonn_baseline_limits(const BaselineSchema *schema, const char *bytes, GeonnLimits *limits)
-{
-	if (schema->limits_bytes == 0)
-		return NULL;
-	memcpy(limits, bytes + sizeof(bool) + 2 * sizeof(double), schema->limits_bytes);
-	return limits;
+	(void) read_value(bytes + sizeof(PointHead) + schema->limits_bytes, schema->id, &id);
+	return id;
 }
 
 bool
-geonn_baseline_next(const BaselineSchema *schema, const char **contents, const char *end, BaselineRow *row,
-					float *reach, const char **bytes, Size *length)
+geonn_baseline_next(const char **contents, const char *end, BaselinePoint *point)
 {
+	PointHead	head;
+
 	if (*contents >= end)
 		return false;
-	memcpy(reach, *contents, sizeof(*reach));
-	*bytes = *contents + sizeof(*reach);
-	*contents = geonn_baseline_read(schema, *bytes, row);
-	*length = *contents - *bytes;
+	head = geonn_point_head(*contents);
+	if (head.length < sizeof(head) || head.length > end - *contents)
+		elog(ERROR, "a block of a baseline is damaged");
+	point->bytes = *contents;
+	point->length = head.length;
+	point->reach = head.reach;
+	point->row++;
+	*contents += head.length;
 	return true;
 }
 
-/* ---- points of searches ---- */
+float
+geonn_baseline_reach(const BaselineSchema *schema, const GeonnQuestion *question, const char *bytes,
+					 uint64 rows, double distance)
+{
+	GeonnLimits limits;
 
+	if (isnan(geonn_point_head(bytes).latitude))
+		return -1;
+	if (question->k > 0 && rows >= question->k)
+		return geonn_rounded_up(distance);
+	if (schema->limits_bytes == 0)
+		return geonn_rounded_up(question->max_distance);
+	memcpy(&limits, bytes + sizeof(PointHead), schema->limits_bytes);
+	return limits.none ? -1 : geonn_rounded_up(Min(question->max_distance, limits.radius));
+}
+
+/* ---- lists of points ---- */
+
+void
+geonn_point_list_add(PointList *list, const BaselinePoint *point)
+{
+	char	   *bytes = MemoryContextAlloc(list->context, point->length);
+
+	if (list->count == list->room)
+	{
+		list->room = Max(list->room * 2, 64);
+		list->points = list->points == NULL ?
+			MemoryContextAllocHuge(list->context, list->room * sizeof(BaselinePoint)) :
+			repalloc_huge(list->points, list->room * sizeof(BaselinePoint));
+	}
+	memcpy(bytes, point->bytes, point->length);
+	list->points[list->count] = *point;
+	list->points[list->count++].bytes = bytes;
+}
+
+/* the points of a search */
 typedef struct Points
 {
 	GivenPoints given;
 	const BaselineSchema *schema;
-	BaselineRow row;
-	MemoryContext context;		/* of the present row */
-	const void *source;
-	const char *(*bytes) (const void *source, uint64 number);	/* of a row */
+	const PointList *first;
+	const PointList *second;	/* NULL: none */
+	Datum	   *by;				/* of the present point */
+	bool	   *by_is_null;
+	GeonnLimits limits;
+	MemoryContext context;		/* of its values */
 } Points;
 
 static void
 give_point(void *state, uint64 number, PointRow *row)
 {
 	Points	   *points = state;
+	const BaselineSchema *schema = points->schema;
+	const char *bytes = number < points->first->count ? points->first->points[number].bytes :
+		points->second->points[number - points->first->count].bytes;
+	PointHead	head = geonn_point_head(bytes);
 	MemoryContext former = MemoryContextSwitchTo(points->context);
 
 	MemoryContextReset(points->context);
-	(void) geonn_baseline_read(points->schema, points->bytes(points->source, number), &points->row);
-	row->id = points->row.id;
-	row->latitude_is_null = row->longitude_is_null = !points->row.placed;
-	row->latitude = points->row.latitude;
-	row->longitude = points->row.longitude;
-	row->by = points->row.by;
-	row->by_is_null = points->row.by_is_null;
-	row->limits = points->schema->limits_bytes > 0 ? &points->row.limits : NULL;
+	bytes += sizeof(head);
+	memcpy(&points->limits, bytes, schema->limits_bytes);
+	bytes = read_value(bytes + schema->limits_bytes, schema->id, &row->id);
+	for (int i = 0; i < schema->by_count; i++)
+	{
+		points->by_is_null[i] = *bytes++ == 0;
+		if (!points->by_is_null[i])
+			bytes = read_value(bytes, schema->by[i], &points->by[i]);
+	}
+	row->latitude_is_null = row->longitude_is_null = isnan(head.latitude);
+	row->latitude = head.latitude;
+	row->longitude = head.longitude;
+	row->by = points->by;
+	row->by_is_null = points->by_is_null;
+	row->limits = schema->limits_bytes > 0 ? &points->limits : NULL;
 	MemoryContextSwitchTo(former);
 }
 
 const GivenPoints *
-geonn_baseline_points(const BaselineSchema *schema, uint64 count, const void *source,
-					  const char *(*bytes) (const void *source, uint64 number))
+geonn_baseline_points(const BaselineSchema *schema, const PointList *first, const PointList *second)
 {
 	Points	   *points = palloc0(sizeof(Points));
 
 	points->given = (GivenPoints)
 	{
-		.count = count,
-		.point = give_point,
-		.state = points
+		.count = first->count + (second == NULL ? 0 : second->count),
+			.point = give_point,
+			.state = points
 	};
 	points->schema = schema;
-	points->row = geonn_baseline_row(schema);
+	points->first = first;
+	points->second = second;
+	points->by = palloc(schema->by_count * sizeof(Datum));
+	points->by_is_null = palloc(schema->by_count * sizeof(bool));
 	points->context = AllocSetContextCreate(CurrentMemoryContext, "geonn point",
 											ALLOCSET_SMALL_SIZES);
-	points->source = source;
-	points->bytes = bytes;
 	return &points->given;
 }
 
@@ -369,7 +421,7 @@ geonn_baseline_points(const BaselineSchema *schema, uint64 count, const void *so
 uint32
 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key)
 {
-	uint32		jump = (uint32) (key >> (64 - JUMP_BITS));
+	uint32		jump = (uint32) (key >> (64 - BASELINE_JUMP_BITS));
 	uint32		low = baseline->jumps[jump];
 	uint32		high = baseline->jumps[jump + 1];
 
@@ -385,12 +437,6 @@ geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key)
 	return low;
 }
 
-void
-geonn_baseline_prefetch(const GeonnBaseline *baseline, uint64 key)
-{
-	__builtin_prefetch(&baseline->first_keys[baseline->jumps[key >> (64 - JUMP_BITS)]]);
-}
-
 static void
 make_jumps(GeonnBaseline *baseline)
 {
@@ -399,15 +445,15 @@ make_jumps(GeonnBaseline *baseline)
 	baseline->first_keys = MemoryContextAllocHuge(CurrentMemoryContext, baseline->count * sizeof(uint64));
 	for (uint32 i = 0; i < baseline->count; i++)
 		baseline->first_keys[i] = baseline->blocks[i].first_key;
-	baseline->jumps = palloc(((1 << JUMP_BITS) + 1) * sizeof(uint32));
-	for (uint64 jump = 0; jump < 1 << JUMP_BITS; jump++)
+	baseline->jumps = palloc(((1 << BASELINE_JUMP_BITS) + 1) * sizeof(uint32));
+	for (uint64 jump = 0; jump < 1 << BASELINE_JUMP_BITS; jump++)
 	{
 		while (block + 1 < baseline->count &&
-			   baseline->blocks[block + 1].first_key <= jump << (64 - JUMP_BITS))
+			   baseline->blocks[block + 1].first_key <= jump << (64 - BASELINE_JUMP_BITS))
 			block++;
 		baseline->jumps[jump] = block;
 	}
-	baseline->jumps[1 << JUMP_BITS] = baseline->count - 1;
+	baseline->jumps[1 << BASELINE_JUMP_BITS] = baseline->count - 1;
 }
 
 /*
@@ -434,17 +480,16 @@ add_entries(GeonnBaseline *baseline, const bytea *contents, uint32 room)
 }
 
 void
-geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot)
+geonn_baseline_load(GeonnBaseline *baseline)
 {
-	BlockTable *table = geonn_block_table_open(baseline->cache, (int16) baseline->side,
-											   "geonn_cache_directory", AccessShareLock, snapshot);
-	const bytea *contents;
+	MemoryContext former = MemoryContextSwitchTo(baseline->context);
+	const bytea *entries;
 	uint32		room = 0;
 
-	geonn_block_table_rewind(table);
-	while ((contents = geonn_block_table_next(table)) != NULL)
-		room = add_entries(baseline, contents, room);
-	geonn_block_table_close(table);
+	open_tables(baseline);
+	geonn_block_table_rewind(baseline->directory);
+	while ((entries = geonn_block_table_next(baseline->directory)) != NULL)
+		room = add_entries(baseline, entries, room);
 	if (baseline->count == 0)
 		elog(ERROR, "the directory of cache %d is missing", baseline->cache->id);
 	for (uint32 i = 0; i < baseline->count; i++)
@@ -453,62 +498,57 @@ geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot)
 		baseline->next_number = Max(baseline->next_number, baseline->blocks[i].number + 1);
 	}
 	make_jumps(baseline);
+	baseline->kept = MemoryContextAllocExtended(baseline->context, baseline->count * sizeof(bytea *),
+												MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	MemoryContextSwitchTo(former);
 }
 
 /* ---- blocks ---- */
 
 /*
- * Keep a block's contents if they fit: blocks are often read twice, once to look at them and once
- * to rebuild them.
+ * Read a block's contents, and keep them if they fit: blocks are often read twice, once to look at them
+ * and once to rebuild them.  The copy outlasts what is written meanwhile.
  */
-static void
-keep(GeonnBaseline *baseline, uint32 block, const bytea *contents)
-{
-	Size		size = VARSIZE_ANY(contents);
-
-	if (size > baseline->keep_room)
-		return;
-	baseline->keep_room -= size;
-	baseline->kept[block] = MemoryContextAlloc(baseline->context, size);
-	memcpy(baseline->kept[block], contents, size);
-}
-
 static const bytea *
-read_block(GeonnBaseline *baseline, BlockTable *table, uint32 block)
+read_block(GeonnBaseline *baseline, uint32 block)
 {
-	const bytea *contents = geonn_block_table_find(table, baseline->blocks[block].number);
+	const bytea *contents = baseline->kept[block];
+	Size		size;
+	bytea	   *copy;
 
+	if (contents != NULL)
+		return contents;
+	contents = geonn_block_table_find(baseline->contents, baseline->blocks[block].number);
 	if (contents == NULL)
 		elog(ERROR, "block %u of cache %d is missing", baseline->blocks[block].number,
 			 baseline->cache->id);
-	keep(baseline, block, contents);
-	return contents;
+	size = VARSIZE_ANY(contents);
+	if (size <= baseline->keep_room)
+	{
+		baseline->keep_room -= size;
+		copy = baseline->kept[block] = MemoryContextAlloc(baseline->context, size);
+	}
+	else
+		copy = palloc(size);
+	return memcpy(copy, contents, size);
 }
 
 void
-geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count, Snapshot snapshot,
+geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count,
 						   BlockConsumer consume, void *state)
 {
-	BlockTable *table = geonn_block_table_open(baseline->cache, (int16) baseline->side,
-											   "geonn_cache_block", AccessShareLock, snapshot);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn block",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
 
-	if (baseline->kept == NULL)
-		baseline->kept = MemoryContextAllocExtended(baseline->context, baseline->count * sizeof(bytea *),
-													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 i = 0; i < count; i++)
 	{
-		const bytea *contents = baseline->kept[blocks[i]];
+		const bytea *contents = read_block(baseline, blocks[i]);
 
 		CHECK_FOR_INTERRUPTS();
-		if (contents == NULL)
-			contents = read_block(baseline, table, blocks[i]);
 		consume(state, blocks[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
 		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
-	geonn_block_table_close(table);
 }

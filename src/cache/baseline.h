@@ -7,6 +7,8 @@
 
 #include "lib/stringinfo.h"
 
+#include "cache/bag.h"
+#include "cache/block_table.h"
 #include "cache/definition.h"
 #include "common/geodesy.h"
 
@@ -15,6 +17,9 @@
  * its fillfactor the other half has room for an update
  */
 #define BLOCKS_A_ROW		60
+
+/* first bits of a key, by which jumps are indexed */
+#define BASELINE_JUMP_BITS	16
 
 /* the two sides of a cache */
 typedef enum CacheSide
@@ -32,44 +37,71 @@ typedef struct BaselineType
 	int16		length;
 } BaselineType;
 
-/* the columns of a baseline's rows */
+/* the columns of a baseline's points */
 typedef struct BaselineSchema
 {
 	BaselineType id;
 	int			by_count;
 	BaselineType *by;			/* [by_count] */
-	Size		limits_bytes;	/* of a row's limits; 0: rows have none */
-	bool		keeps_unplaced;	/* it also has rows without coordinates */
+	Size		limits_bytes;	/* of a point's limits; 0: points have none */
+	bool		keeps_unplaced; /* it also has points without coordinates */
 } BaselineSchema;
 
-/* what one point's bytes say of it */
+/* how the bytes of a point begin; its limits, id and by columns follow */
+typedef struct PointHead
+{
+	float		reach;			/* -1: it has none */
+	uint32		length;			/* of all bytes */
+	double		latitude;		/* NaN: the point has no coordinates */
+	double		longitude;
+} PointHead;
+
+/* what a point's bytes say of it */
 typedef struct Fingerprint
 {
 	uint64		key;			/* its position in the baseline's order */
-	uint64		hash[2];		/* hash of all its bytes */
+	uint64		hash[2];		/* hash of its bytes, but for reach and length */
 } Fingerprint;
 
-/* a point of a baseline */
-typedef struct BaselineRow
+/* a point of a side */
+typedef struct BaselinePoint
 {
-	bool		placed;			/* the row has coordinates */
-	double		latitude;
-	double		longitude;
-	Datum		id;
-	Datum	   *by;				/* [by_count] */
-	bool	   *by_is_null;
-	GeonnLimits limits;			/* if the schema has them */
-} BaselineRow;
+	Fingerprint fingerprint;
+	const char *bytes;
+	uint32		length;
+	float		reach;			/* from now on; the bytes have the former one */
+	uint32		block;			/* the block to which it belongs */
+	int32		row;			/* its number in that block; -1: it was added */
+} BaselinePoint;
+
+/* points with their bytes */
+typedef struct PointList
+{
+	MemoryContext context;
+	BaselinePoint *points;		/* [count] */
+	uint64		count;
+	uint64		room;
+} PointList;
+
+/*
+ * all changes of a side; a point that changed is in both lists: its former state was removed, its
+ * present one added
+ */
+typedef struct BaselineChanges
+{
+	PointList	added;			/* by block and key */
+	PointList	removed;		/* by block and row */
+} BaselineChanges;
 
 /* a block's entry in the directory, as stored */
 typedef struct BaselineBlock
 {
 	uint64		first_key;		/* it has the keys from this one to the next block's first key */
-	uint64		hash[2];		/* sums of its rows' hashes */
+	Bag			bag;			/* of its points */
 	struct geonn_vector centre; /* geonn_metric_vector's */
-	float		radius;			/* metres from the centre to its farthest row, rounded up; -1: no row has
-								 * coordinates */
-	float		reach;			/* greatest reach of its rows; -1: none has one */
+	float		radius;			/* metres from the centre to its farthest point, rounded up; -1: no
+								 * point has coordinates */
+	float		reach;			/* greatest reach of its points; -1: none has one */
 	uint32		number;			/* number of its row in geonn_cache_block */
 	uint32		rows;
 } BaselineBlock;
@@ -84,7 +116,9 @@ typedef struct GeonnBaseline
 	BaselineSchema schema;
 	int			metric;
 	uint64		seed[2];
-	uint32		count;			/* of blocks; at least one if the baseline exists */
+	BlockTable *directory;		/* both tables are open from the first use until geonn_baseline_close */
+	BlockTable *contents;
+	uint32		count;			/* of blocks; at least one if the baseline was loaded */
 	BaselineBlock *blocks;		/* [count], by first_key */
 	uint32		next_number;
 	uint64		rows;
@@ -96,13 +130,28 @@ typedef struct GeonnBaseline
 	uint32	   *jumps;
 } GeonnBaseline;
 
-/* A baseline for the rows of this source, without blocks yet. */
-extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, CacheSide side,
-											const PointSource *source, int metric,
-											bool keeps_unplaced, const uint64 *seed);
+/* The source of a side. */
+static inline const PointSource *
+geonn_side_source(const GeonnJoin *join, CacheSide side)
+{
+	return side == SIDE_OBSERVATIONS ? join->observations : join->references;
+}
 
-/* Read the directory, as the snapshot sees it. */
-extern void geonn_baseline_load(GeonnBaseline *baseline, Snapshot snapshot);
+/*
+ * A baseline for the points of a side, without blocks yet.  The current memory context and the active
+ * snapshot are those of all that follows, until geonn_baseline_close.
+ */
+extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join,
+											CacheSide side, const uint64 *seed);
+
+/* Read the directory. */
+extern void geonn_baseline_load(GeonnBaseline *baseline);
+
+/* Delete what is stored of the baseline. */
+extern void geonn_baseline_delete(GeonnBaseline *baseline);
+
+/* What was written becomes visible to the transaction's next command. */
+extern void geonn_baseline_close(GeonnBaseline *baseline);
 
 /* Append a value's bytes, so that its end can be found again: the same bytes for equal images. */
 extern void geonn_baseline_write_value(StringInfo bytes, BaselineType type, Datum value);
@@ -110,113 +159,93 @@ extern void geonn_baseline_write_value(StringInfo bytes, BaselineType type, Datu
 /* Does a baseline have such a row? */
 extern bool geonn_baseline_has(const BaselineSchema *schema, const PointRow *row);
 
-/* Append a row's bytes, without its reach, and compute its fingerprint. */
+/* Append a row's bytes, and describe the point, whose bytes stay where they are. */
 extern void geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes,
-								 Fingerprint *fingerprint);
+								 BaselinePoint *point);
 
-/* A row to read into, with room for its by columns in the current memory context. */
-extern BaselineRow geonn_baseline_row(const BaselineSchema *schema);
+/* How the bytes of a point begin. */
+static inline PointHead
+geonn_point_head(const char *bytes)
+{
+	PointHead	head;
 
-/*
- * Read a row from its bytes.  Returns the end of the bytes.  Values point into the bytes or are
- * allocated; the caller provides row->by and row->by_is_null.
- */
-extern const char *geonn_baseline_read(const BaselineSchema *schema, const char *bytes, BaselineRow *row);
+	memcpy(&head, bytes, sizeof(head));
+	return head;
+}
 
-/*
- * Points for a search, read from bytes that the callback finds by their number; source is passed to
- * it.  They live as long as the current memory context.
- */
-extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, uint64 count,
-												const void *source,
-												const char *(*bytes) (const void *source, uint64 number));
-
-/* The limits of the row with these bytes, in this space; NULL: rows have none. */
-extern const GeonnLimits *geonn_baseline_limits(const BaselineSchema *schema, const char *bytes,
-												GeonnLimits *limits);
+/* The id of the point with these bytes; allocated unless its type is passed by value. */
+extern Datum geonn_baseline_id(const BaselineSchema *schema, const char *bytes);
 
 /*
- * Read the next row of a block's contents up to end: its reach, and where its bytes are.  Returns
- * false at the end.
+ * Go to the next point of a block's contents.  Returns false at the end.  A visit of the contents begins
+ * with geonn_baseline_first, and does not compute fingerprints.
  */
-extern bool geonn_baseline_next(const BaselineSchema *schema, const char **contents, const char *end,
-								BaselineRow *row, float *reach, const char **bytes, Size *length);
+extern bool geonn_baseline_next(const char **contents, const char *end, BaselinePoint *point);
+#define geonn_baseline_first(number) {.block = (number), .row = -1}
 
-/* The fingerprint of the row with these bytes. */
-extern Fingerprint geonn_baseline_fingerprint(const GeonnBaseline *baseline, const char *bytes,
-											  Size length);
+/* Compute the point's fingerprint. */
+extern void geonn_baseline_fingerprint(const GeonnBaseline *baseline, BaselinePoint *point);
+
+/* Add a point, with a copy of its bytes; the list is empty at first, but for its context. */
+extern void geonn_point_list_add(PointList *list, const BaselinePoint *point);
+
+/*
+ * The points of a list, or of two, as those of a search.  They live as long as the current memory
+ * context.
+ */
+extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, const PointList *first,
+												const PointList *second);
 
 /* The index of the block to which this key belongs. */
 extern uint32 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key);
 
-/* The least float that is not smaller. */
-extern float geonn_rounded_up(double exact);
-
 /* Prefetch what geonn_baseline_find_block will read for this key. */
-extern void geonn_baseline_prefetch(const GeonnBaseline *baseline, uint64 key);
+static inline void
+geonn_baseline_prefetch(const GeonnBaseline *baseline, uint64 key)
+{
+	__builtin_prefetch(&baseline->first_keys[baseline->jumps[key >> (64 - BASELINE_JUMP_BITS)]]);
+}
 
 /*
- * Read the contents of these blocks (indexes in baseline->blocks, ascending): for each row its
- * reach (float) and its bytes.  Calls back for each block, in a memory context that is reset afterwards.
+ * Read the contents of these blocks (indexes in baseline->blocks, ascending).  Calls back for each
+ * block, in a memory context that is reset afterwards.
  */
 typedef void (*BlockConsumer) (void *state, uint32 block, const char *contents, Size length);
 extern void geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count,
-									   Snapshot snapshot, BlockConsumer consume, void *state);
+									   BlockConsumer consume, void *state);
+
+/* The least float that is not smaller. */
+extern float geonn_rounded_up(double exact);
+
+/*
+ * The reach of a point that has so many rows, the last one at this distance; rounded up.  -1: no
+ * reference can be a candidate.
+ */
+extern float geonn_baseline_reach(const BaselineSchema *schema, const GeonnQuestion *question,
+								  const char *bytes, uint64 rows, double distance);
 
 /* ---- cache/baseline_write.c ---- */
 
-/* writes rows into blocks, in the order of their keys */
+/* writes points into blocks, in the order of their keys */
 typedef struct BaselineWriter BaselineWriter;
 
-/*
- * Begin to write a baseline anew, or to replace blocks of an existing one, which keeps its other
- * blocks.
- */
+/* Begin to write a baseline anew; or to replace blocks of it, which cache/baseline_write.c does. */
 extern BaselineWriter *geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew);
 
-/* The rows that are added next replace those of this block, and have keys of its range. */
-extern void geonn_baseline_replace(BaselineWriter *writer, uint32 block);
+/* Add a point; the points of a block in the order of their keys. */
+extern void geonn_baseline_add(BaselineWriter *writer, const BaselinePoint *point);
 
-/*
- * This block keeps its rows, and gets these contents with their new reaches, of which reach is the
- * greatest.
- */
-extern void geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents,
-									   Size length, float reach);
-
-/* Add a row with its reach; the rows of a block in the order of their keys. */
-extern void geonn_baseline_add(BaselineWriter *writer, const Fingerprint *fingerprint, float reach,
-							   const char *bytes, Size length);
-
-/* After all rows: write the remaining blocks, and the directory. */
+/* After all points: write the remaining blocks, and the directory. */
 extern void geonn_baseline_writer_end(BaselineWriter *writer);
 
-/* Delete the baseline of this side. */
-extern void geonn_baseline_delete(const GeonnCache *cache, CacheSide side);
+/*
+ * Bring the baseline up to date with the changes, and with the new reaches of these points that stay, by
+ * block and row.
+ */
+extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
+								  const BaselinePoint *reaches, uint64 reach_count);
 
 /* ---- cache/baseline_compare.c ---- */
-
-/* a point that was added or removed */
-typedef struct BaselineChange
-{
-	uint32		block;			/* the block to which it belongs */
-	uint32		row;			/* of one that was removed: its number in the block */
-	Fingerprint fingerprint;
-	const char *bytes;
-	Size		length;
-} BaselineChange;
-
-/*
- * all changes; a point that changed is in both lists: its former state was removed, its present one
- * added
- */
-typedef struct BaselineChanges
-{
-	BaselineChange *added;		/* by block and key */
-	uint64		added_count;
-	BaselineChange *removed;	/* by block and row */
-	uint64		removed_count;
-} BaselineChanges;
 
 /*
  * Compare what the source has now, by the active snapshot, with the baseline.  Returns false if the
@@ -233,15 +262,11 @@ typedef struct BaselineBuild BaselineBuild;
 
 /*
  * No points yet, in the current memory context.  The question is the one by which observations are
- * searched for; NULL for references.
+ * searched for; NULL for references.  compares: a baseline with the same seed is stored, which may have
+ * the same points.
  */
-extern BaselineBuild *geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question);
-
-/*
- * A baseline with the same seed is stored: let geonn_baseline_build_end find out whether it has the same
- * points.  Before the first point is added.
- */
-extern void geonn_baseline_build_compare(BaselineBuild *build);
+extern BaselineBuild *geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question,
+												 bool compares);
 
 /*
  * Add a point.  Those that are searched for are numbered from 0 on, in the order of these calls; so
@@ -256,16 +281,9 @@ extern void geonn_baseline_build_read(BaselineBuild *build, const PointSource *s
 extern void geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint64 rank, double distance);
 
 /*
- * Write the baseline in place of the one that is stored, and let go of the points.  may_keep: the stored
- * one is left as it is if it has the same points.  Returns whether it was.
+ * Write the baseline in place of the one that is stored, close it, and let go of the points.  may_keep:
+ * the stored one is left as it is if it has the same points.  Returns whether it was.
  */
 extern bool geonn_baseline_build_end(BaselineBuild *build, bool may_keep);
-
-/*
- * The reach of an observation with these limits (NULL: none) that has so many rows, the last one at
- * this distance; rounded up.  -1: no reference can be a candidate.
- */
-extern float geonn_baseline_reach(const GeonnQuestion *question, const GeonnLimits *limits,
-								  uint64 rows, double distance);
 
 #endif							/* GEONN_CACHE_BASELINE_H */

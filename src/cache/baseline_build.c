@@ -9,7 +9,7 @@
  * through the sort, and is written with the reach that the array has for it.
  *
  * If a baseline of the side is stored that may have the same points, the build has its seed.  Points are
- * then also added to sums of their blocks.  If all sums are those of the directory, the stored baseline
+ * then also added to bags of their blocks.  If all bags are those of the directory, the stored baseline
  * can stay, and nothing is sorted to the end or written.
  */
 #include "postgres.h"
@@ -18,9 +18,7 @@
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
-#include "cache/block_sums.h"
 #include "cache/changed_pages.h"
 #include "cache/point_sort.h"
 
@@ -30,9 +28,6 @@
 /* first room of the reaches */
 #define FIRST_REACHES	1024
 
-/* points that are written together: their reaches are fetched into the processor's cache before */
-#define POINTS_AT_ONCE	64
-
 struct BaselineBuild
 {
 	GeonnBaseline *baseline;
@@ -41,25 +36,14 @@ struct BaselineBuild
 	MemoryContext row_context;
 	PointSort  *sort;
 	StringInfoData bytes;
-	BlockSum   *sums;			/* [baseline->count]; NULL: no baseline is stored */
-	float	   *reaches;		/* [searched] */
+	Bag		   *bags;			/* [baseline->count]; NULL: no baseline is stored */
+	float	   *reaches;		/* [searched]; NaN: the observation has less than k rows so far */
 	uint64		searched;
 	uint64		room;
 };
 
-float
-geonn_baseline_reach(const GeonnQuestion *question, const GeonnLimits *limits, uint64 rows,
-					 double distance)
-{
-	if (question->k > 0 && rows >= question->k)
-		return geonn_rounded_up(distance);
-	if (limits == NULL)
-		return geonn_rounded_up(question->max_distance);
-	return limits->none ? -1 : geonn_rounded_up(Min(question->max_distance, limits->radius));
-}
-
 BaselineBuild *
-geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question)
+geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question, bool compares)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn baseline",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -74,26 +58,14 @@ geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *questio
 	initStringInfo(&build->bytes);
 	build->room = FIRST_REACHES;
 	build->reaches = palloc(build->room * sizeof(float));
+	if (compares)
+	{
+		geonn_baseline_load(baseline);
+		build->bags = MemoryContextAllocExtended(context, baseline->count * sizeof(Bag),
+												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	}
 	MemoryContextSwitchTo(former);
 	return build;
-}
-
-void
-geonn_baseline_build_compare(BaselineBuild *build)
-{
-	MemoryContext former = MemoryContextSwitchTo(build->context);
-
-	geonn_baseline_load(build->baseline, GetActiveSnapshot());
-	build->sums = geonn_block_sums_create(build->baseline);
-	MemoryContextSwitchTo(former);
-}
-
-static void
-add_to_sum(BaselineBuild *build, const Fingerprint *fingerprint)
-{
-	uint32		block = geonn_baseline_find_block(build->baseline, fingerprint->key);
-
-	geonn_block_sum_add(&build->sums[block], fingerprint);
 }
 
 /*
@@ -104,48 +76,47 @@ has_same_points(const BaselineBuild *build)
 {
 	const GeonnBaseline *baseline = build->baseline;
 
-	for (uint32 i = 0; build->sums != NULL && i < baseline->count; i++)
+	for (uint32 i = 0; build->bags != NULL && i < baseline->count; i++)
 	{
-		if (!geonn_block_sum_is(&build->sums[i], &baseline->blocks[i]))
+		if (!geonn_bag_is(&build->bags[i], &baseline->blocks[i].bag))
 			return false;
 	}
-	return build->sums != NULL;
+	return build->bags != NULL;
 }
 
 /*
  * Number the next observation that is searched for.
  */
 static uint64
-next_number(BaselineBuild *build, const PointRow *row)
+next_number(BaselineBuild *build)
 {
 	if (build->searched == build->room)
 	{
 		build->room *= 2;
 		build->reaches = repalloc_huge(build->reaches, build->room * sizeof(float));
 	}
-	build->reaches[build->searched] = geonn_baseline_reach(build->question, row->limits, 0, 0);
+	build->reaches[build->searched] = NAN;
 	return build->searched++;
 }
 
 void
 geonn_baseline_build_add(BaselineBuild *build, const PointRow *row, bool is_searched)
 {
-	uint64		number = is_searched ? next_number(build, row) : NOT_SEARCHED;
+	GeonnBaseline *baseline = build->baseline;
+	uint64		number = is_searched ? next_number(build) : NOT_SEARCHED;
 	MemoryContext former;
-	SortedPoint point;
+	BaselinePoint point;
 
-	if (!geonn_baseline_has(&build->baseline->schema, row))
+	if (!geonn_baseline_has(&baseline->schema, row))
 		return;
 	former = MemoryContextSwitchTo(build->row_context);
 	resetStringInfo(&build->bytes);
-	geonn_baseline_write(build->baseline, row, &build->bytes, &point.fingerprint);
-	geonn_pages_add(build->baseline->pages, row, &point.fingerprint);
-	if (build->sums != NULL)
-		add_to_sum(build, &point.fingerprint);
-	point.number = number;
-	point.bytes = build->bytes.data;
-	point.length = (uint32) build->bytes.len;
-	geonn_point_sort_add(build->sort, &point);
+	geonn_baseline_write(baseline, row, &build->bytes, &point);
+	geonn_pages_add(baseline->pages, row, &point.fingerprint);
+	if (build->bags != NULL)
+		geonn_bag_add(&build->bags[geonn_baseline_find_block(baseline, point.fingerprint.key)],
+					  point.fingerprint.hash);
+	geonn_point_sort_add(build->sort, &(SortedPoint) {point.fingerprint, number, point.length, point.bytes});
 	MemoryContextSwitchTo(former);
 	MemoryContextReset(build->row_context);
 }
@@ -159,39 +130,17 @@ geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint64 rank, dou
 		build->reaches[number] = geonn_rounded_up(distance);
 }
 
+/*
+ * The reach of the point of this number.
+ */
 static float
 reach_of(const BaselineBuild *build, uint64 number, const char *bytes)
 {
-	GeonnLimits limits;
-	bool		placed;
-
-	memcpy(&placed, bytes, sizeof(placed));
-	if (build->question == NULL || !placed)
+	if (build->question == NULL)
 		return -1;
-	if (number != NOT_SEARCHED)
+	if (number != NOT_SEARCHED && !isnan(build->reaches[number]))
 		return build->reaches[number];
-	return geonn_baseline_reach(build->question,
-								geonn_baseline_limits(&build->baseline->schema, bytes, &limits), 0, 0);
-}
-
-/*
- * Take the next points from the sort, and copy their bytes, one after the other.
- */
-static int
-take_points(BaselineBuild *build, SortedPoint *points)
-{
-	int			count = 0;
-
-	resetStringInfo(&build->bytes);
-	while (count < POINTS_AT_ONCE && geonn_point_sort_next(build->sort, &points[count]))
-	{
-		const SortedPoint *point = &points[count++];
-
-		if (point->number != NOT_SEARCHED)
-			__builtin_prefetch(&build->reaches[point->number]);
-		appendBinaryStringInfo(&build->bytes, point->bytes, (int) point->length);
-	}
-	return count;
+	return geonn_baseline_reach(&build->baseline->schema, build->question, bytes, 0, 0);
 }
 
 /*
@@ -201,19 +150,18 @@ static void
 write_points(BaselineBuild *build)
 {
 	BaselineWriter *writer = geonn_baseline_writer_begin(build->baseline, true);
-	SortedPoint points[POINTS_AT_ONCE];
-	int			count;
+	SortedPoint sorted;
 
-	while ((count = take_points(build, points)) > 0)
+	while (geonn_point_sort_next(build->sort, &sorted))
 	{
-		const char *bytes = build->bytes.data;
+		BaselinePoint point = {
+			.fingerprint = sorted.fingerprint,
+			.bytes = sorted.bytes,
+			.length = sorted.length,
+			.reach = reach_of(build, sorted.number, sorted.bytes)
+		};
 
-		for (int i = 0; i < count; i++)
-		{
-			geonn_baseline_add(writer, &points[i].fingerprint,
-							   reach_of(build, points[i].number, bytes), bytes, points[i].length);
-			bytes += points[i].length;
-		}
+		geonn_baseline_add(writer, &point);
 	}
 	geonn_baseline_writer_end(writer);
 }
@@ -227,6 +175,7 @@ geonn_baseline_build_end(BaselineBuild *build, bool may_keep)
 	if (!keeps)
 		write_points(build);
 	geonn_pages_store(build->baseline->pages);
+	geonn_baseline_close(build->baseline);
 	geonn_point_sort_end(build->sort);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(build->context);

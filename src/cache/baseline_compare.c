@@ -2,279 +2,367 @@
  * baseline_compare.c
  *		What has changed of a source since its baseline was made.
  *
- * The source is read once, for the sums of all blocks.  If some sums are not what they were, the
- * hashes of these blocks' rows are put into a hash table, and the source's rows are looked at again:
- * in memory, if they are few enough to be stored there meanwhile, else by another reading.  A row of
- * such a block is taken off the table if it is there; if it is not, it was added.  What is left in
- * the table at the end was removed.
+ * Points that the baseline has are put into a hash table.  A point of the source is taken off the table
+ * if it is there; otherwise it was added.  Points that are left in the table at the end were removed:
+ * their bytes are in the blocks to which their keys belong.  Two points count as the same one if they
+ * have the same key and half of the same hash: at the same coordinates these are 80 bits of the hash
+ * (key_of in cache/baseline.c).  Points without coordinates have one key, and 64 bits of the hash decide.
  *
- * If only few pages of a table may have changed, only their rows are read (cache/page_compare.c).
+ * Which points are looked at is found in one of two ways:
+ *
+ *	 - If only few pages of the source's tables may have changed (cache/changed_pages.c), their rows are
+ *	   read, and the lists of the points that the last run found there are put into the table.  If
+ *	   points of the lists are not in the baseline, one of both is damaged, and the source is read whole.
+ *	 - Otherwise the source is read once, for the bags of all blocks.  If some bags are not what they
+ *	   were, the points of these blocks are put into the table, and the source is read again.
+ *
+ * Changes are copied as long as memory is left for them; after that the comparison goes on, and says that
+ * they are too many.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
-#include "cache/block_sums.h"
 #include "cache/changed_pages.h"
-#include "cache/comparison.h"
 
-/* points that are added to sums together */
-#define FINGERPRINTS_AT_ONCE	64
+/* points that are added to bags together */
+#define POINTS_AT_ONCE	64
 
-/* the share of maintenance_work_mem for rows that are stored, and the bytes of one row, about */
-#define SHARE_STORED			8
-#define BYTES_A_STORED_ROW		(sizeof(StoredRow) + 48)
-
-/* a row that was read, followed by its bytes */
-typedef struct StoredRow
+/* what is known of a point of the baseline */
+typedef struct KnownPoint
 {
-	Fingerprint fingerprint;
-	uint32		length;
-} StoredRow;
+	PageEntry	entry;
+	uint32		count;			/* of such points that were not found again so far */
+	char		status;
+} KnownPoint;
 
-/* all rows that were read; bytes is NULL if they are too many */
-typedef struct StoredRows
-{
-	char	   *bytes;
-	Size		length;
-	Size		room;
-} StoredRows;
+/* points at the same coordinates have similar keys, and different hashes */
+#define SH_PREFIX known
+#define SH_ELEMENT_TYPE KnownPoint
+#define SH_KEY_TYPE PageEntry
+#define SH_KEY entry
+#define SH_HASH_KEY(table, entry) ((uint32) (entry).hash)
+#define SH_EQUAL(table, a, b) ((a).hash == (b).hash && (a).key == (b).key)
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
 
-/* a comparison by sums */
-typedef struct SumComparison
+/* a comparison under way */
+typedef struct BaselineComparison
 {
-	BaselineComparison *comparison;
-	BlockSum   *sums;			/* [baseline->count] */
-	Fingerprint waiting[FINGERPRINTS_AT_ONCE];	/* waiting to be added to sums */
+	GeonnBaseline *baseline;
+	const PointSource *source;
+	BaselineChanges *changes;
+	bool		by_pages;		/* the points of some pages are compared; else those of changed blocks */
+	bool	   *changed;		/* [baseline->count]: blocks that have or had one of these points */
+	uint32	   *blocks;			/* [baseline->count]: their indexes */
+	Bag		   *bags;			/* [baseline->count]: what the source has now of each block */
+	Fingerprint waiting[POINTS_AT_ONCE];	/* of points that wait to be added to bags */
 	int			waiting_count;
-	StoredRows	stored;
-} SumComparison;
+	known_hash *known;
+	Size		memory;			/* bytes left for changes */
+	bool		too_many;
+	MemoryContext row_context;
+	StringInfoData bytes;		/* of the row just written */
+} BaselineComparison;
 
-/* ---- sums ---- */
+/* ---- the hash table ---- */
 
-/*
- * Add the waiting points to the sums of their blocks.  Where each of the three arrays is read next
- * is known beforehand, and none of them is likely to be in a cache.
- */
 static void
-add_waiting(SumComparison *by_sums)
+learn(void *state, const PageEntry *entry)
 {
-	const GeonnBaseline *baseline = by_sums->comparison->baseline;
-	uint32		block[FINGERPRINTS_AT_ONCE];
+	BaselineComparison *comparison = state;
+	bool		found;
+	KnownPoint *known = known_insert(comparison->known, *entry, &found);
 
-	for (int i = 0; i < by_sums->waiting_count; i++)
-		geonn_baseline_prefetch(baseline, by_sums->waiting[i].key);
-	for (int i = 0; i < by_sums->waiting_count; i++)
-	{
-		block[i] = geonn_baseline_find_block(baseline, by_sums->waiting[i].key);
-		__builtin_prefetch(&by_sums->sums[block[i]], 1);
-	}
-	for (int i = 0; i < by_sums->waiting_count; i++)
-		geonn_block_sum_add(&by_sums->sums[block[i]], &by_sums->waiting[i]);
-	by_sums->waiting_count = 0;
+	if (!found)
+		known->count = 0;
+	known->count++;
 }
 
 /*
- * Store the source's rows if they seem to be few enough.
+ * Take a point off the hash table.  Returns false if it is not there.
  */
-static void
-begin_storing(SumComparison *by_sums)
+static bool
+take_off(BaselineComparison *comparison, const Fingerprint *fingerprint)
 {
-	const GeonnBaseline *baseline = by_sums->comparison->baseline;
+	PageEntry	entry = {fingerprint->key, fingerprint->hash[1]};
+	KnownPoint *known = known_lookup(comparison->known, entry);
 
-	if (baseline->rows * BYTES_A_STORED_ROW > (Size) maintenance_work_mem * 1024 / SHARE_STORED)
-		return;
-	by_sums->stored.room = BLCKSZ;
-	by_sums->stored.bytes = palloc(by_sums->stored.room);
-}
-
-/*
- * Store the row just written.
- */
-static void
-store_row(SumComparison *by_sums, const Fingerprint *fingerprint)
-{
-	StoredRows *stored = &by_sums->stored;
-	StoredRow	row = {.fingerprint = *fingerprint,.length = (uint32) by_sums->comparison->bytes.len};
-	Size		length = stored->length + sizeof(row) + row.length;
-
-	if (length > (Size) maintenance_work_mem * 1024 / SHARE_STORED)
-	{
-		pfree(stored->bytes);
-		stored->bytes = NULL;
-		return;
-	}
-	if (length > stored->room)
-	{
-		stored->room = Max(stored->room * 2, length);
-		stored->bytes = repalloc_huge(stored->bytes, stored->room);
-	}
-	memcpy(stored->bytes + stored->length, &row, sizeof(row));
-	memcpy(stored->bytes + stored->length + sizeof(row), by_sums->comparison->bytes.data, row.length);
-	stored->length = length;
-}
-
-static void
-add_to_sum(void *state, const PointRow *row)
-{
-	SumComparison *by_sums = state;
-	Fingerprint *fingerprint = &by_sums->waiting[by_sums->waiting_count];
-
-	if (!geonn_baseline_has(&by_sums->comparison->baseline->schema, row))
-		return;
-	geonn_comparison_begin_row(by_sums->comparison, row, fingerprint);
-	geonn_pages_add(by_sums->comparison->baseline->pages, row, fingerprint);
-	if (by_sums->stored.bytes != NULL)
-		store_row(by_sums, fingerprint);
-	by_sums->waiting_count++;
-	if (by_sums->waiting_count == FINGERPRINTS_AT_ONCE)
-		add_waiting(by_sums);
-	geonn_comparison_end_row(by_sums->comparison);
-}
-
-/*
- * Find the blocks whose sums have changed.  Returns how many.
- */
-static uint32
-find_changed(SumComparison *by_sums, uint32 *blocks)
-{
-	const GeonnBaseline *baseline = by_sums->comparison->baseline;
-	uint32		count = 0;
-
-	for (uint32 i = 0; i < baseline->count; i++)
-	{
-		if (geonn_block_sum_is(&by_sums->sums[i], &baseline->blocks[i]))
-			continue;
-		by_sums->comparison->changed[i] = true;
-		blocks[count++] = i;
-	}
-	return count;
-}
-
-/* ---- rows ---- */
-
-static RowHash
-hash_of(const Fingerprint *fingerprint)
-{
-	return (RowHash)
-	{
-		{
-			fingerprint->hash[0], fingerprint->hash[1]
-		}
-	};
-}
-
-static void
-learn_row(BaselineComparison *comparison, const BaselineChange *row)
-{
-	geonn_comparison_learn(comparison, hash_of(&row->fingerprint));
+	if (known == NULL || known->count == 0)
+		return false;
+	known->count--;
+	return true;
 }
 
 static void
 learn_block(void *state, uint32 block, const char *contents, Size length)
 {
-	geonn_comparison_visit(state, block, contents, length, learn_row);
+	BaselineComparison *comparison = state;
+	const char *end = contents + length;
+	BaselinePoint point = geonn_baseline_first(block);
+
+	while (geonn_baseline_next(&contents, end, &point))
+	{
+		geonn_baseline_fingerprint(comparison->baseline, &point);
+		learn(comparison, &(PageEntry) {point.fingerprint.key, point.fingerprint.hash[1]});
+	}
 }
 
-static void
-look_for(BaselineComparison *comparison, const Fingerprint *fingerprint, const char *bytes, Size length)
-{
-	uint32		block = geonn_baseline_find_block(comparison->baseline, fingerprint->key);
+/* ---- changes ---- */
 
-	if (comparison->changed[block] && !geonn_comparison_take_off(comparison, hash_of(fingerprint)))
-		geonn_comparison_add(comparison, block, fingerprint, bytes, length);
+static void
+add_change(BaselineComparison *comparison, PointList *list, const BaselinePoint *point)
+{
+	Size		needed = sizeof(BaselinePoint) + point->length;
+
+	comparison->too_many |= needed > comparison->memory;
+	if (comparison->too_many)
+		return;
+	comparison->memory -= needed;
+	geonn_point_list_add(list, point);
+}
+
+/*
+ * Write a row's bytes, in memory that lives until end_row.  Returns false if the baseline has no such
+ * rows.
+ */
+static bool
+begin_row(BaselineComparison *comparison, const PointRow *row, BaselinePoint *point)
+{
+	MemoryContext former;
+
+	if (!geonn_baseline_has(&comparison->baseline->schema, row))
+		return false;
+	former = MemoryContextSwitchTo(comparison->row_context);
+	resetStringInfo(&comparison->bytes);
+	geonn_baseline_write(comparison->baseline, row, &comparison->bytes, point);
+	MemoryContextSwitchTo(former);
+	return true;
+}
+
+/* few rows need memory of their own */
+static void
+end_row(BaselineComparison *comparison)
+{
+	if (comparison->row_context->mem_allocated > ALLOCSET_DEFAULT_INITSIZE)
+		MemoryContextReset(comparison->row_context);
 }
 
 static void
 look_for_row(void *state, const PointRow *row)
 {
 	BaselineComparison *comparison = state;
-	Fingerprint fingerprint;
+	GeonnBaseline *baseline = comparison->baseline;
+	BaselinePoint point;
 
-	if (!geonn_baseline_has(&comparison->baseline->schema, row))
+	if (!begin_row(comparison, row, &point))
 		return;
-	geonn_comparison_begin_row(comparison, row, &fingerprint);
-	look_for(comparison, &fingerprint, comparison->bytes.data, comparison->bytes.len);
-	geonn_comparison_end_row(comparison);
-}
-
-static void
-look_for_stored_rows(BaselineComparison *comparison, const StoredRows *stored)
-{
-	StoredRow	row;
-
-	for (const char *next = stored->bytes; next < stored->bytes + stored->length; next += row.length)
-	{
-		CHECK_FOR_INTERRUPTS();
-		memcpy(&row, next, sizeof(row));
-		next += sizeof(row);
-		look_for(comparison, &row.fingerprint, next, row.length);
-	}
-}
-
-static void
-check_removed(BaselineComparison *comparison, const BaselineChange *row)
-{
-	if (geonn_comparison_take_off(comparison, hash_of(&row->fingerprint)))
-		geonn_comparison_remove(comparison, row);
+	if (comparison->by_pages)
+		geonn_pages_add(baseline->pages, row, &point.fingerprint);
+	point.block = geonn_baseline_find_block(baseline, point.fingerprint.key);
+	if ((comparison->by_pages || comparison->changed[point.block]) &&
+		!take_off(comparison, &point.fingerprint))
+		add_change(comparison, &comparison->changes->added, &point);
+	end_row(comparison);
 }
 
 static void
 find_removed(void *state, uint32 block, const char *contents, Size length)
 {
-	geonn_comparison_visit(state, block, contents, length, check_removed);
-}
+	BaselineComparison *comparison = state;
+	const char *end = contents + length;
+	BaselinePoint point = geonn_baseline_first(block);
 
-/* ---- the comparison ---- */
+	while (geonn_baseline_next(&contents, end, &point))
+	{
+		geonn_baseline_fingerprint(comparison->baseline, &point);
+		if (take_off(comparison, &point.fingerprint))
+			add_change(comparison, &comparison->changes->removed, &point);
+	}
+}
 
 /*
- * Find the changes of these blocks.  Returns false if they are too many.
+ * List the changed blocks.  Returns how many.
  */
-static bool
-find_changes(SumComparison *by_sums, const PointSource *source, const uint32 *blocks, uint32 count)
+static uint32
+list_changed(BaselineComparison *comparison)
 {
-	BaselineComparison *comparison = by_sums->comparison;
-	GeonnBaseline *baseline = comparison->baseline;
-	uint64		rows = 0;
+	uint32		count = 0;
 
-	for (uint32 i = 0; i < count; i++)
-		rows += baseline->blocks[blocks[i]].rows;
-	if (rows * 2 * sizeof(KnownRow) > comparison->memory)
-		return false;
-	comparison->memory -= rows * 2 * sizeof(KnownRow);
-	comparison->known = known_create(CurrentMemoryContext, (uint32) rows, NULL);
-	geonn_baseline_read_blocks(baseline, blocks, count, GetActiveSnapshot(), learn_block, comparison);
-	if (by_sums->stored.bytes != NULL)
-		look_for_stored_rows(comparison, &by_sums->stored);
-	else
-		geonn_read_points(source, GEONN_INVALID_COUNTED, look_for_row, comparison);
-	geonn_baseline_read_blocks(baseline, blocks, count, GetActiveSnapshot(), find_removed, comparison);
-	if (comparison->too_many)
-		return false;
-	geonn_comparison_sort(comparison);
-	return true;
+	for (uint32 i = 0; i < comparison->baseline->count; i++)
+	{
+		if (comparison->changed[i])
+			comparison->blocks[count++] = i;
+	}
+	return count;
 }
 
-static bool
-find_by_sums(BaselineComparison *comparison, const PointSource *source, InvalidPolicy invalid,
-			 uint32 *blocks)
+/* ---- by pages ---- */
+
+/*
+ * Mark the blocks of the points that are left in the table.  Returns how many points these are.
+ */
+static uint64
+mark_left(BaselineComparison *comparison)
 {
-	SumComparison by_sums = {
-		.comparison = comparison,
-		.sums = geonn_block_sums_create(comparison->baseline)
-	};
+	known_iterator iterator;
+	KnownPoint *known;
+	uint64		points = 0;
+
+	known_start_iterate(comparison->known, &iterator);
+	while ((known = known_iterate(comparison->known, &iterator)) != NULL)
+	{
+		if (known->count > 0)
+			comparison->changed[geonn_baseline_find_block(comparison->baseline, known->entry.key)] = true;
+		points += known->count;
+	}
+	return points;
+}
+
+/*
+ * Are pages of any of the tables to be read?
+ */
+static bool
+has_pages(const TablePages *tables, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (tables[i].count > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Find the changes on the pages that may have changed.  Returns false, and has found nothing, if the
+ * source is no longer planned as the same plain tables, or the lists are damaged.
+ */
+static bool
+find_by_pages(BaselineComparison *comparison, InvalidPolicy invalid)
+{
+	GeonnBaseline *baseline = comparison->baseline;
+	int			table_count;
+	const TablePages *tables = geonn_pages_to_read(baseline->pages, &table_count);
+	uint64		points;
+
+	comparison->by_pages = true;
+	comparison->known = known_create(CurrentMemoryContext, 1024, NULL);
+	geonn_pages_former(baseline->pages, learn, comparison);
+	if (has_pages(tables, table_count) &&
+		!geonn_read_pages(comparison->source, invalid, tables, table_count, look_for_row, comparison))
+		return false;
+	points = mark_left(comparison);
+	geonn_baseline_read_blocks(baseline, comparison->blocks, list_changed(comparison), find_removed,
+							   comparison);
+	if (comparison->too_many || comparison->changes->removed.count == points)
+		return true;
+	ereport(WARNING,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("the lists of pages of cache \"%s\" are not right, and are made anew",
+					baseline->cache->name)));
+	return false;
+}
+
+/* ---- by bags ---- */
+
+/*
+ * Add the waiting points to the bags of their blocks.  Where each array is read next is known beforehand,
+ * and none of them is likely to be in the processor's cache.
+ */
+static void
+add_waiting(BaselineComparison *comparison)
+{
+	const GeonnBaseline *baseline = comparison->baseline;
+	uint32		block[POINTS_AT_ONCE];
+
+	for (int i = 0; i < comparison->waiting_count; i++)
+		geonn_baseline_prefetch(baseline, comparison->waiting[i].key);
+	for (int i = 0; i < comparison->waiting_count; i++)
+	{
+		block[i] = geonn_baseline_find_block(baseline, comparison->waiting[i].key);
+		__builtin_prefetch(&comparison->bags[block[i]], 1);
+	}
+	for (int i = 0; i < comparison->waiting_count; i++)
+		geonn_bag_add(&comparison->bags[block[i]], comparison->waiting[i].hash);
+	comparison->waiting_count = 0;
+}
+
+static void
+add_to_bag(void *state, const PointRow *row)
+{
+	BaselineComparison *comparison = state;
+	BaselinePoint point;
+
+	if (!begin_row(comparison, row, &point))
+		return;
+	geonn_pages_add(comparison->baseline->pages, row, &point.fingerprint);
+	comparison->waiting[comparison->waiting_count++] = point.fingerprint;
+	if (comparison->waiting_count == POINTS_AT_ONCE)
+		add_waiting(comparison);
+	end_row(comparison);
+}
+
+/*
+ * Mark the blocks whose bags have changed.  Returns how many points they had.
+ */
+static uint64
+mark_changed(BaselineComparison *comparison)
+{
+	const GeonnBaseline *baseline = comparison->baseline;
+	uint64		rows = 0;
+
+	for (uint32 i = 0; i < baseline->count; i++)
+	{
+		comparison->changed[i] = !geonn_bag_is(&comparison->bags[i], &baseline->blocks[i].bag);
+		if (comparison->changed[i])
+			rows += baseline->blocks[i].rows;
+	}
+	return rows;
+}
+
+/*
+ * Find the changes of the blocks whose bags have changed, unless they are too many.
+ */
+static void
+find_by_bags(BaselineComparison *comparison, InvalidPolicy invalid)
+{
+	GeonnBaseline *baseline = comparison->baseline;
+	Size		needed;
 	uint32		count;
 
-	begin_storing(&by_sums);
-	geonn_read_points(source, invalid, add_to_sum, &by_sums);
-	add_waiting(&by_sums);
-	count = find_changed(&by_sums, blocks);
-	return count == 0 || find_changes(&by_sums, source, blocks, count);
+	comparison->by_pages = false;
+	comparison->bags = MemoryContextAllocExtended(CurrentMemoryContext, baseline->count * sizeof(Bag),
+												  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	geonn_read_points(comparison->source, invalid, add_to_bag, comparison);
+	add_waiting(comparison);
+	needed = mark_changed(comparison) * 2 * sizeof(KnownPoint);
+	count = list_changed(comparison);
+	comparison->too_many = needed > comparison->memory;
+	if (count == 0 || comparison->too_many)
+		return;
+	comparison->memory -= needed;
+	comparison->known = known_create(CurrentMemoryContext,
+									 (uint32) (needed / (2 * sizeof(KnownPoint))), NULL);
+	geonn_baseline_read_blocks(baseline, comparison->blocks, count, learn_block, comparison);
+	geonn_read_points(comparison->source, GEONN_INVALID_COUNTED, look_for_row, comparison);
+	geonn_baseline_read_blocks(baseline, comparison->blocks, count, find_removed, comparison);
 }
 
 /* ---- either way ---- */
+
+static int
+by_block_and_key(const void *first, const void *second)
+{
+	const BaselinePoint *a = first;
+	const BaselinePoint *b = second;
+
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
+	return a->fingerprint.key < b->fingerprint.key ? -1 : a->fingerprint.key > b->fingerprint.key;
+}
 
 bool
 geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid,
@@ -285,25 +373,27 @@ geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source, Inval
 	MemoryContext former = MemoryContextSwitchTo(context);
 	BaselineComparison comparison = {
 		.baseline = baseline,
-		.context = former,
+		.source = source,
 		.changes = changes,
 		.memory = memory
 	};
-	uint32	   *blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
-	bool		found;
 
-	*changes = (BaselineChanges) {0};
+	*changes = (BaselineChanges) {{.context = former}, {.context = former}};
 	comparison.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&comparison.bytes);
-	comparison.row = geonn_baseline_row(&baseline->schema);
+	comparison.blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
 	comparison.changed = MemoryContextAllocExtended(context, baseline->count * sizeof(bool),
 													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	if (geonn_pages_are_few(baseline->pages) &&
-		geonn_compare_pages(&comparison, source, invalid, blocks))
-		found = !comparison.too_many;
-	else
-		found = find_by_sums(&comparison, source, invalid, blocks);
+	if (!geonn_pages_are_few(baseline->pages) || !find_by_pages(&comparison, invalid))
+	{
+		if (comparison.by_pages)
+			geonn_pages_give_up(baseline->pages);
+		changes->added.count = changes->removed.count = 0;
+		find_by_bags(&comparison, invalid);
+	}
+	if (changes->added.count > 0)
+		qsort(changes->added.points, changes->added.count, sizeof(BaselinePoint), by_block_and_key);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
-	return found;
+	return !comparison.too_many;
 }

@@ -2,10 +2,14 @@
  * baseline_write.c
  *		Blocks of a baseline are written.
  *
- * Rows arrive in the order of their keys, and a block ends when it is large enough.  In an existing
+ * Points arrive in the order of their keys, and a block ends when it is large enough.  In an existing
  * baseline, one or more new blocks replace a block: the first of them keeps its number, and
  * overwrites its contents.  The directory is written last, and of its rows only those that have
  * changed.
+ *
+ * To bring a baseline up to date, the blocks in which something has changed are read, rebuilt and
+ * written: without the points that were removed, with those that were added, and with new reaches.  If
+ * few references have moved, most of these blocks have new reaches alone.
  */
 #include "postgres.h"
 
@@ -13,10 +17,8 @@
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
 #include "cache/baseline.h"
-#include "cache/block_table.h"
 #include "common/geodesy.h"
 #include "common/metric.h"
 
@@ -44,40 +46,12 @@ struct BaselineWriter
 	BaselineBlock block;
 	uint64		last_key;
 	StringInfoData contents;
-	double	   *latitude;		/* of its rows with coordinates */
-	double	   *longitude;
-	struct geonn_vector *vectors;
-	uint32		placed;
-	uint32		placed_room;
+	uint32		placed;			/* points with coordinates, and the sums of these */
+	double		latitudes;
+	double		longitudes;		/* from -180 to 180 degrees */
 
-	BlockTable *table;			/* of blocks */
 	uint32		first_new;		/* blocks with smaller numbers are stored already */
 };
-
-/* ---- tables ---- */
-
-/*
- * Open a table to write rows of a side.
- */
-static BlockTable *
-open_to_write(const GeonnCache *cache, CacheSide side, const char *name)
-{
-	return geonn_block_table_open(cache, (int16) side, name, RowExclusiveLock, GetTransactionSnapshot());
-}
-
-void
-geonn_baseline_delete(const GeonnCache *cache, CacheSide side)
-{
-	static const char *const tables[] = {"geonn_cache_block", "geonn_cache_directory"};
-
-	for (int i = 0; i < (int) lengthof(tables); i++)
-	{
-		BlockTable *table = open_to_write(cache, side, tables[i]);
-
-		geonn_block_table_delete_all(table);
-		geonn_block_table_close(table);
-	}
-}
 
 /*
  * Write a row of a table, which has one of this number or not.
@@ -102,31 +76,29 @@ find_ball_with(BaselineWriter *writer)
 {
 	BaselineBlock *block = &writer->block;
 	int			metric = writer->baseline->metric;
-	struct geonn_vector centre = {0, 0, 0};
+	const char *contents = writer->contents.data;
 	double		latitude;
 	double		longitude;
 	double		radius = 0;
+	BaselinePoint point = geonn_baseline_first(block->number);
 
 	block->radius = -1;
-	for (uint32 i = 0; i < writer->placed; i++)
-	{
-		struct geonn_vector *at = &writer->vectors[i];
-
-		*at = geonn_unit_vector(writer->latitude[i], writer->longitude[i]);
-		centre.x += at->x;
-		centre.y += at->y;
-		centre.z += at->z;
-	}
 	if (writer->placed == 0)
 		return;
-	latitude = Max(-90, Min(90, atan2(centre.z, hypot(centre.x, centre.y)) * (180 / M_PI)));
-	longitude = Max(-180, Min(180, atan2(centre.y, centre.x) * (180 / M_PI)));
+	latitude = Max(-90, Min(90, writer->latitudes / writer->placed));
+	longitude = Max(-180, Min(180, writer->longitudes / writer->placed));
 	block->centre = geonn_metric_vector(metric, latitude, longitude);
-	for (uint32 i = 0; i < writer->placed; i++)
+	while (geonn_baseline_next(&contents, writer->contents.data + writer->contents.len, &point))
+	{
+		PointHead	head = geonn_point_head(point.bytes);
+
+		if (isnan(head.latitude))
+			continue;
 		radius = Max(radius, geonn_metric_chord_decides(metric) ?
-					 geonn_metric_distance_of(metric, block->centre, writer->vectors[i]) :
-					 geonn_metric_distance(metric, latitude, longitude,
-										   writer->latitude[i], writer->longitude[i]));
+					 geonn_metric_distance_of(metric, block->centre,
+											  geonn_unit_vector(head.latitude, head.longitude)) :
+					 geonn_metric_distance(metric, latitude, longitude, head.latitude, head.longitude));
+	}
 	block->radius = geonn_rounded_up(radius);
 }
 
@@ -171,7 +143,7 @@ static void
 write_block(BaselineWriter *writer, const BaselineBlock *block, const char *contents, Size length)
 {
 	add_entry(writer, block);
-	write_row(writer->table, block->number < writer->first_new, block->number, contents, length);
+	write_row(writer->baseline->contents, block->number < writer->first_new, block->number, contents, length);
 }
 
 static void
@@ -193,6 +165,7 @@ begin_block(BaselineWriter *writer, uint64 first_key, uint32 number)
 		.first_key = first_key,.number = number,.reach = -1
 	};
 	writer->placed = 0;
+	writer->latitudes = writer->longitudes = 0;
 	resetStringInfo(&writer->contents);
 	writer->open = true;
 }
@@ -209,19 +182,14 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 	writer->blocks = MemoryContextAllocHuge(CurrentMemoryContext,
 											writer->room * sizeof(BaselineBlock));
 	initStringInfo(&writer->contents);
-	writer->placed_room = ROWS_A_BLOCK;
-	writer->latitude = palloc(ROWS_A_BLOCK * sizeof(double));
-	writer->longitude = palloc(ROWS_A_BLOCK * sizeof(double));
-	writer->vectors = palloc(ROWS_A_BLOCK * sizeof(struct geonn_vector));
 	if (anew)
 	{
-		geonn_baseline_delete(baseline->cache, baseline->side);
+		geonn_baseline_delete(baseline);
 		baseline->next_number = 0;
 		begin_block(writer, 0, baseline->next_number++);
 	}
 	else
 		writer->first_new = baseline->next_number;
-	writer->table = open_to_write(baseline->cache, baseline->side, "geonn_cache_block");
 	return writer;
 }
 
@@ -237,16 +205,22 @@ pass_to(BaselineWriter *writer, uint32 block)
 	writer->next_old++;
 }
 
-void
-geonn_baseline_replace(BaselineWriter *writer, uint32 block)
+/*
+ * The points that are added next replace those of this block, and have keys of its range.
+ */
+static void
+replace_block(BaselineWriter *writer, uint32 block)
 {
 	pass_to(writer, block);
 	begin_block(writer, writer->baseline->blocks[block].first_key, writer->baseline->blocks[block].number);
 }
 
-void
-geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length,
-						   float reach)
+/*
+ * This block keeps its points, and gets these contents with their new reaches, of which reach is the
+ * greatest.
+ */
+static void
+set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length, float reach)
 {
 	BaselineBlock entry = writer->baseline->blocks[block];
 
@@ -257,47 +231,38 @@ geonn_baseline_set_reaches(BaselineWriter *writer, uint32 block, const char *con
 }
 
 void
-geonn_baseline_add(BaselineWriter *writer, const Fingerprint *fingerprint, float reach, const char *bytes,
-				   Size length)
+geonn_baseline_add(BaselineWriter *writer, const BaselinePoint *point)
 {
 	BaselineBlock *block = &writer->block;
-	bool		placed;
+	PointHead	head = geonn_point_head(point->bytes);
 
 	if ((block->rows >= ROWS_A_BLOCK || writer->contents.len >= BYTES_A_BLOCK) &&
-		fingerprint->key != writer->last_key)
+		point->fingerprint.key != writer->last_key)
 	{
 		end_block(writer);
-		begin_block(writer, fingerprint->key, writer->baseline->next_number++);
+		begin_block(writer, point->fingerprint.key, writer->baseline->next_number++);
 	}
-	writer->last_key = fingerprint->key;
-	if (length > BYTES_AT_MOST - sizeof(reach) - writer->contents.len)
+	writer->last_key = point->fingerprint.key;
+	if (point->length > BYTES_AT_MOST - writer->contents.len)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("a block of the baseline of cache \"%s\" would have %zu bytes",
-						writer->baseline->cache->name, writer->contents.len + sizeof(reach) + length),
+						writer->baseline->cache->name, (Size) writer->contents.len + point->length),
 				 errdetail("A block has at most %zu bytes, and each point is in one block as a whole.",
 						   (Size) BYTES_AT_MOST),
 				 errhint("Use a shorter column as id, by obs_id or ref_id in options.")));
-	appendBinaryStringInfo(&writer->contents, (char *) &reach, sizeof(reach));
-	appendBinaryStringInfo(&writer->contents, bytes, (int) length);
+	head.reach = point->reach;
+	appendBinaryStringInfo(&writer->contents, (char *) &head, sizeof(head));
+	appendBinaryStringInfo(&writer->contents, point->bytes + sizeof(head),
+						   (int) (point->length - sizeof(head)));
 	block->rows++;
-	block->hash[0] += fingerprint->hash[0];
-	block->hash[1] += fingerprint->hash[1];
-	block->reach = Max(block->reach, reach);
-	memcpy(&placed, bytes, sizeof(placed));
-	if (!placed)
+	geonn_bag_add(&block->bag, point->fingerprint.hash);
+	block->reach = Max(block->reach, point->reach);
+	if (isnan(head.latitude))
 		return;
-	if (writer->placed == writer->placed_room)
-	{
-		writer->placed_room *= 2;
-		writer->latitude = repalloc_huge(writer->latitude, writer->placed_room * sizeof(double));
-		writer->longitude = repalloc_huge(writer->longitude, writer->placed_room * sizeof(double));
-		writer->vectors = repalloc_huge(writer->vectors,
-										writer->placed_room * sizeof(struct geonn_vector));
-	}
-	memcpy(&writer->latitude[writer->placed], bytes + sizeof(placed), sizeof(double));
-	memcpy(&writer->longitude[writer->placed++], bytes + sizeof(placed) + sizeof(double),
-		   sizeof(double));
+	writer->placed++;
+	writer->latitudes += head.latitude;
+	writer->longitudes += head.longitude >= 180 ? head.longitude - 360 : head.longitude;
 }
 
 /* ---- the directory ---- */
@@ -319,17 +284,15 @@ static void
 write_directory(BaselineWriter *writer)
 {
 	const GeonnBaseline *baseline = writer->baseline;
-	BlockTable *table = open_to_write(baseline->cache, baseline->side, "geonn_cache_directory");
 
 	for (uint32 first = 0; first < writer->count; first += BLOCKS_A_ROW)
 	{
 		uint32		count = Min(BLOCKS_A_ROW, writer->count - first);
 
 		if (!is_same(writer, first, count))
-			write_row(table, !writer->anew && first < baseline->count, first / BLOCKS_A_ROW,
+			write_row(baseline->directory, !writer->anew && first < baseline->count, first / BLOCKS_A_ROW,
 					  (char *) (writer->blocks + first), count * sizeof(BaselineBlock));
 	}
-	geonn_block_table_close(table);
 }
 
 void
@@ -343,7 +306,199 @@ geonn_baseline_writer_end(BaselineWriter *writer)
 		while (writer->next_old < writer->baseline->count)
 			add_entry(writer, &writer->baseline->blocks[writer->next_old++]);
 	}
-	geonn_block_table_close(writer->table);
 	write_directory(writer);
 	MemoryContextSwitchTo(former);
+}
+
+/* ---- bringing up to date ---- */
+
+typedef struct BaselineUpdate
+{
+	GeonnBaseline *baseline;
+	BaselineWriter *writer;
+	const BaselineChanges *changes;
+	const BaselinePoint *reaches;	/* points that stay and get new reaches, by block and row */
+	uint64		reach_count;
+
+	/* the next of each list */
+	uint64		next_removed;
+	uint64		next_reach;
+	uint64		next_added;
+
+	MemoryContext block_context;
+	BaselinePoint *points;		/* of the present block */
+	uint64		count;
+	uint64		room;
+} BaselineUpdate;
+
+static int
+by_key(const void *first, const void *second)
+{
+	uint64		a = ((const BaselinePoint *) first)->fingerprint.key;
+	uint64		b = ((const BaselinePoint *) second)->fingerprint.key;
+
+	return a < b ? -1 : a > b;
+}
+
+static void
+add_point(BaselineUpdate *update, const BaselinePoint *point)
+{
+	if (update->count == update->room)
+	{
+		update->room *= 2;
+		update->points = repalloc_huge(update->points, update->room * sizeof(BaselinePoint));
+	}
+	update->points[update->count++] = *point;
+}
+
+/*
+ * Is the point the next one of a list, by block and row?  Then the list goes on to the following one.
+ */
+static bool
+is_next(const BaselinePoint *point, const BaselinePoint *list, uint64 count, uint64 *next)
+{
+	if (*next == count || list[*next].block != point->block || list[*next].row != point->row)
+		return false;
+	(*next)++;
+	return true;
+}
+
+/*
+ * Read the next point that stays in the block, with its present reach.  Returns false at the end.
+ */
+static bool
+next_point(BaselineUpdate *update, const char **contents, const char *end, BaselinePoint *point)
+{
+	const PointList *removed = &update->changes->removed;
+
+	do
+	{
+		if (!geonn_baseline_next(contents, end, point))
+			return false;
+	} while (is_next(point, removed->points, removed->count, &update->next_removed));
+	if (is_next(point, update->reaches, update->reach_count, &update->next_reach))
+		point->reach = update->reaches[update->next_reach - 1].reach;
+	return true;
+}
+
+/*
+ * Does the list go on with points of this block?
+ */
+static bool
+has_points_of(const PointList *list, uint64 next, uint32 block)
+{
+	return next < list->count && list->points[next].block == block;
+}
+
+static void
+update_reaches(BaselineUpdate *update, uint32 block, const char *contents, Size length)
+{
+	char	   *updated = palloc(length);
+	const char *next = contents;
+	float		greatest = -1;
+	BaselinePoint point = geonn_baseline_first(block);
+
+	memcpy(updated, contents, length);
+	while (next_point(update, &next, contents + length, &point))
+	{
+		memcpy(updated + (point.bytes - contents) + offsetof(PointHead, reach), &point.reach,
+			   sizeof(point.reach));
+		greatest = Max(greatest, point.reach);
+	}
+	set_reaches(update->writer, block, updated, length, greatest);
+}
+
+/*
+ * Rebuild the block from its points that stay and those that were added.
+ */
+static void
+rebuild_block(BaselineUpdate *update, uint32 block, const char *contents, Size length)
+{
+	const PointList *added = &update->changes->added;
+	const char *end = contents + length;
+	BaselinePoint point = geonn_baseline_first(block);
+
+	update->count = 0;
+	while (next_point(update, &contents, end, &point))
+	{
+		geonn_baseline_fingerprint(update->baseline, &point);
+		add_point(update, &point);
+	}
+	while (has_points_of(added, update->next_added, block))
+		add_point(update, &added->points[update->next_added++]);
+	qsort(update->points, update->count, sizeof(BaselinePoint), by_key);
+	replace_block(update->writer, block);
+	for (uint64 i = 0; i < update->count; i++)
+		geonn_baseline_add(update->writer, &update->points[i]);
+}
+
+static void
+update_block(void *state, uint32 block, const char *contents, Size length)
+{
+	BaselineUpdate *update = state;
+	MemoryContext former = MemoryContextSwitchTo(update->block_context);
+
+	if (!has_points_of(&update->changes->removed, update->next_removed, block) &&
+		!has_points_of(&update->changes->added, update->next_added, block))
+		update_reaches(update, block, contents, length);
+	else
+		rebuild_block(update, block, contents, length);
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(update->block_context);
+}
+
+/*
+ * Find the blocks in which something has changed, in their order.  Returns how many.
+ */
+static uint32
+touched_blocks(const BaselineUpdate *update, uint32 *blocks)
+{
+	const BaselineChanges *changes = update->changes;
+	bool	   *touched = MemoryContextAllocExtended(CurrentMemoryContext,
+													 update->baseline->count * sizeof(bool),
+													 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	uint32		count = 0;
+
+	for (uint64 i = 0; i < changes->added.count; i++)
+		touched[changes->added.points[i].block] = true;
+	for (uint64 i = 0; i < changes->removed.count; i++)
+		touched[changes->removed.points[i].block] = true;
+	for (uint64 i = 0; i < update->reach_count; i++)
+		touched[update->reaches[i].block] = true;
+	for (uint32 i = 0; i < update->baseline->count; i++)
+	{
+		if (touched[i])
+			blocks[count++] = i;
+	}
+	pfree(touched);
+	return count;
+}
+
+void
+geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
+				const BaselinePoint *reaches, uint64 reach_count)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn update",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	BaselineUpdate update = {
+		.baseline = baseline,
+		.changes = changes,
+		.reaches = reaches,
+		.reach_count = reach_count,
+		.room = 256
+	};
+	uint32	   *blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
+	uint32		count = touched_blocks(&update, blocks);
+
+	if (count > 0)
+	{
+		update.points = palloc(update.room * sizeof(BaselinePoint));
+		update.writer = geonn_baseline_writer_begin(baseline, false);
+		update.block_context = AllocSetContextCreate(context, "geonn block", ALLOCSET_DEFAULT_SIZES);
+		geonn_baseline_read_blocks(baseline, blocks, count, update_block, &update);
+		geonn_baseline_writer_end(update.writer);
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
 }

@@ -12,13 +12,13 @@
  *
  * Nothing is missed, for these reasons:
  *
- *	 - Rows with equal keys are in the same partition: equal ids have equal hashes (cache/id_hash.c).
+ *	 - Rows with equal keys are in the same partition: equal ids have equal hashes (cache/id_hash.h).
  *	   So merging some partitions finds the differences that merging all rows would find in them.
  *	 - The hash of a row is of the bytes of all its values.  Values that are equal and have other
- *	   bytes, as with citext, differ, as they do in geonn_same_rows.
+ *	   bytes, as with citext, differ, as they do in is_same_row of cache/sorted_rows.c.
  *	 - If the sum of a partition is zero, the search and the table have the same rows there, each as
- *	   often as the other, but for an accident that is as unlikely as with a baseline's sums
- *	   (cache/baseline.c).  The hashes have a random key, so that such an accident cannot be
+ *	   often as the other, but for an accident that is as unlikely as with those of a
+ *	   baseline (cache/bag.h).  The hashes have a random key, so that such an accident cannot be
  *	   arranged.  Sums of values would not do, as two observations may have exchanged their rows; a
  *	   keyed hash of the whole row has no such law.
  *	 - The table has a key only once.  If the search returns it twice, for a duplicate id, the rows are
@@ -31,30 +31,21 @@
  */
 #include "postgres.h"
 
-#include "access/table.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
 
 #include "cache/full_compare.h"
 #include "cache/full_search.h"
 #include "cache/id_hash.h"
 #include "cache/siphash.h"
 #include "cache/sorted_rows.h"
-#include "points/table_reader.h"
 
 #define PARTITIONS		65536
 
 /* rows between two resets of the memory that hashing and comparing values use */
 #define ROWS_A_RESET	256
 
-typedef struct Sum
-{
-	uint64		hash[2];
-} Sum;
-
-typedef struct Comparison
+typedef struct FullCompare
 {
 	const GeonnCache *cache;
 	TupleDesc	row_type;
@@ -62,20 +53,19 @@ typedef struct Comparison
 	IdHash		id_hash;
 	BaselineType types[TARGET_COLUMNS];
 	uint64		key[2];			/* of the rows' hashes */
-	Sum		   *sums;			/* [PARTITIONS] */
+	Bag		   *bags;			/* [PARTITIONS]: the rows of the search, less those of the table */
 	bool	   *differs;		/* [PARTITIONS]; NULL: all may */
 	MemoryContext row_context;
 	StringInfoData bytes;
 	uint64		rows;			/* between two resets */
-	SortedRows *found;
-	SortedRows *in_table;
-} Comparison;
+	RowMerge	merge;
+} FullCompare;
 
 /*
  * Begin a row, in memory that is emptied once in a while.  Returns the memory context until now.
  */
 static MemoryContext
-enter_row(Comparison *comparison)
+enter_row(FullCompare *comparison)
 {
 	if (++comparison->rows % ROWS_A_RESET == 0)
 		MemoryContextReset(comparison->row_context);
@@ -83,15 +73,15 @@ enter_row(Comparison *comparison)
 }
 
 static uint32
-partition_of(const Comparison *comparison, Datum id)
+partition_of(const FullCompare *comparison, Datum id)
 {
 	return (uint32) (geonn_id_hash(&comparison->id_hash, id) % PARTITIONS);
 }
 
-/* ---- sums ---- */
+/* ---- bags ---- */
 
 static void
-hash_row(Comparison *comparison, const Datum *values, const bool *nulls, uint64 *hash)
+hash_row(FullCompare *comparison, const Datum *values, const bool *nulls, uint64 *hash)
 {
 	StringInfo	bytes = &comparison->bytes;
 
@@ -108,43 +98,38 @@ hash_row(Comparison *comparison, const Datum *values, const bool *nulls, uint64 
 static void
 add_found(void *state, const Datum *values, const bool *nulls)
 {
-	Comparison *comparison = state;
+	FullCompare *comparison = state;
 	MemoryContext former = enter_row(comparison);
-	Sum		   *sum = &comparison->sums[partition_of(comparison, values[TARGET_OBSERVATION_ID])];
 	uint64		hash[2];
 
 	hash_row(comparison, values, nulls, hash);
-	sum->hash[0] += hash[0];
-	sum->hash[1] += hash[1];
+	geonn_bag_add(&comparison->bags[partition_of(comparison, values[TARGET_OBSERVATION_ID])], hash);
 	MemoryContextSwitchTo(former);
 }
 
 static void
-subtract_row(Comparison *comparison, const Datum *values, const bool *nulls,
-			 ItemPointer tid pg_attribute_unused())
+remove_row(void *state, const Datum *values, const bool *nulls, ItemPointer tid pg_attribute_unused())
 {
-	Sum		   *sum = &comparison->sums[partition_of(comparison, values[TARGET_OBSERVATION_ID])];
+	FullCompare *comparison = state;
 	uint64		hash[2];
 
 	hash_row(comparison, values, nulls, hash);
-	sum->hash[0] -= hash[0];
-	sum->hash[1] -= hash[1];
+	geonn_bag_remove(&comparison->bags[partition_of(comparison, values[TARGET_OBSERVATION_ID])], hash);
 }
 
 /*
  * Learn in which partitions rows differ.  Returns whether any do.
  */
 static bool
-find_different(Comparison *comparison)
+find_different(FullCompare *comparison)
 {
+	static const Bag empty;
 	bool		any = false;
 
 	comparison->differs = palloc(PARTITIONS * sizeof(bool));
 	for (int i = 0; i < PARTITIONS; i++)
 	{
-		const Sum  *sum = &comparison->sums[i];
-
-		comparison->differs[i] = sum->hash[0] != 0 || sum->hash[1] != 0;
+		comparison->differs[i] = !geonn_bag_is(&comparison->bags[i], &empty);
 		any |= comparison->differs[i];
 	}
 	return any;
@@ -155,7 +140,7 @@ find_different(Comparison *comparison)
 static bool
 may_differ(void *state, Datum id)
 {
-	Comparison *comparison = state;
+	FullCompare *comparison = state;
 	MemoryContext former = enter_row(comparison);
 	bool		differs = comparison->differs[partition_of(comparison, id)];
 
@@ -166,100 +151,18 @@ may_differ(void *state, Datum id)
 static void
 sort_found(void *state, const Datum *values, const bool *nulls)
 {
-	Comparison *comparison = state;
+	FullCompare *comparison = state;
 
-	geonn_sorted_rows_add(comparison->found, NULL, values, nulls);
+	geonn_sorted_rows_add(comparison->merge.found, NULL, values, nulls);
 }
 
 static void
-sort_row(Comparison *comparison, const Datum *values, const bool *nulls, ItemPointer tid)
+sort_row(void *state, const Datum *values, const bool *nulls, ItemPointer tid)
 {
+	FullCompare *comparison = state;
+
 	if (comparison->differs == NULL || may_differ(comparison, values[TARGET_OBSERVATION_ID]))
-		geonn_sorted_rows_add(comparison->in_table, tid, values, nulls);
-}
-
-/* ---- the table ---- */
-
-/*
- * Visit all rows of the table that the active snapshot sees.
- */
-static void
-read_table(Comparison *comparison, void (*visit) (Comparison *comparison, const Datum *values,
-												  const bool *nulls, ItemPointer tid))
-{
-	Relation	relation = table_open(comparison->cache->target, AccessShareLock);
-	AttrNumber	attributes[TARGET_COLUMNS];
-	PlainTable	table = {relation, attributes};
-	TableReader *reader;
-	Datum	   *values;
-	bool	   *nulls;
-	int			count;
-
-	geonn_target_attributes(comparison->cache->target, attributes);
-	reader = geonn_table_reader_begin(list_make1(&table), TARGET_COLUMNS, GetActiveSnapshot());
-	while ((count = geonn_table_reader_next(reader, &values, &nulls)) > 0)
-	{
-		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < count; i++)
-		{
-			MemoryContext former = enter_row(comparison);
-			ItemPointerData tid = geonn_table_reader_tid(reader, i);
-
-			visit(comparison, values + i * TARGET_COLUMNS, nulls + i * TARGET_COLUMNS, &tid);
-			MemoryContextSwitchTo(former);
-		}
-	}
-	geonn_table_reader_end(reader);
-	table_close(relation, NoLock);
-}
-
-/* ---- the merge ---- */
-
-static bool
-next_found(const Comparison *comparison)
-{
-	SortedRows *found = comparison->found;
-
-	if (!geonn_sorted_rows_next(found))
-		return false;
-	if (found->repeated)
-		geonn_cache_raise_duplicate(comparison->cache,
-									TupleDescAttr(comparison->row_type,
-												  TARGET_OBSERVATION_ID)->atttypid,
-									found->values[TARGET_OBSERVATION_ID]);
-	return true;
-}
-
-static void
-merge(Comparison *comparison)
-{
-	SortedRows *found = comparison->found;
-	SortedRows *table = comparison->in_table;
-	GeonnDifference *difference = comparison->difference;
-	bool		has_found = next_found(comparison);
-	bool		has_table = geonn_sorted_rows_next(table);
-
-	while (has_found || has_table)
-	{
-		MemoryContext former = enter_row(comparison);
-		int			order = !has_found ? 1 : !has_table ? -1 :
-			geonn_sorted_rows_compare(found, table);
-
-		CHECK_FOR_INTERRUPTS();
-		if (order > 0)
-			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
-		else if (order < 0)
-			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
-		else if (!geonn_same_rows(comparison->row_type, table->values, table->nulls,
-								  found->values, found->nulls))
-			geonn_difference_add(difference, ROW_UPDATED, table->tid, found->values,
-								 found->nulls);
-		if (order <= 0)
-			has_found = next_found(comparison);
-		if (order >= 0)
-			has_table = geonn_sorted_rows_next(table);
-		MemoryContextSwitchTo(former);
-	}
+		geonn_sorted_rows_add(comparison->merge.in_table, tid, values, nulls);
 }
 
 /*
@@ -267,39 +170,34 @@ merge(Comparison *comparison)
  * Returns how many rows the search returned.
  */
 static uint64
-sort_and_merge(Comparison *comparison, FullSearch *search)
+sort_and_merge(FullCompare *comparison, FullSearch *search)
 {
 	uint64		rows;
 
-	comparison->found = geonn_sorted_rows_create(comparison->row_type,
-												 maintenance_work_mem / DIFFERENCE_SHARES);
-	comparison->in_table = geonn_sorted_rows_create(comparison->row_type,
-													maintenance_work_mem / DIFFERENCE_SHARES);
+	comparison->merge = geonn_merge_begin(comparison->cache, comparison->row_type);
 	search->consume = sort_found;
 	rows = geonn_full_search(search);
-	read_table(comparison, sort_row);
-	merge(comparison);
-	geonn_sorted_rows_end(comparison->found);
-	geonn_sorted_rows_end(comparison->in_table);
+	geonn_target_read(comparison->cache->target, sort_row, comparison);
+	geonn_merge_end(&comparison->merge, comparison->difference);
 	return rows;
 }
 
 /* ---- both ---- */
 
 /*
- * Compare by sums first.
+ * Compare bags first.
  */
 static uint64
-compare_sums(Comparison *comparison, FullSearch *search)
+compare_bags(FullCompare *comparison, FullSearch *search)
 {
 	uint64		rows;
 
 	if (!pg_strong_random(comparison->key, sizeof(comparison->key)))
 		elog(ERROR, "could not get random bytes");
-	comparison->sums = palloc0(PARTITIONS * sizeof(Sum));
+	comparison->bags = palloc0(PARTITIONS * sizeof(Bag));
 	search->consume = add_found;
 	rows = geonn_full_search(search);
-	read_table(comparison, subtract_row);
+	geonn_target_read(comparison->cache->target, remove_row, comparison);
 	if (find_different(comparison))
 	{
 		search->build = NULL;
@@ -316,7 +214,7 @@ geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	Comparison	comparison = {
+	FullCompare comparison = {
 		.cache = cache,
 		.row_type = row_type,
 		.difference = difference,
@@ -339,7 +237,7 @@ geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row
 	}
 	comparison.row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&comparison.bytes);
-	rows = expects_many ? sort_and_merge(&comparison, &search) : compare_sums(&comparison, &search);
+	rows = expects_many ? sort_and_merge(&comparison, &search) : compare_bags(&comparison, &search);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return (int64) rows;

@@ -1,6 +1,9 @@
 /*
  * id_hash.h
  *		Hashes of ids: equal ids have equal hashes.
+ *
+ * Ids are equal if the btree operator class of their type says so, with the column's collation.
+ * PostgreSQL's type cache gives a hash function only if it goes with that equality.
  */
 #ifndef GEONN_CACHE_ID_HASH_H
 #define GEONN_CACHE_ID_HASH_H
@@ -8,8 +11,12 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
+#include "catalog/pg_type.h"
 #include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/typcache.h"
+
+#include "base/value.h"
 
 typedef struct IdHash
 {
@@ -20,7 +27,21 @@ typedef struct IdHash
 } IdHash;
 
 /* How ids of this column are hashed.  Lives as long as the column's descriptor. */
-extern IdHash geonn_id_hash_of(Form_pg_attribute id);
+static inline IdHash
+geonn_id_hash_of(Form_pg_attribute id)
+{
+	IdHash		hash = {
+		.id = id,
+		.type = lookup_type_cache(id->atttypid, TYPECACHE_EQ_OPR_FINFO |
+								  TYPECACHE_HASH_EXTENDED_PROC_FINFO),
+		.same_bytes = geonn_equal_is_same(getBaseType(id->atttypid), id->attcollation)
+	};
+
+	if (id->atttypid == INT2OID || id->atttypid == INT4OID || id->atttypid == INT8OID ||
+		id->atttypid == OIDOID)
+		hash.bits = id->attlen * BITS_PER_BYTE;
+	return hash;
+}
 
 /*
  * Most ids are numbers, and calling their type's hash function for each of a table's rows takes

@@ -50,7 +50,7 @@
 #include "join/kept_dataset.h"
 
 /* version of the format in which baselines are stored */
-#define BASELINE_FORMAT 3
+#define BASELINE_FORMAT 4
 
 /* columns of geonn_cache_last_run */
 enum
@@ -97,31 +97,30 @@ label_of(const PointSource *source, const GeonnQuestion *question)
 GeonnLabels
 geonn_labels_now(const GeonnJoin *join)
 {
-	return (GeonnLabels)
+	GeonnLabels now;
+
+	for (int side = 0; side < CACHE_SIDES; side++)
 	{
-		{
-			label_of(join->observations, &join->question),
-				label_of(join->references, &join->question)
-		},
-		{
-			geonn_relations_read(join->observations),
-				geonn_relations_read(join->references)
-		}
-	};
+		const PointSource *source = geonn_side_source(join, side);
+
+		now.label[side] = label_of(source, &join->question);
+		now.relations[side] = geonn_relations_read(source);
+	}
+	return now;
 }
 
 static void
 check_relations(const GeonnCache *cache, const GeonnJoin *join, const GeonnLabels *former)
 {
-	const PointSource *const sides[] = {join->observations, join->references};
-
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
-		if (!equal(geonn_relations_read(sides[side]), former->relations[side]))
+		const PointSource *source = geonn_side_source(join, side);
+
+		if (!equal(geonn_relations_read(source), former->relations[side]))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("%s got or lost a table while cache \"%s\" was made from it",
-							sides[side]->title, cache->name),
+							source->title, cache->name),
 					 errdetail("A partition or child was created, attached or detached, or the view was replaced."),
 					 errhint("Run the same command again.")));
 	}
@@ -177,7 +176,6 @@ sign_target(StringInfo text, Oid target, TupleDesc row_type)
 static char *
 signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 {
-	const PointSource *const sides[] = {join->observations, join->references};
 	StringInfoData text;
 
 	initStringInfo(&text);
@@ -185,13 +183,15 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 	sign_question(&text, cache);
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
-		sign_column(&text, &sides[side]->columns[COLUMN_ID]);
-		for (int i = 0; i < sides[side]->by_count; i++)
-			sign_column(&text, &sides[side]->by[i]);
-		if (geonn_has_radius(sides[side]))
-			sign_column(&text, &sides[side]->columns[COLUMN_RADIUS]);
-		for (int i = 0; i < sides[side]->window_count; i++)
-			sign_column(&text, &sides[side]->windows[i]);
+		const PointSource *source = geonn_side_source(join, side);
+
+		sign_column(&text, &source->columns[COLUMN_ID]);
+		for (int i = 0; i < source->by_count; i++)
+			sign_column(&text, &source->by[i]);
+		if (geonn_has_radius(source))
+			sign_column(&text, &source->columns[COLUMN_RADIUS]);
+		for (int i = 0; i < source->window_count; i++)
+			sign_column(&text, &source->windows[i]);
 	}
 	sign_target(&text, cache->target, geonn_cache_row_type(join));
 	*noticed = geonn_changes_sign(&text, cache);
@@ -255,24 +255,25 @@ geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels 
 	return last_run;
 }
 
+/*
+ * Run a statement whose parameter is the cache's id.  snapshot: as in geonn_catalog_run.  Returns how many
+ * rows it has found or written.
+ */
+static uint64
+run_for_cache(const GeonnCache *cache, const char *statement, Snapshot snapshot)
+{
+	return geonn_catalog_run(cache->schema, statement, snapshot,
+							 GEONN_VALUES(GEONN_INT4(cache->id)))->count;
+}
+
 void
 geonn_last_run_create(const GeonnCache *cache)
 {
-	(void) geonn_catalog_run(cache->schema,
-							 "INSERT INTO $S.geonn_cache_last_run"
-							 " VALUES ($1, false, ''::pg_catalog.text, 0,"
-							 " '{}'::pg_catalog.bytea[], '{}'::bigint[], false, 0, 0)"
-							 " ON CONFLICT (cache) DO NOTHING",
-							 NULL, GEONN_VALUES(GEONN_INT4(cache->id)));
+	(void) run_for_cache(cache, "INSERT INTO $S.geonn_cache_last_run"
+						 " VALUES ($1, false, ''::pg_catalog.text, 0,"
+						 " '{}'::pg_catalog.bytea[], '{}'::bigint[], false, 0, 0)"
+						 " ON CONFLICT (cache) DO NOTHING", NULL);
 	geonn_changes_forget();
-}
-
-static bool
-row_exists(const GeonnCache *cache)
-{
-	return geonn_catalog_run(cache->schema, "SELECT FROM $S.geonn_cache_last_run"
-							 " WHERE cache OPERATOR(pg_catalog.=) $1",
-							 NULL, GEONN_VALUES(GEONN_INT4(cache->id)))->count > 0;
 }
 
 /*
@@ -284,16 +285,16 @@ delete_newer_row(const GeonnCache *cache)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 
-	(void) geonn_catalog_run(cache->schema, "DELETE FROM $S.geonn_cache_last_run"
-							 " WHERE cache OPERATOR(pg_catalog.=) $1",
-							 snapshot, GEONN_VALUES(GEONN_INT4(cache->id)));
+	(void) run_for_cache(cache, "DELETE FROM $S.geonn_cache_last_run"
+						 " WHERE cache OPERATOR(pg_catalog.=) $1", snapshot);
 	UnregisterSnapshot(snapshot);
 }
 
 void
 geonn_last_run_begin(const GeonnCache *cache)
 {
-	if (row_exists(cache))
+	if (run_for_cache(cache, "SELECT FROM $S.geonn_cache_last_run"
+					  " WHERE cache OPERATOR(pg_catalog.=) $1", NULL) > 0)
 	{
 		geonn_cache_announce_writer(cache);
 		return;
@@ -344,42 +345,57 @@ geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels
 
 /* ---- baselines ---- */
 
-static const PointSource *
-source_of(const GeonnJoin *join, CacheSide side)
-{
-	return side == SIDE_OBSERVATIONS ? join->observations : join->references;
-}
-
 GeonnBaseline *
 geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
 						CacheSide side)
 {
-	return geonn_baseline_create(cache, side, source_of(join, side), join->question.metric,
-								 side == SIDE_OBSERVATIONS && join->keep_unmatched, last_run->seed[side]);
+	return geonn_baseline_create(cache, join, side, last_run->seed[side]);
 }
 
-/*
- * Begin to make the baseline of a side, beside the stored one if the last run left baselines.
- */
+static void
+delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
+{
+	for (int side = 0; side < CACHE_SIDES && last_run->has_baselines; side++)
+	{
+		GeonnBaseline *baseline = geonn_last_run_baseline(cache, join, last_run, side);
+
+		geonn_baseline_delete(baseline);
+		geonn_baseline_close(baseline);
+		geonn_page_lists_delete(cache, side);
+	}
+	last_run->has_baselines = false;
+}
+
 static BaselineBuild *
 begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
 			   CacheSide side)
 {
 	GeonnBaseline *baseline = geonn_last_run_baseline(cache, join, last_run, side);
-	BaselineBuild *build;
+	BaselineBuild *build = geonn_baseline_build_begin(baseline,
+													  side == SIDE_OBSERVATIONS ? &join->question : NULL,
+													  last_run->plan == BASELINES_COMPARE);
 
-	build = geonn_baseline_build_begin(baseline, side == SIDE_OBSERVATIONS ? &join->question : NULL);
-	if (last_run->has_baselines)
-		geonn_baseline_build_compare(build);
-	baseline->pages = geonn_pages_look(baseline, source_of(join, side), &join->question, true);
+	baseline->pages = geonn_pages_look(baseline, geonn_side_source(join, side), &join->question, true);
 	return build;
 }
 
 BaselineBuild *
 geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
-	if (!last_run->has_baselines && !pg_strong_random(last_run->seed, sizeof(last_run->seed)))
-		elog(ERROR, "could not get random bytes");
+	switch (last_run->plan)
+	{
+		case BASELINES_KEEP:
+			return NULL;
+		case BASELINES_SKIP:
+			delete_baselines(cache, join, last_run);
+			return NULL;
+		case BASELINES_MAKE:
+			if (!pg_strong_random(last_run->seed, sizeof(last_run->seed)))
+				elog(ERROR, "could not get random bytes");
+			break;
+		case BASELINES_COMPARE:
+			break;
+	}
 	return begin_baseline(cache, join, last_run, SIDE_OBSERVATIONS);
 }
 
@@ -387,9 +403,12 @@ void
 geonn_last_run_end_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run,
 							 BaselineBuild *build)
 {
-	BaselineBuild *references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
+	BaselineBuild *references;
 	bool		same_references;
 
+	if (build == NULL)
+		return;
+	references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
 	geonn_baseline_build_read(references, join->references);
 	same_references = geonn_baseline_build_end(references, true);
 	/* with other references, observations have other reaches */

@@ -14,6 +14,15 @@ typedef struct GeonnLabels
 	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
 } GeonnLabels;
 
+/* what a run that searches for everything does about baselines */
+typedef enum BaselinePlan
+{
+	BASELINES_MAKE,				/* make new ones */
+	BASELINES_COMPARE,			/* make them, unless the stored ones turn out to be right */
+	BASELINES_KEEP,				/* leave the stored ones, which are right, as they are */
+	BASELINES_SKIP				/* delete those that are stored */
+} BaselinePlan;
+
 typedef struct GeonnLastRun
 {
 	bool		exists;			/* the fields below are known, and the table has not changed since */
@@ -21,9 +30,10 @@ typedef struct GeonnLastRun
 	bool		same[CACHE_SIDES];	/* the side has not changed since */
 	int64		rows;
 	uint64		seed[CACHE_SIDES][2];
-	bool		has_baselines;
-	int			wasted;
-	int			pause;
+	bool		has_baselines;	/* baselines of what the run read are stored */
+	BaselinePlan plan;			/* of the present run */
+	int			wasted;			/* runs in a row of which the next one could not use the baselines */
+	int			pause;			/* runs that are to pass until baselines are made again */
 } GeonnLastRun;
 
 /* The labels of the join's sources, with the active snapshot. */
@@ -56,15 +66,15 @@ extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const Geo
 											  const GeonnLastRun *last_run, CacheSide side);
 
 /*
- * Begin to make baselines of both sides: with the seeds of the stored ones, which may turn out to be
- * right, or with new seeds.  The observations are to be added by the search for all of them.
+ * Begin to do what the plan says; before anything is read.  Returns the baseline of the observations,
+ * which the search for all of them is to fill; NULL: none is made.
  */
 extern BaselineBuild *geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join,
 													 GeonnLastRun *last_run);
 
 /*
  * Write both baselines, or keep the stored ones if they are right.  The references are read with the
- * active snapshot.
+ * active snapshot.  NULL: does nothing.
  */
 extern void geonn_last_run_end_baselines(const GeonnCache *cache, const GeonnJoin *join,
 										 GeonnLastRun *last_run, BaselineBuild *build);

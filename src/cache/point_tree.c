@@ -44,30 +44,12 @@ along(const TreePoint *point, int axis)
 /* ---- making one ---- */
 
 static int
-by_x(const void *first, const void *second)
+by_axis(const void *first, const void *second, void *axis)
 {
-	const TreePoint *a = first;
-	const TreePoint *b = second;
+	double		a = along(first, *(int *) axis);
+	double		b = along(second, *(int *) axis);
 
-	return a->at.x < b->at.x ? -1 : a->at.x > b->at.x;
-}
-
-static int
-by_y(const void *first, const void *second)
-{
-	const TreePoint *a = first;
-	const TreePoint *b = second;
-
-	return a->at.y < b->at.y ? -1 : a->at.y > b->at.y;
-}
-
-static int
-by_z(const void *first, const void *second)
-{
-	const TreePoint *a = first;
-	const TreePoint *b = second;
-
-	return a->at.z < b->at.z ? -1 : a->at.z > b->at.z;
+	return a < b ? -1 : a > b;
 }
 
 /*
@@ -97,7 +79,6 @@ find_box(const PointTree *tree, Node *node)
 static uint32
 add_node(PointTree *tree, uint32 first, uint32 count)
 {
-	static int	(*const orders[AXES]) (const void *first, const void *second) = {by_x, by_y, by_z};
 	uint32		number = tree->count++;
 	Node	   *node = &tree->nodes[number];
 	int			axis;
@@ -110,7 +91,7 @@ add_node(PointTree *tree, uint32 first, uint32 count)
 	axis = find_box(tree, node);
 	if (count > POINTS_A_LEAF)
 	{
-		qsort(tree->points + first, count, sizeof(*tree->points), orders[axis]);
+		qsort_arg(tree->points + first, count, sizeof(*tree->points), by_axis, &axis);
 		(void) add_node(tree, first, count / 2);
 		node->second_half = add_node(tree, first + count / 2, count - count / 2);
 	}
@@ -148,35 +129,6 @@ squared_distance(const Node *node, struct geonn_vector at)
 			sides[axis] = place[axis] > node->high[axis] ? place[axis] - node->high[axis] : 0;
 	}
 	return sides[0] * sides[0] + sides[1] * sides[1] + sides[2] * sides[2];
-}
-
-static bool
-leaf_has_near(const PointTree *tree, const Node *leaf, struct geonn_vector at, double limit)
-{
-	for (uint32 i = 0; i < leaf->count; i++)
-	{
-		if (geonn_tree_point_is_near(&tree->points[leaf->first + i], at, limit))
-			return true;
-	}
-	return false;
-}
-
-static bool
-has_near(const PointTree *tree, uint32 number, struct geonn_vector at, double limit)
-{
-	const Node *node = &tree->nodes[number];
-
-	if (squared_distance(node, at) > limit)
-		return false;
-	if (node->second_half == 0)
-		return leaf_has_near(tree, node, at, limit);
-	return has_near(tree, number + 1, at, limit) || has_near(tree, node->second_half, at, limit);
-}
-
-bool
-geonn_point_tree_has_near(const PointTree *tree, struct geonn_vector at, double limit)
-{
-	return tree->count > 0 && has_near(tree, 0, at, limit);
 }
 
 typedef struct Finding
@@ -222,4 +174,10 @@ geonn_point_tree_find(const PointTree *tree, struct geonn_vector at, double limi
 	if (tree->count > 0)
 		find(tree, 0, &finding);
 	return finding.count;
+}
+
+bool
+geonn_point_tree_has_near(const PointTree *tree, struct geonn_vector at, double limit)
+{
+	return geonn_point_tree_find(tree, at, limit, NULL, 0) > 0;
 }

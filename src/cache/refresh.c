@@ -62,22 +62,19 @@ typedef enum RefreshMode
 static RefreshMode
 read_mode(FunctionCallInfo fcinfo, int number)
 {
-	char	   *word;
+	static const char *const modes[] = {
+		[REFRESH_AUTO] = "auto",[REFRESH_FULL] = "full",[REFRESH_INCREMENTAL] = "incremental"
+	};
+	char	   *word = PG_ARGISNULL(number) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(number));
 
-	if (PG_ARGISNULL(number))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("argument \"mode\" of the refresh is NULL"),
-				 errhint("A mode is 'auto', 'full' or 'incremental'.")));
-	word = text_to_cstring(PG_GETARG_TEXT_PP(number));
-	if (strcmp(word, "auto") == 0)
-		return REFRESH_AUTO;
-	if (strcmp(word, "full") == 0)
-		return REFRESH_FULL;
-	if (strcmp(word, "incremental") == 0)
-		return REFRESH_INCREMENTAL;
+	for (int i = 0; i < (int) lengthof(modes); i++)
+	{
+		if (word != NULL && strcmp(word, modes[i]) == 0)
+			return i;
+	}
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			(errcode(word == NULL ? ERRCODE_NULL_VALUE_NOT_ALLOWED : ERRCODE_INVALID_PARAMETER_VALUE),
+			 word == NULL ? errmsg("argument \"mode\" of the refresh is NULL") :
 			 errmsg("unknown mode of a refresh: \"%s\"", word),
 			 errhint("A mode is 'auto', 'full' or 'incremental'.")));
 }
@@ -98,12 +95,6 @@ typedef struct Refresh
 	GeonnRunResult *result;
 } Refresh;
 
-static const PointSource *
-source_of(const Refresh *refresh, CacheSide side)
-{
-	return side == SIDE_OBSERVATIONS ? refresh->join->observations : refresh->join->references;
-}
-
 /*
  * What to do about a side's invalid rows when they are read for the first time: what the search
  * does about them.
@@ -123,12 +114,12 @@ policy_of(const Refresh *refresh, CacheSide side)
 static bool
 find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, BaselineChanges *changes)
 {
-	const PointSource *source = source_of(refresh, side);
+	const PointSource *source = geonn_side_source(refresh->join, side);
 	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
 		(Size) maintenance_work_mem * 1024;
 	bool		compared;
 
-	geonn_baseline_load(baseline, GetActiveSnapshot());
+	geonn_baseline_load(baseline);
 	*changes = (BaselineChanges) {0};
 	if (refresh->last_run->same[side])
 		return true;
@@ -140,17 +131,46 @@ find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, Ba
 	if (!compared)
 		return false;
 	return refresh->mode == REFRESH_INCREMENTAL ||
-		Max(changes->added_count, changes->removed_count) <= MOST_CHANGED * baseline->rows;
+		Max(changes->added.count, changes->removed.count) <= MOST_CHANGED * baseline->rows;
 }
 
 /*
- * Refresh by what has changed.  Returns false, and has done nothing, if so much has changed that a
- * full refresh is less work.
+ * Find the changes of both sides and the differences that they make to the table, and write these.
+ * Returns false, and has written nothing, if so much has changed that a full refresh is less work.
+ */
+static bool
+write_changes(const Refresh *refresh, GeonnIncrement *increment)
+{
+	BaselineChanges *references = &increment->reference_changes;
+	BaselineChanges *observations = &increment->observation_changes;
+	GeonnRunResult *result = refresh->result;
+	GeonnDifference *difference;
+	bool		done;
+
+	if (!find_changes(refresh, SIDE_REFERENCES, increment->references, references) ||
+		!find_changes(refresh, SIDE_OBSERVATIONS, increment->observations, observations))
+		return false;
+	difference = geonn_difference_create(refresh->cache, refresh->row_type);
+	done = geonn_increment(increment, refresh->mode == REFRESH_INCREMENTAL ? 1 : MOST_SEARCHED,
+						   difference, &result->searched);
+	if (done)
+	{
+		geonn_difference_write(difference, result);
+		result->mode = references->added.count + references->removed.count +
+			observations->added.count + observations->removed.count == 0 ? "unchanged" : "incremental";
+		result->rows = refresh->last_run->rows + result->inserted - result->deleted;
+		refresh->last_run->wasted = 0;
+	}
+	geonn_difference_end(difference);
+	return done;
+}
+
+/*
+ * Refresh by what has changed, if that is less work than a full refresh.
  */
 static bool
 refresh_by_changes(Refresh *refresh)
 {
-	GeonnRunResult *result = refresh->result;
 	GeonnIncrement increment = {
 		.cache = refresh->cache,
 		.join = refresh->join,
@@ -160,29 +180,11 @@ refresh_by_changes(Refresh *refresh)
 		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
 											  SIDE_REFERENCES)
 	};
-	GeonnDifference *difference;
+	bool		done = write_changes(refresh, &increment);
 
-	if (!find_changes(refresh, SIDE_REFERENCES, increment.references,
-					  &increment.reference_changes) ||
-		!find_changes(refresh, SIDE_OBSERVATIONS, increment.observations,
-					  &increment.observation_changes))
-		return false;
-	difference = geonn_difference_create(refresh->cache, refresh->row_type);
-	if (!geonn_increment(&increment, refresh->mode == REFRESH_INCREMENTAL ? 1 : MOST_SEARCHED,
-						 difference, &result->searched))
-	{
-		geonn_difference_end(difference);
-		return false;
-	}
-	geonn_difference_check(difference);
-	geonn_difference_write(difference, result);
-	geonn_difference_end(difference);
-	result->mode = increment.reference_changes.added_count + increment.reference_changes.removed_count +
-		increment.observation_changes.added_count + increment.observation_changes.removed_count == 0 ?
-		"unchanged" : "incremental";
-	result->rows = refresh->last_run->rows + result->inserted - result->deleted;
-	refresh->last_run->wasted = 0;
-	return true;
+	geonn_baseline_close(increment.observations);
+	geonn_baseline_close(increment.references);
+	return done;
 }
 
 /* ---- by searching for everything ---- */
@@ -197,23 +199,11 @@ has_same_labels(const GeonnLastRun *last_run)
 }
 
 /*
- * Are the stored baselines those of what the run reads?  Then they stay as they are.
+ * Decide about baselines.  They pay only if the next run uses them.  Each time that so much has changed
+ * that the run could not use its baselines (was_wasted), more runs pass until the next ones are made.
  */
-static bool
-has_same_baselines(const Refresh *refresh)
-{
-	const GeonnLastRun *last_run = refresh->last_run;
-
-	return last_run->exists && last_run->has_baselines && has_same_labels(last_run);
-}
-
-/*
- * Decide whether the run makes baselines.  They pay only if the next run uses them.  Each time that so
- * much has changed that the run could not use its baselines, more runs pass until the next ones are
- * made.
- */
-static bool
-makes_baselines(Refresh *refresh, bool was_wasted)
+static BaselinePlan
+plan_baselines(const Refresh *refresh, bool was_wasted)
 {
 	GeonnLastRun *last_run = refresh->last_run;
 
@@ -222,16 +212,14 @@ makes_baselines(Refresh *refresh, bool was_wasted)
 		last_run->wasted = Min(last_run->wasted + 1, MOST_WASTED);
 		last_run->pause = (1 << last_run->wasted) - 1;
 	}
-	if (last_run->pause == 0 || refresh->mode != REFRESH_AUTO)
-		return !has_same_baselines(refresh);
-	last_run->pause--;
-	for (int side = 0; side < CACHE_SIDES && last_run->has_baselines; side++)
+	if (last_run->pause > 0 && refresh->mode == REFRESH_AUTO)
 	{
-		geonn_baseline_delete(refresh->cache, side);
-		geonn_page_lists_delete(refresh->cache, side);
+		last_run->pause--;
+		return BASELINES_SKIP;
 	}
-	last_run->has_baselines = false;
-	return false;
+	if (!last_run->has_baselines)
+		return BASELINES_MAKE;
+	return has_same_labels(last_run) ? BASELINES_KEEP : BASELINES_COMPARE;
 }
 
 /*
@@ -255,20 +243,20 @@ static void
 refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_differ)
 {
 	GeonnRunResult *result = refresh->result;
-	BaselineBuild *build = NULL;
+	GeonnLastRun *last_run = refresh->last_run;
+	BaselineBuild *build;
 	GeonnReplacement *replacement;
 
 	result->mode = "full";
 	result->reason = reason;
 	result->searched = -1;
-	if (makes_baselines(refresh, was_wasted))
-		build = geonn_last_run_begin_baselines(refresh->cache, refresh->join, refresh->last_run);
+	last_run->plan = plan_baselines(refresh, was_wasted);
+	build = geonn_last_run_begin_baselines(refresh->cache, refresh->join, last_run);
 	replacement = geonn_replacement_build(refresh->cache, refresh->join, build, most_differ,
 										  refresh->alone, result);
 	if (replacement == NULL)
 		update_fully(refresh, build, most_differ);
-	if (build != NULL)
-		geonn_last_run_end_baselines(refresh->cache, refresh->join, refresh->last_run, build);
+	geonn_last_run_end_baselines(refresh->cache, refresh->join, last_run, build);
 	/* the second search makes no baselines again */
 	if (replacement != NULL && !geonn_replacement_swap(replacement, result))
 		update_fully(refresh, NULL, most_differ);
@@ -415,12 +403,15 @@ begin_run(void *state)
 static List *at_work = NIL;
 
 /*
- * Refresh the cache of a run, unless this is part of another refresh of the same cache.  The code of views
- * that a refresh reads may refresh caches, too, and the lock does not keep out its own session.
+ * Refresh the cache of a run that has begun, and log the result; unless this is part of another refresh
+ * of the same cache.  The code of views that a refresh reads may refresh caches, too, and the lock does not
+ * keep out its own session.
  */
 static void
-work_once(const Run *run, GeonnRunResult *result)
+do_work(void *state)
 {
+	Run		   *run = state;
+	GeonnRunResult result = {0};
 	MemoryContext former;
 
 	if (list_member_int(at_work, run->cache->id))
@@ -433,25 +424,13 @@ work_once(const Run *run, GeonnRunResult *result)
 	MemoryContextSwitchTo(former);
 	PG_TRY();
 	{
-		refresh_as_owner(run->cache, run->mode, run->alone, result);
+		refresh_as_owner(run->cache, run->mode, run->alone, &result);
 	}
 	PG_FINALLY();
 	{
 		at_work = list_delete_last(at_work);
 	}
 	PG_END_TRY();
-}
-
-/*
- * Refresh the cache of a run that has begun, and log the result.
- */
-static void
-do_work(void *state)
-{
-	Run		   *run = state;
-	GeonnRunResult result = {0};
-
-	work_once(run, &result);
 	geonn_cache_log_finish(run->cache, run->id, &result);
 }
 

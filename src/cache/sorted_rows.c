@@ -1,34 +1,111 @@
 /*
  * sorted_rows.c
- *		Rows of a cache's table in the order of its primary key.
+ *		Rows of a cache's table in the order of its primary key, and how they differ from a search's.
  *
  * The key is (obs_id, rank).  Ids are compared by the function of their type's btree operator
  * class, with the column's collation, as the key's index compares them.  The function is found by
  * the type, not by a name, so that no other function can take its place.
+ *
+ * For few observations, their rows are looked up by the primary key, one id after the other in the
+ * key's order, so that a page with rows of several observations is read once.  For many, the whole
+ * table is read, page by page, and each row's id is looked up among the given ids.  A lookup by the
+ * key takes about as long as reading a page of rows, so "many" is more than the table has pages.
+ *
+ * Both ways use the access methods, and compare ids by the functions of the type's operator class.
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/sortsupport.h"
+#include "utils/tuplesort.h"
 #include "utils/typcache.h"
 
-#include "cache/sorted_rows.h"
 #include "base/compat.h"
+#include "cache/id_hash.h"
+#include "cache/sorted_rows.h"
+#include "points/table_reader.h"
 
 /* columns of the sort: those of the target, and the TID */
 #define SORTED_TID	TARGET_COLUMNS
 #define SORTED_COLUMNS	(TARGET_COLUMNS + 1)
 
+struct SortedRows
+{
+	TupleDesc	row_type;
+	Tuplesortstate *sort;
+	SortSupportData order;		/* of observations' ids */
+	TupleTableSlot *write_slot;
+	TupleTableSlot *read_slot;
+	bool		sorted;
+
+	/* the present row, until the next one is asked for */
+	const Datum *values;		/* [TARGET_COLUMNS] */
+	const bool *nulls;
+	ItemPointer tid;			/* in the table; NULL: the row is not from the table */
+	bool		repeated;		/* it has the same key as the row before */
+
+	/* the key of the row before */
+	MemoryContext id_context;
+	Datum		last_id;
+	int32		last_rank;		/* 0: the present row is the first one */
+};
+
 void
-geonn_order_of_column(Form_pg_attribute column, SortSupport order)
+geonn_target_read(Oid target, TargetVisitor visit, void *state)
+{
+	Relation	relation = table_open(target, AccessShareLock);
+	AttrNumber	attributes[TARGET_COLUMNS];
+	PlainTable	table = {relation, attributes};
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
+												  ALLOCSET_DEFAULT_SIZES);
+	TableReader *reader;
+	Datum	   *values;
+	bool	   *nulls;
+	int			count;
+
+	geonn_target_attributes(target, attributes);
+	reader = geonn_table_reader_begin(list_make1(&table), TARGET_COLUMNS, GetActiveSnapshot());
+	while ((count = geonn_table_reader_next(reader, &values, &nulls)) > 0)
+	{
+		MemoryContext former = MemoryContextSwitchTo(context);
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < count; i++)
+		{
+			ItemPointerData tid = geonn_table_reader_tid(reader, i);
+
+			visit(state, values + i * TARGET_COLUMNS, nulls + i * TARGET_COLUMNS, &tid);
+		}
+		MemoryContextSwitchTo(former);
+		MemoryContextReset(context);
+	}
+	geonn_table_reader_end(reader);
+	MemoryContextDelete(context);
+	table_close(relation, NoLock);
+}
+
+/*
+ * Set up the btree order of a column's values.
+ */
+static void
+order_of_column(Form_pg_attribute column, SortSupport order)
 {
 	memset(order, 0, sizeof(*order));
 	order->ssup_cxt = CurrentMemoryContext;
@@ -55,7 +132,7 @@ geonn_sorted_rows_create(TupleDesc row_type, int memory)
 	TupleDescInitEntry(type, SORTED_TID + 1, "tid", TIDOID, -1, 0);
 	TupleDescFinalize(type);
 	rows->row_type = row_type;
-	geonn_order_of_column(id, &rows->order);
+	order_of_column(id, &rows->order);
 	rows->sort = tuplesort_begin_heap(type, lengthof(columns), columns, operators, collations,
 									  nulls_first, memory, NULL, TUPLESORT_NONE);
 	rows->write_slot = MakeSingleTupleTableSlot(type, &TTSOpsVirtual);
@@ -79,28 +156,16 @@ geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values, co
 	tuplesort_puttupleslot(rows->sort, slot);
 }
 
+static void
+add_table_row(void *state, const Datum *values, const bool *nulls, ItemPointer tid)
+{
+	geonn_sorted_rows_add(state, tid, values, nulls);
+}
+
 void
 geonn_sorted_rows_add_table(SortedRows *rows, Oid target)
 {
-	Relation	table = table_open(target, AccessShareLock);
-	TupleTableSlot *slot = table_slot_create(table, NULL);
-	TableScanDesc scan = geonn_table_beginscan(table, GetActiveSnapshot());
-	AttrNumber	attributes[TARGET_COLUMNS];
-
-	geonn_target_attributes(target, attributes);
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-	{
-		Datum		values[TARGET_COLUMNS];
-		bool		nulls[TARGET_COLUMNS];
-
-		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < TARGET_COLUMNS; i++)
-			values[i] = slot_getattr(slot, attributes[i], &nulls[i]);
-		geonn_sorted_rows_add(rows, &slot->tts_tid, values, nulls);
-	}
-	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
-	table_close(table, NoLock);
+	geonn_target_read(target, add_table_row, rows);
 }
 
 static int
@@ -134,8 +199,11 @@ keep_key(SortedRows *rows)
 	MemoryContextSwitchTo(former);
 }
 
-bool
-geonn_sorted_rows_next(SortedRows *rows)
+/*
+ * Go to the next row.  Returns false at the end.
+ */
+static bool
+next_row(SortedRows *rows)
 {
 	TupleTableSlot *slot = rows->read_slot;
 
@@ -157,25 +225,27 @@ geonn_sorted_rows_next(SortedRows *rows)
 	return true;
 }
 
-int
-geonn_sorted_rows_compare(const SortedRows *rows, const SortedRows *others)
+/*
+ * Go to the next row, and raise an error if it has the same key as the row before.
+ */
+static bool
+next_unique(SortedRows *rows, const GeonnCache *cache)
 {
-	return compare_keys(rows, rows->values[TARGET_OBSERVATION_ID], rank_of(rows),
-						others->values[TARGET_OBSERVATION_ID], rank_of(others));
+	CHECK_FOR_INTERRUPTS();
+	if (!next_row(rows))
+		return false;
+	if (rows->repeated)
+		geonn_cache_raise_duplicate(cache,
+									TupleDescAttr(rows->row_type, TARGET_OBSERVATION_ID)->atttypid,
+									rows->values[TARGET_OBSERVATION_ID]);
+	return true;
 }
 
 void
 geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache)
 {
-	while (geonn_sorted_rows_next(rows))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (rows->repeated)
-			geonn_cache_raise_duplicate(cache,
-										TupleDescAttr(rows->row_type,
-													  TARGET_OBSERVATION_ID)->atttypid,
-										rows->values[TARGET_OBSERVATION_ID]);
-	}
+	while (next_unique(rows, cache))
+		;
 }
 
 void
@@ -186,4 +256,267 @@ geonn_sorted_rows_end(SortedRows *rows)
 	ExecDropSingleTupleTableSlot(rows->read_slot);
 	MemoryContextDelete(rows->id_context);
 	pfree(rows);
+}
+
+/* ---- the merge ---- */
+
+RowMerge
+geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type)
+{
+	int			memory = maintenance_work_mem / DIFFERENCE_SHARES;
+
+	return (RowMerge)
+	{
+		cache, geonn_sorted_rows_create(row_type, memory), geonn_sorted_rows_create(row_type, memory)
+	};
+}
+
+/*
+ * Have the present rows of both the same bytes?
+ */
+static bool
+is_same_row(const SortedRows *rows, const SortedRows *others)
+{
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(rows->row_type, i);
+
+		if (rows->nulls[i] != others->nulls[i])
+			return false;
+		if (!rows->nulls[i] &&
+			!datum_image_eq(rows->values[i], others->values[i], column->attbyval, column->attlen))
+			return false;
+	}
+	return true;
+}
+
+void
+geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
+{
+	SortedRows *found = merge->found;
+	SortedRows *table = merge->in_table;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
+												  ALLOCSET_DEFAULT_SIZES);
+	bool		has_found = next_unique(found, merge->cache);
+	bool		has_table = next_row(table);
+
+	while (has_found || has_table)
+	{
+		MemoryContext former = MemoryContextSwitchTo(context);
+		int			order = !has_found ? 1 : !has_table ? -1 :
+			compare_keys(found, found->values[TARGET_OBSERVATION_ID], rank_of(found),
+						 table->values[TARGET_OBSERVATION_ID], rank_of(table));
+
+		if (order > 0)
+			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
+		else if (order < 0)
+			geonn_difference_add(difference, ROW_INSERTED, NULL, found->values, found->nulls);
+		else if (!is_same_row(table, found))
+			geonn_difference_add(difference, ROW_UPDATED, table->tid, found->values, found->nulls);
+		if (order <= 0)
+			has_found = next_unique(found, merge->cache);
+		if (order >= 0)
+			has_table = next_row(table);
+		MemoryContextSwitchTo(former);
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+	geonn_sorted_rows_end(found);
+	geonn_sorted_rows_end(table);
+}
+
+/* ---- the table's rows of some observations ---- */
+
+/* an id, and what the table may have of it */
+typedef struct KnownId
+{
+	Datum		id;
+	uint32		hash;
+	bool		is_searched;
+	bool		is_repeated;	/* two observations have it now */
+	bool		may_be_there;
+	char		status;
+} KnownId;
+
+static inline bool
+has_same_id(const IdHash *hash, Datum id, Datum other)
+{
+	return hash->bits > 0 ? (id ^ other) << (64 - hash->bits) == 0 :
+		DatumGetBool(FunctionCall2Coll(&hash->type->eq_opr_finfo, hash->id->attcollation, id, other));
+}
+
+#define SH_PREFIX ids
+#define SH_ELEMENT_TYPE KnownId
+#define SH_KEY_TYPE Datum
+#define SH_KEY id
+#define SH_STORE_HASH
+#define SH_GET_HASH(table, entry) (entry)->hash
+#define SH_HASH_KEY(table, key) ((uint32) geonn_id_hash((table)->private_data, key))
+#define SH_EQUAL(table, a, b) has_same_id((table)->private_data, a, b)
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+struct TargetRows
+{
+	const GeonnCache *cache;
+	IdHash		id_hash;
+	AttrNumber	attributes[TARGET_COLUMNS];
+	ids_hash   *ids;
+	SortedRows *in_table;		/* to which the rows are added */
+};
+
+TargetRows *
+geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type, uint64 expected)
+{
+	TargetRows *rows = palloc0(sizeof(TargetRows));
+
+	rows->cache = cache;
+	rows->id_hash = geonn_id_hash_of(TupleDescAttr(row_type, TARGET_OBSERVATION_ID));
+	geonn_target_attributes(cache->target, rows->attributes);
+	rows->ids = ids_create(CurrentMemoryContext, (uint32) Min(expected, PG_INT32_MAX), &rows->id_hash);
+	return rows;
+}
+
+void
+geonn_target_rows_expect(TargetRows *rows, Datum id, bool is_searched, bool may_be_there)
+{
+	bool		found;
+	KnownId    *known = ids_insert(rows->ids, id, &found);
+
+	if (!found)
+		known->is_searched = known->is_repeated = known->may_be_there = false;
+	known->is_repeated |= known->is_searched && is_searched;
+	known->is_searched |= is_searched;
+	known->may_be_there |= may_be_there;
+}
+
+/*
+ * Add a row of the table that has this id.
+ */
+static void
+take_row(const TargetRows *rows, const KnownId *known, const Datum *values, const bool *nulls,
+		 ItemPointer tid)
+{
+	if (known->is_repeated || !known->may_be_there)
+		geonn_cache_raise_duplicate(rows->cache, rows->id_hash.id->atttypid, known->id);
+	geonn_sorted_rows_add(rows->in_table, tid, values, nulls);
+}
+
+/* ---- by the primary key ---- */
+
+/*
+ * Open the primary key's index, or return NULL if ids cannot be looked up in it now: if the key was
+ * made anew with its columns in another order, or so recently that it may lack rows that this
+ * transaction sees.
+ */
+static Relation
+open_key(const TargetRows *rows)
+{
+	Oid			constraint;
+	Relation	index;
+
+	bms_free(get_primary_key_attnos(rows->cache->target, false, &constraint));
+	index = index_open(get_constraint_index(constraint), AccessShareLock);
+	if (index->rd_index->indkey.values[0] == rows->attributes[TARGET_OBSERVATION_ID] &&
+		index->rd_index->indisvalid &&
+		(!index->rd_index->indcheckxmin ||
+		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   TransactionXmin)))
+		return index;
+	index_close(index, NoLock);
+	return NULL;
+}
+
+static int
+by_id(const void *first, const void *second, void *order)
+{
+	return ApplySortComparator((*(KnownId *const *) first)->id, false,
+							   (*(KnownId *const *) second)->id, false, order);
+}
+
+/*
+ * The ids in their order.
+ */
+static KnownId **
+sorted_ids(const TargetRows *rows)
+{
+	KnownId   **ids = MemoryContextAllocHuge(CurrentMemoryContext, rows->ids->members * sizeof(KnownId *));
+	SortSupportData order;
+	ids_iterator iterator;
+	uint32		count = 0;
+
+	ids_start_iterate(rows->ids, &iterator);
+	while (count < rows->ids->members)
+		ids[count++] = ids_iterate(rows->ids, &iterator);
+	order_of_column(rows->id_hash.id, &order);
+	qsort_arg(ids, count, sizeof(KnownId *), by_id, &order);
+	return ids;
+}
+
+static void
+read_by_key(const TargetRows *rows, Relation table, Relation index)
+{
+	KnownId   **ids = sorted_ids(rows);
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	IndexScanDesc scan = geonn_index_beginscan(table, index, GetActiveSnapshot(), 1);
+	Oid			type = index->rd_opcintype[0];
+	Oid			equality = get_opfamily_member(index->rd_opfamily[0], type, type,
+											   BTEqualStrategyNumber);
+
+	for (uint32 i = 0; i < rows->ids->members; i++)
+	{
+		ScanKeyData key;
+
+		CHECK_FOR_INTERRUPTS();
+		ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid,
+							   index->rd_indcollation[0], get_opcode(equality), ids[i]->id);
+		index_rescan(scan, &key, 1, NULL, 0);
+		while (index_getnext_slot(scan, ForwardScanDirection, slot))
+		{
+			Datum		values[TARGET_COLUMNS];
+			bool		nulls[TARGET_COLUMNS];
+
+			for (int column = 0; column < TARGET_COLUMNS; column++)
+				values[column] = slot_getattr(slot, rows->attributes[column], &nulls[column]);
+			take_row(rows, ids[i], values, nulls, &slot->tts_tid);
+		}
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	pfree(ids);
+}
+
+/* ---- all rows of the table ---- */
+
+static void
+look_up_row(void *state, const Datum *values, const bool *nulls, ItemPointer tid)
+{
+	TargetRows *rows = state;
+	KnownId    *known = ids_lookup(rows->ids, values[TARGET_OBSERVATION_ID]);
+
+	if (known != NULL)
+		take_row(rows, known, values, nulls, tid);
+}
+
+void
+geonn_target_rows_read(TargetRows *rows, SortedRows *in_table)
+{
+	Relation	relation;
+	Relation	index;
+
+	if (rows->ids->members == 0)
+		return;
+	rows->in_table = in_table;
+	relation = table_open(rows->cache->target, AccessShareLock);
+	index = rows->ids->members > RelationGetNumberOfBlocks(relation) ? NULL : open_key(rows);
+	if (index == NULL)
+		geonn_target_read(rows->cache->target, look_up_row, rows);
+	else
+	{
+		read_by_key(rows, relation, index);
+		index_close(index, NoLock);
+	}
+	table_close(relation, NoLock);
 }

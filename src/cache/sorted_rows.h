@@ -5,35 +5,16 @@
 #ifndef GEONN_CACHE_SORTED_ROWS_H
 #define GEONN_CACHE_SORTED_ROWS_H
 
-#include "executor/tuptable.h"
-#include "utils/sortsupport.h"
-#include "utils/tuplesort.h"
+#include "cache/target.h"
 
-#include "cache/definition.h"
+typedef struct SortedRows SortedRows;
 
-typedef struct SortedRows
-{
-	TupleDesc	row_type;
-	Tuplesortstate *sort;
-	SortSupportData order;		/* of observations' ids */
-	TupleTableSlot *write_slot;
-	TupleTableSlot *read_slot;
-	bool		sorted;
-
-	/* the present row, until the next one is asked for */
-	const Datum *values;		/* [TARGET_COLUMNS] */
-	const bool *nulls;
-	ItemPointer tid;			/* in the table; NULL: the row is not from the table */
-	bool		repeated;		/* it has the same key as the row before */
-
-	/* the key of the row before */
-	MemoryContext id_context;
-	Datum		last_id;
-	int32		last_rank;		/* 0: the present row is the first one */
-} SortedRows;
-
-/* Set up the btree order of a column's values. */
-extern void geonn_order_of_column(Form_pg_attribute column, SortSupport order);
+/*
+ * Visit all rows of a cache's table that the active snapshot sees.  Memory that a visit allocates is freed
+ * soon.
+ */
+typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nulls, ItemPointer tid);
+extern void geonn_target_read(Oid target, TargetVisitor visit, void *state);
 
 /*
  * No rows yet, in the current memory context.  Rows spill to disk when they take more than so many
@@ -48,15 +29,47 @@ extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum
 /* Add all rows of the table that the active snapshot sees. */
 extern void geonn_sorted_rows_add_table(SortedRows *rows, Oid target);
 
-/* Go to the next row.  Returns false at the end.  After the first call no rows can be added. */
-extern bool geonn_sorted_rows_next(SortedRows *rows);
-
-/* Compare the keys of the present rows of both: negative if the first one comes before. */
-extern int	geonn_sorted_rows_compare(const SortedRows *rows, const SortedRows *others);
-
-/* Raise an error if an id is a duplicate. */
+/* After the last row: raise an error if an id is a duplicate. */
 extern void geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache);
 
 extern void geonn_sorted_rows_end(SortedRows *rows);
+
+/* rows that a search has found, and those that the table has of the same observations */
+typedef struct RowMerge
+{
+	const GeonnCache *cache;
+	SortedRows *found;
+	SortedRows *in_table;
+} RowMerge;
+
+/* No rows yet, in the current memory context. */
+extern RowMerge geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type);
+
+/*
+ * Add the differences between both: a row that only the search has is inserted, a row that only the
+ * table has is deleted, and one that both have, with other values, is updated.  Raises an error if the
+ * search has found a key twice, for a duplicate id.  Ends the rows.
+ */
+extern void geonn_merge_end(RowMerge *merge, GeonnDifference *difference);
+
+/* ---- the table's rows of some observations ---- */
+
+/* ids of observations */
+typedef struct TargetRows TargetRows;
+
+/* No ids yet, in the current memory context; about so many follow. */
+extern TargetRows *geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type, uint64 expected);
+
+/*
+ * Add an id, which lives as long as the ids.  is_searched: an observation has this id now, for which
+ * the search returns rows.  may_be_there: one had it before, so the table may have rows of it.
+ */
+extern void geonn_target_rows_expect(TargetRows *rows, Datum id, bool is_searched, bool may_be_there);
+
+/*
+ * Add all rows of these observations that the active snapshot sees.  Raises an error about a duplicate
+ * id if one of them is of an id that two observations have now, or that none had before.
+ */
+extern void geonn_target_rows_read(TargetRows *rows, SortedRows *in_table);
 
 #endif							/* GEONN_CACHE_SORTED_ROWS_H */

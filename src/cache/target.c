@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
@@ -41,7 +40,6 @@
 #include "cache/changed.h"
 #include "cache/full_search.h"
 #include "cache/sql.h"
-#include "cache/sorted_rows.h"
 #include "cache/target.h"
 #include "base/compat.h"
 #include "points/query.h"
@@ -292,71 +290,6 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 						 row + first, row_nulls + first);
 	difference->counts[change]++;
 	MemoryContextSwitchTo(former);
-}
-
-bool
-geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
-				const Datum *other_values, const bool *other_nulls)
-{
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(row_type, i);
-
-		if (nulls[i] != other_nulls[i])
-			return false;
-		if (!nulls[i] &&
-			!datum_image_eq(values[i], other_values[i], column->attbyval, column->attlen))
-			return false;
-	}
-	return true;
-}
-
-bool
-geonn_tid_add(TidSet *set, ItemPointer tid)
-{
-	uint64		number = (uint64) ItemPointerGetBlockNumber(tid) * MaxHeapTuplesPerPage +
-		ItemPointerGetOffsetNumber(tid);
-	uint64		byte = number / 8;
-	uint8		bit = (uint8) (1 << number % 8);
-
-	if (byte >= set->bytes)
-	{
-		uint64		bytes = Max(byte + BLCKSZ, set->bytes * 2);
-
-		set->bits = set->bytes == 0 ? MemoryContextAllocHuge(CurrentMemoryContext, bytes) :
-			repalloc_huge(set->bits, bytes);
-		memset(set->bits + set->bytes, 0, bytes - set->bytes);
-		set->bytes = bytes;
-	}
-	if (set->bits[byte] & bit)
-		return false;
-	set->bits[byte] |= bit;
-	return true;
-}
-
-/* ---- duplicate ids ---- */
-
-void
-geonn_difference_check(GeonnDifference *difference)
-{
-	Tuplestorestate *store = difference->stores[ROW_INSERTED];
-	SortedRows *rows;
-	TupleTableSlot *slot;
-
-	if (difference->counts[ROW_INSERTED] < 2)
-		return;
-	rows = geonn_sorted_rows_create(difference->row_type, maintenance_work_mem / DIFFERENCE_SHARES);
-	slot = MakeSingleTupleTableSlot(difference->types[ROW_INSERTED], &TTSOpsMinimalTuple);
-	tuplestore_rescan(store);
-	while (tuplestore_gettupleslot(store, true, false, slot))
-	{
-		CHECK_FOR_INTERRUPTS();
-		slot_getallattrs(slot);
-		geonn_sorted_rows_add(rows, NULL, slot->tts_values, slot->tts_isnull);
-	}
-	ExecDropSingleTupleTableSlot(slot);
-	geonn_sorted_rows_check(rows, difference->cache);
-	geonn_sorted_rows_end(rows);
 }
 
 /* ---- writing ---- */

@@ -53,23 +53,6 @@ extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDe
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
 								 ItemPointer tid, const Datum *values, const bool *nulls);
 
-/* Do two rows, [TARGET_COLUMNS], have the same bytes? */
-extern bool geonn_same_rows(TupleDesc row_type, const Datum *values, const bool *nulls,
-							const Datum *other_values, const bool *other_nulls);
-
-/* a set of TIDs of a table's rows, as bits */
-typedef struct TidSet
-{
-	uint8	   *bits;
-	uint64		bytes;
-} TidSet;
-
-/* Add a TID to the set, which is in the current memory context.  Returns false if it was there. */
-extern bool geonn_tid_add(TidSet *set, ItemPointer tid);
-
-/* Raise an error if the new rows have a duplicate id. */
-extern void geonn_difference_check(GeonnDifference *difference);
-
 /* Write the differences, and count them into the result. */
 extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);
 
