@@ -3,7 +3,7 @@
  *		A table of the coordinator, as commands for other servers have to write it.
  *
  * A shard has the columns, the primary key and the indexes of the coordinator's table, and of the one that
- * is divided the checks.  Privileges and statistics stay with the coordinator's; setup_hindrance.c says
+ * is divided the checks.  Privileges and statistics stay with the coordinator's; table_hindrance.c says
  * what else a table may have.
  *
  * Expressions are written with names of pg_catalog bare, so commands that have one begin with
@@ -27,6 +27,7 @@
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
+#include "shard/commands.h"
 #include "shard/table.h"
 #include "shard/trust.h"
 
@@ -44,9 +45,8 @@ geonn_shard_type(Oid type, int32 typmod, Oid collation)
 	if (!HeapTupleIsValid(row))
 		elog(ERROR, "cache lookup failed for collation %u", collation);
 	form = (Form_pg_collation) GETSTRUCT(row);
-	text = psprintf("%s COLLATE %s", text,
-					quote_qualified_identifier(get_namespace_name(form->collnamespace),
-											   NameStr(form->collname)));
+	text = geonn_shard_sql("%s COLLATE %I.%I", text, get_namespace_name(form->collnamespace),
+						   NameStr(form->collname));
 	ReleaseSysCache(row);
 	return text;
 }
@@ -67,12 +67,6 @@ generation(Relation relation, const FormData_pg_attribute *column)
 														   ObjectIdGetDatum(RelationGetRelid(relation))));
 	}
 	return NULL;
-}
-
-static void
-append(StringInfo list, const char *item)
-{
-	appendStringInfo(list, "%s%s", list->len > 0 ? ", " : "", item);
 }
 
 static void
@@ -100,15 +94,15 @@ describe_columns(ShardTable *table, Relation relation)
 		with_type = psprintf("%s %s", name, geonn_shard_type(column->atttypid, column->atttypmod,
 															 column->attcollation));
 		expression = generation(relation, column);
-		append(&columns, name);
-		append(&typed, with_type);
-		append(&definitions, with_type);
+		geonn_shard_add(&columns, "%s", name);
+		geonn_shard_add(&typed, "%s", with_type);
+		geonn_shard_add(&definitions, "%s", with_type);
 		if (expression != NULL)
 			appendStringInfo(&definitions, " GENERATED ALWAYS AS (%s) %s", expression,
 							 column->attgenerated == ATTRIBUTE_GENERATED_STORED ? "STORED" :
 							 "VIRTUAL");
 		else
-			append(&stored, name);
+			geonn_shard_add(&stored, "%s", name);
 		if (column->attnotnull)
 			appendStringInfoString(&definitions, " NOT NULL");
 	}
@@ -153,36 +147,15 @@ describe_indexes(ShardTable *table, Relation relation)
 	}
 }
 
-static void
-describe_checks(ShardTable *table)
-{
-	static const char query[] =
-		"SELECT COALESCE(string_agg(format(', CONSTRAINT %I %s', conname, pg_get_constraintdef(oid)), ''"
-		" ORDER BY conname), '') FROM pg_constraint WHERE conrelid = $1 AND contype = 'c'";
-	const Oid	types[] = {OIDOID};
-	const Datum values[] = {ObjectIdGetDatum(table->oid)};
-
-	(void) geonn_shard_ask(query, lengthof(types), types, values, 1, &table->checks);
-}
-
-static void
-add_key(ShardTable *table)
-{
-	StringInfoData key;
-	ListCell   *cell;
-
-	initStringInfo(&key);
-	foreach(cell, table->key)
-		append(&key, quote_identifier(lfirst(cell)));
-	table->definitions = psprintf("%s, PRIMARY KEY (%s)", table->foreign_definitions, key.data);
-}
-
 ShardTable *
 geonn_shard_table(Oid relation, const char *argument)
 {
 	ShardTable *table = palloc0(sizeof(ShardTable));
 	Relation	opened = table_open(relation, AccessShareLock);
+	StringInfoData key;
+	ListCell   *cell;
 
+	initStringInfo(&key);
 	if (pg_class_aclcheck(relation, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(opened));
 	if (opened->rd_rel->relkind != RELKIND_RELATION || opened->rd_rel->relispartition)
@@ -203,31 +176,35 @@ geonn_shard_table(Oid relation, const char *argument)
 				 errmsg("table \"%s\" has no primary key", table->name),
 				 errdetail("Replication finds rows by it, and shards keep it: one that is neither deferrable nor WITHOUT OVERLAPS."),
 				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (…).", table->quoted)));
-	add_key(table);
-	describe_checks(table);
+	foreach(cell, table->key)
+		geonn_shard_add(&key, "%I", lfirst(cell));
+	table->definitions = psprintf("%s, PRIMARY KEY (%s)", table->foreign_definitions, key.data);
+	table->checks = geonn_shard_value(geonn_shard_sql("SELECT COALESCE(string_agg(format(', CONSTRAINT %%I %%s', conname, pg_get_constraintdef(oid)), ''"
+													  " ORDER BY conname), '') FROM pg_constraint WHERE conrelid = %u AND contype = 'c'",
+													  relation));
 	table_close(opened, NoLock);
 	return table;
 }
 
 char *
-geonn_shard_name(const ShardTable *table, const char *rest)
+geonn_shard_name(const char *name, const char *rest)
 {
-	char	   *name = psprintf("%s%s", table->name, rest);
+	char	   *whole = psprintf("%s%s", name, rest);
 
-	if (strlen(name) >= NAMEDATALEN)
+	if (strlen(whole) >= NAMEDATALEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_NAME_TOO_LONG),
-				 errmsg("\"%s\" is too long for a name", name),
-				 errdetail("It has %zu bytes, and a name has at most %d.", strlen(name),
+				 errmsg("\"%s\" is too long for a name", whole),
+				 errdetail("It has %zu bytes, and a name has at most %d.", strlen(whole),
 						   NAMEDATALEN - 1),
 				 errhint("Give the table or the server a shorter name.")));
-	return name;
+	return whole;
 }
 
 char *
 geonn_shard_relation(const ShardTable *table, const char *rest)
 {
-	return quote_qualified_identifier(table->schema, geonn_shard_name(table, rest));
+	return quote_qualified_identifier(table->schema, geonn_shard_name(table->name, rest));
 }
 
 Oid
@@ -236,8 +213,7 @@ geonn_shard_find(const ShardTable *table, const char *name)
 	Oid			found = get_relname_relid(name, get_namespace_oid(table->schema, false));
 
 	if (OidIsValid(found))
-		geonn_shard_check_owner(psprintf("relation %s",
-										 quote_qualified_identifier(table->schema, name)),
-								geonn_shard_owner(found));
+		geonn_shard_check_owner(geonn_shard_sql("relation %I.%I", table->schema, name),
+								geonn_shard_sql("SELECT relowner FROM pg_class WHERE oid = %u", found));
 	return found;
 }
