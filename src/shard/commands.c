@@ -26,46 +26,56 @@ enum
 	COLUMNS
 };
 
-char *
-geonn_shard_sql_va(const char *format, va_list arguments)
+static void
+append_sql(StringInfo text, const char *format, va_list arguments)
 {
-	StringInfoData text;
-
-	initStringInfo(&text);
 	for (const char *p = format; *p != '\0'; p++)
 	{
-		const char *given = NULL;
+		const char *literal;
 
-		if (*p == '%' && strchr("sIL", p[1]) != NULL)
-			given = va_arg(arguments, const char *);
-		if (*p != '%' || *++p == '%')
-			appendStringInfoChar(&text, *p);
-		else if (*p == 's')
-			appendStringInfoString(&text, given);
-		else if (*p == 'I')
-			appendStringInfoString(&text, quote_identifier(given));
-		else if (*p == 'L')
-			appendStringInfoString(&text, given == NULL ? "NULL" : quote_literal_cstr(given));
-		else if (*p == 'd')
-			appendStringInfo(&text, "%d", va_arg(arguments, int));
-		else if (*p == 'u')
-			appendStringInfo(&text, "%u", va_arg(arguments, Oid));
-		else
-			elog(ERROR, "unknown conversion in \"%s\"", format);
+		if (*p != '%')
+		{
+			appendStringInfoChar(text, *p);
+			continue;
+		}
+		switch (*++p)
+		{
+			case '%':
+				appendStringInfoChar(text, '%');
+				break;
+			case 's':
+				appendStringInfoString(text, va_arg(arguments, const char *));
+				break;
+			case 'I':
+				appendStringInfoString(text, quote_identifier(va_arg(arguments, const char *)));
+				break;
+			case 'L':
+				literal = va_arg(arguments, const char *);
+				appendStringInfoString(text, literal == NULL ? "NULL" : quote_literal_cstr(literal));
+				break;
+			case 'd':
+				appendStringInfo(text, "%d", va_arg(arguments, int));
+				break;
+			case 'u':
+				appendStringInfo(text, "%u", va_arg(arguments, Oid));
+				break;
+			default:
+				elog(ERROR, "unknown conversion in \"%s\"", format);
+		}
 	}
-	return text.data;
 }
 
 char *
 geonn_shard_sql(const char *format,...)
 {
+	StringInfoData text;
 	va_list		arguments;
-	char	   *text;
 
+	initStringInfo(&text);
 	va_start(arguments, format);
-	text = geonn_shard_sql_va(format, arguments);
+	append_sql(&text, format, arguments);
 	va_end(arguments);
-	return text;
+	return text.data;
 }
 
 void
@@ -76,7 +86,7 @@ geonn_shard_add(StringInfo list, const char *format,...)
 	if (list->len > 0)
 		appendStringInfoString(list, ", ");
 	va_start(arguments, format);
-	appendStringInfoString(list, geonn_shard_sql_va(format, arguments));
+	append_sql(list, format, arguments);
 	va_end(arguments);
 }
 
@@ -98,16 +108,20 @@ geonn_command(ReturnSetInfo *commands, const char *server, const char *format,..
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS] = {[COLUMN_SERVER] = server == NULL};
 	NameData	name = {{0}};
+	StringInfoData text;
 	va_list		arguments;
 
 	CHECK_FOR_INTERRUPTS();
 	if (server != NULL)
 		namestrcpy(&name, server);
 	values[COLUMN_SERVER] = NameGetDatum(&name);
+	initStringInfo(&text);
 	va_start(arguments, format);
-	values[COLUMN_COMMAND] = CStringGetTextDatum(geonn_shard_sql_va(format, arguments));
+	append_sql(&text, format, arguments);
 	va_end(arguments);
+	values[COLUMN_COMMAND] = CStringGetTextDatum(text.data);
 	tuplestore_putvalues(commands->setResult, commands->setDesc, values, nulls);
+	pfree(text.data);
 }
 
 /* ---- queries ---- */
@@ -145,12 +159,23 @@ geonn_shard_rows(int columns, const char *query)
 	return rows;
 }
 
+List *
+geonn_shard_column(const char *query)
+{
+	List	   *rows = geonn_shard_rows(1, query);
+	ListCell   *cell;
+
+	foreach(cell, rows)
+		lfirst(cell) = *(char **) lfirst(cell);
+	return rows;
+}
+
 char *
 geonn_shard_value(const char *query)
 {
-	List	   *rows = geonn_shard_rows(1, query);
+	List	   *values = geonn_shard_column(query);
 
-	return rows == NIL ? NULL : *(char **) linitial(rows);
+	return values == NIL ? NULL : linitial(values);
 }
 
 /* ---- names ---- */

@@ -15,7 +15,6 @@
  * NULL, and %s a text as it is; %d is an int, and %u an Oid.
  */
 extern char *geonn_shard_sql(const char *format,...);
-extern char *geonn_shard_sql_va(const char *format, va_list arguments);
 
 /* Add such a text to a list that commas separate. */
 extern void geonn_shard_add(StringInfo list, const char *format,...);
@@ -31,6 +30,9 @@ extern void geonn_command(ReturnSetInfo *commands, const char *server, const cha
  * search_path has to be pg_catalog, pg_temp, so that the query finds PostgreSQL's own operators.
  */
 extern List *geonn_shard_rows(int columns, const char *query);
+
+/* The first column alone, as char *. */
+extern List *geonn_shard_column(const char *query);
 
 /* The first column of the query's first row; NULL: it has none, or a NULL. */
 extern char *geonn_shard_value(const char *query);

@@ -35,7 +35,8 @@ foreign_tables_where(const char *condition)
 		" CASE WHEN p.oid IS NOT NULL THEN pg_get_expr(c.relpartbound, c.oid) END, p.oid::regclass, pg_get_partkeydef(p.oid)"
 		" FROM pg_foreign_table JOIN pg_foreign_server s ON s.oid = ftserver JOIN pg_class c ON c.oid = ftrelid"
 		" JOIN pg_namespace n ON n.oid = c.relnamespace"
-		" LEFT JOIN (pg_inherits JOIN pg_class p ON p.oid = inhparent) ON inhrelid = c.oid AND c.relispartition AND NOT inhdetachpending"
+		" LEFT JOIN (pg_inherits JOIN pg_class p ON p.oid = inhparent)"
+		" ON inhrelid = c.oid AND c.relispartition AND NOT inhdetachpending"
 		" WHERE %s ORDER BY c.oid";
 	List	   *rows = geonn_shard_rows(8, geonn_shard_sql(query, condition));
 	ListCell   *cell;

@@ -408,7 +408,8 @@ import_statistics(const ShardSetup *setup, List *servers)
 static void
 grant(const ShardSetup *setup, List *servers)
 {
-	const char *names[] = {setup->sharded->schema, setup->replicated->schema, setup->geonn};
+	List	   *names = list_make3(setup->sharded->schema, setup->replicated->schema, setup->geonn);
+	List	   *named = NIL;
 	char	   *views = psprintf("%s, %s, %s, %s%s%s",
 								 relation_of(setup, setup->sharded->name, "_by_shard"),
 								 relation_of(setup, setup->replicated->name, "_by_shard"),
@@ -422,10 +423,12 @@ grant(const ShardSetup *setup, List *servers)
 	ListCell   *cell;
 
 	initStringInfo(&schemas);
-	for (int i = 0; i < (int) lengthof(names); i++)
+	foreach(cell, names)
 	{
-		if (i == 0 || (strcmp(names[i], names[0]) != 0 && (i == 1 || strcmp(names[i], names[1]) != 0)))
-			geonn_shard_add(&schemas, "%I", names[i]);
+		if (geonn_is_named(named, lfirst(cell)))
+			continue;
+		named = lappend(named, lfirst(cell));
+		geonn_shard_add(&schemas, "%I", lfirst(cell));
 	}
 	foreach(reader, servers == NIL ? NIL : setup->readers)
 	{
@@ -436,7 +439,8 @@ grant(const ShardSetup *setup, List *servers)
 			geonn_command(setup->commands, lfirst(cell), "GRANT SELECT ON %s, %s, %s TO %I",
 						  setup->obs->quoted, setup->ref->quoted, views, lfirst(reader));
 		}
-		geonn_command(setup->commands, NULL, "GRANT USAGE ON SCHEMA %I TO %I", names[0], lfirst(reader));
+		geonn_command(setup->commands, NULL, "GRANT USAGE ON SCHEMA %I TO %I", setup->sharded->schema,
+					  lfirst(reader));
 		geonn_command(setup->commands, NULL, "GRANT SELECT ON %s, %s%s%s TO %I",
 					  geonn_shard_relation(setup->sharded, "_sharded"), views, is_merged ? ", " : "",
 					  is_merged ? relation_of(setup, setup->view, "_merged") : "", lfirst(reader));

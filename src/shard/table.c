@@ -11,21 +11,15 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/relcache.h"
-#include "utils/syscache.h"
 
 #include "shard/commands.h"
 #include "shard/table.h"
@@ -36,37 +30,12 @@ geonn_shard_type(Oid type, int32 typmod, Oid collation)
 {
 	char	   *text = format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN |
 											FORMAT_TYPE_FORCE_QUALIFY);
-	HeapTuple	row;
-	Form_pg_collation form;
 
 	if (!OidIsValid(collation) || collation == get_typcollation(type))
 		return text;
-	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	form = (Form_pg_collation) GETSTRUCT(row);
-	text = geonn_shard_sql("%s COLLATE %I.%I", text, get_namespace_name(form->collnamespace),
-						   NameStr(form->collname));
-	ReleaseSysCache(row);
-	return text;
-}
-
-/*
- * The expression of a generated column, or NULL.
- */
-static char *
-generation(Relation relation, const FormData_pg_attribute *column)
-{
-	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
-
-	for (int i = 0; column->attgenerated != '\0' && i < constraints->num_defval; i++)
-	{
-		if (constraints->defval[i].adnum == column->attnum)
-			return TextDatumGetCString(DirectFunctionCall2(pg_get_expr,
-														   CStringGetTextDatum(constraints->defval[i].adbin),
-														   ObjectIdGetDatum(RelationGetRelid(relation))));
-	}
-	return NULL;
+	return psprintf("%s COLLATE %s", text,
+					geonn_shard_value(geonn_shard_sql("SELECT format('%%I.%%I', nspname, collname) FROM pg_collation c"
+													  " JOIN pg_namespace n ON n.oid = collnamespace WHERE c.oid = %u", collation)));
 }
 
 static void
@@ -93,7 +62,9 @@ describe_columns(ShardTable *table, Relation relation)
 			continue;
 		with_type = psprintf("%s %s", name, geonn_shard_type(column->atttypid, column->atttypmod,
 															 column->attcollation));
-		expression = generation(relation, column);
+		expression = column->attgenerated == '\0' ? NULL :
+			geonn_shard_value(geonn_shard_sql("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = %u AND adnum = %d",
+											  table->oid, column->attnum));
 		geonn_shard_add(&columns, "%s", name);
 		geonn_shard_add(&typed, "%s", with_type);
 		geonn_shard_add(&definitions, "%s", with_type);
@@ -112,39 +83,28 @@ describe_columns(ShardTable *table, Relation relation)
 	table->typed_columns = typed.data;
 }
 
-static void
-describe_key(ShardTable *table, Relation relation, Form_pg_index form)
+/* the columns of the primary key */
+static const char key_query[] =
+	"SELECT attname FROM pg_index, unnest(indkey) WITH ORDINALITY k (number, place), pg_attribute"
+	" WHERE indrelid = %u AND indisprimary AND indimmediate AND NOT indisexclusion AND indislive"
+	" AND place <= indnkeyatts AND attrelid = indrelid AND attnum = number ORDER BY place";
+
+/* all checks, each after a comma */
+static const char checks_query[] =
+	"SELECT COALESCE(string_agg(format(', CONSTRAINT %%I %%s', conname, pg_get_constraintdef(oid)), ''"
+	" ORDER BY conname), '') FROM pg_constraint WHERE conrelid = %u AND contype = 'c'";
+
+/*
+ * The indexes, other than the primary key's, that are unique, or that are not.
+ */
+static List *
+indexes_of(const ShardTable *table, bool are_unique)
 {
-	for (int i = 0; i < form->indnkeyatts; i++)
-		table->key = lappend(table->key,
-							 pstrdup(NameStr(TupleDescAttr(RelationGetDescr(relation),
-														   form->indkey.values[i] - 1)->attname)));
-}
+	static const char query[] =
+		"SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %u"
+		" AND NOT indisprimary AND indislive AND indisvalid AND indisunique = %s ORDER BY indexrelid";
 
-static void
-describe_indexes(ShardTable *table, Relation relation)
-{
-	ListCell   *cell;
-
-	foreach(cell, RelationGetIndexList(relation))
-	{
-		Datum		index = ObjectIdGetDatum(lfirst_oid(cell));
-		HeapTuple	row = SearchSysCache1(INDEXRELID, index);
-		Form_pg_index form;
-		char	   *command;
-
-		if (!HeapTupleIsValid(row))
-			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
-		form = (Form_pg_index) GETSTRUCT(row);
-		command = TextDatumGetCString(DirectFunctionCall1(pg_get_indexdef, index));
-		if (form->indisprimary && form->indimmediate && !form->indisexclusion)
-			describe_key(table, relation, form);
-		else if (form->indisvalid && form->indisunique)
-			table->unique_indexes = lappend(table->unique_indexes, command);
-		else if (form->indisvalid)
-			table->indexes = lappend(table->indexes, command);
-		ReleaseSysCache(row);
-	}
+	return geonn_shard_column(geonn_shard_sql(query, table->oid, are_unique ? "true" : "false"));
 }
 
 ShardTable *
@@ -169,7 +129,9 @@ geonn_shard_table(Oid relation, const char *argument)
 	table->name = pstrdup(RelationGetRelationName(opened));
 	table->quoted = quote_qualified_identifier(table->schema, table->name);
 	describe_columns(table, opened);
-	describe_indexes(table, opened);
+	table->indexes = indexes_of(table, false);
+	table->unique_indexes = indexes_of(table, true);
+	table->key = geonn_shard_column(geonn_shard_sql(key_query, relation));
 	if (table->key == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -179,9 +141,7 @@ geonn_shard_table(Oid relation, const char *argument)
 	foreach(cell, table->key)
 		geonn_shard_add(&key, "%I", lfirst(cell));
 	table->definitions = psprintf("%s, PRIMARY KEY (%s)", table->foreign_definitions, key.data);
-	table->checks = geonn_shard_value(geonn_shard_sql("SELECT COALESCE(string_agg(format(', CONSTRAINT %%I %%s', conname, pg_get_constraintdef(oid)), ''"
-													  " ORDER BY conname), '') FROM pg_constraint WHERE conrelid = %u AND contype = 'c'",
-													  relation));
+	table->checks = geonn_shard_value(geonn_shard_sql(checks_query, relation));
 	table_close(opened, NoLock);
 	return table;
 }
