@@ -382,9 +382,3 @@ geonn_check_placement(Oid partitioned, const ShardPlacement *placement)
 						TextDatumGetCString(key), placement->key),
 				 errhint("Give the arguments with which the table was sharded.")));
 }
-
-int
-geonn_first_server(int partition, int partitions, int servers)
-{
-	return (int) ((int64) partition * servers / partitions);
-}

@@ -139,9 +139,11 @@ create_sharded(const ShardSetup *setup)
 	foreach(cell, setup->placement->bounds)
 	{
 		int			number = foreach_current_index(cell);
-		const char *server = list_nth(setup->servers,
-									  geonn_first_server(number, count, list_length(setup->servers)));
 		char	   *rest = psprintf("_%d", number);
+
+		/* neighbours together */
+		const char *server = list_nth(setup->servers,
+									  (int) ((int64) number * list_length(setup->servers) / count));
 
 		geonn_command(setup->commands, server, "CREATE TABLE %s PARTITION OF %s %s",
 					  geonn_shard_relation(table, rest), table->quoted, lfirst(cell));
