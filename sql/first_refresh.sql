@@ -1,4 +1,5 @@
 -- The first refresh of a cache finds what has changed since the cache was made, as any other.
+\pset format unaligned \pset footer off
 SET client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS geonn;
 \set SHOW_CONTEXT never

@@ -1,4 +1,5 @@
 -- k: the nearest references of each observation, in order
+\pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 RESET client_min_messages;

@@ -1,4 +1,5 @@
 -- what a role may have without privileges on the tables: by whom it is lent, and what is not
+\pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 DROP ROLE IF EXISTS regress_geonn_lender, regress_geonn_borrower;

@@ -1,4 +1,5 @@
 -- overlaps, and a radius of each row: nearest among those of which && says so, and within both radiuses
+\pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 DROP ROLE IF EXISTS regress_geonn_overlaps;

@@ -1,4 +1,5 @@
 -- the caller's privileges decide, in PostgreSQL's own words
+\pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 DROP ROLE IF EXISTS regress_geonn_user, regress_geonn_owner, regress_geonn_nobody;

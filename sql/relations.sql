@@ -1,4 +1,5 @@
 -- every kind of relation that a SELECT reads
+\pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 CREATE EXTENSION IF NOT EXISTS file_fdw;

@@ -1,4 +1,5 @@
 -- the types that ids and coordinates may have
+\pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 RESET client_min_messages;

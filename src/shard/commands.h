@@ -1,75 +1,55 @@
 /*
  * commands.h
- *		The commands that the functions of this room return, and what the coordinator has already.
+ *		SQL as text, commands of it, and queries of this server's catalogs.
  */
 #ifndef GEONN_SHARD_COMMANDS_H
 #define GEONN_SHARD_COMMANDS_H
 
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 
-#include "shard/table.h"
+/*
+ * SQL in the current memory context.  As in PostgreSQL's format(), %I is an identifier, %L a literal, or
+ * NULL, and %s a text as it is; %d is an int, and %u an Oid.
+ */
+extern char *geonn_shard_sql(const char *format,...);
 
-/* a foreign partition of a table of the coordinator's */
-typedef struct ShardPartition
-{
-	Oid			oid;
-	char	   *schema;			/* bare, as name and server */
-	char	   *name;
-	char	   *quoted;			/* with its schema */
-	char	   *server;
-	char	   *remote;			/* table_name of its options, bare */
-	char	   *bound;			/* FOR VALUES …, as SQL */
-} ShardPartition;
-
-/* what a command for a shard begins with, if it has expressions, in which names of pg_catalog are bare */
-#define GEONN_CATALOG_PATH "SET search_path = pg_catalog, pg_temp; "
+/* Add such a text to a list that commas separate. */
+extern void geonn_shard_add(StringInfo list, const char *format,...);
 
 /* Begin the result of a function that returns (server name, command text). */
 extern ReturnSetInfo *geonn_commands_begin(FunctionCallInfo fcinfo);
 
-/* Add a command for a server; NULL: for the coordinator. */
-extern void geonn_command(ReturnSetInfo *commands, const char *server, const char *format,...)
-			__attribute__((format(printf, 3, 4)));
+/* Add a command for a server; NULL: for the coordinator.  The format is that of geonn_shard_sql(). */
+extern void geonn_command(ReturnSetInfo *commands, const char *server, const char *format,...);
 
-/* The foreign partitions of a table, in the order of their creation; NIL without a table. */
-extern List *geonn_shard_partitions(Oid table);
+/*
+ * The rows of a query, each a char *[columns] with NULL for NULL, in the current memory context.  The
+ * search_path has to be pg_catalog, pg_temp, so that the query finds PostgreSQL's own operators.
+ */
+extern List *geonn_shard_rows(int columns, const char *query);
+
+/* The first column alone, as char *. */
+extern List *geonn_shard_column(const char *query);
+
+/* The first column of the query's first row; NULL: it has none, or a NULL. */
+extern char *geonn_shard_value(const char *query);
+
+/*
+ * The elements of an array of names or texts, as char *, NULL for NULL.  The argument's name and the hint of
+ * what to give are for the error that is raised if the array has several dimensions.
+ */
+extern List *geonn_shard_array(Datum array, const char *argument, const char *hint);
+
+/* Likewise of an array of names; raises an error if one is NULL, too. */
+extern List *geonn_shard_names(Datum array, const char *argument, const char *hint);
 
 /* Is this one of the names, of char *? */
 extern bool geonn_is_named(List *names, const char *name);
 
-/* Is one of these on the server? */
-extern bool geonn_on_server(List *partitions, const char *server);
-
-/*
- * The foreign tables on the server, as ShardPartitions; without parent those have no bound.  Tables that
- * other roles own, as trust.h says, or whose parents they own, are left out.
- */
-extern List *geonn_foreign_tables(const char *server);
-
-/*
- * The names of servers, of an array of type name.  Raises an error if it is empty, or has NULLs or a
- * name twice, or one that is not a foreign server of postgres_fdw, or is one of another role's.
- */
-extern List *geonn_shard_servers(Datum servers);
-
-/*
- * Add the commands that make the views of all shards, in the schema of a table: what they are doing, and
- * have done.
- */
-extern void geonn_command_overviews(ReturnSetInfo *commands, const ShardTable *table, List *servers);
-
-/* The local schema for a server's statistics, bare. */
-extern char *geonn_statistics_schema(const char *server);
-
-/* The names of the views of all shards, NULL at their end. */
-extern const char *const geonn_overviews[];
-
-/* The name of a server's subscription. */
-extern char *geonn_subscription(const ShardTable *replicated, const char *server);
-
-/* The name of its replication slot, which all databases of the coordinator's server share. */
-extern char *geonn_slot(const ShardTable *replicated, const char *server);
+/* Names, of char *, as an array, as SQL. */
+extern char *geonn_names_array(List *names);
 
 #endif							/* GEONN_SHARD_COMMANDS_H */

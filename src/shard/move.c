@@ -17,21 +17,11 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/partition.h"
-#include "catalog/pg_extension.h"
-#include "commands/extension.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "shard/commands.h"
-#include "shard/prepare.h"
+#include "shard/coordinator.h"
 #include "shard/trust.h"
 
 PG_FUNCTION_INFO_V1(geonn_shard_move_ddl);
@@ -41,9 +31,8 @@ typedef struct Move
 	ReturnSetInfo *commands;
 	ShardTable *table;
 	char	   *sharded;		/* the coordinator's table of all rows, quoted */
-	Oid			sharded_oid;
 	char	   *extension;		/* schema of geonn, bare */
-	const char *dblink;			/* schema of that extension, quoted */
+	char	   *dblink;			/* schema of that extension, bare */
 	List	   *checked;		/* of char *: servers that have been prepared */
 } Move;
 
@@ -121,75 +110,55 @@ check_once(Move *move, char *server)
 static char *
 tables_of_views(const Move *move, const char *from, const char *to)
 {
-	const char *servers[] = {from, to};
+	List	   *tables = list_concat(geonn_foreign_tables(from), geonn_foreign_tables(to));
+	List	   *seen = list_make1(move->sharded);
 	StringInfoData list;
-	List	   *seen = NIL;
+	ListCell   *cell;
 
 	initStringInfo(&list);
-	for (int i = 0; i < (int) lengthof(servers); i++)
+	foreach(cell, tables)
 	{
-		ListCell   *cell;
+		char	   *parent = ((ShardPartition *) lfirst(cell))->parent;
 
-		foreach(cell, geonn_foreign_tables(servers[i]))
-		{
-			ShardPartition *partition = lfirst(cell);
-			Oid			parent;
-
-			if (partition->bound == NULL)
-				continue;
-			parent = get_partition_parent(partition->oid, false);
-			if (parent == move->sharded_oid || list_member_oid(seen, parent))
-				continue;
-			seen = lappend_oid(seen, parent);
-			appendStringInfo(&list, "%sONLY %s", list.len > 0 ? ", " : "",
-							 quote_qualified_identifier(get_namespace_name(get_rel_namespace(parent)),
-														get_rel_name(parent)));
-		}
+		if (parent == NULL || geonn_is_named(seen, parent))
+			continue;
+		seen = lappend(seen, parent);
+		geonn_shard_add(&list, "ONLY %s", parent);
 	}
 	return list.data;
 }
 
 static void
-run_on(const Move *move, const char *server, const char *command)
+copy_rows(const Move *move, const ShardPartition *partition, const char *to, const char *remote)
 {
-	geonn_command(move->commands, NULL, "SELECT %s.dblink_exec(%s, %s)", move->dblink,
-				  quote_literal_cstr(server), quote_literal_cstr(command));
+	ReturnSetInfo *commands = move->commands;
+	const ShardTable *table = move->table;
+	char	   *moving = quote_qualified_identifier(partition->schema,
+													geonn_shard_name(partition->name, "_moving"));
+
+	geonn_command(commands, to, "SET client_min_messages = warning; DROP TABLE IF EXISTS %s", remote);
+	geonn_command(commands, to, GEONN_CATALOG_PATH "CREATE TABLE %s (%s%s)", remote,
+				  table->definitions, table->checks);
+	geonn_command(commands, NULL, "BEGIN");
+	geonn_command(commands, NULL, "SET LOCAL search_path = pg_catalog, pg_temp");
+	geonn_command(commands, NULL,
+				  "CREATE FOREIGN TABLE %s (%s%s) SERVER %I OPTIONS (schema_name %L, table_name %L)",
+				  moving, table->foreign_definitions, table->checks, to, table->schema, partition->remote);
+	geonn_command(commands, NULL, "LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE", move->sharded);
+	geonn_command(commands, NULL, "INSERT INTO %s (%s) SELECT %s FROM %s", moving,
+				  table->stored_columns, table->stored_columns, partition->quoted);
+	geonn_command(commands, NULL, "ALTER TABLE %s DETACH PARTITION %s", move->sharded, partition->quoted);
+	geonn_command(commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
+	geonn_command(commands, NULL, "ALTER FOREIGN TABLE %s RENAME TO %I", moving, partition->name);
+	geonn_command(commands, NULL, "ALTER TABLE %s ATTACH PARTITION %s %s", move->sharded,
+				  partition->quoted, partition->bound);
+	geonn_command(commands, NULL, "COMMIT");
 }
 
 static void
-copy_rows(const Move *move, const ShardPartition *partition, const char *to, const char *remote)
+run_on(const Move *move, const char *server, const char *command)
 {
-	const ShardTable *table = move->table;
-	char	   *moving = quote_qualified_identifier(partition->schema,
-													psprintf("%s_moving", partition->name));
-
-	if (strlen(partition->name) + strlen("_moving") >= NAMEDATALEN)
-		ereport(ERROR,
-				(errcode(ERRCODE_NAME_TOO_LONG),
-				 errmsg("\"%s_moving\" is too long for a name", partition->name),
-				 errhint("Give the foreign partition a shorter name.")));
-	geonn_command(move->commands, to, "SET client_min_messages = warning; DROP TABLE IF EXISTS %s",
-				  remote);
-	geonn_command(move->commands, to, GEONN_CATALOG_PATH "CREATE TABLE %s (%s%s)", remote,
-				  table->definitions, table->checks);
-	geonn_command(move->commands, NULL, "BEGIN");
-	geonn_command(move->commands, NULL, "SET LOCAL search_path = pg_catalog, pg_temp");
-	geonn_command(move->commands, NULL,
-				  "CREATE FOREIGN TABLE %s (%s%s) SERVER %s OPTIONS (schema_name %s, table_name %s)",
-				  moving, table->foreign_definitions, table->checks, quote_identifier(to),
-				  quote_literal_cstr(table->schema), quote_literal_cstr(partition->remote));
-	geonn_command(move->commands, NULL, "LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE",
-				  move->sharded);
-	geonn_command(move->commands, NULL, "INSERT INTO %s (%s) SELECT %s FROM %s", moving,
-				  table->stored_columns, table->stored_columns, partition->quoted);
-	geonn_command(move->commands, NULL, "ALTER TABLE %s DETACH PARTITION %s", move->sharded,
-				  partition->quoted);
-	geonn_command(move->commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
-	geonn_command(move->commands, NULL, "ALTER FOREIGN TABLE %s RENAME TO %s", moving,
-				  quote_identifier(partition->name));
-	geonn_command(move->commands, NULL, "ALTER TABLE %s ATTACH PARTITION %s %s", move->sharded,
-				  partition->quoted, partition->bound);
-	geonn_command(move->commands, NULL, "COMMIT");
+	geonn_command(move->commands, NULL, "SELECT %I.dblink_exec(%L, %L)", move->dblink, server, command);
 }
 
 static void
@@ -220,7 +189,7 @@ replicated_of(const ShardPartition *partition)
 	static const char ending[] = "_version_by_shard";
 	size_t		length = strlen(partition->remote);
 
-	if (partition->bound == NULL || length <= strlen(ending) ||
+	if (partition->parent == NULL || length <= strlen(ending) ||
 		strcmp(partition->remote + length - strlen(ending), ending) != 0)
 		return NULL;
 	return pnstrdup(partition->remote, length - strlen(ending));
@@ -240,61 +209,24 @@ wait_for_copies(const Move *move, const char *server)
 		const ShardPartition *partition = lfirst(cell);
 
 		if (replicated_of(partition) != NULL)
-			geonn_command(move->commands, NULL, "DO %s",
-						  quote_literal_cstr(psprintf("BEGIN"
-													  " WHILE (SELECT version OPERATOR(pg_catalog.=) 0 FROM %s) LOOP"
-													  " COMMIT; PERFORM pg_catalog.pg_sleep(0.1);"
-													  " END LOOP; END",
-													  partition->quoted)));
+			geonn_command(move->commands, NULL, "DO %L",
+						  psprintf("BEGIN"
+								   " WHILE (SELECT version OPERATOR(pg_catalog.=) 0 FROM %s) LOOP"
+								   " COMMIT; PERFORM pg_catalog.pg_sleep(0.1);"
+								   " END LOOP; END",
+								   partition->quoted));
 	}
 }
 
-/*
- * The subscriptions of the server.
- */
-static void
-drop_subscriptions(const Move *move, const char *server, List *tables)
-{
-	ListCell   *cell;
-
-	foreach(cell, tables)
-	{
-		ShardTable	replicated = {.name = replicated_of(lfirst(cell))};
-
-		if (replicated.name != NULL)
-			geonn_command(move->commands, server, "DROP SUBSCRIPTION %s",
-						  quote_identifier(geonn_subscription(&replicated, server)));
-	}
-}
-
-/*
- * Has the server rows of another table that is divided?  Tables that views of shards fill have the column
- * shard as their key.
- */
 static bool
-has_other_rows(const Move *move, List *tables)
+is_of_sharded(const Move *move, const ShardPartition *partition)
 {
-	ListCell   *cell;
-
-	foreach(cell, tables)
-	{
-		const ShardPartition *partition = lfirst(cell);
-		Oid			parent = InvalidOid;
-		Datum		key;
-
-		if (partition->bound != NULL)
-			parent = get_partition_parent(partition->oid, false);
-		if (!OidIsValid(parent) || parent == move->sharded_oid)
-			continue;
-		key = DirectFunctionCall1(pg_get_partkeydef, ObjectIdGetDatum(parent));
-		if (strcmp(TextDatumGetCString(key), "LIST (shard)") != 0)
-			return true;
-	}
-	return false;
+	return partition->parent != NULL && strcmp(partition->parent, move->sharded) == 0;
 }
 
 /*
- * The coordinator forgets a server that has no rows any more.
+ * The coordinator forgets a server that has no rows any more: neither of this table nor of another that is
+ * divided.  Tables that views of shards fill have the column shard as their key.
  */
 static void
 forget_server(const Move *move, List *servers, const char *server)
@@ -302,20 +234,28 @@ forget_server(const Move *move, List *servers, const char *server)
 	List	   *tables = geonn_foreign_tables(server);
 	ListCell   *cell;
 
-	if (has_other_rows(move, tables))
-		return;
-	geonn_command_overviews(move->commands, move->table, servers);
-	drop_subscriptions(move, server, tables);
 	foreach(cell, tables)
 	{
-		ShardPartition *partition = lfirst(cell);
+		const ShardPartition *partition = lfirst(cell);
 
-		if (partition->bound == NULL ||
-			get_partition_parent(partition->oid, false) != move->sharded_oid)
-			geonn_command(move->commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
+		if (partition->parent != NULL && !is_of_sharded(move, partition) &&
+			strcmp(partition->parent_key, "LIST (shard)") != 0)
+			return;
 	}
-	geonn_command(move->commands, NULL, "DROP SCHEMA %s",
-				  quote_identifier(geonn_statistics_schema(server)));
+	geonn_command_overviews(move->commands, move->table, servers);
+	foreach(cell, tables)
+	{
+		char	   *replicated = replicated_of(lfirst(cell));
+
+		if (replicated != NULL)
+			geonn_command(move->commands, server, "DROP SUBSCRIPTION %I", geonn_subscription(replicated, server));
+	}
+	foreach(cell, tables)
+	{
+		if (!is_of_sharded(move, lfirst(cell)))
+			geonn_command(move->commands, NULL, "DROP FOREIGN TABLE %s", ((ShardPartition *) lfirst(cell))->quoted);
+	}
+	geonn_command(move->commands, NULL, "DROP SCHEMA %I", geonn_statistics_schema(server));
 }
 
 /* ---- the whole ---- */
@@ -323,31 +263,16 @@ forget_server(const Move *move, List *servers, const char *server)
 static char *
 schema_of_dblink(void)
 {
-	Oid			extension = get_extension_oid("dblink", true);
-	Relation	extensions;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	row;
-	Oid			schema;
+	char	   *schema = geonn_shard_value("SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace"
+										   " WHERE extname = 'dblink'");
 
-	if (!OidIsValid(extension))
+	if (schema == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("extension \"dblink\" is not installed in this database"),
 				 errdetail("Two servers change together while a transaction of this one keeps readers waiting."),
 				 errhint("Run CREATE EXTENSION dblink.")));
-
-	/* the first minor releases of 15 to 17 have no cache of extensions */
-	extensions = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(extension));
-	scan = systable_beginscan(extensions, ExtensionOidIndexId, true, NULL, 1, &key);
-	row = systable_getnext(scan);
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "could not find extension %u", extension);
-	schema = ((Form_pg_extension) GETSTRUCT(row))->extnamespace;
-	systable_endscan(scan);
-	table_close(extensions, AccessShareLock);
-	return get_namespace_name(schema);
+	return schema;
 }
 
 /*
@@ -357,7 +282,7 @@ static void
 check_set_up(const Move *move, List *servers)
 {
 	List	   *views = geonn_shard_partitions(geonn_shard_find(move->table,
-																geonn_shard_name(move->table, "_by_shard")));
+																geonn_shard_name(move->table->name, "_by_shard")));
 	ListCell   *cell;
 
 	foreach(cell, servers)
@@ -379,24 +304,23 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 	List	   *partitions;
 	List	   *former = NIL;
 	List	   *filled = NIL;
-	char	   *dblink;
+	Oid			sharded;
 	ShardPartition *partition;
 	ListCell   *cell;
 
 	move.table = geonn_shard_table(PG_GETARG_OID(1), "table");
 	move.sharded = geonn_shard_relation(move.table, "_sharded");
-	move.sharded_oid = geonn_shard_find(move.table, geonn_shard_name(move.table, "_sharded"));
-	if (!OidIsValid(move.sharded_oid))
+	sharded = geonn_shard_find(move.table, geonn_shard_name(move.table->name, "_sharded"));
+	if (!OidIsValid(sharded))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s\" is not divided among servers", move.table->name),
 				 errhint("Run the commands that geonn_shard_ddl returns.")));
 	move.extension = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
-	dblink = schema_of_dblink();
-	move.dblink = quote_identifier(dblink);
-	geonn_shard_check_here(list_make1(move.table), list_make2(move.extension, dblink));
+	move.dblink = schema_of_dblink();
+	geonn_shard_check_here(list_make1(move.table), list_make2(move.extension, move.dblink));
 	check_set_up(&move, servers);
-	partitions = geonn_shard_partitions(move.sharded_oid);
+	partitions = geonn_shard_partitions(sharded);
 	move.commands = geonn_commands_begin(fcinfo);
 	while ((partition = next_to_move(servers, partitions)) != NULL)
 	{

@@ -15,7 +15,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "shard/array_argument.h"
+#include "shard/commands.h"
 #include "shard/placement.h"
 
 #define PARTITIONS_OF_A_SERVER 4
@@ -52,18 +52,74 @@ raise_bounds(const char *method, const char *expected)
 			 errhint("%s", expected)));
 }
 
+/*
+ * An error's message and detail, without the dot at their end.
+ */
 static const char *
-literal(const char *text)
+text_of(const ErrorData *error)
 {
-	return text == NULL ? "NULL" : quote_literal_cstr(text);
+	size_t		length = error->detail == NULL ? 0 : strlen(error->detail);
+
+	if (length == 0)
+		return error->message;
+	return psprintf("%s. %.*s", error->message,
+					(int) (error->detail[length - 1] == '.' ? length - 1 : length), error->detail);
+}
+
+/*
+ * Raise the error of an element that PostgreSQL does not read as a value of this type.
+ */
+__attribute__((noreturn))
+static void
+raise_element(const char *element, Oid type, const ErrorData *error, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(error->sqlerrcode),
+			 errmsg("the argument bounds has an invalid element: \"%s\"", element),
+			 errdetail("As %s: %s.", format_type_be(type), text_of(error)),
+			 errhint("%s", hint)));
+}
+
+/*
+ * An element of bounds, as a value of this type.  What PostgreSQL says of a wrong one names neither the argument
+ * nor what to give: so its error becomes the detail of another one.  A type's input function changes nothing
+ * that a later error would not undo: the statement fails in any case.
+ */
+static Datum
+read_element(const char *element, Oid type, int32 modifier, const char *hint)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *error = NULL;
+	Oid			function;
+	Oid			parameter;
+	volatile Datum value = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	getTypeInputInfo(type, &function, &parameter);
+	PG_TRY();
+	{
+		value = OidInputFunctionCall(function, unconstify(char *, element), parameter, modifier);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
+			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+			PG_RE_THROW();
+		FlushErrorState();
+		raise_element(element, type, error, hint);
+	}
+	PG_END_TRY();
+	return value;
 }
 
 static List *
-hash_bounds(const ShardArray *bounds, int partitions, int servers)
+hash_bounds(List *bounds, int partitions, int servers)
 {
 	List	   *list = NIL;
 
-	if (bounds != NULL && bounds->count > 0)
+	if (bounds != NIL)
 		raise_bounds("hash", "Leave out bounds, and give the number of partitions if the default does not do.");
 	if (partitions == 0)
 		partitions = PARTITIONS_OF_A_SERVER * servers;
@@ -158,7 +214,7 @@ check_values(ListValue *values, int count, Key *key)
 		if (compare_values(&values[i - 1], &values[i], key) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("bounds have %s twice", literal(values[i].text)),
+					 errmsg("bounds have %s twice", geonn_shard_sql("%L", values[i].text)),
 					 errhint("Give each value of \"%s\" to one partition.", key->name)));
 	}
 }
@@ -167,43 +223,46 @@ check_values(ListValue *values, int count, Key *key)
  * Read the values of one partition; returns them as SQL.
  */
 static char *
-list_values(const ShardArray *given, const Key *key, ListValue *values)
+list_values(List *given, const Key *key, ListValue *values)
 {
 	StringInfoData list;
+	ListCell   *cell;
 
 	initStringInfo(&list);
-	for (int i = 0; i < given->count; i++)
+	foreach(cell, given)
 	{
-		values[i].text = given->elements[i];
-		if (values[i].text != NULL)
-			values[i].value = geonn_element_value(given, i, key->type, key->modifier);
-		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", literal(values[i].text));
+		values->text = lfirst(cell);
+		if (values->text != NULL)
+			values->value = read_element(values->text, key->type, key->modifier, LIST_HINT);
+		geonn_shard_add(&list, "%L", values->text);
+		values++;
 	}
 	return list.data;
 }
 
 static List *
-list_bounds(const ShardArray *bounds, Key *key)
+list_bounds(List *bounds, Key *key)
 {
 	List	   *list = NIL;
 	ListValue  *values = palloc(0);
 	int			count = 0;
+	ListCell   *cell;
 
 	prepare_reading(key);
-	for (int i = 0; bounds != NULL && i < bounds->count; i++)
+	foreach(cell, bounds)
 	{
-		const ShardArray *of_partition;
+		const char *element = lfirst(cell);
+		List	   *of_partition = NIL;
 
-		if (bounds->elements[i] == NULL || bounds->elements[i][0] != '{')
+		if (element != NULL && element[0] == '{')
+			of_partition = geonn_shard_array(read_element(element, TEXTARRAYOID, -1, LIST_HINT),
+											 "bounds", LIST_HINT);
+		if (of_partition == NIL)
 			raise_bounds("list", LIST_HINT);
-		of_partition = geonn_shard_array(geonn_element_value(bounds, i, TEXTARRAYOID, -1),
-										 bounds->argument, bounds->hint);
-		if (of_partition->count == 0)
-			raise_bounds("list", LIST_HINT);
-		values = repalloc_huge(values, sizeof(ListValue) * (count + of_partition->count));
+		values = repalloc_huge(values, sizeof(ListValue) * (count + list_length(of_partition)));
 		list = lappend(list, psprintf("FOR VALUES IN (%s)",
 									  list_values(of_partition, key, values + count)));
-		count += of_partition->count;
+		count += list_length(of_partition);
 	}
 	if (list == NIL)
 		raise_bounds("list", LIST_HINT);
@@ -212,39 +271,34 @@ list_bounds(const ShardArray *bounds, Key *key)
 }
 
 static List *
-range_bounds(const ShardArray *bounds, Key *key)
+range_bounds(List *bounds, Key *key)
 {
-	int			count = bounds == NULL ? 0 : bounds->count;
 	List	   *list = NIL;
 	const char *from = "MINVALUE";
 	Datum		last = 0;
+	ListCell   *cell;
 
 	prepare_reading(key);
-	for (int i = 0; i <= count; i++)
+	foreach(cell, bounds)
 	{
-		const char *to = "MAXVALUE";
+		const char *to;
+		Datum		value;
 
-		if (i < count)
-		{
-			Datum		value;
-
-			if (bounds->elements[i] == NULL)
-				raise_bounds("range", RANGE_HINT);
-			value = geonn_element_value(bounds, i, key->type, key->modifier);
-			if (i > 0 && compare(key, last, value) >= 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("bounds are not in ascending order"),
-						 errdetail("The value %s comes after %s.", literal(bounds->elements[i]),
-								   literal(bounds->elements[i - 1])),
-						 errhint("Give each value of \"%s\" once, the smallest first.", key->name)));
-			last = value;
-			to = quote_literal_cstr(bounds->elements[i]);
-		}
+		if (lfirst(cell) == NULL)
+			raise_bounds("range", RANGE_HINT);
+		to = quote_literal_cstr(lfirst(cell));
+		value = read_element(lfirst(cell), key->type, key->modifier, RANGE_HINT);
+		if (list != NIL && compare(key, last, value) >= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("bounds are not in ascending order"),
+					 errdetail("The value %s comes after %s.", to, from),
+					 errhint("Give each value of \"%s\" once, the smallest first.", key->name)));
 		list = lappend(list, psprintf("FOR VALUES FROM (%s) TO (%s)", from, to));
 		from = to;
+		last = value;
 	}
-	return list;
+	return lappend(list, psprintf("FOR VALUES FROM (%s) TO (MAXVALUE)", from));
 }
 
 /*
@@ -253,15 +307,10 @@ range_bounds(const ShardArray *bounds, Key *key)
 static const char *
 key_column(const ShardTable *table, const char *column)
 {
-	ListCell   *cell;
-
 	if (column == NULL)
 		return linitial(table->key);
-	foreach(cell, table->key)
-	{
-		if (strcmp(lfirst(cell), column) == 0)
-			return column;
-	}
+	if (geonn_is_named(table->key, column))
+		return column;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("column \"%s\" is not in the primary key of \"%s\"", column, table->name),
@@ -285,7 +334,7 @@ geonn_shard_placement(const ShardTable *table, const char *method, const char *c
 {
 	ShardPlacement *placement = palloc0(sizeof(ShardPlacement));
 	bool		is_list = strcmp(method, "list") == 0;
-	const ShardArray *given = bounds == (Datum) 0 ? NULL :
+	List	   *given = bounds == (Datum) 0 ? NIL :
 		geonn_shard_array(bounds, "bounds", is_list ? LIST_HINT : RANGE_HINT);
 	Key			key = describe_key(table, column);
 	const char *word;
@@ -332,10 +381,4 @@ geonn_check_placement(Oid partitioned, const ShardPlacement *placement)
 						DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(partitioned))),
 						TextDatumGetCString(key), placement->key),
 				 errhint("Give the arguments with which the table was sharded.")));
-}
-
-int
-geonn_first_server(int partition, int partitions, int servers)
-{
-	return (int) ((int64) partition * servers / partitions);
 }

@@ -25,7 +25,4 @@ extern ShardPlacement *geonn_shard_placement(const ShardTable *table, const char
 /* Raise an error unless a partitioned table that exists is divided in this way. */
 extern void geonn_check_placement(Oid partitioned, const ShardPlacement *placement);
 
-/* The server, of servers, on which a partition is to begin: neighbours together. */
-extern int	geonn_first_server(int partition, int partitions, int servers);
-
 #endif							/* GEONN_SHARD_PLACEMENT_H */

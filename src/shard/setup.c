@@ -24,31 +24,54 @@
 
 #include "access/xlog.h"
 #include "catalog/namespace.h"
+#include "commands/dbcommands.h"
 #include "foreign/foreign.h"
+#include "miscadmin.h"
 #include "replication/slot.h"
 #include "replication/walsender.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "shard/commands.h"
-#include "shard/prepare.h"
+#include "shard/coordinator.h"
 #include "shard/setup.h"
+#include "shard/trust.h"
+
+#define ROW_COLUMNS "obs_id, rank, ref_id, distance"
+#define VERSION_COLUMNS "one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL"
 
 PG_FUNCTION_INFO_V1(geonn_shard_ddl);
 
-/* ---- servers ---- */
+/* ---- names ---- */
 
-static bool
-has_option(List *options, const char *name)
+/*
+ * A name with this ending, in the schema of the table that is divided; quoted.
+ */
+static char *
+relation_of(const ShardSetup *setup, const char *name, const char *rest)
 {
+	return quote_qualified_identifier(setup->sharded->schema, geonn_shard_name(name, rest));
+}
+
+/*
+ * The servers, of those that are named, that have no partition of this table of the coordinator's.
+ */
+static List *
+servers_without(const ShardSetup *setup, const char *table)
+{
+	List	   *partitions = geonn_shard_partitions(geonn_shard_find(setup->sharded, table));
+	List	   *servers = NIL;
 	ListCell   *cell;
 
-	foreach(cell, options)
+	foreach(cell, setup->servers)
 	{
-		if (strcmp(((DefElem *) lfirst(cell))->defname, name) == 0)
-			return true;
+		if (!geonn_on_server(partitions, lfirst(cell)))
+			servers = lappend(servers, lfirst(cell));
 	}
-	return false;
+	return servers;
 }
+
+/* ---- servers ---- */
 
 /*
  * What postgres_fdw needs to ask all servers at once, and to send them geonn_distance.
@@ -56,23 +79,303 @@ has_option(List *options, const char *name)
 static void
 prepare_server(const ShardSetup *setup, const char *server)
 {
-	static const char *const wanted[][2] = {
-		{"async_capable", "true"}, {"batch_size", "1000"}, {"extensions", "geonn"},
-		{"fetch_size", "10000"}, {"use_remote_estimate", "true"}
-	};
-	List	   *options = GetForeignServerByName(server, false)->options;
-	StringInfoData list;
+	char	   *missing = geonn_shard_value(geonn_shard_sql("SELECT string_agg(format('ADD %%s %%L', name, value), ', ' ORDER BY name)"
+															" FROM (VALUES ('async_capable', 'true'), ('batch_size', '1000'), ('extensions', 'geonn'),"
+															" ('fetch_size', '10000'), ('use_remote_estimate', 'true')) wanted (name, value),"
+															" pg_foreign_server WHERE srvname = %L AND name NOT IN"
+															" (SELECT option_name FROM pg_options_to_table(srvoptions))", server));
 
-	initStringInfo(&list);
-	for (int i = 0; i < (int) lengthof(wanted); i++)
+	if (missing != NULL)
+		geonn_command(setup->commands, NULL, "ALTER SERVER %I OPTIONS (%s)", server, missing);
+}
+
+/* ---- the table that is divided ---- */
+
+static void
+create_indexes(const ShardSetup *setup, const char *server, List *indexes)
+{
+	ListCell   *cell;
+
+	foreach(cell, indexes)
+		geonn_command(setup->commands, server, GEONN_CATALOG_PATH "%s", lfirst(cell));
+}
+
+/*
+ * A shard's table, without partitions.
+ */
+static void
+create_part(const ShardSetup *setup, const char *server)
+{
+	const ShardTable *table = setup->sharded;
+
+	geonn_command(setup->commands, server, GEONN_CATALOG_PATH "CREATE TABLE %s (%s%s) PARTITION BY %s",
+				  table->quoted, table->definitions, table->checks, setup->placement->key);
+	create_indexes(setup, server, table->indexes);
+}
+
+/*
+ * The coordinator's table of all rows, with its partitions on the shards, and what its planner needs to send
+ * whole questions.
+ */
+static void
+create_sharded(const ShardSetup *setup)
+{
+	static const char *const planner_settings[] = {
+		"enable_partitionwise_aggregate", "enable_partitionwise_join"
+	};
+	const ShardTable *table = setup->sharded;
+	char	   *name = geonn_shard_relation(table, "_sharded");
+	int			count = list_length(setup->placement->bounds);
+	ListCell   *cell;
+
+	if (OidIsValid(geonn_shard_find(table, geonn_shard_name(table->name, "_sharded"))))
+		return;
+	for (int i = 0; i < (int) lengthof(planner_settings); i++)
+		geonn_command(setup->commands, NULL, "ALTER DATABASE %I SET %s = on",
+					  get_database_name(MyDatabaseId), planner_settings[i]);
+	geonn_command(setup->commands, NULL,
+				  "CREATE TABLE %s (LIKE %s INCLUDING CONSTRAINTS INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY %s",
+				  name, table->quoted, setup->placement->key);
+	foreach(cell, setup->placement->bounds)
 	{
-		if (!has_option(options, wanted[i][0]))
-			appendStringInfo(&list, "%sADD %s '%s'", list.len > 0 ? ", " : "", wanted[i][0],
-							 wanted[i][1]);
+		int			number = foreach_current_index(cell);
+		char	   *rest = psprintf("_%d", number);
+
+		/* neighbours together */
+		const char *server = list_nth(setup->servers,
+									  (int) ((int64) number * list_length(setup->servers) / count));
+
+		geonn_command(setup->commands, server, "CREATE TABLE %s PARTITION OF %s %s",
+					  geonn_shard_relation(table, rest), table->quoted, lfirst(cell));
+		geonn_command(setup->commands, NULL,
+					  "CREATE FOREIGN TABLE %s PARTITION OF %s %s SERVER %I OPTIONS (schema_name %L, table_name %L)",
+					  geonn_shard_relation(table, psprintf("_sharded%s", rest)), name, lfirst(cell),
+					  server, table->schema, geonn_shard_name(table->name, rest));
 	}
-	if (list.len > 0)
-		geonn_command(setup->commands, NULL, "ALTER SERVER %s OPTIONS (%s)",
-					  quote_identifier(server), list.data);
+}
+
+/*
+ * Raise an error if a server has rows and is not named, since a question that leaves one out would
+ * miss its rows; or if the table is divided in another way.
+ */
+static void
+check_sharded(const ShardSetup *setup)
+{
+	const ShardTable *table = setup->sharded;
+	Oid			sharded = geonn_shard_find(table, geonn_shard_name(table->name, "_sharded"));
+	ListCell   *cell;
+
+	if (OidIsValid(sharded))
+		geonn_check_placement(sharded, setup->placement);
+	foreach(cell, geonn_shard_partitions(sharded))
+	{
+		const char *server = ((ShardPartition *) lfirst(cell))->server;
+
+		if (!geonn_is_named(setup->servers, server))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("server \"%s\" has rows of \"%s\", and is not in servers", server,
+							table->name),
+					 errhint("Name all servers; geonn_shard_move_ddl moves rows away from one.")));
+	}
+}
+
+/* ---- the table that is replicated ---- */
+
+static void
+publish(const ShardSetup *setup)
+{
+	const ShardTable *table = setup->replicated;
+	char	   *version = geonn_shard_relation(table, "_version");
+	char	   *publication = geonn_shard_name(table->name, "_shards");
+	char	   *owner = geonn_shard_sql("SELECT pubowner FROM pg_publication WHERE pubname = %L", publication);
+	bool		exists = geonn_shard_value(owner) != NULL;
+
+	if (exists)
+		geonn_shard_check_owner(geonn_shard_sql("publication %I", publication), owner);
+	if (OidIsValid(geonn_shard_find(table, geonn_shard_name(table->name, "_version"))))
+		return;
+	if (exists)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("publication \"%s\" exists, and table %s does not", publication, version),
+				 errdetail("Publications are named after tables, without their schemas."),
+				 errhint("Drop the publication if it is one of shards that are gone; otherwise rename table %s.",
+						 table->quoted)));
+	geonn_command(setup->commands, NULL, "CREATE TABLE %s (" VERSION_COLUMNS ")", version);
+	geonn_command(setup->commands, NULL, "INSERT INTO %s (version) VALUES (1)", version);
+	geonn_command(setup->commands, NULL, "CREATE PUBLICATION %I FOR TABLE %s, %s", publication,
+				  table->quoted, version);
+}
+
+/*
+ * A shard's copy.
+ */
+static void
+subscribe(const ShardSetup *setup, const char *server)
+{
+	const ShardTable *table = setup->replicated;
+
+	geonn_command(setup->commands, server, GEONN_CATALOG_PATH "CREATE TABLE %s (%s)",
+				  table->quoted, table->definitions);
+	create_indexes(setup, server, table->unique_indexes);
+	create_indexes(setup, server, table->indexes);
+	geonn_command(setup->commands, server, "CREATE TABLE %s (" VERSION_COLUMNS ")",
+				  geonn_shard_relation(table, "_version"));
+	geonn_command(setup->commands, server,
+				  "CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %I WITH (slot_name = %L)",
+				  geonn_subscription(table->name, server), setup->coordinator,
+				  geonn_shard_name(table->name, "_shards"), geonn_slot(table->name, server));
+}
+
+/* ---- views: tables that are divided by shard ---- */
+
+/*
+ * A view of each shard, of a query that begins after its column shard, and the coordinator's table
+ * of all.
+ */
+static void
+divide_by_shard(const ShardSetup *setup, const char *name, const char *columns, const char *query)
+{
+	char	   *view = relation_of(setup, name, "");
+	ListCell   *cell;
+
+	if (!OidIsValid(geonn_shard_find(setup->sharded, name)))
+		geonn_command(setup->commands, NULL,
+					  "CREATE TABLE %s (shard pg_catalog.text NOT NULL, %s) PARTITION BY LIST (shard)",
+					  view, columns);
+	foreach(cell, servers_without(setup, name))
+	{
+		const char *server = lfirst(cell);
+
+		geonn_command(setup->commands, server, "CREATE VIEW %s AS SELECT %L::pg_catalog.text AS shard, %s",
+					  view, server, query);
+		geonn_command(setup->commands, NULL,
+					  "CREATE FOREIGN TABLE %s PARTITION OF %s FOR VALUES IN (%L) SERVER %I OPTIONS (schema_name %L, table_name %L)",
+					  relation_of(setup, name, psprintf("_%s", server)), view, server, server,
+					  setup->sharded->schema, name);
+	}
+}
+
+/*
+ * A shard's version of the table that is replicated, as SQL: 0 until table and version have been copied,
+ * each by a process of its own, and replication applies changes to them together.
+ */
+static char *
+version_of_shard(const ShardSetup *setup)
+{
+	char	   *version = geonn_shard_relation(setup->replicated, "_version");
+
+	return geonn_shard_sql("CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_subscription_rel"
+						   " WHERE srrelid OPERATOR(pg_catalog.=) ANY (ARRAY[%L::pg_catalog.regclass, %L::pg_catalog.regclass]::pg_catalog.oid[])"
+						   " AND srsubstate OPERATOR(pg_catalog.<>) 'r') THEN 0 ELSE COALESCE((SELECT version FROM %s), 0) END",
+						   setup->replicated->quoted, version, version);
+}
+
+static void
+create_table_views(const ShardSetup *setup)
+{
+	const ShardTable *tables[] = {setup->sharded, setup->replicated};
+
+	for (int i = 0; i < (int) lengthof(tables); i++)
+	{
+		if (get_attnum(tables[i]->oid, "shard") != InvalidAttrNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_COLUMN),
+					 errmsg("table \"%s\" has a column shard", tables[i]->name),
+					 errdetail("The views of all shards have a column of that name before those of the table."),
+					 errhint("Rename the column.")));
+		divide_by_shard(setup, geonn_shard_name(tables[i]->name, "_by_shard"), tables[i]->typed_columns,
+						psprintf("%s FROM %s", tables[i]->columns, tables[i]->quoted));
+	}
+	divide_by_shard(setup, geonn_shard_name(setup->replicated->name, "_version_by_shard"),
+					"version bigint, seen timestamp with time zone",
+					psprintf("%s AS version, pg_catalog.clock_timestamp() AS seen", version_of_shard(setup)));
+}
+
+/* ---- the join ---- */
+
+/*
+ * The arguments of the join, as SQL.
+ */
+static char *
+arguments_of_join(const ShardSetup *setup)
+{
+	const char *further = setup->arguments->text;
+
+	return geonn_shard_sql("%L::pg_catalog.regclass, %L::pg_catalog.regclass%s%s", setup->obs->quoted,
+						   setup->ref->quoted, further[0] == '\0' ? "" : ", ", further);
+}
+
+/*
+ * The rows have a type of their own, which the view's name begins.  Conditions on the view reach the
+ * reading of the observations: so it has no volatile function, as the view of versions has.
+ */
+static void
+create_question(const ShardSetup *setup)
+{
+	const char *version = setup->replicated == setup->ref ? "ref_version" : "obs_version";
+	char	   *type = relation_of(setup, setup->view, "_row");
+	ListCell   *cell;
+
+	foreach(cell, servers_without(setup, setup->view))
+		geonn_command(setup->commands, lfirst(cell), "CREATE TYPE %s AS (%s)", type, setup->row);
+	divide_by_shard(setup, setup->view, psprintf("%s, %s bigint", setup->row, version),
+					geonn_shard_sql(ROW_COLUMNS ", (SELECT %s) AS %s FROM %I.%s(%s, row_type => NULL::%s)",
+									version_of_shard(setup), version, setup->geonn,
+									setup->arguments->join->question.k == 0 ? "geonn_within" : "geonn_nearest",
+									arguments_of_join(setup), type));
+}
+
+/*
+ * With references on several servers, an observation's neighbours are the first of what all of
+ * them answer: the order (distance, id) is total.  NULLs of keep_unmatched come last.
+ */
+static void
+create_merge(const ShardSetup *setup)
+{
+	const GeonnQuestion *question = &setup->arguments->join->question;
+	const char *limit = "";
+	char	   *merged = relation_of(setup, setup->view, "_merged");
+
+	if (setup->sharded != setup->ref ||
+		OidIsValid(geonn_shard_find(setup->sharded, psprintf("%s_merged", setup->view))))
+		return;
+	if (question->k > 0)
+		limit = psprintf("%s OPERATOR(pg_catalog.<=) %u AND ", question->ties ? "place" : "rank",
+						 question->k);
+	geonn_command(setup->commands, NULL,
+				  "CREATE VIEW %s AS SELECT obs_id, rank, ref_id, distance FROM ("
+				  "SELECT obs_id, ref_id, distance,"
+				  " pg_catalog.row_number() OVER (PARTITION BY obs_id ORDER BY distance, ref_id) AS rank,"
+				  " pg_catalog.rank() OVER (PARTITION BY obs_id ORDER BY distance) AS place"
+				  " FROM %s) a WHERE %s(ref_id IS NOT NULL OR rank OPERATOR(pg_catalog.=) 1)",
+				  merged, relation_of(setup, setup->view, ""), limit);
+}
+
+/*
+ * Functions are called for what they do by DO: dblink_exec takes no statement that returns rows.
+ */
+static void
+create_caches(const ShardSetup *setup)
+{
+	char	   *name = psprintf("%s_cache", setup->view);
+	ListCell   *cell;
+
+	if (setup->kept == NULL)
+		return;
+	foreach(cell, servers_without(setup, setup->kept))
+	{
+		geonn_command(setup->commands, lfirst(cell), "DO %L",
+					  geonn_shard_sql("BEGIN PERFORM %I.geonn_cache_create(%L, %s, target => %L); END", setup->geonn,
+									  name, arguments_of_join(setup), relation_of(setup, name, "")));
+		if (setup->schedule != NULL)
+			geonn_command(setup->commands, lfirst(cell), "DO %L",
+						  geonn_shard_sql("BEGIN PERFORM %I.geonn_schedule(%L, %L); END", setup->geonn, name,
+										  setup->schedule));
+	}
+	divide_by_shard(setup, setup->kept, setup->row,
+					psprintf(ROW_COLUMNS " FROM %s", relation_of(setup, name, "")));
 }
 
 /* ---- watching and privileges ---- */
@@ -87,18 +390,16 @@ import_statistics(const ShardSetup *setup, List *servers)
 		return;
 	initStringInfo(&views);
 	for (const char *const *view = geonn_overviews; *view != NULL; view++)
-		appendStringInfo(&views, "%s%s", views.len > 0 ? ", " : "", *view);
+		geonn_shard_add(&views, "%s", *view);
 	foreach(cell, servers)
 	{
-		char	   *name = geonn_statistics_schema(lfirst(cell));
-		const char *schema = quote_identifier(name);
+		char	   *schema = geonn_statistics_schema(lfirst(cell));
 
-		if (OidIsValid(get_namespace_oid(name, true)))
+		if (OidIsValid(get_namespace_oid(schema, true)))
 			continue;
-		geonn_command(setup->commands, NULL, "CREATE SCHEMA %s", schema);
-		geonn_command(setup->commands, NULL,
-					  "IMPORT FOREIGN SCHEMA %s LIMIT TO (%s) FROM SERVER %s INTO %s", setup->geonn,
-					  views.data, quote_identifier(lfirst(cell)), schema);
+		geonn_command(setup->commands, NULL, "CREATE SCHEMA %I", schema);
+		geonn_command(setup->commands, NULL, "IMPORT FOREIGN SCHEMA %I LIMIT TO (%s) FROM SERVER %I INTO %I",
+					  setup->geonn, views.data, lfirst(cell), schema);
 	}
 	geonn_command_overviews(setup->commands, setup->sharded, setup->servers);
 }
@@ -109,42 +410,42 @@ import_statistics(const ShardSetup *setup, List *servers)
 static void
 grant(const ShardSetup *setup, List *servers)
 {
-	char	   *schema = pstrdup(quote_identifier(setup->sharded->schema));
-	char	   *schemas = schema;
+	List	   *names = list_make3(setup->sharded->schema, setup->replicated->schema, setup->geonn);
+	List	   *named = NIL;
 	char	   *views = psprintf("%s, %s, %s, %s%s%s",
-								 geonn_setup_relation(setup, setup->sharded->name, "_by_shard"),
-								 geonn_setup_relation(setup, setup->replicated->name, "_by_shard"),
-								 geonn_setup_relation(setup, setup->replicated->name, "_version_by_shard"),
-								 geonn_setup_relation(setup, setup->view, ""),
-								 setup->cache ? ", " : "",
-								 setup->cache ? geonn_setup_relation(setup, setup->view, "_kept") : "");
+								 relation_of(setup, setup->sharded->name, "_by_shard"),
+								 relation_of(setup, setup->replicated->name, "_by_shard"),
+								 relation_of(setup, setup->replicated->name, "_version_by_shard"),
+								 relation_of(setup, setup->view, ""),
+								 setup->kept != NULL ? ", " : "",
+								 setup->kept != NULL ? relation_of(setup, setup->kept, "") : "");
+	bool		is_merged = setup->sharded == setup->ref;
+	StringInfoData schemas;
 	ListCell   *reader;
 	ListCell   *cell;
 
-	if (strcmp(setup->replicated->schema, setup->sharded->schema) != 0)
-		schemas = psprintf("%s, %s", schemas, quote_identifier(setup->replicated->schema));
-	if (strcmp(setup->geonn, schema) != 0 &&
-		strcmp(setup->geonn, quote_identifier(setup->replicated->schema)) != 0)
-		schemas = psprintf("%s, %s", schemas, setup->geonn);
-	foreach(reader, setup->readers)
+	initStringInfo(&schemas);
+	foreach(cell, names)
+	{
+		if (geonn_is_named(named, lfirst(cell)))
+			continue;
+		named = lappend(named, lfirst(cell));
+		geonn_shard_add(&schemas, "%I", lfirst(cell));
+	}
+	foreach(reader, servers == NIL ? NIL : setup->readers)
 	{
 		foreach(cell, servers)
 		{
-			geonn_command(setup->commands, lfirst(cell), "GRANT USAGE ON SCHEMA %s TO %s",
-						  schemas, (char *) lfirst(reader));
-			geonn_command(setup->commands, lfirst(cell), "GRANT SELECT ON %s, %s, %s TO %s",
-						  setup->obs->quoted, setup->ref->quoted, views, (char *) lfirst(reader));
+			geonn_command(setup->commands, lfirst(cell), "GRANT USAGE ON SCHEMA %s TO %I", schemas.data,
+						  lfirst(reader));
+			geonn_command(setup->commands, lfirst(cell), "GRANT SELECT ON %s, %s, %s TO %I",
+						  setup->obs->quoted, setup->ref->quoted, views, lfirst(reader));
 		}
-		if (servers == NIL)
-			continue;
-		geonn_command(setup->commands, NULL, "GRANT USAGE ON SCHEMA %s TO %s", schema,
-					  (char *) lfirst(reader));
-		geonn_command(setup->commands, NULL, "GRANT SELECT ON %s, %s%s%s TO %s",
-					  geonn_shard_relation(setup->sharded, "_sharded"), views,
-					  setup->sharded == setup->ref ? ", " : "",
-					  setup->sharded == setup->ref ?
-					  geonn_setup_relation(setup, setup->view, "_merged") : "",
-					  (char *) lfirst(reader));
+		geonn_command(setup->commands, NULL, "GRANT USAGE ON SCHEMA %I TO %I", setup->sharded->schema,
+					  lfirst(reader));
+		geonn_command(setup->commands, NULL, "GRANT SELECT ON %s, %s%s%s TO %I",
+					  geonn_shard_relation(setup->sharded, "_sharded"), views, is_merged ? ", " : "",
+					  is_merged ? relation_of(setup, setup->view, "_merged") : "", lfirst(reader));
 	}
 }
 
@@ -183,21 +484,18 @@ Datum
 geonn_shard_ddl(PG_FUNCTION_ARGS)
 {
 	ShardSetup *setup = geonn_setup_read(fcinfo);
-	char	   *rows_by_shard = geonn_shard_name(setup->sharded, "_by_shard");
-	char	   *copies_by_shard = geonn_shard_name(setup->replicated, "_by_shard");
-	List	   *new_to_rows = geonn_setup_servers_without(setup, rows_by_shard);
-	List	   *new_to_copies = geonn_setup_servers_without(setup, copies_by_shard);
-	List	   *new_to_view = geonn_setup_servers_without(setup, setup->view);
-	List	   *new_to_cache = setup->cache ?
-		geonn_setup_servers_without(setup, psprintf("%s_kept", setup->view)) : NIL;
+	List	   *new_to_rows = servers_without(setup, geonn_shard_name(setup->sharded->name, "_by_shard"));
+	List	   *new_to_copies = servers_without(setup, geonn_shard_name(setup->replicated->name, "_by_shard"));
+	List	   *new_to_view = servers_without(setup, setup->view);
+	List	   *new_to_cache = setup->kept == NULL ? NIL : servers_without(setup, setup->kept);
 	List	   *tables = list_make2(setup->sharded, setup->replicated);
 	ListCell   *cell;
 
-	geonn_setup_check_sharded(setup);
+	check_sharded(setup);
 	check_wal_level();
 	check_slots(setup, new_to_copies);
 	setup->commands = geonn_commands_begin(fcinfo);
-	geonn_setup_publish(setup);
+	publish(setup);
 	foreach(cell, setup->servers)
 	{
 		bool		rows = list_member_ptr(new_to_rows, lfirst(cell));
@@ -207,17 +505,17 @@ geonn_shard_ddl(PG_FUNCTION_ARGS)
 			prepare_server(setup, lfirst(cell));
 		if (rows || copies || list_member_ptr(new_to_view, lfirst(cell)) ||
 			list_member_ptr(new_to_cache, lfirst(cell)))
-			geonn_shard_prepare(setup->commands, lfirst(cell), tables, setup->extension);
+			geonn_shard_prepare(setup->commands, lfirst(cell), tables, setup->geonn);
 		if (rows)
-			geonn_setup_part(setup, lfirst(cell));
+			create_part(setup, lfirst(cell));
 		if (copies)
-			geonn_setup_subscribe(setup, lfirst(cell));
+			subscribe(setup, lfirst(cell));
 	}
-	geonn_setup_sharded(setup);
-	geonn_setup_table_views(setup);
-	geonn_setup_question(setup);
-	geonn_setup_merge(setup);
-	geonn_setup_caches(setup);
+	create_sharded(setup);
+	create_table_views(setup);
+	create_question(setup);
+	create_merge(setup);
+	create_caches(setup);
 	import_statistics(setup, new_to_rows);
 	grant(setup, new_to_view);
 	return (Datum) 0;

@@ -10,8 +10,8 @@
 
 #include "points/column_pairs.h"
 #include "points/columns.h"
-#include "shard/array_argument.h"
 #include "shard/commands.h"
+#include "shard/coordinator.h"
 #include "shard/setup.h"
 #include "shard/trust.h"
 
@@ -54,18 +54,6 @@ text_argument(FunctionCallInfo fcinfo, int number, const char *name, const char 
 		return NULL;
 	}
 	return text_to_cstring(PG_GETARG_TEXT_PP(number));
-}
-
-static List *
-read_readers(Datum readers)
-{
-	const ShardArray *given = geonn_shard_array(readers, "readers", "Name roles, as in '{dashboard}'.");
-	List	   *roles = NIL;
-
-	geonn_check_no_nulls(given);
-	for (int i = 0; i < given->count; i++)
-		roles = lappend(roles, pstrdup(quote_identifier(given->elements[i])));
-	return roles;
 }
 
 static bool
@@ -156,12 +144,10 @@ geonn_setup_read(FunctionCallInfo fcinfo)
 	setup->arguments = read_question(fcinfo);
 	setup->row = answer_columns(setup->arguments);
 	read_tables(setup, shards_references(sharded));
-	setup->extension = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
-	setup->geonn = quote_identifier(setup->extension);
-	geonn_shard_check_here(list_make2(setup->sharded, setup->replicated),
-						   list_make1(unconstify(char *, setup->extension)));
-	geonn_setup_check_table(setup, setup->sharded);
-	geonn_setup_check_table(setup, setup->replicated);
+	setup->geonn = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+	geonn_shard_check_here(list_make2(setup->sharded, setup->replicated), list_make1(setup->geonn));
+	geonn_shard_check_table(setup->sharded, true);
+	geonn_shard_check_table(setup->replicated, false);
 	if (!PG_ARGISNULL(ARGUMENT_PARTITIONS) && PG_GETARG_INT32(ARGUMENT_PARTITIONS) < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -176,12 +162,13 @@ geonn_setup_read(FunctionCallInfo fcinfo)
 											 PG_ARGISNULL(ARGUMENT_BOUNDS) ? (Datum) 0 :
 											 PG_GETARG_DATUM(ARGUMENT_BOUNDS),
 											 list_length(setup->servers));
-	setup->view = PG_ARGISNULL(ARGUMENT_VIEW) ? geonn_shard_name(setup->obs, "_nearest") :
+	setup->view = PG_ARGISNULL(ARGUMENT_VIEW) ? geonn_shard_name(setup->obs->name, "_nearest") :
 		pstrdup(NameStr(*PG_GETARG_NAME(ARGUMENT_VIEW)));
 	setup->schedule = text_argument(fcinfo, ARGUMENT_SCHEDULE, "schedule", NULL);
-	setup->cache = setup->schedule != NULL ||
-		(!PG_ARGISNULL(ARGUMENT_CACHE) && PG_GETARG_BOOL(ARGUMENT_CACHE));
+	if (setup->schedule != NULL || (!PG_ARGISNULL(ARGUMENT_CACHE) && PG_GETARG_BOOL(ARGUMENT_CACHE)))
+		setup->kept = psprintf("%s_kept", setup->view);
 	if (!PG_ARGISNULL(ARGUMENT_READERS))
-		setup->readers = read_readers(PG_GETARG_DATUM(ARGUMENT_READERS));
+		setup->readers = geonn_shard_names(PG_GETARG_DATUM(ARGUMENT_READERS), "readers",
+										   "Name roles, as in '{dashboard}'.");
 	return setup;
 }

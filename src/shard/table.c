@@ -3,7 +3,7 @@
  *		A table of the coordinator, as commands for other servers have to write it.
  *
  * A shard has the columns, the primary key and the indexes of the coordinator's table, and of the one that
- * is divided the checks.  Privileges and statistics stay with the coordinator's; setup_hindrance.c says
+ * is divided the checks.  Privileges and statistics stay with the coordinator's; table_hindrance.c says
  * what else a table may have.
  *
  * Expressions are written with names of pg_catalog bare, so commands that have one begin with
@@ -11,22 +11,17 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/relcache.h"
-#include "utils/syscache.h"
 
+#include "shard/commands.h"
 #include "shard/table.h"
 #include "shard/trust.h"
 
@@ -35,44 +30,12 @@ geonn_shard_type(Oid type, int32 typmod, Oid collation)
 {
 	char	   *text = format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN |
 											FORMAT_TYPE_FORCE_QUALIFY);
-	HeapTuple	row;
-	Form_pg_collation form;
 
 	if (!OidIsValid(collation) || collation == get_typcollation(type))
 		return text;
-	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	form = (Form_pg_collation) GETSTRUCT(row);
-	text = psprintf("%s COLLATE %s", text,
-					quote_qualified_identifier(get_namespace_name(form->collnamespace),
-											   NameStr(form->collname)));
-	ReleaseSysCache(row);
-	return text;
-}
-
-/*
- * The expression of a generated column, or NULL.
- */
-static char *
-generation(Relation relation, const FormData_pg_attribute *column)
-{
-	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
-
-	for (int i = 0; column->attgenerated != '\0' && i < constraints->num_defval; i++)
-	{
-		if (constraints->defval[i].adnum == column->attnum)
-			return TextDatumGetCString(DirectFunctionCall2(pg_get_expr,
-														   CStringGetTextDatum(constraints->defval[i].adbin),
-														   ObjectIdGetDatum(RelationGetRelid(relation))));
-	}
-	return NULL;
-}
-
-static void
-append(StringInfo list, const char *item)
-{
-	appendStringInfo(list, "%s%s", list->len > 0 ? ", " : "", item);
+	return psprintf("%s COLLATE %s", text,
+					geonn_shard_value(geonn_shard_sql("SELECT format('%%I.%%I', nspname, collname) FROM pg_collation c"
+													  " JOIN pg_namespace n ON n.oid = collnamespace WHERE c.oid = %u", collation)));
 }
 
 static void
@@ -99,16 +62,18 @@ describe_columns(ShardTable *table, Relation relation)
 			continue;
 		with_type = psprintf("%s %s", name, geonn_shard_type(column->atttypid, column->atttypmod,
 															 column->attcollation));
-		expression = generation(relation, column);
-		append(&columns, name);
-		append(&typed, with_type);
-		append(&definitions, with_type);
+		expression = column->attgenerated == '\0' ? NULL :
+			geonn_shard_value(geonn_shard_sql("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = %u AND adnum = %d",
+											  table->oid, column->attnum));
+		geonn_shard_add(&columns, "%s", name);
+		geonn_shard_add(&typed, "%s", with_type);
+		geonn_shard_add(&definitions, "%s", with_type);
 		if (expression != NULL)
 			appendStringInfo(&definitions, " GENERATED ALWAYS AS (%s) %s", expression,
 							 column->attgenerated == ATTRIBUTE_GENERATED_STORED ? "STORED" :
 							 "VIRTUAL");
 		else
-			append(&stored, name);
+			geonn_shard_add(&stored, "%s", name);
 		if (column->attnotnull)
 			appendStringInfoString(&definitions, " NOT NULL");
 	}
@@ -118,63 +83,28 @@ describe_columns(ShardTable *table, Relation relation)
 	table->typed_columns = typed.data;
 }
 
-static void
-describe_key(ShardTable *table, Relation relation, Form_pg_index form)
-{
-	for (int i = 0; i < form->indnkeyatts; i++)
-		table->key = lappend(table->key,
-							 pstrdup(NameStr(TupleDescAttr(RelationGetDescr(relation),
-														   form->indkey.values[i] - 1)->attname)));
-}
+/* the columns of the primary key */
+static const char key_query[] =
+	"SELECT attname FROM pg_index, unnest(indkey) WITH ORDINALITY k (number, place), pg_attribute"
+	" WHERE indrelid = %u AND indisprimary AND indimmediate AND NOT indisexclusion AND indislive"
+	" AND place <= indnkeyatts AND attrelid = indrelid AND attnum = number ORDER BY place";
 
-static void
-describe_indexes(ShardTable *table, Relation relation)
-{
-	ListCell   *cell;
+/* all checks, each after a comma */
+static const char checks_query[] =
+	"SELECT COALESCE(string_agg(format(', CONSTRAINT %%I %%s', conname, pg_get_constraintdef(oid)), ''"
+	" ORDER BY conname), '') FROM pg_constraint WHERE conrelid = %u AND contype = 'c'";
 
-	foreach(cell, RelationGetIndexList(relation))
-	{
-		Datum		index = ObjectIdGetDatum(lfirst_oid(cell));
-		HeapTuple	row = SearchSysCache1(INDEXRELID, index);
-		Form_pg_index form;
-		char	   *command;
-
-		if (!HeapTupleIsValid(row))
-			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
-		form = (Form_pg_index) GETSTRUCT(row);
-		command = TextDatumGetCString(DirectFunctionCall1(pg_get_indexdef, index));
-		if (form->indisprimary && form->indimmediate && !form->indisexclusion)
-			describe_key(table, relation, form);
-		else if (form->indisvalid && form->indisunique)
-			table->unique_indexes = lappend(table->unique_indexes, command);
-		else if (form->indisvalid)
-			table->indexes = lappend(table->indexes, command);
-		ReleaseSysCache(row);
-	}
-}
-
-static void
-describe_checks(ShardTable *table)
+/*
+ * The indexes, other than the primary key's, that are unique, or that are not.
+ */
+static List *
+indexes_of(const ShardTable *table, bool are_unique)
 {
 	static const char query[] =
-		"SELECT COALESCE(string_agg(format(', CONSTRAINT %I %s', conname, pg_get_constraintdef(oid)), ''"
-		" ORDER BY conname), '') FROM pg_constraint WHERE conrelid = $1 AND contype = 'c'";
-	const Oid	types[] = {OIDOID};
-	const Datum values[] = {ObjectIdGetDatum(table->oid)};
+		"SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %u"
+		" AND NOT indisprimary AND indislive AND indisvalid AND indisunique = %s ORDER BY indexrelid";
 
-	(void) geonn_shard_ask(query, lengthof(types), types, values, 1, &table->checks);
-}
-
-static void
-add_key(ShardTable *table)
-{
-	StringInfoData key;
-	ListCell   *cell;
-
-	initStringInfo(&key);
-	foreach(cell, table->key)
-		append(&key, quote_identifier(lfirst(cell)));
-	table->definitions = psprintf("%s, PRIMARY KEY (%s)", table->foreign_definitions, key.data);
+	return geonn_shard_column(geonn_shard_sql(query, table->oid, are_unique ? "true" : "false"));
 }
 
 ShardTable *
@@ -182,7 +112,10 @@ geonn_shard_table(Oid relation, const char *argument)
 {
 	ShardTable *table = palloc0(sizeof(ShardTable));
 	Relation	opened = table_open(relation, AccessShareLock);
+	StringInfoData key;
+	ListCell   *cell;
 
+	initStringInfo(&key);
 	if (pg_class_aclcheck(relation, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(opened));
 	if (opened->rd_rel->relkind != RELKIND_RELATION || opened->rd_rel->relispartition)
@@ -196,38 +129,42 @@ geonn_shard_table(Oid relation, const char *argument)
 	table->name = pstrdup(RelationGetRelationName(opened));
 	table->quoted = quote_qualified_identifier(table->schema, table->name);
 	describe_columns(table, opened);
-	describe_indexes(table, opened);
+	table->indexes = indexes_of(table, false);
+	table->unique_indexes = indexes_of(table, true);
+	table->key = geonn_shard_column(geonn_shard_sql(key_query, relation));
 	if (table->key == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no primary key", table->name),
 				 errdetail("Replication finds rows by it, and shards keep it: one that is neither deferrable nor WITHOUT OVERLAPS."),
 				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (…).", table->quoted)));
-	add_key(table);
-	describe_checks(table);
+	foreach(cell, table->key)
+		geonn_shard_add(&key, "%I", lfirst(cell));
+	table->definitions = psprintf("%s, PRIMARY KEY (%s)", table->foreign_definitions, key.data);
+	table->checks = geonn_shard_value(geonn_shard_sql(checks_query, relation));
 	table_close(opened, NoLock);
 	return table;
 }
 
 char *
-geonn_shard_name(const ShardTable *table, const char *rest)
+geonn_shard_name(const char *name, const char *rest)
 {
-	char	   *name = psprintf("%s%s", table->name, rest);
+	char	   *whole = psprintf("%s%s", name, rest);
 
-	if (strlen(name) >= NAMEDATALEN)
+	if (strlen(whole) >= NAMEDATALEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_NAME_TOO_LONG),
-				 errmsg("\"%s\" is too long for a name", name),
-				 errdetail("It has %zu bytes, and a name has at most %d.", strlen(name),
+				 errmsg("\"%s\" is too long for a name", whole),
+				 errdetail("It has %zu bytes, and a name has at most %d.", strlen(whole),
 						   NAMEDATALEN - 1),
 				 errhint("Give the table or the server a shorter name.")));
-	return name;
+	return whole;
 }
 
 char *
 geonn_shard_relation(const ShardTable *table, const char *rest)
 {
-	return quote_qualified_identifier(table->schema, geonn_shard_name(table, rest));
+	return quote_qualified_identifier(table->schema, geonn_shard_name(table->name, rest));
 }
 
 Oid
@@ -236,8 +173,7 @@ geonn_shard_find(const ShardTable *table, const char *name)
 	Oid			found = get_relname_relid(name, get_namespace_oid(table->schema, false));
 
 	if (OidIsValid(found))
-		geonn_shard_check_owner(psprintf("relation %s",
-										 quote_qualified_identifier(table->schema, name)),
-								geonn_shard_owner(found));
+		geonn_shard_check_owner(geonn_shard_sql("relation %I.%I", table->schema, name),
+								geonn_shard_sql("SELECT relowner FROM pg_class WHERE oid = %u", found));
 	return found;
 }

@@ -7,6 +7,9 @@
 
 #include "nodes/pg_list.h"
 
+/* what a command for a shard begins with, if it has expressions, in which names of pg_catalog are bare */
+#define GEONN_CATALOG_PATH "SET search_path = pg_catalog, pg_temp; "
+
 /* all texts but schema and name are SQL, with names quoted */
 typedef struct ShardTable
 {
@@ -32,10 +35,19 @@ typedef struct ShardTable
  */
 extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
 
-/* A name made of a table's and more, of which names of PostgreSQL have room. */
-extern char *geonn_shard_name(const ShardTable *table, const char *rest);
+/*
+ * Raise an error if a table has what shards cannot have, as row-level security, and of the table that is
+ * divided also what looks at rows as they are written, as triggers.
+ */
+extern void geonn_shard_check_table(const ShardTable *table, bool is_divided);
 
-/* The same, quoted, with the table's schema. */
+/* A type as SQL, with its modifier, its schema, and its collation unless that is the default. */
+extern char *geonn_shard_type(Oid type, int32 typmod, Oid collation);
+
+/* A name made of one and more, of which names of PostgreSQL have room. */
+extern char *geonn_shard_name(const char *name, const char *rest);
+
+/* The same of the table's name, quoted, with its schema. */
 extern char *geonn_shard_relation(const ShardTable *table, const char *rest);
 
 /*
@@ -43,8 +55,5 @@ extern char *geonn_shard_relation(const ShardTable *table, const char *rest);
  * as trust.h says.
  */
 extern Oid	geonn_shard_find(const ShardTable *table, const char *name);
-
-/* A type as SQL, with its modifier, its schema, and its collation unless that is the default. */
-extern char *geonn_shard_type(Oid type, int32 typmod, Oid collation);
 
 #endif							/* GEONN_SHARD_TABLE_H */

@@ -8,29 +8,29 @@
  * runs the commands, and only such roles may create objects in it.  Likewise what exists before belongs
  * to such roles: tables that are divided, and the types and functions of their columns and indexes.
  *
- * Here that is checked while the commands are written, and on a shard by the command of prepare.c.  Both
- * use the same query.
+ * Here that is checked while the commands are written, and on a shard by the command that comes before all
+ * others.  Both use the same query.  That command also creates schemas and the extension.  A shard may have
+ * the extension already, but in the schema in which the other commands call it.
  */
 #include "postgres.h"
 
-#include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
+#include "shard/commands.h"
+#include "shard/table.h"
 #include "shard/trust.h"
 
-const char geonn_trust_detail[] =
+static const char detail[] =
 	"Commands that name them run with more privileges than these roles have, and could run code of theirs.";
-const char geonn_trust_hint[] =
+static const char hint[] =
 	"Give these objects to a superuser, or to the role that runs the commands, and revoke CREATE on the schemas from others, or use other schemas.";
 
-/* for printf: a query of objects, and an array of schemas */
+/*
+ * A query of the roles that own objects, or may create some in schemas, without having the privileges of the
+ * current user: as text, NULL for none.  Its %s are a query of (classid, objid), and an array of the schemas.
+ */
 #define PROBLEM \
 	"WITH object (classid, objid) AS (%s)," \
 	" schema (quoted) AS (SELECT quote_ident(unnest(%s::text[]))" \
@@ -53,98 +53,117 @@ const char geonn_trust_hint[] =
 
 /* ---- this server ---- */
 
-bool
-geonn_shard_trusts(Oid role)
-{
-	return has_privs_of_role(role, GetUserId());
-}
-
 void
-geonn_shard_check_owner(const char *what, Oid owner)
+geonn_shard_check_owner(const char *what, const char *query)
 {
-	if (!geonn_shard_trusts(owner))
+	const char *found = geonn_shard_value(query);
+	Oid			owner;
+
+	if (found == NULL)
+		elog(ERROR, "%s has no owner", what);
+	owner = atooid(found);
+	if (!has_privs_of_role(owner, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("role %s owns %s", quote_identifier(GetUserNameFromId(owner, false)), what),
-				 errdetail("%s", geonn_trust_detail),
-				 errhint("%s", geonn_trust_hint)));
+				 errdetail("%s", detail),
+				 errhint("%s", hint)));
 }
 
-Oid
-geonn_shard_owner(Oid relation)
+/*
+ * The tables' oids, as an array, as SQL.
+ */
+static char *
+oids_of(List *tables)
 {
-	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for relation %u", relation);
-	owner = ((Form_pg_class) GETSTRUCT(row))->relowner;
-	ReleaseSysCache(row);
-	return owner;
-}
-
-bool
-geonn_shard_ask(const char *query, int parameters, const Oid *types, const Datum *values,
-				int columns, char **answer)
-{
-	MemoryContext context = CurrentMemoryContext;
-	bool		found;
-	int			result;
-
-	SPI_connect();
-	result = SPI_execute_with_args(query, parameters, unconstify(Oid *, types),
-								   unconstify(Datum *, values), NULL, true, 1);
-	if (result != SPI_OK_SELECT)
-		elog(ERROR, "could not run \"%s\": %s", query, SPI_result_code_string(result));
-	found = SPI_processed > 0;
-	for (int i = 0; i < columns && found; i++)
-	{
-		char	   *value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1);
-
-		answer[i] = value == NULL ? NULL : MemoryContextStrdup(context, value);
-	}
-	SPI_finish();
-	return found;
-}
-
-char *
-geonn_names_array(List *names)
-{
-	Datum	   *values = palloc(sizeof(Datum) * Max(list_length(names), 1));
-	ArrayType  *array;
-	Oid			output;
-	bool		varies;
+	StringInfoData oids;
 	ListCell   *cell;
 
-	foreach(cell, names)
-		values[foreach_current_index(cell)] = CStringGetTextDatum(lfirst(cell));
-	array = construct_array(values, list_length(names), TEXTOID, -1, false, TYPALIGN_INT);
-	getTypeOutputInfo(TEXTARRAYOID, &output, &varies);
-	return quote_literal_cstr(OidOutputFunctionCall(output, PointerGetDatum(array)));
-}
-
-char *
-geonn_trust_query(const char *objects, List *schemas)
-{
-	return psprintf(PROBLEM, objects, geonn_names_array(schemas));
+	initStringInfo(&oids);
+	foreach(cell, tables)
+		geonn_shard_add(&oids, "%u", ((ShardTable *) lfirst(cell))->oid);
+	return psprintf("'{%s}'::oid[]", oids.data);
 }
 
 void
 geonn_shard_check_here(List *tables, List *schemas)
 {
-	StringInfoData objects;
-	ListCell   *cell;
-	char	   *problem;
+	char	   *objects = psprintf("SELECT 'pg_class'::regclass::oid, unnest(%s)", oids_of(tables));
+	char	   *problem = geonn_shard_value(geonn_shard_sql(PROBLEM, objects, geonn_names_array(schemas)));
 
-	initStringInfo(&objects);
-	appendStringInfoString(&objects, "SELECT NULL::oid, NULL::oid WHERE false");
-	foreach(cell, tables)
-		appendStringInfo(&objects, " UNION ALL SELECT 'pg_class'::regclass::oid, %u::oid",
-						 ((ShardTable *) lfirst(cell))->oid);
-	if (geonn_shard_ask(geonn_trust_query(objects.data, schemas), 0, NULL, NULL, 1, &problem) && problem != NULL)
+	if (problem != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("%s", problem),
-				 errdetail("%s", geonn_trust_detail),
-				 errhint("%s", geonn_trust_hint)));
+				 errdetail("%s", detail),
+				 errhint("%s", hint)));
+}
+
+/* ---- a shard ---- */
+
+/*
+ * The objects, other than PostgreSQL's own, that commands name to create these tables on a shard: as rows
+ * (type, names, arguments) of SQL, NULL for none.  Defaults stay with the coordinator, and checks of
+ * other tables than the first.
+ */
+static char *
+objects_of(List *tables)
+{
+	static const char query[] =
+		"SELECT string_agg(format('(%%L, %%L::text[], %%L::text[])', i.type, i.object_names, i.object_args), ', '"
+		" ORDER BY i.type, i.object_names, i.object_args)"
+		" FROM (VALUES (%s)) given (tables), LATERAL (SELECT DISTINCT refclassid, refobjid FROM pg_depend"
+			" WHERE refclassid IN ('pg_type'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass,"
+				" 'pg_collation'::regclass, 'pg_opclass'::regclass)"
+			" AND (classid = 'pg_class'::regclass AND (objid = ANY (tables)"
+				" OR objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables)))"
+			" OR classid = 'pg_attrdef'::regclass AND objid IN (SELECT d.oid FROM pg_attrdef d"
+				" JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum"
+				" WHERE adrelid = ANY (tables) AND attgenerated <> '')"
+			" OR classid = 'pg_constraint'::regclass AND objid IN (SELECT oid FROM pg_constraint"
+				" WHERE conrelid = tables[1] AND contype = 'c'))) o,"
+			" LATERAL pg_identify_object_as_address(refclassid, refobjid, 0) i";
+
+	return geonn_shard_value(geonn_shard_sql(query, oids_of(tables)));
+}
+
+/*
+ * Functions beside the extension's that calls by name could find are objects that must be trusted, too.
+ */
+void
+geonn_shard_prepare(ReturnSetInfo *commands, const char *server, List *tables,
+					const char *geonn)
+{
+	char	   *objects = objects_of(tables);
+	List	   *schemas = list_make1(unconstify(char *, geonn));
+	char	   *named = geonn_shard_sql("SELECT 'pg_proc'::regclass::oid, p.oid FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace"
+										" WHERE nspname = %L AND starts_with(proname, 'geonn_')", geonn);
+	char	   *body;
+	ListCell   *cell;
+
+	foreach(cell, tables)
+	{
+		char	   *schema = ((ShardTable *) lfirst(cell))->schema;
+
+		if (!geonn_is_named(schemas, schema))
+			schemas = lappend(schemas, schema);
+	}
+	if (objects != NULL)
+		named = psprintf("%s UNION ALL SELECT a.classid, a.objid FROM (VALUES %s) o (type, names, arguments),"
+						 " LATERAL pg_get_object_address(type, names, arguments) a", named, objects);
+	body = geonn_shard_sql("DECLARE named text; problem text;"
+					" BEGIN"
+					" FOREACH named IN ARRAY %s::text[] LOOP"
+					" IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = named) THEN EXECUTE format('CREATE SCHEMA %%I', named); END IF;"
+					" END LOOP;"
+					" problem := (%s);"
+					" IF problem IS NOT NULL THEN RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = problem, DETAIL = %L, HINT = %L; END IF;"
+					" IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'geonn') THEN CREATE EXTENSION geonn SCHEMA %I; END IF;"
+					" problem := (SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'geonn');"
+					" IF problem <> %L THEN RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('extension geonn is in schema %%I, and the coordinator has it in another one', problem), HINT = %L; END IF;"
+					" END",
+					geonn_names_array(schemas),
+					geonn_shard_sql(PROBLEM, named, geonn_names_array(schemas)), detail, hint, geonn, geonn,
+					geonn_shard_sql("Run ALTER EXTENSION geonn SET SCHEMA %I on this shard.", geonn));
+	geonn_command(commands, server, GEONN_CATALOG_PATH "DO %L", body);
 }

@@ -5,22 +5,15 @@
 #ifndef GEONN_SHARD_TRUST_H
 #define GEONN_SHARD_TRUST_H
 
-#include "fmgr.h"
+#include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 
-#include "shard/table.h"
-
 /*
- * Has the role all privileges of the current user?  What such a role has made, the current user can
- * run: the role gains nothing by it.
+ * Raise an error unless the owner of something, which the message names, has all privileges of the current
+ * user: what such a role has made, the current user can run, and the role gains nothing by it.  The query
+ * is of the owner's oid.
  */
-extern bool geonn_shard_trusts(Oid role);
-
-/* Raise an error unless the owner of something, which the message names, is such a role. */
-extern void geonn_shard_check_owner(const char *what, Oid owner);
-
-/* The owner of a relation. */
-extern Oid	geonn_shard_owner(Oid relation);
+extern void geonn_shard_check_owner(const char *what, const char *query);
 
 /*
  * Raise an error if, on this server, another role owns one of these tables, of ShardTable *, or may
@@ -29,23 +22,11 @@ extern Oid	geonn_shard_owner(Oid relation);
 extern void geonn_shard_check_here(List *tables, List *schemas);
 
 /*
- * A query of the roles that own objects, or may create some in schemas, without having the privileges of the
- * current user: as text, NULL for none.  objects is a query of (classid, objid).
+ * Add the command that comes before all others of a server, for these tables, the one that is divided first:
+ * it creates their schemas and the extension, in the schema of this name, unless they exist, and fails if
+ * another role owns an object that the commands for the tables name, or may create objects in a schema of one.
  */
-extern char *geonn_trust_query(const char *objects, List *schemas);
-
-/* what an error says of such roles */
-extern const char geonn_trust_detail[];
-extern const char geonn_trust_hint[];
-
-/* Names, of char *, as an array, as SQL. */
-extern char *geonn_names_array(List *names);
-
-/*
- * Run a query on the catalogs, where the search_path is pg_catalog, and copy the columns of its first row
- * into the current memory context; false: it has none.
- */
-extern bool geonn_shard_ask(const char *query, int parameters, const Oid *types,
-							const Datum *values, int columns, char **answer);
+extern void geonn_shard_prepare(ReturnSetInfo *commands, const char *server, List *tables,
+								const char *geonn);
 
 #endif							/* GEONN_SHARD_TRUST_H */
