@@ -84,6 +84,7 @@ struct PointSample
 	BlockNumber pages;
 	char	   *query;			/* the source's, which names the columns */
 	TimestampTz taken;
+	uint64		used;			/* the number of the call that last returned it */
 
 	int			count;
 	bool		complete;		/* these are all points of the table */
@@ -100,7 +101,7 @@ struct PointSample
 };
 
 static PointSample *kept[SAMPLES_KEPT];	/* NULL: none */
-static int	next_kept;
+static uint64 calls;			/* of geonn_sample */
 
 /* ---- samples ---- */
 
@@ -278,7 +279,8 @@ take_rows(PointSample *sample, const PointSource *source, Relation table)
 }
 
 /*
- * Take a sample of the table, and keep it in the place of the oldest one.
+ * Take a sample of the table, and keep it in the place of the one that was used the longest time ago: so a
+ * caller may hold two of them.
  */
 static PointSample *
 take_sample(const PointSource *source, Relation table)
@@ -289,6 +291,7 @@ take_sample(const PointSource *source, Relation table)
 	MemoryContext reading = AllocSetContextCreate(CurrentMemoryContext, "geonn sampling",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(reading);
+	int			oldest = 0;
 
 	sample->memory = memory;
 	sample->relation = source->relation;
@@ -305,11 +308,15 @@ take_sample(const PointSource *source, Relation table)
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(reading);
 
+	for (int i = 1; i < SAMPLES_KEPT && kept[oldest] != NULL; i++)
+	{
+		if (kept[i] == NULL || kept[i]->used < kept[oldest]->used)
+			oldest = i;
+	}
 	MemoryContextSetParent(memory, TopMemoryContext);
-	if (kept[next_kept] != NULL)
-		MemoryContextDelete(kept[next_kept]->memory);
-	kept[next_kept] = sample;
-	next_kept = (next_kept + 1) % SAMPLES_KEPT;
+	if (kept[oldest] != NULL)
+		MemoryContextDelete(kept[oldest]->memory);
+	kept[oldest] = sample;
 	return sample;
 }
 
@@ -344,6 +351,7 @@ geonn_sample(const PointSource *source)
 		}
 		if (sample == NULL)
 			sample = take_sample(source, table);
+		sample->used = ++calls;
 	}
 	relation_close(table, NoLock);
 	return sample != NULL && sample->count > 0 ? sample : NULL;
