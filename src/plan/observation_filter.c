@@ -29,6 +29,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
@@ -42,20 +43,21 @@
 /* ---- which clauses are ---- */
 
 /*
- * The role of a column of the row type; false: it is none of an observation's.
+ * The role (ColumnRole) of a column of the row type; -1: it is none of an observation's.
  */
-static bool
-column_role(TupleDesc row_type, int number, ColumnRole *role)
+static int
+column_role(TupleDesc row_type, int number)
 {
-	const char *name;
+	static const char *const names[] = {"obs_id", "obs_lat", "obs_lon"};
 
-	if (number <= 0 || number > row_type->natts ||
-		TupleDescAttr(row_type, number - 1)->attisdropped)
-		return false;
-	name = NameStr(TupleDescAttr(row_type, number - 1)->attname);
-	*role = strcmp(name, "obs_id") == 0 ? COLUMN_ID :
-		strcmp(name, "obs_lat") == 0 ? COLUMN_LATITUDE : COLUMN_LONGITUDE;
-	return *role != COLUMN_LONGITUDE || strcmp(name, "obs_lon") == 0;
+	for (int role = 0; role < (int) lengthof(names) && number > 0 && number <= row_type->natts; role++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(row_type, number - 1);
+
+		if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), names[role]) == 0)
+			return role;
+	}
+	return -1;
 }
 
 static bool
@@ -71,7 +73,6 @@ is_observation_clause(RelOptInfo *rel, TupleDesc row_type, Node *clause)
 	foreach(cell, columns)
 	{
 		Var		   *column = lfirst(cell);
-		ColumnRole	role;
 
 		if (!IsA(column, Var))
 			return false;
@@ -79,7 +80,7 @@ is_observation_clause(RelOptInfo *rel, TupleDesc row_type, Node *clause)
 		/* the clause of a join has another relation's columns, which come as parameters */
 		if (column->varno != (int) rel->relid)
 			continue;
-		if (!column_role(row_type, column->varattno, &role))
+		if (column_role(row_type, column->varattno) < 0)
 			return false;
 		own++;
 	}
@@ -114,22 +115,103 @@ geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call, List *c
 	return found;
 }
 
-Bitmapset *
-geonn_observation_columns(const RangeTblFunction *call)
-{
-	TupleDesc	row_type = read_row_type(call);
-	Bitmapset  *columns = NULL;
-	ColumnRole	role;
+/* ---- clauses that come of joins ---- */
 
-	for (int number = 1; row_type != NULL && number <= row_type->natts; number++)
-	{
-		if (column_role(row_type, number, &role))
-			columns = bms_add_member(columns, number);
-	}
-	return columns;
+/* columns of the row type that are looked for: those of the roles up to this one */
+typedef struct Wanted
+{
+	TupleDesc	row_type;
+	int			last;
+} Wanted;
+
+static bool
+is_wanted(RelOptInfo *rel, const Wanted *wanted, Expr *expression)
+{
+	const Var  *column = (const Var *) expression;
+	int			role;
+
+	if (!IsA(column, Var) || column->varno != (int) rel->relid)
+		return false;
+	role = column_role(wanted->row_type, column->varattno);
+	return role >= 0 && role <= wanted->last;
 }
 
-/* ---- clauses that follow from those of joined relations ---- */
+static bool
+is_wanted_member(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel,
+				 EquivalenceClass *class pg_attribute_unused(), EquivalenceMember *member, void *wanted)
+{
+	return is_wanted(rel, wanted, member->em_expr);
+}
+
+/*
+ * The clauses (RestrictInfo) that say that such a column equals an expression of another relation.
+ */
+static List *
+equalities(PlannerInfo *root, RelOptInfo *rel, Wanted *wanted)
+{
+	return rel->reloptkind == RELOPT_BASEREL && rel->has_eclass_joins ?
+		generate_implied_equalities_for_column(root, rel, is_wanted_member, wanted, NULL) : NIL;
+}
+
+List *
+geonn_observation_join_clauses(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call)
+{
+	Wanted		wanted = {read_row_type(call), COLUMN_LONGITUDE};
+	List	   *usable = NIL;
+	ListCell   *cell;
+
+	if (wanted.row_type == NULL)
+		return NIL;
+	foreach(cell, list_concat(equalities(root, rel, &wanted), rel->joininfo))
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+
+		if ((clause->parent_ec != NULL || join_clause_is_movable_to(clause, rel)) &&
+			geonn_observation_clauses(rel, call, list_make1(clause)) != NIL)
+			usable = lappend(usable, clause);
+	}
+	return usable;
+}
+
+/* ---- comparisons with other operators ---- */
+
+/* the parts of a comparison of two values, or of one with the elements of an array */
+typedef struct Comparison
+{
+	Oid		   *operator;
+	Oid		   *function;
+	List	   *arguments;
+	Oid			collation;
+	bool		right_is_array;
+} Comparison;
+
+/*
+ * Take the parts, which the caller may change.  False: the expression is no comparison.
+ */
+static bool
+take_comparison(Node *expression, Comparison *comparison)
+{
+	OpExpr	   *one = (OpExpr *) expression;
+	ScalarArrayOpExpr *each = (ScalarArrayOpExpr *) expression;
+
+	if (IsA(expression, OpExpr) && list_length(one->args) == 2)
+		*comparison = (Comparison) {&one->opno, &one->opfuncid, one->args, one->inputcollid, false};
+	else if (IsA(expression, ScalarArrayOpExpr))
+	{
+		each->hashfuncid = each->negfuncid = InvalidOid;
+		*comparison = (Comparison) {&each->opno, &each->opfuncid, each->args, each->inputcollid, true};
+	}
+	else
+		return false;
+	return true;
+}
+
+static void
+set_operator(Comparison *comparison, Oid operator)
+{
+	*comparison->operator = operator;
+	*comparison->function = get_opcode(operator);
+}
 
 /*
  * The operator of one of these families that does the same for another left type; InvalidOid: none
@@ -155,163 +237,94 @@ sibling_operator(Oid operator, List *families, Oid left)
 	return InvalidOid;
 }
 
+/* ---- clauses that follow from those of joined relations ---- */
+
 /*
  * The clause of another relation's column as one of this column, which equals it by these operator
  * families and this collation; NULL: it does not say the same of equal values.
  */
-static Expr *
-transfer_clause(Node *clause, Var *from, Var *to, List *families, Oid collation)
+static Node *
+transfer_clause(Expr *original, Var *from, Var *to, List *families, Oid collation)
 {
-	List	   *arguments;
-	Oid		   *operator;
-	Oid		   *function;
-	Oid			own_collation;
-	Oid			sibling;
+	Node	   *clause = copyObject((Node *) original);
+	Comparison	comparison;
 	Node	   *right;
+	Oid			sibling;
 
-	if (IsA(clause, OpExpr) && list_length(((OpExpr *) clause)->args) == 2)
-	{
-		OpExpr	   *comparison = copyObject((OpExpr *) clause);
-
-		if (equal(lsecond(comparison->args), from) && OidIsValid(get_commutator(comparison->opno)))
-			CommuteOpExpr(comparison);
-		clause = (Node *) comparison;
-		arguments = comparison->args;
-		operator = &comparison->opno;
-		function = &comparison->opfuncid;
-		own_collation = comparison->inputcollid;
-	}
-	else if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
-	{
-		ScalarArrayOpExpr *comparison = copyObject((ScalarArrayOpExpr *) clause);
-
-		comparison->hashfuncid = InvalidOid;
-		comparison->negfuncid = InvalidOid;
-		clause = (Node *) comparison;
-		arguments = comparison->args;
-		operator = &comparison->opno;
-		function = &comparison->opfuncid;
-		own_collation = comparison->inputcollid;
-	}
-	else
+	if (!take_comparison(clause, &comparison) ||
+		(comparison.right_is_array && !((ScalarArrayOpExpr *) clause)->useOr))
 		return NULL;
-	right = lsecond(arguments);
-	sibling = sibling_operator(*operator, families, to->vartype);
-	if (!equal(linitial(arguments), from) || own_collation != collation || !OidIsValid(sibling) ||
-		contain_var_clause(right) || contain_subplans(right) || contain_volatile_functions(right))
+	if (!comparison.right_is_array && equal(lsecond(comparison.arguments), from) &&
+		OidIsValid(get_commutator(*comparison.operator)))
+		CommuteOpExpr((OpExpr *) clause);
+	right = lsecond(comparison.arguments);
+	sibling = sibling_operator(*comparison.operator, families, to->vartype);
+	if (!equal(linitial(comparison.arguments), from) || comparison.collation != collation ||
+		!OidIsValid(sibling) || contain_var_clause(right) || contain_subplans(right) ||
+		contain_volatile_functions(right))
 		return NULL;
-	linitial(arguments) = copyObject(to);
-	*operator = sibling;
-	*function = get_opcode(sibling);
-	return (Expr *) clause;
+	linitial(comparison.arguments) = copyObject(to);
+	set_operator(&comparison, sibling);
+	return clause;
 }
 
 /*
- * What the clauses of the other column's relation say of this column.
+ * What the other relation's clauses say of the id, which this clause says equals a column of it.  The clause
+ * is of an equivalence, or of an outer join that may leave this relation's rows out: those that meet no row
+ * of the other side do not matter.
  */
 static List *
-transfer_clauses(PlannerInfo *root, Var *from, Var *to, List *families, Oid collation)
+implied_by(PlannerInfo *root, RelOptInfo *rel, const Wanted *wanted, const RestrictInfo *join)
 {
-	RelOptInfo *rel = root->simple_rel_array[from->varno];
+	bool		of_class = join->parent_ec != NULL;
+	OpExpr	   *equality = (OpExpr *) join->clause;
+	Var		   *id;
+	Var		   *other;
 	List	   *found = NIL;
 	ListCell   *cell;
 
-	foreach(cell, rel == NULL ? NIL : rel->baserestrictinfo)
+	if (join->mergeopfamilies == NIL ||
+		(of_class ? geonn_below_outer_join(join->parent_ec) :
+		 join->is_pushed_down || bms_is_empty(join->outer_relids) ||
+		 bms_is_member(rel->relid, join->outer_relids)))
+		return NIL;
+	id = linitial(equality->args);
+	other = lsecond(equality->args);
+	if (!is_wanted(rel, wanted, (Expr *) id))
+	{
+		id = lsecond(equality->args);
+		other = linitial(equality->args);
+	}
+	if (!is_wanted(rel, wanted, (Expr *) id) || !IsA(other, Var) ||
+		root->simple_rel_array[other->varno] == NULL ||
+		(!of_class && !bms_is_member(other->varno, join->outer_relids)))
+		return NIL;
+	foreach(cell, root->simple_rel_array[other->varno]->baserestrictinfo)
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
-		Expr	   *transferred = NULL;
+		Node	   *transferred = NULL;
 
 		/* of an equality, the planner makes a clause of this relation's itself */
 		if (restriction_is_securely_promotable(clause, rel))
-			transferred = transfer_clause((Node *) clause->clause, from, to, families, collation);
+			transferred = transfer_clause(clause->clause, other, id, join->mergeopfamilies,
+										  equality->inputcollid);
 		if (transferred != NULL)
 			found = lappend(found, transferred);
 	}
 	return found;
 }
 
-static bool
-is_id_of(RelOptInfo *rel, TupleDesc row_type, Node *expression)
-{
-	ColumnRole	role;
-
-	return IsA(expression, Var) && ((Var *) expression)->varno == (int) rel->relid &&
-		column_role(row_type, ((Var *) expression)->varattno, &role) && role == COLUMN_ID;
-}
-
-static List *
-implied_by_class(PlannerInfo *root, RelOptInfo *rel, TupleDesc row_type, EquivalenceClass *class)
-{
-	Node	   *id = NULL;
-	List	   *found = NIL;
-	ListCell   *cell;
-
-	if (class->ec_has_volatile || class->ec_has_const || geonn_below_outer_join(class))
-		return NIL;
-	foreach(cell, class->ec_members)
-	{
-		EquivalenceMember *member = lfirst(cell);
-
-		if (!member->em_is_child && is_id_of(rel, row_type, (Node *) member->em_expr))
-			id = (Node *) member->em_expr;
-	}
-	foreach(cell, id == NULL ? NIL : class->ec_members)
-	{
-		EquivalenceMember *member = lfirst(cell);
-
-		if (!member->em_is_child && IsA(member->em_expr, Var) &&
-			((Var *) member->em_expr)->varno != (int) rel->relid)
-			found = list_concat(found, transfer_clauses(root, (Var *) member->em_expr, (Var *) id,
-														class->ec_opfamilies,
-														class->ec_collation));
-	}
-	return found;
-}
-
-/*
- * Of an outer join that may leave this relation's rows out: those that meet no row of the other
- * side do not matter.
- */
-static List *
-implied_by_outer_join(PlannerInfo *root, RelOptInfo *rel, TupleDesc row_type,
-					  RestrictInfo *clause)
-{
-	OpExpr	   *comparison = (OpExpr *) clause->clause;
-	Node	   *id;
-	Node	   *other;
-
-	if (clause->is_pushed_down || clause->mergeopfamilies == NIL || bms_is_empty(clause->outer_relids) ||
-		bms_is_member(rel->relid, clause->outer_relids))
-		return NIL;
-	id = linitial(comparison->args);
-	other = lsecond(comparison->args);
-	if (!is_id_of(rel, row_type, id))
-	{
-		id = lsecond(comparison->args);
-		other = linitial(comparison->args);
-	}
-	if (!is_id_of(rel, row_type, id) || !IsA(other, Var) || ((Var *) other)->varlevelsup > 0 ||
-		!bms_is_member(((Var *) other)->varno, clause->outer_relids))
-		return NIL;
-	return transfer_clauses(root, (Var *) other, (Var *) id, clause->mergeopfamilies,
-							comparison->inputcollid);
-}
-
 List *
-geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *rel,
-								  const RangeTblFunction *call)
+geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call)
 {
-	TupleDesc	row_type = read_row_type(call);
+	Wanted		wanted = {read_row_type(call), COLUMN_ID};
 	List	   *found = NIL;
 	ListCell   *cell;
 
-	if (row_type == NULL)
+	if (wanted.row_type == NULL)
 		return NIL;
-	foreach(cell, root->eq_classes)
-		found = list_concat(found, implied_by_class(root, rel, row_type, lfirst(cell)));
-	foreach(cell, rel->joininfo)
-		found = list_concat(found, implied_by_outer_join(root, rel, row_type,
-														 lfirst_node(RestrictInfo, cell)));
+	foreach(cell, list_concat(equalities(root, rel, &wanted), rel->joininfo))
+		found = list_concat(found, implied_by(root, rel, &wanted, lfirst_node(RestrictInfo, cell)));
 	return found;
 }
 
@@ -336,11 +349,11 @@ source_column(const Translation *translation, const Var *column)
 {
 	int			number = translation->attributes == NULL ? column->varattno :
 		translation->attributes[column->varattno - 1];
+	int			role = column_role(translation->row_type, number);
 	const PointColumn *origin;
-	ColumnRole	role;
 	Node	   *value;
 
-	if (!column_role(translation->row_type, number, &role))
+	if (role < 0)
 		return NULL;
 	origin = &translation->source->columns[role];
 	if (origin->name == NULL || (role != COLUMN_ID && origin->base_type != FLOAT8OID))
@@ -381,34 +394,33 @@ widened_integer(Node *expression)
  * Have two integers compared without making one of them wider.
  */
 static void
-compare_narrow(Oid *operator, Oid *function, List *arguments, bool right_is_array)
+compare_narrow(Comparison *comparison)
 {
 	Node	   *narrow[2];
 	Oid			types[2];
-	int			strategy = get_op_opfamily_strategy(*operator, INTEGER_BTREE_FAM_OID);
+	int			strategy = get_op_opfamily_strategy(*comparison->operator, INTEGER_BTREE_FAM_OID);
 	Oid			sibling;
 
 	if (strategy == InvalidStrategy)
 		return;
 	for (int i = 0; i < 2; i++)
 	{
-		Node	   *argument = list_nth(arguments, i);
+		Node	   *argument = list_nth(comparison->arguments, i);
 
 		narrow[i] = widened_integer(argument);
 		types[i] = exprType(narrow[i] != NULL ? narrow[i] : argument);
-		if (i == 1 && right_is_array)
+		if (i == 1 && comparison->right_is_array)
 			types[i] = get_base_element_type(types[i]);
 		types[i] = getBaseType(types[i]);
 	}
 	sibling = get_opfamily_member(INTEGER_BTREE_FAM_OID, types[0], types[1], (int16) strategy);
 	if (!OidIsValid(sibling))
 		return;
-	*operator = sibling;
-	*function = get_opcode(sibling);
+	set_operator(comparison, sibling);
 	for (int i = 0; i < 2; i++)
 	{
 		if (narrow[i] != NULL)
-			lfirst(list_nth_cell(arguments, i)) = narrow[i];
+			lfirst(list_nth_cell(comparison->arguments, i)) = narrow[i];
 	}
 }
 
@@ -416,6 +428,7 @@ static Node *
 translate(Node *node, void *context)
 {
 	Translation *translation = context;
+	Comparison	comparison;
 
 	if (node == NULL)
 		return NULL;
@@ -431,19 +444,8 @@ translate(Node *node, void *context)
 	if (IsA(node, Var) || IsA(node, Param))
 		return translation->value(translation->state, node);
 	node = expression_tree_mutator(node, translate, context);
-	if (translation->failed)
-		return node;
-	if (IsA(node, OpExpr) && list_length(((OpExpr *) node)->args) == 2)
-		compare_narrow(&((OpExpr *) node)->opno, &((OpExpr *) node)->opfuncid,
-					   ((OpExpr *) node)->args, false);
-	if (IsA(node, ScalarArrayOpExpr))
-	{
-		ScalarArrayOpExpr *comparison = (ScalarArrayOpExpr *) node;
-
-		comparison->hashfuncid = InvalidOid;
-		comparison->negfuncid = InvalidOid;
-		compare_narrow(&comparison->opno, &comparison->opfuncid, comparison->args, true);
-	}
+	if (!translation->failed && take_comparison(node, &comparison))
+		compare_narrow(&comparison);
 	return node;
 }
 

@@ -16,8 +16,9 @@
 extern List *geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call,
 									   List *clauses);
 
-/* The attribute numbers of the row type's columns that are an observation's id or coordinates. */
-extern Bitmapset *geonn_observation_columns(const RangeTblFunction *call);
+/* The clauses (RestrictInfo) by which other relations' rows can limit the observations. */
+extern List *geonn_observation_join_clauses(PlannerInfo *root, RelOptInfo *rel,
+											const RangeTblFunction *call);
 
 /*
  * Clauses on the relation's obs_id that no RestrictInfo of it says, but which follow from clauses of

@@ -335,40 +335,6 @@ filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole
 
 /* ---- the inner side of a nested loop ---- */
 
-static bool
-is_column_of(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel,
-			 EquivalenceClass *class pg_attribute_unused(), EquivalenceMember *member, void *columns)
-{
-	return IsA(member->em_expr, Var) && ((Var *) member->em_expr)->varno == (int) rel->relid &&
-		bms_is_member(((Var *) member->em_expr)->varattno, columns);
-}
-
-/*
- * The clauses (RestrictInfo) by which other relations' rows can limit the observations.
- */
-static List *
-join_clauses(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call)
-{
-	Bitmapset  *columns = geonn_observation_columns(call);
-	List	   *found = NIL;
-	List	   *usable = NIL;
-	ListCell   *cell;
-
-	if (rel->has_eclass_joins)
-		found = generate_implied_equalities_for_column(root, rel, is_column_of, columns, NULL);
-	foreach(cell, rel->joininfo)
-	{
-		if (join_clause_is_movable_to(lfirst_node(RestrictInfo, cell), rel))
-			found = lappend(found, lfirst(cell));
-	}
-	foreach(cell, found)
-	{
-		if (geonn_observation_clauses(rel, call, list_make1(lfirst(cell))) != NIL)
-			usable = lappend(usable, lfirst(cell));
-	}
-	return usable;
-}
-
 /*
  * Offer the node as the inner side of a nested loop over these relations.
  */
@@ -411,7 +377,7 @@ offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call,
 	List	   *offered = NIL;
 	ListCell   *cell;
 
-	foreach(cell, join_clauses(root, rel, call))
+	foreach(cell, geonn_observation_join_clauses(root, rel, call))
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 		Relids		outer = bms_del_member(bms_copy(clause->clause_relids), rel->relid);
