@@ -24,6 +24,7 @@
 #include "catalog/objectaccess.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -347,9 +348,12 @@ shut_down(CustomScanState *state)
 
 /* ---- EXPLAIN ---- */
 
-void
-geonn_explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain,
-						 const char *label, Node *expression)
+/*
+ * Show an expression as PostgreSQL shows its conditions.
+ */
+static void
+explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain, const char *label,
+				   Node *expression)
 {
 	List	   *context = set_deparse_context_plan(explain->deparse_cxt, node->custom.ss.ps.plan,
 												  ancestors);
@@ -359,8 +363,11 @@ geonn_explain_expression(const JoinNode *node, List *ancestors, ExplainState *ex
 												  explain->verbose, false), explain);
 }
 
-void
-geonn_explain_side(ExplainState *explain, const char *label, Node *argument)
+/*
+ * Show a relation or query, if the plan has it.
+ */
+static void
+explain_side(ExplainState *explain, const char *label, Node *argument)
 {
 	Const	   *constant = (Const *) argument;
 	Oid			relation = geonn_known_relation(NULL, argument);
@@ -385,18 +392,43 @@ explain_names(ExplainState *explain, const char *label, Node *argument)
 		ExplainPropertyList(label, names, explain);
 }
 
-void
-geonn_explain_columns(ExplainState *explain, const FuncExpr *expression)
+/*
+ * Show the column that has a side's radiuses, if the plan has one.
+ */
+static void
+explain_radius(ExplainState *explain, const char *label, const FuncExpr *expression, const char *side)
 {
-	char	   *observations = geonn_named_columns(NULL, expression, "obs").radius;
-	char	   *references = geonn_named_columns(NULL, expression, "ref").radius;
+	const char *column = geonn_named_columns(NULL, expression, side).radius;
 
+	if (column != NULL)
+		ExplainPropertyText(label, quote_identifier(column), explain);
+}
+
+static void
+explain_plan(const JoinNode *node, List *ancestors, ExplainState *explain)
+{
+	static const char *const labels[] = {"Latitude", "Longitude", "Window"};
+	const FuncExpr *expression = node->expression;
+
+	if (node->join_type != NULL)
+		ExplainPropertyText("Join Type", node->join_type, explain);
+	ExplainPropertyText("Function", get_func_name(expression->funcid), explain);
+	explain_side(explain, "Observations", geonn_expression_observations(expression));
+	for (int i = 0; i < list_length(node->point); i++)
+	{
+		if (!IsA(list_nth(node->point, i), Const))
+			explain_expression(node, ancestors, explain, labels[i], list_nth(node->point, i));
+	}
+	explain_side(explain, "References", geonn_expression_references(expression));
 	explain_names(explain, "By", geonn_expression_argument(expression, "by"));
 	explain_names(explain, "Overlaps", geonn_expression_argument(expression, "overlaps"));
-	if (observations != NULL)
-		ExplainPropertyText("Observation Radius", quote_identifier(observations), explain);
-	if (references != NULL)
-		ExplainPropertyText("Reference Radius", quote_identifier(references), explain);
+	explain_radius(explain, "Observation Radius", expression, "obs");
+	explain_radius(explain, "Reference Radius", expression, "ref");
+	if (node->keeps_order)
+		ExplainPropertyBool("Keeps Order", true, explain);
+	if (node->filter != NIL)
+		explain_expression(node, ancestors, explain, node->methods->filter_label,
+						   (Node *) make_ands_explicit(node->filter));
 }
 
 static void
@@ -427,7 +459,7 @@ explain_node(CustomScanState *state, List *ancestors, ExplainState *explain)
 {
 	JoinNode   *node = (JoinNode *) state;
 
-	node->methods->explain(node, ancestors, explain);
+	explain_plan(node, ancestors, explain);
 	if (explain->analyze)
 		explain_analysis(node, explain);
 }

@@ -17,6 +17,7 @@ typedef struct JoinNode JoinNode;
 typedef struct JoinNodeMethods
 {
 	const char *name;			/* as EXPLAIN shows it */
+	const char *filter_label;	/* likewise, of the node's filter */
 	Size		size;			/* of the state, which begins with a JoinNode */
 
 	/* Begin with the plan; the node has the call already. */
@@ -33,9 +34,6 @@ typedef struct JoinNodeMethods
 
 	/* Add what searches under way have done. */
 	void		(*add_reports) (const JoinNode *node, GeonnReport *sum);
-
-	/* Show the plan. */
-	void		(*explain) (JoinNode *node, List *ancestors, ExplainState *explain);
 } JoinNodeMethods;
 
 struct JoinNode
@@ -48,7 +46,14 @@ struct JoinNode
 	FmgrInfo	function;
 	List	   *arguments;		/* of ExprState */
 	AttrNumber *attributes;		/* of the row type that the searches return; begin sets them */
-	bool		shows_observations; /* EXPLAIN shows how many were read; likewise */
+
+	/* what EXPLAIN shows; likewise */
+	const char *join_type;		/* NULL: the node is no join with outer rows */
+	List	   *point;			/* expressions of an outer row's latitude, longitude, window */
+	bool		keeps_order;	/* of the outer rows */
+	List	   *filter;			/* the clauses that the node tests itself */
+	bool		shows_observations; /* how many were read */
+
 	SubTransactionId begun_in;	/* the subtransaction in which the node began */
 
 	GeonnReport sum;			/* all searches that have ended */
@@ -88,15 +93,5 @@ extern void geonn_add_search(GeonnReport *sum, const GeonnSearch *search);
 /* End a search; and one that began the call, which is its last: then the call is logged. */
 extern void geonn_node_end_search(JoinNode *node, GeonnSearch *search);
 extern void geonn_node_end_call(JoinNode *node, GeonnSearch *search);
-
-/* Show expressions as PostgreSQL shows its conditions. */
-extern void geonn_explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain,
-									 const char *label, Node *expression);
-
-/* Show a relation or query, if the plan has it. */
-extern void geonn_explain_side(ExplainState *explain, const char *label, Node *argument);
-
-/* Show the columns that decide which references are candidates, if the plan has them. */
-extern void geonn_explain_columns(ExplainState *explain, const FuncExpr *expression);
 
 #endif							/* GEONN_JOIN_NODE_H */

@@ -74,7 +74,6 @@ typedef struct LateralNode
 	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
 	JoinType	type;
 	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
-	bool		keeps_order;	/* of the outer rows */
 	int			outer_columns;	/* of the scan's row; those of the function are behind them */
 	AttrNumber *numbers;		/* [outer_columns] columns of the child */
 	int			columns;		/* of the function, with ord behind those that are returned */
@@ -112,15 +111,6 @@ typedef struct LateralNode
 /* ---- the plan ---- */
 
 /*
- * The clauses that make a pair of rows neighbours.
- */
-static List *
-filter_of(const JoinNode *node)
-{
-	return list_copy_tail(((const CustomScan *) node->custom.ss.ps.plan)->custom_exprs, LATERAL_WINDOW + 1);
-}
-
-/*
  * What the planner has put into the plan's private list (LateralPrivate), and the columns of the function.
  */
 static void
@@ -129,7 +119,8 @@ read_plan(LateralNode *state, const CustomScan *scan)
 	const List *outer = list_nth(scan->custom_private, LATERAL_OUTER_COLUMNS);
 
 	state->type = (JoinType) intVal(list_nth(scan->custom_private, LATERAL_JOIN_TYPE));
-	state->keeps_order = boolVal(list_nth(scan->custom_private, LATERAL_KEEPS_ORDER));
+	state->node.join_type = state->type == JOIN_INNER ? "Inner" : state->type == JOIN_LEFT ? "Left" : "Anti";
+	state->node.keeps_order = boolVal(list_nth(scan->custom_private, LATERAL_KEEPS_ORDER));
 	state->table = linitial_oid(list_nth(scan->custom_private, LATERAL_TABLE));
 	state->outer_columns = list_length(outer);
 	state->numbers = palloc(state->outer_columns * sizeof(AttrNumber));
@@ -176,16 +167,19 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	outer = ExecInitNode(linitial(scan->custom_plans), estate, flags);
 	node->custom.custom_ps = list_make1(outer);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
-	state->latitude = ExecInitExpr(lsecond(scan->custom_exprs), plan);
-	state->longitude = ExecInitExpr(lthird(scan->custom_exprs), plan);
+	node->point = list_make3(lsecond(scan->custom_exprs), lthird(scan->custom_exprs),
+							 list_nth(scan->custom_exprs, LATERAL_WINDOW));
+	node->filter = list_copy_tail(scan->custom_exprs, LATERAL_WINDOW + 1);
+	state->latitude = ExecInitExpr(linitial(node->point), plan);
+	state->longitude = ExecInitExpr(lsecond(node->point), plan);
+	state->window = ExecInitExpr(lthird(node->point), plan);
 	state->number = ExecInitExpr(lfourth(scan->custom_exprs), plan);
-	state->window = ExecInitExpr(list_nth(scan->custom_exprs, LATERAL_WINDOW), plan);
-	state->filter = ExecInitQual(filter_of(node), plan);
+	state->filter = ExecInitQual(node->filter, plan);
 	state->slot = node->custom.ss.ss_ScanTupleSlot;
 	state->expressions = plan->ps_ExprContext;
 	read_plan(state, scan);
 	describe_rows(state);
-	if (state->keeps_order)
+	if (state->node.keeps_order)
 	{
 		state->put_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
 		state->sorted_slot = ExecInitExtraTupleSlot(estate, state->descriptor,
@@ -565,7 +559,7 @@ begin_search(LateralNode *state)
 		state->first = round->search;
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
-	if (!state->keeps_order && GetCurrentSubTransactionId() != state->node.begun_in)
+	if (!state->node.keeps_order && GetCurrentSubTransactionId() != state->node.begun_in)
 		geonn_search_complete(round->search);
 	else
 		geonn_search_send(round->search);
@@ -598,7 +592,7 @@ begin_round(LateralNode *state)
 	begin_search(state);
 	if (!is_first)
 		take_outer_rows(state, state->next);
-	if (state->keeps_order)
+	if (state->node.keeps_order)
 		sort_neighbours(state);
 	return true;
 }
@@ -717,7 +711,7 @@ next_neighbour(LateralNode *state)
 	{
 		uint64		number = (uint64) DatumGetInt64(state->values[state->columns - 1]) - 1;
 
-		state->holds_neighbour = state->keeps_order && next_unmatched(state, number);
+		state->holds_neighbour = state->node.keeps_order && next_unmatched(state, number);
 		if (state->holds_neighbour)
 			return true;
 		show_pair(state, number);
@@ -758,40 +752,15 @@ add_reports(const JoinNode *node, GeonnReport *sum)
 		geonn_add_search(sum, state->round->search);
 }
 
-static void
-explain_join(JoinNode *node, List *ancestors, ExplainState *explain)
-{
-	const LateralNode *state = (const LateralNode *) node;
-	const List *expressions = ((const CustomScan *) node->custom.ss.ps.plan)->custom_exprs;
-	Node	   *window = list_nth(expressions, LATERAL_WINDOW);
-	List	   *filter = filter_of(node);
-
-	ExplainPropertyText("Join Type", state->type == JOIN_INNER ? "Inner" :
-						state->type == JOIN_LEFT ? "Left" : "Anti", explain);
-	ExplainPropertyText("Function", get_func_name(node->expression->funcid), explain);
-	geonn_explain_side(explain, "Observations", geonn_expression_observations(node->expression));
-	geonn_explain_expression(node, ancestors, explain, "Latitude", lsecond(expressions));
-	geonn_explain_expression(node, ancestors, explain, "Longitude", lthird(expressions));
-	if (!IsA(window, Const))
-		geonn_explain_expression(node, ancestors, explain, "Window", window);
-	geonn_explain_side(explain, "References", geonn_expression_references(node->expression));
-	geonn_explain_columns(explain, node->expression);
-	if (state->keeps_order)
-		ExplainPropertyBool("Keeps Order", true, explain);
-	if (filter != NIL)
-		geonn_explain_expression(node, ancestors, explain, "Join Filter",
-								 (Node *) make_ands_explicit(filter));
-}
-
 static const JoinNodeMethods methods = {
 	.name = "geonn lateral join",
+	.filter_label = "Join Filter",
 	.size = sizeof(LateralNode),
 	.begin = begin_join,
 	.next_row = next_row,
 	.prepare = prepare_references,
 	.end_execution = end_execution,
-	.add_reports = add_reports,
-	.explain = explain_join
+	.add_reports = add_reports
 };
 
 static Node *

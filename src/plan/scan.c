@@ -26,7 +26,6 @@
 typedef struct ScanNode
 {
 	JoinNode	node;			/* first */
-	List	   *filter;			/* the clauses that observations have to meet */
 	MemoryContext context;		/* of a search; NULL: it has not begun */
 	GeonnSearch *search;
 } ScanNode;
@@ -44,8 +43,8 @@ begin_scan(JoinNode *node, EState *estate pg_attribute_unused(), int flags pg_at
 	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
 
 	node->attributes = geonn_attributes(scan->custom_scan_tlist, 0);
-	((ScanNode *) node)->filter = list_copy_tail(scan->custom_exprs, 1);
-	node->shows_observations = ((ScanNode *) node)->filter != NIL;
+	node->filter = list_copy_tail(scan->custom_exprs, 1);
+	node->shows_observations = node->filter != NIL;
 }
 
 /*
@@ -77,7 +76,6 @@ create_search(JoinNode *node)
 {
 	ScanState  *scan = &node->custom.ss;
 	TupleDesc	planned = scan->ss_ScanTupleSlot->tts_tupleDescriptor;
-	List	   *filter = ((ScanNode *) node)->filter;
 	TupleDesc	row_type;
 	GeonnJoin  *join = geonn_node_join(node, &row_type);
 	GeonnSearch *search;
@@ -85,8 +83,8 @@ create_search(JoinNode *node)
 	if (row_type != NULL)
 		geonn_check_row_type(node, row_type, planned);
 	search = geonn_search_begin(join, row_type);
-	if (filter != NIL && row_type != NULL)
-		join->observations->conditions = geonn_observation_conditions(filter, join->observations,
+	if (node->filter != NIL && row_type != NULL)
+		join->observations->conditions = geonn_observation_conditions(node->filter, join->observations,
 																	  row_type, INDEX_VAR,
 																	  node->attributes,
 																	  parameter_value, scan);
@@ -151,29 +149,15 @@ add_reports(const JoinNode *node, GeonnReport *sum)
 	geonn_add_search(sum, ((const ScanNode *) node)->search);
 }
 
-static void
-explain_scan(JoinNode *node, List *ancestors, ExplainState *explain)
-{
-	List	   *filter = ((ScanNode *) node)->filter;
-
-	ExplainPropertyText("Function", get_func_name(node->expression->funcid), explain);
-	geonn_explain_side(explain, "Observations", geonn_expression_observations(node->expression));
-	geonn_explain_side(explain, "References", geonn_expression_references(node->expression));
-	geonn_explain_columns(explain, node->expression);
-	if (filter != NIL)
-		geonn_explain_expression(node, ancestors, explain, "Filter on Observations",
-								 (Node *) make_ands_explicit(filter));
-}
-
 static const JoinNodeMethods methods = {
 	.name = "geonn join",
+	.filter_label = "Filter on Observations",
 	.size = sizeof(ScanNode),
 	.begin = begin_scan,
 	.next_row = next_row,
 	.prepare = create_search,
 	.end_execution = end_execution,
-	.add_reports = add_reports,
-	.explain = explain_scan
+	.add_reports = add_reports
 };
 
 static Node *
