@@ -244,14 +244,6 @@ estimate_array(PlannerInfo *root, Node *latitudes)
 	return estimate;
 }
 
-static bool
-is_column(Node *expression, Index relid, AttrNumber number)
-{
-	Var		   *column = (Var *) strip_implicit_coercions(expression);
-
-	return IsA(column, Var) && column->varno == (int) relid && column->varattno == number;
-}
-
 /*
  * The rows of the table that the expression is a column of; 0: it is none.
  */
@@ -272,26 +264,15 @@ rows_joined_by_id(PlannerInfo *root, const FuncExpr *expression)
 {
 	RangeTblFunction *call;
 	RelOptInfo *function = geonn_relation_of_call(root, expression, &call);
-	AttrNumber	number = function != NULL ? geonn_row_column(call, "obs_id") : 0;
 	double		rows = 0;
 	ListCell   *cell;
 
-	foreach(cell, number != 0 ? root->eq_classes : NIL)
+	foreach(cell, function == NULL ? NIL :
+			geonn_equalities(root, function, geonn_row_column(call, "obs_id")))
 	{
-		EquivalenceClass *class = lfirst(cell);
-		double		largest = 0;
-		bool		has_id = false;
-		ListCell   *member;
+		List	   *sides = ((OpExpr *) lfirst_node(RestrictInfo, cell)->clause)->args;
 
-		foreach(member, class->ec_members)
-		{
-			Node	   *value = (Node *) ((EquivalenceMember *) lfirst(member))->em_expr;
-
-			has_id = has_id || is_column(value, function->relid, number);
-			largest = Max(largest, rows_of_column(root, value));
-		}
-		if (has_id)
-			rows = Max(rows, largest);
+		rows = Max(rows, Max(rows_of_column(root, linitial(sides)), rows_of_column(root, lsecond(sides))));
 	}
 	return rows;
 }

@@ -29,6 +29,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -112,6 +113,32 @@ geonn_row_column(const RangeTblFunction *call, const char *name)
 			return (AttrNumber) (i + 1);
 	}
 	return 0;
+}
+
+bool
+geonn_is_column(const Node *expression, Index relid, AttrNumber number)
+{
+	const Var  *column = (const Var *) expression;
+
+	while (IsA(column, RelabelType))
+		column = (const Var *) ((const RelabelType *) column)->arg;
+	return IsA(column, Var) && column->varno == (int) relid && column->varattno == number &&
+		column->varlevelsup == 0;
+}
+
+static bool
+is_member_column(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel, EquivalenceClass *class,
+				 EquivalenceMember *member, void *number)
+{
+	return !geonn_below_outer_join(class) &&
+		geonn_is_column((Node *) member->em_expr, rel->relid, *(AttrNumber *) number);
+}
+
+List *
+geonn_equalities(PlannerInfo *root, RelOptInfo *rel, AttrNumber number)
+{
+	return number != 0 && rel->reloptkind == RELOPT_BASEREL && rel->has_eclass_joins ?
+		generate_implied_equalities_for_column(root, rel, is_member_column, &number, NULL) : NIL;
 }
 
 /* ---- arguments ---- */

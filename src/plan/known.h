@@ -32,6 +32,15 @@ extern RelOptInfo *geonn_relation_of_call(PlannerInfo *root, const FuncExpr *exp
 /* The number of the column of this name in the call's row type; 0: it has none. */
 extern AttrNumber geonn_row_column(const RangeTblFunction *call, const char *name);
 
+/* Is the expression this column of the relation, by whatever name of its type? */
+extern bool geonn_is_column(const Node *expression, Index relid, AttrNumber number);
+
+/*
+ * The clauses (RestrictInfo) that say, for all rows of the statement, that the relation's column equals an
+ * expression of another relation.
+ */
+extern List *geonn_equalities(PlannerInfo *root, RelOptInfo *rel, AttrNumber number);
+
 /*
  * The value of an argument, as far as it is known while planning; NULL: it is not, or it is NULL.
  * It is good for estimates: of a parameter it may be the value of this execution alone.

@@ -29,7 +29,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
@@ -42,14 +41,15 @@
 
 /* ---- which clauses are ---- */
 
+/* the row type's columns that are an observation's, by ColumnRole */
+static const char *const names[] = {"obs_id", "obs_lat", "obs_lon"};
+
 /*
  * The role (ColumnRole) of a column of the row type; -1: it is none of an observation's.
  */
 static int
 column_role(TupleDesc row_type, int number)
 {
-	static const char *const names[] = {"obs_id", "obs_lat", "obs_lon"};
-
 	for (int role = 0; role < (int) lengthof(names) && number > 0 && number <= row_type->natts; role++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(row_type, number - 1);
@@ -117,52 +117,16 @@ geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call, List *c
 
 /* ---- clauses that come of joins ---- */
 
-/* columns of the row type that are looked for: those of the roles up to this one */
-typedef struct Wanted
-{
-	TupleDesc	row_type;
-	int			last;
-} Wanted;
-
-static bool
-is_wanted(RelOptInfo *rel, const Wanted *wanted, Expr *expression)
-{
-	const Var  *column = (const Var *) expression;
-	int			role;
-
-	if (!IsA(column, Var) || column->varno != (int) rel->relid)
-		return false;
-	role = column_role(wanted->row_type, column->varattno);
-	return role >= 0 && role <= wanted->last;
-}
-
-static bool
-is_wanted_member(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel,
-				 EquivalenceClass *class pg_attribute_unused(), EquivalenceMember *member, void *wanted)
-{
-	return is_wanted(rel, wanted, member->em_expr);
-}
-
-/*
- * The clauses (RestrictInfo) that say that such a column equals an expression of another relation.
- */
-static List *
-equalities(PlannerInfo *root, RelOptInfo *rel, Wanted *wanted)
-{
-	return rel->reloptkind == RELOPT_BASEREL && rel->has_eclass_joins ?
-		generate_implied_equalities_for_column(root, rel, is_wanted_member, wanted, NULL) : NIL;
-}
-
 List *
 geonn_observation_join_clauses(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call)
 {
-	Wanted		wanted = {read_row_type(call), COLUMN_LONGITUDE};
+	List	   *clauses = NIL;
 	List	   *usable = NIL;
 	ListCell   *cell;
 
-	if (wanted.row_type == NULL)
-		return NIL;
-	foreach(cell, list_concat(equalities(root, rel, &wanted), rel->joininfo))
+	for (int role = COLUMN_ID; role < (int) lengthof(names); role++)
+		clauses = list_concat(clauses, geonn_equalities(root, rel, geonn_row_column(call, names[role])));
+	foreach(cell, list_concat(clauses, rel->joininfo))
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 
@@ -274,28 +238,27 @@ transfer_clause(Expr *original, Var *from, Var *to, List *families, Oid collatio
  * of the other side do not matter.
  */
 static List *
-implied_by(PlannerInfo *root, RelOptInfo *rel, const Wanted *wanted, const RestrictInfo *join)
+implied_by(PlannerInfo *root, Index relid, AttrNumber number, const RestrictInfo *join)
 {
-	bool		of_class = join->parent_ec != NULL;
 	OpExpr	   *equality = (OpExpr *) join->clause;
-	Var		   *id;
+	bool		of_class = join->parent_ec != NULL;
+	Node	   *id;
 	Var		   *other;
 	List	   *found = NIL;
 	ListCell   *cell;
 
 	if (join->mergeopfamilies == NIL ||
-		(of_class ? geonn_below_outer_join(join->parent_ec) :
-		 join->is_pushed_down || bms_is_empty(join->outer_relids) ||
-		 bms_is_member(rel->relid, join->outer_relids)))
+		(!of_class && (join->is_pushed_down || bms_is_empty(join->outer_relids) ||
+					   bms_is_member(relid, join->outer_relids))))
 		return NIL;
 	id = linitial(equality->args);
 	other = lsecond(equality->args);
-	if (!is_wanted(rel, wanted, (Expr *) id))
+	if (!geonn_is_column(id, relid, number))
 	{
 		id = lsecond(equality->args);
 		other = linitial(equality->args);
 	}
-	if (!is_wanted(rel, wanted, (Expr *) id) || !IsA(other, Var) ||
+	if (!geonn_is_column(id, relid, number) || !IsA(id, Var) || !IsA(other, Var) ||
 		root->simple_rel_array[other->varno] == NULL ||
 		(!of_class && !bms_is_member(other->varno, join->outer_relids)))
 		return NIL;
@@ -305,8 +268,8 @@ implied_by(PlannerInfo *root, RelOptInfo *rel, const Wanted *wanted, const Restr
 		Node	   *transferred = NULL;
 
 		/* of an equality, the planner makes a clause of this relation's itself */
-		if (restriction_is_securely_promotable(clause, rel))
-			transferred = transfer_clause(clause->clause, other, id, join->mergeopfamilies,
+		if (restriction_is_securely_promotable(clause, root->simple_rel_array[relid]))
+			transferred = transfer_clause(clause->clause, other, (Var *) id, join->mergeopfamilies,
 										  equality->inputcollid);
 		if (transferred != NULL)
 			found = lappend(found, transferred);
@@ -317,14 +280,14 @@ implied_by(PlannerInfo *root, RelOptInfo *rel, const Wanted *wanted, const Restr
 List *
 geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call)
 {
-	Wanted		wanted = {read_row_type(call), COLUMN_ID};
+	AttrNumber	number = read_row_type(call) == NULL ? 0 : geonn_row_column(call, names[COLUMN_ID]);
 	List	   *found = NIL;
 	ListCell   *cell;
 
-	if (wanted.row_type == NULL)
+	if (number == 0)
 		return NIL;
-	foreach(cell, list_concat(equalities(root, rel, &wanted), rel->joininfo))
-		found = list_concat(found, implied_by(root, rel, &wanted, lfirst_node(RestrictInfo, cell)));
+	foreach(cell, list_concat(geonn_equalities(root, rel, number), rel->joininfo))
+		found = list_concat(found, implied_by(root, rel->relid, number, lfirst_node(RestrictInfo, cell)));
 	return found;
 }
 

@@ -305,17 +305,6 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 
 /* ---- the clause ---- */
 
-static bool
-is_column(Node *expression, Index relid, AttrNumber number)
-{
-	Var		   *column = (Var *) expression;
-
-	while (IsA(column, RelabelType))
-		column = (Var *) ((RelabelType *) column)->arg;
-	return IsA(column, Var) && column->varno == (int) relid && column->varattno == number &&
-		column->varlevelsup == 0;
-}
-
 /*
  * Does the clause say that both ids are equal, by the order of the unique index?
  */
@@ -334,32 +323,8 @@ is_equality(Node *clause, RelOptInfo *function, AttrNumber number, const OwnTabl
 		return false;
 	left = linitial(comparison->args);
 	right = lsecond(comparison->args);
-	return (is_column(left, function->relid, number) && is_column(right, relid, id)) ||
-		(is_column(right, function->relid, number) && is_column(left, relid, id));
-}
-
-/*
- * Does the class of equal values have both ids?
- */
-static bool
-has_both(EquivalenceClass *class, RelOptInfo *function, AttrNumber number, const OwnTable *table)
-{
-	bool		has_number = false;
-	bool		has_id = false;
-	ListCell   *cell;
-
-	if (class->ec_has_volatile || class->ec_has_const || geonn_below_outer_join(class) ||
-		!list_member_oid(class->ec_opfamilies, table->family) ||
-		(OidIsValid(table->collation) && table->collation != class->ec_collation))
-		return false;
-	foreach(cell, class->ec_members)
-	{
-		Node	   *member = (Node *) ((EquivalenceMember *) lfirst(cell))->em_expr;
-
-		has_number = has_number || is_column(member, function->relid, number);
-		has_id = has_id || is_column(member, table->rel->relid, table->attributes[COLUMN_ID]);
-	}
-	return has_number && has_id;
+	return (geonn_is_column(left, function->relid, number) && geonn_is_column(right, relid, id)) ||
+		(geonn_is_column(right, function->relid, number) && geonn_is_column(left, relid, id));
 }
 
 /*
@@ -380,22 +345,6 @@ is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTa
 	return false;
 }
 
-/*
- * Is there a clause, of any kind of join, that will join the function with the table so?
- */
-static bool
-will_be_joined(PlannerInfo *root, RelOptInfo *function, AttrNumber number, const OwnTable *table)
-{
-	ListCell   *cell;
-
-	foreach(cell, root->eq_classes)
-	{
-		if (has_both(lfirst(cell), function, number, table))
-			return true;
-	}
-	return is_joined_by(function->joininfo, function, number, table);
-}
-
 /* ---- what the planner asks for ---- */
 
 /*
@@ -410,7 +359,7 @@ outer_column(RelOptInfo *outer, const OwnTable *table, ColumnRole role, Oid type
 	{
 		Node	   *column = lfirst(cell);
 
-		if (IsA(column, Var) && is_column(column, table->rel->relid, table->attributes[role]))
+		if (IsA(column, Var) && geonn_is_column(column, table->rel->relid, table->attributes[role]))
 			return coerce_to_target_type(NULL, copyObject(column), exprType(column), type, -1,
 										 COERCION_EXPLICIT, COERCE_IMPLICIT_CAST, -1);
 	}
@@ -495,16 +444,22 @@ geonn_want_own_points(PlannerInfo *root, const FuncExpr *expression)
 	Oid			oid = observations_of(expression);
 	RangeTblFunction *call;
 	RelOptInfo *function;
+	AttrNumber	number;
+	List	   *clauses;
 	OwnTable	table;
 
 	if (!OidIsValid(oid) || root->parse->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
 		return;
 	function = geonn_relation_of_call(root, expression, &call);
-	for (int i = 1; function != NULL && i < root->simple_rel_array_size; i++)
+	if (function == NULL)
+		return;
+	number = geonn_row_column(call, "obs_id");
+	clauses = list_concat(geonn_equalities(root, function, number), function->joininfo);
+	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
 		if (find_table(root, root->simple_rel_array[i], call, oid, &table) &&
-			will_be_joined(root, function, geonn_row_column(call, "obs_id"), &table))
+			is_joined_by(clauses, function, number, &table))
 			want_points(root, function, &table);
 	}
 }
