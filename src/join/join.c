@@ -10,7 +10,7 @@
  * references no observation has a pair; then the observations are read only if
  * the unmatched are kept, or an invalid one is an error.
  *
- * The references are prepared in search_prepare.c.  What becomes of each observation is in
+ * The references are prepared in search_shared.c.  What becomes of each observation is in
  * search_observations.c, and searches that several processes make together are in search_shared.c.
  *
  * A caller takes the rows in one of two ways.  A function stores all of them in

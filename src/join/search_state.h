@@ -1,7 +1,6 @@
 /*
  * search_state.h
- *		What a search knows, for the files that make it: join.c, search_prepare.c,
- *		search_observations.c and search_shared.c.
+ *		What a search knows, for the files that make it: join.c, search_observations.c and search_shared.c.
  */
 #ifndef GEONN_SEARCH_STATE_H
 #define GEONN_SEARCH_STATE_H
@@ -65,7 +64,7 @@ struct GeonnSearch
 	bool		all_read;
 };
 
-/* ---- references (search_prepare.c) ---- */
+/* ---- references (search_shared.c) ---- */
 
 /* Make room for the current row's values, until it is stored. */
 extern void geonn_search_make_room(GeonnSearch *search);

@@ -369,27 +369,33 @@ expression_of(const RowCall *call)
 	return castNode(FuncExpr, call->call->funcexpr);
 }
 
-static CustomPath *
-make_path(const LateralPath *template, Path *outer, List *pathkeys)
-{
-	LateralPath *copy = palloc(sizeof(LateralPath));
-	CustomPath *path = &copy->path;
-
-	*copy = *template;
-	path->path.rows = path->path.parent->rows;
-	path->path.pathkeys = pathkeys;
-	path->custom_paths = list_make1(outer);
-	return path;
-}
-
+/*
+ * Offer the node over these outer rows, or over those of them that each of the processes below a Gather takes.
+ */
 static void
 offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Path *function,
-		   List *pathkeys)
+		   List *pathkeys, bool is_partial)
 {
-	CustomPath *path = make_path(template, outer, pathkeys);
+	LateralPath *copy = palloc(sizeof(LateralPath));
+	CustomPath *custom = &copy->path;
+	Path	   *path = &custom->path;
 
-	set_cost(root, path, expression_of(&template->call), function);
-	add_path(path->path.parent, (Path *) path);
+	*copy = *template;
+	path->rows = path->parent->rows;
+	path->pathkeys = pathkeys;
+	custom->custom_paths = list_make1(outer);
+	if (is_partial)
+	{
+		path->rows = clamp_row_est(path->rows / geonn_parallel_divisor(outer->parallel_workers));
+		path->parallel_aware = true;
+		path->parallel_safe = true;
+		path->parallel_workers = outer->parallel_workers;
+	}
+	set_cost(root, custom, expression_of(&template->call), function);
+	if (is_partial)
+		add_partial_path(path->parent, path);
+	else
+		add_path(path->parent, path);
 }
 
 /*
@@ -401,7 +407,7 @@ offer_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer, c
 {
 	ListCell   *cell;
 
-	offer_path(root, template, outer->cheapest_total_path, function, NIL);
+	offer_path(root, template, outer->cheapest_total_path, function, NIL, false);
 	foreach(cell, outer->pathlist)
 	{
 		Path	   *path = lfirst(cell);
@@ -412,7 +418,7 @@ offer_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer, c
 		pathkeys = build_join_pathkeys(root, template->path.path.parent, template->type,
 									   path->pathkeys);
 		if (pathkeys != NIL || path == outer->cheapest_startup_path)
-			offer_path(root, template, path, function, pathkeys);
+			offer_path(root, template, path, function, pathkeys, false);
 	}
 }
 
@@ -451,15 +457,9 @@ offer_partial_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *
 	foreach(cell, outer->partial_pathlist)
 	{
 		Path	   *part = lfirst(cell);
-		List	   *pathkeys = build_join_pathkeys(root, rel, template->type, part->pathkeys);
-		CustomPath *path = make_path(template, part, pathkeys);
 
-		path->path.rows = clamp_row_est(rel->rows / geonn_parallel_divisor(part->parallel_workers));
-		path->path.parallel_aware = true;
-		path->path.parallel_safe = true;
-		path->path.parallel_workers = part->parallel_workers;
-		set_cost(root, path, expression_of(&template->call), function);
-		add_partial_path(rel, (Path *) path);
+		offer_path(root, template, part, function,
+				   build_join_pathkeys(root, rel, template->type, part->pathkeys), true);
 	}
 }
 
