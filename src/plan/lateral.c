@@ -5,7 +5,7 @@
  * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
  * the points of all of them at once.  Then it returns them with their neighbours, and at the end of
  * the round, for a left join, those without any; an anti join returns these alone.  Rounds begin
- * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem.  While the
+ * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem (lateral_rows.c).  While the
  * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no
  * order: where the plan wants that of the outer rows, each round is sorted.
  *
@@ -23,90 +23,12 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/plancache.h"
 #include "utils/tuplesort.h"
 
 #include "base/compat.h"
-#include "join/arguments.h"
-#include "plan/join_node.h"
 #include "plan/lateral.h"
-
-/* the rows of the first round, and of the largest */
-#define ROWS_FIRST 64
-#define ROWS_MAX 65536
-
-typedef struct OuterRow
-{
-	MinimalTuple tuple;
-	double		latitude;
-	double		longitude;
-	bool		latitude_is_null;
-	bool		longitude_is_null;
-	bool		is_matched;
-} OuterRow;
-
-/* outer rows whose neighbours are searched for at once */
-typedef struct Round
-{
-	MemoryContext memory;		/* of its rows and its search; NULL: nothing has begun */
-	OuterRow   *rows;			/* [given.count] */
-	GeonnLimits *limits;		/* [given.count]; NULL: points have no windows */
-	GivenPoints given;			/* their points */
-	GeonnJoin	join;			/* with these points */
-	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
-} Round;
-
-typedef struct LateralNode
-{
-	JoinNode	node;			/* first; its attributes have ord behind those that are returned */
-	TupleTableSlot *slot;		/* the scan's */
-	ExprContext *expressions;	/* likewise */
-	TupleTableSlot *outer_slot; /* of a kept row */
-	TupleTableSlot *put_slot;	/* of rows to be sorted, and of sorted ones */
-	TupleTableSlot *sorted_slot;
-	ExprState  *latitude;
-	ExprState  *longitude;
-	ExprState  *window;
-	ExprState  *number;			/* a row's value of the column ord, or obs_id */
-	ExprState  *filter;			/* which pairs are neighbours; NULL: all */
-	JoinType	type;
-	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
-	int			outer_columns;	/* of the scan's row; those of the function are behind them */
-	AttrNumber *numbers;		/* [outer_columns] columns of the child */
-	int			columns;		/* of the function, with ord behind those that are returned */
-	bool	   *are_ord;		/* [columns] */
-	TupleDesc	descriptor;		/* of the searches' rows: [columns] */
-	Datum	   *values;			/* [columns] */
-	bool	   *nulls;
-
-	/* of one execution; NULL: nothing has begun */
-	MemoryContext context;
-	GeonnJoin  *join;			/* NULL: no outer row has come */
-	TypeCacheEntry *range;		/* of the points' windows, if they are ranges */
-	TupleDesc	row_type;
-	GeonnSearch *first;			/* has the references; NULL: not this execution's */
-	bool		has_references;
-	SharedReferences references;	/* of all searches, but for the first */
-	bool		outer_ended;
-	bool		has_ended;		/* all rows were returned */
-	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
-	uint64		counts[POINT_STATUSES]; /* of the points */
-
-	/* rounds: the present one, and the one whose rows are taken while the engine searches */
-	Round		rounds[2];
-	Round	   *round;
-	Round	   *next;
-	int			wanted;			/* rows of the next round */
-
-	/* the present round */
-	Tuplesortstate *sorted;		/* its rows in the order of the outer rows; NULL: as found */
-	bool		holds_neighbour;	/* the values are of a row that has not been returned */
-	uint64		current;		/* the row that outer_slot has */
-	uint64		unmatched;		/* the next row that may have no neighbour */
-} LateralNode;
+#include "plan/lateral_rows.h"
 
 /* ---- the plan ---- */
 
@@ -187,61 +109,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	}
 }
 
-/* ---- the call ---- */
-
-/*
- * The row type of the searches for a call that would read its observations itself: the numbers of
- * rows, as ord, are in the place of their ids.  These come from the outer rows, in the type that the
- * statement was planned with.
- */
-static TupleDesc
-number_rows(const LateralNode *state, TupleDesc row_type)
-{
-	AttrNumber	number = state->node.attributes[state->columns - 1];
-	TupleDesc	numbered = CreateTupleDescCopy(row_type);
-
-	TupleDescInitEntry(numbered, number, "ord", INT8OID, -1, 0);
-	TupleDescFinalize(numbered);
-	return numbered;
-}
-
-/*
- * The outer rows are of the table that the statement was planned for.  A name in text is looked up
- * when it is executed, and can have come to mean another table: the next execution has a new plan.
- */
-static void
-check_table(const LateralNode *state, const GeonnJoin *join)
-{
-	if (join->observations->relation == state->table)
-		return;
-	ResetPlanCache();
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the observations are of another table than when the statement was planned"),
-			 errdetail("Now their name means \"%s\", which was created, or found first, after that.",
-					   get_rel_name(join->observations->relation)),
-			 errhint("Execute the statement again.")));
-}
-
-/*
- * The call's join, in the current memory context, and the type of its rows; NULL: not composite.
- */
-static GeonnJoin *
-lateral_join(LateralNode *state, TupleDesc *row_type)
-{
-	GeonnJoin  *join = geonn_node_join(&state->node, row_type);
-
-	if (join->observations != NULL)
-	{
-		check_table(state, join);
-		geonn_check_readable(join->observations);
-		if (*row_type != NULL)
-			*row_type = number_rows(state, *row_type);
-	}
-	if (*row_type != NULL)
-		geonn_check_row_type(&state->node, *row_type, state->descriptor);
-	return join;
-}
+/* ---- searches ---- */
 
 /*
  * A search that has no points, with the references of all processes.
@@ -251,7 +119,7 @@ prepare_references(JoinNode *node)
 {
 	LateralNode *state = (LateralNode *) node;
 	TupleDesc	row_type;
-	GeonnJoin  *join = lateral_join(state, &row_type);
+	GeonnJoin  *join = geonn_lateral_join(state, &row_type);
 	GeonnSearch *search;
 
 	join->given = palloc0(sizeof(GivenPoints));
@@ -259,188 +127,6 @@ prepare_references(JoinNode *node)
 	geonn_search_project(search, state->descriptor, node->attributes);
 	return search;
 }
-
-/* ---- a round's rows ---- */
-
-static void
-outer_point(void *argument, uint64 number, PointRow *row)
-{
-	const Round *round = argument;
-	const OuterRow *outer = &round->rows[number];
-
-	row->latitude = outer->latitude;
-	row->longitude = outer->longitude;
-	row->latitude_is_null = outer->latitude_is_null;
-	row->longitude_is_null = outer->longitude_is_null;
-	row->limits = round->limits != NULL ? &round->limits[number] : NULL;
-}
-
-/*
- * Have the scan's slot begin with the columns of this outer row.
- */
-static void
-set_outer_columns(LateralNode *state, TupleTableSlot *outer)
-{
-	TupleTableSlot *slot = state->slot;
-
-	for (int i = 0; i < state->outer_columns; i++)
-		slot->tts_values[i] = slot_getattr(outer, state->numbers[i], &slot->tts_isnull[i]);
-}
-
-/*
- * Have the scan's slot end with NULLs.
- */
-static void
-set_no_neighbour(LateralNode *state)
-{
-	int			columns = state->slot->tts_tupleDescriptor->natts - state->outer_columns;
-
-	memset(state->slot->tts_values + state->outer_columns, 0, columns * sizeof(Datum));
-	memset(state->slot->tts_isnull + state->outer_columns, true, columns * sizeof(bool));
-}
-
-static double
-evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
-{
-	Datum		value = ExecEvalExprSwitchContext(expression, expressions, is_null);
-
-	return *is_null ? 0 : DatumGetFloat8(value);
-}
-
-/*
- * The first outer row has come.
- */
-static void
-read_join(LateralNode *state)
-{
-	MemoryContext former = MemoryContextSwitchTo(state->context);
-
-	state->join = lateral_join(state, &state->row_type);
-	if (state->join->given_window != NULL)
-		state->range = geonn_window_range(&state->join->given_window->type);
-	MemoryContextSwitchTo(former);
-}
-
-/*
- * Evaluate the window of the point that will be the round's next.
- */
-static void
-take_window(LateralNode *state, Round *round, ExprContext *expressions)
-{
-	GeonnLimits *limits;
-	MemoryContext former;
-	bool		is_null;
-	Datum		value;
-
-	if (round->limits == NULL)
-		round->limits = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(GeonnLimits));
-	limits = &round->limits[round->given.count];
-	geonn_limits_begin(limits);
-	value = ExecEvalExprSwitchContext(state->window, expressions, &is_null);
-	former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
-	geonn_window_read(&state->join->given_window->type, state->range, value, is_null, 0, limits);
-	MemoryContextSwitchTo(former);
-}
-
-/*
- * Has an outer join filled in NULLs where the slot's row has the columns of the call's table?  Such
- * a row is none of the table's, whose ids are never NULL.
- */
-static bool
-is_extended_row(LateralNode *state)
-{
-	bool		is_null = false;
-
-	if (OidIsValid(state->table))
-		ExecEvalExprSwitchContext(state->number, state->expressions, &is_null);
-	return is_null;
-}
-
-/*
- * Keep an outer row and its point.  False: the point is an error, which must not be raised before
- * the rows of those in front of it have been returned.
- */
-static bool
-keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
-{
-	ExprContext *expressions = state->expressions;
-	TupleTableSlot *slot = state->slot;
-	OuterRow   *row = &round->rows[round->given.count];
-	PointStatus status;
-	MemoryContext former;
-
-	ResetExprContext(expressions);
-	ExecClearTuple(slot);
-	set_outer_columns(state, outer);
-	set_no_neighbour(state);
-	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
-	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
-	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
-	if (state->join->given_window != NULL)
-		take_window(state, round, expressions);
-	row->is_matched = false;
-	status = geonn_given_row(&round->given, round->given.count).status;
-	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
-		status != POINT_VALID && status != POINT_NULL)
-		return false;
-	if (status != POINT_NULL || !is_extended_row(state))
-		state->counts[status]++;
-	former = MemoryContextSwitchTo(round->memory);
-	row->tuple = ExecCopySlotMinimalTuple(outer);
-	MemoryContextSwitchTo(former);
-	round->given.count++;
-	return true;
-}
-
-/*
- * The next outer row; NULL: all were taken.
- */
-static TupleTableSlot *
-next_outer_row(LateralNode *state)
-{
-	TupleTableSlot *outer = state->held;
-
-	state->held = NULL;
-	if (outer != NULL)
-		return outer;
-	if (!state->outer_ended)
-		outer = ExecProcNode(linitial(state->node.custom.custom_ps));
-	state->outer_ended = TupIsNull(outer);
-	return state->outer_ended ? NULL : outer;
-}
-
-/*
- * Take the rows of a round, as many as half of work_mem takes: two rounds have rows at a time.
- */
-static void
-take_outer_rows(LateralNode *state, Round *round)
-{
-	Size		limit = (Size) work_mem * 1024 / 2;
-	Size		row_bytes = sizeof(OuterRow);
-	TupleTableSlot *outer;
-
-	MemoryContextReset(round->memory);
-	round->given.count = 0;
-	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(OuterRow));
-	round->limits = NULL;
-	while (round->given.count < (uint64) state->wanted &&
-		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
-		   (outer = next_outer_row(state)) != NULL)
-	{
-		if (state->join == NULL)
-			read_join(state);
-		if (!keep_outer_row(state, round, outer))
-		{
-			state->held = outer;
-			break;
-		}
-	}
-	if (round->limits != NULL)
-		row_bytes += sizeof(GeonnLimits);
-	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / row_bytes);
-}
-
-/* ---- searches ---- */
 
 static MemoryContext
 create_context(MemoryContext parent)
@@ -458,13 +144,13 @@ begin_execution(LateralNode *state)
 
 		memset(round, 0, sizeof(*round));
 		round->memory = create_context(state->context);
-		round->given.point = outer_point;
+		round->given.point = geonn_lateral_point;
 		round->given.state = round;
 		round->given.each_alone = true;
 	}
 	state->round = &state->rounds[0];
 	state->next = &state->rounds[1];
-	state->wanted = ROWS_FIRST;
+	state->wanted = GEONN_ROWS_FIRST;
 	state->outer_ended = false;
 	memset(state->counts, 0, sizeof(state->counts));
 	state->has_ended = false;
@@ -585,13 +271,13 @@ begin_round(LateralNode *state)
 	state->next = state->round;
 	state->round = round;
 	if (round->given.count == 0)
-		take_outer_rows(state, round);
+		geonn_lateral_take_rows(state, round);
 	state->next->given.count = 0;
 	if (round->given.count == 0)
 		return false;
 	begin_search(state);
 	if (!is_first)
-		take_outer_rows(state, state->next);
+		geonn_lateral_take_rows(state, state->next);
 	if (state->node.keeps_order)
 		sort_neighbours(state);
 	return true;
@@ -624,7 +310,7 @@ show_outer_row(LateralNode *state, uint64 number)
 		slot_getallattrs(state->outer_slot);
 		state->current = number;
 	}
-	set_outer_columns(state, state->outer_slot);
+	geonn_lateral_set_outer_columns(state, state->outer_slot);
 }
 
 /*
@@ -642,7 +328,7 @@ next_unmatched(LateralNode *state, uint64 end)
 		return false;
 	ExecClearTuple(state->slot);
 	show_outer_row(state, state->unmatched++);
-	set_no_neighbour(state);
+	geonn_lateral_set_no_neighbour(state);
 	ExecStoreVirtualTuple(state->slot);
 	return true;
 }

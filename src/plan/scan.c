@@ -18,7 +18,6 @@
 
 #include "base/compat.h"
 #include "base/value.h"
-#include "join/arguments.h"
 #include "plan/join_node.h"
 #include "plan/observation_filter.h"
 #include "plan/scan.h"
