@@ -163,7 +163,7 @@ read_some(GeonnSearch *search)
 		return;
 	geonn_client_finish(search->prepared.client);
 	if (search->shared != NULL)
-		geonn_search_detach(search);
+		geonn_shared_search_end(search->shared, geonn_reading_counts(search->reading));
 }
 
 void

@@ -17,8 +17,11 @@
 
 /* ---- references ---- */
 
-void
-geonn_search_make_room(GeonnSearch *search)
+/*
+ * Make room for the current row's values, until it is stored.
+ */
+static void
+make_room(GeonnSearch *search)
 {
 	search->values = palloc0(search->row.descriptor->natts * sizeof(Datum));
 	search->nulls = palloc0(search->row.descriptor->natts * sizeof(bool));
@@ -38,7 +41,7 @@ follow(GeonnSearch *search)
 {
 	const GeonnJoin *join = search->join;
 
-	geonn_search_make_room(search);
+	make_room(search);
 	if (join->invalid == GEONN_INVALID_IS_ERROR)
 		geonn_check_given(join->given);
 	search->call = search->references->call;
@@ -55,7 +58,7 @@ geonn_search_prepare(GeonnSearch *search)
 
 	if (search->references != NULL)
 		return follow(search);
-	geonn_search_make_room(search);
+	make_room(search);
 	geonn_call_begin(&search->call);
 	search->prepared = geonn_join_prepare(join, &search->row, &search->call);
 	INSTR_TIME_SET_CURRENT(spent);
@@ -203,15 +206,9 @@ geonn_search_attach(GeonnSearch *search)
 		return;
 	}
 	geonn_shared_search_begin(shared);
-	geonn_search_make_room(search);
+	make_room(search);
 	search->call = shared->references.call;
 	search->prepared = geonn_join_attach(search->join, &search->row, &search->call,
 										 shared->references.dataset);
 	geonn_search_attach_reading(search, shared_tables(shared));
-}
-
-void
-geonn_search_detach(GeonnSearch *search)
-{
-	geonn_shared_search_end(search->shared, geonn_reading_counts(search->reading));
 }

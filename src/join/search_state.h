@@ -66,9 +66,6 @@ struct GeonnSearch
 
 /* ---- references (search_shared.c) ---- */
 
-/* Make room for the current row's values, until it is stored. */
-extern void geonn_search_make_room(GeonnSearch *search);
-
 /* Have the references in the engine.  Returns whether the observations have to be read. */
 extern bool geonn_search_prepare(GeonnSearch *search);
 
@@ -98,8 +95,5 @@ extern bool geonn_search_take_pair(GeonnSearch *search, bool wait, Datum *values
 
 /* Attach to the references and the observations of the search that processes share. */
 extern void geonn_search_attach(GeonnSearch *search);
-
-/* This process has read all of its observations. */
-extern void geonn_search_detach(GeonnSearch *search);
 
 #endif							/* GEONN_SEARCH_STATE_H */
