@@ -2,23 +2,21 @@
  * lateral_plan.c
  *		Where the planner takes the plan node of lateral joins by points of rows.
  *
- * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each
- * row of o.  The node of lateral.c gives the same rows, but searches for many rows of o at once.
- * It is offered for inner, left and anti joins, where the arrays have one element and the other
- * arguments are the same for all rows and not volatile.  The row type needs the column ord, by which
- * the node knows which row a neighbour belongs to.
+ * FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref') calls the function for each row of o.
+ * The node of lateral.c gives the same rows, but searches for many rows of o at once.  It is offered for inner,
+ * left and anti joins, where the arrays have one element and the other arguments are the same for all rows and
+ * not volatile.  The row type needs the column ord, by which the node knows which row a neighbour belongs to.
  *
- * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for the same where id is a
- * unique key (own_rows.c).  Then the column obs_id has that part.
+ * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for the same where id is a unique key
+ * (own_rows.c).  Then the column obs_id has that part.
  *
- * geonn_nearest_sql is left to the function, though format('SELECT %s AS lat, …', o.lat) can ask for the
- * same.  What a text means is known when PostgreSQL has parsed it: NULLs, settings for output and names
- * that are found first then can make another query of each row's, so a plan for all rows would rest on
- * a guess.  The documentation has geonn_nearest_points in its place.
+ * geonn_nearest_sql is left to the function, though format('SELECT %s AS lat, …', o.lat) can ask for the same.
+ * What a text means is known when PostgreSQL has parsed it: NULLs, settings for output and names that are found
+ * first then can make another query of each row's, so a plan for all rows would rest on a guess.
  *
- * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references
- * are plain tables or come with the parameters, as in scan_plan.c.  Such a node is offered over each
- * partial path of the outer rows, though the functions themselves are restricted to the leader.
+ * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
+ * or come with the parameters, as in scan_plan.c.  Such a node is offered over each partial path of the outer rows,
+ * though the functions themselves are restricted to the leader.
  *
  * No node is offered in statements that ask for rows anew after another session's update.
  */
@@ -47,18 +45,6 @@
 #include "plan/own_rows.h"
 #include "plan/known.h"
 #include "plan/scan.h"
-
-/* the call of a join that the node can make: what it searches for, row by row */
-typedef struct RowCall
-{
-	RangeTblFunction *call;		/* without points in its arguments */
-	Node	   *latitude;
-	Node	   *longitude;
-	Node	   *window;			/* a NULL where points have none */
-	AttrNumber	number;			/* the row type's column that tells which row a neighbour is of */
-	Node	   *value;			/* of that column, in the row's neighbours */
-	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
-} RowCall;
 
 /* the node's path; the copies of one differ in their outer rows */
 typedef struct LateralPath
@@ -247,24 +233,16 @@ static bool
 find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clauses, RowCall *call)
 {
 	RangeTblFunction *whole = geonn_join_call(planner_rt_fetch(function->relid, root));
-	OwnRows		own;
 
 	if (whole == NULL)
 		return false;
 	if (!bms_is_empty(function->lateral_relids))
 		return bms_is_subset(function->lateral_relids, outer->relids) &&
 			split_call(whole, call);
-	if (!is_same_for_all(castNode(FuncExpr, whole->funcexpr)) ||
-		!geonn_find_own_rows(root, function, whole, outer, clauses, &own))
-		return false;
 	call->call = whole;
-	call->latitude = own.latitude;
-	call->longitude = own.longitude;
 	call->window = only_window(NULL);
-	call->number = own.number;
-	call->value = own.id;
-	call->table = own.table;
-	return true;
+	return is_same_for_all(castNode(FuncExpr, whole->funcexpr)) &&
+		geonn_find_own_rows(root, function, outer, clauses, call);
 }
 
 /*

@@ -2,29 +2,25 @@
  * own_rows.c
  *		Joins of a call's rows with the rows of the table of its observations.
  *
- * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for columns of the
- * observations besides their neighbours.  Where id is a unique key, the rows of n that meet a row
- * of o are the neighbours of that row.  So the node of lateral.c can search for the points of the
- * rows of o, and the call need not read the table: o is read once, by any plan and with all
- * conditions that PostgreSQL finds for it.
+ * FROM obs o JOIN geonn_nearest('obs', 'ref') n ON n.obs_id = o.id asks for columns of the observations
+ * besides their neighbours.  Where id is a unique key, the rows of n that meet a row of o are the neighbours
+ * of that row.  So the node of lateral.c can search for the points of the rows of o, and the call need not
+ * read the table: o is read once, by any plan and with all conditions that PostgreSQL finds for it.
  *
  * The call would read the same rows: by the same snapshot, with the same policies.  That holds for one
  * table without children, and for a partitioned table, whose unique indexes hold for the rows of all
  * partitions; with such an index it has no foreign partitions, whose rows could come in any number.  The
- * node checks that the user may read the table, as the call does.  In a view,
- * PostgreSQL reads the table as the view's owner: where policies could make that other rows, no node
- * is offered.  A name in text can come to mean another table before the plan is executed, which the node
- * finds out.
+ * node checks that the user may read the table, as the call does.  In a view, PostgreSQL reads the table as
+ * the view's owner: where policies could make that other rows, no node is offered.  A name in text can come
+ * to mean another table before the plan is executed, which the node finds out.
  *
- * A view that is a security barrier is a query of its own to the planner, and its rows are not taken,
- * though they can only be rows of the table.  PostgreSQL plans that query by itself, with NULL in place of
- * columns that nothing has asked for by then, which the coordinates can be.  It reads the table as the
- * view's owner, with the owner's policies, while the call reads it as the user.  The call by itself gives
- * the view's join the right rows.  Policies of the table itself are conditions on o like others.
+ * The rows of a view that is a security barrier are not taken.  PostgreSQL plans it as a query of its own,
+ * with NULL in place of columns that nothing has asked for by then, which the coordinates can be, and with the
+ * owner's policies, while the call reads the table as the user.
  *
- * Only the id of o is in the query.  Its coordinates are asked for when PostgreSQL asks for the
- * number of the function's rows: all clauses are known by then, and no path has been made.  Partitions
- * before the function in FROM have the columns that they give by then, so they get the coordinates, too.
+ * Only the id of o is in the query.  Its coordinates are asked for when PostgreSQL asks for the number of the
+ * function's rows: all clauses are known by then, and no path has been made.  Partitions in front of the
+ * function in FROM have the columns that they give by then, so they get the coordinates, too.
  */
 #include "postgres.h"
 
@@ -116,26 +112,7 @@ observations_of(const FuncExpr *expression)
 }
 
 /*
- * Does PostgreSQL read the table's rows that the call would read, as the user of the statement?  In a
- * view it reads them as the view's owner.  A plan for a table with row-level security is for one
- * role alone.
- */
-static bool
-is_read_as_user(const RelOptInfo *rel, Oid table)
-{
-	Relation	relation;
-	bool		has_policies;
-
-	if (!OidIsValid(rel->userid) || rel->userid == GetUserId())
-		return true;
-	relation = table_open(table, NoLock);
-	has_policies = relation->rd_rel->relrowsecurity;
-	table_close(relation, NoLock);
-	return !has_policies;
-}
-
-/*
- * Is it the table with all of its rows, as the user of the statement may read it, and no others?
+ * Is it the table with all of its rows, and no others?
  */
 static bool
 is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
@@ -145,7 +122,7 @@ is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
 	if (rel == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION)
 		return false;
 	entry = planner_rt_fetch(rel->relid, root);
-	if (entry->relid != table || entry->tablesample != NULL || !is_read_as_user(rel, table))
+	if (entry->relid != table || entry->tablesample != NULL)
 		return false;
 	return entry->relkind == RELKIND_PARTITIONED_TABLE ? entry->inh :
 		entry->relkind == RELKIND_RELATION && !entry->inh && !has_subclass(table);
@@ -295,7 +272,13 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 		!suits_id(call, &source->columns[COLUMN_ID]))
 		return false;
 	relation = table_open(oid, NoLock);
-	suits = is_stored(relation, table->attributes[COLUMN_LATITUDE]) &&
+
+	/*
+	 * In a view, PostgreSQL reads the table as the view's owner.  A plan for a table with row-level security is
+	 * for one role alone.
+	 */
+	suits = (!OidIsValid(rel->userid) || rel->userid == GetUserId() || !relation->rd_rel->relrowsecurity) &&
+		is_stored(relation, table->attributes[COLUMN_LATITUDE]) &&
 		is_stored(relation, table->attributes[COLUMN_LONGITUDE]) &&
 		TupleDescAttr(RelationGetDescr(relation), table->attributes[COLUMN_ID] - 1)->attnotnull &&
 		is_unique_column(relation, table->attributes[COLUMN_ID], table);
@@ -367,9 +350,9 @@ outer_column(RelOptInfo *outer, const OwnTable *table, ColumnRole role, Oid type
 }
 
 bool
-geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, const RangeTblFunction *call,
-					RelOptInfo *outer, List *clauses, OwnRows *own)
+geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, RelOptInfo *outer, List *clauses, RowCall *own)
 {
+	const RangeTblFunction *call = own->call;
 	Oid			oid = observations_of(castNode(FuncExpr, call->funcexpr));
 	int			relid = -1;
 	OwnTable	table;
@@ -380,11 +363,11 @@ geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, const RangeTblFunct
 		if (!find_table(root, root->simple_rel_array[relid], call, oid, &table) ||
 			!is_joined_by(clauses, function, own->number, &table))
 			continue;
-		own->id = outer_column(outer, &table, COLUMN_ID, number_attribute(call)->atttypid);
+		own->value = outer_column(outer, &table, COLUMN_ID, number_attribute(call)->atttypid);
 		own->latitude = outer_column(outer, &table, COLUMN_LATITUDE, FLOAT8OID);
 		own->longitude = outer_column(outer, &table, COLUMN_LONGITUDE, FLOAT8OID);
 		own->table = oid;
-		if (own->id != NULL && own->latitude != NULL && own->longitude != NULL)
+		if (own->value != NULL && own->latitude != NULL && own->longitude != NULL)
 			return true;
 	}
 	return false;

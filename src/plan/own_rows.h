@@ -7,24 +7,25 @@
 
 #include "nodes/pathnodes.h"
 
-/* what the outer rows of such a join have of an observation */
-typedef struct OwnRows
+/* a call of a join that the node of lateral.h can make: what it searches for, row by row */
+typedef struct RowCall
 {
-	Oid			table;
-	AttrNumber	number;			/* the row type's column obs_id */
-	Node	   *id;				/* as values of that column */
+	RangeTblFunction *call;		/* without points in its arguments */
 	Node	   *latitude;		/* as double precision */
 	Node	   *longitude;
-} OwnRows;
+	Node	   *window;			/* a NULL where points have none */
+	AttrNumber	number;			/* the row type's column that tells which row a neighbour is of: ord, or obs_id */
+	Node	   *value;			/* of that column, in the row's neighbours */
+	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
+} RowCall;
 
 /*
  * Are these outer rows joined with the rows of the call by the unique id of its observations, so that
  * the call's rows are the neighbours of the outer rows themselves?  clauses are those of the join
- * (RestrictInfo).
+ * (RestrictInfo).  Sets the rest of what the node needs to make the call, but for the window.
  */
-extern bool geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function,
-								const RangeTblFunction *call, RelOptInfo *outer, List *clauses,
-								OwnRows *own);
+extern bool geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, RelOptInfo *outer,
+								List *clauses, RowCall *own);
 
 /*
  * Have the table's rows come with their coordinates, if the call, which is in FROM, is joined with them
