@@ -2,13 +2,12 @@
  * row_conditions.c
  *		Conditions on the columns of a join's rows, and how many rows they leave.
  *
- * PostgreSQL has no statistics of a function's columns, and takes constants for
- * its guess: a 200th of the rows for obs_id = 7, a third for distance < 1000.  The
- * join knows more.  An id has the rows of one observation or reference.  A distance or a rank
- * below a number leaves what a join with that max_distance or k would return.  Observations
- * that are kept unmatched have NULLs in the reference's columns.  The
- * planner asks for a condition's selectivity where it sizes a relation, which is before its
- * paths are made, and keeps it with the condition: so it is set there, and the sizes anew.
+ * PostgreSQL has no statistics of a function's columns, and takes constants for its guess: a 200th of the rows
+ * for obs_id = 7, a third for distance < 1000.  The join knows more.  An id has the rows of one observation or
+ * reference.  A distance or a rank below a number leaves what a join with that max_distance or k would return.
+ * Observations that are kept unmatched have NULLs in the reference's columns.  The planner asks for a condition's
+ * selectivity where it sizes a relation, which is before its paths are made, and keeps it with the condition: so
+ * it is set there, and the sizes anew.
  */
 #include "postgres.h"
 
@@ -20,6 +19,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 #include "utils/typcache.h"
 
 #include "base/value.h"
@@ -59,30 +59,22 @@ read_comparison(PlannerInfo *root, Node *clause, Index relid, TupleDesc row_type
 				Comparison *comparison)
 {
 	OpExpr	   *operation = (OpExpr *) clause;
-	Node	   *left;
-	Node	   *right;
+	VariableStatData variable;
+	Node	   *other;
 	Oid			operator;
-	Oid			family;
+	bool		is_left;
 
-	if (!IsA(clause, OpExpr) || list_length(operation->args) != 2)
+	if (!IsA(clause, OpExpr) ||
+		!get_restriction_variable(root, operation->args, (int) relid, &variable, &other, &is_left))
 		return false;
-	left = strip_implicit_coercions(linitial(operation->args));
-	right = lsecond(operation->args);
-	operator = operation->opno;
-	if (!is_of_column(left, relid))
-	{
-		left = strip_implicit_coercions(right);
-		right = linitial(operation->args);
-		operator = get_commutator(operator);
-	}
-	if (!is_of_column(left, relid) || !OidIsValid(operator))
+	ReleaseVariableStats(variable);
+	operator = is_left ? operation->opno : get_commutator(operation->opno);
+	if (!is_of_column(variable.var, relid) || !OidIsValid(operator))
 		return false;
-	family = lookup_type_cache(exprType(left), TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	if (!OidIsValid(family))
-		return false;
-	comparison->column = column_name(row_type, left);
-	comparison->strategy = get_op_opfamily_strategy(operator, family);
-	comparison->value = geonn_known_value(root, right);
+	comparison->column = column_name(row_type, variable.var);
+	comparison->strategy =
+		get_op_opfamily_strategy(operator, lookup_type_cache(variable.vartype, TYPECACHE_BTREE_OPFAMILY)->btree_opf);
+	comparison->value = geonn_known_value(root, other);
 	return true;
 }
 
