@@ -62,9 +62,8 @@ typedef enum GeonnArgumentTrait
 	GEONN_OWN_ANY = 1 << 0,
 	GEONN_OWN_DEFAULT = 1 << 1,	/* it honours the default alone */
 
-	GEONN_OF_COLUMNS = 1 << 2,	/* it names columns that decide which references are candidates */
-	GEONN_OF_K = 1 << 3,	/* of a cache or of shards with the k nearest references */
-	GEONN_OF_RADIUS = 1 << 4	/* of those with all references within a radius */
+	GEONN_OF_K = 1 << 2,	/* of a cache or of shards with the k nearest references */
+	GEONN_OF_RADIUS = 1 << 3	/* of those with all references within a radius */
 } GeonnArgumentTrait;
 
 /* a row of the table */

@@ -2,23 +2,19 @@
  * estimate.c
  *		What the planner is told about the joins: their rows, and their cost.
  *
- * The number of rows is the number of observations times the rows of each.  The
- * first comes from the planner's own estimate for the query by which the join will read obs, whatever that
- * is: a table, partitions, a view, a foreign table, a query.  That is a plan of
- * its own, made and thrown away.  Rows whose coordinates are NULL are left out as
- * far as statistics know them.  Each observation has min(k, references) rows.  With a distance or
- * columns that decide which references are candidates, samples of both tables tell how many
- * candidates are near (selectivity.c).  Conditions on the rows' columns narrow that
- * (row_conditions.c).
+ * The number of rows is the number of observations times the rows of each.  The first comes from the planner's
+ * own estimate for the query by which the join will read obs, whatever that is: a table, partitions, a view, a
+ * foreign table, a query.  That is a plan of its own, made and thrown away.  Rows whose coordinates are NULL
+ * are left out as far as statistics know them.  Each observation has min(k, references) rows.  With a distance
+ * or columns that decide which references are candidates, samples of both tables tell how many candidates are
+ * near (selectivity.c).  Conditions on the rows' columns narrow that (row_conditions.c).
  *
- * The cost is that of reading both sides and something for each row, all of it
- * before the first row.
+ * The cost is that of reading both sides and something for each row, all of it before the first row.
  *
- * PostgreSQL asks several times while it makes a plan.  So what is known of a call is kept for as long
- * as the plan is being made, and for one plan at a time.  Samples are kept longer (selectivity.c).
+ * PostgreSQL asks several times while it makes a plan.  So what is known of a call is kept for as long as the
+ * plan is being made, and for one plan at a time.  Samples are kept longer (selectivity.c).
  *
- * Relations raise no errors here; a wrong query in an argument does, as it would
- * a moment later.
+ * Relations raise no errors here; a wrong query in an argument does, as it would a moment later.
  */
 #include "postgres.h"
 
@@ -154,7 +150,6 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 {
 	static int	depth = 0;
 	volatile SideEstimate estimate = {-1, 0};
-	SideEstimate result;
 
 	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
 	{
@@ -177,9 +172,7 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 		}
 		PG_END_TRY();
 	}
-	result.rows = estimate.rows;
-	result.cost = estimate.cost;
-	return result;
+	return (SideEstimate) {estimate.rows, estimate.cost};
 }
 
 /*
@@ -327,31 +320,15 @@ known_number(PlannerInfo *root, const FuncExpr *expression, const char *name, do
 }
 
 /*
- * Is each observation among the references?
- */
-static bool
-has_itself(PlannerInfo *root, const FuncExpr *expression)
-{
-	Oid			observations = geonn_known_relation(root, geonn_expression_argument(expression, "obs"));
-
-	return OidIsValid(observations) &&
-		observations == geonn_known_relation(root, geonn_expression_argument(expression, "ref"));
-}
-
-/*
  * Do columns of the points decide which references are candidates?
  */
 static bool
-has_columns(PlannerInfo *root, const FuncExpr *expression)
+has_columns(PlannerInfo *root, const KnownJoin *join)
 {
-	for (int i = 0; i < geonn_argument_count; i++)
-	{
-		if ((geonn_arguments[i].traits & GEONN_OF_COLUMNS) != 0 &&
-			geonn_known_value(root, geonn_expression_argument(expression, geonn_arguments[i].name)) != NULL)
-			return true;
-	}
-	return geonn_named_columns(root, expression, "obs").radius != NULL ||
-		geonn_named_columns(root, expression, "ref").radius != NULL;
+	const PointSource *references = join->reference_source;
+
+	return (references != NULL && (references->by_count > 0 || geonn_has_limits(references))) ||
+		geonn_named_columns(root, join->expression, "obs").radius != NULL;
 }
 
 /*
@@ -396,7 +373,8 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *na
 	const FuncExpr *expression = join->expression;
 	JoinBounds	bounds = read_bounds(root, expression);
 	double		count = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
-	bool		itself = has_itself(root, expression);
+	bool		itself = join->source != NULL && join->reference_source != NULL &&
+		join->source->relation == join->reference_source->relation;
 	bool		excluded = itself && known_truth(root, expression, "exclude_self");
 	double		radius = narrower != NULL ? Min(bounds.radius, narrower->radius) : bounds.radius;
 	double		k = narrower != NULL ? Min(bounds.k, narrower->k) : bounds.k;
@@ -408,7 +386,7 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *na
 	};
 	double		each = asked.references;
 
-	if (count > 0 && (!isinf(radius) || has_columns(root, expression)))
+	if (count > 0 && (!isinf(radius) || has_columns(root, join)))
 	{
 		const PointSample *references = NULL;
 		const PointSample *observations = NULL;
