@@ -2,20 +2,18 @@
  * join_node.c
  *		What the plan nodes of joins have in common.
  *
- * A node evaluates the call's arguments, creates searches and returns rows (scan.c, lateral.c).  EXECUTE on
- * the function is checked when the node begins.
+ * A node evaluates the call's arguments, creates searches and returns rows (scan.c, lateral.c).  EXECUTE on the
+ * function is checked when the node begins.
  *
- * Below a Gather, the leader prepares a search when workers are about to be
- * launched: it reads the references and shares the dataset, and of a call that reads its observations also
- * their tables.  Then every process, the leader too, takes part with searches of
- * its own.  The prepared one lives until the leader's end of execution, which
- * comes after the workers'.  Without shared memory, as in a cursor, the node of
- * such a plan searches alone.  So does the leader's, and no worker is launched, where the
- * observations turn out not to be columns of plain tables, or of temporary ones, or to be few.
- * The planner may not know the tables: they can be parameters, and of a name in an
- * argument another table can have been created.  It never knows which columns will be read,
- * and one can be computed as it is read.  For the same reason the leader tells the workers
- * which relations its arguments have named, and they do not look up the names again.
+ * Below a Gather, the leader prepares a search when workers are about to be launched: it reads the references and
+ * shares the dataset, and of a call that reads its observations also their tables.  Then every process, the
+ * leader too, takes part with searches of its own.  The prepared one lives until the leader's end of execution,
+ * which comes after the workers'.  Without shared memory, as in a cursor, the node of such a plan searches alone.
+ * So does the leader's, and no worker is launched, where the observations turn out not to be columns of plain
+ * tables, or of temporary ones, or to be few.  The planner may not know the tables: they can be parameters, and
+ * of a name in an argument another table can have been created.  It never knows which columns will be read, and
+ * one can be computed as it is read.  For the same reason the leader tells the workers which relations its
+ * arguments have named, and they do not look up the names again.
  */
 #include "postgres.h"
 
@@ -137,20 +135,15 @@ geonn_add_search(GeonnReport *sum, const GeonnSearch *search)
 }
 
 void
-geonn_node_end_search(JoinNode *node, GeonnSearch *search)
+geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last)
 {
 	geonn_add_search(&node->sum, search);
 	geonn_add_search(&node->present, search);
-	geonn_search_end(search);
-}
-
-void
-geonn_node_end_call(JoinNode *node, GeonnSearch *search)
-{
-	geonn_add_search(&node->present, search);
-	geonn_search_log(search, &node->present);
-	memset(&node->present, 0, sizeof(node->present));
-	geonn_add_search(&node->sum, search);
+	if (is_last)
+	{
+		geonn_search_log(search, &node->present);
+		memset(&node->present, 0, sizeof(node->present));
+	}
 	geonn_search_end(search);
 }
 
@@ -158,7 +151,7 @@ static void
 end_preparation(JoinNode *node)
 {
 	if (node->prepared != NULL)
-		geonn_node_end_call(node, node->prepared);
+		geonn_node_end_search(node, node->prepared, true);
 	if (node->preparation != NULL)
 		MemoryContextDelete(node->preparation);
 	node->prepared = NULL;

@@ -90,8 +90,7 @@ extern void geonn_check_row_type(const JoinNode *node, TupleDesc row_type, Tuple
 /* Add what the search has done; NULL: none. */
 extern void geonn_add_search(GeonnReport *sum, const GeonnSearch *search);
 
-/* End a search; and one that began the call, which is its last: then the call is logged. */
-extern void geonn_node_end_search(JoinNode *node, GeonnSearch *search);
-extern void geonn_node_end_call(JoinNode *node, GeonnSearch *search);
+/* End a search; the last one, which began the call, has the call logged. */
+extern void geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last);
 
 #endif							/* GEONN_JOIN_NODE_H */

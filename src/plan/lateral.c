@@ -54,6 +54,15 @@ read_plan(LateralNode *state, const CustomScan *scan)
 }
 
 /*
+ * Has this column of the searches' rows the number of the outer row?
+ */
+static bool
+is_ord(const LateralNode *state, int column)
+{
+	return state->node.attributes[column] == state->node.attributes[state->columns - 1];
+}
+
+/*
  * Describe the searches' rows: the scan's columns of the function, and ord.
  */
 static void
@@ -65,13 +74,9 @@ describe_rows(LateralNode *state)
 	for (int i = 0; i < state->columns - 1; i++)
 		TupleDescCopyEntry(state->descriptor, (AttrNumber) (i + 1), scan,
 						   (AttrNumber) (state->outer_columns + i + 1));
-	state->values = palloc(state->columns * sizeof(Datum));
-	state->nulls = palloc(state->columns * sizeof(bool));
-	state->are_ord = palloc(state->columns * sizeof(bool));
 	for (int i = 0; i < state->columns; i++)
 	{
-		state->are_ord[i] = state->node.attributes[i] == state->node.attributes[state->columns - 1];
-		if (state->are_ord[i])
+		if (is_ord(state, i))
 			TupleDescInitEntry(state->descriptor, (AttrNumber) (i + 1), "ord", INT8OID, -1, 0);
 	}
 	TupleDescFinalize(state->descriptor);
@@ -101,12 +106,8 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	state->expressions = plan->ps_ExprContext;
 	read_plan(state, scan);
 	describe_rows(state);
-	if (state->node.keeps_order)
-	{
-		state->put_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
-		state->sorted_slot = ExecInitExtraTupleSlot(estate, state->descriptor,
-													&TTSOpsMinimalTuple);
-	}
+	state->found_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
+	state->sorted_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsMinimalTuple);
 }
 
 /* ---- searches ---- */
@@ -178,7 +179,7 @@ end_search(LateralNode *state)
 	state->holds_neighbour = false;
 	state->round->search = NULL;
 	if (search != NULL && search != state->first)
-		geonn_node_end_search(&state->node, search);
+		geonn_node_end_search(&state->node, search, false);
 }
 
 static void
@@ -189,7 +190,7 @@ end_execution(JoinNode *node)
 	if (state->context != NULL)
 		end_search(state);
 	if (state->first != NULL)
-		geonn_node_end_call(node, state->first);
+		geonn_node_end_search(node, state->first, true);
 	state->first = NULL;
 	state->join = NULL;
 	state->held = NULL;
@@ -209,7 +210,7 @@ sort_neighbours(LateralNode *state)
 	Oid			less = Int8LessOperator;
 	Oid			collation = InvalidOid;
 	bool		nulls_first = false;
-	TupleTableSlot *slot = state->put_slot;
+	TupleTableSlot *slot = state->found_slot;
 	MemoryContext former = MemoryContextSwitchTo(state->round->memory);
 
 	state->sorted = tuplesort_begin_heap(state->descriptor, 1, &number, &less, &collation,
@@ -339,16 +340,16 @@ next_unmatched(LateralNode *state, uint64 end)
 static bool
 take_neighbour(LateralNode *state)
 {
-	TupleTableSlot *slot = state->sorted_slot;
+	TupleTableSlot *slot = state->sorted == NULL ? state->found_slot : state->sorted_slot;
+	bool		found = state->sorted == NULL ?
+		geonn_search_next(state->round->search, slot->tts_values, slot->tts_isnull) :
+		tuplesort_gettupleslot(state->sorted, true, false, slot, NULL);
 
-	if (state->sorted == NULL)
-		return geonn_search_next(state->round->search, state->values, state->nulls);
-	if (!tuplesort_gettupleslot(state->sorted, true, false, slot, NULL))
-		return false;
-	slot_getallattrs(slot);
-	memcpy(state->values, slot->tts_values, state->columns * sizeof(Datum));
-	memcpy(state->nulls, slot->tts_isnull, state->columns * sizeof(bool));
-	return true;
+	if (found && state->sorted != NULL)
+		slot_getallattrs(slot);
+	state->values = slot->tts_values;
+	state->nulls = slot->tts_isnull;
+	return found;
 }
 
 /*
@@ -381,7 +382,7 @@ show_pair(LateralNode *state, uint64 number)
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	for (int i = 0; i < state->columns - 1; i++)
 	{
-		if (state->are_ord[i])
+		if (is_ord(state, i))
 			values[i] = ExecEvalExpr(state->number, state->expressions, &nulls[i]);
 	}
 }

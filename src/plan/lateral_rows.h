@@ -40,7 +40,7 @@ typedef struct LateralNode
 	TupleTableSlot *slot;		/* the scan's */
 	ExprContext *expressions;	/* likewise */
 	TupleTableSlot *outer_slot; /* of a kept row */
-	TupleTableSlot *put_slot;	/* of rows to be sorted, and of sorted ones */
+	TupleTableSlot *found_slot; /* of a row of the search, and of one that was sorted */
 	TupleTableSlot *sorted_slot;
 	ExprState  *latitude;
 	ExprState  *longitude;
@@ -52,9 +52,8 @@ typedef struct LateralNode
 	int			outer_columns;	/* of the scan's row; those of the function are behind them */
 	AttrNumber *numbers;		/* [outer_columns] columns of the child */
 	int			columns;		/* of the function, with ord behind those that are returned */
-	bool	   *are_ord;		/* [columns] */
 	TupleDesc	descriptor;		/* of the searches' rows: [columns] */
-	Datum	   *values;			/* [columns] */
+	Datum	   *values;			/* [columns] of the neighbour that was taken, in its slot */
 	bool	   *nulls;
 
 	/* of one execution; NULL: nothing has begun */

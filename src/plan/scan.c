@@ -132,10 +132,8 @@ end_execution(JoinNode *node)
 {
 	ScanNode   *scan = (ScanNode *) node;
 
-	if (scan->search != NULL && node->prepared == NULL)
-		geonn_node_end_call(node, scan->search);
-	else if (scan->search != NULL)
-		geonn_node_end_search(node, scan->search);
+	if (scan->search != NULL)
+		geonn_node_end_search(node, scan->search, node->prepared == NULL);
 	if (scan->context != NULL)
 		MemoryContextDelete(scan->context);
 	scan->search = NULL;
