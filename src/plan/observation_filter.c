@@ -2,21 +2,18 @@
  * observation_filter.c
  *		Conditions of a query on a join's rows that are conditions on observations.
  *
- * The id and the coordinates of an observation are the same in all of its rows, so a
- * condition on these columns alone can be asked of the observation before the search:
- * with WHERE obs_id = 77, one row is read by an index instead of all.  The planner
- * evaluates such a condition of SELECT FROM obs JOIN LATERAL (its neighbours) in the
- * same place: an invalid observation that does not meet it is not read, raises no
- * error and is not counted.  Conditions on references, distances and ranks are left
- * above the search, and so are volatile functions and subplans.
+ * The id and the coordinates of an observation are the same in all of its rows, so a condition on these columns
+ * alone can be asked of the observation before the search: with WHERE obs_id = 77, one row is read by an index
+ * instead of all.  The planner evaluates such a condition of SELECT FROM obs JOIN LATERAL (its neighbours) in the
+ * same place: an invalid observation that does not meet it is not read, raises no error and is not counted.
+ * Conditions on references, distances and ranks are left above the search, and so are volatile functions and
+ * subplans.
  *
- * The clauses become conditions of the query that reads the observations
- * (PointSource.conditions), once their parameters are known, and PostgreSQL plans
- * that query as any other of the caller's: it chooses indexes and partitions,
- * and has row-level security and the barriers of views tested before conditions that
- * might leak.  An observation's id can be narrower than the row type's column: then
- * the operator is exchanged for its sibling for the narrower integers, which an
- * index understands.
+ * The clauses become conditions of the query that reads the observations (PointSource.conditions), once their
+ * parameters are known, and PostgreSQL plans that query as any other of the caller's: it chooses indexes and
+ * partitions, and has row-level security and the barriers of views tested before conditions that might leak.
+ * An observation's id can be narrower than the row type's column: then the operator is exchanged for its
+ * sibling for the narrower integers, which an index understands.
  *
  * The plan node still tests the clauses on its rows.
  */
@@ -341,16 +338,10 @@ source_column(const Translation *translation, const Var *column)
 static Node *
 widened_integer(Node *expression)
 {
-	FuncExpr   *cast = (FuncExpr *) expression;
-	Node	   *integer;
+	Node	   *integer = strip_implicit_coercions(expression);
 
-	if (!IsA(expression, FuncExpr) || cast->funcformat != COERCE_IMPLICIT_CAST)
-		return NULL;
-	integer = linitial(cast->args);
-	if (IsA(integer, RelabelType))
-		integer = (Node *) ((RelabelType *) integer)->arg;
-	return IsA(integer, Var) && geonn_integer_width(exprType(linitial(cast->args))) > 0 ?
-		linitial(cast->args) : NULL;
+	return integer != expression && IsA(integer, Var) &&
+		geonn_integer_width(getBaseType(exprType(integer))) > 0 ? integer : NULL;
 }
 
 /*

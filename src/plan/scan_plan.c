@@ -2,30 +2,26 @@
  * scan_plan.c
  *		Where the planner takes the plan node of joins for a function in FROM.
  *
- * PostgreSQL computes a function in FROM as a whole and keeps its rows in a
- * tuplestore before the first one goes on.  The node of scan.c gives the same
- * rows one by one.  It is offered beside the function's scan, at less cost,
- * where such a call stands alone in FROM with arguments that are known when
- * the scan begins.  The library need not be preloaded: the functions' planner
- * support is asked before their paths are made.
+ * PostgreSQL computes a function in FROM as a whole and keeps its rows in a tuplestore before the first one
+ * goes on.  The node of scan.c gives the same rows one by one.  It is offered beside the function's scan, at
+ * less cost, where such a call stands alone in FROM with arguments that are known when the scan begins.  The
+ * library need not be preloaded: the functions' planner support is asked before their paths are made.
  *
- * Where both sides are plain tables, without a rule, policy or other extension that has
- * them read in another way, a second one is offered for parallel plans; so it is where a
- * table comes with the parameters of an execution.  The node checks the tables that it
- * meets, and searches alone if they are none of these (join_node.c).  The functions themselves
- * stay restricted to the leader.  Such a node's workers divide the observations between
- * them.  Every process computes the arguments for itself, so they must not be volatile.
+ * Where both sides are plain tables, without a rule, policy or other extension that has them read in another
+ * way, or come with the parameters of an execution, a second one is offered for parallel plans.  Its workers
+ * divide the observations between them.  The node checks the tables that it meets, and searches alone if they
+ * are none of these (join_node.c).  Every process computes the arguments for itself, so they must not be
+ * volatile.  The functions themselves stay restricted to the leader.
  *
- * Clauses on the observations alone limit what is read of them (observation_filter.c).  Nodes that are to
- * do so are offered besides, at the cost of a plan for the reading with the clauses; they are for one
- * process.  One takes the clauses of the relation itself, and those that follow from joined relations' own
- * clauses.  Others are for the inner side of a nested loop: they take the id from a row of another
- * relation, and search anew for each of its rows.  That pays where few rows come, and the references
- * are few or kept.  Calls that UNION ALL joins together are for one process, too, since PostgreSQL has
- * decided by then that no process shares these rows.
+ * Nodes that read only the observations that meet the clauses on them (observation_filter.c) are offered
+ * besides, for one process, at the cost of a plan for that reading.  One takes the clauses of the relation
+ * itself, and those that follow from joined relations' own clauses.  Others are for the inner side of a nested
+ * loop: they take the id from a row of another relation, and search anew for each of its rows.  That pays where
+ * few rows come, and the references are few or kept.  Calls that UNION ALL joins together are for one process,
+ * too, since PostgreSQL has decided by then that no process shares these rows.
  *
- * No node is offered in statements that ask for rows anew after another session's
- * update (UPDATE, DELETE, MERGE, FOR UPDATE), and where a whole row is wanted.
+ * No node is offered in statements that ask for rows anew after another session's update (UPDATE, DELETE,
+ * MERGE, FOR UPDATE), and where a whole row is wanted.
  */
 #include "postgres.h"
 
@@ -336,13 +332,12 @@ filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole
 /* ---- the inner side of a nested loop ---- */
 
 /*
- * Offer the node as the inner side of a nested loop over these relations.
+ * Offer the node as the inner side of a nested loop over the relations that these parameters come from.
  */
 static void
 offer_inner_scan(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, const CustomPath *whole,
-				 Relids outer)
+				 ParamPathInfo *parameters)
 {
-	ParamPathInfo *parameters = get_baserel_parampathinfo(root, rel, outer);
 	List	   *clauses = list_concat_copy(rel->baserestrictinfo, parameters->ppi_clauses);
 	List	   *filter = geonn_observation_clauses(rel, call, clauses);
 	CustomPath *path;
@@ -357,19 +352,6 @@ offer_inner_scan(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, con
 	add_path(rel, (Path *) path);
 }
 
-static bool
-is_among(Relids relations, List *sets)
-{
-	ListCell   *cell;
-
-	foreach(cell, sets)
-	{
-		if (bms_equal(lfirst(cell), relations))
-			return true;
-	}
-	return false;
-}
-
 static void
 offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call,
 				  const CustomPath *whole)
@@ -380,12 +362,13 @@ offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call,
 	foreach(cell, geonn_observation_join_clauses(root, rel, call))
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
-		Relids		outer = bms_del_member(bms_copy(clause->clause_relids), rel->relid);
+		ParamPathInfo *parameters =
+			get_baserel_parampathinfo(root, rel, bms_del_member(bms_copy(clause->clause_relids), rel->relid));
 
-		if (bms_is_empty(outer) || is_among(outer, offered))
+		if (parameters == NULL || list_member_ptr(offered, parameters))
 			continue;
-		offered = lappend(offered, outer);
-		offer_inner_scan(root, rel, call, whole, outer);
+		offered = lappend(offered, parameters);
+		offer_inner_scan(root, rel, call, whole, parameters);
 	}
 }
 

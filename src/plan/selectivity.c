@@ -2,29 +2,26 @@
  * selectivity.c
  *		How many references observations have near them, by samples of both tables.
  *
- * How many references lie within a distance depends on where the points are, and on
- * both tables together: cities are where cities are.  PostgreSQL's statistics have a histogram of
- * latitudes and one of longitudes, which do not tell that.  So some points of both tables are read when a
- * join with a distance, or with columns that decide which references are candidates, is planned: a few
- * rows of some pages, spread over the table.
+ * How many references lie within a distance depends on where the points of both tables are: cities are where
+ * cities are.  PostgreSQL's statistics have a histogram of latitudes and one of longitudes, which do not tell that.
+ * So some points of both tables are read when a join with a distance, or with columns that decide which references
+ * are candidates, is planned: a few rows of some pages, spread over the table.
  *
- * Two tables are often filled in the same order, that of time or of a key for example.  Rows at the same
- * share of both would then be of the same moments and groups, and candidates would seem to be far more
- * common than they are.  So chance decides which page of each of SAMPLE_PAGES parts is read, and which rows of
- * it.  The seed is the table's name, lest estimates change from one server to the next.  The process keeps
- * its latest samples, for a minute at most, and as long as the table has the same file and about as many pages.
+ * Two tables are often filled in the same order, that of time or of a key for example.  Rows at the same share of
+ * both would then be of the same moments and groups, and candidates would seem to be far more common than they are.
+ * So chance decides which page of each of SAMPLE_PAGES parts is read, and which rows of it.  The seed is the table's
+ * name, lest estimates change from one server to the next.  The process keeps its latest samples, for a minute at
+ * most, and as long as the table has the same file and about as many pages.
  *
- * Each sampled reference stands for so many of the table.  So an observation that has some within the
- * radius is expected to have that many times as many.  Where it has very few, the nearest sampled candidates
- * say how dense they are around it: with the third at the distance d, a disc of radius r has about
- * 2.5 (r / d)^2 of them.  That holds as long as points are not on lines or at few places.  An observation
- * without any candidate in the sample, as with narrow windows and small groups, is taken to have the
- * average of all, but no more than one sampled reference stands for; how many of those are within the
- * radius is the share of the other observations' candidates, or that of all references, whichever is
- * greater.
+ * Each sampled reference stands for so many of the table.  So an observation that has some within the radius is
+ * expected to have that many times as many.  Where it has very few, the nearest sampled candidates say how dense
+ * they are around it: with the third at the distance d, a disc of radius r has about 2.5 (r / d)^2 of them.  That
+ * holds as long as points are not on lines or at few places.  An observation without any candidate in the sample, as
+ * with narrow windows and small groups, is taken to have the average of all, but no more than one sampled reference
+ * stands for; how many of those are within the radius is the share of the other observations' candidates, or that of
+ * all references, whichever is greater.
  *
- * On cities, airports and uniform points this is within a factor of 10 of the truth, mostly of 3, from
- * 300 m to 300 km.
+ * On cities, airports and uniform points this is within a factor of 10 of the truth, mostly of 3, from 300 m to 300 km.
  */
 #include "postgres.h"
 
