@@ -92,17 +92,15 @@ read_number(const Const *value, double *number)
 }
 
 /*
- * The share of the rows within these bounds; -1: not known.
+ * The share of the rows within these bounds.
  */
 static double
 share_within(PlannerInfo *root, const FuncExpr *expression, double rows, JoinBounds bounds)
 {
 	JoinEstimate narrower;
 
-	if (bounds.radius < 0 || bounds.k < 1)
+	if (bounds.radius < 0 || bounds.k < 1 || !geonn_estimate_join(root, expression, &bounds, &narrower))
 		return 0;
-	if (!geonn_estimate_join(root, expression, &bounds, &narrower))
-		return -1;
 	return Min(1, narrower.matches / Max(1, rows));
 }
 
@@ -118,13 +116,9 @@ share_of_comparison(PlannerInfo *root, const FuncExpr *expression, double rows, 
 	double		share;
 
 	/* ranks are integers */
-	*bound = of_rank && (strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber) ?
-		ceil(number) - 1 : floor(number);
-	if (!of_rank)
-		*bound = number;
+	*bound = !of_rank ? number :
+		strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber ? ceil(number) - 1 : floor(number);
 	share = share_within(root, expression, rows, bounds);
-	if (share < 0)
-		return -1;
 	if (strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber)
 		return share;
 	if (strategy == BTGreaterStrategyNumber || strategy == BTGreaterEqualStrategyNumber)

@@ -164,7 +164,7 @@ static double
 plain_pages(Oid relation, bool divided)
 {
 	char		kind = get_rel_relkind(relation);
-	char	   *name = geonn_relation_name(relation);
+	char	   *name = kind != 0 ? geonn_relation_name(relation) : NULL;
 	PlannedStmt *plan;
 	Plan	   *top;
 	List	   *scans;
@@ -209,23 +209,13 @@ geonn_parallel_divisor(int workers)
 	return workers + leader;
 }
 
-/*
- * Does the plan know the relation in the argument, or can it be checked when the scan begins?
- */
-static bool
-may_be_relation(Node *argument)
-{
-	return OidIsValid(geonn_known_relation(NULL, argument)) || geonn_comes_later(NULL, argument);
-}
-
 bool
 geonn_references_are_plain(const FuncExpr *expression)
 {
 	Node	   *references = geonn_expression_argument(expression, "ref");
 
-	return may_be_relation(references) &&
-		(geonn_comes_later(NULL, references) ||
-		 plain_pages(geonn_known_relation(NULL, references), false) >= 0);
+	return geonn_comes_later(NULL, references) ||
+		plain_pages(geonn_known_relation(NULL, references), false) >= 0;
 }
 
 /*
@@ -257,7 +247,6 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 	int			workers;
 
 	if (rel->reloptkind != RELOPT_BASEREL || !root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
-		!may_be_relation(observations) ||
 		!is_parallel_safe(root, (Node *) expression->args) ||
 		contain_volatile_functions((Node *) expression->args) ||
 		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
