@@ -3,8 +3,8 @@
  *		Which algorithm costs less on a GPU.
  *
  * The engine sees one batch at a time, and does not know how many will follow.
- * So building counts for the first search of a dataset alone, unless later calls
- * find that: then it counts for none.
+ * So building counts only for a dataset's first search, and not at all if the
+ * dataset is kept for later calls.
  *
  * Copies of observations and results are left out: they take as long either
  * way.

@@ -88,8 +88,8 @@ struct search
 	bool		stays;			/* later calls find the dataset by its label */
 	enum geonn_device_choice choice;	/* a GPU may change it, as above */
 	struct question question;
-	enum geonn_algorithm algorithm; /* that answers it; auto until the first device that
-									 * takes it chooses */
+	enum geonn_algorithm algorithm; /* that answers it, as the device chose that took the search last;
+									 * auto before */
 	struct geonn_batch_columns columns;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* observations in the batch */

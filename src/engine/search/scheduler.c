@@ -421,10 +421,14 @@ take_search(struct served_device *served, bool may_wait)
 	if (queue == NULL)
 		return NULL;
 	search = line_take(queue);
+
 	/* searches of one queue may be for different devices */
 	if (queue->first != NULL && !backends_serves(device, queue->first->choice))
 		wake_for(queue->first);
-	if (search->algorithm == GEONN_ALGORITHM_AUTO)
+
+	/* what another device chose is not for this one */
+	if (search->question.algorithm == GEONN_ALGORITHM_AUTO &&
+		(search->algorithm == GEONN_ALGORITHM_AUTO || search->device != (uint32_t) device->number))
 		search->algorithm = device->operations->choose(search, !search->stays &&
 													   search->dataset->built[device->number] == NULL);
 	atomic_fetch_add(&search->dataset->builders, 1);

@@ -249,13 +249,23 @@ find_subject(const struct geonn_label *label)
 	return dataset;
 }
 
+/*
+ * Whether a dataset has what a session with this label asks for.
+ */
+static bool
+has_all_of(const struct dataset *dataset, enum geonn_metric metric, uint32_t columns,
+		   const struct geonn_label *label)
+{
+	return dataset->metric == metric && dataset->columns == columns &&
+		memcmp(&dataset->label, label, sizeof(*label)) == 0;
+}
+
 struct dataset *
 datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_label *label)
 {
 	struct dataset *dataset = find_subject(label);
 
-	if (dataset == NULL || dataset->metric != metric || dataset->columns != columns ||
-		memcmp(&dataset->label, label, sizeof(*label)) != 0)
+	if (dataset == NULL || !has_all_of(dataset, metric, columns, label))
 		return NULL;
 	change_users(dataset, 1);
 	return dataset;
@@ -322,6 +332,9 @@ datasets_keep(struct dataset *dataset)
 	uint32_t	descriptors = dataset_descriptors(dataset);
 	struct dataset *former = find_subject(&dataset->label);
 
+	/* of several sessions that sent the same references at a time the first one's stay: they may be built */
+	if (former != NULL && has_all_of(former, dataset->metric, dataset->columns, &dataset->label))
+		return;
 	if (former != NULL)
 		stop_keeping(former);
 	if (bytes > state.kept_limit || descriptors > descriptors_to_keep() ||

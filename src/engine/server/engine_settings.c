@@ -94,7 +94,11 @@ receive_first(union geonn_message *message)
 		struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
 		int			descriptor;
 
-		(void) poll(&wait, 1, -1);
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+		{
+			log_line(LOG_ERROR, "could not wait for the supervisor: %s", strerror(errno));
+			return false;
+		}
 		status = geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, message, &descriptor);
 		if (descriptor >= 0)
 			close(descriptor);
