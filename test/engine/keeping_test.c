@@ -95,6 +95,33 @@ test_label(const struct engine *engine)
 	points_free(&none);
 }
 
+/*
+ * Sessions that miss one label at the same time send the same references, each its own.
+ */
+static void
+test_same_label(const struct engine *engine)
+{
+	struct points points = uniform_points(2000);
+	struct client clients[3];
+	bool		right = true;
+
+	for (int i = 0; i < 2; i++)
+	{
+		client_connect(&clients[i], engine);
+		clients[i].keep = true;
+		right = right && client_open_labelled(&clients[i], request.device, "one label", "1") && !clients[i].sealed;
+	}
+	for (int i = 0; i < 2; i++)
+		right = right && send_points(&clients[i], &points);
+	client_connect(&clients[2], engine);
+	right = right && client_open_labelled(&clients[2], request.device, "one label", "1") && clients[2].sealed;
+	report("of sessions that send references of one label at a time, the first one's stay",
+		   right && clients[2].dataset == clients[0].dataset && clients[0].dataset != clients[1].dataset);
+	for (int i = 0; i < 3; i++)
+		client_close(&clients[i]);
+	points_free(&points);
+}
+
 /* bytes that a process takes of the host's memory */
 static double
 resident_memory_of(pid_t process)
@@ -326,6 +353,7 @@ main(int argument_count, char **words)
 	tests_begin(argument_count, words);
 	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	test_label(&engine);
+	test_same_label(&engine);
 	engine_stop(&engine);
 	test_number();
 	test_order_of_use();
