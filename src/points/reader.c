@@ -508,7 +508,7 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 static void
 take_block(PointReading *reading, int rows)
 {
-		const PointColumn *columns = reading->source->columns;
+	const PointColumn *columns = reading->source->columns;
 	int			id = columns[COLUMN_ID].attribute - 1;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;

@@ -13,6 +13,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "base/result.h"
@@ -148,10 +149,13 @@ geonn_shard_rows(int columns, const char *query)
 	List	   *rows = NIL;
 	int			result;
 
+	/* as the relations are now, whatever the transaction's snapshot saw */
 	SPI_connect();
+	PushActiveSnapshot(GetLatestSnapshot());
 	result = SPI_execute(query, true, 0);
 	if (result != SPI_OK_SELECT)
 		elog(ERROR, "could not run \"%s\": %s", query, SPI_result_code_string(result));
+	PopActiveSnapshot();
 	MemoryContextSwitchTo(context);
 	for (uint64 i = 0; i < SPI_processed; i++)
 		rows = lappend(rows, copy_row(SPI_tuptable->vals[i], columns, context));

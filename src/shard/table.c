@@ -65,6 +65,8 @@ describe_columns(ShardTable *table, Relation relation)
 		expression = column->attgenerated == '\0' ? NULL :
 			geonn_shard_value(geonn_shard_sql("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = %u AND adnum = %d",
 											  table->oid, column->attnum));
+		if (column->attgenerated != '\0' && expression == NULL)
+			elog(ERROR, "column %s of relation %u has no expression", name, table->oid);
 		geonn_shard_add(&columns, "%s", name);
 		geonn_shard_add(&typed, "%s", with_type);
 		geonn_shard_add(&definitions, "%s", with_type);

@@ -152,18 +152,18 @@ geonn_shard_prepare(ReturnSetInfo *commands, const char *server, List *tables,
 		named = psprintf("%s UNION ALL SELECT a.classid, a.objid FROM (VALUES %s) o (type, names, arguments),"
 						 " LATERAL pg_get_object_address(type, names, arguments) a", named, objects);
 	body = geonn_shard_sql("DECLARE named text; problem text;"
-					" BEGIN"
-					" FOREACH named IN ARRAY %s::text[] LOOP"
-					" IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = named) THEN EXECUTE format('CREATE SCHEMA %%I', named); END IF;"
-					" END LOOP;"
-					" problem := (%s);"
-					" IF problem IS NOT NULL THEN RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = problem, DETAIL = %L, HINT = %L; END IF;"
-					" IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'geonn') THEN CREATE EXTENSION geonn SCHEMA %I; END IF;"
-					" problem := (SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'geonn');"
-					" IF problem <> %L THEN RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('extension geonn is in schema %%I, and the coordinator has it in another one', problem), HINT = %L; END IF;"
-					" END",
-					geonn_names_array(schemas),
-					geonn_shard_sql(PROBLEM, named, geonn_names_array(schemas)), detail, hint, geonn, geonn,
-					geonn_shard_sql("Run ALTER EXTENSION geonn SET SCHEMA %I on this shard.", geonn));
+						   " BEGIN"
+						   " FOREACH named IN ARRAY %s::text[] LOOP"
+						   " IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = named) THEN EXECUTE format('CREATE SCHEMA %%I', named); END IF;"
+						   " END LOOP;"
+						   " problem := (%s);"
+						   " IF problem IS NOT NULL THEN RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = problem, DETAIL = %L, HINT = %L; END IF;"
+						   " IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'geonn') THEN CREATE EXTENSION geonn SCHEMA %I; END IF;"
+						   " problem := (SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'geonn');"
+						   " IF problem <> %L THEN RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('extension geonn is in schema %%I, and the coordinator has it in another one', problem), HINT = %L; END IF;"
+						   " END",
+						   geonn_names_array(schemas),
+						   geonn_shard_sql(PROBLEM, named, geonn_names_array(schemas)), detail, hint, geonn, geonn,
+						   geonn_shard_sql("Run ALTER EXTENSION geonn SET SCHEMA %I on this shard.", geonn));
 	geonn_command(commands, server, GEONN_CATALOG_PATH "DO %L", body);
 }
