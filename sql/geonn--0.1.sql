@@ -391,7 +391,7 @@ CREATE TABLE geonn_cache (
 	ref pg_catalog.regclass NOT NULL,
 	arguments pg_catalog.jsonb NOT NULL,	-- k ... replace of geonn_cache_create, by name
 	schedule pg_catalog.text	-- as given to geonn_schedule
-);
+) USING heap;
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
 -- pg_dump writes the OID of a dropped relation as a number, which may be another relation's OID in the database
 -- to which the dump is restored.  So a dump leaves out caches with a dropped relation.
@@ -447,7 +447,7 @@ CREATE UNLOGGED TABLE geonn_cache_block (
 	number bigint,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
-) WITH (toast_tuple_target = 8160, fillfactor = 75);
+) USING heap WITH (toast_tuple_target = 8160, fillfactor = 75);
 ALTER TABLE geonn_cache_block ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_directory (
 	cache integer,
@@ -455,7 +455,7 @@ CREATE UNLOGGED TABLE geonn_cache_directory (
 	number bigint,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
-) WITH (toast_tuple_target = 8160, fillfactor = 50);
+) USING heap WITH (toast_tuple_target = 8160, fillfactor = 50);
 ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_page (
 	cache integer,
@@ -463,7 +463,7 @@ CREATE UNLOGGED TABLE geonn_cache_page (
 	number bigint,						-- OID of a table and, in the last 32 bits, number of some of its pages
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
-) WITH (toast_tuple_target = 8160, fillfactor = 75);
+) USING heap WITH (toast_tuple_target = 8160, fillfactor = 75);
 ALTER TABLE geonn_cache_page ALTER contents SET STORAGE EXTERNAL;
 
 -- Creates a table of the neighbours of obs in ref, with the columns obs_id, rank,

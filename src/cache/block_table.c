@@ -26,7 +26,9 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_am_d.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -72,8 +74,14 @@ open_key(Relation relation)
 	if (!OidIsValid(relation->rd_pkindex))
 		elog(ERROR, "table %s has no primary key", RelationGetRelationName(relation));
 	key = index_open(relation->rd_pkindex, AccessShareLock);
-	if (relation->rd_rel->relam != HEAP_TABLE_AM_OID ||
-		RelationGetNumberOfAttributes(relation) != BLOCK_COLUMNS ||
+	if (relation->rd_rel->relam != HEAP_TABLE_AM_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" is of another access method than heap", RelationGetRelationName(relation)),
+				 errhint("Run ALTER TABLE %s SET ACCESS METHOD heap.",
+						 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+													RelationGetRelationName(relation)))));
+	if (RelationGetNumberOfAttributes(relation) != BLOCK_COLUMNS ||
 		IndexRelationGetNumberOfKeyAttributes(key) != KEY_COLUMNS)
 		elog(ERROR, "table %s is not what this version of geonn has made",
 			 RelationGetRelationName(relation));

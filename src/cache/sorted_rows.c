@@ -307,6 +307,7 @@ geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
 			compare_keys(found, found->values[TARGET_OBSERVATION_ID], rank_of(found),
 						 table->values[TARGET_OBSERVATION_ID], rank_of(table));
 
+		CHECK_FOR_INTERRUPTS();
 		if (order > 0)
 			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
 		else if (order < 0)

@@ -13,9 +13,10 @@
  * also ends when the process closes any descriptor of that file: so the
  * supervisor opens the file once, and only other processes test the lock.
  *
- * The state file holds the supervisor's last report; each report replaces the
- * file by a rename.  A report is out of date if its author does not hold the
- * lock.
+ * The state file holds the supervisor's last report, as lines of text: a session may have
+ * another version of the module than the supervisor, and has to find there what to do about it.
+ * Each report replaces the file by a rename.  A report is out of date if its author does not hold
+ * the lock.
  *
  * Backends that look at the devices must not start the engine, as it takes the
  * GPUs.  So the supervisor asks each engine for its devices once it listens,
@@ -36,6 +37,14 @@
 #include "storage/fd.h"
 
 #include "supervisor/state.h"
+
+#define STATE_LINES		7
+
+static const char *const state_names[] = {
+	[ENGINE_STATE_STARTING] = "starting",
+	[ENGINE_STATE_RUNNING] = "running",
+	[ENGINE_STATE_FAILED] = "failed"
+};
 
 int
 geonn_state_hint(void)
@@ -133,11 +142,43 @@ replace_file(const char *name, const void *content, size_t length)
 			 errmsg("could not write file \"%s\": %m", name)));
 }
 
+/*
+ * Write a line: a key, a space and a value.  A line break in the value must
+ * not end the line early.
+ */
+static int
+append_line(char *place, size_t room, const char *key, const char *text)
+{
+	int			length = snprintf(place, room, "%s %s\n", key, text);
+
+	for (char *c = place; c < place + length - 1; c++)
+	{
+		if (*c == '\n' || *c == '\r')
+			*c = ' ';
+	}
+	return length;
+}
+
 void
 geonn_state_write(const EngineReport *report)
 {
+	char		content[2048];
+	int			length;
+
+	length = snprintf(content, sizeof(content),
+					  "state %s\nsupervisor %d\nengine %d\nattempt %llu\n",
+					  state_names[report->state], (int) report->supervisor_pid,
+					  (int) report->engine_pid,
+					  (unsigned long long) report->attempt);
+	length += append_line(content + length, sizeof(content) - length,
+						  "message", report->message);
+	length += append_line(content + length, sizeof(content) - length,
+						  "detail", report->detail);
+	length += append_line(content + length, sizeof(content) - length,
+						  "hint", report->hint);
+
 	/* if that fails, statements wait for an engine without an error that says why it fails */
-	replace_file(GEONN_STATE_FILE, report, sizeof(*report));
+	replace_file(GEONN_STATE_FILE, content, length);
 }
 
 void
@@ -162,22 +203,70 @@ read_file(const char *name, void *content, size_t room)
 	return length;
 }
 
-static bool
-has_end(const char *text, size_t room)
+/*
+ * Cut the value of the line with this key out of the text.
+ */
+static const char *
+take_value(char **text, const char *key)
 {
-	return memchr(text, '\0', room) != NULL;
+	size_t		length = strlen(key);
+	char	   *end = strchr(*text, '\n');
+	const char *value;
+
+	if (end == NULL || strncmp(*text, key, length) != 0 ||
+		(*text)[length] != ' ')
+		return NULL;
+	value = *text + length + 1;
+	*end = '\0';
+	*text = end + 1;
+	return value;
 }
 
 bool
 geonn_state_read(pid_t supervisor_pid, EngineReport *report)
 {
-	return read_file(GEONN_STATE_FILE, report, sizeof(*report)) == sizeof(*report) &&
-		report->supervisor_pid == supervisor_pid && report->state <= ENGINE_STATE_FAILED &&
-		has_end(report->message, sizeof(report->message)) &&
-		has_end(report->detail, sizeof(report->detail)) && has_end(report->hint, sizeof(report->hint));
+	static const char *const keys[STATE_LINES] = {
+		"state", "supervisor", "engine", "attempt", "message", "detail", "hint"
+	};
+	const char *values[STATE_LINES];
+	char		content[2048];
+	char	   *rest = content;
+	ssize_t		length;
+
+	length = read_file(GEONN_STATE_FILE, content, sizeof(content) - 1);
+	if (length < 0)
+		return false;
+	content[length] = '\0';
+
+	for (int i = 0; i < STATE_LINES; i++)
+	{
+		values[i] = take_value(&rest, keys[i]);
+		if (values[i] == NULL)
+			return false;
+	}
+	for (report->state = ENGINE_STATE_STARTING;
+		 strcmp(values[0], state_names[report->state]) != 0;
+		 report->state++)
+	{
+		if (report->state == ENGINE_STATE_FAILED)
+			return false;
+	}
+	report->supervisor_pid = strtol(values[1], NULL, 10);
+	report->engine_pid = strtol(values[2], NULL, 10);
+	report->attempt = strtoull(values[3], NULL, 10);
+	strlcpy(report->message, values[4], sizeof(report->message));
+	strlcpy(report->detail, values[5], sizeof(report->detail));
+	strlcpy(report->hint, values[6], sizeof(report->hint));
+	return report->supervisor_pid == supervisor_pid;
 }
 
 /* ---- devices ---- */
+
+static bool
+has_end(const char *text, size_t room)
+{
+	return memchr(text, '\0', room) != NULL;
+}
 
 /* the supervisor's: the status that is being received */
 static struct
