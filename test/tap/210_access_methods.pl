@@ -84,4 +84,24 @@ foreach my $case ([ 'heap_too', 'true' ], [ 'other_heap', 'false' ])
 		"references of $method are kept: $kept");
 }
 
+# the extension's own tables are heaps, whatever tables are by default
+$node->safe_psql('postgres', 'CREATE DATABASE by_default TEMPLATE template0');
+$node->safe_psql(
+	'by_default', q{
+	CREATE ACCESS METHOD heap_too TYPE TABLE HANDLER heap_tableam_handler;
+	SET default_table_access_method = heap_too;
+	CREATE EXTENSION geonn;
+	CREATE TABLE obs AS SELECT i AS id, i::float8 AS lat, 0::float8 AS lon FROM generate_series(1, 80) i;
+	CREATE TABLE ref AS SELECT id * 2 AS id, lat * 1.01 AS lat, lon FROM obs;
+	ALTER TABLE obs ADD PRIMARY KEY (id);
+	ALTER TABLE ref ADD PRIMARY KEY (id);
+	SELECT FROM geonn_cache_create('kept', 'obs', 'ref');
+	CALL geonn_refresh('kept');
+	UPDATE ref SET lat = lat + 1 WHERE id = 20;
+	CALL geonn_refresh('kept');
+});
+is($node->safe_psql('by_default', q{SELECT count(*), count(*) FILTER (WHERE t.ref_id = n.ref_id AND t.distance = n.distance)
+	FROM kept t JOIN geonn_nearest('obs', 'ref') n USING (obs_id)}),
+	'80|80', 'a cache works where another access method is the default');
+
 done_testing();

@@ -291,5 +291,16 @@ foreach my $command (@printed)
 	is("@bare", '', substr($command, 0, 70) . ': names have their schemas');
 }
 
+# ---- what another session has changed since the transaction's snapshot ----
+
+fresh();
+my $old = $node->background_psql('coordinator', on_error_stop => 1);
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$old->query_safe('SELECT count(*) FROM pg_am');
+coordinator('ALTER TABLE geo.ping ADD twice bigint GENERATED ALWAYS AS (id * 2) STORED');
+like($old->query_safe("SELECT string_agg(command, ' ') FROM $call)"), qr/twice bigint GENERATED ALWAYS AS \(/,
+	'an older snapshot has what a table is now');
+$old->quit;
+
 $node->stop;
 done_testing();
