@@ -31,6 +31,7 @@
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
@@ -85,7 +86,7 @@ struct PointSample
 
 	int			count;
 	bool		complete;		/* these are all points of the table */
-	bool		has_groups;		/* what the source has */
+	int			by_count;		/* what the source has */
 	bool		has_radius;
 	int			windows;
 
@@ -280,7 +281,7 @@ take_rows(PointSample *sample, const PointSource *source, Relation table)
  * caller may hold two of them.
  */
 static PointSample *
-take_sample(const PointSource *source, Relation table)
+take_sample(const PointSource *source, Relation table, BlockNumber pages)
 {
 	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "geonn sample",
 												 ALLOCSET_DEFAULT_SIZES);
@@ -293,10 +294,10 @@ take_sample(const PointSource *source, Relation table)
 	sample->memory = memory;
 	sample->relation = source->relation;
 	sample->file = table->rd_rel->relfilenode;
-	sample->pages = RelationGetNumberOfBlocks(table);
+	sample->pages = pages;
 	sample->query = MemoryContextStrdup(memory, source->query);
 	sample->taken = GetCurrentTimestamp();
-	sample->has_groups = source->by_count > 0;
+	sample->by_count = source->by_count;
 	sample->has_radius = geonn_has_radius(source);
 	sample->windows = source->window_count;
 	if (geonn_has_limits(source))
@@ -317,14 +318,17 @@ take_sample(const PointSource *source, Relation table)
 	return sample;
 }
 
+/*
+ * Is the sample of this source?  The query lists columns without saying what they are for, which their
+ * numbers tell.
+ */
 static bool
-is_of(const PointSample *sample, const PointSource *source, Relation table)
+is_of(const PointSample *sample, const PointSource *source, Relation table, BlockNumber pages)
 {
-	BlockNumber pages = RelationGetNumberOfBlocks(table);
-
 	return sample->relation == source->relation && sample->file == table->rd_rel->relfilenode &&
 		Max(sample->pages, pages) - Min(sample->pages, pages) <= sample->pages / 16 &&
-		strcmp(sample->query, source->query) == 0 &&
+		strcmp(sample->query, source->query) == 0 && sample->by_count == source->by_count &&
+		sample->has_radius == geonn_has_radius(source) && sample->windows == source->window_count &&
 		!TimestampDifferenceExceeds(sample->taken, GetCurrentTimestamp(), SAMPLE_MILLISECONDS);
 }
 
@@ -341,13 +345,15 @@ geonn_sample(const PointSource *source)
 		table->rd_tableam == GetHeapamTableAmRoutine() && !RELATION_IS_OTHER_TEMP(table) &&
 		check_enable_rls(source->relation, InvalidOid, true) == RLS_NONE && can_hash(source))
 	{
+		BlockNumber pages = RelationGetNumberOfBlocks(table);
+
 		for (int i = 0; i < SAMPLES_KEPT && sample == NULL; i++)
 		{
-			if (kept[i] != NULL && is_of(kept[i], source, table))
+			if (kept[i] != NULL && is_of(kept[i], source, table, pages))
 				sample = kept[i];
 		}
 		if (sample == NULL)
-			sample = take_sample(source, table);
+			sample = take_sample(source, table, pages);
 		sample->used = ++calls;
 	}
 	relation_close(table, NoLock);
@@ -454,7 +460,7 @@ look_around(const Comparison *comparison, int number, bool by_columns)
 	const PointSample *observations = comparison->observations;
 	const PointSample *references = comparison->references;
 	bool		have_radius = observations->has_radius || references->has_radius;
-	bool		selects = by_columns && (references->has_groups || references->limits != NULL);
+	bool		selects = by_columns && (references->by_count > 0 || references->limits != NULL);
 	Surroundings found = {.nearest = {INFINITY, INFINITY, INFINITY}};
 	double		chords[SAMPLE_POINTS];
 
@@ -567,7 +573,7 @@ geonn_expect_neighbours(const PointSample *observations, const PointSample *refe
 	};
 	double		others = asked->itself ? asked->k - 1 : asked->k;
 	List	   *able = find_able(observations);
-	bool		selects = references->has_groups || references->windows > 0;
+	bool		selects = references->by_count > 0 || references->windows > 0;
 	int			step = selects ? 1 : list_length(able) / (OBSERVATIONS_TAKEN + 1) + 1;
 	List	   *without = NIL;
 	double		candidates = 0;

@@ -200,4 +200,14 @@ my ($before, $after) = split(/\n/, $node->safe_psql('postgres', q{
 	SELECT rows_of($$SELECT * FROM geonn_within('moved', 'moved', 1000)$$); COMMIT}));
 cmp_ok($after, '>', 100 * $before, 'a table that is filled anew is sampled anew');
 
+# ---- nor is it taken for one in which its columns have another purpose ----
+
+my $by = q{EXPLAIN SELECT * FROM geonn_within('numbered', 'numbered', 1000000, by => '{country}')};
+my ($of_groups) = $node->safe_psql('postgres', qq{
+	CREATE TABLE numbered AS SELECT id, lat, lon, country::float8 AS country FROM other; ANALYZE numbered;
+	$by}) =~ /rows=(\d+) /;
+like($node->safe_psql('postgres', qq{
+	SELECT rows_of(\$\$SELECT * FROM geonn_within('numbered', 'numbered', 1000000, options => '{"ref_radius": "country"}')\$\$); $by}),
+	qr/rows=$of_groups /, 'a column that was sampled as radius is sampled anew to join by');
+
 done_testing();
