@@ -77,7 +77,7 @@ typedef struct SideEstimate
 typedef struct KnownJoin
 {
 	const FuncExpr *expression; /* in the plan's tree */
-	PointSource *source;		/* of the observations; NULL: not a relation that is known */
+	PointSource *source;		/* of the observations; NULL: no relation, or its columns are unknown */
 	PointSource *reference_source;	/* likewise */
 	SideEstimate observations;
 	SideEstimate references;
@@ -197,13 +197,25 @@ query_of_points(const PointSource *source)
 }
 
 /*
- * What the planner expects of one side, given as a relation, of which the source is known, or a query; the
- * title is for errors of a query.
+ * The query that reads all rows of a relation of which no columns are known; NULL: it cannot be read.
+ */
+static char *
+query_of_relation(Oid relation)
+{
+	char	   *name = geonn_has_points(get_rel_relkind(relation)) ? geonn_relation_name(relation) : NULL;
+
+	return name != NULL ? psprintf("SELECT FROM %s", name) : NULL;
+}
+
+/*
+ * What the planner expects of one side, given as a relation or a query; the title is for errors of a query.
+ * Of a relation the source is not known where the options that name its columns come later.
  */
 static SideEstimate
 estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSource *source, bool all_rows)
 {
 	Const	   *argument = geonn_known_value(root, side);
+	Oid			relation = geonn_known_relation(root, side);
 	char	   *query = NULL;
 
 	/* what is expected of a table or query that comes with the parameters of an execution */
@@ -212,9 +224,11 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSourc
 	if (source != NULL)
 		return estimate_query(all_rows ? source->query : query_of_points(source), title,
 							  source->relation, NIL);
-	if (argument != NULL && argument->consttype == TEXTOID)
+	if (OidIsValid(relation))
+		query = query_of_relation(relation);
+	else if (argument != NULL && argument->consttype == TEXTOID)
 		query = TextDatumGetCString(argument->constvalue);
-	return estimate_query(query, title, InvalidOid, NIL);
+	return estimate_query(query, title, relation, NIL);
 }
 
 /*
