@@ -81,6 +81,7 @@ typedef struct KnownJoin
 	PointSource *reference_source;	/* likewise */
 	SideEstimate observations;
 	SideEstimate references;
+	bool		asked;			/* is what follows set? */
 	NeighboursExpected expected;	/* of an observation, by the call's arguments */
 } KnownJoin;
 
@@ -476,22 +477,28 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join->observations = estimate_observations(root, expression, join->source);
 	join->references = estimate_side(root, geonn_expression_references(expression), "query ref_sql",
 									 join->reference_source, false);
-	if (join->observations.rows >= 0)
-		join->expected = expect_neighbours(root, join, NULL);
 	keep(root, join);
 	MemoryContextSwitchTo(former);
 	return join;
 }
 
 /*
- * The estimate of the join of such observations, each with so many neighbours.
+ * The estimate of the join of such observations, by the call's bounds and, unless NULL, narrower ones.
  */
 static bool
-estimate_join_of(PlannerInfo *root, const KnownJoin *join, SideEstimate observations,
-				 NeighboursExpected expected, JoinEstimate *estimate)
+estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations,
+				 const JoinBounds *narrower, JoinEstimate *estimate)
 {
+	NeighboursExpected expected;
+
 	if (observations.rows < 0)
 		return false;
+	if (narrower == NULL && !join->asked)
+	{
+		join->expected = expect_neighbours(root, join, NULL);
+		join->asked = true;
+	}
+	expected = narrower == NULL ? join->expected : expect_neighbours(root, join, narrower);
 	estimate->observations = observations.rows;
 	estimate->references = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	estimate->matches = observations.rows * expected.each;
@@ -510,9 +517,7 @@ geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBou
 {
 	KnownJoin  *join = known_join(root, expression);
 
-	return estimate_join_of(root, join, join->observations,
-							narrower == NULL || join->observations.rows < 0 ? join->expected :
-							expect_neighbours(root, join, narrower), estimate);
+	return estimate_join_of(root, join, join->observations, narrower, estimate);
 }
 
 bool
@@ -551,7 +556,7 @@ bool
 geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *call,
 						List *clauses, JoinEstimate *estimate)
 {
-	const KnownJoin *join = known_join(root, castNode(FuncExpr, call->funcexpr));
+	KnownJoin  *join = known_join(root, castNode(FuncExpr, call->funcexpr));
 	List	   *conditions;
 
 	if (join->source == NULL)
@@ -562,7 +567,7 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *
 		return false;
 	return estimate_join_of(root, join,
 							estimate_query(join->source->query, "", join->source->relation, conditions),
-							join->expected, estimate);
+							NULL, estimate);
 }
 
 /* ---- what PostgreSQL asks while it plans a statement ---- */
