@@ -56,6 +56,9 @@
 #define SAMPLES_KEPT 8
 #define SAMPLE_MILLISECONDS 60000
 
+/* answers of comparisons that are kept */
+#define ANSWERS_KEPT 16
+
 /*
  * Observations whose surroundings are looked at, at most, where groups and windows do not matter: else, as
  * few may have a candidate, all are.  And those without a candidate.
@@ -75,6 +78,7 @@
 struct PointSample
 {
 	MemoryContext memory;		/* of all of it */
+	uint64		number;			/* no other sample of the process has it */
 
 	/* what it is of, and when it was taken */
 	Oid			relation;
@@ -100,6 +104,7 @@ struct PointSample
 
 static PointSample *kept[SAMPLES_KEPT];	/* NULL: none */
 static uint64 calls;			/* of geonn_sample */
+static uint64 samples;			/* that were ever taken */
 
 /* ---- samples ---- */
 
@@ -292,6 +297,7 @@ take_sample(const PointSource *source, Relation table, BlockNumber pages)
 	int			oldest = 0;
 
 	sample->memory = memory;
+	sample->number = ++samples;
 	sample->relation = source->relation;
 	sample->file = table->rd_rel->relfilenode;
 	sample->pages = pages;
@@ -559,9 +565,9 @@ find_able(const PointSample *observations)
 	return able == NIL && !observations->complete ? list_make1_int(0) : able;
 }
 
-NeighboursExpected
-geonn_expect_neighbours(const PointSample *observations, const PointSample *references,
-						const NeighboursAsked *asked)
+static NeighboursExpected
+compare_samples(const PointSample *observations, const PointSample *references,
+				const NeighboursAsked *asked)
 {
 	bool		have_radius = observations->has_radius || references->has_radius;
 	double		sampled = references->count - (observations == references ? 1 : 0);
@@ -604,4 +610,37 @@ geonn_expect_neighbours(const PointSample *observations, const PointSample *refe
 	return (NeighboursExpected) {
 		sum.each * scale, sum.unmatched * scale + 1 - (double) list_length(able) / observations->count
 	};
+}
+
+/*
+ * Statements are planned again and again: the latest answers are kept, by the samples and what was asked.
+ */
+NeighboursExpected
+geonn_expect_neighbours(const PointSample *observations, const PointSample *references,
+						const NeighboursAsked *asked)
+{
+	static struct
+	{
+		uint64		observations;	/* numbers of samples; 0: none */
+		uint64		references;
+		NeighboursAsked asked;
+		NeighboursExpected expected;
+	}			answers[ANSWERS_KEPT];
+	static int	next = 0;
+
+	for (int i = 0; i < ANSWERS_KEPT; i++)
+	{
+		const NeighboursAsked *other = &answers[i].asked;
+
+		if (answers[i].observations == observations->number && answers[i].references == references->number &&
+			other->radius == asked->radius && other->k == asked->k &&
+			other->references == asked->references && other->itself == asked->itself)
+			return answers[i].expected;
+	}
+	next = (next + 1) % ANSWERS_KEPT;
+	answers[next].observations = observations->number;
+	answers[next].references = references->number;
+	answers[next].asked = *asked;
+	answers[next].expected = compare_samples(observations, references, asked);
+	return answers[next].expected;
 }
