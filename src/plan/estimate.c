@@ -77,10 +77,11 @@ typedef struct SideEstimate
 typedef struct KnownJoin
 {
 	const FuncExpr *expression; /* in the plan's tree */
-	PointSource *source;		/* of the observations; NULL: not a relation that is known */
+	PointSource *source;		/* of the observations; NULL: no relation, or its columns are unknown */
 	PointSource *reference_source;	/* likewise */
 	SideEstimate observations;
 	SideEstimate references;
+	bool		asked;			/* is what follows set? */
 	NeighboursExpected expected;	/* of an observation, by the call's arguments */
 } KnownJoin;
 
@@ -197,13 +198,25 @@ query_of_points(const PointSource *source)
 }
 
 /*
- * What the planner expects of one side, given as a relation, of which the source is known, or a query; the
- * title is for errors of a query.
+ * The query that reads all rows of a relation of which no columns are known; NULL: it cannot be read.
+ */
+static char *
+query_of_relation(Oid relation)
+{
+	char	   *name = geonn_has_points(get_rel_relkind(relation)) ? geonn_relation_name(relation) : NULL;
+
+	return name != NULL ? psprintf("SELECT FROM %s", name) : NULL;
+}
+
+/*
+ * What the planner expects of one side, given as a relation or a query; the title is for errors of a query.
+ * Of a relation the source is not known where the options that name its columns come later.
  */
 static SideEstimate
 estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSource *source, bool all_rows)
 {
 	Const	   *argument = geonn_known_value(root, side);
+	Oid			relation = geonn_known_relation(root, side);
 	char	   *query = NULL;
 
 	/* what is expected of a table or query that comes with the parameters of an execution */
@@ -212,9 +225,11 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSourc
 	if (source != NULL)
 		return estimate_query(all_rows ? source->query : query_of_points(source), title,
 							  source->relation, NIL);
-	if (argument != NULL && argument->consttype == TEXTOID)
+	if (OidIsValid(relation))
+		query = query_of_relation(relation);
+	else if (argument != NULL && argument->consttype == TEXTOID)
 		query = TextDatumGetCString(argument->constvalue);
-	return estimate_query(query, title, InvalidOid, NIL);
+	return estimate_query(query, title, relation, NIL);
 }
 
 /*
@@ -462,22 +477,28 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join->observations = estimate_observations(root, expression, join->source);
 	join->references = estimate_side(root, geonn_expression_references(expression), "query ref_sql",
 									 join->reference_source, false);
-	if (join->observations.rows >= 0)
-		join->expected = expect_neighbours(root, join, NULL);
 	keep(root, join);
 	MemoryContextSwitchTo(former);
 	return join;
 }
 
 /*
- * The estimate of the join of such observations, each with so many neighbours.
+ * The estimate of the join of such observations, by the call's bounds and, unless NULL, narrower ones.
  */
 static bool
-estimate_join_of(PlannerInfo *root, const KnownJoin *join, SideEstimate observations,
-				 NeighboursExpected expected, JoinEstimate *estimate)
+estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations,
+				 const JoinBounds *narrower, JoinEstimate *estimate)
 {
+	NeighboursExpected expected;
+
 	if (observations.rows < 0)
 		return false;
+	if (narrower == NULL && !join->asked)
+	{
+		join->expected = expect_neighbours(root, join, NULL);
+		join->asked = true;
+	}
+	expected = narrower == NULL ? join->expected : expect_neighbours(root, join, narrower);
 	estimate->observations = observations.rows;
 	estimate->references = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	estimate->matches = observations.rows * expected.each;
@@ -496,9 +517,7 @@ geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBou
 {
 	KnownJoin  *join = known_join(root, expression);
 
-	return estimate_join_of(root, join, join->observations,
-							narrower == NULL || join->observations.rows < 0 ? join->expected :
-							expect_neighbours(root, join, narrower), estimate);
+	return estimate_join_of(root, join, join->observations, narrower, estimate);
 }
 
 bool
@@ -537,7 +556,7 @@ bool
 geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *call,
 						List *clauses, JoinEstimate *estimate)
 {
-	const KnownJoin *join = known_join(root, castNode(FuncExpr, call->funcexpr));
+	KnownJoin  *join = known_join(root, castNode(FuncExpr, call->funcexpr));
 	List	   *conditions;
 
 	if (join->source == NULL)
@@ -548,7 +567,7 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *
 		return false;
 	return estimate_join_of(root, join,
 							estimate_query(join->source->query, "", join->source->relation, conditions),
-							join->expected, estimate);
+							NULL, estimate);
 }
 
 /* ---- what PostgreSQL asks while it plans a statement ---- */

@@ -27,6 +27,8 @@ typedef struct JoinEstimate
 } JoinEstimate;
 
 /*
+ * Expressions are those of the query, not copies: by its address a call is known while the plan is made.
+ *
  * Estimate the join with the bounds that its arguments set and, unless NULL, narrower ones.  False:
  * nothing is known of the observations.
  */

@@ -6,12 +6,12 @@
  * function is checked when the node begins.
  *
  * Below a Gather, the leader prepares a search when workers are about to be launched: it reads the references and
- * shares the dataset, and of a call that reads its observations also their tables.  Then every process, the
+ * shares the dataset.  For a call that reads its observations, it shares their tables, too.  Then every process, the
  * leader too, takes part with searches of its own.  The prepared one lives until the leader's end of execution,
  * which comes after the workers'.  Without shared memory, as in a cursor, the node of such a plan searches alone.
- * So does the leader's, and no worker is launched, where the observations turn out not to be columns of plain
- * tables, or of temporary ones, or to be few.  The planner may not know the tables: they can be parameters, and
- * of a name in an argument another table can have been created.  It never knows which columns will be read, and
+ * The leader also searches alone, and no worker is launched, where the observations are not columns of plain
+ * tables, or the tables are temporary or small.  The planner may not know the tables: they can be parameters, and
+ * a name in an argument can have come to mean a new table.  It never knows which columns will be read, and
  * one can be computed as it is read.  For the same reason the leader tells the workers which relations its
  * arguments have named, and they do not look up the names again.
  */

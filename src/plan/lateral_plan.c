@@ -52,6 +52,7 @@ typedef struct LateralPath
 	CustomPath	path;			/* first */
 	RowCall		call;
 	Index		function;		/* the relation that is the call */
+	FuncExpr   *expression;		/* the call as in the query: the copy in RowCall is of these outer rows */
 	JoinType	type;
 	List	   *neighbours;		/* clauses that make a pair of rows neighbours */
 	List	   *rows;			/* clauses that rows of the join must meet */
@@ -230,18 +231,20 @@ split_call(RangeTblFunction *whole, RowCall *call)
  * the node cannot make it.
  */
 static bool
-find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clauses, RowCall *call)
+find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clauses, LateralPath *path)
 {
+	RowCall    *call = &path->call;
 	RangeTblFunction *whole = geonn_join_call(planner_rt_fetch(function->relid, root));
 
 	if (whole == NULL)
 		return false;
+	path->expression = castNode(FuncExpr, whole->funcexpr);
 	if (!bms_is_empty(function->lateral_relids))
 		return bms_is_subset(function->lateral_relids, outer->relids) &&
 			split_call(whole, call);
 	call->call = whole;
 	call->window = only_window(NULL);
-	return is_same_for_all(castNode(FuncExpr, whole->funcexpr)) &&
+	return is_same_for_all(path->expression) &&
 		geonn_find_own_rows(root, function, outer, clauses, call);
 }
 
@@ -369,7 +372,7 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 		path->parallel_safe = true;
 		path->parallel_workers = outer->parallel_workers;
 	}
-	set_cost(root, custom, expression_of(&template->call), function);
+	set_cost(root, custom, template->expression, function);
 	if (is_partial)
 		add_partial_path(path->parent, path);
 	else
@@ -463,7 +466,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	/* from PostgreSQL 19 on, rows may be aggregated before they are joined: those have no columns to give */
 	if (contain_agg_clause((Node *) rel->reltarget->exprs))
 		return;
-	if (!find_call(root, outer, inner, extra->restrictlist, call) ||
+	if (!find_call(root, outer, inner, extra->restrictlist, &template) ||
 		!divide_clauses(rel, inner, type, extra, &template.neighbours, &template.rows) ||
 		!add_columns(columns, rel->reltarget->exprs, outer, inner) ||
 		!add_columns(columns, template.neighbours, outer, inner) ||

@@ -31,6 +31,7 @@
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
@@ -55,6 +56,9 @@
 #define SAMPLES_KEPT 8
 #define SAMPLE_MILLISECONDS 60000
 
+/* answers of comparisons that are kept */
+#define ANSWERS_KEPT 16
+
 /*
  * Observations whose surroundings are looked at, at most, where groups and windows do not matter: else, as
  * few may have a candidate, all are.  And those without a candidate.
@@ -74,6 +78,7 @@
 struct PointSample
 {
 	MemoryContext memory;		/* of all of it */
+	uint64		number;			/* no other sample of the process has it */
 
 	/* what it is of, and when it was taken */
 	Oid			relation;
@@ -85,7 +90,7 @@ struct PointSample
 
 	int			count;
 	bool		complete;		/* these are all points of the table */
-	bool		has_groups;		/* what the source has */
+	int			by_count;		/* what the source has */
 	bool		has_radius;
 	int			windows;
 
@@ -99,6 +104,7 @@ struct PointSample
 
 static PointSample *kept[SAMPLES_KEPT];	/* NULL: none */
 static uint64 calls;			/* of geonn_sample */
+static uint64 samples;			/* that were ever taken */
 
 /* ---- samples ---- */
 
@@ -280,7 +286,7 @@ take_rows(PointSample *sample, const PointSource *source, Relation table)
  * caller may hold two of them.
  */
 static PointSample *
-take_sample(const PointSource *source, Relation table)
+take_sample(const PointSource *source, Relation table, BlockNumber pages)
 {
 	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "geonn sample",
 												 ALLOCSET_DEFAULT_SIZES);
@@ -291,12 +297,13 @@ take_sample(const PointSource *source, Relation table)
 	int			oldest = 0;
 
 	sample->memory = memory;
+	sample->number = ++samples;
 	sample->relation = source->relation;
 	sample->file = table->rd_rel->relfilenode;
-	sample->pages = RelationGetNumberOfBlocks(table);
+	sample->pages = pages;
 	sample->query = MemoryContextStrdup(memory, source->query);
 	sample->taken = GetCurrentTimestamp();
-	sample->has_groups = source->by_count > 0;
+	sample->by_count = source->by_count;
 	sample->has_radius = geonn_has_radius(source);
 	sample->windows = source->window_count;
 	if (geonn_has_limits(source))
@@ -317,14 +324,17 @@ take_sample(const PointSource *source, Relation table)
 	return sample;
 }
 
+/*
+ * Is the sample of this source?  The query lists columns without saying what they are for, which their
+ * numbers tell.
+ */
 static bool
-is_of(const PointSample *sample, const PointSource *source, Relation table)
+is_of(const PointSample *sample, const PointSource *source, Relation table, BlockNumber pages)
 {
-	BlockNumber pages = RelationGetNumberOfBlocks(table);
-
 	return sample->relation == source->relation && sample->file == table->rd_rel->relfilenode &&
 		Max(sample->pages, pages) - Min(sample->pages, pages) <= sample->pages / 16 &&
-		strcmp(sample->query, source->query) == 0 &&
+		strcmp(sample->query, source->query) == 0 && sample->by_count == source->by_count &&
+		sample->has_radius == geonn_has_radius(source) && sample->windows == source->window_count &&
 		!TimestampDifferenceExceeds(sample->taken, GetCurrentTimestamp(), SAMPLE_MILLISECONDS);
 }
 
@@ -341,13 +351,15 @@ geonn_sample(const PointSource *source)
 		table->rd_tableam == GetHeapamTableAmRoutine() && !RELATION_IS_OTHER_TEMP(table) &&
 		check_enable_rls(source->relation, InvalidOid, true) == RLS_NONE && can_hash(source))
 	{
+		BlockNumber pages = RelationGetNumberOfBlocks(table);
+
 		for (int i = 0; i < SAMPLES_KEPT && sample == NULL; i++)
 		{
-			if (kept[i] != NULL && is_of(kept[i], source, table))
+			if (kept[i] != NULL && is_of(kept[i], source, table, pages))
 				sample = kept[i];
 		}
 		if (sample == NULL)
-			sample = take_sample(source, table);
+			sample = take_sample(source, table, pages);
 		sample->used = ++calls;
 	}
 	relation_close(table, NoLock);
@@ -454,7 +466,7 @@ look_around(const Comparison *comparison, int number, bool by_columns)
 	const PointSample *observations = comparison->observations;
 	const PointSample *references = comparison->references;
 	bool		have_radius = observations->has_radius || references->has_radius;
-	bool		selects = by_columns && (references->has_groups || references->limits != NULL);
+	bool		selects = by_columns && (references->by_count > 0 || references->limits != NULL);
 	Surroundings found = {.nearest = {INFINITY, INFINITY, INFINITY}};
 	double		chords[SAMPLE_POINTS];
 
@@ -553,9 +565,9 @@ find_able(const PointSample *observations)
 	return able == NIL && !observations->complete ? list_make1_int(0) : able;
 }
 
-NeighboursExpected
-geonn_expect_neighbours(const PointSample *observations, const PointSample *references,
-						const NeighboursAsked *asked)
+static NeighboursExpected
+compare_samples(const PointSample *observations, const PointSample *references,
+				const NeighboursAsked *asked)
 {
 	bool		have_radius = observations->has_radius || references->has_radius;
 	double		sampled = references->count - (observations == references ? 1 : 0);
@@ -567,7 +579,7 @@ geonn_expect_neighbours(const PointSample *observations, const PointSample *refe
 	};
 	double		others = asked->itself ? asked->k - 1 : asked->k;
 	List	   *able = find_able(observations);
-	bool		selects = references->has_groups || references->windows > 0;
+	bool		selects = references->by_count > 0 || references->windows > 0;
 	int			step = selects ? 1 : list_length(able) / (OBSERVATIONS_TAKEN + 1) + 1;
 	List	   *without = NIL;
 	double		candidates = 0;
@@ -598,4 +610,37 @@ geonn_expect_neighbours(const PointSample *observations, const PointSample *refe
 	return (NeighboursExpected) {
 		sum.each * scale, sum.unmatched * scale + 1 - (double) list_length(able) / observations->count
 	};
+}
+
+/*
+ * Statements are planned again and again: the latest answers are kept, by the samples and what was asked.
+ */
+NeighboursExpected
+geonn_expect_neighbours(const PointSample *observations, const PointSample *references,
+						const NeighboursAsked *asked)
+{
+	static struct
+	{
+		uint64		observations;	/* numbers of samples; 0: none */
+		uint64		references;
+		NeighboursAsked asked;
+		NeighboursExpected expected;
+	}			answers[ANSWERS_KEPT];
+	static int	next = 0;
+
+	for (int i = 0; i < ANSWERS_KEPT; i++)
+	{
+		const NeighboursAsked *other = &answers[i].asked;
+
+		if (answers[i].observations == observations->number && answers[i].references == references->number &&
+			other->radius == asked->radius && other->k == asked->k &&
+			other->references == asked->references && other->itself == asked->itself)
+			return answers[i].expected;
+	}
+	next = (next + 1) % ANSWERS_KEPT;
+	answers[next].observations = observations->number;
+	answers[next].references = references->number;
+	answers[next].asked = *asked;
+	answers[next].expected = compare_samples(observations, references, asked);
+	return answers[next].expected;
 }

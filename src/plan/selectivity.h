@@ -10,9 +10,9 @@
 typedef struct PointSample PointSample;
 
 /*
- * A sample of the points of a table, which lives until the next call but seven, and is up to a minute old.  The
- * caller has checked that the user may read the source.  NULL: the source is not a plain heap table, policies
- * apply, its columns to join by cannot be hashed here, or no row has a point.
+ * A sample of the points of a table, which lives at least until seven more calls have been made, and is up to a
+ * minute old.  The caller has checked that the user may read the source.  NULL: the source is not a plain heap table,
+ * policies apply, its columns to join by cannot be hashed here, or no row has a point.
  */
 extern const PointSample *geonn_sample(const PointSource *source);
 

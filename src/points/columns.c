@@ -589,8 +589,8 @@ make_query(PointSource *source)
 	source->query = query.data;
 }
 
-static bool
-has_points(char kind)
+bool
+geonn_has_points(char kind)
 {
 	return kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE || kind == RELKIND_VIEW ||
 		kind == RELKIND_MATVIEW || kind == RELKIND_FOREIGN_TABLE;
@@ -627,7 +627,7 @@ geonn_relation_source(Oid oid, const GeonnColumnNames *named, List *by, List *ov
 				 errhint("The relation may have been dropped since the statement was written or prepared.")));
 
 	kind = relation->rd_rel->relkind;
-	if (!has_points(kind))
+	if (!geonn_has_points(kind))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot read points from relation \"%s\"",
@@ -647,7 +647,7 @@ geonn_clear_source(Oid oid, const GeonnColumnNames *named, List *by, List *overl
 
 	if (relation == NULL)
 		return NULL;
-	if (has_points(relation->rd_rel->relkind) && list_length(overlaps) <= GEONN_WINDOWS_MAX)
+	if (geonn_has_points(relation->rd_rel->relkind) && list_length(overlaps) <= GEONN_WINDOWS_MAX)
 		source = choose_columns(relation, true, named, by, overlaps);
 	relation_close(relation, NoLock);
 	return source == NULL || source->unclear ? NULL : source;

@@ -102,6 +102,9 @@ extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *
 extern PointSource *geonn_clear_source(Oid relation, const GeonnColumnNames *named, List *by,
 									   List *overlaps);
 
+/* Can relations of this kind (pg_class.relkind) be read as points? */
+extern bool geonn_has_points(char kind);
+
 /*
  * The points of a query, given as this argument.  Raises an error unless it is
  * one SELECT that changes nothing.

@@ -59,6 +59,14 @@ foreach my $as ('', 'SET ROLE reader; ')
 like($node->safe_psql('postgres', q{EXPLAIN SELECT obs_id FROM geonn_nearest('named', 'other', options => '{"obs_geog": "place"}')}),
 	qr/rows=20000 /, 'and so they are of a point');
 
+
+# ... and that the planner cannot know, as options are computed by the executor, or come with it
+$node->safe_psql('postgres', q{CREATE TABLE abroad AS SELECT id, lat AS breite, lon AS laenge FROM other; ANALYZE abroad});
+like($node->safe_psql('postgres', $_), qr/rows=20000 /, 'rows of a table whose columns are unknown are those of the table')
+  foreach q{EXPLAIN SELECT obs_id FROM geonn_nearest('abroad', 'other', options => jsonb_build_object('obs_lat', 'breite', 'obs_lon', 'laenge'))},
+  q{SET plan_cache_mode = force_generic_plan; PREPARE near(jsonb) AS SELECT obs_id FROM geonn_nearest('abroad', 'abroad', options => $1);
+	EXPLAIN EXECUTE near('{"obs_lat": "breite", "obs_lon": "laenge", "ref_lat": "breite", "ref_lon": "laenge"}')};
+
 my @calls = (
 	# within
 	"geonn_within('city', 'airport', 10000)", "geonn_within('city', 'airport', 100000)",
@@ -199,5 +207,15 @@ my ($before, $after) = split(/\n/, $node->safe_psql('postgres', q{
 	BEGIN; TRUNCATE moved; INSERT INTO moved SELECT i, 1, 1 FROM generate_series(1, 5000) i;
 	SELECT rows_of($$SELECT * FROM geonn_within('moved', 'moved', 1000)$$); COMMIT}));
 cmp_ok($after, '>', 100 * $before, 'a table that is filled anew is sampled anew');
+
+# ---- nor is it taken for one in which its columns have another purpose ----
+
+my $by = q{EXPLAIN SELECT * FROM geonn_within('numbered', 'numbered', 1000000, by => '{country}')};
+my ($of_groups) = $node->safe_psql('postgres', qq{
+	CREATE TABLE numbered AS SELECT id, lat, lon, country::float8 AS country FROM other; ANALYZE numbered;
+	$by}) =~ /rows=(\d+) /;
+like($node->safe_psql('postgres', qq{
+	SELECT rows_of(\$\$SELECT * FROM geonn_within('numbered', 'numbered', 1000000, options => '{"ref_radius": "country"}')\$\$); $by}),
+	qr/rows=$of_groups /, 'a column that was sampled as radius is sampled anew to join by');
 
 done_testing();
