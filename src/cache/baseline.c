@@ -125,11 +125,23 @@ geonn_baseline_has(const BaselineSchema *schema, const PointRow *row)
 
 /* ---- bytes ---- */
 
+/*
+ * Append so many bytes, a constant: appendBinaryStringInfo would call two more functions for them.
+ */
+static inline void
+append_few(StringInfo bytes, const void *from, int length)
+{
+	if (bytes->maxlen - bytes->len <= length)
+		enlargeStringInfo(bytes, length);
+	memcpy(bytes->data + bytes->len, from, length);
+	bytes->len += length;
+}
+
 void
 geonn_baseline_write_value(StringInfo bytes, BaselineType type, Datum value)
 {
 	if (type.by_value)
-		appendBinaryStringInfo(bytes, (char *) &value, sizeof(value));
+		append_few(bytes, &value, sizeof(value));
 	else if (type.length > 0)
 		appendBinaryStringInfo(bytes, DatumGetPointer(value), type.length);
 	else
@@ -267,7 +279,7 @@ geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringI
 	}
 	else if (row->id_is_null)
 		geonn_cache_raise_null(baseline->cache);
-	appendBinaryStringInfo(bytes, (char *) &head, sizeof(head));
+	append_few(bytes, &head, sizeof(head));
 	if (schema->limits_bytes > 0)
 		appendBinaryStringInfo(bytes, (const char *) row->limits, (int) schema->limits_bytes);
 	geonn_baseline_write_value(bytes, schema->id, row->id);

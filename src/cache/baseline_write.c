@@ -22,8 +22,11 @@
 #include "common/geodesy.h"
 #include "common/metric.h"
 
-/* a block is full when it has so many rows, or bytes */
-#define ROWS_A_BLOCK		64
+/*
+ * A block is full when it has so many rows, or bytes.  With ids of eight bytes, three such blocks share a
+ * page, which still has room for an update of one.
+ */
+#define ROWS_A_BLOCK		60
 #define BYTES_A_BLOCK	6000
 
 /* it has no more in any case: its contents are one value of a table */

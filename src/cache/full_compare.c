@@ -108,7 +108,8 @@ add_found(void *state, const Datum *values, const bool *nulls)
 }
 
 static void
-remove_row(void *state, const Datum *values, const bool *nulls, ItemPointer tid pg_attribute_unused())
+remove_row(void *state, const Datum *values, const bool *nulls, TableReader *reader pg_attribute_unused(),
+		   int row pg_attribute_unused())
 {
 	FullCompare *comparison = state;
 	uint64		hash[2];
@@ -157,12 +158,13 @@ sort_found(void *state, const Datum *values, const bool *nulls)
 }
 
 static void
-sort_row(void *state, const Datum *values, const bool *nulls, ItemPointer tid)
+sort_row(void *state, const Datum *values, const bool *nulls, TableReader *reader, int row)
 {
 	FullCompare *comparison = state;
+	ItemPointerData tid = geonn_table_reader_tid(reader, row);
 
 	if (comparison->differs == NULL || may_differ(comparison, values[TARGET_OBSERVATION_ID]))
-		geonn_sorted_rows_add(comparison->merge.in_table, tid, values, nulls);
+		geonn_sorted_rows_add(comparison->merge.in_table, &tid, values, nulls);
 }
 
 /*
@@ -177,7 +179,7 @@ sort_and_merge(FullCompare *comparison, FullSearch *search)
 	comparison->merge = geonn_merge_begin(comparison->cache, comparison->row_type);
 	search->consume = sort_found;
 	rows = geonn_full_search(search);
-	geonn_target_read(comparison->cache->target, sort_row, comparison);
+	geonn_target_read(comparison->cache->target, TARGET_COLUMNS, sort_row, comparison);
 	geonn_merge_end(&comparison->merge, comparison->difference);
 	return rows;
 }
@@ -197,7 +199,7 @@ compare_bags(FullCompare *comparison, FullSearch *search)
 	comparison->bags = palloc0(PARTITIONS * sizeof(Bag));
 	search->consume = add_found;
 	rows = geonn_full_search(search);
-	geonn_target_read(comparison->cache->target, remove_row, comparison);
+	geonn_target_read(comparison->cache->target, TARGET_COLUMNS, remove_row, comparison);
 	if (find_different(comparison))
 	{
 		search->build = NULL;

@@ -40,7 +40,6 @@
 #include "base/compat.h"
 #include "cache/id_hash.h"
 #include "cache/sorted_rows.h"
-#include "points/table_reader.h"
 
 /* columns of the sort: those of the target, and the TID */
 #define SORTED_TID	TARGET_COLUMNS
@@ -68,7 +67,7 @@ struct SortedRows
 };
 
 void
-geonn_target_read(Oid target, TargetVisitor visit, void *state)
+geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state)
 {
 	Relation	relation = table_open(target, AccessShareLock);
 	AttrNumber	attributes[TARGET_COLUMNS];
@@ -81,18 +80,14 @@ geonn_target_read(Oid target, TargetVisitor visit, void *state)
 	int			count;
 
 	geonn_target_attributes(target, attributes);
-	reader = geonn_table_reader_begin(list_make1(&table), TARGET_COLUMNS, GetActiveSnapshot());
+	reader = geonn_table_reader_begin(list_make1(&table), columns, GetActiveSnapshot());
 	while ((count = geonn_table_reader_next(reader, &values, &nulls)) > 0)
 	{
 		MemoryContext former = MemoryContextSwitchTo(context);
 
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < count; i++)
-		{
-			ItemPointerData tid = geonn_table_reader_tid(reader, i);
-
-			visit(state, values + i * TARGET_COLUMNS, nulls + i * TARGET_COLUMNS, &tid);
-		}
+			visit(state, values + i * columns, nulls + i * columns, reader, i);
 		MemoryContextSwitchTo(former);
 		MemoryContextReset(context);
 	}
@@ -157,15 +152,17 @@ geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values, co
 }
 
 static void
-add_table_row(void *state, const Datum *values, const bool *nulls, ItemPointer tid)
+add_table_row(void *state, const Datum *values, const bool *nulls, TableReader *reader, int row)
 {
-	geonn_sorted_rows_add(state, tid, values, nulls);
+	ItemPointerData tid = geonn_table_reader_tid(reader, row);
+
+	geonn_sorted_rows_add(state, &tid, values, nulls);
 }
 
 void
 geonn_sorted_rows_add_table(SortedRows *rows, Oid target)
 {
-	geonn_target_read(target, add_table_row, rows);
+	geonn_target_read(target, TARGET_COLUMNS, add_table_row, rows);
 }
 
 static int
@@ -397,12 +394,16 @@ geonn_target_rows_expect(TargetRows *rows, Datum id, bool is_searched, bool may_
  * Add a row of the table that has this id.
  */
 static void
-take_row(const TargetRows *rows, const KnownId *known, const Datum *values, const bool *nulls,
-		 ItemPointer tid)
+take_row(const TargetRows *rows, const KnownId *known, TupleTableSlot *slot)
 {
+	Datum		values[TARGET_COLUMNS];
+	bool		nulls[TARGET_COLUMNS];
+
 	if (known->is_repeated || !known->may_be_there)
 		geonn_cache_raise_duplicate(rows->cache, rows->id_hash.id->atttypid, known->id);
-	geonn_sorted_rows_add(rows->in_table, tid, values, nulls);
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		values[i] = slot_getattr(slot, rows->attributes[i], &nulls[i]);
+	geonn_sorted_rows_add(rows->in_table, &slot->tts_tid, values, nulls);
 }
 
 /* ---- by the primary key ---- */
@@ -475,14 +476,7 @@ read_by_key(const TargetRows *rows, Relation table, Relation index)
 							   index->rd_indcollation[0], get_opcode(equality), ids[i]->id);
 		index_rescan(scan, &key, 1, NULL, 0);
 		while (index_getnext_slot(scan, ForwardScanDirection, slot))
-		{
-			Datum		values[TARGET_COLUMNS];
-			bool		nulls[TARGET_COLUMNS];
-
-			for (int column = 0; column < TARGET_COLUMNS; column++)
-				values[column] = slot_getattr(slot, rows->attributes[column], &nulls[column]);
-			take_row(rows, ids[i], values, nulls, &slot->tts_tid);
-		}
+			take_row(rows, ids[i], slot);
 	}
 	index_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
@@ -492,13 +486,14 @@ read_by_key(const TargetRows *rows, Relation table, Relation index)
 /* ---- all rows of the table ---- */
 
 static void
-look_up_row(void *state, const Datum *values, const bool *nulls, ItemPointer tid)
+look_up_row(void *state, const Datum *values, const bool *nulls pg_attribute_unused(), TableReader *reader,
+			int row)
 {
 	TargetRows *rows = state;
 	KnownId    *known = ids_lookup(rows->ids, values[TARGET_OBSERVATION_ID]);
 
 	if (known != NULL)
-		take_row(rows, known, values, nulls, tid);
+		take_row(rows, known, geonn_table_reader_slot(reader, row));
 }
 
 void
@@ -513,7 +508,7 @@ geonn_target_rows_read(TargetRows *rows, SortedRows *in_table)
 	relation = table_open(rows->cache->target, AccessShareLock);
 	index = rows->ids->members > RelationGetNumberOfBlocks(relation) ? NULL : open_key(rows);
 	if (index == NULL)
-		geonn_target_read(rows->cache->target, look_up_row, rows);
+		geonn_target_read(rows->cache->target, TARGET_OBSERVATION_ID + 1, look_up_row, rows);
 	else
 	{
 		read_by_key(rows, relation, index);

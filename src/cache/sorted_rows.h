@@ -6,15 +6,18 @@
 #define GEONN_CACHE_SORTED_ROWS_H
 
 #include "cache/target.h"
+#include "points/table_reader.h"
 
 typedef struct SortedRows SortedRows;
 
 /*
- * Visit all rows of a cache's table that the active snapshot sees.  Memory that a visit allocates is freed
- * soon.
+ * Visit all rows of a cache's table that the active snapshot sees.  A visit gets the first so many of the
+ * target's columns, and the number of the row among the reader's last ones.  Memory that it allocates is
+ * freed soon.
  */
-typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nulls, ItemPointer tid);
-extern void geonn_target_read(Oid target, TargetVisitor visit, void *state);
+typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nulls, TableReader *reader,
+							   int row);
+extern void geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state);
 
 /*
  * No rows yet, in the current memory context.  Rows spill to disk when they take more than so many
